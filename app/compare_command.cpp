@@ -227,7 +227,8 @@ int compare_modes(const CompareArguments& arguments, const Catalogue& catalogue)
 void add_compare_command(CLI::App& app, Action& action) {
   auto arguments = std::make_shared<CompareArguments>();
   auto* command = app.add_subcommand(
-      "compare", "Train the same job in several modes: a table of time, memory and accuracy");
+      "compare",
+      "Train the same job in several modes: a table of time, memory and accuracy or perplexity");
   add_config_arguments(*command, arguments->config);
   command
       ->add_option("--strategies", arguments->strategies,

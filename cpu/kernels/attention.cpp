@@ -3,6 +3,7 @@
 // its scores, forward, and again backward. Products are those of small_products.hpp, in f32. Keys
 // and values may be of more places than queries are, and of another type: caches.
 #include "detail/attention_rows.hpp"
+#include "detail/transpose.hpp"
 
 namespace troupe::cpu::TROUPE_VARIANT {
 
@@ -12,31 +13,45 @@ constexpr std::size_t tile = 32; ///< queries
 
 /// As a matrix of so many rows in groups of columns, times a factor, with zeros behind its ends.
 template <class T>
-void pack(const HeadRows<const T>& from, std::size_t rows, float factor, float* to) {
-  from.for_groups(rows, [&](const T* values, std::size_t there, std::size_t) {
+void pack(const MatrixRows<const T>& from, std::size_t rows, float factor, float* to) {
+  from.for_groups(rows, [&](const T* values, std::size_t there, std::size_t, std::size_t at) {
     if (there == group)
-      for (std::size_t j = 0; j < group; ++j)
-        to[j] = factor * load(values, j);
+      for (std::size_t j = 0; j < group; j += lanes)
+        store_vector(to + at + j, factor * load_lanes(values + j));
     else
       for (std::size_t j = 0; j < group; ++j)
-        to[j] = j < there ? factor * load(values, j) : 0.0f;
-    to += group;
+        to[at + j] = j < there ? factor * load(values, j) : 0.0f;
   });
+}
+
+/// The transpose of as many rows and columns as a register has lanes.
+template <class T>
+void pack_square(const T* from, std::size_t distance, float* to) {
+  Vector square[lanes];
+  for (std::size_t row = 0; row < lanes; ++row)
+    square[row] = load_lanes(from + row * distance);
+  transpose(square);
+  for (std::size_t c = 0; c < lanes; ++c)
+    store_vector(to + c * group, square[c]);
 }
 
 /// As the transpose, with so many columns.
 template <class T>
-void pack_transposed(const HeadRows<const T>& from, std::size_t columns, float* to) {
+void pack_transposed(const MatrixRows<const T>& from, std::size_t columns, float* to) {
   const std::size_t steps = whole(from.columns, group);
-  for (std::size_t g = 0; g < columns; g += group, to += steps * group) {
-    const bool is_whole = g + group <= from.count;
-    const T* const first = from.first + g * from.distance;
-    for (std::size_t c = 0; c < steps; ++c)
-      for (std::size_t j = 0; j < group; ++j)
-        to[c * group + j] = c < from.columns && (is_whole || g + j < from.count)
-                                ? load(first, j * from.distance + c)
-                                : 0.0f;
-  }
+  for (std::size_t row = 0; row < columns; row += lanes)
+    for (std::size_t c = 0; c < steps; c += lanes) {
+      const T* const first = from.first + row * from.distance + c;
+      float* const square = to + row / group * steps * group + c * group + row % group;
+      if (row + lanes <= from.count && c + lanes <= from.columns)
+        pack_square(first, from.distance, square);
+      else
+        for (std::size_t i = 0; i < lanes; ++i)
+          for (std::size_t j = 0; j < lanes; ++j)
+            square[i * group + j] = row + j < from.count && c + i < from.columns
+                                        ? load(first, j * from.distance + i)
+                                        : 0.0f;
+    }
 }
 
 /// Sizes, rounded up to whole groups.
@@ -112,7 +127,7 @@ void attention_backward(const AttentionShape& s, const AttentionGradients<T>& a,
   float* const dq = memory.floats(tile * n.dim);
   float* const p = memory.floats(padded(tile) * n.keys / group);
   float* const dp = memory.floats(padded(tile) * n.keys / group);
-  const HeadRows<const T> k{a.k, s.kv_distance, s.sequence, s.head_dim};
+  const MatrixRows<const T> k{a.k, s.kv_distance, s.sequence, s.head_dim};
   pack(k, n.keys, 1.0f, keys);
   pack_transposed(k, n.keys, keys_turned);
   pack_transposed<T>({a.v, s.kv_distance, s.sequence, s.head_dim}, n.keys, values_turned);
@@ -149,8 +164,8 @@ void attention_backward(const AttentionShape& s, const AttentionGradients<T>& a,
              [&](std::size_t) { return n.scale; });
     }
   const auto once = [](std::size_t) { return 1.0f; };
-  unpack(dk, n.keys, HeadRows<T>{a.dk, s.kv_distance, s.sequence, s.head_dim}, once);
-  unpack(dv, n.keys, HeadRows<T>{a.dv, s.kv_distance, s.sequence, s.head_dim}, once);
+  unpack(dk, n.keys, MatrixRows<T>{a.dk, s.kv_distance, s.sequence, s.head_dim}, once);
+  unpack(dv, n.keys, MatrixRows<T>{a.dv, s.kv_distance, s.sequence, s.head_dim}, once);
 }
 
 std::size_t attention_row_scratch(std::size_t head_dim, std::size_t keys) {

@@ -3,6 +3,7 @@
 // are rounded where they are multiplied. Gradients of keys and values are added up turned, as there
 // what is summed over, queries, lies in pairs without being turned.
 #include "detail/attention_rows.hpp"
+#include "detail/packing.hpp"
 #include "detail/tile_products.hpp"
 
 namespace troupe::cpu::TROUPE_VARIANT {
@@ -31,65 +32,6 @@ std::size_t attention_scratch(const AttentionShape& shape, bool backward) {
                         2 * n.scores() + n.rows_of_pairs() + 2 * n.pairs_of_rows()
                   : 2 * n.keys * n.pairs + tile * n.pairs + tile * n.dim + n.scores() +
                         n.rows_of_pairs();
-}
-
-using BfRows = HeadRows<const Bf16>;
-
-/// Element c of a row, 0 behind the ends.
-std::uint32_t bits(const BfRows& from, std::size_t row, std::size_t c) {
-  return row < from.count && c < from.columns ? from.first[row * from.distance + c].bits : 0u;
-}
-Pair pair(std::uint32_t low, std::uint32_t high) {
-  return {low | high << 16};
-}
-
-/// Pairs of neighbouring columns: (columns / 32, rows, 16).
-void pack_rows(const BfRows& from, std::size_t rows, std::size_t pairs, Pair* to) {
-  for (std::size_t first = 0; first < 2 * pairs; first += 2 * group)
-    for (std::size_t row = 0; row < rows; ++row, to += group) {
-      if (row < from.count && first + 2 * group <= from.columns)
-        __builtin_memcpy(to, from.first + row * from.distance + first, group * sizeof(Pair));
-      else
-        for (std::size_t j = 0; j < group; ++j)
-          to[j] = pair(bits(from, row, first + 2 * j), bits(from, row, first + 2 * j + 1));
-    }
-}
-
-/// The transpose of that: (rows / 16, pairs, 16).
-void pack_turned(const BfRows& from, std::size_t rows, std::size_t pairs, Pair* to) {
-  for (std::size_t first = 0; first < rows; first += group)
-    for (std::size_t c = 0; c < pairs; ++c, to += group) {
-      const Bf16* const at = from.first + first * from.distance + 2 * c;
-      if (first + group <= from.count && 2 * c + 2 <= from.columns)
-        for (std::size_t j = 0; j < group; ++j)
-          __builtin_memcpy(to + j, at + j * from.distance, sizeof(Pair));
-      else
-        for (std::size_t j = 0; j < group; ++j)
-          to[j] = pair(bits(from, first + j, 2 * c), bits(from, first + j, 2 * c + 1));
-    }
-}
-
-/// Pairs of neighbouring rows: (columns / 16, rows / 2, 16).
-void pack_paired(const BfRows& from, std::size_t rows, std::size_t columns, Pair* to) {
-  for (std::size_t first = 0; first < columns; first += group)
-    for (std::size_t row = 0; row < rows; row += 2, to += group) {
-      const Bf16* const low = from.first + row * from.distance + first;
-      const Bf16* const high = low + from.distance;
-      if (row + 2 <= from.count && first + group <= from.columns)
-        for (std::size_t j = 0; j < group; ++j)
-          to[j] = pair(low[j].bits, high[j].bits);
-      else
-        for (std::size_t j = 0; j < group; ++j)
-          to[j] = pair(bits(from, row, first + j), bits(from, row + 1, first + j));
-    }
-}
-
-/// The transpose of that: (rows / 32, columns, 16).
-void pack_paired_turned(const BfRows& from, std::size_t rows, std::size_t columns, Pair* to) {
-  for (std::size_t first = 0; first < rows; first += 2 * group)
-    for (std::size_t c = 0; c < columns; ++c, to += group)
-      for (std::size_t j = 0; j < group; ++j)
-        to[j] = pair(bits(from, first + 2 * j, c), bits(from, first + 2 * j + 1, c));
 }
 
 /// Scores of a tile or what becomes of them, in f32: (keys / 16, rows, 16), its groups padded().
@@ -160,7 +102,8 @@ void attention(const AttentionShape& s, const AttentionHeads<Bf16>& a, float* sc
 }
 
 /// The transpose of sums that lie turned, (rows / 16, columns, 16), times a factor.
-void unpack_turned(const float* from, std::size_t columns, float factor, const HeadRows<Bf16>& to) {
+void unpack_turned(const float* from, std::size_t columns, float factor,
+                   const MatrixRows<Bf16>& to) {
   for (std::size_t row = 0; row < to.count; ++row)
     for (std::size_t c = 0; c < to.columns; ++c)
       store(to.first + row * to.distance, c,

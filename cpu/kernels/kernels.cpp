@@ -7,7 +7,8 @@ namespace troupe::cpu {
 #if defined(TROUPE_X86_KERNELS)
 namespace v4_amx {
 void set_attention_amx(Kernels& kernels);
-}
+void set_logits_amx(Kernels& kernels);
+} // namespace v4_amx
 namespace v4_bf16 {
 void set_winograd_bf16(Kernels& kernels);
 }
@@ -36,6 +37,7 @@ std::vector<Kernels> usable_kernels() {
     auto table = usable.front();
     table.name = "v4_amx";
     v4_amx::set_attention_amx(table);
+    v4_amx::set_logits_amx(table);
     usable.insert(usable.begin(), table);
   }
   if (features.v4)

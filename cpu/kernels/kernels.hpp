@@ -3,6 +3,7 @@
 #pragma once
 
 #include "detail/views.hpp"
+#include "logits.hpp"
 #include "troupe/core/device/quantized.hpp"
 #include "troupe/core/random.hpp"
 
@@ -200,6 +201,7 @@ struct Kernels {
   /// Logits become (e^(x - log_sum_exp) - spread) * factor.
   void (*softmax_gradient)(float* logits, std::size_t elements, float log_sum_exp, float spread,
                            float factor);
+  LogitKernels logits;
 
   /// Transforms the weights of input channels [begin, end) to u, a matrix (in, out) for each of 36
   /// points. `turned`: takes them from the last weight to the first.

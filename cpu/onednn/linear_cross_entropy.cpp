@@ -1,11 +1,12 @@
 // The loss of language models. Logits of some rows at a time are made, used and forgotten; backward
 // makes them again, unless it gives the loss, too. Products are the library's: in bf16 with sums in
-// f32 where x is of that type and the processor multiplies it, else in f32.
+// f32 where x is of that type and the processor multiplies it, else in f32. Where the processor has
+// tiles, those of bf16 are our own (linear_cross_entropy_tiles.cpp).
 #include "detail/convert.hpp"
-#include "detail/labels.hpp"
+#include "detail/head_loss.hpp"
+#include "detail/head_tiles.hpp"
 #include "detail/logit_chunks.hpp"
 #include "detail/parallel_step.hpp"
-#include "detail/row_losses.hpp"
 
 #include <algorithm>
 
@@ -16,18 +17,17 @@ namespace {
 class LinearCrossEntropyStep : public Step {
 public:
   LinearCrossEntropyStep(const Lowering& lowering, const Node& node, bool backward)
-      : node_{node}, attributes_{std::get<LossAttributes>(node.attributes)},
+      : node_{node}, head_{lowering.graph, node}, losses_{head_.smoothing(), head_.classes()},
         dtype_{lowering.graph[node.inputs[0]].dtype}, multiplied_{lowering.compute_type(dtype_)} {
     const auto &x = lowering.graph[node.inputs[0]].shape,
                &weight = lowering.graph[node.inputs[1]].shape;
     shape_ = {x[0], x[1], weight[0]};
-    losses_.emplace(attributes_, classes());
     const ThreadScope scope{lowering.options.threads};
     products_.emplace_back(lowering.library, shape_, shape_.chunk(), multiplied_, backward);
     if (const auto rest = shape_.rows % shape_.chunk(); rest > 0)
       products_.emplace_back(lowering.library, shape_, rest, multiplied_, backward);
     name = to_string(node.op);
-    operations = 2.0 * (backward ? 3 : 1) * static_cast<double>(x.elements() * weight[0]);
+    operations = head_.operations(backward ? 3 : 1);
   }
 
   bool by_library_threads() const override { return true; }
@@ -49,25 +49,11 @@ protected:
     std::size_t rows() const { return static_cast<std::size_t>(products.rows); }
   };
 
-  std::span<const std::int32_t> labels(const Frame& frame) const {
-    return {frame.data<std::int32_t>(node_.inputs[2]), static_cast<std::size_t>(shape_.rows)};
-  }
-  std::size_t classes() const { return static_cast<std::size_t>(shape_.classes); }
-  double smoothing() const { return double{attributes_.label_smoothing}; }
-  /// What sums over rows are divided by.
-  double mean_rows(std::size_t counted) const {
-    return attributes_.rows > 0 ? attributes_.rows : static_cast<double>(counted);
-  }
+  std::size_t classes() const { return head_.classes(); }
   /// The element type's place of row `first` of x or dx.
   std::byte* row_of(const Frame& frame, TensorId id, std::int64_t first) const {
     return frame.data<std::byte>(id) +
            static_cast<std::size_t>(first * shape_.width) * size_of(dtype_);
-  }
-  /// Of all rows, which have been added.
-  void write_loss(const Frame& frame, TensorId loss, TensorId counted, std::size_t count) const {
-    *frame.data<float>(loss) =
-        count > 0 ? static_cast<float>(losses_->sum() / mean_rows(count)) : 0.0f;
-    *frame.data<float>(counted) = static_cast<float>(count);
   }
   std::size_t elements(const Chunk& chunk) const {
     return chunk.rows() * static_cast<std::size_t>(shape_.width);
@@ -82,7 +68,7 @@ protected:
     auto* const weight = logits + LogitShape::bytes(shape_.chunk(), shape_.classes);
     auto* const wide = weight + weight_bytes();
     if (dtype_ != DType::f32)
-      round_weight(frame.data<float>(node_.inputs[1]), weight);
+      round_weight(head_.weight(frame), weight);
     for (std::int64_t first = 0; first < shape_.rows;) {
       const auto& products =
           shape_.rows - first < shape_.chunk() ? products_.back() : products_.front();
@@ -105,10 +91,10 @@ protected:
   }
 
   Node node_;
-  LossAttributes attributes_;
+  HeadLoss head_;
+  RowLosses losses_;
   DType dtype_, multiplied_; ///< of x, and of the products' operands
   LogitShape shape_{};
-  std::optional<RowLosses> losses_;
 
 private:
   std::size_t library_bytes() const {
@@ -142,18 +128,19 @@ public:
       : LinearCrossEntropyStep{lowering, node, false} {}
 
   Status run(const Frame& frame) override {
-    TROUPE_TRY(const auto count, count_labels(labels(frame), classes()));
-    auto* const totals = frame.data<float>(node_.outputs[1]);
-    losses_->begin(static_cast<std::size_t>(shape_.rows));
+    const auto labels = head_.labels(frame);
+    TROUPE_TRY(const auto count, count_labels(labels, classes()));
+    auto* const totals = head_.totals(frame);
+    losses_.begin(head_.rows());
     for_chunks(frame, nullptr, [&](const Chunk& chunk) {
       parallel_for(chunk.rows(), 1, [&](std::size_t begin, std::size_t end) {
         for (std::size_t i = begin; i < end; ++i) {
           const auto n = static_cast<std::size_t>(chunk.first) + i;
-          totals[n] = losses_->add(n, chunk.logits + i * classes(), labels(frame)[n]);
+          totals[n] = losses_.add(n, chunk.logits + i * classes(), labels[n]);
         }
       });
     });
-    write_loss(frame, node_.outputs[0], node_.outputs[2], count);
+    head_.write(frame, losses_, count);
     return {};
   }
 };
@@ -164,15 +151,13 @@ public:
       : LinearCrossEntropyStep{lowering, node, true} {}
 
   Status run(const Frame& frame) override {
-    TROUPE_TRY(const auto count, count_labels(labels(frame), classes()));
-    const double share = count > 0 ? loss_scale(frame) / mean_rows(count) : 0.0;
-    if (attributes_.loss)
-      losses_->begin(static_cast<std::size_t>(shape_.rows));
-    auto* const dweight = frame.data<float>(node_.outputs[1]);
-    parallel_for(classes() * static_cast<std::size_t>(shape_.width), convert_grain,
-                 [&](std::size_t begin, std::size_t end) {
-                   std::fill(dweight + begin, dweight + end, 0.0f);
-                 });
+    TROUPE_TRY(const auto count, count_labels(head_.labels(frame), classes()));
+    const double share = head_.share(frame, count);
+    losses_.begin(head_.rows());
+    auto* const dweight = head_.dweight(frame);
+    parallel_for(classes() * head_.width(), convert_grain, [&](std::size_t begin, std::size_t end) {
+      std::fill(dweight + begin, dweight + end, 0.0f);
+    });
     for_chunks(frame, node_.outputs.data(), [&](const Chunk& chunk) {
       parallel_for(chunk.rows(), 1, [&](std::size_t begin, std::size_t end) {
         for (std::size_t i = begin; i < end; ++i) {
@@ -184,30 +169,23 @@ public:
       });
       multiply(frame, chunk, dweight);
     });
-    if (attributes_.loss)
-      write_loss(frame, node_.outputs[2], node_.outputs[3], count);
+    if (head_.given_by_backward())
+      head_.write(frame, losses_, count);
     return {};
   }
 
 private:
-  double loss_scale(const Frame& frame) const {
-    const std::size_t input = attributes_.loss ? 3 : 4;
-    return node_.inputs.size() > input ? double{*frame.data<float>(node_.inputs[input])} : 1.0;
-  }
-
   /// A row's logits become their gradients.
   void differentiate(const Frame& frame, std::size_t n, float* logits, double share) {
-    const auto label = labels(frame)[n];
-    const float total =
-        attributes_.loss ? losses_->add(n, logits, label) : frame.data<float>(node_.inputs[3])[n];
+    const auto label = head_.labels(frame)[n];
+    const float total = head_.given_by_backward() ? losses_.add(n, logits, label)
+                                                  : head_.totals_of_forward(frame)[n];
     if (label < 0) {
       std::fill_n(logits, classes(), 0.0f);
       return;
     }
-    const double spread = smoothing() / static_cast<double>(classes());
-    kernels().softmax_gradient(logits, classes(), total, static_cast<float>(spread),
-                               static_cast<float>(share));
-    logits[label] -= static_cast<float>((1 - smoothing()) * share);
+    kernels().softmax_gradient(logits, classes(), total, head_.spread(), static_cast<float>(share));
+    logits[label] -= head_.of_label(share);
   }
 
   /// A row's gradients go to the first half of their memory.
@@ -234,10 +212,14 @@ private:
 } // namespace
 
 Result<StepPtr> lower_linear_cross_entropy(Lowering& lowering, const Node& node) {
+  if (has_head_tiles(lowering, node))
+    return head_by_tiles(lowering, node);
   return std::make_unique<LinearCrossEntropy>(lowering, node);
 }
 
 Result<StepPtr> lower_linear_cross_entropy_backward(Lowering& lowering, const Node& node) {
+  if (has_head_tiles(lowering, node))
+    return head_backward_by_tiles(lowering, node);
   return std::make_unique<LinearCrossEntropyBackward>(lowering, node);
 }
 

@@ -117,6 +117,8 @@ std::string closing(const RunSummary& run) {
     text += fmt::format(", loss {}", readable_loss(run.loss));
   if (run.accuracy)
     text += fmt::format(", test accuracy {}", readable_percent(*run.accuracy));
+  if (const auto found = perplexity(run, run.test_loss))
+    text += ", test perplexity " + readable_perplexity(*found);
   if (run.checkpoint_failures > 0)
     text += fmt::format(", {} not written", plural(run.checkpoint_failures, "checkpoint"));
   return text;

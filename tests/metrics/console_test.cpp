@@ -310,6 +310,17 @@ TEST_CASE("a run that ended before its first step claims no loss and no speed") 
   CHECK(files.written() == "small: stopped after 0 epochs and 0 steps, 0 ms\n");
 }
 
+TEST_CASE("a run of a language model ends with its test perplexity") {
+  Files files;
+  auto console = files.console();
+  auto summary = small_summary();
+  summary.tokens_per_sample = 128;
+  summary.test_loss = std::log(6.25);
+  summary.accuracy = {};
+  console.end(summary, "");
+  CHECK(files.written().ends_with(", test perplexity 6.25\n"));
+}
+
 TEST_CASE("with --log-format json every line is an object, of progress and of the log") {
   Files files;
   const auto logger = make_logger(files.screen, LogFormat::json);

@@ -2,65 +2,12 @@
 #pragma once
 
 #include "exponential.hpp"
-#include "small_products.hpp"
+#include "matrix_rows.hpp"
 #include "variant.hpp"
 
 namespace troupe::cpu::TROUPE_VARIANT {
 
 namespace {
-
-inline std::size_t whole(std::size_t n, std::size_t unit) {
-  return (n + unit - 1) / unit * unit;
-}
-
-/// The place where a call's memory is handed out, in floats or as many pairs.
-class Memory {
-public:
-  explicit Memory(float* first) : next_{first} {}
-
-  float* floats(std::size_t count) { return next_ += count, next_ - count; }
-  Pair* pairs(std::size_t count) { return reinterpret_cast<Pair*>(floats(count)); }
-
-private:
-  float* next_;
-};
-
-/// Rows of a head, `distance` elements from one to the next.
-template <class T>
-struct HeadRows {
-  T* first;
-  std::size_t distance, count, columns;
-
-  /// Calls visit(row's elements from c on, how many) for each group of columns, and all its rows.
-  template <class Visit>
-  void for_groups(std::size_t rows, Visit visit) const {
-    for (std::size_t c = 0; c < columns; c += group)
-      for (std::size_t row = 0; row < rows; ++row)
-        visit(first + row * distance + c, row < count ? smaller_group(columns - c) : 0, row);
-  }
-  static std::size_t smaller_group(std::size_t n) { return n < group ? n : group; }
-};
-
-/// Writes the rows of a matrix of `rows` in groups, each times factor(row).
-template <class T, class Factor>
-void unpack(const float* from, std::size_t rows, const HeadRows<T>& to, Factor factor) {
-  to.for_groups(rows, [&](T* values, std::size_t there, std::size_t row) {
-    const float times = there > 0 ? factor(row) : 0.0f;
-    if (there == group)
-      for (std::size_t j = 0; j < group; ++j)
-        store(values, j, times * from[j]);
-    else
-      for (std::size_t j = 0; j < there; ++j)
-        store(values, j, times * from[j]);
-    from += group;
-  });
-}
-
-/// From one group of a matrix to the next, in elements: a line of a cache more than its rows take.
-/// Without it a row's groups lay whole pages apart, all in the same lines.
-constexpr std::size_t padded(std::size_t rows) {
-  return (rows + 1) * group;
-}
 
 /// A row of scores in groups, which are `distance` apart.
 struct Scores {
@@ -144,7 +91,7 @@ struct Tile {
       : first{query}, rows{s.sequence - query < most ? s.sequence - query : most},
         keys{whole(s.first + query + rows, unit)} {}
   template <class T>
-  HeadRows<T> of(T* head, std::size_t distance, std::size_t columns) const {
+  MatrixRows<T> of(T* head, std::size_t distance, std::size_t columns) const {
     return {head + first * distance, distance, rows, columns};
   }
 };

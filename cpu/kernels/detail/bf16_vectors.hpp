@@ -42,6 +42,27 @@ inline void store_vector(Bf16* values, Vector vector) {
   *reinterpret_cast<UnalignedHalves*>(values) = halves_of(vector);
 }
 
+/// Of every type; from f16 and back it is the compiler that makes vectors of a loop.
+template <class T>
+Vector load_lanes(const T* values) {
+  if constexpr (std::is_same_v<T, F16>) {
+    float widened[lanes];
+    for (std::size_t lane = 0; lane < lanes; ++lane)
+      widened[lane] = load(values, lane);
+    return load_vector(widened);
+  } else {
+    return load_vector(values);
+  }
+}
+template <class T>
+void store_lanes(T* values, Vector vector) {
+  if constexpr (std::is_same_v<T, F16>)
+    for (std::size_t lane = 0; lane < lanes; ++lane)
+      store(values, lane, vector[lane]);
+  else
+    store_vector(values, vector);
+}
+
 /// Two neighbours, the first in the lower half.
 struct Pair {
   std::uint32_t bits;
@@ -52,9 +73,17 @@ inline Words load_vector(const Pair* pairs) {
 }
 
 /// Each lane's two floats as a pair.
+inline Words pairs_of(Vector low, Vector high) {
+  return __builtin_convertvector(halves_of(low), Words) |
+         __builtin_convertvector(halves_of(high), Words) << 16;
+}
+
+inline void store_vector(Pair* pairs, Words words) {
+  *reinterpret_cast<UnalignedWords*>(pairs) = words;
+}
+
 inline void store_pairs(Pair* pairs, Vector low, Vector high) {
-  *reinterpret_cast<UnalignedWords*>(pairs) = __builtin_convertvector(halves_of(low), Words) |
-                                              __builtin_convertvector(halves_of(high), Words) << 16;
+  store_vector(pairs, pairs_of(low, high));
 }
 
 /// Adds to each lane the two products of pair `a` with the lane's pair.

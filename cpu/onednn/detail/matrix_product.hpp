@@ -13,7 +13,7 @@ enum class ProductTeam : std::uint8_t { together, alone };
 /// large matrices, which all threads multiply together, `sgemm` is the fastest for f32, as it
 /// copies what it reads into blocks, where rows whose distance is a large power of two do not fall
 /// into the same lines of a cache, and an inner product's backward for the gradients of bf16
-/// weights. All else is `matmul`'s.
+/// weights. All else is `matmul`'s, gradients of small f32 weights, too.
 class MatrixProduct {
 public:
   MatrixProduct(const Library& library, const Matrix& a, const Matrix& b, const Matrix& c,

@@ -1,0 +1,186 @@
+// The loss of language models in bf16, for processors with tiles: some rows at a time, and of those
+// a block of classes at a time, which are the threads' parts. A thread has its own sums, and its
+// own gradient of the rows, as all blocks have a share of both.
+#include "../kernels/kernels.hpp"
+#include "detail/class_blocks.hpp"
+#include "detail/head_loss.hpp"
+#include "detail/head_tiles.hpp"
+#include "detail/logit_lanes.hpp"
+#include "detail/parallel_step.hpp"
+
+#include <algorithm>
+
+namespace troupe::cpu {
+
+namespace {
+
+/// Rows that are packed, and whose gradients are added up, in a core's caches.
+constexpr std::size_t most_rows = 1024;
+
+class HeadByTiles : public Step {
+public:
+  HeadByTiles(const Lowering& lowering, const Node& node, int products, bool backward)
+      : node_{node}, head_{lowering.graph, node}, losses_{head_.smoothing(), head_.classes()},
+        blocks_{head_.classes(), static_cast<std::size_t>(lowering.options.threads)},
+        rows_{std::min(head_.rows(), most_rows)}, sums_{blocks_.lanes(), rows_}, backward_{
+                                                                                     backward} {
+    name = to_string(node.op);
+    operations = head_.operations(products);
+  }
+
+  /// The packed rows; for each lane what its calls work in, and a packed dx.
+  std::size_t scratch_bytes() const override {
+    return packed_bytes() +
+           blocks_.lanes() * (lane_bytes() + (backward_ ? dx_floats() * sizeof(float) : 0));
+  }
+
+protected:
+  /// work(rows, the first one's place) for some rows at a time, which are packed.
+  template <class Work>
+  void for_rows(const Frame& frame, Work work) {
+    auto* const packed = reinterpret_cast<float*>(frame.scratch());
+    for (std::size_t first = 0; first < head_.rows(); first += rows_) {
+      const LossRows rows{std::min(rows_, head_.rows() - first), head_.width(), packed};
+      const auto* const x = frame.data<Bf16>(node_.inputs[0]) + first * head_.width();
+      parallel_for(rows.count, LogitKernels::row_block, [&](std::size_t begin, std::size_t end) {
+        kernels().logits.pack(rows, x, packed, begin, end);
+      });
+      work(rows, first);
+    }
+  }
+  /// work(block, part, lane, scratch) for all blocks of classes.
+  template <class Work>
+  void for_blocks(const Frame& frame, Work work) {
+    parallel_lanes(blocks_.lanes(), blocks_.parts(), [&](std::size_t part, std::size_t lane) {
+      work(blocks_.block(part, head_.weight(frame), head_.width()), part, lane,
+           reinterpret_cast<float*>(frame.scratch() + packed_bytes() + lane * lane_bytes()));
+    });
+  }
+  /// The losses of some rows, and what total(row, its place) is told.
+  template <class Total>
+  void add_losses(const Frame& frame, const LossRows& rows, std::size_t first, Total total) {
+    const auto* const labels = head_.labels(frame).data() + first;
+    sums_.begin();
+    for_blocks(frame, [&](const LogitBlock& block, std::size_t, std::size_t lane, float* scratch) {
+      kernels().logits.sums(rows, block, labels, sums_.of(lane), scratch);
+    });
+    for (std::size_t row = 0; row < rows.count; ++row) {
+      const double logarithm = sums_.total(row);
+      total(row, static_cast<float>(logarithm));
+      if (labels[row] >= 0)
+        losses_.add(first + row, logarithm, sums_.sum(row, &LogitSums::of_label),
+                    sums_.sum(row, &LogitSums::all) / static_cast<double>(head_.classes()));
+    }
+  }
+  std::size_t dx_floats() const { return kernels().logits.dx_floats(rows_, head_.width()); }
+  float* dx(const Frame& frame) const {
+    return reinterpret_cast<float*>(frame.scratch() + packed_bytes() +
+                                    blocks_.lanes() * lane_bytes());
+  }
+
+  Node node_;
+  HeadLoss head_;
+  RowLosses losses_;
+  ClassBlocks blocks_;
+
+private:
+  std::size_t packed_bytes() const {
+    return aligned(kernels().logits.packed_floats(rows_, head_.width()) * sizeof(float));
+  }
+  std::size_t lane_bytes() const {
+    return aligned(kernels().logits.scratch_floats(rows_, head_.width()) * sizeof(float));
+  }
+
+  std::size_t rows_;
+  LogitLanes sums_;
+  bool backward_;
+};
+
+class HeadForward final : public HeadByTiles {
+public:
+  HeadForward(const Lowering& lowering, const Node& node) : HeadByTiles{lowering, node, 1, false} {}
+
+  Status run(const Frame& frame) override {
+    TROUPE_TRY(const auto count, count_labels(head_.labels(frame), head_.classes()));
+    losses_.begin(head_.rows());
+    for_rows(frame, [&](const LossRows& rows, std::size_t first) {
+      add_losses(frame, rows, first,
+                 [&](std::size_t row, float total) { head_.totals(frame)[first + row] = total; });
+    });
+    head_.write(frame, losses_, count);
+    return {};
+  }
+};
+
+class HeadBackward final : public HeadByTiles {
+public:
+  HeadBackward(const Lowering& lowering, const Node& node) : HeadByTiles{lowering, node, 3, true} {}
+
+  Status run(const Frame& frame) override {
+    TROUPE_TRY(const auto count, count_labels(head_.labels(frame), head_.classes()));
+    share_ = head_.share(frame, count);
+    losses_.begin(head_.rows());
+    for_rows(frame, [&](const LossRows& rows, std::size_t first) {
+      set_rows(frame, rows, first);
+      multiply(frame, rows, first);
+    });
+    if (head_.given_by_backward())
+      head_.write(frame, losses_, count);
+    return {};
+  }
+
+private:
+  /// What the rows' gradients are made of.
+  void set_rows(const Frame& frame, const LossRows& rows, std::size_t first) {
+    std::fill_n(totals_, most_rows, 0.0f);
+    std::fill_n(factors_, most_rows, 0.0f);
+    for (std::size_t row = 0; row < rows.count; ++row)
+      factors_[row] = head_.labels(frame)[first + row] >= 0 ? static_cast<float>(share_) : 0.0f;
+    if (head_.given_by_backward())
+      add_losses(frame, rows, first, [&](std::size_t row, float total) { totals_[row] = total; });
+    else
+      std::copy_n(head_.totals_of_forward(frame) + first, rows.count, totals_);
+  }
+
+  void multiply(const Frame& frame, const LossRows& rows, std::size_t first) {
+    const auto* const labels = head_.labels(frame).data() + first;
+    for_blocks(
+        frame, [&](const LogitBlock& block, std::size_t part, std::size_t lane, float* scratch) {
+          kernels().logits.gradients(rows, block, labels,
+                                     {.total = totals_,
+                                      .factor = factors_,
+                                      .spread = head_.spread(),
+                                      .of_label = head_.of_label(share_),
+                                      .dx = dx(frame) + lane * dx_floats(),
+                                      .dweight = head_.dweight(frame) + block.first * head_.width(),
+                                      .add_dx = !blocks_.is_first_of_lane(part, lane),
+                                      .add_dweight = first > 0},
+                                     scratch);
+        });
+    auto* const to = frame.data<Bf16>(node_.outputs[0]) + first * head_.width();
+    parallel_for(rows.count, LogitKernels::row_block, [&](std::size_t begin, std::size_t end) {
+      kernels().logits.unpack(rows, dx(frame), dx_floats(), blocks_.lanes(), to, begin, end);
+    });
+  }
+
+  double share_ = 0;
+  float totals_[most_rows], factors_[most_rows];
+};
+
+} // namespace
+
+bool has_head_tiles(const Lowering& lowering, const Node& node) {
+  const auto dtype = lowering.graph[node.inputs[0]].dtype;
+  return dtype == DType::bf16 && lowering.compute_type(dtype) == DType::bf16 &&
+         kernels().logits.sums;
+}
+
+StepPtr head_by_tiles(const Lowering& lowering, const Node& node) {
+  return std::make_unique<HeadForward>(lowering, node);
+}
+
+StepPtr head_backward_by_tiles(const Lowering& lowering, const Node& node) {
+  return std::make_unique<HeadBackward>(lowering, node);
+}
+
+} // namespace troupe::cpu
