@@ -22,8 +22,8 @@ public:
   HeadByTiles(const Lowering& lowering, const Node& node, int products, bool backward)
       : node_{node}, head_{lowering.graph, node}, losses_{head_.smoothing(), head_.classes()},
         blocks_{head_.classes(), static_cast<std::size_t>(lowering.options.threads)},
-        rows_{std::min(head_.rows(), most_rows)}, sums_{blocks_.lanes(), rows_}, backward_{
-                                                                                     backward} {
+        backward_{backward}, rows_{std::min(head_.rows(), most_rows)}, sums_{blocks_.lanes(),
+                                                                             rows_} {
     name = to_string(node.op);
     operations = head_.operations(products);
   }
@@ -91,9 +91,9 @@ private:
     return aligned(kernels().logits.scratch_floats(rows_, head_.width()) * sizeof(float));
   }
 
+  bool backward_;
   std::size_t rows_;
   LogitLanes sums_;
-  bool backward_;
 };
 
 class HeadForward final : public HeadByTiles {
