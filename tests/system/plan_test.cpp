@@ -78,9 +78,9 @@ TEST_CASE("a run needs what was planned, by kind, and sends what was planned") {
 TEST_CASE("language models need what was planned, with the logits that they have at a time") {
   const std::string model = GENERATE("gpt2-mini", "llama-mini");
   const std::string name = GENERATE("single", "ddp", "zero3");
-  const Settings job = GENERATE(Settings{"data.batch_size=16"},
-                                Settings{"precision.mode=amp_bf16", "train.recompute=block"},
-                                Settings{"train.accumulate=2", "train.sample.every=2 steps"});
+  const Settings in_bf16{"precision.mode=amp_bf16", "train.recompute=block"};
+  const Settings job = GENERATE_COPY(Settings{"data.batch_size=16"}, in_bf16,
+                                     Settings{"train.accumulate=2", "train.sample.every=2 steps"});
   CAPTURE(model, name, job);
   const auto experiment = on_text(model, job);
   const auto settings = Settings{"train.max_steps=2", "model.vocabulary=40000",
@@ -88,8 +88,10 @@ TEST_CASE("language models need what was planned, with the logits that they have
                                  name == "single" ? "devices.count=1" : "devices.count=2"};
   const auto planned = strategy(plan(experiment, settings), name);
   check_memory(planned, experiment.completed(name, settings));
-  // 16 MB of those of an evaluation's 512 tokens, at least.
-  CHECK(planned.at("bytes_by_kind").at("workspace") > 16'000'000);
+  // 16 MB of those of an evaluation's 512 tokens, at least. In bf16 processors with tiles have
+  // none.
+  if (job != in_bf16)
+    CHECK(planned.at("bytes_by_kind").at("workspace") > 16'000'000);
 }
 
 TEST_CASE("teams need what was planned, and send what was planned") {
