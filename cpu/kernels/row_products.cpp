@@ -9,26 +9,14 @@ namespace {
 constexpr std::size_t ways = 4;
 
 template <class T>
-Vector load_floats(const T* values) {
-  if constexpr (std::is_same_v<T, F16>) {
-    float floats[lanes];
-    for (std::size_t j = 0; j < lanes; ++j)
-      floats[j] = load(values, j);
-    return load_vector(floats);
-  } else {
-    return load_vector(values);
-  }
-}
-
-template <class T>
 float row_product(const float* x, const T* row, std::size_t columns) {
   Vector sums[ways] = {};
   std::size_t c = 0;
   for (; c + ways * lanes <= columns; c += ways * lanes)
     for (std::size_t way = 0; way < ways; ++way)
-      sums[way] += load_vector(x + c + way * lanes) * load_floats(row + c + way * lanes);
+      sums[way] += load_vector(x + c + way * lanes) * load_lanes(row + c + way * lanes);
   for (; c + lanes <= columns; c += lanes)
-    sums[0] += load_vector(x + c) * load_floats(row + c);
+    sums[0] += load_vector(x + c) * load_lanes(row + c);
   const Vector all = (sums[0] + sums[1]) + (sums[2] + sums[3]);
   float sum = 0;
   for (std::size_t j = 0; j < lanes; ++j)

@@ -5,6 +5,8 @@
 #include "variant.hpp"
 #include "vectors.hpp"
 
+#include <type_traits>
+
 #if defined(__AVX512BF16__)
 #include <immintrin.h>
 #endif
