@@ -1,5 +1,6 @@
 #include "network.hpp"
 
+#include "../message_types.hpp"
 #include "detail/greeting.hpp"
 
 #include "troupe/core/fail.hpp"
@@ -12,8 +13,6 @@
 #endif
 #include <caf/openssl/all.hpp>
 
-#include <mutex>
-
 namespace troupe::actors {
 
 namespace {
@@ -21,18 +20,6 @@ namespace {
 /// Connections beside the nodes': of those who ask for the status, and who have not yet said who
 /// they are.
 constexpr std::size_t connections_to_spare = 256;
-
-/// CAF keeps the types of messages in a table of the process.
-void register_messages() {
-  static std::once_flag once;
-  std::call_once(once, [] {
-    caf::core::init_global_meta_objects();
-    caf::io::middleman::init_global_meta_objects();
-    caf::openssl::manager::init_global_meta_objects();
-    caf::init_global_meta_objects<caf::id_block::troupe>();
-    caf::init_global_meta_objects<caf::id_block::troupe_roles>();
-  });
-}
 
 /// CAF's connections are made in a context of ours, which also compares names, from the first one
 /// on.
@@ -53,7 +40,7 @@ Status share_certificates(caf::actor_system& system, const TlsConfig& tls) {
 } // namespace
 
 SystemConfig::SystemConfig(const std::optional<NetworkOptions>& options) {
-  register_messages();
+  register_message_types();
   // The cores belong to the streams. Sharing waits for work on a condition; stealing would poll.
   set("caf.scheduler.policy", "sharing");
   set("caf.scheduler.max-threads", 2);

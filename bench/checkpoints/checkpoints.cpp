@@ -7,6 +7,7 @@
 #include "plain_files.hpp"
 
 #include "troupe/actors/interfaces.hpp"
+#include "troupe/actors/message_types.hpp"
 #include "troupe/actors/roles/checkpointer.hpp"
 #include "troupe/core/checkpoint/state_source.hpp"
 #include "troupe/engine/exchange/exchange.hpp"
@@ -264,8 +265,7 @@ int main(int argc, char** argv) {
   app.add_option("--rounds", options.rounds, "of each comparison");
   app.add_option("--folder", options.folder, "for files; it is deleted at the end");
   CLI11_PARSE(app, argc, argv);
-  caf::init_global_meta_objects<caf::id_block::troupe>();
-  caf::core::init_global_meta_objects();
+  troupe::actors::register_message_types();
   troupe::bench::run(options);
   std::filesystem::remove_all(options.folder);
 }

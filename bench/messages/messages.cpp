@@ -3,6 +3,7 @@
 //
 //   bench_messages [round trips]
 #include "troupe/actors/interfaces.hpp"
+#include "troupe/actors/message_types.hpp"
 
 #include <fmt/format.h>
 
@@ -127,9 +128,7 @@ void measure(const std::string& policy, const char* label, std::int64_t count) {
 } // namespace
 
 int main(int argc, char** argv) {
-  caf::core::init_global_meta_objects();
-  caf::init_global_meta_objects<caf::id_block::troupe>();
-  caf::init_global_meta_objects<caf::id_block::troupe_roles>();
+  troupe::actors::register_message_types();
   const auto count = argc > 1 ? std::atoll(argv[1]) : 200000;
   fmt::print("{:<9} {:<10} {:>13} {:>16} {:>17}\n", "policy", "actors", "round trip", "one-way",
              "blocking request");

@@ -173,18 +173,23 @@ private:
   std::set<Value> outcomes_;
 };
 
+void explore(std::size_t voters, Ballot last_ballot) {
+  CAPTURE(voters, last_ballot);
+  Exploration exploration{voters, last_ballot};
+  exploration.run();
+  // Whoever has a ballot may win.
+  CHECK(exploration.outcomes().size() == std::min<std::size_t>(voters, last_ballot + 1));
+}
+
 } // namespace
 
 TEST_CASE("whatever arrives, and whoever dies: no two values are decided") {
-  struct Size {
-    std::size_t voters;
-    Ballot last_ballot;
-  };
-  for (const auto& [voters, last_ballot] : {Size{1, 3}, Size{2, 5}, Size{3, 3}, Size{4, 2}}) {
-    CAPTURE(voters);
-    Exploration exploration{voters, last_ballot};
-    exploration.run();
-    // Whoever has a ballot may win.
-    CHECK(exploration.outcomes().size() == std::min<std::size_t>(voters, last_ballot + 1));
-  }
+  explore(1, 3);
+  explore(2, 5);
+  explore(3, 2);
+}
+
+TEST_CASE("so it is among more voters, and with more ballots") {
+  explore(3, 3);
+  explore(4, 2);
 }

@@ -34,8 +34,7 @@ void check_goes_on(const RunFiles& run) {
 } // namespace
 
 TEST_CASE("the job goes on without a node that is lost, and with it when it is started again") {
-  const std::string strategy = GENERATE("ddp", "zero3");
-  const int signal = GENERATE(SIGKILL, SIGSTOP);
+  const auto [strategy, signal] = GENERATE(std::pair{"ddp", SIGSTOP}, std::pair{"zero3", SIGKILL});
   CAPTURE(strategy, signal);
   const Experiment experiment;
   Daemons daemons{experiment, "nodes", for_two_or_three(strategy)};

@@ -37,9 +37,9 @@ const Settings slow = {"devices.engine=interpreter", "data.image_size=16", "data
 } // namespace
 
 TEST_CASE("a run that is told to stop saves its last step, and goes on from there when resumed") {
-  const int signal = GENERATE(SIGTERM, SIGINT);
-  const Settings parallel =
-      GENERATE(Settings{}, Settings{"parallel.strategy=ddp", "devices.count=2"});
+  const auto [signal, parallel] =
+      GENERATE(std::pair{SIGTERM, Settings{"parallel.strategy=ddp", "devices.count=2"}},
+               std::pair{SIGINT, Settings{}});
   CAPTURE(signal, parallel);
   auto settings = parallel;
   // Checkpoints that nothing but the stop asks for.
