@@ -31,10 +31,8 @@ void check_goes_on(const RunFiles& run) {
   CHECK(becomes_true([&] { return run.steps_done() > before + 10; }));
 }
 
-} // namespace
-
-TEST_CASE("the job goes on without a node that is lost, and with it when it is started again") {
-  const auto [strategy, signal] = GENERATE(std::pair{"ddp", SIGSTOP}, std::pair{"zero3", SIGKILL});
+/// A third node comes, the second one gets the signal and comes again.
+void check_lost_and_back(const std::string& strategy, int signal) {
   CAPTURE(strategy, signal);
   const Experiment experiment;
   Daemons daemons{experiment, "nodes", for_two_or_three(strategy)};
@@ -79,6 +77,18 @@ TEST_CASE("the job goes on without a node that is lost, and with it when it is s
   CHECK(recoveries[1].at("world_size") == 2);
   for (const auto& recovery : recoveries)
     CHECK(recovery.at("steps_repeated") == 0);
+}
+
+} // namespace
+
+TEST_CASE("the job goes on without a node that is lost, and with it when it is started again") {
+  check_lost_and_back("zero3", SIGKILL);
+  check_lost_and_back("ddp", SIGSTOP);
+}
+
+TEST_CASE("so does one of the other strategy, lost in the other way") {
+  check_lost_and_back("ddp", SIGKILL);
+  check_lost_and_back("zero3", SIGSTOP);
 }
 
 TEST_CASE("after a loss, losses stay within what the order of sums makes of them") {

@@ -34,12 +34,9 @@ const Settings endless = {"train.epochs=100000", "checkpoint.every=1000 steps"};
 const Settings slow = {"devices.engine=interpreter", "data.image_size=16", "data.batch_size=32",
                        "data.synthetic_samples=320"};
 
-} // namespace
+const Settings two_workers = {"parallel.strategy=ddp", "devices.count=2"};
 
-TEST_CASE("a run that is told to stop saves its last step, and goes on from there when resumed") {
-  const auto [signal, parallel] =
-      GENERATE(std::pair{SIGTERM, Settings{"parallel.strategy=ddp", "devices.count=2"}},
-               std::pair{SIGINT, Settings{}});
+void check_stop_and_resume(int signal, const Settings& parallel) {
   CAPTURE(signal, parallel);
   auto settings = parallel;
   // Checkpoints that nothing but the stop asks for.
@@ -70,6 +67,18 @@ TEST_CASE("a run that is told to stop saves its last step, and goes on from ther
   CHECK(run.summary().at("status") == "completed");
   CHECK(run.digest() == undisturbed.digest());
   CHECK(run.losses() == undisturbed.losses());
+}
+
+} // namespace
+
+TEST_CASE("a run that is told to stop saves its last step, and goes on from there when resumed") {
+  check_stop_and_resume(SIGINT, {});
+  check_stop_and_resume(SIGTERM, two_workers);
+}
+
+TEST_CASE("so does a run that the other signal tells to stop") {
+  check_stop_and_resume(SIGTERM, {});
+  check_stop_and_resume(SIGINT, two_workers);
 }
 
 TEST_CASE("a run that began afresh says how to go on nevertheless") {
