@@ -81,12 +81,25 @@ void gelu(const T* x, T* y, std::size_t elements, bool tanh) {
 }
 
 template <class T, Gate gate(float)>
-void multiply_by_backward(const T* dy, const T* x, T* dx, std::size_t elements) {
+void multiply_block_by_backward(const T* dy, const T* x, T* dx, std::size_t elements) {
 #pragma GCC ivdep
   for (std::size_t i = 0; i < elements; ++i) {
     const float value = load(x, i);
     const auto g = gate(value);
     store(dx, i, load(dy, i) * (g.value + value * g.slope));
+  }
+}
+
+/// x is from the forward pass, and in no cache any more: a processor computes too long on each
+/// element to see far enough ahead.
+template <class T, Gate gate(float)>
+void multiply_by_backward(const T* dy, const T* x, T* dx, std::size_t elements) {
+  constexpr std::size_t block = 1024, line = 64 / sizeof(T);
+  for (std::size_t begin = 0; begin < elements; begin += block) {
+    const std::size_t end = begin + block < elements ? begin + block : elements;
+    for (std::size_t ahead = end; ahead < end + block && ahead < elements; ahead += line)
+      __builtin_prefetch(x + ahead);
+    multiply_block_by_backward<T, gate>(dy + begin, x + begin, dx + begin, end - begin);
   }
 }
 

@@ -8,6 +8,7 @@ namespace troupe::cpu {
 namespace v4_amx {
 void set_attention_amx(Kernels& kernels);
 void set_logits_amx(Kernels& kernels);
+void set_weight_gradient_amx(Kernels& kernels);
 } // namespace v4_amx
 namespace v4_bf16 {
 void set_winograd_bf16(Kernels& kernels);
@@ -38,6 +39,7 @@ std::vector<Kernels> usable_kernels() {
     table.name = "v4_amx";
     v4_amx::set_attention_amx(table);
     v4_amx::set_logits_amx(table);
+    v4_amx::set_weight_gradient_amx(table);
     usable.insert(usable.begin(), table);
   }
   if (features.v4)

@@ -6,6 +6,7 @@
 #include "logits.hpp"
 #include "troupe/core/device/quantized.hpp"
 #include "troupe/core/random.hpp"
+#include "weight_gradient.hpp"
 
 #include <type_traits>
 #include <vector>
@@ -202,6 +203,7 @@ struct Kernels {
   void (*softmax_gradient)(float* logits, std::size_t elements, float log_sum_exp, float spread,
                            float factor);
   LogitKernels logits;
+  WeightGradientKernels weight_gradient;
 
   /// Transforms the weights of input channels [begin, end) to u, a matrix (in, out) for each of 36
   /// points. `turned`: takes them from the last weight to the first.

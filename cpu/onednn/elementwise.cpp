@@ -15,22 +15,22 @@ std::size_t elements(const Tensor& tensor) {
 }
 
 /// A part of a node's tensors.
-template <class T>
+template <class In, class Out>
 struct Part {
-  const T *a, *b; ///< b: null where there is one input
-  T* to;
+  const In *a, *b; ///< b: null where there is one input
+  Out* to;
   std::size_t elements;
 };
 
 /// Can consume slices of an input right behind its writer, and then produces slices for others.
-/// `kernel` is called with the typed kernels and a part.
-template <class T, class Kernel>
+/// `kernel` is called with the typed kernels of what is read and a part.
+template <class In, class Out, class Kernel>
 class Elementwise final : public Step, public SliceConsumer, public SliceProducer {
 public:
   Elementwise(const Node& node, std::size_t elements, Kernel kernel)
       : node_{node}, elements_{elements}, kernel_{kernel} {
     name = to_string(node.op);
-    bytes = static_cast<double>((node.inputs.size() + 1) * elements * sizeof(T));
+    bytes = static_cast<double>((node.inputs.size() * sizeof(In) + sizeof(Out)) * elements);
   }
 
   std::optional<Needs> consumes(TensorId tensor) const override {
@@ -65,10 +65,11 @@ public:
 
 private:
   void work(const Frame& frame, std::size_t begin, std::size_t end) const {
-    const auto* const a = frame.data<T>(node_.inputs[0]) + begin;
+    const auto* const a = frame.data<In>(node_.inputs[0]) + begin;
     const auto* const b =
-        node_.inputs.size() > 1 ? frame.data<T>(node_.inputs[1]) + begin : nullptr;
-    kernel_(kernels().of<T>(), Part<T>{a, b, frame.data<T>(node_.outputs[0]) + begin, end - begin});
+        node_.inputs.size() > 1 ? frame.data<In>(node_.inputs[1]) + begin : nullptr;
+    auto* const to = frame.data<Out>(node_.outputs[0]) + begin;
+    kernel_(kernels().of<In>(), Part<In, Out>{a, b, to, end - begin});
   }
 
   Node node_;
@@ -81,8 +82,26 @@ template <class Kernel>
 Result<StepPtr> elementwise(const Lowering& lowering, const Node& node, Kernel kernel) {
   const auto& x = lowering.graph[node.inputs[0]];
   return with_element(x.dtype, [&]<class T>(T) -> StepPtr {
-    return std::make_unique<Elementwise<T, Kernel>>(node, elements(x), kernel);
+    return std::make_unique<Elementwise<T, T, Kernel>>(node, elements(x), kernel);
   });
+}
+
+template <class In, class Out, class Kernel>
+StepPtr conversion(const Node& node, std::size_t elements, Kernel kernel) {
+  return std::make_unique<Elementwise<In, Out, Kernel>>(node, elements, kernel);
+}
+
+template <class T>
+StepPtr narrowing(const Node& node, std::size_t elements) {
+  return conversion<float, T>(node, elements, [](const auto&, const auto& p) {
+    kernels().of<T>().narrow(p.a, p.to, p.elements);
+  });
+}
+
+template <class T>
+StepPtr widening(const Node& node, std::size_t elements) {
+  return conversion<T, float>(node, elements,
+                              [](const auto& k, const auto& p) { k.widen(p.a, p.to, p.elements); });
 }
 
 /// Copies the same bytes to a tensor of another shape.
@@ -172,17 +191,9 @@ Result<StepPtr> lower_cast(Lowering& lowering, const Node& node) {
   if (from != DType::f32 && to != DType::f32)
     return fail(Errc::unsupported, "the host does not convert {} to {}", to_string(from),
                 to_string(to));
-  const auto bytes = static_cast<double>(elements(x) * (size_of(from) + size_of(to)));
-  return parallel_step(node, bytes, elements(x), elementwise_grain,
-                       [from, to, x = node.inputs[0], y = node.outputs[0]](
-                           const Frame& frame, std::size_t begin, std::size_t end) {
-                         if (from == DType::f32)
-                           narrow(to, frame.data<float>(x) + begin,
-                                  frame.data<std::byte>(y) + begin * size_of(to), end - begin);
-                         else
-                           widen(from, frame.data<std::byte>(x) + begin * size_of(from),
-                                 frame.data<float>(y) + begin, end - begin);
-                       });
+  return with_element(from == DType::f32 ? to : from, [&]<class T>(T) {
+    return from == DType::f32 ? narrowing<T>(node, elements(x)) : widening<T>(node, elements(x));
+  });
 }
 
 Result<StepPtr> lower_flatten(Lowering& lowering, const Node& node) {

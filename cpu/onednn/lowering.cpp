@@ -43,9 +43,9 @@ const dnnl::memory::desc& Lowering::stored(TensorId parameter) const {
   return stored_.at(parameter);
 }
 
-Result<const ParameterCopy*> Lowering::copy_of(TensorId parameter, const dnnl::memory::desc& wanted,
+Result<const ParameterCopy*> Lowering::copy_of(TensorId parameter, const dnnl::memory::desc& from,
+                                               const dnnl::memory::desc& wanted,
                                                DType activations) {
-  const auto& from = stored(parameter);
   // bf16 is either the wanted type, or keeps the weights' precision (Bf16Mode).
   const auto values = activations == DType::f16 ? DType::f16 : DType::f32;
   if (from == wanted && values == DType::f32)

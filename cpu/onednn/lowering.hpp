@@ -62,9 +62,13 @@ public:
   /// How a weight's parameter is stored.
   const dnnl::memory::desc& stored(TensorId parameter) const;
   /// The parameter in the wanted layout, as activations of this type are multiplied with it: null
-  /// when it is stored that way, else a copy.
+  /// when it is stored that way, else a copy. `from`: how it is stored, or its transpose is.
+  Result<const ParameterCopy*> copy_of(TensorId parameter, const dnnl::memory::desc& from,
+                                       const dnnl::memory::desc& wanted, DType activations);
   Result<const ParameterCopy*> copy_of(TensorId parameter, const dnnl::memory::desc& wanted,
-                                       DType activations);
+                                       DType activations) {
+    return copy_of(parameter, stored(parameter), wanted, activations);
+  }
   /// A copy of so many bytes of its own.
   Result<const ParameterCopy*> copy_of(TensorId parameter, std::size_t bytes,
                                        ParameterCopy::Make make);

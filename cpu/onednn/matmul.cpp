@@ -2,6 +2,7 @@
 #include "detail/products.hpp"
 
 #include "detail/convert.hpp"
+#include "detail/gradient_tiles.hpp"
 #include "detail/parallel_step.hpp"
 #include "detail/row_sums.hpp"
 #include "troupe/core/fail.hpp"
@@ -165,18 +166,29 @@ private:
   RowSums sums_;
 };
 
+template <class Product>
+Result<StepPtr> lower_with_weights(Lowering& lowering, const Node& node,
+                                   const ProductProblem& problem) {
+  auto product = std::make_unique<Product>(lowering, node, problem);
+  TROUPE_TRY(product->take_weights(lowering));
+  return product;
+}
+
 Result<StepPtr> lower_product(Lowering& lowering, const Node& node, const ProductProblem& problem,
                               Direction direction) {
+  if (direction == Direction::backward_weight && has_gradient_tiles(problem))
+    return gradient_by_tiles(lowering, node, problem);
   if (direction == Direction::backward_weight)
     return std::make_unique<ProductBackwardWeights>(lowering, node, problem);
-  const auto parameter = node.inputs[1];
-  TROUPE_TRY(const auto copy,
-             lowering.copy_of(parameter,
-                              plain_weights(lowering.graph[parameter].shape, problem.computed),
-                              problem.stored));
   if (direction == Direction::forward)
-    return std::make_unique<ProductForward>(lowering, node, problem, copy);
-  return std::make_unique<ProductBackwardData>(lowering, node, problem, copy);
+    return lower_with_weights<ProductForward>(lowering, node, problem);
+  return lower_with_weights<ProductBackwardData>(lowering, node, problem);
+}
+
+/// Whether a product of activations of this type adds the bias itself, before it rounds.
+bool adds_bias(const Lowering& lowering, const Node& node) {
+  const auto& y = lowering.graph[node.outputs[0]];
+  return lowering.compute_type(y.dtype) == DType::bf16 && !suits_row_products(lowering, node);
 }
 
 /// `y`: or dy; `weight`: or dweight.
@@ -191,7 +203,9 @@ Result<StepPtr> lower_linear(Lowering& lowering, const Node& node, Direction dir
                         .out = shape[0],
                         .stored = rows.dtype,
                         .computed = lowering.compute_type(rows.dtype),
-                        .grid = std::nullopt},
+                        .grid = std::nullopt,
+                        .bias = direction == Direction::forward && node.inputs.size() == 3 &&
+                                adds_bias(lowering, node)},
                        direction);
 }
 
@@ -220,7 +234,7 @@ Result<StepPtr> lower_pointwise(Lowering& lowering, const Node& node, Direction 
 Result<StepPtr> lower_matmul(Lowering& lowering, const Node& node) {
   const auto y = node.outputs[0];
   TROUPE_TRY(auto step, lower_products(lowering, node));
-  if (node.inputs.size() < 3)
+  if (node.inputs.size() < 3 || adds_bias(lowering, node))
     return step;
   return std::make_unique<AddBias>(node, std::move(step), y, node.inputs[2], lowering.graph[y]);
 }

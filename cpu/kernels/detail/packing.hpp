@@ -100,24 +100,30 @@ inline void pack_paired(const BfRows& from, std::size_t rows, std::size_t column
       pack_paired_rows(from, row, c, to + row / 2 * group, distance);
 }
 
+/// Of 32 rows: the transpose of that, (columns, 16).
+inline void pack_paired_turned_rows(const BfRows& from, std::size_t row, std::size_t columns,
+                                    Pair* to) {
+  for (std::size_t c = 0; c < columns; c += two_groups, to += two_groups * group) {
+    Square even, odd;
+    for (std::size_t i = 0; i < group; ++i) {
+      const PairedRows two{from, row + 2 * i, c};
+      even[i] = two.even;
+      odd[i] = two.odd;
+    }
+    transpose(even);
+    transpose(odd);
+    for (std::size_t i = 0; i < group; ++i) {
+      store_vector(to + 2 * i * group, even[i]);
+      store_vector(to + (2 * i + 1) * group, odd[i]);
+    }
+  }
+}
+
 /// The transpose of that: (rows / 32, columns, 16).
 inline void pack_paired_turned(const BfRows& from, std::size_t rows, std::size_t columns,
                                Pair* to) {
   for (std::size_t row = 0; row < rows; row += two_groups)
-    for (std::size_t c = 0; c < columns; c += two_groups, to += two_groups * group) {
-      Square even, odd;
-      for (std::size_t i = 0; i < group; ++i) {
-        const PairedRows two{from, row + 2 * i, c};
-        even[i] = two.even;
-        odd[i] = two.odd;
-      }
-      transpose(even);
-      transpose(odd);
-      for (std::size_t i = 0; i < group; ++i) {
-        store_vector(to + 2 * i * group, even[i]);
-        store_vector(to + (2 * i + 1) * group, odd[i]);
-      }
-    }
+    pack_paired_turned_rows(from, row, columns, to + row / two_groups * columns * group);
 }
 
 /// 32 rows of 16 floats as the transpose of their pairs of rows: (16, rows / 2).

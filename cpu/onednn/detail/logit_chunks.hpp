@@ -46,7 +46,8 @@ struct ChunkProducts {
     data.emplace(library, Matrix{count, s.classes, false, type, distance},
                  Matrix{s.classes, s.width, false, type}, x);
     weights.emplace(library, Matrix{s.classes, count, true, type, distance}, x,
-                    Matrix{s.classes, s.width}, ProductTeam::together, true);
+                    Matrix{s.classes, s.width}, ProductTeam::together,
+                    ProductEnd{.accumulate = true});
   }
 
   std::size_t scratchpad_bytes() const {

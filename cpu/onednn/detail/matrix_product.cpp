@@ -2,6 +2,7 @@
 
 #include "../../parallel.hpp"
 
+#include <array>
 #include <stdexcept>
 
 namespace troupe::cpu {
@@ -28,8 +29,8 @@ bool is_weight_gradient(const Matrix& a, const Matrix& b, const Matrix& c) {
 } // namespace
 
 MatrixProduct::MatrixProduct(const Library& library, const Matrix& a, const Matrix& b,
-                             const Matrix& c, ProductTeam team, bool accumulate)
-    : a_{a}, b_{b}, c_{c}, accumulate_{accumulate} {
+                             const Matrix& c, ProductTeam team, const ProductEnd& end)
+    : a_{a}, b_{b}, c_{c}, end_{end} {
   choose(library, team);
   if (primitive_)
     implementation_ = primitive_->implementation();
@@ -37,25 +38,27 @@ MatrixProduct::MatrixProduct(const Library& library, const Matrix& a, const Matr
 
 void MatrixProduct::choose(const Library& library, ProductTeam team) {
   const bool together = team == ProductTeam::together;
-  if (together && is_f32(a_) && is_f32(b_) && is_f32(c_) && !is_small_of_many_rows(a_, c_))
+  const bool all_f32 = is_f32(a_) && is_f32(b_) && is_f32(c_) && !b_.packed && !end_.bias;
+  if (together && all_f32 && !is_small_of_many_rows(a_, c_))
     return;
-  if (together && !accumulate_ && !is_f32(a_) && is_weight_gradient(a_, b_, c_)) {
+  if (together && !end_.accumulate && !is_f32(a_) && is_weight_gradient(a_, b_, c_)) {
     primitive_ = weight_gradient(library, {b_.rows, b_.columns, a_.rows, b_.dtype});
     arguments_ = {DNNL_ARG_DIFF_DST, DNNL_ARG_SRC, DNNL_ARG_DIFF_WEIGHTS};
   }
   if (primitive_ && !primitive_->is_reference())
     return;
-  primitive_ = matmul(library, a_, b_, c_, accumulate_);
+  primitive_ = matmul(library, a_, b_, c_, end_);
   arguments_ = {DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DST};
 }
 
-void MatrixProduct::run(const void* a, const void* b, void* c, void* scratchpad) const {
+void MatrixProduct::run(const void* a, const void* b, void* c, void* scratchpad,
+                        const void* bias) const {
   if (!primitive_)
     return multiply_f32(a, b, c);
-  primitive_->run({{arguments_.a, const_cast<void*>(a)},
-                   {arguments_.b, const_cast<void*>(b)},
-                   {arguments_.c, c}},
-                  scratchpad);
+  const std::array operands = {
+      Operand{arguments_.a, const_cast<void*>(a)}, Operand{arguments_.b, const_cast<void*>(b)},
+      Operand{arguments_.c, c}, Operand{DNNL_ARG_BIAS, const_cast<void*>(bias)}};
+  primitive_->run({operands.data(), bias ? operands.size() : operands.size() - 1}, scratchpad);
 }
 
 void MatrixProduct::multiply_f32(const void* a, const void* b, void* c) const {
@@ -65,7 +68,7 @@ void MatrixProduct::multiply_f32(const void* a, const void* b, void* c) const {
   dnnl::error::wrap_c_api(dnnl_sgemm(letter(a_), letter(b_), c_.rows, c_.columns, a_.columns, 1.0f,
                                      static_cast<const float*>(a), a_.row_distance(),
                                      static_cast<const float*>(b), b_.row_distance(),
-                                     accumulate_ ? 1.0f : 0.0f, static_cast<float*>(c),
+                                     end_.accumulate ? 1.0f : 0.0f, static_cast<float*>(c),
                                      c_.row_distance()),
                           "oneDNN could not multiply matrices");
 }

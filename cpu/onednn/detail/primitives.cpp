@@ -238,31 +238,37 @@ std::optional<Primitive> convolution_backward_weights(const Library& library,
   return std::nullopt;
 }
 
+Descriptor describe(const Matrix& m) {
+  if (m.packed)
+    return {{m.rows, m.columns}, data_type(m.dtype), Tag::any};
+  const dnnl::memory::dims strides = m.transposed ? dnnl::memory::dims{1, m.row_distance()}
+                                                  : dnnl::memory::dims{m.row_distance(), 1};
+  return {{m.rows, m.columns}, data_type(m.dtype), strides};
+}
+
 Primitive matmul(const Library& library, const Matrix& a, const Matrix& b, const Matrix& c,
-                 bool accumulate) {
-  const auto describe = [](const Matrix& m) {
-    const dnnl::memory::dims strides = m.transposed ? dnnl::memory::dims{1, m.row_distance()}
-                                                    : dnnl::memory::dims{m.row_distance(), 1};
-    return Descriptor{{m.rows, m.columns}, data_type(m.dtype), strides};
-  };
+                 const ProductEnd& end) {
   auto attr = attributes();
-  if (accumulate) {
+  const Descriptor bias =
+      end.bias ? Descriptor{{1, c.columns}, dnnl::memory::data_type::f32, Tag::ab} : Descriptor{};
+  if (end.accumulate) {
     dnnl::post_ops sum;
     sum.append_sum(1.0f);
     attr.set_post_ops(sum);
   }
 #if DNNL_VERSION_MAJOR >= 3
-  const dnnl::matmul::primitive_desc pd{library.engine, describe(a), describe(b), describe(c),
-                                        attr};
+  const dnnl::matmul::primitive_desc pd{library.engine, describe(a), describe(b),
+                                        bias,           describe(c), attr};
 #else
   const dnnl::matmul::primitive_desc pd{
-      {describe(a), describe(b), describe(c)}, attr, library.engine};
+      {describe(a), describe(b), bias, describe(c)}, attr, library.engine};
 #endif
   return {library,
           dnnl::matmul{pd},
           pd,
           {{DNNL_ARG_SRC, pd.src_desc()},
            {DNNL_ARG_WEIGHTS, pd.weights_desc()},
+           {DNNL_ARG_BIAS, bias},
            {DNNL_ARG_DST, pd.dst_desc()}}};
 }
 

@@ -109,15 +109,24 @@ struct Matrix {
   bool transposed = false; ///< in memory it is (columns, rows)
   DType dtype = DType::f32;
   std::int64_t distance = 0; ///< elements from one row in memory to the next; 0: no gaps
+  bool packed = false;       ///< laid out as the library likes best, in place of all that
 
   std::int64_t row_distance() const {
     return distance > 0 ? distance : transposed ? rows : columns;
   }
 };
 
-/// c = a * b, or c += a * b.
+dnnl::memory::desc describe(const Matrix& matrix);
+
+/// What becomes of a product before it is rounded.
+struct ProductEnd {
+  bool accumulate = false; ///< it is added to c
+  bool bias = false;       ///< f32, of each column, is added to it
+};
+
+/// c = a * b [+ bias] [+ c].
 Primitive matmul(const Library& library, const Matrix& a, const Matrix& b, const Matrix& c,
-                 bool accumulate);
+                 const ProductEnd& end);
 
 /// dweight = dy^T * x of a fully connected layer without bias.
 struct WeightGradientProblem {

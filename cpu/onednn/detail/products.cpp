@@ -1,30 +1,63 @@
 #include "products.hpp"
 
 #include "convert.hpp"
+#include "troupe/core/fail.hpp"
 
 namespace troupe::cpu {
 
 namespace {
 
-/// Layers on rows alone have no consumers of slices, and weights that are large beside a row.
+/// Fully connected layers: slices of a quarter of a MiB, whose consumers find them in a core's
+/// cache beside the weights, but not of so few rows that reading weights is all that they do. All
+/// threads together have a faster way to multiply f32 (MatrixProduct).
+Slicing slice_rows(const ProductProblem& p, int threads) {
+  constexpr std::int64_t bytes = 256 << 10, usual_rows = 64, least_rows = 16;
+  const auto row_bytes = (p.in + p.out) * static_cast<std::int64_t>(size_of(p.stored));
+  const auto slicing = slice_batch(p.images, std::max(bytes / row_bytes, usual_rows), threads);
+  const bool worth_it = p.computed != DType::f32 && slicing.images >= least_rows;
+  return worth_it ? slicing : Slicing{p.images, 1, false};
+}
+
 Slicing slice(const ProductProblem& p, int threads) {
   if (p.rows == 1)
-    return {p.images, 1, false};
+    return slice_rows(p, threads);
   return slice_batch(p.images, static_cast<std::size_t>(p.rows * (p.in + p.out)) * sizeof(float),
                      static_cast<std::size_t>(p.in * p.out) * sizeof(float), threads);
 }
 
+/// The parameter as the second operand of a product forward, or backward.
+Matrix weight_of(const ProductProblem& p, bool forward, DType dtype) {
+  return {forward ? p.in : p.out, forward ? p.out : p.in, forward, dtype};
+}
+
+/// Whether the product reads packed weights: what is wider has no copy of its weights otherwise.
+bool packs(const Lowering& lowering, const Node& node, const ProductProblem& p) {
+  const auto parameter = node.inputs[1];
+  return p.computed == DType::bf16 &&
+         lowering.stored(parameter) == plain_weights(lowering.graph[parameter].shape, DType::f32);
+}
+
 /// The product of one slice, made for the threads that will run it.
-MatrixProduct slice_product(const Lowering& lowering, const ProductProblem& p,
+MatrixProduct slice_product(const Lowering& lowering, const Node& node, const ProductProblem& p,
                             const Slicing& slicing, bool forward) {
   const ThreadScope scope{slicing.inner_threads(lowering.options.threads)};
   const std::int64_t rows = slicing.images * p.rows;
-  const Matrix weight{forward ? p.in : p.out, forward ? p.out : p.in, forward, p.computed};
+  auto weight = weight_of(p, forward, p.computed);
+  weight.packed = packs(lowering, node, p);
   return {lowering.library,
           {rows, weight.rows, false, p.computed},
           weight,
           {rows, weight.columns, false, p.computed},
-          slicing.side_by_side ? ProductTeam::alone : ProductTeam::together};
+          slicing.side_by_side ? ProductTeam::alone : ProductTeam::together,
+          {.bias = p.bias}};
+}
+
+/// A copy in the type that is multiplied, where that is not the parameter's.
+Result<const ParameterCopy*> plain_copy(Lowering& lowering, const Node& node,
+                                        const ProductProblem& p) {
+  const auto parameter = node.inputs[1];
+  return lowering.copy_of(parameter, plain_weights(lowering.graph[parameter].shape, p.computed),
+                          p.stored);
 }
 
 std::size_t bytes_of(std::int64_t elements, DType dtype) {
@@ -59,11 +92,10 @@ void gather_images(const ProductProblem& p, std::int64_t images, const std::byte
 } // namespace
 
 ProductForward::ProductForward(const Lowering& lowering, const Node& node,
-                               const ProductProblem& problem, const ParameterCopy* weights)
-    : node_{node}, problem_{problem}, weights_{weights}, slicing_{slice(problem,
-                                                                        lowering.options.threads)},
-      threads_{lowering.options.threads}, product_{
-                                              slice_product(lowering, problem, slicing_, true)} {
+                               const ProductProblem& problem)
+    : node_{node}, problem_{problem}, slicing_{slice(problem, lowering.options.threads)},
+      threads_{lowering.options.threads}, product_{slice_product(lowering, node, problem, slicing_,
+                                                                 true)} {
   const std::int64_t rows = slicing_.images * problem.rows;
   library_bytes_ = aligned(product_.scratchpad_bytes());
   // Gathered pixels lie in the front of the widened ones' place, or have a place of their own.
@@ -77,6 +109,17 @@ ProductForward::ProductForward(const Lowering& lowering, const Node& node,
   operations = problem.operations();
 }
 
+Status ProductForward::take_weights(Lowering& lowering) {
+  if (!packs(lowering, node_, problem_)) {
+    TROUPE_TRY(weights_, plain_copy(lowering, node_, problem_));
+    return {};
+  }
+  TROUPE_TRY(weights_,
+             lowering.copy_of(node_.inputs[1], describe(weight_of(problem_, true, DType::f32)),
+                              product_.packed_layout(), problem_.stored));
+  return {};
+}
+
 std::size_t ProductForward::scratch_bytes() const {
   return slicing_.workers(threads_) * (library_bytes_ + x_bytes_ + y_bytes_);
 }
@@ -85,6 +128,7 @@ Status ProductForward::run(const Frame& frame) {
   auto* const x = frame.data<std::byte>(node_.inputs[0]);
   auto* const y = frame.data<std::byte>(node_.outputs[0]);
   auto* const weights = weights_ ? weights_->data() : frame.data<std::byte>(node_.inputs[1]);
+  const auto* const bias = problem_.bias ? frame.data<float>(node_.inputs[2]) : nullptr;
   const std::int64_t rows = slicing_.images * problem_.rows;
   begin_consumers(frame, slicing_.workers(threads_));
   for_slices(slicing_, threads_, [&](std::int64_t index, std::size_t worker) {
@@ -101,7 +145,7 @@ Status ProductForward::run(const Frame& frame) {
     const auto written = static_cast<std::size_t>(index * rows * problem_.out);
     const auto next = written + static_cast<std::size_t>(rows * problem_.out);
     if (!problem_.widens()) {
-      product_.run(from, weights, to, library);
+      product_.run(from, weights, to, library, bias);
       hand_on(frame, worker, written, next);
       return;
     }
@@ -118,12 +162,10 @@ Status ProductForward::run(const Frame& frame) {
 }
 
 ProductBackwardData::ProductBackwardData(const Lowering& lowering, const Node& node,
-                                         const ProductProblem& problem,
-                                         const ParameterCopy* weights)
-    : node_{node}, problem_{problem}, weights_{weights}, slicing_{slice(problem,
-                                                                        lowering.options.threads)},
-      threads_{lowering.options.threads}, product_{
-                                              slice_product(lowering, problem, slicing_, false)} {
+                                         const ProductProblem& problem)
+    : node_{node}, problem_{problem}, slicing_{slice(problem, lowering.options.threads)},
+      threads_{lowering.options.threads}, product_{slice_product(lowering, node, problem, slicing_,
+                                                                 false)} {
   const std::int64_t rows = slicing_.images * problem.rows;
   library_bytes_ = aligned(product_.scratchpad_bytes());
   // The widened dy; with a stride, the narrowed dx takes its place.
@@ -136,20 +178,43 @@ ProductBackwardData::ProductBackwardData(const Lowering& lowering, const Node& n
   operations = problem.operations();
 }
 
+Status ProductBackwardData::take_weights(Lowering& lowering) {
+  if (packs(lowering, node_, problem_)) {
+    packing_.emplace(lowering.library, weight_of(problem_, false, DType::f32),
+                     product_.packed_layout());
+    return {};
+  }
+  TROUPE_TRY(weights_, plain_copy(lowering, node_, problem_));
+  return {};
+}
+
+std::size_t ProductBackwardData::packed_bytes() const {
+  return packing_ ? packing_->bytes() : 0;
+}
+
+std::byte* ProductBackwardData::weights(const Frame& frame) const {
+  auto* const parameter = frame.data<std::byte>(node_.inputs[1]);
+  if (!packing_)
+    return weights_ ? weights_->data() : parameter;
+  packing_->run(parameter, frame.scratch());
+  return frame.scratch();
+}
+
 std::size_t ProductBackwardData::scratch_bytes() const {
-  return slicing_.workers(threads_) * (library_bytes_ + x_bytes_ + y_bytes_);
+  return packed_bytes() + slicing_.workers(threads_) * (library_bytes_ + x_bytes_ + y_bytes_);
 }
 
 Status ProductBackwardData::run(const Frame& frame) {
   auto* const dy = frame.data<std::byte>(node_.inputs[0]);
   auto* const dx = frame.data<std::byte>(node_.outputs[0]);
-  auto* const weights = weights_ ? weights_->data() : frame.data<std::byte>(node_.inputs[1]);
+  auto* const weight = weights(frame);
   const std::int64_t rows = slicing_.images * problem_.rows;
   const auto in_elements = static_cast<std::size_t>(rows * problem_.in);
   const auto out_elements = static_cast<std::size_t>(rows * problem_.out);
   begin_consumers(frame, slicing_.workers(threads_));
   for_slices(slicing_, threads_, [&](std::int64_t index, std::size_t worker) {
-    std::byte* const library = frame.scratch() + worker * (library_bytes_ + x_bytes_ + y_bytes_);
+    std::byte* const library =
+        frame.scratch() + packed_bytes() + worker * (library_bytes_ + x_bytes_ + y_bytes_);
     std::byte* from = dy + bytes_of(index * rows * problem_.out, problem_.stored);
     std::byte* const to =
         dx + bytes_of(index * slicing_.images * problem_.x_elements(), problem_.stored);
@@ -159,7 +224,7 @@ Status ProductBackwardData::run(const Frame& frame) {
       widen_slice(slicing_, problem_.stored, from, wide, out_elements);
       from = reinterpret_cast<std::byte*>(wide);
     }
-    product_.run(from, weights, result, library);
+    product_.run(from, weight, result, library);
     if (problem_.widens()) {
       std::byte* const narrowed = problem_.grid ? from : to;
       narrow_slice(slicing_, problem_.stored, reinterpret_cast<const float*>(result), narrowed,

@@ -3,6 +3,7 @@
 
 #include "../lowering.hpp"
 #include "matrix_product.hpp"
+#include "packed_weights.hpp"
 #include "slice_fusion.hpp"
 #include "slices.hpp"
 #include "strided.hpp"
@@ -17,6 +18,7 @@ struct ProductProblem {
   DType stored; ///< type of the activations in memory
   DType computed;
   std::optional<PixelGrid> grid; ///< set where x is read with a stride
+  bool bias = false;             ///< the third input, which the product adds
 
   bool widens() const { return stored != computed; }
   /// Elements of x as it lies in memory, of one image.
@@ -31,8 +33,9 @@ struct ProductProblem {
 /// y = x * weight^T [+ bias].
 class ProductForward final : public Step, public SliceProducer {
 public:
-  ProductForward(const Lowering& lowering, const Node& node, const ProductProblem& problem,
-                 const ParameterCopy* weights);
+  ProductForward(const Lowering& lowering, const Node& node, const ProductProblem& problem);
+  /// Looks for the weight as the product reads it.
+  Status take_weights(Lowering& lowering);
   bool writes_slices() const override { return slicing_.side_by_side; }
   bool by_library_threads() const override { return !slicing_.side_by_side; }
   std::size_t scratch_bytes() const override;
@@ -41,7 +44,7 @@ public:
 private:
   Node node_;
   ProductProblem problem_;
-  const ParameterCopy* weights_;
+  const ParameterCopy* weights_ = nullptr; ///< null: the parameter itself is read
   Slicing slicing_;
   int threads_;
   MatrixProduct product_;
@@ -51,17 +54,21 @@ private:
 /// dx = dy * weight.
 class ProductBackwardData final : public Step, public SliceProducer {
 public:
-  ProductBackwardData(const Lowering& lowering, const Node& node, const ProductProblem& problem,
-                      const ParameterCopy* weights);
+  ProductBackwardData(const Lowering& lowering, const Node& node, const ProductProblem& problem);
+  Status take_weights(Lowering& lowering);
   bool writes_slices() const override { return slicing_.side_by_side; }
   bool by_library_threads() const override { return !slicing_.side_by_side; }
   std::size_t scratch_bytes() const override;
   Status run(const Frame& frame) override;
 
 private:
+  std::size_t packed_bytes() const;
+  std::byte* weights(const Frame& frame) const;
+
   Node node_;
   ProductProblem problem_;
-  const ParameterCopy* weights_;
+  const ParameterCopy* weights_ = nullptr;
+  std::optional<WeightPacking> packing_; ///< of the parameter, in place of a copy
   Slicing slicing_;
   int threads_;
   MatrixProduct product_;

@@ -27,18 +27,23 @@ struct Slicing {
 /// What a slice may touch: most of a core's second-level cache.
 constexpr std::size_t slice_bytes = std::size_t{3} << 19;
 
-/// Weights are read once for each slice: they should not outweigh it.
-inline Slicing slice_batch(std::int64_t batch, std::size_t bytes_per_image,
-                           std::size_t weight_bytes, int threads) {
+/// Slices of `fitting` images or fewer.
+inline Slicing slice_batch(std::int64_t batch, std::int64_t fitting, int threads) {
   if (batch % threads != 0)
     return {batch, 1, false};
   const std::int64_t share = batch / threads;
-  const auto fitting = static_cast<std::int64_t>(std::max(slice_bytes, 2 * weight_bytes) /
-                                                 std::max<std::size_t>(bytes_per_image, 1));
   std::int64_t images = std::clamp<std::int64_t>(fitting, 1, share);
   while (share % images != 0)
     --images;
   return {images, batch / images, true};
+}
+
+/// Weights are read once for each slice: they should not outweigh it.
+inline Slicing slice_batch(std::int64_t batch, std::size_t bytes_per_image,
+                           std::size_t weight_bytes, int threads) {
+  const auto fitting =
+      std::max(slice_bytes, 2 * weight_bytes) / std::max<std::size_t>(bytes_per_image, 1);
+  return slice_batch(batch, static_cast<std::int64_t>(fitting), threads);
 }
 
 /// Calls fn(slice, worker) for all slices; a worker has a contiguous range of them, and runs one

@@ -1,0 +1,93 @@
+#include "gradient_tiles.hpp"
+
+#include "../../kernels/kernels.hpp"
+#include "../../parallel.hpp"
+
+#include <algorithm>
+
+namespace troupe::cpu {
+
+namespace {
+
+std::size_t divide(std::size_t n, std::size_t by) {
+  return (n + by - 1) / by;
+}
+
+/// dweight = dy^T * x. Some rows at a time, threads pack x together, and then multiply a block of
+/// dweight's rows each.
+class GradientByTiles final : public Step {
+public:
+  GradientByTiles(const Lowering& lowering, const Node& node, const ProductProblem& p)
+      : node_{node}, rows_{static_cast<std::size_t>(p.images * p.rows)},
+        in_{static_cast<std::size_t>(p.in)}, out_{static_cast<std::size_t>(p.out)} {
+    const auto threads = static_cast<std::size_t>(lowering.options.threads);
+    const std::size_t blocks = threads * divide(out_, threads * Kernel::most_outputs);
+    block_ = divide(divide(out_, blocks), outputs_unit) * outputs_unit;
+    parts_ = divide(out_, block_);
+    lanes_ = std::min(threads, parts_);
+    name = "product backward weights tiles";
+    operations = p.operations();
+  }
+
+  /// The packed rows, each lane's memory, and each block's sums.
+  std::size_t scratch_bytes() const override {
+    return packed_bytes() + lanes_ * lane_bytes() + parts_ * sums_bytes();
+  }
+
+  Status run(const Frame& frame) override {
+    for (std::size_t first = 0; first < rows_; first += Kernel::most_rows)
+      add_rows(frame, first, std::min(Kernel::most_rows, rows_ - first));
+    return {};
+  }
+
+private:
+  using Kernel = WeightGradientKernels;
+  static constexpr std::size_t outputs_unit = 32;
+
+  static const Kernel& kernel() { return kernels().weight_gradient; }
+  static std::size_t bytes_of(std::size_t floats) { return aligned(floats * sizeof(float)); }
+  std::size_t packed_bytes() const { return bytes_of(kernel().packed_floats(in_)); }
+  std::size_t lane_bytes() const { return bytes_of(kernel().scratch_floats()); }
+  std::size_t sums_bytes() const { return bytes_of(kernel().sums_floats(in_)); }
+
+  void add_rows(const Frame& frame, std::size_t first, std::size_t count) const {
+    const ActivationRows dy{frame.data<Bf16>(node_.inputs[0]) + first * out_, count, out_};
+    const ActivationRows x{frame.data<Bf16>(node_.inputs[1]) + first * in_, count, in_};
+    auto* const packed = floats(frame, 0);
+    parallel_for(count, Kernel::row_block,
+                 [&](std::size_t begin, std::size_t end) { kernel().pack(x, packed, begin, end); });
+    const bool last = first + count == rows_;
+    auto* const dweight = last ? frame.data<float>(node_.outputs[0]) : nullptr;
+    parallel_lanes(lanes_, parts_, [&](std::size_t part, std::size_t lane) {
+      const GradientBlock block{
+          .first = part * block_,
+          .count = std::min(block_, out_ - part * block_),
+          .sums = floats(frame, packed_bytes() + lanes_ * lane_bytes() + part * sums_bytes()),
+          .add = first > 0,
+          .dweight = dweight};
+      kernel().multiply(dy, packed, in_, block,
+                        floats(frame, packed_bytes() + lane * lane_bytes()));
+    });
+  }
+
+  static float* floats(const Frame& frame, std::size_t at) {
+    return reinterpret_cast<float*>(frame.scratch() + at);
+  }
+
+  Node node_;
+  std::size_t rows_, in_, out_;
+  std::size_t block_, parts_, lanes_; ///< rows of dweight in a block; blocks; who does them
+};
+
+} // namespace
+
+bool has_gradient_tiles(const ProductProblem& problem) {
+  return problem.computed == DType::bf16 && !problem.grid && kernels().weight_gradient.multiply;
+}
+
+StepPtr gradient_by_tiles(const Lowering& lowering, const Node& node,
+                          const ProductProblem& problem) {
+  return std::make_unique<GradientByTiles>(lowering, node, problem);
+}
+
+} // namespace troupe::cpu
