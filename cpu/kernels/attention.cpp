@@ -98,9 +98,8 @@ void attention(const AttentionShape& s, const AttentionHeads<T, Cached>& a, floa
       multiply(Product<float>{q, distance, keys, n.dim * group, scores, apart}, t.rows, n.dim,
                t.keys);
       for (std::size_t row = 0; row < t.rows; ++row) {
-        const auto of_row = scores_of(scores, row, t);
-        of_row.hide_from(s.first + query + row + 1);
-        const auto [most, sum] = of_row.exponentiate(1.0f);
+        const auto attended = scores_of(scores, row, t).attended(s.first + query + row + 1);
+        const auto [most, sum] = attended.exponentiate(1.0f);
         inverse[row] = 1.0f / sum;
         if (a.log_sum_exp)
           a.log_sum_exp[(query + row) * s.row_heads + head] = most + __builtin_logf(sum);
@@ -147,14 +146,13 @@ void attention_backward(const AttentionShape& s, const AttentionGradients<T>& a,
       multiply(Product<float>{dy, distance, values_turned, n.dim * group, dp, apart}, t.rows, n.dim,
                t.keys);
       for (std::size_t row = 0; row < t.rows; ++row) {
-        const auto probabilities = scores_of(p, row, t);
+        const auto probabilities = scores_of(p, row, t).attended(query + row + 1);
         const float total = a.log_sum_exp[(query + row) * s.row_heads + head];
-        probabilities.hide_from(query + row + 1);
         probabilities.for_each(
             [&](float score, std::size_t) { return exponential(score - total); });
         const float mean =
             row_product(dys.first + row * dys.distance, ys.first + row * ys.distance, s.head_dim);
-        multiply_differences(scores_of(dp, row, t), probabilities, mean);
+        multiply_differences(scores_of(dp, row, t).attended(query + row + 1), probabilities, mean);
       }
       add_transposed({p, apart, dy, distance, dv, n.keys * group}, t.keys, t.rows, n.dim);
       add_transposed({dp, apart, q, distance, dk, n.keys * group}, t.keys, t.rows, n.dim);
@@ -194,8 +192,7 @@ void attention_row(const AttentionRow<T>& a, float* scratch) {
     }
     for (std::size_t key = 0; key < a.keys; ++key)
       scores.first[key] = row_product(q, a.k + key * a.head_dim, a.head_dim);
-    scores.hide_from(a.keys);
-    const float inverse = 1.0f / scores.exponentiate(1.0f).sum;
+    const float inverse = 1.0f / scores.attended(a.keys).exponentiate(1.0f).sum;
     for (std::size_t key = 0; key < a.keys; ++key)
       add_times(y, scores.first[key], a.v + key * a.head_dim, a.head_dim);
     for (std::size_t c = 0; c < a.head_dim; ++c)

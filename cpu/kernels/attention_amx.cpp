@@ -86,8 +86,8 @@ void attention(const AttentionShape& s, const AttentionHeads<Bf16>& a, float* sc
                         n.pairs, t.keys);
       for (std::size_t row = 0; row < rows; ++row) {
         if (row < t.rows) {
-          of.row(row).hide_from(s.first + query + row + 1);
-          const auto [most, sum] = of.row(row).exponentiate(n.scale);
+          const auto attended = of.row(row).attended(s.first + query + row + 1);
+          const auto [most, sum] = attended.exponentiate(n.scale);
           inverse[row] = 1.0f / sum;
           if (a.log_sum_exp)
             a.log_sum_exp[(query + row) * s.row_heads + head] = most + __builtin_logf(sum);
@@ -104,10 +104,15 @@ void attention(const AttentionShape& s, const AttentionHeads<Bf16>& a, float* sc
 /// The transpose of sums that lie turned, (rows / 16, columns, 16), times a factor.
 void unpack_turned(const float* from, std::size_t columns, float factor,
                    const MatrixRows<Bf16>& to) {
-  for (std::size_t row = 0; row < to.count; ++row)
-    for (std::size_t c = 0; c < to.columns; ++c)
-      store(to.first + row * to.distance, c,
-            factor * from[(row / group * columns + c) * group + row % group]);
+  for (std::size_t row = 0; row < to.count; row += group)
+    for (std::size_t c = 0; c < to.columns; c += group) {
+      Vector square[lanes];
+      for (std::size_t i = 0; i < group; ++i)
+        square[i] = factor * load_vector(from + (row / group * columns + c + i) * group);
+      transpose(square);
+      for (std::size_t i = 0; i < group && row + i < to.count; ++i)
+        store_some(to.first + (row + i) * to.distance, c, to.columns, square[i]);
+    }
 }
 
 void attention_backward(const AttentionShape& s, const AttentionGradients<Bf16>& a,
@@ -155,12 +160,12 @@ void attention_backward(const AttentionShape& s, const AttentionGradients<Bf16>&
       for (std::size_t row = 0; row < rows; ++row) {
         if (row < t.rows) {
           const float total = a.log_sum_exp[(query + row) * s.row_heads + head];
-          p.row(row).hide_from(query + row + 1);
-          p.row(row).for_each(
+          const auto attended = p.row(row).attended(query + row + 1);
+          attended.for_each(
               [&](float score, std::size_t) { return exponential(n.scale * score - total); });
           const float mean =
               row_product(dys.first + row * dys.distance, ys.first + row * ys.distance, s.head_dim);
-          multiply_differences(d.row(row), p.row(row), mean);
+          multiply_differences(d.row(row).attended(query + row + 1), attended, mean);
         } else {
           p.clear(row);
           d.clear(row);

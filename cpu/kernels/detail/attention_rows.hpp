@@ -22,10 +22,17 @@ struct Scores {
         values[j] = change(values[j], j);
     }
   }
-  /// What is not attended to gets a value that no exponential is left of.
-  void hide_from(std::size_t key) const {
-    for (; key < keys; ++key)
-      first[key / group * distance + key % group] = -1e30f;
+  /// The first `count`, one at least, in whole groups: what else is in the last one gets a value
+  /// that no exponential is left of. Groups behind become 0.
+  Scores attended(std::size_t count) const {
+    const std::size_t end = whole(count, group), there = count + group - end;
+    float* const last = first + (end / group - 1) * distance;
+    for (std::size_t j = 0; j < group; ++j)
+      last[j] = j < there ? last[j] : -1e30f;
+    for (std::size_t key = end; key < keys; key += group)
+      for (std::size_t j = 0; j < group; ++j)
+        first[key / group * distance + j] = 0.0f;
+    return {first, distance, end};
   }
   /// Makes e^(scale * score - most) of each, `most` being the largest scale * score.
   ExponentialSum exponentiate(float scale) const {
