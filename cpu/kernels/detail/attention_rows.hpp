@@ -36,32 +36,33 @@ struct Scores {
   }
   /// Makes e^(scale * score - most) of each, `most` being the largest scale * score.
   ExponentialSum exponentiate(float scale) const {
-    float sums[group] = {};
-    ExponentialSum result{largest(), 0};
-    for_each([&](float score, std::size_t j) {
-      const float e = exponential(scale * (score - result.most));
-      sums[j] += e;
-      return e;
-    });
-    for (const float value : sums)
-      result.sum += value;
-    result.most *= scale;
-    return result;
+    const float most = largest();
+    for_each([&](float score, std::size_t) { return exponential(scale * (score - most)); });
+    return {scale * most, sum()};
   }
 
 private:
+  /// All values as registers, to a register that join() makes of two.
+  template <class Join>
+  Vector joined(Vector from, Join join) const {
+    for (std::size_t key = 0; key < keys; key += group)
+      for (std::size_t j = 0; j < group; j += lanes)
+        from = join(from, load_vector(first + key / group * distance + j));
+    return from;
+  }
   float largest() const {
-    float most[group];
-    for (float& value : most)
-      value = -1e30f;
-    for (std::size_t key = 0; key < keys; key += group) {
-      const float* const values = first + key / group * distance;
-      for (std::size_t j = 0; j < group; ++j)
-        most[j] = values[j] > most[j] ? values[j] : most[j];
-    }
-    for (const float value : most)
-      most[0] = value > most[0] ? value : most[0];
-    return most[0];
+    const Vector all = joined(Vector{} - 1e30f, [](Vector a, Vector b) { return b > a ? b : a; });
+    float most = all[0];
+    for (std::size_t lane = 1; lane < lanes; ++lane)
+      most = all[lane] > most ? all[lane] : most;
+    return most;
+  }
+  float sum() const {
+    const Vector all = joined(Vector{}, [](Vector a, Vector b) { return a + b; });
+    float sum = 0;
+    for (std::size_t lane = 0; lane < lanes; ++lane)
+      sum += all[lane];
+    return sum;
   }
 };
 
