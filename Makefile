@@ -23,7 +23,7 @@ CTEST := ctest --output-on-failure --no-tests=error --parallel $(shell expr $(JO
 
 help:
 	@echo "make demo       set up, build, train ResNet-20 on CIFAR-10: 5 to 10 minutes on 2 cores"
-	@echo "make test       set up, build, run the tests: 15 to 25 minutes from nothing on 2 cores"
+	@echo "make test       set up, build, run the tests: 10 to 25 minutes from nothing on 2 cores"
 	@echo "make test-long  the tests that take minutes: lower instruction sets, the package, two hosts, pictures, the GPU suite"
 	@echo "make fuzz       tests that give mutated files to what reads files, $(FUZZ) of each kind; FUZZ=1000: so many"
 	@echo "make test-emulated  the tests labelled gpu on a GPU in software, held up at random; SEEDS=10: ten times"
