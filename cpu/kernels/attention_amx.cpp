@@ -41,26 +41,38 @@ struct TileScores {
 
   std::size_t distance() const { return padded(rows); }
   Scores row(std::size_t i) const { return {all + i * group, distance(), keys}; }
-  void clear(std::size_t i) const {
-    row(i).for_each([](float, std::size_t) { return 0.0f; });
+  /// Where a row's values of 16 keys are among pairs of neighbouring keys: (keys / 32, rows, 16).
+  Bf16* in_rows(Pair* to, std::size_t i, std::size_t key) const {
+    return reinterpret_cast<Bf16*>(to + key / two_groups * padded(rows) + i * group) +
+           key % two_groups;
   }
-  /// A row as pairs of neighbouring keys: (keys / 32, rows, 16).
-  void narrow(std::size_t i, Pair* to) const {
-    const float* from = all + i * group;
-    for (std::size_t key = 0; key < keys; key += 2 * group, from += 2 * distance()) {
-      auto* const values = reinterpret_cast<Bf16*>(to + key / 2 / group * padded(rows) + i * group);
-      store_vector(values, load_vector(from));
-      store_vector(values + group, load_vector(from + distance()));
-    }
-  }
-  /// Rows i and i + 1 as pairs: (keys / 16, rows / 2, 16).
-  void narrow_two(std::size_t i, Pair* to) const {
-    const float* from = all + i * group;
-    for (std::size_t key = 0; key < keys; key += group, from += distance())
-      store_pairs(to + key / group * padded(rows / 2) + i / 2 * group, load_vector(from),
-                  load_vector(from + group));
+  /// And where those of rows i and i + 1 are among pairs of rows: (keys / 16, rows / 2, 16).
+  Pair* in_pairs(Pair* to, std::size_t i, std::size_t key) const {
+    return to + key / group * padded(rows / 2) + i / 2 * group;
   }
 };
+
+/// A row's first scores, `attended` of them, become e^(scale * score - most), narrowed, `most`
+/// being the largest scale * score.
+ExponentialSum exponentiate(const TileScores& scores, std::size_t row, std::size_t attended,
+                            float scale, Pair* to) {
+  const Scores of = scores.row(row).attended(attended);
+  const float most = of.largest();
+  Vector sums{};
+  for (std::size_t key = 0; key < scores.keys; key += group) {
+    Vector e{};
+    if (key < of.keys)
+      e = exponential(scale * (load_vector(of.first + key / group * of.distance) - most));
+    sums += e;
+    store_vector(scores.in_rows(to, row, key), e);
+  }
+  return {scale * most, sum_of(sums)};
+}
+
+void clear(const TileScores& scores, std::size_t row, Pair* to) {
+  for (std::size_t key = 0; key < scores.keys; key += group)
+    store_vector(scores.in_rows(to, row, key), Vector{});
+}
 
 void attention(const AttentionShape& s, const AttentionHeads<Bf16>& a, float* scratch) {
   const Tiles tiles;
@@ -84,16 +96,14 @@ void attention(const AttentionShape& s, const AttentionHeads<Bf16>& a, float* sc
       pack_rows(t.of(a.q + column, s.q_distance, s.head_dim), rows, n.pairs, q);
       multiply_by_tiles({q, rows * group, keys, n.pairs * group, scores, of.distance()}, rows,
                         n.pairs, t.keys);
-      for (std::size_t row = 0; row < rows; ++row) {
-        if (row < t.rows) {
-          const auto attended = of.row(row).attended(s.first + query + row + 1);
-          const auto [most, sum] = attended.exponentiate(n.scale);
-          inverse[row] = 1.0f / sum;
-          if (a.log_sum_exp)
-            a.log_sum_exp[(query + row) * s.row_heads + head] = most + __builtin_logf(sum);
-        }
-        of.narrow(row, p);
+      for (std::size_t row = 0; row < t.rows; ++row) {
+        const auto [most, sum] = exponentiate(of, row, s.first + query + row + 1, n.scale, p);
+        inverse[row] = 1.0f / sum;
+        if (a.log_sum_exp)
+          a.log_sum_exp[(query + row) * s.row_heads + head] = most + __builtin_logf(sum);
       }
+      for (std::size_t row = t.rows; row < rows; ++row)
+        clear(of, row, p);
       multiply_by_tiles({p, padded(rows), values, n.keys / 2 * group, y, rows * group}, rows,
                         t.keys / 2, n.dim);
       unpack(y, rows, t.of(a.y + column, s.y_distance, s.head_dim),
@@ -115,6 +125,41 @@ void unpack_turned(const float* from, std::size_t columns, float factor,
     }
 }
 
+/// A query in backward: its scores, and what its probabilities' gradients are so far.
+struct Query {
+  Scores scores{}, gradients{}; ///< of no keys behind the last query
+  float scale = 0, total = 0, mean = 0;
+
+  struct Results {
+    Vector p{}, gradient{};
+  };
+  /// Its probabilities of 16 keys, and the gradients of their scores.
+  Results at(std::size_t key) const {
+    if (key >= scores.keys)
+      return {};
+    const std::size_t place = key / group * scores.distance;
+    const Vector p = exponential(scale * load_vector(scores.first + place) - total);
+    return {p, p * (load_vector(gradients.first + place) - mean)};
+  }
+};
+
+/// Memory for what is multiplied with queries, keys and gradients: probabilities as pairs of rows,
+/// gradients of scores in both ways.
+struct NarrowedScores {
+  Pair *p_paired, *ds, *ds_paired;
+
+  /// Of queries i and i + 1 of a tile.
+  void write(const TileScores& of, std::size_t i, const Query& first, const Query& second) const {
+    for (std::size_t key = 0; key < of.keys; key += group) {
+      const auto a = first.at(key), b = second.at(key);
+      store_pairs(of.in_pairs(p_paired, i, key), a.p, b.p);
+      store_pairs(of.in_pairs(ds_paired, i, key), a.gradient, b.gradient);
+      store_vector(of.in_rows(ds, i, key), a.gradient);
+      store_vector(of.in_rows(ds, i + 1, key), b.gradient);
+    }
+  }
+};
+
 void attention_backward(const AttentionShape& s, const AttentionGradients<Bf16>& a,
                         float* scratch) {
   const Tiles tiles;
@@ -132,9 +177,9 @@ void attention_backward(const AttentionShape& s, const AttentionGradients<Bf16>&
   float* const dq = memory.floats(tile * n.dim);
   float* const scores = memory.floats(n.scores());
   float* const gradients = memory.floats(n.scores());
-  Pair* const p_paired = memory.pairs(n.pairs_of_rows());
-  Pair* const ds = memory.pairs(n.rows_of_pairs());
-  Pair* const ds_paired = memory.pairs(n.pairs_of_rows());
+  const NarrowedScores narrowed{.p_paired = memory.pairs(n.pairs_of_rows()),
+                                .ds = memory.pairs(n.rows_of_pairs()),
+                                .ds_paired = memory.pairs(n.pairs_of_rows())};
   const BfRows k{a.k, s.kv_distance, s.sequence, s.head_dim};
   pack_paired(k, n.keys, n.dim, keys);
   pack_turned(k, n.keys, n.pairs, keys_turned);
@@ -157,32 +202,27 @@ void attention_backward(const AttentionShape& s, const AttentionGradients<Bf16>&
                         n.pairs, t.keys);
       multiply_by_tiles({dy, rows * group, values_turned, n.pairs * group, gradients, d.distance()},
                         rows, n.pairs, t.keys);
-      for (std::size_t row = 0; row < rows; ++row) {
-        if (row < t.rows) {
-          const float total = a.log_sum_exp[(query + row) * s.row_heads + head];
-          const auto attended = p.row(row).attended(query + row + 1);
-          attended.for_each(
-              [&](float score, std::size_t) { return exponential(n.scale * score - total); });
-          const float mean =
-              row_product(dys.first + row * dys.distance, ys.first + row * ys.distance, s.head_dim);
-          multiply_differences(d.row(row).attended(query + row + 1), attended, mean);
-        } else {
-          p.clear(row);
-          d.clear(row);
-        }
-        d.narrow(row, ds);
-        if (row % 2 == 1) {
-          p.narrow_two(row - 1, p_paired);
-          d.narrow_two(row - 1, ds_paired);
-        }
-      }
+      const auto of_row = [&](std::size_t row) -> Query {
+        if (row >= t.rows)
+          return {};
+        return {.scores = p.row(row).attended(query + row + 1),
+                .gradients = d.row(row),
+                .scale = n.scale,
+                .total = a.log_sum_exp[(query + row) * s.row_heads + head],
+                .mean = row_product(dys.first + row * dys.distance, ys.first + row * ys.distance,
+                                    s.head_dim)};
+      };
+      for (std::size_t row = 0; row < rows; row += 2)
+        narrowed.write(p, row, of_row(row), of_row(row + 1));
       const std::size_t paired = padded(rows / 2);
-      multiply_by_tiles<true>({dy_turned, n.dim * group, p_paired, paired, dv, n.dim * group},
-                              n.dim, rows / 2, t.keys);
-      multiply_by_tiles<true>({q_turned, n.dim * group, ds_paired, paired, dk, n.dim * group},
-                              n.dim, rows / 2, t.keys);
-      multiply_by_tiles({ds, padded(rows), keys, n.keys / 2 * group, dq, rows * group}, rows,
-                        t.keys / 2, n.dim);
+      multiply_by_tiles<true>(
+          {dy_turned, n.dim * group, narrowed.p_paired, paired, dv, n.dim * group}, n.dim, rows / 2,
+          t.keys);
+      multiply_by_tiles<true>(
+          {q_turned, n.dim * group, narrowed.ds_paired, paired, dk, n.dim * group}, n.dim, rows / 2,
+          t.keys);
+      multiply_by_tiles({narrowed.ds, padded(rows), keys, n.keys / 2 * group, dq, rows * group},
+                        rows, t.keys / 2, n.dim);
       unpack(dq, rows, t.of(a.dq + column, s.q_distance, s.head_dim),
              [&](std::size_t) { return n.scale; });
     }

@@ -34,6 +34,13 @@ struct Scores {
         first[key / group * distance + j] = 0.0f;
     return {first, distance, end};
   }
+  float largest() const {
+    const Vector all = joined(Vector{} - 1e30f, [](Vector a, Vector b) { return b > a ? b : a; });
+    float most = all[0];
+    for (std::size_t lane = 1; lane < lanes; ++lane)
+      most = all[lane] > most ? all[lane] : most;
+    return most;
+  }
   /// Makes e^(scale * score - most) of each, `most` being the largest scale * score.
   ExponentialSum exponentiate(float scale) const {
     const float most = largest();
@@ -50,19 +57,8 @@ private:
         from = join(from, load_vector(first + key / group * distance + j));
     return from;
   }
-  float largest() const {
-    const Vector all = joined(Vector{} - 1e30f, [](Vector a, Vector b) { return b > a ? b : a; });
-    float most = all[0];
-    for (std::size_t lane = 1; lane < lanes; ++lane)
-      most = all[lane] > most ? all[lane] : most;
-    return most;
-  }
   float sum() const {
-    const Vector all = joined(Vector{}, [](Vector a, Vector b) { return a + b; });
-    float sum = 0;
-    for (std::size_t lane = 0; lane < lanes; ++lane)
-      sum += all[lane];
-    return sum;
+    return sum_of(joined(Vector{}, [](Vector a, Vector b) { return a + b; }));
   }
 };
 

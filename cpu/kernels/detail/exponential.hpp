@@ -1,5 +1,8 @@
-/// Included by the kernel sources alone: e^x in a form that the compiler makes vectors of.
+/// Included by the kernel sources alone: e^x, of a float in a form that the compiler makes vectors
+/// of, and of a register.
 #pragma once
+
+#include "vectors.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -9,29 +12,39 @@ namespace troupe::cpu::TROUPE_VARIANT {
 namespace {
 
 /// A NaN stays. The second choice follows the first: the compiler turns nested ones into a branch.
-inline float clamp(float value, float least, float most) {
-  value = value < least ? least : value;
-  return value > most ? most : value;
+template <class V>
+V clamp(V value, float least, float most) {
+  value = value < least ? V{} + least : value;
+  return value > most ? V{} + most : value;
 }
 
 /// A polynomial of x; its coefficients stand from the highest power's to the constant one.
-template <class... Floats>
-float polynomial(float x, float sum, Floats... coefficients) {
+template <class V, class... Floats>
+V polynomial(V x, float first, Floats... coefficients) {
+  V sum = V{} + first;
   ((sum = sum * x + coefficients), ...);
   return sum;
 }
 
-/// e^x, 0 from -88 down and infinity from 88.4 up.
-inline float exponential(float x) {
+template <class Bits, class V>
+V exponential_by(V x) {
   x = clamp(x, -88.0f, 89.0f);
   // The addition rounds to n = x / log 2, and leaves it in the last bits of a float of 1.5 * 2^23.
   constexpr float integers = 0x1.8p23f;
-  const float sum = x * 1.44269504f + integers, n = sum - integers;
-  const float r = (x - n * 0.693359375f) + n * 2.12194440e-4f; // x - n * log 2, in two parts
-  const float series =
+  const V sum = x * 1.44269504f + integers, n = sum - integers;
+  const V r = (x - n * 0.693359375f) + n * 2.12194440e-4f; // x - n * log 2, in two parts
+  const V series =
       polynomial(r, 1.0f / 5040, 1.0f / 720, 1.0f / 120, 1.0f / 24, 1.0f / 6, 0.5f, 1.0f, 1.0f);
-  const std::uint32_t exponent = (__builtin_bit_cast(std::uint32_t, sum) + 127) << 23;
-  return series * __builtin_bit_cast(float, exponent);
+  const Bits exponent = (__builtin_bit_cast(Bits, sum) + 127) << 23;
+  return series * __builtin_bit_cast(V, exponent);
+}
+
+/// e^x, 0 from -88 down and infinity from 88.4 up.
+inline float exponential(float x) {
+  return exponential_by<std::uint32_t>(x);
+}
+inline Vector exponential(Vector x) {
+  return exponential_by<Words>(x);
 }
 
 } // namespace
