@@ -66,7 +66,7 @@ ExponentialSum exponentiate(const TileScores& scores, std::size_t row, std::size
     sums += e;
     store_vector(scores.in_rows(to, row, key), e);
   }
-  return {scale * most, sum_of(sums)};
+  return {scale * most, folded(sums, sum_of)};
 }
 
 void clear(const TileScores& scores, std::size_t row, Pair* to) {

@@ -34,18 +34,12 @@ struct Scores {
         first[key / group * distance + j] = 0.0f;
     return {first, distance, end};
   }
-  float largest() const {
-    const Vector all = joined(Vector{} - 1e30f, [](Vector a, Vector b) { return b > a ? b : a; });
-    float most = all[0];
-    for (std::size_t lane = 1; lane < lanes; ++lane)
-      most = all[lane] > most ? all[lane] : most;
-    return most;
-  }
+  float largest() const { return folded(joined(Vector{} - 1e30f, larger_of), larger_of); }
   /// Makes e^(scale * score - most) of each, `most` being the largest scale * score.
   ExponentialSum exponentiate(float scale) const {
     const float most = largest();
     for_each([&](float score, std::size_t) { return exponential(scale * (score - most)); });
-    return {scale * most, sum()};
+    return {scale * most, folded(joined(Vector{}, sum_of), sum_of)};
   }
 
 private:
@@ -57,23 +51,18 @@ private:
         from = join(from, load_vector(first + key / group * distance + j));
     return from;
   }
-  float sum() const {
-    return sum_of(joined(Vector{}, [](Vector a, Vector b) { return a + b; }));
-  }
 };
 
 /// The sum of the products of two rows of a head.
 template <class A, class B>
 float row_product(const A* a, const B* b, std::size_t columns) {
-  float sums[group] = {}, sum = 0;
+  Vector sums{};
   std::size_t c = 0;
-  for (; c + group <= columns; c += group)
-    for (std::size_t j = 0; j < group; ++j)
-      sums[j] += load(a, c + j) * load(b, c + j);
+  for (; c + lanes <= columns; c += lanes)
+    sums += load_lanes(a + c) * load_lanes(b + c);
+  float sum = folded(sums, sum_of);
   for (; c < columns; ++c)
     sum += load(a, c) * load(b, c);
-  for (const float value : sums)
-    sum += value;
   return sum;
 }
 

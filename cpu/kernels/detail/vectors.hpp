@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 namespace troupe::cpu::TROUPE_VARIANT {
 
@@ -29,12 +30,24 @@ inline void store_vector(float* values, Vector vector) {
   *reinterpret_cast<UnalignedVector*>(values) = vector;
 }
 
-inline float sum_of(Vector vector) {
-  float sum = 0;
-  for (std::size_t lane = 0; lane < lanes; ++lane)
-    sum += vector[lane];
-  return sum;
+template <std::size_t by, std::size_t... lane>
+Vector rotated(Vector vector, std::index_sequence<lane...>) {
+  return __builtin_shufflevector(vector, vector, ((lane + by) % lanes)...);
 }
+
+/// What join(register, register) makes of all lanes, halves first: in four steps of sixteen lanes
+/// that wait for each other, not in sixteen.
+template <std::size_t half = lanes / 2, class Join>
+float folded(Vector vector, Join join) {
+  vector = join(vector, rotated<half>(vector, std::make_index_sequence<lanes>()));
+  if constexpr (half > 1)
+    return folded<half / 2>(vector, join);
+  else
+    return vector[0];
+}
+
+constexpr auto sum_of = [](Vector a, Vector b) { return a + b; };
+constexpr auto larger_of = [](Vector a, Vector b) { return b > a ? b : a; };
 
 inline Vector add_product(Vector sum, float a, Vector b) {
   return sum + a * b;
