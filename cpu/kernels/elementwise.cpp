@@ -141,6 +141,18 @@ void add_elements(const T* a, const T* b, T* sum, std::size_t elements) {
 }
 
 template <class T>
+void add_rows(const T* __restrict x, Rows rows, float* __restrict sums) {
+  const std::size_t w = rows.width, count = rows.elements / w;
+  std::size_t row = 0;
+  for (; row + 4 <= count; row += 4, x += 4 * w)
+    for (std::size_t c = 0; c < w; ++c)
+      sums[c] += (load(x, c) + load(x, c + w)) + (load(x, c + 2 * w) + load(x, c + 3 * w));
+  for (; row < count; ++row, x += w)
+    for (std::size_t c = 0; c < w; ++c)
+      sums[c] += load(x, c);
+}
+
+template <class T>
 void set(TypedKernels<T>& kernels) {
   kernels.widen = widen<T>;
   kernels.narrow = narrow<T>;
@@ -152,6 +164,7 @@ void set(TypedKernels<T>& kernels) {
   kernels.swiglu = swiglu<T>;
   kernels.swiglu_backward = swiglu_backward<T>;
   kernels.add = add_elements<T>;
+  kernels.add_rows = add_rows<T>;
 }
 
 } // namespace

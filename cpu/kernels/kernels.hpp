@@ -112,6 +112,8 @@ struct ExponentialSum {
 /// Kernels on elements of one type.
 template <class T>
 struct TypedKernels {
+  /// Adds whole rows up, by column.
+  void (*add_rows)(const T* x, Rows rows, float* sums);
   /// Adds to sum and sum_squares, per column, x - shift and its square.
   void (*statistics)(const T* x, Rows rows, const float* shift, float* sum, float* sum_squares);
   /// y = x * factor + offset [+ residual], clipped at 0 when relu.

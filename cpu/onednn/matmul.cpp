@@ -130,7 +130,7 @@ public:
       : node_{node}, dtype_{lowering.graph[node.inputs[0]].dtype},
         rows_{static_cast<std::size_t>(lowering.graph[node.inputs[0]].shape[0])},
         columns_{static_cast<std::size_t>(lowering.graph[node.inputs[0]].shape[1])},
-        zeros_(columns_), sums_{2 * columns_, static_cast<std::size_t>(lowering.options.threads)} {
+        sums_{columns_, static_cast<std::size_t>(lowering.options.threads)} {
     name = "bias backward";
     bytes = static_cast<double>(rows_ * columns_ * size_of(dtype_));
   }
@@ -150,19 +150,14 @@ private:
     sums_.run(
         frame.scratch(), rows_, std::max<std::size_t>(elementwise_grain / columns_, 1),
         [&](float* block, std::size_t row, std::size_t count) {
-          kernels().of<T>().statistics(dy + row * columns_, {count * columns_, columns_},
-                                       zeros_.data(), block, block + columns_);
+          kernels().of<T>().add_rows(dy + row * columns_, {count * columns_, columns_}, block);
         },
-        [&](std::size_t i, float sum) {
-          if (i < columns_) // those of squares are of no use here
-            result[i] = sum;
-        });
+        [&](std::size_t i, float sum) { result[i] = sum; });
   }
 
   Node node_;
   DType dtype_;
   std::size_t rows_, columns_;
-  std::vector<float> zeros_;
   RowSums sums_;
 };
 
