@@ -21,7 +21,7 @@ function(troupe_kernel_variant variant)
   # -ffast-math: sums keep their order, and results do not depend on the compiler's mood. Threaded
   # jumps make masks of clamps that follow one another: loops of e^x take a third less without.
   target_compile_options(troupe_kernels_${variant} PRIVATE -O3 -fno-math-errno -fno-trapping-math
-                         -fno-thread-jumps ${arg_OPTIONS})
+                         $<$<CXX_COMPILER_ID:GNU>:-fno-thread-jumps> ${arg_OPTIONS})
   set(TROUPE_KERNEL_OBJECTS ${TROUPE_KERNEL_OBJECTS} $<TARGET_OBJECTS:troupe_kernels_${variant}> PARENT_SCOPE)
 endfunction()
 
