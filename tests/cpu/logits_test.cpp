@@ -1,12 +1,10 @@
 // Logits by tiles, where the processor has them, against the formulas in double; and the whole loss
 // against the interpreter's.
-#include "../devices/compare.hpp"
+#include "host_pass.hpp"
 #include "troupe/core/float16.hpp"
 #include "troupe/core/random.hpp"
-#include "troupe/cpu/host_device.hpp"
 #include "troupe/cpu/kernels/kernels.hpp"
 #include "troupe/nn/builder.hpp"
-#include "troupe/nn/compile.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
@@ -219,11 +217,5 @@ TEST_CASE("logits by tiles are those of the formulas, and so are their gradients
 
 TEST_CASE("a head's loss in bf16 over rows and classes in several parts is the interpreter's") {
   const int threads = GENERATE(1, 3);
-  const auto model = head(1100, 72, 611);
-  auto options = tests::options_for(Precision::amp_bf16, model.memory);
-  options.threads = threads;
-  const auto device = cpu::make_host_device(0, threads);
-  const auto truth = tests::run_truth(model.graph, options);
-  tests::require_same_pass(tests::run_graph(*device, model.graph, options), truth,
-                           Precision::amp_bf16);
+  tests::require_pass_of_interpreter(head(1100, 72, 611), Precision::amp_bf16, threads);
 }

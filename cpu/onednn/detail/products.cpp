@@ -30,7 +30,7 @@ Matrix weight_of(const ProductProblem& p, bool forward, DType dtype) {
   return {forward ? p.in : p.out, forward ? p.out : p.in, forward, dtype};
 }
 
-/// Whether the product reads packed weights: what is wider has no copy of its weights otherwise.
+/// Whether the product reads packed weights. Those of f32 are read as they are stored, in no copy.
 bool packs(const Lowering& lowering, const Node& node, const ProductProblem& p) {
   const auto parameter = node.inputs[1];
   return p.computed == DType::bf16 &&

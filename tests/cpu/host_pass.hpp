@@ -1,0 +1,20 @@
+/// A pass of a model on the host device beside the interpreter's.
+#pragma once
+
+#include "../devices/compare.hpp"
+#include "troupe/cpu/host_device.hpp"
+#include "troupe/nn/compile.hpp"
+
+namespace troupe::tests {
+
+/// Requires that they are the same, on a device with so many threads.
+inline void require_pass_of_interpreter(const nn::PreparedModel& model, Precision precision,
+                                        int threads) {
+  auto options = options_for(precision, model.memory);
+  options.threads = threads;
+  const auto device = cpu::make_host_device(0, threads);
+  const auto truth = run_truth(model.graph, options);
+  require_same_pass(run_graph(*device, model.graph, options), truth, precision);
+}
+
+} // namespace troupe::tests
