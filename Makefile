@@ -11,7 +11,7 @@ FUZZ ?= 10000
 # Warnings as errors, as .ci/run has it: make WERROR=ON test
 WERROR ?= OFF
 
-# ON, OFF, or AUTO: the CUDA device is built where nvcc is found.
+# ON, OFF, or AUTO: the CUDA device is built where nvcc and the headers are found.
 CUDA ?= AUTO
 
 # ccache finds an object of one build for another, in another folder: most of build/emulated's are build/release's.
@@ -20,6 +20,8 @@ export CCACHE_NOHASHDIR ?= true
 
 # ctest prints what failed and, last, its summary. Some tests wait: one more than there are cores.
 CTEST := ctest --output-on-failure --no-tests=error --parallel $(shell expr $(JOBS) + 1)
+# Results of each run, for tools/check-skips.
+RESULTS := $(CURDIR)/build/results
 
 help:
 	@echo "make demo       set up, build, train ResNet-20 on CIFAR-10: 5 to 10 minutes on 2 cores"
@@ -64,10 +66,10 @@ demo: build
 	@tools/demo
 
 test: tests
-	@$(CTEST) --preset release -LE '^long$$'
+	@$(CTEST) --preset release -LE '^long$$' --output-junit $(RESULTS)/test.xml
 
 test-long: everything
-	@$(CTEST) --preset release -L '^long$$'
+	@$(CTEST) --preset release -L '^long$$' --output-junit $(RESULTS)/test-long.xml
 
 fuzz: configure
 	@cmake --build --preset release -j $(JOBS) --target troupe_core_tests troupe_data_tests

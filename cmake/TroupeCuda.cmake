@@ -1,46 +1,89 @@
-# Sets TROUPE_HAVE_CUDA: whether gpu/ is built, and its language enabled. Without a CUDA compiler the
-# host device is all there is; without a GPU the CUDA targets still compile.
+# Sets TROUPE_HAVE_CUDA: whether gpu/ is built, and its language enabled. Without a CUDA compiler or the headers of
+# CUDA's libraries, the host device is all there is; without a GPU the CUDA targets still compile.
 set(TROUPE_HAVE_CUDA OFF)
 set(TROUPE_EMULATE_CUDA OFF)
+
+# troupe_no_cuda(REASON): an error where CUDA was asked for, one line where it is built if it can be.
+function(troupe_no_cuda reason)
+  if(TROUPE_CUDA STREQUAL "AUTO")
+    message(NOTICE "troupe: without the CUDA device: ${reason} (docs/setup.md#cuda)")
+  else()
+    message(FATAL_ERROR "TROUPE_CUDA=${TROUPE_CUDA}: ${reason} (docs/setup.md#cuda)")
+  endif()
+endfunction()
+
+# Sets TROUPE_NVCC to a compiler that works, or TROUPE_NVCC_MISSING to why there is none.
+function(troupe_find_nvcc)
+  set(nvcc "${CMAKE_CUDA_COMPILER}")
+  if(NOT nvcc)
+    set(nvcc "$ENV{CUDACXX}")
+  endif()
+  if(NOT nvcc)
+    # The toolkit's usual place is often not in PATH.
+    find_program(TROUPE_NVCC_PROGRAM nvcc HINTS /usr/local/cuda/bin)
+    set(nvcc "${TROUPE_NVCC_PROGRAM}")
+  endif()
+  set(missing)
+  if(NOT nvcc)
+    set(missing "no CUDA compiler (nvcc): install NVIDIA's CUDA toolkit 12.4 or later, then run tools/bootstrap --cuda")
+  else()
+    execute_process(COMMAND "${nvcc}" --version OUTPUT_VARIABLE said ERROR_VARIABLE said RESULT_VARIABLE failed)
+    string(REGEX MATCH "release ([0-9]+[.][0-9]+)" release "${said}")
+    if(failed OR NOT release)
+      set(missing "${nvcc} does not run")
+    elseif(CMAKE_MATCH_1 VERSION_LESS 12.4)
+      set(missing "${nvcc} is CUDA ${CMAKE_MATCH_1}, and 12.4 or later is needed")
+    endif()
+  endif()
+  set(TROUPE_NVCC "${nvcc}" PARENT_SCOPE)
+  set(TROUPE_NVCC_MISSING "${missing}" PARENT_SCOPE)
+endfunction()
+
 if(TROUPE_CUDA STREQUAL "EMULATED")
-  # The host's compiler compiles the kernels, tests/emulation/ stands in for the libraries; of the
-  # toolkit only headers are used.
-  find_package(CUDAToolkit 12.4 REQUIRED)
+  # The host's compiler compiles the kernels, tests/emulation/ stands in for the libraries: of CUDA only headers are used.
+  include(TroupeCudaHeaders)
+  if(TROUPE_CUDA_MISSING)
+    troupe_no_cuda("${TROUPE_CUDA_MISSING}")
+  endif()
   add_library(troupe_cuda_runtime INTERFACE)
   target_link_libraries(troupe_cuda_runtime INTERFACE emulated_cudart)
   set(TROUPE_HAVE_CUDA ON)
   set(TROUPE_EMULATE_CUDA ON)
-elseif(TROUPE_CUDA AND EXISTS "${PROJECT_SOURCE_DIR}/gpu/CMakeLists.txt")
-  # The toolkit's usual place is often not in PATH.
-  if(NOT CMAKE_CUDA_COMPILER AND NOT DEFINED ENV{CUDACXX} AND EXISTS /usr/local/cuda/bin/nvcc)
-    set(CMAKE_CUDA_COMPILER /usr/local/cuda/bin/nvcc)
-  endif()
-  include(CheckLanguage)
-  check_language(CUDA)
-  if(CMAKE_CUDA_COMPILER)
-    # Ampere and Hopper as machine code; PTX lets later generations compile it themselves. No kernel has code
-    # that only Hopper runs, so one pass serves both, a quarter faster than CMake's pass for each.
-    set(CMAKE_CUDA_ARCHITECTURES OFF CACHE STRING "CUDA architectures to compile for; OFF: 80 and 90, in one pass")
-    if(NOT CMAKE_CUDA_ARCHITECTURES)
-      add_compile_options("$<$<COMPILE_LANGUAGE:CUDA>:--generate-code=arch=compute_80,code=[compute_80,sm_80,sm_90]>")
+elseif(TROUPE_CUDA)
+  troupe_find_nvcc()
+  if(TROUPE_NVCC_MISSING)
+    troupe_no_cuda("${TROUPE_NVCC_MISSING}")
+  else()
+    set(CMAKE_CUDA_COMPILER "${TROUPE_NVCC}")
+    include(TroupeCudaHeaders)
+    if(TROUPE_CUDA_MISSING)
+      troupe_no_cuda("${TROUPE_CUDA_MISSING}")
+    else()
+      set(TROUPE_HAVE_CUDA ON)
     endif()
-    enable_language(CUDA)
-    # CMake 3.25 does not know how nvcc 12 and later are told C++20.
-    if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)
-      set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION "-std=c++20")
-      set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION "-std=c++20")
-    endif()
-    set(CMAKE_CUDA_STANDARD 20)
-    set(CMAKE_CUDA_STANDARD_REQUIRED ON)
-    find_package(CUDAToolkit 12.4 REQUIRED)
-    add_library(troupe_cuda_runtime INTERFACE)
-    target_link_libraries(troupe_cuda_runtime INTERFACE CUDA::cudart_static)
-    # Not -Wpedantic: the code that nvcc hands to the host compiler has its own line marks.
-    target_compile_options(troupe_compile_options INTERFACE
-      "$<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr;-Xcompiler=-Wall,-Wextra,-Wno-missing-field-initializers,-Wshadow,-Wnon-virtual-dtor>"
-      $<$<AND:$<COMPILE_LANGUAGE:CUDA>,$<BOOL:${TROUPE_WERROR}>>:--Werror=all-warnings>)
-    set(TROUPE_HAVE_CUDA ON)
-  elseif(NOT TROUPE_CUDA STREQUAL "AUTO")
-    message(FATAL_ERROR "TROUPE_CUDA=${TROUPE_CUDA}, but there is no CUDA compiler (nvcc)")
   endif()
+endif()
+
+if(TROUPE_HAVE_CUDA AND NOT TROUPE_EMULATE_CUDA)
+  # Ampere and Hopper as machine code; PTX lets later generations compile it themselves. No kernel has code
+  # that only Hopper runs, so one pass serves both, a quarter faster than CMake's pass for each.
+  set(CMAKE_CUDA_ARCHITECTURES OFF CACHE STRING "CUDA architectures to compile for; OFF: 80 and 90, in one pass")
+  if(NOT CMAKE_CUDA_ARCHITECTURES)
+    add_compile_options("$<$<COMPILE_LANGUAGE:CUDA>:--generate-code=arch=compute_80,code=[compute_80,sm_80,sm_90]>")
+  endif()
+  enable_language(CUDA)
+  # CMake 3.25 does not know how nvcc 12 and later are told C++20.
+  if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)
+    set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION "-std=c++20")
+    set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION "-std=c++20")
+  endif()
+  set(CMAKE_CUDA_STANDARD 20)
+  set(CMAKE_CUDA_STANDARD_REQUIRED ON)
+  find_package(CUDAToolkit 12.4 REQUIRED)
+  add_library(troupe_cuda_runtime INTERFACE)
+  target_link_libraries(troupe_cuda_runtime INTERFACE CUDA::cudart_static)
+  # Not -Wpedantic: the code that nvcc hands to the host compiler has its own line marks.
+  target_compile_options(troupe_compile_options INTERFACE
+    "$<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr;-Xcompiler=-Wall,-Wextra,-Wno-missing-field-initializers,-Wshadow,-Wnon-virtual-dtor>"
+    $<$<AND:$<COMPILE_LANGUAGE:CUDA>,$<BOOL:${TROUPE_WERROR}>>:--Werror=all-warnings>)
 endif()

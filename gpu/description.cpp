@@ -12,7 +12,17 @@ template <class Library>
 Fact fact(const char* name, const Result<Library>& library) {
   if (!library)
     return {"cuda", name, library.error().message, false};
-  return {"cuda", name, dotted(library->version())};
+  return {"cuda", name, found_library(dotted(library->version()), library->file)};
+}
+
+/// The compiler of cuDNN's engines.
+Fact nvrtc_fact(const Result<CudnnLibrary>& cudnn) {
+  if (!cudnn || cudnn->nvrtc.version == 0)
+    return {"cuda", "NVRTC", "not found: cuDNN has no engines that are compiled at run time",
+            false};
+  const auto [version, file] = cudnn->nvrtc;
+  return {"cuda", "NVRTC",
+          found_library(fmt::format("{}.{}", version / 1000, version % 1000 / 10), file)};
 }
 
 } // namespace
@@ -21,9 +31,14 @@ std::string dotted(std::size_t version) {
   return fmt::format("{}.{}.{}", version / 10000, version % 10000 / 100, version % 100);
 }
 
+std::string found_library(const std::string& version, const std::string& file) {
+  return fmt::format("{}, {}", version, file);
+}
+
 Facts library_facts() {
-  const auto places = library_places(LibraryEnvironment::of_process());
-  return {fact("cuDNN", open_cudnn(places)), fact("cuBLASLt", open_cublas_lt(places))};
+  const auto places = library_places_of_process();
+  const auto cudnn = open_cudnn(places);
+  return {fact("cuDNN", cudnn), nvrtc_fact(cudnn), fact("cuBLASLt", open_cublas_lt(places))};
 }
 
 } // namespace troupe::gpu

@@ -11,7 +11,10 @@ namespace troupe::gpu {
 /// 91900: "9.19.0".
 std::string dotted(std::size_t version);
 
-/// cuDNN and cuBLASLt, which are opened; in the section "cuda".
+/// "9.24.0, /usr/lib/x86_64-linux-gnu/libcudnn.so.9": a library's version and its file.
+std::string found_library(const std::string& version, const std::string& file);
+
+/// cuDNN, NVRTC and cuBLASLt, which are opened; in the section "cuda".
 Facts library_facts();
 
 } // namespace troupe::gpu

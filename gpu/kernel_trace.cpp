@@ -81,7 +81,7 @@ Status status(CUptiResult result, const char* what) {
 Result<Cupti> open_cupti() {
   TROUPE_TRY(const auto library,
              SharedLibrary::open(fmt::format("libcupti.so.{}", CUPTI_API_VERSION / 10000),
-                                 library_places(LibraryEnvironment::of_process())));
+                                 library_places_of_process()));
   Cupti table;
   LibraryFunctions find{library};
   find("cuptiActivityRegisterCallbacks", table.register_callbacks);

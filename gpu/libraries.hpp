@@ -1,32 +1,16 @@
 /// CUDA's libraries, opened at run time: one program starts on machines with and without them.
 #pragma once
 
+#include "library_places.hpp"
+
 #include "troupe/core/error.hpp"
 
 #include <cublasLt.h>
 #include <cudnn.h>
 #include <filesystem>
 #include <string>
-#include <vector>
 
 namespace troupe::gpu {
-
-/// What decides where libraries are looked for; taken from the process, or made up by a test.
-struct LibraryEnvironment {
-  std::string cuda_libraries; ///< $TROUPE_CUDA_LIBRARIES: folders, separated by colons
-  std::string virtual_env;    ///< $VIRTUAL_ENV
-  std::string conda_prefix;   ///< $CONDA_PREFIX
-  std::string path;           ///< $PATH: the first python3 in it
-  std::filesystem::path toolkit = "/usr/local/cuda";
-
-  static LibraryEnvironment of_process();
-};
-
-/// Places in the order of search; an empty path is the loader's own search (ld.so.cache,
-/// $LD_LIBRARY_PATH): $TROUPE_CUDA_LIBRARIES, the loader, the toolkit's folders, the nvidia/*/lib
-/// folders of Python environments (nothing of Python is run).
-using LibraryPlaces = std::vector<std::filesystem::path>;
-LibraryPlaces library_places(const LibraryEnvironment& environment);
 
 /// A library that stays open until the process ends: NVIDIA's libraries keep threads and handlers
 /// that do not survive being unloaded.
@@ -40,6 +24,8 @@ public:
   void* find(const char* symbol) const;
   /// Folder it came from; empty: the loader's search.
   const std::filesystem::path& place() const { return place_; }
+  /// The file that was loaded, also where the loader found it.
+  std::string file() const;
   const std::string& name() const { return name_; }
 
 private:
@@ -48,6 +34,12 @@ private:
   void* handle_;
   std::string name_;
   std::filesystem::path place_;
+};
+
+/// A version as the library numbers it, and the file; 0: none.
+struct LibraryVersion {
+  int version = 0;
+  std::string file;
 };
 
 /// cuDNN's backend API. A plain table of functions; copies are fine.
@@ -64,7 +56,8 @@ struct CudnnLibrary {
   decltype(&::cudnnBackendGetAttribute) get_attribute = nullptr;
   decltype(&::cudnnBackendFinalize) finalize = nullptr;
   decltype(&::cudnnBackendExecute) execute = nullptr;
-  int nvrtc = 0; ///< version of the compiler that engines call at run time, 13000; 0: none
+  LibraryVersion nvrtc; ///< the compiler that engines call at run time, 13000
+  std::string file;
 };
 
 /// Opens libcudnn.so.9, after what its engines load by name (NVRTC and its builtins, cuBLASLt), so
@@ -89,6 +82,7 @@ struct CublasLtLibrary {
   decltype(&::cublasLtMatmulAlgoCheck) check_algorithm = nullptr;
   decltype(&::cublasLtMatmulAlgoConfigGetAttribute) get_algorithm_attribute = nullptr;
   decltype(&::cublasLtMatmul) matmul = nullptr;
+  std::string file;
 };
 
 Result<CublasLtLibrary> open_cublas_lt(const LibraryPlaces& places);

@@ -143,7 +143,7 @@ Status probe(const CudnnLibrary& library, const std::string& file, bool proposed
 } // namespace
 
 int main(int argc, char** argv) {
-  const auto library = open_cudnn(library_places(LibraryEnvironment::of_process()));
+  const auto library = open_cudnn(library_places_of_process());
   if (!library) {
     fmt::print(stderr, "{}\n", library.error().to_string());
     return library.error().exit_code();

@@ -15,9 +15,10 @@ Status NcclLibrary::check(ncclResult_t result, std::string_view operation) const
 }
 
 Result<NcclLibrary> open_nccl() {
-  const auto places = gpu::library_places(gpu::LibraryEnvironment::of_process());
+  const auto places = gpu::library_places_of_process();
   TROUPE_TRY(const auto library, gpu::SharedLibrary::open("libnccl.so.2", places));
   NcclLibrary table;
+  table.file = library.file();
   gpu::LibraryFunctions fill{library};
   fill("ncclGetVersion", table.version);
   fill("ncclGetUniqueId", table.unique_id);

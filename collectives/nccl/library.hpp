@@ -6,6 +6,7 @@
 
 #include <nccl.h>
 
+#include <string>
 #include <string_view>
 
 namespace troupe::collectives {
@@ -32,6 +33,7 @@ struct NcclLibrary {
   decltype(&::ncclReduce) reduce = nullptr;
   decltype(&::ncclSend) send = nullptr;
   decltype(&::ncclRecv) receive = nullptr;
+  std::string file;
 
   /// Errors: collective, with the operation and NCCL's own words.
   Status check(ncclResult_t result, std::string_view operation) const;

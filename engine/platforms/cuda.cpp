@@ -139,7 +139,8 @@ Fact nccl_fact() {
   const auto nccl = collectives::open_nccl();
   int version = 0;
   if (nccl && nccl->version(&version) == ncclSuccess)
-    return {"cuda", "NCCL", gpu::dotted(static_cast<std::size_t>(version))};
+    return {"cuda", "NCCL",
+            gpu::found_library(gpu::dotted(static_cast<std::size_t>(version)), nccl->file)};
   return {"cuda", "NCCL", nccl ? "" : nccl.error().message, false};
 }
 

@@ -64,7 +64,7 @@ private:
 
 Result<std::unique_ptr<MatmulBook>> MatmulBook::open(CudaDevice& device,
                                                      MatmulBookOptions options) {
-  TROUPE_TRY(const auto library, open_cublas_lt(library_places(LibraryEnvironment::of_process())));
+  TROUPE_TRY(const auto library, open_cublas_lt(library_places_of_process()));
   TROUPE_TRY(auto handle, CublasLt::create(library, device.info().index));
   TROUPE_TRY(auto name, name_of(device.info().index, library));
   MatmulCache cache{std::move(options.cache), std::move(name)};

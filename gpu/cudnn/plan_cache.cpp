@@ -65,16 +65,17 @@ std::optional<Error> PlanCache::find_refusal(const Target& target, const Operati
   if (!entry.is_object())
     return std::nullopt;
   const auto why = entry.value("refused", nlohmann::json());
-  if (!why.is_string() || entry.value("nvrtc", nlohmann::json()) != target.library().nvrtc)
+  if (!why.is_string() || entry.value("nvrtc", nlohmann::json()) != target.library().nvrtc.version)
     return std::nullopt;
   return Error{Errc::unsupported, why.get<std::string>()};
 }
 
 Status PlanCache::store_refusal(const Target& target, const OperationGraph& graph,
                                 const PlanPolicy& policy, const Error& refusal) const {
-  return write_entry(
-      folder_, key_of(target, graph, policy),
-      {{"name", graph.name}, {"nvrtc", target.library().nvrtc}, {"refused", refusal.message}});
+  return write_entry(folder_, key_of(target, graph, policy),
+                     {{"name", graph.name},
+                      {"nvrtc", target.library().nvrtc.version},
+                      {"refused", refusal.message}});
 }
 
 } // namespace troupe::gpu::cudnn

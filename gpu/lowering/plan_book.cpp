@@ -63,7 +63,7 @@ struct PlanBook::Asked {
 };
 
 Result<std::unique_ptr<PlanBook>> PlanBook::open(CudaDevice& device, PlanBookOptions options) {
-  TROUPE_TRY(const auto library, open_cudnn(library_places(LibraryEnvironment::of_process())));
+  TROUPE_TRY(const auto library, open_cudnn(library_places_of_process()));
   TROUPE_TRY(auto searcher, PlanSearcher::open(library, device));
   auto book = std::make_unique<PlanBook>(std::move(searcher));
   book->device_ = &device;

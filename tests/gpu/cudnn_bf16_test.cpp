@@ -1,6 +1,6 @@
-// What cuDNN proposes for bf16 where a driver can be loaded: engines that are compiled at run time.
-// The toolkit's stub of the driver is enough for that; that the kernels then run is for a device to
-// show (bf16_engines_test.cpp).
+// Engines that cuDNN proposes for bf16 where a driver can be loaded: those that are compiled at run
+// time. A stub of the driver is enough for that; bf16_engines_test.cpp runs their kernels, on a
+// device.
 #include "../../bench/gpu/network_problems.hpp"
 #include "cudnn_fixture.hpp"
 
@@ -14,10 +14,10 @@ using namespace troupe::gpu::cudnn;
 namespace {
 
 /// For the rest of the process: cuDNN looks for it by its name, which the stub has.
-void load_driver_or_skip() {
+void load_driver() {
   if (!dlopen("libcuda.so.1", RTLD_NOW | RTLD_GLOBAL) &&
       !dlopen(TROUPE_DRIVER_STUB, RTLD_NOW | RTLD_GLOBAL))
-    SKIP("neither a driver nor the toolkit's stub of it: " << dlerror());
+    FAIL("neither a driver nor its stub: " << dlerror());
 }
 
 std::vector<ConvolutionProblem> convolutions() {
@@ -35,7 +35,7 @@ void check_proposed(const Target& target, const OperationGraph& graph) {
 } // namespace
 
 TEST_CASE("on Hopper general engines give bf16 statistics, behind normalized inputs too") {
-  load_driver_or_skip();
+  load_driver();
   const auto target = tests::described_gpu("h100_sxm");
   for (const auto& problem : convolutions()) {
     check_proposed(target, convolution_statistics(problem));
@@ -45,7 +45,7 @@ TEST_CASE("on Hopper general engines give bf16 statistics, behind normalized inp
 }
 
 TEST_CASE("on Hopper nothing else fuses in bf16, with a driver either") {
-  load_driver_or_skip();
+  load_driver();
   const auto target = tests::described_gpu("h100_sxm");
   for (const auto& problem : convolutions()) {
     if (problem.in == 4)

@@ -87,7 +87,7 @@ Target gpu_or_skip() {
   int devices = 0;
   if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0)
     SKIP("no CUDA device");
-  const auto library = open_cudnn(library_places(LibraryEnvironment::of_process()));
+  const auto library = open_cudnn(library_places_of_process());
   if (!library)
     SKIP(library.error().message);
   auto target = Target::of_device(*library, 0);

@@ -25,7 +25,7 @@ inline std::string properties_of(const std::string& device) {
 
 /// Skips the test where cuDNN cannot be opened.
 inline gpu::CudnnLibrary cudnn_or_skip() {
-  const auto library = gpu::open_cudnn(gpu::library_places(gpu::LibraryEnvironment::of_process()));
+  const auto library = gpu::open_cudnn(gpu::library_places_of_process());
   if (!library)
     SKIP(library.error().message);
   return *library;

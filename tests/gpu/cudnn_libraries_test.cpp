@@ -29,7 +29,8 @@ std::vector<std::string> places_in(const ScratchFolder& folder, LibraryEnvironme
 
 } // namespace
 
-TEST_CASE("libraries are looked for where the user says, then the loader, the toolkit, Python") {
+TEST_CASE("libraries are searched in the user's folders, then those of Python environments, the "
+          "loader and the toolkit") {
   const ScratchFolder folder;
   fs::create_directories(folder / "mine");
   fs::create_directories(folder / "cuda/lib64");
@@ -42,10 +43,25 @@ TEST_CASE("libraries are looked for where the user says, then the loader, the to
   environment.virtual_env = folder / "venv";
   environment.conda_prefix = folder / "conda";
   CHECK(places_in(folder, environment) ==
-        std::vector<std::string>{"mine", "", "cuda/lib64", "cuda/targets/x86_64-linux/lib",
-                                 "venv/lib/python3.12/site-packages/nvidia/cublas/lib",
+        std::vector<std::string>{"mine", "venv/lib/python3.12/site-packages/nvidia/cublas/lib",
                                  "venv/lib/python3.12/site-packages/nvidia/cudnn/lib",
-                                 "conda/lib/python3.11/site-packages/nvidia/cu13/lib"});
+                                 "conda/lib/python3.11/site-packages/nvidia/cu13/lib", "",
+                                 "cuda/lib64", "cuda/targets/x86_64-linux/lib"});
+}
+
+TEST_CASE("a program in a build tree finds the wheels of its tree, an installed one does not") {
+  const ScratchFolder folder;
+  fs::create_directories(folder / "tree/.deps/cuda/nvidia/cudnn/lib");
+  fs::create_directories(folder / "tree/build/release/app");
+  write_bytes(folder / "tree/CMakePresets.json", "{}");
+  write_bytes(folder / "tree/build/release/CMakeCache.txt", "");
+  LibraryEnvironment environment;
+  environment.cuda_libraries = folder / "tree";
+  environment.program = folder / "tree/build/release/app/troupe";
+  CHECK(places_in(folder, environment) ==
+        std::vector<std::string>{"tree", "tree/.deps/cuda/nvidia/cudnn/lib", ""});
+  environment.program = folder / "tree/bin/troupe";
+  CHECK(places_in(folder, environment) == std::vector<std::string>{"tree", ""});
 }
 
 TEST_CASE("the first python3 in PATH names its environment, and the Python behind it") {
@@ -81,7 +97,7 @@ TEST_CASE("a library that is nowhere: the error says where it was looked for") {
 TEST_CASE("cuDNN's and cuBLASLt's functions are found where the libraries are") {
   const auto cudnn = tests::cudnn_or_skip();
   CHECK(cudnn.version() / 10000 == CUDNN_MAJOR);
-  const auto cublas = open_cublas_lt(library_places(LibraryEnvironment::of_process()));
+  const auto cublas = open_cublas_lt(library_places_of_process());
   if (!cublas)
     SKIP(cublas.error().message);
   CHECK(cublas->version() > 0);

@@ -6,6 +6,7 @@ import tempfile
 import unittest
 
 SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "tools/test-emulated"
+RESULTS = SCRIPT.parents[1] / "build/results/emulated"
 PRETENDED = """#!/bin/sh
 echo "${TROUPE_EMULATED_DELAYS:-none}/$TROUPE_EMULATED_DEVICES $*"
 case " FAILING " in *" ${TROUPE_EMULATED_DELAYS:-none} "*) exit 8 ;; esac
@@ -23,12 +24,14 @@ class EmulatedSeeds(unittest.TestCase):
     def test_every_seed_and_then_what_bears_no_delays(self):
         ended = self.run_with("3")
         self.assertEqual(ended.returncode, 0, ended.stderr)
-        delayed = [f"{seed}/2 -j2 --preset emulated --label-exclude ^timed$" for seed in (1, 2, 3)]
-        self.assertEqual(ended.stdout.splitlines(), [*delayed, "none/2 -j2 --preset emulated --label-regex ^timed$"])
+        delayed = [
+            f"{seed}/2 -j2 --preset emulated --label-exclude ^timed$ --output-junit {RESULTS}/seed-{seed}.xml" for seed in (1, 2, 3)
+        ]
+        self.assertEqual(ended.stdout.splitlines(), [*delayed, f"none/2 -j2 --preset emulated --label-regex ^timed$ --output-junit {RESULTS}/timed.xml"])
 
     def test_without_seeds_all_run_once_without_delays(self):
         ended = self.run_with("0")
-        self.assertEqual((ended.returncode, ended.stdout), (0, "none/2 -j2 --preset emulated\n"))
+        self.assertEqual((ended.returncode, ended.stdout), (0, f"none/2 -j2 --preset emulated --output-junit {RESULTS}/undelayed.xml\n"))
 
     def test_failing_seeds_are_named_with_how_to_repeat_them_and_the_others_run(self):
         ended = self.run_with("3", failing="1 3")

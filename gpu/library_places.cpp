@@ -1,0 +1,118 @@
+#include "library_places.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+
+namespace troupe::gpu {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+std::string variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value != nullptr ? value : "";
+}
+
+std::vector<std::string> split(const std::string& text) {
+  std::vector<std::string> parts;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const auto end = std::min(text.find(':', begin), text.size());
+    if (end > begin)
+      parts.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return parts;
+}
+
+/// The folders in `folder`, sorted: the order of search must not depend on the file system.
+std::vector<fs::path> folders_in(const fs::path& folder) {
+  std::vector<fs::path> found;
+  std::error_code ignored;
+  for (auto entry = fs::directory_iterator(folder, ignored); entry != fs::directory_iterator();
+       entry.increment(ignored))
+    if (entry->is_directory(ignored))
+      found.push_back(entry->path());
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+void add(LibraryPlaces& places, const fs::path& folder) {
+  std::error_code ignored;
+  if (fs::is_directory(folder, ignored) &&
+      std::find(places.begin(), places.end(), folder) == places.end())
+    places.push_back(folder);
+}
+
+/// PREFIX/lib/python3.X/site-packages/nvidia/cudnn/lib and its like: what pip and conda install.
+/// Debian's Python has dist-packages, and pip's under local/.
+void add_python(LibraryPlaces& places, const fs::path& prefix) {
+  for (const auto* lib : {"lib", "lib64", "local/lib"})
+    for (const auto& python : folders_in(prefix / lib)) {
+      if (python.filename().string().rfind("python3", 0) != 0)
+        continue;
+      for (const auto* packages : {"site-packages", "dist-packages"})
+        for (const auto& package : folders_in(python / packages / "nvidia"))
+          add(places, package / "lib");
+    }
+}
+
+/// The prefixes of the first python3 in $PATH: that of the environment it stands in, and that of
+/// the Python it was made with.
+void add_python_of_path(LibraryPlaces& places, const std::string& path) {
+  std::error_code error;
+  for (const auto& folder : split(path)) {
+    const auto python = fs::path(folder) / "python3";
+    if (!fs::exists(python, error))
+      continue;
+    add_python(places, fs::path(folder).parent_path());
+    if (const auto real = fs::canonical(python, error); !error)
+      add_python(places, real.parent_path().parent_path());
+    return;
+  }
+}
+
+/// The tree that the program was built in: the folder above the build folders, when one of the
+/// program's folders has CMake's cache.
+fs::path source_tree_of(const fs::path& program) {
+  std::error_code ignored;
+  auto folder = program.parent_path();
+  while (folder.has_relative_path() && !fs::exists(folder / "CMakeCache.txt", ignored))
+    folder = folder.parent_path();
+  while (folder.has_relative_path() && !fs::exists(folder / "CMakePresets.json", ignored))
+    folder = folder.parent_path();
+  return folder.has_relative_path() ? folder : fs::path();
+}
+
+/// The wheels that tools/bootstrap --cuda has unpacked.
+void add_build_tree(LibraryPlaces& places, const fs::path& program) {
+  if (const auto tree = source_tree_of(program); !tree.empty())
+    for (const auto& package : folders_in(tree / ".deps/cuda/nvidia"))
+      add(places, package / "lib");
+}
+
+} // namespace
+
+LibraryEnvironment LibraryEnvironment::of_process() {
+  std::error_code ignored;
+  return {variable("TROUPE_CUDA_LIBRARIES"), fs::read_symlink("/proc/self/exe", ignored),
+          variable("VIRTUAL_ENV"), variable("CONDA_PREFIX"), variable("PATH")};
+}
+
+LibraryPlaces library_places(const LibraryEnvironment& environment) {
+  LibraryPlaces places;
+  for (const auto& folder : split(environment.cuda_libraries))
+    add(places, folder);
+  add_build_tree(places, environment.program);
+  for (const auto& prefix : {environment.virtual_env, environment.conda_prefix})
+    if (!prefix.empty())
+      add_python(places, prefix);
+  places.emplace_back();
+  add(places, environment.toolkit / "lib64");
+  for (const auto& target : folders_in(environment.toolkit / "targets"))
+    add(places, target / "lib");
+  add_python_of_path(places, environment.path);
+  return places;
+}
+
+} // namespace troupe::gpu
