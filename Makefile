@@ -1,6 +1,6 @@
 # One entry for what one does with this tree; the work is in tools/, CMakePresets.json and ctest.
 .DEFAULT_GOAL := help
-.PHONY: help bootstrap configure build tests everything demo test test-long fuzz test-emulated chaos soak asan tsan lint format bench gpu-bundle package install install-development clean
+.PHONY: help bootstrap configure build tests everything demo test test-long fuzz test-emulated chaos soak asan tsan lint format bench gpu-bundle check-debian13 package install install-development clean
 
 JOBS ?= $(shell nproc)
 PREFIX ?= /usr/local
@@ -8,6 +8,8 @@ PREFIX ?= /usr/local
 SEEDS ?= 1
 # How many mutated files of each kind readers of files are given by make fuzz.
 FUZZ ?= 10000
+# The folder that make check-debian13 keeps its system in, and builds in again; none: a temporary one.
+CHROOT ?=
 # Warnings as errors, as .ci/run has it: make WERROR=ON test
 WERROR ?= OFF
 
@@ -38,6 +40,7 @@ help:
 	@echo "make format     format every source file"
 	@echo "make bench      build and run the benchmarks"
 	@echo "make gpu-bundle what runs on a GPU machine, as a tree to copy there: build/gpu-bundle"
+	@echo "make check-debian13  set up, build and test in a fresh Debian 13; needs root, about an hour; CHROOT=DIR keeps it there"
 	@echo "make package    a Debian package of what make install installs: build/troupe_VERSION_amd64.deb"
 	@echo "make install    install below PREFIX ($(PREFIX))"
 	@echo "make install-development  that, and what programs with models and data sets of their own are built with"
@@ -111,6 +114,9 @@ bench: everything
 
 gpu-bundle: everything
 	@tools/gpu-bundle
+
+check-debian13:
+	@tools/check-debian13 $(if $(CHROOT),"$(CHROOT)")
 
 package: build
 	@cpack --config build/release/CPackConfig.cmake

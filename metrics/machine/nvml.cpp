@@ -13,26 +13,26 @@ namespace {
 // Values of NVML's enumerations.
 constexpr int nvml_success = 0, temperature_of_gpu = 0, clock_of_sm = 1, clock_of_memory = 2;
 
-// Layouts of NVML's structs.
-struct NvmlUtilization {
-  unsigned gpu, memory; ///< percent
-};
-struct NvmlMemory {
-  unsigned long long total, free, used;
-};
-
 } // namespace
 
-/// Each returns 0, or a number that says why not.
+/// NVML's functions: each returns 0, or an error code. The structs have NVML's layout; they are
+/// nested because GCC 14.2 fails with an internal error on types of an unnamed namespace here.
 struct Nvml::Functions {
+  struct Utilization {
+    unsigned gpu, memory; ///< percent
+  };
+  struct Memory {
+    unsigned long long total, free, used;
+  };
+
   int (*init)();
   int (*shutdown)();
   int (*find)(const char* uuid, Device**);
-  int (*utilization)(Device*, NvmlUtilization*);
+  int (*utilization)(Device*, Utilization*);
   int (*power)(Device*, unsigned* milliwatts);
   int (*temperature)(Device*, int sensor, unsigned* celsius);
   int (*clock)(Device*, int type, unsigned* megahertz);
-  int (*memory)(Device*, NvmlMemory*);
+  int (*memory)(Device*, Memory*);
 };
 
 namespace {
@@ -94,7 +94,7 @@ GpuSample Nvml::sample(const std::string& gpu) {
   if (device == nullptr)
     return sample;
   const auto& f = *functions_;
-  if (NvmlUtilization use{}; f.utilization(device, &use) == nvml_success)
+  if (Functions::Utilization use{}; f.utilization(device, &use) == nvml_success)
     sample.busy_ratio = 0.01 * use.gpu;
   sample.power_watts = ask(1e-3, [&](unsigned* to) { return f.power(device, to); });
   sample.temperature_celsius =
@@ -104,7 +104,7 @@ GpuSample Nvml::sample(const std::string& gpu) {
   };
   sample.sm_hertz = clock(clock_of_sm);
   sample.memory_hertz = clock(clock_of_memory);
-  if (NvmlMemory memory{}; f.memory(device, &memory) == nvml_success) {
+  if (Functions::Memory memory{}; f.memory(device, &memory) == nvml_success) {
     sample.memory_bytes = static_cast<double>(memory.used);
     sample.memory_total_bytes = static_cast<double>(memory.total);
   }

@@ -1,4 +1,3 @@
-#include "../source_tree.hpp"
 #include "program.hpp"
 
 #include "troupe/core/config/text.hpp"
@@ -21,7 +20,7 @@ using namespace troupe::testing;
 
 namespace {
 
-const std::string configs = (source_tree() / "configs/").string();
+const std::string configs = "configs/"; // of the source tree, where the program runs
 
 /// A port that somebody listens on.
 class TakenPort {
@@ -133,7 +132,7 @@ TEST_CASE("no command echoes more than 200 characters of a word, nor what a term
 }
 
 TEST_CASE("a stderr that cannot be written leaves the exit code as it is") {
-  const int status = std::system(TROUPE_PROGRAM " config check nowhere.yaml 2>/dev/full");
+  const int status = std::system(troupe_command("config check nowhere.yaml 2>/dev/full").c_str());
   REQUIRE(WIFEXITED(status));
   CHECK(WEXITSTATUS(status) == 2);
 }
@@ -249,7 +248,8 @@ TEST_CASE("standard output that cannot be written is a failure of every command"
     const auto words =
         fmt::format(fmt::runtime(command), configs + "debug.yaml --set data.dataset=synthetic");
     for (const std::string output : {">/dev/full", ">&-"}) {
-      const auto line = fmt::format("{} {} {} 2>{}", TROUPE_PROGRAM, words, output, error.string());
+      const auto line =
+          fmt::format("{} {} 2>{}", troupe_command(words), output, shell_word(error.string()));
       const int status = std::system(line.c_str());
       CAPTURE(line, read_bytes(error));
       CHECK(WEXITSTATUS(status) == 1);
@@ -259,7 +259,8 @@ TEST_CASE("standard output that cannot be written is a failure of every command"
 }
 
 TEST_CASE("a failure stays the same where standard output cannot be written") {
-  CHECK(WEXITSTATUS(std::system(TROUPE_PROGRAM " config show nowhere.yaml >/dev/full 2>&1")) == 2);
+  const auto line = troupe_command("config show nowhere.yaml >/dev/full 2>&1");
+  CHECK(WEXITSTATUS(std::system(line.c_str())) == 2);
 }
 
 TEST_CASE("doctor looks at devices, libraries, ports and clocks") {

@@ -1,7 +1,9 @@
 /// Runs the program as a user does.
 #pragma once
 
+#include "../source_tree.hpp"
 #include "scratch_folder.hpp"
+#include "shell_line.hpp"
 
 #include <cstdlib>
 #include <string>
@@ -15,12 +17,19 @@ struct Outcome {
   std::string out, err;
 };
 
-/// `arguments` as a shell takes them; `environment` as "NAME=value".
+/// A shell command that runs the program in the source tree. `arguments` as a shell takes them;
+/// `environment` as "NAME=value".
+inline std::string troupe_command(const std::string& arguments,
+                                  const std::string& environment = {}) {
+  return "cd " + shell_word(source_tree().string()) + " && " + environment + " " +
+         shell_word(TROUPE_PROGRAM) + " " + arguments;
+}
+
 inline Outcome troupe_program(const std::string& arguments, const std::string& environment = {}) {
   const ScratchFolder folder;
   const auto out = folder / "out", err = folder / "err";
-  const auto command =
-      environment + " " TROUPE_PROGRAM " " + arguments + " >" + out.string() + " 2>" + err.string();
+  const auto command = troupe_command(arguments, environment) + " >" + shell_word(out.string()) +
+                       " 2>" + shell_word(err.string());
   const int status = std::system(command.c_str());
   return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), read_bytes(out),
           read_bytes(err)};

@@ -1,7 +1,6 @@
 """bench/gpu/run --first with programs that only pretend: its order, its time, its files, the plans it keeps."""
 
 import json
-import os
 import signal
 import sys
 import tarfile
@@ -141,5 +140,4 @@ class FirstRun(GpuRunCase):
 load_tests = beside
 
 if __name__ == "__main__":
-    os.environ.pop("TROUPE_PEER", None)
     unittest.main()

@@ -288,5 +288,4 @@ class Fifth(GpuRunCase):
 load_tests = beside
 
 if __name__ == "__main__":
-    os.environ.pop("TROUPE_PEER", None)
     unittest.main()

@@ -56,7 +56,8 @@ class GpuRunCase(unittest.TestCase):
     def start(self, *words, **variables):
         command = [str(word) for word in self.command(*words)]
         path = f"{self.fake.path}:{os.environ['PATH']}"  # for nvidia-smi
-        environment = {**os.environ, "PATH": path, "TMPDIR": str(self.scratch), **variables}  # what is killed leaves files
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith("TROUPE_")}
+        environment = {**inherited, "PATH": path, "TMPDIR": str(self.scratch), **variables}  # what is killed leaves files
         return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
     def change_suite(self, changed, sums=None):

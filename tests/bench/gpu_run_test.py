@@ -1,7 +1,6 @@
 """bench/gpu/run with programs that only pretend: tables, ratios, time limits, exit codes."""
 
 import json
-import os
 import pathlib
 import signal
 import sys
@@ -232,5 +231,4 @@ class GpuRun(GpuRunCase):
 load_tests = beside
 
 if __name__ == "__main__":
-    os.environ.pop("TROUPE_PEER", None)
     unittest.main()

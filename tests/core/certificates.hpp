@@ -3,6 +3,7 @@
 
 #include "../source_tree.hpp"
 #include "scratch_folder.hpp"
+#include "shell_line.hpp"
 
 #include "troupe/core/config/cluster.hpp"
 
@@ -32,8 +33,8 @@ inline std::vector<std::string> options_of(const TlsConfig& tls) {
 class Certificates {
 public:
   Certificates() {
-    run_command((source_tree() / "tools/make-certs").string() + " " + folder_.path().string() +
-                " node client");
+    run_command(shell_word((source_tree() / "tools/make-certs").string()) + " " +
+                shell_word(folder_.path().string()) + " node client");
   }
 
   std::string path(const std::string& name) const { return (folder_ / name).string(); }

@@ -1,3 +1,4 @@
+#include "../core/shell_line.hpp"
 #include "../source_tree.hpp"
 #include "prometheus_server.hpp"
 #include "records.hpp"
@@ -22,7 +23,8 @@ namespace {
 std::string promtool(const std::string& arguments, const std::string& input = "") {
   const ScratchFolder folder;
   write_bytes(folder / "input", input);
-  const auto command = TROUPE_PROMTOOL " " + arguments + " <" + (folder / "input").string();
+  const auto command = shell_word(TROUPE_PROMTOOL) + " " + arguments + " <" +
+                       shell_word((folder / "input").string());
   Program program({"/bin/sh", "-c", command}, (folder / "output").string());
   const int code = program.wait();
   return std::to_string(code) + " " + read_bytes(folder / "output");
@@ -61,15 +63,16 @@ TEST_CASE("promtool finds nothing to complain about in /metrics") {
 
 TEST_CASE("promtool accepts the Prometheus configuration and the alert rules") {
   need(TROUPE_PROMTOOL);
-  const std::string dashboards = source_tree() / "dashboards";
-  CHECK(promtool("check config " + dashboards + "/prometheus.yml").starts_with("0 "));
-  CHECK(promtool("check rules " + dashboards + "/alerts.yml").starts_with("0 "));
+  const auto dashboards = source_tree() / "dashboards";
+  const auto file = [&](const char* name) { return shell_word((dashboards / name).string()); };
+  CHECK(promtool("check config " + file("prometheus.yml")).starts_with("0 "));
+  CHECK(promtool("check rules " + file("alerts.yml")).starts_with("0 "));
 }
 
 TEST_CASE("alerts fire when they should and only then") {
   need(TROUPE_PROMTOOL);
-  const auto said =
-      promtool("test rules " + (source_tree() / "tests/metrics/alerts_test.yml").string());
+  const auto said = promtool(
+      "test rules " + shell_word((source_tree() / "tests/metrics/alerts_test.yml").string()));
   CAPTURE(said);
   CHECK(said.starts_with("0 "));
 }

@@ -4,6 +4,7 @@ import shutil
 import subprocess
 import time
 from pathlib import Path
+from shlex import quote
 
 HERE = Path(__file__).resolve().parent
 NAMESPACES = HERE.parent.parent / "tools/network-namespaces"
@@ -69,7 +70,7 @@ class Host:
         enter = "".join(f"echo $$ >{group}/cgroup.procs; " for group in self.groups)
         unshare = "unshare --mount --pid --uts --ipc --cgroup --fork --kill-child --propagation private"
         self.process = subprocess.Popen(
-            ["bash", "-ec", f"{enter} exec nsenter --net=/run/netns/{namespace} {unshare} {HERE}/boot.sh {name} {scratch}"],
+            ["bash", "-ec", f"{enter} exec nsenter --net=/run/netns/{namespace} {unshare} {quote(str(HERE / 'boot.sh'))} {name} {quote(str(scratch))}"],
             stdout=subprocess.DEVNULL,
         )
         try:

@@ -25,11 +25,12 @@ CHANGES = {
     "cat >/etc/troupe/node.yaml <<'END'": [("epochs: 10\n", "epochs: 100000\n")],
     "apt-get install -y prometheus": [("apt-get install -y prometheus", "systemctl start prometheus")],
 }
+GRAFANA = "/usr/lib/grafana.py"  # a copy: a host covers folders of this machine, such as /tmp, and the checkout may lie there
 UNITS = {
     # As Debian's has it.
     "prometheus": "ExecStart=/usr/bin/prometheus --config.file=/etc/prometheus/prometheus.yml --storage.tsdb.path=/var/lib/prometheus\n",
     # Fails unless what Grafana would read is there.
-    "grafana-server": f"Type=oneshot\nRemainAfterExit=yes\nExecStart=/usr/bin/python3 {ROOT}/tests/packaging/grafana.py /etc/grafana/provisioning\n",
+    "grafana-server": f"Type=oneshot\nRemainAfterExit=yes\nExecStart=/usr/bin/python3 {GRAFANA} /etc/grafana/provisioning\n",
 }
 
 
@@ -53,6 +54,7 @@ class Following:
         for program in (PROMETHEUS, PROMTOOL):
             shutil.copy(program, self.first.folder(f"/usr/bin/{program.name}"))
         self.first.run("mkdir -p /etc/prometheus /etc/grafana/provisioning")
+        shutil.copy(ROOT / "tests/packaging/grafana.py", self.first.folder(GRAFANA))
         for name, service in UNITS.items():
             self.first.folder(f"/etc/systemd/system/{name}.service").write_text(f"[Service]\n{service}")
         # A file that is not there yet would keep it from starting before the page has copied its own.

@@ -1,6 +1,7 @@
 #include "daemons.hpp"
 #include "experiment.hpp"
 
+#include "../core/shell_line.hpp"
 #include "../metrics/http_client.hpp"
 #include "../metrics/prometheus_server.hpp"
 
@@ -27,8 +28,9 @@ const Settings scraped_without_end = {"train.epochs=100000", "checkpoint.every=n
 
 Ended promtool_check(const ScratchFolder& folder, const std::string& metrics) {
   write_bytes(folder / "metrics", metrics);
-  return RunningProgram{
-      {"/bin/sh", "-c", TROUPE_PROMTOOL " check metrics <" + (folder / "metrics").string()}}
+  return RunningProgram{{"/bin/sh", "-c",
+                         shell_word(TROUPE_PROMTOOL) + " check metrics <" +
+                             shell_word((folder / "metrics").string())}}
       .wait();
 }
 

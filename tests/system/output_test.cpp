@@ -1,3 +1,4 @@
+#include "../core/shell_line.hpp"
 #include "experiment.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -71,9 +72,7 @@ TEST_CASE("with --quiet only the end is printed") {
 
 TEST_CASE("a run whose lines could not be printed completes, and is no success") {
   const Experiment experiment;
-  std::string line;
-  for (const auto& word : experiment.command("train", "small"))
-    line += "'" + word + "' ";
+  const auto line = shell_line(experiment.command("train", "small"));
   const auto ended = RunningProgram{{"/bin/sh", "-c", line + ">/dev/full"}}.wait();
   CHECK(ended.code == 1);
   CHECK(ended.err == "troupe: standard output: No space left on device\n");
@@ -87,12 +86,12 @@ TEST_CASE("commands that ask, predict, convert and compare fail where they canno
   auto node = experiment.start_node("node", {"train.schedule.name=constant"});
   const auto address = daemon_address(node);
   const auto folder = (experiment / "made").string();
-  const auto config = Experiment::small_config().string();
+  const auto config = shell_word(Experiment::small_config().string());
   for (const std::string& command :
        {"status " + address, "status " + address + " --json", "predict " + model + " --split test",
         "convert " + checkpoint + " " + folder, "config check " + config, "stop " + address,
         "compare " + config + " --strategies single --set train.max_steps=2 --output " + folder}) {
-    const auto line = TROUPE_PROGRAM " " + command + " >/dev/full";
+    const auto line = shell_word(TROUPE_PROGRAM) + " " + command + " >/dev/full";
     const auto ended = RunningProgram{{"/bin/sh", "-c", line}}.wait();
     CAPTURE(line, ended.err);
     CHECK(ended.code == 1);
@@ -113,10 +112,7 @@ TEST_CASE("with --verbose phases, checkpoints and workers are logged") {
 
 TEST_CASE("a reader that goes away does not end the run") {
   const Experiment experiment;
-  auto words = experiment.command("train", "small");
-  std::string line;
-  for (const auto& word : words)
-    line += "'" + word + "' ";
+  const auto line = shell_line(experiment.command("train", "small"));
   CHECK(RunningProgram{{"/bin/sh", "-c", line + "| true"}}.wait().code == 0);
   CHECK(becomes_true([&] { return experiment.run("small").has("summary.json"); }));
   CHECK(experiment.run("small").summary().at("status") == "completed");

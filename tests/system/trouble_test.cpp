@@ -1,4 +1,5 @@
 // What goes wrong while it trains.
+#include "../core/shell_line.hpp"
 #include "experiment.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -144,9 +145,8 @@ TEST_CASE("a full disk costs checkpoints, and steps only when the last one has n
   if (RunningProgram{on_small_disk("true")}.wait().code != 0)
     SKIP("no file system can be mounted here");
 
-  std::string train;
-  for (const auto& word : experiment.command("train", "small", {"run.output=" + disk.string()}))
-    train += "'" + word + "' ";
+  const auto train =
+      shell_line(experiment.command("train", "small", {"run.output=" + disk.string()}));
   const auto ended =
       RunningProgram{on_small_disk(train + "; code=$?; cp -r " + (disk / "small").string() + " " +
                                    kept.string() + " && exit $code")}

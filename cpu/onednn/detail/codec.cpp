@@ -28,13 +28,7 @@ void BlockedCodec::decode(std::span<const float> stored, std::span<float> canoni
 }
 
 BlockedLayout BlockedCodec::layout() const {
-  const auto& stored = description().data;
-  const auto& blocking = stored.format_desc.blocking;
-  BlockedLayout layout;
-  layout.strides.assign(blocking.strides, blocking.strides + stored.ndims);
-  for (int i = 0; i < blocking.inner_nblks; ++i)
-    layout.inner.push_back({blocking.inner_idxs[i], blocking.inner_blks[i]});
-  return layout;
+  return layout_of(description());
 }
 
 } // namespace troupe::cpu

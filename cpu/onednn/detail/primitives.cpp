@@ -160,6 +160,22 @@ bool is_f32(const Descriptor& description) {
 #endif
 }
 
+BlockedLayout layout_of(const Descriptor& description) {
+#if DNNL_VERSION_MAJOR >= 3
+  const auto indices = description.get_inner_idxs(), sizes = description.get_inner_blks();
+  BlockedLayout layout{.strides = description.get_strides(), .inner = {}};
+  for (std::size_t i = 0; i < indices.size(); ++i)
+    layout.inner.push_back({indices[i], sizes[i]});
+#else
+  const auto& blocking = description.data.format_desc.blocking;
+  BlockedLayout layout;
+  layout.strides.assign(blocking.strides, blocking.strides + description.data.ndims);
+  for (int i = 0; i < blocking.inner_nblks; ++i)
+    layout.inner.push_back({blocking.inner_idxs[i], blocking.inner_blks[i]});
+#endif
+  return layout;
+}
+
 std::optional<Primitive> convolution_forward(const Library& library,
                                              const ConvolutionProblem& problem,
                                              const Descriptor* weights,

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "instruction_set.hpp"
+#include "troupe/core/device/blocked_layout.hpp"
 #include "troupe/core/error.hpp"
 #include "troupe/core/graph/tensor.hpp"
 
@@ -88,6 +89,9 @@ dnnl::memory::data_type data_type(DType dtype);
 dnnl::memory::desc plain_weights(const Shape& shape, DType dtype);
 
 bool is_f32(const dnnl::memory::desc& description);
+
+/// Where the elements of a blocked layout lie.
+BlockedLayout layout_of(const dnnl::memory::desc& description);
 
 /// Weights in the given layout, or in the one the library likes best. Null when it has no
 /// implementation for the layout.
