@@ -44,8 +44,8 @@ std::vector<bool> frozen_units(const TrainConfig& train, const StorageLayout& la
 class Measurement {
 public:
   explicit Measurement(Config config)
-      : config_{std::move(config)}, world_{static_cast<int>(config.workers())},
-        devices_{platform_of(config.devices).make_devices(config, {})} {}
+      : config_{std::move(config)}, world_{static_cast<int>(config_.workers())},
+        devices_{platform_of(config_.devices).make_devices(config_, {})} {}
 
   Result<WorkerNeeds> run() {
     TROUPE_TRY(equipment_.device, devices_->add());
