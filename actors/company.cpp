@@ -19,6 +19,8 @@
 #include "troupe/metrics/http/password_file.hpp"
 #include "troupe/metrics/push/push_gateway.hpp"
 
+#include <limits>
+
 namespace troupe::actors {
 
 namespace {
@@ -98,6 +100,9 @@ void Company::show_endpoint() {
   const auto bound = exposition_.listens_at();
   if (!bound)
     return;
+  if (const auto wanted = parse_endpoint(config_.metrics.listen);
+      wanted->port != 0 && wanted->port != bound->port)
+    log_->warn("metrics.listen: port {} is in use; taking port {}", wanted->port, bound->port);
   log_->info("metrics at http://{}/metrics", to_string(*bound));
   log_->info("page at http://{}/", to_string(*bound));
   exposition_.targets().set({{metrics_address(), {{"node", engine::host_name()}}}});
@@ -168,29 +173,29 @@ RunOutcome Company::run(const metrics::Trace& trace, const std::shared_ptr<Drain
 }
 
 /// This process's part in a job, from its first message to its last.
-Result<metrics::RunSummary> take_part(const Config& config, const RunOptions& options,
-                                      const metrics::Trace& trace, Company& company,
-                                      const std::shared_ptr<Drain>& drain,
-                                      const std::function<void()>& started) {
+Result<RunEnd> take_part(const Config& config, const RunOptions& options,
+                         const metrics::Trace& trace, Company& company,
+                         const std::shared_ptr<Drain>& drain,
+                         const std::function<void()>& started) {
   if (options.daemon) {
     TROUPE_TRY(company.publish());
     started();
   }
   auto outcome = company.run(trace, drain, options.daemon ? std::function<void()>{} : started);
-  auto& summary = outcome.summary;
+  RunEnd end{outcome.summary, outcome.error};
   if (!outcome.formed) {
     // A process that was asked to stop before the job began has done what it was asked.
     if (outcome.error->code != Errc::stopped)
       return failure(*std::move(outcome.error));
     company.log().info("{}", outcome.error->message);
-    summary = {engine::run_info(config)};
-    summary.status = "stopped";
+    end = {{engine::run_info(config)}};
+    end.status = "stopped";
   }
   // A job that has failed is begun again by whoever supervises the daemons, all of them.
   if (options.daemon && options.stays && company.may_begin() && outcome.formed &&
-      summary.status != "failed")
+      end.status != "failed")
     drain->wait();
-  return std::move(summary);
+  return end;
 }
 
 /// Null where there is one node alone.
@@ -242,14 +247,33 @@ Result<metrics::EndpointSecurity> endpoint_security(const Config& config) {
   return security;
 }
 
-Result<metrics::RunSummary> run_company(const Config& config, const RunOptions& options,
-                                        const metrics::Trace& trace) {
+/// Of a run in the foreground, at the next port that is free where metrics.listen is in use.
+Result<std::unique_ptr<metrics::Exposition>>
+open_exposition(const Config& config, const RunOptions& options, bool leads,
+                const metrics::EndpointSecurity& security) {
+  constexpr int most_ports = 100;
+  const auto open = [&](const std::string& listen) {
+    return metrics::Exposition::open(listen, engine::run_info(config, options.version), leads,
+                                     security);
+  };
+  auto exposition = open(config.metrics.listen);
+  auto next = parse_endpoint(config.metrics.listen);
+  if (exposition || options.daemon || exposition.error().code != Errc::network)
+    return exposition;
+  for (int i = 1; i < most_ports && next->port < std::numeric_limits<std::uint16_t>::max(); ++i) {
+    ++next->port;
+    if (auto other = open(to_string(*next)))
+      return other;
+  }
+  return exposition;
+}
+
+Result<RunEnd> run_company(const Config& config, const RunOptions& options,
+                           const metrics::Trace& trace) {
   const bool leads = config.cluster.join.empty();
   TROUPE_TRY(const auto security, endpoint_security(config));
   // Before all else: a port in use is said at once, and a daemon that waits can be asked.
-  TROUPE_TRY(auto exposition,
-             metrics::Exposition::open(config.metrics.listen,
-                                       engine::run_info(config, options.version), leads, security));
+  TROUPE_TRY(auto exposition, open_exposition(config, options, leads, security));
   exposition->live().set_config(options.config_text);
   exposition->live().show_timeline_of(trace);
   TROUPE_TRY(auto data_plane, open_data_plane(config, options));
@@ -287,7 +311,7 @@ Result<metrics::RunSummary> run_company(const Config& config, const RunOptions& 
 
 } // namespace
 
-Result<metrics::RunSummary> run_training(const Config& config, const RunOptions& options) {
+Result<RunEnd> run_training(const Config& config, const RunOptions& options) {
   if (options.daemon)
     TROUPE_TRY(check_reach(*parse_endpoint(config.cluster.listen), network_is_bounded()));
   // CAF ends the process where they do not fit; the endpoint shows them, too.

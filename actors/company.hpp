@@ -6,6 +6,7 @@
 #include "troupe/metrics/step_record.hpp"
 
 #include <functional>
+#include <optional>
 #include <string>
 
 namespace troupe::actors {
@@ -33,8 +34,12 @@ struct RunOptions {
   std::function<void()> on_ended = {};
 };
 
+struct RunEnd : metrics::RunSummary {
+  std::optional<Error> failure = {}; ///< of a run that has failed
+};
+
 /// Prepares, trains, and returns when the run has ended: completed, stopped, or failed (the
 /// summary's status; its error was shown). Errors of what could not even begin are returned.
-Result<metrics::RunSummary> run_training(const Config& config, const RunOptions& options);
+Result<RunEnd> run_training(const Config& config, const RunOptions& options);
 
 } // namespace troupe::actors

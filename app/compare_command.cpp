@@ -1,6 +1,7 @@
 // `troupe compare`: the same job in several strategies and precisions, each in a process of its
 // own.
 #include "child_run.hpp"
+#include "command_tree.hpp"
 #include "commands.hpp"
 #include "complain.hpp"
 #include "doctor.hpp"
@@ -17,6 +18,7 @@
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -61,18 +63,24 @@ std::string reason(ConfigProblem problem) {
   return problem.to_string();
 }
 
-/// "fsdp_offload": fsdp, and what it can offload. A name alone trains without.
+std::string without_suffix(std::string strategy) {
+  if (strategy.ends_with(offload_suffix))
+    strategy.resize(strategy.size() - offload_suffix.size());
+  return strategy;
+}
+
+/// "fsdp_offload": fsdp, and what it can offload. A name alone trains without. Precondition: it is
+/// the name of a strategy.
 Settings settings_of(std::string strategy) {
   const bool offloads = strategy.ends_with(offload_suffix);
-  if (offloads)
-    strategy.resize(strategy.size() - offload_suffix.size());
-  const auto kind = strategy_named(strategy); // none: the config check refuses the name
-  const bool all = kind && facts_of(*kind).divides == Divided::parameters;
+  strategy = without_suffix(std::move(strategy));
+  const auto facts = facts_of(*strategy_named(strategy));
+  const bool all = facts.divides == Divided::parameters;
   const std::string target = !offloads ? "{target: none, ratio: 1}"
                              : all     ? "parameters"
                                        : "optimizer";
   Settings settings = {"parallel.strategy=" + strategy, "parallel.offload=" + target};
-  if (kind && facts_of(*kind).alone)
+  if (facts.alone)
     settings.emplace_back("devices.count=1");
   return settings;
 }
@@ -209,7 +217,33 @@ Result<metrics::Comparison> compare(const CompareArguments& arguments, const Cat
   return comparison;
 }
 
+std::vector<std::string> precision_names(const Catalogue& catalogue) {
+  auto config = default_config(catalogue);
+  const auto keys = config_keys(config, catalogue);
+  return std::ranges::find(keys, "precision.mode", &ConfigKey::path)->rule.choices;
+}
+
+bool is_known(const char* what, const std::string& name, const std::vector<std::string>& known) {
+  if (std::ranges::count(known, name) > 0)
+    return true;
+  complain(fmt::format("{}; allowed: {}", unknown_name(what, name, known), fmt::join(known, ", ")));
+  return false;
+}
+
+/// Names every one that is none.
+bool knows_all_names(const CompareArguments& arguments, const Catalogue& catalogue) {
+  bool all = true;
+  for (const auto& strategy : arguments.strategies)
+    all &= strategy_named(without_suffix(strategy)) ||
+           is_known("strategy", strategy, strategy_names());
+  for (const auto& precision : arguments.precisions)
+    all &= is_known("precision", precision, precision_names(catalogue));
+  return all;
+}
+
 int compare_modes(const CompareArguments& arguments, const Catalogue& catalogue) {
+  if (!knows_all_names(arguments, catalogue))
+    return wrong_input;
   const auto comparison = compare(arguments, catalogue);
   if (!comparison)
     return complain(comparison.error());

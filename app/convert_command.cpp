@@ -2,6 +2,7 @@
 #include "commands.hpp"
 #include "complain.hpp"
 
+#include "troupe/core/checkpoint/given_file.hpp"
 #include "troupe/core/checkpoint/state_source.hpp"
 #include "troupe/core/checkpoint/write_state.hpp"
 #include "troupe/core/fail.hpp"
@@ -43,7 +44,10 @@ Status write(const ConvertArguments& arguments, const StateSource& state) {
 
 Status convert(const ConvertArguments& arguments) {
   TROUPE_TRY(check_target(arguments.to, arguments.force));
-  TROUPE_TRY(const auto state, open_state(arguments.from));
+  const auto opened = open_state(arguments.from);
+  if (!opened)
+    return failure(as_wrong_input(opened.error()));
+  const auto& state = *opened;
   const auto& tensors = state->header().tensors;
   if (tensors.empty())
     return fail(Errc::invalid_input, "{} has no tensors of a floating type",

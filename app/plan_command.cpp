@@ -133,6 +133,8 @@ int plan(const PlanArguments& arguments, const Catalogue& catalogue) {
   auto needs = engine::measure_needs(*config);
   if (!needs)
     return complain(needs.error());
+  if (!needs->note.empty())
+    complain(needs->note);
   const auto made = make_plan(*std::move(needs), *config, capabilities, catalogue);
   arguments.json ? print_json(made) : print_text(*config, made);
   return success;

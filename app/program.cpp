@@ -5,6 +5,7 @@
 #include "complain.hpp"
 #include "completion.hpp"
 #include "extensions.hpp"
+#include "runs_command.hpp"
 #include "standard_output.hpp"
 
 #include "troupe/core/printable.hpp"
@@ -69,6 +70,7 @@ void add_commands(CLI::App& app, Action& action) {
   add_plan_command(app, action);
   add_predict_command(app, action);
   add_report_command(app, action);
+  add_runs_command(app, action);
   add_tokenize_command(app, action);
   add_client_commands(app, action);
   add_help_commands(app, action);

@@ -1,9 +1,9 @@
 #include "signals.hpp"
 
-#include <signal.h>
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <string_view>
 
@@ -11,12 +11,31 @@ namespace troupe::app {
 
 namespace {
 
+/// In which signals count as one.
+constexpr std::chrono::seconds one_signal{1};
+
+bool is_ignored(int signal) {
+  struct sigaction action = {};
+  return sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
+}
+
 sigset_t stop_signals() {
   sigset_t set;
   sigemptyset(&set);
-  sigaddset(&set, SIGINT);
-  sigaddset(&set, SIGTERM);
+  for (const int signal : {SIGINT, SIGTERM})
+    sigaddset(&set, signal);
+  for (const int signal : {SIGHUP, SIGUSR1, SIGUSR2})
+    if (!is_ignored(signal))
+      sigaddset(&set, signal);
   return set;
+}
+
+timespec time_until(std::chrono::steady_clock::time_point limit) {
+  using namespace std::chrono;
+  const auto left = std::max(limit - steady_clock::now(), steady_clock::duration::zero());
+  const auto whole = duration_cast<seconds>(left);
+  return {static_cast<time_t>(whole.count()),
+          static_cast<long>(duration_cast<nanoseconds>(left - whole).count())};
 }
 
 void say(std::string_view text) {
@@ -30,9 +49,9 @@ void say(std::string_view text) {
 
 } // namespace
 
-StopSignals::StopSignals(std::chrono::milliseconds drain_timeout) : drain_timeout_{drain_timeout} {
-  const auto set = stop_signals();
-  pthread_sigmask(SIG_BLOCK, &set, nullptr);
+StopSignals::StopSignals(std::chrono::milliseconds drain_timeout)
+    : signals_{stop_signals()}, drain_timeout_{drain_timeout} {
+  pthread_sigmask(SIG_BLOCK, &signals_, nullptr);
   // A reader of our output or a scraper that goes away must not end a run.
   signal(SIGPIPE, SIG_IGN);
   thread_ = std::thread{[this] { watch(); }};
@@ -71,39 +90,44 @@ void StopSignals::request_drain(int signal) {
     drain_();
 }
 
-int StopSignals::wait_for_signal() {
-  const auto set = stop_signals();
-  int number = 0;
-  while ((number = sigwaitinfo(&set, nullptr)) < 0 && errno == EINTR) {
-  }
+int StopSignals::next_signal(std::optional<Clock::time_point> limit) {
+  int number = -1;
+  do {
+    const auto left = limit ? time_until(*limit) : timespec{};
+    number = limit ? sigtimedwait(&signals_, nullptr, &left) : sigwaitinfo(&signals_, nullptr);
+  } while (number < 0 && errno == EINTR);
   const std::lock_guard lock{mutex_};
-  return ended_ ? 0 : number;
+  return ended_ ? 0 : std::max(number, 0);
 }
 
-int StopSignals::wait_while_draining() {
-  const auto set = stop_signals();
-  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(drain_timeout_);
-  const timespec timeout{static_cast<time_t>(seconds.count()),
-                         static_cast<long>((drain_timeout_ - seconds).count() * 1000000)};
-  const int number = sigtimedwait(&set, nullptr, &timeout);
-  {
-    const std::lock_guard lock{mutex_};
-    if (ended_ || number > 0)
-      return ended_ ? 0 : number;
-    if (!drained_)
-      end_at_once("troupe: the drain took too long (cluster.timeouts.drain)\n");
-  }
-  return wait_for_signal();
+int StopSignals::second_signal(Clock::time_point first, std::optional<Clock::time_point> limit) {
+  int number = next_signal(limit);
+  while (number != 0 && Clock::now() - first < one_signal)
+    number = next_signal(limit);
+  return number;
+}
+
+bool StopSignals::drains() const {
+  const std::lock_guard lock{mutex_};
+  return !drained_ && !ended_;
 }
 
 void StopSignals::watch() {
-  const int first = wait_for_signal();
+  const int first = next_signal();
   if (first == 0)
     return;
+  const auto came = Clock::now();
   say(isatty(STDERR_FILENO) != 0 ? "\n" : ""); // below the progress bar
-  say("troupe: stopping: the step under way is finished and saved; a second signal ends at once\n");
+  say("troupe: stopping: the step under way is finished and saved; after 1 s a second signal ends "
+      "at "
+      "once\n");
   request_drain(first);
-  if (wait_while_draining() != 0)
+  int second = second_signal(came, came + drain_timeout_);
+  if (second == 0 && drains())
+    end_at_once("troupe: the drain took too long (cluster.timeouts.drain)\n");
+  if (second == 0)
+    second = second_signal(came);
+  if (second != 0)
     end_at_once("troupe: ended by a second signal\n");
 }
 

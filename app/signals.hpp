@@ -1,11 +1,16 @@
-/// SIGINT and SIGTERM of a run. The first asks the company to drain; a second one, or a drain that
-/// takes longer than its timeout, ends the process at once (exit code 1).
+/// Signals that stop a run: SIGINT and SIGTERM, and SIGHUP, SIGUSR1 and SIGUSR2 unless they were
+/// ignored when the process started (nohup). The first one asks the company to drain. A second one,
+/// or a drain that takes longer than its timeout, ends the process at once (exit code 1). Signals
+/// within a second count as one: `timeout` sends two.
 #pragma once
 
 #include <chrono>
 #include <functional>
 #include <mutex>
+#include <optional>
 #include <thread>
+
+#include <signal.h>
 
 namespace troupe::app {
 
@@ -13,7 +18,7 @@ class StopSignals {
 public:
   using Drain = std::function<void()>;
 
-  /// To be made before any other thread: blocks both signals for this one and all that it starts.
+  /// To be made before any other thread: blocks the signals for this one and all that it starts.
   explicit StopSignals(std::chrono::milliseconds drain_timeout);
   ~StopSignals();
   StopSignals(const StopSignals&) = delete;
@@ -29,13 +34,18 @@ public:
   void on_stop(Drain drain);
 
 private:
-  void watch();
-  /// Its number; 0 when the object is being destroyed.
-  int wait_for_signal();
-  /// The same; ends the process when the drain takes longer than its timeout.
-  int wait_while_draining();
-  void request_drain(int signal);
+  using Clock = std::chrono::steady_clock;
 
+  void watch();
+  /// Returns 0 when the object is being destroyed, or at the limit.
+  int next_signal(std::optional<Clock::time_point> limit = {});
+  /// The same, for signals that do not count as the first one.
+  int second_signal(Clock::time_point first, std::optional<Clock::time_point> limit = {});
+  void request_drain(int signal);
+  /// Whether a drain may still be under way.
+  bool drains() const;
+
+  const sigset_t signals_;
   std::chrono::milliseconds drain_timeout_;
   mutable std::mutex mutex_;
   Drain drain_;

@@ -51,10 +51,10 @@ void say_how_to_go_on(const metrics::RunSummary& summary, const Config& config) 
 
 /// A daemon that was asked to stop did what it was asked; `train` in the foreground tells the
 /// shell, as programs do, that it was ended before it was done.
-int exit_code(const metrics::RunSummary& summary, bool daemon, int signal) {
-  if (summary.status == "failed")
-    return run_failed;
-  return summary.status == "stopped" && !daemon && signal != 0 ? signalled + signal : success;
+int exit_code(const actors::RunEnd& end, bool daemon, int signal) {
+  if (end.status == "failed")
+    return end.failure ? end.failure->exit_code() : run_failed;
+  return end.status == "stopped" && !daemon && signal != 0 ? signalled + signal : success;
 }
 
 /// Exit code, after having said what is wrong.

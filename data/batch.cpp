@@ -57,7 +57,8 @@ Result<BatchAssembler> assemble(const Config& config, Split split, int world_siz
   const auto size = adapter->dataset().size();
   const auto options =
       split == Split::test
-          ? evaluation_sampler(size, config.data.eval_batch_size, world_size)
+          ? evaluation_sampler(size, config.data.eval_batch_size, world_size,
+                               config.data.eval_limit)
           : SamplerOptions{.size = size,
                            .global_batch = config.data.batch_size,
                            .seed = config.run.seed,
@@ -79,8 +80,9 @@ Result<BatchAssembler> evaluation_batches(const Config& config, int world_size) 
 }
 
 Result<BatchAssembler> dealt(const BatchAssembler& evaluation, std::int64_t batch, int world_size) {
+  const auto limit = evaluation.sampler().options().size;
   TROUPE_TRY(const auto sampler, DistributedSampler::create(evaluation_sampler(
-                                     evaluation.dataset().size(), batch, world_size)));
+                                     evaluation.dataset().size(), batch, world_size, limit)));
   return evaluation.with(sampler);
 }
 

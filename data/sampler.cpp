@@ -7,12 +7,14 @@
 
 namespace troupe::data {
 
-SamplerOptions evaluation_sampler(std::int64_t size, std::int64_t batch, int world_size) {
-  return {.size = size,
+SamplerOptions evaluation_sampler(std::int64_t size, std::int64_t batch, int world_size,
+                                  std::optional<std::int64_t> limit) {
+  return {.size = std::min(size, limit.value_or(size)),
           .global_batch = batch * world_size,
           .seed = 0,
           .shuffle = false,
-          .last_batch = LastBatch::pad_with_none};
+          .last_batch = LastBatch::pad_with_none,
+          .of = size};
 }
 
 Result<DistributedSampler> DistributedSampler::create(const SamplerOptions& options) {
@@ -79,7 +81,9 @@ std::int64_t DistributedSampler::sample_at(const Permutation& order, std::int64_
       return -1;
     place %= options_.size;
   }
-  return options_.shuffle ? order(place) : place;
+  if (options_.shuffle)
+    return order(place);
+  return options_.of > options_.size ? place * options_.of / options_.size : place;
 }
 
 } // namespace troupe::data

@@ -10,6 +10,7 @@
 #include "troupe/core/error.hpp"
 
 #include <cstdint>
+#include <optional>
 #include <span>
 
 namespace troupe::data {
@@ -28,10 +29,13 @@ struct SamplerOptions {
   std::uint64_t seed = 1;
   bool shuffle = true; ///< else in the data set's order
   LastBatch last_batch = LastBatch::drop;
+  std::int64_t of = 0; ///< in order: `size` samples of so many, evenly spaced; 0: all
 };
 
-/// Sequential, every sample once: evaluation with `batch` samples on each of `world_size` ranks.
-SamplerOptions evaluation_sampler(std::int64_t size, std::int64_t batch, int world_size = 1);
+/// Sequential, every sample once, or `limit` of them, evenly spaced: evaluation with `batch`
+/// samples on each of `world_size` ranks.
+SamplerOptions evaluation_sampler(std::int64_t size, std::int64_t batch, int world_size = 1,
+                                  std::optional<std::int64_t> limit = {});
 
 /// A part of a global batch that is computed as one.
 struct Slice {

@@ -4,6 +4,7 @@
 #include "inference/training_sample.hpp"
 #include "model_card.hpp"
 #include "platforms/platforms.hpp"
+#include "resume_changes.hpp"
 #include "test_results.hpp"
 
 #include "troupe/core/config/data_sets.hpp"
@@ -52,6 +53,10 @@ Status begin(Job& job, const Beginning& beginning, bool leads) {
   if (leads) { // the others lack the checkpoint's metadata
     TROUPE_TRY(auto noted, check_same_data(beginning, job.checkpoint_metadata));
     std::ranges::move(noted, std::back_inserter(job.notes));
+    if (!beginning.path.empty())
+      std::ranges::move(
+          changes_since(beginning.state->header(), job.config, job.plan.steps_per_epoch()),
+          std::back_inserter(job.notes));
   }
   const auto first_step = beginning.state ? beginning.state->header().step : 0;
   if (first_step > job.plan.total_steps())

@@ -6,17 +6,13 @@
 #include "troupe/core/config/config.hpp"
 #include "troupe/core/config/data_sets.hpp"
 #include "troupe/core/fail.hpp"
-#include "troupe/core/net/descriptor.hpp"
 #include "troupe/core/printable.hpp"
 #include "troupe/data/normalization.hpp"
+#include "troupe/metrics/report/run_folder.hpp"
 #include "troupe/nn/models/families.hpp"
 
 #include <algorithm>
-#include <cerrno>
 #include <iterator>
-
-#include <fcntl.h>
-#include <sys/file.h>
 
 namespace troupe::engine {
 
@@ -86,34 +82,6 @@ Status check_same_run(const Beginning& beginning, const Config& config) {
   return {};
 }
 
-/// Whether a process trains this run: it holds a lock on the events
-/// (metrics/report/detail/json_lines.hpp).
-bool in_use(const fs::path& folder) {
-  const net::Descriptor events{::open((folder / "events.jsonl").c_str(), O_RDONLY | O_CLOEXEC)};
-  return events && ::flock(events.number(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
-}
-
-/// Renames an earlier run out of the way: NAME to NAME.1, or the first number that is free.
-Result<std::optional<fs::path>> move_aside(const fs::path& folder) {
-  std::error_code error;
-  if (!fs::exists(folder, error))
-    return std::nullopt;
-  if (in_use(folder))
-    return fail(Errc::invalid_input,
-                "{} is being written by another process; give this run another run.name",
-                folder.string());
-  for (int number = 1;; ++number) {
-    const fs::path aside = fmt::format("{}.{}", folder.string(), number);
-    if (fs::exists(aside, error))
-      continue;
-    fs::rename(folder, aside, error);
-    if (error)
-      return fail(Errc::io, "cannot rename {} to {}: {}", folder.string(), aside.string(),
-                  error.message());
-    return aside;
-  }
-}
-
 /// Opens a checkpoint that the config names: what is wrong with it is wrong with the config.
 Result<StateSourcePtr> open_named(std::string_view key, const std::string& path) {
   auto state = open_state(path);
@@ -166,10 +134,7 @@ Result<Beginning> find_beginning(const Config& config, const fs::path& folder) {
   Beginning beginning;
   const auto& resume = config.checkpoint.resume;
   if (resume == "never") {
-    TROUPE_TRY(const auto aside, move_aside(folder));
-    if (aside)
-      beginning.notes.push_back(
-          fmt::format("an earlier run of this name is now {}", aside->string()));
+    TROUPE_TRY(metrics::check_unwritten(folder));
   } else if (resume == "auto") {
     beginning = find_newest(folder);
   } else {

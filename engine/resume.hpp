@@ -29,10 +29,10 @@ std::filesystem::path run_folder(const Config& config);
 Beginning find_newest(const std::filesystem::path& folder, Verify verify = Verify::content);
 
 /// Obeys checkpoint.resume and model.pretrained. auto: the newest valid checkpoint of the run's
-/// folder; damaged ones are named in the notes and skipped. never: an earlier run of the same name
-/// is moved aside, nothing is lost. Blocks on files. Errors: a named checkpoint cannot be read; a
-/// checkpoint is of another model, data set, batch size, seed, order or optimizer (named, with both
-/// values), or does not say of which; those of open_pretrained.
+/// folder; damaged ones are named in the notes and skipped. never: none; an earlier run of the same
+/// name stays in place (earlier_run.hpp). Blocks on files. Errors: a named checkpoint cannot be
+/// read; a checkpoint is of another model, data set, batch size, seed, order or optimizer (named,
+/// with both values), or does not say of which; those of open_pretrained.
 Result<Beginning> find_beginning(const Config& config, const std::filesystem::path& folder);
 
 } // namespace troupe::engine

@@ -16,7 +16,7 @@ namespace {
 using Json = nlohmann::json;
 
 std::filesystem::path file_in(const std::filesystem::path& folder) {
-  return folder / "members.json";
+  return folder / members_file;
 }
 
 Json to_json(const engine::Voter& voter) {

@@ -11,6 +11,8 @@
 
 namespace troupe::actors {
 
+inline constexpr const char* members_file = "members.json";
+
 struct Members {
   std::int64_t generation = 0;
   std::vector<engine::Voter> nodes;  ///< all of them

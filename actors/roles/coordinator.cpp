@@ -3,6 +3,8 @@
 #include "detail/step_summary.hpp"
 #include "traced.hpp"
 
+#include "troupe/core/device/memory_advice.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -422,6 +424,8 @@ bool CoordinatorState::others_may_go_on(const Error& error) const {
 void CoordinatorState::end_failed(Error error) {
   if (phase_ == Phase::ended || is_void_)
     return;
+  if (committed_ == 0)
+    error = before_first_step(std::move(error));
   summary_.error = error.to_string();
   error_ = std::move(error);
   end("failed");

@@ -4,6 +4,7 @@
 #include "metrics_role.hpp"
 #include "traced.hpp"
 
+#include "troupe/core/device/memory_advice.hpp"
 #include "troupe/core/fail.hpp"
 #include "troupe/engine/shared_folder.hpp"
 
@@ -33,8 +34,9 @@ former_actor::behavior_type FormerState::make_behavior() {
         auto formed = form();
         if (formed)
           return *formed;
-        give_up(formed.error());
-        return carry(formed.error());
+        const auto error = begins_afresh() ? before_first_step(formed.error()) : formed.error();
+        give_up(error);
+        return carry(error);
       },
       [this](atom::release, bool for_all) {
         generation_.reset();
@@ -79,6 +81,7 @@ Status FormerState::start_alone() {
   place_ = {
       engine::seat_alone(static_cast<std::int32_t>(config().devices.count), engine::host_name())};
   place_->seat.generation.slices = config().slices();
+  place_->seat.generation.step = beginning_.state ? beginning_.state->header().step : 0;
   return {};
 }
 
@@ -161,14 +164,21 @@ tl::unexpected<Error> FormerState::nothing_to_go_on_from() const {
               last_.leader(), (engine::run_folder(config()) / "checkpoints").string());
 }
 
+/// None until the run has begun: its folder may still hold an earlier run (checkpoint.resume).
+engine::Beginning FormerState::find_newest() const {
+  if (!shown_ && !inherits_)
+    return {};
+  // Beside parts it is read if it is needed.
+  return engine::find_newest(engine::run_folder(config()),
+                             holds_parts() ? Verify::sizes : Verify::content);
+}
+
 Result<StateOffer> FormerState::offer_whole(const Applicant& applicant) {
   if (state())
     return StateOffer{.step = state()->header().step, .travels = true};
   if (!leads_)
     return StateOffer{};
-  // Beside parts it is read if it is needed.
-  const auto newest = engine::find_newest(engine::run_folder(config()),
-                                          holds_parts() ? Verify::sizes : Verify::content);
+  const auto newest = find_newest();
   for (const auto& note : newest.notes)
     setup_.say(note);
   if (inherits_ && !newest.state && shown_ && !holds_parts())

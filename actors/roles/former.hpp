@@ -71,12 +71,14 @@ private:
   void forget_job() const;
   Result<StateOffer> offer(const Applicant& applicant);
   Result<StateOffer> offer_whole(const Applicant& applicant);
+  engine::Beginning find_newest() const;
   bool holds_parts() const { return host_ && !host_->held.empty(); }
   Status share(const Applicant& applicant);
   Status go_back();
   tl::unexpected<Error> nothing_to_go_on_from() const;
   void say_place() const;
   Status start_alone();
+  bool begins_afresh() const { return place_ && place_->seat.generation.step == 0; }
   Status prepare_host(std::int64_t slices, bool leads, bool is_alone);
   Status prepare_to_join(std::int64_t slices);
   Result<FormedPtr> show();

@@ -20,10 +20,12 @@ using Keys = std::vector<ConfigKey>;
 using Format = ConfigFormat;
 
 void add_run(Keys& keys, RunConfig& c) {
-  keys.push_back({"run.name",
-                  &c.name,
-                  {.format = Format::folder_name},
-                  "Name of the run; its files go to output/name/"});
+  keys.push_back(
+      {"run.name",
+       &c.name,
+       {.format = Format::folder_name},
+       "Name of the run; its files go to output/name/. Not set: the config file's name without its "
+       "extension"});
   keys.push_back({"run.output", &c.output, {}, "Folder of all runs"});
   keys.push_back({"run.seed", &c.seed, {}, "Seeds initialization, shuffling and augmentation"});
   keys.push_back(
@@ -187,6 +189,8 @@ void add_data(Keys& keys, DataConfig& c) {
                   "the next file stands for it, in evaluation it does not count. troupe data check "
                   "finds such files beforehand"});
   keys.push_back({"data.limit", &c.limit, at_least(1), "Use only the first N training samples"});
+  keys.push_back({"data.eval_limit", &c.eval_limit, at_least(1),
+                  "Evaluate only N test samples, evenly spaced in their order"});
   keys.push_back({"data.synthetic_samples", &c.synthetic_samples, count_to(1000000000),
                   "Size of the synthetic data set"});
   keys.push_back(
@@ -343,10 +347,13 @@ void add_service(Keys& keys, Config& c) {
   keys.push_back({"checkpoint.best", &c.checkpoint.best, one_of({"none", "accuracy", "loss"}),
                   "What evaluations are compared by: the best checkpoint is kept beside the last "
                   "ones, as checkpoints/best, and written whether one is due or not"});
-  keys.push_back({"metrics.listen",
-                  &c.metrics.listen,
-                  {.format = Format::endpoint_or_off},
-                  "Where Prometheus scrapes, and the run's page is; port 0 takes a free one"});
+  keys.push_back(
+      {"metrics.listen",
+       &c.metrics.listen,
+       {.format = Format::endpoint_or_off},
+       "Where Prometheus scrapes, and the run's page is; port 0 takes a free one. Where the "
+       "port is in use, a run in the foreground takes the next free one, and a daemon "
+       "refuses"});
   keys.push_back(
       {"metrics.password_file",
        &c.metrics.password_file,

@@ -5,10 +5,22 @@
 #include "text.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace troupe {
 
 namespace {
+
+/// The default of run.name is the file's name without its extension, where that can name a folder.
+Config default_config_of(const std::filesystem::path& path, const Catalogue& catalogue) {
+  auto config = default_config(catalogue);
+  const auto usual = std::exchange(config.run.name, path.stem().string());
+  const auto keys = config_keys(config, catalogue);
+  const auto name = std::ranges::find(keys, "run.name", &ConfigKey::path);
+  if (!check_rule(*name).empty())
+    config.run.name = usual;
+  return config;
+}
 
 /// Checks divide by these values: 1 stands in for one that is less, which its rule has refused.
 Config with_safe_divisors(Config config) {
@@ -27,12 +39,9 @@ void add(ConfigReader& reader, ConfigConflicts conflicts) {
                conflict.keys);
 }
 
-} // namespace
-
-ConfigResult parse_config(std::string_view text, const std::string& source,
-                          std::span<const std::string> overrides, const Capabilities& capabilities,
-                          const Catalogue& catalogue, std::span<const GivenValue> given) {
-  auto config = default_config(catalogue);
+ConfigResult read_config(Config config, std::string_view text, const std::string& source,
+                         std::span<const std::string> overrides, const Capabilities& capabilities,
+                         const Catalogue& catalogue, std::span<const GivenValue> given) {
   ConfigReader reader{config_keys(config, catalogue)};
   for (const auto& [key, value, from] : given)
     reader.read_given(key, value, from);
@@ -50,13 +59,23 @@ ConfigResult parse_config(std::string_view text, const std::string& source,
   return config;
 }
 
+} // namespace
+
+ConfigResult parse_config(std::string_view text, const std::string& source,
+                          std::span<const std::string> overrides, const Capabilities& capabilities,
+                          const Catalogue& catalogue, std::span<const GivenValue> given) {
+  return read_config(default_config(catalogue), text, source, overrides, capabilities, catalogue,
+                     given);
+}
+
 ConfigResult load_config(const std::filesystem::path& path, std::span<const std::string> overrides,
                          const Capabilities& capabilities, const Catalogue& catalogue,
                          std::span<const GivenValue> given) {
   const auto text = read_config_text(path, {".yaml", ".yml"});
   if (!text)
     return tl::unexpected(std::vector{text.error()});
-  return parse_config(*text, path.string(), overrides, capabilities, catalogue, given);
+  return read_config(default_config_of(path, catalogue), *text, path.string(), overrides,
+                     capabilities, catalogue, given);
 }
 
 std::map<std::string, StatedValue> stated_values(const std::filesystem::path& path,

@@ -28,8 +28,8 @@ struct GivenValue {
   std::string from;  ///< stands where problems with it say where they are
 };
 
-/// Takes what is `given`, reads the file, then sets the overrides ("train.optimizer.lr=0.2", values
-/// are YAML) in order, then checks. All problems are reported, those of the file first, by line.
+/// Takes what is `given`, reads the file, sets the overrides ("train.optimizer.lr=0.2") and checks.
+/// Reports all problems, those of the file first, by line. A run's default name is the file's.
 ConfigResult load_config(const std::filesystem::path& path,
                          std::span<const std::string> overrides = {},
                          const Capabilities& capabilities = host_capabilities(),

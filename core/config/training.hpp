@@ -71,8 +71,9 @@ struct DataConfig {
   std::string dealing = "even";       ///< of slices: even, speed
   std::optional<std::string> recorded_dealing; ///< events.jsonl of a run whose dealing is repeated
   std::int64_t loader_threads = 1;
-  std::string residency = "auto";    ///< of pixels, for CUDA: auto, device, host
-  std::optional<std::int64_t> limit; ///< use only the first N training samples
+  std::string residency = "auto";         ///< of pixels, for CUDA: auto, device, host
+  std::optional<std::int64_t> limit;      ///< use only the first N training samples
+  std::optional<std::int64_t> eval_limit; ///< evaluate only N test samples
   std::int64_t synthetic_samples = 1024;
   std::vector<std::string> features, targets; ///< csv: columns
   bool standardize = true;                    ///< csv: features

@@ -1,5 +1,6 @@
 #include "host_memory.hpp"
 
+#include "troupe/core/device/memory_advice.hpp"
 #include "troupe/core/fail.hpp"
 
 #include <algorithm>
@@ -17,6 +18,11 @@ constexpr std::size_t huge_page = std::size_t{2} << 20;
 
 std::size_t round_up(std::size_t value, std::size_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
+}
+
+tl::unexpected<Error> no_room(std::size_t bytes, MemoryKind kind) {
+  return fail(Errc::out_of_memory, "the host has no room for {} of {}. What helps: {}",
+              describe_bytes(bytes), to_string(kind), settings_that_help(kind));
 }
 
 class HeapBuffer final : public Buffer {
@@ -79,21 +85,18 @@ Result<BufferPtr> allocate_host(std::size_t bytes, MemoryKind kind,
     const auto rounded = round_up(std::max<std::size_t>(bytes, 1), alignment);
     void* const memory = std::aligned_alloc(alignment, rounded);
     if (!memory)
-      return fail(Errc::out_of_memory, "the host has no room for {} bytes of {}", bytes,
-                  to_string(kind));
+      return no_room(bytes, kind);
     std::memset(memory, 0, rounded);
     return std::make_shared<HeapBuffer>(static_cast<std::byte*>(memory), bytes, kind,
                                         std::move(account));
   }
   const auto mapped = round_up(bytes, huge_page) + huge_page;
   if (mapped < bytes)
-    return fail(Errc::out_of_memory, "{} bytes of {} are more than any host has", bytes,
-                to_string(kind));
+    return no_room(bytes, kind);
   void* const mapping =
       mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (mapping == MAP_FAILED)
-    return fail(Errc::out_of_memory, "the host has no room for {} bytes of {}", bytes,
-                to_string(kind));
+    return no_room(bytes, kind);
   madvise(mapping, mapped, MADV_HUGEPAGE);
   return std::make_shared<MappedBuffer>(mapping, mapped, bytes, kind, std::move(account));
 }

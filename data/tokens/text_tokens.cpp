@@ -16,7 +16,10 @@ namespace fs = std::filesystem;
 
 Result<TokenFilePtr> open_finished(const fs::path& path, const Tokenizer& tokenizer,
                                    const std::string& name) {
-  TROUPE_TRY(auto file, TokenFile::open(path));
+  auto opened = TokenFile::open(path);
+  if (!opened)
+    return fail(Errc::data, "{}", opened.error().message); // it is the user's, not a cache of ours
+  const auto file = *std::move(opened);
   if (file->facts().tokenizer != tokenizer.fingerprint())
     return fail(Errc::data, "{}: its tokens are of another tokenizer than data.tokenizer: {}",
                 echoed(path.string()), echoed(name));

@@ -2,9 +2,13 @@
 
 #include "../pretrained/weights_match.hpp"
 
+#include "troupe/core/checkpoint/safetensors.hpp"
+#include "troupe/core/checkpoint/widened.hpp"
 #include "troupe/core/fail.hpp"
 #include "troupe/core/printable.hpp"
 #include "troupe/nn/models/models.hpp"
+
+#include <fmt/ranges.h>
 
 namespace troupe::engine {
 
@@ -63,15 +67,32 @@ const Shape& ModelWeights::shape(std::string_view name) const {
   return source_->header().tensors[places_.find(name)->second].shape;
 }
 
+namespace {
+
+/// Tensors of the model whose types in the file are not read: they are there, and not missing.
+std::vector<std::string> unread_tensors(const std::filesystem::path& file, const Graph& graph) {
+  const auto reader = SafetensorsReader::open(file);
+  std::vector<std::string> unread;
+  for (const auto& entry : reader ? reader->entries() : std::vector<SafetensorsEntry>{})
+    if (!is_widened(entry.dtype) && graph.find(entry.name))
+      unread.push_back(fmt::format("{}: {} in the file, expected F32, F16, BF16 or F64", entry.name,
+                                   entry.dtype));
+  return unread;
+}
+
+} // namespace
+
 Result<ModelWeights> weights_of(const SavedModel& model) {
   const auto& config = model.config;
   TROUPE_TRY(const auto graph,
              nn::build_model(config.model, {.input = nn::input_spec(config), .training = false}));
   auto weights = ModelWeights::match(graph, config.model.name, model.weights);
-  if (!weights)
-    return fail(weights.error().code, "{}: {}", escaped(model.file.string()),
-                weights.error().message);
-  return weights;
+  if (weights)
+    return weights;
+  const auto unread = unread_tensors(model.file, graph);
+  return fail(weights.error().code, "{}: {}", escaped(model.file.string()),
+              unread.empty() ? weights.error().message
+                             : fmt::format("{}", fmt::join(unread, "; ")));
 }
 
 } // namespace troupe::engine

@@ -4,6 +4,7 @@
 #include "../pretrained/pickle.hpp"
 #include "find_weights.hpp"
 
+#include "troupe/core/checkpoint/given_file.hpp"
 #include "troupe/core/config/augmentation.hpp"
 #include "troupe/core/config/data_sets.hpp"
 #include "troupe/core/config/load.hpp"
@@ -25,10 +26,20 @@ Result<Config> checked(ConfigResult config) {
   return *std::move(config);
 }
 
+/// A config that is not of a run need not say where its data are: files are predicted without them.
+Result<Config> named_config(const fs::path& path, const std::vector<std::string>& overrides,
+                            const Catalogue& models) {
+  const std::vector<GivenValue> given = {{"data.root", "data.root is not set", "the default"}};
+  auto config = load_config(path, {}, Capabilities::all(), models, given);
+  if (!config) // they may mend it; where it is right, only what is left of it must suit them
+    config = load_config(path, overrides, Capabilities::all(), models, given);
+  return checked(std::move(config));
+}
+
 Result<Config> trained_config(const SavedModelOptions& options, const FoundWeights& found,
                               const ModelCard& card, const Catalogue& models) {
   if (options.config)
-    return checked(load_config(*options.config, {}, Capabilities::all(), models));
+    return named_config(*options.config, options.overrides, models);
   if (card.config)
     return checked(parse_config(*card.config,
                                 fmt::format("{} (config)", escaped(found.weights.string())), {},
@@ -52,6 +63,8 @@ Result<StateSourcePtr> open_weights(const fs::path& path) {
   if (!weights && weights.error().code == Errc::corrupt)
     if (const auto advice = pickle_advice(path))
       return fail(Errc::invalid_input, "{}", *advice);
+  if (!weights)
+    return failure(as_wrong_input(std::move(weights).error()));
   return weights;
 }
 

@@ -1,16 +1,23 @@
 // The parts of a worker's memory that strategies have no say in: allocated as a job does, and
-// counted by the device. Large memory of a host is not touched, so it costs nothing.
+// counted by the device. Large memory of a host is not touched, so it costs nothing. Where there is
+// not enough, smaller batches are measured: what no strategy divides grows linearly with them.
 #include "../feeding/fillers.hpp"
 #include "../job_plan.hpp"
 #include "../platforms/platforms.hpp"
 #include "../state/model_state.hpp"
 #include "memory_prediction.hpp"
 
+#include "troupe/core/config/config.hpp"
+#include "troupe/core/config/data_sets.hpp"
 #include "troupe/core/fail.hpp"
 #include "troupe/cpu/host_device.hpp"
 #include "troupe/data/image_adapter.hpp"
 #include "troupe/nn/learning_rates.hpp"
 #include "troupe/nn/optimizer.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
 
 namespace troupe::engine {
 
@@ -36,13 +43,13 @@ std::vector<bool> frozen_units(const TrainConfig& train, const StorageLayout& la
 
 class Measurement {
 public:
-  explicit Measurement(const Config& config)
-      : config_{config}, world_{static_cast<int>(config.workers())},
-        devices_{platform_of(config.devices).make_devices(config, {})} {}
+  explicit Measurement(Config config)
+      : config_{std::move(config)}, world_{static_cast<int>(config_.workers())},
+        devices_{platform_of(config_.devices).make_devices(config_, {})} {}
 
   Result<WorkerNeeds> run() {
     TROUPE_TRY(equipment_.device, devices_->add());
-    TROUPE_TRY(open_data());
+    TROUPE_TRY(open_data(config_));
     TROUPE_TRY(compile());
     add_streams();
     FillerMaker maker{*devices_,
@@ -57,14 +64,14 @@ public:
   }
 
 private:
-  Status open_data();
+  Status open_data(const Config& config);
   Status compile();
   void add_streams();
   Status compile(std::int64_t batch, nn::Purpose purpose, EngineOptions& engine,
                  std::unique_ptr<Executable>& executable);
   Result<WorkerNeeds> needs() const;
 
-  const Config& config_;
+  const Config config_;
   int world_;
   std::unique_ptr<PlatformDevices> devices_;
   Equipment equipment_;
@@ -74,12 +81,12 @@ private:
   std::uint64_t statistics_bytes_ = 0;
 };
 
-Status Measurement::open_data() {
-  TROUPE_TRY(auto training, data::training_batches(config_));
+Status Measurement::open_data(const Config& config) {
+  TROUPE_TRY(auto training, data::training_batches(config));
   training_ = std::make_shared<const data::BatchAssembler>(std::move(training));
-  if (config_.train.evaluate_every == 0)
+  if (config.train.evaluate_every == 0)
     return {};
-  TROUPE_TRY(auto evaluation, data::evaluation_batches(config_, world_));
+  TROUPE_TRY(auto evaluation, data::evaluation_batches(config, world_));
   evaluation_ = std::make_shared<const data::BatchAssembler>(std::move(evaluation));
   return {};
 }
@@ -150,8 +157,72 @@ Result<WorkerNeeds> Measurement::needs() const {
 
 } // namespace
 
+namespace {
+
+/// Samples of a micro-batch, and of an evaluation batch.
+struct BatchSizes {
+  std::int64_t training = 0, evaluation = 0;
+};
+
+BatchSizes sizes_of(const Config& config) {
+  const auto slices = config.slices();
+  return {(config.data.batch_size + slices - 1) / slices, config.data.eval_batch_size};
+}
+
+Config with_sizes(Config config, const BatchSizes& sizes) {
+  config.data.batch_size = sizes.training * config.slices();
+  config.data.eval_batch_size = sizes.evaluation;
+  return config;
+}
+
+/// From batches of so few samples that they fit anywhere.
+Result<WorkerNeeds> extrapolate_needs(const Config& config) {
+  constexpr std::int64_t few = 2;
+  const auto wanted = sizes_of(config);
+  TROUPE_TRY(auto needs, Measurement{with_sizes(config, {few, few})}.run());
+  TROUPE_TRY(const auto training, Measurement{with_sizes(config, {2 * few, few})}.run());
+  TROUPE_TRY(const auto evaluation, Measurement{with_sizes(config, {few, 2 * few})}.run());
+  for (std::size_t kind = 0; kind < memory_kinds; ++kind) {
+    const auto base = static_cast<double>(needs.undivided[kind]);
+    const auto more = [&](const WorkerNeeds& larger, std::int64_t samples) {
+      return (static_cast<double>(larger.undivided[kind]) - base) / few *
+             static_cast<double>(samples - few);
+    };
+    needs.undivided[kind] = static_cast<std::size_t>(std::max(
+        0.0, base + more(training, wanted.training) + more(evaluation, wanted.evaluation)));
+  }
+  return needs;
+}
+
+/// Images of the same size, where the data set's own cannot be opened.
+std::optional<Config> without_data(Config config) {
+  if (facts_of_data(config.data).sample != SampleKind::image)
+    return std::nullopt;
+  config.data.dataset = "synthetic";
+  config.data.limit.reset();
+  config.data.residency = "host";
+  config.data.synthetic_samples = 2 * config.data.batch_size;
+  return config;
+}
+
+Result<WorkerNeeds> measure_or_extrapolate(const Config& config) {
+  auto needs = Measurement{config}.run();
+  return needs || needs.error().code != Errc::out_of_memory ? needs : extrapolate_needs(config);
+}
+
+} // namespace
+
 Result<WorkerNeeds> measure_needs(const Config& config) {
-  return Measurement{config}.run();
+  auto needs = measure_or_extrapolate(config);
+  const auto stand_in =
+      needs || needs.error().code != Errc::data ? std::nullopt : without_data(config);
+  if (!stand_in)
+    return needs;
+  const auto missing = needs.error().message;
+  needs = measure_or_extrapolate(*stand_in);
+  if (needs)
+    needs->note = fmt::format("planned without the data set: {}", missing);
+  return needs;
 }
 
 } // namespace troupe::engine

@@ -40,6 +40,7 @@ struct WorkerNeeds {
   std::size_t capacity = 0; ///< bytes of device memory for each worker
   /// Bytes of the host's memory for each worker; none: the device's is the host's.
   std::optional<std::size_t> host_capacity = {};
+  std::string note = {}; ///< what the measurement lacked; empty: nothing
 };
 
 /// "zero1", "fsdp_offload"
@@ -62,7 +63,8 @@ struct Prediction {
 Prediction predict(const WorkerNeeds& needs, const ParallelConfig& parallel);
 
 /// Compiles the models for the first worker's device and makes its batches' memory, as a job
-/// does, without a state. Errors: as open_job and make_host.
+/// does, without a state. Where they do not fit, extrapolates from small batches. Images need not
+/// be there: others of their size stand in for them. Errors: as open_job and make_host.
 Result<WorkerNeeds> measure_needs(const Config& config);
 
 } // namespace troupe::engine

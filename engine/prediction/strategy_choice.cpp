@@ -1,6 +1,7 @@
 #include "strategy_choice.hpp"
 
 #include "troupe/core/config/config.hpp"
+#include "troupe/core/device/memory_account.hpp"
 
 #include <fmt/format.h>
 
@@ -9,10 +10,6 @@
 namespace troupe::engine {
 
 namespace {
-
-std::string mebibytes(std::size_t bytes) {
-  return fmt::format("{:.1f} MiB", static_cast<double>(bytes) / (1 << 20));
-}
 
 /// The strategy that divides everything, and so can offload everything.
 constexpr auto all_divided = StrategyKind::fsdp;
@@ -103,7 +100,7 @@ Recommendation recommend(std::span<const Prediction> predictions) {
   const auto activation_bytes = least->bytes[static_cast<std::size_t>(MemoryKind::activations)];
   const bool activations = activation_bytes * 2 > least->total();
   return {"", fmt::format("not even {} fits, with {} on each worker: {}", least->name(),
-                          mebibytes(least->total()),
+                          describe_bytes(least->total()),
                           activations ? "most of it is activations, which train.recompute makes "
                                         "again, and train.accumulate or more workers make smaller"
                                       : "more workers divide it further")};

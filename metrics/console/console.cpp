@@ -191,7 +191,7 @@ void Console::show(const GeneratedRecord& generated) {
   write(is_json() ? event("generated", to_json(generated)) : line_of(generated));
 }
 
-void Console::end(const RunSummary& summary, std::string_view report) {
+void Console::end(const RunSummary& summary, std::string_view report, std::string_view best) {
   screen_.show_bar({});
   if (is_json())
     return write(event("end", to_json(summary), summary.status == "failed" ? "error" : "info"));
@@ -201,6 +201,8 @@ void Console::end(const RunSummary& summary, std::string_view report) {
     screen_.write_line(target, "error: " + escaped_lines(summary.error));
   if (!report.empty())
     screen_.write_line(target, fmt::format("report: {}", report));
+  if (!best.empty())
+    screen_.write_line(target, std::string{best});
 }
 
 } // namespace troupe::metrics

@@ -35,8 +35,9 @@ public:
   void show(const StepRecord& step);
   void show(const EpochRecord& epoch);
   void show(const GeneratedRecord& generated);
-  /// Always shown. `report` is the file that has more; may be empty.
-  void end(const RunSummary& summary, std::string_view report);
+  /// Always shown. `report` is the file that has more, `best` a line of the best epoch; both may be
+  /// empty.
+  void end(const RunSummary& summary, std::string_view report, std::string_view best = {});
 
 private:
   bool is_json() const { return options_.format == LogFormat::json; }

@@ -3,13 +3,12 @@
 #include "detail/json_lines.hpp"
 #include "run_folder.hpp"
 #include "run_json.hpp"
+#include "run_state.hpp"
 
 #include "troupe/core/checkpoint/store.hpp"
 #include "troupe/core/fail.hpp"
 #include "troupe/core/printable.hpp"
 
-#include <fstream>
-#include <iterator>
 #include <utility>
 
 namespace troupe::metrics {
@@ -17,12 +16,6 @@ namespace troupe::metrics {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// Empty where there is none.
-std::string text_of(const fs::path& path) {
-  std::ifstream in{path, std::ios::binary};
-  return {std::istreambuf_iterator<char>{in}, {}};
-}
 
 std::int64_t key_of(const StepRecord& step) {
   return step.step;
@@ -80,23 +73,18 @@ Result<StandingReport> read_report(const fs::path& folder) {
   const auto named = echoed(folder.string());
   if (!fs::is_directory(folder))
     return fail(Errc::invalid_input, "{}: there is no such folder", named);
-  // Before the lines are read: a run may end meanwhile.
-  const bool goes_on = is_being_written(folder / run_files::steps);
-  const auto summary = parse_summary(text_of(folder / run_files::summary));
-  auto info = parse_run_info(text_of(folder / run_files::info));
-  if (!info && !summary)
+  const auto state = read_run_state(folder); // before the lines: a run may end meanwhile
+  if (!state)
     return fail(Errc::invalid_input,
                 "{} is not the folder of a run: it has no {} and no {} that can be read", named,
                 run_files::info, run_files::summary);
-  if (!info)
-    info = *summary;
 
   StandingReport report;
   auto& document = report.document;
-  document.run = *info;
-  document.config = text_of(folder / run_files::config);
+  document.run = state->info;
+  document.config = read_text(folder / run_files::config);
   auto& course = document.course;
-  course.progress.begin(*info);
+  course.progress.begin(state->info);
   const auto note = [&](std::int64_t damaged, const char* file) {
     if (damaged > 0)
       report.notes.push_back(fmt::format("{} damaged {} of {} {} left out", damaged,
@@ -108,12 +96,12 @@ Result<StandingReport> read_report(const fs::path& folder) {
   note(read_lines(folder / run_files::recoveries, parse_recovery, course), run_files::recoveries);
   note(read_lines(folder / run_files::samples, parse_generated, course), run_files::samples);
   find_checkpoint(document, folder);
-  if (summary) {
-    take_summary(document, *summary);
+  if (state->summary) {
+    take_summary(document, *state->summary);
   } else {
-    document.status = goes_on ? "running" : "interrupted";
+    document.status = state->status;
     document.checkpoints.written.reset();
-    if (!goes_on)
+    if (state->status != "running")
       course.progress.stop();
   }
   for (const auto& text : report.notes)

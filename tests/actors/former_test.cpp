@@ -127,6 +127,20 @@ TEST_CASE("why a job cannot be formed is told as it is, and the former lives") {
   caf::anon_send_exit(workshop.former, caf::exit_reason::user_shutdown);
 }
 
+TEST_CASE("a job that does not fit into memory is wrong input, and what helps is said") {
+  auto job = test::small_job();
+  job.devices.engine = "interpreter";
+  job.train.evaluate_every = 1;
+  job.data.eval_batch_size = std::int64_t{1} << 40; // more bytes than a process has addresses for
+  Workshop workshop{job};
+  const auto formed = workshop.form();
+  REQUIRE_FALSE(formed);
+  CHECK(formed.error().exit_code() == 2);
+  CHECK_THAT(formed.error().message, ContainsSubstring("not enough memory: the host has no room"));
+  CHECK_THAT(formed.error().message, ContainsSubstring("data.eval_batch_size"));
+  caf::anon_send_exit(workshop.former, caf::exit_reason::user_shutdown);
+}
+
 TEST_CASE("asked to stop before a device is prepared, a former says so and forms nothing") {
   Workshop workshop;
   workshop.stopped = true;

@@ -66,11 +66,62 @@ TEST_CASE("without a signal nothing is asked for") {
 TEST_CASE("a second signal ends the process at once") {
   const auto code = exit_code_of([] {
     StopSignals signals{60s};
-    signals.on_stop([] { kill(getpid(), SIGTERM); });
+    signals.on_stop([] {
+      std::this_thread::sleep_for(1100ms);
+      kill(getpid(), SIGTERM);
+    });
     kill(getpid(), SIGTERM);
     std::this_thread::sleep_for(20s);
   });
   CHECK(code == 1);
+}
+
+TEST_CASE("two signals at the same time count as one") {
+  const auto code = exit_code_of([] {
+    sigset_t both;
+    sigemptyset(&both);
+    sigaddset(&both, SIGTERM);
+    sigaddset(&both, SIGINT);
+    sigprocmask(SIG_BLOCK, &both, nullptr);
+    kill(getpid(), SIGTERM);
+    kill(getpid(), SIGINT);
+    StopSignals signals{60s};
+    while (signals.received() == 0)
+      std::this_thread::sleep_for(1ms);
+    std::this_thread::sleep_for(200ms);
+    _exit(0);
+  });
+  CHECK(code == 0);
+}
+
+TEST_CASE("SIGHUP, SIGUSR1 and SIGUSR2 ask for a drain") {
+  for (const int signal : {SIGHUP, SIGUSR1, SIGUSR2}) {
+    CAPTURE(signal);
+    const auto code = exit_code_of([signal] {
+      StopSignals signals{60s};
+      kill(getpid(), signal);
+      while (signals.received() != signal)
+        std::this_thread::sleep_for(1ms);
+      _exit(0);
+    });
+    CHECK(code == 0);
+  }
+}
+
+TEST_CASE("a signal that is ignored at the start stays ignored") {
+  for (const int ignored : {SIGHUP, SIGUSR1}) {
+    CAPTURE(ignored);
+    const auto code = exit_code_of([ignored] {
+      signal(ignored, SIG_IGN);
+      StopSignals signals{60s};
+      kill(getpid(), ignored);
+      kill(getpid(), SIGUSR2);
+      while (signals.received() == 0)
+        std::this_thread::sleep_for(1ms);
+      _exit(signals.received() == SIGUSR2 ? 0 : 1);
+    });
+    CHECK(code == 0);
+  }
 }
 
 TEST_CASE("what has drained may take its time, and knows which signal has asked") {

@@ -374,6 +374,20 @@ TEST_CASE("a missing file is named, with the file beside it that was meant") {
   CHECK(unreadable.error().at(0).nearest.empty()); // it is there
 }
 
+TEST_CASE("a run without a name gets the file's, where that can name a folder") {
+  const ScratchFolder folder;
+  for (const auto& [file, name] : {std::pair{"my job.yaml", "my job"}, std::pair{"a.b.yml", "a.b"},
+                                   std::pair{"a\nb.yaml", "run"}}) {
+    CAPTURE(file);
+    write_bytes(folder / file, synthetic);
+    CHECK(load_config(folder / file)->run.name == name);
+  }
+  const Lines named = {"run.name=other"};
+  CHECK(load_config(folder / "my job.yaml", named)->run.name == "other");
+  write_bytes(folder / "named.yaml", synthetic + "run: {name: inside}\n");
+  CHECK(load_config(folder / "named.yaml")->run.name == "inside");
+}
+
 TEST_CASE("a file that is too long for a config is refused before it is parsed") {
   const ScratchFolder folder;
   write_bytes(folder / "a.yaml", synthetic + std::string(1 << 20, '\n'));

@@ -138,6 +138,15 @@ TEST_CASE("evaluation shows every sample once, in order, and pads with nothing")
   CHECK(slice_of(sampler, {0, 1}, {2, 3}) == Indices{-1, -1});
 }
 
+TEST_CASE("evaluation of fewer samples takes them evenly from the whole set") {
+  const auto sampler = make(evaluation_sampler(10, 2, 1, 4));
+  REQUIRE(sampler.steps_per_epoch() == 2);
+  CHECK(step_of(sampler, {0, 0}, 1) == Indices{0, 2});
+  CHECK(step_of(sampler, {0, 1}, 1) == Indices{5, 7});
+  const auto all = make(evaluation_sampler(10, 10, 1, 99));
+  CHECK(step_of(all, {0, 0}, 1) == Indices{0, 1, 2, 3, 4, 5, 6, 7, 8, 9});
+}
+
 TEST_CASE("a run that resumes in the middle goes on with the undisturbed sequence") {
   const auto options = SamplerOptions{.size = 50, .global_batch = 8, .seed = 11};
   const auto undisturbed = make(options);

@@ -4,6 +4,7 @@
 #include "troupe/core/checkpoint/safetensors.hpp"
 #include "troupe/core/config/config.hpp"
 #include "troupe/core/config/own_key.hpp"
+#include "troupe/engine/earlier_run.hpp"
 #include "troupe/engine/initial_state.hpp"
 #include "troupe/engine/resume.hpp"
 #include "troupe/nn/models/family.hpp"
@@ -223,19 +224,35 @@ TEST_CASE("a run goes on in another precision, and a note says so") {
                                                      "amp_bf16; going on in fp32"});
 }
 
-TEST_CASE("never moves an earlier run aside, and loses nothing") {
+TEST_CASE("with resume never an earlier run stays in place until the new one begins") {
   const ScratchFolder scratch;
   Config config;
   config.checkpoint.resume = "never";
   const auto folder = scratch.path() / "run";
+  fs::create_directories(folder);
+  std::ofstream{folder / "events.jsonl"} << "kept";
+  const auto beginning = engine::find_beginning(config, folder);
+  REQUIRE(beginning);
+  CHECK_FALSE(beginning->state);
+  CHECK(fs::exists(folder / "events.jsonl"));
+}
+
+TEST_CASE("an earlier run gets the first free number, and the new run keeps its own files") {
+  const ScratchFolder scratch;
+  const auto folder = scratch.path() / "run";
+  CHECK_FALSE(engine::set_earlier_run_aside(folder, {"new"}).value());
+  fs::create_directories(folder / "new");
+  fs::create_directories(folder / "checkpoints");
+  CHECK_FALSE(engine::set_earlier_run_aside(folder, {"new"}).value());
   for (const auto* expected : {"run.1", "run.2"}) {
-    fs::create_directories(folder);
+    fs::create_directories(folder / "new");
     std::ofstream{folder / "events.jsonl"} << "kept";
-    const auto beginning = engine::find_beginning(config, folder);
-    REQUIRE(beginning);
-    CHECK_FALSE(beginning->state);
-    CHECK_FALSE(fs::exists(folder));
+    CHECK(engine::set_earlier_run_aside(folder, {"new", "none"}).value() ==
+          scratch.path() / expected);
+    CHECK(fs::exists(folder / "new"));
+    CHECK_FALSE(fs::exists(folder / "events.jsonl"));
     CHECK(fs::exists(scratch.path() / expected / "events.jsonl"));
+    CHECK_FALSE(fs::exists(scratch.path() / expected / "new"));
   }
 }
 

@@ -1,8 +1,6 @@
 // `troupe compare`: rows are processes of their own, and what is done is not done again.
 #include "language_runs.hpp"
 
-#include "troupe/core/net/socket.hpp"
-
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
 
@@ -63,6 +61,20 @@ TEST_CASE("rows that are done are taken, others are trained; what cannot be is s
   CHECK(nlohmann::json::parse(read_bytes(summary)).at("steps") == 5);
 }
 
+TEST_CASE("a name that is no strategy or precision is refused before anything is trained") {
+  const Experiment experiment;
+  auto words = compare(experiment, "single,dpd_offload,nope", quick);
+  words.insert(words.end(), {"--precisions", "fp32,bf15"});
+  const auto ended = RunningProgram{words}.wait();
+  CAPTURE(ended.out, ended.err);
+  CHECK(ended.code == 2);
+  CHECK(has(ended.err, "unknown strategy \"dpd_offload\""));
+  CHECK(has(ended.err, "unknown strategy \"nope\""));
+  CHECK(has(ended.err, "unknown precision \"bf15\"; did you mean \"bf16\"?"));
+  CHECK(has(ended.err, "allowed: single, "));
+  CHECK_FALSE(std::filesystem::exists(experiment / "table"));
+}
+
 TEST_CASE("a file or a folder that cannot be opened is named") {
   const Experiment experiment;
   write_bytes(experiment / "file", "");
@@ -83,12 +95,11 @@ TEST_CASE("a file or a folder that cannot be opened is named") {
 TEST_CASE("a row that cannot begin says why, and does not take the figures of an earlier one") {
   const Experiment experiment;
   REQUIRE(RunningProgram{compare(experiment, "single", quick)}.wait().code == 0);
-  const auto taken = net::listen_on({"127.0.0.1", 0});
-  REQUIRE(taken);
-  auto settings = quick;
-  settings.push_back("metrics.listen=127.0.0.1:" + std::to_string(taken->port));
+  const auto missing = (experiment / "missing").string();
+  const auto settings =
+      quick + Settings{"data.dataset=cifar10", "data.image_size=32", "data.root=" + missing};
   CHECK(RunningProgram{compare(experiment, "single", settings)}.wait().code == 1);
-  CHECK(has(rows(experiment)[0].at("problem").get<std::string>(), "metrics.listen"));
+  CHECK(has(rows(experiment)[0].at("problem").get<std::string>(), missing));
 }
 
 TEST_CASE("a row that is killed does not lose the others") {

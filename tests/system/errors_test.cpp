@@ -117,7 +117,7 @@ TEST_CASE("an image that turns out to be damaged ends the run, and is named") {
       "small", {"data.dataset=image_folder", "data.root=" + (experiment / "").string(),
                 "data.batch_size=2", "model.num_classes=2", "train.evaluate_every=0"});
   CAPTURE(ended.out, ended.err);
-  CHECK(ended.code == 1);
+  CHECK(ended.code == 2);
   CHECK(has(ended.err, "/1.png"));
   CHECK(experiment.run("small").summary().at("status") == "failed");
 }
@@ -132,27 +132,31 @@ TEST_CASE("a port that is in use is named, and an earlier run stays as it was") 
   const std::string resume = GENERATE("auto", "never");
   CAPTURE(resume);
 
-  SECTION("by the metrics") {
-    const auto ended = experiment.train(
-        "small", {"metrics.listen=" + address, "checkpoint.resume=" + resume, "train.epochs=9"});
-    CAPTURE(ended.out, ended.err);
-    CHECK(ended.code == 1);
-    CHECK(has(ended.err, "metrics.listen"));
-    CHECK(has(ended.err, address));
-  }
-  SECTION("by the daemon") {
-    auto node = experiment.start_node(
-        "small", {"cluster.listen=" + address, "checkpoint.resume=" + resume, "train.epochs=9"});
-    const auto ended = node.wait();
-    CAPTURE(ended.out, ended.err);
-    CHECK(ended.code == 1);
-    CHECK(has(ended.err, "cluster.listen"));
-    CHECK(has(ended.err, address));
-  }
-  const auto kept = run.has("summary.json") ? run : experiment.run("small.1");
-  CHECK(kept.summary() == summary);
-  CHECK(kept.column<std::int64_t>("step") == all_steps(40));
-  CHECK(kept.has("report.html"));
+  const std::string key = GENERATE("metrics.listen", "cluster.listen");
+  CAPTURE(key);
+  auto node = experiment.start_node(
+      "small", {key + "=" + address, "checkpoint.resume=" + resume, "train.epochs=9"});
+  const auto ended = node.wait();
+  CAPTURE(ended.out, ended.err);
+  CHECK(ended.code == 1);
+  CHECK(has(ended.err, key));
+  CHECK(has(ended.err, address));
+  CHECK(run.summary() == summary);
+  CHECK(run.column<std::int64_t>("step") == all_steps(40));
+  CHECK(run.has("report.html"));
+}
+
+TEST_CASE("a run in the foreground takes the next free port for its metrics, and says so") {
+  const Experiment experiment;
+  const auto taken = net::listen_on({"127.0.0.1", 0});
+  REQUIRE(taken);
+  const auto port = std::to_string(taken->port);
+  const auto ended = experiment.train("small", {"metrics.listen=127.0.0.1:" + port});
+  CAPTURE(ended.out, ended.err);
+  CHECK(ended.code == 0);
+  CHECK(has(ended.err, "metrics.listen: port " + port + " is in use; taking port "));
+  CHECK(has(ended.out, "metrics at http://127.0.0.1:"));
+  CHECK_FALSE(has(ended.out, "metrics at http://127.0.0.1:" + port + "/"));
 }
 
 TEST_CASE("CUDA on a machine or in a build without it is refused with its key") {

@@ -70,6 +70,7 @@ TEST_CASE("who stops a run that waits for Prometheus need not wait for it") {
     REQUIRE(becomes_true([&] { return experiment.run("small").steps_done() > 5; }));
     program.send(SIGTERM);
     REQUIRE(program.prints("waiting for Prometheus"));
+    std::this_thread::sleep_for(std::chrono::milliseconds{1100}); // signals within 1 s are one
     program.send(SIGTERM);
     CHECK(program.wait().code == 1);
     CHECK(experiment.run("small").summary().at("status") == "stopped");

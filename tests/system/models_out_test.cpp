@@ -212,6 +212,41 @@ TEST_CASE("a run from before cards, and weights of somebody else's, take a confi
              ContainsSubstring("2 names, but the model has 4 classes"));
 }
 
+TEST_CASE("the config of docs/models-out.md is enough to predict files, and --set reaches it") {
+  const TwoKinds experiment;
+  const auto folder = experiment.trained("run", {"train.epochs=1"});
+  const auto bare = experiment / "bare.safetensors", other = experiment / "other.safetensors";
+  printed({"export", folder, "--format", "safetensors", "-o", bare.string()});
+  auto bytes = read_bytes(bare); // of somebody else: without a config in its metadata
+  bytes.replace(bytes.find("\"config\""), 8, "\"konfig\"");
+  write_bytes(other, bytes);
+  const auto config = experiment / "model.yaml";
+  write_bytes(config, "model: {name: resnet20, stem: cifar, num_classes: 2}\n"
+                      "data:  {dataset: image_folder, image_size: 8}\n");
+  const auto photo = (experiment.photos() / "test/dark/0.png").string();
+  const Words command{"predict", other.string(), photo, "--config", config.string()};
+  CHECK_THAT(printed(command), ContainsSubstring("0.png: "));
+  CHECK_THAT(refusal({"predict", other.string(), "--split", "test", "--config", config.string()}),
+             ContainsSubstring("data.root"));
+  write_bytes(config, "model: {name: resnet20, stem: cifar, num_classes: 2}\n"
+                      "data:  {dataset: image_folder, image_size: 0}\n");
+  CHECK_THAT(refusal(command), ContainsSubstring("data.image_size"));
+  CHECK_THAT(printed(command + Words{"--set", "data.image_size=8"}), ContainsSubstring("0.png: "));
+}
+
+TEST_CASE("a tensor of a type that is not read is named with its type") {
+  const Experiment experiment;
+  const auto run = experiment.completed("run", {"train.epochs=1"});
+  const auto path = experiment / "w.safetensors";
+  printed({"export", run.folder().string(), "--format", "safetensors", "-o", path.string()});
+  auto bytes = read_bytes(path);
+  const auto entry = bytes.find("\"fc.weight\"");
+  bytes[bytes.find("F32", entry)] = 'I';
+  write_bytes(path, bytes);
+  CHECK_THAT(refusal({"predict", path.string(), "--split", "test"}),
+             ContainsSubstring("fc.weight: I32 in the file, expected F32, F16, BF16 or F64"));
+}
+
 TEST_CASE("what is wrong with a model or an input is said before anything is computed") {
   const Experiment experiment;
   const auto run = experiment.completed("run", {"train.epochs=2"});
@@ -227,7 +262,7 @@ TEST_CASE("what is wrong with a model or an input is said before anything is com
   const auto whole = read_bytes(run.checkpoints().back() / "model.safetensors");
   write_bytes(damaged, whole.substr(0, whole.size() / 2));
   const auto truncated = program({"predict", damaged.string(), "--split", "test"});
-  CHECK(truncated.code == 1);
+  CHECK(truncated.code == 2);
   CHECK_THAT(truncated.err, ContainsSubstring("damaged.safetensors"));
   write_bytes(damaged, std::string{"PK\x03\x04 and more"});
   CHECK_THAT(refusal({"predict", damaged.string(), "--split", "test"}),

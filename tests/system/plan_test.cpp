@@ -246,12 +246,45 @@ TEST_CASE("a plan has no row of a strategy that the config would be refused with
   CHECK_FALSE(has(ended.out, "\nasync  "));
 }
 
-TEST_CASE("a plan is a table for people, and data that is missing is wrong input") {
+TEST_CASE("what fits nowhere is planned nevertheless, and activations are to blame") {
+  const Settings job = {"devices.engine=interpreter"};
+  const Experiment experiment{job};
+  const auto small = strategy(plan(experiment, job), "single");
+  // More bytes than a process has addresses for.
+  const Settings huge = {"data.synthetic_samples=1000000", "data.batch_size=1000000",
+                         "data.eval_batch_size=1000000", "data.image_size=512",
+                         "train.evaluate_every=1"};
+  const auto large = plan(experiment, huge);
+  const auto row = strategy(large, "single");
+  CHECK(row.at("fits") == false);
+  CHECK(row.at("bytes_by_kind").at("parameters") == small.at("bytes_by_kind").at("parameters"));
+  CHECK(row.at("bytes_by_kind").at("activations") > 1e14);
+  CHECK(large.at("recommendation").at("strategy").is_null());
+  CHECK(has(large.at("recommendation").at("reason").get<std::string>(), "train.recompute"));
+}
+
+TEST_CASE("images that are not there are planned without, and the plan says so") {
+  const Experiment experiment;
+  const Settings mnist = {"data.dataset=mnist", "model.in_channels=1"};
+  const auto ended =
+      RunningProgram{
+          experiment.command("plan", "planned", mnist + Settings{"data.root=/nowhere", "--json"})}
+          .wait();
+  CAPTURE(ended.out, ended.err);
+  REQUIRE(ended.code == 0);
+  CHECK(has(ended.err, "planned without the data set: /nowhere"));
+  const auto row = strategy(nlohmann::json::parse(ended.out), "single");
+  const auto there = strategy(plan(experiment, {"model.in_channels=1"}), "single");
+  CHECK(row.at("bytes_by_kind") == there.at("bytes_by_kind"));
+}
+
+TEST_CASE("a plan is a table for people, and tables that are missing are wrong input") {
   const Experiment experiment{{"parallel.strategy=ddp", "devices.count=4"}};
   const auto ended = RunningProgram{experiment.command("plan", "planned")}.wait();
   CHECK(ended.code == 0);
   for (const char* text : {"4 workers", "activations", "zero3", "ddp: everything fits"})
     CHECK(has(ended.out, text));
-  const Experiment without{{"data.dataset=mnist", "data.root=/nowhere"}};
+  const Experiment without{{"data.dataset=csv", "data.root=/nowhere", "model.name=mlp",
+                            "data.features=[a]", "data.targets=[b]", "data.augment=[]"}};
   CHECK(RunningProgram{without.command("plan", "planned")}.wait().code == 2);
 }

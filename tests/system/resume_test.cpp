@@ -5,6 +5,7 @@
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/generators/catch_generators_range.hpp>
 
+#include <csignal>
 #include <random>
 
 using namespace troupe;
@@ -239,6 +240,68 @@ TEST_CASE("an earlier run is moved aside when it is not to be resumed") {
   CHECK(has(ended.err, "small.1"));
   CHECK(experiment.run("small.1").summary() == summary);
   CHECK(experiment.run("small").digest() == first.digest());
+}
+
+TEST_CASE("a start that fails leaves the finished run where it is") {
+  const Experiment experiment;
+  const auto run = experiment.completed("small");
+  const auto summary = run.summary();
+  const auto missing = (experiment / "missing").string();
+  const Settings failing = {"checkpoint.resume=never", "data.dataset=cifar10",
+                            "data.root=" + missing};
+  const auto ended = GENERATE(true, false) ? experiment.train("small", failing)
+                                           : experiment.start_node("small", failing).wait();
+  CAPTURE(ended.out, ended.err);
+  CHECK(ended.code == 2);
+  CHECK(has(ended.err, missing));
+  CHECK(run.summary() == summary);
+  CHECK(run.column<std::int64_t>("step") == all_steps(40));
+  CHECK_FALSE(std::filesystem::exists(experiment.output() / "small.1"));
+}
+
+TEST_CASE("a daemon that begins the first run of its name moves nothing aside") {
+  const Experiment experiment;
+  auto node = experiment.start_node("small", {"checkpoint.resume=never"});
+  REQUIRE(node.prints("small: completed"));
+  node.send(SIGTERM);
+  const auto ended = node.wait();
+  CHECK_FALSE(has(ended.err, "small.1"));
+  CHECK_FALSE(std::filesystem::exists(experiment.output() / "small.1"));
+}
+
+TEST_CASE("a daemon's earlier run is moved aside with all its files when the new run begins") {
+  const Experiment experiment;
+  const auto summary = experiment.completed("small").summary();
+  auto node = experiment.start_node("small", {"checkpoint.resume=never"});
+  REQUIRE(node.prints("small: completed"));
+  node.send(SIGTERM);
+  const auto ended = node.wait();
+  CAPTURE(ended.out, ended.err);
+  CHECK(ended.code == 0);
+  CHECK(has(ended.err, "small.1"));
+  CHECK(experiment.run("small.1").summary() == summary);
+  const auto run = experiment.run("small");
+  CHECK(run.summary().at("status") == "completed");
+  CHECK(run.column<std::int64_t>("step") == all_steps(40));
+}
+
+TEST_CASE("a run that goes on with other settings of training names each with both values") {
+  const Experiment experiment;
+  experiment.completed("small");
+  const auto ended =
+      experiment.train("small", {"train.epochs=9", "train.optimizer.lr=0.1", "data.augment=[]",
+                                 "train.evaluate_every=3", "checkpoint.keep=3"});
+  CAPTURE(ended.out, ended.err);
+  CHECK(ended.code == 0);
+  CHECK(
+      has(ended.err, "train.epochs was 5 up to step 40 and is now 9; the next learning rate is "));
+  CHECK(has(ended.err, "train.optimizer.lr was 0.05 up to step 40 and is now 0.1; the next "));
+  CHECK(has(ended.err, "data.augment was [crop, flip] up to step 40 and is now []\n"));
+  CHECK_FALSE(has(ended.err, "evaluate_every"));
+  CHECK_FALSE(has(ended.err, "checkpoint.keep"));
+  const auto again =
+      experiment.train("small", {"train.epochs=9", "train.optimizer.lr=0.1", "data.augment=[]"});
+  CHECK_FALSE(has(again.err, " up to step "));
 }
 
 TEST_CASE("a run goes on only with what its checkpoint was made with") {

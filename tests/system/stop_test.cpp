@@ -102,11 +102,40 @@ TEST_CASE("a run without checkpoints says, when it is stopped, that it saved non
   CHECK_FALSE(has(ended.err, "to go on"));
 }
 
-TEST_CASE("a second signal ends the program at once, whatever it is doing") {
-  const Experiment experiment(slow);
-  auto program = experiment.start("slow");
-  REQUIRE(reaches(program, experiment.run("slow"), 1));
+TEST_CASE("a run saves and ends with 128 + signal on SIGHUP, SIGUSR1 and SIGUSR2") {
+  const int signal = GENERATE(SIGHUP, SIGUSR1, SIGUSR2);
+  const Experiment experiment(endless);
+  auto program = experiment.start("stopped");
+  const auto run = experiment.run("stopped");
+  REQUIRE(reaches(program, run, 3));
+  program.send(signal);
+  const auto ended = program.wait();
+  CAPTURE(ended.out, ended.err);
+  CHECK(ended.code == 128 + signal);
+  CHECK(run.newest_checkpoint().step == run.summary().at("steps"));
+  CHECK(has(ended.err, "troupe: to go on: "));
+}
+
+TEST_CASE("two signals at the same time stop a run as one does") {
+  const Experiment experiment(endless);
+  auto program = experiment.start("stopped");
+  const auto run = experiment.run("stopped");
+  REQUIRE(reaches(program, run, 3));
   program.send(SIGTERM);
+  program.send(SIGTERM);
+  const auto ended = program.wait();
+  CAPTURE(ended.out, ended.err);
+  CHECK(ended.code == 128 + SIGTERM);
+  CHECK(run.newest_checkpoint().step == run.summary().at("steps"));
+}
+
+TEST_CASE("a second signal ends the program at once, whatever it is doing") {
+  const Experiment experiment(slow + Settings{"data.image_size=32", "data.batch_size=256"});
+  auto program = experiment.start("slow");
+  REQUIRE(program.prints("slow: resnet20"));
+  program.send(SIGTERM);
+  REQUIRE(becomes_true([&] { return has(program.err(), "troupe: stopping"); }));
+  std::this_thread::sleep_for(1100ms);
   program.send(SIGINT);
   const auto ended = program.wait();
   CHECK(ended.code == 1);
@@ -136,6 +165,17 @@ TEST_CASE("the daemon says that it is ready, and drains when it is told to stop"
   CAPTURE(ended.out, ended.err);
   CHECK(ended.code == 0);
   CHECK(run.summary().at("status") == "stopped");
+  CHECK(run.newest_checkpoint().step == run.summary().at("steps"));
+}
+
+TEST_CASE("a daemon drains on SIGHUP, SIGUSR1 and SIGUSR2") {
+  const int signal = GENERATE(SIGHUP, SIGUSR1, SIGUSR2);
+  const Experiment experiment(endless);
+  auto node = experiment.start_node("node");
+  const auto run = experiment.run("node");
+  REQUIRE(reaches(node, run, 3));
+  node.send(signal);
+  CHECK(node.wait().code == 0);
   CHECK(run.newest_checkpoint().step == run.summary().at("steps"));
 }
 

@@ -174,7 +174,7 @@ TEST_CASE("a worker that waits for the others' statistics ends when one of them 
                             "data.root=" + (experiment / "").string(), "train.evaluate_every=0",
                             "cluster.timeouts.collective=4min", "cluster.timeouts.drain=10min"});
   CAPTURE(ended.out, ended.err);
-  CHECK(ended.code == 1);
+  CHECK(ended.code == 2);
   CHECK(has(ended.err, "/cat/1.png"));
   CHECK(std::chrono::steady_clock::now() - begin < std::chrono::minutes{1});
 }

@@ -1,7 +1,10 @@
 #include "run_view.hpp"
 
+#include "../../cluster/members_file.hpp"
+
 #include "troupe/core/drafts.hpp"
 #include "troupe/core/fail.hpp"
+#include "troupe/engine/earlier_run.hpp"
 #include "troupe/metrics/readable.hpp"
 
 #include <spdlog/spdlog.h>
@@ -47,6 +50,13 @@ bool has_vote(const engine::Seat& seat) {
          0;
 }
 
+/// Entries of the run's folder that a daemon writes before its run begins.
+std::vector<std::string> written_before(const metrics::RunWriter& writer) {
+  if (writer.drafts.empty())
+    return {};
+  return {writer.drafts.filename().string(), members_file};
+}
+
 double mib(std::uint64_t bytes) {
   return static_cast<double>(bytes) / (1 << 20);
 }
@@ -77,6 +87,10 @@ Result<std::unique_ptr<RunView>> RunView::open(const engine::Job& job, const met
   const metrics::RunWriter writer{
       .drafts = record.writer.empty() ? "" : drafts_of(job.folder, record.writer),
       .takes_over = takes_over};
+  std::optional<std::filesystem::path> aside;
+  if (leads && is_first && !takes_over && job.config.checkpoint.resume == "never") {
+    TROUPE_TRY(aside, engine::set_earlier_run_aside(job.folder, written_before(writer)));
+  }
   std::optional<metrics::RunFolder> folder;
   std::optional<metrics::EventFile> board;
   if (leads) {
@@ -88,11 +102,15 @@ Result<std::unique_ptr<RunView>> RunView::open(const engine::Job& job, const met
   }
   std::unique_ptr<RunView> view{
       new RunView{options, exposition, std::move(folder), std::move(board)}};
+  if (job.config.checkpoint.best == "loss")
+    view->best_by_ = metrics::BestBy::loss;
   if (leads)
     view->opening_ = fmt::format("{}-{}", record.writer, record.number);
   else if (std::error_code ignored;
            has_vote(seat) && !std::filesystem::exists(writer.drafts, ignored))
     view->kept_.emplace(job.folder);
+  if (aside)
+    view->log_->warn("an earlier run of this name is now {}", aside->string());
   if (is_first)
     view->introduce(job, info);
   else
@@ -334,7 +352,8 @@ RunOutcome RunView::finish(RunOutcome outcome) {
   if (outcome.error)
     exposition_.fail(outcome.error->code);
   exposition_.enter(metrics::ended_as(outcome.summary.status));
-  console_.end(outcome.summary, folder_ && written ? folder_->report().string() : "");
+  console_.end(outcome.summary, folder_ && written ? folder_->report().string() : "",
+               folder_ ? metrics::describe_best(folder_->path(), outcome.summary, best_by_) : "");
   return outcome;
 }
 

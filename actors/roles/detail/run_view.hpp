@@ -10,6 +10,7 @@
 
 #include "troupe/metrics/console/console.hpp"
 #include "troupe/metrics/http/exposition.hpp"
+#include "troupe/metrics/report/best_epoch.hpp"
 #include "troupe/metrics/report/history.hpp"
 #include "troupe/metrics/report/run_folder.hpp"
 #include "troupe/metrics/tensorboard/event_file.hpp"
@@ -107,6 +108,7 @@ private:
   std::map<std::string, std::string> labels_;                      ///< of nodes, by address
   std::optional<metrics::RunFolder> folder_;                       ///< of the node that leads
   std::string opening_;                                            ///< of the folder
+  metrics::BestBy best_by_ = metrics::BestBy::accuracy;            ///< what an epoch is compared by
   std::optional<metrics::KeptHistory> kept_;                       ///< of a node that may lead
   std::optional<metrics::EventFile> board_;                        ///< with run.tensorboard
   std::vector<std::shared_ptr<data::UnreadableFiles>> unreadable_; ///< by split

@@ -1,0 +1,120 @@
+// `troupe runs`: the runs of a folder, a line each.
+#include "runs_command.hpp"
+
+#include "complain.hpp"
+
+#include "troupe/core/printable.hpp"
+#include "troupe/metrics/report/best_epoch.hpp"
+#include "troupe/metrics/report/run_list.hpp"
+#include "troupe/metrics/time_stamp.hpp"
+
+#include <CLI/CLI.hpp>
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace troupe::app {
+
+namespace {
+
+using metrics::ListedRun;
+using Cells = std::array<std::string, 6>;
+
+struct RunsArguments {
+  std::string folder = "runs";
+  bool json = false;
+};
+
+/// "test accuracy 91.2% (epoch 3)"
+std::string best_of(const ListedRun& run) {
+  return run.best ? fmt::format("{} (epoch {})", metrics::readable_result(run.info, *run.best),
+                                run.best->epoch + 1)
+                  : "-";
+}
+
+std::string local_time(std::chrono::system_clock::time_point time) {
+  return fmt::format("{:%Y-%m-%d %H:%M}",
+                     fmt::localtime(std::chrono::system_clock::to_time_t(time)));
+}
+
+Cells cells_of(const ListedRun& run) {
+  return {escaped(run.folder.filename().string()),
+          escaped(run.info.model),
+          escaped(run.info.dataset),
+          escaped(run.status),
+          best_of(run),
+          local_time(run.info.started)};
+}
+
+void print_table(const std::vector<ListedRun>& runs) {
+  std::vector<Cells> rows = {{"name", "model", "data", "state", "best", "started"}};
+  std::ranges::transform(runs, std::back_inserter(rows), cells_of);
+  std::array<std::size_t, std::tuple_size_v<Cells>> widths = {};
+  for (const auto& row : rows)
+    for (std::size_t i = 0; i < row.size(); ++i)
+      widths[i] = std::max(widths[i], row[i].size());
+  for (const auto& row : rows) {
+    for (std::size_t i = 0; i + 1 < row.size(); ++i)
+      fmt::print("{:<{}}  ", row[i], widths[i]);
+    fmt::print("{}\n", row.back());
+  }
+}
+
+nlohmann::ordered_json to_json(const ListedRun& run) {
+  nlohmann::ordered_json best = nullptr;
+  if (const auto& epoch = run.best) {
+    best = {{"epoch", epoch->epoch}, {"test_loss", *epoch->test_loss}};
+    best["test_accuracy"] = epoch->test_accuracy ? nlohmann::ordered_json(*epoch->test_accuracy)
+                                                 : nlohmann::ordered_json(nullptr);
+  }
+  return {{"name", run.folder.filename().string()},
+          {"model", run.info.model},
+          {"dataset", run.info.dataset},
+          {"status", run.status},
+          {"best", best},
+          {"started", metrics::utc(run.info.started)}};
+}
+
+void print_json(const std::vector<ListedRun>& runs) {
+  auto list = nlohmann::ordered_json::array();
+  std::ranges::transform(runs, std::back_inserter(list), to_json);
+  // Names of folders may be no UTF-8.
+  fmt::print("{}\n", list.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+}
+
+int list_runs(const RunsArguments& arguments) {
+  const auto runs = metrics::list_runs(arguments.folder);
+  if (!runs)
+    return complain(runs.error());
+  if (arguments.json)
+    print_json(*runs);
+  else if (runs->empty())
+    fmt::print("no runs in {}\n", echoed(arguments.folder));
+  else
+    print_table(*runs);
+  return success;
+}
+
+} // namespace
+
+void add_runs_command(CLI::App& app, Action& action) {
+  auto arguments = std::make_shared<RunsArguments>();
+  auto* command =
+      app.add_subcommand("runs", "List the runs of a folder, the one started last first");
+  command->add_option("folder", arguments->folder, "Folder of runs (run.output)")
+      ->type_name("FOLDER")
+      ->capture_default_str();
+  command->add_flag("--json", arguments->json, "For programs");
+  command->callback([&action, arguments] {
+    action = [arguments](const Catalogue&) { return list_runs(*arguments); };
+  });
+}
+
+} // namespace troupe::app

@@ -1,0 +1,27 @@
+/// The runs of a folder (run.output).
+#pragma once
+
+#include "../step_record.hpp"
+
+#include "troupe/core/error.hpp"
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace troupe::metrics {
+
+struct ListedRun {
+  std::filesystem::path folder;
+  RunInfo info;
+  std::string status;              ///< completed, stopped, failed, running, interrupted
+  std::optional<EpochRecord> best; ///< empty: nothing was evaluated
+};
+
+/// Reads run.json, summary.json and epochs.jsonl of each run, and leaves out folders that are not
+/// of a run. The run that was started last comes first. Blocks on files. Errors: invalid_input,
+/// where there is no such folder; io.
+Result<std::vector<ListedRun>> list_runs(const std::filesystem::path& output);
+
+} // namespace troupe::metrics

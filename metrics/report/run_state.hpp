@@ -1,0 +1,24 @@
+/// How a run stands, from run.json and summary.json in its folder.
+#pragma once
+
+#include "../step_record.hpp"
+
+#include <filesystem>
+#include <optional>
+#include <string>
+
+namespace troupe::metrics {
+
+struct RunState {
+  RunInfo info;
+  std::optional<RunSummary> summary; ///< of a run that has ended
+  std::string status;                ///< completed, stopped, failed, running, interrupted
+};
+
+/// Empty where it is not the folder of a run. Blocks on files.
+std::optional<RunState> read_run_state(const std::filesystem::path& folder);
+
+/// Empty where the file cannot be read.
+std::string read_text(const std::filesystem::path& path);
+
+} // namespace troupe::metrics
