@@ -1,4 +1,5 @@
 # shellcheck shell=bash
+# shellcheck disable=SC2154,SC2034 # root and deps are of lib/common.sh, changed is of bootstrap
 # Brings what of CUDA's headers and libraries neither apt nor a toolkit has: NVIDIA's wheels, unpacked below .deps/cuda.
 # Source it after lib/common.sh; the caller defines install_packages and is_installed.
 
