@@ -46,6 +46,9 @@ int check(const CheckArguments& arguments, const Catalogue& catalogue) {
     }
     for (const auto& note : config_notes(*config, catalogue))
       say_line(fmt::format("{}: {}", escaped(path), note));
+    if (const auto warning = thread_warning(config->devices, capabilities.host_cores);
+        !warning.empty())
+      say_line(fmt::format("{}: warning: {}", escaped(path), warning));
     fmt::print("{}: ok\n", path);
   }
   return code;

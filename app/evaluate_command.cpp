@@ -4,12 +4,15 @@
 #include "model_arguments.hpp"
 
 #include "troupe/core/fail.hpp"
+#include "troupe/core/printable.hpp"
+#include "troupe/engine/hugging_face/config_file.hpp"
 #include "troupe/engine/inference/evaluate_text.hpp"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <memory>
 #include <string>
 
@@ -28,7 +31,21 @@ std::string quoted(const std::string& path) {
   return nlohmann::json(path).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
+/// A Hugging Face folder has no texts of its own.
+Status expect_texts(const EvaluateArguments& arguments) {
+  const auto& model = arguments.model;
+  const bool has_texts = !arguments.data.empty() || !model.config.empty() ||
+                         std::ranges::any_of(model.overrides, [](const auto& set) {
+                           return set.starts_with("data.");
+                         });
+  if (has_texts || !engine::is_hugging_face(model.path))
+    return {};
+  return fail(Errc::invalid_input, "{} is a Hugging Face folder, without texts: --data TEXT",
+              escaped(model.path));
+}
+
 Result<engine::TextScore> evaluate(const EvaluateArguments& arguments, const Catalogue& catalogue) {
+  TROUPE_TRY(expect_texts(arguments));
   auto options = arguments.model.options();
   if (!arguments.data.empty())
     options.overrides.push_back("data.test_root=" + quoted(arguments.data));
@@ -66,7 +83,8 @@ void add_evaluate_command(CLI::App& app, Action& action) {
   command
       ->add_option(
           "--data", arguments->data,
-          "A text, a folder of them or a file of tokens; not given: what the run held back")
+          "A text, a folder of them or a file of tokens; not given: what the run held back. A "
+          "Hugging Face folder needs it")
       ->type_name("TEXT");
   command->add_flag("--json", arguments->json, "As one JSON document");
   command->callback([&action, arguments] {

@@ -10,7 +10,10 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include <charconv>
+#include <cstdint>
 #include <cstdio>
+#include <limits>
 #include <memory>
 #include <string>
 
@@ -90,17 +93,30 @@ Status generate(GenerateArguments arguments, const Catalogue& catalogue) {
   return {};
 }
 
-/// CLI::Range takes what is no number.
+/// CLI::Range accepts text that is not a number. Describes itself as CLI::Range does.
 CLI::Validator number_between(double least, double most) {
-  const auto allowed = fmt::format("{} to {}", least, most);
   return {[=](const std::string& text) {
             double value = 0;
             const bool is_number = CLI::detail::lexical_cast(text, value);
             return is_number && value >= least && value <= most
                        ? std::string{}
-                       : fmt::format("{} is no number from {}", text, allowed);
+                       : fmt::format("{} is not a number from {} to {}", text, least, most);
           },
-          allowed};
+          fmt::format("FLOAT in [{} - {}]", least, most)};
+}
+
+/// CLI11 reads -1 as the largest number.
+CLI::Validator whole_number() {
+  static constexpr auto most = std::numeric_limits<std::uint64_t>::max();
+  return {[](const std::string& text) {
+            std::uint64_t value = 0;
+            const auto* const end = text.data() + text.size();
+            const auto [at, error] = std::from_chars(text.data(), end, value);
+            return error == std::errc{} && at == end
+                       ? std::string{}
+                       : fmt::format("{} is not a whole number from 0 to {}", text, most);
+          },
+          fmt::format("UINT in [0 - {}]", most)};
 }
 
 void add_sampling_options(CLI::App& command, engine::SamplingOptions& sampling) {
@@ -118,7 +134,7 @@ void add_sampling_options(CLI::App& command, engine::SamplingOptions& sampling) 
       ->check(number_between(0, 1))
       ->capture_default_str();
   command.add_option("--seed", sampling.seed, "Of what is drawn: the same gives the same text")
-      ->check(number_between(0, 0x1p64))
+      ->check(whole_number())
       ->capture_default_str();
 }
 

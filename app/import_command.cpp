@@ -71,10 +71,10 @@ void say_problems(const Imported& imported, bool allow_unsupported) {
 void say_sum(const Imported& imported) {
   say_line(fmt::format(
       "{} keys: {} mapped, {} as troupe always works, {} not supported, {} that change nothing, {} "
-      "left to the defaults",
+      "unknown, {} left to the defaults",
       imported.lines.size(), count(imported, Fate::mapped), count(imported, Fate::built_in),
       count(imported, Fate::left_out) + count(imported, Fate::refused), count(imported, Fate::idle),
-      count(imported, Fate::open)));
+      count(imported, Fate::unknown), count(imported, Fate::open)));
 }
 
 int write(const ImportArguments& arguments, const std::string& yaml) {

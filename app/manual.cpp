@@ -154,8 +154,8 @@ ManualPage page_of_program(const CLI::App& program) {
   return {.name = name,
           .text = heading(name, '1', program.get_description()) + section("SYNOPSIS") +
                   synopsis(program) + "\n" + section("DESCRIPTION") +
-                  plain(sentence(program.get_description())) +
-                  plain(" What is trained, on what and how is in a config file.\n") +
+                  paragraph(plain(sentence(program.get_description()) +
+                                  " A config file says what is trained, on which data and how.")) +
                   section("COMMANDS") + commands + section("OPTIONS") + options_text(program) +
                   exit_status() + section("ENVIRONMENT") +
                   entry(bold("TROUPE_ISA"), plain("baseline, avx2, avx512 or best: the most that "
@@ -174,8 +174,8 @@ std::string said_of(const ConfigKey& key) {
 ManualPage page_of_config(const std::string& program, const Catalogue& catalogue) {
   const auto name = program + ".yaml";
   auto text = heading(name, '5', "the config file of a training run") + section("DESCRIPTION") +
-              plain("A YAML file of sections with keys, all of which have a default. On the "
-                    "command line a key is overridden with --set KEY=VALUE.\n") +
+              paragraph(plain("A YAML file of sections with keys, all of which have a default. "
+                              "On the command line a key is overridden with --set KEY=VALUE.")) +
               section("KEYS");
   auto config = default_config(catalogue);
   const auto keys = config_keys(config, catalogue);

@@ -1,11 +1,14 @@
 #include "model_arguments.hpp"
 
+#include "complain.hpp"
+
 #include <CLI/CLI.hpp>
 
 namespace troupe::app {
 
 engine::SavedModelOptions ModelArguments::options() const {
   engine::SavedModelOptions options{.path = path, .overrides = overrides};
+  options.say = [](const std::string& line) { say_line(line); };
   if (!config.empty())
     options.config = config;
   if (!class_names.empty())
@@ -16,7 +19,8 @@ engine::SavedModelOptions ModelArguments::options() const {
 void add_model_arguments(CLI::App& command, ModelArguments& arguments) {
   command
       .add_option("model", arguments.path,
-                  "A weights file (.safetensors), a checkpoint or a run's folder (runs/NAME)")
+                  "A weights file (.safetensors), a checkpoint, a run's folder (runs/NAME) or a "
+                  "Hugging Face folder")
       ->required()
       ->type_name("MODEL");
   command

@@ -8,6 +8,8 @@
 #include "signals.hpp"
 
 #include "troupe/actors/company.hpp"
+#include "troupe/actors/run_threads.hpp"
+#include "troupe/core/threads.hpp"
 #include "troupe/core/units.hpp"
 #include "troupe/engine/platforms/platforms.hpp"
 
@@ -93,6 +95,8 @@ int train(const TrainArguments& arguments, const Catalogue& catalogue) {
     complain("--witness: of which job? Name its nodes: --join HOST:PORT, or cluster.join");
     return wrong_input;
   }
+  if (const auto enough = expect_threads(actors::threads_of_run(*config)); !enough)
+    return complain(enough.error());
   StopSignals signals{config->cluster.timeouts.drain};
   actors::RunOptions options;
   options.quiet = arguments.quiet;

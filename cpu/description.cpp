@@ -3,7 +3,7 @@
 #include "engines.hpp"
 #include "processor.hpp"
 
-#include "troupe/core/config/capabilities.hpp"
+#include "troupe/core/cores.hpp"
 #include "troupe/core/graph/precision.hpp"
 
 #include <fmt/format.h>
@@ -84,11 +84,9 @@ Facts precision_facts() {
 
 Facts description() {
   const auto flags = vector_flags();
-  const auto usable = host_capabilities().host_cores;
   Facts all;
   all.push_back({"host", "cpu", proc_value("/proc/cpuinfo", "model name")});
-  all.push_back(
-      {"host", "cores", fmt::format("{} usable of {}", usable, sysconf(_SC_NPROCESSORS_CONF))});
+  all.push_back({"host", "cores", describe_cores(usable_cores(), sysconf(_SC_NPROCESSORS_CONF))});
   all.push_back({"host", "vectors", fmt::format("{}", fmt::join(flags, " ")), !flags.empty()});
   all.push_back(isa_fact());
   all.push_back(bf16_fact());

@@ -4,6 +4,7 @@
 #include "kernels/kernels.hpp"
 #include "parallel.hpp"
 #include "processor.hpp"
+#include "troupe/core/cores.hpp"
 #include "troupe/core/fail.hpp"
 
 #include <algorithm>
@@ -249,7 +250,7 @@ void HostDevice::gate_updates(Stream& stream, const float* votes, float needed) 
 }
 
 std::unique_ptr<HostDevice> make_host_device(int index, int threads) {
-  return std::make_unique<HostDevice>(index, threads < 1 ? available_cores() : threads);
+  return std::make_unique<HostDevice>(index, threads < 1 ? usable_cores().count() : threads);
 }
 
 } // namespace troupe::cpu

@@ -8,7 +8,6 @@
 #include <chrono>
 #include <cstdlib>
 #include <fmt/ranges.h>
-#include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -117,14 +116,6 @@ std::string isa_name(const Processor& processor) {
   if (processor.v4)
     return "avx512_core";
   return processor.v3 ? "avx2" : "baseline";
-}
-
-int available_cores() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  if (sched_getaffinity(0, sizeof set, &set) != 0)
-    return 1;
-  return CPU_COUNT(&set);
 }
 
 } // namespace troupe::cpu

@@ -36,7 +36,5 @@ std::string isa_name(const Processor& processor);
 /// Whether a dot product of bf16 pairs gets more done in a second than fused f32 multiply-adds do.
 /// Measured (well under a millisecond): on some processors the instruction is slower by far.
 bool multiplies_bf16_fast();
-/// Cores that this process may run on.
-int available_cores();
 
 } // namespace troupe::cpu

@@ -3,6 +3,7 @@
 #include "image_adapter.hpp"
 #include "troupe/core/config/config.hpp"
 #include "troupe/core/fail.hpp"
+#include "troupe/core/threads.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -104,6 +105,7 @@ Result<SplitCheck> check_split(const Config& config, Split split) {
   check.per_class.resize(check.class_names.size());
   Findings findings{check};
   std::atomic<std::int64_t> next = 0;
+  TROUPE_TRY(expect_threads(static_cast<int>(config.data.loader_threads)));
   {
     std::vector<std::jthread> threads;
     for (std::int64_t i = 0; i < config.data.loader_threads; ++i)

@@ -5,6 +5,7 @@
 
 #include "troupe/core/fail.hpp"
 #include "troupe/core/net/socket.hpp"
+#include "troupe/core/threads.hpp"
 
 namespace troupe::actors {
 
@@ -60,15 +61,20 @@ private:
   node_actor node_;
 };
 
+/// No fewer than CAF starts for a conversation.
+constexpr int threads_of_client = 8;
+
 } // namespace
 
 Result<JobStatus> ask_status(const ClientOptions& options) {
+  TROUPE_TRY(expect_threads(threads_of_client));
   Conversation conversation{options};
   TROUPE_TRY(conversation.begin());
   return conversation.status();
 }
 
 Status ask_to_stop(const ClientOptions& options, Stopping what, bool wait) {
+  TROUPE_TRY(expect_threads(threads_of_client));
   Conversation conversation{options};
   TROUPE_TRY(conversation.begin());
   TROUPE_TRY(what == Stopping::job ? conversation.ask_for_end(atom::stop_v)

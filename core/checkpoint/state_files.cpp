@@ -1,5 +1,6 @@
 #include "state_files.hpp"
 
+#include "../cores.hpp"
 #include "../fail.hpp"
 #include "../printable.hpp"
 #include "../sha256.hpp"
@@ -209,7 +210,7 @@ Status verify_files(const std::vector<SafetensorsReader>& readers, const Manifes
   };
   {
     std::vector<std::jthread> others;
-    const std::size_t most = std::max(1U, std::thread::hardware_concurrency());
+    const auto most = static_cast<std::size_t>(usable_cores().count());
     for (std::size_t i = 1; i < std::min(most, readers.size()); ++i)
       others.emplace_back(work);
     work();

@@ -1,23 +1,12 @@
 #include "capabilities.hpp"
 
-#include <sched.h>
+#include "../cores.hpp"
 
 namespace troupe {
 
-namespace {
-
-std::int64_t usable_cores() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  // Fewer than the machine has when a container or taskset limits us.
-  return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
-}
-
-} // namespace
-
 Capabilities host_capabilities() {
   Capabilities found;
-  found.host_cores = usable_cores();
+  found.host_cores = usable_cores().count();
   return found;
 }
 

@@ -324,8 +324,8 @@ void add_execution(Keys& keys, Config& c) {
   keys.push_back({"devices.threads_per_worker",
                   &c.devices.threads_per_worker,
                   {.min = 0, .max = 1024},
-                  "0: the cores that this process may run on, divided by count; results depend on "
-                  "it in the last bits"});
+                  "0: the cores that this process may use (affinity, CPU quota), divided by count; "
+                  "results depend on it in the last bits"});
   keys.push_back({"devices.engine", &c.devices.engine, one_of({"fastest", "interpreter"}),
                   "Kernels; interpreter is the slow reference"});
   keys.push_back({"devices.fusion", &c.devices.fusion, one_of({"full", "basic"}),

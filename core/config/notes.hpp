@@ -12,4 +12,8 @@ namespace troupe {
 /// nothing for the model.
 std::vector<std::string> config_notes(const Config& config, const Catalogue& catalogue);
 
+/// A warning if the workers' threads are more than the cores that this process may use, with what
+/// that costs; empty if they are not, or if devices.threads_per_worker does not ask for several.
+std::string thread_warning(const DevicesConfig& devices, std::int64_t cores);
+
 } // namespace troupe

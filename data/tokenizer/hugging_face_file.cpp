@@ -9,6 +9,7 @@
 
 #include <array>
 #include <utility>
+#include <vector>
 
 namespace troupe::data {
 
@@ -83,16 +84,32 @@ Result<SplitRule> rule_of_split(const Json& json) {
   return *rule;
 }
 
+/// The steps of a normalizer or a pre-tokenizer: those of a Sequence, or else itself.
+std::vector<Json> steps_of(const Json& json, const char* list) {
+  const auto& steps = member(json, list);
+  if (member(json, "type") != "Sequence" || !steps.is_array())
+    return {json};
+  return {steps.begin(), steps.end()};
+}
+
 Result<SplitRule> read_split(const Json& json) {
-  if (member(json, "type") != "Sequence") {
-    TROUPE_TRY(check_byte_level(json, true));
+  const auto steps = steps_of(json, "pretokenizers");
+  if (steps.size() == 1) {
+    TROUPE_TRY(check_byte_level(steps.front(), true));
     return SplitRule::gpt2;
   }
-  const auto& list = member(json, "pretokenizers");
-  if (!list.is_array() || list.size() != 2)
-    return cannot("pre_tokenizer.pretokenizers", list, "a Split and then ByteLevel");
-  TROUPE_TRY(check_byte_level(list[1], false));
-  return rule_of_split(list[0]);
+  if (steps.size() != 2)
+    return cannot("pre_tokenizer.pretokenizers", member(json, "pretokenizers"),
+                  "ByteLevel, or a Split and then ByteLevel");
+  TROUPE_TRY(check_byte_level(steps[1], false));
+  return rule_of_split(steps[0]);
+}
+
+/// No normalizer, or a Sequence of none.
+Status check_normalizer(const Json& json) {
+  if (json.is_null() || steps_of(json, "normalizers").empty())
+    return {};
+  return cannot("normalizer", json, "null, or an empty Sequence");
 }
 
 Status add_json_merge(const Json& merge, TokenizerParts& parts, std::size_t rank) {
@@ -163,8 +180,7 @@ std::optional<TokenId> find_end(const TokenizerParts& parts) {
 Status read_parts(const Json& root, TokenizerParts& parts) {
   const auto& model = member(root, "model");
   TROUPE_TRY(check_model(model));
-  if (const auto& normalizer = member(root, "normalizer"); !normalizer.is_null())
-    return cannot("normalizer", normalizer, "null");
+  TROUPE_TRY(check_normalizer(member(root, "normalizer")));
   TROUPE_TRY(parts.split, read_split(member(root, "pre_tokenizer")));
   parts.whole_words = is_true(member(model, "ignore_merges"));
   TROUPE_TRY(add_vocabulary(member(model, "vocab"), parts.vocabulary));

@@ -49,7 +49,7 @@ Result<FoundWeights> find_weights(const fs::path& path) {
   if (!is_there(path))
     return fail(Errc::invalid_input,
                 "{}: there is no such file or folder; expected a weights file (.safetensors), a "
-                "checkpoint or a run's folder (runs/NAME)",
+                "checkpoint, a run's folder (runs/NAME) or a Hugging Face folder",
                 shown);
   const auto folder = path / checkpoints;
   if (!fs::is_directory(path, ignored) || !fs::is_directory(folder, ignored)) {

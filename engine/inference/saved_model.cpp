@@ -1,8 +1,10 @@
 #include "saved_model.hpp"
 
+#include "../hugging_face/config_file.hpp"
 #include "../platforms/platforms.hpp"
 #include "../pretrained/pickle.hpp"
 #include "find_weights.hpp"
+#include "hugging_face_model.hpp"
 
 #include "troupe/core/checkpoint/given_file.hpp"
 #include "troupe/core/config/augmentation.hpp"
@@ -46,6 +48,12 @@ Result<Config> trained_config(const SavedModelOptions& options, const FoundWeigh
                                 Capabilities::all(), models));
   if (found.config)
     return checked(load_config(*found.config, {}, Capabilities::all(), models));
+  const auto folder = found.weights.parent_path();
+  if (is_hugging_face(folder.empty() ? "." : folder))
+    return fail(Errc::invalid_input,
+                "{} does not say of which model it is, but config.json beside it does: give the "
+                "folder, not the file",
+                escaped(found.weights.string()));
   return fail(Errc::invalid_input,
               "{} does not say of which model it is: give a config of it (--config FILE), with "
               "section model and, of data, dataset and image_size",
@@ -130,6 +138,17 @@ bool fits(const InputNormalization& input, const Config& config) {
   return input.mean.empty() || input.mean.size() == config.data.features.size();
 }
 
+Result<SavedModel> open_hugging_face_folder(const SavedModelOptions& options,
+                                            const Catalogue& catalogue) {
+  TROUPE_TRY(auto trained,
+             options.config
+                 ? checked(load_config(*options.config, {}, Capabilities::all(), catalogue))
+                 : config_of_hugging_face(options.path, options.say, catalogue));
+  TROUPE_TRY(auto config, used_config(std::move(trained), options.overrides, catalogue));
+  TROUPE_TRY(auto weights, weights_of_hugging_face(options.path, config));
+  return SavedModel{options.path, std::move(config), {}, std::move(weights)};
+}
+
 } // namespace
 
 Config without_training(Config config) {
@@ -149,6 +168,8 @@ Config without_training(Config config) {
 }
 
 Result<SavedModel> open_saved_model(const SavedModelOptions& options, const Catalogue& catalogue) {
+  if (is_hugging_face(options.path))
+    return open_hugging_face_folder(options, catalogue);
   TROUPE_TRY(const auto found, find_weights(options.path));
   TROUPE_TRY(auto weights, open_weights(found.weights));
   auto card = read_card(weights->header().metadata);

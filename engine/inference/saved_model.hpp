@@ -3,6 +3,7 @@
 #pragma once
 
 #include "../model_card.hpp"
+#include "../platforms/platform.hpp"
 
 #include "troupe/core/checkpoint/state_source.hpp"
 #include "troupe/core/config/catalogue.hpp"
@@ -16,14 +17,15 @@
 namespace troupe::engine {
 
 struct SavedModelOptions {
-  std::filesystem::path path;                            ///< as find_weights takes it
+  std::filesystem::path path; ///< as find_weights takes it, or a Hugging Face folder
   std::optional<std::filesystem::path> config = {};      ///< instead of what the file says
   std::vector<std::string> overrides = {};               ///< "data.root=...", values are YAML
   std::optional<std::filesystem::path> class_names = {}; ///< one a line, instead of the file's
+  SayLine say = {};                                      ///< gets warnings
 };
 
 struct SavedModel {
-  std::filesystem::path file; ///< of the weights
+  std::filesystem::path file; ///< of the weights, or the folder
   Config config;              ///< of one worker on this machine, which trains nothing
   ModelCard card;             ///< class_names: as many as the model has classes, or none
   StateSourcePtr weights;
@@ -33,11 +35,11 @@ struct SavedModel {
 Config without_training(Config config);
 
 /// The config is the one that the options name, or else the file's own, or else that of the run's
-/// folder around it. Of what the run was trained with, devices, strategy and cluster are left out:
-/// devices.kind is auto unless the overrides say. Names that nothing says are those of the data
-/// set, where its files are there. Blocks on files; a checkpoint is verified. Errors:
-/// invalid_input (no config, one that is wrong, names that are not as many as there are classes);
-/// corrupt; io.
+/// folder around it, or what the folder's config.json says. Of what the run was trained with,
+/// devices, strategy and cluster are left out: devices.kind is auto unless the overrides say. Names
+/// that nothing says are those of the data set, where its files are there. Blocks on files; a
+/// checkpoint is verified. Errors: invalid_input (no config, one that is wrong, names that are not
+/// as many as there are classes); corrupt; io.
 Result<SavedModel> open_saved_model(const SavedModelOptions& options, const Catalogue& catalogue);
 
 } // namespace troupe::engine

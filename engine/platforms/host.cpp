@@ -6,7 +6,10 @@
 #include "troupe/collectives/shared_device/shared_communicator.hpp"
 #include "troupe/collectives/tcp/tcp_communicator.hpp"
 #include "troupe/core/config/config.hpp"
+#include "troupe/core/config/notes.hpp"
+#include "troupe/core/cores.hpp"
 #include "troupe/core/fail.hpp"
+#include "troupe/core/threads.hpp"
 #include "troupe/cpu/best_product.hpp"
 #include "troupe/cpu/description.hpp"
 #include "troupe/cpu/engines.hpp"
@@ -46,6 +49,8 @@ public:
   explicit HostDevices(const Config& config) : config_{config} {}
 
   Result<std::shared_ptr<Device>> add() override {
+    // A team for kernels, as many loaders, and some streams.
+    TROUPE_TRY(expect_threads(2 * threads_per_worker(config_.devices) + 4));
     devices_.push_back(cpu::make_host_device(static_cast<int>(devices_.size()),
                                              threads_per_worker(config_.devices)));
     return devices_.back();
@@ -67,7 +72,7 @@ public:
     if (!best_product_) {
       const auto threads = workers * threads_per_worker(config_.devices);
       TROUPE_TRY(best_product_, cpu::best_product(cpu::arithmetic_type(compute_type(precision)),
-                                                  std::min(threads, cpu::available_cores())));
+                                                  std::min(threads, usable_cores().count())));
     }
     return *best_product_ / workers;
   }
@@ -103,6 +108,13 @@ std::string arithmetic(const Config& config, Precision precision) {
                             : describe(precision, cpu::arithmetic_type(type));
 }
 
+std::unique_ptr<PlatformDevices> make_devices(const Config& config, const SayLine& say) {
+  const auto warning = thread_warning(config.devices, usable_cores().count());
+  if (say && !warning.empty())
+    say("warning: " + warning);
+  return std::make_unique<HostDevices>(config);
+}
+
 Status check_isa() {
   const auto limit = cpu::isa_limit();
   return limit ? Status{} : failure(limit.error());
@@ -111,16 +123,13 @@ Status check_isa() {
 } // namespace
 
 Platform host_platform() {
-  return {
-      .name = "cpu",
-      .suits = [](const DevicesConfig&) { return true; },
-      .make_devices = [](const Config& config, const SayLine&) -> std::unique_ptr<PlatformDevices> {
-        return std::make_unique<HostDevices>(config);
-      },
-      .arithmetic = arithmetic,
-      .add_capabilities = [](Capabilities&) {}, // those of a process, which are there already
-      .facts = cpu::description,
-      .prepare_process = check_isa};
+  return {.name = "cpu",
+          .suits = [](const DevicesConfig&) { return true; },
+          .make_devices = make_devices,
+          .arithmetic = arithmetic,
+          .add_capabilities = [](Capabilities&) {}, // those of a process, which are there already
+          .facts = cpu::description,
+          .prepare_process = check_isa};
 }
 
 } // namespace troupe::engine

@@ -3,8 +3,8 @@
 #include "detail/registered.hpp"
 
 #include "troupe/core/config/config.hpp"
+#include "troupe/core/cores.hpp"
 #include "troupe/core/fail.hpp"
-#include "troupe/cpu/processor.hpp"
 
 #include <algorithm>
 #include <array>
@@ -26,7 +26,7 @@ const Platform& platform_of(const DevicesConfig& devices) {
 int threads_per_worker(const DevicesConfig& devices) {
   if (devices.threads_per_worker > 0)
     return static_cast<int>(devices.threads_per_worker);
-  return static_cast<int>(std::max<std::int64_t>(1, cpu::available_cores() / devices.count));
+  return static_cast<int>(std::max<std::int64_t>(1, usable_cores().count() / devices.count));
 }
 
 Capabilities machine_capabilities() {

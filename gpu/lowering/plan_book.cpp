@@ -1,6 +1,7 @@
 #include "plan_book.hpp"
 
 #include "../cudnn/traffic.hpp"
+#include "troupe/core/cores.hpp"
 #include "troupe/core/fail.hpp"
 
 #include <fmt/format.h>
@@ -92,7 +93,7 @@ PlanBook::PlanBook(std::unique_ptr<PlanSearcher> first) {
 
 /// Handles are made one after the other: made at the same time they hold each other up.
 void PlanBook::open_searchers(std::size_t wanted) {
-  const std::size_t cores = std::max(1u, std::thread::hardware_concurrency());
+  const auto cores = static_cast<std::size_t>(usable_cores().count());
   wanted = std::min({wanted, cores, std::size_t{options_.threads}});
   while (device_ && searchers_.size() < wanted) {
     auto searcher = PlanSearcher::open(target().library(), *device_);

@@ -1,8 +1,9 @@
 /// How much memory this process may still take before the system refuses it, or ends it.
 #pragma once
 
+#include "troupe/core/cgroups.hpp"
+
 #include <array>
-#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -19,12 +20,7 @@ struct HostMemory {
   bool operator==(const HostMemory&) const = default;
 };
 
-/// Where Linux tells of memory; a test has its own tree.
-struct MemoryFiles {
-  std::filesystem::path proc = "/proc", cgroups = "/sys/fs/cgroup";
-};
-
 /// The limits that there are: what cannot be read is left out. Reads a few small files.
-std::vector<HostMemory> host_memory(const MemoryFiles& files = {});
+std::vector<HostMemory> host_memory(const SystemFiles& files = {});
 
 } // namespace troupe::metrics

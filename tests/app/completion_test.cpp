@@ -202,6 +202,19 @@ TEST_CASE("manual pages have nothing that man warns of") {
         "troupe: invalid input: unknown page \"trian\"; did you mean \"train\"?\n");
 }
 
+TEST_CASE("requests of manual pages stand at the beginning of a line") {
+  const ScratchFolder folder;
+  REQUIRE(troupe_program("man --folder " + folder.path().string()).code == 0);
+  const std::regex request{R"([^\n]\.(SH|SS|PP|TP|BR)\b)"};
+  for (const auto& file : std::filesystem::directory_iterator{folder.path()}) {
+    const auto text = read_bytes(file.path());
+    std::smatch found;
+    CAPTURE(file.path());
+    CHECK_FALSE(std::regex_search(text, found, request));
+    CHECK(text.find("\n.SH SEE ALSO\n") != std::string::npos);
+  }
+}
+
 TEST_CASE("zsh takes the script") {
   if (!is_installed("zsh"))
     SKIP("zsh is not installed");

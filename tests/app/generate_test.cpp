@@ -4,6 +4,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <nlohmann/json.hpp>
 
+#include <filesystem>
 #include <string>
 
 using namespace troupe::testing;
@@ -31,6 +32,7 @@ public:
   }
 
   std::string path() const { return (folder_ / "tiny").string(); }
+  std::string text() const { return (folder_ / "text.txt").string(); }
   std::string prompt() const {
     write_bytes(folder_ / "prompt", "abc");
     return (folder_ / "prompt").string();
@@ -60,6 +62,62 @@ TEST_CASE_METHOD(TinyModel, "generate takes its prompt from the command line, st
   CHECK(nlohmann::json::parse(of_nothing.out).at("prompt_tokens") == nlohmann::json{256});
 }
 
+TEST_CASE_METHOD(TinyModel, "generate and evaluate take a Hugging Face folder as they take a run") {
+  const auto exported = path() + "-exported";
+  REQUIRE(troupe_program("export " + path() + " --format huggingface -o " + exported).code == 0);
+  const auto of_run = troupe_program("generate " + path() + " abc --json --tokens 8");
+  const auto of_folder = troupe_program("generate " + exported + " abc --json --tokens 8");
+  INFO(of_folder.err);
+  REQUIRE(of_folder.code == 0);
+  CHECK(nlohmann::json::parse(of_folder.out).at("tokens") ==
+        nlohmann::json::parse(of_run.out).at("tokens"));
+  const auto evaluate = [&](const std::string& model) {
+    return troupe_program("evaluate " + model + " --json --set data.sequence_length=16 " +
+                          "--set data.eval_batch_size=8 --data " + text());
+  };
+  const auto score = evaluate(exported);
+  INFO(score.err);
+  REQUIRE(score.code == 0);
+  CHECK(nlohmann::json::parse(score.out).at("loss") ==
+        nlohmann::json::parse(evaluate(path()).out).at("loss"));
+  const auto without = troupe_program("evaluate " + exported);
+  CHECK(without.code == 2);
+  CHECK(without.err.find("is a Hugging Face folder, without texts: --data TEXT") !=
+        std::string::npos);
+  const auto imported = troupe_program("config import huggingface " + exported);
+  INFO(imported.err);
+  CHECK(imported.code == 0);
+  CHECK(imported.out.find("sequence_length: 64  # n_positions") != std::string::npos);
+}
+
+TEST_CASE_METHOD(TinyModel, "what is wrong with a Hugging Face folder is said before it is used") {
+  const std::filesystem::path exported = path() + "-exported";
+  REQUIRE(
+      troupe_program("export " + path() + " --format huggingface -o " + exported.string()).code ==
+      0);
+  auto json = nlohmann::json::parse(read_bytes(exported / "config.json"));
+  const auto generate = [&](const std::string& model) {
+    write_bytes(exported / "config.json", json.dump());
+    return troupe_program("generate " + model + " abc --tokens 2");
+  };
+  json["brand_new"] = 7;
+  const auto unknown = generate(exported.string());
+  CHECK(unknown.code == 0);
+  CHECK(unknown.err.find("brand_new: warning: ignored: unknown key") != std::string::npos);
+  json["alibi"] = true;
+  const auto refused = generate(exported.string());
+  CHECK(refused.code == 2);
+  CHECK(refused.err.find("alibi: not supported") != std::string::npos);
+  json.erase("alibi");
+  const auto file = generate((exported / "model.safetensors").string());
+  CHECK(file.code == 2);
+  CHECK(file.err.find("give the folder, not the file") != std::string::npos);
+  json["vocab_size"] = 50257;
+  const auto other = generate(exported.string());
+  CHECK(other.code == 2);
+  CHECK(other.err.find("there is no tokenizer.json") != std::string::npos);
+}
+
 TEST_CASE_METHOD(TinyModel, "generate says that standard output is full") {
   const auto outcome = troupe_program("generate " + path() + " a >/dev/full; echo $?");
   CHECK(outcome.out.starts_with("1"));
@@ -75,10 +133,18 @@ TEST_CASE("generate refuses options that make no sense, and names them") {
   for (const std::string option :
        {"--temperature -1", "--temperature nan", "--temperature inf", "--temperature 1001",
         "--top-k -1", "--top-k 1.5", "--top-k 99999999999", "--top-p 2", "--top-p nan",
-        "--top-p -0.1", "--top-p inf", "--tokens 0", "--seed x", "--seed -1"}) {
+        "--top-p -0.1", "--top-p inf", "--tokens 0", "--seed x", "--seed -1", "--seed 1e3",
+        "--seed 18446744073709551616"}) {
     INFO(option);
     const auto outcome = troupe_program("generate runs/nothing a " + option);
     CHECK(outcome.code == 2);
     CHECK(outcome.err.find(option.substr(0, option.find(' '))) != std::string::npos);
   }
+}
+
+TEST_CASE("help shows the range of each option as a person writes numbers") {
+  const auto help = troupe_program("generate --help").out;
+  CHECK(help.find("UINT in [0 - 18446744073709551615]") != std::string::npos);
+  CHECK(help.find("FLOAT in [0 - 1000]") != std::string::npos);
+  CHECK(help.find("e+") == std::string::npos);
 }

@@ -4,6 +4,7 @@
 #include "troupe/core/config/notes.hpp"
 
 #include <catch2/catch_test_macros.hpp>
+#include <fmt/format.h>
 
 using namespace troupe;
 using namespace troupe::testing;
@@ -46,6 +47,21 @@ TEST_CASE("models, their keys and their checks are those that are handed in") {
         "a.yaml:2:28: model.hidden: oak has one ring; allowed: [N]");
   CHECK(
       to_error(load("{width: 3}").error()).message.starts_with("a.yaml:2:9: model.width: unknown"));
+}
+
+TEST_CASE("more threads than cores are warned of, with the cost and the most that is useful") {
+  const auto warning = [](std::int64_t count, std::int64_t threads, std::int64_t cores) {
+    DevicesConfig devices;
+    devices.count = count, devices.threads_per_worker = threads;
+    return thread_warning(devices, cores);
+  };
+  CHECK(warning(1, 2, 2).empty());
+  CHECK(warning(4, 0, 2).empty()); // as many as fit
+  CHECK(warning(4, 1, 2).empty()); // none waits for another one of its worker
+  CHECK(warning(1, 64, 2).starts_with("devices.threads_per_worker: 64 threads share 2 cores: "));
+  CHECK(warning(1, 64, 2).find("24.9 s") != std::string::npos);
+  CHECK(warning(1, 64, 2).ends_with("set it to 0 or at most 2"));
+  CHECK(warning(2, 4, 6).ends_with("set it to 0 or at most 3"));
 }
 
 TEST_CASE("what a config uses in vain, or should not use any more, is noted") {
@@ -315,6 +331,26 @@ TEST_CASE("a text that is not YAML, or no mapping, or two documents, is one prob
   CHECK(problems(synthetic, {"data.augment=[crop]]"}) ==
         Lines{"--set data.augment=[crop]]: data.augment: not YAML: illegal flow end"});
   CHECK(problems(synthetic + "? [a]\n: 1\n").at(0).starts_with("a.yaml:2:3: a key must be a name"));
+}
+
+TEST_CASE("a tab in the indentation is named, at its place") {
+  const auto tab = [](int line, int column) {
+    return Lines{fmt::format("a.yaml:{}:{}: not YAML: a tab in the indentation; YAML allows only "
+                             "spaces there",
+                             line, column)};
+  };
+  CHECK(problems("data:\n\tdataset: synthetic\n") == tab(2, 1));
+  CHECK(problems("data:\n  root: a\n\tbatch_size: 4\n") == tab(3, 1));
+  CHECK(problems("train:\n  optimizer:\n  \tname: sgd\n") == tab(3, 3));
+  CHECK(problems("data:\n  augment:\n\t- flip\n") == tab(3, 1));
+  CHECK(problems("data: [\t\n").at(0).find("tab") == std::string::npos); // not what is wrong
+}
+
+TEST_CASE("a merge key is named, and one in quotes is a name") {
+  CHECK(problems(synthetic + "train: &first\n  epochs: 3\nparallel:\n  <<: *first\n") ==
+        Lines{"a.yaml:5:3: parallel: merge keys (<<) are not supported: write the keys out in each "
+              "mapping"});
+  CHECK(problems(synthetic + "\"<<\": 1\n").at(0).find("<<: unknown key") != std::string::npos);
 }
 
 TEST_CASE("a problem is one line, and not a long one") {

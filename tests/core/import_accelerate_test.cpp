@@ -238,3 +238,8 @@ TEST_CASE("a problem of the config that was made is one of the key that made it"
                     "whole number, 1 to 1024");
   CHECK(imported.yaml.empty());
 }
+
+TEST_CASE("a merge key of accelerate's file is named with its place") {
+  CHECK(problems_of(from_accelerate("a: &a {b: 1}\nfsdp_config:\n  <<: *a\n")) ==
+        Lines{"a.yaml:3:3: merge keys (<<) are not supported: write the keys out in each mapping"});
+}

@@ -191,3 +191,19 @@ TEST_CASE("comments are read over, and lines counted") {
   CHECK(imported.lines[1].line == 4);
   CHECK(imported.lines[2].line == 5);
 }
+
+TEST_CASE("only names that troupe has are suggested for an optimizer or a scheduler") {
+  const auto problem = [](const std::string& section, const std::string& type) {
+    const auto lines =
+        problems_of(from_deepspeed("{\"" + section + "\": {\"type\": \"" + type + "\"}}"));
+    REQUIRE(lines.size() == 1);
+    return lines[0];
+  };
+  CHECK(problem("optimizer", "Lamb") == "ds.json:1:16: optimizer.type: not supported: \"Lamb\": "
+                                        "troupe has SGD, Adam and AdamW");
+  for (const std::string other : {"lamb", "Labm", "MuAdam", "RAdam", "ASGD", "OneBitAdam"})
+    CHECK(problem("optimizer", other).find("did you mean") == std::string::npos);
+  CHECK(problem("optimizer", "AdmaW").ends_with("did you mean \"AdamW\"?"));
+  CHECK(problem("scheduler", "OneCycel").find("did you mean") == std::string::npos);
+  CHECK(problem("scheduler", "WarmupL").ends_with("did you mean \"WarmupLR\"?"));
+}

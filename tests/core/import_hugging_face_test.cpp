@@ -143,3 +143,79 @@ TEST_CASE("what would compute something else is refused") {
   CHECK(refusal(R"({"vocab_size": 10})")
             .ends_with("config.json: model_type: is missing; allowed: gpt2, llama"));
 }
+
+TEST_CASE("keys that say nothing of what the weights compute change nothing, whatever they are") {
+  const auto imported = from_hugging_face(llama_json(
+      R"(, "id2label": {"0": "a", "1": "b"}, "_num_labels": 5, "max_sequence_length": 2048,
+"is_llama_config": true, "rope_interleaved": false, "_attn_implementation_autoset": true,
+"tokenizer_class": "LlamaTokenizer", "unsloth_version": "2024.9", "unsloth_fixed": true,
+"auto_map": {"AutoTokenizer": "a--b.C"}, "transformers.js_config": {"dtype": "q4"},
+"do_sample": true, "_name_or_path": "x/y", "num_beams": 4)"));
+  config_of(imported);
+  for (const std::string key :
+       {"id2label.0", "id2label.1", "_num_labels", "max_sequence_length", "is_llama_config",
+        "tokenizer_class", "unsloth_version", "auto_map.AutoTokenizer",
+        "\"transformers.js_config\".dtype", "num_beams", "torch_dtype"}) {
+    CAPTURE(key);
+    CHECK(said_of(imported, key) == "changes nothing: says nothing of what the weights compute");
+  }
+  CHECK(std::ranges::count(imported.lines, Fate::unknown, &ImportLine::fate) == 0);
+}
+
+TEST_CASE("keys that change the model are refused unless they ask for nothing") {
+  for (const std::string key : {"sliding_window", "num_local_experts", "logit_scale", "alibi",
+                                "partial_rotary_factor", "use_qk_norm"}) {
+    CAPTURE(key);
+    CHECK(problems_of(from_hugging_face(llama_json(", \"" + key + "\": 2"))).size() == 1);
+    CHECK(from_hugging_face(llama_json(", \"" + key + "\": null")).problems.empty());
+  }
+  CHECK(from_hugging_face(llama_json(R"(, "partial_rotary_factor": 1.0)")).problems.empty());
+  const auto quantized = problems_of(from_hugging_face(
+      llama_json(R"(, "quantization_config": {"bits": 4, "quant_method": "x"})")));
+  REQUIRE(quantized.size() == 2);
+  CHECK(quantized[0].ends_with("quantization_config.bits: not supported: weights are read as F32, "
+                               "F16, BF16 or F64 only"));
+  CHECK(problems_of(from_hugging_face(llama_json(R"(, "rope_parameters": {"factor": 8})")))
+            .at(0)
+            .ends_with("rope_parameters.factor: not supported: positions are not scaled"));
+  CHECK(problems_of(
+            from_hugging_face(llama_json(R"(, "auto_map": {"AutoModelForCausalLM": "m.Mine"})")))
+            .size() == 1);
+}
+
+TEST_CASE("unknown keys are warned of, with the nearest name") {
+  const auto imported =
+      from_hugging_face(llama_json(R"(, "brand_new": 1, "nums_hidden_layers": 3, "idle": null)"));
+  CHECK(config_of(imported).model.layers == 22);
+  CHECK(said_of(imported, "brand_new") == "warning: ignored: unknown key");
+  CHECK(said_of(imported, "nums_hidden_layers") ==
+        "warning: ignored: unknown key; did you mean \"num_hidden_layers\"?");
+  REQUIRE(!imported.hints.empty());
+  CHECK(imported.hints.back().starts_with("3 unknown keys are left out: "));
+}
+
+TEST_CASE("windows are no longer than the model has positions for") {
+  const auto length = [](const std::string& text) {
+    return config_of(from_hugging_face(text)).data.sequence_length;
+  };
+  CHECK(length(R"({"model_type": "gpt2", "n_positions": 128})") == 128);
+  CHECK(length(R"({"model_type": "gpt2", "n_positions": 1024})") == DataConfig{}.sequence_length);
+  CHECK(length(R"({"model_type": "llama", "max_position_embeddings": 64})") == 64);
+  CHECK(length(R"({"model_type": "llama", "max_position_embeddings": 4096})") ==
+        DataConfig{}.sequence_length);
+  const auto given = from_hugging_face(R"({"model_type": "gpt2", "n_positions": 128})",
+                                       {.overrides = {"data.sequence_length=32"}});
+  CHECK(config_of(given).data.sequence_length == 32);
+}
+
+TEST_CASE("a single tiktoken file beside the weights is the tokenizer") {
+  const ScratchFolder folder;
+  write_bytes(folder / "config.json", gpt2_json());
+  write_bytes(folder / "small.tiktoken", "");
+  const auto tokenizer = [&] {
+    return config_of(import_hugging_face(folder.path(), {}, nn::model_catalogue())).data.tokenizer;
+  };
+  CHECK(tokenizer() == (folder / "small.tiktoken").string());
+  write_bytes(folder / "other.tiktoken", "");
+  CHECK(tokenizer() == "bytes");
+}

@@ -106,6 +106,24 @@ TEST_CASE_METHOD(TokenizerFiles, "a word of a million letters takes no time to s
   CHECK(std::ranges::count(ids, 257) == std::ssize(ids));
 }
 
+TEST_CASE_METHOD(TokenizerFiles,
+                 "a Sequence of nothing is no normalizer, and one of ByteLevel alone "
+                 "is ByteLevel") {
+  auto json = small_tokenizer();
+  const auto plain = open_tokenizer(write_json("tokenizer.json", json)).value()->fingerprint();
+  json["normalizer"] = {{"type", "Sequence"}, {"normalizers", Json::array()}};
+  json["pre_tokenizer"] = {{"type", "Sequence"},
+                           {"pretokenizers", Json::array({json["pre_tokenizer"]})}};
+  const auto opened = open_tokenizer(write_json("tokenizer.json", json));
+  INFO((opened ? "" : opened.error().message));
+  REQUIRE(opened);
+  CHECK((*opened)->fingerprint() == plain);
+  json["pre_tokenizer"]["pretokenizers"][0]["use_regex"] = false;
+  CHECK_THAT(refusal(write_json("tokenizer.json", json)), ContainsSubstring("use_regex is false"));
+  json["pre_tokenizer"]["pretokenizers"] = Json::array();
+  CHECK_THAT(refusal(write_json("tokenizer.json", json)), ContainsSubstring("pretokenizers is []"));
+}
+
 TEST_CASE_METHOD(TokenizerFiles, "what a tokenizer.json asks for that cannot be done is refused") {
   const auto refused = [this](const char* pointer, const Json& value) {
     auto json = small_tokenizer();
@@ -114,6 +132,9 @@ TEST_CASE_METHOD(TokenizerFiles, "what a tokenizer.json asks for that cannot be 
   };
   CHECK_THAT(refused("/model/type", "Unigram"), ContainsSubstring("model.type is \"Unigram\""));
   CHECK_THAT(refused("/normalizer", {{"type", "NFC"}}), ContainsSubstring("normalizer is"));
+  CHECK_THAT(refused("/normalizer", {{"type", "Sequence"}, {"normalizers", {{{"type", "NFC"}}}}}),
+             ContainsSubstring("normalizer is"));
+  CHECK_THAT(refused("/normalizer", {{"type", "Sequence"}}), ContainsSubstring("normalizer is"));
   CHECK_THAT(refused("/pre_tokenizer", {{"type", "Metaspace"}}), ContainsSubstring("Metaspace"));
   CHECK_THAT(refused("/pre_tokenizer", nullptr), ContainsSubstring("pre_tokenizer is null"));
   CHECK_THAT(refused("/pre_tokenizer/add_prefix_space", true),

@@ -24,7 +24,7 @@ namespace {
 
 /// A tree as Linux has it below /proc and /sys/fs/cgroup.
 struct Machine {
-  MemoryFiles files() const { return {folder / "proc", folder / "cgroup"}; }
+  SystemFiles files() const { return {folder / "proc", folder / "cgroup"}; }
   void write(const std::string& name, const std::string& text) const {
     std::filesystem::create_directories((folder / name).parent_path());
     write_bytes(folder / name, text);

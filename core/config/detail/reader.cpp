@@ -145,6 +145,10 @@ void ConfigReader::read_section(const std::string& path, const YAML::Node& node)
       report(at, path, "a key must be a name", fmt::format("{}", fmt::join(children(path), ", ")));
       continue;
     }
+    if (is_merge_key(entry.first)) {
+      report(at, path, no_merge_keys);
+      continue;
+    }
     auto& seen = names[entry.first.Scalar()];
     if (++seen.times == 1) {
       seen.line = at.line;

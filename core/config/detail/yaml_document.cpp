@@ -3,6 +3,8 @@
 #include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/yaml.h>
 
+#include <algorithm>
+#include <optional>
 #include <sstream>
 
 namespace troupe {
@@ -28,7 +30,34 @@ public:
   void OnMapEnd() override {}
 };
 
+std::size_t begin_of_line(const std::string& text, int line) {
+  std::size_t begin = 0;
+  for (; line > 0 && begin < text.size(); --line)
+    begin = std::min(text.find('\n', begin), text.size() - 1) + 1;
+  return begin;
+}
+
+/// The tab in the indentation of the line where yaml-cpp stopped: its own errors rarely name it.
+std::optional<YAML::Mark> tab_of_indentation(const std::string& text, YAML::Mark at) {
+  const auto begin = begin_of_line(text, at.line);
+  const auto tab = text.find_first_not_of(' ', begin);
+  if (tab == text.npos || text[tab] != '\t')
+    return std::nullopt;
+  at.column = static_cast<int>(tab - begin);
+  return at;
+}
+
+YamlProblem problem_of(const YAML::Exception& error, const std::string& text) {
+  if (const auto tab = error.mark.is_null() ? std::nullopt : tab_of_indentation(text, error.mark))
+    return {*tab, "not YAML: a tab in the indentation; YAML allows only spaces there"};
+  return {error.mark, "not YAML: " + error.msg};
+}
+
 } // namespace
+
+bool is_merge_key(const YAML::Node& key) {
+  return key.IsScalar() && key.Scalar() == "<<" && key.Tag() == "?"; // not in quotes
+}
 
 tl::expected<YAML::Node, YamlProblem> load_yaml_document(const std::string& text) {
   try { // exceptions are the one way yaml-cpp reports errors
@@ -42,7 +71,7 @@ tl::expected<YAML::Node, YamlProblem> load_yaml_document(const std::string& text
           YamlProblem{starts.last, "a second document, or text after the end of the first"});
     return node;
   } catch (const YAML::Exception& error) {
-    return tl::unexpected(YamlProblem{error.mark, "not YAML: " + error.msg});
+    return tl::unexpected(problem_of(error, text));
   }
 }
 

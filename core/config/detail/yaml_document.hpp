@@ -13,6 +13,12 @@ struct YamlProblem {
   std::string what;
 };
 
+/// Whether a mapping's key is YAML 1.1's merge key (`<<: *defaults`), and what is said of one:
+/// yaml-cpp leaves it to be resolved by its caller.
+bool is_merge_key(const YAML::Node& key);
+inline constexpr const char* no_merge_keys =
+    "merge keys (<<) are not supported: write the keys out in each mapping";
+
 /// Refuses a second document and text after the end of the first, which yaml-cpp would leave
 /// unread.
 tl::expected<YAML::Node, YamlProblem> load_yaml_document(const std::string& text);

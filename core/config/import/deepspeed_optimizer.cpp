@@ -1,5 +1,4 @@
 // The section optimizer.
-#include "../../nearest.hpp"
 #include "detail/tables.hpp"
 #include "detail/values.hpp"
 #include "detail/zero_stage.hpp"
@@ -39,11 +38,17 @@ ForeignSettings usual_adam(const Context& context) {
   return settings;
 }
 
-const std::vector<std::string>& known_types() {
-  static const std::vector<std::string> names = {
-      "Adam", "AdamW", "SGD",    "Lamb",    "OneBitAdam", "OneBitLamb", "ZeroOneAdam",
-      "Lion", "Muon",  "MuAdam", "MuAdamW", "MuSGD",      "Adagrad",    "RMSprop"};
-  return names;
+/// The names that DeepSpeed takes: its own and torch.optim's. Troupe has the first three.
+Outcome refuse_type(const Entry& entry) {
+  const std::vector<std::string> known = {
+      "Adam", "AdamW",  "SGD",   "Lamb",    "OneBitAdam", "OneBitLamb", "ZeroOneAdam", "Lion",
+      "Muon", "MuAdam", "MuSGD", "MuAdamW", "Adadelta",   "Adafactor",  "Adagrad",     "Adamax",
+      "ASGD", "LBFGS",  "NAdam", "RAdam",   "RMSprop",    "Rprop",      "SparseAdam"};
+  return {Fate::refused,
+          fmt::format("{}: troupe has SGD, Adam and AdamW", value_text(entry)),
+          {},
+          {},
+          meant(entry.text, known, 3)};
 }
 
 Outcome map_type(const Context& context, const Entry& entry) {
@@ -54,11 +59,7 @@ Outcome map_type(const Context& context, const Entry& entry) {
     return mapped({{"train.optimizer.name", "sgd"},
                    {"train.optimizer.lr", "0.001", Firmness::usual},
                    {"train.optimizer.momentum", "0", Firmness::usual}});
-  return {Fate::refused,
-          fmt::format("{}: troupe has SGD, Adam and AdamW", value_text(entry)),
-          {},
-          {},
-          nearest(entry.text, known_types())};
+  return refuse_type(entry);
 }
 
 Outcome map_lr(const Context&, const Entry& entry) {

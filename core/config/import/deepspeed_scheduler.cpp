@@ -67,7 +67,7 @@ Outcome map_type(const Context& context, const Entry& entry) {
                       value_text(entry)),
           {},
           {},
-          nearest(type, known) == type ? std::string{} : nearest(type, known)};
+          meant(type, known, 3)};
 }
 
 Outcome map_steps(const Context& context, const Entry& entry) {

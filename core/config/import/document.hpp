@@ -37,11 +37,13 @@ struct ForeignDocument {
 
 using ForeignResult = tl::expected<ForeignDocument, std::vector<ConfigProblem>>;
 
-ForeignResult read_foreign_yaml(const std::string& text, const std::string& source);
-/// Comments are allowed, as DeepSpeed allows them.
+ForeignResult read_foreign_yaml(std::string_view text, const std::string& source);
+/// Comments are allowed.
 ForeignResult read_foreign_json(std::string_view text, const std::string& source);
+/// Hjson, of which JSON is a part.
+ForeignResult read_foreign_hjson(std::string_view text, const std::string& source);
 
-enum class ForeignFormat : std::uint8_t { yaml, json };
+enum class ForeignFormat : std::uint8_t { yaml, json, hjson };
 
 /// A file of at most 1 MiB and 10,000 values. Where there is none the nearest name beside it is
 /// suggested.

@@ -147,6 +147,7 @@ ForeignRows llama_rows() {
       {"rope_theta", Fate::mapped, "`model.rope_theta`", llama, {}, map_theta},
       {"rope_parameters.rope_theta", Fate::mapped, "`model.rope_theta`", llama, {}, map_theta},
       {"rope_parameters.rope_type", Fate::built_in, "default", llama, {}, expect<plain_rope>},
+      {"rope_parameters.*", Fate::refused, "positions are not scaled", llama},
       {"rope_scaling.rope_type", Fate::built_in, "default", llama, {}, expect<plain_rope>},
       {"rope_scaling.type", Fate::built_in, "default", llama, {}, expect<plain_rope>},
       {"rope_scaling.*", Fate::refused, "positions are not scaled", llama},
@@ -159,15 +160,142 @@ ForeignRows llama_rows() {
   };
 }
 
-/// What says nothing of the model, whatever its value is.
+/// A factor that transformers multiplies by where the file has it.
+Outcome expect_one(const Context&, const Entry& entry) {
+  if (number_of(entry) == 1.0)
+    return with_fate(Fate::idle, "1 scales nothing");
+  return with_fate(Fate::refused, fmt::format("{}; troupe has 1", value_text(entry)));
+}
+
+/// Keys of other models, of custom code and of quantized weights: with them the same weights
+/// compute something else.
+ForeignRows changing_rows() {
+  ForeignRows rows = {
+      {"auto_map.AutoModel", Fate::refused, "the folder's own code computes the model"},
+      {"auto_map.AutoModelForCausalLM", Fate::refused, "the folder's own code computes the model"},
+      {"is_encoder_decoder", Fate::refused, "there is no encoder"},
+      {"pruned_heads.*", Fate::refused, "all heads are computed"},
+      {"alibi", Fate::refused, "positions are not ALiBi's"},
+      {"multi_query", Fate::refused, "heads of GPT-2 have keys and values of their own"},
+      {"parallel_attn", Fate::refused, "attention comes before the products"},
+      {"use_parallel_residual", Fate::refused, "attention comes before the products"},
+  };
+  for (const auto* const key : {"quantization_config.*", "quantization.*", "compression_config.*"})
+    rows.push_back({key, Fate::refused, "weights are read as F32, F16, BF16 or F64 only"});
+  for (const auto* const key : {"sliding_window", "use_sliding_window", "attention_chunk_size"})
+    rows.push_back({key, Fate::refused, "each token attends to all tokens before it"});
+  for (const auto* const key : {"num_experts", "num_local_experts", "n_routed_experts"})
+    rows.push_back({key, Fate::refused, "there are no experts"});
+  for (const auto* const key : {"qk_layernorm", "use_qk_norm", "qk_norm"})
+    rows.push_back({key, Fate::refused, "queries and keys are not normalized"});
+  for (const auto* const key : {"attn_logit_softcapping", "final_logit_softcapping"})
+    rows.push_back({key, Fate::refused, "scores and logits are not capped"});
+  for (const auto* const key :
+       {"partial_rotary_factor", "rope_parameters.partial_rotary_factor", "logit_scale",
+        "logits_scaling", "embedding_multiplier", "residual_multiplier", "attention_multiplier"})
+    rows.push_back({key, Fate::refused, "1 only", {}, {}, expect_one});
+  return rows;
+}
+
+/// Keys that transformers or another program writes and that say nothing of what the weights
+/// compute: how they were trained, how texts are generated, what a classifier calls its classes.
 ForeignRows idle_rows() {
   ForeignRows rows;
-  for (const auto* const key :
-       {"architectures", "transformers_version", "use_cache", "bos_token_id", "eos_token_id",
-        "pad_token_id", "_name_or_path", "n_ctx", "gradient_checkpointing", "output_past",
-        "summary_activation", "summary_first_dropout", "summary_proj_to_labels", "summary_type",
-        "summary_use_proj", "task_specific_params.*", "torch_dtype", "dtype", "initializer_range"})
-    rows.push_back({key, Fate::built_in, "says nothing of what the weights compute"});
+  for (const auto* const key : {"architectures",
+                                "transformers_version",
+                                "use_cache",
+                                "bos_token_id",
+                                "eos_token_id",
+                                "pad_token_id",
+                                "sep_token_id",
+                                "cls_token_id",
+                                "mask_token_id",
+                                "unk_token_id",
+                                "decoder_start_token_id",
+                                "forced_bos_token_id",
+                                "forced_eos_token_id",
+                                "_name_or_path",
+                                "name_or_path",
+                                "_commit_hash",
+                                "n_ctx",
+                                "n_special",
+                                "predict_special_tokens",
+                                "gradient_checkpointing",
+                                "output_past",
+                                "output_attentions",
+                                "output_hidden_states",
+                                "output_scores",
+                                "return_dict",
+                                "return_dict_in_generate",
+                                "use_return_dict",
+                                "torchscript",
+                                "summary_activation",
+                                "summary_first_dropout",
+                                "summary_proj_to_labels",
+                                "summary_type",
+                                "summary_use_proj",
+                                "task_specific_params.*",
+                                "torch_dtype",
+                                "dtype",
+                                "use_bfloat16",
+                                "initializer_range",
+                                "id2label.*",
+                                "label2id.*",
+                                "_num_labels",
+                                "num_labels",
+                                "problem_type",
+                                "finetuning_task",
+                                "prefix",
+                                "tokenizer_class",
+                                "model_max_length",
+                                "max_sequence_length",
+                                "max_seq_len",
+                                "seq_length",
+                                "is_decoder",
+                                "is_llama_config",
+                                "rope_interleaved",
+                                "attn_implementation",
+                                "_attn_implementation",
+                                "_attn_implementation_autoset",
+                                "_attn_implementation_internal",
+                                "_flash_attn_2_enabled",
+                                "use_flash_attention",
+                                "use_flash_attention_2",
+                                "attention_softmax_in_fp32",
+                                "scale_attention_softmax_in_fp32",
+                                "chunk_size_feed_forward",
+                                "cross_attention_hidden_size",
+                                "tie_encoder_decoder",
+                                "remove_invalid_values",
+                                "tf_legacy_loss",
+                                "loss_type",
+                                "auto_map.*",
+                                "unsloth_version",
+                                "unsloth_fixed",
+                                "neftune_noise_alpha",
+                                "transformers_weights",
+                                "\"transformers.js_config\".*",
+                                "max_length",
+                                "min_length",
+                                "do_sample",
+                                "early_stopping",
+                                "num_beams",
+                                "num_beam_groups",
+                                "diversity_penalty",
+                                "temperature",
+                                "top_k",
+                                "top_p",
+                                "typical_p",
+                                "repetition_penalty",
+                                "length_penalty",
+                                "no_repeat_ngram_size",
+                                "encoder_no_repeat_ngram_size",
+                                "bad_words_ids",
+                                "num_return_sequences",
+                                "exponential_decay_length_penalty",
+                                "suppress_tokens",
+                                "begin_suppress_tokens"})
+    rows.push_back({key, Fate::idle, "says nothing of what the weights compute"});
   return rows;
 }
 
@@ -185,7 +313,7 @@ ForeignRows hugging_face_rows() {
       {"vocab_size", Fate::mapped, "`model.vocabulary`", {}, {}, map_whole<vocabulary>},
       {"tie_word_embeddings", Fate::mapped, "`model.head`: tied, own", {}, {}, map_tied},
   };
-  for (auto* part : {gpt2_rows, llama_rows, idle_rows})
+  for (auto* part : {gpt2_rows, llama_rows, changing_rows, idle_rows})
     std::ranges::move(part(), std::back_inserter(rows));
   return rows;
 }

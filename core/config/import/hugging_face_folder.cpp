@@ -1,4 +1,5 @@
 #include "../../printable.hpp"
+#include "../config.hpp"
 #include "detail/importer.hpp"
 #include "detail/values.hpp"
 #include "import.hpp"
@@ -6,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <vector>
 
 namespace troupe {
 
@@ -27,6 +29,18 @@ std::string quoted(const fs::path& path) {
   return text + "'";
 }
 
+/// By which data.tokenizer names what lies beside the weights; empty: there is none, or several.
+fs::path tokenizer_of(const fs::path& folder) {
+  if (has_one_of(folder, {"tokenizer.json", "vocab.json", "encoder.json"}))
+    return folder;
+  std::error_code ignored;
+  std::vector<fs::path> found;
+  for (const auto& entry : fs::directory_iterator{folder, ignored})
+    if (entry.path().extension() == ".tiktoken")
+      found.push_back(entry.path());
+  return found.size() == 1 ? found.front() : fs::path{};
+}
+
 /// The folder's weights and its tokenizer, where they are there.
 void set_files(Importer& importer, const fs::path& folder) {
   importer.set_usual("data.dataset", "text", "what a language model reads");
@@ -37,10 +51,29 @@ void set_files(Importer& importer, const fs::path& folder) {
     importer.set_usual("model.pretrained", quoted(folder), "its weights");
   else
     importer.hint("there are no weights in safetensors beside it: the model begins anew");
-  if (has_one_of(folder, {"tokenizer.json", "vocab.json", "encoder.json"}))
-    importer.set_usual("data.tokenizer", quoted(folder), "its tokenizer");
+  if (const auto tokenizer = tokenizer_of(folder); !tokenizer.empty())
+    importer.set_usual("data.tokenizer", quoted(tokenizer), "its tokenizer");
   else
     importer.hint("there is no tokenizer beside it: data.tokenizer");
+}
+
+/// The default length, or as many tokens as the model has positions for, if those are fewer.
+void set_length(Importer& importer, const ForeignDocument& document) {
+  const ForeignContext context{.document = document, .world = {}};
+  auto least = DataConfig{}.sequence_length;
+  std::string_view of;
+  for (const auto* const key : {"n_positions", "max_position_embeddings"})
+    if (const auto most = whole_at(context, key); most && *most >= 1 && *most < least)
+      least = *most, of = key;
+  if (!of.empty())
+    importer.set_usual("data.sequence_length", fmt::format("{}", least), fmt::format("{}", of));
+}
+
+void hint_at_unknown(Importer& importer) {
+  if (const auto count = importer.count(Fate::unknown); count > 0)
+    importer.hint(fmt::format("{} unknown key{} left out: compare the model's outputs if one may "
+                              "change what it computes",
+                              count, count == 1 ? " is" : "s are"));
 }
 
 } // namespace
@@ -61,9 +94,11 @@ Imported import_hugging_face(const fs::path& path, const ImportOptions& options,
                   .key = "model_type",
                   .what = "is missing",
                   .allowed = "gpt2, llama"});
-  importer.apply(hugging_face_rows(), {.document = *document, .world = {}});
+  importer.apply(hugging_face_rows(), {.document = *document, .world = {}, .allows_unknown = true});
   const auto folder = file.parent_path();
   set_files(importer, folder.empty() ? fs::path{"."} : folder);
+  set_length(importer, *document);
+  hint_at_unknown(importer);
   return std::move(importer).finish(
       fmt::format("# Made by troupe config import huggingface of {}.\n", escaped(file.string())));
 }

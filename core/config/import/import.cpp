@@ -15,10 +15,6 @@ namespace {
 
 constexpr std::int64_t most_workers = 1024 * 1024; // devices.count x cluster.min_nodes
 
-ForeignResult read_document(const std::filesystem::path& path, bool json) {
-  return read_foreign_file(path, json ? ForeignFormat::json : ForeignFormat::yaml);
-}
-
 void add_problems(Importer& importer, const ForeignResult& failed) {
   for (const auto& problem : failed.error())
     importer.add(problem);
@@ -152,7 +148,8 @@ std::string ImportLine::to_string() const {
 Imported import_accelerate(const std::filesystem::path& path, const ImportOptions& options,
                            const Catalogue& catalogue) {
   Importer importer{options, catalogue};
-  auto document = read_document(path, path.extension() == ".json");
+  auto document = read_foreign_file(path, path.extension() == ".json" ? ForeignFormat::json
+                                                                      : ForeignFormat::yaml);
   if (!document) {
     add_problems(importer, document);
     return std::move(importer).finish({});
@@ -161,7 +158,7 @@ Imported import_accelerate(const std::filesystem::path& path, const ImportOption
   ForeignResult second = ForeignDocument{};
   const auto* named = deepspeed_file(*document);
   if (named)
-    second = read_document(beside(path, named->text), true);
+    second = read_foreign_file(beside(path, named->text), ForeignFormat::hjson);
   if (!second)
     add_problems(importer, second);
   ForeignContext context{.document = *document,
@@ -194,7 +191,7 @@ Imported import_accelerate(const std::filesystem::path& path, const ImportOption
 Imported import_deepspeed(const std::filesystem::path& path, const ImportOptions& options,
                           const Catalogue& catalogue) {
   Importer importer{options, catalogue};
-  auto document = read_document(path, true);
+  auto document = read_foreign_file(path, ForeignFormat::hjson);
   if (!document) {
     add_problems(importer, document);
     return std::move(importer).finish({});

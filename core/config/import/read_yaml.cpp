@@ -48,6 +48,8 @@ bool walk_mapping(const YAML::Node& node, ForeignBuilder& builder) {
     const auto mark = entry.first.Mark();
     if (!entry.first.IsScalar())
       return builder.fail(mark.line + 1, mark.column + 1, "a key must be a name");
+    if (is_merge_key(entry.first))
+      return builder.fail(mark.line + 1, mark.column + 1, no_merge_keys);
     if (!builder.name(entry.first.Scalar(), mark.line + 1, mark.column + 1) ||
         !walk(entry.second, builder))
       return false;
@@ -77,9 +79,9 @@ bool walk(const YAML::Node& node, ForeignBuilder& builder) {
 
 } // namespace
 
-ForeignResult read_foreign_yaml(const std::string& text, const std::string& source) {
+ForeignResult read_foreign_yaml(std::string_view text, const std::string& source) {
   ForeignBuilder builder{source};
-  const auto document = load_yaml_document(text);
+  const auto document = load_yaml_document(std::string{text});
   if (document)
     walk(*document, builder);
   else

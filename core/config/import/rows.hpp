@@ -21,6 +21,7 @@ enum class Fate : std::uint8_t {
   idle,     ///< changes nothing: it is off, or what it belongs to is
   open,     ///< "auto": the script there fills it in
   wrong,    ///< no value that the key may have
+  unknown,  ///< no row has the key; left out, with a warning
 };
 
 /// Which of several settings of one key counts: the firmest. Two firm ones have to agree.
@@ -60,6 +61,7 @@ struct ForeignContext {
   std::string precision = {}; ///< what accelerate's mixed_precision says of this file
   const ForeignDocument* deepspeed = nullptr; ///< that deepspeed_config_file names
   std::string_view auto_below = {};           ///< where "auto" is a value
+  bool allows_unknown = false;                ///< programs add keys of their own to the file
 
   const ForeignEntry* find(std::string_view key) const { return document.find(key); }
 };

@@ -9,6 +9,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace troupe {
 
 namespace {
@@ -28,6 +30,8 @@ std::string_view begin_of(Fate fate) {
     return "not supported, left out: ";
   case Fate::idle:
     return "changes nothing: ";
+  case Fate::unknown:
+    return "warning: ignored: ";
   default:
     return "\"auto\" is left at troupe's default";
   }
@@ -39,13 +43,22 @@ std::string without_marks(std::string text) {
   return text;
 }
 
+ForeignOutcome outcome_of_unknown(const ForeignRows& rows, const ForeignContext& context,
+                                  const ForeignEntry& entry) {
+  auto outcome = unknown_key(rows, entry);
+  if (outcome.fate != Fate::unknown || context.allows_unknown)
+    return outcome;
+  outcome.fate = Fate::refused;
+  return outcome;
+}
+
 } // namespace
 
 ForeignOutcome Importer::outcome(const ForeignRows& rows, const ForeignContext& context,
                                  const ForeignEntry& entry) const {
   const auto* row = find_row(rows, entry.key);
   if (!row)
-    return unknown_key(rows, entry);
+    return outcome_of_unknown(rows, context, entry);
   auto outcome = outcome_of(*row, context, entry);
   if (!is_problem(outcome.fate, options_.allow_unsupported))
     for (const auto& setting : outcome.settings)
@@ -71,6 +84,10 @@ void Importer::set(const ForeignSetting& setting, ConfigProblem origin) {
     found->second = {setting, std::move(origin)};
 }
 
+std::int64_t Importer::count(Fate fate) const {
+  return std::ranges::count(result_.lines, fate, &ImportLine::fate);
+}
+
 void Importer::set_usual(const std::string& key, const std::string& value, const std::string& why) {
   set({key, value, Firmness::usual}, {.what = why});
 }
@@ -94,6 +111,8 @@ std::string Importer::words(const ForeignOutcome& outcome) const {
   const auto says = without_marks(outcome.says);
   if (outcome.fate == Fate::open)
     return std::string{begin_of(outcome.fate)} + (says.empty() ? "" : "; a value is " + says);
+  if (outcome.fate == Fate::unknown && !outcome.nearest.empty())
+    return fmt::format("{}{}; did you mean \"{}\"?", begin_of(outcome.fate), says, outcome.nearest);
   if (outcome.fate != Fate::mapped)
     return std::string{begin_of(outcome.fate)} + says;
   const auto to = settings_text(outcome.settings);

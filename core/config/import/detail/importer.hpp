@@ -20,6 +20,8 @@ public:
   void set_usual(const std::string& key, const std::string& value, const std::string& why);
   void hint(std::string text) { result_.hints.push_back(std::move(text)); }
   void add(ConfigProblem problem) { result_.problems.push_back(std::move(problem)); }
+  /// Keys of which this has become.
+  std::int64_t count(Fate fate) const;
   const ImportOptions& options() const { return options_; }
   bool has(const std::string& key) const { return settings_.contains(key); }
   /// What a key is set to; nothing where it is not set.

@@ -56,7 +56,7 @@ ForeignOutcome unknown_key(const ForeignRows& rows, const ForeignEntry& entry) {
   if (std::ranges::find(known, first) != known.end()) // a row of its own
     return {Fate::refused, fmt::format("unknown key: {} is a value, not a section", first)};
   constexpr std::size_t most = 20; // of names that a line shows
-  return {Fate::refused,
+  return {Fate::unknown,
           "unknown key",
           {},
           known.size() <= most ? fmt::format("{}", fmt::join(known, ", ")) : std::string{},

@@ -1,4 +1,4 @@
-/// What is said of a key that no row has.
+/// What becomes of a key that no row has: Fate::unknown, unless its value or its place is wrong.
 #pragma once
 
 #include "../rows.hpp"

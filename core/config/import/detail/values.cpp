@@ -1,5 +1,6 @@
 #include "values.hpp"
 
+#include "../../../nearest.hpp"
 #include "../../../printable.hpp"
 
 #include <fmt/format.h>
@@ -126,6 +127,13 @@ ForeignOutcome wrong(const ForeignEntry& entry, std::string allowed, std::string
 
 ForeignOutcome contradicts(std::string what) {
   return {Fate::wrong, std::move(what)};
+}
+
+std::string meant(std::string_view name, std::span<const std::string> known,
+                  std::size_t supported) {
+  const auto near = nearest(name, known);
+  const auto possible = known.first(supported);
+  return std::ranges::find(possible, near) != possible.end() && near != name ? near : std::string{};
 }
 
 std::string number_text(double value) {

@@ -5,7 +5,9 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 
 namespace troupe {
 
@@ -34,6 +36,10 @@ ForeignOutcome with_fate(Fate fate, std::string says);
 ForeignOutcome wrong(const ForeignEntry& entry, std::string allowed, std::string nearest = {});
 /// A sentence of what contradicts another key.
 ForeignOutcome contradicts(std::string what);
+
+/// The name that was probably meant, of `known` ones. Empty if it is one that troupe does not have,
+/// which are all but the first `supported`: suggesting those would help nobody.
+std::string meant(std::string_view name, std::span<const std::string> known, std::size_t supported);
 
 /// A number as YAML has it.
 std::string number_text(double value);

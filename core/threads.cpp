@@ -1,0 +1,32 @@
+#include "threads.hpp"
+
+#include "fail.hpp"
+
+#include <atomic>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+namespace troupe {
+
+Status expect_threads(int count) {
+  std::atomic<bool> enough = false;
+  std::vector<std::jthread> threads;
+  threads.reserve(static_cast<std::size_t>(count));
+  Status result;
+  try {
+    while (static_cast<int>(threads.size()) < count)
+      threads.emplace_back([&enough] { enough.wait(false); });
+  } catch (const std::system_error& error) { // the only way std::thread reports it
+    result = fail(Errc::unsupported,
+                  "the system refuses to start {} threads: {} after {} of them; raise the limit of "
+                  "processes and threads (ulimit -u, pids.max of the container), or lower "
+                  "devices.threads_per_worker or devices.count",
+                  count, error.code().message(), threads.size());
+  }
+  enough = true;
+  enough.notify_all();
+  return result;
+}
+
+} // namespace troupe
