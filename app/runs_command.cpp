@@ -25,7 +25,7 @@ namespace troupe::app {
 namespace {
 
 using metrics::ListedRun;
-using Cells = std::array<std::string, 6>;
+using RunCells = std::array<std::string, 6>;
 
 struct RunsArguments {
   std::string folder = "runs";
@@ -44,7 +44,7 @@ std::string local_time(std::chrono::system_clock::time_point time) {
                      fmt::localtime(std::chrono::system_clock::to_time_t(time)));
 }
 
-Cells cells_of(const ListedRun& run) {
+RunCells cells_of_run(const ListedRun& run) {
   return {escaped(run.folder.filename().string()),
           escaped(run.info.model),
           escaped(run.info.dataset),
@@ -54,9 +54,9 @@ Cells cells_of(const ListedRun& run) {
 }
 
 void print_table(const std::vector<ListedRun>& runs) {
-  std::vector<Cells> rows = {{"name", "model", "data", "state", "best", "started"}};
-  std::ranges::transform(runs, std::back_inserter(rows), cells_of);
-  std::array<std::size_t, std::tuple_size_v<Cells>> widths = {};
+  std::vector<RunCells> rows = {{"name", "model", "data", "state", "best", "started"}};
+  std::ranges::transform(runs, std::back_inserter(rows), cells_of_run);
+  std::array<std::size_t, std::tuple_size_v<RunCells>> widths = {};
   for (const auto& row : rows)
     for (std::size_t i = 0; i < row.size(); ++i)
       widths[i] = std::max(widths[i], row[i].size());
