@@ -67,7 +67,7 @@ void print_table(const std::vector<ListedRun>& runs) {
   }
 }
 
-nlohmann::ordered_json to_json(const ListedRun& run) {
+nlohmann::ordered_json json_of_run(const ListedRun& run) {
   nlohmann::ordered_json best = nullptr;
   if (const auto& epoch = run.best) {
     best = {{"epoch", epoch->epoch}, {"test_loss", *epoch->test_loss}};
@@ -84,7 +84,7 @@ nlohmann::ordered_json to_json(const ListedRun& run) {
 
 void print_json(const std::vector<ListedRun>& runs) {
   auto list = nlohmann::ordered_json::array();
-  std::ranges::transform(runs, std::back_inserter(list), to_json);
+  std::ranges::transform(runs, std::back_inserter(list), json_of_run);
   // Names of folders may be no UTF-8.
   fmt::print("{}\n", list.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
 }
