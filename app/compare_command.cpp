@@ -131,8 +131,10 @@ private:
     return read_file(folder() / "config.yaml") == to_yaml(config, catalogue_);
   }
 
+  std::string summary() const { return read_file(folder() / "summary.json"); }
+
   bool take() {
-    take_summary(run_, read_file(folder() / "summary.json"));
+    take_summary(run_, summary());
     return run_.problem.empty();
   }
 
@@ -141,12 +143,13 @@ private:
     for (const auto& setting : overrides_)
       words.insert(words.end(), {"--set", setting});
     const auto log = output_ / (name_ + ".log");
+    const auto before = summary();
     const auto code = run_child(words, log);
     if (!code)
       run_.problem = code.error().message;
     else if (*code > 128)
       run_.problem = fmt::format("killed by signal {}", *code - 128);
-    else if (*code == wrong_input || !was_begun(config))
+    else if (!was_begun(config) || summary() == before) // an earlier run stays in place
       run_.problem = last_line(log);
     else
       take();

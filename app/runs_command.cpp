@@ -25,7 +25,7 @@ namespace troupe::app {
 namespace {
 
 using metrics::ListedRun;
-using Cells = std::array<std::string, 6>;
+using RunCells = std::array<std::string, 6>;
 
 struct RunsArguments {
   std::string folder = "runs";
@@ -44,7 +44,7 @@ std::string local_time(std::chrono::system_clock::time_point time) {
                      fmt::localtime(std::chrono::system_clock::to_time_t(time)));
 }
 
-Cells cells_of(const ListedRun& run) {
+RunCells cells_of_run(const ListedRun& run) {
   return {escaped(run.folder.filename().string()),
           escaped(run.info.model),
           escaped(run.info.dataset),
@@ -54,9 +54,9 @@ Cells cells_of(const ListedRun& run) {
 }
 
 void print_table(const std::vector<ListedRun>& runs) {
-  std::vector<Cells> rows = {{"name", "model", "data", "state", "best", "started"}};
-  std::ranges::transform(runs, std::back_inserter(rows), cells_of);
-  std::array<std::size_t, std::tuple_size_v<Cells>> widths = {};
+  std::vector<RunCells> rows = {{"name", "model", "data", "state", "best", "started"}};
+  std::ranges::transform(runs, std::back_inserter(rows), cells_of_run);
+  std::array<std::size_t, std::tuple_size_v<RunCells>> widths = {};
   for (const auto& row : rows)
     for (std::size_t i = 0; i < row.size(); ++i)
       widths[i] = std::max(widths[i], row[i].size());
@@ -67,7 +67,7 @@ void print_table(const std::vector<ListedRun>& runs) {
   }
 }
 
-nlohmann::ordered_json to_json(const ListedRun& run) {
+nlohmann::ordered_json json_of_run(const ListedRun& run) {
   nlohmann::ordered_json best = nullptr;
   if (const auto& epoch = run.best) {
     best = {{"epoch", epoch->epoch}, {"test_loss", *epoch->test_loss}};
@@ -84,7 +84,7 @@ nlohmann::ordered_json to_json(const ListedRun& run) {
 
 void print_json(const std::vector<ListedRun>& runs) {
   auto list = nlohmann::ordered_json::array();
-  std::ranges::transform(runs, std::back_inserter(list), to_json);
+  std::ranges::transform(runs, std::back_inserter(list), json_of_run);
   // Names of folders may be no UTF-8.
   fmt::print("{}\n", list.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
 }

@@ -209,6 +209,14 @@ TEST_CASE("log lines and epochs go above the bar, which stays and is gone in the
   CHECK(std::ranges::count_if(lines, [](const auto& line) { return has(line, "["); }) == 0);
 }
 
+TEST_CASE("the last line names the best epoch") {
+  Terminal on(100);
+  auto console = on.console();
+  console.begin(small_run());
+  console.end(small_summary(), "runs/small/report.html", "best: epoch 2, test accuracy 75.0%");
+  CHECK(on.lines().back() == "best: epoch 2, test accuracy 75.0%");
+}
+
 TEST_CASE("a terminal that becomes narrow gets a bar that fits") {
   Terminal on(100);
   auto console = on.console();

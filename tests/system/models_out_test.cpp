@@ -229,9 +229,9 @@ TEST_CASE("the config of docs/models-out.md is enough to predict files, and --se
   CHECK_THAT(refusal({"predict", other.string(), "--split", "test", "--config", config.string()}),
              ContainsSubstring("data.root"));
   write_bytes(config, "model: {name: resnet20, stem: cifar, num_classes: 2}\n"
-                      "data:  {dataset: image_folder, image_size: 0}\n");
-  CHECK_THAT(refusal(command), ContainsSubstring("data.image_size"));
-  CHECK_THAT(printed(command + Words{"--set", "data.image_size=8"}), ContainsSubstring("0.png: "));
+                      "data:  {dataset: image_folder, image_size: 8, limit: 4}\n");
+  CHECK_THAT(refusal(command), ContainsSubstring("data.limit: 4 samples make no batch"));
+  CHECK_THAT(printed(command + Words{"--set", "data.limit=null"}), ContainsSubstring("0.png: "));
 }
 
 TEST_CASE("a tensor of a type that is not read is named with its type") {

@@ -65,9 +65,10 @@ TEST_CASE("with --quiet only the end is printed") {
   CHECK(ended.err.empty());
   const auto lines = lines_of(ended.out);
   CAPTURE(ended.out);
-  REQUIRE(lines.size() == 2);
+  REQUIRE(lines.size() == 3);
   CHECK(lines[0].starts_with("small: completed after 5 epochs and 40 steps"));
   CHECK(lines[1] == "report: " + (experiment.run("small") / "report.html").string());
+  CHECK(lines[2].starts_with("best: epoch "));
 }
 
 TEST_CASE("a run whose lines could not be printed completes, and is no success") {
