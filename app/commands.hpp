@@ -51,12 +51,12 @@ void add_version_flags(CLI::App& app, Action& action);
 void add_verbose_flag(CLI::App& command, const std::string& help);
 bool is_verbose(const CLI::App& command);
 
-/// CONFIG and --set, which several commands take.
+/// CONFIG and --set, which several commands take; `required`: CONFIG must be given.
 struct ConfigArguments {
   std::string path;
   std::vector<std::string> overrides;
 };
-void add_config_arguments(CLI::App& command, ConfigArguments& arguments);
+void add_config_arguments(CLI::App& command, ConfigArguments& arguments, bool required = true);
 
 /// Empty when anything is wrong with it, after having said so on stderr.
 std::optional<Config> load_or_complain(const ConfigArguments& arguments,

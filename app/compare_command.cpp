@@ -1,5 +1,5 @@
 // `troupe compare`: the same job in several strategies and precisions, each in a process of its
-// own.
+// own; or runs that were there before.
 #include "child_run.hpp"
 #include "command_tree.hpp"
 #include "commands.hpp"
@@ -15,6 +15,8 @@
 #include "troupe/metrics/page/page.hpp"
 #include "troupe/metrics/readable.hpp"
 #include "troupe/metrics/report/comparison.hpp"
+#include "troupe/metrics/report/run_folder.hpp"
+#include "troupe/metrics/report/standing_report.hpp"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -24,6 +26,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <memory>
 #include <optional>
 
@@ -38,6 +41,7 @@ using Settings = std::vector<std::string>;
 struct CompareArguments {
   ConfigArguments config;
   std::vector<std::string> strategies, precisions = {"fp32"};
+  std::vector<std::string> runs; ///< folders; empty: modes are compared
   std::string output = "comparison";
 };
 
@@ -135,7 +139,11 @@ private:
 
   bool take() {
     take_summary(run_, summary());
-    return run_.problem.empty();
+    if (!run_.problem.empty())
+      return false;
+    if (const auto report = metrics::read_report(folder()))
+      run_.curves = metrics::curves_of(report->document);
+    return true;
   }
 
   void train(const Config& config) {
@@ -211,9 +219,11 @@ Result<metrics::Comparison> compare(const CompareArguments& arguments, const Cat
                  echoed(precision));
       std::fflush(stdout);
       Row row{arguments, catalogue, strategy, precision};
-      if (const auto config = row.complete())
-        comparison.title = fmt::format("{} on {}", config->model.name, config->data.dataset);
+      const auto config = row.complete();
       comparison.runs.push_back(row.run());
+      if (config)
+        comparison.title = comparison.runs.back().job =
+            fmt::format("{} on {}", config->model.name, config->data.dataset);
       fmt::print("{}\n", said_of(comparison.runs.back()));
       TROUPE_TRY(write_tables(arguments.output, comparison));
     }
@@ -259,32 +269,92 @@ int compare_modes(const CompareArguments& arguments, const Catalogue& catalogue)
   return std::ranges::all_of(comparison->runs, completed) ? success : run_failed;
 }
 
+/// Where several have one name the folder says which is meant.
+void tell_apart(std::vector<metrics::ComparedRun>& runs, const std::vector<std::string>& folders) {
+  std::map<std::string, int> count;
+  for (const auto& run : runs)
+    ++count[run.name];
+  for (std::size_t i = 0; i < runs.size(); ++i)
+    if (count[runs[i].name] > 1)
+      runs[i].name += fmt::format(" in {}", echoed(folders[i]));
+}
+
+/// Beside the table or below it; the page has no link to a file elsewhere.
+std::string link_to(const fs::path& file, const fs::path& table) {
+  const auto path = fs::absolute(file).lexically_normal().lexically_relative(
+      fs::absolute(table).lexically_normal());
+  return !fs::exists(file) || path.empty() || path.begin()->string() == ".." ? "" : path.string();
+}
+
+std::string title_of(const std::vector<metrics::ComparedRun>& runs) {
+  const auto same = [&](const auto& run) { return run.job == runs.front().job; };
+  return std::ranges::all_of(runs, same) ? runs.front().job : fmt::format("{} runs", runs.size());
+}
+
+Result<metrics::Comparison> read_runs(const CompareArguments& arguments) {
+  metrics::Comparison comparison{
+      .title = {}, .runs = {}, .machine = std::nullopt, .version = TROUPE_VERSION};
+  for (const auto& folder : arguments.runs) {
+    TROUPE_TRY(auto run, metrics::read_compared_run(folder));
+    run.report = link_to(fs::path{folder} / metrics::run_files::report, arguments.output);
+    comparison.runs.push_back(std::move(run));
+  }
+  tell_apart(comparison.runs, arguments.runs);
+  comparison.title = title_of(comparison.runs);
+  TROUPE_TRY(make_folders(arguments.output));
+  TROUPE_TRY(write_tables(arguments.output, comparison));
+  return comparison;
+}
+
+int compare_runs(const CompareArguments& arguments) {
+  const auto comparison = read_runs(arguments);
+  if (!comparison)
+    return complain(comparison.error());
+  fmt::print("{}\npage: {}\n", to_markdown(*comparison),
+             (fs::path{arguments.output} / "compare.html").string());
+  return success;
+}
+
+/// One of two commands: CONFIG --strategies, or --runs.
+void require_one_kind(const CompareArguments& arguments) {
+  if (!arguments.runs.empty())
+    return;
+  if (arguments.config.path.empty())
+    throw CLI::RequiredError{"CONFIG with --strategies, or --runs"};
+  if (arguments.strategies.empty())
+    throw CLI::RequiredError{"--strategies"};
+}
+
 } // namespace
 
 void add_compare_command(CLI::App& app, Action& action) {
   auto arguments = std::make_shared<CompareArguments>();
   auto* command = app.add_subcommand(
-      "compare",
-      "Train the same job in several modes: a table of time, memory and accuracy or perplexity");
-  add_config_arguments(*command, arguments->config);
+      "compare", "Train the same job in several modes, or take runs that exist: a table of time, "
+                 "memory and accuracy or perplexity, and their curves");
+  add_config_arguments(*command, arguments->config, false);
   command
       ->add_option("--strategies", arguments->strategies,
                    "Values of parallel.strategy; NAME_offload: and in the host's memory")
-      ->required()
       ->type_name("NAME,...")
       ->delimiter(',');
   command->add_option("--precisions", arguments->precisions, "Values of precision.mode")
       ->type_name("NAME,...")
       ->delimiter(',')
       ->capture_default_str();
+  command->add_option("--runs", arguments->runs, "Folders of runs to compare; nothing is trained")
+      ->type_name("FOLDER")
+      ->excludes("config", "--strategies", "--precisions", "--set");
   command
       ->add_option("--output", arguments->output,
                    "The table and the runs go there; what has been run there before is taken")
       ->type_name("FOLDER")
       ->capture_default_str();
   command->callback([&action, arguments] {
+    require_one_kind(*arguments);
     action = [arguments](const Catalogue& catalogue) {
-      return compare_modes(*arguments, catalogue);
+      return arguments->runs.empty() ? compare_modes(*arguments, catalogue)
+                                     : compare_runs(*arguments);
     };
   });
 }

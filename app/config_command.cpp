@@ -105,8 +105,10 @@ int show(const ShowArguments& arguments, const Catalogue& catalogue) {
 
 } // namespace
 
-void add_config_arguments(CLI::App& command, ConfigArguments& arguments) {
-  command.add_option("config", arguments.path, "The config file")->required()->type_name("CONFIG");
+void add_config_arguments(CLI::App& command, ConfigArguments& arguments, bool required) {
+  command.add_option("config", arguments.path, "The config file")
+      ->required(required)
+      ->type_name("CONFIG");
   add_overrides(command, arguments.overrides);
 }
 

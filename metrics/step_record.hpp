@@ -113,6 +113,7 @@ struct StepRecord {
 /// The end of an epoch. Test values are empty when it was not evaluated.
 struct EpochRecord {
   std::int64_t epoch = 0;
+  std::optional<std::int64_t> step = {}; ///< the last one made in it; earlier versions wrote none
   std::chrono::system_clock::time_point time = {}; ///< when it ended
   double train_loss = 0;
   std::optional<double> train_accuracy = {};

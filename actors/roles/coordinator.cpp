@@ -366,6 +366,7 @@ void CoordinatorState::record_epoch(std::int64_t last_step, const EvaluationRepo
   auto record = std::make_shared<metrics::EpochRecord>();
   record->time = std::chrono::system_clock::now();
   record->epoch = setup_.plan.epoch_of(last_step);
+  record->step = last_step;
   record->train_loss = ratio(epoch_.loss, static_cast<double>(epoch_.steps));
   record->train_accuracy = epoch_.accuracy();
   record->seconds = epoch_.seconds;

@@ -19,11 +19,14 @@ void CoordinatorState::enter(Phase phase) {
       self_->send(member.metrics, atom::status_v, shown);
 }
 
-/// Every node shows its own workers.
+/// The leader shows all workers, every other node its own.
 void CoordinatorState::tell_workers_status() {
   std::map<metrics_actor, WorkerSummaries> by_node;
-  for (const auto& worker : worker_summaries())
-    by_node[members_.at(worker.rank).metrics].push_back(worker);
+  auto all = worker_summaries();
+  for (const auto& worker : all)
+    if (const auto& metrics = members_.at(worker.rank).metrics; metrics != setup_.metrics)
+      by_node[metrics].push_back(worker);
+  by_node[setup_.metrics] = std::move(all);
   for (auto& [metrics, workers] : by_node)
     self_->send(metrics, atom::status_v, std::move(workers));
 }

@@ -221,7 +221,7 @@ Result<FormedPtr> FormerState::show() {
   info.version = setup_.options.version;
   std::optional<metrics::EarlierRun> before;
   if (view_ && view_->is_followed_by(info, place_->seat.leads())) {
-    view_->go_on(info, place_->seat.generation.number);
+    view_->go_on(info, place_->seat);
   } else {
     TROUPE_TRY(view_, open_view(info));
     before = view_->before();

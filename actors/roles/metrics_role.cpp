@@ -61,6 +61,7 @@ metrics_actor::behavior_type MetricsState::make_behavior() {
         return RunOutcomePtr{std::make_shared<const RunOutcome>(view_->finish(*outcome))};
       },
       [this](atom::release) {
+        view_->end_generation();
         self_->quit(caf::exit_reason::user_shutdown);
         return std::exchange(view_, nullptr);
       });

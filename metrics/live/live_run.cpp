@@ -83,7 +83,21 @@ void LiveRun::go_on(const RunInfo& run, std::int64_t generation) {
   show(run, generation);
 }
 
+void LiveRun::end_generation() {
+  const std::lock_guard lock{mutex_};
+  forget_generation();
+}
+
+void LiveRun::forget_generation() {
+  document_.workers.clear();
+  document_.nodes.clear();
+  document_.leads = true;
+  heard_.clear();
+  touch({Part::workers, Part::nodes, Part::leads});
+}
+
 void LiveRun::show(const RunInfo& run, std::int64_t generation) {
+  forget_generation();
   document_.run = run;
   document_.course.progress.begin(run);
   document_.generation = generation;
@@ -188,10 +202,11 @@ void LiveRun::record_unreadable(std::int64_t samples) {
   touch({Part::progress});
 }
 
-void LiveRun::set_nodes(std::vector<NodeRecord> nodes) {
+void LiveRun::set_nodes(std::vector<NodeRecord> nodes, bool leads) {
   const std::lock_guard lock{mutex_};
   document_.nodes = std::move(nodes);
-  touch({Part::nodes, Part::workers});
+  document_.leads = leads;
+  touch({Part::nodes, Part::leads, Part::workers});
 }
 
 void LiveRun::record_heartbeat(const std::string& address) {

@@ -51,6 +51,8 @@ public:
   void begin(const RunInfo& run, const RunCourse& before, std::int64_t generation);
   /// Another generation, of which nothing is made again.
   void go_on(const RunInfo& run, std::int64_t generation);
+  /// Its workers and nodes are not shown any more.
+  void end_generation();
   void enter(JobPhase phase);
   void record(const StepRecord& step);
   void record(const EpochRecord& epoch);
@@ -63,7 +65,8 @@ public:
   void record(const CheckpointRecord& checkpoint, std::string_view path);
   void record_checkpoint_failure();
   void record_unreadable(std::int64_t samples);
-  void set_nodes(std::vector<NodeRecord> nodes);
+  /// `leads`: whether this process leads them.
+  void set_nodes(std::vector<NodeRecord> nodes, bool leads);
   void record_heartbeat(const std::string& address);
   /// Reads the timeline of the last step, where somebody watches: once a second, say.
   void sample_timeline();
@@ -82,6 +85,7 @@ private:
   std::string document();
   std::string changes();
   void watch(bool wanted);
+  void forget_generation();
   void show(const RunInfo& run, std::int64_t generation);
   void touch(std::initializer_list<DocumentPart> parts);
   const std::string& fresh(std::size_t part);

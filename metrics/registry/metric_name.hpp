@@ -1,6 +1,7 @@
 /// What is said of a metric where it is named.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -22,6 +23,12 @@ struct MetricName {
   std::string_view help;
   std::array<std::string_view, most_labels> labels = {}; ///< those that are not used stay empty
 };
+
+/// Whether its series are those of one generation: the next one has other ranks and peers.
+constexpr bool ends_with_generation(const MetricName& metric) {
+  return std::ranges::any_of(
+      metric.labels, [](std::string_view label) { return label == "rank" || label == "peer"; });
+}
 
 namespace names {
 

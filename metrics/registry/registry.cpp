@@ -21,6 +21,7 @@ double since_epoch(std::chrono::system_clock::time_point time) {
 
 struct Registry::Values : Families {
   void tell_as(bool leader);
+  void forget_generation();
   void set_process(const ProcessUse& use);
   void set_time_left();
 
@@ -56,9 +57,24 @@ void Registry::Values::tell_as(bool leader) {
   }
 }
 
+/// A rank's counters start at zero in each generation, so the next one must not continue these.
+void Registry::Values::forget_generation() {
+  for (const auto& metric : names::all)
+    if (ends_with_generation(metric))
+      forget(metric);
+  forget(names::world_size);
+}
+
+void Registry::end_generation() {
+  auto& v = *values_;
+  const std::lock_guard lock{v.changing};
+  v.forget_generation();
+}
+
 void Registry::begin(const RunInfo& run, bool leads) {
   auto& v = *values_;
   const std::lock_guard lock{v.changing};
+  v.forget_generation();
   v.tell_as(leads);
   v.set(names::start_time, since_epoch(run.started));
   v.set(names::world_size, run.world_size);

@@ -55,6 +55,9 @@ public:
   void record(const CheckpointRecord& checkpoint);
   void record(const RecoveryRecord& recovery);
   void set_generation(std::int64_t number);
+  /// Removes the series of the generation's ranks and peers, and its world size. begin() does so,
+  /// too.
+  void end_generation();
   void record_checkpoint_failure();
   /// Records the loss of a step that is not committed, because its loss is not finite.
   void record_failed_loss(double loss);

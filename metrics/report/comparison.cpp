@@ -2,12 +2,18 @@
 
 #include "../readable.hpp"
 #include "../text_figures.hpp"
+#include "detail/course_json.hpp"
 #include "detail/json_values.hpp"
 #include "run_json.hpp"
+#include "standing_report.hpp"
+
+#include "troupe/core/fail.hpp"
+#include "troupe/core/printable.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 
 namespace troupe::metrics {
 
@@ -17,10 +23,31 @@ using Json = OrderedJson;
 
 void take_workers(ComparedRun& run, const std::vector<WorkerSummary>& workers) {
   run.workers = std::ssize(workers);
+  double busy = 0;
   for (const auto& worker : workers) {
     run.peak_memory_bytes = std::max(run.peak_memory_bytes, worker.peak_memory_bytes);
-    run.busy_ratio += worker.busy_ratio / static_cast<double>(run.workers);
+    busy += worker.busy_ratio / static_cast<double>(run.workers);
   }
+  run.busy_ratio = busy;
+}
+
+void take_standing(ComparedRun& run, const RunInfo& info, const Standing& now) {
+  run.workers = info.world_size;
+  run.seconds = now.seconds;
+  run.samples_per_second = now.samples_per_second.value_or(0);
+  run.tokens_per_second = tokens_per_second(info, run.samples_per_second);
+  run.overlap_ratio = now.overlap_ratio.value_or(0);
+  run.loss = now.loss.value_or(std::numeric_limits<double>::quiet_NaN());
+  run.accuracy = now.test_accuracy;
+  run.perplexity = perplexity(info, now.test_loss);
+}
+
+/// In records of earlier versions it follows from the run's plan.
+std::int64_t last_step_of(const EpochRecord& epoch, const RunInfo& run) {
+  return epoch.step.value_or(
+      std::min((epoch.epoch + 1) * std::max<std::int64_t>(1, run.steps_per_epoch),
+               run.total_steps) -
+      1);
 }
 
 /// Figures only of a run that has completed.
@@ -29,21 +56,24 @@ Json to_object(const ComparedRun& run) {
     return run.problem.empty() ? number_or_null(value) : Json();
   };
   const auto count = [&run](auto value) { return run.problem.empty() ? Json(value) : Json(); };
-  return {{"strategy", run.strategy},
+  return {{"name", text_or_null(run.name)},
+          {"job", run.job},
+          {"strategy", run.strategy},
           {"precision", run.precision},
           {"problem", text_or_null(run.problem)},
           {"workers", count(run.workers)},
           {"seconds", figure(run.seconds)},
           {"samples_per_second", figure(run.samples_per_second)},
           {"tokens_per_second", figure(run.tokens_per_second)},
-          {"peak_memory_bytes", count(run.peak_memory_bytes)},
+          {"peak_memory_bytes", run.peak_memory_bytes > 0 ? count(run.peak_memory_bytes) : Json()},
           {"busy_ratio", figure(run.busy_ratio)},
           {"overlap_ratio", figure(run.overlap_ratio)},
           {"loss", figure(run.loss)},
           {"accuracy", figure(run.accuracy)},
           {"perplexity", figure(run.perplexity)},
           {"report", text_or_null(run.report)},
-          {"log", text_or_null(run.log)}};
+          {"log", text_or_null(run.log)},
+          {"curves", Json::parse(json_of(run.curves))}};
 }
 
 Json to_object(const ComparedMachine& machine) {
@@ -70,6 +100,11 @@ std::string or_dash(const std::optional<double>& figure, std::string (*readable)
   return figure ? readable(*figure) : "-";
 }
 
+std::string readable_memory(const ComparedRun& run) {
+  return run.peak_memory_bytes > 0 ? readable_bytes(static_cast<double>(run.peak_memory_bytes))
+                                   : "-";
+}
+
 using Run = const ComparedRun&;
 
 struct Column {
@@ -89,13 +124,13 @@ std::vector<Column> columns_of(const std::vector<ComparedRun>& runs) {
       {"time", [](Run run) { return readable_seconds(run.seconds); }},
       {"samples/s", [](Run run) { return readable_rate(run.samples_per_second); }},
       {"tokens/s", [](Run run) { return or_dash(run.tokens_per_second, readable_rate); }, texts},
-      {"peak memory per worker",
-       [](Run run) { return readable_bytes(static_cast<double>(run.peak_memory_bytes)); }},
-      {"busy", [](Run run) { return readable_percent(run.busy_ratio); }},
+      {"peak memory per worker", readable_memory},
+      {"busy", [](Run run) { return or_dash(run.busy_ratio, readable_percent); }},
       {"overlap", readable_overlap},
-      {"accuracy", [](Run run) { return or_dash(run.accuracy, readable_percent); },
+      {"test accuracy", [](Run run) { return or_dash(run.accuracy, readable_percent); },
        classes || !texts},
-      {"perplexity", [](Run run) { return or_dash(run.perplexity, readable_perplexity); }, texts}};
+      {"test perplexity", [](Run run) { return or_dash(run.perplexity, readable_perplexity); },
+       texts}};
   std::erase_if(columns, [](const Column& column) { return !column.is_shown; });
   return columns;
 }
@@ -107,8 +142,13 @@ std::string repeated(std::string_view text, std::size_t times) {
   return all;
 }
 
-std::string markdown_row(const ComparedRun& run, const std::vector<Column>& columns) {
-  auto row = fmt::format("| {} | {} |", run.strategy, run.precision);
+bool has_names(const std::vector<ComparedRun>& runs) {
+  return std::ranges::any_of(runs, [](Run run) { return !run.name.empty(); });
+}
+
+std::string markdown_row(const ComparedRun& run, const std::vector<Column>& columns, bool named) {
+  auto row = named ? fmt::format("| {} ", cell(run.name)) : std::string{};
+  row += fmt::format("| {} | {} |", run.strategy, run.precision);
   if (run.problem.empty())
     for (const auto& column : columns)
       row += fmt::format(" {} |", column.cell(run));
@@ -117,7 +157,38 @@ std::string markdown_row(const ComparedRun& run, const std::vector<Column>& colu
   return row + "\n";
 }
 
+Result<std::string> label_of(const RunDocument& document, const std::filesystem::path& folder) {
+  if (document.course.progress.now().steps == 0)
+    return fail(Errc::invalid_input, "{}: the run has made no step yet", echoed(folder.string()));
+  return document.status == "completed"
+             ? document.run.name
+             : fmt::format("{} ({})", document.run.name, document.status);
+}
+
 } // namespace
+
+RunCurves curves_of(const RunDocument& document) {
+  RunCurves curves{.steps = document.course.steps};
+  for (auto& epoch : document.course.epochs.epochs())
+    if (epoch.test_loss) {
+      epoch.step = last_step_of(epoch, document.run);
+      curves.tests.push_back(epoch);
+    }
+  return curves;
+}
+
+Result<ComparedRun> read_compared_run(const std::filesystem::path& folder) {
+  TROUPE_TRY(const auto report, read_report(folder));
+  const auto& document = report.document;
+  ComparedRun run{std::string{to_string(document.run.strategy)}, document.run.precision};
+  TROUPE_TRY(run.name, label_of(document, folder));
+  run.job = fmt::format("{} on {}", document.run.model, document.run.dataset);
+  take_standing(run, document.run, document.course.progress.now());
+  if (!document.workers.empty())
+    take_workers(run, document.workers);
+  run.curves = curves_of(document);
+  return run;
+}
 
 void take_summary(ComparedRun& run, std::string_view json) {
   const auto summary = parse_summary(json);
@@ -142,12 +213,13 @@ void take_summary(ComparedRun& run, std::string_view json) {
 
 std::string to_markdown(const Comparison& comparison) {
   const auto columns = columns_of(comparison.runs);
-  std::string text = "| strategy | precision |";
+  const bool named = has_names(comparison.runs);
+  std::string text = named ? "| run | strategy | precision |" : "| strategy | precision |";
   for (const auto& column : columns)
     text += fmt::format(" {} |", column.title);
-  text += "\n|" + repeated("---|", columns.size() + 2) + "\n";
+  text += "\n|" + repeated("---|", columns.size() + (named ? 3 : 2)) + "\n";
   for (const auto& run : comparison.runs)
-    text += markdown_row(run, columns);
+    text += markdown_row(run, columns, named);
   return text;
 }
 
@@ -159,10 +231,9 @@ std::string to_json(const Comparison& comparison, std::chrono::system_clock::tim
                      {"live", false},
                      {"made", utc_milliseconds(made)},
                      {"title", comparison.title},
-                     {"machine", to_object(comparison.machine)},
+                     {"machine", comparison.machine ? to_object(*comparison.machine) : Json()},
                      {"version", comparison.version},
-                     {"runs", rows}},
-                2) +
+                     {"runs", rows}}) +
          "\n";
 }
 

@@ -6,6 +6,7 @@
 
 #include <cmath>
 #include <iterator>
+#include <limits>
 #include <span>
 
 namespace troupe::metrics {
@@ -23,9 +24,11 @@ void append_number(std::string& text, std::int64_t value) {
   fmt::format_to(std::back_inserter(text), "{}", value);
 }
 
+constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
+
 /// ","NAME":[...]" of what `value` gives of each point.
-template <class Value>
-void append_column(std::string& text, std::string_view name, std::span<const CoursePoint> points,
+template <class Points, class Value>
+void append_column(std::string& text, std::string_view name, const Points& points,
                    const Value& value) {
   text += fmt::format(R"(,"{}":[)", name);
   const char* separator = "";
@@ -102,6 +105,24 @@ std::string json_of(const RecoveryCourse& recoveries) {
 
 std::string json_of(const GeneratedCourse& generated) {
   return list_of(generated.records());
+}
+
+std::string json_of(const RunCurves& curves) {
+  std::string text = fmt::format(R"({{"per_point":{})", curves.steps.steps_per_point());
+  const auto of_steps = [&](std::string_view name, const auto& value) {
+    append_column(text, name, curves.steps.points(), value);
+  };
+  const auto of_tests = [&](std::string_view name, const auto& value) {
+    append_column(text, name, curves.tests, value);
+  };
+  of_steps("step", [](const CoursePoint& at) { return at.step; });
+  of_steps("loss", [](const CoursePoint& at) { return at.loss.value(); });
+  of_steps("accuracy", [](const CoursePoint& at) { return at.accuracy.value(); });
+  of_tests("test_step", [](const EpochRecord& at) { return at.step.value_or(0); });
+  of_tests("test_loss", [](const EpochRecord& at) { return at.test_loss.value_or(unknown); });
+  of_tests("test_accuracy",
+           [](const EpochRecord& at) { return at.test_accuracy.value_or(unknown); });
+  return text + "}";
 }
 
 } // namespace troupe::metrics

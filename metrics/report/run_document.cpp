@@ -171,6 +171,8 @@ std::string json_of(const RunDocument& document, DocumentPart part, std::size_t 
     return dumped(json_of_workers(document));
   case DocumentPart::nodes:
     return dumped(json_of_nodes(document.nodes));
+  case DocumentPart::leads:
+    return document.leads ? "true" : "false";
   case DocumentPart::generation:
     return fmt::format("{}", document.generation);
   case DocumentPart::recoveries:

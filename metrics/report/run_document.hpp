@@ -62,6 +62,7 @@ struct RunDocument {
   RunCourse course;
   std::vector<WorkerSummary> workers;
   std::vector<NodeRecord> nodes;
+  bool leads = true; ///< false: this process follows the node that leads the job
   std::int64_t generation = 1;
   std::vector<ActorRecord> actors;
   std::optional<Timeline> timeline;
@@ -84,6 +85,7 @@ enum class DocumentPart : std::uint8_t {
   step_seconds,
   workers,
   nodes,
+  leads,
   generation,
   recoveries,
   generated,
@@ -94,10 +96,10 @@ enum class DocumentPart : std::uint8_t {
   config
 };
 
-inline constexpr std::array<std::string_view, 17> document_keys = {
-    "status",       "error",    "run",         "progress",   "steps",      "epochs",
-    "step_seconds", "workers",  "nodes",       "generation", "recoveries", "generated",
-    "actors",       "timeline", "checkpoints", "log",        "config"};
+inline constexpr std::array<std::string_view, 18> document_keys = {
+    "status",       "error",   "run",      "progress",    "steps",      "epochs",
+    "step_seconds", "workers", "nodes",    "leads",       "generation", "recoveries",
+    "generated",    "actors",  "timeline", "checkpoints", "log",        "config"};
 
 /// The value of a part, as JSON. Of steps, the points from the `from`th on.
 std::string json_of(const RunDocument& document, DocumentPart part, std::size_t from = 0);

@@ -121,6 +121,7 @@ std::string to_json(const StepRecord& step) {
 
 std::string to_json(const EpochRecord& epoch) {
   return OrderedJson{{"epoch", epoch.epoch},
+                     {"step", epoch.step ? OrderedJson(*epoch.step) : OrderedJson(nullptr)},
                      {"time", utc_milliseconds(epoch.time)},
                      {"train_loss", epoch.train_loss},
                      {"train_accuracy", number_or_null(epoch.train_accuracy)},
@@ -136,6 +137,7 @@ std::optional<EpochRecord> parse_epoch(std::string_view json) {
   if (!object.is_object() || !object.contains("epoch"))
     return std::nullopt;
   return EpochRecord{.epoch = integer_at<std::int64_t>(object, "epoch"),
+                     .step = optional_integer_at(object, "step"),
                      .time = moment_at(object, "time"),
                      .train_loss = number_at(object, "train_loss"),
                      .train_accuracy = optional_number_at(object, "train_accuracy"),

@@ -46,7 +46,7 @@ void RunProgress::add(const EpochRecord& epoch) {
     now_.test_loss = epoch.test_loss;
   if (epoch.test_accuracy)
     now_.test_accuracy = epoch.test_accuracy;
-  if ((epoch.epoch + 1) * steps_per_epoch_ > first_step_)
+  if (epoch.step.value_or((epoch.epoch + 1) * steps_per_epoch_ - 1) >= first_step_)
     now_.seconds += epoch.test_seconds.value_or(0);
 }
 

@@ -11,6 +11,7 @@
 
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <nlohmann/json.hpp>
 
@@ -203,6 +204,26 @@ TEST_CASE("what METRICS is told is on the run's page") {
   CHECK(page.at("log").back().at("text") ==
         "the checkpoint of step 4 was not written: no space left: it is full");
   CHECK(page.at("log").back().at("level") == "error");
+}
+
+TEST_CASE("the leader's page has the workers of all nodes, and /metrics those of its own") {
+  Audience audience;
+  audience.tell(atom::status_v,
+                WorkerSummaries{testing::small_worker(0), testing::small_worker(1)});
+  CHECK(audience.page().at("workers").size() == 2);
+  const auto text = audience.exposition->registry().text();
+  CHECK_THAT(text, ContainsSubstring("rank=\"0\""));
+  CHECK_THAT(text, !ContainsSubstring("rank=\"1\""));
+}
+
+TEST_CASE("when a generation is over, its workers are neither in /metrics nor on the page") {
+  const bool leads = GENERATE(true, false);
+  Audience audience{leads};
+  audience.tell(atom::status_v, WorkerSummaries{testing::small_worker(leads ? 0 : 1)});
+  REQUIRE_THAT(audience.exposition->registry().text(), ContainsSubstring("rank=\""));
+  audience.tell(atom::release_v);
+  CHECK_THAT(audience.exposition->registry().text(), !ContainsSubstring("rank=\""));
+  CHECK(audience.page().at("workers").empty());
 }
 
 TEST_CASE("the page of a node that does not lead shows its workers, and how far they are") {

@@ -2,7 +2,10 @@
 #include "records.hpp"
 #include "text.hpp"
 
+#include "../core/scratch_folder.hpp"
+
 #include "troupe/metrics/report/comparison.hpp"
+#include "troupe/metrics/report/run_folder.hpp"
 #include "troupe/metrics/report/run_json.hpp"
 
 #include <catch2/catch_approx.hpp>
@@ -11,6 +14,7 @@
 
 #include <cmath>
 
+using namespace troupe;
 using namespace troupe::metrics;
 using namespace troupe::testing;
 
@@ -60,9 +64,10 @@ TEST_CASE("runs on texts have tokens a second and perplexity in the place of acc
                                completed("zero1", unevaluated),
                                ComparedRun{"zero3", "fp32", "out of memory"}}};
   const auto table = to_markdown(comparison);
-  CHECK(has(table,
-            "| strategy | precision | workers | time | samples/s | tokens/s | peak memory per "
-            "worker | busy | overlap | perplexity |\n|---|---|---|---|---|---|---|---|---|---|\n"));
+  CHECK(has(
+      table,
+      "| strategy | precision | workers | time | samples/s | tokens/s | peak memory per "
+      "worker | busy | overlap | test perplexity |\n|---|---|---|---|---|---|---|---|---|---|\n"));
   CHECK(
       has(table, "| ddp | fp32 | 2 | 4.5 s | 1,024 | 262,144 | 6.0 MiB | 90.0% | 75.0% | 10.00 |"));
   CHECK(has(table, "| 262,144 | 6.0 MiB | 90.0% | 75.0% | - |\n"));
@@ -78,14 +83,14 @@ TEST_CASE("runs on texts have tokens a second and perplexity in the place of acc
 TEST_CASE("runs on texts beside others: what one of them has not is a dash") {
   const auto images = completed("ddp");
   const auto table = to_markdown({"both", {images, completed("zero1", summary_on_texts())}});
-  CHECK(has(table, " | overlap | accuracy | perplexity |\n"));
+  CHECK(has(table, " | overlap | test accuracy | test perplexity |\n"));
   CHECK(has(table, "| ddp | fp32 | 2 | 4.5 s | 1,024 | - | 6.0 MiB | 90.0% | 75.0% | 62.5% | - |"));
   CHECK(has(table, "| 262,144 | 6.0 MiB | 90.0% | 75.0% | - | 10.00 |\n"));
   const auto rows = nlohmann::json::parse(to_json({"images", {images}}, {})).at("runs");
   CHECK((rows[0].at("tokens_per_second").is_null() && rows[0].at("perplexity").is_null()));
   CHECK(has(to_markdown({"images", {images}}),
             "| strategy | precision | workers | time | samples/s | peak memory per worker | busy | "
-            "overlap | accuracy |\n|---|---|---|---|---|---|---|---|---|\n"));
+            "overlap | test accuracy |\n|---|---|---|---|---|---|---|---|---|\n"));
 }
 
 TEST_CASE("a loss that was not finite is no loss of nought") {
@@ -124,7 +129,7 @@ TEST_CASE("a run that did not complete is a row with its reason") {
 
 TEST_CASE("the document of a comparison has its machine, and links to what each run left") {
   Comparison comparison{"resnet20 on <cifar>", {completed("ddp")}};
-  comparison.machine = {"here", "A Processor", "avx2", 2, 8e9, {"A GPU"}};
+  comparison.machine = ComparedMachine{"here", "A Processor", "avx2", 2, 8e9, {"A GPU"}};
   comparison.version = "0.1.0";
   comparison.runs[0].report = "ddp-fp32/report.html";
   const auto document = nlohmann::json::parse(to_json(comparison, {}));
@@ -143,4 +148,60 @@ TEST_CASE("the document of a comparison has its machine, and links to what each 
   CHECK(row.at("report") == "ddp-fp32/report.html");
   CHECK(row.at("log").is_null());
   CHECK(row.at("accuracy") == 0.625);
+}
+
+TEST_CASE("a run that was there before is a row with its name, figures and curves") {
+  const ScratchFolder output;
+  auto folder = RunFolder::open(output.path(), small_run(), "").value();
+  for (std::int64_t step = 0; step < 15; ++step)
+    REQUIRE(folder.append(small_step(step)));
+  auto old = small_epoch(0);
+  old.step.reset(); // as earlier versions wrote it
+  auto untested = small_epoch(1);
+  untested.test_loss.reset();
+  REQUIRE(folder.append(old));
+  REQUIRE(folder.append(untested));
+
+  const auto goes_on = read_compared_run(folder.path()).value();
+  CHECK(goes_on.name == "small (running)");
+  CHECK(goes_on.job == "resnet20 on cifar10");
+  CHECK(goes_on.workers == 2);
+  CHECK(goes_on.loss == small_step(14).loss);
+  CHECK(goes_on.accuracy == 0.625);
+  CHECK_FALSE(goes_on.busy_ratio);
+  REQUIRE(goes_on.curves.tests.size() == 1);
+  CHECK(goes_on.curves.tests[0].step == 9);
+
+  REQUIRE(folder.write(small_summary()));
+  const auto ended = read_compared_run(folder.path()).value();
+  CHECK(ended.name == "small");
+  CHECK(ended.seconds == small_summary().seconds);
+  CHECK(ended.busy_ratio == 0.9);
+  CHECK(ended.peak_memory_bytes == 6 << 20);
+
+  const Comparison comparison{.title = "both", .runs = {goes_on, ended}};
+  const auto document = nlohmann::json::parse(to_json(comparison, {}));
+  CHECK(document.at("machine").is_null());
+  const auto& row = document.at("runs")[0];
+  CHECK(row.at("name") == "small (running)");
+  CHECK((row.at("busy_ratio").is_null() && row.at("peak_memory_bytes").is_null()));
+  const auto& curves = row.at("curves");
+  CHECK(curves.at("step").size() == 15);
+  CHECK(curves.at("loss")[1].get<double>() == Catch::Approx(1));
+  CHECK(curves.at("accuracy").size() == 15);
+  CHECK(curves.at("test_step") == nlohmann::json{9});
+  CHECK(curves.at("test_loss") == nlohmann::json{1.25});
+  CHECK(curves.at("test_accuracy") == nlohmann::json{0.625});
+  const auto table = to_markdown(comparison);
+  CHECK(has(table, "| run | strategy | precision | workers |"));
+  CHECK(has(table, "\n| small (running) | ddp | fp32 | 2 | "));
+  CHECK(has(table, " | - | - | "));
+}
+
+TEST_CASE("a folder that is not a run's, or has no step yet, cannot be compared") {
+  const ScratchFolder output;
+  CHECK(has(read_compared_run(output / "absent").error().message, "there is no such folder"));
+  CHECK(read_compared_run(output.path()).error().code == Errc::invalid_input);
+  const auto folder = RunFolder::open(output.path(), small_run(), "").value();
+  CHECK(has(read_compared_run(folder.path()).error().message, "the run has made no step yet"));
 }

@@ -76,7 +76,8 @@ public:
     case 5:
       return run_.add({.time = {}, .level = "info", .text = std::to_string(random_())});
     case 6:
-      run_.set_nodes({{.name = "one", .address = "a", .ranks = {0, 1}, .leads = true}});
+      run_.set_nodes({{.name = "one", .address = "a", .ranks = {0, 1}, .leads = true}},
+                     random_() % 2 == 0);
       return run_.record_heartbeat("a");
     case 7:
       return run_.record_unreadable(static_cast<std::int64_t>(random_() % 4));
@@ -168,7 +169,8 @@ TEST_CASE("what is shown of a run is where it stands") {
   run.record(small_worker(0));
   run.set_nodes(
       {{.name = "one", .address = "one:7401", .page = "one:9401", .ranks = {0}, .leads = true},
-       {.name = "two", .address = "two:7401", .ranks = {1}}});
+       {.name = "two", .address = "two:7401", .ranks = {1}}},
+      true);
   run.record_heartbeat("two:7401");
   const auto document = page_of(run);
   CHECK(document.at("status") == "training");
@@ -208,6 +210,33 @@ TEST_CASE("what is shown of a run is where it stands") {
   CHECK(nodes[0].at("heartbeat_age_seconds").is_null());
   CHECK(nodes[1].at("page").is_null());
   CHECK(nodes[1].at("heartbeat_age_seconds").get<double>() >= 0);
+}
+
+TEST_CASE("workers, nodes and heartbeats of a generation leave the page with it") {
+  const std::vector<NodeRecord> nodes = {{.name = "one", .address = "one:7401", .ranks = {0}},
+                                         {.name = "two", .address = "two:7401", .ranks = {1}}};
+  LiveRun run{small_run()};
+  const auto begin = [&] {
+    run.record(small_worker(0));
+    run.record(small_worker(1));
+    run.set_nodes(nodes, false);
+    run.record_heartbeat("two:7401");
+  };
+  const auto check_empty = [&] {
+    const auto document = page_of(run);
+    CHECK(document.at("workers").empty());
+    CHECK(document.at("nodes").empty());
+    CHECK(document.at("leads") == true);
+  };
+  begin();
+  CHECK(page_of(run).at("leads") == false);
+  run.end_generation();
+  check_empty();
+  begin();
+  run.go_on(small_run(), 2); // the end of the one before was not seen
+  check_empty();
+  run.set_nodes(nodes, true);
+  CHECK(page_of(run).at("nodes")[1].at("heartbeat_age_seconds").is_null());
 }
 
 TEST_CASE("a page that stands says that the run goes on, until it has ended as its summary says") {

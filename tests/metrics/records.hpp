@@ -49,6 +49,7 @@ inline metrics::StepRecord small_step(std::int64_t step) {
 
 inline metrics::EpochRecord small_epoch(std::int64_t epoch) {
   return {.epoch = epoch,
+          .step = 10 * epoch + 9,
           .train_loss = 1.5,
           .train_accuracy = 0.5,
           .test_loss = 1.25,

@@ -5,6 +5,7 @@
 #include "troupe/metrics/registry/registry.hpp"
 
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
 
 #include <algorithm>
 #include <limits>
@@ -144,6 +145,28 @@ TEST_CASE("who leads from now on tells of the whole job, and who no longer does 
   CHECK(declared(registry.text()) == of_a_follower);
   registry.begin(small_run(), true);
   CHECK(has_line(registry, "troupe_steps_total 0"));
+}
+
+TEST_CASE(
+    "series of ranks and peers end with their generation, and counters restart with the next") {
+  Registry registry(small_run());
+  record_all(registry);
+  const auto is_of_a_generation = [&](const std::string& text) {
+    return has(text, "rank=\"") || has(text, "peer=\"") || has(text, "troupe_world_size");
+  };
+  REQUIRE(is_of_a_generation(registry.text()));
+  const bool seen = GENERATE(true, false);
+  if (seen) {
+    registry.end_generation();
+    CHECK_FALSE(is_of_a_generation(registry.text()));
+  }
+  registry.begin(small_run(), true);
+  CHECK_FALSE(has(registry.text(), "rank=\""));
+  auto worker = small_worker(0);
+  worker.steps = 3; // of the new generation
+  registry.record(worker);
+  CHECK(has_line(registry, "troupe_rank_steps_total{rank=\"0\"} 3"));
+  CHECK(has_line(registry, "troupe_steps_total 1")); // of the process
 }
 
 TEST_CASE("what cannot be read is counted up to its total") {

@@ -294,6 +294,9 @@ TEST_CASE("records read back as they were written, and a loss of nan as nan") {
   broken.loss = std::numeric_limits<double>::quiet_NaN();
   CHECK(to_json(broken).find("\"loss\":null") != std::string::npos);
   CHECK(std::isnan(parse_step(to_json(broken)).value().loss));
+  CHECK(parse_epoch(to_json(small_epoch(1))).value().step == 19);
+  CHECK_FALSE(
+      parse_epoch(R"({"epoch": 1, "train_loss": 1.5})").value().step); // of an earlier version
   auto untested = small_epoch(1);
   untested.test_accuracy.reset();
   CHECK_FALSE(parse_epoch(to_json(untested)).value().test_accuracy);

@@ -52,6 +52,42 @@ class Comparison(PageTest):
         for width, figure in zip(widths, figures, strict=True):
             self.assertAlmostEqual(width / max(widths), figure / max(figures), delta=0.01)
 
+    def test_curves_of_all_runs_are_in_one_chart(self):
+        document = documents.comparison()
+        page = self.standing(document)
+        for title in ("Training loss by step", "Test loss by step", "Training accuracy by step", "Test accuracy by step"):
+            names = page.run(f"[...{section(title)}.querySelectorAll('.legend li')].map(item => item.childNodes[1].textContent)")
+            self.assertEqual(names, ["single fp32", "ddp fp32", "zero1 fp32", "zero3 fp32"], title)  # not the one without figures
+        colors = page.run(f"[...{section('Test loss by step')}.querySelectorAll('g.line')].map(line => line.getAttribute('class'))")
+        self.assertEqual(len(set(colors)), 4)
+        page.run(f"{section('Test loss by step')}.querySelector('.chart').focus()")
+        page.press("Home")
+        tip = page.run(f"{section('Test loss by step')}.querySelector('.tip').innerText").replace("\n", " ")
+        for text in ("step 194", "single fp32 1.4400", "ddp fp32 0.9000"):
+            self.assertIn(text, tip)
+
+    def test_runs_that_were_there_before_have_names_and_no_machine(self):
+        page = self.standing(documents.compared_runs())
+        rows = rows_of(page, "Runs, compared")
+        self.assertEqual([row[:3] for row in rows], [["one", "single", "fp32"], ["two", "ddp", "fp32"], ["three (stopped)", "zero1", "fp32"]])
+        self.assertIn("3 runs", text_of(page, ".about"))
+        self.assertIn("two", text_in(page, "Samples/s"))
+        self.assertEqual(text_in(page, "Machine"), "(not there)")
+        titles = page.run("[...document.querySelectorAll('thead th')].map(cell => cell.textContent)")
+        self.assertNotIn("Files", titles)
+        self.assertNotIn("Job", titles)
+        others = documents.compared_runs()
+        others["runs"][0] |= {"job": "mlp on mnist"}
+        self.assertEqual([row[1] for row in rows_of(self.standing(others), "Runs, compared")], ["mlp on mnist", "resnet20 on cifar10", "resnet20 on cifar10"])
+
+    def test_figures_that_are_all_zero_have_no_bars(self):
+        document = documents.comparison()
+        for run in document["runs"]:
+            run["overlap_ratio"] = 0
+        page = self.standing(document)
+        self.assertEqual(text_in(page, "Overlap"), "(not there)")
+        self.assertNotEqual(text_in(page, "Busy"), "(not there)")
+
     def test_machine_version_and_date(self):
         page = self.standing(documents.comparison())
         self.assertIn("Xeon", text_in(page, "Machine"))

@@ -31,7 +31,7 @@ def steps(count, per_point=4, begin=0, norm=True, scale=False):
 
 
 def epochs(count):
-    return [{"epoch": index, "time": f"2026-11-24T04:{45 + index % 10}:07.370Z", "train_loss": 1.4 / (1 + index) + 0.3,
+    return [{"epoch": index, "time": f"2026-11-24T04:{45 + index % 10}:07.370Z", "step": 195 * (index + 1) - 1, "train_loss": 1.4 / (1 + index) + 0.3,
              "train_accuracy": 1 - 0.52 / (1 + index), "test_loss": 1.35 / (1 + index) + 0.42, "test_accuracy": 0.94 - 0.45 / (1 + index),
              "seconds": 41.2, "test_seconds": 3.1} for index in range(count)]  # fmt: skip
 
@@ -100,7 +100,7 @@ def run(status="training", live=True, points=150, **changes):
         "steps": columns, "epochs": epochs(done // 195),
         "step_seconds": {"low": 0.098, "high": 0.142, "counts": [max(0, round(60 * math.exp(-((i - 8) ** 2) / 30)) + (i % 3 if i < 30 else 0)) for i in range(40)],
                          "median": 0.1071, "p95": 0.121, "max": 0.1418},
-        "workers": [worker(0), worker(1)], "nodes": nodes(), "generation": 1, "recoveries": [], "generated": [], "actors": actors(), "timeline": timeline(),
+        "workers": [worker(0), worker(1)], "nodes": nodes(), "leads": True, "generation": 1, "recoveries": [], "generated": [], "actors": actors(), "timeline": timeline(),
         "checkpoints": {"written": 3, "failures": 0, "last_step": 585, "last_seconds": 0.21, "last_bytes": 3 * MIB + 200 * KIB,
                         "last_time": "2026-11-24T04:49:12Z", "path": "runs/resnet20-ddp/checkpoints/step-585"},
         "log": log(), "config": "run:\n  name: resnet20-ddp\nmodel:\n  name: resnet20\n",
@@ -115,17 +115,38 @@ def waiting():
                checkpoints={"written": 0, "failures": 0}, log=log(6)[:3], config="")  # fmt: skip
 
 
+def curves(factor):
+    """Of 40 points, as columns."""
+    steps = [index * 10 for index in range(40)]
+    return {"per_point": 10, "step": steps, "loss": [factor * (0.4 + 2 * math.exp(-step / 90)) for step in steps],
+            "accuracy": [0.9 - 0.8 * math.exp(-step / 110) for step in steps], "test_step": [194, 389], "test_loss": [0.9 * factor, 0.7 * factor],
+            "test_accuracy": [0.6 / factor, 0.72 / factor]}  # fmt: skip
+
+
 def comparison():
     def row(strategy, precision, factor, **changes):
-        return {"strategy": strategy, "precision": precision, "problem": None, "workers": 2, "seconds": 85.2 * factor, "samples_per_second": 1184.0 / factor,
+        return {"name": None, "job": "resnet20 on cifar10", "strategy": strategy, "precision": precision, "problem": None, "workers": 2, "seconds": 85.2 * factor, "samples_per_second": 1184.0 / factor,
                 "peak_memory_bytes": int(1.3 * GIB * (2 - factor)), "busy_ratio": 0.91, "overlap_ratio": 0.81 - 0.1 * factor, "loss": 0.62 + 0.01 * factor,
-                "tokens_per_second": None, "accuracy": 0.722 - 0.004 * factor, "perplexity": None, "report": f"{strategy}-{precision}/report.html", "log": f"{strategy}-{precision}.log"} | changes  # fmt: skip
+                "tokens_per_second": None, "accuracy": 0.722 - 0.004 * factor, "perplexity": None, "report": f"{strategy}-{precision}/report.html", "log": f"{strategy}-{precision}.log", "curves": curves(factor)} | changes  # fmt: skip
 
     return {"kind": "comparison", "live": False, "made": "2026-11-24T04:50:07Z", "title": "resnet20 on cifar10",
             "machine": {"host": "alpha", "processor": "Xeon", "cores": 8, "instruction_set": "avx512", "memory_bytes": 32 * GIB, "gpus": []}, "version": "0.1.0",
             "runs": [row("single", "fp32", 1.6, workers=1, overlap_ratio=None), row("ddp", "fp32", 1.0), row("zero1", "fp32", 1.04), row("zero3", "fp32", 1.2),
                      row("ddp", "tf32", 1, problem="precision.mode: tf32 is the arithmetic of CUDA devices; allowed here: fp32, amp_bf16, amp_fp16",
-                         seconds=None, samples_per_second=None, peak_memory_bytes=None, accuracy=None, loss=None, report=None)]}  # fmt: skip
+                         seconds=None, samples_per_second=None, peak_memory_bytes=None, accuracy=None, loss=None, report=None, curves=None)]}  # fmt: skip
+
+
+def compared_runs():
+    """Runs that were there before, one of which was stopped; without links, of whatever machines."""
+    document = comparison()
+    runs = [run | {"name": name, "report": None, "log": None} for run, name in zip(document["runs"][:3], ("one", "two", "three (stopped)"), strict=True)]
+    return document | {"machine": None, "runs": runs}
+
+
+def follower():
+    """A node that does not lead, at its third of four ranks."""
+    return run(leads=False, progress={"steps": 200, "epoch": 1, "epochs": 10, "samples": 0, "seconds": 0}, steps={"from": 0, "per_point": 1} | {name: [] for name in COLUMNS},
+               epochs=[], step_seconds=None, workers=[worker(1)])  # fmt: skip
 
 
 def language_comparison():

@@ -91,7 +91,7 @@ class Live(PageTest):
         steps = documents.steps(6, begin=18) | {"from": 18}
         steps["loss"][0] = 0.1234
         program.tell("changes", {"progress": progress, "steps": steps})
-        page.wait("document.querySelector('[data-tile=Loss] strong').textContent === '0.5151'")
+        page.wait("document.querySelector('[data-tile=\"Training loss\"] strong').textContent === '0.5151'")
         self.assertEqual(page.run("document.title"), "5% resnet20-ddp – troupe")
         chart = section("Loss")
         page.run(f"{chart}.querySelector('.chart').focus()")
@@ -102,7 +102,7 @@ class Live(PageTest):
         expected = document["steps"]["loss"][:18] + steps["loss"]
         for text, loss, index in zip(said, expected, range(24), strict=True):
             self.assertIn(f"step {4 * index}", text)
-            self.assertIn(f"loss {loss:.4f}", text)
+            self.assertIn(f"training batch {loss:.4f}", text)
         # Columns that came from the beginning replace all.
         program.tell("changes", {"steps": documents.steps(5, per_point=8)})
         page.wait("document.getElementById('announcer').textContent && true")
@@ -115,9 +115,9 @@ class Live(PageTest):
         page.run("window.touched = []; new MutationObserver(all => all.forEach(one => touched.push(one.target.parentElement?.closest('[data-tile]')?.dataset.tile ?? 'other')))"
                  ".observe(document.querySelector('main'), {childList: true, subtree: true, characterData: true, attributes: true})")  # fmt: skip
         program.tell("changes", {"progress": document["progress"] | {"loss": 0.4242}})
-        page.wait("document.querySelector('[data-tile=Loss] strong').textContent === '0.4242'")
+        page.wait("document.querySelector('[data-tile=\"Training loss\"] strong').textContent === '0.4242'")
         self.assertTrue(page.run("kept.every(element => element.isConnected)"))
-        self.assertEqual(page.run("touched.filter(name => name !== 'other')"), ["Loss"])
+        self.assertEqual(page.run("touched.filter(name => name !== 'other')"), ["Training loss"])
 
     def test_focus_and_cursor_stay_when_something_changes(self):
         document = documents.run(points=20, epochs=[])
@@ -139,7 +139,7 @@ class Live(PageTest):
         program.document["progress"]["loss"] = 0.1111
         program.refuses = False
         page.wait("document.querySelector('.state').textContent === 'live'", seconds=40)
-        page.wait("document.querySelector('[data-tile=Loss] strong').textContent === '0.1111'")
+        page.wait("document.querySelector('[data-tile=\"Training loss\"] strong').textContent === '0.1111'")
         page.problems[:] = [problem for problem in page.problems if "503" not in problem and "ERR_" not in problem]
 
     def test_the_end_of_the_run_is_said_and_its_last_state_stays(self):
@@ -176,7 +176,7 @@ class Live(PageTest):
         page.wait("document.title.startsWith('50%')")
         self.assertEqual(page.run("document.body.dataset.drawn"), page.run("window.drawn"))
         page.run("window.away = false; document.dispatchEvent(new Event('visibilitychange'))")
-        page.wait("document.querySelector('[data-tile=Loss] strong').textContent === '0.3333'")
+        page.wait("document.querySelector('[data-tile=\"Training loss\"] strong').textContent === '0.3333'")
 
     def test_the_log_follows_unless_scrolled_up(self):
         document = documents.run(log=documents.log(50))

@@ -4,7 +4,8 @@ import documents
 from support import PageTest, main, section, standing_page
 
 DOCUMENTS = {
-    "run": documents.run, "waiting": documents.waiting, "comparison": documents.comparison,
+    "run": documents.run, "waiting": documents.waiting, "comparison": documents.comparison, "runs": documents.compared_runs,
+    "follower": documents.follower,
     "failed": lambda: documents.run(status="failed", error="worker 1: no memory left"),
     "stopped": lambda: documents.run(status="stopped", live=False),
     "completed": lambda: documents.run(status="completed", live=False),
@@ -77,6 +78,20 @@ class Looks(PageTest):
         self.assertGreater(page.run(f"{scroll}.scrollWidth - {scroll}.clientWidth"), 50)
         self.assertIn("gradient", page.run(f"getComputedStyle({scroll}).backgroundImage"))
         self.assertEqual(page.run(f"{scroll}.tabIndex"), 0)
+
+    def test_devices_are_not_broken_word_by_word_on_a_phone(self):
+        nodes = [node | {"devices": ["Intel(R) Xeon(R) Processor @ 2.10GHz", "NVIDIA H100 80GB HBM3"]} for node in documents.nodes()]
+        page = self.standing(documents.run(nodes=nodes), width=390)
+        lines = page.run("(cell => cell.getBoundingClientRect().height / parseFloat(getComputedStyle(cell).lineHeight))(document.querySelector('[aria-label=Nodes] tbody td:nth-child(4)'))")
+        self.assertLess(lines, 4)
+
+    def test_the_table_of_actors_is_seen_whole(self):
+        actors = [documents.actors()[index % 6] | {"name": f"role_{index}"} for index in range(16)]
+        for width in (390, 1280):
+            page = self.standing(documents.run(actors=actors), width=width)
+            self.assertEqual(page.run("(part => part.scrollHeight - part.clientHeight)(document.querySelector('[aria-label=Actors]'))"), 0)
+        page = self.standing(documents.run(workers=[documents.worker(rank) for rank in range(64)]))
+        self.assertLess(page.run("document.querySelector('[aria-label=Workers]').clientHeight"), 500)
 
     def test_in_print_nothing_is_hidden_behind_a_scroll_bar(self):
         page = self.standing(documents.run(workers=[documents.worker(rank) for rank in range(30)]), dark=True)

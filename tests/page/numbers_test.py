@@ -21,20 +21,20 @@ class Numbers(PageTest):
     def test_tiles(self):
         page = self.standing(documents.run())
         tiles = page.run("Object.fromEntries([...document.querySelectorAll('.tiles div')].map(tile => [tile.dataset.tile, tile.querySelector('dd').innerText.replace(/\\s+/g, ' ')]))")
-        self.assertEqual(tiles, {"Loss": "0.7312", "Accuracy": "74.2%", "Test accuracy": "71.5% loss 0.8123", "Images/s": "1,184 MFU 38.2%",
+        self.assertEqual(tiles, {"Training loss": "0.7312 last step", "Training accuracy": "74.2% last step", "Test accuracy": "71.5% best 79.0%, loss 0.8123", "Images/s": "1,184 MFU 38.2%",
                                  "Step": "600 of 1,950", "Epoch": "4 of 10", "Memory": "1.4 GiB of 8.0 GiB"})  # fmt: skip
 
     def test_texts_have_tokens_and_a_perplexity(self):
         document = self.on_texts(150)
         page = self.standing(document)
         tile = lambda name: text_of(page, f"[data-tile='{name}'] dd")
-        self.assertEqual(tile("Loss"), "0.7312 perplexity 2.08")
+        self.assertEqual(tile("Training loss"), "0.7312 perplexity 2.08")
         self.assertEqual(tile("Test loss"), "0.8123 perplexity 2.25")
         self.assertEqual(tile("Tokens/s"), "303,155 MFU 38.2%")
         self.assertIn("2.39", rows_of(page, "Epochs")[0])
         document = self.on_texts(10)
         last = document["steps"]["loss"][-1]
-        self.assertIn(f"perplexity {math.exp(last):.2f}", text_in(self.standing(document), "Perplexity"))
+        self.assertIn(f"training batch {math.exp(last):.2f}", text_in(self.standing(document), "Perplexity"))
 
     def test_what_devices_could_do_is_told_where_it_is_known(self):
         document = documents.run(points=10)
@@ -75,8 +75,39 @@ class Numbers(PageTest):
     def test_legends_have_the_last_values(self):
         document = documents.run(points=10)
         page = self.standing(document)
-        self.assertIn(f"loss {document['steps']['loss'][-1]:.4f}", text_in(page, "Loss"))
-        self.assertIn(f"accuracy {percent(document['steps']['accuracy'][-1])}", text_in(page, "Accuracy"))
+        self.assertIn(f"training batch {document['steps']['loss'][-1]:.4f}", text_in(page, "Loss"))
+        self.assertIn(f"training batch {percent(document['steps']['accuracy'][-1])}", text_in(page, "Accuracy"))
+
+    def test_curves_fill_the_chart_where_max_steps_ends_inside_an_epoch(self):
+        document = documents.run(points=15, epochs=[])
+        document["run"] |= {"steps_per_epoch": 390, "total_steps": 60}
+        for step in ({"step": 59}, {}):  # earlier versions did not write it
+            with self.subTest(step):
+                document["epochs"] = [documents.epochs(1)[0] | {"step": None} | step]
+                page = self.standing(document)
+                end = page.run(f"(area => [...{section('Loss')}.querySelectorAll('.curve')].map(curve => curve.getBoundingClientRect().right - area.left) .reduce((a, b) => Math.max(a, b)) / area.width)({section('Loss')}.querySelector('.chart svg').getBoundingClientRect())")
+                self.assertGreater(end, 0.85)
+                point = page.run(f"(dot => dot.right)({section('Loss')}.querySelector('path.dot').getBoundingClientRect()) / {section('Loss')}.querySelector('.chart svg').getBoundingClientRect().right")
+                self.assertLessEqual(point, 1)
+
+    def test_each_accuracy_says_of_what_it_is(self):
+        document = documents.run()
+        page = self.standing(document)
+        self.assertEqual(page.run("[...document.querySelectorAll('[data-tile]')].map(tile => tile.dataset.tile).filter(name => /accuracy|loss/i.test(name))"),
+                         ["Training loss", "Training accuracy", "Test accuracy"])  # fmt: skip
+        for name in ("training batch, smoothed", "training, mean of the epoch", "test"):
+            self.assertIn(name, page.run(f"[...{section('Accuracy')}.querySelectorAll('.legend li')].map(item => item.childNodes[1].textContent)"))
+        document["progress"]["test_accuracy"] = max(epoch["test_accuracy"] for epoch in document["epochs"])
+        self.assertEqual(text_of(self.standing(document), "[data-tile='Test accuracy'] dd"), "79.0% loss 0.8123")  # the last one is the best
+
+    def test_a_chart_of_what_is_always_zero_is_left_out(self):
+        document = documents.run(points=40)
+        for name in ("data_wait_ratio", "overlap_ratio", "lr"):
+            document["steps"][name] = [0] * 40
+        page = self.standing(document)
+        self.assertEqual([text_in(page, title) for title in ("Waiting and overlap", "Learning rate")], ["(not there)"] * 2)
+        document["steps"]["overlap_ratio"][7] = 0.5
+        self.assertIn("waited for data 0.0%", text_in(self.standing(document), "Waiting and overlap"))
 
     def test_epochs_newest_first(self):
         rows = rows_of(self.standing(documents.run()), "Epochs")
@@ -98,6 +129,10 @@ class Numbers(PageTest):
         self.assertEqual(page.run("document.querySelector('[aria-label=Nodes] a').href"), "http://10.0.0.1:9401/")
         self.assertIn("generation 1", text_in(page, "Nodes"))
 
+    def test_equal_devices_of_a_node_are_counted(self):
+        nodes = [documents.nodes()[0] | {"devices": ["H100", "H100", "A100"]}]
+        self.assertEqual(rows_of(self.standing(documents.run(nodes=nodes)), "Nodes")[0][3], "2 × H100, A100")
+
     def test_changes_of_membership(self):
         lost = {"generation": 2, "time": "2026-11-24T04:47:00Z", "reason": "node b:1 (rank 1) is gone", "is_loss": True, "step": 230,
                 "steps_repeated": 4, "world_size": 1, "seconds": 0.25}  # fmt: skip
@@ -116,6 +151,37 @@ class Numbers(PageTest):
         activations = next(width for kind, width in widths if kind == "c3 fill")
         worker = document["workers"][0]
         self.assertAlmostEqual(activations / trough, worker["bytes_by_kind"]["activations"] / worker["memory_limit_bytes"], delta=0.005)
+
+    def bar_and_peak(self, page):
+        """Where a worker's bar and the mark of its peak end."""
+        return page.run(f"(chart => [Math.max(...[...chart.querySelectorAll('.fill')].map(bar => Number(bar.getAttribute('x')) + Number(bar.getAttribute('width')))), Number(chart.querySelector('.peak').getAttribute('d').match(/[\\d.]+/)[0])])({section('Memory')}.querySelector('.chart'))")
+
+    def test_a_worker_s_bar_does_not_reach_beyond_its_peak(self):
+        worker = documents.worker(0, limit=None)
+        for name in ("bytes_by_kind", "peak_bytes_by_kind"):
+            worker[name]["pinned"] = 3 * documents.GIB  # of the host
+        for now in (True, False):
+            with self.subTest(now=now):
+                page = self.standing(documents.run(workers=[worker if now else worker | {"bytes_by_kind": None, "memory_bytes": None, "peak_memory_bytes": documents.GIB}]))
+                bar, peak = self.bar_and_peak(page)
+                self.assertLessEqual(bar, peak + 0.5)
+                self.assertGreater(bar, 0.9 * peak)
+                self.assertIn("up to 3.0 GiB a worker of pinned host memory", text_in(page, "Memory"))
+                self.assertNotIn("pinned", page.run(f"{section('Memory')}.querySelector('.legend').innerText"))
+                page.run(f"{section('Memory')}.querySelector('.chart').focus()")
+                page.press("Home")
+                self.assertIn("pinned, of the host 3.0 GiB", page.run(f"{section('Memory')}.querySelector('.tip').innerText").replace("\n", " "))
+
+    def test_the_page_of_a_node_that_follows_is_a_line_with_a_link_to_its_leader(self):
+        page = self.standing(documents.follower())
+        self.assertEqual(text_of(page, ".leader"), "This node follows alpha, which leads the job. The page of the run")
+        self.assertEqual(page.run("document.querySelector('.leader a').href"), "http://10.0.0.1:9401/")
+        self.assertEqual(page.run("document.querySelectorAll('.tiles, .progress').length"), 0)
+        shown = page.run("[...document.querySelectorAll('section.card')].filter(card => card.offsetParent).map(card => card.querySelector('h3').textContent)")
+        self.assertEqual(shown, ["Timeline of step 41", "Actors", "Log", "Config"])  # of this process
+        self.assertEqual(page.run("document.title"), "training: resnet20-ddp – troupe")
+        nodes = [documents.nodes()[0] | {"page": None}, documents.nodes()[1]]
+        self.assertIn("off there (metrics.listen)", text_of(self.standing(documents.follower() | {"nodes": nodes}), ".leader"))
 
     def test_checkpoints_log_and_config(self):
         page = self.standing(documents.run())

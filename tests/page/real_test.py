@@ -33,7 +33,7 @@ class Real(TrainingTest):
         summary = json.loads((training.folder / "followed/summary.json").read_text(encoding="utf-8"))
         self.assertEqual(summary["status"], "completed")
         page.wait("document.querySelector('.badge').innerText.includes('completed')")
-        self.assertEqual(text_of(page, "[data-tile=Loss] strong"), loss(summary["loss"]))
+        self.assertEqual(text_of(page, "[data-tile='Training loss'] strong"), loss(summary["loss"]))
         self.assertEqual(text_of(page, "[data-tile='Test accuracy'] strong"), percent(summary["accuracy"]))
         page.problems[:] = [problem for problem in page.problems if "ERR_" not in problem]
 
@@ -42,7 +42,7 @@ class Real(TrainingTest):
         report.wait("document.body.dataset.drawn > 0")
         self.assertEqual(len(report.requests), 1)
         self.assertIn("completed", text_of(report, ".badge"))
-        self.assertEqual(text_of(report, "[data-tile=Loss] strong"), loss(summary["loss"]))
+        self.assertEqual(text_of(report, "[data-tile='Training loss'] strong"), loss(summary["loss"]))
         self.assertEqual(text_of(report, "[data-tile=Step] dd"), f"{summary['steps']} of {summary['total_steps']}")
         epochs = [json.loads(line) for line in (training.folder / "followed/epochs.jsonl").read_text(encoding="utf-8").splitlines()]
         self.assertEqual(len(rows_of(report, "Epochs")), len(epochs))

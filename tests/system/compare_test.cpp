@@ -138,6 +138,50 @@ TEST_CASE("the comparison tells of its machine, and leads to each run's report a
   CHECK(has(read_bytes(experiment / "table/compare.html"), "resnet20 on synthetic"));
 }
 
+TEST_CASE("runs that exist are compared without training, with their curves") {
+  const Experiment experiment{{"train.max_steps=4"}};
+  experiment.completed("one");
+  experiment.completed("two", {"parallel.strategy=ddp", "devices.count=2", "train.max_steps=6"});
+  const auto folder = [&](const char* name) { return experiment.run(name).folder().string(); };
+  const auto compared = [&](const std::vector<std::string>& words) {
+    std::vector<std::string> all = {TROUPE_PROGRAM, "compare", "--output",
+                                    (experiment / "table").string()};
+    all.insert(all.end(), words.begin(), words.end());
+    return RunningProgram{all}.wait();
+  };
+  const auto ended = compared({"--runs", folder("one"), folder("two")});
+  CAPTURE(ended.out, ended.err);
+  REQUIRE(ended.code == 0);
+  CHECK(has(ended.out, "| run | strategy | precision |"));
+  CHECK(has(ended.out, "page: " + (experiment / "table/compare.html").string()));
+  const auto table = rows(experiment);
+  REQUIRE(table.size() == 2);
+  CHECK(table[0].at("name") == "one");
+  CHECK(table[1].at("strategy") == "ddp");
+  for (std::size_t i = 0; i < 2; ++i) {
+    const auto run = experiment.run(i == 0 ? "one" : "two");
+    const auto& curves = table[i].at("curves");
+    CHECK(curves.at("step") == nlohmann::json(run.column<std::int64_t>("step")));
+    CHECK(curves.at("loss").back().get<double>() == Catch::Approx(run.losses().back()));
+    CHECK(curves.at("test_step").back() == run.epochs().back().at("step"));
+  }
+
+  const auto twice = compared({"--runs", folder("one"), folder("one") + "/."});
+  CHECK(twice.code == 0);
+  CHECK(rows(experiment)[0].at("name") == "one in " + folder("one"));
+  const auto absent = compared({"--runs", folder("one"), folder("absent")});
+  CHECK(absent.code == 2);
+  CHECK(has(absent.err, folder("absent") + ": there is no such folder"));
+  const auto both = compared({Experiment::small_config().string(), "--runs", folder("one")});
+  CHECK(both.code == 2);
+  const auto neither = compared({});
+  CHECK(neither.code == 2);
+  CHECK(has(neither.err, "CONFIG with --strategies, or --runs is required"));
+  const auto modeless = compared({Experiment::small_config().string()});
+  CHECK(modeless.code == 2);
+  CHECK(has(modeless.err, "--strategies is required"));
+}
+
 TEST_CASE("language models are compared by tokens a second and perplexity, too") {
   const auto experiment = on_text("gpt2-mini");
   const auto folder = experiment / "table";
@@ -156,5 +200,5 @@ TEST_CASE("language models are compared by tokens a second and perplexity, too")
   CHECK(row.at("perplexity").get<double>() == Catch::Approx(std::exp(test_loss)));
   CHECK(row.at("accuracy").is_null());
   CHECK(has(ended.out, " tokens/s, "));
-  CHECK(has(ended.out, " | perplexity |\n"));
+  CHECK(has(ended.out, " | test perplexity |\n"));
 }

@@ -44,3 +44,13 @@ TEST_CASE("each epoch is recorded with its own steps, evaluated or not") {
     CHECK(line.at("test_loss").is_null() == (epoch == 0));
   }
 }
+
+TEST_CASE("an epoch that max_steps cuts short is recorded with the step it ended at") {
+  const Experiment experiment{
+      {"train.max_steps=5", "data.batch_size=12", "data.synthetic_samples=48"}};
+  const auto run = experiment.completed("epochs"); // four steps of an epoch
+  const auto epochs = run.epochs();
+  REQUIRE(epochs.size() == 2);
+  CHECK(epochs[0].at("step") == 3);
+  CHECK(epochs[1].at("step") == 4);
+}

@@ -1,3 +1,4 @@
+#include "crew.hpp"
 #include "daemons.hpp"
 #include "experiment.hpp"
 
@@ -10,6 +11,7 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include <csignal>
+#include <set>
 
 using namespace troupe;
 using namespace troupe::testing;
@@ -32,6 +34,94 @@ Ended promtool_check(const ScratchFolder& folder, const std::string& metrics) {
                          shell_word(TROUPE_PROMTOOL) + " check metrics <" +
                              shell_word((folder / "metrics").string())}}
       .wait();
+}
+
+/// Of nodes whose metrics have addresses that are known from the start, with the Prometheus that
+/// scrapes them.
+class ScrapedCrew {
+public:
+  ScrapedCrew(const Experiment& experiment, int nodes, const Settings& settings)
+      : crew_{experiment, "nodes", nodes, settings, true} {
+    std::vector<net::Listener> taken; // at the same time, so that they are different
+    for (int i = 0; i < nodes; ++i) {
+      taken.push_back(*net::listen_on({"127.0.0.1", 0}));
+      ports_.push_back(taken.back().port);
+    }
+    std::string targets;
+    for (const auto port : ports_)
+      targets += (targets.empty() ? "'" : ", '") + metrics_address(port) + "'";
+    taken.clear();
+    prometheus_ = std::make_unique<PrometheusServer>(
+        TROUPE_PROMETHEUS, "static_configs: [{targets: [" + targets + "]}]");
+  }
+
+  Crew& crew() { return crew_; }
+  void start(int node) { crew_.start(node, {"metrics.listen=" + metrics_address(port(node))}); }
+  std::uint16_t port(int node) const { return ports_.at(static_cast<std::size_t>(node)); }
+  nlohmann::json page(int node) const {
+    return nlohmann::json::parse(http(port(node), "/run.json").body);
+  }
+
+  /// INSTANCE RANK, as the nodes that take part have them; empty while they are not `count`.
+  std::set<std::string> expected(int of, std::size_t count) const {
+    const auto told = crew_.status(of);
+    std::set<std::string> ranks;
+    if (!told.is_object() || told.at("nodes").size() != count)
+      return ranks;
+    for (const auto& node : told.at("nodes"))
+      for (int i = 0; i < crew_.size(); ++i)
+        if (crew_.address(i) == node.at("address"))
+          for (const auto& rank : node.at("ranks"))
+            ranks.insert(metrics_address(port(i)) + " " + std::to_string(rank.get<int>()));
+    return ranks;
+  }
+  /// The same of all series with a rank.
+  std::set<std::string> scraped() const try {
+    std::set<std::string> ranks;
+    for (const auto& each : prometheus_->series("group by (instance, rank) ({rank!=\"\"})"))
+      ranks.insert(each.at("metric").at("instance").get<std::string>() + " " +
+                   each.at("metric").at("rank").get<std::string>());
+    return ranks;
+  } catch (const std::exception&) { // it is not up yet
+    return {};
+  }
+  std::optional<double> ask(const std::string& query) const { return prometheus_->ask(query); }
+  std::string log() const { return prometheus_->log(); }
+
+private:
+  static std::string metrics_address(std::uint16_t port) {
+    return "127.0.0.1:" + std::to_string(port);
+  }
+
+  Crew crew_;
+  std::vector<std::uint16_t> ports_;
+  std::unique_ptr<PrometheusServer> prometheus_;
+};
+
+/// Once the generation of `count` nodes trains, as node `of` tells: that its ranks, and no others,
+/// are in what Prometheus reads and on the leader's page.
+void check_ranks(const ScrapedCrew& scraped, const Crew& crew, int of, std::size_t count) {
+  CAPTURE(count, scraped.log());
+  std::set<std::string> expected;
+  REQUIRE(becomes_true([&] { return !(expected = scraped.expected(of, count)).empty(); }));
+  becomes_true([&] { return scraped.scraped() == expected; });
+  CHECK(scraped.scraped() == expected);
+  CHECK(becomes_true([&] {
+    return scraped.ask("count(troupe_rank_steps_total)") == static_cast<double>(count) &&
+           scraped.ask("count(troupe_heartbeat_time_seconds)") == static_cast<double>(count);
+  }));
+  nlohmann::json page;
+  CHECK(becomes_true([&] {
+    const int leader = crew.leader(of);
+    if (leader < 0)
+      return false;
+    page = scraped.page(leader);
+    return page.at("workers").size() == count && page.at("nodes").size() == count;
+  }));
+  for (const auto& worker : page.at("workers"))
+    for (const auto& node : page.at("nodes"))
+      if (node.at("ranks").at(0) == worker.at("rank"))
+        CHECK(worker.at("node") == node.at("name"));
 }
 
 } // namespace
@@ -108,6 +198,30 @@ TEST_CASE("a node that follows exports its phase and its workers, and nothing of
   REQUIRE(targets.size() == 2);
   CHECK(targets.at(0).at("labels").at("node") == daemons.address());
   CHECK(targets.at(1).at("labels").at("node") == daemon_address(follower));
+}
+
+TEST_CASE("after each of three changes of membership the ranks of /metrics are the generation's") {
+  need(TROUPE_PROMETHEUS);
+  const Experiment experiment;
+  ScrapedCrew scraped{experiment, 3,
+                      for_nodes(3, "ddp") +
+                          Settings{"cluster.min_nodes=2", "data.slices=12", "train.epochs=100000"}};
+  auto& crew = scraped.crew();
+  for (int node = 0; node < crew.size(); ++node)
+    scraped.start(node);
+  check_ranks(scraped, crew, 0, 3);
+  crew[0].kill(); // it led
+  REQUIRE(becomes_true([&] { return crew.leader(1) > 0; }));
+  const int second = crew.leader(1);
+  check_ranks(scraped, crew, second, 2);
+  scraped.start(0);
+  check_ranks(scraped, crew, 0, 3);
+  crew[second].kill();
+  REQUIRE(becomes_true([&] { return crew.leader(0) >= 0 && crew.leader(0) != second; }));
+  check_ranks(scraped, crew, 0, 2);
+  const auto follower = crew.leader(0) == 0 ? 3 - second : 0;
+  CHECK(scraped.page(follower).at("leads") == false);
+  CHECK(stop(crew[crew.leader(0)]).code == 0);
 }
 
 TEST_CASE("promtool finds nothing to complain about in the metrics of a run") {

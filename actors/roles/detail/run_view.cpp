@@ -115,7 +115,7 @@ Result<std::unique_ptr<RunView>> RunView::open(const engine::Job& job, const met
     view->introduce(job, info);
   else
     view->console_.go_on(info);
-  view->begin(job, info, seat.generation.number);
+  view->begin(job, info, seat);
   return view;
 }
 
@@ -142,30 +142,39 @@ Status RunView::hand_over_history() const {
   return kept_ ? kept_->hand_over() : Status{};
 }
 
-void RunView::begin(const engine::Job& job, const metrics::RunInfo& info, std::int64_t generation) {
+void RunView::begin(const engine::Job& job, const metrics::RunInfo& info,
+                    const engine::Seat& seat) {
   if (const auto lost = folder_ ? folder_->before().missing_steps() : 0; lost > 0)
     log_->warn("the events of {} earlier steps are lost", lost);
   exposition_.live().begin(info, folder_ ? folder_->before().course() : metrics::RunCourse{},
-                           generation);
-  begin_steps(info, generation);
+                           seat.generation.number);
+  begin_steps(info, seat);
   for (const auto& batches : {job.training, job.evaluation})
     if (auto files = batches ? batches->adapter().unreadable() : nullptr)
       unreadable_.push_back(std::move(files));
 }
 
-void RunView::begin_steps(const metrics::RunInfo& info, std::int64_t generation) {
+void RunView::begin_steps(const metrics::RunInfo& info, const engine::Seat& seat) {
+  first_rank_ = seat.place().first_rank;
+  ranks_ = seat.place().workers;
   first_step_ = next_step_ = info.first_step;
   exposition_.registry().begin(info, folder_.has_value());
-  exposition_.registry().set_generation(generation);
+  exposition_.registry().set_generation(seat.generation.number);
   write_report();
 }
 
-void RunView::go_on(const metrics::RunInfo& info, std::int64_t generation) {
+void RunView::go_on(const metrics::RunInfo& info, const engine::Seat& seat) {
   console_.go_on(info);
-  exposition_.live().go_on(info, generation);
+  exposition_.live().go_on(info, seat.generation.number);
   if (folder_)
     keep_first_failure(folder_->write(info));
-  begin_steps(info, generation);
+  begin_steps(info, seat);
+}
+
+void RunView::end_generation() {
+  exposition_.registry().end_generation();
+  exposition_.live().end_generation();
+  labels_.clear();
 }
 
 void RunView::introduce(const engine::Job& job, const metrics::RunInfo& info) {
@@ -188,7 +197,7 @@ void RunView::show(const std::vector<NodeStatus>& nodes) {
       targets.push_back({node.metrics, {{"node", labels_[node.address]}}});
   }
   exposition_.targets().set(std::move(targets));
-  exposition_.live().set_nodes(records_of(nodes));
+  exposition_.live().set_nodes(records_of(nodes), folder_.has_value());
 }
 
 void RunView::show_heartbeat(const std::string& address) {
@@ -264,15 +273,22 @@ void RunView::show(metrics::JobPhase phase) {
   exposition_.enter(phase);
 }
 
+bool RunView::runs_here(int rank) const {
+  return rank >= first_rank_ && rank < first_rank_ + ranks_;
+}
+
+/// The leader's page and event file have the workers of all nodes; each node exports its own.
 void RunView::show(const metrics::WorkerSummary& worker) {
+  exposition_.live().record(worker);
+  if (board_)
+    board_->note(worker);
+  if (!runs_here(worker.rank))
+    return;
   log_->debug("rank {} on {}: {:.1f} MiB at most, busy {:.0f}% of the time", worker.rank,
               worker.device, mib(worker.peak_memory_bytes), 100 * worker.busy_ratio);
   exposition_.registry().record(worker);
-  exposition_.live().record(worker);
   if (!folder_) // nobody tells this node of steps, but of those that its workers have made
     exposition_.live().record_steps(first_step_ + worker.steps);
-  if (board_)
-    board_->note(worker);
 }
 
 data::UnreadableFiles::Counts RunView::count_unreadable() const {

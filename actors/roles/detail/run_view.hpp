@@ -44,7 +44,9 @@ public:
   bool is_followed_by(const metrics::RunInfo& info, bool leads) const {
     return leads == folder_.has_value() && (!folder_ || next_step_ == info.first_step);
   }
-  void go_on(const metrics::RunInfo& info, std::int64_t generation);
+  void go_on(const metrics::RunInfo& info, const engine::Seat& seat);
+  /// Its ranks and nodes are shown no longer.
+  void end_generation();
 
   /// What the run was before, where it goes on; of the node that leads.
   metrics::EarlierRun before() const;
@@ -86,8 +88,9 @@ public:
 private:
   RunView(const RunOptions& options, metrics::Exposition& exposition,
           std::optional<metrics::RunFolder> folder, std::optional<metrics::EventFile> board);
-  void begin(const engine::Job& job, const metrics::RunInfo& info, std::int64_t generation);
-  void begin_steps(const metrics::RunInfo& info, std::int64_t generation);
+  void begin(const engine::Job& job, const metrics::RunInfo& info, const engine::Seat& seat);
+  void begin_steps(const metrics::RunInfo& info, const engine::Seat& seat);
+  bool runs_here(int rank) const;
   /// To a person, once.
   void introduce(const engine::Job& job, const metrics::RunInfo& info);
   void show_end(const metrics::RunSummary& summary);
@@ -112,7 +115,8 @@ private:
   std::optional<metrics::KeptHistory> kept_;                       ///< of a node that may lead
   std::optional<metrics::EventFile> board_;                        ///< with run.tensorboard
   std::vector<std::shared_ptr<data::UnreadableFiles>> unreadable_; ///< by split
-  std::optional<Error> lost_; ///< why the record of the run is not whole
+  std::optional<Error> lost_;               ///< why the record of the run is not whole
+  std::int32_t first_rank_ = 0, ranks_ = 0; ///< those of this node, in the generation
   std::int64_t first_step_ = 0;
   std::int64_t next_step_ = 0;                          ///< the first that was not shown
   std::chrono::steady_clock::time_point reported_ = {}; ///< when the report was written last

@@ -49,9 +49,9 @@ function button(label, action, attributes) {
   return make('button', { type: 'button', onclick: action, ...attributes }, label);
 }
 
-// A table that can be scrolled sideways, also by keyboard. Columns: [title, row => content, class].
+// A table that can be scrolled sideways, also by keyboard, and a long one up and down. Columns: [title, row => content, class].
 function table(label, columns, rows) {
-  return make('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': label },
+  return make('div', { class: rows.length > 20 ? 'scroll long' : 'scroll', tabindex: 0, role: 'region', 'aria-label': label },
     make('table', null,
       make('thead', null, make('tr', null, columns.map(([title, , kind]) => make('th', { scope: 'col', class: kind }, title)))),
       make('tbody', null, rows.map(row => make('tr', null, columns.map(([, content, kind], index) =>

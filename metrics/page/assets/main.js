@@ -47,7 +47,7 @@ class Page {
     if (!whole) return;
     if (!this.kind) this.build(whole.kind);
     show(this.top, whole.kind === 'comparison' ? comparisonHero(whole) : hero(whole));
-    for (const each of this.sections) each.update(whole);
+    for (const each of this.sections) follows(whole) && !each.local ? each.hide() : each.update(whole);
     const shown = [];
     for (const [name, { element }] of this.groups) {
       element.hidden = !this.sections.some(each => each.group === name && each.there);

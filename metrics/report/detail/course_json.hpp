@@ -1,6 +1,7 @@
 /// The course of a run in the document: many numbers, which are written as text at once.
 #pragma once
 
+#include "../comparison.hpp"
 #include "../run_course.hpp"
 
 #include <cstddef>
@@ -14,5 +15,7 @@ std::string json_of(const DurationHistogram& seconds);
 std::string json_of(const EpochCourse& epochs);
 std::string json_of(const RecoveryCourse& recoveries);
 std::string json_of(const GeneratedCourse& generated);
+/// What a comparison shows of a run.
+std::string json_of(const RunCurves& curves);
 
 } // namespace troupe::metrics

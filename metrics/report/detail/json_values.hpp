@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include <chrono>
+#include <cstdint>
 #include <limits>
 #include <optional>
 #include <string>
@@ -43,6 +44,13 @@ template <class Integer>
 Integer integer_at(const OrderedJson& object, const char* key) {
   const auto found = object.find(key);
   return found != object.end() && found->is_number_integer() ? found->get<Integer>() : Integer{};
+}
+
+inline std::optional<std::int64_t> optional_integer_at(const OrderedJson& object, const char* key) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_number_integer()
+             ? std::optional{found->get<std::int64_t>()}
+             : std::nullopt;
 }
 
 inline std::string text_at(const OrderedJson& object, const char* key) {

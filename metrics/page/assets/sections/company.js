@@ -3,6 +3,12 @@
 // Only what is a host and a port becomes an address of a link.
 const pageOf = page => typeof page === 'string' && /^[\w.\-[\]:]+:\d+$/.test(page) ? `${location.protocol === 'https:' ? 'https:' : 'http:'}//${page}/` : null;
 
+// "2 × H100, A100": equal names once.
+const counted = names => [...new Set(names)].map(name => {
+  const count = names.filter(other => other === name).length;
+  return count > 1 ? `${count} × ${name}` : name;
+}).join(', ');
+
 const company = [
   section('Company', 'Actors', body => ({ actors }) => {
     if (!list(actors).length) return false;
@@ -11,12 +17,12 @@ const company = [
       ['Mailbox', actor => meter((actor.waiting || 0) / most, `${asCount(actor.waiting)} waiting`)], ['Messages/s', actor => asRate(actor.messages_per_second)],
       ['Messages', actor => asCount(actor.messages)], ['Busy', actor => meter(actor.busy_ratio, asPercent(actor.busy_ratio))]], actors));
     return true;
-  }, { wide: true }),
+  }, { wide: true, local: true }),
   section('Company', 'Nodes', (body, tools) => ({ nodes, generation }) => {
     if (!list(nodes).length) return false;
     show(tools, known(generation) ? make('span', { class: 'soft' }, `generation ${asCount(generation)}`) : null);
     show(body, table('Nodes', [['Node', node => [node.name || unknown, node.leads && [' ', make('span', { class: 'tag' }, 'leads')]]],
-      ['State', node => node.state || unknown, 'left'], ['Ranks', node => list(node.ranks).join(', ') || unknown, 'left wrap'], ['Devices', node => list(node.devices).join(', ') || unknown, 'left wrap'],
+      ['State', node => node.state || unknown, 'left'], ['Ranks', node => list(node.ranks).join(', ') || unknown, 'left wrap'], ['Devices', node => counted(list(node.devices)) || unknown, 'left wrap'],
       ['Address', node => node.address || unknown, 'left'], ['Heartbeat', node => known(node.heartbeat_age_seconds) ? `${asAge(node.heartbeat_age_seconds)}${node.heartbeat_age_seconds < 1 ? '' : ' ago'}` : unknown],
       ['Version', node => node.version || unknown], ['Page', node => pageOf(node.page) ? make('a', { href: pageOf(node.page), rel: 'noopener' }, node.page) : unknown, 'left']], nodes));
     return true;

@@ -1,6 +1,7 @@
-// One job in several modes: a table that marks the best of each column, and bars for each figure.
+// One job in several modes, or runs that were there before: a table that marks the best of each column, the runs' curves over
+// each other, and bars for each figure.
 
-const modeName = run => `${run.strategy} ${run.precision}`;
+const modeName = run => run.name || `${run.strategy} ${run.precision}`;
 // What makes a figure the best one: more of it, or less.
 const figures = [
   { title: 'Time', key: 'seconds', format: asSeconds, better: Math.min },
@@ -9,7 +10,7 @@ const figures = [
   { title: 'Peak memory', key: 'peak_memory_bytes', format: asBytes, better: Math.min },
   { title: 'Busy', key: 'busy_ratio', format: asPercent, better: Math.max },
   { title: 'Overlap', key: 'overlap_ratio', format: asPercent, better: Math.max, of: run => run.workers > 1 ? run.overlap_ratio : null },
-  { title: 'Loss', key: 'loss', format: asLoss, better: Math.min },
+  { title: 'Training loss', key: 'loss', format: asLoss, better: Math.min },
   { title: 'Test accuracy', key: 'accuracy', format: asPercent, better: Math.max },
   { title: 'Test perplexity', key: 'perplexity', format: asPerplexity, better: Math.min },
 ];
@@ -28,19 +29,27 @@ function bestOf(figure, runs) {
 }
 
 function comparisonTable(runs) {
-  const columns = [['Strategy', run => run.strategy], ['Precision', run => run.precision, 'left'], ['Workers', run => asCount(run.workers)],
+  const named = runs.some(run => run.name), jobs = runs.some(run => run.job !== runs[0].job);
+  const columns = [...(named ? [['Run', modeName]] : []), ...(jobs ? [['Job', run => run.job || unknown, 'left']] : []),
+    ['Strategy', run => run.strategy, named ? 'left' : null], ['Precision', run => run.precision, 'left'], ['Workers', run => asCount(run.workers)],
     ...figures.filter(figure => runs.some(run => known(figureOf(figure, run)))).map(figure => {
       const best = bestOf(figure, runs);
       return [figure.title, run => {
         const text = figure.format(figureOf(figure, run));
         return text === best ? make('b', { class: 'best' }, `${text} `, make('span', { class: 'tag' }, 'best')) : text;
       }];
-    }), ['Files', filesOf, 'left']];
+    }), ...(runs.some(run => beside(run.report) || beside(run.log)) ? [['Files', filesOf, 'left']] : [])];
   const element = table('Runs, compared', columns, runs.filter(run => !run.problem)), width = columns.length - 2;
   element.querySelector('tbody').append(...runs.filter(run => run.problem).map(run => make('tr', { class: 'problem' }, make('th', { scope: 'row' }, run.strategy), make('td', { class: 'left' }, run.precision),
     make('td', { class: 'left wrap', colspan: width - 1 }, make('b', null, '✕ no figures: '), run.problem), make('td', { class: 'left' }, filesOf(run)))));
   return element;
 }
+
+// A line for each run. Those of steps are smoothed where they can be: several noisy ones hide each other.
+const overlaid = (whole, x, y, noise) => list(whole.runs).map((run, index) => {
+  const values = list(run.curves?.[y]);
+  return { name: modeName(run), x: list(run.curves?.[x]), y: noise && smoothed(values) || values, color: `c${index % 8}`, ...(index < 8 ? { look: 'line' } : { look: 'dots', mark: 'dashed' }) };
+});
 
 const comparison = [
   section('Runs', 'Figures', body => ({ runs }) => {
@@ -48,11 +57,14 @@ const comparison = [
     show(body, comparisonTable(runs));
     return true;
   }, { wide: true }),
+  ...[['Training loss', 'step', 'loss', { format: asLoss, logarithm: true }, true], ['Test loss', 'test_step', 'test_loss', { format: asLoss, logarithm: true }],
+    ['Training accuracy', 'step', 'accuracy', { format: asPercent }, true], ['Test accuracy', 'test_step', 'test_accuracy', { format: asPercent }]]
+    .map(([title, x, y, options, noise]) => section('Curves', `${title} by step`, (body, tools) => curve(body, tools, `${title} of each run by step`, options, whole => overlaid(whole, x, y, noise)))),
   ...figures.map(figure => section('Figure by figure', figure.title, body => {
     const chart = new Bars(within(body, 'rows'), `${figure.title} of each run`);
     return ({ runs }) => {
       const there = list(runs).filter(run => known(figureOf(figure, run))), best = bestOf(figure, there);
-      if (!there.length) return false;
+      if (!there.some(run => figureOf(figure, run) !== 0)) return false;
       chart.set({ parts: [[figure.title.toLowerCase(), 'c0']], format: figure.format, most: figure.format === asPercent ? 1 : 0,
         rows: there.map(run => {
           const value = figureOf(figure, run), text = figure.format(value);
@@ -72,6 +84,6 @@ const comparison = [
 function comparisonHero(whole) {
   const without = list(whole.runs).filter(run => run.problem).length;
   return [make('div', { class: 'name' }, make('h1', null, whole.title || 'Comparison')),
-    make('p', { class: 'about' }, [`the same job in ${plural(list(whole.runs).length, 'mode')}`, without ? `${asCount(without)} without figures` : null, `made ${asMinute(whole.made)}`,
+    make('p', { class: 'about' }, [list(whole.runs).some(run => run.name) ? plural(list(whole.runs).length, 'run') : `the same job in ${plural(list(whole.runs).length, 'mode')}`, without ? `${asCount(without)} without figures` : null, `made ${asMinute(whole.made)}`,
       whole.machine?.host ? `on ${whole.machine.host}` : null, whole.version ? `troupe ${whole.version}` : null].filter(Boolean).map(text => make('span', null, text)))];
 }

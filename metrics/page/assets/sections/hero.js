@@ -14,6 +14,12 @@ function spark(values) {
   return make('svg', { class: 'spark', viewBox: '0 0 100 24', preserveAspectRatio: 'none', 'aria-hidden': 'true' }, make('path', { d: `M${there.map(at).join('L')}` }));
 }
 
+// Of the last evaluation there is a tile; an earlier one that was better is named beside it.
+function bestBefore(epochs, now) {
+  const best = Math.max(...epochs.map(epoch => epoch.test_accuracy).filter(known));
+  return best > now.test_accuracy ? `best ${asPercent(best)}, ` : '';
+}
+
 function tiles(whole) {
   const now = whole.progress || {}, run = whole.run || {}, epochs = list(whole.epochs), steps = name => columnOf(whole, name);
   const texts = tokensOf(whole) > 0;
@@ -22,9 +28,9 @@ function tiles(whole) {
   const limit = list(whole.workers)[peaks.indexOf(peak)]?.memory_limit_bytes;
   const tile = (name, value, beside, line) => make('div', { 'data-tile': name }, make('dt', null, name), make('dd', null, make('strong', null, value), beside ? make('span', null, beside) : null), line);
   return make('dl', { class: 'tiles' },
-    tile('Loss', asLoss(now.loss), texts && known(now.loss) ? `perplexity ${asPerplexity(perplexityOf(now.loss))}` : null, spark(smoothed(steps('loss')) || steps('loss'))),
-    classes ? tile('Accuracy', asPercent(now.accuracy), null, spark(smoothed(steps('accuracy')) || steps('accuracy'))) : null,
-    classes ? tile('Test accuracy', asPercent(now.test_accuracy), known(now.test_loss) ? `loss ${asLoss(now.test_loss)}` : 'no evaluation yet', spark(epochs.map(epoch => epoch.test_accuracy)))
+    tile('Training loss', asLoss(now.loss), texts && known(now.loss) ? `perplexity ${asPerplexity(perplexityOf(now.loss))}` : 'last step', spark(smoothed(steps('loss')) || steps('loss'))),
+    classes ? tile('Training accuracy', asPercent(now.accuracy), 'last step', spark(smoothed(steps('accuracy')) || steps('accuracy'))) : null,
+    classes ? tile('Test accuracy', asPercent(now.test_accuracy), known(now.test_loss) ? `${bestBefore(epochs, now)}loss ${asLoss(now.test_loss)}` : 'no evaluation yet', spark(epochs.map(epoch => epoch.test_accuracy)))
             : tile('Test loss', asLoss(now.test_loss), texts && known(now.test_loss) ? `perplexity ${asPerplexity(perplexityOf(now.test_loss))}` : null, spark(epochs.map(epoch => epoch.test_loss))),
     tile(`${itemsOf(whole)}/s`, asRate(inUnits(whole, now.samples_per_second)), known(now.mfu) ? `MFU ${asPercent(now.mfu)}` : null, spark(smoothed(steps('samples_per_second')) || steps('samples_per_second'))),
     tile('Step', asCount(now.steps), known(run.total_steps) ? `of ${asCount(run.total_steps)}` : null),
@@ -46,7 +52,7 @@ function progressBar(whole) {
 
 function shareDone(whole) {
   const { steps } = whole.progress || {}, total = (whole.run || {}).total_steps;
-  return known(steps) && total > 0 ? Math.min(1, steps / total) : null;
+  return known(steps) && total > 0 && !follows(whole) ? Math.min(1, steps / total) : null;
 }
 
 function about(run) {
@@ -54,10 +60,19 @@ function about(run) {
     run.started ? `started ${asMinute(run.started)}` : null, run.host ? `on ${run.host}` : null, run.version ? `troupe ${run.version}` : null].filter(Boolean);
 }
 
+// Only the leader is told of the whole job.
+const follows = whole => whole.leads === false;
+
+function leaderLine(whole) {
+  const leader = list(whole.nodes).find(node => node.leads), page = pageOf(leader?.page);
+  return [`This node follows ${leader?.name || 'another'}, which leads the job. `,
+    page ? make('a', { href: page, rel: 'noopener' }, 'The page of the run') : 'The page of the run is off there (metrics.listen).'];
+}
+
 function hero(whole) {
   const run = whole.run || {}, idle = !run.name || whole.status === 'waiting';
   return [make('div', { class: 'name' }, make('h1', null, idle && whole.status === 'waiting' ? 'Waiting for a job' : run.name || 'troupe'), badge(whole.status || 'waiting')),
     make('p', { class: 'about' }, (idle ? ['This page follows the next run as soon as it begins.'] : about(run)).map(text => make('span', null, text))),
     whole.error ? make('div', { class: 'error', role: 'alert' }, make('b', null, whole.status === 'failed' ? '✕ The run has failed' : '▲ An error'), make('p', null, whole.error)) : null,
-    idle ? null : progressBar(whole), idle ? null : tiles(whole)];
+    follows(whole) ? make('p', { class: 'leader' }, leaderLine(whole)) : idle ? null : [progressBar(whole), tiles(whole)]];
 }

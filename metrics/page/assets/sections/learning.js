@@ -7,14 +7,18 @@ const tokensOf = whole => (whole.run || {}).tokens_per_sample || 0;
 const itemsOf = whole => tokensOf(whole) ? 'Tokens' : samplesOf(whole);
 const inUnits = (whole, rate) => known(rate) ? rate * (tokensOf(whole) || 1) : rate;
 const perplexityOf = loss => known(loss) ? Math.exp(loss) : null;
-// Epochs have their place at their last step.
-const endOf = (whole, epoch) => (epoch.epoch + 1) * ((whole.run || {}).steps_per_epoch || 1) - 1;
+// Epochs have their place at their last step. Records of earlier versions have none: it follows from the run's plan.
+const endOf = ({ run }, { epoch, step }) => step ?? Math.min((epoch + 1) * (run?.steps_per_epoch || 1), run?.total_steps || Infinity) - 1;
 
 function epochLines(whole, train, test, value = number => number) {
   const epochs = list(whole.epochs), x = epochs.map(epoch => endOf(whole, epoch));
   const line = (name, key, color, mark) => ({ name, x, y: epochs.map(epoch => value(epoch[key])), look: 'dots', color, mark });
-  return [line('epoch', train, 'c2', 'circle'), line('test', test, 'c1', 'diamond')].filter(each => hasValues(each.y));
+  return [line('training, mean of the epoch', train, 'c2', 'circle'), line('test', test, 'c1', 'diamond')].filter(each => hasValues(each.y));
 }
+
+// Lines that are 0 everywhere are not worth a chart.
+const isNothing = lines => lines.every(line => line.y.every(value => !known(value) || value === 0));
+const allOf = columns => [...new Set(columns.flat())].sort((a, b) => a - b);
 
 function curve(body, tools, label, options, lines) {
   const chart = new LineChart(body, label, options);
@@ -28,9 +32,9 @@ function curve(body, tools, label, options, lines) {
   }
   return whole => {
     const drawn = lines(whole).filter(line => hasValues(line.y));
-    if (!drawn.length) return false;
+    if (isNothing(drawn)) return false;
     const x = columnOf(whole, 'step');
-    chart.set({ x: x.length ? x : drawn[0].x, lines: drawn, epoch: columnOf(whole, 'epoch') });
+    chart.set({ x: x.length ? x : allOf(drawn.map(line => line.x)), lines: drawn, epoch: columnOf(whole, 'epoch') });
     return true;
   };
 }
@@ -49,13 +53,13 @@ const learning = [
   section('Learning', 'Loss', (body, tools) => {
     const update = curve(body, tools, 'Loss by step', { format: asLoss, logarithm: true }, whole => [
       ...(whole.steps && whole.steps.per_point > 1 ? [{ name: 'lowest to highest', y: columnOf(whole, 'loss_low'), high: columnOf(whole, 'loss_high'), look: 'band', color: 'c0' }] : []),
-      ...noisy('loss', columnOf(whole, 'loss'), 'c0'), ...epochLines(whole, 'train_loss', 'test_loss')]);
+      ...noisy('training batch', columnOf(whole, 'loss'), 'c0'), ...epochLines(whole, 'train_loss', 'test_loss')]);
     return whole => update(whole) || yet(whole);
   }),
   section('Learning', 'Accuracy', (body, tools) => curve(body, tools, 'Accuracy by step', { format: asPercent }, whole =>
-    [...noisy('accuracy', columnOf(whole, 'accuracy'), 'c0'), ...epochLines(whole, 'train_accuracy', 'test_accuracy')])),
+    [...noisy('training batch', columnOf(whole, 'accuracy'), 'c0'), ...epochLines(whole, 'train_accuracy', 'test_accuracy')])),
   section('Learning', 'Perplexity', (body, tools) => curve(body, tools, 'Perplexity by step', { format: asPerplexity, logarithm: true }, whole => tokensOf(whole)
-    ? [...noisy('perplexity', columnOf(whole, 'loss').map(perplexityOf), 'c0'), ...epochLines(whole, 'train_loss', 'test_loss', perplexityOf)] : [])),
+    ? [...noisy('training batch', columnOf(whole, 'loss').map(perplexityOf), 'c0'), ...epochLines(whole, 'train_loss', 'test_loss', perplexityOf)] : [])),
   section('Learning', 'Generated text', body => ({ generated }) => {
     if (!list(generated).length) return false;
     show(body, ...[...generated].reverse().map(({ step, prompt, text }) => make('figure', { class: 'written' },

@@ -13,7 +13,7 @@ const record = [
       if (follows) lines.scrollTop = lines.scrollHeight;
       return true;
     };
-  }, { wide: true }),
+  }, { wide: true, local: true }),
   section('Record', 'Checkpoints', body => ({ checkpoints: kept, status }) => {
     if (!kept) return false;
     if (!kept.written && !kept.failures && !kept.path) return status === 'waiting' ? false : ended(status) ? 'None was written.' : 'None yet.';
@@ -49,7 +49,7 @@ const record = [
       if (text.textContent !== config) text.textContent = config;
       return true;
     };
-  }, { wide: true }),
+  }, { wide: true, local: true }),
 ];
 
 // Browsers have a clipboard for pages of this host or over TLS alone; elsewhere a selection does.

@@ -59,5 +59,5 @@ const speed = [
       chart.set(timeline);
       return true;
     };
-  }, { wide: true }),
+  }, { wide: true, local: true }),
 ];

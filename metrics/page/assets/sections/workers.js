@@ -3,6 +3,16 @@
 const workerName = worker => `rank ${worker.rank} · ${worker.device || unknown}`;
 const memoryKinds = ['parameters', 'gradients', 'optimizer', 'activations', 'workspace', 'data', 'communication', 'pinned'];
 
+// A worker's bar ends at what is in use, or at its peak where only the peaks of kinds are known: these need not have been at
+// one time, so they share its length. Pinned memory is the host's, and no part of either.
+function memoryRow(worker, kinds, of, now) {
+  const values = kinds.map(([name]) => of(worker)[name] ?? null), all = sum(values), peak = worker.peak_memory_bytes, limit = worker.memory_limit_bytes;
+  const scale = !now && all > peak ? peak / all : 1, pinned = of(worker).pinned;
+  return { name: workerName(worker), values, widths: values.map(value => value * scale), mark: peak, limit: limit || undefined,
+    more: pinned > 0 ? [['pinned, of the host', asBytes(pinned)]] : [],
+    text: `${now ? `${asBytes(worker.memory_bytes)}, ` : ''}peak ${asBytes(peak)}${limit ? ` of ${asBytes(limit)}` : ''}` };
+}
+
 const workers = [
   section('Workers', 'Memory', body => {
     const names = make('ul', { class: 'legend' }), note = make('p', { class: 'note' });
@@ -15,12 +25,13 @@ const workers = [
       const shown = list(whole.workers).filter(worker => known(worker.peak_memory_bytes) || entries(of(worker)).length);
       if (!shown.length) return false;
       const kinds = [...new Set([...memoryKinds, ...shown.flatMap(worker => Object.keys(of(worker)))])]
-        .map((name, index) => [name, `c${index % 8}`]).filter(([name]) => shown.some(worker => of(worker)[name] > 0));
+        .map((name, index) => [name, `c${index % 8}`]).filter(([name]) => name !== 'pinned' && shown.some(worker => of(worker)[name] > 0));
       legend(names, [...kinds.map(([name, color]) => [name, 'block', color]), ['peak', 'peak', '']]);
       chart.set({ parts: kinds, format: asBytes, markName: 'peak', most: Math.max(...shown.map(worker => worker.memory_limit_bytes || 0)),
-        rows: shown.map(worker => ({ name: workerName(worker), values: kinds.map(([name]) => of(worker)[name] ?? null), mark: worker.peak_memory_bytes, limit: worker.memory_limit_bytes || undefined,
-          text: `${now ? `${asBytes(worker.memory_bytes)}, ` : ''}peak ${asBytes(worker.peak_memory_bytes)}${worker.memory_limit_bytes ? ` of ${asBytes(worker.memory_limit_bytes)}` : ''}` })) });
-      note.textContent = now ? 'in use now; the mark is the peak' : 'the peak of each kind, which need not be at one time';
+        rows: shown.map(worker => memoryRow(worker, kinds, of, now)) });
+      const pinned = Math.max(...shown.map(worker => of(worker).pinned || 0));
+      note.textContent = [now ? 'in use now; the mark is the peak' : 'up to the peak; its parts are in proportion to the peaks of the kinds, which need not be at one time',
+        pinned > 0 ? `not in it: up to ${asBytes(pinned)} a worker of pinned host memory` : null].filter(given).join('; ');
       return true;
     };
   }, { wide: true }),
