@@ -295,6 +295,14 @@ TEST_CASE("~/ is refused where there is no home folder") {
             .starts_with("a.yaml:2:15: run.output: ~/ has no meaning: HOME is not set"));
 }
 
+TEST_CASE("a git-lfs pointer in place of a config file is called one") {
+  const ScratchFolder folder;
+  write_bytes(folder / "a.yaml", "version https://git-lfs.github.com/spec/v1\nsize 12\n");
+  const auto config = load_config(folder / "a.yaml");
+  REQUIRE(!config);
+  CHECK(config.error().at(0).what.starts_with("this is a git-lfs pointer"));
+}
+
 TEST_CASE("a learning rate is not multiplied by 0 or less") {
   CHECK(problems(synthetic + "train: {lr_scale: {fc: 0}}\n") ==
         Lines{"a.yaml:2:19: train.lr_scale: fc: 0 would leave it as it is; allowed: above 0; what "
