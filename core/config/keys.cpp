@@ -174,7 +174,10 @@ void add_data(Keys& keys, DataConfig& c) {
                   "A file of an image folder that cannot be read does not end the run: in training "
                   "the next file stands for it, in evaluation it does not count. troupe data check "
                   "finds such files beforehand"});
-  keys.push_back({"data.limit", &c.limit, at_least(1), "Use only the first N training samples"});
+  keys.push_back(
+      {"data.limit", &c.limit, at_least(1),
+       "Use only N training samples: as many images of each class as there can be; of other data "
+       "the first N"});
   keys.push_back({"data.synthetic_samples", &c.synthetic_samples, count_to(1000000000),
                   "Size of the synthetic data set"});
   keys.push_back(
