@@ -44,6 +44,23 @@ void print_classes(const SplitCheck& check) {
     fmt::print("  {:>8}  {}\n", counts[i], echoed(check.class_names[i]));
 }
 
+/// The first of the messages, each after `what`.
+void print_files(std::string_view what, const std::vector<std::string>& messages) {
+  const auto count = messages.size();
+  for (std::size_t i = 0; i < std::min(count, most_told); ++i)
+    fmt::print("  {}: {}\n", what, echoed(messages[i]));
+  if (count > most_told)
+    fmt::print("  {}: {} more (--json has all)\n", what, count - most_told);
+}
+
+void print_left_out(const data::LeftOut& left_out) {
+  if (left_out.hidden > 0)
+    fmt::print("  {} hidden {} left out\n", left_out.hidden,
+               left_out.hidden == 1 ? "file or folder is" : "files and folders are");
+  if (const auto text = left_out.unread_text(); !text.empty())
+    fmt::print("  {}\n", text);
+}
+
 void print_text(const SplitCheck& check) {
   const auto unreadable = check.unreadable.size();
   fmt::print("{}: {} of {} {} read{}{}\n", to_string(check.split),
@@ -53,21 +70,20 @@ void print_text(const SplitCheck& check) {
     fmt::print("  height {} to {}, width {} to {}\n", check.least->height, check.largest->height,
                check.least->width, check.largest->width);
   print_classes(check);
-  for (std::size_t i = 0; i < std::min(unreadable, most_told); ++i)
-    fmt::print("  cannot be read: {}\n", echoed(check.unreadable[i]));
-  if (unreadable > most_told)
-    fmt::print("  cannot be read: {} more (--json has all)\n", unreadable - most_told);
+  print_left_out(check.left_out);
+  print_files("damaged, but read", check.damaged);
+  print_files("cannot be read", check.unreadable);
 }
 
 Json to_json(const SplitCheck& check) {
-  Json classes = Json::array(), unreadable = Json::array();
+  Json classes = Json::array();
   for (std::size_t i = 0; i < check.class_names.size(); ++i)
     classes.push_back({{"name", check.class_names[i]}, {"samples", check.per_class[i]}});
-  for (const auto& message : check.unreadable)
-    unreadable.push_back(message);
-  Json object = {{"split", to_string(check.split)}, {"source", check.source},
-                 {"samples", check.samples},        {"unreadable_count", check.unreadable.size()},
-                 {"unreadable", unreadable},        {"classes", classes}};
+  Json object = {{"split", to_string(check.split)},   {"source", check.source},
+                 {"samples", check.samples},          {"unreadable_count", check.unreadable.size()},
+                 {"unreadable", check.unreadable},    {"damaged_count", check.damaged.size()},
+                 {"damaged", check.damaged},          {"hidden", check.left_out.hidden},
+                 {"not_read", check.left_out.unread}, {"classes", classes}};
   if (check.least) {
     object["height"] = {check.least->height, check.largest->height};
     object["width"] = {check.least->width, check.largest->width};

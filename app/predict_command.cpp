@@ -9,6 +9,7 @@
 #include "troupe/core/config/data_sets.hpp"
 #include "troupe/core/fail.hpp"
 #include "troupe/core/printable.hpp"
+#include "troupe/data/file_notes.hpp"
 #include "troupe/engine/inference/inputs.hpp"
 #include "troupe/nn/models/input.hpp"
 
@@ -120,6 +121,7 @@ Result<engine::Score> run(const PredictArguments& arguments, const Catalogue& ca
   TROUPE_TRY(auto model, engine::open_saved_model(saved_model_options(arguments), catalogue));
   TROUPE_TRY(refuse_tokens(model.config));
   TROUPE_TRY(const auto inputs, open(arguments, model));
+  std::ranges::for_each(inputs.notes, say_line);
   auto& batch = model.config.data.eval_batch_size;
   if (arguments.split.empty() && arguments.batch == 0)
     batch = std::min(batch, usual_batch);
@@ -138,6 +140,8 @@ Result<engine::Score> run(const PredictArguments& arguments, const Catalogue& ca
                                return each ? writer->add(inputs.name(prediction.sample), prediction)
                                            : Status{};
                              }));
+  if (const auto damaged = inputs.adapter->damaged())
+    std::ranges::for_each(damaged->take_lines(), say_line);
   TROUPE_TRY(writer->end(arguments.split, score));
   TROUPE_TRY(output.commit());
   return score;

@@ -11,6 +11,7 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
@@ -57,8 +58,10 @@ private:
 Result<std::vector<data::TextFile>> find_all(const std::vector<std::string>& texts) {
   std::vector<data::TextFile> all;
   for (const auto& text : texts) {
-    TROUPE_TRY(auto files, data::find_texts(text));
-    std::move(files.begin(), files.end(), std::back_inserter(all));
+    TROUPE_TRY(auto found, data::find_texts(text));
+    std::ranges::move(found.files, std::back_inserter(all));
+    if (const auto line = found.left_out.unread_text(); !line.empty())
+      say_line(fmt::format("{}: {}", escaped(text), line));
   }
   return all;
 }
@@ -89,9 +92,9 @@ Status tokenize(const TokenizeArguments& arguments) {
   TROUPE_TRY(const auto files, find_all(of_input ? std::vector<std::string>{} : arguments.texts));
   std::optional<data::TokenWriter> writer;
   if (!arguments.output.empty()) {
+    TROUPE_TRY(auto sources, data::fingerprint_of(files, arguments.text_key));
     TROUPE_TRY(auto created,
-               data::TokenWriter::create(arguments.output, *tokenizer,
-                                         data::fingerprint_of(files, arguments.text_key)));
+               data::TokenWriter::create(arguments.output, *tokenizer, std::move(sources)));
     writer.emplace(std::move(created));
   }
   IdPrinter printer{tokenizer->end_of_document()};

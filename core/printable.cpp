@@ -1,5 +1,7 @@
 #include "printable.hpp"
 
+#include "utf8.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,33 +10,6 @@
 namespace troupe {
 
 namespace {
-
-/// A character of UTF-8 and the bytes that it takes.
-struct Character {
-  std::uint32_t code = 0;
-  std::size_t bytes = 0; ///< 0: the text begins with none
-};
-
-/// Refuses what is longer than it need be, surrogates, and numbers beyond Unicode's.
-Character first_character(std::string_view text) {
-  const auto lead = static_cast<unsigned char>(text.front());
-  if (lead < 0x80)
-    return {lead, 1};
-  const std::size_t bytes = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
-  if (lead < 0xc2 || lead > 0xf4 || text.size() < bytes)
-    return {};
-  std::uint32_t code = lead & (0x7fu >> bytes);
-  for (std::size_t i = 1; i < bytes; ++i) {
-    const auto next = static_cast<unsigned char>(text[i]);
-    if ((next & 0xc0) != 0x80)
-      return {};
-    code = code << 6 | (next & 0x3fu);
-  }
-  constexpr std::uint32_t smallest[] = {0, 0, 0x80, 0x800, 0x10000};
-  const bool surrogate = code >= 0xd800 && code < 0xe000;
-  return code < smallest[bytes] || surrogate || code > 0x10ffff ? Character{}
-                                                                : Character{code, bytes};
-}
 
 /// Controls, and what changes the direction or the line of the text that follows.
 bool is_printable(std::uint32_t code) {
@@ -45,7 +20,7 @@ bool is_printable(std::uint32_t code) {
 }
 
 /// Empty where it can be shown as it is.
-std::string escape(std::string_view text, const Character& character) {
+std::string escape(std::string_view text, const Utf8Character& character) {
   if (character.bytes == 0)
     return fmt::format("\\x{:02x}", static_cast<unsigned char>(text.front()));
   if (is_printable(character.code))

@@ -17,6 +17,7 @@
 
 namespace troupe::data {
 
+class FileNotes;
 class ImageAdapter;
 class UnreadableFiles;
 
@@ -53,6 +54,8 @@ public:
   virtual const ImageAdapter* images() const { return nullptr; }
   /// Files that were skipped, with data.skip_unreadable; null: none ever is.
   virtual std::shared_ptr<UnreadableFiles> unreadable() const { return nullptr; }
+  /// Damaged files that were read all the same; null: none ever is.
+  virtual std::shared_ptr<FileNotes> damaged() const { return nullptr; }
 
 protected:
   explicit Adapter(std::vector<Field> fields) : fields_{std::move(fields)} {}

@@ -21,17 +21,18 @@ namespace {
 struct Seen {
   std::int32_t label = -1; ///< below 0: it has no class
   std::optional<Extent> extent = {};
+  std::string damage = {};
 };
 
 /// Reads one sample; of one thread.
 using SampleReader = std::function<Result<Seen>(std::int64_t)>;
 
 SampleReader read_pixels(const ImageDataset& images) {
-  return
-      [&images, pixels = std::vector<std::uint8_t>{}](std::int64_t sample) mutable -> Result<Seen> {
-        TROUPE_TRY(const auto image, images.read(sample, pixels));
-        return Seen{images.label(sample), Extent{image.height, image.width}};
-      };
+  return [&images,
+          pixels = std::vector<std::uint8_t>{}](std::int64_t sample) mutable -> Result<Seen> {
+    TROUPE_TRY(auto image, images.read(sample, pixels));
+    return Seen{images.label(sample), Extent{image.height, image.width}, std::move(image.damage)};
+  };
 }
 
 /// Of samples that are no images: as a model takes them.
@@ -66,6 +67,8 @@ public:
       unreadable_.emplace(sample, seen.error().message);
       return;
     }
+    if (!seen->damage.empty())
+      damaged_.emplace(sample, seen->damage);
     if (const auto label = static_cast<std::size_t>(seen->label);
         seen->label >= 0 && label < check_.per_class.size())
       ++check_.per_class[label];
@@ -81,12 +84,14 @@ public:
   void finish() {
     for (auto& [sample, message] : unreadable_)
       check_.unreadable.push_back(std::move(message));
+    for (auto& [sample, message] : damaged_)
+      check_.damaged.push_back(std::move(message));
   }
 
 private:
   SplitCheck& check_;
   std::mutex mutex_;
-  std::map<std::int64_t, std::string> unreadable_; ///< in the set's order, whoever was first
+  std::map<std::int64_t, std::string> unreadable_, damaged_; ///< in the set's order
 };
 
 } // namespace
@@ -98,6 +103,7 @@ Result<SplitCheck> check_split(const Config& config, Split split) {
                    .sample_name = std::string{adapter->sample_name()},
                    .samples = dataset.size(),
                    .class_names = dataset.class_names()};
+  check.left_out = dataset.left_out();
   if (const auto* const images = adapter->images()) {
     check.source = images->source()->info().source;
     check.normalization = images->augment().options().normalization;

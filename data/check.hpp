@@ -25,6 +25,8 @@ struct SplitCheck {
   std::optional<Extent> least, largest;       ///< height and width, each by itself; of images
   std::optional<Normalization> normalization; ///< of images
   std::vector<std::string> unreadable;        ///< what is wrong with each file, which it names
+  std::vector<std::string> damaged;           ///< the same of files that are read all the same
+  LeftOut left_out;                           ///< files and folders beside the samples
 };
 
 /// Opens a split as training would and reads every sample, on data.loader_threads threads. Blocks.

@@ -3,6 +3,8 @@
 /// (tokens/token_dataset.hpp), which an adapter (adapter.hpp) turns into what a model takes.
 #pragma once
 
+#include "left_out.hpp"
+
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -33,6 +35,9 @@ public:
   /// That all threads have spent so far in reading and decoding files of samples; 0 where samples
   /// are in memory.
   virtual double decode_seconds() const { return 0; }
+
+  /// Files beside the samples that are not read.
+  virtual LeftOut left_out() const { return {}; }
 
   /// 32 hexadecimal digits that sets of the same samples share, on every machine and wherever the
   /// files lie.

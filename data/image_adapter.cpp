@@ -19,7 +19,10 @@ std::vector<Field> fields_of(const AugmentOptions& augment) {
 ImageAdapter::ImageAdapter(ImageDatasetPtr source, const AugmentOptions& augment, Split split,
                            std::shared_ptr<UnreadableFiles> unreadable)
     : Adapter{fields_of(augment)}, source_{std::move(source)}, augment_{augment}, split_{split},
-      unreadable_{std::move(unreadable)} {}
+      unreadable_{std::move(unreadable)},
+      damaged_{std::make_shared<FileNotes>(
+          fmt::format("more than {} files are damaged; `troupe data check` names all",
+                      FileNotes::most_named))} {}
 
 Status ImageAdapter::fill(std::span<const std::int64_t> samples, std::int64_t epoch,
                           Fields to) const {
@@ -53,11 +56,19 @@ Result<AdapterPtr> adapt_images(ImageDatasetPtr images, const Config& config, Sp
                                               std::move(unreadable));
 }
 
+Result<ImageView> ImageAdapter::read_file(std::int64_t sample,
+                                          std::vector<std::uint8_t>& pixels) const {
+  auto image = source_->read(sample, pixels);
+  if (image && !image->damage.empty())
+    damaged_->add(sample, fmt::format("damaged, but read: {}", image->damage));
+  return image;
+}
+
 Result<ImageAdapter::Read> ImageAdapter::read(std::int64_t sample,
                                               std::vector<std::uint8_t>& pixels) const {
-  auto image = source_->read(sample, pixels);
+  auto image = read_file(sample, pixels);
   if (image)
-    return Read{sample, *image};
+    return Read{sample, *std::move(image)};
   if (!unreadable_ || (image.error().code != Errc::data && image.error().code != Errc::io))
     return failure(std::move(image).error());
   unreadable_->add(sample, image.error());
@@ -71,8 +82,8 @@ Result<ImageAdapter::Read> ImageAdapter::read_next(std::int64_t sample, const Er
   const auto others = std::min(most_in_a_row, source_->size()) - 1;
   for (std::int64_t i = 1; i <= others; ++i) {
     const auto next = (sample + i) % source_->size();
-    if (const auto image = source_->read(next, pixels))
-      return Read{next, *image};
+    if (auto image = read_file(next, pixels))
+      return Read{next, *std::move(image)};
   }
   return fail(error.code,
               "{}; nor can the {} files behind it be read, of which one would stand for it",

@@ -26,6 +26,7 @@ public:
   Status fill(std::span<const std::int64_t> samples, std::int64_t epoch, Fields to) const override;
   const ImageAdapter* images() const override { return this; }
   std::shared_ptr<UnreadableFiles> unreadable() const override { return unreadable_; }
+  std::shared_ptr<FileNotes> damaged() const override { return damaged_; }
 
   const ImageDatasetPtr& source() const { return source_; }
   const Augment& augment() const { return augment_; }
@@ -36,6 +37,8 @@ private:
     std::int64_t sample = -1;
     ImageView image = {};
   };
+  /// An image of the data set; if its file is damaged, that is noted.
+  Result<ImageView> read_file(std::int64_t sample, std::vector<std::uint8_t>& pixels) const;
   Result<Read> read(std::int64_t sample, std::vector<std::uint8_t>& pixels) const;
   Result<Read> read_next(std::int64_t sample, const Error& error,
                          std::vector<std::uint8_t>& pixels) const;
@@ -44,6 +47,7 @@ private:
   Augment augment_;
   Split split_;
   std::shared_ptr<UnreadableFiles> unreadable_;
+  std::shared_ptr<FileNotes> damaged_;
 };
 
 /// The images as the config asks for them: augmented where the split is for training.

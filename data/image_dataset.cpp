@@ -1,5 +1,7 @@
 #include "image_dataset.hpp"
 
+#include "detail/listed.hpp"
+#include "detail/spread.hpp"
 #include "formats.hpp"
 #include "troupe/core/config/config.hpp"
 #include "troupe/core/fail.hpp"
@@ -9,9 +11,10 @@
 
 namespace troupe::data {
 
-void ImageDataset::keep_first(std::int64_t count) {
-  if (count < size())
-    labels_.resize(static_cast<std::size_t>(std::max<std::int64_t>(count, 0)));
+void ImageDataset::keep_spread(std::int64_t count) {
+  const auto samples = spread_over_classes(labels_, count);
+  keep(samples);
+  keep_only(labels_, samples);
 }
 
 void ImageDataset::add_content(Sha256& sha) const {
@@ -23,10 +26,10 @@ Status check_fits_model(const ImageDataset& dataset, const ModelConfig& model) {
   const auto& info = dataset.info();
   if (dataset.num_classes() != model.num_classes)
     return fail(Errc::data,
-                "the data set {} ({}) has {} classes, but model.num_classes is {}: set "
+                "the data set {} ({}) has {} classes ({}), but model.num_classes is {}: set "
                 "model.num_classes: {}",
-                info.name, info.source, dataset.num_classes(), model.num_classes,
-                dataset.num_classes());
+                info.name, info.source, dataset.num_classes(), listed(info.class_names),
+                model.num_classes, dataset.num_classes());
   if (info.channels != model.in_channels && !(info.channels == 1 && model.in_channels == 3))
     return fail(Errc::data,
                 "the images of {} ({}) have {} channels, but model.in_channels is {}: set "
@@ -78,7 +81,7 @@ Result<ImageDatasetPtr> fit_images(std::shared_ptr<ImageDataset> dataset, const 
                                    const ModelConfig& model, Split split) {
   TROUPE_TRY(check_fits_model(*dataset, model));
   if (data.limit && split == Split::train)
-    dataset->keep_first(*data.limit);
+    dataset->keep_spread(*data.limit);
   return ImageDatasetPtr{std::move(dataset)};
 }
 

@@ -23,7 +23,8 @@ struct ImageView {
   std::span<const std::uint8_t> pixels;
   int height = 0;
   int width = 0;
-  int channels = 0; ///< 1 (grey) or 3 (red, green, blue)
+  int channels = 0;        ///< 1 (grey) or 3 (red, green, blue)
+  std::string damage = {}; ///< of its file, which it names and which was read all the same
 };
 
 struct ImageInfo {
@@ -52,14 +53,17 @@ public:
   /// Height and width of every image; empty where they differ.
   virtual std::optional<Extent> extent() const { return std::nullopt; }
 
-  /// Forgets all samples but the first `count` (data.limit). Only before the set is shared.
-  void keep_first(std::int64_t count);
+  /// Forgets all but `count` samples, spread over the classes (data.limit). Only before the set is
+  /// shared.
+  void keep_spread(std::int64_t count);
 
 protected:
   ImageDataset(ImageInfo info, std::vector<std::int32_t> labels)
       : info_{std::move(info)}, labels_{std::move(labels)} {}
 
 private:
+  /// Forgets what belongs to all samples but these, which are ascending.
+  virtual void keep(std::span<const std::int64_t> samples) = 0;
   void add_content(Sha256& sha) const final;
   /// Of the first size() samples, for the fingerprint: all pixels where they are in memory; of an
   /// image folder the names of all files, and the sizes of up to 4096 of them, as reading them

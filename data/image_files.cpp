@@ -1,6 +1,8 @@
 #include "image_files.hpp"
 
+#include "detail/folder_walk.hpp"
 #include "detail/image_file.hpp"
+#include "detail/spread.hpp"
 #include "troupe/core/fail.hpp"
 #include "troupe/core/sha256.hpp"
 
@@ -24,6 +26,8 @@ public:
   }
 
 private:
+  void keep(std::span<const std::int64_t> samples) override { keep_only(files_, samples); }
+
   void add_pixels(Sha256& sha) const override {
     for (const auto& file : files_)
       sha.update(std::string_view{file.native()});
@@ -34,32 +38,20 @@ private:
 
 } // namespace
 
-Result<std::vector<fs::path>> image_files_below(const fs::path& folder) {
-  std::vector<fs::path> files;
-  std::error_code error;
-  fs::recursive_directory_iterator at{folder, fs::directory_options::follow_directory_symlink,
-                                      error},
-      end;
-  for (; !error && at != end; at.increment(error)) {
-    std::error_code ignored;
-    if (!is_image_file(at->path()) || at->is_directory(ignored))
-      continue;
-    if (at->is_regular_file(ignored))
-      files.push_back(at->path());
-    else if (at->exists(ignored))
-      return fail(Errc::data, "{}: it is no regular file; remove it", at->path().string());
-  }
-  if (error)
-    return fail(Errc::io, "{}: {}", folder.string(), error.message());
-  if (files.empty())
+Result<FoundImages> image_files_below(const fs::path& folder) {
+  TROUPE_TRY(auto found, walk_folder(folder, is_image_file));
+  if (!found.irregular.empty())
+    return fail(Errc::data, "{}: it is no regular file; remove it",
+                found.irregular.front().string());
+  if (const auto others = found.left_out.unread_text(); found.files.empty())
     return fail(Errc::data,
-                "{}: found no .jpg, .jpeg, .png or .webp files; remove the folder or fill it",
-                folder.string());
-  std::sort(files.begin(), files.end(), [](const fs::path& a, const fs::path& b) {
+                "{}: found no .jpg, .jpeg, .png or .webp files{}; remove the folder or fill it",
+                folder.string(), others.empty() ? "" : fmt::format(" ({})", others));
+  std::ranges::sort(found.files, [](const fs::path& a, const fs::path& b) {
     const auto a_folder = a.parent_path().native(), b_folder = b.parent_path().native();
     return a_folder != b_folder ? a_folder < b_folder : a.native() < b.native();
   });
-  return files;
+  return FoundImages{std::move(found.files), std::move(found.left_out)};
 }
 
 ImageDatasetPtr open_image_files(ImageInfo info, std::vector<fs::path> files) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "image_dataset.hpp"
+#include "left_out.hpp"
 
 #include <filesystem>
 #include <memory>
@@ -9,10 +10,15 @@
 
 namespace troupe::data {
 
-/// All image files below a folder, also in deeper ones: folder by folder, each sorted, as
-/// torchvision's ImageFolder has them. Errors: Errc::data where there are none, or one is no
+struct FoundImages {
+  std::vector<std::filesystem::path> files;
+  LeftOut left_out;
+};
+
+/// All image files below a folder that are not hidden (walk_folder): folder by folder, each sorted,
+/// as torchvision's ImageFolder has them. Errors: Errc::data where there are none, or one is no
 /// regular file; Errc::io.
-Result<std::vector<std::filesystem::path>> image_files_below(const std::filesystem::path& folder);
+Result<FoundImages> image_files_below(const std::filesystem::path& folder);
 
 /// Samples without a label (-1), in the order of the files, which are read when they are used.
 /// `info.channels` is what the model takes: colour becomes grey as Pillow's convert("L") makes it.

@@ -1,5 +1,7 @@
 #include "detail/file.hpp"
 #include "detail/image_file.hpp"
+#include "detail/listed.hpp"
+#include "detail/spread.hpp"
 #include "formats.hpp"
 #include "image_files.hpp"
 #include "normalization.hpp"
@@ -22,11 +24,10 @@ constexpr std::string_view layout_hint =
 
 class ImageFolder : public ImageDataset {
 public:
-  /// `files` lie below `folder`.
-  ImageFolder(ImageInfo info, std::vector<std::int32_t> labels, fs::path folder,
-              std::vector<fs::path> files)
+  /// The files lie below `folder`.
+  ImageFolder(ImageInfo info, std::vector<std::int32_t> labels, fs::path folder, FoundImages found)
       : ImageDataset{std::move(info), std::move(labels)}, folder_{std::move(folder)},
-        files_{std::move(files)} {}
+        files_{std::move(found.files)}, left_out_{std::move(found.left_out)} {}
 
   Result<ImageView> read(std::int64_t index, std::vector<std::uint8_t>& scratch) const override {
     const auto begin = std::chrono::steady_clock::now();
@@ -35,9 +36,13 @@ public:
     return image;
   }
 
+  LeftOut left_out() const override { return left_out_; }
+
   double decode_seconds() const override { return 1e-9 * static_cast<double>(nanoseconds_.load()); }
 
 private:
+  void keep(std::span<const std::int64_t> samples) override { keep_only(files_, samples); }
+
   void add_pixels(Sha256& sha) const override {
     constexpr std::size_t most_sizes = 4096; // asking for a size may go to a disk far away
     const auto count = static_cast<std::size_t>(size());
@@ -52,6 +57,7 @@ private:
 
   fs::path folder_;
   std::vector<fs::path> files_;
+  LeftOut left_out_;
   mutable std::atomic<std::int64_t> nanoseconds_ = 0; ///< in which files were read and decoded
 };
 
@@ -67,19 +73,30 @@ Result<fs::path> split_folder(const fs::path& root, Split split) {
               layout_hint);
 }
 
-/// Names of the folders in `folder`, sorted by bytes, which for UTF-8 is Python's order.
-Result<std::vector<std::string>> class_folders(const fs::path& folder) {
-  std::vector<std::string> names;
+struct ClassFolders {
+  std::vector<std::string> names; ///< sorted by bytes, which for UTF-8 is Python's order
+  LeftOut left_out;               ///< hidden folders, and files beside the classes
+};
+
+/// The folders in `folder` that are not hidden, as notebooks and file managers make them.
+Result<ClassFolders> class_folders(const fs::path& folder) {
+  ClassFolders found;
   std::error_code error;
-  for (fs::directory_iterator at{folder, error}, end; !error && at != end; at.increment(error))
-    if (std::error_code ignored; at->is_directory(ignored))
-      names.push_back(at->path().filename().string());
+  for (fs::directory_iterator at{folder, error}, end; !error && at != end; at.increment(error)) {
+    std::error_code ignored;
+    if (auto name = at->path().filename().string(); name.starts_with('.'))
+      ++found.left_out.hidden;
+    else if (at->is_directory(ignored))
+      found.names.push_back(std::move(name));
+    else
+      ++found.left_out.unread["outside of the class folders"];
+  }
   if (error)
     return fail(Errc::io, "{}: {}", folder.string(), error.message());
-  if (names.empty())
+  if (found.names.empty())
     return fail(Errc::data, "{}: found no class folders; {}", folder.string(), layout_hint);
-  std::sort(names.begin(), names.end());
-  return names;
+  std::ranges::sort(found.names);
+  return found;
 }
 
 } // namespace
@@ -93,34 +110,36 @@ Result<std::shared_ptr<ImageDataset>> open_image_folder(const fs::path& root, Sp
   const auto folder = split_folder(root, split);
   if (!folder)
     return failure(folder.error());
-  const auto present = class_folders(*folder);
-  if (!present)
-    return failure(present.error());
+  TROUPE_TRY(auto present, class_folders(*folder));
   // Labels must mean the same in both splits, also when the test split lacks a class.
-  auto classes = present;
-  if (const auto train = root / "train"; split == Split::test && fs::is_directory(train, ignored))
-    classes = class_folders(train);
-  if (!classes)
-    return failure(classes.error());
+  auto classes = present.names;
+  if (const auto train = root / "train"; split == Split::test && fs::is_directory(train, ignored)) {
+    TROUPE_TRY(auto trained, class_folders(train));
+    classes = std::move(trained.names);
+  }
   std::vector<std::int32_t> labels;
-  std::vector<fs::path> files;
-  for (const auto& name : *present) {
-    const auto found = std::lower_bound(classes->begin(), classes->end(), name);
-    if (found == classes->end() || *found != name)
+  FoundImages found{.files = {}, .left_out = std::move(present.left_out)};
+  for (const auto& name : present.names) {
+    const auto known = std::ranges::lower_bound(classes, name);
+    if (known == classes.end() || *known != name)
       return fail(Errc::data,
-                  "{}: the training images in {} have no class {}: remove or rename the folder",
-                  (*folder / name).string(), (root / "train").string(), name);
+                  "{}: the training images in {} have no class {}, only {}: remove or rename the "
+                  "folder",
+                  (*folder / name).string(), (root / "train").string(), echoed(name),
+                  listed(classes));
     TROUPE_TRY(auto images, image_files_below(*folder / name));
-    labels.insert(labels.end(), images.size(), static_cast<std::int32_t>(found - classes->begin()));
-    std::move(images.begin(), images.end(), std::back_inserter(files));
+    labels.insert(labels.end(), images.files.size(),
+                  static_cast<std::int32_t>(known - classes.begin()));
+    std::ranges::move(images.files, std::back_inserter(found.files));
+    found.left_out.add(images.left_out);
   }
   return std::make_shared<ImageFolder>(
       ImageInfo{.name = "image_folder",
                 .source = folder->string(),
-                .class_names = std::move(*classes),
+                .class_names = std::move(classes),
                 .channels = channels,
                 .normalization = usual_normalization("image_folder")},
-      std::move(labels), *folder, std::move(files));
+      std::move(labels), *folder, std::move(found));
 }
 
 } // namespace troupe::data

@@ -11,12 +11,12 @@ namespace troupe::data {
 
 namespace {
 
-/// libjpeg's error handler, with a way back into our code and what it complained of.
+/// libjpeg's error handler, with a way back into our code and its first warning.
 struct JpegErrors {
   jpeg_error_mgr base; // first, so that libjpeg's pointer to it is a pointer to this
   std::jmp_buf escape;
-  bool truncated;
   char message[JMSG_LENGTH_MAX];
+  char warning[JMSG_LENGTH_MAX]; ///< empty: none
 };
 
 [[noreturn]] void on_error(j_common_ptr info) {
@@ -25,12 +25,11 @@ struct JpegErrors {
   std::longjmp(errors->escape, 1);
 }
 
-/// libjpeg only warns of missing data and goes on with grey; other warnings are harmless.
+/// Warnings are of damaged data, which libjpeg replaces; levels from 0 are traces.
 void on_message(j_common_ptr info, int level) {
   auto* errors = reinterpret_cast<JpegErrors*>(info->err);
-  const auto code = errors->base.msg_code;
-  if (level < 0 && (code == JWRN_JPEG_EOF || code == JWRN_HIT_MARKER))
-    errors->truncated = true;
+  if (level < 0 && errors->warning[0] == '\0')
+    errors->base.format_message(info, errors->warning);
 }
 
 /// Called while a file of several scans is read.
@@ -43,24 +42,52 @@ void on_progress(j_common_ptr info) {
   std::longjmp(errors->escape, 1);
 }
 
-/// Inverted CMYK, as Adobe writes it, in place to red, green and blue.
+/// A file in memory. Where it ends libjpeg stops, as with Pillow; its own source for memory would
+/// make up an end, and the rest of the image would be grey.
+jpeg_source_mgr source_of(std::span<const std::uint8_t> file) {
+  jpeg_source_mgr source = {};
+  source.next_input_byte = file.data();
+  source.bytes_in_buffer = file.size();
+  source.init_source = [](j_decompress_ptr) {};
+  source.fill_input_buffer = [](j_decompress_ptr) -> boolean { return FALSE; };
+  source.skip_input_data = [](j_decompress_ptr info, long bytes) {
+    const auto skipped =
+        std::min(static_cast<std::size_t>(std::max(bytes, 0L)), info->src->bytes_in_buffer);
+    info->src->next_input_byte += skipped;
+    info->src->bytes_in_buffer -= skipped;
+  };
+  source.resync_to_restart = jpeg_resync_to_restart;
+  source.term_source = [](j_decompress_ptr) {};
+  return source;
+}
+
+/// Inverted CMYK, as Adobe writes it, to red, green and blue, rounded as Pillow's convert("RGB").
 void cmyk_to_rgb(const std::uint8_t* cmyk, std::uint8_t* rgb, std::size_t pixels) {
   for (std::size_t i = 0; i < pixels; ++i)
-    for (std::size_t c = 0; c < 3; ++c)
-      rgb[3 * i + c] = static_cast<std::uint8_t>(cmyk[4 * i + c] * cmyk[4 * i + 3] / 255);
+    for (std::size_t c = 0; c < 3; ++c) {
+      const unsigned light = cmyk[4 * i + 3];
+      const unsigned product = (255u - cmyk[4 * i + c]) * light + 128u;
+      rgb[3 * i + c] = static_cast<std::uint8_t>(light - (((product >> 8) + product) >> 8));
+    }
+}
+
+bool cut_short(JpegErrors& errors) {
+  std::snprintf(errors.message, sizeof errors.message, "the file is truncated");
+  return false;
 }
 
 /// Everything between setjmp and a longjmp; holds nothing that needs a destructor. False: see
 /// errors.
-bool decode(jpeg_decompress_struct& info, JpegErrors& errors, std::span<const std::uint8_t> file,
+bool decode(jpeg_decompress_struct& info, JpegErrors& errors, jpeg_source_mgr& source,
             jpeg_progress_mgr& progress, std::vector<std::uint8_t>& pixels,
             std::vector<std::uint8_t>& cmyk) {
   if (setjmp(errors.escape) != 0)
     return false;
   jpeg_create_decompress(&info);
   info.progress = &progress;
-  jpeg_mem_src(&info, file.data(), static_cast<unsigned long>(file.size()));
-  jpeg_read_header(&info, TRUE);
+  info.src = &source;
+  if (jpeg_read_header(&info, TRUE) == JPEG_SUSPENDED)
+    return cut_short(errors);
   if (std::uint64_t{info.image_width} * info.image_height > max_image_pixels) {
     std::snprintf(errors.message, sizeof errors.message, "%u x %u pixels are too many",
                   info.image_width, info.image_height);
@@ -71,17 +98,17 @@ bool decode(jpeg_decompress_struct& info, JpegErrors& errors, std::span<const st
   const auto width = std::size_t{info.image_width};
   pixels.resize(width * info.image_height * 3);
   cmyk.resize(four ? width * 4 : 0);
-  jpeg_start_decompress(&info);
-  while (info.output_scanline < info.output_height && !errors.truncated) {
+  if (!jpeg_start_decompress(&info))
+    return cut_short(errors);
+  while (info.output_scanline < info.output_height) {
     auto* row = pixels.data() + info.output_scanline * width * 3;
     JSAMPROW target = four ? cmyk.data() : row;
-    jpeg_read_scanlines(&info, &target, 1);
+    if (jpeg_read_scanlines(&info, &target, 1) == 0)
+      return cut_short(errors);
     if (four)
       cmyk_to_rgb(cmyk.data(), row, width);
   }
-  if (!errors.truncated)
-    jpeg_finish_decompress(&info);
-  return true;
+  return jpeg_finish_decompress(&info) || cut_short(errors);
 }
 
 } // namespace
@@ -95,16 +122,15 @@ Result<ImageView> decode_jpeg(std::span<const std::uint8_t> file, const std::str
   errors.base.emit_message = on_message;
   jpeg_progress_mgr progress = {};
   progress.progress_monitor = on_progress;
+  auto source = source_of(file);
   std::vector<std::uint8_t> cmyk;
-  const bool whole = decode(info, errors, file, progress, pixels, cmyk);
+  const bool whole = decode(info, errors, source, progress, pixels, cmyk);
   const auto width = static_cast<int>(info.output_width),
              height = static_cast<int>(info.output_height);
   jpeg_destroy_decompress(&info);
   if (!whole)
     return fail(Errc::data, "{}: cannot be read as JPEG: {}", name, errors.message);
-  if (errors.truncated)
-    return fail(Errc::data, "{}: the JPEG data end early: the file is truncated or damaged", name);
-  return ImageView{pixels, height, width, 3};
+  return ImageView{pixels, height, width, 3, errors.warning};
 }
 
 } // namespace troupe::data

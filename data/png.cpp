@@ -1,4 +1,6 @@
 #include "detail/image_file.hpp"
+#include "detail/mend_png.hpp"
+#include "detail/png_rows.hpp"
 #include "troupe/core/fail.hpp"
 
 #include <csetjmp>
@@ -12,7 +14,7 @@ namespace {
 
 /// What libpng's callbacks know: the rest of the file, and the last complaint.
 struct PngSource {
-  std::span<const std::uint8_t> rest;
+  PngBytes rest;
   char message[128];
 };
 
@@ -32,35 +34,16 @@ void on_read(png_structp png, png_bytep target, std::size_t bytes) {
   source->rest = source->rest.subspan(bytes);
 }
 
-/// Called before memory is asked for. Deflate unpacks one byte to at most 1032.
-void check_size(png_structp png, png_infop info, std::size_t file_bytes) {
-  const std::uint64_t width = png_get_image_width(png, info),
-                      height = png_get_image_height(png, info);
-  char message[100];
-  if (width * height > max_image_pixels) {
-    std::snprintf(message, sizeof message, "%u x %u pixels are too many",
-                  static_cast<unsigned>(width), static_cast<unsigned>(height));
-    png_error(png, message);
-  }
-  if (png_get_rowbytes(png, info) * height / 1032 > file_bytes) {
-    std::snprintf(message, sizeof message, "%u x %u pixels do not fit in %zu bytes",
-                  static_cast<unsigned>(width), static_cast<unsigned>(height), file_bytes);
-    png_error(png, message);
-  }
-}
-
 /// Everything between setjmp and a longjmp; holds nothing that needs a destructor. False: see
 /// source.
 bool decode(png_structp png, png_infop info, PngSource& source, std::vector<std::uint8_t>& pixels,
             std::vector<std::uint8_t*>& rows) {
   if (setjmp(png_jmpbuf(png)) != 0)
     return false;
-  const auto file_bytes = source.rest.size();
   png_set_read_fn(png, &source, on_read);
   // What is not needed is not unpacked: a text of a few bytes may become megabytes, each time.
   png_set_keep_unknown_chunks(png, PNG_HANDLE_CHUNK_NEVER, nullptr, -1);
   png_read_info(png, info);
-  check_size(png, info, file_bytes);
   png_set_expand(png); // palettes and fewer than 8 bits
   png_set_scale_16(png);
   png_set_gray_to_rgb(png);
@@ -73,20 +56,18 @@ bool decode(png_structp png, png_infop info, PngSource& source, std::vector<std:
   for (std::size_t y = 0; y < rows.size(); ++y)
     rows[y] = pixels.data() + y * row_bytes;
   png_read_image(png, rows.data());
-  png_read_end(png, nullptr); // checks the rest, so that a truncated file is found
+  png_read_end(png, nullptr); // checks the rest
   return true;
 }
 
-} // namespace
-
-Result<ImageView> decode_png(std::span<const std::uint8_t> file, const std::string& name,
-                             std::vector<std::uint8_t>& pixels) {
+/// Reads a file without damage; an error has no file's name.
+Result<ImageView> decode_whole(PngBytes file, std::vector<std::uint8_t>& pixels) {
   PngSource source = {file, {}};
   auto* png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &source, on_error, on_warning);
   auto* info = png != nullptr ? png_create_info_struct(png) : nullptr;
   if (info == nullptr) {
     png_destroy_read_struct(&png, nullptr, nullptr);
-    return fail(Errc::out_of_memory, "{}: libpng has no memory", name);
+    return fail(Errc::out_of_memory, "libpng has no memory");
   }
   std::vector<std::uint8_t*> rows;
   const bool whole = decode(png, info, source, pixels, rows);
@@ -94,8 +75,33 @@ Result<ImageView> decode_png(std::span<const std::uint8_t> file, const std::stri
   const auto height = static_cast<int>(png_get_image_height(png, info));
   png_destroy_read_struct(&png, &info, nullptr);
   if (!whole)
-    return fail(Errc::data, "{}: cannot be read as PNG: {}", name, source.message);
+    return fail(Errc::data, "{}", source.message);
   return ImageView{pixels, height, width, 3};
+}
+
+Result<ImageView> decode_damaged(PngBytes file, std::vector<std::uint8_t>& pixels) {
+  TROUPE_TRY(auto chunks, find_png_chunks(file));
+  TROUPE_TRY(check_png_size(read_png_header(chunks), file.size()));
+  if (chunks.damage.empty()) {
+    if (auto image = decode_whole(file, pixels))
+      return image;
+    else
+      chunks.damage = image.error().message;
+  }
+  TROUPE_TRY(const auto mended, mend_png(chunks));
+  TROUPE_TRY(auto image, decode_whole(mended, pixels));
+  image.damage = chunks.damage;
+  return image;
+}
+
+} // namespace
+
+Result<ImageView> decode_png(PngBytes file, const std::string& name,
+                             std::vector<std::uint8_t>& pixels) {
+  auto image = decode_damaged(file, pixels);
+  if (!image)
+    return fail(image.error().code, "{}: cannot be read as PNG: {}", name, image.error().message);
+  return image;
 }
 
 } // namespace troupe::data

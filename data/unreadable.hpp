@@ -3,11 +3,12 @@
 /// predict` has an error for each of its inputs instead (engine/inference/tolerant_adapter.hpp).
 #pragma once
 
+#include "file_notes.hpp"
+
 #include "troupe/core/error.hpp"
 
+#include <atomic>
 #include <cstdint>
-#include <mutex>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -17,25 +18,25 @@ namespace troupe::data {
 class UnreadableFiles {
 public:
   /// So many files are named; of the others only the number is told.
-  static constexpr std::size_t most_named = 20;
+  static constexpr std::size_t most_named = FileNotes::most_named;
 
   struct Counts {
     std::int64_t samples = 0; ///< that a batch should have had, each time it should
     std::int64_t files = 0;
   };
 
+  UnreadableFiles();
+
   /// The file of sample `index`, which a batch should have had, could not be read.
   void add(std::int64_t index, const Error& error);
-  Counts counts() const;
+  Counts counts() const { return {samples_, notes_.files()}; }
   /// What there is to say since the last call: a line for each file that is new, and one when no
   /// more will be named.
-  std::vector<std::string> take_lines();
+  std::vector<std::string> take_lines() { return notes_.take_lines(); }
 
 private:
-  mutable std::mutex mutex_;
-  std::set<std::int64_t> files_; ///< by sample
-  std::int64_t samples_ = 0;
-  std::vector<std::string> lines_;
+  FileNotes notes_;
+  std::atomic<std::int64_t> samples_ = 0;
 };
 
 } // namespace troupe::data

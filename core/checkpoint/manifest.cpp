@@ -2,6 +2,7 @@
 
 #include "../atomic_file.hpp"
 #include "../fail.hpp"
+#include "../git_lfs.hpp"
 #include "../printable.hpp"
 #include "../sha256.hpp"
 
@@ -131,6 +132,8 @@ Result<std::string> read_text(const fs::path& path) {
   std::string text{std::istreambuf_iterator<char>{file}, {}};
   if (!file)
     return fail(Errc::io, "cannot read {}", escaped(path.string()));
+  if (is_git_lfs_pointer(text))
+    return fail(Errc::invalid_input, "{}: {}", escaped(path.string()), git_lfs_advice);
   return text;
 }
 

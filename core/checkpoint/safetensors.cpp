@@ -2,6 +2,7 @@
 
 #include "../atomic_file.hpp"
 #include "../fail.hpp"
+#include "../git_lfs.hpp"
 #include "../printable.hpp"
 #include "detail/safetensors_header.hpp"
 
@@ -81,6 +82,16 @@ Status read_at(int descriptor, std::span<std::byte> into, std::uint64_t offset) 
     into = into.subspan(static_cast<std::size_t>(count));
     offset += static_cast<std::uint64_t>(count);
   }
+  return {};
+}
+
+Status refuse_git_lfs_pointer(int descriptor, std::uint64_t file_bytes) {
+  if (file_bytes >= most_git_lfs_pointer_bytes)
+    return {};
+  std::string begin(file_bytes, '\0');
+  TROUPE_TRY(read_at(descriptor, std::as_writable_bytes(std::span{begin}), 0));
+  if (is_git_lfs_pointer(begin))
+    return fail(Errc::invalid_input, "{}", git_lfs_advice);
   return {};
 }
 
@@ -189,6 +200,7 @@ Status SafetensorsReader::read_header() {
   if (!S_ISREG(status.st_mode))
     return fail(Errc::io, "it is not a regular file");
   const auto file_bytes = static_cast<std::uint64_t>(status.st_size);
+  TROUPE_TRY(refuse_git_lfs_pointer(*descriptor_, file_bytes));
   if (file_bytes < length_bytes)
     return fail(Errc::corrupt, "{} bytes are too few for a safetensors file", file_bytes);
   std::uint64_t length = 0;

@@ -26,7 +26,7 @@ void add_run(Keys& keys, RunConfig& c) {
        {.format = Format::folder_name},
        "Name of the run; its files go to output/name/. Not set: the config file's name without its "
        "extension"});
-  keys.push_back({"run.output", &c.output, {}, "Folder of all runs"});
+  keys.push_back({"run.output", &c.output, a_path(), "Folder of all runs"});
   keys.push_back({"run.seed", &c.seed, {}, "Seeds initialization, shuffling and augmentation"});
   keys.push_back(
       {"run.deterministic",
@@ -61,9 +61,7 @@ void add_model(Keys& keys, ModelConfig& c, const Catalogue& catalogue) {
        "Modules, by name (layer1.0, fc), that amp computes in fp32; -NAME (-layer1.0.conv1) "
        "switches amp on again inside of one"});
   keys.push_back(
-      {"model.pretrained",
-       &c.pretrained,
-       {},
+      {"model.pretrained", &c.pretrained, a_path(),
        "A safetensors file to take the first parameters and statistics from: a "
        "checkpoint, or what PyTorch saved under torchvision's names; of language models "
        "a folder of Hugging Face's, too. A head of another size, or another stem, begins "
@@ -85,9 +83,7 @@ std::string own_help(const DataConfig& c) {
 }
 
 void add_text(Keys& keys, DataConfig& c) {
-  keys.push_back({"data.tokenizer",
-                  &c.tokenizer,
-                  {},
+  keys.push_back({"data.tokenizer", &c.tokenizer, a_path(),
                   "text: bytes, each its own token and one more for the end of a document; or a "
                   "path: Hugging Face's tokenizer.json, GPT-2's vocab.json (with merges.txt beside "
                   "it), a folder with either, a .tiktoken file"});
@@ -104,13 +100,9 @@ void add_text(Keys& keys, DataConfig& c) {
   keys.push_back({"data.validation_part", &c.validation_part, fraction(),
                   "text: share of all samples, the last ones, that is evaluated on and not trained "
                   "on"});
-  keys.push_back({"data.test_root",
-                  &c.test_root,
-                  {},
+  keys.push_back({"data.test_root", &c.test_root, a_path(),
                   "text: a file or folder to evaluate on instead of that part"});
-  keys.push_back({"data.tokens_cache",
-                  &c.tokens_cache,
-                  {},
+  keys.push_back({"data.tokens_cache", &c.tokens_cache, a_path(),
                   "text: folder where tokens are kept; not set: in ROOT.tokens beside data.root. "
                   "They are made again when the texts or the tokenizer change"});
 }
@@ -121,9 +113,7 @@ void add_data(Keys& keys, DataConfig& c) {
                   "texts kjv and docs; csv is a "
                   "table of numbers: train.csv, test.csv; text is files and folders of it" +
                       own_help(c)});
-  keys.push_back({"data.root",
-                  &c.root,
-                  {},
+  keys.push_back({"data.root", &c.root, a_path(),
                   "Folder of the files; needed unless synthetic. Of text a file, too"});
   keys.push_back({"data.image_size",
                   &c.image_size,
@@ -171,9 +161,7 @@ void add_data(Keys& keys, DataConfig& c) {
       {"data.dealing", &c.dealing, one_of({"even", "speed"}),
        "How slices are dealt to workers. even: as many to each as can be; speed: so many that all "
        "are done at the same time, as they are measured after 8 steps, and then every 64"});
-  keys.push_back({"data.recorded_dealing",
-                  &c.recorded_dealing,
-                  {},
+  keys.push_back({"data.recorded_dealing", &c.recorded_dealing, a_path(),
                   "events.jsonl of another run: slices are dealt as they were there, step by step, "
                   "so that the bits are those of that run"});
   keys.push_back({"data.loader_threads",
@@ -188,7 +176,10 @@ void add_data(Keys& keys, DataConfig& c) {
                   "A file of an image folder that cannot be read does not end the run: in training "
                   "the next file stands for it, in evaluation it does not count. troupe data check "
                   "finds such files beforehand"});
-  keys.push_back({"data.limit", &c.limit, at_least(1), "Use only the first N training samples"});
+  keys.push_back(
+      {"data.limit", &c.limit, at_least(1),
+       "Use only N training samples: as many images of each class as there can be; of other data "
+       "the first N"});
   keys.push_back({"data.eval_limit", &c.eval_limit, at_least(1),
                   "Evaluate only N test samples, evenly spaced in their order"});
   keys.push_back({"data.synthetic_samples", &c.synthetic_samples, count_to(1000000000),
@@ -336,9 +327,7 @@ void add_service(Keys& keys, Config& c) {
   add_cluster_keys(keys, c.cluster);
   keys.push_back({"checkpoint.every", &c.checkpoint.every, {}, "How often one is written"});
   keys.push_back({"checkpoint.keep", &c.checkpoint.keep, at_least(1), "The last N are kept"});
-  keys.push_back({"checkpoint.resume",
-                  &c.checkpoint.resume,
-                  {},
+  keys.push_back({"checkpoint.resume", &c.checkpoint.resume, a_path(),
                   "auto (the run's newest good one, if any), never, or the path of a checkpoint"});
   keys.push_back({"checkpoint.state", &c.checkpoint.state, one_of({"full", "sharded"}),
                   "full: rank 0 writes all of it; sharded: every rank writes its part at the same "
@@ -355,9 +344,7 @@ void add_service(Keys& keys, Config& c) {
        "port is in use, a run in the foreground takes the next free one, and a daemon "
        "refuses"});
   keys.push_back(
-      {"metrics.password_file",
-       &c.metrics.password_file,
-       {},
+      {"metrics.password_file", &c.metrics.password_file, a_path(),
        "A file with one line, which its owner alone may read: the password that the "
        "run's page asks for, with any user name. Not set: this host alone sees the page, "
        "without one. Other hosts see it over TLS (cluster.tls) only"});

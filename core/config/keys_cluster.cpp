@@ -1,4 +1,5 @@
 #include "detail/keys_cluster.hpp"
+#include "detail/rules.hpp"
 
 namespace troupe {
 
@@ -32,14 +33,10 @@ void add_cluster_keys(std::vector<ConfigKey>& keys, ClusterConfig& c) {
                   {},
                   "Listen off loopback without TLS: whoever reaches the port can stop the job"});
   auto& tls = c.tls;
-  keys.push_back({"cluster.tls.certificate",
-                  &tls.certificate,
-                  {},
+  keys.push_back({"cluster.tls.certificate", &tls.certificate, a_path(),
                   "PEM file of this node's certificate (tools/make-certs makes a set)"});
-  keys.push_back({"cluster.tls.key", &tls.key, {}, "PEM file of its private key"});
-  keys.push_back({"cluster.tls.ca",
-                  &tls.ca,
-                  {},
+  keys.push_back({"cluster.tls.key", &tls.key, a_path(), "PEM file of its private key"});
+  keys.push_back({"cluster.tls.ca", &tls.ca, a_path(),
                   "PEM file of the authority that signs the certificates of all nodes"});
   keys.push_back({"cluster.tls.names", &tls.names, certificate_name,
                   "Whose certificates are taken, by their subject's common name or a DNS name; "

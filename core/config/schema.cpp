@@ -2,6 +2,7 @@
 
 #include "../nearest.hpp"
 #include "../printable.hpp"
+#include "../utf8.hpp"
 
 #include <fmt/format.h>
 
@@ -51,6 +52,8 @@ struct Describe {
       return "HOST:PORT or \"off\"";
     case ConfigFormat::web_address:
       return "http://HOST:PORT or https://HOST:PORT, maybe with a path";
+    case ConfigFormat::path:
+      return "text (~/ is the home folder)";
     default:
       return "text";
     }
@@ -106,7 +109,7 @@ struct Check {
   void operator()(const bool*) const {}
   void operator()(const Interval*) const {}
   void operator()(const Length* v) const { range(v->count, format_length(*v)); }
-  void operator()(const RecomputeConfig*) const {}
+  void operator()(const RecomputeConfig* v) const { (*this)(&v->names); }
   void operator()(const StrategyKind*) const {}
   void operator()(const std::int64_t* v) const {
     range(static_cast<double>(*v), std::to_string(*v));
@@ -118,8 +121,17 @@ struct Check {
   void operator()(const std::chrono::milliseconds* v) const {
     range(static_cast<double>(v->count()), fmt::format("{}ms", v->count()));
   }
+  /// What is not UTF-8 cannot be written to JSON: checkpoints, metrics, the run's page.
+  bool encoding(const std::string& text) const {
+    if (is_utf8(text))
+      return true;
+    fails(fmt::format("\"{}\" is not UTF-8", echoed(text, 60)));
+    return false;
+  }
   void operator()(const std::string* v) const {
-    if (!rule.choices.empty()) {
+    if (!encoding(*v)) {
+      return;
+    } else if (!rule.choices.empty()) {
       if (std::find(rule.choices.begin(), rule.choices.end(), *v) == rule.choices.end())
         fails(fmt::format("\"{}\" is not a choice", echoed(*v, 60)), nearest(*v, rule.choices));
     } else if (rule.format == ConfigFormat::not_empty) {
@@ -138,7 +150,8 @@ struct Check {
   }
   void operator()(const std::map<std::string, double>* v) const {
     for (const auto& [name, value] : *v)
-      range(value, fmt::format("{}: {}", echoed(name, 60), value));
+      if (encoding(name))
+        range(value, fmt::format("{}: {}", echoed(name, 60), value));
   }
   template <class T>
   void operator()(const std::optional<T>* v) const {

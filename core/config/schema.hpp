@@ -32,6 +32,7 @@ enum class ConfigFormat : std::uint8_t {
   endpoint,        ///< of text: HOST:PORT
   endpoint_or_off, ///< of text: HOST:PORT or off
   web_address,     ///< of text: http://HOST:PORT or https://, maybe with a path
+  path,            ///< of text: of a file or folder; "~/" at its start is the home folder
 };
 
 /// The most items of a list. Nobody needs a model of more layers, and passes over graphs and lists

@@ -1,6 +1,7 @@
 #include "file.hpp"
 
 #include "troupe/core/fail.hpp"
+#include "troupe/core/git_lfs.hpp"
 #include "troupe/core/printable.hpp"
 
 #include <algorithm>
@@ -45,6 +46,17 @@ tl::unexpected<Error> cannot_open(const fs::path& path, int number) {
   if (number == ENOENT)
     return fail(Errc::data, "{}: there is no such file", path.string());
   return fail(Errc::io, "{}: cannot be opened: {}", path.string(), std::strerror(number));
+}
+
+Status refuse_git_lfs_pointer(const fs::path& path, int descriptor, std::uint64_t bytes) {
+  if (bytes >= most_git_lfs_pointer_bytes)
+    return {};
+  std::string begin(bytes, '\0');
+  const auto count = ::pread(descriptor, begin.data(), begin.size(), 0);
+  begin.resize(count > 0 ? static_cast<std::size_t>(count) : 0);
+  if (is_git_lfs_pointer(begin))
+    return fail(Errc::data, "{}: {}", echoed(path.string()), git_lfs_advice);
+  return {};
 }
 
 struct Inflater {
@@ -114,6 +126,7 @@ Result<InputFile> InputFile::open(const fs::path& path) {
     return cannot_open(path, errno);
   TROUPE_TRY(expect_regular(path, status)); // another file may have taken its place
   file.bytes_ = static_cast<std::uint64_t>(status.st_size);
+  TROUPE_TRY(refuse_git_lfs_pointer(path, descriptor, file.bytes_));
   return file;
 }
 
@@ -152,6 +165,14 @@ Result<Bytes> read_maybe_gzip(const fs::path& path, std::uint64_t most) {
     return failure(count.error());
   bytes.resize(have + *count);
   return bytes;
+}
+
+std::string lower_extension(const fs::path& path) {
+  auto extension = path.extension().string();
+  std::ranges::transform(extension, extension.begin(), [](char c) {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c;
+  });
+  return extension;
 }
 
 std::string fetch_hint(std::string_view name, const fs::path& root) {

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -17,7 +18,8 @@ namespace troupe::data {
 class InputFile {
 public:
   /// Never waits: not for the writer of a pipe, not for a device. Errors: Errc::data when there is
-  /// no such file or it is not a regular one, Errc::io when the system refuses to open it.
+  /// no such file, or it is not a regular one or a git-lfs pointer, Errc::io when the system
+  /// refuses to open it.
   static Result<InputFile> open(const std::filesystem::path& path);
 
   std::uint64_t bytes() const { return bytes_; } ///< in all
@@ -44,6 +46,9 @@ Result<std::vector<std::uint8_t>> read_file(const std::filesystem::path& path);
 /// end is reached, its checksum does not match.
 Result<std::vector<std::uint8_t>> read_maybe_gzip(const std::filesystem::path& path,
                                                   std::uint64_t most);
+
+/// The extension of a file's name, with its dot, in lower case: ".jpg".
+std::string lower_extension(const std::filesystem::path& path);
 
 /// What a user can do about files of a data set that are missing or damaged: "fetch it with ...".
 /// `name` is as tools/fetch-data takes it.

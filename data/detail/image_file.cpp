@@ -4,7 +4,6 @@
 #include "troupe/core/fail.hpp"
 
 #include <algorithm>
-#include <cctype>
 
 namespace troupe::data {
 
@@ -25,9 +24,7 @@ void make_grey(std::vector<std::uint8_t>& pixels) {
 } // namespace
 
 bool is_image_file(const fs::path& path) {
-  auto extension = path.extension().string();
-  std::transform(extension.begin(), extension.end(), extension.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  const auto extension = lower_extension(path);
   return extension == ".jpg" || extension == ".jpeg" || extension == ".png" || extension == ".webp";
 }
 
@@ -35,17 +32,20 @@ Result<ImageView> read_image(const fs::path& path, std::vector<std::uint8_t>& pi
   const auto file = read_file(path);
   if (!file)
     return failure(file.error());
-  return decode_image(*file, path.string(), pixels);
+  auto image = decode_image(*file, path.string(), pixels);
+  if (image && !image->damage.empty())
+    image->damage = fmt::format("{}: {}", path.string(), image->damage);
+  return image;
 }
 
 Result<ImageView> read_image(const fs::path& path, int channels,
                              std::vector<std::uint8_t>& pixels) {
-  TROUPE_TRY(const auto image, read_image(path, pixels));
+  TROUPE_TRY(auto image, read_image(path, pixels));
   if (channels == image.channels)
     return image;
   pixels.resize(image.pixels.size());
   make_grey(pixels);
-  return ImageView{pixels, image.height, image.width, 1};
+  return ImageView{pixels, image.height, image.width, 1, std::move(image.damage)};
 }
 
 Result<ImageView> decode_image(std::span<const std::uint8_t> file, const std::string& name,

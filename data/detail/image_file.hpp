@@ -28,8 +28,9 @@ bool is_image_file(const std::filesystem::path& path);
 
 /// Reads an image as 3 channels, 8 bits, into `pixels`, as Pillow's convert("RGB") gives it: grey
 /// is replicated, palettes are looked up, alpha is dropped, of an animation the first frame is
-/// taken. The kind is found in the file, not in its name. Errors: Errc::io, or Errc::data for what
-/// is truncated, damaged, too large or of another kind.
+/// taken; 16 bits are rounded to 8. The kind is found in the file, not in its name. A damaged file
+/// that Pillow opens by default gives the pixels that Pillow gives, and ImageView::damage. Errors:
+/// Errc::io, or Errc::data for what is truncated, damaged, too large or of another kind.
 Result<ImageView> read_image(const std::filesystem::path& path, std::vector<std::uint8_t>& pixels);
 
 /// The same with 3 channels, or with 1: what was read in colour becomes grey as Pillow's

@@ -3,6 +3,7 @@
 #include "troupe/core/sha256.hpp"
 
 #include <array>
+#include <cstring>
 
 #include <zlib.h>
 
@@ -11,6 +12,16 @@ namespace troupe::data {
 Result<ImageView> MemoryImages::read(std::int64_t index, std::vector<std::uint8_t>&) const {
   const auto first = static_cast<std::size_t>(index) * image_bytes();
   return ImageView{{pixels_.data() + first, image_bytes()}, height_, width_, info().channels};
+}
+
+void MemoryImages::keep(std::span<const std::int64_t> samples) {
+  const auto bytes = image_bytes();
+  auto* to = pixels_.data();
+  for (const auto sample : samples) {
+    std::memmove(to, pixels_.data() + static_cast<std::size_t>(sample) * bytes, bytes);
+    to += bytes;
+  }
+  pixels_.resize(samples.size() * bytes);
 }
 
 /// A checksum of all pixels first: SHA-256 would take several times as long.

@@ -18,6 +18,7 @@ public:
   std::optional<Extent> extent() const override { return Extent{height_, width_}; }
 
 private:
+  void keep(std::span<const std::int64_t> samples) override;
   void add_pixels(Sha256& sha) const override;
   std::size_t image_bytes() const;
 

@@ -43,4 +43,13 @@ Character character_at(std::string_view text, std::size_t at) {
   return {static_cast<char32_t>(code), class_of(code), size};
 }
 
+Character character_before(std::string_view text, std::size_t at) {
+  constexpr std::size_t longest = 4; // bytes of a character
+  auto begin = at - 1;
+  while (begin > 0 && at - begin < longest && (static_cast<unsigned char>(text[begin]) >> 6) == 2)
+    --begin;
+  const auto character = character_at(text, begin);
+  return begin + character.bytes == at ? character : Character{};
+}
+
 } // namespace troupe::data

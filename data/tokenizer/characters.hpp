@@ -20,4 +20,7 @@ struct Character {
 /// characters of the class other, so that every text has words.
 Character character_at(std::string_view text, std::size_t at);
 
+/// The character that ends before `at`, which is not 0; of the class other unless it is UTF-8.
+Character character_before(std::string_view text, std::size_t at);
+
 } // namespace troupe::data

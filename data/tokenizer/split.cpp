@@ -125,14 +125,8 @@ std::size_t word_of_cl100k(std::string_view text, bool is_newer) {
   return spaces.line_end > 0 ? spaces.line_end : but_the_last(text, spaces);
 }
 
-/// Whether the character before `at`, which is not 0, is a letter or digit of any script.
-bool is_behind_alphanumeric(std::string_view text, std::size_t at) {
-  constexpr std::size_t longest = 4; // bytes of a character
-  auto begin = at - 1;
-  while (begin > 0 && at - begin < longest && (static_cast<unsigned char>(text[begin]) >> 6) == 2)
-    --begin;
-  const auto before = character_at(text, begin);
-  return begin + before.bytes == at && (before.kind == Kind::letter || before.kind == Kind::number);
+bool is_alphanumeric(const Character& character) {
+  return character.kind == Kind::letter || character.kind == Kind::number;
 }
 
 using Expression = std::pair<std::string_view, SplitRule>;
@@ -172,7 +166,7 @@ std::optional<SplitRule> rule_of(std::string_view expression) {
 
 std::size_t last_cut(std::string_view text) {
   for (auto at = text.size(); at-- > 1;)
-    if (text[at] == '\n' && is_behind_alphanumeric(text, at))
+    if (text[at] == '\n' && is_alphanumeric(character_before(text, at)))
       return at;
   return 0;
 }

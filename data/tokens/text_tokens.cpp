@@ -2,6 +2,7 @@
 
 #include "tokenize.hpp"
 
+#include "../detail/file.hpp"
 #include "../tokenizer/open.hpp"
 
 #include "troupe/core/config/config.hpp"
@@ -55,19 +56,23 @@ Status write_tokens(const fs::path& path, const std::vector<TextFile>& files,
 
 } // namespace
 
-Result<TokenFilePtr> open_text_tokens(const DataConfig& data, const std::string& root) {
+Result<TextTokens> open_text_tokens(const DataConfig& data, const std::string& root) {
   TROUPE_TRY(const auto tokenizer, open_tokenizer(data.tokenizer, data.tokenizer_split));
-  if (fs::path{root}.extension() == ".tokens")
-    return open_finished(root, *tokenizer, data.tokenizer);
-  TROUPE_TRY(const auto files, find_texts(root));
+  if (lower_extension(root) == ".tokens") {
+    TROUPE_TRY(auto finished, open_finished(root, *tokenizer, data.tokenizer));
+    return TextTokens{std::move(finished), {}};
+  }
+  TROUPE_TRY(auto found, find_texts(root));
   TROUPE_TRY(const auto path, cache_path(data, root));
-  const auto sources = fingerprint_of(files, data.text_key);
-  if (auto made = TokenFile::open(path); made &&
-                                         (*made)->facts().tokenizer == tokenizer->fingerprint() &&
-                                         (*made)->facts().sources == sources)
-    return made;
-  TROUPE_TRY(write_tokens(path, files, data, tokenizer, sources));
-  return TokenFile::open(path);
+  TROUPE_TRY(const auto sources, fingerprint_of(found.files, data.text_key));
+  auto made = TokenFile::open(path);
+  if (!made || (*made)->facts().tokenizer != tokenizer->fingerprint() ||
+      (*made)->facts().sources != sources) {
+    TROUPE_TRY(write_tokens(path, found.files, data, tokenizer, sources));
+    made = TokenFile::open(path);
+  }
+  TROUPE_TRY(auto tokens, std::move(made));
+  return TextTokens{std::move(tokens), std::move(found.left_out)};
 }
 
 } // namespace troupe::data

@@ -46,8 +46,8 @@ void TokenDataset::add_content(Sha256& sha) const {
 
 Result<TokenDatasetPtr> open_text(const DataConfig& data, Split split) {
   const auto& root = split == Split::test && data.test_root ? *data.test_root : data.root;
-  TROUPE_TRY(auto file, open_text_tokens(data, root));
-  const auto tokens = file->facts().tokens;
+  TROUPE_TRY(auto opened, open_text_tokens(data, root));
+  const auto tokens = opened.file->facts().tokens;
   const auto all = std::max<std::int64_t>(tokens - 1, 0) / data.sequence_length;
   const auto windows = windows_of(data, split, all);
   if (windows.count < 1)
@@ -57,7 +57,8 @@ Result<TokenDatasetPtr> open_text(const DataConfig& data, Split split) {
                 "more text",
                 echoed(root), tokens, all, data.sequence_length,
                 split == Split::train ? "training" : "evaluation");
-  return std::make_shared<const TokenDataset>(std::move(file), windows);
+  return std::make_shared<const TokenDataset>(std::move(opened.file), windows,
+                                              std::move(opened.left_out));
 }
 
 Status check_vocabulary(const TokenDataset& windows, const Config& config) {

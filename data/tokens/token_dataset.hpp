@@ -20,11 +20,13 @@ public:
     std::int64_t first = 0, count = 0;
     std::int64_t length = 0; ///< T
   };
-  TokenDataset(TokenFilePtr file, Windows windows) : file_{std::move(file)}, windows_{windows} {}
+  TokenDataset(TokenFilePtr file, Windows windows, LeftOut left_out = {})
+      : file_{std::move(file)}, windows_{windows}, left_out_{std::move(left_out)} {}
 
   std::string_view name() const override { return "text"; }
   const std::vector<std::string>& class_names() const override { return no_classes_; }
   std::int64_t size() const override { return windows_.count; }
+  LeftOut left_out() const override { return left_out_; }
 
   const TokenFile& file() const { return *file_; }
   const Windows& windows() const { return windows_; }
@@ -36,6 +38,7 @@ private:
 
   TokenFilePtr file_;
   Windows windows_;
+  LeftOut left_out_;
   std::vector<std::string> no_classes_;
 };
 using TokenDatasetPtr = std::shared_ptr<const TokenDataset>;

@@ -3,6 +3,7 @@
 #include "detail/token_header.hpp"
 
 #include "troupe/core/fail.hpp"
+#include "troupe/core/git_lfs.hpp"
 #include "troupe/core/printable.hpp"
 
 #include <array>
@@ -68,6 +69,9 @@ Result<TokenFacts> TokenWriter::commit() {
 
 Result<TokenFilePtr> TokenFile::open(const std::filesystem::path& path) {
   TROUPE_TRY(auto file, MappedFile::open(path));
+  if (const auto bytes = file.bytes();
+      is_git_lfs_pointer({reinterpret_cast<const char*>(bytes.data()), bytes.size()}))
+    return fail(Errc::data, "{}: {}", echoed(path.string()), git_lfs_advice);
   auto facts = read_token_header(file.bytes());
   if (!facts)
     return fail(facts.error().code, "{}: {}", echoed(path.string()), facts.error().message);

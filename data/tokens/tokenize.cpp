@@ -37,14 +37,14 @@ Result<TextCounts> tokenize(const std::vector<TextFile>& files, const std::strin
                             const TokenizerPtr& tokenizer, const TokenTaker& take) {
   PieceEncoder encoder{tokenizer, take};
   for (const auto& file : files)
-    TROUPE_TRY(read_documents(file, key, std::ref(encoder)));
+    TROUPE_TRY(read_documents(file, key, cut_for(*tokenizer), std::ref(encoder)));
   return encoder.counts();
 }
 
 Result<TextCounts> tokenize(std::FILE* input, std::string_view name, const TokenizerPtr& tokenizer,
                             const TokenTaker& take) {
   PieceEncoder encoder{tokenizer, take};
-  TROUPE_TRY(read_document(input, name, std::ref(encoder)));
+  TROUPE_TRY(read_document(input, name, cut_for(*tokenizer), std::ref(encoder)));
   return encoder.counts();
 }
 

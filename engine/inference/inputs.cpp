@@ -38,6 +38,7 @@ data::Normalization normalization(const InputNormalization& input) {
 
 Result<Inputs> open_images(const SavedModel& model, std::span<const fs::path> paths) {
   Paths files;
+  std::vector<std::string> notes;
   for (const auto& path : paths) {
     std::error_code ignored;
     if (!fs::is_directory(path, ignored)) {
@@ -45,7 +46,9 @@ Result<Inputs> open_images(const SavedModel& model, std::span<const fs::path> pa
       continue;
     }
     TROUPE_TRY(auto below, data::image_files_below(path));
-    std::ranges::move(below, std::back_inserter(files));
+    std::ranges::move(below.files, std::back_inserter(files));
+    if (const auto text = below.left_out.unread_text(); !text.empty())
+      notes.push_back(fmt::format("{}: {}", escaped(path.string()), text));
   }
   const auto& config = model.config;
   data::ImageInfo info{.name = "files",
@@ -60,7 +63,7 @@ Result<Inputs> open_images(const SavedModel& model, std::span<const fs::path> pa
   };
   auto images = data::open_image_files(std::move(info), std::move(files));
   return Inputs{std::make_shared<const data::ImageAdapter>(std::move(images), augment),
-                std::move(name)};
+                std::move(name), std::move(notes)};
 }
 
 Result<Inputs> open_tables(const SavedModel& model, std::span<const fs::path> paths) {

@@ -10,6 +10,7 @@
 #include <functional>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace troupe::engine {
 
@@ -18,6 +19,7 @@ struct Inputs {
   /// What a person calls a sample: its file, "table.csv:3" (rows count from 1) or "test:3" (samples
   /// count from 0).
   std::function<std::string(std::int64_t sample)> name;
+  std::vector<std::string> notes = {}; ///< about files that are not read
 };
 
 /// Of a model of images: image files, and folders, with all below them. Of a table's rows: CSV

@@ -6,9 +6,38 @@
 #include <catch2/catch_test_macros.hpp>
 #include <fmt/format.h>
 
+#include <cstdlib>
+#include <optional>
+
 using namespace troupe;
 using namespace troupe::testing;
 using namespace std::chrono_literals;
+
+namespace {
+
+/// A variable of the environment, which has its value back at the end of a test.
+class Variable {
+public:
+  Variable(const char* name, const char* value) : name_{name} {
+    if (const auto* const before = std::getenv(name))
+      before_ = before;
+    ::setenv(name, value, 1);
+  }
+  Variable(const Variable&) = delete;
+  Variable& operator=(const Variable&) = delete;
+  ~Variable() {
+    if (before_)
+      ::setenv(name_, before_->c_str(), 1);
+    else
+      ::unsetenv(name_);
+  }
+
+private:
+  const char* name_;
+  std::optional<std::string> before_;
+};
+
+} // namespace
 
 TEST_CASE("an empty text is the default config, but for the data") {
   CHECK(problems("") == Lines{"a.yaml: data.root: dataset cifar10 needs the folder of its files; "
@@ -171,8 +200,8 @@ TEST_CASE("a value of the wrong type is named with its place") {
   CHECK(one("run: {deterministic: yes}") ==
         "a.yaml:2:22: run.deterministic: \"yes\" has the wrong type; allowed: true or false; "
         "did you mean \"true\"?");
-  CHECK(one("run: {output: 12}") ==
-        "a.yaml:2:15: run.output: 12 is not text; write it in quotes; allowed: text");
+  CHECK(one("run: {output: 12}") == "a.yaml:2:15: run.output: 12 is not text; write it in quotes; "
+                                    "allowed: text (~/ is the home folder)");
   CHECK(one("model: {hidden: [1, two]}") ==
         "a.yaml:2:21: model.hidden[1]: \"two\" has the wrong type; allowed: a list; each item: "
         "a whole number, 1 to 1000000");
@@ -241,6 +270,53 @@ TEST_CASE("a value that is not allowed is named with what is") {
   CHECK(problems("data: {dataset: synthetic, augment: [flip, crob]}\n") ==
         Lines{"a.yaml:1:44: data.augment[1]: \"crob\" is not a choice; allowed: a list; each item: "
               "crop, resized_crop, flip; did you mean \"crop\"?"});
+}
+
+TEST_CASE("text that is not UTF-8 is refused with its place and key") {
+  const auto one = [](const std::string& line) { return problems(synthetic + line + "\n").at(0); };
+  CHECK(one("run: {name: \"a\xff\"}") ==
+        "a.yaml:2:13: run.name: \"a\\xff\" is not UTF-8; allowed: text without slashes");
+  CHECK(
+      one("run: {output: runs\xc3}") ==
+      "a.yaml:2:15: run.output: \"runs\\xc3\" is not UTF-8; allowed: text (~/ is the home folder)");
+  CHECK(one("model: {pretrained: \xe4\xb8}").starts_with("a.yaml:2:21: model.pretrained: "));
+  CHECK(one("train: {freeze: [stem, \xff]}").starts_with("a.yaml:2:24: train.freeze[1]: "));
+  CHECK(one("train: {lr_scale: {\xff: 2}}").starts_with("a.yaml:2:19: train.lr_scale: "));
+  CHECK(problems(synthetic, {"data.root=\xff"}) ==
+        Lines{"--set data.root=\\xff: data.root: \"\\xff\" is not UTF-8; allowed: text (~/ is the "
+              "home folder)"});
+  CHECK(good(synthetic + "run: {name: \u00e9\u4e16}").run.name == "\u00e9\u4e16");
+}
+
+TEST_CASE("~/ at the start of a path is the home folder") {
+  const Variable home{"HOME", "/home/somebody"};
+  const auto c = good("data: {dataset: synthetic, root: ~/data, test_root: \"~\"}\n"
+                      "run: {output: ~/runs}\n"
+                      "cluster: {tls: {certificate: ~/a.pem, key: ~/b.pem, ca: c.pem}}\n",
+                      {"model.pretrained=~/a.safetensors", "data.tokenizer=a/~/b"});
+  CHECK(c.data.root == "/home/somebody/data");
+  CHECK(c.data.test_root == "~"); // "~" alone is a file's name
+  CHECK(c.run.output == "/home/somebody/runs");
+  CHECK(c.cluster.tls.key == "/home/somebody/b.pem");
+  CHECK(c.cluster.tls.ca == "c.pem");
+  CHECK(c.model.pretrained == "/home/somebody/a.safetensors");
+  CHECK(c.data.tokenizer == "a/~/b");
+  CHECK(good("data: {dataset: synthetic, root: ~a/b}").data.root == "~a/b");
+}
+
+TEST_CASE("~/ is refused where there is no home folder") {
+  const Variable home{"HOME", ""};
+  CHECK(problems(synthetic + "run: {output: ~/runs}")
+            .at(0)
+            .starts_with("a.yaml:2:15: run.output: ~/ has no meaning: HOME is not set"));
+}
+
+TEST_CASE("a git-lfs pointer in place of a config file is called one") {
+  const ScratchFolder folder;
+  write_bytes(folder / "a.yaml", "version https://git-lfs.github.com/spec/v1\nsize 12\n");
+  const auto config = load_config(folder / "a.yaml");
+  REQUIRE(!config);
+  CHECK(config.error().at(0).what.starts_with("this is a git-lfs pointer"));
 }
 
 TEST_CASE("a learning rate is not multiplied by 0 or less") {

@@ -237,3 +237,14 @@ TEST_CASE("any flipped byte and any truncation is read without a crash") {
     CHECK_FALSE(read_all(path));
   }
 }
+
+TEST_CASE("a git-lfs pointer in place of a weights file is called one") {
+  const ScratchFolder folder;
+  const auto path = folder / "model.safetensors";
+  write_bytes(path, "version https://git-lfs.github.com/spec/v1\noid sha256:12\nsize 9\n");
+  const auto reader = SafetensorsReader::open(path);
+  REQUIRE_FALSE(reader);
+  CHECK(reader.error().exit_code() == 2);
+  CHECK_THAT(reader.error().message,
+             ContainsSubstring("model.safetensors: this is a git-lfs pointer"));
+}

@@ -2,6 +2,7 @@
 
 #include "troupe/core/config/config.hpp"
 #include "troupe/data/formats.hpp"
+#include "troupe/data/own_images.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
@@ -57,6 +58,52 @@ TEST_CASE("data.limit keeps the first training samples and all test samples") {
   CHECK((*open_images(data, {}, Split::train))->size() == 100);
 }
 
+TEST_CASE("data.limit takes as many images of each class of a folder as there can be") {
+  const ScratchFolder folder;
+  const auto write = [&](const std::string& name, std::uint8_t value) {
+    write_png(folder / ("train/" + name + ".png"), Bytes(3, value), 1, 1, 3);
+  };
+  for (std::uint8_t i = 0; i < 9; ++i)
+    write("a/" + std::to_string(i), i);
+  for (std::uint8_t i = 0; i < 2; ++i)
+    write("b/" + std::to_string(i), static_cast<std::uint8_t>(100 + i));
+  write("c/0", 200);
+  DataConfig data;
+  data.dataset = "image_folder";
+  data.root = folder.path().string();
+  data.limit = 6;
+  ModelConfig model;
+  model.num_classes = 3;
+  const auto train = open_images(data, model, Split::train).value();
+  std::vector<std::int32_t> labels;
+  std::vector<std::uint8_t> values;
+  Bytes scratch;
+  for (std::int64_t i = 0; i < train->size(); ++i) {
+    labels.push_back(train->label(i));
+    values.push_back(train->read(i, scratch).value().pixels[0]);
+  }
+  CHECK(labels == std::vector<std::int32_t>{0, 0, 0, 1, 1, 2});
+  CHECK(values == std::vector<std::uint8_t>{0, 1, 2, 100, 101, 200});
+}
+
+TEST_CASE("data.limit keeps labels and pixels of images in memory together") {
+  Bytes pixels;
+  for (std::uint8_t i = 0; i < 6; ++i)
+    pixels.push_back(i);
+  const auto images =
+      images_in_memory({.name = "own", .source = {}, .class_names = {"a", "b"}, .channels = 1},
+                       {0, 0, 0, 0, 1, 1}, pixels, {1, 1})
+          .value();
+  images->keep_spread(4);
+  REQUIRE(images->size() == 4);
+  Bytes scratch;
+  std::vector<std::uint8_t> values;
+  for (std::int64_t i = 0; i < images->size(); ++i)
+    values.push_back(images->read(i, scratch).value().pixels[0]);
+  CHECK(values == std::vector<std::uint8_t>{0, 1, 4, 5});
+  CHECK(images->label(2) == 1);
+}
+
 TEST_CASE("a model with another number of classes is refused with the number to set") {
   ScratchFolder folder;
   write_mnist(folder.path(), 3);
@@ -71,7 +118,7 @@ TEST_CASE("a model with another number of classes is refused with the number to 
   CHECK(dataset.error().code == Errc::data);
   CHECK(dataset.error().exit_code() == 2);
   CHECK_THAT(dataset.error().message, ContainsSubstring("mnist") &&
-                                          ContainsSubstring("has 10 classes") &&
+                                          ContainsSubstring("has 10 classes (0, 1, 2, 3, ") &&
                                           ContainsSubstring("model.num_classes is 100") &&
                                           ContainsSubstring("set model.num_classes: 10"));
 }

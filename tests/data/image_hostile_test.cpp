@@ -183,7 +183,7 @@ TEST_CASE("an image that states the most pixels takes what is allowed for them, 
   const bool progressive = GENERATE(false, true);
   write_jpeg(path, pattern(40, 40, 3), 40, 40, 3, progressive);
   set_jpeg_size(path, progressive ? "\xff\xc2" : "\xff\xc0", 8192u << 16 | 8192);
-  CHECK_THAT(error_of(path), ContainsSubstring("truncated"));
+  CHECK(error_of(path).empty()); // what is missing is grey, as with Pillow
   CHECK(memory_of([&] { static_cast<void>(error_of(path)); }) <=
         max_bytes_per_pixel * max_image_pixels + spare_bytes);
 }

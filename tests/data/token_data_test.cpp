@@ -1,7 +1,10 @@
 #include "files.hpp"
+#include "tokenizer_files.hpp"
 
 #include "troupe/core/config/config.hpp"
 #include "troupe/data/batch.hpp"
+#include "troupe/data/tokenizer/open.hpp"
+#include "troupe/data/tokens/text_source.hpp"
 #include "troupe/data/tokens/token_dataset.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -209,6 +212,107 @@ TEST_CASE_METHOD(Texts, "a long text is read in pieces, and comes back whole") {
   REQUIRE(ids.size() == text.size() + 1);
   CHECK(std::equal(text.begin(), text.end(), ids.begin()));
   CHECK(ids.back() == 256);
+}
+
+TEST_CASE_METHOD(Texts, "a text is read in small pieces, whatever its lines end in") {
+  const auto largest_piece = [this](const std::string& line, FindCut find_cut) {
+    std::string text;
+    while (text.size() < (std::size_t{9} << 20))
+      text += line;
+    write("long.txt", text);
+    std::size_t largest = 0;
+    std::string read;
+    REQUIRE(read_documents({root() / "long.txt", "long.txt"}, "", find_cut,
+                           [&](std::string_view piece, bool) -> Status {
+                             largest = std::max(largest, piece.size());
+                             read += piece;
+                             return {};
+                           }));
+    CHECK(read == text);
+    return largest;
+  };
+  constexpr std::size_t small = (std::size_t{4} << 20) + 100;
+  write_bytes(path("merges.txt"), "a b\n");
+  for (const auto* const split : {"gpt2", "cl100k"}) {
+    auto vocabulary = troupe::data::testing::byte_vocabulary();
+    vocabulary["ab"] = 256;
+    write_bytes(path("vocab.json"), vocabulary.dump());
+    const auto find_cut = cut_for(*open_tokenizer(path("vocab.json").string(), split).value());
+    for (const auto* const line : {"ab\n", "ab\r\n", "ab.\n", "ab.\r\n", "ab \n", "\u3002\r\n"})
+      CHECK(largest_piece(line, find_cut) <= small);
+  }
+  CHECK(largest_piece("ab", cut_for(*open_tokenizer("bytes").value())) <= small);
+}
+
+TEST_CASE_METHOD(Texts, "tokens are made again for a text that changes with equal size and time") {
+  const auto first = training_batches(config)->dataset().fingerprint();
+  const auto file = root() / "b.txt";
+  const auto time = std::filesystem::last_write_time(file);
+  write("b.txt", "KLM\nOP");
+  std::filesystem::last_write_time(file, time);
+  CHECK(training_batches(config)->dataset().fingerprint() != first);
+}
+
+TEST_CASE_METHOD(Texts, "a text whose time alone changes keeps its tokens") {
+  REQUIRE(training_batches(config));
+  const auto made = std::filesystem::last_write_time(path("texts.tokens"));
+  std::filesystem::last_write_time(root() / "b.txt", {});
+  REQUIRE(training_batches(config));
+  CHECK(std::filesystem::last_write_time(path("texts.tokens")) == made);
+}
+
+TEST_CASE_METHOD(Texts, "linked folders of texts are read once, and links back are not") {
+  std::filesystem::create_directories(path("elsewhere"));
+  write_bytes(path("elsewhere/z.txt"), "Z");
+  std::filesystem::create_directory_symlink(path("elsewhere"), root() / "linked");
+  std::filesystem::create_directory_symlink(path("elsewhere"), root() / "linked_again");
+  std::filesystem::create_directory_symlink(root(), root() / "loop");
+  config.data.sequence_length = 1;
+  CHECK(all_tokens() == Ids{'a', 'b', 'c', 'd', 'e',  'f', 'g', 'h', 'i', 'j',
+                            256, 'k', 'l', 'm', '\n', 'o', 'p', 256, 'Z', 256});
+}
+
+TEST_CASE_METHOD(Texts, "hidden files and token files beside the texts are counted") {
+  write(".hidden", "no");
+  write(".git/x", "no");
+  write("old.TOKENS", "no");
+  const auto found = find_texts(root()).value();
+  CHECK(found.files.size() == 2);
+  CHECK(found.left_out.hidden == 2);
+  CHECK(found.left_out.unread_text() == "1 file is not read: 1 .tokens");
+}
+
+TEST_CASE_METHOD(Texts, "JSON lines are known by their extension in any case") {
+  config.data.root = path("a.JSONL").string();
+  config.data.sequence_length = 1;
+  write_bytes(config.data.root, "{\"text\": \"ab\"}\n");
+  CHECK(all_tokens() == Ids{'a', 'b', 256});
+}
+
+TEST_CASE_METHOD(Texts, "a file that is no plain text is refused by what it is") {
+  const auto refused = [this](std::string_view content) {
+    write("b.txt", content);
+    return refusal();
+  };
+  CHECK_THAT(refused("\x1f\x8b\x08"), ContainsSubstring("b.txt: this is a gzip file, not plain "
+                                                        "text: unpack it first"));
+  CHECK_THAT(refused("PAR1"), ContainsSubstring("a Parquet file"));
+  CHECK_THAT(refused("PK\x03\x04"), ContainsSubstring("a ZIP archive"));
+  CHECK_THAT(refused(std::string_view{"\xff\xfe"
+                                      "a\0",
+                                      4}),
+             ContainsSubstring("text in UTF-16, not plain text: convert it to UTF-8 first"));
+  CHECK_THAT(refused(std::string_view{"\xfe\xff"
+                                      "\0a",
+                                      4}),
+             ContainsSubstring("text in UTF-16"));
+  CHECK_THAT(refused(std::string_view{"\xff\xfe\0\0", 4}), ContainsSubstring("text in UTF-32"));
+  CHECK_THAT(refused("\x89PNG\r\n\x1a\n"), ContainsSubstring("a PNG image"));
+  CHECK_THAT(refused("\xff\xd8\xff\xe0"), ContainsSubstring("a JPEG image"));
+  CHECK_THAT(refused("RIFF1234WEBPVP8 "), ContainsSubstring("a WebP image"));
+  CHECK_THAT(refused("TROUPETK"), ContainsSubstring("a file of tokens"));
+  CHECK_THAT(refused("version https://git-lfs.github.com/spec/v1\noid sha256:12\nsize 3\n"),
+             ContainsSubstring("b.txt: this is a git-lfs pointer"));
 }
 
 TEST_CASE_METHOD(Texts, "what leaves no window is said") {

@@ -2,7 +2,10 @@
 #include "../source_tree.hpp"
 #include "tokenizer_files.hpp"
 
+#include "troupe/data/tokenizer/cut.hpp"
+
 #include <fstream>
+#include <set>
 
 using namespace troupe;
 using namespace troupe::data;
@@ -20,6 +23,31 @@ std::string lines_of(const Json& merges) {
   for (const auto& merge : merges)
     text += merge.get<std::string>() + "\n";
   return text;
+}
+
+/// The text with `end` at the end of each line.
+std::string with_line_ends(std::string_view text, const std::string& end) {
+  std::string changed;
+  for (const char letter : text)
+    changed += letter == '\n' ? end : std::string(1, letter);
+  return changed;
+}
+
+/// Cuts a text at every place that its beginnings are cut at; each has to leave the tokens alone.
+int count_good_cuts(const TokenizerPtr& tokenizer, const std::string& text) {
+  const auto whole = encoded(tokenizer, text);
+  const auto find = cut_for(*tokenizer);
+  std::set<std::size_t> cuts;
+  for (std::size_t size = 1; size <= text.size(); ++size)
+    cuts.insert(find(std::string_view{text}.substr(0, size), 0));
+  cuts.erase(0);
+  for (const auto cut : cuts) {
+    auto parts = encoded(tokenizer, text.substr(0, cut));
+    const auto rest = encoded(tokenizer, text.substr(cut));
+    parts.insert(parts.end(), rest.begin(), rest.end());
+    CHECK(parts == whole);
+  }
+  return static_cast<int>(cuts.size());
 }
 
 void check_lines(const TokenizerPtr& tokenizer, const Json& lines, const Json& ids) {
@@ -98,5 +126,7 @@ TEST_CASE_METHOD(TokenizerFiles, "a text that is cut where it may be gives the s
       ++cuts;
     }
     CHECK(cuts > 5);
+    for (const std::string end : {"\n", "\r\n", "!\n", ".\r\n\r\n", " \n"})
+      CHECK(count_good_cuts(tokenizer, with_line_ends(text, end)) > 10);
   }
 }

@@ -1,5 +1,7 @@
 #include "tokenizer_files.hpp"
 
+#include "troupe/data/tokenizer/cut.hpp"
+
 #include <catch2/matchers/catch_matchers_string.hpp>
 
 #include <algorithm>
@@ -85,6 +87,42 @@ TEST_CASE("a text is cut before the end of a line behind a letter or digit of an
   CHECK(last_cut("\u3002\nx") == 0); // punctuation
   CHECK(last_cut("\xb8\nx") == 0);   // no character
   CHECK(last_cut("a") == 0);
+}
+
+TEST_CASE_METHOD(TokenizerFiles, "a text is cut at line ends of every kind, after any character") {
+  write("merges.txt", "a b\n");
+  const auto vocabulary = write_json("vocab.json", small_vocabulary());
+  const auto gpt2 = cut_for(*open_tokenizer(vocabulary, "gpt2").value());
+  const auto cl100k = cut_for(*open_tokenizer(vocabulary, "cl100k").value());
+  CHECK(gpt2("ab\r\ncd", 0) == 2);
+  CHECK(cl100k("ab\r\ncd", 0) == 2);
+  CHECK(gpt2("ab.\r\ncd", 0) == 3);
+  CHECK(cl100k("ab.\r\ncd", 0) == 5);
+  CHECK(cl100k("ab.\n", 0) == 0); // another line end may follow
+  CHECK(cl100k("ab\ncd.\n", 0) == 2);
+  CHECK(gpt2("ab. \t\ncd", 0) == 3);
+  CHECK(gpt2("\u3002\u3000\n\nx", 0) == 3);
+  CHECK(gpt2("\xb8\nx", 0) == 1);
+  CHECK(gpt2("\n\nx", 0) == 0);
+  CHECK(gpt2("ab cd", 0) == 0);
+  CHECK(gpt2("a\nb\nc", 3) == 3); // nothing before it is searched
+  CHECK(gpt2("a\nb\nc", 4) == 0);
+}
+
+TEST_CASE_METHOD(TokenizerFiles, "a text of bytes is cut anywhere") {
+  CHECK(cut_for(*open_tokenizer("bytes").value())("abc", 0) == 3);
+}
+
+TEST_CASE_METHOD(TokenizerFiles, "no added token is cut, where one contains a line end") {
+  const auto cut_with = [&](const std::string& added) {
+    auto json = small_tokenizer();
+    json["added_tokens"].push_back(
+        {{"id", 259}, {"content", added}, {"special", true}, {"normalized", false}});
+    return cut_for(*open_tokenizer(write_json("tokenizer.json", json)).value())("x.\ny", 0);
+  };
+  CHECK(cut_with("<|end|>") == 2);
+  CHECK(cut_with(".\n") == 0);
+  CHECK(cut_with(". ") == 0);
 }
 
 TEST_CASE_METHOD(TokenizerFiles, "tokenizers are equal when they make the same of texts") {

@@ -59,9 +59,10 @@ TEST_CASE("image files below a folder are found in torchvision's order") {
   const auto files = image_files_below(folder.path());
   REQUIRE(files);
   std::vector<std::string> names;
-  for (const auto& file : *files)
+  for (const auto& file : files->files)
     names.push_back(std::filesystem::relative(file, folder.path()).string());
   CHECK(names == std::vector<std::string>{"z.png", "a/1.jpeg", "b/10.PNG", "b/2.jpg"});
+  CHECK(files->left_out.unread_text() == "1 file is not read: 1 .txt");
 }
 
 TEST_CASE("rows without targets go through the standardization that is given") {

@@ -149,9 +149,19 @@ void RunView::begin(const engine::Job& job, const metrics::RunInfo& info,
   exposition_.live().begin(info, folder_ ? folder_->before().course() : metrics::RunCourse{},
                            seat.generation.number);
   begin_steps(info, seat);
-  for (const auto& batches : {job.training, job.evaluation})
-    if (auto files = batches ? batches->adapter().unreadable() : nullptr)
-      unreadable_.push_back(std::move(files));
+  if (job.training)
+    watch_files(job.training->adapter(), "training");
+  if (job.evaluation)
+    watch_files(job.evaluation->adapter(), "evaluation");
+}
+
+void RunView::watch_files(const data::Adapter& adapter, std::string_view use) {
+  if (const auto text = adapter.dataset().left_out().unread_text(); !text.empty())
+    log_->warn("{} data ({}): {}", use, adapter.dataset().name(), text);
+  if (auto files = adapter.unreadable())
+    unreadable_.push_back(std::move(files));
+  if (auto files = adapter.damaged())
+    damaged_.push_back(std::move(files));
 }
 
 void RunView::begin_steps(const metrics::RunInfo& info, const engine::Seat& seat) {
@@ -302,9 +312,12 @@ data::UnreadableFiles::Counts RunView::count_unreadable() const {
 }
 
 void RunView::show_unreadable() {
-  for (const auto& files : unreadable_)
+  const auto warn = [this](auto& files) {
     for (const auto& line : files->take_lines())
       log_->warn("{}", line);
+  };
+  std::ranges::for_each(unreadable_, warn);
+  std::ranges::for_each(damaged_, warn);
   const auto samples = count_unreadable().samples;
   exposition_.registry().record_unreadable(samples);
   exposition_.live().record_unreadable(samples);
@@ -350,6 +363,7 @@ RunOutcome RunView::finish(RunOutcome outcome) {
   if (lost_)
     fail(*lost_);
   const auto unreadable = count_unreadable();
+  show_unreadable(); // a short run may not have shown them yet
   outcome.summary.unreadable_samples = unreadable.samples;
   outcome.summary.unreadable_files = unreadable.files;
   if (unreadable.samples > 0)

@@ -21,6 +21,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace troupe::actors {
@@ -98,6 +99,8 @@ private:
   void write_report();
   /// Unless one was written within that time.
   void write_report_after(std::chrono::seconds pause);
+  /// `use`: of the data, for the log.
+  void watch_files(const data::Adapter& adapter, std::string_view use);
   data::UnreadableFiles::Counts count_unreadable() const;
   /// A disk that cannot be written to must not end a run: it fails when it has come to its end.
   void keep_first_failure(const Status& written);
@@ -115,6 +118,7 @@ private:
   std::optional<metrics::KeptHistory> kept_;                       ///< of a node that may lead
   std::optional<metrics::EventFile> board_;                        ///< with run.tensorboard
   std::vector<std::shared_ptr<data::UnreadableFiles>> unreadable_; ///< by split
+  std::vector<std::shared_ptr<data::FileNotes>> damaged_;          ///< likewise
   std::optional<Error> lost_;               ///< why the record of the run is not whole
   std::int32_t first_rank_ = 0, ranks_ = 0; ///< those of this node, in the generation
   std::int64_t first_step_ = 0;

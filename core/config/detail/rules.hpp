@@ -20,6 +20,9 @@ inline ConfigRule one_of(std::vector<std::string> choices) {
 inline ConfigRule count_to(double max) {
   return {.min = 1, .max = max};
 }
+inline ConfigRule a_path() {
+  return {.format = ConfigFormat::path};
+}
 /// Decay factors such as momentum: [0, 1).
 inline ConfigRule fraction() {
   return {.min = 0, .max = 1, .below_max = true};

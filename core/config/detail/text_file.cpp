@@ -1,5 +1,6 @@
 #include "text_file.hpp"
 
+#include "../../git_lfs.hpp"
 #include "../../nearest.hpp"
 #include "../../printable.hpp"
 
@@ -59,6 +60,8 @@ read_config_text(const std::filesystem::path& path,
     return unreadable(path, extensions, std::string{"cannot read: "} + std::strerror(errno));
   if (text.size() > longest_file)
     return unreadable(path, extensions, "longer than 1 MiB, so not a config file");
+  if (is_git_lfs_pointer(text))
+    return unreadable(path, extensions, std::string{git_lfs_advice});
   return text;
 }
 

@@ -9,6 +9,8 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <cstdlib>
+#include <optional>
 
 namespace troupe {
 
@@ -68,6 +70,17 @@ std::string bool_meant(const YAML::Node& node) {
   return nearest(node.Scalar(), std::array<std::string, 2>{"true", "false"});
 }
 
+/// Returns the text, with the home folder in place of "~" if it is a path that begins with "~/".
+/// Nothing: HOME is not set.
+std::optional<std::string> expanded(const std::string& text, const ConfigRule& rule) {
+  if (rule.format != ConfigFormat::path || !text.starts_with("~/"))
+    return text;
+  const char* const home = std::getenv("HOME");
+  if (home == nullptr || *home == '\0')
+    return std::nullopt;
+  return home + text.substr(1);
+}
+
 /// Reads one type after the other; `problems` grows where the node does not fit.
 struct Assign {
   const YAML::Node& node;
@@ -124,8 +137,10 @@ struct Assign {
       wrong_type();
     else if (!is_text(node))
       fails(echoed(node.Scalar()) + " is not text; write it in quotes");
+    else if (auto text = expanded(node.Scalar(), rule))
+      *target = *std::move(text);
     else
-      *target = node.Scalar();
+      fails("~/ has no meaning: HOME is not set");
   }
   void operator()(std::chrono::milliseconds* target) const {
     const auto duration = node.IsScalar() ? parse_duration(node.Scalar()) : std::nullopt;

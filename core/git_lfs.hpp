@@ -1,0 +1,21 @@
+/// Files that git-lfs has not fetched: small texts in place of the content.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace troupe {
+
+/// Pointers are smaller than this.
+inline constexpr std::uint64_t most_git_lfs_pointer_bytes = 1024;
+
+/// Whether the first bytes of a file are those of a pointer.
+constexpr bool is_git_lfs_pointer(std::string_view begin) {
+  return begin.starts_with("version https://git-lfs.github.com/spec/");
+}
+
+/// What is wrong with such a file and what to do, to follow its name.
+inline constexpr std::string_view git_lfs_advice =
+    "this is a git-lfs pointer, not the file itself: fetch it with `git lfs pull`";
+
+} // namespace troupe

@@ -1,0 +1,45 @@
+#include "left_out.hpp"
+
+#include "detail/file.hpp"
+#include "troupe/core/printable.hpp"
+
+#include <fmt/format.h>
+
+#include <vector>
+
+namespace troupe::data {
+
+namespace {
+
+constexpr std::size_t most_kinds = 10; // a folder of anything may have thousands of extensions
+
+} // namespace
+
+void LeftOut::add_unread(const std::filesystem::path& file) {
+  const auto extension = lower_extension(file);
+  ++unread[extension.empty() ? "without extension" : extension];
+}
+
+void LeftOut::add(const LeftOut& others) {
+  hidden += others.hidden;
+  for (const auto& [kind, count] : others.unread)
+    unread[kind] += count;
+}
+
+std::string LeftOut::unread_text() const {
+  std::int64_t files = 0;
+  std::vector<std::string> kinds;
+  for (const auto& [kind, count] : unread) {
+    files += count;
+    if (kinds.size() < most_kinds)
+      kinds.push_back(fmt::format("{} {}", count, echoed(kind, 30)));
+  }
+  if (files == 0)
+    return {};
+  if (unread.size() > most_kinds)
+    kinds.push_back(fmt::format("{} more kinds", unread.size() - most_kinds));
+  return fmt::format("{} {} not read: {}", files, files == 1 ? "file is" : "files are",
+                     fmt::join(kinds, ", "));
+}
+
+} // namespace troupe::data

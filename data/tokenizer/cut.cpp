@@ -1,0 +1,104 @@
+#include "cut.hpp"
+
+#include "characters.hpp"
+
+#include <algorithm>
+
+namespace troupe::data {
+
+namespace {
+
+using Kind = CharacterClass;
+
+constexpr std::size_t longest_character = 4;
+
+bool ends_line(char letter) {
+  return letter == '\r' || letter == '\n';
+}
+
+/// Where the white space before `at` begins, as far as `searched`.
+std::size_t begin_of_spaces(std::string_view text, std::size_t at, std::size_t searched) {
+  while (at > searched) {
+    const auto before = character_before(text, at);
+    if (before.kind != Kind::space)
+      break;
+    at -= before.bytes;
+  }
+  return at;
+}
+
+/// After the line ends from `at` on.
+std::size_t skip_line_ends(std::string_view text, std::size_t at) {
+  while (at < text.size() && ends_line(text[at]))
+    ++at;
+  return at;
+}
+
+/// Words never contain white space that follows a letter, digit or, for GPT-2, punctuation. In
+/// cl100k's expression punctuation takes the line ends after it along.
+std::size_t cut_at_spaces(std::string_view text, std::size_t spaces, bool with_punctuation) {
+  if (with_punctuation && character_before(text, spaces).kind == Kind::other)
+    spaces = skip_line_ends(text, spaces);
+  return spaces < text.size() ? spaces : 0; // at the end nobody knows what follows
+}
+
+std::size_t cut_at_line_end(std::string_view text, std::size_t searched, bool with_punctuation) {
+  for (auto at = text.size(); at > searched; --at) {
+    if (!ends_line(text[at - 1]))
+      continue;
+    at = begin_of_spaces(text, at, searched);
+    if (at == 0 || character_before(text, at).kind == Kind::space)
+      break; // the white space is longer than what is searched
+    if (const auto cut = cut_at_spaces(text, at, with_punctuation))
+      return cut;
+  }
+  return 0;
+}
+
+std::size_t cut_for_gpt2(std::string_view text, std::size_t searched) {
+  return cut_at_line_end(text, searched, false);
+}
+
+std::size_t cut_for_cl100k(std::string_view text, std::size_t searched) {
+  return cut_at_line_end(text, searched, true);
+}
+
+std::size_t cut_anywhere(std::string_view text, std::size_t) {
+  return text.size();
+}
+
+std::size_t cut_for_any(std::string_view text, std::size_t searched) {
+  const auto from = searched - std::min(searched, longest_character);
+  const auto found = last_cut(text.substr(from));
+  return found == 0 ? 0 : from + found;
+}
+
+/// Whether a cut at a line end, or before the spaces that lead to it, could divide the token.
+bool may_be_divided(const AddedTokens::Token& token) {
+  bool is_space = true; // all of it so far
+  for (std::size_t at = 0; at < token.text.size();) {
+    const auto character = character_at(token.text, at);
+    if (character.kind != Kind::space)
+      is_space = false;
+    else if (!is_space || ends_line(token.text[at]))
+      return true;
+    at += character.bytes;
+  }
+  return false;
+}
+
+} // namespace
+
+FindCut cut_for(const Tokenizer& tokenizer) {
+  const auto& parts = tokenizer.parts();
+  const bool no_added = std::ranges::all_of(
+      parts.added, [](const AddedTokens& tokens) { return tokens.all().empty(); });
+  if (parts.merges.empty() && !parts.whole_words && no_added)
+    return cut_anywhere;
+  for (const auto& tokens : parts.added)
+    if (std::ranges::any_of(tokens.all(), may_be_divided))
+      return cut_for_any;
+  return parts.split == SplitRule::gpt2 ? cut_for_gpt2 : cut_for_cl100k;
+}
+
+} // namespace troupe::data
