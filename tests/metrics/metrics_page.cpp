@@ -28,7 +28,8 @@ build/dev/tests/metrics/troupe_metrics_page >docs/metrics.md
 ```
 
 - Told by: what belongs to the job is told by the node that leads it, alone; the rest by every node, of its own workers.
-- With `/sd` every series has the label `node` too. A label `rank` is a worker's rank in the job.
+- With `/sd` every series has the label `node` too. A label `rank` is a worker's rank in the job. Series with the label `rank` or `peer` end
+  with their generation: when nodes are lost or come, counters of ranks start again at zero.
 - A histogram has the series `_bucket`, `_sum` and `_count`.
 - A value that nobody knows (yet) is not told: of an evaluation before the first, of a GPU where there is none. Nothing has been shown on a
   real GPU: what NVML tells (`troupe_gpu_*`) is tested with a library of the test's.
