@@ -18,33 +18,33 @@ struct FileKind {
   const char* advice;
 };
 
-constexpr const char* unpack = "unpack it first";
-constexpr const char* convert = "convert it to UTF-8 first";
-constexpr const char* export_texts = "write its texts to a .txt or .jsonl file first";
-constexpr const char* remove_it = "move it out of the texts";
+constexpr const char* unpack_first = "unpack it first";
+constexpr const char* convert_first = "convert it to UTF-8 first";
+constexpr const char* export_first = "write its texts to a .txt or .jsonl file first";
+constexpr const char* move_away = "move it out of the texts";
 
 /// UTF-32 before UTF-16, whose mark it begins with.
 constexpr std::array kinds = {
-    FileKind{"\x1f\x8b"sv, "a gzip file", unpack},
-    FileKind{"\x28\xb5\x2f\xfd"sv, "a Zstandard file", unpack},
+    FileKind{"\x1f\x8b"sv, "a gzip file", unpack_first},
+    FileKind{"\x28\xb5\x2f\xfd"sv, "a Zstandard file", unpack_first},
     FileKind{"\xfd"
              "7zXZ\0"sv,
-             "an xz file", unpack},
-    FileKind{"BZh"sv, "a bzip2 file", unpack},
-    FileKind{"PK\x03\x04"sv, "a ZIP archive", unpack},
-    FileKind{"7z\xbc\xaf\x27\x1c"sv, "a 7z archive", unpack},
-    FileKind{"PAR1"sv, "a Parquet file", export_texts},
-    FileKind{"ARROW1"sv, "an Arrow file", export_texts},
-    FileKind{"%PDF-"sv, "a PDF document", export_texts},
-    FileKind{"\xff\xfe\0\0"sv, "text in UTF-32", convert},
-    FileKind{"\0\0\xfe\xff"sv, "text in UTF-32", convert},
-    FileKind{"\xff\xfe"sv, "text in UTF-16", convert},
-    FileKind{"\xfe\xff"sv, "text in UTF-16", convert},
-    FileKind{"\x89PNG\r\n"sv, "a PNG image", remove_it},
-    FileKind{"\xff\xd8\xff"sv, "a JPEG image", remove_it},
-    FileKind{"GIF8"sv, "a GIF image", remove_it},
-    FileKind{"II*\0"sv, "a TIFF image", remove_it},
-    FileKind{"MM\0*"sv, "a TIFF image", remove_it},
+             "an xz file", unpack_first},
+    FileKind{"BZh"sv, "a bzip2 file", unpack_first},
+    FileKind{"PK\x03\x04"sv, "a ZIP archive", unpack_first},
+    FileKind{"7z\xbc\xaf\x27\x1c"sv, "a 7z archive", unpack_first},
+    FileKind{"PAR1"sv, "a Parquet file", export_first},
+    FileKind{"ARROW1"sv, "an Arrow file", export_first},
+    FileKind{"%PDF-"sv, "a PDF document", export_first},
+    FileKind{"\xff\xfe\0\0"sv, "text in UTF-32", convert_first},
+    FileKind{"\0\0\xfe\xff"sv, "text in UTF-32", convert_first},
+    FileKind{"\xff\xfe"sv, "text in UTF-16", convert_first},
+    FileKind{"\xfe\xff"sv, "text in UTF-16", convert_first},
+    FileKind{"\x89PNG\r\n"sv, "a PNG image", move_away},
+    FileKind{"\xff\xd8\xff"sv, "a JPEG image", move_away},
+    FileKind{"GIF8"sv, "a GIF image", move_away},
+    FileKind{"II*\0"sv, "a TIFF image", move_away},
+    FileKind{"MM\0*"sv, "a TIFF image", move_away},
     FileKind{"TROUPETK"sv, "a file of tokens", "as data.root it has to end in .tokens"},
 };
 
@@ -62,7 +62,7 @@ Status expect_text(std::string_view begin, std::string_view name) {
                 found->advice);
   if (is_webp(begin))
     return fail(Errc::data, "{}: this is a WebP image, not plain text: {}", echoed(name),
-                remove_it);
+                move_away);
   return {};
 }
 

@@ -111,7 +111,7 @@ def check_data(program, work):
     refused("--set", "data.labels=fnie", says=['did you mean "fine"?'])
     refused("--set", "data.dataset=cifra100", says=['did you mean "cifar100"?'])
     refused("--set", "data.dataset=synthetic", says=["or a data set that has it: cifar100"])
-    refused("--set", "data.labels=fine", says=["has 100 classes, but model.num_classes is 20"])
+    refused("--set", "data.labels=fine", says=["has 100 classes (", "but model.num_classes is 20"])
     refused("--set", "data.root=nowhere", says=["cannot read nowhere/coarse_label_names.txt"])
     with open(work / "data/cifar100/train.bin", "ab") as file:
         file.write(b"x")
