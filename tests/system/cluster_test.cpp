@@ -60,7 +60,7 @@ TEST_CASE("a job on two daemons ends with the bits of another in one process") {
   check_same(run, completed_alone(experiment, workers(strategy, 2)));
 }
 
-// Neither do the sums of two pairs, which hsdp adds first.
+// On two nodes and in one process alike, hsdp adds two pairs and then their sums.
 TEST_CASE("a node may have several workers, whose shards are one group") {
   const Experiment experiment{{"parallel.shard_group=2"}};
   const auto run =
@@ -71,8 +71,7 @@ TEST_CASE("a node may have several workers, whose shards are one group") {
 }
 
 // A ring adds three numbers in another order than shared memory does. The loss of a linear model is
-// convex: gradient descent makes no difference larger, and the rounding errors of all steps add up
-// to less than 1e-5.
+// convex, so training does not amplify the rounding errors: the losses of 40 steps differ by 3e-7.
 TEST_CASE("three daemons train what three workers of one process do") {
   const std::string strategy = GENERATE("ddp", "zero1", "zero3");
   CAPTURE(strategy);
