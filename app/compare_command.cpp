@@ -3,6 +3,7 @@
 #include "child_run.hpp"
 #include "command_tree.hpp"
 #include "commands.hpp"
+#include "compare_runs.hpp"
 #include "complain.hpp"
 #include "doctor.hpp"
 
@@ -15,7 +16,6 @@
 #include "troupe/metrics/page/page.hpp"
 #include "troupe/metrics/readable.hpp"
 #include "troupe/metrics/report/comparison.hpp"
-#include "troupe/metrics/report/run_folder.hpp"
 #include "troupe/metrics/report/standing_report.hpp"
 
 #include <CLI/CLI.hpp>
@@ -26,7 +26,6 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <map>
 #include <memory>
 #include <optional>
 
@@ -269,45 +268,15 @@ int compare_modes(const CompareArguments& arguments, const Catalogue& catalogue)
   return std::ranges::all_of(comparison->runs, completed) ? success : run_failed;
 }
 
-/// Where several have one name the folder says which is meant.
-void tell_apart(std::vector<metrics::ComparedRun>& runs, const std::vector<std::string>& folders) {
-  std::map<std::string, int> count;
-  for (const auto& run : runs)
-    ++count[run.name];
-  for (std::size_t i = 0; i < runs.size(); ++i)
-    if (count[runs[i].name] > 1)
-      runs[i].name += fmt::format(" in {}", echoed(folders[i]));
-}
-
-/// Beside the table or below it; the page has no link to a file elsewhere.
-std::string link_to(const fs::path& file, const fs::path& table) {
-  const auto path = fs::absolute(file).lexically_normal().lexically_relative(
-      fs::absolute(table).lexically_normal());
-  return !fs::exists(file) || path.empty() || path.begin()->string() == ".." ? "" : path.string();
-}
-
-std::string title_of(const std::vector<metrics::ComparedRun>& runs) {
-  const auto same = [&](const auto& run) { return run.job == runs.front().job; };
-  return std::ranges::all_of(runs, same) ? runs.front().job : fmt::format("{} runs", runs.size());
-}
-
-Result<metrics::Comparison> read_runs(const CompareArguments& arguments) {
-  metrics::Comparison comparison{
-      .title = {}, .runs = {}, .machine = std::nullopt, .version = TROUPE_VERSION};
-  for (const auto& folder : arguments.runs) {
-    TROUPE_TRY(auto run, metrics::read_compared_run(folder));
-    run.report = link_to(fs::path{folder} / metrics::run_files::report, arguments.output);
-    comparison.runs.push_back(std::move(run));
-  }
-  tell_apart(comparison.runs, arguments.runs);
-  comparison.title = title_of(comparison.runs);
+Result<metrics::Comparison> tabulate_runs(const CompareArguments& arguments) {
+  TROUPE_TRY(auto comparison, read_runs(arguments.runs, arguments.output));
   TROUPE_TRY(make_folders(arguments.output));
   TROUPE_TRY(write_tables(arguments.output, comparison));
   return comparison;
 }
 
 int compare_runs(const CompareArguments& arguments) {
-  const auto comparison = read_runs(arguments);
+  const auto comparison = tabulate_runs(arguments);
   if (!comparison)
     return complain(comparison.error());
   fmt::print("{}\npage: {}\n", to_markdown(*comparison),

@@ -1,0 +1,18 @@
+/// `troupe compare --runs`: runs that were there before.
+#pragma once
+
+#include "troupe/core/error.hpp"
+#include "troupe/metrics/report/comparison.hpp"
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace troupe::app {
+
+/// Reads the runs' folders; links are from the folder of the table. Errors: invalid_input for a
+/// folder that cannot be compared.
+Result<metrics::Comparison> read_runs(const std::vector<std::string>& folders,
+                                      const std::filesystem::path& table);
+
+} // namespace troupe::app
