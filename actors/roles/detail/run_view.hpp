@@ -94,6 +94,7 @@ private:
   bool runs_here(int rank) const;
   /// To a person, once.
   void introduce(const engine::Job& job, const metrics::RunInfo& info);
+  void show_peak(double operations);
   void show_end(const metrics::RunSummary& summary);
   Status write_end(const metrics::RunSummary& summary);
   void write_report();
@@ -119,7 +120,8 @@ private:
   std::optional<metrics::EventFile> board_;                        ///< with run.tensorboard
   std::vector<std::shared_ptr<data::UnreadableFiles>> unreadable_; ///< by split
   std::vector<std::shared_ptr<data::FileNotes>> damaged_;          ///< likewise
-  std::optional<Error> lost_;               ///< why the record of the run is not whole
+  std::optional<Error> lost_;  ///< why the record of the run is not whole
+  metrics::RunInfo info_ = {}; ///< of the generation, with what was measured since it began
   std::int32_t first_rank_ = 0, ranks_ = 0; ///< those of this node, in the generation
   std::int64_t first_step_ = 0;
   std::int64_t next_step_ = 0;                          ///< the first that was not shown
