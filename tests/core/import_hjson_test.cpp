@@ -38,8 +38,8 @@ TEST_CASE("names without quotes, comments and missing or superfluous commas are 
 })");
   check_made("train_batch_size: 64\r\noptimizer: {\r\n  type: AdamW\r\n  params: {\n"
              "    lr: 0.002 # high\n    betas: [\n      0.9\n      0.95\n    ]\n  }\n}");
-  check_made("\xEF\xBB\xBF{train_batch_size: 64 optimizer: {\"\\u0074ype\": '''AdamW''' "
-             "params: {lr: 2e-3 betas: [0.9 0.95]}}}");
+  check_made("\xEF\xBB\xBF{train_batch_size: 64\n optimizer: {\"\\u0074ype\": '''AdamW''' "
+             "params: {lr: 2e-3\n betas: [0.9\n 0.95]}}}");
 }
 
 TEST_CASE("a text without quotes is the rest of its line") {
