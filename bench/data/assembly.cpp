@@ -40,7 +40,7 @@ public:
 
 private:
   void keep(std::span<const std::int64_t>) override {} // it has no limit
-  void add_pixels(Sha256&) const override {} // nobody compares it
+  void add_pixels(Sha256&) const override {}           // nobody compares it
 
   int size_;
   std::vector<std::uint8_t> pixels_;

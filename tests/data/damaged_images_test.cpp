@@ -27,7 +27,7 @@ using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
-const nlohmann::json& recorded() {
+const nlohmann::json& recorded_images() {
   static const auto golden = nlohmann::json::parse(
       read_bytes(troupe::testing::source_tree() / "tests/golden/damaged_images.json"));
   return golden;
@@ -40,8 +40,8 @@ Bytes bytes_of(const nlohmann::json& base64) {
 
 Bytes pixels_of(const nlohmann::json& image) {
   const auto packed = bytes_of(image["pixels"]);
-  Bytes pixels(recorded()["height"].get<std::size_t>() * recorded()["width"].get<std::size_t>() *
-               3);
+  Bytes pixels(recorded_images()["height"].get<std::size_t>() *
+               recorded_images()["width"].get<std::size_t>() * 3);
   auto size = static_cast<uLongf>(pixels.size());
   REQUIRE(uncompress(pixels.data(), &size, packed.data(), static_cast<uLong>(packed.size())) ==
           Z_OK);
@@ -76,7 +76,7 @@ void check_image(const nlohmann::json& image, int tolerance) {
 }
 
 const nlohmann::json& image_named(const char* kind, const std::string& name) {
-  const auto& images = recorded()[kind];
+  const auto& images = recorded_images()[kind];
   return *std::ranges::find_if(images, [&](const auto& image) { return image["name"] == name; });
 }
 
@@ -111,12 +111,12 @@ private:
 TEST_CASE("JPEG files, damaged or not, are decoded as Pillow decodes them, or refused") {
   // libjpeg-turbo computes with whole numbers; how it smooths blocks of an unfinished progressive
   // image depends on its version.
-  for (const auto& image : recorded()["jpeg"])
+  for (const auto& image : recorded_images()["jpeg"])
     check_image(image, image["name"].get<std::string>().starts_with("progressive: prem") ? 4 : 0);
 }
 
 TEST_CASE("PNG files, damaged or not, are decoded as Pillow decodes them, or refused") {
-  for (const auto& image : recorded()["png"])
+  for (const auto& image : recorded_images()["png"])
     check_image(image, 0);
 }
 
