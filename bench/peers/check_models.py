@@ -40,12 +40,12 @@ def read_rows(path, features):
     names = lines[0].split(",")
     places = [names.index(name) for name in features]
     rows = [[float(line.split(",")[place]) for place in places] for line in lines[1:]]
-    return numpy.array(rows, dtype=numpy.float32)
+    return numpy.array(rows, dtype=numpy.float64)
 
 
 def normalized(samples, normalization):
     if not normalization["mean"]:
-        return samples
+        return samples.astype(numpy.float32)
     shape = (1, -1, 1, 1) if samples.ndim == 4 else (1, -1)
     mean, std = (numpy.array(normalization[key]).reshape(shape) for key in ("mean", "std"))
     return ((samples - mean) / std).astype(numpy.float32)

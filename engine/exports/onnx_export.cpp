@@ -31,11 +31,7 @@ Result<nn::onnx::ExportOptions> options_of(const SavedModel& model, const OnnxEx
     return fail(Errc::invalid_input,
                 "{} does not say what its inputs are normalized by: it cannot be included",
                 escaped(model.file.string()));
-  made.normalization.emplace();
-  for (const double mean : model.card.input->mean)
-    made.normalization->first.push_back(static_cast<float>(mean));
-  for (const double deviation : model.card.input->deviation)
-    made.normalization->second.push_back(static_cast<float>(deviation));
+  made.normalization.emplace(model.card.input->mean, model.card.input->deviation);
   return made;
 }
 

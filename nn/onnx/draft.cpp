@@ -74,7 +74,7 @@ void Draft::add_node(std::string_view op_type, const std::vector<std::string>& i
 }
 
 std::string Draft::integers(const std::string& name, const std::vector<std::int64_t>& values) {
-  Initializer made{.name = name, .shape = {std::ssize(values)}, .is_integers = true};
+  Initializer made{.name = name, .shape = {std::ssize(values)}, .type = ElementType::i64};
   for (const auto value : values)
     append_little_endian(made.bytes, static_cast<std::uint64_t>(value));
   initializers_.push_back(std::move(made));
@@ -82,10 +82,15 @@ std::string Draft::integers(const std::string& name, const std::vector<std::int6
 }
 
 std::string Draft::reals(const std::string& name, const Shape& shape,
-                         const std::vector<float>& values) {
+                         const std::vector<double>& values, bool doubles) {
   Initializer made{.name = name, .shape = shape};
-  for (const float value : values)
-    append_little_endian(made.bytes, std::bit_cast<std::uint32_t>(value));
+  if (doubles)
+    made.type = ElementType::f64;
+  for (const double value : values)
+    if (doubles)
+      append_little_endian(made.bytes, std::bit_cast<std::uint64_t>(value));
+    else
+      append_little_endian(made.bytes, std::bit_cast<std::uint32_t>(static_cast<float>(value)));
   initializers_.push_back(std::move(made));
   return name;
 }

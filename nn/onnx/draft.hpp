@@ -23,13 +23,16 @@ Message real_attribute(const std::string& name, float value);
 
 using Attributes = std::vector<Message>;
 
+/// Type of a constant's values; `graph`: one that tensors of graphs have.
+enum class ElementType : std::uint8_t { graph, i64, f64 };
+
 /// A constant. Its values are the model's, by name, or (`bytes`) known already.
 struct Initializer {
   std::string name;
   Shape shape;
   DType dtype = DType::f32;
-  bool is_integers = false; ///< i64, which no tensor of a graph is
-  std::string bytes = {};   ///< little-endian; empty: a parameter's or statistic's values
+  ElementType type = ElementType::graph; ///< other than `dtype`
+  std::string bytes = {}; ///< little-endian; empty: a parameter's or statistic's values
 };
 
 /// Images are (N, H, W, C) in graphs and (N, C, H, W) here: the same tensor has the same name in
@@ -51,8 +54,9 @@ public:
                 const std::string& output, const Attributes& attributes = {});
   /// Of integers, for inputs that say shapes; `name` gets it.
   std::string integers(const std::string& name, const std::vector<std::int64_t>& values);
-  /// In f32.
-  std::string reals(const std::string& name, const Shape& shape, const std::vector<float>& values);
+  /// In f64, or else in f32.
+  std::string reals(const std::string& name, const Shape& shape, const std::vector<double>& values,
+                    bool doubles);
   /// The graph's tensor goes by another name from here on: what was added stands before it.
   void rename(TensorId id, std::string name);
 

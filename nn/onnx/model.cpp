@@ -16,13 +16,15 @@ constexpr const char* logits_name = "logits";
 constexpr const char* probabilities_name = "probabilities";
 
 /// TensorProto.DataType
-enum DataType : std::int64_t { real_data = 1, integer_data = 7, half_data = 10 };
+enum DataType : std::int64_t { real_data = 1, integer_data = 7, half_data = 10, double_data = 11 };
 
 /// The values of tensors in the file beside begin on pages, so that it can be mapped.
 constexpr std::uint64_t page = 4096;
 
-DataType data_type(DType dtype) {
-  return dtype == DType::f16 ? half_data : real_data;
+DataType data_type(const Initializer& tensor) {
+  if (tensor.type != ElementType::graph)
+    return tensor.type == ElementType::i64 ? integer_data : double_data;
+  return tensor.dtype == DType::f16 ? half_data : real_data;
 }
 
 /// The version of the format that a set of operators came with (onnx/helper.py, VERSION_TABLE).
@@ -55,13 +57,14 @@ std::vector<std::int64_t> sample_dims(const Shape& shape) {
 
 /// ValueInfoProto: name 1, type 2; TypeProto: tensor_type 1; its elem_type 1, shape 2;
 /// TensorShapeProto: dim 1; its dim_value 1, dim_param 2.
-Message value_info(const std::string& name, const std::vector<std::int64_t>& dims) {
+Message value_info(const std::string& name, const std::vector<std::int64_t>& dims,
+                   DataType type = real_data) {
   Message shape;
   shape.message(1, Message{}.text(2, "batch"));
   for (const auto size : dims)
     shape.message(1, Message{}.integer(1, size));
   Message tensor;
-  tensor.integer(1, real_data).message(2, shape);
+  tensor.integer(1, type).message(2, shape);
   return std::move(Message{}.text(1, name).message(2, Message{}.message(1, tensor)));
 }
 
@@ -70,7 +73,7 @@ Message describe(const Initializer& tensor) {
   Message made;
   for (const auto size : tensor.shape.dims)
     made.integer(1, size);
-  made.integer(2, tensor.is_integers ? integer_data : data_type(tensor.dtype));
+  made.integer(2, data_type(tensor));
   return std::move(made.text(8, tensor.name));
 }
 
@@ -100,6 +103,9 @@ public:
 private:
   Status add_nodes(TensorId logits);
   std::string normalized(const std::string& from);
+  /// A table's raw features: a float would round large ones (a time in seconds) before the mean is
+  /// subtracted.
+  bool takes_doubles() const { return options_.normalization && input_dims_.size() == 1; }
   void place_initializers(ModelFiles& files, bool beside) const;
   std::uint64_t values_bytes(const Initializer& tensor) const {
     return static_cast<std::uint64_t>(tensor.shape.elements()) * size_of(options_.dtype);
@@ -144,9 +150,14 @@ std::string ModelMaker::normalized(const std::string& from) {
   const auto& [mean, deviation] = *options_.normalization;
   auto dims = std::vector<std::int64_t>(input_dims_.size() + 1, 1);
   dims[1] = std::ssize(mean);
-  draft_.add_node("Sub", {from, draft_.reals("input.mean", Shape{dims}, mean)}, "input.shifted");
-  draft_.add_node("Div", {"input.shifted", draft_.reals("input.std", Shape{dims}, deviation)},
-                  "input.normalized");
+  const auto constant = [&](const char* name, const std::vector<double>& values) {
+    return draft_.reals(name, Shape{dims}, values, takes_doubles());
+  };
+  draft_.add_node("Sub", {from, constant("input.mean", mean)}, "input.shifted");
+  const auto* const quotient = takes_doubles() ? "input.standardized" : "input.normalized";
+  draft_.add_node("Div", {"input.shifted", constant("input.std", deviation)}, quotient);
+  if (takes_doubles())
+    draft_.add_node("Cast", {quotient}, "input.normalized", {integer_attribute("to", real_data)});
   return "input.normalized";
 }
 
@@ -196,7 +207,7 @@ std::uint64_t ModelMaker::bytes_of(const std::vector<FilePart>& parts) const {
 Message ModelMaker::graph_head() const {
   auto head = draft_.nodes();
   head.text(2, options_.name);
-  head.message(11, value_info(input_name, input_dims_));
+  head.message(11, value_info(input_name, input_dims_, takes_doubles() ? double_data : real_data));
   head.message(12, value_info(logits_name, output_dims_));
   if (options_.probabilities)
     head.message(12, value_info(probabilities_name, output_dims_));

@@ -1,8 +1,9 @@
 /// A graph for evaluation as an ONNX model: which bytes its file has, and where among them the
 /// values of parameters stand, so that a file of any size can be written without being in memory.
 ///
-/// Input: "input", f32, (batch, C, H, W) of images, (batch, F) of a table's rows; "batch" is any
-/// size. Output: "logits", f32, (batch, outputs), and "probabilities" where they are asked for.
+/// Input: "input", f32, (batch, C, H, W) of images, (batch, F) of a table's rows, in f64 where the
+/// model normalizes them; "batch" is any size. Output: "logits", f32, (batch, outputs), and
+/// "probabilities" where they are asked for.
 #pragma once
 
 #include "troupe/core/error.hpp"
@@ -26,7 +27,7 @@ struct ExportOptions {
   bool probabilities = false; ///< softmax of the logits, as an output more
   /// Becomes the model's first nodes: (input - mean) / deviation, a value each for every channel or
   /// feature.
-  std::optional<std::pair<std::vector<float>, std::vector<float>>> normalization = {};
+  std::optional<std::pair<std::vector<double>, std::vector<double>>> normalization = {};
   std::string name = "model";
   std::string producer_version = {};
   std::vector<std::pair<std::string, std::string>> metadata = {}; ///< metadata_props

@@ -61,7 +61,7 @@ std::uint64_t elements_of(const ProtoMessage& tensor) {
 }
 
 std::size_t size_of_data_type(std::uint64_t type) {
-  return type == 7 ? 8 : type == 10 ? 2 : 4; // INT64, FLOAT16, FLOAT
+  return type == 7 || type == 11 ? 8 : type == 10 ? 2 : 4; // INT64, DOUBLE, FLOAT16, FLOAT
 }
 
 void check_onnx_graph(const ProtoMessage& graph) {
@@ -158,7 +158,7 @@ TEST_CASE("samples are flattened in the order that they were trained in") {
 TEST_CASE("normalization comes first, and probabilities last, where they are asked for") {
   const auto graph = exportable("mlp");
   onnx::ExportOptions options{.probabilities = true};
-  options.normalization = {{0.5f, 0.25f, 0.125f}, {1.0f, 2.0f, 4.0f}};
+  options.normalization = {{0.5, 0.25, 0.125}, {1, 2, 4}};
   const auto onnx = exported(graph, options).messages(7).at(0);
   check_onnx_graph(onnx);
   const auto ops = ops_of(onnx);
@@ -168,6 +168,18 @@ TEST_CASE("normalization comes first, and probabilities last, where they are ask
   const auto mean = onnx.messages(5).at(0);
   CHECK(mean.numbers.at(1) == std::vector<std::uint64_t>{1, 3, 1, 1});
   CHECK(mean.text(9) == std::string{"\0\0\0\x3f\0\0\x80\x3e\0\0\0\x3e", 12});
+}
+
+TEST_CASE("features of a table are doubles until the exported model has standardized them") {
+  const auto graph = exportable("linear", {.name = "features", .sample = {2}});
+  const onnx::ExportOptions options{.normalization = {{{1.7e9, 0.5}, {86400, 4}}}};
+  const auto onnx = exported(graph, options).messages(7).at(0);
+  check_onnx_graph(onnx);
+  CHECK(ops_of(onnx) == Strings{"Sub", "Div", "Cast", "Flatten", "Gemm"});
+  CHECK(onnx.messages(11).at(0).messages(2).at(0).messages(1).at(0).number(1) == 11); // DOUBLE
+  const auto mean = onnx.messages(5).at(0);
+  CHECK(mean.number(2) == 11);
+  CHECK(mean.text(9).substr(8) == std::string{"\0\0\0\0\0\0\xe0\x3f", 8});
 }
 
 TEST_CASE("in fp16 all is computed with in it, between f32 inputs and outputs") {
