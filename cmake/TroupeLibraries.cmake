@@ -28,6 +28,16 @@ if(NOT TARGET WebP::webp)
     INTERFACE_INCLUDE_DIRECTORIES "${WEBP_INCLUDE_DIR}")
 endif()
 
+# Debian's package has no CMake files.
+find_library(CSV_LIBRARY csv REQUIRED)
+find_path(CSV_INCLUDE_DIR csv.h REQUIRED)
+if(NOT TARGET csv::csv)
+  add_library(csv::csv UNKNOWN IMPORTED)
+  set_target_properties(csv::csv PROPERTIES
+    IMPORTED_LOCATION "${CSV_LIBRARY}"
+    INTERFACE_INCLUDE_DIRECTORIES "${CSV_INCLUDE_DIR}")
+endif()
+
 # oneDNN's own CMake package insists on the OpenCL headers, for a GPU backend that is not used here.
 find_library(DNNL_LIBRARY dnnl REQUIRED)
 find_path(DNNL_INCLUDE_DIR oneapi/dnnl/dnnl.hpp REQUIRED)

@@ -89,7 +89,8 @@ InputNormalization normalization_of(const data::Adapter& adapter) {
   if (const auto* const images = adapter.images())
     return of_images(images->augment().options());
   if (const auto* const table = dynamic_cast<const data::TableDataset*>(&adapter.dataset()))
-    return {table->columns().standardization.mean, table->columns().standardization.deviation};
+    return {table->columns().facts.standardization.mean,
+            table->columns().facts.standardization.deviation};
   return {};
 }
 

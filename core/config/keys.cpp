@@ -2,6 +2,7 @@
 // those of own data sets. A new key is a member in config.hpp and a line here.
 #include "catalogue.hpp"
 #include "data_sets.hpp"
+#include "delimiters.hpp"
 #include "detail/keys_cluster.hpp"
 #include "detail/keys_parallel.hpp"
 #include "detail/rules.hpp"
@@ -117,7 +118,7 @@ void add_data(Keys& keys, DataConfig& c) {
   keys.push_back({"data.dataset", &c.dataset, one_of(data_set_names(c)),
                   "Kind of data; tools/fetch-data gets cifar10, mnist and fashion-mnist, and the "
                   "texts kjv and docs; csv is a "
-                  "table of numbers: train.csv, test.csv; text is files and folders of it" +
+                  "table: train.csv, test.csv; text is files and folders of it" +
                       own_help(c)});
   keys.push_back({"data.root",
                   &c.root,
@@ -195,12 +196,15 @@ void add_data(Keys& keys, DataConfig& c) {
                   &c.targets,
                   {},
                   "csv: names of the columns to predict: as many numbers as model.num_classes with "
-                  "mean_squared_error, one class with cross_entropy"});
+                  "mean_squared_error, one class (a word, or 0 to num_classes - 1) "
+                  "with cross_entropy"});
   keys.push_back({"data.standardize",
                   &c.standardize,
                   {},
                   "csv: of each feature, take away the mean of the training rows, and divide by "
                   "their standard deviation"});
+  keys.push_back({"data.delimiter", &c.delimiter, one_of(delimiter_names()),
+                  "csv: character between the cells of a row"});
   add_text(keys, c);
   std::ranges::move(own_data_keys(c), std::back_inserter(keys));
 }

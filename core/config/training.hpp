@@ -76,6 +76,7 @@ struct DataConfig {
   std::int64_t synthetic_samples = 1024;
   std::vector<std::string> features, targets; ///< csv: columns
   bool standardize = true;                    ///< csv: features
+  std::string delimiter = "comma";            ///< csv: a name in delimiters.hpp
   std::string tokenizer = "bytes";            ///< text: bytes, or a path
   std::string tokenizer_split = "auto";       ///< text: auto, gpt2, cl100k
   std::string text_key = "text";              ///< text: of JSON lines

@@ -28,6 +28,10 @@ ConfigConflicts validate_columns(const DataConfig& data) {
                        table ? fmt::format("dataset {} needs the names of columns", data.dataset)
                              : fmt::format("dataset {} has no columns", data.dataset),
                        table ? "a list of names" : "dataset csv"});
+  if (!table && data.delimiter != DataConfig{}.delimiter)
+    found.push_back({{"data.delimiter", "data.dataset"},
+                     fmt::format("dataset {} has no cells to separate", data.dataset),
+                     "dataset csv"});
   std::map<std::string_view, int> times;
   for (const auto* columns : {&data.features, &data.targets})
     for (const auto& name : *columns)

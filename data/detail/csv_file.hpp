@@ -1,20 +1,34 @@
-/// Numbers of a CSV file (RFC 4180), column by column name.
+/// Columns of a CSV file, found by their names.
 #pragma once
 
 #include "troupe/core/error.hpp"
 
+#include <cstddef>
 #include <filesystem>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 namespace troupe::data {
 
-/// The named columns of all rows, a row after the other, in the order of `columns`. The other
-/// columns may hold anything. Errors: those of read_file; Errc::data with file, line and column for
-/// a column that is not there (names the nearest), a row of another length, what is no finite
-/// number, and a file without rows.
-Result<std::vector<float>> read_csv(const std::filesystem::path& path,
-                                    std::span<const std::string> columns);
+/// Columns to read.
+struct CsvQuery {
+  std::vector<std::string> numbers;      ///< columns of numbers
+  std::optional<std::string> words = {}; ///< a column of text
+  char delimiter = ',';
+};
+
+/// All rows of those columns.
+struct CsvColumns {
+  std::vector<double> numbers;    ///< row by row, in the order of the query
+  std::vector<std::string> words; ///< by row; without a column of text, empty
+  std::vector<std::size_t> lines; ///< by row: where it begins
+};
+
+/// Other columns may contain anything. Errors: those of read_file, parse_csv and CsvHeader::find;
+/// Errc::data, with file, line and column, for a row that has more or fewer cells than the header,
+/// an empty cell, a cell that is not a finite number, and a file without rows.
+Result<CsvColumns> read_csv(const std::filesystem::path& path, const CsvQuery& query);
 
 } // namespace troupe::data

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 
 namespace troupe::engine {
 
@@ -63,6 +64,14 @@ Result<Inputs> open_images(const SavedModel& model, std::span<const fs::path> pa
                 std::move(name)};
 }
 
+/// As the weights file says; empty if it lacks the standardization.
+std::optional<data::TableFacts> table_facts(const SavedModel& model) {
+  const auto& input = model.card.input;
+  if (!input)
+    return std::nullopt;
+  return data::TableFacts{{input->mean, input->deviation}, model.trained_class_names};
+}
+
 Result<Inputs> open_tables(const SavedModel& model, std::span<const fs::path> paths) {
   if (!model.card.input)
     return fail(Errc::invalid_input,
@@ -70,9 +79,8 @@ Result<Inputs> open_tables(const SavedModel& model, std::span<const fs::path> pa
                 "split of its data set can be predicted (--split)",
                 escaped(model.file.string()));
   std::vector<std::int64_t> rows;
-  TROUPE_TRY(auto table,
-             data::open_csv_rows(paths, model.config.data, model.config.model,
-                                 {model.card.input->mean, model.card.input->deviation}, rows));
+  TROUPE_TRY(auto table, data::open_csv_rows(paths, model.config.data, model.config.model,
+                                             *table_facts(model), rows));
   auto name = [files = Paths{paths.begin(), paths.end()}, rows](std::int64_t sample) {
     std::size_t file = 0;
     for (; sample >= rows[file]; ++file)
@@ -90,15 +98,34 @@ Result<Inputs> open_inputs(const SavedModel& model, std::span<const fs::path> pa
                                                                       : open_tables(model, paths);
 }
 
+namespace {
+
+/// Whether a split of a table can be opened without its training rows.
+bool describes_classes(const SavedModel& model) {
+  return facts_of_data(model.config.data).sample == SampleKind::table_row &&
+         (model.config.model.loss != "cross_entropy" ||
+          std::ssize(model.trained_class_names) == model.config.model.num_classes);
+}
+
+Inputs named(data::AdapterPtr adapter, data::Split split) {
+  return {std::move(adapter), [split](std::int64_t sample) {
+            return fmt::format("{}:{}", data::to_string(split), sample);
+          }};
+}
+
+} // namespace
+
 Result<Inputs> open_split(const SavedModel& model, data::Split split) {
   auto config = model.config;
   config.data.augment.clear();
   config.model.dropout = 0;            // batches without its keys
   config.data.skip_unreadable = false; // predict says of each sample what is wrong with it
+  if (const auto facts = table_facts(model); facts && describes_classes(model)) {
+    TROUPE_TRY(auto table, data::open_csv(config.data, config.model, split, facts));
+    return named(std::make_shared<const data::TableAdapter>(std::move(table)), split);
+  }
   TROUPE_TRY(auto adapter, data::open_adapter(config, split));
-  return Inputs{std::move(adapter), [split](std::int64_t sample) {
-                  return fmt::format("{}:{}", data::to_string(split), sample);
-                }};
+  return named(std::move(adapter), split);
 }
 
 } // namespace troupe::engine

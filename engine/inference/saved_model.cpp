@@ -141,10 +141,12 @@ Result<SavedModel> open_saved_model(const SavedModelOptions& options, const Cata
   auto card = read_card(weights->header().metadata);
   TROUPE_TRY(auto trained, trained_config(options, found, card, catalogue));
   TROUPE_TRY(auto config, used_config(std::move(trained), options.overrides, catalogue));
+  auto trained_names = card.class_names;
   TROUPE_TRY(card.class_names, class_names(options, config, std::move(card.class_names)));
   if (!card.input || !fits(*card.input, config))
     card.input = usual_input(config);
-  return SavedModel{found.weights, std::move(config), std::move(card), std::move(weights)};
+  return SavedModel{found.weights, std::move(config), std::move(card), std::move(trained_names),
+                    std::move(weights)};
 }
 
 } // namespace troupe::engine

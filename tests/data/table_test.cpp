@@ -118,7 +118,8 @@ TEST_CASE_METHOD(Table, "a class is a label") {
                                    std::as_writable_bytes(std::span{labels})}));
   CHECK(labels == std::vector<std::int32_t>{40, -1});
   config.model.num_classes = 40;
-  CHECK_THAT(refusal(), ContainsSubstring("row 4 has 40, but classes are 0 to 39"));
+  CHECK_THAT(refusal(), ContainsSubstring("train.csv:5: column \"price\": \"40\" is not a class; "
+                                          "the classes are 0 to 39"));
 }
 
 TEST_CASE_METHOD(Table, "what is wrong in a table is said with file, line and column") {
@@ -127,10 +128,10 @@ TEST_CASE_METHOD(Table, "what is wrong in a table is said with file, line and co
                             ContainsSubstring("did you mean") && ContainsSubstring("length"));
   config.data.features = {"id"};
   CHECK_THAT(refusal(),
-             ContainsSubstring("train.csv:2: column") && ContainsSubstring("is no finite number"));
+             ContainsSubstring("train.csv:2: column") && ContainsSubstring("is not a number"));
   config.data.features = {"length"};
   write("train", "length,price\n1,2\n3\n");
-  CHECK_THAT(refusal(), ContainsSubstring("train.csv:3: the row has 1 cells, but there are 2"));
+  CHECK_THAT(refusal(), ContainsSubstring("train.csv:3: the row has 1 cell, but the header has 2"));
   write("train", "length,price\n1,nan\n");
   CHECK_THAT(refusal(), ContainsSubstring("train.csv:2: column"));
   write("train", "length,price\n");

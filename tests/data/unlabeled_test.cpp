@@ -75,7 +75,8 @@ TEST_CASE("rows without targets go through the standardization that is given") {
   config.model.loss = "mean_squared_error";
   const std::vector<std::filesystem::path> files = {folder / "one.csv", folder / "two.csv"};
   std::vector<std::int64_t> rows;
-  const auto table = open_csv_rows(files, config.data, config.model, {{2, 1}, {2, 0.5}}, rows);
+  const auto table =
+      open_csv_rows(files, config.data, config.model, {{{2, 1}, {2, 0.5}}, {}}, rows);
   REQUIRE(table);
   CHECK(rows == std::vector<std::int64_t>{2, 1});
   CHECK((*table)->size() == 3);
@@ -92,5 +93,5 @@ TEST_CASE("rows without targets go through the standardization that is given") {
   CHECK((*classes)->features(0)[0] == 2.0f);
   config.data.features = {"c"};
   CHECK_THAT(open_csv_rows(files, config.data, config.model, {}, rows).error().message,
-             ContainsSubstring("one.csv:1: there is no column c"));
+             ContainsSubstring("one.csv:1: there is no column \"c\""));
 }

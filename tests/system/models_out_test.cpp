@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <fstream>
 
@@ -188,6 +189,40 @@ TEST_CASE("rows of a table are predicted, without their targets") {
         Catch::Approx(4).margin(0.5));
   const auto csv = printed({"predict", weights, asked, "--format", "csv"});
   CHECK_THAT(csv, ContainsSubstring("input,price,area\n" + asked + ":1,"));
+}
+
+TEST_CASE("classes that are words keep their names in a resumed run, predictions and exports") {
+  const Experiment experiment{{"data.dataset=csv", "data.features=[length]", "data.targets=[kind]",
+                               "data.augment=[]", "data.delimiter=semicolon", "model.name=linear",
+                               "model.num_classes=3", "model.loss=cross_entropy",
+                               "train.optimizer.lr=0.1", "checkpoint.resume=auto"}};
+  const std::array kinds = {"worm", "snake", "sea eel"};
+  for (const auto* const name : {"train", "test"}) {
+    std::ofstream out{experiment / (std::string{name} + ".csv")};
+    out << "kind;length;note\n";
+    for (int i = 0; i < 48; ++i)
+      out << fmt::format("{};{};3.5\" long\n", kinds[static_cast<std::size_t>(i % 3)], i % 3);
+  }
+  const auto root = "data.root=" + (experiment / "").string();
+  experiment.completed("run", {root, "train.epochs=20"});
+  const auto run = experiment.completed("run", {root, "train.epochs=60"});
+  CHECK(run.summary().at("class_names") == Json{"sea eel", "snake", "worm"});
+  const auto weights = (experiment / "w.safetensors").string();
+  printed({"export", run.folder().string(), "--format", "safetensors", "-o", weights});
+  // Labels and standardization come from the weights, not from other training rows.
+  write_bytes(experiment / "train.csv", "kind;length\nant;900\nbee;901\ncow;902\n");
+  const auto score = json_of({"predict", weights, "--split", "test"}).at("split");
+  CHECK(score.at("accuracy") == 1.0);
+  write_bytes(experiment / "new.csv", "note;length\n3.5\";0\n4\" of 5\";2\n\n\"a;b\";1\n");
+  const auto text = printed({"predict", weights, (experiment / "new.csv").string(), "--top", "1"});
+  CHECK(std::ranges::count(text, '\n') == 3);
+  CHECK_THAT(text, ContainsSubstring("new.csv:1: worm ") &&
+                       ContainsSubstring("new.csv:2: sea eel ") &&
+                       ContainsSubstring("new.csv:3: snake "));
+  // A run does not continue with other classes.
+  const auto resumed = experiment.train("run", {root, "train.epochs=80"});
+  CHECK(resumed.code == 2);
+  CHECK_THAT(resumed.err, ContainsSubstring("the data set has"));
 }
 
 TEST_CASE("a run from before cards, and weights of somebody else's, take a config") {

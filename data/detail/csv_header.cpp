@@ -1,0 +1,77 @@
+#include "csv_header.hpp"
+
+#include "csv_number.hpp"
+#include "name_list.hpp"
+
+#include "troupe/core/config/delimiters.hpp"
+#include "troupe/core/nearest.hpp"
+
+#include <algorithm>
+
+namespace troupe::data {
+
+namespace {
+
+using Names = std::vector<std::string>;
+
+/// A message shows this many column names.
+constexpr std::size_t most_names = 20;
+
+Names names_of(const CsvRow& row) {
+  Names names;
+  for (const auto& cell : row.cells)
+    names.emplace_back(trimmed(cell));
+  return names;
+}
+
+/// The names of the first record with another delimiter; empty if it is not a record then.
+Names names_with(std::string_view text, char delimiter) {
+  Names names;
+  // The error that ends the parse after one record is never shown.
+  (void)parse_csv({}, text, delimiter, [&](const CsvRow& row) -> Status {
+    names = names_of(row);
+    return fail(Errc::stopped, "one record is enough");
+  });
+  return names;
+}
+
+bool all_numbers(const Names& names) {
+  return std::ranges::all_of(names,
+                             [](const auto& name) { return parse_finite(name).has_value(); });
+}
+
+} // namespace
+
+CsvHeader::CsvHeader(std::string file, std::string_view text, char delimiter, const CsvRow& row)
+    : file_{std::move(file)}, text_{text}, delimiter_{delimiter}, line_{row.line}, names_{names_of(
+                                                                                       row)} {}
+
+Result<std::size_t> CsvHeader::find(const std::string& column) const {
+  const auto found = std::ranges::find(names_, column);
+  if (found == names_.end())
+    return failure(missing(column).error());
+  if (const auto count = std::ranges::count(names_, column); count > 1)
+    return fail(Errc::data, "{}:{}: {} columns have the name \"{}\"", file_, line_, count,
+                echoed(column));
+  return static_cast<std::size_t>(found - names_.begin());
+}
+
+Status CsvHeader::missing(const std::string& column) const {
+  return fail(Errc::data, "{}:{}: there is no column \"{}\"; the {} {}{}", file_, line_,
+              echoed(column), names_.size() == 1 ? "only column is" : "columns are",
+              quoted_list(names_, most_names), advice(column));
+}
+
+std::string CsvHeader::advice(const std::string& column) const {
+  for (const auto& [name, character] : delimiters) {
+    const auto names = character == delimiter_ ? Names{} : names_with(text_, character);
+    const bool has_column = std::ranges::find(names, column) != names.end();
+    if (has_column || (names_.size() == 1 && names.size() > 1 && character != ' '))
+      return fmt::format("; the delimiter seems to be a {0}: set data.delimiter: {0}", name);
+  }
+  if (const auto near = nearest(column, names_); !near.empty())
+    return fmt::format("; did you mean \"{}\"?", echoed(near));
+  return all_numbers(names_) ? "; the first line must contain the names of the columns" : "";
+}
+
+} // namespace troupe::data

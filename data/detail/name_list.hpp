@@ -1,0 +1,21 @@
+/// Lists of names in messages.
+#pragma once
+
+#include "troupe/core/fail.hpp"
+#include "troupe/core/printable.hpp"
+
+#include <algorithm>
+#include <span>
+#include <string>
+
+namespace troupe::data {
+
+/// `"a", "b" and 7 more`.
+inline std::string quoted_list(std::span<const std::string> names, std::size_t most) {
+  std::string text;
+  for (const auto& name : names.first(std::min(names.size(), most)))
+    text += fmt::format("{}\"{}\"", text.empty() ? "" : ", ", echoed(name));
+  return names.size() > most ? fmt::format("{} and {} more", text, names.size() - most) : text;
+}
+
+} // namespace troupe::data

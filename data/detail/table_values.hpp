@@ -1,0 +1,45 @@
+/// Cells of a table as the floats that a model receives.
+#pragma once
+
+#include "../standardization.hpp"
+#include "csv_file.hpp"
+
+#include "troupe/core/config/forward.hpp"
+#include "troupe/core/error.hpp"
+
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <vector>
+
+namespace troupe::data {
+
+/// Collects rows: standardized features, then targets. `data` and `standardization` must outlive
+/// it. Errors of all members: Errc::data, with file, line and column, for a value that a float
+/// cannot hold.
+class TableValues {
+public:
+  TableValues(const DataConfig& data, const Standardization& standardization)
+      : data_{data}, standardization_{standardization} {}
+
+  /// Adds the first `count` rows. `labels`: by row; empty if the targets are numbers, which follow
+  /// the features in `rows`.
+  Status add(const std::filesystem::path& file, const CsvColumns& rows, std::size_t count,
+             std::span<const std::int32_t> labels);
+  /// Adds all rows, which have features only; each target is a class of -1, or NaN.
+  Status add_unlabeled(const std::filesystem::path& file, const CsvColumns& rows, bool classes);
+
+  std::vector<float> take() && { return std::move(values_); }
+
+private:
+  Status add_features(const std::filesystem::path& file, std::size_t line,
+                      std::span<const double> numbers);
+  Status add_targets(const std::filesystem::path& file, std::size_t line,
+                     std::span<const double> numbers);
+
+  const DataConfig& data_;
+  const Standardization& standardization_;
+  std::vector<float> values_;
+};
+
+} // namespace troupe::data

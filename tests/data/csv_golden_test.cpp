@@ -1,0 +1,61 @@
+// CSV files as pandas reads them (tests/golden/record_csv.py).
+#include "../source_tree.hpp"
+#include "files.hpp"
+
+#include "troupe/core/config/delimiters.hpp"
+#include "troupe/data/detail/csv_file.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <nlohmann/json.hpp>
+
+using namespace troupe;
+using namespace troupe::data;
+using namespace troupe::data::testing;
+using Catch::Matchers::ContainsSubstring;
+using Json = nlohmann::json;
+
+namespace {
+
+const Json& golden() {
+  static const auto golden =
+      Json::parse(read_bytes(troupe::testing::source_tree() / "tests/golden/csv.json"));
+  return golden;
+}
+
+Result<CsvColumns> read(const ScratchFolder& folder, const Json& file, CsvQuery query) {
+  write_bytes(folder / "file.csv", std::string_view{file.at("text").get_ref<const std::string&>()});
+  query.words = "words";
+  return read_csv(folder / "file.csv", query);
+}
+
+} // namespace
+
+TEST_CASE("300 generated CSV files have the numbers and words that pandas reads") {
+  const ScratchFolder folder;
+  const auto& files = golden().at("files");
+  REQUIRE(files.size() == 300);
+  for (const auto& file : files) {
+    INFO(file.dump(-1, ' ', true));
+    const auto& delimiter = file.at("delimiter").get_ref<const std::string&>();
+    const auto read_back = read(
+        folder, file, {.numbers = file.at("numbers"), .delimiter = delimiter_character(delimiter)});
+    INFO((read_back ? "" : read_back.error().message));
+    REQUIRE(read_back);
+    CHECK(read_back->numbers == file.at("values").get<std::vector<double>>());
+    CHECK(read_back->words == file.at("words").get<std::vector<std::string>>());
+    CHECK(read_back->lines.size() == read_back->words.size());
+  }
+}
+
+TEST_CASE("a CSV file with a fault is refused with its line and the reason") {
+  const ScratchFolder folder;
+  for (const auto& file : golden().at("refused")) {
+    INFO(file.dump(-1, ' ', true));
+    const auto refused = read(folder, file, {.numbers = {"n"}});
+    REQUIRE_FALSE(refused);
+    CHECK(refused.error().exit_code() == 2);
+    CHECK_THAT(refused.error().message, ContainsSubstring(file.at("message").get<std::string>()) &&
+                                            ContainsSubstring("file.csv"));
+  }
+}

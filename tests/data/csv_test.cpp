@@ -1,0 +1,90 @@
+// Grammar, lines, columns and numbers of CSV files.
+#include "files.hpp"
+
+#include "troupe/data/detail/csv_file.hpp"
+#include "troupe/data/detail/csv_number.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+using namespace troupe;
+using namespace troupe::data;
+using namespace troupe::data::testing;
+using Catch::Matchers::ContainsSubstring;
+using Catch::Matchers::EndsWith;
+
+namespace {
+
+Result<CsvColumns> read(const std::string& text, const CsvQuery& query) {
+  const ScratchFolder folder;
+  write_bytes(folder / "file.csv", std::string_view{text});
+  return read_csv(folder / "file.csv", query);
+}
+
+std::string refusal(const std::string& text, const CsvQuery& query) {
+  const auto refused = read(text, query);
+  REQUIRE_FALSE(refused);
+  return refused.error().message;
+}
+
+} // namespace
+
+TEST_CASE("a quote inside an unquoted cell of an unused column hides no row") {
+  std::string text = "size,name\n";
+  for (int row = 0; row < 1000; ++row)
+    text += fmt::format("{},{}\n", row, row == 500 ? "3.5\" disk" : "disk");
+  const auto read_back = read(text, {.numbers = {"size"}});
+  REQUIRE(read_back);
+  REQUIRE(read_back->numbers.size() == 1000);
+  CHECK(read_back->numbers[501] == 501);
+}
+
+TEST_CASE("lines are counted across quoted line ends, empty lines, CRLF and CR") {
+  const auto lines = read("a,b\r\n1,\"x\r\ny\"\r\n\r\n2,z\r3,z\n", {.numbers = {"a"}});
+  REQUIRE(lines);
+  CHECK(lines->lines == std::vector<std::size_t>{2, 5, 6});
+  CHECK_THAT(refusal("a,b\r\n1,\"x\r\ny\"\r\n\r\nz,z\r\n", {.numbers = {"a"}}),
+             ContainsSubstring("file.csv:5: column \"a\": z is not a number"));
+}
+
+TEST_CASE("a missing column is reported with the columns that exist and the nearest") {
+  CHECK_THAT(refusal("length,width\n1,2\n", {.numbers = {"lenght"}}),
+             EndsWith("file.csv:1: there is no column \"lenght\"; the columns are \"length\", "
+                      "\"width\"; did you mean \"length\"?"));
+  CHECK_THAT(refusal("1.5,2\n1,2\n", {.numbers = {"length"}}),
+             EndsWith("the first line must contain the names of the columns"));
+  std::string many = "c0";
+  for (int i = 1; i < 30; ++i)
+    many += fmt::format(",c{}", i);
+  CHECK_THAT(refusal(many + "\n", {.numbers = {"length"}}), EndsWith("\"c19\" and 10 more"));
+}
+
+TEST_CASE("a header that another delimiter separates names that delimiter") {
+  CHECK_THAT(refusal("length;width\n1;2\n", {.numbers = {"length"}}),
+             ContainsSubstring("the only column is \"length;width\"") &&
+                 EndsWith("the delimiter seems to be a semicolon: set data.delimiter: semicolon"));
+  CHECK_THAT(refusal("length\twidth\n1\t2\n", {.numbers = {"height"}}),
+             EndsWith("the delimiter seems to be a tab: set data.delimiter: tab"));
+  CHECK_THAT(refusal("a|b,c\n1|2,3\n", {.numbers = {"a"}}), EndsWith("data.delimiter: pipe"));
+  CHECK_THAT(refusal("length,width\n1,2\n", {.numbers = {"width"}, .delimiter = ';'}),
+             EndsWith("data.delimiter: comma"));
+}
+
+TEST_CASE("numbers are read as the nearest double") {
+  CHECK(parse_finite("1e-50") == 1e-50);
+  CHECK(parse_finite("1e39") == 1e39);
+  CHECK(parse_finite("+1") == 1);
+  CHECK(parse_finite(" .5\t") == 0.5);
+  CHECK(parse_finite("1700000000.25") == 1700000000.25);
+  CHECK(parse_finite("4e-324") == 5e-324);
+  CHECK(parse_finite("-1e-400") == 0);
+  for (const auto* const text :
+       {"", " ", "nan", "inf", "1e400", "-1e400", "++1", "+-1", "0x1", "1 2", "1e", "1,5"}) {
+    INFO(text);
+    CHECK_FALSE(parse_finite(text));
+  }
+}
