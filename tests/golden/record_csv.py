@@ -89,7 +89,8 @@ def generated(rng):
 
 def read(file):
     table = pandas.read_csv(io.BytesIO(file["text"].encode()), sep=DELIMITERS[file["delimiter"]],
-                            keep_default_na=False, index_col=False, dtype={"words": str, **dict.fromkeys(file["numbers"], "float64")})
+                            keep_default_na=False, index_col=False,
+                            dtype={"words": str, **dict.fromkeys(file["numbers"], "float64")})
     return table[file["numbers"]].values.flatten().tolist(), table["words"].tolist()
 
 
