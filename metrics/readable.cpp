@@ -8,8 +8,37 @@
 
 namespace troupe::metrics {
 
+namespace {
+
+constexpr double smallest_written_out = 1e-4;
+
+/// "3.6e-6": no zeros behind the digits, and none before the exponent's.
+std::string scientific(double value, int digits) {
+  const auto text = fmt::format("{:.{}e}", value, digits - 1);
+  const auto e = text.find('e');
+  auto mantissa = text.substr(0, e);
+  if (mantissa.find('.') != mantissa.npos)
+    mantissa.erase(mantissa.find_last_not_of("0.") + 1);
+  return fmt::format("{}e{}", mantissa, std::stoi(text.substr(e + 1)));
+}
+
+/// In hundredths, or with one digit where that is less.
+std::string part_of_epochs(std::int64_t steps, std::int64_t steps_per_epoch) {
+  const auto whole = steps / steps_per_epoch, left = steps % steps_per_epoch;
+  const auto hundredths = 100 * left / steps_per_epoch;
+  if (whole == 0 && hundredths == 0 && left > 0)
+    return fmt::format("{:.1g}", static_cast<double>(left) / static_cast<double>(steps_per_epoch));
+  auto text = fmt::format("{}.{:02}", readable_count(whole), hundredths);
+  text.erase(text.find_last_not_of('0') + 1);
+  return text.ends_with('.') ? text.substr(0, text.size() - 1) : text;
+}
+
+} // namespace
+
 std::string readable_loss(double loss) {
   const double size = std::abs(loss);
+  if (size != 0 && size < smallest_written_out)
+    return scientific(loss, 3);
   if (size != 0 && size < 0.01)
     return fmt::format("{:.3g}", loss);
   return fmt::format(fmt::runtime(size < 100 ? "{:.4f}" : "{:.5g}"), loss);
@@ -21,6 +50,28 @@ std::string readable_perplexity(double value) {
 
 std::string readable_percent(double ratio) {
   return fmt::format("{:.1f}%", 100 * ratio);
+}
+
+std::string readable_mfu(double ratio) {
+  const auto share = readable_percent(ratio);
+  return ratio > 1 ? share + " (above 100%: Winograd, or peak measured too low)" : share;
+}
+
+std::string readable_operations(double per_second) {
+  return per_second >= 1e12 ? fmt::format("{:.3g} TFLOP/s", per_second / 1e12)
+                            : fmt::format("{:.3g} GFLOP/s", per_second / 1e9);
+}
+
+std::string counted(std::int64_t count, std::string_view noun) {
+  return fmt::format("{} {}{}", readable_count(count), noun, count == 1 ? "" : "s");
+}
+
+std::string readable_steps(std::int64_t steps, std::int64_t steps_per_epoch) {
+  auto text = counted(steps, "step");
+  if (steps_per_epoch > 0)
+    text += fmt::format(" ({} {})", part_of_epochs(steps, steps_per_epoch),
+                        steps == steps_per_epoch ? "epoch" : "epochs");
+  return text;
 }
 
 std::string readable_rate(double per_second) {
@@ -70,6 +121,8 @@ std::string readable_clock(double seconds) {
 
 std::string readable_number(double value) {
   const double size = std::abs(value);
+  if (size != 0 && size < smallest_written_out)
+    return scientific(value, 2);
   if (size >= 1e6)
     return fmt::format("{:.4g}M", value / 1e6);
   if (size >= 9999.5) // which four digits would write as "1e+04"

@@ -4,18 +4,27 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 namespace troupe::metrics {
 
-std::string readable_loss(double loss);         ///< "1.2345", "0.00123"
-std::string readable_perplexity(double value);  ///< "6.21", "12,480"
-std::string readable_percent(double ratio);     ///< "45.2%"
-std::string readable_rate(double per_second);   ///< "870", "12.5", "12,480"
-std::string readable_count(std::int64_t count); ///< "1,234,567"
-std::string readable_bytes(double bytes);       ///< "1.5 GiB"
-std::string readable_seconds(double seconds);   ///< "12.3 ms", "4.2 s", "12 min 30 s", "1 h 05 min"
-std::string readable_clock(double seconds);     ///< "0:45", "12:34", "1:02:03"; "-:--" unknown
-std::string capitalized(std::string text);      ///< "Images"
-std::string readable_number(double value);      ///< few digits, for axes: "0.001", "12", "1.5k"
+std::string readable_loss(double loss);        ///< "1.2345", "0.00123"
+std::string readable_perplexity(double value); ///< "6.21", "12,480"
+std::string readable_percent(double ratio);    ///< "45.2%"
+/// "45.2%"; above 100% with the reasons that there can be.
+std::string readable_mfu(double ratio);
+std::string readable_rate(double per_second); ///< "870", "12.5", "12,480"
+/// "118 GFLOP/s", "1.24 TFLOP/s"
+std::string readable_operations(double per_second);
+/// "60 steps (0.15 epochs)"; without epochs where their length is unknown. Nothing is rounded up:
+/// what is not whole does not look so.
+std::string readable_steps(std::int64_t steps, std::int64_t steps_per_epoch);
+std::string counted(std::int64_t count, std::string_view noun); ///< "1 step", "1,234 steps"
+std::string readable_count(std::int64_t count);                 ///< "1,234,567"
+std::string readable_bytes(double bytes);                       ///< "1.5 GiB"
+std::string readable_seconds(double seconds); ///< "12.3 ms", "4.2 s", "12 min 30 s", "1 h 05 min"
+std::string readable_clock(double seconds);   ///< "0:45", "12:34", "1:02:03"; "-:--" unknown
+std::string capitalized(std::string text);    ///< "Images"
+std::string readable_number(double value);    ///< few digits: "0.001", "3.6e-6", "12", "1.5k"
 
 } // namespace troupe::metrics

@@ -16,6 +16,12 @@ std::optional<double> tokens_per_second(const RunInfo& run, double samples_per_s
   return samples_per_second * static_cast<double>(run.tokens_per_sample);
 }
 
+std::optional<double> operations_per_second(const RunInfo& run, double samples_per_second) {
+  if (run.operations_per_step <= 0 || run.batch_size <= 0)
+    return std::nullopt;
+  return samples_per_second / static_cast<double>(run.batch_size) * run.operations_per_step;
+}
+
 std::optional<double> perplexity(const RunInfo& run, const std::optional<double>& loss) {
   return run.tokens_per_sample > 0 && loss ? std::optional{std::exp(*loss)} : std::nullopt;
 }

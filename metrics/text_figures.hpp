@@ -19,6 +19,9 @@ Throughput throughput(const RunInfo& run, double samples_per_second);
 /// Nothing of samples that are no texts.
 std::optional<double> tokens_per_second(const RunInfo& run, double samples_per_second);
 
+/// Multiplications and additions of the model's products. Nothing where their number is unknown.
+std::optional<double> operations_per_second(const RunInfo& run, double samples_per_second);
+
 /// e to the power of the mean loss of a token. Nothing of samples that are no texts.
 std::optional<double> perplexity(const RunInfo& run, const std::optional<double>& loss);
 

@@ -59,15 +59,11 @@ std::string json_of(const RunInfo& run) {
       .dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-std::string plural(std::int64_t count, std::string_view noun) {
-  return fmt::format("{} {}{}", readable_count(count), noun, count == 1 ? "" : "s");
-}
-
 std::string opening(const RunInfo& run) {
   auto text =
       fmt::format("{}: {} on {}, {} of {} samples, {} with {}, {}", run.name, run.model,
-                  run.dataset, plural(run.total_steps, "step"), readable_count(run.batch_size),
-                  to_string(run.strategy), plural(run.world_size, "worker"), run.precision);
+                  run.dataset, counted(run.total_steps, "step"), readable_count(run.batch_size),
+                  to_string(run.strategy), counted(run.world_size, "worker"), run.precision);
   if (run.first_step > 0)
     text += fmt::format("; goes on after step {}", readable_count(run.first_step));
   return text;
@@ -97,7 +93,7 @@ std::string line_of(const EpochRecord& epoch, const RunInfo& run) {
 std::string line_of_skipped(const StepRecord& step) {
   return fmt::format("step {}: gradients are not finite, nothing was updated ({} skipped so far); "
                      "the loss scale is {:g} now",
-                     step.step + 1, plural(step.skipped_steps, "step"),
+                     step.step + 1, counted(step.skipped_steps, "step"),
                      step.loss_scale.value_or(1));
 }
 
@@ -109,8 +105,8 @@ std::string line_of(const GeneratedRecord& generated) {
 
 std::string closing(const RunSummary& run) {
   auto text =
-      fmt::format("{}: {} after {} and {}, {}", run.name, run.status, plural(run.epochs, "epoch"),
-                  plural(run.steps, "step"), readable_seconds(run.seconds));
+      fmt::format("{}: {} after {}, {}", run.name, run.status,
+                  readable_steps(run.steps, run.steps_per_epoch), readable_seconds(run.seconds));
   if (const auto [rate, what] = throughput(run, run.samples_per_second); rate > 0)
     text += fmt::format(", {} {}/s", readable_rate(rate), what);
   if (run.steps > 0)
@@ -120,7 +116,7 @@ std::string closing(const RunSummary& run) {
   if (const auto found = perplexity(run, run.test_loss))
     text += ", test perplexity " + readable_perplexity(*found);
   if (run.checkpoint_failures > 0)
-    text += fmt::format(", {} not written", plural(run.checkpoint_failures, "checkpoint"));
+    text += fmt::format(", {} not written", counted(run.checkpoint_failures, "checkpoint"));
   return text;
 }
 

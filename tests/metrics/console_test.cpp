@@ -102,9 +102,9 @@ void whole_run(Console& console, std::chrono::steady_clock::time_point& now) {
 } // namespace
 
 TEST_CASE("the bar shows epoch, step, loss, accuracy, images/s, MFU and time left") {
-  const auto bar = progress_bar(progress_of(14), 100);
+  const auto bar = progress_bar(progress_of(14), 112);
   CHECK(bar == "epoch 2/3 [========>       ] 5/10  loss 0.1333  accuracy 50.0%  "
-               "1,024 images/s  MFU 2.0%  0:02 left");
+               "1,024 images/s  MFU 2.0%, 40 GFLOP/s  0:02 left");
 }
 
 TEST_CASE("the bar fits into any width, and loses the least important first") {
@@ -274,7 +274,7 @@ TEST_CASE("without a terminal there is a line every five seconds and one for eac
   CHECK(has(lines[1], "1,024 images/s"));
   CHECK(lines[3] ==
         "epoch 1/3: loss 1.5000, accuracy 50.0%, test loss 1.2500, test accuracy 62.5%, 1.5 s");
-  CHECK(lines[10] == "small: completed after 3 epochs and 30 steps, 4.5 s, 1,024 images/s, loss "
+  CHECK(lines[10] == "small: completed after 30 steps (3 epochs), 4.5 s, 1,024 images/s, loss "
                      "0.0667, test accuracy 62.5%");
   CHECK(lines[11] == "report: runs/small/report.html");
   CHECK_FALSE(has(files.written(), "\033"));
@@ -307,7 +307,7 @@ TEST_CASE("a run that ended before its first step claims no loss and no speed") 
   summary.name = "small";
   summary.status = "stopped";
   console.end(summary, "");
-  CHECK(files.written() == "small: stopped after 0 epochs and 0 steps, 0 ms\n");
+  CHECK(files.written() == "small: stopped after 0 steps, 0 ms\n");
 }
 
 TEST_CASE("a run of a language model ends with its test perplexity") {

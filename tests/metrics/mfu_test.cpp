@@ -2,6 +2,7 @@
 #include "records.hpp"
 
 #include "troupe/metrics/console/detail/progress.hpp"
+#include "troupe/metrics/readable.hpp"
 #include "troupe/metrics/report/run_json.hpp"
 #include "troupe/metrics/report/run_progress.hpp"
 #include "troupe/metrics/report/step_course.hpp"
@@ -44,6 +45,31 @@ TEST_CASE("several steps have the mean over their time, not over their number") 
   CHECK(*progress.now().mfu == Approx(0.2));
   CHECK(*recent.mfu() < 0.2); // the first one is longer ago
   CHECK(*recent.mfu() > 0.15);
+}
+
+TEST_CASE("a share of the peak has the operations a second beside it") {
+  auto run = small_run(); // 5e9 operations a step, of 0.125 s
+  RecentSteps recent;
+  recent.add(small_step(0));
+  CHECK(progress_line(progress_after(run, small_step(0), recent)).find("MFU 2.0%, 40 GFLOP/s") !=
+        std::string::npos);
+  run.operations_per_step = 5e12;
+  CHECK(progress_line(progress_after(run, small_step(0), recent)).find("MFU 2.0%, 40 TFLOP/s") !=
+        std::string::npos);
+}
+
+TEST_CASE("a share above 100% is never written without its reasons") {
+  const std::string reasons = "(above 100%: Winograd, or peak measured too low)";
+  CHECK(readable_mfu(1.532) == "153.2% " + reasons);
+  CHECK(readable_mfu(1) == "100.0%");
+  RecentSteps recent;
+  recent.add(step_of(0.125, 1.532));
+  const auto progress = progress_after(small_run(), small_step(0), recent);
+  CHECK(progress_line(progress).find("MFU 153.2% " + reasons) != std::string::npos);
+  for (int width = 20; width < 250; ++width) {
+    const auto bar = progress_bar(progress, width);
+    CHECK((bar.find("153.2%") == std::string::npos || bar.find(reasons) != std::string::npos));
+  }
 }
 
 TEST_CASE("where nobody knows what a device does at most, nothing is told") {

@@ -46,6 +46,11 @@ class Numbers(PageTest):
         self.assertEqual(text_of(page, "[data-tile='Images/s'] dd"), "1,184")
         self.assertEqual(text_in(page, "MFU"), "(not there)")
 
+    def test_small_numbers_are_short(self):
+        document = documents.run(points=3)
+        document["steps"]["lr"] = [1e-5, 5e-6, 3.605e-6]
+        self.assertIn("3.6e-6", text_in(self.standing(document), "Learning rate"))
+
     def test_the_newest_text_is_the_first_and_no_markup(self):
         document = self.on_texts(10)
         texts = [{"step": step, "prompt": "And God", "text": f" said\n<b>{step}</b>", "tokens": 7, "seconds": 0.5} for step in (100, 1200)]

@@ -65,7 +65,7 @@ TEST_CASE("with --quiet only the end is printed") {
   const auto lines = lines_of(ended.out);
   CAPTURE(ended.out);
   REQUIRE(lines.size() == 2);
-  CHECK(lines[0].starts_with("small: completed after 5 epochs and 40 steps"));
+  CHECK(lines[0].starts_with("small: completed after 40 steps (5 epochs)"));
   CHECK(lines[1] == "report: " + (experiment.run("small") / "report.html").string());
 }
 

@@ -27,9 +27,15 @@ std::string quality_of(const Progress& progress) {
   return found ? "perplexity " + readable_perplexity(*found) : "";
 }
 
-std::string text_of_mfu(const RecentSteps& recent) {
-  const auto mfu = recent.mfu();
-  return mfu ? "MFU " + readable_percent(*mfu) : "";
+std::string text_of_mfu(const Progress& progress) {
+  const auto mfu = progress.recent.mfu();
+  if (!mfu)
+    return "";
+  auto text = "MFU " + readable_mfu(*mfu);
+  if (const auto reached =
+          operations_per_second(progress.run, progress.recent.samples_per_second()))
+    text += ", " + readable_operations(*reached);
+  return text;
 }
 
 Parts parts_of(const Progress& progress) {
@@ -41,7 +47,7 @@ Parts parts_of(const Progress& progress) {
           .left = readable_clock(left) + " left",
           .rate = fmt::format("{} {}/s", readable_rate(rate), what),
           .quality = quality_of(progress),
-          .mfu = text_of_mfu(recent)};
+          .mfu = text_of_mfu(progress)};
 }
 
 /// The parts that have something to say.

@@ -3,6 +3,9 @@ const unknown = '–';
 const known = value => typeof value === 'number' && Number.isFinite(value);
 const readable = format => value => known(value) ? format(value) : unknown;
 const digits = (value, count) => String(Number(value.toPrecision(count)));
+// No zeros behind the digits.
+const scientific = (value, count) => value.toExponential(count - 1).replace(/\.?0+e/, 'e');
+const smallestWrittenOut = 1e-4;
 const two = value => String(value).padStart(2, '0');
 
 const asCount = readable(value => Math.round(value).toLocaleString('en-US'));
@@ -11,12 +14,18 @@ const asShortPercent = readable(ratio => `${digits(100 * ratio, 4)}%`);
 const asRate = readable(value => value < 100 ? value.toFixed(1) : asCount(value));
 const asNumber = readable(value => {
   const size = Math.abs(value);
+  if (size !== 0 && size < smallestWrittenOut) return scientific(value, 2);
   return size >= 1e6 ? `${digits(value / 1e6, 4)}M` : size >= 1e4 ? `${digits(value / 1e3, 4)}k` : digits(value, 4);
 });
 const asLoss = readable(value => {
   const size = Math.abs(value);
+  if (size !== 0 && size < smallestWrittenOut) return scientific(value, 3);
   return size !== 0 && size < 0.01 ? digits(value, 3) : size < 100 ? value.toFixed(4) : digits(value, 5);
 });
+
+// Above 100% with the reasons that there can be.
+const asMfu = readable(ratio => ratio > 1 ? `${asPercent(ratio)} (above 100%: Winograd, or peak measured too low)` : asPercent(ratio));
+const asOperations = readable(value => value >= 1e12 ? `${digits(value / 1e12, 3)} TFLOP/s` : `${digits(value / 1e9, 3)} GFLOP/s`);
 
 const asPerplexity = readable(value => value < 100 ? value.toFixed(2) : asRate(value));
 

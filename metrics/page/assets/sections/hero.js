@@ -26,7 +26,7 @@ function tiles(whole) {
     classes ? tile('Accuracy', asPercent(now.accuracy), null, spark(smoothed(steps('accuracy')) || steps('accuracy'))) : null,
     classes ? tile('Test accuracy', asPercent(now.test_accuracy), known(now.test_loss) ? `loss ${asLoss(now.test_loss)}` : 'no evaluation yet', spark(epochs.map(epoch => epoch.test_accuracy)))
             : tile('Test loss', asLoss(now.test_loss), texts && known(now.test_loss) ? `perplexity ${asPerplexity(perplexityOf(now.test_loss))}` : null, spark(epochs.map(epoch => epoch.test_loss))),
-    tile(`${itemsOf(whole)}/s`, asRate(inUnits(whole, now.samples_per_second)), known(now.mfu) ? `MFU ${asPercent(now.mfu)}` : null, spark(smoothed(steps('samples_per_second')) || steps('samples_per_second'))),
+    tile(`${itemsOf(whole)}/s`, asRate(inUnits(whole, now.samples_per_second)), known(now.mfu) ? [`MFU ${asMfu(now.mfu)}`, known(now.operations_per_second) ? asOperations(now.operations_per_second) : null].filter(given).join(', ') : null, spark(smoothed(steps('samples_per_second')) || steps('samples_per_second'))),
     tile('Step', asCount(now.steps), known(run.total_steps) ? `of ${asCount(run.total_steps)}` : null),
     tile('Epoch', known(now.epoch) ? asCount(Math.min(now.epoch + 1, now.epochs || Infinity)) : unknown, known(now.epochs) ? `of ${asCount(now.epochs)}` : null),
     tile('Memory', peak ? asBytes(peak) : unknown, limit ? `of ${asBytes(limit)}` : peak ? 'peak of a worker' : null));
