@@ -96,6 +96,8 @@ using worker_actor = caf::typed_actor<
     // Classify the test set with the parameters after `steps` steps; statistics are there at the
     // event.
     caf::result<void>(atom::evaluate, std::int64_t steps, EventPtr statistics),
+    // Steps pause: measure again what the node's processors do at most. COORDINATOR is told.
+    caf::result<void>(atom::measure),
     // From its own stream: everything of a pass (or of a batch of the test set) is done.
     caf::result<void>(atom::done, Purpose purpose, std::int64_t index),
     // From its own stream: the device has failed.
@@ -183,6 +185,8 @@ using coordinator_actor = caf::typed_actor<
     caf::result<void>(atom::step_committed, StepReport report),
     // One rank has seen its part of the test set.
     caf::result<void>(atom::evaluated, EvaluationReport report),
+    // Operations a second that each device of the rank's node does at most, as far as measured.
+    caf::result<void>(atom::measure, std::int32_t rank, double peak_operations),
     // One rank has written its part of a checkpoint.
     caf::result<void>(atom::saved, PartOutcome part),
     // Some role has failed: the job ends.

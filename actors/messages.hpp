@@ -178,6 +178,7 @@ struct StepReport {
   WorkerStep worker = {};
   std::array<RankCollective, metrics::collective_kind_names.size()> collectives = {}; ///< by kind
   std::chrono::nanoseconds overlapped{}; ///< the part of it during which the rank also computed
+  std::chrono::nanoseconds optimizer{};  ///< in the optimizer, while the rank did not compute
   MemoryUse memory = {};
   double squared_norm = -1;       ///< as engine::StepFindings has it
   float loss_scale = 0;           ///< after the step; 0: losses are not scaled
@@ -192,11 +193,12 @@ struct StepReport {
   friend bool inspect(Inspector& f, StepReport& x) {
     return f.object(x).fields(
         f.field("rank", x.rank), f.field("worker", x.worker), f.field("collectives", x.collectives),
-        f.field("overlapped", x.overlapped), f.field("memory", x.memory),
-        f.field("squared_norm", x.squared_norm), f.field("loss_scale", x.loss_scale),
-        f.field("skipped_steps", x.skipped_steps), f.field("scale_growths", x.scale_growths),
-        f.field("drift", x.drift), f.field("round_bytes", x.round_bytes),
-        f.field("rounds", x.rounds), f.field("reads", x.reads));
+        f.field("overlapped", x.overlapped), f.field("optimizer", x.optimizer),
+        f.field("memory", x.memory), f.field("squared_norm", x.squared_norm),
+        f.field("loss_scale", x.loss_scale), f.field("skipped_steps", x.skipped_steps),
+        f.field("scale_growths", x.scale_growths), f.field("drift", x.drift),
+        f.field("round_bytes", x.round_bytes), f.field("rounds", x.rounds),
+        f.field("reads", x.reads));
   }
 };
 
@@ -321,10 +323,10 @@ bool inspect(Inspector& f, WorkerSummary& x) {
       f.field("parameter_bytes", x.parameter_bytes), f.field("gradient_bytes", x.gradient_bytes),
       f.field("optimizer_bytes", x.optimizer_bytes), f.field("busy_ratio", x.busy_ratio),
       f.field("memory", x.memory), f.field("steps", x.steps),
-      f.field("compute_seconds", x.compute_seconds),
+      f.field("step_seconds", x.step_seconds), f.field("compute_seconds", x.compute_seconds),
       f.field("data_wait_seconds", x.data_wait_seconds),
       f.field("collective_seconds", x.collective_seconds),
-      f.field("ready_batches", x.ready_batches),
+      f.field("optimizer_seconds", x.optimizer_seconds), f.field("ready_batches", x.ready_batches),
       f.field("memory_limit_bytes", x.memory_limit_bytes),
       f.field("peak_operations", x.peak_operations));
 }

@@ -4,16 +4,23 @@
 
 #include "troupe/actors/cluster/client.hpp"
 #include "troupe/core/printable.hpp"
+#include "troupe/metrics/readable.hpp"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include <iterator>
 #include <memory>
 
 namespace troupe::app {
 
 namespace {
+
+using metrics::counted;
+using metrics::readable_count;
+using metrics::readable_loss;
+using metrics::readable_rate;
 
 struct ClientArguments {
   std::string daemon, config, timeout = "5s";
@@ -72,22 +79,17 @@ nlohmann::ordered_json to_json(const actors::JobStatus& status) {
   return json;
 }
 
-template <class Count>
-std::string counted(Count count, const char* what) {
-  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
-}
-
 void print_job(const actors::JobStatus& status) {
-  fmt::print("{}: {}, epoch {}, step {} of {}, loss {:.4f}, {:.0f} samples/s", status.name,
-             status.phase, status.epoch + 1, status.step, status.total_steps, status.loss,
-             status.samples_per_second);
+  fmt::print("{}: {}, epoch {}, step {} of {}, loss {}, {} samples/s", status.name, status.phase,
+             status.epoch + 1, readable_count(status.step), readable_count(status.total_steps),
+             readable_loss(status.loss), readable_rate(status.samples_per_second));
   if (status.tokens_per_second)
-    fmt::print(", {:.0f} tokens/s", *status.tokens_per_second);
+    fmt::print(", {} tokens/s", readable_rate(*status.tokens_per_second));
   fmt::print("\n");
   if (!status.error.empty())
     fmt::print("error: {}\n", status.error);
   fmt::print("generation {}, {}, {}; {} leads\n\n", status.generation,
-             counted(status.nodes.size(), "node"), counted(status.world_size, "worker"),
+             counted(std::ssize(status.nodes), "node"), counted(status.world_size, "worker"),
              status.nodes.front().address);
 }
 

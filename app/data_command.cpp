@@ -6,6 +6,7 @@
 #include "troupe/core/printable.hpp"
 #include "troupe/data/check.hpp"
 #include "troupe/data/normalization.hpp"
+#include "troupe/metrics/readable.hpp"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -19,6 +20,7 @@ namespace troupe::app {
 namespace {
 
 using data::SplitCheck;
+using metrics::readable_count;
 using Json = nlohmann::ordered_json;
 
 struct DataCheckArguments {
@@ -36,19 +38,20 @@ void print_classes(const SplitCheck& check) {
     const auto name = [&](auto count) {
       return echoed(check.class_names[static_cast<std::size_t>(count - counts.begin())]);
     };
-    fmt::print("  {} classes: {} ({}) to {} ({})\n", counts.size(), *least, name(least), *most,
-               name(most));
+    fmt::print("  {} classes: {} ({}) to {} ({})\n", readable_count(std::ssize(counts)),
+               readable_count(*least), name(least), readable_count(*most), name(most));
     return;
   }
   for (std::size_t i = 0; i < counts.size(); ++i)
-    fmt::print("  {:>8}  {}\n", counts[i], echoed(check.class_names[i]));
+    fmt::print("  {:>8}  {}\n", readable_count(counts[i]), echoed(check.class_names[i]));
 }
 
 void print_text(const SplitCheck& check) {
   const auto unreadable = check.unreadable.size();
   fmt::print("{}: {} of {} {} read{}{}\n", to_string(check.split),
-             check.samples - static_cast<std::int64_t>(unreadable), check.samples,
-             check.sample_name, check.source.empty() ? "" : " from ", echoed(check.source));
+             readable_count(check.samples - static_cast<std::int64_t>(unreadable)),
+             readable_count(check.samples), check.sample_name, check.source.empty() ? "" : " from ",
+             echoed(check.source));
   if (check.least)
     fmt::print("  height {} to {}, width {} to {}\n", check.least->height, check.largest->height,
                check.least->width, check.largest->width);
@@ -56,7 +59,8 @@ void print_text(const SplitCheck& check) {
   for (std::size_t i = 0; i < std::min(unreadable, most_told); ++i)
     fmt::print("  cannot be read: {}\n", echoed(check.unreadable[i]));
   if (unreadable > most_told)
-    fmt::print("  cannot be read: {} more (--json has all)\n", unreadable - most_told);
+    fmt::print("  cannot be read: {} more (--json has all)\n",
+               readable_count(static_cast<std::int64_t>(unreadable - most_told)));
 }
 
 Json to_json(const SplitCheck& check) {

@@ -5,6 +5,7 @@
 
 #include "troupe/core/fail.hpp"
 #include "troupe/engine/inference/evaluate_text.hpp"
+#include "troupe/metrics/readable.hpp"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -40,8 +41,9 @@ void print_text(const engine::TextScore& score) {
   fmt::print("loss           {:.4f} nats a token\n", score.loss());
   fmt::print("perplexity     {:.4f}\n", score.perplexity());
   fmt::print("bits per byte  {:.4f}\n", score.bits_per_byte());
-  fmt::print("{} tokens in {} windows, {} bytes; {:.0f} tokens/s\n", score.tokens, score.windows,
-             score.bytes, score.tokens_per_second());
+  fmt::print("{} in {}, {}; {} tokens/s\n", metrics::counted(score.tokens, "token"),
+             metrics::counted(score.windows, "window"), metrics::counted(score.bytes, "byte"),
+             metrics::readable_rate(score.tokens_per_second()));
 }
 
 /// What is not finite is null.

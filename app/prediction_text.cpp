@@ -1,6 +1,7 @@
 #include "prediction_text.hpp"
 
 #include "troupe/core/printable.hpp"
+#include "troupe/metrics/readable.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -40,15 +41,16 @@ public:
   Status end(const std::string& split, const Score& score) override {
     if (split.empty())
       return {};
-    auto text = fmt::format("{}: {} {}", split, score.samples, form().sample_name);
+    auto text =
+        fmt::format("{}: {} {}", split, metrics::readable_count(score.samples), form().sample_name);
     if (score.unreadable > 0)
-      text += fmt::format(", {} unreadable", score.unreadable);
+      text += fmt::format(", {} unreadable", metrics::readable_count(score.unreadable));
     if (const auto accuracy = score.accuracy())
       text += fmt::format(", accuracy {:.2f}%", 100 * *accuracy);
     if (const auto top5 = score.top5())
       text += fmt::format(", top-5 {:.2f}%", 100 * *top5);
     if (const auto loss = score.loss())
-      text += fmt::format(", loss {:.4f}", *loss);
+      text += ", loss " + metrics::readable_loss(*loss);
     return write(text + "\n");
   }
 

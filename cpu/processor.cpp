@@ -1,11 +1,11 @@
 #include "processor.hpp"
 
+#include "detail/bursts.hpp"
 #include "troupe/core/fail.hpp"
 #include "troupe/core/nearest.hpp"
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <cstdlib>
 #include <fmt/ranges.h>
 #include <sched.h>
@@ -17,59 +17,26 @@ namespace troupe::cpu {
 #if defined(__x86_64__)
 namespace {
 
-/// Seconds that a burst of independent instructions takes; the shortest of some tries, as others
-/// may be running.
-template <class Burst>
-double shortest(Burst burst) {
-  double best = 1;
-  for (int attempt = 0; attempt < 20; ++attempt) {
-    const auto start = std::chrono::steady_clock::now();
-    for (int i = 0; i < 400; ++i)
-      burst();
-    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-    best = std::min(best, seconds.count());
-  }
-  return best;
-}
-
 /// Linux saves a thread's tiles once its process has asked for them (arch_prctl(2)).
 bool may_use_tiles() {
   constexpr long request_permission = 0x1023, tile_data = 18;
   return syscall(SYS_arch_prctl, request_permission, tile_data) == 0;
 }
 
-#define TROUPE_TWELVE(op)                                                                          \
-  op " %%zmm12, %%zmm13, %%zmm0\n" op " %%zmm12, %%zmm13, %%zmm1\n" op                             \
-     " %%zmm12, %%zmm13, %%zmm2\n" op " %%zmm12, %%zmm13, %%zmm3\n" op                             \
-     " %%zmm12, %%zmm13, %%zmm4\n" op " %%zmm12, %%zmm13, %%zmm5\n" op                             \
-     " %%zmm12, %%zmm13, %%zmm6\n" op " %%zmm12, %%zmm13, %%zmm7\n" op                             \
-     " %%zmm12, %%zmm13, %%zmm8\n" op " %%zmm12, %%zmm13, %%zmm9\n" op                             \
-     " %%zmm12, %%zmm13, %%zmm10\n" op " %%zmm12, %%zmm13, %%zmm11\n"
-#define TROUPE_CLOBBERED                                                                           \
-  "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10",         \
-      "xmm11", "xmm12", "xmm13"
-
 } // namespace
+#endif
 
 bool multiplies_bf16_fast() {
   if (!processor().avx512_bf16)
     return false;
-  asm volatile("vzeroall" ::: TROUPE_CLOBBERED);
-  const double f32 = shortest([] {
-    asm volatile(TROUPE_TWELVE("vfmadd231ps") "vzeroupper" ::: TROUPE_CLOBBERED);
-  });
-  const double bf16 = shortest([] {
-    asm volatile(TROUPE_TWELVE("vdpbf16ps") "vzeroupper" ::: TROUPE_CLOBBERED);
-  });
-  // One bf16 instruction does the work of two. The bound lies between what is known of processors
-  // (0.5, 2 and 4), so that the answer does not change from one run to the next.
-  return bf16 < 1.4 * f32;
+  const auto rate = [](Burst burst) {
+    burst.rounds = 400;
+    return fastest_rate(burst, 20);
+  };
+  // One bf16 instruction does the work of two. The bound lies between the ratios of their times
+  // that are known (0.5, 2 and 4), so that the answer does not change from one run to the next.
+  return 1.4 * rate(bursts_of(DType::bf16).back()) > 2 * rate(bursts_of(DType::f32).front());
 }
-#else
-bool multiplies_bf16_fast() {
-  return false;
-}
-#endif
 
 Result<IsaLimit> isa_limit() {
   static const std::array<std::string, 4> words = {"baseline", "avx2", "avx512", "best"};

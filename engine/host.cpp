@@ -30,10 +30,8 @@ public:
     host_->devices = platform_of(config().devices).make_devices(config(), preparing_.say);
     for (int worker = 0; worker < config().devices.count; ++worker)
       TROUPE_TRY(equip(worker));
-    for (const auto& one : host_->equipment) {
-      TROUPE_TRY(one->peak_operations,
-                 host_->devices->peak_operations(one->worker, job().precision));
-    }
+    // Measures now, when nothing is computed yet; who asks later need not block.
+    TROUPE_TRY(host_->devices->peak_operations(0, job().precision));
     return host_;
   }
 

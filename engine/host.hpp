@@ -28,7 +28,6 @@ struct Equipment {
   std::unique_ptr<Executable> train = nullptr;
   std::unique_ptr<Executable> evaluate = nullptr; ///< null when it never happens
   nn::InputFormat input = {};                     ///< of both
-  double peak_operations = 0; ///< a second, in the job's precision; 0: nobody knows
 };
 
 struct Host {

@@ -81,6 +81,7 @@ struct StepRecord {
   double seconds = 0;                 ///< since the step before was committed
   double data_wait_seconds = 0;       ///< of the rank that waited longest for its batch
   double compute_seconds = 0;         ///< in forward and backward, mean over ranks
+  double optimizer_seconds = 0;       ///< in the optimizer beside no computing, mean over ranks
   std::uint64_t collective_bytes = 0; ///< summed over ranks
   double collective_seconds = 0;      ///< mean over ranks
   std::array<CollectiveUse, collective_kind_names.size()> collectives = {}; ///< by CollectiveKind
@@ -88,6 +89,8 @@ struct StepRecord {
   /// Model FLOPs utilization (Chowdhery et al., "PaLM", 2022): operations of the step's products, a
   /// second, as a part of what all ranks' devices do at most; empty: nobody knows that.
   std::optional<double> mfu = {};
+  /// A second, of all ranks' devices, as far as measured by then; 0: nobody knows. Not written.
+  double peak_operations = 0;
   /// Global L2 norm of the gradient before it was clipped by that; empty: not measured in this
   /// step.
   std::optional<double> gradient_norm = {};
@@ -130,13 +133,15 @@ struct WorkerSummary {
   std::uint64_t parameter_bytes = 0;
   std::uint64_t gradient_bytes = 0;
   std::uint64_t optimizer_bytes = 0;
-  double busy_ratio = 0; ///< the part of the run in forward and backward
+  double busy_ratio = 0; ///< the part of its steps' time in forward and backward
   MemoryUse memory = {}; ///< by kind, current and peak
   // Of the steps since the run was last started.
   std::int64_t steps = 0;
+  double step_seconds = 0; ///< of all of them, from commit to commit
   double compute_seconds = 0;
   double data_wait_seconds = 0;
   double collective_seconds = 0;  ///< in which the rank did not compute
+  double optimizer_seconds = 0;   ///< likewise
   std::int64_t ready_batches = 0; ///< that were filled when the last step ended
   // Of its device; 0: nobody knows.
   std::uint64_t memory_limit_bytes = 0;
@@ -203,6 +208,7 @@ struct RunInfo {
   std::int64_t first_step = 0;          ///< above 0 when resumed
   std::int64_t checkpoint_interval = 0; ///< steps; 0: none are written
   double operations_per_step = 0;       ///< of the model's products, all ranks; none made again
+  double peak_operations = 0;           ///< a second, of all ranks' devices; 0: nobody knows (yet)
   std::optional<RecomputeRecord> recompute = {}; ///< where it was asked for
   std::string host = {};
   std::string version = {};
@@ -236,7 +242,8 @@ struct RunSummary : RunInfo, RunResult {
   std::int64_t unreadable_samples = 0, unreadable_files = 0;
   std::int64_t checkpoints = 0;
   std::int64_t checkpoint_failures = 0;
-  std::string checkpoint = {}; ///< file of the last one that this process wrote; empty: none
+  double checkpoint_seconds = 0; ///< in which nothing was trained because of checkpoints
+  std::string checkpoint = {};   ///< file of the last one that this process wrote; empty: none
   std::vector<WorkerSummary> workers = {};
 };
 

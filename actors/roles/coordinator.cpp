@@ -18,12 +18,14 @@ CoordinatorState::CoordinatorState(coordinator_actor::pointer self, CoordinatorS
       epoch_{setup_.before.epoch}, totals_{setup_.totals}, summary_{setup_.info} {
   summary_.checkpoints = totals_.summary.checkpoints;
   summary_.checkpoint_failures = totals_.summary.checkpoint_failures;
+  summary_.checkpoint_seconds = totals_.summary.checkpoint_seconds;
   summary_.checkpoint = totals_.summary.checkpoint;
   summary_.loss = setup_.before.loss;
   summary_.test_loss = setup_.before.test_loss;
   summary_.accuracy = setup_.before.accuracy;
   if (totals_.sampled <= committed_) // else it is written again
     sampled_ = totals_.sampled;
+  measured_ = setup_.first_step; // when the devices were made
   save_wanted_ = setup_.takes_over && setup_.plan.saves();
   if (const auto& dealing = setup_.dealer.dealing; dealing.is_leased())
     leases_.emplace(data::SliceDealing{.slices = dealing.slices(),
@@ -46,6 +48,7 @@ coordinator_actor::behavior_type CoordinatorState::make_behavior() {
       },
       [this](atom::step_committed, const StepReport& report) { commit(report); },
       [this](atom::evaluated, const EvaluationReport& report) { count_evaluation(report); },
+      [this](atom::measure, std::int32_t rank, double peak) { take_peak(rank, peak); },
       [this](atom::saved, const PartOutcome& part) { count_part(part); },
       [this](atom::failed, const Error& error) {
         error.code == Errc::collective ? suspect(error) : fail(error);
@@ -192,6 +195,7 @@ void CoordinatorState::Member::add(const StepReport& report) {
   busy += report.worker.busy;
   data_wait += report.worker.data_wait;
   collectives += collective_time(report) - report.overlapped;
+  optimizer += report.optimizer;
   ready_batches = report.worker.ready_batches;
   memory = report.memory;
 }
@@ -235,8 +239,10 @@ void CoordinatorState::record_step(std::int64_t step, const std::vector<StepRepo
     record->dealing = dealer_.dealing().counts();
   const auto now = Clock::now();
   record->seconds = seconds(now - std::exchange(last_commit_, now));
-  if (const auto peak = peak_operations(); peak > 0 && record->seconds > 0)
-    record->mfu = setup_.info.operations_per_step / record->seconds / peak;
+  step_seconds_ += record->seconds;
+  record->peak_operations = peak_operations();
+  if (record->peak_operations > 0 && record->seconds > 0)
+    record->mfu = setup_.info.operations_per_step / record->seconds / record->peak_operations;
   totals_.collective += collective.total;
   totals_.overlapped += collective.overlapped;
   epoch_.add(*record);
@@ -262,6 +268,19 @@ double CoordinatorState::peak_operations() const {
     sum += member.info.peak_operations;
   }
   return sum;
+}
+
+/// Ranks of a node share its processors: the first one measures for all.
+void CoordinatorState::measure_peaks() {
+  for (const auto& [rank, member] : members_)
+    if (rank == setup_.generation.node_of(rank).first_rank)
+      self_->send(member.worker, atom::measure_v);
+}
+
+void CoordinatorState::take_peak(std::int32_t rank, double operations) {
+  for (auto& [other, member] : members_)
+    if (setup_.generation.index_of(other) == setup_.generation.index_of(rank))
+      member.info.peak_operations = std::max(member.info.peak_operations, operations);
 }
 
 void CoordinatorState::record_recovery() {
@@ -445,6 +464,7 @@ void CoordinatorState::end(std::string_view status) {
   summary_.samples_per_second =
       ratio(static_cast<double>(totals_.steps.samples), totals_.steps.seconds);
   summary_.mfu = totals_.steps.mfu();
+  summary_.peak_operations = peak_operations();
   summary_.overlap_ratio = ratio(totals_.overlapped, totals_.collective);
   summary_.workers = worker_summaries();
   auto outcome = std::make_shared<const RunOutcome>(RunOutcome{summary_, error_});

@@ -90,11 +90,12 @@ private:
     // Of all steps so far.
     std::int64_t steps = 0;
     std::chrono::nanoseconds busy = {}, data_wait = {}, collectives = {}; ///< not overlapped
+    std::chrono::nanoseconds optimizer = {};                              ///< likewise
     std::int64_t ready_batches = 0; ///< at the end of the last one
     MemoryUse memory = {};
 
     void add(const StepReport& report);
-    metrics::WorkerSummary summary(double elapsed) const;
+    metrics::WorkerSummary summary(double step_seconds) const;
   };
   void enter(Phase phase);
   void join(const RankInfo& info, Member member);
@@ -108,6 +109,8 @@ private:
   void record_recovery();
   void record_step(std::int64_t step, const std::vector<StepReport>& reports);
   double peak_operations() const;
+  void measure_peaks();
+  void take_peak(std::int32_t rank, double operations);
   bool needs_one_state() const;
   void reach_pause();
   bool meet();
@@ -186,6 +189,8 @@ private:
   CheckpointParts parts_ = {};      ///< of the checkpoint that is being written
   CheckpointParts next_parts_ = {}; ///< what is known of the next one
   std::map<std::int64_t, std::vector<StepReport>> reports_;
+  double step_seconds_ = 0;   ///< of this generation's steps
+  std::int64_t measured_ = 0; ///< steps after which peaks were measured last
   std::vector<EvaluationReport> evaluations_;
   std::vector<caf::typed_response_promise<void>> halts_; ///< wait for the steps under way
   bool halts_saved_ = false;                             ///< and for all of them to be on a disk

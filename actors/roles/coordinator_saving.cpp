@@ -160,6 +160,7 @@ void CoordinatorState::count_saved(CheckpointOutcome outcome) {
   // What is written at the end is written while nothing is trained.
   const auto paused = std::exchange(paused_, std::nullopt);
   outcome.pause_seconds = paused ? *paused : seconds(Clock::now() - pause_begin_);
+  summary_.checkpoint_seconds += outcome.pause_seconds;
   summary_.parameters_sha256 = outcome.parameters_sha256;
   if (!outcome.parameters_sha256.empty())
     hashed_ = outcome.step;

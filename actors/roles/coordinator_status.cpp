@@ -5,12 +5,15 @@
 #include "troupe/metrics/text_figures.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace troupe::actors {
 
-/// Every node shows what the job does.
+/// Every node shows what the job does. A pause is a time to measure.
 void CoordinatorState::enter(Phase phase) {
   phase_ = phase;
+  if (phase != Phase::training && std::exchange(measured_, committed_) != committed_)
+    measure_peaks();
   const auto shown = phase == Phase::training     ? metrics::JobPhase::training
                      : phase == Phase::evaluating ? metrics::JobPhase::evaluating
                                                   : metrics::JobPhase::saving;
@@ -68,19 +71,20 @@ std::vector<NodeStatus> CoordinatorState::node_statuses() const {
 }
 
 WorkerSummaries CoordinatorState::worker_summaries() const {
-  const auto elapsed = seconds(Clock::now() - begin_);
   WorkerSummaries workers;
   for (const auto& [rank, member] : members_)
-    workers.push_back(member.summary(elapsed));
+    workers.push_back(member.summary(step_seconds_));
   return workers;
 }
 
-metrics::WorkerSummary CoordinatorState::Member::summary(double elapsed) const {
-  auto all = summarize(info.rank, info.device, memory, ratio(seconds(busy), elapsed));
+metrics::WorkerSummary CoordinatorState::Member::summary(double step_seconds) const {
+  auto all = summarize(info.rank, info.device, memory, ratio(seconds(busy), step_seconds));
   all.steps = steps;
+  all.step_seconds = step_seconds;
   all.compute_seconds = seconds(busy);
   all.data_wait_seconds = seconds(data_wait);
   all.collective_seconds = seconds(collectives);
+  all.optimizer_seconds = seconds(optimizer);
   all.ready_batches = ready_batches;
   all.memory_limit_bytes = info.memory_bytes;
   all.peak_operations = info.peak_operations;

@@ -69,6 +69,7 @@ private:
   void follow();
   generator_actor spawn_generator(const std::shared_ptr<engine::Replica>& replica);
   checkpointer_actor spawn_checkpointer(const std::shared_ptr<engine::Replica>& replica);
+  double peak_of(const engine::Replica& replica);
   checkpointer_actor checkpointer_of(const std::shared_ptr<engine::Replica>& replica);
   void spawn_workers();
   shard_manager_actor spawn_shard_manager(const std::shared_ptr<engine::Replica>& replica,

@@ -110,6 +110,12 @@ void NodeState::spawn_replica(const std::shared_ptr<engine::Replica>& replica,
                   .test_batches = evaluation ? evaluation->sampler().steps_per_epoch() : 0,
                   .scales_loss = job.loss_scale.has_value(),
                   .precision = job.precision,
+                  .measure_peak =
+                      [devices = generation().host->devices, replica,
+                       precision = job.precision](std::function<void(double)> then) {
+                        devices->measure_peak(replica->equipment->worker, precision,
+                                              *replica->compute, std::move(then));
+                      },
                   .loader = loader,
                   .shard_manager = shard_manager,
                   .coordinator = coordinator_,
@@ -125,8 +131,15 @@ void NodeState::spawn_replica(const std::shared_ptr<engine::Replica>& replica,
                        .samples = job.training->dataset().size(),
                        .data = job.data_fingerprint,
                        .memory_bytes = info.on_host ? 0 : info.memory_bytes,
-                       .peak_operations = replica->equipment->peak_operations},
+                       .peak_operations = peak_of(*replica)},
               worker, shard_manager, formed_->metrics);
+}
+
+/// As far as known: it was measured when the host was made, and may have been since.
+double NodeState::peak_of(const engine::Replica& replica) {
+  return generation()
+      .host->devices->peak_operations(replica.equipment->worker, generation().job().precision)
+      .value_or(0);
 }
 
 /// Null where the rank writes nothing.

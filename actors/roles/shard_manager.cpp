@@ -22,6 +22,21 @@ std::chrono::nanoseconds covered(const std::vector<Span>& spans, std::chrono::na
   return sum;
 }
 
+/// What the optimizer took while the rank neither computed nor exchanged anything.
+std::chrono::nanoseconds bare_updates(const engine::Collectives& done,
+                                      const std::vector<Span>& computing) {
+  std::vector<Span> exchanging;
+  for (const auto& each : done.done)
+    exchanging.emplace_back(each.begin->time(), each.end->time());
+  std::chrono::nanoseconds sum{};
+  for (const auto& [begin, end] : done.updates) {
+    const auto hidden = covered(computing, begin->time(), end->time()) +
+                        covered(exchanging, begin->time(), end->time());
+    sum += std::max(std::chrono::nanoseconds{0}, end->time() - begin->time() - hidden);
+  }
+  return sum;
+}
+
 bool reached(const EventPtr& event) {
   return event->ready() && event->status();
 }
@@ -220,7 +235,7 @@ void ShardManagerState::finish_bucket(Pass pass, const collectives::Bucket& buck
     exchange_.reduce(bucket, pass, collectives_of(step));
   last_reduced_ = replica().communication->record();
   if (last && exchange_.applies_early(step))
-    exchange_.apply(bucket, step);
+    exchange_.apply(bucket, collectives_of(step));
   if (last && exchange_.publishes_early(bucket, step))
     publish(bucket, collectives_of(step));
   if (strategy().divides_gradients)
@@ -273,6 +288,8 @@ StepReport ShardManagerState::report_of(const Flight& flight) const {
     time += each.end->time() - each.begin->time();
     report.overlapped += covered(*flight.computing, each.begin->time(), each.end->time());
   }
+  if (!failed_)
+    report.optimizer = bare_updates(flight.collectives, *flight.computing);
   // Batch norms sum within passes (ADR 0011).
   report.collectives[static_cast<std::size_t>(metrics::CollectiveKind::all_reduce)].bytes +=
       flight.worker->statistics_bytes;

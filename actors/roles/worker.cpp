@@ -59,6 +59,7 @@ worker_actor::behavior_type WorkerState::make_behavior() {
       [this](atom::evaluate, std::int64_t step, const EventPtr& statistics) {
         begin_evaluation(step, statistics);
       },
+      [this](atom::measure) { measure_peak(); },
       [this](atom::done, Purpose purpose, std::int64_t index) {
         purpose == Purpose::training ? finish_pass(index) : finish_test_batch(index);
       },
@@ -339,6 +340,14 @@ void WorkerState::finish_step(Pass last) {
                 SpansPtr{std::make_shared<const std::vector<Span>>(std::move(computing_))});
   step_ = {};
   computing_.clear();
+}
+
+void WorkerState::measure_peak() {
+  if (setup_.measure_peak)
+    setup_.measure_peak(
+        [coordinator = setup_.coordinator, rank = setup_.replica->rank](double operations) {
+          caf::anon_send(coordinator, atom::measure_v, rank, operations);
+        });
 }
 
 void WorkerState::fail_loss(std::int64_t step) {

@@ -8,6 +8,7 @@
 #include "troupe/metrics/trace.hpp"
 
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 
@@ -20,6 +21,9 @@ struct WorkerSetup {
   std::int64_t test_batches = 0; ///< of this rank's part of the test set
   bool scales_loss = false;      ///< a loss that is not finite is the shard manager's affair
   Precision precision = Precision::fp32; ///< what to say of a loss that is not finite
+  /// Enqueues a measurement of the device's peak, which gets to the function on the stream's
+  /// thread; null: the peak is not measured.
+  std::function<void(std::function<void(double)>)> measure_peak = {};
   data_loader_actor loader;
   shard_manager_actor shard_manager;
   coordinator_actor coordinator;
@@ -74,6 +78,7 @@ private:
   void end_test_batch(std::int64_t index);
   void finish_test_batch(std::int64_t index);
   void announce_done(Purpose purpose, std::int64_t index, std::shared_ptr<const Flight> written);
+  void measure_peak();
   void fail_loss(std::int64_t step);
   void fail(Error error);
   /// Micro-batches that are filled and that no pass has read.

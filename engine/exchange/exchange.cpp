@@ -30,7 +30,7 @@ void Exchange::collective(collectives::Communicator& communicator, CollectiveKin
 
 void Exchange::gather(const Bucket& bucket, Collectives& done) {
   if (host_)
-    host_->await(bucket);
+    await_host(bucket, done);
   float* const mine = shard_of_parameters(bucket);
   const auto elements = plan().shard_elements(bucket);
   float* const all = state().parameters(bucket);
@@ -195,13 +195,23 @@ bool Exchange::votes(std::int64_t step) const {
   return setup_.votes && !strategy().has_teams() && sums_step(step);
 }
 
-void Exchange::apply(const Bucket& bucket, std::int64_t step) {
-  const auto span =
-      setup_.row.span(stream(), {metrics::SpanKind::optimizer, "optimizer", "", step});
-  for (const auto& piece : state().kept_pieces(bucket))
-    apply(piece, arguments(step));
+void Exchange::apply(const Bucket& bucket, Collectives& done) {
+  auto begin = stream().record();
+  {
+    const auto span =
+        setup_.row.span(stream(), {metrics::SpanKind::optimizer, "optimizer", "", done.step});
+    for (const auto& piece : state().kept_pieces(bucket))
+      apply(piece, arguments(done.step));
+  }
+  done.updates.emplace_back(std::move(begin), stream().record());
   if (host_)
-    host_->apply(bucket, arguments(step), false, step);
+    host_->apply(bucket, arguments(done.step), false, done.step);
+}
+
+void Exchange::await_host(const Bucket& bucket, Collectives& done) {
+  auto begin = stream().record();
+  host_->await(bucket);
+  done.updates.emplace_back(std::move(begin), stream().record());
 }
 
 void Exchange::apply(const OptimizerPiece& piece, const OptimizerArguments& arguments) {
@@ -222,6 +232,7 @@ void Exchange::finish_step(std::int64_t step, StepFindings* found, Collectives& 
 
 void Exchange::apply_together(std::int64_t step, StepFindings* found, Collectives& done) {
   const auto taken = arguments(step);
+  auto begin = stream().record();
   const auto span =
       setup_.row.span(stream(), {metrics::SpanKind::optimizer, "optimizer", "", step});
   if (state().loss_scale())
@@ -239,6 +250,7 @@ void Exchange::apply_together(std::int64_t step, StepFindings* found, Collective
   if (state().buddy())
     apply_to_copy(taken);
   end_scaled_step(found);
+  done.updates.emplace_back(std::move(begin), stream().record());
 }
 
 void Exchange::end_scaled_step(StepFindings* found) {
@@ -340,7 +352,7 @@ void Exchange::publish(const Bucket& bucket, Collectives& done) {
   if (host_) {
     host_->publish(bucket, done.step);
     if (!strategy().divides_parameters)
-      host_->await(bucket);
+      await_host(bucket, done);
   }
   if (strategy().root_only) {
     auto& world = *replica().world;

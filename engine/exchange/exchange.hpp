@@ -25,10 +25,12 @@ struct Collective {
   std::uint64_t bytes; ///< that this rank has sent
 };
 
-/// The collectives of a step.
+/// What the communication stream did for a step.
 struct Collectives {
   std::int64_t step = -1;
   std::vector<Collective> done;
+  /// Begin and end of what the optimizer took, or of a wait for the host's.
+  std::vector<std::pair<EventPtr, EventPtr>> updates = {};
 };
 
 /// What is known of a step once its optimizer has run.
@@ -92,7 +94,7 @@ public:
   /// Whether the optimizer may take a bucket of this step before the others are reduced: nothing is
   /// asked of all gradients together.
   bool applies_early(std::int64_t step) const;
-  void apply(const collectives::Bucket& bucket, std::int64_t step);
+  void apply(const collectives::Bucket& bucket, Collectives& done);
   /// Clips and applies what was not applied early, ends the step of the loss scale, and a round
   /// that ends with it; `found` must live until that is done.
   void finish_step(std::int64_t step, StepFindings* found, Collectives& done);
@@ -176,6 +178,7 @@ private:
   const float* whole_piece(const collectives::Bucket& bucket, const float* kept,
                            const float* offloaded);
   void await_host();
+  void await_host(const collectives::Bucket& bucket, Collectives& done);
   void copy_bucket(std::size_t array, std::size_t number, const Snapshot* snapshot);
   void begin_piece(std::size_t index, const SavedPiece& saved, StatePiece& piece);
   void copy_ranges(const SavedPiece& saved, float* to);

@@ -157,11 +157,10 @@ Status PredictionRun::take_sample(std::int64_t sample, std::span<const float> ou
       return each_({.sample = sample, .outputs = {}, .ranked = {}, .error = std::move(error)});
     }
   const auto ranked = rank(outputs);
-  if (const auto label = label_of(dataset_, sample)) {
-    const auto five = ranked.first(std::min(top5, ranked.size()));
-    score_.correct_top5 =
-        score_.correct_top5.value_or(0) + (std::ranges::count(five, *label) > 0 ? 1 : 0);
-  }
+  const bool can_miss = outputs.size() > top5; // else any label is among the first five
+  if (const auto label = label_of(dataset_, sample); label && can_miss)
+    score_.correct_top5 = score_.correct_top5.value_or(0) +
+                          (std::ranges::count(ranked.first(top5), *label) > 0 ? 1 : 0);
   return each_({.sample = sample, .outputs = outputs, .ranked = ranked.first(top_)});
 }
 

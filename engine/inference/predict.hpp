@@ -25,7 +25,8 @@ struct Score {
   std::int64_t samples = 0;    ///< in all
   std::int64_t unreadable = 0; ///< of these
   std::int64_t counted = 0;
-  std::optional<std::int64_t> correct, correct_top5; ///< where targets are classes
+  std::optional<std::int64_t> correct;      ///< where targets are classes
+  std::optional<std::int64_t> correct_top5; ///< where there are more than five of them
   double loss_sum = 0;
 
   std::optional<double> loss() const { return share(loss_sum); }

@@ -7,15 +7,18 @@
 #include "troupe/collectives/tcp/tcp_communicator.hpp"
 #include "troupe/core/config/config.hpp"
 #include "troupe/core/fail.hpp"
-#include "troupe/cpu/best_product.hpp"
 #include "troupe/cpu/description.hpp"
 #include "troupe/cpu/engines.hpp"
 #include "troupe/cpu/host_device.hpp"
+#include "troupe/cpu/peak.hpp"
 #include "troupe/cpu/processor.hpp"
 
 #include <algorithm>
 #include <future>
-#include <optional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <utility>
 
 namespace troupe::engine {
 
@@ -63,13 +66,17 @@ public:
 
   /// Workers share the cores: each has its part of what these do together.
   Result<double> peak_operations(int, Precision precision) override {
-    const auto workers = static_cast<int>(devices_.size());
-    if (!best_product_) {
-      const auto threads = workers * threads_per_worker(config_.devices);
-      TROUPE_TRY(best_product_, cpu::best_product(cpu::arithmetic_type(compute_type(precision)),
-                                                  std::min(threads, cpu::available_cores())));
-    }
-    return *best_product_ / workers;
+    return share(meter(precision).largest());
+  }
+
+  /// On a stream that computes nothing meanwhile, whose own threads let go of the cores.
+  void measure_peak(int, Precision precision, Stream& stream,
+                    std::function<void(double)> then) override {
+    cpu::host_stream(stream).enqueue_for_library(
+        [this, &meter = meter(precision), then = std::move(then)] {
+          then(share(meter.measure()));
+          return Status{};
+        });
   }
 
   nn::InputFormat preferred_input(bool) const override { return {}; }
@@ -92,9 +99,25 @@ public:
   }
 
 private:
+  double share(double peak) const { return peak / static_cast<double>(devices_.size()); }
+
+  cpu::PeakMeter& meter(Precision precision) {
+    const auto threads = static_cast<int>(devices_.size()) * threads_per_worker(config_.devices);
+    const auto type = cpu::arithmetic_type(compute_type(precision));
+    const std::lock_guard lock{mutex_};
+    auto& meter = meters_[type];
+    if (!meter)
+      meter = std::make_unique<cpu::PeakMeter>(
+          [type, cores = std::min(threads, cpu::available_cores())] {
+            return cpu::measure_peak(type, cores);
+          });
+    return *meter;
+  }
+
   Config config_; ///< a copy: a host may be given another job
   std::vector<std::shared_ptr<cpu::HostDevice>> devices_;
-  std::optional<double> best_product_; ///< operations a second
+  std::mutex mutex_; ///< guards what follows
+  std::map<DType, std::unique_ptr<cpu::PeakMeter>> meters_;
 };
 
 std::string arithmetic(const Config& config, Precision precision) {

@@ -82,8 +82,13 @@ public:
   /// Errors: unsupported where a library that the device needs is missing.
   virtual Result<EngineOptions> engine_options(int worker) = 0;
   /// Multiplications and additions that the worker's device does a second at most, in products of
-  /// the precision's types; 0: nobody knows. Of the host measured, once all workers are added.
+  /// the precision's types; 0: nobody knows. Of the host it is the largest measurement so far; the
+  /// first call, once all workers are added, measures, and blocks for some 10 ms.
   virtual Result<double> peak_operations(int worker, Precision precision) = 0;
+  /// Where the peak is measured: enqueues another measurement on a stream of the worker's device,
+  /// and passes the largest so far to `then`, on the stream's thread. Else does nothing.
+  virtual void measure_peak(int /*worker*/, Precision /*precision*/, Stream& /*stream*/,
+                            std::function<void(double)> /*then*/) {}
   /// What the loader would like to write; `augments`: the device makes images itself
   /// (data::may_augment_on_device). What it writes is what the model takes.
   virtual nn::InputFormat preferred_input(bool augments) const = 0;

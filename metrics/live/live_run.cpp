@@ -171,7 +171,8 @@ void LiveRun::record(const CheckpointRecord& checkpoint, std::string_view path) 
   totals.last_bytes = checkpoint.bytes;
   totals.last_time = std::chrono::system_clock::now();
   totals.path = path;
-  touch({Part::checkpoints});
+  document_.course.progress.note_pause(checkpoint.pause_seconds);
+  touch({Part::progress, Part::checkpoints});
 }
 
 void LiveRun::record_checkpoint_failure() {
@@ -186,6 +187,12 @@ void LiveRun::record_unreadable(std::int64_t samples) {
     return;
   document_.course.progress.note_unreadable(samples);
   touch({Part::progress});
+}
+
+void LiveRun::record_peak(double operations) {
+  const std::lock_guard lock{mutex_};
+  document_.run.peak_operations = operations;
+  touch({Part::run});
 }
 
 void LiveRun::set_nodes(std::vector<NodeRecord> nodes) {

@@ -63,6 +63,8 @@ public:
   void record(const CheckpointRecord& checkpoint, std::string_view path);
   void record_checkpoint_failure();
   void record_unreadable(std::int64_t samples);
+  /// Of all ranks' devices, as far as measured.
+  void record_peak(double operations);
   void set_nodes(std::vector<NodeRecord> nodes);
   void record_heartbeat(const std::string& address);
   /// Reads the timeline of the last step, where somebody watches: once a second, say.

@@ -22,8 +22,8 @@ inline constexpr M peak_operations{
     gauge,
     every_node,
     "Multiplications and additions that the rank's device can do in the run's precision: a GPU at "
-    "its highest clock, processors as measured in the best product of matrices, divided among a "
-    "node's ranks; not told where nobody knows it: of other GPUs than sm_80 and sm_90",
+    "its highest clock, processors as measured with independent instructions in registers, divided "
+    "among a node's ranks; missing where it is unknown: for other GPUs than sm_80 and sm_90",
     {"rank"}};
 
 // By kind: all_reduce, reduce_scatter, all_gather, broadcast, reduce.
@@ -44,14 +44,15 @@ inline constexpr M rank_time{
     counter,
     every_node,
     "What a rank's steps took: compute (forward and backward), data (waiting for batches), "
-    "collectives (not hidden behind computing, waiting for other ranks included)",
+    "collectives (not hidden behind computing, waiting for other ranks included), optimizer (not "
+    "hidden either)",
     {"rank", "part"}};
 inline constexpr M rank_steps{
     "troupe_rank_steps_total", counter, every_node, "Steps of the rank", {"rank"}};
 inline constexpr M busy{"troupe_worker_busy_ratio",
                         gauge,
                         every_node,
-                        "Part of the run in forward and backward",
+                        "Part of the steps' time in forward and backward",
                         {"rank"}};
 inline constexpr M ready_batches{"troupe_loader_ready_batches",
                                  gauge,

@@ -147,6 +147,7 @@ void Registry::record(const WorkerSummary& worker) {
   v.raise(names::rank_time, worker.compute_seconds, {rank, "compute"});
   v.raise(names::rank_time, worker.data_wait_seconds, {rank, "data"});
   v.raise(names::rank_time, worker.collective_seconds, {rank, "collectives"});
+  v.raise(names::rank_time, worker.optimizer_seconds, {rank, "optimizer"});
 }
 
 void Registry::record(const MailboxSample& sample) {

@@ -1,5 +1,6 @@
 #include "run_document.hpp"
 
+#include "../known_ratio.hpp"
 #include "detail/course_json.hpp"
 #include "detail/summary_values.hpp"
 
@@ -25,6 +26,10 @@ OrderedJson json_of_standing(const Standing& now) {
           {"seconds_left", value_or_null(now.seconds_left)},
           {"samples_per_second", value_or_null(now.samples_per_second)},
           {"mfu", value_or_null(now.mfu)},
+          {"operations_per_second", value_or_null(now.operations_per_second)},
+          {"step_seconds", now.step_seconds},
+          {"evaluation_seconds", now.evaluation_seconds},
+          {"checkpoint_seconds", now.checkpoint_seconds},
           {"loss", value_or_null(now.loss)},
           {"accuracy", value_or_null(now.accuracy)},
           {"test_loss", value_or_null(now.test_loss)},
@@ -46,9 +51,10 @@ const std::string& node_of(std::int32_t rank, const std::vector<NodeRecord>& nod
   return found != nodes.end() ? found->name : unknown;
 }
 
-/// Its own time in a step: what it does beside computing is not counted twice.
+/// Its own time in steps: what it does beside computing is not counted twice.
 double own_seconds(const WorkerSummary& worker) {
-  return worker.compute_seconds + worker.data_wait_seconds + worker.collective_seconds;
+  return worker.compute_seconds + worker.data_wait_seconds + worker.collective_seconds +
+         (worker.optimizer_seconds > 0 ? worker.optimizer_seconds : 0); // nan of earlier versions
 }
 
 OrderedJson json_of_workers(const RunDocument& document) {
@@ -56,6 +62,10 @@ OrderedJson json_of_workers(const RunDocument& document) {
   for (const auto& worker : document.workers) {
     const auto own = own_seconds(worker);
     const bool measured = worker.steps > 0 && own > 0;
+    const auto part = [&](double seconds) {
+      const auto whole = worker.step_seconds > 0 ? worker.step_seconds : own;
+      return number_or_null(measured ? known_ratio(seconds, whole) : std::nullopt);
+    };
     const bool is_now = worker.memory.total > 0;
     all.push_back(
         {{"rank", worker.rank},
@@ -69,8 +79,9 @@ OrderedJson json_of_workers(const RunDocument& document) {
          {"bytes_by_kind", is_now ? bytes_by_kind(worker.memory.current) : OrderedJson(nullptr)},
          {"peak_bytes_by_kind", bytes_by_kind(worker.memory.peak)},
          {"busy_ratio", worker.busy_ratio},
-         {"data_wait_ratio",
-          number_or_null(measured ? std::optional{worker.data_wait_seconds / own} : std::nullopt)},
+         {"data_wait_ratio", part(worker.data_wait_seconds)},
+         {"collective_ratio", part(worker.collective_seconds)},
+         {"optimizer_ratio", part(worker.optimizer_seconds)},
          {"step_seconds",
           number_or_null(measured ? std::optional{own / static_cast<double>(worker.steps)}
                                   : std::nullopt)}});

@@ -32,6 +32,8 @@ OrderedJson object_of(const RunInfo& run) {
           {"total_steps", run.total_steps},
           {"first_step", run.first_step},
           {"operations_per_step", run.operations_per_step},
+          {"peak_operations_per_second",
+           run.peak_operations > 0 ? OrderedJson(run.peak_operations) : OrderedJson(nullptr)},
           {"started", began ? OrderedJson(utc(run.started)) : OrderedJson(nullptr)},
           {"host", run.host},
           {"version", run.version},

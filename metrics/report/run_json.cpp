@@ -86,6 +86,7 @@ std::string to_json(const StepRecord& step) {
                         {"seconds", step.seconds},
                         {"data_wait_seconds", step.data_wait_seconds},
                         {"compute_seconds", step.compute_seconds},
+                        {"optimizer_seconds", step.optimizer_seconds},
                         {"collective_bytes", step.collective_bytes},
                         {"collective_seconds", step.collective_seconds},
                         {"collectives", to_object(step.collectives)},

@@ -1,12 +1,14 @@
 #include "run_progress.hpp"
 
 #include "../known_ratio.hpp"
+#include "../text_figures.hpp"
 
 #include <algorithm>
 
 namespace troupe::metrics {
 
 void RunProgress::begin(const RunInfo& run) {
+  operations_per_sample_ = operations_per_second(run, 1);
   first_step_ = run.first_step;
   total_steps_ = run.total_steps;
   steps_per_epoch_ = std::max<std::int64_t>(1, run.steps_per_epoch);
@@ -27,15 +29,15 @@ void RunProgress::add(const StepRecord& step) {
     return;
   now_.samples += step.samples;
   now_.seconds += step.seconds;
-  step_seconds_ += step.seconds;
+  now_.step_seconds += step.seconds;
   peak_seconds_ += step.peak_seconds();
   data_wait_ += step.data_wait_seconds;
   collective_ += step.collective_seconds;
   overlapped_ += step.overlap_ratio * step.collective_seconds;
-  now_.data_wait_ratio = known_ratio(data_wait_, step_seconds_);
+  now_.data_wait_ratio = known_ratio(data_wait_, now_.step_seconds);
   now_.overlap_ratio = known_ratio(overlapped_, collective_);
   recent_.add(step);
-  now_.samples_per_second = recent_.samples_per_second();
+  note_rate(recent_.samples_per_second());
   now_.mfu = recent_.mfu();
   now_.seconds_left = static_cast<double>(std::max<std::int64_t>(0, total_steps_ - now_.steps)) *
                       recent_.seconds_per_step();
@@ -46,8 +48,17 @@ void RunProgress::add(const EpochRecord& epoch) {
     now_.test_loss = epoch.test_loss;
   if (epoch.test_accuracy)
     now_.test_accuracy = epoch.test_accuracy;
-  if ((epoch.epoch + 1) * steps_per_epoch_ > first_step_)
-    now_.seconds += epoch.test_seconds.value_or(0);
+  if ((epoch.epoch + 1) * steps_per_epoch_ <= first_step_)
+    return;
+  now_.seconds += epoch.test_seconds.value_or(0);
+  now_.evaluation_seconds += epoch.test_seconds.value_or(0);
+}
+
+void RunProgress::note_rate(std::optional<double> samples_per_second) {
+  now_.samples_per_second = samples_per_second;
+  now_.operations_per_second.reset();
+  if (samples_per_second && operations_per_sample_)
+    now_.operations_per_second = *samples_per_second * *operations_per_sample_;
 }
 
 void RunProgress::note_steps(std::int64_t steps) {
@@ -57,8 +68,8 @@ void RunProgress::note_steps(std::int64_t steps) {
 
 void RunProgress::stop() {
   now_.seconds_left.reset();
-  now_.samples_per_second = known_ratio(static_cast<double>(now_.samples), step_seconds_);
-  now_.mfu = known_ratio(peak_seconds_, step_seconds_);
+  note_rate(known_ratio(static_cast<double>(now_.samples), now_.step_seconds));
+  now_.mfu = known_ratio(peak_seconds_, now_.step_seconds);
 }
 
 void RunProgress::finish(const RunSummary& summary) {
@@ -66,7 +77,8 @@ void RunProgress::finish(const RunSummary& summary) {
   now_.samples = std::max(now_.samples, summary.samples); // others than the leader do not hear it
   now_.seconds = summary.seconds;
   now_.seconds_left.reset();
-  now_.samples_per_second = summary.samples_per_second;
+  now_.checkpoint_seconds = summary.checkpoint_seconds;
+  note_rate(summary.samples_per_second);
   now_.mfu = summary.mfu;
   if (summary.steps > 0)
     now_.loss = summary.loss;

@@ -19,8 +19,11 @@ struct Standing {
   std::int64_t samples = 0;
   double seconds = 0; ///< in steps and evaluations; when it has ended, from begin to end
   std::optional<double> seconds_left = {};
-  std::optional<double> samples_per_second = {}; ///< now; when it has ended, over all steps
-  std::optional<double> mfu = {};                ///< likewise
+  std::optional<double> samples_per_second = {};    ///< now; when it has ended, over all steps
+  std::optional<double> mfu = {};                   ///< likewise
+  std::optional<double> operations_per_second = {}; ///< likewise
+  // Of the run's seconds, those of steps, of evaluations, and in which checkpoints held steps up.
+  double step_seconds = 0, evaluation_seconds = 0, checkpoint_seconds = 0;
   std::optional<double> loss = {}, accuracy = {};
   std::optional<double> test_loss = {}, test_accuracy = {};
   std::optional<double> lr = {}, gradient_norm = {}, loss_scale = {};
@@ -38,6 +41,8 @@ public:
   void add(const EpochRecord& epoch);
   /// Where only their number is known.
   void note_steps(std::int64_t steps);
+  /// A checkpoint held steps up for so long.
+  void note_pause(double seconds) { now_.checkpoint_seconds += seconds; }
   void note_unreadable(std::int64_t samples) { now_.unreadable_samples = samples; }
   /// No further step will come, and nobody tells how it ended.
   void stop();
@@ -46,8 +51,11 @@ public:
   const Standing& now() const { return now_; }
 
 private:
+  void note_rate(std::optional<double> samples_per_second);
+
   std::int64_t first_step_ = 0, total_steps_ = 0, steps_per_epoch_ = 1;
-  double step_seconds_ = 0, peak_seconds_ = 0, data_wait_ = 0, collective_ = 0, overlapped_ = 0;
+  double peak_seconds_ = 0, data_wait_ = 0, collective_ = 0, overlapped_ = 0;
+  std::optional<double> operations_per_sample_ = {};
   RecentSteps recent_;
   Standing now_;
 };

@@ -26,7 +26,7 @@ struct StepField {
 };
 
 /// In the order in which they are written.
-constexpr std::array<StepField, 26> step_fields = {{
+constexpr std::array<StepField, 27> step_fields = {{
     {"step", &StepRecord::step},
     {"epoch", &StepRecord::epoch},
     {"time"},
@@ -37,6 +37,7 @@ constexpr std::array<StepField, 26> step_fields = {{
     {"seconds", &StepRecord::seconds},
     {"data_wait_seconds", &StepRecord::data_wait_seconds},
     {"compute_seconds", &StepRecord::compute_seconds},
+    {"optimizer_seconds", &StepRecord::optimizer_seconds},
     {"collective_bytes", &StepRecord::collective_bytes},
     {"collective_seconds", &StepRecord::collective_seconds},
     {"collectives"},

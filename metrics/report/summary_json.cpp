@@ -17,9 +17,11 @@ OrderedJson object_of(const WorkerSummary& worker) {
           {"optimizer_bytes", worker.optimizer_bytes},
           {"busy_ratio", worker.busy_ratio},
           {"steps", worker.steps},
+          {"step_seconds", worker.step_seconds},
           {"compute_seconds", worker.compute_seconds},
           {"data_wait_seconds", worker.data_wait_seconds},
           {"collective_seconds", worker.collective_seconds},
+          {"optimizer_seconds", worker.optimizer_seconds},
           {"peak_bytes_by_kind", bytes_by_kind(worker.memory.peak)}};
 }
 
@@ -59,6 +61,7 @@ std::string to_json(const RunSummary& summary) {
                         {"unreadable_files", summary.unreadable_files},
                         {"checkpoints", summary.checkpoints},
                         {"checkpoint_failures", summary.checkpoint_failures},
+                        {"checkpoint_seconds", summary.checkpoint_seconds},
                         {"checkpoint", text_or_null(summary.checkpoint)},
                         {"workers", workers},
                         {"started", utc(summary.started)},

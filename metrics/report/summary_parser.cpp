@@ -28,6 +28,7 @@ RunInfo info_of(const OrderedJson& run) {
                .total_steps = integer_at<std::int64_t>(run, "total_steps"),
                .first_step = integer_at<std::int64_t>(run, "first_step"),
                .operations_per_step = number_at(run, "operations_per_step"),
+               .peak_operations = optional_number_at(run, "peak_operations_per_second").value_or(0),
                .recompute = recompute_of(run),
                .host = text_at(run, "host"),
                .version = text_at(run, "version"),
@@ -50,9 +51,11 @@ WorkerSummary worker_of(const OrderedJson& json) {
                        .optimizer_bytes = integer_at<std::uint64_t>(json, "optimizer_bytes"),
                        .busy_ratio = number_at(json, "busy_ratio"),
                        .steps = integer_at<std::int64_t>(json, "steps"),
+                       .step_seconds = number_at(json, "step_seconds"),
                        .compute_seconds = number_at(json, "compute_seconds"),
                        .data_wait_seconds = number_at(json, "data_wait_seconds"),
                        .collective_seconds = number_at(json, "collective_seconds"),
+                       .optimizer_seconds = number_at(json, "optimizer_seconds"),
                        .memory_limit_bytes = integer_at<std::uint64_t>(json, "memory_limit_bytes"),
                        .peak_operations = number_at(json, "peak_operations_per_second")};
   worker.memory.total_peak = worker.peak_memory_bytes;
@@ -99,6 +102,7 @@ std::optional<RunSummary> parse_summary(std::string_view json) {
   summary.unreadable_files = integer_at<std::int64_t>(object, "unreadable_files");
   summary.checkpoints = integer_at<std::int64_t>(object, "checkpoints");
   summary.checkpoint_failures = integer_at<std::int64_t>(object, "checkpoint_failures");
+  summary.checkpoint_seconds = optional_number_at(object, "checkpoint_seconds").value_or(0);
   summary.checkpoint = text_at(object, "checkpoint");
   if (const auto workers = object.find("workers"); workers != object.end() && workers->is_array())
     for (const auto& worker : *workers)

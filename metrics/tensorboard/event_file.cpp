@@ -91,6 +91,7 @@ Status EventFile::append(const StepRecord& step) {
   add(scalars, "time/data_wait_seconds", step.data_wait_seconds);
   add(scalars, "time/compute_seconds", step.compute_seconds);
   add(scalars, "time/collective_seconds", step.collective_seconds);
+  add(scalars, "time/optimizer_seconds", step.optimizer_seconds);
   return append(step.time, step.step, scalars);
 }
 

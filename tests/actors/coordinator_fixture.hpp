@@ -23,8 +23,9 @@ constexpr std::uint64_t pieces = 2;
 struct Seen {
   std::vector<std::int64_t> limits; ///< of rank 0
   std::vector<std::int64_t> evaluations, snapshots;
-  std::vector<std::int64_t> meetings;                           ///< of both ranks
-  std::vector<std::pair<std::int64_t, std::uint64_t>> pieces;   ///< step and piece
+  std::vector<std::int32_t> measuring;                        ///< ranks that were asked to measure
+  std::vector<std::int64_t> meetings;                         ///< of both ranks
+  std::vector<std::pair<std::int64_t, std::uint64_t>> pieces; ///< step and piece
   std::vector<std::pair<std::int64_t, std::uint64_t>> gathered; ///< for samples
   std::vector<GeneratedRecordPtr> samples;
   std::vector<std::pair<std::int64_t, Error>> unwritten_samples;
@@ -47,10 +48,13 @@ struct Seen {
 /// Only what rank 0 is told is noted where all ranks are told the same.
 inline worker_actor spawn_worker(caf::actor_system& system, int rank,
                                  const std::shared_ptr<Seen>& seen) {
-  return spawn_stub<worker_actor>(system, [rank, seen](atom::advance, std::int64_t limit) {
-    if (rank == 0)
-      seen->limits.push_back(limit);
-  });
+  return spawn_stub<worker_actor>(
+      system,
+      [rank, seen](atom::advance, std::int64_t limit) {
+        if (rank == 0)
+          seen->limits.push_back(limit);
+      },
+      [rank, seen](atom::measure) { seen->measuring.push_back(rank); });
 }
 
 inline shard_manager_actor spawn_shard_manager(caf::actor_system& system, int rank,
@@ -243,6 +247,10 @@ struct Company : Deterministic {
     for (auto step = from; step < to; ++step)
       for (int rank = 0; rank < 2; ++rank)
         commit(rank, step);
+  }
+  void measured(std::int32_t rank, double peak) {
+    self->send(coordinator, atom::measure_v, rank, peak);
+    scheduler.run();
   }
   void evaluated() {
     for (int rank = 0; rank < 2; ++rank)

@@ -64,7 +64,9 @@ TEST_CASE("what ranks report is put together by kind of collective, and by rank"
   company.start();
   for (std::int64_t step = 0; step < 2; ++step)
     for (std::int32_t rank = 0; rank < 2; ++rank) {
-      StepReport report{.rank = rank, .overlapped = std::chrono::seconds{1}};
+      StepReport report{.rank = rank,
+                        .overlapped = std::chrono::seconds{1},
+                        .optimizer = std::chrono::seconds{2 * rank}};
       report.worker = {.step = step,
                        .loss = 1,
                        .samples = 4,
@@ -83,6 +85,7 @@ TEST_CASE("what ranks report is put together by kind of collective, and by rank"
   CHECK(record.collectives[of(CollectiveKind::broadcast)] == metrics::CollectiveUse{});
   CHECK(record.collective_bytes == 216);
   CHECK(record.collective_seconds == 5);
+  CHECK(record.optimizer_seconds == 1);
   CHECK(record.gradient_norm == 2);
   REQUIRE(company.seen->workers.size() == 2);
   const auto& second = company.seen->workers[1];
@@ -90,6 +93,10 @@ TEST_CASE("what ranks report is put together by kind of collective, and by rank"
   CHECK(second.compute_seconds == 8);
   CHECK(second.data_wait_seconds == 2);
   CHECK(second.collective_seconds == 10); // what was hidden behind computing is not in it
+  CHECK(second.optimizer_seconds == 4);
+  CHECK(second.step_seconds ==
+        company.seen->steps.at(0)->seconds + company.seen->steps.at(1)->seconds);
+  CHECK(second.busy_ratio == Catch::Approx(8 / second.step_seconds)); // evaluations do not count
   CHECK(second.ready_batches == 2);
 }
 
@@ -108,6 +115,37 @@ TEST_CASE("a step's operations a second are a part of what all devices do at mos
   const auto& step = *company.seen->steps.at(0);
   REQUIRE(step.mfu);
   CHECK(*step.mfu == Catch::Approx(6e9 / step.seconds / 3e12));
+}
+
+TEST_CASE("peaks are measured again at a pause, and the largest counts from then on") {
+  Company company;
+  company.peaks = {1e12, 1e12};
+  company.start();
+  company.commit_all(0, 6);
+  CHECK(company.seen->measuring == std::vector<std::int32_t>{0}); // ranks share their node
+  company.measured(0, 3e12);
+  company.evaluated();
+  company.commit_all(6, 7);
+  CHECK(company.seen->steps.at(5)->peak_operations == 2e12);
+  CHECK(company.seen->steps.at(6)->peak_operations == 6e12);
+  CHECK(company.seen->workers.at(1).peak_operations == 3e12);
+  CHECK(company.seen->measuring.size() == 1); // the checkpoint of that step asks for no other
+  company.measured(0, 2e12);
+  company.commit_all(7, 8);
+  CHECK(company.seen->steps.at(7)->peak_operations == 6e12);
+}
+
+TEST_CASE("each node measures its own peak") {
+  Company company{0, {{"a", "a", "a:1", 0, 1}, {"b", "b", "b:1", 1, 1}}};
+  company.peaks = {1e12, 1e12};
+  company.start();
+  company.commit_all(0, 6);
+  CHECK(company.seen->measuring == std::vector<std::int32_t>{0, 1});
+  company.measured(1, 2e12);
+  company.evaluated();
+  company.commit_all(6, 7);
+  CHECK(company.seen->workers.at(0).peak_operations == 1e12);
+  CHECK(company.seen->workers.at(1).peak_operations == 2e12);
 }
 
 TEST_CASE("that part is not told where one device's most is unknown") {

@@ -104,6 +104,23 @@ TEST_CASE("each step is counted once, and has a line in the run's folder") {
   CHECK(lines(audience.file("events.jsonl")) == 3);
 }
 
+TEST_CASE("the largest peak that a step tells of is in run.json and on the page") {
+  Audience audience;
+  const auto peaks = [&] {
+    const auto file = nlohmann::json::parse(audience.file("run.json"));
+    CHECK(file == audience.page().at("run"));
+    return file.at("peak_operations_per_second");
+  };
+  CHECK(peaks().is_null());
+  for (const auto& [peak, largest] : {std::pair{3e12, 3e12}, {2e12, 3e12}, {4e12, 4e12}}) {
+    auto step = small_step(0);
+    step.peak_operations = peak;
+    audience.tell(atom::step_committed_v,
+                  StepRecordPtr{std::make_shared<const metrics::StepRecord>(step)});
+    CHECK(peaks() == largest);
+  }
+}
+
 TEST_CASE("the end of an epoch is shown, with its evaluation") {
   Audience audience;
   audience.tell(atom::evaluated_v,

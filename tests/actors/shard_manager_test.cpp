@@ -125,7 +125,7 @@ public:
 
   /// One step; the gradients are `value` everywhere, and on `rank` the element `at` is `bad`.
   void begin_step(std::int64_t step, float value, int rank = -1, std::size_t at = 0, float bad = 0,
-                  double loss = 1) {
+                  double loss = 1, const std::vector<Span>& computing = {}) {
     for (const auto& replica : replicas_) {
       REQUIRE(replica->communication->synchronize());
       auto* const gradients = replica->state->gradients(0);
@@ -138,12 +138,16 @@ public:
       for (UnitId unit = units - 1; unit >= 0; --unit)
         caf::anon_send(shard_managers_[i], atom::gradients_ready_v, Pass{step}, unit, event);
       caf::anon_send(shard_managers_[i], atom::done_v, WorkerStep{.step = step, .loss = loss},
-                     SpansPtr{std::make_shared<const std::vector<Span>>()});
+                     SpansPtr{std::make_shared<const std::vector<Span>>(computing)});
     }
   }
   std::vector<StepReport> step(std::int64_t step, float value, int rank = -1, std::size_t at = 0,
                                float bad = 0) {
     begin_step(step, value, rank, at, bad);
+    return reports_->take(replicas_.size());
+  }
+  std::vector<StepReport> step_while_computing(std::int64_t step, const std::vector<Span>& spans) {
+    begin_step(step, 1, -1, 0, 0, 1, spans);
     return reports_->take(replicas_.size());
   }
   Error error() { return reports_->take_error(); }
@@ -204,6 +208,14 @@ TEST_CASE("gradients of all ranks are averaged before they are clipped by value"
   const auto parameters = company.parameters(1);
   for (std::size_t i = 0; i < parameters.size(); ++i)
     CHECK(parameters[i] == start[i] - (i == 3 ? -2.0f : 2.0f));
+}
+
+TEST_CASE("the optimizer's time counts unless the rank computes meanwhile") {
+  ShardCompany company{2, {}};
+  for (const auto& report : company.step(0, 1))
+    CHECK(report.optimizer > 0ns);
+  for (const auto& report : company.step_while_computing(1, {{0ns, 1h * 24 * 365 * 100}}))
+    CHECK(report.optimizer == 0ns);
 }
 
 TEST_CASE("a loss that is not finite while the scale cannot fall any more ends the run") {

@@ -27,6 +27,7 @@ struct Heard {
   std::vector<Error> errors;                      ///< COORDINATOR
   std::vector<double> failed_losses;              //
   std::vector<EvaluationReport> evaluated;        //
+  std::vector<std::pair<std::int32_t, double>> peaks;
 };
 
 inline Config workers_job(std::int64_t ranks) {
@@ -75,6 +76,9 @@ struct Workplace : Deterministic {
         [this](atom::failed, double loss) { told.failed_losses.push_back(loss); },
         [this](atom::evaluated, const EvaluationReport& report) {
           told.evaluated.push_back(report);
+        },
+        [this](atom::measure, std::int32_t rank, double peak) {
+          told.peaks.emplace_back(rank, peak);
         });
     worker = spawn_state<WorkerState, worker_actor>(system, std::move(setup));
     fill_batches();

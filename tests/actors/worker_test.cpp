@@ -7,8 +7,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <string>
+#include <utility>
 #include <vector>
 
 using namespace troupe;
@@ -76,6 +78,19 @@ TEST_CASE("a worker frees the slot of a batch, and reports, when the device has 
   CHECK(place.told.steps[0].right.correct <= 8);
   CHECK(place.told.steps[0].busy.count() > 0);
   CHECK(place.told.steps[0].end >= place.told.steps[0].begin + place.told.steps[0].busy);
+}
+
+TEST_CASE("a worker reports the peak that its device has measured between passes") {
+  std::vector<std::function<void(double)>> measuring;
+  Workplace place{workers_job(2), {.measure_peak = [&](std::function<void(double)> then) {
+                    measuring.push_back(std::move(then));
+                  }}};
+  place.tell(atom::measure_v);
+  REQUIRE(measuring.size() == 1);
+  CHECK(place.told.peaks.empty());
+  measuring.front()(5e9);
+  place.scheduler.run();
+  CHECK(place.told.peaks == std::vector{std::pair{0, 5e9}});
 }
 
 TEST_CASE("a worker begins the next pass before the last is done, and never one beyond the limit") {

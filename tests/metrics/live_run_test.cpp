@@ -185,6 +185,9 @@ TEST_CASE("what is shown of a run is where it stands") {
   CHECK(progress.at("epochs") == 3);
   CHECK(progress.at("samples") == 15 * 128);
   CHECK(progress.at("seconds") == 15 * 0.125 + 0.25);
+  CHECK(progress.at("step_seconds") == 15 * 0.125);
+  CHECK(progress.at("evaluation_seconds") == 0.25);
+  CHECK(progress.at("operations_per_second").get<double>() == Catch::Approx(4e10));
   CHECK(progress.at("loss") == small_step(14).loss);
   CHECK(progress.at("test_loss") == 1.25);
   CHECK(progress.at("test_accuracy") == 0.625);
@@ -200,14 +203,27 @@ TEST_CASE("what is shown of a run is where it stands") {
   CHECK(workers[1].at("memory_bytes") == 3 << 20);
   CHECK(workers[1].at("memory_limit_bytes") == 80 << 20);
   CHECK(workers[1].at("bytes_by_kind").at("gradients") == 1 << 19);
-  CHECK(workers[1].at("step_seconds") == 3.75 / 30);
-  CHECK(workers[1].at("data_wait_ratio") == 0.25 / 3.75);
+  CHECK(workers[1].at("step_seconds") == 3.875 / 30);
+  CHECK(workers[1].at("data_wait_ratio") == 0.25 / 4); // of the time of its steps
+  CHECK(workers[1].at("collective_ratio") == 0.5 / 4);
+  CHECK(workers[1].at("optimizer_ratio") == 0.125 / 4);
   const auto& nodes = document.at("nodes");
   CHECK(nodes[0].at("leads") == true);
   CHECK(nodes[0].at("page") == "one:9401");
   CHECK(nodes[0].at("heartbeat_age_seconds").is_null());
   CHECK(nodes[1].at("page").is_null());
   CHECK(nodes[1].at("heartbeat_age_seconds").get<double>() >= 0);
+}
+
+TEST_CASE("time in which checkpoints hold steps up is no time of steps") {
+  LiveRun run{small_run()};
+  run.begin(small_run(), {}, 1);
+  run.record(small_step(0));
+  run.record(CheckpointRecord{.step = 1, .seconds = 3, .pause_seconds = 0.25}, "there");
+  run.record(CheckpointRecord{.step = 2, .seconds = 3, .pause_seconds = 0.5}, "there");
+  const auto progress = page_of(run).at("progress");
+  CHECK(progress.at("checkpoint_seconds") == 0.75);
+  CHECK(progress.at("step_seconds") == 0.125);
 }
 
 TEST_CASE("a page that stands says that the run goes on, until it has ended as its summary says") {

@@ -37,6 +37,7 @@ inline metrics::StepRecord small_step(std::int64_t step) {
           .seconds = 0.125,
           .data_wait_seconds = 0.01,
           .compute_seconds = 0.1,
+          .optimizer_seconds = 0.005,
           .collective_bytes = 1000,
           .collective_seconds = 0.02,
           .collectives = {{{.bytes = 600, .seconds = 0.015}, {.bytes = 400, .seconds = 0.005}}},
@@ -80,6 +81,8 @@ inline metrics::WorkerSummary small_worker(int rank) {
   worker.compute_seconds = 3;
   worker.data_wait_seconds = 0.25;
   worker.collective_seconds = 0.5;
+  worker.step_seconds = 4;
+  worker.optimizer_seconds = 0.125;
   worker.ready_batches = 2;
   worker.memory_limit_bytes = 80 << 20;
   worker.peak_operations = 1e12;
@@ -99,6 +102,7 @@ inline metrics::RunSummary small_summary() {
   summary.test_loss = 1.25;
   summary.accuracy = 0.625;
   summary.overlap_ratio = 0.75;
+  summary.checkpoint_seconds = 0.5;
   summary.parameters_sha256 = std::string(64, 'a');
   summary.workers = {small_worker(0), small_worker(1)};
   return summary;

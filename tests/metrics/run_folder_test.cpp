@@ -85,9 +85,9 @@ TEST_CASE("a run leaves its config, one event a step, a summary and a report") {
         "world_size", "strategy", "precision", "parameters_sha256", "workers", "overlap_ratio",
         "mfu", "operations_per_step"})
     CHECK(summary.contains(key));
-  for (const char* key :
-       {"rank", "device", "peak_memory_bytes", "parameter_bytes", "gradient_bytes",
-        "optimizer_bytes", "busy_ratio", "peak_operations_per_second"})
+  for (const char* key : {"rank", "device", "peak_memory_bytes", "parameter_bytes",
+                          "gradient_bytes", "optimizer_bytes", "busy_ratio",
+                          "peak_operations_per_second", "step_seconds", "optimizer_seconds"})
     CHECK(summary["workers"][1].contains(key));
   CHECK(summary["started"] == "2026-11-21T00:00:00Z");
   CHECK(read_bytes(output / "small/report.html").starts_with("<!DOCTYPE html>"));
@@ -283,6 +283,7 @@ TEST_CASE("records read back as they were written, and a loss of nan as nan") {
   CHECK(back.collectives == step.collectives);
   CHECK(back.gradient_norm == 1.5);
   CHECK(back.mfu == 0.02);
+  CHECK(back.optimizer_seconds == 0.005);
   CHECK(back.drift == 0.25);
   CHECK(back.round_bytes == 700);
   CHECK(to_json(back) == to_json(step));

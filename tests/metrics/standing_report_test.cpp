@@ -94,6 +94,7 @@ TEST_CASE("a run that has ended is as its summary says") {
   CHECK(document.status == "stopped");
   CHECK(document.course.progress.now().samples_per_second == summary.samples_per_second);
   CHECK(document.course.progress.now().mfu == summary.mfu);
+  CHECK(document.course.progress.now().checkpoint_seconds == 0.5);
   CHECK(document.run.operations_per_step == summary.operations_per_step);
   CHECK(document.course.progress.now().parameters_sha256 == summary.parameters_sha256);
   REQUIRE(document.workers.size() == 2);

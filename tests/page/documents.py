@@ -42,7 +42,7 @@ def worker(rank, limit=8 * GIB):
     return {"rank": rank, "device": f"cpu:{rank}", "node": "alpha" if rank < 2 else "beta", "peak_memory_bytes": sum(kinds.values()) + 90 * MIB,
             "memory_bytes": sum(kinds.values()), "memory_limit_bytes": limit, "bytes_by_kind": kinds,
             "peak_bytes_by_kind": {name: value + 9 * MIB for name, value in kinds.items()},
-            "busy_ratio": 0.93 - 0.03 * rank % 0.4, "data_wait_ratio": 0.02, "step_seconds": 0.108}  # fmt: skip
+            "busy_ratio": 0.93 - 0.03 * rank % 0.4, "data_wait_ratio": 0.02, "collective_ratio": 0.03, "optimizer_ratio": 0.01, "step_seconds": 0.108}  # fmt: skip
 
 
 def timeline(ranks=2):
@@ -92,9 +92,10 @@ def run(status="training", live=True, points=150, **changes):
         "kind": "run", "live": live, "made": "2026-11-24T04:50:07.370Z", "status": status, "error": None,
         "run": {"name": "resnet20-ddp", "model": "resnet20", "dataset": "cifar10", "sample_name": "images", "class_names": ["cat", "dog"],
                 "strategy": "ddp", "precision": "fp32", "world_size": 2, "batch_size": 128, "steps_per_epoch": 195, "total_steps": 1950, "first_step": 0,
+                "operations_per_step": 9.7e9, "peak_operations_per_second": 236e9,
                 "started": "2026-11-24T04:45:00Z", "host": "alpha", "version": "0.1.0", "recompute": None},
         "progress": {"steps": done, "epoch": done // 195, "epochs": 10, "samples": done * 128, "seconds": 65.3, "seconds_left": 146.9,
-                     "samples_per_second": 1184.2, "mfu": 0.382, "loss": 0.7312, "accuracy": 0.7421, "test_loss": 0.8123, "test_accuracy": 0.7154, "lr": 0.0912,
+                     "samples_per_second": 1184.2, "mfu": 0.382, "operations_per_second": 90.2e9, "step_seconds": 64.2, "evaluation_seconds": 0.8, "checkpoint_seconds": 0.3, "loss": 0.7312, "accuracy": 0.7421, "test_loss": 0.8123, "test_accuracy": 0.7154, "lr": 0.0912,
                      "gradient_norm": 1.31, "loss_scale": None, "skipped_steps": 0, "overlap_ratio": 0.81, "data_wait_ratio": 0.012,
                      "unreadable_samples": 0, "parameters_sha256": None},
         "steps": columns, "epochs": epochs(done // 195),

@@ -64,7 +64,7 @@ class Keyboard(PageTest):
         self.assertIn("rank 1", page.run(SAID))
         focus(page, "Where the time goes")
         page.press("End")
-        self.assertIn("rank 1 · cpu:1: forward and backward 90.0%, waiting for data 2.0%, the rest 8.0%", page.run(SAID))
+        self.assertIn("rank 1 · cpu:1: compute 90.0%, waiting for data 2.0%, communication 3.0%, optimizer 1.0%, rest 4.0%", page.run(SAID))
 
     def test_the_timeline(self):
         page = self.standing(documents.run())

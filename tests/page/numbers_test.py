@@ -21,7 +21,7 @@ class Numbers(PageTest):
     def test_tiles(self):
         page = self.standing(documents.run())
         tiles = page.run("Object.fromEntries([...document.querySelectorAll('.tiles div')].map(tile => [tile.dataset.tile, tile.querySelector('dd').innerText.replace(/\\s+/g, ' ')]))")
-        self.assertEqual(tiles, {"Loss": "0.7312", "Accuracy": "74.2%", "Test accuracy": "71.5% loss 0.8123", "Images/s": "1,184 MFU 38.2%",
+        self.assertEqual(tiles, {"Loss": "0.7312", "Accuracy": "74.2%", "Test accuracy": "71.5% loss 0.8123", "Images/s": "1,184 MFU 38.2%, 90.2 GFLOP/s",
                                  "Step": "600 of 1,950", "Epoch": "4 of 10", "Memory": "1.4 GiB of 8.0 GiB"})  # fmt: skip
 
     def test_texts_have_tokens_and_a_perplexity(self):
@@ -30,7 +30,7 @@ class Numbers(PageTest):
         tile = lambda name: text_of(page, f"[data-tile='{name}'] dd")
         self.assertEqual(tile("Loss"), "0.7312 perplexity 2.08")
         self.assertEqual(tile("Test loss"), "0.8123 perplexity 2.25")
-        self.assertEqual(tile("Tokens/s"), "303,155 MFU 38.2%")
+        self.assertEqual(tile("Tokens/s"), "303,155 MFU 38.2%, 90.2 GFLOP/s")
         self.assertIn("2.39", rows_of(page, "Epochs")[0])
         document = self.on_texts(10)
         last = document["steps"]["loss"][-1]
@@ -45,6 +45,24 @@ class Numbers(PageTest):
         page = self.standing(document)
         self.assertEqual(text_of(page, "[data-tile='Images/s'] dd"), "1,184")
         self.assertEqual(text_in(page, "MFU"), "(not there)")
+
+    def test_a_share_above_the_peak_has_its_reasons(self):
+        document = documents.run(points=10)
+        self.assertIn("100% is 236 GFLOP/s", text_in(self.standing(document), "MFU"))
+        self.assertNotIn("Winograd", text_in(self.standing(document), "MFU"))
+        document["progress"]["mfu"] = document["steps"]["mfu"][-1] = 1.04
+        page = self.standing(document)
+        self.assertEqual(text_of(page, "[data-tile='Images/s'] dd"), "1,184 MFU 104.0% (above 100%: Winograd, or peak measured too low), 90.2 GFLOP/s")
+        self.assertIn("above 100%: Winograd needs fewer operations than are counted", text_in(page, "MFU"))
+
+    def test_time_goes_to_parts_of_steps_and_of_the_run(self):
+        document = documents.run(points=10)
+        document["workers"] = [documents.worker(0) | {"busy_ratio": 0.775, "data_wait_ratio": 0.02, "collective_ratio": 0.158, "optimizer_ratio": 0.01}]
+        document["progress"] |= {"seconds": 100, "step_seconds": 80, "evaluation_seconds": 12, "checkpoint_seconds": 3}
+        page = self.standing(document)
+        parts = lambda chart: page.run(f"(() => {{ const chart = [...{section('Where the time goes')}.querySelectorAll('.chart')][{chart}]; chart.focus(); chart.dispatchEvent(new KeyboardEvent('keydown', {{ key: 'Home' }})); return document.querySelector('.tip:not([hidden])').innerText.replace(/\\s+/g, ' '); }})()")
+        self.assertIn("compute 77.5% waiting for data 2.0% communication 15.8% optimizer 1.0% rest 3.7%", parts(0))
+        self.assertIn("steps 1 min 20 s evaluations 12 s checkpoints 3 s rest 5 s", parts(1))
 
     def test_small_numbers_are_short(self):
         document = documents.run(points=3)

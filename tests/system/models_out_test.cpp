@@ -98,6 +98,7 @@ TEST_CASE("the accuracy of a split is what training's evaluation said, for every
   const auto folder = run.folder().string();
   const auto split = json_of({"predict", folder, "--split", "test"}).at("split");
   CHECK(split.at("samples") == 16);
+  CHECK(split.at("top5_accuracy").is_number());
   CHECK(split.at("accuracy") == run.epochs().back().at("test_accuracy"));
   CHECK(split.at("loss").get<double>() ==
         Catch::Approx(run.epochs().back().at("test_loss").get<double>()).epsilon(0.02));
@@ -107,6 +108,14 @@ TEST_CASE("the accuracy of a split is what training's evaluation said, for every
   CHECK(json_of({"predict", weights, "--split", "test"}).at("split") == split);
   printed({"export", folder, "--format", "onnx", "-o", (experiment / "m.onnx").string()});
   CHECK(std::filesystem::file_size(experiment / "m.onnx") > 1000);
+}
+
+TEST_CASE("two classes have no top-5 accuracy") {
+  const TwoKinds experiment;
+  const auto folder = experiment.trained("run");
+  CHECK(json_of({"predict", folder, "--split", "test"}).at("split").at("top5_accuracy").is_null());
+  const auto text = printed({"predict", folder, "--split", "test"});
+  CHECK_THAT(text, ContainsSubstring("accuracy") && !ContainsSubstring("top-5"));
 }
 
 TEST_CASE("files are predicted as the split that they are") {

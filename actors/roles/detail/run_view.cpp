@@ -136,6 +136,7 @@ void RunView::begin(const engine::Job& job, const metrics::RunInfo& info, std::i
 }
 
 void RunView::begin_steps(const metrics::RunInfo& info, std::int64_t generation) {
+  info_ = info;
   first_step_ = next_step_ = info.first_step;
   exposition_.registry().begin(info, folder_.has_value());
   exposition_.registry().set_generation(generation);
@@ -182,6 +183,8 @@ void RunView::show_heartbeat(const std::string& address) {
 
 void RunView::show(const metrics::StepRecord& step) {
   next_step_ = step.step + 1;
+  if (step.peak_operations > info_.peak_operations)
+    show_peak(step.peak_operations);
   exposition_.registry().record(step);
   exposition_.live().record(step);
   console_.show(step);
@@ -189,6 +192,14 @@ void RunView::show(const metrics::StepRecord& step) {
     note_line(folder_->append(step));
   if (board_)
     keep_first_failure(board_->append(step));
+}
+
+/// Where run.json cannot be written just now, a larger measurement or the next generation does.
+void RunView::show_peak(double operations) {
+  info_.peak_operations = operations;
+  exposition_.live().record_peak(operations);
+  if (folder_)
+    warn_once(folder_->write(info_));
 }
 
 void RunView::show(const metrics::RecoveryRecord& recovery) {
@@ -247,7 +258,7 @@ void RunView::show(metrics::JobPhase phase) {
 }
 
 void RunView::show(const metrics::WorkerSummary& worker) {
-  log_->debug("rank {} on {}: {:.1f} MiB at most, busy {:.0f}% of the time", worker.rank,
+  log_->debug("rank {} on {}: {:.1f} MiB at most, computes {:.0f}% of its steps' time", worker.rank,
               worker.device, mib(worker.peak_memory_bytes), 100 * worker.busy_ratio);
   exposition_.registry().record(worker);
   exposition_.live().record(worker);
@@ -311,6 +322,8 @@ RunOutcome RunView::finish(RunOutcome outcome) {
     outcome.summary.error = error.to_string();
     outcome.error = std::move(error);
   };
+  if (outcome.summary.peak_operations > info_.peak_operations) // measured after the last step
+    show_peak(outcome.summary.peak_operations);
   if (folder_)
     keep_first_failure(folder_->settle());
   if (lost_)

@@ -89,6 +89,7 @@ private:
   void begin_steps(const metrics::RunInfo& info, std::int64_t generation);
   /// To a person, once.
   void introduce(const engine::Job& job, const metrics::RunInfo& info);
+  void show_peak(double operations);
   void show_end(const metrics::RunSummary& summary);
   Status write_end(const metrics::RunSummary& summary);
   void write_report();
@@ -110,7 +111,8 @@ private:
   std::optional<metrics::KeptHistory> kept_;                       ///< of a node that may lead
   std::optional<metrics::EventFile> board_;                        ///< with run.tensorboard
   std::vector<std::shared_ptr<data::UnreadableFiles>> unreadable_; ///< by split
-  std::optional<Error> lost_; ///< why the record of the run is not whole
+  std::optional<Error> lost_;  ///< why the record of the run is not whole
+  metrics::RunInfo info_ = {}; ///< of the generation, with what was measured since it began
   std::int64_t first_step_ = 0;
   std::int64_t next_step_ = 0;                          ///< the first that was not shown
   std::chrono::steady_clock::time_point reported_ = {}; ///< when the report was written last

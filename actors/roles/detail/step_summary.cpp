@@ -30,6 +30,7 @@ metrics::StepRecord summarize(std::span<const StepReport> reports, CollectiveTim
     record.samples += worker.samples;
     record.data_wait_seconds = std::max(record.data_wait_seconds, seconds(worker.data_wait));
     record.compute_seconds += seconds(worker.busy) / ranks;
+    record.optimizer_seconds += seconds(report.optimizer) / ranks;
     right.add(worker.right);
     for (std::size_t kind = 0; kind < report.collectives.size(); ++kind) {
       const auto& [bytes, time] = report.collectives[kind];

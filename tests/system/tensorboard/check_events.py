@@ -116,7 +116,8 @@ def compare(scalars):
                     "train/loss_scale": "loss_scale", "train/gradient_norm": "gradient_norm", "train/drift": "drift",
                     "train/round_bytes": "round_bytes", "throughput/mfu": "mfu", "time/step_seconds": "seconds",
                     "time/data_wait_seconds": "data_wait_seconds", "time/compute_seconds": "compute_seconds",
-                    "time/collective_seconds": "collective_seconds"}
+                    "time/collective_seconds": "collective_seconds",
+                    "time/optimizer_seconds": "optimizer_seconds"}
         for tag, key in expected.items():
             same(scalars, tag, line["step"], line.get(key), line)
         same(scalars, "throughput/samples_per_second", line["step"], line["samples"] / line["seconds"], line)

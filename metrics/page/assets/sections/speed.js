@@ -1,5 +1,23 @@
 // How fast it is, and where the time of a step goes.
 
+// Parts of a whole, and what is left of it. Parts that overlap are shortened until they fit.
+function withRest(parts, whole) {
+  const together = sum(parts), scale = together > whole ? whole / together : 1;
+  return [...parts.map(part => known(part) ? part * scale : null), Math.max(0, whole - together)];
+}
+
+// Bars below a title, with a legend; without data they are hidden.
+function timeBars(body, title, parts) {
+  const names = make('ul', { class: 'legend' }), group = make('div', null, make('h4', null, title), names);
+  body.append(group);
+  const chart = new Bars(within(group, 'rows'), title);
+  legend(names, parts.map(([name, color]) => [name, 'block', color]));
+  return data => {
+    group.hidden = !data;
+    if (data) chart.set({ parts, ...data });
+  };
+}
+
 const speed = [
   section('Speed', 'Throughput', (body, tools, heading) => {
     const update = curve(body, tools, 'Throughput by step', { format: asRate, fromZero: true }, whole =>
@@ -9,8 +27,18 @@ const speed = [
       return update(whole);
     };
   }),
-  section('Speed', 'MFU', (body, tools) => curve(body, tools, 'Model FLOPs utilization by step', { format: asPercent, fromZero: true }, whole =>
-    noisy('of what the devices can do', columnOf(whole, 'mfu'), 'c0'))),
+  section('Speed', 'MFU', (body, tools) => {
+    const update = curve(body, tools, 'Model FLOPs utilization by step', { format: asPercent, fromZero: true }, whole =>
+      noisy('share of the peak', columnOf(whole, 'mfu'), 'c0'));
+    const note = make('p', { class: 'note' });
+    body.append(note);
+    return whole => {
+      const peak = (whole.run || {}).peak_operations_per_second, exceeds = columnOf(whole, 'mfu').some(ratio => ratio > 1);
+      note.textContent = [known(peak) ? `100% is ${asOperations(peak)}, the peak of all devices` : null,
+        exceeds ? 'above 100%: Winograd needs fewer operations than are counted, or the peak was measured too low' : null].filter(given).join('; ');
+      return update(whole);
+    };
+  }),
   section('Speed', 'Step time', body => {
     const chart = new Histogram(body, 'Steps by their time'), note = make('p', { class: 'note' });
     body.append(note);
@@ -22,19 +50,15 @@ const speed = [
     };
   }),
   section('Speed', 'Where the time goes', body => {
-    const names = make('ul', { class: 'legend' });
-    const parts = [['forward and backward', 'c0'], ['waiting for data', 'c3'], ['the rest', 'c5']];
-    body.append(names);
-    const chart = new Bars(within(body, 'rows'), 'Where the time of each worker goes');
-    legend(names, parts.map(([name, color]) => [name, 'block', color]));
+    const ofSteps = timeBars(body, 'Time of steps by worker', [['compute', 'c0'], ['waiting for data', 'c3'], ['communication', 'c1'], ['optimizer', 'c2'], ['rest', 'c5']]);
+    const ofRun = timeBars(body, 'Time of the run', [['steps', 'c0'], ['evaluations', 'c4'], ['checkpoints', 'c6'], ['rest', 'c5']]);
     return whole => {
-      const workers = list(whole.workers).filter(worker => known(worker.busy_ratio));
+      const workers = list(whole.workers).filter(worker => known(worker.busy_ratio)), now = whole.progress || {};
       if (!workers.length) return false;
-      chart.set({ parts, format: asPercent, most: 1, rows: workers.map(worker => {
-        const busy = worker.busy_ratio, waiting = Math.min(worker.data_wait_ratio || 0, Math.max(0, 1 - busy));
-        return { name: workerName(worker), values: [busy, waiting, Math.max(0, 1 - busy - waiting)],
-          text: known(worker.step_seconds) ? `${asPercent(busy)} of ${asSeconds(worker.step_seconds)} a step` : `${asPercent(busy)} computing` };
-      }) });
+      ofSteps({ format: asPercent, most: 1, rows: workers.map(worker => ({ name: workerName(worker), text: `${asPercent(worker.busy_ratio)} computing`,
+        values: withRest([worker.busy_ratio, worker.data_wait_ratio, worker.collective_ratio, worker.optimizer_ratio], 1) })) });
+      ofRun(now.step_seconds > 0 && { format: asSeconds, rows: [{ name: 'the run', text: asSeconds(now.seconds),
+        values: withRest([now.step_seconds, now.evaluation_seconds, now.checkpoint_seconds], now.seconds) }] });
       return true;
     };
   }),
