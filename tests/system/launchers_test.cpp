@@ -168,7 +168,7 @@ TEST_CASE("who names no launcher does not care for variables") {
   const Experiment experiment;
   auto node = RunningProgram{Settings{"env"} + by_torchrun(1, "29500") + by_slurm(2) +
                              experiment.command("node", "alone")};
-  CHECK(node.prints("alone: completed after 5 epochs"));
+  CHECK(node.prints("alone: completed after 40 steps (5 epochs)"));
   CHECK(stop(node).code == 0);
 }
 
