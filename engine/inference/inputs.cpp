@@ -75,14 +75,6 @@ std::optional<data::TableFacts> table_facts(const SavedModel& model) {
   return data::TableFacts{{input->mean, input->deviation}, model.trained_class_names};
 }
 
-/// As the weights file says; empty if it lacks the standardization.
-std::optional<data::TableFacts> table_facts(const SavedModel& model) {
-  const auto& input = model.card.input;
-  if (!input)
-    return std::nullopt;
-  return data::TableFacts{{input->mean, input->deviation}, model.trained_class_names};
-}
-
 Result<Inputs> open_tables(const SavedModel& model, std::span<const fs::path> paths) {
   if (!model.card.input)
     return fail(Errc::invalid_input,
