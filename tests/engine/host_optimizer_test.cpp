@@ -60,7 +60,7 @@ public:
     done_.step = 0;
     exchange_->reduce(bucket, 0, done_);
     if (exchange_->applies_early(0))
-      exchange_->apply(bucket, 0);
+      exchange_->apply(bucket, done_);
   }
   Status finish_step() {
     StepFindings found;

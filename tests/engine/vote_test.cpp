@@ -59,7 +59,7 @@ public:
     done_.step = 0;
     exchange_->reduce(bucket, 0, done_);
     if (exchange_->applies_early(0))
-      exchange_->apply(bucket, 0);
+      exchange_->apply(bucket, done_);
   }
   void finish_step() {
     exchange_->finish_step(0, &found_, done_);
