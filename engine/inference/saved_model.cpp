@@ -180,8 +180,8 @@ Result<SavedModel> open_saved_model(const SavedModelOptions& options, const Cata
   TROUPE_TRY(card.class_names, class_names(options, config, std::move(card.class_names)));
   if (!card.input || !fits(*card.input, config))
     card.input = usual_input(config);
-  return SavedModel{found.weights, std::move(config), std::move(card), std::move(trained_names),
-                    std::move(weights)};
+  return SavedModel{found.weights, std::move(config), std::move(card), std::move(weights),
+                    std::move(trained_names)};
 }
 
 } // namespace troupe::engine

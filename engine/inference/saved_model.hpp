@@ -28,10 +28,9 @@ struct SavedModel {
   std::filesystem::path file; ///< of the weights, or the folder
   Config config;              ///< of one worker on this machine, which trains nothing
   ModelCard card;             ///< class_names: as many as the model has classes, or none
-  /// Of the training data: what a table's classes are called in its files, whatever the options
-  /// call them.
-  std::vector<std::string> trained_class_names;
   StateSourcePtr weights;
+  /// The names that a table's classes have in its files, whatever the options call them.
+  std::vector<std::string> trained_class_names = {};
 };
 
 /// What is left of a run's config where nothing is trained: one worker, whose device is any.

@@ -114,7 +114,7 @@ TEST_CASE("the largest peak that a step tells of is in run.json and on the page"
   };
   CHECK(peaks().is_null());
   for (const auto& [peak, largest] : {std::pair{3e12, 3e12}, {2e12, 3e12}, {4e12, 4e12}}) {
-    auto step = small_step(0);
+    auto step = testing::small_step(0);
     step.peak_operations = peak;
     audience.tell(atom::step_committed_v,
                   StepRecordPtr{std::make_shared<const metrics::StepRecord>(step)});

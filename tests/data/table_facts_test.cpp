@@ -19,9 +19,9 @@ using Catch::Matchers::EndsWith;
 
 namespace {
 
-class FactsTable {
+class TableFiles {
 public:
-  FactsTable() {
+  TableFiles() {
     config.data.dataset = "csv";
     config.data.root = folder_.path().string();
     config.data.features = {"x"};
@@ -68,7 +68,7 @@ private:
 
 } // namespace
 
-TEST_CASE_METHOD(FactsTable, "times in seconds keep their differences when they are standardized") {
+TEST_CASE_METHOD(TableFiles, "times in seconds keep their differences when they are standardized") {
   // A float holds multiples of 128 in this range.
   write("train", "x,y\n1700000000,0\n1700000001,1\n1700000002,2\n1700000003,3\n");
   const auto far = static_cast<float>(1.5 / std::sqrt(1.25)),
@@ -76,7 +76,7 @@ TEST_CASE_METHOD(FactsTable, "times in seconds keep their differences when they 
   CHECK(features() == std::vector<float>{-far, -near, near, far});
 }
 
-TEST_CASE_METHOD(FactsTable, "a constant column is 0 in training, and its difference in the test") {
+TEST_CASE_METHOD(TableFiles, "a constant column is 0 in training, and its difference in the test") {
   for (const auto* const value : {"14.62", "0.1", "1e300", "3"}) {
     INFO(value);
     std::string rows = "x,y\n";
@@ -91,7 +91,7 @@ TEST_CASE_METHOD(FactsTable, "a constant column is 0 in training, and its differ
   CHECK(features(Split::test) == std::vector<float>{static_cast<float>(14.63 - 14.62)});
 }
 
-TEST_CASE_METHOD(FactsTable, "columns of very large and very small numbers are standardized") {
+TEST_CASE_METHOD(TableFiles, "columns of very large and very small numbers are standardized") {
   for (const auto* const rows :
        {"1e300,0\n-1e300,0\n", "1e-200,0\n-1e-200,0\n", "1e39,0\n-1e39,0\n"}) {
     INFO(rows);
@@ -100,7 +100,7 @@ TEST_CASE_METHOD(FactsTable, "columns of very large and very small numbers are s
   }
 }
 
-TEST_CASE_METHOD(FactsTable, "a value that a float cannot hold is refused with its line") {
+TEST_CASE_METHOD(TableFiles, "a value that a float cannot hold is refused with its line") {
   config.data.standardize = false;
   write("train", "x,y\n1,1\n1e39,1\n");
   CHECK_THAT(refusal(),
@@ -114,7 +114,7 @@ TEST_CASE_METHOD(FactsTable, "a value that a float cannot hold is refused with i
   CHECK_THAT(refusal(Split::test), EndsWith("even after standardization"));
 }
 
-TEST_CASE_METHOD(FactsTable, "words become labels in byte order, the same in both files") {
+TEST_CASE_METHOD(TableFiles, "words become labels in byte order, the same in both files") {
   expect_classes(3);
   write("train", "x,y\n1,dog\n2,\"cat, big\"\n3,Zebra\n4,dog\n");
   write("test", "x,y\n1,Zebra\n2,dog\n");
@@ -127,7 +127,7 @@ TEST_CASE_METHOD(FactsTable, "words become labels in byte order, the same in bot
   CHECK(labels(*open().value()) == std::vector<float>{2});
 }
 
-TEST_CASE_METHOD(FactsTable, "classes that do not fit the model or the training rows are refused") {
+TEST_CASE_METHOD(TableFiles, "classes that do not fit the model or the training rows are refused") {
   expect_classes(3);
   write("train", "x,y\n1,0\n2,dog\n3,cat\n4,bird\n");
   CHECK_THAT(refusal(), ContainsSubstring("column \"y\" has 4 classes (\"0\", \"bird\", \"cat\", "
@@ -145,13 +145,13 @@ TEST_CASE_METHOD(FactsTable, "classes that do not fit the model or the training 
   CHECK_THAT(refusal(), ContainsSubstring("train.csv:3: column \"y\": the cell is empty"));
 }
 
-TEST_CASE_METHOD(FactsTable, "numbered classes may be written as any whole number") {
+TEST_CASE_METHOD(TableFiles, "numbered classes may be written as any whole number") {
   expect_classes(3);
   write("train", "x,y\n1,0\n2,1.0\n3,+2\n");
   CHECK(labels(*open().value()) == std::vector<float>{0, 1, 2});
 }
 
-TEST_CASE_METHOD(FactsTable,
+TEST_CASE_METHOD(TableFiles,
                  "with facts of a trained model, a split is opened without training rows") {
   expect_classes(2);
   write("test", "x,y\n5,cat\n7,dog\n");
@@ -165,7 +165,7 @@ TEST_CASE_METHOD(FactsTable,
   CHECK(labels(*open(Split::test, known).value()) == std::vector<float>{1, 0});
 }
 
-TEST_CASE_METHOD(FactsTable, "data.delimiter separates cells in training and in files to predict") {
+TEST_CASE_METHOD(TableFiles, "data.delimiter separates cells in training and in files to predict") {
   config.data.delimiter = "semicolon";
   config.data.standardize = false;
   write("train", "x;y;z\n1;2;a,b\n");
