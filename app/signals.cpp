@@ -125,8 +125,7 @@ void StopSignals::watch() {
   const auto came = Clock::now();
   say(isatty(STDERR_FILENO) != 0 ? "\n" : ""); // below the progress bar
   say("troupe: stopping: the step under way is finished and saved; after 1 s a second signal ends "
-      "at "
-      "once\n");
+      "at once\n");
   request_drain(first);
   int second = second_signal(came, came + drain_timeout_);
   if (second == 0 && drains())

@@ -4,6 +4,7 @@
 #include "troupe/core/printable.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <vector>
 

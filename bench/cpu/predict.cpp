@@ -51,7 +51,7 @@ Config config_of(const Options& options) {
 Result<engine::SavedModel> untrained(const Config& config) {
   TROUPE_TRY(const auto graph,
              nn::build_model(config.model, {.input = nn::input_spec(config), .training = false}));
-  return engine::SavedModel{{}, config, {}, engine::initial_state(graph, 1)};
+  return engine::SavedModel{.config = config, .weights = engine::initial_state(graph, 1)};
 }
 
 struct Timings {

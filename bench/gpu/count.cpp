@@ -32,8 +32,7 @@ Result<std::unique_ptr<gpu::PlanBook>> open_plans(const std::string& file) {
   std::ifstream in{file, std::ios::binary};
   if (!in)
     return fail(Errc::invalid_input, "{} cannot be read", file);
-  TROUPE_TRY(const auto library,
-             gpu::open_cudnn(gpu::library_places_of_process()));
+  TROUPE_TRY(const auto library, gpu::open_cudnn(gpu::library_places_of_process()));
   TROUPE_TRY(auto target,
              gpu::cudnn::Target::of_properties(library, {std::istreambuf_iterator<char>{in}, {}}));
   return std::make_unique<gpu::PlanBook>(std::move(target));

@@ -47,6 +47,8 @@ public:
     std::error_code ignored;
     add_parents(fs::canonical(folder, ignored));
     add_parents(fs::absolute(folder, ignored).lexically_normal());
+    if (const auto identity = identity_of(folder)) // a path that ends in a slash is its own parent
+      visited_.erase(*identity);
     folders_.push_back(folder);
     while (!folders_.empty() || !links_.empty())
       TROUPE_TRY(read(take_next()));

@@ -146,7 +146,8 @@ Result<SavedModel> open_hugging_face_folder(const SavedModelOptions& options,
                  : config_of_hugging_face(options.path, options.say, catalogue));
   TROUPE_TRY(auto config, used_config(std::move(trained), options.overrides, catalogue));
   TROUPE_TRY(auto weights, weights_of_hugging_face(options.path, config));
-  return SavedModel{options.path, std::move(config), {}, std::move(weights)};
+  return SavedModel{
+      .file = options.path, .config = std::move(config), .weights = std::move(weights)};
 }
 
 } // namespace

@@ -54,8 +54,11 @@ std::string describe_best(const std::filesystem::path& folder, const RunInfo& ru
   const auto best = read_best_epoch(folder, by);
   if (!best)
     return {};
-  // The last epoch may have been cut short.
-  const auto steps = std::min((best->epoch + 1) * run.steps_per_epoch, run.total_steps);
+  // Records of earlier versions lack the step: it follows from the plan, which may cut the last
+  // epoch short.
+  const auto steps = best->step
+                         ? *best->step + 1
+                         : std::min((best->epoch + 1) * run.steps_per_epoch, run.total_steps);
   const auto checkpoint = checkpoint_of(folder, steps);
   return fmt::format("best: epoch {}, {}, {}", best->epoch + 1, readable_result(run, *best, by),
                      checkpoint.empty() ? "its checkpoint was not kept (checkpoint.best)"

@@ -7,6 +7,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <nlohmann/json.hpp>
 
+#include <filesystem>
 #include <regex>
 #include <string>
 
@@ -15,8 +16,12 @@ using namespace troupe::testing;
 namespace {
 
 Outcome with_threads(int threads, const std::string& arguments) {
-  return troupe_program(arguments, "LD_PRELOAD=" TROUPE_FEW_THREADS " TROUPE_TEST_THREADS=" +
-                                       std::to_string(threads));
+  // LD_PRELOAD separates paths by blanks, which the path of the build tree may have.
+  const ScratchFolder folder;
+  const auto library = folder / "few_threads.so";
+  std::filesystem::create_symlink(TROUPE_FEW_THREADS, library);
+  return troupe_program(arguments, "LD_PRELOAD=" + library.string() +
+                                       " TROUPE_TEST_THREADS=" + std::to_string(threads));
 }
 
 /// "... refuses to start 31 threads: ..."; 0: it does not say so.

@@ -1,4 +1,5 @@
 // troupe tokenize, as a user runs it.
+#include "../data/tokenizer_files.hpp"
 #include "program.hpp"
 #include "sanitized.hpp"
 
@@ -53,9 +54,16 @@ TEST_CASE_METHOD(Text, "tokenize reads standard input as it comes, in memory tha
   const auto streamed = counts("tokenize", "500000000");
   CHECK(streamed.code == 0);
   CHECK(has(streamed.out, "1 document, 500000000 bytes"));
-  const auto endless = counts("tokenize", "9000000000 | tr '\\n' ' '");
+  const std::string without_line_ends = " | tr '\\n' ' '";
+  CHECK(counts("tokenize", "300000000" + without_line_ends).code == 0); // bytes are cut anywhere
+  auto vocabulary = troupe::data::testing::byte_vocabulary();
+  vocabulary["ab"] = 256;
+  write_bytes(path("vocab.json"), vocabulary.dump());
+  write_bytes(path("merges.txt"), "a b\n");
+  const auto endless =
+      counts("tokenize --tokenizer " + path("vocab.json"), "9000000000" + without_line_ends);
   CHECK(endless.code == 2);
-  CHECK(has(endless.err, "standard input: 272629760 bytes are there without an end of a line"));
+  CHECK(has(endless.err, "standard input: there is no line end within 260 MiB"));
 }
 
 TEST_CASE_METHOD(Text, "tokenize writes a file of tokens, whose name says that it is one") {

@@ -63,6 +63,9 @@ TEST_CASE("image files below a folder are found in torchvision's order") {
     names.push_back(std::filesystem::relative(file, folder.path()).string());
   CHECK(names == std::vector<std::string>{"z.png", "a/1.jpeg", "b/10.PNG", "b/2.jpg"});
   CHECK(files->left_out.unread_text() == "1 file is not read: 1 .txt");
+  const auto with_slash = image_files_below(folder.path() / "");
+  REQUIRE(with_slash);
+  CHECK(with_slash->files.size() == 4);
 }
 
 TEST_CASE("rows without targets go through the standardization that is given") {
