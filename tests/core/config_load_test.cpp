@@ -289,17 +289,17 @@ TEST_CASE("text that is not UTF-8 is refused with its place and key") {
 }
 
 TEST_CASE("~/ at the start of a path is the home folder") {
-  const Variable home{"HOME", "/home/somebody"};
+  const Variable home{"HOME", "/somebody"};
   const auto c = good("data: {dataset: synthetic, root: ~/data, test_root: \"~\"}\n"
                       "run: {output: ~/runs}\n"
                       "cluster: {tls: {certificate: ~/a.pem, key: ~/b.pem, ca: c.pem}}\n",
                       {"model.pretrained=~/a.safetensors", "data.tokenizer=a/~/b"});
-  CHECK(c.data.root == "/home/somebody/data");
+  CHECK(c.data.root == "/somebody/data");
   CHECK(c.data.test_root == "~"); // "~" alone is a file's name
-  CHECK(c.run.output == "/home/somebody/runs");
-  CHECK(c.cluster.tls.key == "/home/somebody/b.pem");
+  CHECK(c.run.output == "/somebody/runs");
+  CHECK(c.cluster.tls.key == "/somebody/b.pem");
   CHECK(c.cluster.tls.ca == "c.pem");
-  CHECK(c.model.pretrained == "/home/somebody/a.safetensors");
+  CHECK(c.model.pretrained == "/somebody/a.safetensors");
   CHECK(c.data.tokenizer == "a/~/b");
   CHECK(good("data: {dataset: synthetic, root: ~a/b}").data.root == "~a/b");
 }
