@@ -1,9 +1,9 @@
 # shellcheck shell=bash
 # shellcheck disable=SC2154,SC2034 # root and deps are of lib/common.sh, changed is of bootstrap
-# Brings what of CUDA's headers and libraries neither apt nor a toolkit has: NVIDIA's wheels, unpacked below .deps/cuda.
+# Fetches the headers and libraries of CUDA that neither apt nor a toolkit has: NVIDIA's wheels, unpacked below .deps/cuda.
 # Source it after lib/common.sh; the caller defines install_packages and is_installed.
 
-# A header of each wheel: the wheel is wanted where the header is missing.
+# A header of each wheel: the wheel is fetched if the header is missing.
 declare -A cuda_wheels=(
   [nvidia-cudnn-cu13]=cudnn.h
   [nvidia-cublas]=cublasLt.h
@@ -19,7 +19,7 @@ declare -A cuda_wheels=(
 # The folders in which cmake/TroupeCudaHeaders.cmake looks before .deps/cuda.
 cuda_include_folders() {
   local toolkit nvcc toolkits=()
-  nvcc=$(command -v nvcc || true)
+  nvcc=$(command -v "${CUDACXX:-nvcc}" || true) # as cmake/TroupeCuda.cmake does
   [ -z "$nvcc" ] || toolkits+=("$(dirname "$(dirname "$(readlink -f "$nvcc")")")")
   [ -z "${CUDA_HOME:-}" ] || toolkits+=("$CUDA_HOME")
   [ -z "${CUDA_PATH:-}" ] || toolkits+=("$CUDA_PATH")
@@ -38,7 +38,7 @@ cuda_has_header() {
   return 1
 }
 
-# Dies where the installed toolkit is of another major version than the wheels.
+# Dies if the installed toolkit has another major version than the wheels.
 cuda_check_toolkit() {
   local folder version
   while read -r folder; do
@@ -51,7 +51,7 @@ cuda_check_toolkit() {
   done < <(cuda_include_folders)
 }
 
-# pip, whatever python3 is: Debian's own python3 may come without.
+# Runs pip. Debian's python3 may lack it, and then it is installed.
 cuda_pip() {
   local python=python3
   "$python" -m pip --version >/dev/null 2>&1 || {
