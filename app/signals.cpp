@@ -91,13 +91,14 @@ void StopSignals::request_drain(int signal) {
 }
 
 int StopSignals::next_signal(std::optional<Clock::time_point> limit) {
+  if (has_ended())
+    return 0; // the destructor's signal may have been taken already
   int number = -1;
   do {
     const auto left = limit ? time_until(*limit) : timespec{};
     number = limit ? sigtimedwait(&signals_, nullptr, &left) : sigwaitinfo(&signals_, nullptr);
   } while (number < 0 && errno == EINTR);
-  const std::lock_guard lock{mutex_};
-  return ended_ ? 0 : std::max(number, 0);
+  return has_ended() ? 0 : std::max(number, 0);
 }
 
 int StopSignals::second_signal(Clock::time_point first, std::optional<Clock::time_point> limit) {
@@ -105,6 +106,11 @@ int StopSignals::second_signal(Clock::time_point first, std::optional<Clock::tim
   while (number != 0 && Clock::now() - first < one_signal)
     number = next_signal(limit);
   return number;
+}
+
+bool StopSignals::has_ended() const {
+  const std::lock_guard lock{mutex_};
+  return ended_;
 }
 
 bool StopSignals::drains() const {

@@ -42,6 +42,7 @@ private:
   /// The same, for signals that do not count as the first one.
   int second_signal(Clock::time_point first, std::optional<Clock::time_point> limit = {});
   void request_drain(int signal);
+  bool has_ended() const;
   /// Whether a drain may still be under way.
   bool drains() const;
 
