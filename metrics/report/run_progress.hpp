@@ -17,7 +17,8 @@ struct Standing {
   std::int64_t epoch = 0; ///< of the last one
   std::int64_t epochs = 0;
   std::int64_t samples = 0;
-  double seconds = 0; ///< in steps and evaluations; when it has ended, from begin to end
+  /// In steps, evaluations and pauses for checkpoints; when it has ended, from begin to end.
+  double seconds = 0;
   std::optional<double> seconds_left = {};
   std::optional<double> samples_per_second = {};    ///< now; when it has ended, over all steps
   std::optional<double> mfu = {};                   ///< likewise
@@ -42,7 +43,10 @@ public:
   /// Where only their number is known.
   void note_steps(std::int64_t steps);
   /// A checkpoint held steps up for so long.
-  void note_pause(double seconds) { now_.checkpoint_seconds += seconds; }
+  void note_pause(double seconds) {
+    now_.seconds += seconds;
+    now_.checkpoint_seconds += seconds;
+  }
   void note_unreadable(std::int64_t samples) { now_.unreadable_samples = samples; }
   /// No further step will come, and nobody tells how it ended.
   void stop();

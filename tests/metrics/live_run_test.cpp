@@ -252,6 +252,7 @@ TEST_CASE("time in which checkpoints hold steps up is no time of steps") {
   run.record(CheckpointRecord{.step = 2, .seconds = 3, .pause_seconds = 0.5}, "there");
   const auto progress = page_of(run).at("progress");
   CHECK(progress.at("checkpoint_seconds") == 0.75);
+  CHECK(progress.at("seconds") == 0.125 + 0.75);
   CHECK(progress.at("step_seconds") == 0.125);
 }
 
