@@ -119,7 +119,7 @@ TEST_CASE("no command echoes more than 200 characters of a word, nor what a term
         "train {config} --set 'checkpoint.resume={word}'",
         "train {config} --set 'model.pretrained={word}'",
         "train {config} --set 'run.output=/proc/{word}'",
-        "plan {config} --set data.dataset=image_folder --set 'data.root={word}'"}) {
+        "data check {config} --set data.dataset=image_folder --set 'data.root={word}'"}) {
     const auto arguments = fmt::format(fmt::runtime(form), fmt::arg("config", config.string()),
                                        fmt::arg("word", word));
     const auto outcome = troupe_program(arguments);

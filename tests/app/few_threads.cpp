@@ -31,7 +31,7 @@ extern "C" int pthread_create(pthread_t* thread, const pthread_attr_t* attribute
                               Function function, void* argument) noexcept {
   static const auto create =
       reinterpret_cast<decltype(&pthread_create)>(dlsym(RTLD_NEXT, "pthread_create"));
-  auto start = std::make_unique<Start>(Start{function, argument});
+  std::unique_ptr<Start> start{new Start{function, argument}};
   if (++running > std::atoi(std::getenv("TROUPE_TEST_THREADS")))
     return EAGAIN;
   const int error = create(thread, attributes, run, start.get());

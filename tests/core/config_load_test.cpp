@@ -288,7 +288,7 @@ TEST_CASE("text that is not UTF-8 is refused with its place and key") {
   CHECK(good(synthetic + "run: {name: \u00e9\u4e16}").run.name == "\u00e9\u4e16");
 }
 
-TEST_CASE("~/ at the start of a path is the home folder") {
+TEST_CASE("the home folder replaces ~/ at the start of a path") {
   const Variable home{"HOME", "/somebody"};
   const auto c = good("data: {dataset: synthetic, root: ~/data, test_root: \"~\"}\n"
                       "run: {output: ~/runs}\n"
@@ -304,7 +304,7 @@ TEST_CASE("~/ at the start of a path is the home folder") {
   CHECK(good("data: {dataset: synthetic, root: ~a/b}").data.root == "~a/b");
 }
 
-TEST_CASE("~/ is refused where there is no home folder") {
+TEST_CASE("without a home folder ~/ is refused") {
   const Variable home{"HOME", ""};
   CHECK(problems(synthetic + "run: {output: ~/runs}")
             .at(0)

@@ -130,7 +130,10 @@ TEST_CASE("two signals at the same time stop a run as one does") {
 }
 
 TEST_CASE("a second signal ends the program at once, whatever it is doing") {
-  const Experiment experiment(slow + Settings{"data.image_size=32", "data.batch_size=256"});
+  // A step of many micro-batches: it takes longer than the second in which signals count as one.
+  const Experiment experiment(slow + Settings{"data.image_size=32", "data.batch_size=8192",
+                                              "data.synthetic_samples=8192",
+                                              "train.accumulate=64"});
   auto program = experiment.start("slow");
   REQUIRE(program.prints("slow: resnet20"));
   program.send(SIGTERM);

@@ -89,7 +89,7 @@ TEST_CASE("a run whose events or summary found no room has failed") {
   SECTION("the summary") {
     const auto ended =
         RunningProgram{
-            with_small_files(6, experiment.command("train", "small",
+            with_small_files(7, experiment.command("train", "small",
                                                    {"parallel.strategy=ddp", "devices.count=4",
                                                     "train.max_steps=2"}))}
             .wait();
