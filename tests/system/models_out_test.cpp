@@ -258,7 +258,7 @@ TEST_CASE("a run from before cards, and weights of somebody else's, take a confi
 
 TEST_CASE("the config of docs/models-out.md is enough to predict files, and --set reaches it") {
   const TwoKinds experiment;
-  const auto folder = experiment.trained("run", {"train.epochs=1"});
+  const auto folder = experiment.trained("run", {"train.epochs=2"});
   const auto bare = experiment / "bare.safetensors", other = experiment / "other.safetensors";
   printed({"export", folder, "--format", "safetensors", "-o", bare.string()});
   auto bytes = read_bytes(bare); // of somebody else: without a config in its metadata
@@ -280,7 +280,7 @@ TEST_CASE("the config of docs/models-out.md is enough to predict files, and --se
 
 TEST_CASE("a tensor of a type that is not read is named with its type") {
   const Experiment experiment;
-  const auto run = experiment.completed("run", {"train.epochs=1"});
+  const auto run = experiment.completed("run", {"train.epochs=2"});
   const auto path = experiment / "w.safetensors";
   printed({"export", run.folder().string(), "--format", "safetensors", "-o", path.string()});
   auto bytes = read_bytes(path);
