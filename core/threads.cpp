@@ -19,10 +19,10 @@ Status expect_threads(int count) {
       threads.emplace_back([&enough] { enough.wait(false); });
   } catch (const std::system_error& error) { // the only way std::thread reports it
     result = fail(Errc::unsupported,
-                  "the system refuses to start {} threads: {} after {} of them; raise the limit of "
+                  "the system refuses to start {} {}: {} after {} of them; raise the limit of "
                   "processes and threads (ulimit -u, pids.max of the container), or lower "
                   "devices.threads_per_worker or devices.count",
-                  count, error.code().message(), threads.size());
+                  count, count == 1 ? "thread" : "threads", error.code().message(), threads.size());
   }
   enough = true;
   enough.notify_all();

@@ -4,6 +4,7 @@
 #include "../fail.hpp"
 #include "../printable.hpp"
 #include "../sha256.hpp"
+#include "../threads.hpp"
 #include "tensor_part.hpp"
 #include "widened.hpp"
 
@@ -208,10 +209,11 @@ Status verify_files(const std::vector<SafetensorsReader>& readers, const Manifes
     for (auto i = next++; i < readers.size(); i = next++)
       results[i] = verify(readers[i], manifest.files[i]);
   };
+  const auto threads = std::clamp<int>(static_cast<int>(readers.size()), 1, usable_cores().count());
+  TROUPE_TRY(expect_threads(threads - 1));
   {
     std::vector<std::jthread> others;
-    const auto most = static_cast<std::size_t>(usable_cores().count());
-    for (std::size_t i = 1; i < std::min(most, readers.size()); ++i)
+    for (int i = 1; i < threads; ++i)
       others.emplace_back(work);
     work();
   }

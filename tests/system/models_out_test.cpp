@@ -267,7 +267,7 @@ TEST_CASE("the config of docs/models-out.md is enough to predict files, and --se
   const auto config = experiment / "model.yaml";
   write_bytes(config, "model: {name: resnet20, stem: cifar, num_classes: 2}\n"
                       "data:  {dataset: image_folder, image_size: 8}\n");
-  const auto photo = (experiment.photos() / "test/dark/0.png").string();
+  const auto photo = (experiment.photos() / "val/dark/0.png").string();
   const Words command{"predict", other.string(), photo, "--config", config.string()};
   CHECK_THAT(printed(command), ContainsSubstring("0.png: "));
   CHECK_THAT(refusal({"predict", other.string(), "--split", "test", "--config", config.string()}),
