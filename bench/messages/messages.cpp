@@ -71,7 +71,7 @@ struct Client {
                 caf::anon_send(report, std::int64_t{0});
             },
             [](atom::deal, const Redealing&) {}, [](atom::fetch) {}, [](atom::deal, Pass) {},
-            [](atom::evaluate, std::int64_t, const EventPtr&) {},
+            [](atom::evaluate, std::int64_t, const EventPtr&) {}, [](atom::measure) {},
             // One-way: as many gradients_ready as asked for.
             [this](atom::done, Purpose, std::int64_t count) {
               for (std::int64_t i = 0; i < count; ++i)

@@ -30,6 +30,7 @@ struct Nobody {
             [](atom::run) { return RunOutcomePtr{}; },
             [](atom::step_committed, const StepReport&) {},
             [](atom::evaluated, const EvaluationReport&) {},
+            [](atom::measure, std::int32_t, double) {},
             [](atom::saved, const PartOutcome&) {},
             [](atom::failed, const Error&) {},
             [](atom::failed, double) {},
@@ -72,6 +73,7 @@ struct Client {
             [](atom::fetch) {},
             [](atom::deal, Pass) {},
             [](atom::evaluate, std::int64_t, const EventPtr&) {},
+            [](atom::measure) {},
             [](atom::done, Purpose, std::int64_t) {},
             [](atom::failed, const Error&) {}};
   }
