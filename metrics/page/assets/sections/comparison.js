@@ -29,7 +29,7 @@ function bestOf(figure, runs) {
 }
 
 function comparisonTable(runs) {
-  const named = runs.some(run => run.name), jobs = runs.some(run => run.job !== runs[0].job);
+  const named = runs.some(run => run.name), jobs = new Set(runs.map(run => run.job).filter(Boolean)).size > 1; // what has no figures has none
   const columns = [...(named ? [['Run', modeName]] : []), ...(jobs ? [['Job', run => run.job || unknown, 'left']] : []),
     ['Strategy', run => run.strategy, named ? 'left' : null], ['Precision', run => run.precision, 'left'], ['Workers', run => asCount(run.workers)],
     ...figures.filter(figure => runs.some(run => known(figureOf(figure, run)))).map(figure => {
