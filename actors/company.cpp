@@ -247,7 +247,7 @@ Result<metrics::EndpointSecurity> endpoint_security(const Config& config) {
   return security;
 }
 
-/// Of a run in the foreground, at the next port that is free where metrics.listen is in use.
+/// Opens the endpoint. A run in the foreground takes the next free port if the one it wants is used.
 Result<std::unique_ptr<metrics::Exposition>>
 open_exposition(const Config& config, const RunOptions& options, bool leads,
                 const metrics::EndpointSecurity& security) {

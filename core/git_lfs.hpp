@@ -14,7 +14,7 @@ constexpr bool is_git_lfs_pointer(std::string_view begin) {
   return begin.starts_with("version https://git-lfs.github.com/spec/");
 }
 
-/// What is wrong with such a file and what to do, to follow its name.
+/// Problem and remedy, as they follow the file's name in a message.
 inline constexpr std::string_view git_lfs_advice =
     "this is a git-lfs pointer, not the file itself: fetch it with `git lfs pull`";
 

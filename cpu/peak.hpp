@@ -1,4 +1,4 @@
-/// What the processors do at most, measured: neither their clock nor how many operations they begin
+/// Measured peak rate of the processors: neither their clock nor how many operations they begin
 /// in a cycle is known to a program.
 #pragma once
 
@@ -13,7 +13,7 @@
 
 namespace troupe::cpu {
 
-/// Of these processors, one for each core: hyperthreads share what their core multiplies with.
+/// Picks one processor of each core: hyperthreads share the core's multipliers.
 /// `topology`: the system's folder of processors.
 std::vector<int> one_of_each_core(const std::vector<int>& processors,
                                   const std::filesystem::path& topology);

@@ -10,7 +10,7 @@
 
 namespace troupe::data {
 
-/// Of one data set, since it was opened by this process. Any thread may call anything.
+/// Notes on one data set since this process opened it. Thread-safe.
 class FileNotes {
 public:
   static constexpr std::size_t most_named = 20;

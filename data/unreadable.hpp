@@ -14,7 +14,7 @@
 
 namespace troupe::data {
 
-/// Of one data set, since it was opened by this process. Any thread may call anything.
+/// Notes on one data set since this process opened it. Thread-safe.
 class UnreadableFiles {
 public:
   /// So many files are named; of the others only the number is told.

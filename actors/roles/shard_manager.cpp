@@ -22,7 +22,7 @@ std::chrono::nanoseconds covered(const std::vector<Span>& spans, std::chrono::na
   return sum;
 }
 
-/// What the optimizer took while the rank neither computed nor exchanged anything.
+/// Time of the optimizer while the rank neither computed nor exchanged anything.
 std::chrono::nanoseconds bare_updates(const engine::Collectives& done,
                                       const std::vector<Span>& computing) {
   std::vector<Span> exchanging;

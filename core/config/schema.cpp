@@ -121,7 +121,7 @@ struct Check {
   void operator()(const std::chrono::milliseconds* v) const {
     range(static_cast<double>(v->count()), fmt::format("{}ms", v->count()));
   }
-  /// What is not UTF-8 cannot be written to JSON: checkpoints, metrics, the run's page.
+  /// Text that is not UTF-8 cannot be written to JSON: checkpoints, metrics, the run's page.
   bool encoding(const std::string& text) const {
     if (is_utf8(text))
       return true;

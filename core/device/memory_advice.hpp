@@ -1,4 +1,4 @@
-/// What to say where memory runs out.
+/// Advice for errors that report too little memory.
 #pragma once
 
 #include "../error.hpp"

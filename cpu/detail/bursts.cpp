@@ -73,7 +73,7 @@ void run_sse2(std::int64_t rounds) {
                : TROUPE_CLOBBERED);
 }
 
-/// What ldtilecfg reads (Intel's manual, volume 2, LDTILECFG).
+/// Memory format that ldtilecfg reads (Intel's manual, volume 2, LDTILECFG).
 struct alignas(64) TileConfig {
   std::uint8_t palette = 1, start_row = 0;
   std::array<std::uint8_t, 14> reserved = {};

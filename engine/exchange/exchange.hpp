@@ -25,7 +25,7 @@ struct Collective {
   std::uint64_t bytes; ///< that this rank has sent
 };
 
-/// What the communication stream did for a step.
+/// Work that the communication stream did for a step.
 struct Collectives {
   std::int64_t step = -1;
   std::vector<Collective> done;

@@ -65,7 +65,7 @@ public:
   void record(const CheckpointRecord& checkpoint, std::string_view path);
   void record_checkpoint_failure();
   void record_unreadable(std::int64_t samples);
-  /// Of all ranks' devices, as far as measured.
+  /// Peak of all ranks' devices, as far as measured.
   void record_peak(double operations);
   /// `leads`: whether this process leads them.
   void set_nodes(std::vector<NodeRecord> nodes, bool leads);

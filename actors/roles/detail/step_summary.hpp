@@ -20,7 +20,7 @@ metrics::StepRecord summarize(std::span<const StepReport> reports, CollectiveTim
 /// Time of a rank in the collectives of a step.
 std::chrono::nanoseconds collective_time(const StepReport& report);
 
-/// What a rank has used so far. `busy_ratio`: of the time of its steps.
+/// Resources a rank has used so far. `busy_ratio`: share of its steps' time.
 metrics::WorkerSummary summarize(std::int32_t rank, const std::string& device,
                                  const MemoryUse& memory, double busy_ratio);
 

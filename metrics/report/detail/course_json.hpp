@@ -15,7 +15,7 @@ std::string json_of(const DurationHistogram& seconds);
 std::string json_of(const EpochCourse& epochs);
 std::string json_of(const RecoveryCourse& recoveries);
 std::string json_of(const GeneratedCourse& generated);
-/// What a comparison shows of a run.
+/// A run as a comparison shows it.
 std::string json_of(const RunCurves& curves);
 
 } // namespace troupe::metrics

@@ -1,4 +1,4 @@
-/// What becomes of a key that no row has: Fate::unknown, unless its value or its place is wrong.
+/// Fate of a key that no row has: Fate::unknown, unless its value or its place is wrong.
 #pragma once
 
 #include "../rows.hpp"

@@ -14,7 +14,7 @@ function spark(values) {
   return make('svg', { class: 'spark', viewBox: '0 0 100 24', preserveAspectRatio: 'none', 'aria-hidden': 'true' }, make('path', { d: `M${there.map(at).join('L')}` }));
 }
 
-// Of the last evaluation there is a tile; an earlier one that was better is named beside it.
+// The tile shows the last evaluation; an earlier one that was better is named beside it.
 function bestBefore(epochs, now) {
   const best = Math.max(...epochs.map(epoch => epoch.test_accuracy).filter(known));
   return best > now.test_accuracy ? `best ${asPercent(best)}, ` : '';
