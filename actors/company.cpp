@@ -247,7 +247,7 @@ Result<metrics::EndpointSecurity> endpoint_security(const Config& config) {
   return security;
 }
 
-/// Opens the endpoint. A run in the foreground takes the next free port if the one it wants is used.
+/// Opens the endpoint. A run in the foreground takes the next free port if metrics.listen is used.
 Result<std::unique_ptr<metrics::Exposition>>
 open_exposition(const Config& config, const RunOptions& options, bool leads,
                 const metrics::EndpointSecurity& security) {
