@@ -87,8 +87,10 @@ public:
   virtual Result<double> peak_operations(int worker, Precision precision) = 0;
   /// Where the peak is measured: enqueues another measurement on a stream of the worker's device,
   /// and passes the largest so far to `then`, on the stream's thread. Else does nothing.
+  // NOLINTBEGIN(performance-unnecessary-value-param): an override keeps it until it is called
   virtual void measure_peak(int /*worker*/, Precision /*precision*/, Stream& /*stream*/,
                             std::function<void(double)> /*then*/) {}
+  // NOLINTEND(performance-unnecessary-value-param)
   /// What the loader would like to write; `augments`: the device makes images itself
   /// (data::may_augment_on_device). What it writes is what the model takes.
   virtual nn::InputFormat preferred_input(bool augments) const = 0;
