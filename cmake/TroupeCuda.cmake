@@ -12,7 +12,8 @@ function(troupe_no_cuda reason)
   endif()
 endfunction()
 
-# Sets TROUPE_NVCC to a compiler that works, or TROUPE_NVCC_MISSING to why there is none.
+# Sets TROUPE_NVCC to a compiler that works and TROUPE_NVCC_RELEASE to its version, or TROUPE_NVCC_MISSING to why there
+# is none.
 function(troupe_find_nvcc)
   set(nvcc "${CMAKE_CUDA_COMPILER}")
   if(NOT nvcc)
@@ -36,6 +37,7 @@ function(troupe_find_nvcc)
     endif()
   endif()
   set(TROUPE_NVCC "${nvcc}" PARENT_SCOPE)
+  set(TROUPE_NVCC_RELEASE "${CMAKE_MATCH_1}" PARENT_SCOPE)
   set(TROUPE_NVCC_MISSING "${missing}" PARENT_SCOPE)
 endfunction()
 

@@ -5,6 +5,10 @@
 # packages), then .deps/cuda (tools/bootstrap --cuda).
 file(GLOB troupe_cuda_wheels "${PROJECT_SOURCE_DIR}/.deps/cuda/nvidia/*/include"
   "${PROJECT_SOURCE_DIR}/.deps/cuda/nvidia/*/include/cccl")
+# The wheels are of CUDA 13: beside an older compiler they are not searched.
+if(TROUPE_NVCC_RELEASE AND TROUPE_NVCC_RELEASE VERSION_LESS 13)
+  set(troupe_cuda_wheels)
+endif()
 set(troupe_toolkits "$ENV{CUDA_HOME}" "$ENV{CUDA_PATH}" "${CUDAToolkit_ROOT}" /usr/local/cuda)
 list(FILTER troupe_toolkits EXCLUDE REGEX "^$")
 if(CMAKE_CUDA_COMPILER)
@@ -26,8 +30,9 @@ set(troupe_cuda_missing)
 function(troupe_find_header name file)
   string(MAKE_C_IDENTIFIER "${name}" variable)
   string(TOUPPER "${variable}_INCLUDE_DIR" variable)
-  # A folder that is gone, or headers that have come since, are looked up again.
-  if(NOT EXISTS "${${variable}}/${file}")
+  # A folder that is gone or not searched any more, or headers that have come since, are looked up again.
+  string(FIND "${${variable}}" "${PROJECT_SOURCE_DIR}/.deps/cuda/" in_wheels)
+  if(NOT EXISTS "${${variable}}/${file}" OR (in_wheels EQUAL 0 AND NOT troupe_cuda_wheels))
     unset(${variable} CACHE)
   endif()
   find_path(${variable} ${file} HINTS ${troupe_toolkit_includes} PATHS ${troupe_cuda_wheels} DOC "${name}'s ${file}")

@@ -92,6 +92,10 @@ class CudaConfiguration(unittest.TestCase):
         ended = self.configure("ON", self.make_nvcc())
         self.assert_refused(ended, "cuBLAS (cublasLt.h), cuDNN (cudnn.h), NCCL (nccl.h)", "tools/bootstrap --cuda")
 
+    def test_wheels_of_cuda_13_are_not_used_with_an_older_compiler(self):
+        self.make_headers(HEADERS)
+        self.assert_left_out(self.configure("AUTO", self.make_nvcc("12.8")), "cuDNN (cudnn.h)", "tools/bootstrap --cuda")
+
     def test_headers_that_came_since_are_found(self):
         self.make_headers(HEADERS[:-1])
         self.assert_refused(self.configure("EMULATED"), "NCCL (nccl.h)")
