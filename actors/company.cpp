@@ -258,7 +258,7 @@ open_exposition(const Config& config, const RunOptions& options, bool leads,
   };
   auto exposition = open(config.metrics.listen);
   auto next = parse_endpoint(config.metrics.listen);
-  if (exposition || options.daemon || exposition.error().code != Errc::network)
+  if (exposition || options.daemon || !next || !net::is_in_use(*next))
     return exposition;
   for (int i = 1; i < most_ports && next->port < std::numeric_limits<std::uint16_t>::max(); ++i) {
     ++next->port;

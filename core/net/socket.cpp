@@ -169,6 +169,14 @@ Result<Listener> listen_on(const Endpoint& endpoint) {
   return fail(Errc::network, "cannot listen on {}: {}", to_string(endpoint), why);
 }
 
+bool is_in_use(const Endpoint& endpoint) {
+  const auto [addresses, problem] = look_up(endpoint, AI_PASSIVE);
+  for (const auto* address = addresses.get(); address; address = address->ai_next)
+    if (!open_listener(*address) && errno == EADDRINUSE)
+      return true;
+  return false;
+}
+
 Result<std::string> own_address_towards(const Endpoint& endpoint) {
   const auto [addresses, problem] = look_up(endpoint, 0);
   auto why = problem;

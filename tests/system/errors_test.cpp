@@ -159,6 +159,14 @@ TEST_CASE("a run in the foreground takes the next free port for its metrics, and
   CHECK_FALSE(has(ended.out, "metrics at http://127.0.0.1:" + port + "/"));
 }
 
+TEST_CASE("metrics at an address of another host are refused, and no other port is tried") {
+  const auto ended = Experiment{}.train("small", {"metrics.listen=192.0.2.1:9000"});
+  CAPTURE(ended.out, ended.err);
+  CHECK(ended.code == 1);
+  CHECK(has(ended.err, "cannot listen on 192.0.2.1:9000"));
+  CHECK_FALSE(has(ended.err, "in use"));
+}
+
 TEST_CASE("CUDA on a machine or in a build without it is refused with its key") {
   const auto said = refused(Experiment{}, {"devices.kind=cuda"});
   CHECK(has(said, "devices.kind"));
