@@ -22,18 +22,28 @@ std::chrono::nanoseconds covered(const std::vector<Span>& spans, std::chrono::na
   return sum;
 }
 
+/// Joins spans that overlap.
+std::vector<Span> merged(std::vector<Span> spans) {
+  std::ranges::sort(spans);
+  std::vector<Span> all;
+  for (const auto& [begin, end] : spans)
+    if (all.empty() || begin > all.back().second)
+      all.emplace_back(begin, end);
+    else
+      all.back().second = std::max(all.back().second, end);
+  return all;
+}
+
 /// Time of the optimizer while the rank neither computed nor exchanged anything.
 std::chrono::nanoseconds bare_updates(const engine::Collectives& done,
                                       const std::vector<Span>& computing) {
-  std::vector<Span> exchanging;
+  auto busy = computing;
   for (const auto& each : done.done)
-    exchanging.emplace_back(each.begin->time(), each.end->time());
+    busy.emplace_back(each.begin->time(), each.end->time());
+  busy = merged(std::move(busy));
   std::chrono::nanoseconds sum{};
-  for (const auto& [begin, end] : done.updates) {
-    const auto hidden = covered(computing, begin->time(), end->time()) +
-                        covered(exchanging, begin->time(), end->time());
-    sum += std::max(std::chrono::nanoseconds{0}, end->time() - begin->time() - hidden);
-  }
+  for (const auto& [begin, end] : done.updates)
+    sum += end->time() - begin->time() - covered(busy, begin->time(), end->time());
   return sum;
 }
 
