@@ -154,12 +154,4 @@ double largest_difference(const std::vector<double>& a, const std::vector<double
   return largest;
 }
 
-double least_difference(double bound, const std::function<double(const std::string&)>& difference) {
-  double least = std::numeric_limits<double>::infinity();
-  for (const int seed : {7, 2, 5, 9, 11})
-    if (least >= bound)
-      least = std::min(least, difference("run.seed=" + std::to_string(seed)));
-  return least;
-}
-
 } // namespace troupe::testing

@@ -10,7 +10,6 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -113,12 +112,5 @@ void check_same(const RunFiles& a, const RunFiles& b);
 
 /// The largest difference of two runs' losses, relative to the loss.
 double largest_difference(const std::vector<double>& a, const std::vector<double>& b);
-
-/// The least that `difference(run.seed=N)` gives for several seeds; none is asked once one is below
-/// the bound. Rounding alone decides about a relu whose input is almost zero, and training makes
-/// more of one such input: that happens with some seeds, and on some processors with others. If
-/// something was wrong it would happen with all.
-double least_difference(double bound,
-                        const std::function<double(const std::string& seed)>& difference);
 
 } // namespace troupe::testing

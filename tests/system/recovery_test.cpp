@@ -91,41 +91,27 @@ TEST_CASE("so does one of the other strategy, lost in the other way") {
   check_lost_and_back("zero3", SIGSTOP);
 }
 
-TEST_CASE("after a loss, losses stay within what the order of sums makes of them") {
-  const Settings settings = {"data.batch_size=48",         "data.slices=12",
-                             "data.synthetic_samples=480", "data.image_size=16",
-                             "train.max_steps=80",         "train.evaluate_every=0",
-                             "data.eval_batch_size=12",    "train.optimizer.lr=0.01"};
-  // Twice what undisturbed runs differ by whose ranks add in other orders.
-  CHECK(
-      least_difference(2, [&](const std::string& seed) {
-        const Experiment experiment{settings + Settings{seed}};
-        Daemons daemons{experiment, "nodes",
-                        quick_timeouts + Settings{"parallel.strategy=ddp", "cluster.min_nodes=3",
-                                                  "cluster.max_nodes=4"}};
-        auto& leader = daemons.lead();
-        std::array others = {&daemons.join(), &daemons.join(), &daemons.join()};
-        const auto run = experiment.run("nodes");
-        REQUIRE(becomes_true([&] { return !run.recoveries().empty(); }));
-        others[1]->kill();
-        REQUIRE(leader.prints("nodes: completed"));
-        CHECK(stop(leader).code == 0);
-        const auto change = run.recoveries().back();
-        REQUIRE(change.at("world_size") == 3);
-        const auto next_ten = [step = change.at("step").get<std::ptrdiff_t>()](const RunFiles& of) {
-          const auto losses = of.losses();
-          REQUIRE(std::ssize(losses) >= step + 10);
-          return std::vector<double>{losses.begin() + step, losses.begin() + step + 10};
-        };
-        const auto alone = next_ten(experiment.completed("alone"));
-        double spread = 0;
-        for (const int ranks : {2, 3, 4, 6})
-          spread = std::max(
-              spread, largest_difference(next_ten(experiment.completed(
-                                             "of " + std::to_string(ranks), workers("ddp", ranks))),
-                                         alone));
-        return largest_difference(next_ten(run), alone) / spread;
-      }) <= 2);
+// Ranks that are fewer add in another order. The loss of a linear model is convex, so training does
+// not amplify the rounding errors.
+TEST_CASE("after a node is lost, losses are those of an undisturbed run up to rounding") {
+  const Experiment experiment{{"model.name=linear", "data.batch_size=48", "data.slices=12",
+                               "data.synthetic_samples=480", "data.eval_batch_size=12",
+                               "train.epochs=200", "train.evaluate_every=0",
+                               "train.optimizer.lr=0.01"}};
+  Daemons daemons{experiment, "nodes",
+                  quick_timeouts + Settings{"parallel.strategy=ddp", "cluster.min_nodes=3",
+                                            "cluster.max_nodes=4"}};
+  auto& leader = daemons.lead();
+  std::array others = {&daemons.join(), &daemons.join(), &daemons.join()};
+  const auto run = experiment.run("nodes");
+  REQUIRE(becomes_true([&] { return !run.recoveries().empty(); }));
+  others[1]->kill();
+  REQUIRE(leader.prints("nodes: completed"));
+  CHECK(stop(leader).code == 0);
+  const auto change = run.recoveries().back();
+  CHECK(change.at("world_size") == 3);
+  CHECK(change.at("step").get<std::int64_t>() + 10 < run.steps_done());
+  CHECK(largest_difference(run.losses(), experiment.completed("alone").losses()) < 1e-4);
 }
 
 TEST_CASE("a node that is lost with its buddy costs the steps since the last checkpoint") {
