@@ -24,7 +24,7 @@ static_assert(flat_grain % quantized_block == 0);
 
 } // namespace
 
-HostDevice::HostDevice(int index, int threads) {
+HostDevice::HostDevice(int index, int threads, Backing backing) : backing_{backing} {
   info_.index = index;
   info_.name = fmt::format("host:{} ({} thread{}, {})", index, threads, threads == 1 ? "" : "s",
                            isa_name(processor()));
@@ -34,7 +34,8 @@ HostDevice::HostDevice(int index, int threads) {
 }
 
 Result<BufferPtr> HostDevice::allocate(std::size_t bytes, MemoryKind kind) {
-  return allocate_host(bytes, kind, account_);
+  return backing_ == Backing::none ? count_host(bytes, kind, account_)
+                                   : allocate_host(bytes, kind, account_);
 }
 
 std::unique_ptr<Stream> HostDevice::create_stream(const StreamOptions& options) {
@@ -249,8 +250,9 @@ void HostDevice::gate_updates(Stream& stream, const float* votes, float needed) 
   });
 }
 
-std::unique_ptr<HostDevice> make_host_device(int index, int threads) {
-  return std::make_unique<HostDevice>(index, threads < 1 ? usable_cores().count() : threads);
+std::unique_ptr<HostDevice> make_host_device(int index, int threads, Backing backing) {
+  return std::make_unique<HostDevice>(index, threads < 1 ? usable_cores().count() : threads,
+                                      backing);
 }
 
 } // namespace troupe::cpu

@@ -6,14 +6,21 @@
 #include "troupe/core/device/device.hpp"
 #include "troupe/core/device/executable.hpp"
 
+#include <cstdint>
 #include <memory>
 
 namespace troupe::cpu {
 
+/// What buffers of a device have.
+enum class Backing : std::uint8_t {
+  memory,
+  none, ///< they are only counted: graphs can be compiled, and nothing can run
+};
+
 class HostDevice final : public Device {
 public:
   /// `threads` is only what info() says; each stream brings its own number.
-  HostDevice(int index, int threads);
+  HostDevice(int index, int threads, Backing backing = Backing::memory);
 
   const DeviceInfo& info() const override { return info_; }
   MemoryUse memory() const override { return account_->use(); }
@@ -57,10 +64,12 @@ public:
 
 private:
   DeviceInfo info_;
+  Backing backing_;
   std::shared_ptr<MemoryAccount> account_ = std::make_shared<MemoryAccount>();
 };
 
 /// Thread counts below 1 mean every core the process may run on.
-std::unique_ptr<HostDevice> make_host_device(int index, int threads);
+std::unique_ptr<HostDevice> make_host_device(int index, int threads,
+                                             Backing backing = Backing::memory);
 
 } // namespace troupe::cpu

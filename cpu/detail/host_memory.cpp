@@ -25,19 +25,17 @@ tl::unexpected<Error> no_room(std::size_t bytes, MemoryKind kind) {
               describe_bytes(bytes), to_string(kind), settings_that_help(kind));
 }
 
-class HeapBuffer final : public Buffer {
+/// In the account as long as it lives; owns no memory.
+class CountedBuffer : public Buffer {
 public:
-  HeapBuffer(std::byte* data, std::size_t bytes, MemoryKind kind,
-             std::shared_ptr<MemoryAccount> account)
+  CountedBuffer(std::byte* data, std::size_t bytes, MemoryKind kind,
+                std::shared_ptr<MemoryAccount> account)
       : data_{data}, bytes_{bytes}, kind_{kind}, account_{std::move(account)} {
     account_->add(kind_, bytes_);
   }
-  ~HeapBuffer() override {
-    account_->remove(kind_, bytes_);
-    std::free(data_);
-  }
-  HeapBuffer(const HeapBuffer&) = delete;
-  HeapBuffer& operator=(const HeapBuffer&) = delete;
+  ~CountedBuffer() override { account_->remove(kind_, bytes_); }
+  CountedBuffer(const CountedBuffer&) = delete;
+  CountedBuffer& operator=(const CountedBuffer&) = delete;
   std::byte* data() const override { return data_; }
   std::size_t bytes() const override { return bytes_; }
 
@@ -48,33 +46,34 @@ private:
   std::shared_ptr<MemoryAccount> account_;
 };
 
+class HeapBuffer final : public CountedBuffer {
+public:
+  using CountedBuffer::CountedBuffer;
+  ~HeapBuffer() override { std::free(CountedBuffer::data()); }
+  HeapBuffer(const HeapBuffer&) = delete;
+  HeapBuffer& operator=(const HeapBuffer&) = delete;
+};
+
+std::byte* first_huge_page(void* mapping) {
+  const auto address = reinterpret_cast<std::uintptr_t>(mapping);
+  return static_cast<std::byte*>(mapping) + (round_up(address, huge_page) - address);
+}
+
 /// Whole huge pages of its own, so that a step's big arena costs few page faults and few misses of
 /// the translation buffer.
-class MappedBuffer final : public Buffer {
+class MappedBuffer final : public CountedBuffer {
 public:
   MappedBuffer(void* mapping, std::size_t mapped_bytes, std::size_t bytes, MemoryKind kind,
                std::shared_ptr<MemoryAccount> account)
-      : mapping_{mapping},
-        mapped_bytes_{mapped_bytes}, bytes_{bytes}, kind_{kind}, account_{std::move(account)} {
-    account_->add(kind_, bytes_);
-  }
-  ~MappedBuffer() override {
-    account_->remove(kind_, bytes_);
-    munmap(mapping_, mapped_bytes_);
-  }
+      : CountedBuffer{first_huge_page(mapping), bytes, kind, std::move(account)}, mapping_{mapping},
+        mapped_bytes_{mapped_bytes} {}
+  ~MappedBuffer() override { munmap(mapping_, mapped_bytes_); }
   MappedBuffer(const MappedBuffer&) = delete;
   MappedBuffer& operator=(const MappedBuffer&) = delete;
-  std::byte* data() const override {
-    const auto address = reinterpret_cast<std::uintptr_t>(mapping_);
-    return static_cast<std::byte*>(mapping_) + (round_up(address, huge_page) - address);
-  }
-  std::size_t bytes() const override { return bytes_; }
 
 private:
   void* mapping_;
-  std::size_t mapped_bytes_, bytes_;
-  MemoryKind kind_;
-  std::shared_ptr<MemoryAccount> account_;
+  std::size_t mapped_bytes_;
 };
 
 } // namespace
@@ -99,6 +98,12 @@ Result<BufferPtr> allocate_host(std::size_t bytes, MemoryKind kind,
     return no_room(bytes, kind);
   madvise(mapping, mapped, MADV_HUGEPAGE);
   return std::make_shared<MappedBuffer>(mapping, mapped, bytes, kind, std::move(account));
+}
+
+BufferPtr count_host(std::size_t bytes, MemoryKind kind, std::shared_ptr<MemoryAccount> account) {
+  // In the first page, which is never mapped: access faults. Offsets of null would be undefined.
+  auto* const nowhere = reinterpret_cast<std::byte*>(std::uintptr_t{alignment});
+  return std::make_shared<CountedBuffer>(nowhere, bytes, kind, std::move(account));
 }
 
 } // namespace troupe::cpu

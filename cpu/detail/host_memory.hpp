@@ -12,4 +12,8 @@ namespace troupe::cpu {
 Result<BufferPtr> allocate_host(std::size_t bytes, MemoryKind kind,
                                 std::shared_ptr<MemoryAccount> account);
 
+/// A buffer that is in the account and has no memory: its address is aligned, and must not be read
+/// or written.
+BufferPtr count_host(std::size_t bytes, MemoryKind kind, std::shared_ptr<MemoryAccount> account);
+
 } // namespace troupe::cpu

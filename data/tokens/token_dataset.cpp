@@ -61,12 +61,15 @@ Result<TokenDatasetPtr> open_text(const DataConfig& data, Split split) {
                                               std::move(opened.left_out));
 }
 
-Status check_vocabulary(const TokenDataset& windows, const Config& config) {
-  const auto ids = windows.file().facts().vocabulary_size;
-  if (!config.model.vocabulary || *config.model.vocabulary >= ids)
+Status check_vocabulary(std::int64_t tokens, const Config& config) {
+  if (!config.model.vocabulary || *config.model.vocabulary >= tokens)
     return {};
   return fail(Errc::data, "{} has {} tokens, and model.vocabulary is {}: at least {} is needed",
-              echoed(config.data.tokenizer), ids, *config.model.vocabulary, ids);
+              echoed(config.data.tokenizer), tokens, *config.model.vocabulary, tokens);
+}
+
+Status check_vocabulary(const TokenDataset& windows, const Config& config) {
+  return check_vocabulary(windows.file().facts().vocabulary_size, config);
 }
 
 } // namespace troupe::data

@@ -49,7 +49,9 @@ using TokenDatasetPtr = std::shared_ptr<const TokenDataset>;
 /// window.
 Result<TokenDatasetPtr> open_text(const DataConfig& data, Split split);
 
-/// Whether the model has a row for each token that the windows may have. Errors: Errc::data.
+/// Whether the model has a row for each of so many tokens of data.tokenizer. Errors: Errc::data.
+Status check_vocabulary(std::int64_t tokens, const Config& config);
+/// The same for the tokens that the windows may have.
 Status check_vocabulary(const TokenDataset& windows, const Config& config);
 
 } // namespace troupe::data

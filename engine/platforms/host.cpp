@@ -51,13 +51,8 @@ class HostDevices final : public PlatformDevices {
 public:
   explicit HostDevices(const Config& config) : config_{config} {}
 
-  Result<std::shared_ptr<Device>> add() override {
-    // A team for kernels, as many loaders, and some streams.
-    TROUPE_TRY(expect_threads(2 * threads_per_worker(config_.devices) + 4));
-    devices_.push_back(cpu::make_host_device(static_cast<int>(devices_.size()),
-                                             threads_per_worker(config_.devices)));
-    return devices_.back();
-  }
+  Result<std::shared_ptr<Device>> add() override { return add(cpu::Backing::memory); }
+  Result<std::shared_ptr<Device>> add_for_planning() override { return add(cpu::Backing::none); }
 
   Result<EngineOptions> engine_options(int) override {
     auto options = common_options(config_);
@@ -104,6 +99,14 @@ public:
   }
 
 private:
+  Result<std::shared_ptr<Device>> add(cpu::Backing backing) {
+    // A team for kernels, as many loaders, and some streams.
+    TROUPE_TRY(expect_threads(2 * threads_per_worker(config_.devices) + 4));
+    devices_.push_back(cpu::make_host_device(static_cast<int>(devices_.size()),
+                                             threads_per_worker(config_.devices), backing));
+    return devices_.back();
+  }
+
   double share(double peak) const { return peak / static_cast<double>(devices_.size()); }
 
   cpu::PeakMeter& meter(Precision precision) {

@@ -79,6 +79,9 @@ public:
   /// The device of the next worker, which lives at least as long as this. Errors: unsupported where
   /// the machine has none.
   virtual Result<std::shared_ptr<Device>> add() = 0;
+  /// As add(), for a plan: graphs are compiled for the device, fillers are made, and nothing runs.
+  /// Its buffers have no memory where the platform can do without.
+  virtual Result<std::shared_ptr<Device>> add_for_planning() { return add(); }
   /// Errors: unsupported where a library that the device needs is missing.
   virtual Result<EngineOptions> engine_options(int worker) = 0;
   /// Multiplications and additions that the worker's device does a second at most, in products of

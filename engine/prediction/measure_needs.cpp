@@ -1,14 +1,15 @@
 // The parts of a worker's memory that strategies have no say in: allocated as a job does, and
-// counted by the device. Large memory of a host is not touched, so it costs nothing. Where there is
-// not enough, smaller batches are measured: what no strategy divides grows linearly with them.
+// counted by the device. The host's device only counts. A GPU allocates, because its plans are
+// chosen by running them; where it has too little memory, smaller batches are measured: what no
+// strategy divides grows linearly with them.
 #include "../feeding/fillers.hpp"
 #include "../job_plan.hpp"
 #include "../platforms/platforms.hpp"
 #include "../state/model_state.hpp"
 #include "memory_prediction.hpp"
+#include "stand_in_data.hpp"
 
 #include "troupe/core/config/config.hpp"
-#include "troupe/core/config/data_sets.hpp"
 #include "troupe/core/fail.hpp"
 #include "troupe/cpu/host_device.hpp"
 #include "troupe/data/image_adapter.hpp"
@@ -48,7 +49,7 @@ public:
         devices_{platform_of(config_.devices).make_devices(config_, {})} {}
 
   Result<WorkerNeeds> run() {
-    TROUPE_TRY(equipment_.device, devices_->add());
+    TROUPE_TRY(equipment_.device, devices_->add_for_planning());
     TROUPE_TRY(open_data(config_));
     TROUPE_TRY(compile());
     add_streams();
@@ -194,17 +195,6 @@ Result<WorkerNeeds> extrapolate_needs(const Config& config) {
   return needs;
 }
 
-/// Images of the same size, where the data set's own cannot be opened.
-std::optional<Config> without_data(Config config) {
-  if (facts_of_data(config.data).sample != SampleKind::image)
-    return std::nullopt;
-  config.data.dataset = "synthetic";
-  config.data.limit.reset();
-  config.data.residency = "host";
-  config.data.synthetic_samples = 2 * config.data.batch_size;
-  return config;
-}
-
 Result<WorkerNeeds> measure_or_extrapolate(const Config& config) {
   auto needs = Measurement{config}.run();
   return needs || needs.error().code != Errc::out_of_memory ? needs : extrapolate_needs(config);
@@ -214,12 +204,10 @@ Result<WorkerNeeds> measure_or_extrapolate(const Config& config) {
 
 Result<WorkerNeeds> measure_needs(const Config& config) {
   auto needs = measure_or_extrapolate(config);
-  const auto stand_in =
-      needs || needs.error().code != Errc::data ? std::nullopt : without_data(config);
-  if (!stand_in)
+  if (needs || needs.error().code != Errc::data)
     return needs;
   const auto missing = needs.error().message;
-  needs = measure_or_extrapolate(*stand_in);
+  needs = measure_or_extrapolate(without_data(config));
   if (needs)
     needs->note = fmt::format("planned without the data set: {}", missing);
   return needs;

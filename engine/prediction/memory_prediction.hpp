@@ -63,8 +63,9 @@ struct Prediction {
 Prediction predict(const WorkerNeeds& needs, const ParallelConfig& parallel);
 
 /// Compiles the models for the first worker's device and makes its batches' memory, as a job
-/// does, without a state. Where they do not fit, extrapolates from small batches. Images need not
-/// be there: others of their size stand in for them. Errors: as open_job and make_host.
+/// does, without a state. On the host nothing is allocated; where the batches do not fit into a
+/// GPU, extrapolates from small ones. Where the data set cannot be opened, samples of its size
+/// stand in for it (stand_in_data.hpp). Errors: as open_job and make_host.
 Result<WorkerNeeds> measure_needs(const Config& config);
 
 } // namespace troupe::engine

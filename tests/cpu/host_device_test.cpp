@@ -32,6 +32,19 @@ TEST_CASE("host memory is zeroed, aligned and accounted by kind") {
   REQUIRE(device->memory().current[static_cast<std::size_t>(MemoryKind::parameters)] == 1000);
 }
 
+TEST_CASE("a device without memory counts buffers of any size") {
+  const auto device = make_host_device(0, 1, Backing::none);
+  constexpr std::size_t large = std::size_t{1} << 60;
+  auto buffer = device->allocate(large, MemoryKind::activations);
+  REQUIRE(buffer);
+  REQUIRE((*buffer)->bytes() == large);
+  REQUIRE(reinterpret_cast<std::uintptr_t>((*buffer)->data()) % 64 == 0);
+  REQUIRE(device->memory().total == large);
+  buffer->reset();
+  REQUIRE(device->memory().total == 0);
+  REQUIRE(device->memory().total_peak == large);
+}
+
 TEST_CASE("the squared norm does not depend on the number of threads") {
   const auto device = make_host_device(0, 2);
   CounterRng random{7, 3};

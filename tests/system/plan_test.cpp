@@ -1,4 +1,6 @@
 // `troupe plan` against what a run then measures.
+#include "../core/sanitized.hpp"
+#include "../data/tokenizer_files.hpp"
 #include "daemons.hpp"
 #include "language_runs.hpp"
 
@@ -6,6 +8,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 
+#include <fstream>
 #include <map>
 #include <numeric>
 
@@ -30,6 +33,40 @@ nlohmann::json strategy(const nlohmann::json& plan, const std::string& name) {
       return row;
   FAIL("the plan has no " << name);
   return {};
+}
+
+Ended plan_of_nowhere(const Experiment& experiment, const Settings& settings) {
+  return RunningProgram{
+      experiment.command("plan", "planned", settings + Settings{"data.root=/nowhere", "--json"})}
+      .wait();
+}
+
+/// Checks that the plan is the same without the files of the data set, and reports that.
+void check_without_files(const Experiment& experiment, const Settings& settings = {}) {
+  const auto ended = plan_of_nowhere(experiment, settings);
+  CAPTURE(ended.out, ended.err);
+  REQUIRE(ended.code == 0);
+  CHECK(has(ended.err, "planned without the data set: /nowhere"));
+  CHECK(nlohmann::json::parse(ended.out) == plan(experiment, settings));
+}
+
+/// Two files of columns a to e, the last one of four classes.
+void write_tables(const Experiment& experiment) {
+  for (const char* name : {"train.csv", "test.csv"}) {
+    std::ofstream out{experiment / name};
+    out << "a,b,c,d,e\n";
+    for (int row = 0; row < 64; ++row)
+      out << "1,2," << row << ",3," << row % 4 << '\n';
+  }
+}
+
+/// The plan of a process that has so much address space.
+Ended plan_within(std::size_t mebibytes, const Experiment& experiment, const Settings& settings) {
+  std::vector<std::string> command = {
+      "sh", "-c", "ulimit -v " + std::to_string(mebibytes * 1024) + " && exec \"$0\" \"$@\""};
+  const auto program = experiment.command("plan", "planned", settings);
+  command.insert(command.end(), program.begin(), program.end());
+  return RunningProgram{command}.wait();
 }
 
 /// In rounds of four steps: bytes that all workers send in one, in the mean.
@@ -263,13 +300,73 @@ TEST_CASE("what fits nowhere is planned nevertheless, and activations are to bla
   CHECK(has(large.at("recommendation").at("reason").get<std::string>(), "train.recompute"));
 }
 
-TEST_CASE("images that are not there are planned without, and the plan says so") {
+TEST_CASE("a plan does not allocate activations") {
+  if (is_sanitized())
+    SKIP("a sanitizer needs terabytes of address space");
+  const auto ended = plan_within(1024, Experiment{},
+                                 {"model.name=resnet50", "model.stem=imagenet",
+                                  "data.image_size=224", "data.batch_size=20000",
+                                  "data.synthetic_samples=20000", "train.evaluate_every=0"});
+  CAPTURE(ended.err);
+  CHECK(ended.code == 0);
+  CHECK(has(ended.out, "1.6 TiB"));
+  CHECK(has(ended.out, "most of it is activations, which train.recompute makes again"));
+}
+
+TEST_CASE("a plan does not allocate copies of parameters") {
+  if (is_sanitized())
+    SKIP("a sanitizer needs terabytes of address space");
+  const auto ended = plan_within(
+      1024, Experiment{},
+      {"model.name=mlp", "model.hidden=[20000,20000]", "precision.mode=amp_fp16", "--json"});
+  CAPTURE(ended.err);
+  REQUIRE(ended.code == 0);
+  const auto bytes = strategy(nlohmann::json::parse(ended.out), "single").at("bytes_by_kind");
+  CHECK(bytes.at("parameters") > 1'600'000'000); // 400 million, in fp32
+  CHECK(bytes.at("workspace") > 1'600'000'000);
+}
+
+TEST_CASE("texts that are missing are planned without, and the plan reports it") {
+  const Settings dropout = GENERATE(Settings{}, Settings{"model.dropout=0.1"});
+  check_without_files(on_text("gpt2-mini", dropout));
+}
+
+TEST_CASE("a missing tokenizer is planned without if the model's vocabulary is given") {
+  const auto experiment = on_text("gpt2-mini");
+  const Settings nowhere = {"data.tokenizer=/nowhere/tokenizer.json"};
+  const auto refused = plan_of_nowhere(experiment, nowhere);
+  CHECK(refused.code == 2);
+  CHECK(has(refused.err, "model.vocabulary"));
+  const auto planned = plan_of_nowhere(experiment, nowhere + Settings{"model.vocabulary=50304"});
+  CAPTURE(planned.err);
+  CHECK(planned.code == 0);
+  CHECK(has(planned.err, "planned without the data set: /nowhere/tokenizer.json"));
+}
+
+TEST_CASE("a vocabulary smaller than the tokenizer is refused, also without the texts") {
+  const data::testing::TokenizerFiles files;
+  const auto tokenizer = files.write_json("tokenizer.json", data::testing::small_tokenizer());
+  const auto ended =
+      plan_of_nowhere(on_text("gpt2-mini"), {"data.tokenizer=" + tokenizer, "model.vocabulary=10"});
+  CHECK(ended.code == 2);
+  CHECK(has(ended.err, "has 259 tokens, and model.vocabulary is 10"));
+}
+
+TEST_CASE("tables that are missing are planned without, and the plan reports it") {
+  const Settings target = GENERATE(
+      Settings{"data.targets=[e]", "model.num_classes=4"},
+      Settings{"data.targets=[d,e]", "model.num_classes=2", "model.loss=mean_squared_error"});
+  const Experiment experiment{target + Settings{"data.dataset=csv", "data.features=[a,b,c]",
+                                                "data.augment=[]", "model.name=mlp",
+                                                "model.hidden=[16]"}};
+  write_tables(experiment);
+  check_without_files(experiment, {"data.root=" + (experiment / "").string()});
+}
+
+TEST_CASE("images that are missing are planned without, and the plan reports it") {
   const Experiment experiment;
   const Settings mnist = {"data.dataset=mnist", "model.in_channels=1"};
-  const auto ended =
-      RunningProgram{
-          experiment.command("plan", "planned", mnist + Settings{"data.root=/nowhere", "--json"})}
-          .wait();
+  const auto ended = plan_of_nowhere(experiment, mnist);
   CAPTURE(ended.out, ended.err);
   REQUIRE(ended.code == 0);
   CHECK(has(ended.err, "planned without the data set: /nowhere"));
@@ -278,13 +375,10 @@ TEST_CASE("images that are not there are planned without, and the plan says so")
   CHECK(row.at("bytes_by_kind") == there.at("bytes_by_kind"));
 }
 
-TEST_CASE("a plan is a table for people, and tables that are missing are wrong input") {
+TEST_CASE("a plan is a table for people") {
   const Experiment experiment{{"parallel.strategy=ddp", "devices.count=4"}};
   const auto ended = RunningProgram{experiment.command("plan", "planned")}.wait();
   CHECK(ended.code == 0);
   for (const char* text : {"4 workers", "activations", "zero3", "ddp: everything fits"})
     CHECK(has(ended.out, text));
-  const Experiment without{{"data.dataset=csv", "data.root=/nowhere", "model.name=mlp",
-                            "data.features=[a]", "data.targets=[b]", "data.augment=[]"}};
-  CHECK(RunningProgram{without.command("plan", "planned")}.wait().code == 2);
 }
