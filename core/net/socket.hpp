@@ -21,7 +21,8 @@ struct Listener {
 /// Port 0 takes a free one.
 Result<Listener> listen_on(const Endpoint& endpoint);
 
-/// Whether another socket occupies the port. False if the address cannot be used for another reason.
+/// Whether another socket occupies the port. False if the address cannot be used for another
+/// reason.
 bool is_in_use(const Endpoint& endpoint);
 
 /// A connected socket that blocks, each call at most for the timeout, as connecting to each of the
