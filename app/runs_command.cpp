@@ -111,7 +111,7 @@ void add_runs_command(CLI::App& app, Action& action) {
   command->add_option("folder", arguments->folder, "Folder of runs (run.output)")
       ->type_name("FOLDER")
       ->capture_default_str();
-  command->add_flag("--json", arguments->json, "For programs");
+  command->add_flag("--json", arguments->json, "For programs; epochs are counted from 0");
   command->callback([&action, arguments] {
     action = [arguments](const Catalogue&) { return list_runs(*arguments); };
   });

@@ -1,6 +1,6 @@
 #include "image_dataset.hpp"
 
-#include "detail/listed.hpp"
+#include "detail/name_list.hpp"
 #include "detail/spread.hpp"
 #include "formats.hpp"
 #include "troupe/core/config/config.hpp"
@@ -28,7 +28,7 @@ Status check_fits_model(const ImageDataset& dataset, const ModelConfig& model) {
     return fail(Errc::data,
                 "the data set {} ({}) has {} classes ({}), but model.num_classes is {}: set "
                 "model.num_classes: {}",
-                info.name, info.source, dataset.num_classes(), listed(info.class_names),
+                info.name, info.source, dataset.num_classes(), quoted_list(info.class_names),
                 model.num_classes, dataset.num_classes());
   if (info.channels != model.in_channels && !(info.channels == 1 && model.in_channels == 3))
     return fail(Errc::data,

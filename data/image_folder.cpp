@@ -1,6 +1,6 @@
 #include "detail/file.hpp"
 #include "detail/image_file.hpp"
-#include "detail/listed.hpp"
+#include "detail/name_list.hpp"
 #include "detail/spread.hpp"
 #include "formats.hpp"
 #include "image_files.hpp"
@@ -123,10 +123,10 @@ Result<std::shared_ptr<ImageDataset>> open_image_folder(const fs::path& root, Sp
     const auto known = std::ranges::lower_bound(classes, name);
     if (known == classes.end() || *known != name)
       return fail(Errc::data,
-                  "{}: the training images in {} have no class {}, only {}: remove or rename the "
-                  "folder",
+                  "{}: the training images in {} have no class \"{}\", only {}: remove or rename "
+                  "the folder",
                   (*folder / name).string(), (root / "train").string(), echoed(name),
-                  listed(classes));
+                  quoted_list(classes));
     TROUPE_TRY(auto images, image_files_below(*folder / name));
     labels.insert(labels.end(), images.files.size(),
                   static_cast<std::int32_t>(known - classes.begin()));

@@ -6,6 +6,7 @@
 #include "troupe/core/nearest.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 #include <optional>
@@ -17,9 +18,6 @@ namespace {
 
 using Labels = std::map<std::string, std::int32_t, std::less<>>;
 
-/// A message shows this many classes.
-constexpr std::size_t most_classes = 10;
-
 Labels labels_by_name(std::span<const std::string> classes) {
   Labels labels;
   for (std::size_t i = 0; i < classes.size(); ++i)
@@ -27,8 +25,16 @@ Labels labels_by_name(std::span<const std::string> classes) {
   return labels;
 }
 
-bool is_number(const std::string& cell) {
-  return parse_finite(cell).has_value();
+/// The words that pandas reads as missing values.
+bool is_missing(const std::string& cell) {
+  constexpr auto words = std::to_array<std::string_view>(
+      {"#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN",
+       "<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null"});
+  return std::ranges::find(words, cell) != words.end();
+}
+
+bool is_number_or_missing(const std::string& cell) {
+  return parse_finite(cell).has_value() || is_missing(cell);
 }
 
 std::optional<std::int32_t> numbered_label(const std::string& cell, std::size_t count) {
@@ -43,12 +49,14 @@ bool are_numbered(std::span<const std::string> classes) {
 }
 
 std::string why_no_class(const std::string& cell, std::span<const std::string> classes) {
+  if (is_missing(cell))
+    return fmt::format("{} is a missing value; fill it in or leave the row out", cell);
   if (are_numbered(classes))
     return fmt::format("\"{}\" is not a class; the classes are 0 to {}", echoed(cell),
                        classes.size() - 1);
   const auto near = nearest(cell, classes);
   return fmt::format("\"{}\" is not a class; the classes are {}{}", echoed(cell),
-                     quoted_list(classes, most_classes),
+                     quoted_list(classes),
                      near.empty() ? "" : fmt::format("; did you mean \"{}\"?", echoed(near)));
 }
 
@@ -62,17 +70,19 @@ std::vector<std::string> numbered_classes(std::int64_t count) {
 }
 
 Result<std::vector<std::string>> find_classes(const ClassColumn& column, std::int64_t count) {
-  const auto word = std::ranges::find_if_not(column.cells, is_number);
+  const auto word = std::ranges::find_if_not(column.cells, is_number_or_missing);
   if (word == column.cells.end())
     return numbered_classes(count);
-  const std::set<std::string> different{column.cells.begin(), column.cells.end()};
+  std::set<std::string> different{column.cells.begin(), column.cells.end()};
+  if (std::ssize(different) != count)
+    std::erase_if(different, is_missing);
   std::vector<std::string> words{different.begin(), different.end()};
   if (std::ssize(words) == count)
     return words;
   return fail(Errc::data,
               "{}: column \"{}\" has {} classes ({}; line {} has the first that is not a number), "
               "but model.num_classes is {}: set model.num_classes: {}",
-              column.file, echoed(column.name), words.size(), quoted_list(words, most_classes),
+              column.file, echoed(column.name), words.size(), quoted_list(words),
               column.lines[static_cast<std::size_t>(word - column.cells.begin())], count,
               words.size());
 }

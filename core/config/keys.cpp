@@ -179,10 +179,10 @@ void add_data(Keys& keys, DataConfig& c) {
                   "finds such files beforehand"});
   keys.push_back(
       {"data.limit", &c.limit, at_least(1),
-       "Use only N training samples: as many images of each class as there can be; of other data "
-       "the first N"});
+       "Train on only N samples: images are spread evenly over the classes; of other data, the "
+       "first N samples are used"});
   keys.push_back({"data.eval_limit", &c.eval_limit, at_least(1),
-                  "Evaluate only N test samples, evenly spaced in their order"});
+                  "Evaluate on only N test samples, evenly spaced over the test set"});
   keys.push_back({"data.synthetic_samples", &c.synthetic_samples, count_to(1000000000),
                   "Size of the synthetic data set"});
   keys.push_back(

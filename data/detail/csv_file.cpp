@@ -3,6 +3,7 @@
 #include "csv_header.hpp"
 #include "csv_number.hpp"
 #include "file.hpp"
+#include "text_kind.hpp"
 
 #include "troupe/core/fail.hpp"
 #include "troupe/core/printable.hpp"
@@ -10,6 +11,11 @@
 namespace troupe::data {
 
 namespace {
+
+constexpr KindAdvice csv_advice = {.archive = "unpack it, or save the workbook as CSV",
+                                   .document = "save its table as CSV first",
+                                   .image = "tables are CSV files",
+                                   .tokens = "tables are CSV files"};
 
 std::string counted(std::size_t count, const char* noun) {
   return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
@@ -86,7 +92,9 @@ private:
 
 Result<CsvColumns> read_csv(const std::filesystem::path& path, const CsvQuery& query) {
   TROUPE_TRY(const auto bytes, read_file(path));
-  return CsvReader{path, {reinterpret_cast<const char*>(bytes.data()), bytes.size()}, query}.run();
+  const std::string_view text{reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+  TROUPE_TRY(expect_text(text, path.string(), csv_advice));
+  return CsvReader{path, text, query}.run();
 }
 
 } // namespace troupe::data

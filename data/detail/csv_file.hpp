@@ -26,9 +26,9 @@ struct CsvColumns {
   std::vector<std::size_t> lines; ///< by row: where it begins
 };
 
-/// Other columns may contain anything. Errors: those of read_file, parse_csv and CsvHeader::find;
-/// Errc::data, with file, line and column, for a row that has more or fewer cells than the header,
-/// an empty cell, a cell that is not a finite number, and a file without rows.
+/// Other columns may contain anything. Errors: those of read_file, expect_text, parse_csv and
+/// CsvHeader::find; Errc::data, with file, line and column, for a row that has more or fewer cells
+/// than the header, an empty cell, a cell that is not a finite number, and a file without rows.
 Result<CsvColumns> read_csv(const std::filesystem::path& path, const CsvQuery& query);
 
 } // namespace troupe::data

@@ -14,9 +14,6 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-/// A message shows this many column names.
-constexpr std::size_t most_names = 20;
-
 Names names_of(const CsvRow& row) {
   Names names;
   for (const auto& cell : row.cells)
@@ -59,7 +56,7 @@ Result<std::size_t> CsvHeader::find(const std::string& column) const {
 Status CsvHeader::missing(const std::string& column) const {
   return fail(Errc::data, "{}:{}: there is no column \"{}\"; the {} {}{}", file_, line_,
               echoed(column), names_.size() == 1 ? "only column is" : "columns are",
-              quoted_list(names_, most_names), advice(column));
+              quoted_list(names_), advice(column));
 }
 
 std::string CsvHeader::advice(const std::string& column) const {

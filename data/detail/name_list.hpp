@@ -10,11 +10,12 @@
 
 namespace troupe::data {
 
-/// `"a", "b" and 7 more`.
-inline std::string quoted_list(std::span<const std::string> names, std::size_t most) {
+/// `"a", "b" and 7 more`: the first 20 names, escaped, and the number of the others.
+inline std::string quoted_list(std::span<const std::string> names) {
+  constexpr std::size_t most = 20;
   std::string text;
   for (const auto& name : names.first(std::min(names.size(), most)))
-    text += fmt::format("{}\"{}\"", text.empty() ? "" : ", ", echoed(name));
+    text += fmt::format("{}\"{}\"", text.empty() ? "" : ", ", echoed(name, 60));
   return names.size() > most ? fmt::format("{} and {} more", text, names.size() - most) : text;
 }
 

@@ -2,7 +2,7 @@
 
 #include "../detail/file.hpp"
 #include "../detail/text_file.hpp"
-#include "text_kind.hpp"
+#include "../detail/text_kind.hpp"
 
 #include "troupe/core/fail.hpp"
 #include "troupe/core/printable.hpp"

@@ -2,14 +2,13 @@
 
 #include "../readable.hpp"
 #include "../text_figures.hpp"
+#include "epoch_course.hpp"
 #include "run_folder.hpp"
 #include "run_json.hpp"
 
 #include "troupe/core/checkpoint/store.hpp"
 
 #include <fmt/format.h>
-
-#include <algorithm>
 
 namespace troupe::metrics {
 
@@ -54,12 +53,7 @@ std::string describe_best(const std::filesystem::path& folder, const RunInfo& ru
   const auto best = read_best_epoch(folder, by);
   if (!best)
     return {};
-  // Records of earlier versions lack the step: it follows from the plan, which may cut the last
-  // epoch short.
-  const auto steps = best->step
-                         ? *best->step + 1
-                         : std::min((best->epoch + 1) * run.steps_per_epoch, run.total_steps);
-  const auto checkpoint = checkpoint_of(folder, steps);
+  const auto checkpoint = checkpoint_of(folder, last_step_of(*best, run) + 1);
   return fmt::format("best: epoch {}, {}, {}", best->epoch + 1, readable_result(run, *best, by),
                      checkpoint.empty() ? "its checkpoint was not kept (checkpoint.best)"
                                         : "checkpoint " + checkpoint);

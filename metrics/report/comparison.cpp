@@ -42,14 +42,6 @@ void take_standing(ComparedRun& run, const RunInfo& info, const Standing& now) {
   run.perplexity = perplexity(info, now.test_loss);
 }
 
-/// In records of earlier versions it follows from the run's plan.
-std::int64_t last_step_of(const EpochRecord& epoch, const RunInfo& run) {
-  return epoch.step.value_or(
-      std::min((epoch.epoch + 1) * std::max<std::int64_t>(1, run.steps_per_epoch),
-               run.total_steps) -
-      1);
-}
-
 /// Figures only of a run that has completed.
 Json to_object(const ComparedRun& run) {
   const auto figure = [&run](const std::optional<double>& value) {

@@ -1,5 +1,7 @@
 #include "epoch_course.hpp"
 
+#include <algorithm>
+
 namespace troupe::metrics {
 
 void EpochCourse::add(const EpochRecord& epoch) {
@@ -23,6 +25,11 @@ std::vector<EpochRecord> EpochCourse::epochs() const {
   if (last_)
     all.push_back(*last_);
   return all;
+}
+
+std::int64_t last_step_of(const EpochRecord& epoch, const RunInfo& run) {
+  const auto steps_per_epoch = std::max<std::int64_t>(1, run.steps_per_epoch);
+  return epoch.step.value_or(std::min((epoch.epoch + 1) * steps_per_epoch, run.total_steps) - 1);
 }
 
 } // namespace troupe::metrics

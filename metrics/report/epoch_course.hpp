@@ -24,4 +24,8 @@ private:
   std::int64_t count_ = 0, every_ = 1;
 };
 
+/// The last step of an epoch. In records of earlier versions it follows from the run's plan, which
+/// may cut the last epoch short.
+std::int64_t last_step_of(const EpochRecord& epoch, const RunInfo& run);
+
 } // namespace troupe::metrics

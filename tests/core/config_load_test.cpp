@@ -1,43 +1,16 @@
+// From the text of a config, and overrides, to its values or its problems.
 #include "config_fixture.hpp"
-#include "scratch_folder.hpp"
 
 #include "troupe/core/config/notes.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <fmt/format.h>
 
-#include <cstdlib>
-#include <optional>
+#include <algorithm>
 
 using namespace troupe;
 using namespace troupe::testing;
 using namespace std::chrono_literals;
-
-namespace {
-
-/// A variable of the environment, which has its value back at the end of a test.
-class Variable {
-public:
-  Variable(const char* name, const char* value) : name_{name} {
-    if (const auto* const before = std::getenv(name))
-      before_ = before;
-    ::setenv(name, value, 1);
-  }
-  Variable(const Variable&) = delete;
-  Variable& operator=(const Variable&) = delete;
-  ~Variable() {
-    if (before_)
-      ::setenv(name_, before_->c_str(), 1);
-    else
-      ::unsetenv(name_);
-  }
-
-private:
-  const char* name_;
-  std::optional<std::string> before_;
-};
-
-} // namespace
 
 TEST_CASE("an empty text is the default config, but for the data") {
   CHECK(problems("") == Lines{"a.yaml: data.root: dataset cifar10 needs the folder of its files; "
@@ -288,37 +261,6 @@ TEST_CASE("text that is not UTF-8 is refused with its place and key") {
   CHECK(good(synthetic + "run: {name: \u00e9\u4e16}").run.name == "\u00e9\u4e16");
 }
 
-TEST_CASE("the home folder replaces ~/ at the start of a path") {
-  const Variable home{"HOME", "/somebody"};
-  const auto c = good("data: {dataset: synthetic, root: ~/data, test_root: \"~\"}\n"
-                      "run: {output: ~/runs}\n"
-                      "cluster: {tls: {certificate: ~/a.pem, key: ~/b.pem, ca: c.pem}}\n",
-                      {"model.pretrained=~/a.safetensors", "data.tokenizer=a/~/b"});
-  CHECK(c.data.root == "/somebody/data");
-  CHECK(c.data.test_root == "~"); // "~" alone is a file's name
-  CHECK(c.run.output == "/somebody/runs");
-  CHECK(c.cluster.tls.key == "/somebody/b.pem");
-  CHECK(c.cluster.tls.ca == "c.pem");
-  CHECK(c.model.pretrained == "/somebody/a.safetensors");
-  CHECK(c.data.tokenizer == "a/~/b");
-  CHECK(good("data: {dataset: synthetic, root: ~a/b}").data.root == "~a/b");
-}
-
-TEST_CASE("without a home folder ~/ is refused") {
-  const Variable home{"HOME", ""};
-  CHECK(problems(synthetic + "run: {output: ~/runs}")
-            .at(0)
-            .starts_with("a.yaml:2:15: run.output: ~/ has no meaning: HOME is not set"));
-}
-
-TEST_CASE("a git-lfs pointer in place of a config file is called one") {
-  const ScratchFolder folder;
-  write_bytes(folder / "a.yaml", "version https://git-lfs.github.com/spec/v1\nsize 12\n");
-  const auto config = load_config(folder / "a.yaml");
-  REQUIRE(!config);
-  CHECK(config.error().at(0).what.starts_with("this is a git-lfs pointer"));
-}
-
 TEST_CASE("a learning rate is not multiplied by 0 or less") {
   CHECK(problems(synthetic + "train: {lr_scale: {fc: 0}}\n") ==
         Lines{"a.yaml:2:19: train.lr_scale: fc: 0 would leave it as it is; allowed: above 0; what "
@@ -465,48 +407,6 @@ TEST_CASE("problems of overrides are named by what was typed") {
         Lines{"--set run.name.x=3: run.name.x: unknown key: run.name is a value, not a section"});
   CHECK(problems(synthetic, {"train.optimizer={lr: 1, lr: 2}"}) ==
         Lines{"--set train.optimizer={lr: 1, lr: 2}: train.optimizer.lr: given twice"});
-}
-
-TEST_CASE("a missing file is named, with the file beside it that was meant") {
-  const ScratchFolder folder;
-  write_bytes(folder / "demo.yaml", synthetic);
-  CHECK(load_config(folder / "demo.yaml"));
-  const auto missing = load_config(folder / "dmeo.yaml");
-  REQUIRE(!missing);
-  CHECK(to_error(missing.error()).message ==
-        (folder / "dmeo.yaml").string() +
-            ": cannot open: No such file or directory; did you mean \"" +
-            (folder / "demo.yaml").string() + "\"?");
-  const auto is_folder = load_config(folder.path());
-  REQUIRE(!is_folder);
-  CHECK(is_folder.error().at(0).what == "a folder, not a config file");
-  std::filesystem::create_symlink("loop.yaml", folder / "loop.yaml");
-  const auto unreadable = load_config(folder / "loop.yaml");
-  REQUIRE(!unreadable);
-  CHECK(unreadable.error().at(0).nearest.empty()); // it is there
-}
-
-TEST_CASE("a run without a name gets the file's, where that can name a folder") {
-  const ScratchFolder folder;
-  for (const auto& [file, name] : {std::pair{"my job.yaml", "my job"}, std::pair{"a.b.yml", "a.b"},
-                                   std::pair{"a\nb.yaml", "run"}}) {
-    CAPTURE(file);
-    write_bytes(folder / file, synthetic);
-    CHECK(load_config(folder / file)->run.name == name);
-  }
-  const Lines named = {"run.name=other"};
-  CHECK(load_config(folder / "my job.yaml", named)->run.name == "other");
-  write_bytes(folder / "named.yaml", synthetic + "run: {name: inside}\n");
-  CHECK(load_config(folder / "named.yaml")->run.name == "inside");
-}
-
-TEST_CASE("a file that is too long for a config is refused before it is parsed") {
-  const ScratchFolder folder;
-  write_bytes(folder / "a.yaml", synthetic + std::string(1 << 20, '\n'));
-  const auto config = load_config(folder / "a.yaml");
-  REQUIRE(!config);
-  CHECK(config.error().at(0).what == "longer than 1 MiB, so not a config file");
-  CHECK_FALSE(load_config("/dev/zero"));
 }
 
 TEST_CASE("problems make one error that exits with 2") {

@@ -10,17 +10,32 @@ using namespace troupe::testing;
 
 namespace {
 
-/// A tree as Linux has it below /proc and /sys/fs/cgroup.
-struct Machine {
-  void write(const std::string& name, const std::string& text) const {
-    std::filesystem::create_directories((folder / name).parent_path());
-    write_bytes(folder / name, text);
+/// A machine's files below /proc and /sys/fs/cgroup, as Linux writes them.
+class Machine {
+public:
+  /// `groups`: the control groups of the process.
+  explicit Machine(const std::string& groups) { write("proc/self/cgroup", groups); }
+
+  /// Sets the quota of a group of version 2; `folder` is that of the group.
+  void set_quota(const std::string& folder, const std::string& quota_and_period) const {
+    write("cgroup/" + folder + "/cpu.max", quota_and_period);
+  }
+  /// Sets the quota of a group of version 1, in microseconds of 100 ms.
+  void set_quota_us(const std::string& folder, int quota) const {
+    write("cgroup/" + folder + "/cpu.cfs_quota_us", std::to_string(quota) + "\n");
+    write("cgroup/" + folder + "/cpu.cfs_period_us", "100000\n");
   }
   std::optional<double> quota() const {
-    return usable_cores({folder / "proc", folder / "cgroup"}).quota;
+    return usable_cores({folder_ / "proc", folder_ / "cgroup"}).quota;
   }
 
-  ScratchFolder folder;
+private:
+  void write(const std::string& name, const std::string& text) const {
+    std::filesystem::create_directories((folder_ / name).parent_path());
+    write_bytes(folder_ / name, text);
+  }
+
+  ScratchFolder folder_;
 };
 
 int count(int allowed, std::optional<double> quota) {
@@ -29,57 +44,54 @@ int count(int allowed, std::optional<double> quota) {
 
 } // namespace
 
+TEST_CASE("without files of control groups there is no quota") {
+  const ScratchFolder empty;
+  CHECK_FALSE(usable_cores({empty / "proc", empty / "cgroup"}).quota);
+}
+
 TEST_CASE("a quota of control groups of version 2 limits the cores") {
-  const Machine machine;
+  const Machine machine{"0::/pod/job\n"};
   CHECK_FALSE(machine.quota());
-  machine.write("proc/self/cgroup", "0::/pod/job\n");
-  machine.write("cgroup/pod/job/cpu.max", "max 100000\n");
+  machine.set_quota("pod/job", "max 100000\n");
   CHECK_FALSE(machine.quota());
-  machine.write("cgroup/pod/job/cpu.max", "150000 100000\n");
+  machine.set_quota("pod/job", "150000 100000\n");
   CHECK(machine.quota() == 1.5);
 }
 
 TEST_CASE("the tightest quota of a group and its parents counts") {
-  const Machine machine;
-  machine.write("proc/self/cgroup", "0::/pod/job\n");
-  machine.write("cgroup/pod/job/cpu.max", "400000 100000\n");
-  machine.write("cgroup/pod/cpu.max", "100000 50000\n");
+  const Machine machine{"0::/pod/job\n"};
+  machine.set_quota("pod/job", "400000 100000\n");
+  machine.set_quota("pod", "100000 50000\n");
   CHECK(machine.quota() == 2);
-  machine.write("cgroup/pod/job/cpu.max", "50000 100000\n");
+  machine.set_quota("pod/job", "50000 100000\n");
   CHECK(machine.quota() == 0.5);
 }
 
 TEST_CASE("a container that sees its group as the root has the root's quota") {
-  const Machine machine;
-  machine.write("proc/self/cgroup", "0::/kubepods/somewhere\n");
-  machine.write("cgroup/cpu.max", "300000 100000\n");
+  const Machine machine{"0::/kubepods/somewhere\n"};
+  machine.set_quota("", "300000 100000\n");
   CHECK(machine.quota() == 3);
 }
 
 TEST_CASE("a quota of control groups of version 1 limits the cores") {
-  const Machine machine;
-  machine.write("proc/self/cgroup", "5:memory:/m\n4:cpu,cpuacct:/docker/id\n1:name=systemd:/\n");
-  machine.write("cgroup/cpu/docker/id/cpu.cfs_quota_us", "-1\n");
-  machine.write("cgroup/cpu/docker/id/cpu.cfs_period_us", "100000\n");
+  const Machine machine{"5:memory:/m\n4:cpu,cpuacct:/docker/id\n1:name=systemd:/\n"};
+  machine.set_quota_us("cpu/docker/id", -1);
   CHECK_FALSE(machine.quota());
-  machine.write("cgroup/cpu/docker/id/cpu.cfs_quota_us", "250000\n");
+  machine.set_quota_us("cpu/docker/id", 250000);
   CHECK(machine.quota() == 2.5);
 }
 
 TEST_CASE("a hierarchy of version 1 may be mounted under all its controllers' names only") {
-  const Machine machine;
-  machine.write("proc/self/cgroup", "4:cpuacct,cpu:/job\n0::/job\n");
-  machine.write("cgroup/cpuacct,cpu/job/cpu.cfs_quota_us", "200000\n");
-  machine.write("cgroup/cpuacct,cpu/job/cpu.cfs_period_us", "100000\n");
+  const Machine machine{"4:cpuacct,cpu:/job\n0::/job\n"};
+  machine.set_quota_us("cpuacct,cpu/job", 200000);
   CHECK(machine.quota() == 2);
 }
 
 TEST_CASE("files of control groups that make no sense are no limit") {
-  const Machine machine;
-  machine.write("proc/self/cgroup", "nonsense\n0::/job\n::\n");
+  const Machine machine{"nonsense\n0::/job\n::\n"};
   for (const std::string text : {"", "x y", "100000", "100000 0", "-5 100000", "0 100000"}) {
     CAPTURE(text);
-    machine.write("cgroup/job/cpu.max", text);
+    machine.set_quota("job", text);
     CHECK_FALSE(machine.quota());
   }
 }

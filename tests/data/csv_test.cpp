@@ -74,6 +74,32 @@ TEST_CASE("a header that another delimiter separates names that delimiter") {
              EndsWith("data.delimiter: comma"));
 }
 
+TEST_CASE("a file that is not plain text is refused by its kind") {
+  const auto refused = [](std::string_view content) {
+    return refusal(std::string{content}, {.numbers = {"a"}});
+  };
+  CHECK_THAT(refused("\x1f\x8b\x08"),
+             EndsWith("file.csv: this is a gzip file, not plain text: unpack it first"));
+  CHECK_THAT(refused("PAR1\x15\x04"),
+             EndsWith("this is a Parquet file, not plain text: save its table as CSV first"));
+  CHECK_THAT(refused("PK\x03\x04"), EndsWith("a ZIP archive or an Office document, not plain text: "
+                                             "unpack it, or save the workbook as CSV"));
+  CHECK_THAT(refused("\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"),
+             EndsWith("a Word or Excel file, not plain text: save its table as CSV first"));
+  CHECK_THAT(refused(std::string_view{"\xff\xfe"
+                                      "a\0",
+                                      4}),
+             EndsWith("text in UTF-16, not plain text: convert it to UTF-8 first"));
+  CHECK_THAT(refused("\x89PNG\r\n\x1a\n"),
+             EndsWith("a PNG image, not plain text: tables are CSV files"));
+}
+
+TEST_CASE("a column may have the name that Parquet files begin with") {
+  const auto table = read("PAR1,PAR2\n1,2\n", {.numbers = {"PAR1"}});
+  REQUIRE(table);
+  CHECK(table->numbers == std::vector<double>{1});
+}
+
 TEST_CASE("numbers are read as the nearest double") {
   CHECK(parse_finite("1e-50") == 1e-50);
   CHECK(parse_finite("1e39") == 1e39);

@@ -308,7 +308,7 @@ TEST_CASE("an image folder's labels are the places of the sorted class names") {
   }
   SECTION("a test split with a class of its own is refused") {
     write_png(folder / "val/bb/9.png", dark, 2, 2, 3);
-    CHECK_THAT(folder_error(folder.path(), Split::test), ContainsSubstring("have no class bb"));
+    CHECK_THAT(folder_error(folder.path(), Split::test), ContainsSubstring("have no class \"bb\""));
   }
   SECTION("a damaged image is named when it is read") {
     write_bytes(folder / "train/b/2.png", "");

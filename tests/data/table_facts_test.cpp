@@ -145,6 +145,33 @@ TEST_CASE_METHOD(TableFiles, "classes that do not fit the model or the training 
   CHECK_THAT(refusal(), ContainsSubstring("train.csv:3: column \"y\": the cell is empty"));
 }
 
+TEST_CASE_METHOD(TableFiles, "a missing class among numbers is refused with its line and column") {
+  expect_classes(3);
+  write("train", "x,y\n1,0\n2,1\n3,2\n");
+  for (const std::string word : {"NA", "N/A", "nan", "NaN", "NULL", "None", "<NA>"}) {
+    INFO(word);
+    write("test", "x,y\n1,0\n2," + word + "\n");
+    CHECK_THAT(refusal(Split::test),
+               EndsWith("test.csv:3: column \"y\": " + word +
+                        " is a missing value; fill it in or leave the row out"));
+  }
+  for (const std::int64_t count : {3, 4}) {
+    expect_classes(count);
+    write("train", "x,y\n1,0\n2,1\n3,2\n4,NA\n");
+    CHECK_THAT(refusal(), ContainsSubstring("train.csv:5: column \"y\": NA is a missing value"));
+  }
+}
+
+TEST_CASE_METHOD(TableFiles, "a word for missing values is a class only if num_classes counts it") {
+  write("train", "x,y\n1,cat\n2,NA\n3,dog\n");
+  expect_classes(2);
+  CHECK_THAT(refusal(), ContainsSubstring("train.csv:3: column \"y\": NA is a missing value"));
+  expect_classes(3);
+  CHECK(open().value()->class_names() == std::vector<std::string>{"NA", "cat", "dog"});
+  expect_classes(4);
+  CHECK_THAT(refusal(), ContainsSubstring("has 2 classes (\"cat\", \"dog\";"));
+}
+
 TEST_CASE_METHOD(TableFiles, "numbered classes may be written as any whole number") {
   expect_classes(3);
   write("train", "x,y\n1,0\n2,1.0\n3,+2\n");

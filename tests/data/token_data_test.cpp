@@ -296,7 +296,7 @@ TEST_CASE_METHOD(Texts, "a file that is no plain text is refused by what it is")
   };
   CHECK_THAT(refused("\x1f\x8b\x08"), ContainsSubstring("b.txt: this is a gzip file, not plain "
                                                         "text: unpack it first"));
-  CHECK_THAT(refused("PAR1"), ContainsSubstring("a Parquet file"));
+  CHECK_THAT(refused("PAR1\x15"), ContainsSubstring("a Parquet file"));
   CHECK_THAT(refused("PK\x03\x04"), ContainsSubstring("a ZIP archive"));
   CHECK_THAT(refused(std::string_view{"\xff\xfe"
                                       "a\0",
