@@ -1,6 +1,6 @@
 # One entry for what one does with this tree; the work is in tools/, CMakePresets.json and ctest.
 .DEFAULT_GOAL := help
-.PHONY: help bootstrap configure build tests everything demo test test-long fuzz test-emulated chaos soak asan tsan lint format bench gpu-bundle check-debian13 package install install-development clean
+.PHONY: help bootstrap configure build tests everything demo test test-long test-exhaustive fuzz test-emulated chaos soak asan tsan lint format bench gpu-bundle check-debian13 package install install-development clean
 
 JOBS ?= $(shell nproc)
 PREFIX ?= /usr/local
@@ -29,6 +29,7 @@ help:
 	@echo "make demo       set up, build, train ResNet-20 on CIFAR-10: 5 to 10 minutes on 2 cores"
 	@echo "make test       set up, build, run the tests: 10 to 25 minutes from nothing on 2 cores"
 	@echo "make test-long  the tests that take minutes: lower instruction sets, the package, two hosts, pictures, the GPU suite"
+	@echo "make test-exhaustive  more losses of nodes, with more strategies than make test-long has"
 	@echo "make fuzz       tests that give mutated files to what reads files, $(FUZZ) of each kind; FUZZ=1000: so many"
 	@echo "make test-emulated  the tests labelled gpu on a GPU in software, held up at random; SEEDS=10: ten times"
 	@echo "make chaos      kill daemons at every named point of the code, and disturb them otherwise; needs root, about an hour"
@@ -69,10 +70,13 @@ demo: build
 	@tools/demo
 
 test: tests
-	@$(CTEST) --preset release -LE '^long$$' --output-junit $(RESULTS)/test.xml
+	@$(CTEST) --preset release -LE '^(long|exhaustive)$$' --output-junit $(RESULTS)/test.xml
 
 test-long: everything
 	@$(CTEST) --preset release -L '^long$$' --output-junit $(RESULTS)/test-long.xml
+
+test-exhaustive: tests
+	@$(CTEST) --preset release -L '^exhaustive$$' --output-junit $(RESULTS)/test-exhaustive.xml
 
 fuzz: configure
 	@cmake --build --preset release -j $(JOBS) --target troupe_core_tests troupe_data_tests

@@ -53,15 +53,16 @@ endforeach()
 endfunction()
 
 # troupe_test(FOLDER SOURCES ... [LIBRARIES ...] [LABEL label] [TIMEOUT seconds] [ENVIRONMENT name=value]
-#   [AT_EVERY_LEVEL [spec]] [LEVELS_LABEL label] [LONG names] [FUZZED] [COMPUTES])
+#   [AT_EVERY_LEVEL [spec]] [LEVELS_LABEL label] [LONG names] [EXHAUSTIVE names] [FUZZED] [COMPUTES])
 #
 # One Catch2 program per folder; every test case becomes a ctest test. The label is the folder unless
 # another is given. AT_EVERY_LEVEL: the test cases (those that Catch2 takes the spec for) also run at
 # each lower instruction set, whose name is in theirs: "cpu [avx2]: ...", and whose label may be another. FUZZED: test cases of mutated files, whose
-# names have the word, have the label fuzz, too; those whose names match LONG, the label long: they take minutes.
+# names have the word, have the label fuzz, too; those whose names match LONG, the label long: they take minutes. Those
+# that match EXHAUSTIVE have the label exhaustive: they show for more strategies what a long test shows, and CI omits them.
 # COMPUTES: its own loops, as those of a formula that is compared with, take more time than their compilation.
 function(troupe_test name)
-  cmake_parse_arguments(arg "COMPUTES;FUZZED" "LABEL;LEVELS_LABEL;LONG;TIMEOUT;ENVIRONMENT" "SOURCES;LIBRARIES;AT_EVERY_LEVEL" ${ARGN})
+  cmake_parse_arguments(arg "COMPUTES;FUZZED" "LABEL;LEVELS_LABEL;LONG;EXHAUSTIVE;TIMEOUT;ENVIRONMENT" "SOURCES;LIBRARIES;AT_EVERY_LEVEL" ${ARGN})
   add_executable(troupe_${name}_tests ${arg_SOURCES})
   target_link_libraries(troupe_${name}_tests PRIVATE ${arg_LIBRARIES} troupe_source_tree troupe_compile_options
     $<IF:$<BOOL:${arg_COMPUTES}>,troupe_quick_options,troupe_test_options> Catch2::Catch2WithMain)
@@ -87,6 +88,9 @@ function(troupe_test name)
   endif()
   if(arg_LONG)
     troupe_also_labelled(${name} "${arg_LONG}" "${arg_LABEL};long")
+  endif()
+  if(arg_EXHAUSTIVE)
+    troupe_also_labelled(${name} "${arg_EXHAUSTIVE}" "${arg_LABEL};exhaustive")
   endif()
   if(NOT arg_LEVELS_LABEL)
     set(arg_LEVELS_LABEL ${arg_LABEL})

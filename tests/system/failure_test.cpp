@@ -64,9 +64,9 @@ TEST_CASE("the loss that ended a job can be scraped before the daemons go") {
 
 TEST_CASE("who stops a run that waits for Prometheus need not wait for it") {
   const Experiment experiment(seen_to_its_end);
-  auto program = experiment.start("small", {"train.epochs=200"});
-  scrape(metrics_port(program));
   SECTION("a run that was stopped before is awaited; a second signal ends it") {
+    auto program = experiment.start("small", {"train.epochs=200"});
+    scrape(metrics_port(program));
     REQUIRE(becomes_true([&] { return experiment.run("small").steps_done() > 5; }));
     program.send(SIGTERM);
     REQUIRE(program.prints("waiting for Prometheus"));
@@ -76,6 +76,8 @@ TEST_CASE("who stops a run that waits for Prometheus need not wait for it") {
     CHECK(experiment.run("small").summary().at("status") == "stopped");
   }
   SECTION("a run that has ended by itself goes at the first") {
+    auto program = experiment.start("small");
+    scrape(metrics_port(program));
     REQUIRE(program.prints("waiting for Prometheus"));
     program.send(SIGTERM);
     CHECK(program.wait().code == 0);

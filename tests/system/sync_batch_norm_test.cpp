@@ -96,23 +96,25 @@ TEST_CASE("any number of workers trains what one worker does with the whole batc
   std::map<int, RunFiles> alone;
   for (const int seed : seeds)
     alone.emplace(seed, completed("alone", seed, {"model.sync_batch_norm=false"}));
-  for (const std::string strategy : {"ddp", "zero3"})
-    for (int count = 1; count <= 4; ++count) {
-      std::ostringstream found;
-      const bool same = std::ranges::any_of(seeds, [&](int seed) {
-        const auto together =
-            completed(strategy + std::to_string(count), seed, workers(strategy, count));
-        const auto& one = alone.at(seed);
-        REQUIRE(together.losses().size() == 10);
-        const auto far = distance(together.newest_checkpoint(), one.newest_checkpoint(),
-                                  largest_difference(together.losses(), one.losses()));
-        found << "seed " << seed << ": losses " << far.losses << ", parameters " << far.parameters
-              << ", statistics " << far.statistics << '\n';
-        return far.within(model.bound);
-      });
-      CAPTURE(strategy, count, found.str());
-      CHECK(same);
-    }
+  const std::vector<std::pair<std::string, int>> divided = {
+      {"ddp", 2}, {"ddp", 3}, {"zero3", 1}, {"zero3", 4}};
+  for (const auto& [strategy, count] : divided) {
+    std::ostringstream found;
+    const bool same =
+        std::ranges::any_of(seeds, [&, &strategy = strategy, count = count](int seed) {
+          const auto together =
+              completed(strategy + std::to_string(count), seed, workers(strategy, count));
+          const auto& one = alone.at(seed);
+          REQUIRE(together.losses().size() == 10);
+          const auto far = distance(together.newest_checkpoint(), one.newest_checkpoint(),
+                                    largest_difference(together.losses(), one.losses()));
+          found << "seed " << seed << ": losses " << far.losses << ", parameters " << far.parameters
+                << ", statistics " << far.statistics << '\n';
+          return far.within(model.bound);
+        });
+    CAPTURE(strategy, count, found.str());
+    CHECK(same);
+  }
   // That is not so without, by far more than what rounding does.
   const auto apart =
       completed("apart", 7, workers("ddp", 4) + Settings{"model.sync_batch_norm=false"});
