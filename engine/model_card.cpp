@@ -2,6 +2,7 @@
 
 #include "troupe/core/config/data_sets.hpp"
 #include "troupe/core/config/load.hpp"
+#include "troupe/core/json.hpp"
 #include "troupe/data/image_adapter.hpp"
 #include "troupe/data/table_dataset.hpp"
 #include "troupe/nn/config_check.hpp"
@@ -52,7 +53,7 @@ Metadata describe(const Config& config, const InputNormalization& input) {
 
 Json parse(const Metadata& metadata, const char* key) {
   const auto found = metadata.find(key);
-  return found == metadata.end() ? Json{} : Json::parse(found->second, nullptr, false);
+  return found == metadata.end() ? Json{} : parse_json(found->second).value_or(nullptr);
 }
 
 std::optional<std::vector<double>> numbers(const Json& json, const char* key) {

@@ -2,11 +2,13 @@
 
 #include "troupe/core/atomic_file.hpp"
 #include "troupe/core/fail.hpp"
+#include "troupe/core/json.hpp"
 #include "troupe/core/units.hpp"
 
 #include <nlohmann/json.hpp>
 
 #include <fstream>
+#include <iterator>
 #include <system_error>
 
 namespace troupe::actors {
@@ -47,7 +49,8 @@ Status write_members(const std::filesystem::path& folder, const engine::Generati
 
 Members read_members(const std::filesystem::path& folder) {
   std::ifstream in{file_in(folder)};
-  const auto file = Json::parse(in, nullptr, false);
+  const std::string text{std::istreambuf_iterator<char>{in}, {}};
+  const auto file = parse_json(text).value_or(nullptr);
   if (!file.is_object())
     return {};
   try {

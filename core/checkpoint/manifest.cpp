@@ -3,6 +3,7 @@
 #include "../atomic_file.hpp"
 #include "../fail.hpp"
 #include "../git_lfs.hpp"
+#include "../json.hpp"
 #include "../printable.hpp"
 #include "../sha256.hpp"
 
@@ -155,10 +156,11 @@ Status write_manifest(const fs::path& folder, const Manifest& manifest) {
 Result<Manifest> read_manifest(const fs::path& folder) {
   const auto path = folder / manifest_name;
   TROUPE_TRY(const auto text, read_text(path));
-  const auto json = Json::parse(text, nullptr, false);
+  const auto json = parse_json(text, path);
+  if (!json)
+    return fail(Errc::corrupt, "{}", json.error().message);
   Manifest manifest;
-  const auto wrong = json.is_discarded() ? "it is no JSON" : read(json, manifest);
-  if (!wrong.empty())
+  if (const auto wrong = read(*json, manifest); !wrong.empty())
     return fail(Errc::corrupt, "{}: {}", escaped(path.string()), wrong);
   return manifest;
 }

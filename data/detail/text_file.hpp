@@ -5,20 +5,15 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include <cstdint>
 #include <filesystem>
 #include <string>
-#include <string_view>
 
 namespace troupe::data {
 
 /// Errors: Errc::data, Errc::io; a file of more than 128 MiB.
 Result<std::string> read_text(const std::filesystem::path& path);
 
-/// Errors (Errc::data): what is no JSON, with the file and its line, counted from `first`; nested
-/// deeper than 32; a number that no double is, with the first line.
-Result<nlohmann::json> parse_json(std::string_view text, const std::filesystem::path& path,
-                                  std::int64_t first = 1);
+/// Errors: those of read_text and parse_json (core/json.hpp).
 Result<nlohmann::json> read_json(const std::filesystem::path& path);
 
 /// With the file's name in front of the message.

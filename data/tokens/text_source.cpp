@@ -5,6 +5,7 @@
 #include "../detail/text_kind.hpp"
 
 #include "troupe/core/fail.hpp"
+#include "troupe/core/json.hpp"
 #include "troupe/core/printable.hpp"
 
 #include <nlohmann/json.hpp>

@@ -3,6 +3,7 @@
 #include "../model_card.hpp"
 
 #include "troupe/core/fail.hpp"
+#include "troupe/core/json.hpp"
 #include "troupe/core/printable.hpp"
 
 #include <nlohmann/json.hpp>
@@ -28,7 +29,7 @@ ThenAndNow in_words(std::string_view format, const std::string& before, const st
 
 /// Where two lists of classes differ first: whole lists may have thousands of names.
 ThenAndNow first_difference(const std::string& before, const std::string& now) {
-  const auto a = Json::parse(before, nullptr, false), b = Json::parse(now, nullptr, false);
+  const auto a = parse_json(before).value_or(nullptr), b = parse_json(now).value_or(nullptr);
   if (!a.is_array() || a.size() != b.size())
     return in_words("the classes {}", before, now);
   for (std::size_t i = 0; i < a.size(); ++i)

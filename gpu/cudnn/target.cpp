@@ -1,6 +1,7 @@
 #include "target.hpp"
 
 #include "troupe/core/fail.hpp"
+#include "troupe/core/json.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -60,7 +61,7 @@ Result<Target> Target::of_device(const CudnnLibrary& library, int device) {
 }
 
 Result<Target> Target::of_properties(const CudnnLibrary& library, const std::string& json) {
-  const auto parsed = nlohmann::json::parse(json, nullptr, false);
+  const auto parsed = parse_json(json).value_or(nullptr);
   if (!parsed.is_object() || !parsed.contains("deviceName") || !parsed["deviceName"].is_string() ||
       !parsed.contains("deviceVer") || !parsed["deviceVer"].is_number_integer() ||
       !parsed.contains("driverVer") || !parsed["driverVer"].is_number_integer())

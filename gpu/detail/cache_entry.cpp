@@ -2,6 +2,7 @@
 
 #include "troupe/core/atomic_file.hpp"
 #include "troupe/core/fail.hpp"
+#include "troupe/core/json.hpp"
 #include "troupe/core/sha256.hpp"
 
 #include <fstream>
@@ -24,7 +25,7 @@ std::filesystem::path entry_path(const std::filesystem::path& folder, const std:
 nlohmann::json read_entry(const std::filesystem::path& folder, const std::string& key) {
   std::ifstream file(entry_path(folder, key), std::ios::binary);
   const std::string text{std::istreambuf_iterator<char>(file), {}};
-  auto entry = nlohmann::json::parse(text, nullptr, false);
+  auto entry = parse_json(text).value_or(nullptr);
   const auto is = [&entry](const char* name, const nlohmann::json& value) {
     return entry.value(name, nlohmann::json()) == value;
   };

@@ -3,6 +3,7 @@
 #include "detail/json_lines.hpp"
 
 #include "troupe/core/fail.hpp"
+#include "troupe/core/json.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -25,7 +26,7 @@ std::vector<int> dealing_of(const nlohmann::json& line) {
 
 /// Whether the line says nothing of a dealing, or one of so many slices, which is added.
 bool add_dealing(std::string_view text, std::int64_t slices, int least, RecordedDealing& recorded) {
-  const auto line = nlohmann::json::parse(text, nullptr, false);
+  const auto line = parse_json(text).value_or(nullptr);
   const auto counts = dealing_of(line);
   if (counts.empty())
     return true;

@@ -3,6 +3,8 @@
 #include "detail/json_values.hpp"
 #include "detail/loss_scale_json.hpp"
 
+#include "troupe/core/json.hpp"
+
 namespace troupe::metrics {
 
 namespace {
@@ -37,7 +39,7 @@ std::string to_json(const RecoveryRecord& recovery) {
 }
 
 std::optional<RecoveryRecord> parse_recovery(std::string_view json) {
-  const auto object = OrderedJson::parse(json, nullptr, false);
+  const auto object = parse_json<OrderedJson>(json).value_or(nullptr);
   if (!object.is_object() || !object.contains("generation"))
     return std::nullopt;
   return RecoveryRecord{.time = moment_at(object, "time"),
@@ -64,7 +66,7 @@ std::string to_json(const GeneratedRecord& generated) {
 }
 
 std::optional<GeneratedRecord> parse_generated(std::string_view json) {
-  const auto object = OrderedJson::parse(json, nullptr, false);
+  const auto object = parse_json<OrderedJson>(json).value_or(nullptr);
   if (!object.is_object() || !object.contains("text"))
     return std::nullopt;
   return GeneratedRecord{.step = integer_at<std::int64_t>(object, "step"),
@@ -134,7 +136,7 @@ std::string to_json(const EpochRecord& epoch) {
 }
 
 std::optional<EpochRecord> parse_epoch(std::string_view json) {
-  const auto object = OrderedJson::parse(json, nullptr, false);
+  const auto object = parse_json<OrderedJson>(json).value_or(nullptr);
   if (!object.is_object() || !object.contains("epoch"))
     return std::nullopt;
   return EpochRecord{.epoch = integer_at<std::int64_t>(object, "epoch"),

@@ -3,6 +3,8 @@
 #include "../time_stamp.hpp"
 #include "run_json.hpp"
 
+#include "troupe/core/json.hpp"
+
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -91,10 +93,7 @@ public:
   }
 
 private:
-  bool enter() {
-    ++depth_;
-    return true;
-  }
+  bool enter() { return ++depth_ <= max_json_depth; }
   bool leave() {
     --depth_;
     return true;

@@ -2,6 +2,8 @@
 #include "detail/json_values.hpp"
 #include "run_json.hpp"
 
+#include "troupe/core/json.hpp"
+
 namespace troupe::metrics {
 
 namespace {
@@ -82,13 +84,13 @@ RunResult result_of(const OrderedJson& json) {
 } // namespace
 
 std::optional<RunInfo> parse_run_info(std::string_view json) {
-  const auto run = OrderedJson::parse(json, nullptr, false);
+  const auto run = parse_json<OrderedJson>(json).value_or(nullptr);
   return run.is_object() && run.contains("total_steps") ? std::optional{info_of(run)}
                                                         : std::nullopt;
 }
 
 std::optional<RunSummary> parse_summary(std::string_view json) {
-  const auto object = OrderedJson::parse(json, nullptr, false);
+  const auto object = parse_json<OrderedJson>(json).value_or(nullptr);
   if (!object.is_object() || !object.contains("status"))
     return std::nullopt;
   RunSummary summary{info_of(object), result_of(object)};

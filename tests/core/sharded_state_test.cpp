@@ -1,5 +1,6 @@
 // Checkpoints whose tensors lie in parts, in several files.
 #include "checkpoint_files.hpp"
+#include "nested_json.hpp"
 #include "scratch_folder.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -164,8 +165,10 @@ TEST_CASE("a manifest comes back, and anything else is refused with what is wron
     return sealed(R"("epoch":0,"files":[{"bytes":1,"name":")" + name + R"(","sha256":")" + digest +
                   R"("}],"metadata":{},"step":1,"troupe_checkpoint":2)");
   };
-  CHECK_THAT(refused("{"), ContainsSubstring("no JSON"));
+  CHECK_THAT(refused("{"), ContainsSubstring("checkpoint.json:1: not JSON"));
   CHECK_THAT(refused("[]"), ContainsSubstring("no JSON object"));
+  CHECK_THAT(refused("{\"a\": " + deeply_nested() + "}"),
+             ContainsSubstring("checkpoint.json:1: JSON nested deeper than 32 levels"));
   CHECK_THAT(refused(R"({"troupe_checkpoint":3})"), ContainsSubstring("\"troupe_checkpoint\": 2"));
   CHECK_THAT(refused(R"({"troupe_checkpoint":2,"step":-1,"epoch":0})"),
              ContainsSubstring("not a whole number"));

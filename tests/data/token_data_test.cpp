@@ -159,7 +159,7 @@ TEST_CASE_METHOD(Texts, "each JSON line is a document") {
   write_bytes(config.data.root, "{\"body\": \"a\"}\n{\"body\": 5}\n");
   CHECK_THAT(refusal(), ContainsSubstring("a.jsonl:2:"));
   write_bytes(config.data.root, "{\"body\": \"a\"}\n\n{\"body\"\n");
-  CHECK_THAT(refusal(), ContainsSubstring("a.jsonl:3: this is no JSON"));
+  CHECK_THAT(refusal(), ContainsSubstring("a.jsonl:3: not JSON"));
 }
 
 TEST_CASE_METHOD(Texts, "a text that is no UTF-8 is its bytes; in JSON lines that is said") {
@@ -169,7 +169,7 @@ TEST_CASE_METHOD(Texts, "a text that is no UTF-8 is its bytes; in JSON lines tha
   CHECK(all_tokens() == Ids{'a', 255, 0, 0xC3, 256});
   config.data.root = path("a.jsonl").string();
   write_bytes(config.data.root, std::string_view{"{\"text\": \"a\"}\n{\"text\": \"\xff\"}\n"});
-  CHECK_THAT(refusal(), ContainsSubstring("a.jsonl:2: this is no JSON"));
+  CHECK_THAT(refusal(), ContainsSubstring("a.jsonl:2: not JSON"));
 }
 
 TEST_CASE_METHOD(Texts, "tokens are made once, and again when texts or the tokenizer change") {

@@ -1,6 +1,7 @@
 #include "records.hpp"
 
 #include "../core/child_process.hpp"
+#include "../core/nested_json.hpp"
 #include "../core/scratch_folder.hpp"
 
 #include "troupe/metrics/report/run_folder.hpp"
@@ -304,6 +305,10 @@ TEST_CASE("records read back as they were written, and a loss of nan as nan") {
   CHECK(parse_epoch(to_json(untested)).value().test_loss == 1.25);
   CHECK_FALSE(parse_step("{}"));
   CHECK_FALSE(parse_step("not JSON"));
+  const auto nested = ",\"reads\":" + deeply_nested() + "}";
+  CHECK_FALSE(parse_step("{\"step\":1" + nested));
+  CHECK_FALSE(parse_epoch("{\"epoch\":1" + nested));
+  CHECK_FALSE(parse_summary("{\"status\":\"failed\"" + nested));
 }
 
 TEST_CASE("samples stay when a run goes on, but for those of steps that are made again") {

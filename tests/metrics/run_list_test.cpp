@@ -1,6 +1,7 @@
 // The list of runs, and the best epoch of each.
 #include "records.hpp"
 
+#include "../core/nested_json.hpp"
 #include "../core/scratch_folder.hpp"
 
 #include "troupe/core/checkpoint/store.hpp"
@@ -59,6 +60,18 @@ TEST_CASE("runs are listed with their state, the one that was started last first
   CHECK(runs->at(1).info.model == "resnet20");
   CHECK(runs->at(2).folder == output / "killed");
   CHECK(runs->at(2).status == "interrupted");
+}
+
+TEST_CASE("a run whose run.json is nested 100,000 deep is not listed, and the others are") {
+  const ScratchFolder output;
+  begun(output, "sound", 1h);
+  begun(output, "nested", 2h);
+  write_bytes(output / "nested/run.json",
+              "{\"total_steps\":1,\"recompute\":" + deeply_nested() + "}");
+  const auto runs = list_runs(output.path());
+  REQUIRE(runs);
+  REQUIRE(runs->size() == 1);
+  CHECK(runs->front().folder == output / "sound");
 }
 
 TEST_CASE("a folder of runs that does not exist is refused") {

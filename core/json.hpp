@@ -1,0 +1,25 @@
+/// Parses JSON that may come from anywhere. Copying and writing a value takes a stack frame for
+/// each level of nesting, so the levels are counted before a value is made.
+#pragma once
+
+#include "error.hpp"
+
+#include <nlohmann/json_fwd.hpp>
+
+#include <cstdint>
+#include <filesystem>
+#include <string_view>
+
+namespace troupe {
+
+/// Levels of arrays and objects inside each other that a JSON text may have.
+inline constexpr int max_json_depth = 32;
+
+/// Parses a whole text. `Json` is nlohmann::json or nlohmann::ordered_json. Errors: data, with the
+/// file and the line, counted from `first_line`: the text is not JSON, is nested deeper than
+/// max_json_depth, or has a number that no double can hold.
+template <class Json = nlohmann::json>
+Result<Json> parse_json(std::string_view text, const std::filesystem::path& file = {},
+                        std::int64_t first_line = 1);
+
+} // namespace troupe
