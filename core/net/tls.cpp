@@ -8,6 +8,8 @@
 
 #include <cstring>
 
+#include <sys/stat.h>
+
 namespace troupe::net {
 
 namespace {
@@ -24,6 +26,20 @@ std::string first_error() {
 
 tl::unexpected<Error> wrong_file(const char* key, const std::string& file) {
   return fail(Errc::invalid_input, "cluster.tls.{}: {}: {}", key, file, first_error());
+}
+
+/// The group may read a key: Kubernetes mounts secrets so for a process that is not root.
+Status check_not_public(const std::string& key) {
+  struct stat status {};
+  if (::stat(key.c_str(), &status) != 0)
+    return {}; // OpenSSL reports why
+  if ((status.st_mode & (S_IROTH | S_IWOTH)) == 0)
+    return {};
+  return fail(
+      Errc::invalid_input,
+      "cluster.tls.key: {}: every user of this machine can {} it: run chmod o= on it, and replace "
+      "the key if others may have read it",
+      key, (status.st_mode & S_IWOTH) != 0 ? "write" : "read");
 }
 
 /// Whether the authority has signed our own certificate, and both are valid today.
@@ -74,6 +90,7 @@ Result<TlsContext> open_tls(const TlsConfig& tls) {
   SSL_CTX_set_default_passwd_cb(context.get(), [](char*, int, int, void*) { return 0; });
   if (SSL_CTX_use_certificate_chain_file(context.get(), tls.certificate->c_str()) != 1)
     return wrong_file("certificate", *tls.certificate);
+  TROUPE_TRY(check_not_public(*tls.key));
   // This also checks that the key is the certificate's.
   if (SSL_CTX_use_PrivateKey_file(context.get(), tls.key->c_str(), SSL_FILETYPE_PEM) != 1)
     return wrong_file("key", *tls.key);

@@ -21,7 +21,8 @@ using TlsSession = std::unique_ptr<SSL, FreeTls>;
 /// `tls.names` where there are some. The name in it is not compared with the host's: addresses of
 /// nodes change. Every connection shows certificates anew: no session is resumed. Error:
 /// invalid_input, with the key, the file and why: it is missing or damaged, does not fit the
-/// others, or has expired. Requires tls.enabled().
+/// others, has expired, or is a private key that every user can read or write. Requires
+/// tls.enabled().
 Result<TlsContext> open_tls(const TlsConfig& tls);
 
 /// What went wrong in the last call for this session, in words.

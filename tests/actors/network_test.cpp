@@ -221,6 +221,22 @@ TEST_CASE("files that do not fit together are named, with the reason") {
                          ": certificate has expired"));
 }
 
+TEST_CASE("a TLS key that every user can read or write is refused, and one of a group is not") {
+  const Certificates ours;
+  const auto tls = ours.of("node");
+  const auto problem = [&](unsigned mode) {
+    std::filesystem::permissions(*tls.key, static_cast<std::filesystem::perms>(mode));
+    const auto context = net::open_tls(tls);
+    return context ? "none" : context.error().to_string();
+  };
+  const auto refusal =
+      "invalid input: cluster.tls.key: " + *tls.key + ": every user of this machine ";
+  CHECK(problem(0600) == "none");
+  CHECK(problem(0440) == "none"); // as packaging/kubernetes mounts it
+  CHECK(problem(0644).starts_with(refusal + "can read it"));
+  CHECK(problem(0602).starts_with(refusal + "can write it"));
+}
+
 TEST_CASE("an answer that is too large for the network is an error, and no more than that") {
   const Daemon daemon({}, "1.2.3", std::string(2 << 20, 'x'));
   CHECK(has(why_not(daemon.asked_by({})), "exceeds caf.middleman.max-message-size"));
