@@ -28,7 +28,7 @@ public:
 
   Status run(const std::shared_ptr<collectives::Meeting>& meeting) {
     TROUPE_TRY(check_slices());
-    TROUPE_TRY(check_teams());
+    TROUPE_TRY(check_groups());
     generation_.first_step = generation_.host->state->header().step;
     TROUPE_TRY(deal_evaluation());
     for (int index = 0; index < generation_.seat.place().workers; ++index)
@@ -49,7 +49,7 @@ public:
 
 private:
   Status check_slices() const;
-  Status check_teams() const;
+  Status check_groups() const;
   Status deal_evaluation();
   Status add_replica(int index);
   void add_streams(Replica& replica) const;
@@ -84,12 +84,14 @@ Status Formation::check_slices() const {
   return {};
 }
 
-/// A host that is lost may have been part of a team.
-Status Formation::check_teams() const {
-  if (generation_.world_size % strategy_.team != 0)
+/// Fewer ranks than a group are one smaller group: they save the state.
+Status Formation::check_groups() const {
+  const auto group = job_.config.parallel.group();
+  if (generation_.world_size > group && generation_.world_size % group != 0)
     return fail(Errc::invalid_input,
-                "{} ranks do not divide into teams of {} (parallel.outer.team)",
-                generation_.world_size, strategy_.team);
+                "{} ranks do not divide into groups of {} (parallel.shard_group, "
+                "parallel.outer.team)",
+                generation_.world_size, group);
   return {};
 }
 

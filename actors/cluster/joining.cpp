@@ -87,6 +87,15 @@ std::filesystem::path checkpoints_of(const Applicant& applicant) {
 
 } // namespace
 
+namespace {
+
+WorkerGroups groups_of(const ParallelConfig& parallel) {
+  return {.size = parallel.group(),
+          .key = parallel.has_teams() ? "parallel.outer.team" : "parallel.shard_group"};
+}
+
+} // namespace
+
 JobPlace lead_job(const Applicant& applicant, const std::optional<Vacancy>& after) {
   const auto& cluster = applicant.config.cluster;
   MembershipSetup setup{.min_nodes = static_cast<std::int32_t>(cluster.min_nodes),
@@ -97,6 +106,7 @@ JobPlace lead_job(const Applicant& applicant, const std::optional<Vacancy>& afte
                         .slices = [config = &applicant.config](
                                       std::int64_t workers) { return config->slices(workers); },
                         .say = applicant.say,
+                        .groups = groups_of(applicant.config.parallel),
                         .voter = applicant.voter,
                         .leave_one_by_one = applicant.config.parallel.divides() != Divided::nothing,
                         .lacks_copies =

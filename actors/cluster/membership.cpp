@@ -24,7 +24,7 @@ membership_actor::behavior_type MembershipState::make_behavior() {
           },
           [this](atom::begin, std::int32_t workers) {
             return caf::result<std::int64_t, std::string>{has_begun() ? generation_->slices : 0,
-                                                          lacks_place(workers)};
+                                                          lacks_place(workers, spares_)};
           },
           [this](atom::fetch) { ++fetched_; },
           [this](atom::lead, const coordinator_actor& coordinator) { lead(coordinator); },
@@ -73,8 +73,7 @@ void MembershipState::await_again(std::int64_t round) {
 void MembershipState::await_enough(std::int64_t round) {
   if (!gathers_for(round))
     return;
-  Error error{Errc::network,
-              fmt::format("{}, not within cluster.timeouts.quorum", roster_.waiting_for())};
+  Error error{Errc::network, fmt::format("{}, not within cluster.timeouts.quorum", waiting_for())};
   if (!has_begun())
     return refuse_all(error);
   if (!roster_.absent().empty())
@@ -88,12 +87,14 @@ void MembershipState::form_if_complete() {
   if (phase_ != Phase::gathering || !roster_.absent().empty())
     return;
   fill_after_leader();
-  if (roster_.has_enough() || saves)
+  if (has_enough() || saves)
     form();
 }
 
 void MembershipState::form() {
   fill_after_leader();
+  if (!regroup() && roster_.workers() > setup_.groups.size)
+    return tell_end(failed_end({Errc::invalid_input, lacks_group()}), [] {});
   auto record = next_record();
   if (!record)
     return refuse_all(record.error());
@@ -219,11 +220,11 @@ std::string MembershipState::status(const member_actor& node) {
                ? ""
                : fmt::format("a witness of the job that {} leads", members_.front().address);
   if (const auto spare = find_spare(spares_, node); spare != spares_.end())
-    return "waiting as a spare: " + lacks_place(spare->info.workers);
+    return "waiting as a spare: " + lacks_place(spare->info.workers, {});
   if (phase_ == Phase::connecting && fetched_ < generation_->lacking())
     return fmt::format("sending the checkpoint: {} of {} nodes have it", fetched_,
                        generation_->lacking());
-  return roster_.waiting_for();
+  return waiting_for();
 }
 
 } // namespace troupe::actors

@@ -5,6 +5,7 @@
 #include "../interfaces.hpp"
 #include "lost_nodes.hpp"
 #include "roster.hpp"
+#include "worker_groups.hpp"
 
 #include <chrono>
 #include <functional>
@@ -23,6 +24,7 @@ struct MembershipSetup {
   /// Of a global batch, for so many workers at first.
   std::function<std::int64_t(std::int64_t workers)> slices = [](auto workers) { return workers; };
   std::function<void(const std::string&)> say; ///< tells a person who is missing
+  WorkerGroups groups = {};                    ///< the workers that train are a multiple of one
   voter_actor voter = {};                      ///< this node's; null: nobody else decides
   /// Where this node takes over from a leader that is gone: the last generation, and why; stopped:
   /// it has left.
@@ -42,9 +44,10 @@ struct MembershipSetup {
 ///       +------ a node goes, or another comes: all halt, and come again ----------- training -->
 ///       ended
 ///
-/// Each time round is a generation. Without min_nodes within the quorum timeout the first one never
-/// is; a later one saves what there is, and ends the job. Who comes when all places are taken is a
-/// spare, and has the ranks of the next one that goes. When the leader is to leave the others,
+/// Each time round is a generation. Without min_nodes, or one whole group of workers, within the
+/// quorum timeout the first one never is; a later one saves what there is, and ends the job. A node
+/// that comes when all places are taken is a spare, and has the ranks of the next one that goes. So
+/// is a node whose workers fill no group, until they do. When the leader is to leave the others,
 /// MEMBERSHIP ends between two steps, and another node's takes over.
 class MembershipState {
 public:
@@ -73,7 +76,15 @@ private:
   caf::result<engine::Seat> admit(const NodeInfo& info, const member_actor& node);
   Status check(const NodeInfo& info, const member_actor& node, bool again) const;
   Status check_later(const NodeInfo& info) const;
-  std::string lacks_place(std::int32_t workers) const;
+  std::string lacks_room(const std::vector<NodeInfo>& nodes, std::int32_t workers) const;
+  std::string lacks_place(std::int32_t workers, const Spares& beside) const;
+  std::vector<NodeInfo> candidates() const;
+  std::set<std::string> choose() const;
+  bool has_enough() const;
+  std::string waiting_for() const;
+  bool regroup();
+  std::string lacks_group() const;
+  void make_spare(std::size_t place);
   void take_in(Spare node);
   void take_in_heir(Spare node);
   void give_place(std::ptrdiff_t place, Spare node);

@@ -119,7 +119,7 @@ void MembershipState::member_down(const caf::down_msg& down) {
     changed_ = {Errc::network, fmt::format("node {} is gone: {}", address, why), {.node = address}};
   if (!has_begun()) {
     forget(gone);
-    return setup_.say(roster_.waiting_for());
+    return setup_.say(waiting_for());
   }
   const auto place = std::ranges::find(generation_->nodes, address, &engine::NodePlace::address);
   if (place == generation_->nodes.end()) { // it had no place yet

@@ -27,8 +27,8 @@ caf::result<engine::Seat> MembershipState::admit(const NodeInfo& info, const mem
   }
   change_when_wanted();
   form_if_complete();
-  if (phase_ == Phase::gathering && !roster_.has_enough())
-    setup_.say(roster_.waiting_for());
+  if (phase_ == Phase::gathering && !has_enough())
+    setup_.say(waiting_for());
   return promise;
 }
 
@@ -69,18 +69,35 @@ Status MembershipState::check_later(const NodeInfo& info) const {
   return {};
 }
 
-/// Why no node with so many workers can take part now; empty: it can.
-std::string MembershipState::lacks_place(std::int32_t workers) const {
-  if (!has_begun())
-    return {};
-  if (std::ssize(members_) >= setup_.max_nodes)
-    return fmt::format("there are {} nodes already, and cluster.max_nodes is {}", members_.size(),
+/// Why a node with so many workers cannot take part beside these; empty: it can.
+std::string MembershipState::lacks_room(const std::vector<NodeInfo>& nodes,
+                                        std::int32_t workers) const {
+  if (std::ssize(nodes) >= setup_.max_nodes)
+    return fmt::format("there are {} nodes already, and cluster.max_nodes is {}", nodes.size(),
                        setup_.max_nodes);
-  if (roster_.workers() + workers > generation_->slices)
+  if (const auto there = total_workers(nodes); there + workers > generation_->slices)
     return fmt::format("there are {} workers already, and {} slices of a global batch "
                        "(data.slices), which {} more would be too many for",
-                       roster_.workers(), generation_->slices, workers);
+                       there, generation_->slices, workers);
   return {};
+}
+
+/// Why no node with so many workers can take part now, with these spares; empty: it can.
+std::string MembershipState::lacks_place(std::int32_t workers, const Spares& beside) const {
+  if (!has_begun())
+    return {};
+  if (auto lacks = lacks_room(roster_.nodes(), workers); !lacks.empty())
+    return lacks;
+  const auto& [group, key] = setup_.groups;
+  auto all = workers_of(roster_.nodes());
+  const auto before = count_trainers(all, group);
+  for (const auto& spare : beside)
+    all.push_back(spare.info.workers);
+  all.push_back(workers);
+  if (count_trainers(all, group) > before)
+    return {};
+  return fmt::format("workers train in groups of {} ({}), and no further group is complete", group,
+                     key);
 }
 
 MembershipState::Members::iterator MembershipState::find(std::string_view address) {
@@ -99,7 +116,7 @@ void MembershipState::take_in(Spare node) {
   }
   if (inherits_)
     return take_in_heir(std::move(node));
-  if (const auto lacks = lacks_place(node.info.workers); !lacks.empty()) {
+  if (const auto lacks = lacks_place(node.info.workers, spares_); !lacks.empty()) {
     setup_.say(fmt::format("node {} waits as a spare: {}", node.info.address, lacks));
     spares_.push_back(std::move(node));
   } else {
@@ -125,7 +142,7 @@ void MembershipState::give_place(std::ptrdiff_t place, Spare node) {
 /// With the ranks of the node that was there, its part in each step is as if it had not gone.
 void MembershipState::fill(std::ptrdiff_t place) {
   for (auto spare = spares_.begin(); spare != spares_.end();) {
-    if (!lacks_place(spare->info.workers).empty()) {
+    if (!lacks_place(spare->info.workers, {}).empty()) {
       ++spare;
       continue;
     }
@@ -191,6 +208,9 @@ std::string MembershipState::lacks_successor() const {
   const auto leave = std::ranges::count(members_, true, &Member::leaves);
   if (std::ssize(members_) + std::ssize(spares_) - leave <= setup_.min_nodes)
     return "cluster.min_nodes would not be left";
+  if (total_workers(candidates()) - roster_.nodes().front().workers < setup_.groups.size)
+    return fmt::format("no group of {} workers ({}) would be left", setup_.groups.size,
+                       setup_.groups.key);
   return setup_.lacks_copies(*generation_);
 }
 

@@ -1,5 +1,7 @@
 #include "roster.hpp"
 
+#include "worker_groups.hpp"
+
 #include "troupe/core/config/text.hpp"
 #include "troupe/core/fail.hpp"
 #include "troupe/core/sha256.hpp"
@@ -96,10 +98,7 @@ void Roster::remove(std::string_view address) {
 }
 
 std::int64_t Roster::workers() const {
-  std::int64_t workers = 0;
-  for (const auto& node : nodes_)
-    workers += node.workers;
-  return workers;
+  return total_workers(nodes_);
 }
 
 std::string Roster::waiting_for() const {

@@ -53,6 +53,9 @@ public:
   /// and no older. Precondition: there are some, none absent.
   engine::GenerationRecord generation(std::int64_t number, std::string secret,
                                       std::int64_t slices) const;
+  /// The leader first; then nodes without which the state they hold together would be older; then
+  /// the others. Keeps the order otherwise.
+  static std::vector<NodeInfo> by_need(const std::vector<NodeInfo>& nodes);
   /// Why a generation goes back to an older state than nodes have parts of; empty: it does not.
   std::string lost(const engine::GenerationRecord& generation) const;
   /// The offer of a generation's source.

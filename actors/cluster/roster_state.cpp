@@ -59,6 +59,43 @@ std::optional<std::int32_t> missing(const Nodes& nodes, const Candidate& candida
 
 } // namespace
 
+namespace {
+
+/// Of the furthest state that nodes hold together, or whole.
+std::optional<Candidate> furthest(const Nodes& nodes) {
+  const auto whole = std::ranges::max(nodes, {}, [](const auto& node) { return node.offer.step; });
+  for (const auto& candidate : candidates(nodes))
+    if (candidate.step >= whole.offer.step && !missing(nodes, candidate))
+      return candidate;
+  return std::nullopt;
+}
+
+/// Whether a node has a shard that none before it has.
+bool adds_shards(const NodeInfo& node, const Candidate& state, std::set<std::int32_t>& there) {
+  const auto before = there.size();
+  for (const auto shard : held_by(node, state))
+    there.insert(shard);
+  return there.size() > before;
+}
+
+} // namespace
+
+std::vector<NodeInfo> Roster::by_need(const Nodes& nodes) {
+  if (nodes.empty())
+    return {};
+  const auto state = furthest(nodes);
+  const auto whole =
+      std::ranges::max_element(nodes, {}, [](const NodeInfo& node) { return node.offer.step; });
+  std::set<std::int32_t> there;
+  Nodes needed, others;
+  for (auto node = nodes.begin(); node != nodes.end(); ++node) {
+    const bool is_needed = state ? adds_shards(*node, *state, there) : node == whole;
+    (is_needed || node == nodes.begin() ? needed : others).push_back(*node);
+  }
+  needed.insert(needed.end(), others.begin(), others.end());
+  return needed;
+}
+
 void Roster::choose_state(engine::GenerationRecord& generation) const {
   for (const auto& candidate : candidates(nodes_)) {
     if (candidate.step < generation.step)

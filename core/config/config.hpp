@@ -9,6 +9,7 @@
 #include "strategies.hpp"
 #include "training.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <optional>
@@ -123,13 +124,20 @@ struct ParallelConfig {
                        : facts_of(strategy).divides;
   }
   bool divides_parameters() const { return divides() == Divided::parameters; }
-  /// Of `workers`, how many sum their gradients.
-  std::int64_t team(std::int64_t workers) const { return has_teams() ? outer.team : workers; }
+  bool has_shard_groups() const { return facts_of(strategy).group == ShardGroup::configured; }
+  /// The number of workers that train is a multiple of this.
+  std::int64_t group() const {
+    return has_teams() ? outer.team : has_shard_groups() ? shard_group : 1;
+  }
+  /// Of `workers`, how many sum their gradients. Fewer than a team are one smaller team.
+  std::int64_t team(std::int64_t workers) const {
+    return has_teams() ? std::min(outer.team, workers) : workers;
+  }
   /// Of `workers`, how many hold one copy of what is divided together; 1: nothing is divided.
   std::int64_t shards(std::int64_t workers) const {
     if (divides() == Divided::nothing)
       return 1;
-    return facts_of(strategy).group == ShardGroup::configured ? shard_group : team(workers);
+    return has_shard_groups() ? std::min(shard_group, workers) : team(workers);
   }
 
   bool operator==(const ParallelConfig&) const = default;

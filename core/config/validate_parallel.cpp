@@ -225,7 +225,7 @@ ConfigConflicts validate(const ParallelConfig& parallel, const Config& config,
         {{"parallel.strategy", "devices.count", "cluster.min_nodes"},
          fmt::format("strategy {} is for one worker, there are {}", facts.name, workers),
          "ddp, or devices.count: 1 and cluster.min_nodes: 1"});
-  if (facts.group == ShardGroup::configured && workers % parallel.shard_group != 0)
+  if (parallel.has_shard_groups() && workers % parallel.shard_group != 0)
     found.push_back(
         {{"parallel.shard_group", "devices.count", "cluster.min_nodes"},
          fmt::format("{} workers do not divide into groups of {}", workers, parallel.shard_group),

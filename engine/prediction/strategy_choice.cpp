@@ -36,10 +36,9 @@ std::vector<Candidate> candidates() {
 /// Whether such a job can have the strategy, which must be no other word for an earlier one.
 bool is_possible(const ParallelConfig& like, int world_size) {
   const auto& facts = facts_of(like.strategy);
-  if (facts.alias || facts.alone != (world_size == 1) || world_size % like.team(world_size) != 0)
+  if (facts.alias || facts.alone != (world_size == 1) || world_size % like.group() != 0)
     return false;
-  return facts.group != ShardGroup::configured ||
-         (world_size > like.shard_group && world_size % like.shard_group == 0);
+  return !like.has_shard_groups() || world_size > like.shard_group;
 }
 
 } // namespace

@@ -99,7 +99,8 @@ struct Told {
 
 struct Cluster : Deterministic {
   /// `decides`: a VOTER does, and takes a moment.
-  explicit Cluster(std::int32_t min_nodes, std::int32_t max_nodes = 0, bool decides = false) {
+  explicit Cluster(std::int32_t min_nodes, std::int32_t max_nodes = 0, bool decides = false,
+                   std::int64_t group = 1) {
     if (decides)
       voter = spawn_stub<voter_actor>(
           system, [](atom::propose, const engine::GenerationRecord&) { return caf::unit; });
@@ -111,6 +112,7 @@ struct Cluster : Deterministic {
                                 .detection = 5s,
                                 .slices = [](std::int64_t) { return 12; },
                                 .say = [this](const std::string& text) { said.push_back(text); },
+                                .groups = {group, "parallel.shard_group"},
                                 .voter = voter});
   }
   ~Cluster() {

@@ -90,6 +90,54 @@ TEST_CASE(
   CHECK(a->seat->generation.nodes.size() == 2);
 }
 
+TEST_CASE("nodes whose workers fill no group wait as spares, and train when they do") {
+  Cluster cluster{2, 4, false, 2};
+  const auto a = cluster.join("a:1"), b = cluster.join("b:1");
+  cluster.lead();
+  const auto c = cluster.join("c:1");
+  CHECK_FALSE(c->seat);
+  CHECK(cluster.told->halts == 0);
+  CHECK(cluster.status("c:1") == "waiting as a spare: workers train in groups of 2 "
+                                 "(parallel.shard_group), and no further group is complete");
+  const auto d = cluster.join("d:1");
+  REQUIRE(c->seat);
+  REQUIRE(d->seat);
+  CHECK(d->seat->generation.world_size() == 4);
+  cluster.lead();
+  cluster.kill("b:1");
+  const auto& record = a->seat->generation;
+  CHECK(record.number == 3);
+  CHECK(record.world_size() == 2);
+  CHECK(record.spares == std::vector<std::string>{"c:1"}); // it had come last
+  CHECK(c->seat->generation.number == 2);
+  CHECK(c->waits_since == 3);
+  CHECK(d->seat->place().first_rank == 1);
+  cluster.lead();
+  cluster.kill("d:1"); // whose ranks the spare takes
+  CHECK(a->seat->generation.number == 4);
+  CHECK(c->seat->place().first_rank == 1);
+}
+
+TEST_CASE("without a whole group of workers nodes wait, and then save what they have") {
+  Cluster cluster{1, 4, false, 2};
+  const auto a = cluster.join("a:1");
+  CHECK_FALSE(a->seat);
+  CHECK(
+      cluster.said.back() ==
+      "waiting for more nodes: workers train in groups of 2 (parallel.shard_group), and 1 is here");
+  const auto b = cluster.join("b:1");
+  REQUIRE(a->seat);
+  cluster.lead();
+  cluster.kill("b:1");
+  CHECK(a->waits);
+  cluster.scheduler.advance_time(61s);
+  cluster.scheduler.run();
+  CHECK(a->seat->generation.world_size() == 1);
+  cluster.lead();
+  REQUIRE(cluster.told->ending);
+  CHECK_THAT(cluster.told->ending->message, ContainsSubstring("groups of 2"));
+}
+
 TEST_CASE("a spare hears how the job has ended, and may leave before") {
   Cluster cluster{1};
   cluster.join("a:1");

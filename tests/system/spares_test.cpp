@@ -117,6 +117,38 @@ TEST_CASE("a spare takes the place of a lost node with the other strategies, too
       Settings{"parallel.strategy=hsdp", "devices.count=2", "data.slices=6"}));
 }
 
+TEST_CASE("when a node is lost, one that fills no group of workers waits until another comes") {
+  const auto settings = GENERATE(
+      Settings{"parallel.strategy=hsdp", "parallel.shard_group=2"},
+      Settings{"parallel.strategy=diloco", "parallel.outer.team=2", "parallel.local_steps=4"});
+  const Experiment experiment;
+  Daemons daemons{experiment, "nodes",
+                  for_nodes(4, "ddp") +
+                      Settings{"cluster.min_nodes=2", "data.slices=4", "train.epochs=100000"} +
+                      settings};
+  auto& leader = daemons.lead();
+  for (int node = 1; node < 3; ++node)
+    daemons.join();
+  auto& last = daemons.join();
+  const auto run = experiment.run("nodes");
+  REQUIRE(becomes_true([&] { return has(last.out(), "of 4 workers") && run.steps_done() > 5; }));
+  const auto trains_with = [&](int workers) {
+    const auto before = run.steps_done();
+    return becomes_true([&] {
+      const auto recoveries = run.recoveries();
+      return !recoveries.empty() && recoveries.back().at("world_size") == workers &&
+             run.steps_done() > before + 10;
+    });
+  };
+  last.kill();
+  CHECK(leader.prints("waits as a spare: its workers fill no group of 2"));
+  CHECK(trains_with(2));
+  daemons.join();
+  CHECK(trains_with(4));
+  CHECK(stop(leader).code == 0);
+  CHECK(run.summary().at("status") == "stopped");
+}
+
 TEST_CASE("a node that is told to stop leaves between two steps, and the others go on") {
   const std::string strategy = GENERATE("ddp", "zero3");
   const bool by_signal = GENERATE(true, false);
