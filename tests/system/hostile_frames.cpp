@@ -62,13 +62,26 @@ std::size_t first_frame(const std::string& frames) {
 std::string basp_header(char operation, std::uint32_t length, char data, char source,
                         char destination) {
   std::string bytes(32, '\0');
-  bytes[3] = operation;
+  bytes[0] = operation;
   for (std::size_t i = 0; i < 4; ++i)
     bytes[4 + i] = static_cast<char>(length >> (24 - 8 * i));
   bytes[15] = data;
   bytes[23] = source;
   bytes[31] = destination;
   return bytes;
+}
+
+std::string categorized_message(char category, char flags) {
+  const std::string empty_message(3, '\0'); // no stages, no values
+  constexpr char direct = 2;
+  auto header = basp_header(direct, static_cast<std::uint32_t>(empty_message.size()), 0, 0, 1);
+  header[3] = flags;
+  header[8] = static_cast<char>(category << 4);
+  return header + empty_message;
+}
+
+std::string introduction_of(const std::string& words) {
+  return words.substr(0, first_frame(words));
 }
 
 std::string words_of_status(const Endpoint& daemon, const std::vector<std::string>& options) {
@@ -84,8 +97,7 @@ std::string words_of_status(const Endpoint& daemon, const std::vector<std::strin
 }
 
 HostileFrames::HostileFrames(std::string words, std::uint32_t seed)
-    : words_{std::move(words)}, introduction_{words_.substr(0, first_frame(words_))}, random_{
-                                                                                          seed} {}
+    : words_{std::move(words)}, introduction_{introduction_of(words_)}, random_{seed} {}
 
 std::string HostileFrames::nonsense(int most) {
   std::string bytes(static_cast<std::size_t>(number(most)), '\0');
@@ -106,7 +118,7 @@ std::string HostileFrames::headed_nonsense() {
 }
 
 std::string HostileFrames::for_cluster() {
-  switch (number(4)) {
+  switch (number(5)) {
   case 0:
     return nonsense(300);
   case 1:
@@ -115,6 +127,9 @@ std::string HostileFrames::for_cluster() {
     return cut_off(words_);
   case 3:
     return cut_off(introduction_) + nonsense(300);
+  case 4:
+    return introduction_ +
+           categorized_message(static_cast<char>(number(3)), static_cast<char>(number(1)));
   default:
     return introduction_ + headed_nonsense();
   }

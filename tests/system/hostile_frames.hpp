@@ -15,8 +15,15 @@ std::string basp_header(char operation, std::uint32_t length, char data = 0, cha
                         char destination = 0);
 constexpr char basp_operations = 7; ///< and some more numbers, which are none
 
+/// A message to actor 1 that its header puts into a category, of which 2 and 3 are those of
+/// streams (CAF's message_id). `flags` 1: actor 1 is CAF's config server.
+std::string categorized_message(char category, char flags);
+
 /// All that `troupe status`, with these options, says to the daemon that listens there.
 std::string words_of_status(const Endpoint& daemon, const std::vector<std::string>& options);
+
+/// The handshake, with which these words begin.
+std::string introduction_of(const std::string& words);
 
 class HostileFrames {
 public:

@@ -65,6 +65,7 @@ public:
     stop();
   }
 
+  const std::string& address() const { return address_; }
   Stranger stranger() const { return Stranger{*parse_endpoint(address_)}; }
   /// One who has a certificate, where they are asked for.
   Stranger trusted_stranger() const { return Stranger{*parse_endpoint(address_), certificates()}; }
@@ -137,6 +138,16 @@ void send_random_strings(const AttackedJob& job, int count) {
   }
 }
 
+/// A handshake, and then a message that would be one of a stream.
+std::list<Stranger> send_stream_messages(const AttackedJob& job, const std::string& introduction) {
+  std::list<Stranger> strangers;
+  for (const char category : {2, 3})
+    for (const char flags : {0, 1})
+      strangers.emplace_back(job.trusted_stranger())
+          .send(introduction + categorized_message(category, flags));
+  return strangers;
+}
+
 bool all_see_the_end(std::list<Stranger>& strangers) {
   return becomes_true([&] {
     std::erase_if(strangers, [](Stranger& stranger) { return stranger.sees_the_end(); });
@@ -175,4 +186,21 @@ TEST_CASE("strangers do a job that trains no harm") {
   CHECK(attacked.at("status") == "stopped");
   job.repeat(attacked.at("steps"));
   CHECK(job.run("undisturbed").digest() == attacked.at("parameters_sha256").get<std::string>());
+}
+
+TEST_CASE("a message in a category of streams ends its connection, and no daemon") {
+  const net::NoSigpipe no_sigpipe;
+  std::string introduction;
+  for (const bool secured : {false, true}) {
+    CAPTURE(secured);
+    AttackedJob job{secured};
+    job.start();
+    if (!secured) // with TLS nobody can read it
+      introduction = introduction_of(words_of_status(*parse_endpoint(job.address()), {}));
+    auto strangers = send_stream_messages(job, introduction);
+    CHECK(all_see_the_end(strangers));
+    CHECK(job.trains_on());
+    CHECK(job.answers());
+    job.stop();
+  }
 }
