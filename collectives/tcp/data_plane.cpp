@@ -8,8 +8,6 @@
 #include <algorithm>
 #include <array>
 
-#include <openssl/evp.h>
-#include <openssl/hmac.h>
 #include <openssl/rand.h>
 #include <poll.h>
 
@@ -18,33 +16,6 @@ namespace troupe::collectives {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-using Proof = std::array<std::byte, 32>;
-
-/// The secret does not travel, only what nobody can compute without it (HMAC, RFC 2104).
-Proof proof_of(const std::string& secret, const std::string& text) {
-  Proof proof = {};
-  HMAC(EVP_sha256(), secret.data(), static_cast<int>(secret.size()),
-       reinterpret_cast<const unsigned char*>(text.data()), text.size(),
-       reinterpret_cast<unsigned char*>(proof.data()), nullptr);
-  return proof;
-}
-
-Pass pass_of(std::int64_t generation, const std::string& secret) {
-  const auto proof = proof_of(secret, fmt::format("troupe data 2: generation {}", generation));
-  Pass pass = {};
-  std::copy_n(proof.begin(), pass.size(), pass.begin());
-  return pass;
-}
-
-Hello hello_of(std::int64_t generation, const std::string& secret, const LinkName& link) {
-  const auto pass = pass_of(generation, secret);
-  const auto proof =
-      proof_of(secret, fmt::format("{} {} {} {}", generation, link.from, link.to, link.group));
-  Hello hello = {};
-  std::ranges::copy(proof, std::ranges::copy(pass, hello.begin()).out);
-  return hello;
-}
 
 } // namespace
 
@@ -57,15 +28,16 @@ Result<net::Connection> Meeting::connect(const Endpoint& to, const LinkName& lin
     return because(socket.error());
   net::Connection connection{std::move(*socket), reception_->tls(), net::Side::connects,
                              to_string(to)};
-  const auto hello = hello_of(generation_, secret_, link);
-  if (const auto said = net::write_all(connection, hello, patience(timeout)); !said)
+  TROUPE_TRY(const auto hello, make_hello(key_, link));
+  const auto bytes = std::as_bytes(std::span{&hello, 1});
+  if (const auto said = net::write_all(connection, bytes, patience(timeout)); !said)
     return because(said.error());
   return connection;
 }
 
 Result<net::Connection> Meeting::accept(const LinkName& link, std::chrono::milliseconds timeout,
                                         const std::stop_token& stop) {
-  auto connection = reception_->take(hello_of(generation_, secret_, link), Clock::now() + timeout,
+  auto connection = reception_->take(link_proof(key_, link), Clock::now() + timeout,
                                      [&] { return over_ || stop.stop_requested(); });
   if (connection)
     return *std::move(connection);
@@ -122,8 +94,9 @@ std::uint16_t DataPlane::port() const {
 std::shared_ptr<Meeting> DataPlane::meet(std::int64_t generation, const std::string& secret) {
   const std::lock_guard lock{mutex_};
   if (!meeting_ || meeting_->generation() != generation) {
-    meeting_ = std::make_shared<Meeting>(reception_, generation, secret);
-    reception_->expect(pass_of(generation, secret));
+    const auto key = generation_key(generation, secret);
+    meeting_ = std::make_shared<Meeting>(reception_, generation, key);
+    reception_->expect(key);
   }
   return meeting_;
 }

@@ -7,8 +7,10 @@
 #include "troupe/core/net/patience.hpp"
 #include "troupe/core/units.hpp"
 
+#include <array>
 #include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -33,11 +35,15 @@ struct LinkName {
   std::int32_t from = 0, to = 0;
 };
 
+/// Computed from a generation's secret, which it does not reveal; proves that a process knows it
+/// (detail/hello.hpp).
+using GenerationKey = std::array<std::byte, 32>;
+
 /// The connections of one generation. From any thread.
 class Meeting {
 public:
-  Meeting(std::shared_ptr<Reception> reception, std::int64_t generation, std::string secret)
-      : reception_{std::move(reception)}, generation_{generation}, secret_{std::move(secret)} {}
+  Meeting(std::shared_ptr<Reception> reception, std::int64_t generation, const GenerationKey& key)
+      : reception_{std::move(reception)}, generation_{generation}, key_{key} {}
 
   std::int64_t generation() const { return generation_; }
   /// To the process that listens there. Blocks until it is connected. Errors: network; whatever
@@ -65,7 +71,7 @@ private:
 
   std::shared_ptr<Reception> reception_;
   std::int64_t generation_;
-  std::string secret_;
+  GenerationKey key_;
   net::Wakeup cancelled_;
   std::atomic<bool> over_ = false;
   mutable std::mutex mutex_;

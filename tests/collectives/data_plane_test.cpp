@@ -13,6 +13,7 @@
 #include <chrono>
 #include <thread>
 
+#include <poll.h>
 #include <sys/socket.h>
 
 using namespace troupe;
@@ -143,6 +144,32 @@ TEST_CASE("who has said a wrong hello is not kept, and drives out nobody who kno
     std::byte nothing{};
     CHECK(::recv(stranger.number(), &nothing, 1, 0) <= 0);
   }
+}
+
+TEST_CASE("a hello opens one connection, and its copies are closed") {
+  Loopback ranks{2};
+  const net::NoSigpipe no_sigpipe;
+  REQUIRE(ranks.meet(1));
+  const auto listener = net::listen_on({"127.0.0.1", 0}).value();
+  auto sender = ranks.meet(0)->connect({"127.0.0.1", listener.port}, one_way, patience);
+  REQUIRE(sender);
+  pollfd waiting{listener.socket.number(), POLLIN, 0};
+  REQUIRE(::poll(&waiting, 1, 30'000) == 1);
+  const net::Descriptor overheard{::accept(listener.socket.number(), nullptr, nullptr)};
+  std::string hello(48, '\0');
+  REQUIRE(::recv(overheard.number(), hello.data(), hello.size(), MSG_WAITALL) == 48);
+  std::vector<net::Descriptor> copies;
+  for (int i = 0; i < 300; ++i) {
+    copies.push_back(stranger_at(ranks.endpoints[1]));
+    std::ignore = ::send(copies.back().number(), hello.data(), hello.size(), MSG_NOSIGNAL);
+  }
+  CHECK(ranks.meet(1)->accept(one_way, patience)); // the first
+  for (std::size_t i = 1; i < copies.size(); ++i) {
+    std::byte nothing{};
+    CHECK(::recv(copies[i].number(), &nothing, 1, 0) <= 0);
+  }
+  CHECK_FALSE(ranks.meet(1)->accept(one_way, 50ms));
+  check_connects(ranks); // the same link, with a hello of its own
 }
 
 TEST_CASE("a flood of strangers leaves everybody time to say hello") {

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include <netdb.h>
-#include <openssl/crypto.h>
 #include <poll.h>
 #include <sys/socket.h>
 
@@ -102,7 +101,7 @@ void Reception::listen_to_guests() {
   for (auto guest = guests_.begin(); guest != guests_.end();) {
     const auto next = std::next(guest);
     const bool stays = listen_to(*guest);
-    if (guest->said == guest->hello.size())
+    if (guest->said == sizeof guest->hello)
       admit(std::move(*guest));
     if (!stays)
       guests_.erase(guest);
@@ -114,16 +113,19 @@ void Reception::listen_to_guests() {
 bool Reception::listen_to(Guest& guest) const {
   if (!guest.ready)
     return Clock::now() < guest.latest;
-  const auto count = guest.connection.read(std::span{guest.hello}.subspan(guest.said));
+  const auto hello = std::as_writable_bytes(std::span{&guest.hello, 1});
+  const auto count = guest.connection.read(hello.subspan(guest.said));
   if (!count)
     return false;
   guest.said += *count;
-  return guest.said < guest.hello.size() && Clock::now() < guest.latest;
+  return guest.said < hello.size() && Clock::now() < guest.latest;
 }
 
 void Reception::admit(Guest&& guest) {
   const std::lock_guard lock{mutex_};
   const bool expected = is_expected(guest);
+  if (expected && !is_new(guest))
+    return;
   auto& guests = expected ? admitted_ : early_;
   std::erase_if(guests, [now = Clock::now()](const Guest& old) { return old.latest < now; });
   make_room(guests, expected ? most_admitted : most_early);
@@ -133,18 +135,29 @@ void Reception::admit(Guest&& guest) {
 }
 
 bool Reception::is_expected(const Guest& guest) const {
-  // In a time that does not tell how much of it was right; so also in take().
-  return CRYPTO_memcmp(guest.hello.data(), pass_.data(), pass_.size()) == 0;
+  return is_sealed(guest.hello, key_);
 }
 
-void Reception::expect(const Pass& pass) {
+/// False for a copy of a hello that has been admitted.
+bool Reception::is_new(const Guest& guest) {
+  return used_.insert(guest.hello.nonce).second;
+}
+
+void Reception::expect(const GenerationKey& key) {
   const std::lock_guard lock{mutex_};
-  pass_ = pass;
-  std::erase_if(admitted_, [this](const Guest& guest) { return !is_expected(guest); });
+  if (key == key_)
+    return;
+  key_ = key;
+  used_.clear();
+  admitted_.clear();
   for (auto guest = early_.begin(); guest != early_.end();) {
     const auto early = guest++;
     if (!is_expected(*early))
       continue;
+    if (!is_new(*early)) {
+      early_.erase(early);
+      continue;
+    }
     early->latest = Clock::now() + longest_wait;
     admitted_.splice(admitted_.end(), early_, early);
   }
@@ -177,14 +190,14 @@ void Reception::make_room(Guests& guests, std::size_t most) {
     guests.erase(first_to_go(guests));
 }
 
-std::optional<net::Connection> Reception::take(const Hello& hello,
+std::optional<net::Connection> Reception::take(const Proof& link,
                                                std::chrono::steady_clock::time_point end,
                                                const std::function<bool()>& cancelled) {
   std::unique_lock lock{mutex_};
   auto found = admitted_.end();
   changed_.wait_until(lock, end, [&] {
     found = std::ranges::find_if(admitted_, [&](const Guest& guest) {
-      return CRYPTO_memcmp(guest.hello.data(), hello.data(), hello.size()) == 0;
+      return guest.hello.link == link; // its seal has been checked
     });
     return found != admitted_.end() || cancelled();
   });

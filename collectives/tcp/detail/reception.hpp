@@ -1,12 +1,13 @@
 /// Takes connections that other processes make, until somebody here asks for them.
 #pragma once
 
+#include "hello.hpp"
+
 #include "troupe/core/net/connection.hpp"
 #include "troupe/core/net/socket.hpp"
 #include "troupe/core/net/tls.hpp"
 #include "troupe/core/net/wakeup.hpp"
 
-#include <array>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -14,22 +15,18 @@
 #include <list>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <thread>
 
 namespace troupe::collectives {
 
-/// Proof of knowing a generation's secret, the same for all of its connections.
-using Pass = std::array<std::byte, 16>;
-/// What whoever connects says first: a pass, and another proof that says what the connection is for
-/// (hello_of). Nothing else is read of a stranger.
-using Hello = std::array<std::byte, 48>;
-
-/// One thread. Who does not say hello in time is sent away; so is who shows another pass, unless
-/// one like that is expected soon after: others may hear of a generation first. Where there are too
-/// many it is the oldest of the address that has sent most who goes, so that a stranger drives out
-/// strangers; but nobody goes before he has had time for a hello: others wait meanwhile until they
-/// are accepted.
+/// One thread, which reads nothing but a hello from a connection. A connection without a hello in
+/// time is closed. So is one whose hello has come before, and one whose hello has another key,
+/// unless that key is expected soon after: other nodes may hear of a generation first. Where there
+/// are too many it is the oldest of the address that has sent most who goes, so that a stranger
+/// drives out strangers; but nobody goes before he has had time for a hello: others wait meanwhile
+/// until they are accepted.
 class Reception {
 public:
   Reception(net::Listener listener, net::TlsContext tls, std::chrono::milliseconds patience);
@@ -39,10 +36,10 @@ public:
 
   std::uint16_t port() const { return port_; }
   ssl_ctx_st* tls() const { return tls_.get(); }
-  /// From now on this pass is taken, and no other.
-  void expect(const Pass& pass);
-  /// Waits for whoever says this; nothing when the time is up, or `cancelled` gives true.
-  std::optional<net::Connection> take(const Hello& hello, std::chrono::steady_clock::time_point end,
+  /// From now on hellos with this key are taken, and no others.
+  void expect(const GenerationKey& key);
+  /// Waits for the connection of this link; nothing when the time is up, or `cancelled` gives true.
+  std::optional<net::Connection> take(const Proof& link, std::chrono::steady_clock::time_point end,
                                       const std::function<bool()>& cancelled);
   /// Those who wait in take() look whether they are cancelled.
   void look_again();
@@ -55,7 +52,7 @@ private:
     Clock::time_point since;  ///< he has been accepted
     Clock::time_point latest; ///< for the whole hello; then, to be expected; then, to be asked for
     Hello hello = {};
-    std::size_t said = 0; ///< bytes of it
+    std::size_t said = 0; ///< bytes of the hello
     bool ready = true;    ///< there may be more to hear
   };
   using Guests = std::list<Guest>;
@@ -66,6 +63,7 @@ private:
   bool listen_to(Guest& guest) const;
   void admit(Guest&& guest);
   bool is_expected(const Guest& guest) const;
+  bool is_new(const Guest& guest);
   Clock::time_point forget_early();
   bool has_room();
   static void make_room(Guests& guests, std::size_t most);
@@ -81,9 +79,10 @@ private:
   Guests guests_;
   std::mutex mutex_; ///< guards what follows
   std::condition_variable changed_;
-  Pass pass_ = {};
-  Guests early_;    ///< have said hello, with a pass that is not expected yet
-  Guests admitted_; ///< with the one that is
+  GenerationKey key_ = {};
+  std::set<Proof> used_; ///< nonces of hellos with this key: as many as processes that know it sent
+  Guests early_;         ///< have said hello, with a key that is not expected yet
+  Guests admitted_;      ///< with the one that is
   std::thread thread_;
 };
 

@@ -1,0 +1,65 @@
+#include "hello.hpp"
+
+#include "troupe/core/fail.hpp"
+
+#include <algorithm>
+#include <string_view>
+
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
+#include <openssl/rand.h>
+
+namespace troupe::collectives {
+
+namespace {
+
+std::string_view text_of(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+GenerationKey hmac(std::string_view key, std::string_view text) {
+  GenerationKey digest = {};
+  HMAC(EVP_sha256(), key.data(), static_cast<int>(key.size()),
+       reinterpret_cast<const unsigned char*>(text.data()), text.size(),
+       reinterpret_cast<unsigned char*>(digest.data()), nullptr);
+  return digest;
+}
+
+Proof proof_of(const GenerationKey& key, std::string_view text) {
+  const auto digest = hmac(text_of(key), text);
+  Proof proof = {};
+  std::copy_n(digest.begin(), proof.size(), proof.begin());
+  return proof;
+}
+
+Proof seal_of(const Hello& hello, const GenerationKey& key) {
+  return proof_of(key, fmt::format("hello {}{}", text_of(hello.link), text_of(hello.nonce)));
+}
+
+} // namespace
+
+GenerationKey generation_key(std::int64_t generation, const std::string& secret) {
+  return hmac(secret, fmt::format("troupe data 3: generation {}", generation));
+}
+
+Proof link_proof(const GenerationKey& key, const LinkName& link) {
+  return proof_of(key, fmt::format("link {} {} {}", link.from, link.to, link.group));
+}
+
+Result<Hello> make_hello(const GenerationKey& key, const LinkName& link) {
+  Hello hello{.link = link_proof(key, link)};
+  if (RAND_bytes(reinterpret_cast<unsigned char*>(hello.nonce.data()),
+                 static_cast<int>(hello.nonce.size())) != 1)
+    return fail(Errc::internal, "the system gives no random bytes for a connection");
+  hello.seal = seal_of(hello, key);
+  return hello;
+}
+
+/// In a time that does not depend on how much of it is right.
+bool is_sealed(const Hello& hello, const GenerationKey& key) {
+  const auto seal = seal_of(hello, key);
+  return CRYPTO_memcmp(hello.seal.data(), seal.data(), seal.size()) == 0;
+}
+
+} // namespace troupe::collectives

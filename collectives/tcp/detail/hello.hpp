@@ -1,0 +1,32 @@
+/// The first 48 bytes on a connection of the data plane.
+#pragma once
+
+#include "../data_plane.hpp"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace troupe::collectives {
+
+/// HMAC-SHA256 (RFC 2104), its first half.
+using Proof = std::array<std::byte, 16>;
+
+/// Valid for one connection: the listener takes each nonce once.
+struct Hello {
+  Proof link = {};  ///< which connection it opens: link_proof()
+  Proof nonce = {}; ///< random
+  Proof seal = {};  ///< of both, by a process that knows the secret
+
+  bool operator==(const Hello&) const = default;
+};
+static_assert(sizeof(Hello) == 48);
+
+GenerationKey generation_key(std::int64_t generation, const std::string& secret);
+Proof link_proof(const GenerationKey& key, const LinkName& link);
+/// Error: internal, where the system gives no random bytes.
+Result<Hello> make_hello(const GenerationKey& key, const LinkName& link);
+bool is_sealed(const Hello& hello, const GenerationKey& key);
+
+} // namespace troupe::collectives
