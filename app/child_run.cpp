@@ -20,7 +20,8 @@ Result<int> run_child(const std::vector<std::string>& arguments, const std::file
   for (auto& word : copies)
     words.push_back(word.data());
   words.push_back(nullptr);
-  const int output = ::open(log.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  constexpr int flags = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW;
+  const int output = ::open(log.c_str(), flags, 0666);
   if (output < 0)
     return fail(Errc::io, "cannot create {}: {}", log.string(), std::strerror(errno));
   const auto id = ::fork();

@@ -131,6 +131,7 @@ Beginning find_newest(const fs::path& folder, Verify verify) {
 }
 
 Result<Beginning> find_beginning(const Config& config, const fs::path& folder) {
+  TROUPE_TRY(metrics::check_no_other_files(folder));
   Beginning beginning;
   const auto& resume = config.checkpoint.resume;
   if (resume == "never") {

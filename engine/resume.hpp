@@ -32,7 +32,8 @@ Beginning find_newest(const std::filesystem::path& folder, Verify verify = Verif
 /// folder; damaged ones are named in the notes and skipped. never: none; an earlier run of the same
 /// name stays in place (earlier_run.hpp). Blocks on files. Errors: a named checkpoint cannot be
 /// read; a checkpoint is of another model, data set, batch size, seed, order or optimizer (named,
-/// with both values), or does not say of which; those of open_pretrained.
+/// with both values), or does not say of which; the folder has other files and no run; those of
+/// open_pretrained.
 Result<Beginning> find_beginning(const Config& config, const std::filesystem::path& folder);
 
 } // namespace troupe::engine

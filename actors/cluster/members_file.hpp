@@ -4,6 +4,7 @@
 
 #include "troupe/core/error.hpp"
 #include "troupe/engine/seat.hpp"
+#include "troupe/metrics/report/run_folder.hpp"
 
 #include <filesystem>
 #include <string>
@@ -11,7 +12,7 @@
 
 namespace troupe::actors {
 
-inline constexpr const char* members_file = "members.json";
+inline constexpr const char* members_file = metrics::run_files::members;
 
 struct Members {
   std::int64_t generation = 0;

@@ -67,7 +67,8 @@ Status KeptHistory::add(const HistoryPart& part) {
   if (error)
     return not_kept(folder_, error.value());
   const auto path = folder_ / files[file];
-  const net::Descriptor out(::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666));
+  constexpr int flags = O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW;
+  const net::Descriptor out(::open(path.c_str(), flags, 0666));
   if (!out)
     return not_kept(path, errno);
   const auto written = ::pwrite(out.number(), part.bytes.data(), part.bytes.size(), part.at);

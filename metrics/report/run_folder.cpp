@@ -5,13 +5,21 @@
 
 #include "troupe/core/atomic_file.hpp"
 #include "troupe/core/fail.hpp"
+#include "troupe/core/printable.hpp"
 
+#include <algorithm>
+#include <array>
 #include <system_error>
 #include <utility>
 
 namespace troupe::metrics {
 
 namespace {
+
+/// Entries that tell the folder of a run. Other programs have a config.yaml, too.
+constexpr std::array<std::string_view, 5> run_marks = {run_files::steps, run_files::info,
+                                                       run_files::summary, run_files::members,
+                                                       run_files::checkpoints};
 
 /// Opens a file of lines, of which those stay that come before the run's first step.
 template <class Record>
@@ -51,6 +59,24 @@ Result<RunFolder> RunFolder::open(const std::filesystem::path& output, const Run
 
 Status check_unwritten(const std::filesystem::path& run) {
   return check_not_written(run / run_files::steps);
+}
+
+Status check_no_other_files(const std::filesystem::path& run) {
+  std::error_code unreadable; // which the first file that is written reports
+  std::string other;
+  for (std::filesystem::directory_iterator at{run, unreadable}, end; !unreadable && at != end;
+       at.increment(unreadable)) {
+    const auto name = at->path().filename().string();
+    if (std::ranges::count(run_marks, name) > 0)
+      return {};
+    if (!name.starts_with('.') && name != "lost+found") // which a new volume has
+      other = name;
+  }
+  if (other.empty())
+    return {};
+  return fail(Errc::invalid_input,
+              "{} has files ({}) but no run of troupe; choose another run.name or run.output",
+              escaped(run.string()), echoed(other));
 }
 
 Status RunFolder::append(const StepRecord& step) {

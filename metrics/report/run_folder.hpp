@@ -22,6 +22,8 @@ inline constexpr const char* samples = "samples.jsonl";
 inline constexpr const char* info = "run.json";
 inline constexpr const char* summary = "summary.json";
 inline constexpr const char* report = "report.html";
+inline constexpr const char* members = "members.json"; ///< of a daemon
+inline constexpr const char* checkpoints = "checkpoints";
 } // namespace run_files
 
 /// How a process writes to a run's folder.
@@ -45,7 +47,7 @@ public:
                                 std::string_view config_yaml, const RunWriter& writer = {});
 
   const std::filesystem::path& path() const { return path_; }
-  std::filesystem::path checkpoints() const { return path_ / "checkpoints"; }
+  std::filesystem::path checkpoints() const { return path_ / run_files::checkpoints; }
   std::filesystem::path tensorboard() const { return path_ / "tensorboard"; }
   std::filesystem::path summary() const { return path_ / run_files::summary; }
   std::filesystem::path report() const { return path_ / run_files::report; }
@@ -81,5 +83,9 @@ private:
 
 /// Error: invalid_input, where another process writes a run to this folder.
 Status check_unwritten(const std::filesystem::path& run);
+
+/// Error: invalid_input, where the folder has entries but none that a run leaves: a run would write
+/// among the files of something else. Hidden entries do not count.
+Status check_no_other_files(const std::filesystem::path& run);
 
 } // namespace troupe::metrics

@@ -237,6 +237,17 @@ TEST_CASE("with resume never an earlier run stays in place until the new one beg
   CHECK(fs::exists(folder / "events.jsonl"));
 }
 
+TEST_CASE("a run does not begin among the files of something else") {
+  const ScratchFolder scratch;
+  Config config;
+  config.checkpoint.resume = GENERATE("auto", "never");
+  write_bytes(scratch / "thesis.tex", "");
+  const auto beginning = engine::find_beginning(config, scratch.path());
+  REQUIRE_FALSE(beginning);
+  CHECK(beginning.error().exit_code() == 2);
+  CHECK(beginning.error().message.find("thesis.tex") != std::string::npos);
+}
+
 TEST_CASE("an earlier run gets the first free number, and the new run keeps its own files") {
   const ScratchFolder scratch;
   const auto folder = scratch.path() / "run";

@@ -52,6 +52,17 @@ TEST_CASE("lines of a folder that was opened again are kept from the first on") 
   CHECK(read_bytes(followers / "events.jsonl") == "first\nother\n");
 }
 
+TEST_CASE("kept lines are not written through symbolic links") {
+  const ScratchFolder run, elsewhere;
+  write_bytes(elsewhere / "events.jsonl", "of somebody else");
+  std::filesystem::create_directory_symlink(elsewhere.path(), run / ".history");
+  KeptHistory kept{run.path()};
+  REQUIRE(kept.add({"1", 0, 0, "first\n"}));
+  std::filesystem::create_symlink(elsewhere / "events.jsonl", run / ".history/epochs.jsonl");
+  CHECK_FALSE(kept.add({"1", 1, 0, "first\n"}));
+  CHECK(read_bytes(elsewhere / "events.jsonl") == "of somebody else");
+}
+
 TEST_CASE("a part that does not follow what is kept is not taken") {
   const ScratchFolder folder;
   KeptHistory kept{folder.path()};

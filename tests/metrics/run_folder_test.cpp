@@ -8,6 +8,7 @@
 #include "troupe/metrics/report/run_json.hpp"
 
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
 #include <nlohmann/json.hpp>
 
 #include <cmath>
@@ -243,6 +244,47 @@ TEST_CASE("two processes cannot write one run folder") {
   REQUIRE_FALSE(second);
   CHECK(second.error().code == Errc::invalid_input);
   CHECK(second.error().message.find("run.name") != std::string::npos);
+}
+
+TEST_CASE("a line file that is a symbolic link is refused, and its target stays as it is") {
+  const std::string file = GENERATE("events", "epochs", "recoveries", "samples");
+  CAPTURE(file);
+  const ScratchFolder output;
+  std::filesystem::create_directories(output / "small");
+  write_bytes(output / "precious", "of somebody else\n");
+  std::filesystem::create_symlink(output / "precious", output / ("small/" + file + ".jsonl"));
+  const auto folder = RunFolder::open(output.path(), small_run(), "");
+  REQUIRE_FALSE(folder);
+  CHECK(folder.error().code == Errc::invalid_input);
+  CHECK(folder.error().message.find(file + ".jsonl is a symbolic link") != std::string::npos);
+  CHECK(read_bytes(output / "precious") == "of somebody else\n");
+}
+
+TEST_CASE("the folder of all runs may be a symbolic link") {
+  const ScratchFolder disk, output;
+  std::filesystem::create_directory_symlink(disk.path(), output / "runs");
+  auto folder = RunFolder::open(output / "runs", small_run(), "");
+  REQUIRE(folder);
+  REQUIRE(folder->append(small_step(0)));
+  CHECK(keys_in(disk / "small/events.jsonl", "step") == up_to(1));
+}
+
+TEST_CASE("a folder that has files but no run is refused, and an empty one or a run's is not") {
+  const ScratchFolder run;
+  CHECK(check_no_other_files(run / "none"));
+  CHECK(check_no_other_files(run.path()));
+  write_bytes(run / ".hidden", "");
+  std::filesystem::create_directory(run / "lost+found"); // a volume that was just made
+  CHECK(check_no_other_files(run.path()));
+  write_bytes(run / "config.yaml", "of another program");
+  const auto refused = check_no_other_files(run.path());
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().exit_code() == 2);
+  CHECK(refused.error().message.starts_with(run.path().string() + " has files (config.yaml)"));
+  const std::string mark =
+      GENERATE("events.jsonl", "run.json", "summary.json", "members.json", "checkpoints");
+  write_bytes(run / mark, "");
+  CHECK(check_no_other_files(run.path()));
 }
 
 TEST_CASE("a full disk is an error of its own, and costs no whole line") {

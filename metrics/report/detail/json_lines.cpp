@@ -19,6 +19,19 @@ bool is_full(int number) {
   return number == ENOSPC || number == EDQUOT || number == EFBIG;
 }
 
+/// A link is not followed: its target would be cut to the lines of a run.
+Result<net::Descriptor> open_to_append(const std::filesystem::path& path) {
+  constexpr int flags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW;
+  net::Descriptor file(::open(path.c_str(), flags, 0666));
+  if (file)
+    return file;
+  if (errno == ELOOP)
+    return fail(Errc::invalid_input,
+                "{} is a symbolic link, which a run does not write to; remove it", path.string());
+  return fail(is_full(errno) ? Errc::no_space : Errc::io, "cannot open {}: {}", path.string(),
+              std::strerror(errno));
+}
+
 /// Whoever asks whether the file is written holds it for a moment.
 bool lock(int file) {
   constexpr int tries = 20;
@@ -40,10 +53,7 @@ tl::unexpected<Error> written_by_another(const std::filesystem::path& path) {
 
 Result<JsonLines> JsonLines::open(const std::filesystem::path& path,
                                   const std::function<bool(std::string_view)>& keep) {
-  net::Descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666));
-  if (!file)
-    return fail(is_full(errno) ? Errc::no_space : Errc::io, "cannot open {}: {}", path.string(),
-                std::strerror(errno));
+  TROUPE_TRY(auto file, open_to_append(path));
   if (!lock(file.number()))
     return written_by_another(path);
   JsonLines lines(path, std::move(file));

@@ -18,7 +18,8 @@ namespace troupe::metrics {
 class JsonLines {
 public:
   /// Opens or makes the file, which `keep` is shown line by line: all from the first line on that
-  /// it does not want is cut off. Errors: invalid_input when another process writes it; io.
+  /// it does not want is cut off. Errors: invalid_input when another process writes it, or it is a
+  /// symbolic link; io; no_space.
   static Result<JsonLines> open(const std::filesystem::path& path,
                                 const std::function<bool(std::string_view)>& keep);
 
