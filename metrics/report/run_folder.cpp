@@ -21,6 +21,14 @@ constexpr std::array<std::string_view, 5> run_marks = {run_files::steps, run_fil
                                                        run_files::summary, run_files::members,
                                                        run_files::checkpoints};
 
+/// Where lines go that a job of daemons may need again: nodes that come later may bring a later
+/// state. Empty: they are made again in any case. Changes of membership are never cut off.
+std::filesystem::path aside_of(const std::filesystem::path& lines, const RunWriter& writer) {
+  if (writer.drafts.empty() || lines.filename() == run_files::recoveries)
+    return {};
+  return writer.drafts / (lines.filename().string() + ".cut");
+}
+
 /// Opens a file of lines, of which those stay that come before the run's first step.
 template <class Record>
 Result<JsonLines> open_lines(const std::filesystem::path& path,
@@ -30,8 +38,9 @@ Result<JsonLines> open_lines(const std::filesystem::path& path,
     const auto record = parse(line);
     return record && before.add(*record);
   };
-  return writer.takes_over ? JsonLines::take_over(path, writer.drafts, keep)
-                           : JsonLines::open(path, keep);
+  const auto aside = aside_of(path, writer);
+  return writer.takes_over ? JsonLines::take_over(path, writer.drafts, keep, aside)
+                           : JsonLines::open(path, keep, aside);
 }
 
 } // namespace

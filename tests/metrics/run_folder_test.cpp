@@ -4,6 +4,7 @@
 #include "../core/nested_json.hpp"
 #include "../core/scratch_folder.hpp"
 
+#include "troupe/core/drafts.hpp"
 #include "troupe/metrics/report/run_folder.hpp"
 #include "troupe/metrics/report/run_json.hpp"
 
@@ -25,10 +26,11 @@ using namespace troupe::testing;
 
 namespace {
 
-RunFolder open(const ScratchFolder& output, std::int64_t first_step = 0) {
+RunFolder open(const ScratchFolder& output, std::int64_t first_step = 0,
+               const RunWriter& writer = {}) {
   auto run = small_run();
   run.first_step = first_step;
-  auto folder = RunFolder::open(output.path(), run, "run: {name: small}\n");
+  auto folder = RunFolder::open(output.path(), run, "run: {name: small}\n", writer);
   if (!folder)
     FAIL(folder.error().to_string());
   return *std::move(folder);
@@ -107,6 +109,48 @@ TEST_CASE("a resumed run cuts off the events after the step it goes on from") {
   train(folder, 20, 30);
   CHECK(steps_in(output) == up_to(30));
   CHECK(keys_in(output / "small/epochs.jsonl", "epoch") == up_to(3));
+}
+
+TEST_CASE("lines that were cut off come back when nodes bring a later state") {
+  const ScratchFolder output;
+  {
+    auto folder = open(output);
+    train(folder, 0, 25); // the leader dies, and is started again with the checkpoint of step 10
+    REQUIRE(folder.append(small_generated(20)));
+  }
+  REQUIRE(claim_drafts(output / "small", "1-a"));
+  const RunWriter writer{.drafts = drafts_of(output / "small", "1-a")};
+  {
+    auto folder = open(output, 10, writer);
+    CHECK(steps_in(output) == up_to(10));
+    train(folder, 10, 12);
+  }
+  auto folder = open(output, 24, writer); // the others come, which have made step 23
+  CHECK(steps_in(output) == up_to(24));
+  CHECK(keys_in(output / "small/epochs.jsonl", "epoch") == up_to(2));
+  CHECK(keys_in(output / "small/samples.jsonl", "step") == std::vector<std::int64_t>{20});
+  CHECK(folder.before().missing_steps() == 0);
+  CHECK(folder.before().run().epoch.steps == 4);
+  train(folder, 24, 30);
+  CHECK(steps_in(output) == up_to(30));
+}
+
+TEST_CASE("lines that are made again are not doubled by those that were cut off") {
+  const ScratchFolder output;
+  const auto run = output / "small";
+  {
+    auto folder = open(output);
+    train(folder, 0, 20);
+  }
+  REQUIRE(claim_drafts(run, "1-a"));
+  const RunWriter writer{.drafts = drafts_of(run, "1-a")};
+  for (const auto& [from, to] : {std::pair{5, 15}, std::pair{10, 18}}) {
+    auto folder = open(output, from, writer);
+    train(folder, from, to);
+  }
+  const auto folder = open(output, 18, writer);
+  CHECK(steps_in(output) == up_to(18));
+  CHECK(folder.before().missing_steps() == 0);
 }
 
 TEST_CASE("a run that resumes within an epoch keeps only the epochs before") {

@@ -43,6 +43,20 @@ bool lock(int file) {
   return true; // or the file system has no locks
 }
 
+/// Appends the bytes of a file after the first `size` to another.
+Status append_rest(const std::filesystem::path& from, std::int64_t size,
+                   const std::filesystem::path& to) {
+  std::ifstream in(from, std::ios::binary);
+  if (!in.seekg(size) || in.peek() == std::ifstream::traits_type::eof())
+    return {};
+  std::ofstream out(to, std::ios::binary | std::ios::app);
+  out << in.rdbuf();
+  if (!out.flush())
+    return fail(is_full(errno) ? Errc::no_space : Errc::io, "cannot write {}: {}", to.string(),
+                std::strerror(errno));
+  return {};
+}
+
 tl::unexpected<Error> written_by_another(const std::filesystem::path& path) {
   return fail(Errc::invalid_input,
               "{} is being written by another process; give this run another run.name",
@@ -52,18 +66,21 @@ tl::unexpected<Error> written_by_another(const std::filesystem::path& path) {
 } // namespace
 
 Result<JsonLines> JsonLines::open(const std::filesystem::path& path,
-                                  const std::function<bool(std::string_view)>& keep) {
+                                  const std::function<bool(std::string_view)>& keep,
+                                  const std::filesystem::path& aside) {
   TROUPE_TRY(auto file, open_to_append(path));
   if (!lock(file.number()))
     return written_by_another(path);
   JsonLines lines(path, std::move(file));
-  TROUPE_TRY(lines.cut(keep));
+  TROUPE_TRY(lines.cut(keep, aside));
+  TROUPE_TRY(lines.bring_back(keep, aside));
   return lines;
 }
 
 Result<JsonLines> JsonLines::take_over(const std::filesystem::path& path,
                                        const std::filesystem::path& drafts,
-                                       const std::function<bool(std::string_view)>& keep) {
+                                       const std::function<bool(std::string_view)>& keep,
+                                       const std::filesystem::path& aside) {
   const auto draft = drafts / path.filename();
   std::error_code error;
   if (std::filesystem::exists(path, error))
@@ -71,7 +88,7 @@ Result<JsonLines> JsonLines::take_over(const std::filesystem::path& path,
                                error);
   if (error)
     return fail(Errc::io, "cannot copy {}: {}", path.string(), error.message());
-  TROUPE_TRY(auto lines, open(draft, keep));
+  TROUPE_TRY(auto lines, open(draft, keep, aside));
   std::filesystem::rename(draft, path, error);
   if (error)
     return fail(Errc::io, "cannot write {}: {}", path.string(), error.message());
@@ -85,7 +102,8 @@ Status check_not_written(const std::filesystem::path& path) {
   return {};
 }
 
-Status JsonLines::cut(const std::function<bool(std::string_view)>& keep) {
+Status JsonLines::cut(const std::function<bool(std::string_view)>& keep,
+                      const std::filesystem::path& aside) {
   for_each_line(path_, [&](std::string_view line) {
     if (!keep(line))
       return false;
@@ -93,10 +111,26 @@ Status JsonLines::cut(const std::function<bool(std::string_view)>& keep) {
     size_ += std::ssize(line) + 1;
     return true;
   });
+  if (!aside.empty())
+    TROUPE_TRY(append_rest(path_, size_, aside));
   if (::ftruncate(file_.number(), size_) != 0)
     return fail(Errc::io, "cannot cut {} to {} bytes: {}", path_.string(), size_,
                 std::strerror(errno));
   return {};
+}
+
+/// Each of them anew where `keep` wants it: newer lines may have taken the place of some.
+Status JsonLines::bring_back(const std::function<bool(std::string_view)>& keep,
+                             const std::filesystem::path& aside) {
+  Status written;
+  for_each_line(aside, [&](std::string_view line) {
+    if (!keep(line))
+      return true;
+    ++kept_;
+    written = append(line);
+    return written.has_value();
+  });
+  return written;
 }
 
 Status JsonLines::append(std::string_view object) {

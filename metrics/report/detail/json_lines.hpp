@@ -18,18 +18,21 @@ namespace troupe::metrics {
 class JsonLines {
 public:
   /// Opens or makes the file, which `keep` is shown line by line: all from the first line on that
-  /// it does not want is cut off. Errors: invalid_input when another process writes it, or it is a
-  /// symbolic link; io; no_space.
+  /// it does not want is cut off. `aside`, unless empty, is a file that gets what is cut off; lines
+  /// of it that `keep` wants now come back. Errors: invalid_input when another process writes it,
+  /// or it is a symbolic link; io; no_space.
   static Result<JsonLines> open(const std::filesystem::path& path,
-                                const std::function<bool(std::string_view)>& keep);
+                                const std::function<bool(std::string_view)>& keep,
+                                const std::filesystem::path& aside = {});
 
   /// The same where another process may still write the file: it goes on with one that has no name
   /// any more. The new one is written in `drafts` first (core/drafts.hpp).
   static Result<JsonLines> take_over(const std::filesystem::path& path,
                                      const std::filesystem::path& drafts,
-                                     const std::function<bool(std::string_view)>& keep);
+                                     const std::function<bool(std::string_view)>& keep,
+                                     const std::filesystem::path& aside = {});
 
-  /// Lines that were kept.
+  /// Lines that were kept, with those that came back.
   std::int64_t kept() const { return kept_; }
 
   /// An object without its line's end. After an error the file ends with the last whole line, and
@@ -41,7 +44,9 @@ public:
 private:
   JsonLines(std::filesystem::path path, net::Descriptor file)
       : path_(std::move(path)), file_(std::move(file)) {}
-  Status cut(const std::function<bool(std::string_view)>& keep);
+  Status cut(const std::function<bool(std::string_view)>& keep, const std::filesystem::path& aside);
+  Status bring_back(const std::function<bool(std::string_view)>& keep,
+                    const std::filesystem::path& aside);
   Status write_waiting();
 
   std::filesystem::path path_;
