@@ -75,6 +75,17 @@ void withdraw_drafts(const fs::path& run, std::string_view writer) {
   fs::remove_all(drafts_of(run, writer), ignored);
 }
 
+void remove_earlier_drafts(const fs::path& run, std::string_view writer) {
+  const auto current = drafts_of(run, writer);
+  const auto others = drafts_beside(current);
+  if (!others)
+    return;
+  std::error_code ignored;
+  for (const auto& other : *others)
+    if (number_of(other) < number_of(current))
+      fs::remove_all(other, ignored);
+}
+
 /// It is made before others are looked for: of two that do so at least one sees the other.
 Status claim_drafts(const fs::path& run, std::string_view writer, Claim claim) {
   const auto own = drafts_of(run, writer);

@@ -52,11 +52,15 @@ bool FormerState::writes_here(const std::string& writer) const {
   return std::filesystem::exists(drafts_of(engine::run_folder(config()), writer), ignored);
 }
 
-/// In a folder that all share the one that leads does so for all.
+/// In a folder that all share the one that leads does so for all. In its own, this node may have
+/// led before, and been killed.
 void FormerState::remember_members() const {
   if (!leads_ && writes_here(last_.writer))
     return;
-  if (const auto written = write_members(engine::run_folder(config()), last_); !written)
+  const auto folder = engine::run_folder(config());
+  if (!leads_ && metrics::check_unwritten(folder))
+    remove_earlier_drafts(folder, last_.writer);
+  if (const auto written = write_members(folder, last_); !written)
     setup_.say(written.error().message);
 }
 

@@ -21,6 +21,21 @@ constexpr std::array<std::string_view, 5> run_marks = {run_files::steps, run_fil
                                                        run_files::summary, run_files::members,
                                                        run_files::checkpoints};
 
+/// Files that are written whole, each by way of a temporary one.
+constexpr std::array<std::string_view, 5> whole_files = {
+    run_files::config, run_files::info, run_files::summary, run_files::report, run_files::members};
+
+/// Of a process that was killed: none writes here but this one.
+void remove_temporaries(const std::filesystem::path& run) {
+  std::error_code ignored;
+  for (std::filesystem::directory_iterator at{run, ignored}, end; !ignored && at != end;
+       at.increment(ignored)) {
+    const auto target = AtomicFile::target_of(at->path().filename());
+    if (std::error_code error; target && std::ranges::count(whole_files, target->string()) > 0)
+      std::filesystem::remove(at->path(), error);
+  }
+}
+
 /// Where lines go that a job of daemons may need again: nodes that come later may bring a later
 /// state. Empty: they are made again in any case. Changes of membership are never cut off.
 std::filesystem::path aside_of(const std::filesystem::path& lines, const RunWriter& writer) {
@@ -58,6 +73,7 @@ Result<RunFolder> RunFolder::open(const std::filesystem::path& output, const Run
   RunFolder folder(std::move(path), writer.drafts,
                    {std::move(steps), std::move(epochs), std::move(recoveries), std::move(samples)},
                    std::move(before));
+  remove_temporaries(folder.path_);
   std::error_code error;
   std::filesystem::remove(folder.summary(), error);
   std::filesystem::remove(folder.report(), error);

@@ -41,9 +41,10 @@ struct RunLines {
 class RunFolder {
 public:
   /// Makes the folder, writes config.yaml and run.json, removes the end of an earlier run (summary,
-  /// report), and cuts off what came after run.first_step: it is trained again. With drafts, lines
-  /// that an earlier opening by this writer cut off come back where they are before the first step:
-  /// nodes have brought a later state. What came before is read here, and never again.
+  /// report) and temporary files, and cuts off what came after run.first_step: it is trained again.
+  /// With drafts, lines that an earlier opening by this writer cut off come back where they are
+  /// before the first step: nodes have brought a later state. What came before is read here, and
+  /// never again.
   static Result<RunFolder> open(const std::filesystem::path& output, const RunInfo& run,
                                 std::string_view config_yaml, const RunWriter& writer = {});
 

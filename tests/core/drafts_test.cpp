@@ -101,6 +101,21 @@ TEST_CASE("who begins a job has the folder, whatever a job before has left there
   CHECK(std::filesystem::exists(drafts_of(run.path(), "1-b")));
 }
 
+TEST_CASE("a node that follows removes the drafts of earlier writers, and no others") {
+  const ScratchFolder run;
+  for (const auto* writer : {"1-a", "9-b", "10-c", "10-d", "11-e"})
+    std::filesystem::create_directory(drafts_of(run.path(), writer));
+  write_bytes(drafts_of(run.path(), "1-a") / "events.jsonl", "begun");
+  std::filesystem::create_directory(run / "checkpoints");
+  remove_earlier_drafts(run.path(), "10-c");
+  for (const auto* writer : {"1-a", "9-b"})
+    CHECK_FALSE(std::filesystem::exists(drafts_of(run.path(), writer)));
+  for (const auto* writer : {"10-c", "10-d", "11-e"})
+    CHECK(std::filesystem::exists(drafts_of(run.path(), writer)));
+  CHECK(std::filesystem::exists(run / "checkpoints"));
+  remove_earlier_drafts(run / "none", "10-c");
+}
+
 TEST_CASE("who has lost the folder replaces no file") {
   const ScratchFolder run;
   const Writer before{run.path(), "1-a"};

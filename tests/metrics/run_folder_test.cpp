@@ -290,6 +290,21 @@ TEST_CASE("two processes cannot write one run folder") {
   CHECK(second.error().message.find("run.name") != std::string::npos);
 }
 
+TEST_CASE("temporary files of a killed process go when a run opens the folder, and no others") {
+  const ScratchFolder output;
+  open(output);
+  const auto left = {"report.html.tmp-0123456789", "run.json.tmp-17", "members.json.tmp-4"};
+  const auto others = {"notes.txt.tmp-17", "report.html.tmp-x", "report.html.tmp-"};
+  for (const auto& names : {left, others})
+    for (const auto* name : names)
+      write_bytes(output.path() / "small" / name, "half");
+  open(output);
+  for (const auto* name : left)
+    CHECK_FALSE(std::filesystem::exists(output.path() / "small" / name));
+  for (const auto* name : others)
+    CHECK(std::filesystem::exists(output.path() / "small" / name));
+}
+
 TEST_CASE("a line file that is a symbolic link is refused, and its target stays as it is") {
   const std::string file = GENERATE("events", "epochs", "recoveries", "samples");
   CAPTURE(file);

@@ -39,6 +39,12 @@ void check_lines(const RunFiles& run, std::int64_t steps, std::int64_t losses) {
   CHECK(std::ssize(lines) >= steps - losses * under_way);
 }
 
+bool has_drafts(const RunFiles& run) {
+  return std::ranges::any_of(
+      std::filesystem::directory_iterator{run.folder()},
+      [](const auto& entry) { return entry.path().filename().string().starts_with(".drafts-"); });
+}
+
 } // namespace
 
 TEST_CASE("when the leader is killed another goes on with the run, its lines and its checkpoints") {
@@ -56,6 +62,8 @@ TEST_CASE("when the leader is killed another goes on with the run, its lines and
   crew.start(0);
   REQUIRE(becomes_true([&] { return crew.members(0) == 3; }));
   CHECK(crew.leader(0) == heir);
+  if (!shared)
+    CHECK(becomes_true([&] { return !has_drafts(crew.run(0)); }));
 
   const auto run = crew.run(heir);
   REQUIRE(crew[heir].prints("nodes: completed"));
@@ -75,6 +83,23 @@ TEST_CASE("when the leader is killed another goes on with the run, its lines and
   CHECK(lost->at("steps_repeated") == 0);
   CHECK(run.newest_checkpoint().step == 50 * 8);
   CHECK_FALSE(run.has("members.json"));
+}
+
+TEST_CASE("no lines are lost when the leader and another node die, and the others are further") {
+  const Experiment experiment;
+  const Settings settings = {"train.epochs=100", "checkpoint.every=20 steps"};
+  Crew crew{experiment, "nodes", 4, for_crew(4) + settings, false};
+  crew.start_all();
+  REQUIRE(becomes_true([&] { return crew.members(0) == 4 && crew.run(0).steps_done() > 70; }));
+  for (const int node : {0, 1})
+    crew[node].kill();
+  for (const int node : {0, 1})
+    crew.start(node);
+  REQUIRE(becomes_true([&] { return crew.members(0) == 4; }));
+  REQUIRE(crew[0].prints("nodes: completed"));
+  for (int node = 0; node < crew.size(); ++node)
+    CHECK(crew.end(node).code == 0);
+  check_lines(crew.run(0), 100 * 8, 2);
 }
 
 TEST_CASE("a leader that is asked to leave does so between two steps, and the others go on") {
