@@ -88,6 +88,8 @@ void print_job(const actors::JobStatus& status) {
   fmt::print("\n");
   if (!status.error.empty())
     fmt::print("error: {}\n", status.error);
+  if (status.phase == "ended")
+    fmt::print("the job has ended; `troupe stop` ends this daemon\n");
   fmt::print("generation {}, {}, {}; {} leads\n\n", status.generation,
              counted(std::ssize(status.nodes), "node"), counted(status.world_size, "worker"),
              status.nodes.front().address);
@@ -107,6 +109,8 @@ void print_nodes(const actors::JobStatus& status) {
 void print_text(const actors::JobStatus& status) {
   if (status.nodes.empty()) {
     fmt::print("{}: {}\n", status.name, status.phase);
+    if (!status.error.empty())
+      fmt::print("error: {}\n", status.error);
     return;
   }
   print_job(status);
@@ -127,19 +131,26 @@ int show_status(const ClientArguments& arguments, const Catalogue& catalogue) {
   return success;
 }
 
+/// What a daemon does that had this status and was asked to stop.
+std::string what_follows(const actors::JobStatus& before, bool leaves_others) {
+  if (before.phase == "ended")
+    return "stops; its job has ended already";
+  if (before.nodes.empty() && !before.phase.empty())
+    return fmt::format("stops; it was {}", before.phase);
+  return leaves_others ? "leaves after its step; the others continue"
+                       : "finishes its steps, saves, and stops";
+}
+
 int stop(const ClientArguments& arguments, const Catalogue& catalogue) {
   const auto options = options_or_complain(arguments, catalogue);
   if (!options)
     return wrong_input;
-  if (const auto stopped = actors::ask_to_stop(
-          *options, arguments.node ? actors::Stopping::node : actors::Stopping::job,
-          arguments.wait);
-      !stopped)
-    return complain(stopped.error());
+  const auto before = actors::ask_to_stop(
+      *options, arguments.node ? actors::Stopping::node : actors::Stopping::job, arguments.wait);
+  if (!before)
+    return complain(before.error());
   fmt::print("{} {}\n", arguments.daemon,
-             arguments.wait   ? "has stopped"
-             : arguments.node ? "leaves after its step; the others go on"
-                              : "finishes its steps, saves, and stops");
+             arguments.wait ? "has stopped" : what_follows(*before, arguments.node));
   return success;
 }
 
@@ -170,7 +181,7 @@ CLI::App* add_command(CLI::App& app, Action& action, const char* name, const cha
       ->check([](const std::string& name) {
         return name.empty() ? std::string{"an empty name is nobody's"} : std::string{};
       });
-  command->add_option("--timeout", arguments->timeout, "How long to wait for an answer")
+  command->add_option("--timeout", arguments->timeout, "How long the whole exchange may take")
       ->type_name("TIME")
       ->capture_default_str();
   command->callback([&action, arguments, run] {

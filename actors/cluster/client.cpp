@@ -7,6 +7,8 @@
 #include "troupe/core/net/socket.hpp"
 #include "troupe/core/threads.hpp"
 
+#include <algorithm>
+
 namespace troupe::actors {
 
 namespace {
@@ -15,17 +17,20 @@ namespace {
 class Conversation {
 public:
   explicit Conversation(const ClientOptions& options)
-      : options_{options}, network_{options.version, options.tls}, config_{network_},
-        system_{config_}, self_{system_} {}
+      : options_{options}, deadline_{Clock::now() + options.timeout}, network_{options.version,
+                                                                               options.tls},
+        config_{network_}, system_{config_}, self_{system_} {}
 
   Status begin() {
-    TROUPE_TRY(node_, connect(system_, options_.daemon, network_, options_.timeout));
+    TROUPE_TRY(node_, connect(system_, options_.daemon, network_, left()));
     return {};
   }
 
-  Result<JobStatus> status() {
+  Result<JobStatus> status() { return status_within(left()); }
+
+  Result<JobStatus> status_within(std::chrono::milliseconds limit) {
     Result<JobStatus> answer;
-    self_->request(node_, options_.timeout, atom::status_v)
+    self_->request(node_, limit, atom::status_v)
         .receive([&](JobStatus& status) { answer = std::move(status); },
                  [&](const caf::error& error) { answer = no_answer(error); });
     return answer;
@@ -35,7 +40,7 @@ public:
   Status ask_for_end(Atom atom) {
     Status answer;
     self_->monitor(node_.node());
-    self_->request(node_, options_.timeout, atom)
+    self_->request(node_, left(), atom)
         .receive([] {}, [&](const caf::error& error) { answer = no_answer(error); });
     return answer;
   }
@@ -47,6 +52,12 @@ public:
   }
 
 private:
+  using Clock = std::chrono::steady_clock;
+
+  std::chrono::milliseconds left() const {
+    using std::chrono::milliseconds;
+    return std::max(std::chrono::ceil<milliseconds>(deadline_ - Clock::now()), milliseconds{1});
+  }
   /// Or what it answers is why not.
   tl::unexpected<Error> no_answer(const caf::error& error) const {
     return failure(carried(error, {Errc::network, "the daemon at " + to_string(options_.daemon) +
@@ -54,6 +65,7 @@ private:
   }
 
   const ClientOptions& options_;
+  Clock::time_point deadline_; ///< of all exchanges
   NetworkOptions network_;
   SystemConfig config_;
   caf::actor_system system_;
@@ -73,15 +85,16 @@ Result<JobStatus> ask_status(const ClientOptions& options) {
   return conversation.status();
 }
 
-Status ask_to_stop(const ClientOptions& options, Stopping what, bool wait) {
+Result<JobStatus> ask_to_stop(const ClientOptions& options, Stopping what, bool wait) {
   TROUPE_TRY(expect_threads(threads_of_client));
   Conversation conversation{options};
   TROUPE_TRY(conversation.begin());
+  const auto before = conversation.status_within(options.timeout / 4);
   TROUPE_TRY(what == Stopping::job ? conversation.ask_for_end(atom::stop_v)
                                    : conversation.ask_for_end(atom::leave_v));
   if (wait)
     conversation.wait_until_gone();
-  return {};
+  return before.value_or(JobStatus{});
 }
 
 } // namespace troupe::actors

@@ -1,5 +1,5 @@
 /// Asks a daemon from outside, over the connection that the nodes of a cluster use too. Calls
-/// block, for a few exchanges that each take at most the timeout.
+/// block, at most for the timeout.
 #pragma once
 
 #include "job_status.hpp"
@@ -30,7 +30,8 @@ enum class Stopping : std::uint8_t {
 };
 
 /// Returns when the daemon has said that it will stop, or with `wait`, however long that takes,
-/// when it has gone. Errors: also invalid_input, where it leads others and is to go alone.
-Status ask_to_stop(const ClientOptions& options, Stopping what, bool wait);
+/// when it has gone: the status that it had before, with an empty phase where it did not tell in
+/// time. Errors: also invalid_input, where it leads others and is to go alone.
+Result<JobStatus> ask_to_stop(const ClientOptions& options, Stopping what, bool wait);
 
 } // namespace troupe::actors

@@ -33,7 +33,8 @@ struct NodeStatus {
 /// one, counted from 0.
 struct JobStatus {
   std::string name;
-  /// joining, training, evaluating, saving, finishing, ended; before: starting, or who is missing.
+  /// joining, training, evaluating, saving, finishing, ended; before: starting, or what it waits
+  /// for.
   std::string phase;
   std::int64_t generation = 1; ///< of the membership
   std::int64_t step = 0, total_steps = 0, epoch = 0;

@@ -201,7 +201,9 @@ caf::result<void> MembershipState::leave_as_leader() {
 
 /// Why the others could not go on without the leader; empty: they can.
 std::string MembershipState::lacks_successor() const {
-  if (ended_ || stopping_ || ending_ || !has_begun() || phase_ == Phase::gathering)
+  if (!has_begun())
+    return "it has not begun";
+  if (ended_ || stopping_ || ending_ || phase_ == Phase::gathering)
     return "it does not train";
   if (generation_->voters.size() < 2)
     return "no other node can lead it";

@@ -13,6 +13,9 @@
 #endif
 #include <caf/openssl/all.hpp>
 
+#include <algorithm>
+#include <set>
+
 namespace troupe::actors {
 
 namespace {
@@ -35,6 +38,28 @@ Status share_certificates(caf::actor_system& system, const TlsConfig& tls) {
                                      "allowed: the CAF that tools/bootstrap makes");
 #endif
   return {};
+}
+
+using Clock = std::chrono::steady_clock;
+
+/// CAF's remote_actor, which has no deadline.
+caf::expected<node_actor> remote_node(caf::actor_system& system, const Endpoint& daemon,
+                                      Clock::time_point deadline) {
+  const auto manager = system.has_openssl_manager() ? system.openssl_manager().actor_handle()
+                                                    : system.middleman().actor_handle();
+  caf::expected<node_actor> found{caf::sec::no_actor_published_at_port};
+  caf::scoped_actor self{system};
+  self->request(manager, std::max<Clock::duration>(deadline - Clock::now(), Clock::duration{1}),
+                caf::connect_atom_v, daemon.host, daemon.port)
+      .receive(
+          [&](const caf::node_id&, const caf::strong_actor_ptr& node,
+              const std::set<std::string>& interface) {
+            const caf::detail::type_list<node_actor> expected;
+            if (node && system.assignable(interface, system.message_types(expected)))
+              found = caf::actor_cast<node_actor>(node);
+          },
+          [&](const caf::error& error) { found = error; });
+  return found;
 }
 
 } // namespace
@@ -101,16 +126,18 @@ Result<std::uint16_t> publish(const node_actor& node, const Endpoint& listen,
 
 Result<node_actor> connect(caf::actor_system& system, const Endpoint& daemon,
                            const NetworkOptions& options, std::chrono::milliseconds timeout) {
-  // First, because CAF waits for ever, and has one error for whatever went wrong.
+  const auto deadline = Clock::now() + timeout;
+  // First, because CAF has one error for whatever went wrong.
   TROUPE_TRY(check_greeting(daemon, options, timeout));
   TROUPE_TRY(share_certificates(system, options.tls));
-  auto node = system.has_openssl_manager()
-                  ? caf::openssl::remote_actor<node_actor>(system, daemon.host, daemon.port)
-                  : system.middleman().remote_actor<node_actor>(daemon.host, daemon.port);
+  const auto node = remote_node(system, daemon, deadline);
+  if (!node && node.error() == caf::sec::request_timeout)
+    return fail(Errc::network, "the daemon at {} has not answered within {}", to_string(daemon),
+                format_duration(timeout));
   if (!node)
     return fail(Errc::network, "cannot talk to the daemon at {}: {}", to_string(daemon),
                 caf::to_string(node.error()));
-  return std::move(*node);
+  return *node;
 }
 
 } // namespace troupe::actors

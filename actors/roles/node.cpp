@@ -193,6 +193,8 @@ void NodeState::not_formed(Error error) {
     return form();
   if ((error.code == Errc::network || error.code == Errc::stopped) && end_ && end_->error)
     error = *end_->error;
+  if (!end_)
+    end_ = failed_end(error);
   outcome_.deliver(RunOutcomePtr{std::make_shared<const RunOutcome>(
       RunOutcome{.summary = {}, .error = std::move(error), .formed = false})});
 }
@@ -313,7 +315,19 @@ void NodeState::follow_to(const std::string& address) {
                     {.node = leader_}});
 }
 
+JobStatus NodeState::status_of_end() const {
+  return {.name = setup_.run,
+          .phase = "ended",
+          .generation = known_,
+          .loss = end_->result.loss,
+          .samples_per_second = end_->result.samples_per_second,
+          .error = end_->error ? end_->error->message : ""};
+}
+
+/// After the end the COORDINATOR of another node may be gone.
 caf::result<JobStatus> NodeState::status() {
+  if (end_)
+    return status_of_end();
   if (coordinator_)
     return self_->delegate(coordinator_, atom::status_v);
   auto promise = self_->make_response_promise<JobStatus>();
@@ -333,7 +347,11 @@ caf::result<JobStatus> NodeState::status() {
 }
 
 void NodeState::ask_voter(caf::typed_response_promise<JobStatus> promise) {
-  JobStatus status{.name = setup_.run, .phase = "starting"};
+  const bool looks_for_job = !membership_ && !setup_.join.empty();
+  JobStatus status{.name = setup_.run,
+                   .phase = looks_for_job
+                                ? fmt::format("looking for a job at {} (cluster.join)", setup_.join)
+                                : "starting"};
   if (!voter_)
     return promise.deliver(std::move(status));
   self_->request(voter_, caf::infinite, atom::status_v)

@@ -18,6 +18,7 @@ namespace troupe::actors {
 
 struct NodeSetup {
   std::string run;                           ///< its name
+  std::string join = {};                     ///< addresses where it looks for a job; may be empty
   std::chrono::milliseconds detection{5000}; ///< without a sign of life, a node is dead
   std::chrono::milliseconds form{30000};     ///< for nodes to come together again
   bool ends_for_all = false;     ///< it was launched with the others, and is asked to end with them
@@ -97,6 +98,7 @@ private:
   void leave_to_others();
   void end();
   caf::result<JobStatus> status();
+  JobStatus status_of_end() const;
   void ask_voter(caf::typed_response_promise<JobStatus> promise);
   void conclude(const RunOutcomePtr& outcome);
   void abort_ranks(const Error& reason, const std::function<void()>& then);
@@ -125,7 +127,7 @@ private:
   std::vector<shard_manager_actor> shard_managers_;
   Promise outcome_;
   RunOutcomePtr ended_;       ///< how the job did, where this node leads
-  std::optional<JobEnd> end_; ///< of a job that another node leads
+  std::optional<JobEnd> end_; ///< of a job that another node leads, or that this node never had
   bool stopping_ = false;     ///< asked before there was a COORDINATOR
   bool hands_over_ = false;   ///< it has led, and leaves the others
   std::int64_t seat_of_ = 0;  ///< the generation of the last seat; 0: it has none

@@ -109,13 +109,25 @@ struct Attempt {
   std::string problem; ///< in words
 };
 
+int count(const addrinfo* addresses) {
+  int count = 0;
+  for (const auto* address = addresses; address; address = address->ai_next)
+    ++count;
+  return count;
+}
+
+/// Each address has an equal share of the time that is left.
 Attempt try_all(const Endpoint& endpoint, std::chrono::milliseconds timeout,
                 const Wakeup* cancelled) {
   const auto [addresses, problem] = look_up(endpoint, 0);
+  const auto end = std::chrono::steady_clock::now() + timeout;
+  auto untried = count(addresses.get());
   Attempt last;
   last.problem = problem;
   for (const auto* address = addresses.get(); address; address = address->ai_next) {
-    if (auto socket = open_connection(*address, timeout, cancelled))
+    const auto left =
+        std::chrono::ceil<std::chrono::milliseconds>(end - std::chrono::steady_clock::now());
+    if (auto socket = open_connection(*address, left / untried--, cancelled))
       return {.socket = std::move(socket), .number = 0, .problem = {}};
     last.number = errno;
     last.problem = errno == ETIMEDOUT ? "no answer" : std::strerror(errno);

@@ -25,12 +25,11 @@ Result<Listener> listen_on(const Endpoint& endpoint);
 /// reason.
 bool is_in_use(const Endpoint& endpoint);
 
-/// A connected socket that blocks, each call at most for the timeout, as connecting to each of the
-/// host's addresses does. Error: network.
+/// A connected socket that blocks, each call at most for the timeout, as connecting does. Error: network.
 Result<Descriptor> connect_to(const Endpoint& endpoint, std::chrono::milliseconds timeout);
 
-/// A connected socket that does not block. The wait for it ends, for each of the host's addresses,
-/// with the timeout, and at once when somebody cancels it. Error: network.
+/// A connected socket that does not block. The wait for it ends with the timeout, and at once when
+/// somebody cancels it. Error: network.
 Result<Descriptor> connect_to(const Endpoint& endpoint, std::chrono::milliseconds timeout,
                               const Wakeup& cancelled);
 

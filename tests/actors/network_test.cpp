@@ -11,6 +11,10 @@
 #include <catch2/generators/catch_generators.hpp>
 
 #include <atomic>
+#include <thread>
+
+#include <poll.h>
+#include <sys/socket.h>
 
 using namespace troupe;
 using namespace troupe::actors;
@@ -90,6 +94,27 @@ TEST_CASE("whoever asks is told that nothing listens") {
         "network: cannot connect to 127.0.0.1:" + std::to_string(port) + ": Connection refused");
   CHECK(has(why_not({.daemon = {"host.invalid", 1}, .version = "1.2.3"}),
             "network: cannot connect to host.invalid:1: "));
+}
+
+TEST_CASE("a server that sends a byte now and then is asked for no longer than the timeout") {
+  const Certificates certificates;
+  const bool secured = GENERATE(false, true);
+  CAPTURE(secured);
+  const auto listener = net::listen_on({"127.0.0.1", 0}).value();
+  const std::jthread dripping{[&](const std::stop_token& stop) {
+    pollfd waiting{listener.socket.number(), POLLIN, 0};
+    ::poll(&waiting, 1, 20'000);
+    const net::Descriptor client{::accept(listener.socket.number(), nullptr, nullptr)};
+    while (!stop.stop_requested() && ::send(client.number(), "\0", 1, MSG_NOSIGNAL) == 1)
+      std::this_thread::sleep_for(900ms);
+  }};
+  const auto begin = std::chrono::steady_clock::now();
+  CHECK(has(why_not({.daemon = {"127.0.0.1", listener.port},
+                     .tls = secured ? certificates.of("client") : TlsConfig{},
+                     .version = "1.2.3",
+                     .timeout = 1s}),
+            secured ? "network: no TLS with" : "does not greet as a troupe daemon"));
+  CHECK(std::chrono::steady_clock::now() - begin < 10s);
 }
 
 TEST_CASE("whoever asks is told that the daemon is of another version") {

@@ -295,6 +295,23 @@ TEST_CASE("a node that cannot reach the others any more says why the job has end
   CHECK(said(own) == own.message);
 }
 
+TEST_CASE("a node whose job has ended says so, whatever became of the leader") {
+  Follower follower;
+  follower.run();
+  follower.tell(atom::finish_v, JobEnd{.result = {.status = "failed"},
+                                       .error = Error{Errc::device, "it has failed"}});
+  follower.self->send_exit(follower.membership, caf::exit_reason::kill);
+  follower.scheduler.run();
+  auto asked = follower.self->request(follower.node, caf::infinite, atom::status_v);
+  follower.scheduler.run();
+  asked.receive(
+      [](const JobStatus& status) {
+        CHECK(status.phase == "ended");
+        CHECK(status.error == "it has failed");
+      },
+      [](const caf::error& error) { FAIL(caf::to_string(error)); });
+}
+
 TEST_CASE("a leader that is gone is named by its address") {
   Follower follower;
   auto asked = follower.self->request(follower.node, caf::infinite, atom::run_v, follower.former);

@@ -109,9 +109,34 @@ TEST_CASE("troupe stop ends a daemon whose job has ended, and status says that i
   CHECK(status.at("error").is_null());
   CHECK(status.at("step") == status.at("total_steps"));
   CHECK(status.at("nodes").at(0).at("metrics").get<std::string>().empty());
-  CHECK(has(ask("status", address).out, "node: ended, epoch 5, step 40 of 40"));
-  CHECK(ask("stop", address).code == 0);
+  const auto table = ask("status", address).out;
+  CHECK(has(table, "node: ended, epoch 5, step 40 of 40"));
+  CHECK(has(table, "the job has ended; `troupe stop` ends this daemon\n"));
+  CHECK(ask("stop", address).out == address + " stops; its job has ended already\n");
   CHECK(node.wait().code == 0);
+}
+
+TEST_CASE("status and stop say what a daemon waits for that has no job yet") {
+  const Experiment experiment(trained_without_end);
+  const Settings two = {"cluster.min_nodes=2", "cluster.max_nodes=2", "parallel.strategy=ddp"};
+  auto leader = experiment.start_node("leader", two);
+  const auto address = daemon_address(leader);
+  REQUIRE(leader.prints("waiting for 1 more node"));
+  const auto waits = "waiting for 1 more node (1 of 2: " + address + ")";
+  CHECK(ask("status", address).out == "leader: " + waits + "\n");
+  const auto alone = ask("stop", address, {"--node"});
+  CHECK(alone.code == 2);
+  CHECK(has(alone.err, "leads the job, which would end with it: it has not begun"));
+  CHECK(ask("stop", address).out == address + " stops; it was " + waits + "\n");
+  CHECK(leader.wait().code == 0);
+
+  auto follower =
+      experiment.start_node("follower", two + Settings{"cluster.join=[" + address + "]"});
+  const auto own = daemon_address(follower);
+  const auto looks = "looking for a job at " + address + " (cluster.join)";
+  REQUIRE(becomes_true([&] { return has(ask("status", own).out, looks); }));
+  CHECK(ask("stop", own).out == own + " stops; it was " + looks + "\n");
+  CHECK(follower.wait().code == 0);
 }
 
 TEST_CASE("status and stop say what is wrong with what they were asked") {

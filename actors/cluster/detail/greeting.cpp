@@ -5,6 +5,8 @@
 #include "troupe/core/net/socket.hpp"
 #include "troupe/core/net/tls.hpp"
 
+#include <algorithm>
+#include <cerrno>
 #include <string_view>
 #include <tuple>
 
@@ -41,13 +43,21 @@ bool is_of_tls(std::string_view bytes) {
 /// A connection to a daemon, until its greeting has come.
 class Visit {
 public:
-  Visit(const Endpoint& daemon, const TlsConfig& tls) : daemon_{daemon}, tls_{tls} {}
+  Visit(const Endpoint& daemon, const TlsConfig& tls, std::chrono::milliseconds timeout)
+      : daemon_{daemon}, tls_{tls}, timeout_{timeout}, deadline_{Clock::now() + timeout} {}
 
-  Status connect(std::chrono::milliseconds timeout);
+  Status connect();
   /// The handshake's payload. Empty: what came is none.
   Result<std::string> greeting();
 
 private:
+  using Clock = std::chrono::steady_clock;
+
+  /// What a call that has returned this waits for; 0: it has failed.
+  short wanted(ssize_t result) const;
+  /// False when the time is up, or for no events.
+  bool await(short events, std::chrono::milliseconds most) const;
+  bool await(short events) const { return await(events, timeout_); }
   Status secure();
   tl::unexpected<Error> refused();
   /// One with TLS waits for others to speak first.
@@ -58,26 +68,51 @@ private:
 
   const Endpoint& daemon_;
   const TlsConfig& tls_;
+  std::chrono::milliseconds timeout_;
+  Clock::time_point deadline_;
   net::NoSigpipe no_sigpipe_; ///< OpenSSL writes without MSG_NOSIGNAL
   net::Descriptor socket_;
   net::TlsContext context_;
   net::TlsSession session_;
 };
 
-Status Visit::connect(std::chrono::milliseconds timeout) {
+Status Visit::connect() {
   if (tls_.enabled()) {
     TROUPE_TRY(context_, net::open_tls(tls_));
   }
-  TROUPE_TRY(socket_, net::connect_to(daemon_, timeout));
+  const net::Wakeup never;
+  TROUPE_TRY(socket_, net::connect_to(daemon_, timeout_, never));
   return context_ ? secure() : Status{};
+}
+
+short Visit::wanted(ssize_t result) const {
+  if (!session_)
+    return result < 0 && (errno == EAGAIN || errno == EINTR) ? POLLIN : 0;
+  switch (SSL_get_error(session_.get(), static_cast<int>(result))) {
+  case SSL_ERROR_WANT_READ:
+    return POLLIN;
+  case SSL_ERROR_WANT_WRITE:
+    return POLLOUT;
+  default:
+    return 0;
+  }
+}
+
+bool Visit::await(short events, std::chrono::milliseconds most) const {
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline_ - Clock::now());
+  if (events == 0 || left.count() <= 0)
+    return false;
+  pollfd waiting{socket_.number(), events, 0};
+  return ::poll(&waiting, 1, static_cast<int>(std::min(left, most).count())) > 0;
 }
 
 Status Visit::secure() {
   session_.reset(SSL_new(context_.get()));
   SSL_set_fd(session_.get(), socket_.number());
-  if (SSL_connect(session_.get()) != 1)
-    return refused();
-  return {};
+  auto result = SSL_connect(session_.get());
+  while (result != 1 && await(wanted(result)))
+    result = SSL_connect(session_.get());
+  return result == 1 ? Status{} : refused();
 }
 
 tl::unexpected<Error> Visit::refused() {
@@ -97,16 +132,18 @@ tl::unexpected<Error> Visit::refused() {
 }
 
 void Visit::speak_first() {
-  pollfd waiting{socket_.number(), POLLIN, 0};
-  if (::poll(&waiting, 1, static_cast<int>(usual_wait.count())) != 0)
+  if (await(POLLIN, usual_wait))
     return;
   const auto offer = offer_of_tls();
   std::ignore = ::send(socket_.number(), offer.data(), offer.size(), MSG_NOSIGNAL);
 }
 
 std::size_t Visit::read(char* to, std::size_t size) {
-  const auto count = session_ ? SSL_read(session_.get(), to, static_cast<int>(size))
-                              : ::recv(socket_.number(), to, size, 0);
+  ssize_t count = 0;
+  do
+    count = session_ ? SSL_read(session_.get(), to, static_cast<int>(size))
+                     : ::recv(socket_.number(), to, size, 0);
+  while (count <= 0 && await(wanted(count)));
   return count > 0 ? static_cast<std::size_t>(count) : 0;
 }
 
@@ -165,8 +202,8 @@ std::string application_id(const std::string& version) {
 
 Status check_greeting(const Endpoint& daemon, const NetworkOptions& options,
                       std::chrono::milliseconds timeout) {
-  Visit visit{daemon, options.tls};
-  TROUPE_TRY(visit.connect(timeout));
+  Visit visit{daemon, options.tls, timeout};
+  TROUPE_TRY(visit.connect());
   TROUPE_TRY(const auto greeting, visit.greeting());
   const std::string theirs{find_id(greeting)}, ours = application_id(options.version);
   if (theirs.empty())

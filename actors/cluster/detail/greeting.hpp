@@ -12,8 +12,8 @@ namespace troupe::actors {
 /// How programs of one version know each other (caf.middleman.app-identifiers).
 std::string application_id(const std::string& version);
 
-/// Connects, waits for the greeting, and closes. Each exchange takes at most the timeout. Errors:
-/// those of connect().
+/// Connects, waits for the greeting, and closes, all within the timeout. Errors: those of
+/// connect().
 Status check_greeting(const Endpoint& daemon, const NetworkOptions& options,
                       std::chrono::milliseconds timeout);
 
