@@ -3,6 +3,7 @@
 #include "watched_run.hpp"
 
 #include "troupe/metrics/http/detail/basic_password.hpp"
+#include "troupe/metrics/http/detail/guesses.hpp"
 #include "troupe/metrics/http/detail/page_access.hpp"
 #include "troupe/metrics/page/page.hpp"
 
@@ -108,6 +109,45 @@ TEST_CASE("with a password the page asks for it, and Prometheus is not asked") {
   CHECK(http(port, "/", "GET", "Authorization: Basic d3Jvbmc6c2VjcmV0cw==\r\n").status == 401);
   for (const auto* path : {"/metrics", "/sd", "/healthz", "/readyz"})
     CHECK(http(port, path).status == 200);
+}
+
+TEST_CASE("after a few wrong passwords an address waits, and nobody else does") {
+  WatchedRun run;
+  const auto endpoint = start_page(run, {.password = "secret"});
+  const auto status = [&](const std::string& password) {
+    return http(endpoint->port(), "/", "GET", "Authorization: Basic " + password + "\r\n").status;
+  };
+  const std::string wrong = "d3Jvbmc6c2VjcmV0cw==";
+  for (int guess = 0; guess < Guesses::free; ++guess)
+    CHECK(status(wrong) == 401);
+  CHECK(status(wrong) == 429);
+  CHECK(status(of_somebody_secret) == 429); // it is not told whether it would have been right
+  CHECK(http(endpoint->port(), "/").status == 401);
+  CHECK(http(endpoint->port(), "/metrics").status == 200);
+}
+
+TEST_CASE("the wait for another password grows, ends with a right one, and takes little memory") {
+  using namespace std::chrono_literals;
+  Guesses guesses;
+  const Guesses::Clock::time_point now{1h};
+  for (int guess = 0; guess < Guesses::free; ++guess) {
+    CHECK(guesses.wait("a", now) == 0s);
+    guesses.note_wrong("a", now);
+  }
+  CHECK(guesses.wait("a", now) == 2s);
+  CHECK(guesses.wait("a", now + 2s) == 0s);
+  CHECK(guesses.wait("b", now) == 0s);
+  guesses.note_wrong("a", now + 2s);
+  CHECK(guesses.wait("a", now + 2s) == 4s);
+  for (int guess = 0; guess < 100; ++guess)
+    guesses.note_wrong("a", now);
+  CHECK(guesses.wait("a", now) == 60s);
+  for (int address = 0; address < 5000; ++address)
+    guesses.note_wrong(std::to_string(address), now);
+  CHECK(guesses.size() == Guesses::most_addresses);
+  CHECK(guesses.wait("a", now) == 60s); // the others wait for less, and are forgotten first
+  guesses.note_right("a");
+  CHECK(guesses.wait("a", now) == 0s);
 }
 
 TEST_CASE("the password alone counts, whoever says it") {

@@ -30,7 +30,7 @@ void protect(HttpAnswer& answer) {
 
 } // namespace
 
-HttpAnswer HttpRoutes::answer(const HttpQuestion& question) const {
+HttpAnswer HttpRoutes::answer(const HttpQuestion& question) {
   const auto& path = question.path;
   if (path == "/metrics")
     return {.content_type = "text/plain; version=0.0.4; charset=utf-8", .body = sources_.metrics()};
@@ -54,9 +54,27 @@ HttpAnswer HttpRoutes::readiness() const {
   return {.status = 503, .body = fmt::format("not ready: {}\n", why)};
 }
 
-HttpAnswer HttpRoutes::page_answer(const HttpQuestion& question) const {
+/// As the page's access has it, but an address that guesses waits.
+std::optional<HttpAnswer> HttpRoutes::refusal(const HttpQuestion& question) {
+  if (!access_.password || question.authorization.empty())
+    return access_.refusal(question);
+  const auto now = Guesses::Clock::now();
+  if (const auto wait = guesses_.wait(question.from, now); wait.count() > 0)
+    return HttpAnswer{.status = 429,
+                      .body = fmt::format("too many wrong passwords from this address; the next "
+                                          "one is compared in {} s\n",
+                                          wait.count())};
+  auto refused = access_.refusal(question);
+  if (!refused)
+    guesses_.note_right(question.from);
+  else if (refused->status == 401)
+    guesses_.note_wrong(question.from, now);
+  return refused;
+}
+
+HttpAnswer HttpRoutes::page_answer(const HttpQuestion& question) {
   HttpAnswer answer;
-  if (auto refused = access_.refusal(question))
+  if (auto refused = refusal(question))
     answer = *std::move(refused);
   else if (question.path == "/")
     answer = {.content_type = html, .body = std::string{live_page()}};

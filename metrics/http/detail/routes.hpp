@@ -3,6 +3,7 @@
 
 #include "../endpoint.hpp"
 #include "answer.hpp"
+#include "guesses.hpp"
 #include "page_access.hpp"
 
 namespace troupe::metrics {
@@ -12,15 +13,17 @@ public:
   HttpRoutes(EndpointSources sources, PageAccess access)
       : sources_{std::move(sources)}, access_{std::move(access)} {}
 
-  HttpAnswer answer(const HttpQuestion& question) const;
+  HttpAnswer answer(const HttpQuestion& question);
   const PageSources& page() const { return sources_.page; }
 
 private:
   HttpAnswer readiness() const;
-  HttpAnswer page_answer(const HttpQuestion& question) const;
+  HttpAnswer page_answer(const HttpQuestion& question);
+  std::optional<HttpAnswer> refusal(const HttpQuestion& question);
 
   EndpointSources sources_;
   PageAccess access_;
+  Guesses guesses_;
 };
 
 } // namespace troupe::metrics

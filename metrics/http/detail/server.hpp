@@ -37,7 +37,7 @@ public:
   // For its sessions.
   const EndpointTimes& times() const { return times_; }
   boost::asio::ssl::context* https() { return https_.get(); }
-  HttpAnswer answer(const HttpQuestion& question) const { return routes_.answer(question); }
+  HttpAnswer answer(const HttpQuestion& question) { return routes_.answer(question); }
   Followers& followers() { return followers_; }
   void note_scrape(Clock::time_point read);
   void remove(const HttpSession& session);

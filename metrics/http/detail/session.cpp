@@ -3,6 +3,7 @@
 #include "head.hpp"
 #include "server.hpp"
 
+#include <algorithm>
 #include <limits>
 
 #include <boost/asio/buffer.hpp>
@@ -20,12 +21,22 @@ namespace http = boost::beast::http;
 constexpr std::size_t request_limit = 16384;
 constexpr int follower_send_buffer = 128 << 10; ///< bytes that the system keeps for one
 
-bool is_loopback(const HttpStream::Socket& socket) {
-  boost::system::error_code error;
-  const auto address = socket.remote_endpoint(error).address();
+/// Unspecified, where the client has gone.
+asio::ip::address address_of(const HttpStream::Socket& socket) {
+  boost::system::error_code gone;
+  const auto address = socket.remote_endpoint(gone).address();
   if (address.is_v6() && address.to_v6().is_v4_mapped())
-    return asio::ip::make_address_v4(asio::ip::v4_mapped, address.to_v6()).is_loopback();
-  return !error && address.is_loopback();
+    return asio::ip::make_address_v4(asio::ip::v4_mapped, address.to_v6());
+  return address;
+}
+
+/// A host of IPv6 may have every address of its network.
+std::string network_of(const asio::ip::address& address) {
+  if (!address.is_v6())
+    return address.to_string();
+  auto bytes = address.to_v6().to_bytes();
+  std::fill(bytes.begin() + 8, bytes.end(), 0);
+  return asio::ip::address_v6{bytes}.to_string();
 }
 
 /// Not a request of HTTP/1, as opposed to one that ends too early, or never.
@@ -43,7 +54,7 @@ std::string text_of(const Text& view) {
 } // namespace
 
 HttpSession::HttpSession(HttpStream::Socket socket, HttpServer& server)
-    : stream_{std::move(socket)}, server_{server}, local_{is_loopback(stream_.socket())},
+    : stream_{std::move(socket)}, server_{server}, address_{address_of(stream_.socket())},
       buffer_{request_limit}, deadline_{Clock::now() + server.times().to_ask} {
   parser_.header_limit(request_limit);
   parser_.body_limit(std::numeric_limits<std::uint64_t>::max()); // none is read
@@ -126,7 +137,8 @@ HttpQuestion HttpSession::question() {
   return {.path = target.substr(0, target.find('?')),
           .host = text_of(request[http::field::host]),
           .authorization = text_of(request[http::field::authorization]),
-          .local = local_,
+          .from = network_of(address_),
+          .local = address_.is_loopback(),
           .secure = stream_.tls().has_value()};
 }
 

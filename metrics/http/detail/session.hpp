@@ -55,7 +55,7 @@ private:
 
   HttpStream stream_;
   HttpServer& server_;
-  const bool local_;
+  const boost::asio::ip::address address_; ///< of the client
   boost::beast::flat_buffer buffer_;
   boost::beast::http::request_parser<boost::beast::http::empty_body> parser_;
   std::array<char, 512> unwanted_{}; ///< what comes after the request

@@ -1,0 +1,36 @@
+/// Slows down those who guess at the page's password.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <map>
+#include <string>
+
+namespace troupe::metrics {
+
+/// After a few wrong passwords an address waits before another one of it is compared: two
+/// seconds, and with each further wrong one twice as long, up to a minute. A right one clears the
+/// address. Remembers a limited number of addresses.
+class Guesses {
+public:
+  using Clock = std::chrono::steady_clock;
+  static constexpr int free = 5; ///< wrong passwords without a wait
+  static constexpr std::size_t most_addresses = 1024;
+
+  /// Until a password of this address is compared; 0: it is now.
+  std::chrono::seconds wait(const std::string& address, Clock::time_point now) const;
+  void note_wrong(const std::string& address, Clock::time_point now);
+  void note_right(const std::string& address) { addresses_.erase(address); }
+  std::size_t size() const { return addresses_.size(); }
+
+private:
+  struct Wrong {
+    int count = 0;
+    Clock::time_point until = {}; ///< no password is compared before
+  };
+  void make_room();
+
+  std::map<std::string, Wrong> addresses_;
+};
+
+} // namespace troupe::metrics
