@@ -78,8 +78,13 @@ private:
 } // namespace
 
 Result<std::vector<ExportedFile>> export_onnx(const SavedModel& model, const OnnxExport& options) {
-  TROUPE_TRY(auto graph, nn::build_model(model.config.model, {.input = nn::input_spec(model.config),
-                                                              .training = false}));
+  const auto input = nn::input_spec(model.config);
+  if (input.vocabulary > 0)
+    return fail(Errc::invalid_input,
+                "{} is a language model, and ONNX files are written of models of images and tables "
+                "only; use --format huggingface or safetensors",
+                model.config.model.name);
+  TROUPE_TRY(auto graph, nn::build_model(model.config.model, {.input = input, .training = false}));
   TROUPE_TRY(auto weights, weights_of(model));
   TROUPE_TRY(const auto described, options_of(model, options));
   graph = nn::fuse(graph, {.matmul_bias = true});

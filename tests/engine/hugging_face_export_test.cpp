@@ -47,6 +47,18 @@ TEST_CASE("what is exported is read back to the same bits") {
   }
 }
 
+TEST_CASE("a language model is not exported as ONNX, and the error names the formats that do") {
+  const ScratchFolder folder;
+  for (const auto* const name : {"gpt2-mini", "llama-mini"}) {
+    const auto written = engine::export_onnx(saved_language_model(small_language_config(name)),
+                                             {.output = folder / "model.onnx"});
+    REQUIRE_FALSE(written);
+    CHECK(written.error().exit_code() == 2);
+    CHECK_THAT(written.error().message, ContainsSubstring("use --format huggingface or"));
+    CHECK(std::filesystem::is_empty(folder.path()));
+  }
+}
+
 TEST_CASE("a folder of GPT-2 has transformers' keys, names and shapes") {
   const ScratchFolder folder;
   const auto model = saved_language_model(small_language_config("gpt2-mini"));
