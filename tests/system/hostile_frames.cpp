@@ -8,6 +8,8 @@
 #include <future>
 #include <stdexcept>
 
+#include <caf/fwd.hpp>
+#include <caf/type_id.hpp>
 #include <poll.h>
 #include <sys/socket.h>
 
@@ -51,10 +53,22 @@ std::string overheard(const net::Listener& listener, const Endpoint& daemon) {
   return {};
 }
 
+constexpr char direct_message = 2, monitor_message = 4;
+
 /// How long it is, with its header.
 std::size_t first_frame(const std::string& frames) {
   return basp_header(0, 0).size() + static_cast<unsigned char>(frames.at(7)) +
          256 * std::size_t{static_cast<unsigned char>(frames.at(6))};
+}
+
+std::string frame_of(std::string frames, char operation) {
+  while (frames.at(0) != operation)
+    frames.erase(0, first_frame(frames));
+  return frames.substr(0, first_frame(frames));
+}
+
+std::string big_endian(std::uint16_t number) {
+  return {static_cast<char>(number >> 8), static_cast<char>(number)};
 }
 
 } // namespace
@@ -73,11 +87,24 @@ std::string basp_header(char operation, std::uint32_t length, char data, char so
 
 std::string categorized_message(char category, char flags) {
   const std::string empty_message(3, '\0'); // no stages, no values
-  constexpr char direct = 2;
-  auto header = basp_header(direct, static_cast<std::uint32_t>(empty_message.size()), 0, 0, 1);
+  auto header =
+      basp_header(direct_message, static_cast<std::uint32_t>(empty_message.size()), 0, 0, 1);
   header[3] = flags;
   header[8] = static_cast<char>(category << 4);
   return header + empty_message;
+}
+
+std::string self_link(const std::string& words, bool links) {
+  const auto monitors = frame_of(words, monitor_message);
+  const auto header_size = basp_header(0, 0).size();
+  const auto nodes = monitors.substr(header_size);
+  const auto actor = monitors.substr(header_size - 8, 8), node = nodes.substr(nodes.size() / 2);
+  const auto atom = links ? caf::type_id_v<caf::link_atom> : caf::type_id_v<caf::unlink_atom>;
+  const auto message = std::string{'\0', '\2'} + big_endian(atom) + // no stages, two values
+                       big_endian(caf::type_id_v<caf::strong_actor_ptr>) + actor + node;
+  auto header = basp_header(direct_message, static_cast<std::uint32_t>(message.size()));
+  header.replace(header_size - 8, 8, actor);
+  return header + message;
 }
 
 std::string introduction_of(const std::string& words) {

@@ -22,6 +22,10 @@ std::string categorized_message(char category, char flags);
 /// All that `troupe status`, with these options, says to the daemon that listens there.
 std::string words_of_status(const Endpoint& daemon, const std::vector<std::string>& options);
 
+/// A message to the daemon's actor that asks to link it with itself, or to remove that link.
+/// `words`: those of words_of_status() for this daemon.
+std::string self_link(const std::string& words, bool links);
+
 /// The handshake, with which these words begin.
 std::string introduction_of(const std::string& words);
 

@@ -204,3 +204,17 @@ TEST_CASE("a message in a category of streams ends its connection, and no daemon
     job.stop();
   }
 }
+
+TEST_CASE("a message that links an actor of a daemon with itself does no harm") {
+  const net::NoSigpipe no_sigpipe;
+  AttackedJob job{false};
+  job.start();
+  const auto words = words_of_status(*parse_endpoint(job.address()), {});
+  std::list<Stranger> strangers; // stay connected until the daemon has read the messages
+  for (const bool links : {true, false})
+    strangers.emplace_back(job.stranger()).send(introduction_of(words) + self_link(words, links));
+  CHECK(job.trains_on());
+  CHECK(job.answers());
+  strangers.clear();
+  job.stop();
+}
