@@ -28,7 +28,6 @@ public:
 
   Status run(const std::shared_ptr<collectives::Meeting>& meeting) {
     TROUPE_TRY(check_slices());
-    TROUPE_TRY(check_groups());
     generation_.first_step = generation_.host->state->header().step;
     TROUPE_TRY(deal_evaluation());
     for (int index = 0; index < generation_.seat.place().workers; ++index)
@@ -49,7 +48,6 @@ public:
 
 private:
   Status check_slices() const;
-  Status check_groups() const;
   Status deal_evaluation();
   Status add_replica(int index);
   void add_streams(Replica& replica) const;
@@ -81,17 +79,6 @@ Status Formation::check_slices() const {
   if (generation_.seat.place().workers > std::ssize(host.equipment))
     return fail(Errc::invalid_input, "this node has {} devices, and a seat for {} workers",
                 host.equipment.size(), generation_.seat.place().workers);
-  return {};
-}
-
-/// Fewer ranks than a group are one smaller group: they save the state.
-Status Formation::check_groups() const {
-  const auto group = job_.config.parallel.group();
-  if (generation_.world_size > group && generation_.world_size % group != 0)
-    return fail(Errc::invalid_input,
-                "{} ranks do not divide into groups of {} (parallel.shard_group, "
-                "parallel.outer.team)",
-                generation_.world_size, group);
   return {};
 }
 

@@ -85,10 +85,6 @@ std::filesystem::path checkpoints_of(const Applicant& applicant) {
   return engine::run_folder(applicant.config) / "checkpoints";
 }
 
-} // namespace
-
-namespace {
-
 WorkerGroups groups_of(const ParallelConfig& parallel) {
   return {.size = parallel.group(),
           .key = parallel.has_teams() ? "parallel.outer.team" : "parallel.shard_group"};

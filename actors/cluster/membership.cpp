@@ -93,8 +93,7 @@ void MembershipState::form_if_complete() {
 
 void MembershipState::form() {
   fill_after_leader();
-  if (!regroup() && roster_.workers() > setup_.groups.size)
-    return tell_end(failed_end({Errc::invalid_input, lacks_group()}), [] {});
+  regroup();
   auto record = next_record();
   if (!record)
     return refuse_all(record.error());

@@ -24,7 +24,7 @@ struct MembershipSetup {
   /// Of a global batch, for so many workers at first.
   std::function<std::int64_t(std::int64_t workers)> slices = [](auto workers) { return workers; };
   std::function<void(const std::string&)> say; ///< tells a person who is missing
-  WorkerGroups groups = {};                    ///< the workers that train are a multiple of one
+  WorkerGroups groups = {};                    ///< workers train in whole groups
   voter_actor voter = {};                      ///< this node's; null: nobody else decides
   /// Where this node takes over from a leader that is gone: the last generation, and why; stopped:
   /// it has left.
@@ -44,11 +44,11 @@ struct MembershipSetup {
 ///       +------ a node goes, or another comes: all halt, and come again ----------- training -->
 ///       ended
 ///
-/// Each time round is a generation. Without min_nodes, or one whole group of workers, within the
-/// quorum timeout the first one never is; a later one saves what there is, and ends the job. A node
-/// that comes when all places are taken is a spare, and has the ranks of the next one that goes. So
-/// is a node whose workers fill no group, until they do. When the leader is to leave the others,
-/// MEMBERSHIP ends between two steps, and another node's takes over.
+/// Each time round is a generation. If min_nodes, or nodes that fill whole groups of workers, do
+/// not come within the quorum timeout, the job does not begin; one that has begun saves its state
+/// and ends. A node that comes when all places are taken is a spare, and gets the ranks of the next
+/// node that goes. A node whose workers fill no group is a spare until they do. When the leader is
+/// to leave the others, MEMBERSHIP ends between two steps, and another node's takes over.
 class MembershipState {
 public:
   static inline const char* name = "membership";
@@ -78,11 +78,12 @@ private:
   Status check_later(const NodeInfo& info) const;
   std::string lacks_room(const std::vector<NodeInfo>& nodes, std::int32_t workers) const;
   std::string lacks_place(std::int32_t workers, const Spares& beside) const;
+  std::vector<NodeInfo> with_spares(std::vector<NodeInfo> nodes, const Spares& spares) const;
   std::vector<NodeInfo> candidates() const;
   std::set<std::string> choose() const;
   bool has_enough() const;
   std::string waiting_for() const;
-  bool regroup();
+  void regroup();
   std::string lacks_group() const;
   void make_spare(std::size_t place);
   void take_in(Spare node);

@@ -1,20 +1,24 @@
-// Which of the nodes that are here train: as many as fill whole groups of workers.
+// Chooses the nodes that train: as many as fill whole groups of workers.
 #include "membership.hpp"
 
 #include <fmt/format.h>
 
 namespace troupe::actors {
 
-/// The members, and the spares for which there is room.
-std::vector<NodeInfo> MembershipState::candidates() const {
-  auto nodes = roster_.nodes();
-  for (const auto& spare : spares_)
+/// These nodes, and the spares for which there is room beside them.
+std::vector<NodeInfo> MembershipState::with_spares(std::vector<NodeInfo> nodes,
+                                                   const Spares& spares) const {
+  for (const auto& spare : spares)
     if (has_begun() && lacks_room(nodes, spare.info.workers).empty())
       nodes.push_back(spare.info);
   return nodes;
 }
 
-/// Addresses of the candidates that train; none: no whole group is here.
+std::vector<NodeInfo> MembershipState::candidates() const {
+  return with_spares(roster_.nodes(), spares_);
+}
+
+/// Addresses of the candidates that train; none if they fill no whole groups.
 std::set<std::string> MembershipState::choose() const {
   const auto nodes = Roster::by_need(candidates());
   const auto trains = choose_trainers(workers_of(nodes), setup_.groups.size);
@@ -41,12 +45,12 @@ std::string MembershipState::waiting_for() const {
   return lacks_workers ? "waiting for more nodes: " + lacks_group() : roster_.waiting_for();
 }
 
-/// Makes members of those that train, and spares of the others. False: no whole group is here, and
-/// all stay what they are.
-bool MembershipState::regroup() {
+/// Makes members of those that train, and spares of the others. Without a whole group the members
+/// stay: as one group they save the state.
+void MembershipState::regroup() {
   const auto chosen = choose();
   if (chosen.empty())
-    return false;
+    return;
   const auto before = members_.size();
   for (auto spare = spares_.begin(); spare != spares_.end();) {
     if (!chosen.contains(spare->info.address)) {
@@ -60,10 +64,10 @@ bool MembershipState::regroup() {
   for (auto place = before; place-- > 0;)
     if (!chosen.contains(members_[place].address))
       make_spare(place);
-  return true;
 }
 
-/// Before those that have come since: it has trained. One that was asked to leave does so.
+/// Puts the node before spares that came later: it has trained. A node that was asked to leave
+/// leaves.
 void MembershipState::make_spare(std::size_t place) {
   Spare spare{roster_.nodes()[place], std::move(members_[place])};
   members_.erase(members_.begin() + static_cast<std::ptrdiff_t>(place));

@@ -82,19 +82,19 @@ std::string MembershipState::lacks_room(const std::vector<NodeInfo>& nodes,
   return {};
 }
 
-/// Why no node with so many workers can take part now, with these spares; empty: it can.
+/// Why a node with so many workers cannot take part now, with these spares; empty: it can.
 std::string MembershipState::lacks_place(std::int32_t workers, const Spares& beside) const {
   if (!has_begun())
     return {};
   if (auto lacks = lacks_room(roster_.nodes(), workers); !lacks.empty())
     return lacks;
   const auto& [group, key] = setup_.groups;
-  auto all = workers_of(roster_.nodes());
-  const auto before = count_trainers(all, group);
-  for (const auto& spare : beside)
-    all.push_back(spare.info.workers);
-  all.push_back(workers);
-  if (count_trainers(all, group) > before)
+  if (group == 1)
+    return {};
+  auto nodes = roster_.nodes();
+  const auto before = count_trainers(workers_of(with_spares(nodes, beside)), group);
+  nodes.push_back({.workers = workers});
+  if (count_trainers(workers_of(with_spares(std::move(nodes), beside)), group) > before)
     return {};
   return fmt::format("workers train in groups of {} ({}), and no further group is complete", group,
                      key);
@@ -210,7 +210,10 @@ std::string MembershipState::lacks_successor() const {
   const auto leave = std::ranges::count(members_, true, &Member::leaves);
   if (std::ssize(members_) + std::ssize(spares_) - leave <= setup_.min_nodes)
     return "cluster.min_nodes would not be left";
-  if (total_workers(candidates()) - roster_.nodes().front().workers < setup_.groups.size)
+  auto workers = roster_.workers() - roster_.nodes().front().workers;
+  for (const auto& spare : spares_)
+    workers += spare.info.workers;
+  if (workers < setup_.groups.size)
     return fmt::format("no group of {} workers ({}) would be left", setup_.groups.size,
                        setup_.groups.key);
   return setup_.lacks_copies(*generation_);

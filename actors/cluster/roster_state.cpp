@@ -57,11 +57,7 @@ std::optional<std::int32_t> missing(const Nodes& nodes, const Candidate& candida
   return std::nullopt;
 }
 
-} // namespace
-
-namespace {
-
-/// Of the furthest state that nodes hold together, or whole.
+/// The furthest state that the nodes hold together; none: a node has a later one whole.
 std::optional<Candidate> furthest(const Nodes& nodes) {
   const auto whole = std::ranges::max(nodes, {}, [](const auto& node) { return node.offer.step; });
   for (const auto& candidate : candidates(nodes))

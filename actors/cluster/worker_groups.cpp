@@ -14,10 +14,10 @@ struct LeftOut {
   std::vector<std::size_t> nodes;
 };
 
-/// By the remainder of their workers, divided by the size of a group, the fewest workers.
+/// For each remainder modulo the size of a group, the choice that leaves out the fewest workers.
 using Choices = std::vector<std::optional<LeftOut>>;
 
-/// Adds the choices that leave out this node, too.
+/// Adds the choices that also leave out this node.
 void add_node(Choices& choices, std::size_t node, std::int64_t workers) {
   const auto before = choices;
   for (const auto& choice : before) {
@@ -32,7 +32,7 @@ void add_node(Choices& choices, std::size_t node, std::int64_t workers) {
   }
 }
 
-/// The leader trains in any case.
+/// The nodes to leave out so that the others fill whole groups. The leader always trains.
 std::optional<LeftOut> left_out(std::span<const std::int32_t> workers, std::int64_t group) {
   Choices choices(static_cast<std::size_t>(group));
   choices.front() = LeftOut{};

@@ -17,12 +17,13 @@ struct WorkerGroups {
   std::string key = {};
 };
 
-/// For each node its number of workers, the leader's first. Returns which nodes train: the leader
-/// and as many workers as possible, their number a multiple of `group`; of choices with equally
-/// many workers, the one that leaves out the last nodes. Empty: no choice fills whole groups.
+/// Takes the number of workers of each node, the leader's first. Returns which nodes train: the
+/// leader and others, with as many workers as possible, whose number is a multiple of `group`. Of
+/// choices with equally many workers it takes the one that leaves out the last nodes. Empty if no
+/// choice fills whole groups.
 std::vector<bool> choose_trainers(std::span<const std::int32_t> workers, std::int64_t group);
 
-/// How many workers train; 0: no choice fills whole groups.
+/// Returns the number of workers that train; 0 if no choice fills whole groups.
 std::int64_t count_trainers(std::span<const std::int32_t> workers, std::int64_t group);
 
 std::vector<std::int32_t> workers_of(const std::vector<NodeInfo>& nodes);

@@ -9,7 +9,6 @@
 #include "strategies.hpp"
 #include "training.hpp"
 
-#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <optional>
@@ -129,15 +128,17 @@ struct ParallelConfig {
   std::int64_t group() const {
     return has_teams() ? outer.team : has_shard_groups() ? shard_group : 1;
   }
-  /// Of `workers`, how many sum their gradients. Fewer than a team are one smaller team.
+  /// Of `workers`, how many sum their gradients. Workers that do not divide into teams are one
+  /// team, which saves the state.
   std::int64_t team(std::int64_t workers) const {
-    return has_teams() ? std::min(outer.team, workers) : workers;
+    return has_teams() && workers % outer.team == 0 ? outer.team : workers;
   }
   /// Of `workers`, how many hold one copy of what is divided together; 1: nothing is divided.
+  /// Workers that do not divide into groups are one group.
   std::int64_t shards(std::int64_t workers) const {
     if (divides() == Divided::nothing)
       return 1;
-    return has_shard_groups() ? std::min(shard_group, workers) : team(workers);
+    return has_shard_groups() && workers % shard_group == 0 ? shard_group : team(workers);
   }
 
   bool operator==(const ParallelConfig&) const = default;

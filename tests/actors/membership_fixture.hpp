@@ -125,21 +125,23 @@ struct Cluster : Deterministic {
   }
   /// It asks for a seat when messages are run.
   std::shared_ptr<Applicant> start(const std::string& address,
-                                   const std::map<std::string, std::string>& job = {}) {
+                                   const std::map<std::string, std::string>& job = {},
+                                   std::int32_t workers = 1) {
     auto daemon = std::make_shared<Applicant>();
     stubs[address] = spawn_state<DaemonStub, member_actor>(system, membership,
                                                            NodeInfo{.address = address,
                                                                     .data = address,
                                                                     .host = {},
                                                                     .version = "1",
-                                                                    .workers = 1,
+                                                                    .workers = workers,
                                                                     .job = job},
                                                            daemon, coordinator);
     return daemon;
   }
   std::shared_ptr<Applicant> join(const std::string& address,
-                                  const std::map<std::string, std::string>& job = {}) {
-    auto daemon = start(address, job);
+                                  const std::map<std::string, std::string>& job = {},
+                                  std::int32_t workers = 1) {
+    auto daemon = start(address, job, workers);
     scheduler.run();
     return daemon;
   }

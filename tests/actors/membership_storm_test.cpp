@@ -14,12 +14,12 @@ using test::Cluster;
 
 namespace {
 
-constexpr int min_nodes = 2, max_nodes = 3, names = 6;
+constexpr int min_nodes = 2, names = 6;
 
 class Storm {
 public:
-  explicit Storm(std::uint64_t seed)
-      : random_{seed}, cluster_{min_nodes, max_nodes, seed % 2 == 1} {
+  explicit Storm(std::uint64_t seed, int group)
+      : random_{seed}, group_{group}, cluster_{min_nodes, max_nodes(), seed % 2 == 1, group} {
     cluster_.spawn_coordinator();
     start(0); // it leads
     cluster_.scheduler.run();
@@ -82,13 +82,15 @@ public:
     if (leader.waits)
       return;
     const auto& record = leader.seat->generation;
-    CHECK(std::ssize(record.nodes) == std::min<std::ptrdiff_t>(living, max_nodes));
+    const auto trains = std::min<std::ptrdiff_t>(living, max_nodes()) / group_ * group_;
+    CHECK(std::ssize(record.nodes) == trains);
     for (std::size_t i = 0; i < record.nodes.size(); ++i)
       check_member(record, i);
-    check_others(record);
+    check_others(record, trains);
   }
 
 private:
+  int max_nodes() const { return group_ == 1 ? 3 : 2 * group_; }
   static std::string name(int index) { return fmt::format("n{}:1", index); }
   static bool is_refused(const test::Applicant& node) { return node.seat && node.seat->refused; }
   static bool has_to_retry(const test::Applicant& node) {
@@ -140,11 +142,11 @@ private:
   }
 
   /// Who has no place waits for one, and there is none.
-  void check_others(const engine::GenerationRecord& record) {
+  void check_others(const engine::GenerationRecord& record, std::ptrdiff_t trains) {
     for (const auto& [address, node] : nodes_) {
       CAPTURE(address);
       if (node->waits)
-        CHECK(std::ssize(record.nodes) == max_nodes);
+        CHECK(std::ssize(record.nodes) == trains);
       else if (!node->end && !is_refused(*node))
         CHECK(std::ranges::count(record.nodes, address, &engine::NodePlace::address) == 1);
     }
@@ -156,15 +158,16 @@ private:
   }
 
   std::mt19937_64 random_;
+  int group_; ///< workers that train together
   Cluster cluster_;
   std::map<std::string, std::shared_ptr<test::Applicant>> nodes_; ///< those that live
   std::int64_t steps_ = 0;
 };
 
-void weather(std::uint64_t first_seed, std::uint64_t storms) {
+void weather(std::uint64_t first_seed, std::uint64_t storms, int group = 1) {
   for (auto seed = first_seed; seed < first_seed + storms; ++seed) {
     CAPTURE(seed);
-    Storm storm{seed};
+    Storm storm{seed, group};
     for (int event = 0; event < 24; ++event)
       storm.rage();
     storm.calm_down();
@@ -176,6 +179,10 @@ void weather(std::uint64_t first_seed, std::uint64_t storms) {
 
 TEST_CASE("whatever happens, in whatever order, those that are left come together") {
   weather(0, 1'000);
+}
+
+TEST_CASE("whatever happens, as many nodes train as fill groups of two workers") {
+  weather(0, 1'000, 2);
 }
 
 TEST_CASE("those that are left come together in nine thousand other orders, too") {

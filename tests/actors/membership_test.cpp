@@ -90,7 +90,7 @@ TEST_CASE(
   CHECK(a->seat->generation.nodes.size() == 2);
 }
 
-TEST_CASE("nodes whose workers fill no group wait as spares, and train when they do") {
+TEST_CASE("nodes whose workers fill no group wait as spares until others complete it") {
   Cluster cluster{2, 4, false, 2};
   const auto a = cluster.join("a:1"), b = cluster.join("b:1");
   cluster.lead();
@@ -136,6 +136,38 @@ TEST_CASE("without a whole group of workers nodes wait, and then save what they 
   cluster.lead();
   REQUIRE(cluster.told->ending);
   CHECK_THAT(cluster.told->ending->message, ContainsSubstring("groups of 2"));
+}
+
+TEST_CASE("nodes whose workers cannot fill whole groups save what they have as one group") {
+  Cluster cluster{1, 4, false, 2};
+  const auto a = cluster.join("a:1");
+  cluster.join("c:1");
+  cluster.lead();
+  cluster.join("b:1", {}, 2);
+  REQUIRE(a->seat);
+  CHECK(a->seat->generation.world_size() == 4);
+  cluster.lead();
+  cluster.kill("c:1"); // 1 worker and 2 are left
+  CHECK(a->waits);
+  cluster.scheduler.advance_time(61s);
+  cluster.scheduler.run();
+  CHECK(a->seat->generation.world_size() == 3);
+  cluster.lead();
+  REQUIRE(cluster.told->ending);
+  CHECK_THAT(cluster.told->ending->message, ContainsSubstring("groups of 2"));
+}
+
+TEST_CASE("a node does not disturb the others where a spare that it needs has no room") {
+  Cluster cluster{1, 8, false, 4};
+  cluster.join("a:1", {}, 8); // of 12 slices
+  cluster.lead();
+  cluster.join("b:1", {}, 3);
+  const auto c = cluster.join("c:1", {}, 3);
+  CHECK(cluster.told->halts == 0);
+  CHECK_FALSE(c->seat);
+  const auto d = cluster.join("d:1");
+  REQUIRE(d->seat);
+  CHECK(d->seat->generation.world_size() == 12);
 }
 
 TEST_CASE("a spare hears how the job has ended, and may leave before") {

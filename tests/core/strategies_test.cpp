@@ -48,9 +48,11 @@ TEST_CASE("of so many workers, who divide something hold one copy together") {
   CHECK(shards(StrategyKind::zero1, 4) == 4);
   CHECK(shards(StrategyKind::fsdp, 3) == 3);
   CHECK(shards(StrategyKind::hsdp, 4) == 2);
+  CHECK(shards(StrategyKind::hsdp, 3) == 3); // they fill no whole groups
   CHECK(shards(StrategyKind::diloco, 4) == 1);
   ParallelConfig teams{.strategy = StrategyKind::diloco};
   teams.outer = {.team = 2, .inner = "zero2"};
   CHECK(teams.shards(8) == 2);
+  CHECK(teams.shards(3) == 3);
   CHECK(teams.divides() == Divided::gradients);
 }
