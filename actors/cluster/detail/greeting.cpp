@@ -10,6 +10,7 @@
 #include <string_view>
 #include <tuple>
 
+#include <openssl/err.h>
 #include <poll.h>
 #include <sys/socket.h>
 
@@ -53,9 +54,9 @@ public:
 private:
   using Clock = std::chrono::steady_clock;
 
-  /// What a call that has returned this waits for; 0: it has failed.
+  /// Events that a call with this result waits for; 0 if it has failed.
   short wanted(ssize_t result) const;
-  /// False when the time is up, or for no events.
+  /// Waits for one of these events. False when the time is up, and at once for no events.
   bool await(short events, std::chrono::milliseconds most) const;
   bool await(short events) const { return await(events, timeout_); }
   Status secure();
@@ -109,9 +110,11 @@ bool Visit::await(short events, std::chrono::milliseconds most) const {
 Status Visit::secure() {
   session_.reset(SSL_new(context_.get()));
   SSL_set_fd(session_.get(), socket_.number());
-  auto result = SSL_connect(session_.get());
-  while (result != 1 && await(wanted(result)))
+  int result = 0;
+  do {
+    ERR_clear_error(); // which SSL_get_error would take for this call's
     result = SSL_connect(session_.get());
+  } while (result != 1 && await(wanted(result)));
   return result == 1 ? Status{} : refused();
 }
 
@@ -140,10 +143,11 @@ void Visit::speak_first() {
 
 std::size_t Visit::read(char* to, std::size_t size) {
   ssize_t count = 0;
-  do
+  do {
+    ERR_clear_error();
     count = session_ ? SSL_read(session_.get(), to, static_cast<int>(size))
                      : ::recv(socket_.number(), to, size, 0);
-  while (count <= 0 && await(wanted(count)));
+  } while (count <= 0 && await(wanted(count)));
   return count > 0 ? static_cast<std::size_t>(count) : 0;
 }
 
