@@ -131,7 +131,7 @@ int show_status(const ClientArguments& arguments, const Catalogue& catalogue) {
   return success;
 }
 
-/// What a daemon does that had this status and was asked to stop.
+/// Describes what a daemon with this status does after `troupe stop`.
 std::string what_follows(const actors::JobStatus& before, bool leaves_others) {
   if (before.phase == "ended")
     return "stops; its job has ended already";

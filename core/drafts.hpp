@@ -25,8 +25,8 @@ enum class Claim {
 Status claim_drafts(const std::filesystem::path& run, std::string_view writer,
                     Claim claim = Claim::begins);
 
-/// Removes the folders of writers before this one: a node that has led, and follows the writer now,
-/// cannot write any more. The writer itself may write elsewhere. What cannot be removed stays.
+/// Removes the folders of writers with lower numbers than this one: a node that follows this writer
+/// does not write any more. What cannot be removed stays.
 void remove_earlier_drafts(const std::filesystem::path& run, std::string_view writer);
 
 /// The writer has written all that it wanted to: its folder goes, if it is there yet.

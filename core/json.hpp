@@ -1,5 +1,5 @@
-/// Parses JSON that may come from anywhere. Copying and writing a value takes a stack frame for
-/// each level of nesting, so the levels are counted before a value is made.
+/// Parses untrusted JSON. Copying or writing a value takes a stack frame for each level of nesting,
+/// so the levels are counted before a value is made.
 #pragma once
 
 #include "error.hpp"

@@ -65,7 +65,7 @@ private:
   }
 
   const ClientOptions& options_;
-  Clock::time_point deadline_; ///< of all exchanges
+  Clock::time_point deadline_; ///< for all exchanges together
   NetworkOptions network_;
   SystemConfig config_;
   caf::actor_system system_;

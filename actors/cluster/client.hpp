@@ -30,8 +30,8 @@ enum class Stopping : std::uint8_t {
 };
 
 /// Returns when the daemon has said that it will stop, or with `wait`, however long that takes,
-/// when it has gone: the status that it had before, with an empty phase where it did not tell in
-/// time. Errors: also invalid_input, where it leads others and is to go alone.
+/// when it has gone. Returns the status that it had before, with an empty phase if it did not
+/// answer in time. Errors: also invalid_input, where it leads others and is to go alone.
 Result<JobStatus> ask_to_stop(const ClientOptions& options, Stopping what, bool wait);
 
 } // namespace troupe::actors

@@ -41,7 +41,8 @@ public:
 Result<std::uint16_t> publish(const node_actor& node, const Endpoint& listen,
                               const NetworkOptions& options);
 
-/// The node of the daemon that listens there. Blocks at most for the timeout. Errors: invalid_input
+/// The node of the daemon that listens there. Blocks at most for the timeout, except while the
+/// system looks up the host's name. Errors: invalid_input
 /// (the files of options.tls), network, with what is wrong there: nothing listens, it is no daemon,
 /// one of another version, or one side's certificate is refused.
 Result<node_actor> connect(caf::actor_system& system, const Endpoint& daemon,

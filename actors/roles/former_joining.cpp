@@ -52,8 +52,8 @@ bool FormerState::writes_here(const std::string& writer) const {
   return std::filesystem::exists(drafts_of(engine::run_folder(config()), writer), ignored);
 }
 
-/// In a folder that all share the one that leads does so for all. In its own, this node may have
-/// led before, and been killed.
+/// In a folder that all share, the leader does so for all. In a folder of its own, this node may
+/// have led before, and been killed: it removes the drafts of that time.
 void FormerState::remember_members() const {
   if (!leads_ && writes_here(last_.writer))
     return;

@@ -324,7 +324,7 @@ JobStatus NodeState::status_of_end() const {
           .error = end_->error ? end_->error->message : ""};
 }
 
-/// After the end the COORDINATOR of another node may be gone.
+/// After the end of the job the leader's COORDINATOR may be gone.
 caf::result<JobStatus> NodeState::status() {
   if (end_)
     return status_of_end();

@@ -116,7 +116,7 @@ int count(const addrinfo* addresses) {
   return count;
 }
 
-/// Each address has an equal share of the time that is left.
+/// Gives each address an equal share of the remaining time.
 Attempt try_all(const Endpoint& endpoint, std::chrono::milliseconds timeout,
                 const Wakeup* cancelled) {
   const auto [addresses, problem] = look_up(endpoint, 0);

@@ -25,7 +25,8 @@ Result<Listener> listen_on(const Endpoint& endpoint);
 /// reason.
 bool is_in_use(const Endpoint& endpoint);
 
-/// A connected socket that blocks, each call at most for the timeout, as connecting does. Error: network.
+/// A connected socket that blocks, each call at most for the timeout, as connecting does. Error:
+/// network.
 Result<Descriptor> connect_to(const Endpoint& endpoint, std::chrono::milliseconds timeout);
 
 /// A connected socket that does not block. The wait for it ends with the timeout, and at once when

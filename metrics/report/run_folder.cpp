@@ -16,16 +16,16 @@ namespace troupe::metrics {
 
 namespace {
 
-/// Entries that tell the folder of a run. Other programs have a config.yaml, too.
+/// Entries by which a run's folder is recognized. Other programs write a config.yaml, too.
 constexpr std::array<std::string_view, 5> run_marks = {run_files::steps, run_files::info,
                                                        run_files::summary, run_files::members,
                                                        run_files::checkpoints};
 
-/// Files that are written whole, each by way of a temporary one.
+/// Files that are written to a temporary file first.
 constexpr std::array<std::string_view, 5> whole_files = {
     run_files::config, run_files::info, run_files::summary, run_files::report, run_files::members};
 
-/// Of a process that was killed: none writes here but this one.
+/// Removes those that a killed process left: only this process writes to the folder now.
 void remove_temporaries(const std::filesystem::path& run) {
   std::error_code ignored;
   for (std::filesystem::directory_iterator at{run, ignored}, end; !ignored && at != end;
@@ -36,8 +36,9 @@ void remove_temporaries(const std::filesystem::path& run) {
   }
 }
 
-/// Where lines go that a job of daemons may need again: nodes that come later may bring a later
-/// state. Empty: they are made again in any case. Changes of membership are never cut off.
+/// The file that keeps lines which are cut off: nodes that come later may bring a later state.
+/// Empty without daemons, where the lines are made again, and for changes of membership, which are
+/// kept.
 std::filesystem::path aside_of(const std::filesystem::path& lines, const RunWriter& writer) {
   if (writer.drafts.empty() || lines.filename() == run_files::recoveries)
     return {};

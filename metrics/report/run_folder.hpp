@@ -42,9 +42,8 @@ class RunFolder {
 public:
   /// Makes the folder, writes config.yaml and run.json, removes the end of an earlier run (summary,
   /// report) and temporary files, and cuts off what came after run.first_step: it is trained again.
-  /// With drafts, lines that an earlier opening by this writer cut off come back where they are
-  /// before the first step: nodes have brought a later state. What came before is read here, and
-  /// never again.
+  /// With drafts, it restores lines before the first step that this writer has cut off earlier:
+  /// nodes have brought a later state. What came before is read here, and never again.
   static Result<RunFolder> open(const std::filesystem::path& output, const RunInfo& run,
                                 std::string_view config_yaml, const RunWriter& writer = {});
 
@@ -86,8 +85,8 @@ private:
 /// Error: invalid_input, where another process writes a run to this folder.
 Status check_unwritten(const std::filesystem::path& run);
 
-/// Error: invalid_input, where the folder has entries but none that a run leaves: a run would write
-/// among the files of something else. Hidden entries do not count.
+/// Error: invalid_input if the folder has entries but none by which a run is recognized: a run
+/// would write among other files. Hidden entries do not count.
 Status check_no_other_files(const std::filesystem::path& run);
 
 } // namespace troupe::metrics

@@ -96,7 +96,7 @@ TEST_CASE("whoever asks is told that nothing listens") {
             "network: cannot connect to host.invalid:1: "));
 }
 
-TEST_CASE("a server that sends a byte now and then is asked for no longer than the timeout") {
+TEST_CASE("a server that sends a byte now and then does not extend the timeout") {
   const Certificates certificates;
   const bool secured = GENERATE(false, true);
   CAPTURE(secured);

@@ -295,7 +295,7 @@ TEST_CASE("a node that cannot reach the others any more says why the job has end
   CHECK(said(own) == own.message);
 }
 
-TEST_CASE("a node whose job has ended says so, whatever became of the leader") {
+TEST_CASE("a node whose job has ended reports it after the leader is gone") {
   Follower follower;
   follower.run();
   follower.tell(atom::finish_v, JobEnd{.result = {.status = "failed"},

@@ -111,7 +111,7 @@ TEST_CASE("with a password the page asks for it, and Prometheus is not asked") {
     CHECK(http(port, path).status == 200);
 }
 
-TEST_CASE("after a few wrong passwords an address waits, and nobody else does") {
+TEST_CASE("after a few wrong passwords an address gets 429, and other requests are answered") {
   WatchedRun run;
   const auto endpoint = start_page(run, {.password = "secret"});
   const auto status = [&](const std::string& password) {
@@ -121,7 +121,7 @@ TEST_CASE("after a few wrong passwords an address waits, and nobody else does") 
   for (int guess = 0; guess < Guesses::free; ++guess)
     CHECK(status(wrong) == 401);
   CHECK(status(wrong) == 429);
-  CHECK(status(of_somebody_secret) == 429); // it is not told whether it would have been right
+  CHECK(status(of_somebody_secret) == 429); // the right one is not compared either
   CHECK(http(endpoint->port(), "/").status == 401);
   CHECK(http(endpoint->port(), "/metrics").status == 200);
 }

@@ -116,7 +116,7 @@ TEST_CASE("troupe stop ends a daemon whose job has ended, and status says that i
   CHECK(node.wait().code == 0);
 }
 
-TEST_CASE("status and stop say what a daemon waits for that has no job yet") {
+TEST_CASE("status and stop report what a daemon without a job waits for") {
   const Experiment experiment(trained_without_end);
   const Settings two = {"cluster.min_nodes=2", "cluster.max_nodes=2", "parallel.strategy=ddp"};
   auto leader = experiment.start_node("leader", two);

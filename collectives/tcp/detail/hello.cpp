@@ -56,7 +56,7 @@ Result<Hello> make_hello(const GenerationKey& key, const LinkName& link) {
   return hello;
 }
 
-/// In a time that does not depend on how much of it is right.
+/// Takes the same time however much of the seal is right.
 bool is_sealed(const Hello& hello, const GenerationKey& key) {
   const auto seal = seal_of(hello, key);
   return CRYPTO_memcmp(hello.seal.data(), seal.data(), seal.size()) == 0;

@@ -10,14 +10,14 @@
 
 namespace troupe::collectives {
 
-/// HMAC-SHA256 (RFC 2104), its first half.
+/// The first half of an HMAC-SHA256 (RFC 2104).
 using Proof = std::array<std::byte, 16>;
 
 /// Valid for one connection: the listener takes each nonce once.
 struct Hello {
   Proof link = {};  ///< which connection it opens: link_proof()
   Proof nonce = {}; ///< random
-  Proof seal = {};  ///< of both, by a process that knows the secret
+  Proof seal = {};  ///< proof of both, by a process that knows the secret
 
   bool operator==(const Hello&) const = default;
 };

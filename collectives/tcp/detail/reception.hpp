@@ -21,12 +21,12 @@
 
 namespace troupe::collectives {
 
-/// One thread, which reads nothing but a hello from a connection. A connection without a hello in
-/// time is closed. So is one whose hello has come before, and one whose hello has another key,
-/// unless that key is expected soon after: other nodes may hear of a generation first. Where there
-/// are too many it is the oldest of the address that has sent most who goes, so that a stranger
-/// drives out strangers; but nobody goes before he has had time for a hello: others wait meanwhile
-/// until they are accepted.
+/// One thread, which reads nothing but a hello from a connection. It closes a connection without a
+/// hello in time, and one whose hello has come before. It also closes one whose hello has another
+/// key, unless that key is expected soon after: other nodes may hear of a generation first. If
+/// there are too many connections, it closes the oldest one of the address with the most, so that a
+/// stranger drives out strangers. It closes none before it has had time for a hello: meanwhile,
+/// others wait to be accepted.
 class Reception {
 public:
   Reception(net::Listener listener, net::TlsContext tls, std::chrono::milliseconds patience);
@@ -80,7 +80,7 @@ private:
   std::mutex mutex_; ///< guards what follows
   std::condition_variable changed_;
   GenerationKey key_ = {};
-  std::set<Proof> used_; ///< nonces of hellos with this key: as many as processes that know it sent
+  std::set<Proof> used_; ///< nonces of hellos with this key
   Guests early_;         ///< have said hello, with a key that is not expected yet
   Guests admitted_;      ///< with the one that is
   std::thread thread_;

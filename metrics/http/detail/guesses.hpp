@@ -1,4 +1,4 @@
-/// Slows down those who guess at the page's password.
+/// Limits how fast an address can guess the page's password.
 #pragma once
 
 #include <chrono>
@@ -8,16 +8,16 @@
 
 namespace troupe::metrics {
 
-/// After a few wrong passwords an address waits before another one of it is compared: two
-/// seconds, and with each further wrong one twice as long, up to a minute. A right one clears the
-/// address. Remembers a limited number of addresses.
+/// After a few wrong passwords an address has to wait before its next password is compared: two
+/// seconds, and twice as long after each further wrong one, up to a minute. The right password
+/// clears the address. Remembers a limited number of addresses.
 class Guesses {
 public:
   using Clock = std::chrono::steady_clock;
   static constexpr int free = 5; ///< wrong passwords without a wait
   static constexpr std::size_t most_addresses = 1024;
 
-  /// Until a password of this address is compared; 0: it is now.
+  /// Time until a password from this address is compared; 0: it is compared now.
   std::chrono::seconds wait(const std::string& address, Clock::time_point now) const;
   void note_wrong(const std::string& address, Clock::time_point now);
   void note_right(const std::string& address) { addresses_.erase(address); }

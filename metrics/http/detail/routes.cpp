@@ -54,16 +54,16 @@ HttpAnswer HttpRoutes::readiness() const {
   return {.status = 503, .body = fmt::format("not ready: {}\n", why)};
 }
 
-/// As the page's access has it, but an address that guesses waits.
+/// Checks access to the page. An address that has sent wrong passwords has to wait.
 std::optional<HttpAnswer> HttpRoutes::refusal(const HttpQuestion& question) {
   if (!access_.password || question.authorization.empty())
     return access_.refusal(question);
   const auto now = Guesses::Clock::now();
   if (const auto wait = guesses_.wait(question.from, now); wait.count() > 0)
-    return HttpAnswer{.status = 429,
-                      .body = fmt::format("too many wrong passwords from this address; the next "
-                                          "one is compared in {} s\n",
-                                          wait.count())};
+    return HttpAnswer{
+        .status = 429,
+        .body = fmt::format("too many wrong passwords from this address; try again in {} s\n",
+                            wait.count())};
   auto refused = access_.refusal(question);
   if (!refused)
     guesses_.note_right(question.from);

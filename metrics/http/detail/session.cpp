@@ -21,7 +21,7 @@ namespace http = boost::beast::http;
 constexpr std::size_t request_limit = 16384;
 constexpr int follower_send_buffer = 128 << 10; ///< bytes that the system keeps for one
 
-/// Unspecified, where the client has gone.
+/// The client's address; unspecified if the client has disconnected.
 asio::ip::address address_of(const HttpStream::Socket& socket) {
   boost::system::error_code gone;
   const auto address = socket.remote_endpoint(gone).address();
@@ -30,7 +30,7 @@ asio::ip::address address_of(const HttpStream::Socket& socket) {
   return address;
 }
 
-/// A host of IPv6 may have every address of its network.
+/// The address; for IPv6 its network of 64 bits, in which one host can take every address.
 std::string network_of(const asio::ip::address& address) {
   if (!address.is_v6())
     return address.to_string();

@@ -19,7 +19,7 @@ bool is_full(int number) {
   return number == ENOSPC || number == EDQUOT || number == EFBIG;
 }
 
-/// A link is not followed: its target would be cut to the lines of a run.
+/// Does not follow a symbolic link: its target would be truncated.
 Result<net::Descriptor> open_to_append(const std::filesystem::path& path) {
   constexpr int flags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW;
   net::Descriptor file(::open(path.c_str(), flags, 0666));
@@ -119,7 +119,7 @@ Status JsonLines::cut(const std::function<bool(std::string_view)>& keep,
   return {};
 }
 
-/// Each of them anew where `keep` wants it: newer lines may have taken the place of some.
+/// Asks `keep` for each line separately: newer lines may have replaced some of them.
 Status JsonLines::bring_back(const std::function<bool(std::string_view)>& keep,
                              const std::filesystem::path& aside) {
   Status written;
