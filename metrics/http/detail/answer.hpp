@@ -12,7 +12,7 @@ struct HttpQuestion {
   std::string path;          ///< without what follows "?"
   std::string host;          ///< as the client calls us: "localhost:9401"
   std::string authorization; ///< "Basic ..."
-  std::string from = {};     ///< the client's address; of IPv6, its network of 64 bits
+  std::string from = {};     ///< the client's address; for IPv6 its network of 64 bits
   bool local = false;        ///< from an address of loopback
   bool secure = false;       ///< over TLS
 };
