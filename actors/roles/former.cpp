@@ -92,7 +92,10 @@ Status FormerState::come_together() {
   if (!joined_.membership)
     TROUPE_TRY(find_job(applicant));
   TROUPE_TRY(applicant.info.offer, offer(applicant));
+  const bool starts = last_.number == 0;
   TROUPE_TRY(place_, find_place(applicant));
+  if (starts) // later the folder may be shared, and its next leader may not have claimed it yet
+    remove_drafts();
   remember_members();
   healing_ = Clock::now();
   if (auto shared = share(applicant); !shared) {

@@ -52,16 +52,20 @@ bool FormerState::writes_here(const std::string& writer) const {
   return std::filesystem::exists(drafts_of(engine::run_folder(config()), writer), ignored);
 }
 
-/// In a folder that all share, the leader does so for all. In a folder of its own, this node may
-/// have led before, and been killed: it removes the drafts of that time.
+/// In a folder that all share, the leader does so for all.
 void FormerState::remember_members() const {
   if (!leads_ && writes_here(last_.writer))
     return;
-  const auto folder = engine::run_folder(config());
-  if (!leads_ && metrics::check_unwritten(folder))
-    remove_earlier_drafts(folder, last_.writer);
-  if (const auto written = write_members(folder, last_); !written)
+  if (const auto written = write_members(engine::run_folder(config()), last_); !written)
     setup_.say(written.error().message);
+}
+
+/// Removes drafts of an earlier process of this node, which led and was killed. A leader does so
+/// when it claims the folder.
+void FormerState::remove_drafts() const {
+  const auto folder = engine::run_folder(config());
+  if (!leads_ && !writes_here(last_.writer) && metrics::check_unwritten(folder))
+    remove_earlier_drafts(folder, last_.writer);
 }
 
 /// Nobody goes on with it.
