@@ -187,7 +187,9 @@ public:
     double sum = 0;
     for (const auto value : squares)
       sum += value * value;
-    CHECK(norm == Catch::Approx(sum).epsilon(1e-4));
+    // Rounding in the last bit can move a value to the next code, a 7th of its block's largest in
+    // int4.
+    CHECK(norm == Catch::Approx(sum).epsilon(compress_ == "none" ? 1e-4 : 1e-2));
   }
 
   /// Behind so many steps, the last of which ended a round of the fragment where nothing `trained`.

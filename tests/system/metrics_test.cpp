@@ -70,7 +70,7 @@ public:
       return ranks;
     for (const auto& node : told.at("nodes"))
       for (int i = 0; i < crew_.size(); ++i)
-        if (crew_.address(i) == node.at("address"))
+        if (crew_.address(i) == node.at("address").get<std::string>())
           for (const auto& rank : node.at("ranks"))
             ranks.insert(metrics_address(port(i)) + " " + std::to_string(rank.get<int>()));
     return ranks;
