@@ -194,7 +194,8 @@ TEST_CASE("what checkpoints of earlier versions say of the normalization is comp
   }
   SECTION("a text in a file of version 1") {
     old.metadata["pixel_normalization"] = "mean 0.5, 0.4, 0.25, std 0.25, 0.5, 1";
-    const auto path = scratch.path() / "old.safetensors";
+    const ScratchFolder elsewhere;
+    const auto path = elsewhere.path() / "old.safetensors";
     REQUIRE(write_checkpoint(path, old));
     auto config = half();
     config.checkpoint.resume = path.string();
