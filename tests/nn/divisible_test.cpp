@@ -49,6 +49,7 @@ TEST_CASE("more workers than parameters are refused where parameters are shared 
   config.devices.count = 5;
   CHECK(only_conflict(config) == "parallel.strategy: 5 workers have to share 4 parameters: some "
                                  "would have none");
+  config.devices.count = 6;
   config.parallel.strategy = StrategyKind::hsdp; // in groups of 2
   CHECK(find_graph_conflicts(config).empty());
   config.parallel.strategy = StrategyKind::ddp;
