@@ -14,7 +14,7 @@ using namespace troupe::testing;
 namespace {
 
 Settings for_three(const Settings& more) {
-  return for_nodes(3, "ddp") + Settings{"train.epochs=60", "checkpoint.every=1 epoch"} + more;
+  return for_nodes(3, "ddp") + Settings{"train.epochs=30", "checkpoint.every=1 epoch"} + more;
 }
 
 Settings up_to_three(const std::string& strategy) {

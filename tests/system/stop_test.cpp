@@ -133,7 +133,7 @@ TEST_CASE("a second signal ends the program at once, whatever it is doing") {
   // The second step has just begun, and takes far longer than the second in which signals count as
   // one.
   const Experiment experiment(slow +
-                              Settings{"data.batch_size=1024", "data.synthetic_samples=4096"});
+                              Settings{"data.batch_size=512", "data.synthetic_samples=2048"});
   auto program = experiment.start("slow");
   REQUIRE(reaches(program, experiment.run("slow"), 1));
   program.send(SIGTERM);

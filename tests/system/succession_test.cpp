@@ -51,7 +51,7 @@ TEST_CASE("when the leader is killed another goes on with the run, its lines and
   const bool shared = GENERATE(true, false);
   CAPTURE(shared);
   const Experiment experiment;
-  Crew crew{experiment, "nodes", 3, for_crew(3) + Settings{"train.epochs=50"}, shared};
+  Crew crew{experiment, "nodes", 3, for_crew(3) + Settings{"train.epochs=25"}, shared};
   crew.start_all();
   REQUIRE(becomes_true([&] { return crew.members(0) == 3 && crew.run(0).steps_done() > 40; }));
   const auto before = crew.run(0).losses();
@@ -69,7 +69,7 @@ TEST_CASE("when the leader is killed another goes on with the run, its lines and
   REQUIRE(crew[heir].prints("nodes: completed"));
   for (const int node : {heir, 3 - heir, 0})
     CHECK(crew.end(node).code == 0);
-  check_lines(run, 50 * 8, 1);
+  check_lines(run, 25 * 8, 1);
   const auto losses = run.losses();
   CHECK(std::vector(losses.begin(), losses.begin() + 40) ==
         std::vector(before.begin(), before.begin() + 40));
@@ -81,7 +81,7 @@ TEST_CASE("when the leader is killed another goes on with the run, its lines and
   CHECK(lost->at("reason") ==
         "node " + crew.address(0) + ", which led the job, is gone: its connection was closed");
   CHECK(lost->at("steps_repeated") == 0);
-  CHECK(run.newest_checkpoint().step == 50 * 8);
+  CHECK(run.newest_checkpoint().step == 25 * 8);
   CHECK_FALSE(run.has("members.json"));
 }
 
