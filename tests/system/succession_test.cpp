@@ -85,23 +85,6 @@ TEST_CASE("when the leader is killed another goes on with the run, its lines and
   CHECK_FALSE(run.has("members.json"));
 }
 
-TEST_CASE("no lines are lost when the leader and another node die, and the others are further") {
-  const Experiment experiment;
-  const Settings settings = {"train.epochs=100", "checkpoint.every=20 steps"};
-  Crew crew{experiment, "nodes", 4, for_crew(4) + settings, false};
-  crew.start_all();
-  REQUIRE(becomes_true([&] { return crew.members(0) == 4 && crew.run(0).steps_done() > 70; }));
-  for (const int node : {0, 1})
-    crew[node].kill();
-  for (const int node : {0, 1})
-    crew.start(node);
-  REQUIRE(becomes_true([&] { return crew.members(0) == 4; }));
-  REQUIRE(crew[0].prints("nodes: completed"));
-  for (int node = 0; node < crew.size(); ++node)
-    CHECK(crew.end(node).code == 0);
-  check_lines(crew.run(0), 100 * 8, 2);
-}
-
 TEST_CASE("a leader that is asked to leave does so between two steps, and the others go on") {
   const auto& [by_signal, divides] = GENERATE(table<bool, bool>({{true, true}, {false, false}}));
   CAPTURE(by_signal, divides);
