@@ -26,7 +26,7 @@ Status claim_drafts(const std::filesystem::path& run, std::string_view writer,
                     Claim claim = Claim::begins);
 
 /// Removes the folders of writers with lower numbers than this one: a node that follows this writer
-/// does not write any more. What cannot be removed stays.
+/// no longer writes. Leaves folders that cannot be removed.
 void remove_earlier_drafts(const std::filesystem::path& run, std::string_view writer);
 
 /// The writer has written all that it wanted to: its folder goes, if it is there yet.

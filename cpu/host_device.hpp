@@ -11,7 +11,7 @@
 
 namespace troupe::cpu {
 
-/// What buffers of a device have.
+/// Whether the buffers of a device have memory.
 enum class Backing : std::uint8_t {
   memory,
   none, ///< they are only counted: graphs can be compiled, and nothing can run

@@ -1,4 +1,4 @@
-/// Files that are no plain text, by their first bytes.
+/// Recognizes files that are not plain text by their first bytes.
 #pragma once
 
 #include "troupe/core/error.hpp"
@@ -7,7 +7,7 @@
 
 namespace troupe::data {
 
-/// What to do about a file that is not plain text, by its kind.
+/// Advice for files that are not plain text, by kind of file.
 struct KindAdvice {
   const char* compressed = "unpack it first";
   const char* archive = "unpack it, or save the document as text";
@@ -17,8 +17,8 @@ struct KindAdvice {
   const char* tokens = "as data.root it has to end in .tokens";
 };
 
-/// Errc::data for a compressed file, a table, an image, tokens, or text in UTF-16 or UTF-32: what
-/// it is, and what to do. `begin`: the first bytes of the text `name`.
+/// Refuses a compressed file, a table, an image, tokens, and text in UTF-16 or UTF-32 (Errc::data,
+/// with the kind and the advice). `begin`: the first bytes of the text `name`.
 Status expect_text(std::string_view begin, std::string_view name, const KindAdvice& advice = {});
 
 } // namespace troupe::data

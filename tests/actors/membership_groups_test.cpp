@@ -1,0 +1,97 @@
+// Nodes whose workers train in groups: those that fill no group wait as spares.
+#include "membership_fixture.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+using namespace troupe;
+using namespace troupe::actors;
+using namespace std::chrono_literals;
+using Catch::Matchers::ContainsSubstring;
+using test::Cluster;
+
+namespace {
+
+/// Lets the quorum timeout pass. Returns the number of workers of the generation that saves the
+/// state and ends the job, because they fill no groups of two.
+std::int64_t workers_that_save(Cluster& cluster, const test::Applicant& leader) {
+  cluster.scheduler.advance_time(61s);
+  cluster.scheduler.run();
+  const auto workers = leader.seat->generation.world_size();
+  cluster.lead();
+  REQUIRE(cluster.told->ending);
+  CHECK_THAT(cluster.told->ending->message, ContainsSubstring("groups of 2"));
+  return workers;
+}
+
+} // namespace
+
+TEST_CASE("nodes whose workers fill no group wait as spares until others complete it") {
+  Cluster cluster{2, 4, false, 2};
+  const auto a = cluster.join("a:1"), b = cluster.join("b:1");
+  cluster.lead();
+  const auto c = cluster.join("c:1");
+  CHECK_FALSE(c->seat);
+  CHECK(cluster.told->halts == 0);
+  CHECK(cluster.status("c:1") == "waiting as a spare: workers train in groups of 2 "
+                                 "(parallel.shard_group), and no further group is complete");
+  const auto d = cluster.join("d:1");
+  REQUIRE(c->seat);
+  REQUIRE(d->seat);
+  CHECK(d->seat->generation.world_size() == 4);
+  cluster.lead();
+  cluster.kill("b:1");
+  const auto& record = a->seat->generation;
+  CHECK(record.number == 3);
+  CHECK(record.world_size() == 2);
+  CHECK(record.spares == std::vector<std::string>{"c:1"}); // it had come last
+  CHECK(c->seat->generation.number == 2);
+  CHECK(c->waits_since == 3);
+  CHECK(d->seat->place().first_rank == 1);
+  cluster.lead();
+  cluster.kill("d:1"); // whose ranks the spare takes
+  CHECK(a->seat->generation.number == 4);
+  CHECK(c->seat->place().first_rank == 1);
+}
+
+TEST_CASE("without a whole group of workers nodes wait, and then save what they have") {
+  Cluster cluster{1, 4, false, 2};
+  const auto a = cluster.join("a:1");
+  CHECK_FALSE(a->seat);
+  CHECK(
+      cluster.said.back() ==
+      "waiting for more nodes: workers train in groups of 2 (parallel.shard_group), and 1 is here");
+  const auto b = cluster.join("b:1");
+  REQUIRE(a->seat);
+  cluster.lead();
+  cluster.kill("b:1");
+  CHECK(a->waits);
+  CHECK(workers_that_save(cluster, *a) == 1);
+}
+
+TEST_CASE("nodes whose workers cannot fill whole groups save what they have as one group") {
+  Cluster cluster{1, 4, false, 2};
+  const auto a = cluster.join("a:1");
+  cluster.join("c:1");
+  cluster.lead();
+  cluster.join("b:1", {}, 2);
+  REQUIRE(a->seat);
+  CHECK(a->seat->generation.world_size() == 4);
+  cluster.lead();
+  cluster.kill("c:1"); // 1 worker and 2 are left
+  CHECK(a->waits);
+  CHECK(workers_that_save(cluster, *a) == 3);
+}
+
+TEST_CASE("a node does not disturb the others where a spare that it needs has no room") {
+  Cluster cluster{1, 8, false, 4};
+  cluster.join("a:1", {}, 8); // of 12 slices
+  cluster.lead();
+  cluster.join("b:1", {}, 3);
+  const auto c = cluster.join("c:1", {}, 3);
+  CHECK(cluster.told->halts == 0);
+  CHECK_FALSE(c->seat);
+  const auto d = cluster.join("d:1");
+  REQUIRE(d->seat);
+  CHECK(d->seat->generation.world_size() == 12);
+}
