@@ -21,14 +21,13 @@ using namespace troupe::tests;
 
 namespace {
 
-/// Lines about plans and choices, without the seconds that a search took.
+/// Lines about plans and choices, without the seconds that a search took, whether it found one or not.
 class Said {
 public:
   gpu::Say say() {
     return [this](const std::string& line) {
       const std::lock_guard lock{mutex_};
-      const bool search = line.starts_with("plan of ") || line.starts_with("no plan");
-      lines_.insert(search ? line.substr(0, line.rfind(" (")) : line);
+      lines_.insert(line.starts_with("choice ") ? line : line.substr(0, line.rfind(" (")));
     };
   }
   const std::multiset<std::string>& lines() const { return lines_; }
