@@ -108,7 +108,7 @@ TEST_CASE("activations that are made again do not change a bit of five steps") {
   for (const auto precision : test_traits().precisions) {
     INFO((bottlenecks ? "bottlenecks, " : "ResNet-20, ") << to_string(precision));
     const auto forward =
-        bottlenecks ? bottleneck_network({8, 72, 72, 3}, 16) : model("resnet20", 32, 4);
+        bottlenecks ? bottleneck_network({2, 72, 72, 3}, 16) : model("resnet20", 32, 4);
     const auto plain = prepare(forward, precision),
                again = prepare(forward, precision, {}, {.kind = RecomputeConfig::Kind::block});
     REQUIRE(again.memory.arena_bytes < plain.memory.arena_bytes);
