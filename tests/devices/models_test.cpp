@@ -130,11 +130,12 @@ TEST_CASE("activations that are made again do not change a bit of five steps") {
 }
 
 TEST_CASE("the memory plan does not change a bit, and neither does a second run") {
-  const auto* const name = GENERATE("resnet20", "resnet50");
+  const bool bottlenecks = GENERATE(false, true);
   const auto device = device_or_skip();
   for (const auto precision : test_traits().precisions) {
-    INFO(name << ", " << to_string(precision));
-    const auto prepared = prepare(model(name, 32, 4), precision);
+    INFO((bottlenecks ? "bottlenecks, " : "ResNet-20, ") << to_string(precision));
+    const auto prepared = prepare(
+        bottlenecks ? bottleneck_network({4, 32, 32, 3}, 16) : model("resnet20", 32, 4), precision);
     auto options = options_for(precision);
     const auto apart = run_graph(*device, prepared.graph, options, {.count = 2});
     options.memory = prepared.memory;
