@@ -181,7 +181,7 @@ struct Cluster : Deterministic {
     std::string waiting;
     auto asked = self->request(membership, caf::infinite, atom::status_v, stubs.at(address));
     scheduler.run();
-    asked.receive([&](const std::string& text) { waiting = text; }, [](const caf::error&) {});
+    asked.receive([&](const WaitStatus& wait) { waiting = wait.what; }, [](const caf::error&) {});
     return waiting;
   }
   /// Why it may not.
