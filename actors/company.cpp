@@ -4,6 +4,7 @@
 #include "cluster/linger.hpp"
 #include "cluster/meeting.hpp"
 #include "cluster/network.hpp"
+#include "cluster/own_host.hpp"
 #include "cluster/predecessors.hpp"
 #include "cluster/seen_from.hpp"
 #include "cluster/voter.hpp"
@@ -326,8 +327,16 @@ Result<RunEnd> run_company(const Config& config, const RunOptions& options,
 } // namespace
 
 Result<RunEnd> run_training(const Config& config, const RunOptions& options) {
-  if (options.daemon)
+  if (options.daemon) {
     TROUPE_TRY(check_reach(*parse_endpoint(config.cluster.listen), network_is_bounded()));
+    const auto here = await_own_hosts(config, options);
+    if (!here && here.error().code == Errc::stopped) {
+      RunEnd end{{engine::run_info(config)}};
+      end.status = "stopped";
+      return end;
+    }
+    TROUPE_TRY(here);
+  }
   // CAF ends the process where they do not fit; the endpoint shows them, too.
   if (config.cluster.tls.enabled() && (options.daemon || config.metrics.listen != "off"))
     if (const auto tls = net::open_tls(config.cluster.tls); !tls)

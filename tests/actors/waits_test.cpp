@@ -1,11 +1,16 @@
 // What a daemon waits for, as its log and status show it; and how it pauses between attempts.
 #include "troupe/actors/cluster/backoff.hpp"
+#include "troupe/actors/cluster/own_host.hpp"
 #include "troupe/actors/cluster/seen_from.hpp"
 #include "troupe/actors/cluster/waits.hpp"
+#include "troupe/core/net/socket.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 
 #include <optional>
+#include <string>
+#include <thread>
+#include <vector>
 
 using namespace troupe;
 using namespace troupe::actors;
@@ -91,4 +96,27 @@ TEST_CASE("what another node has met is not this node's mistake") {
   CHECK(seen_from("b:1", elsewhere).exit_code() == 2);
   CHECK(seen_from("a:1", {Errc::data, "no images"}).exit_code() == 2);
   CHECK(seen_from("a:1", {Errc::data, "no images", {.node = "my-host"}}).exit_code() == 2);
+}
+
+TEST_CASE("a daemon waits for an address of its own until the limit, and not for a port") {
+  std::vector<std::string> said;
+  const auto say = [&](const std::string& text) { said.push_back(text); };
+  int pauses = 0;
+  const auto never_stopped = [&](std::chrono::milliseconds) { return ++pauses > 1000; };
+  const auto taken = net::listen_on({"127.0.0.1", 0}).value();
+  CHECK(await_own_host({"cluster.listen", {"127.0.0.1", taken.port}}, 1min, say, never_stopped));
+  CHECK(pauses == 0);
+  const OwnHost missing{"cluster.listen", {"192.0.2.1", 7401}}; // of no host (RFC 5737)
+  const auto late = await_own_host(missing, 20ms, say, [](std::chrono::milliseconds pause) {
+    std::this_thread::sleep_for(pause);
+    return false;
+  });
+  REQUIRE_FALSE(late);
+  CHECK(late.error().whose == Whose::between);
+  CHECK(late.error().exit_code() == 1);
+  REQUIRE(said.size() == 1);
+  CHECK(said.front().starts_with("cluster.listen: cannot listen on 192.0.2.1:0: "));
+  const auto stopped = await_own_host(missing, 1min, say, [](auto) { return true; });
+  REQUIRE_FALSE(stopped);
+  CHECK(stopped.error().code == Errc::stopped);
 }
