@@ -4,7 +4,9 @@
 #include "cluster/linger.hpp"
 #include "cluster/meeting.hpp"
 #include "cluster/network.hpp"
+#include "cluster/own_host.hpp"
 #include "cluster/predecessors.hpp"
+#include "cluster/seen_from.hpp"
 #include "cluster/voter.hpp"
 #include "interfaces.hpp"
 #include "roles/former.hpp"
@@ -49,13 +51,12 @@ class Company {
 public:
   Company(const Config& config, const RunOptions& options, metrics::Exposition& exposition,
           NodeSetup node)
-      : config_{config}, options_{options}, data_plane_{node.data_plane},
+      : config_{config}, options_{options}, data_plane_{node.data_plane}, waits_{node.waits},
         exposition_{exposition}, network_{options.version, config.cluster.tls,
                                           config.cluster.timeouts, config.cluster.max_nodes},
+        screen_{options.on_output_lost}, log_{make_run_logger(screen_, options, exposition.live())},
         settings_{options.daemon ? std::optional{network_} : std::nullopt}, system_{settings_},
-        node_{system_.spawn<node_actor::stateful_impl<NodeState>>(std::move(node))},
-        screen_{options.on_output_lost}, log_{
-                                             make_run_logger(screen_, options, exposition.live())} {
+        node_{spawn_node(std::move(node))} {
     show_endpoint();
   }
   Company(const Company&) = delete;
@@ -79,22 +80,29 @@ public:
 
 private:
   void show_endpoint();
+  node_actor spawn_node(NodeSetup setup);
   std::string metrics_address() const;
   voter_actor spawn_voter();
 
   const Config& config_;
   const RunOptions& options_;
   std::shared_ptr<collectives::DataPlane> data_plane_;
+  std::shared_ptr<Waits> waits_;
   metrics::Exposition& exposition_;
   NetworkOptions network_;
+  metrics::Screen screen_;
+  std::shared_ptr<spdlog::logger> log_;
   SystemConfig settings_;
   caf::actor_system system_;
   node_actor node_;
   std::string address_, process_;
   voter_actor voter_; ///< null: a node alone
-  metrics::Screen screen_;
-  std::shared_ptr<spdlog::logger> log_;
 };
+
+node_actor Company::spawn_node(NodeSetup setup) {
+  setup.say = [log = log_](const std::string& text) { log->info(text); };
+  return system_.spawn<node_actor::stateful_impl<NodeState>>(std::move(setup));
+}
 
 void Company::show_endpoint() {
   const auto bound = exposition_.listens_at();
@@ -159,6 +167,7 @@ RunOutcome Company::run(const metrics::Trace& trace, const std::shared_ptr<Drain
                   .node = node_,
                   .voter = voter_,
                   .process = process_,
+                  .waits = waits_,
                   .row = trace.track(engine::node_rows, FormerState::name)});
   RunOutcome outcome{.summary = {}, .error = {}, .formed = false};
   caf::scoped_actor self{system_};
@@ -169,6 +178,8 @@ RunOutcome Company::run(const metrics::Trace& trace, const std::shared_ptr<Drain
                                        "the node died: " + caf::to_string(error),
                                        {.node = engine::host_name(), .actor = NodeState::name}};
                });
+  if (outcome.error)
+    outcome.error = seen_from(address_, *std::move(outcome.error));
   return outcome;
 }
 
@@ -278,13 +289,16 @@ Result<RunEnd> run_company(const Config& config, const RunOptions& options,
   exposition->live().show_timeline_of(trace);
   TROUPE_TRY(auto data_plane, open_data_plane(config, options));
   const auto drain = std::make_shared<Drain>();
+  const auto waits = std::make_shared<Waits>();
   Company company{config,
                   options,
                   *exposition,
                   {.run = config.run.name,
-                   .join = fmt::format("{}", fmt::join(config.cluster.join, ", ")),
+                   .join = config.cluster.join,
                    .detection = config.cluster.timeouts.detection,
                    .form = config.cluster.timeouts.form,
+                   .quorum = config.cluster.timeouts.quorum,
+                   .waits = waits,
                    .ends_for_all = !options.stays,
                    .stopped = [drain] { drain->note(); },
                    .data_plane = std::move(data_plane),
@@ -306,15 +320,23 @@ Result<RunEnd> run_company(const Config& config, const RunOptions& options,
   if (options.on_ended)
     options.on_ended();
   // While all of it can still be asked.
-  linger(*exposition, *drain, config.metrics.linger, company.log());
+  linger(*exposition, *drain, config.metrics.linger, company.log(), *waits);
   return summary;
 }
 
 } // namespace
 
 Result<RunEnd> run_training(const Config& config, const RunOptions& options) {
-  if (options.daemon)
+  if (options.daemon) {
     TROUPE_TRY(check_reach(*parse_endpoint(config.cluster.listen), network_is_bounded()));
+    const auto here = await_own_hosts(config, options);
+    if (!here && here.error().code == Errc::stopped) {
+      RunEnd end{{engine::run_info(config)}};
+      end.status = "stopped";
+      return end;
+    }
+    TROUPE_TRY(here);
+  }
   // CAF ends the process where they do not fit; the endpoint shows them, too.
   if (config.cluster.tls.enabled() && (options.daemon || config.metrics.listen != "off"))
     if (const auto tls = net::open_tls(config.cluster.tls); !tls)

@@ -28,6 +28,10 @@ struct RunOptions {
   /// Called once the company is there, with a function that asks it to drain (any thread, any
   /// time).
   std::function<void(std::function<void()> drain)> on_started;
+  /// Of a daemon that cannot listen yet: called with the reason, once.
+  std::function<void(const std::string&)> on_waiting = [](const auto&) {};
+  /// Whether somebody has asked to stop before on_started could be called (any thread).
+  std::function<bool()> stop_asked = [] { return false; };
   /// Called with errno when a line cannot be written to stdout (any thread): the run goes on.
   std::function<void(int error)> on_output_lost = {};
   /// Called once there is nothing left to drain; Prometheus may still be waited for.

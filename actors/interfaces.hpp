@@ -275,7 +275,8 @@ using member_actor = caf::typed_actor<
 /// MEMBERSHIP: one per job, on the leader; who takes part, and who has gone.
 using membership_actor = caf::typed_actor<
     // A daemon wants to take part in the next generation; answered when all are there, or with why
-    // it may not. Where there is no place for it, it is a spare: answered when there is one.
+    // it may not. Where there is no place for it, it is a spare: answered when there is one. A node
+    // that is no spare is refused when its time (NodeInfo::time_left_ms) is over.
     caf::result<engine::Seat>(atom::join, NodeInfo info, member_actor node),
     // Slices of a global batch of the job that has begun, for who prepares to join it, with so many
     // workers; 0: it has not. And why there is no place for it, if that is so.
@@ -297,7 +298,9 @@ using membership_actor = caf::typed_actor<
     // have been made, with the last message. Error: it leads, and the others could not go on.
     caf::result<void>(atom::leave, member_actor node),
     // What this node waits for; empty when all are there.
-    caf::result<std::string>(atom::status, member_actor node)>;
+    caf::result<WaitStatus>(atom::status, member_actor node),
+    // This node waits for its seat no longer, and takes none.
+    caf::result<void>(atom::abort, member_actor node)>;
 
 /// FORMER: the helper of a NODE that does what blocks, on a thread of its own: before a generation
 /// can train, and after it has.
@@ -313,10 +316,15 @@ using former_actor = caf::typed_actor<
 /// NODE: one per daemon; supervises the roles on its host.
 using node_actor = caf::typed_actor<
     // The MEMBERSHIP that this daemon leads or has joined, and the address of the one that leads.
+    // Errors are carried: stopped, its job has ended; network, it has none, or that has failed.
     caf::result<membership_actor, std::string>(atom::join),
+    // The daemon at this address would begin a job: which node is to, as this one has it; empty: it
+    // takes part in a job of another one. And whether a job has ended here.
+    caf::result<std::string, bool>(atom::begin, std::string asker),
     // Another node's VOTER can be asked from now on; answered by this one's.
     caf::result<engine::Voter, peer_actor>(atom::join, engine::Voter who, peer_actor peer),
-    // Takes part in the job of this MEMBERSHIP, at that address; answered when all nodes are there.
+    // Takes part in the job of this MEMBERSHIP, at that address; answered when all nodes are there,
+    // or when the time (NodeInfo::time_left_ms) is over.
     caf::result<engine::Seat>(atom::join, membership_actor membership, std::string leader,
                               NodeInfo info),
     // Takes part in generations of a job: forms, trains; answers when the job has ended.

@@ -354,8 +354,13 @@ bool inspect(Inspector& f, Error& x) {
     x.code = static_cast<Errc>(code);
     return true;
   };
+  auto get_whose = [&x] { return static_cast<std::uint8_t>(x.whose); };
+  auto set_whose = [&x](std::uint8_t whose) {
+    x.whose = static_cast<Whose>(whose);
+    return x.whose <= Whose::between;
+  };
   return f.object(x).fields(f.field("code", get, set), f.field("message", get_message, set_message),
-                            f.field("where", x.where));
+                            f.field("where", x.where), f.field("whose", get_whose, set_whose));
 }
 
 } // namespace troupe

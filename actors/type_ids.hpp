@@ -136,6 +136,7 @@ CAF_BEGIN_TYPE_ID_BLOCK(troupe, first_custom_type_id)
   CAF_ADD_TYPE_ID(troupe, (troupe::actors::GeneratedRecordPtr))
   CAF_ADD_ATOM(troupe, troupe::atom, generate)
   CAF_ADD_ATOM(troupe, troupe::atom, measure)
+  CAF_ADD_TYPE_ID(troupe, (troupe::actors::WaitStatus))
 
 CAF_END_TYPE_ID_BLOCK(troupe)
 

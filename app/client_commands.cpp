@@ -3,6 +3,7 @@
 #include "complain.hpp"
 
 #include "troupe/actors/cluster/client.hpp"
+#include "troupe/actors/cluster/waits.hpp"
 #include "troupe/core/printable.hpp"
 #include "troupe/metrics/readable.hpp"
 
@@ -51,6 +52,18 @@ std::optional<actors::ClientOptions> options_or_complain(const ClientArguments& 
   return actors::ClientOptions{*daemon, std::move(tls), TROUPE_VERSION, *timeout};
 }
 
+/// Null: it waits for nothing.
+nlohmann::ordered_json wait_to_json(const actors::WaitStatus& wait) {
+  if (wait.what.empty())
+    return nullptr;
+  nlohmann::ordered_json json = {{"for", wait.what},
+                                 {"seconds", static_cast<double>(wait.waited_ms) / 1000},
+                                 {"limit_seconds", nullptr}};
+  if (wait.limit_ms > 0)
+    json["limit_seconds"] = static_cast<double>(wait.limit_ms) / 1000;
+  return json;
+}
+
 nlohmann::ordered_json to_json(const actors::JobStatus& status) {
   nlohmann::ordered_json json = {{"name", status.name},
                                  {"phase", status.phase},
@@ -68,6 +81,7 @@ nlohmann::ordered_json to_json(const actors::JobStatus& status) {
     json["tokens_per_second"] = *status.tokens_per_second;
   if (!status.error.empty())
     json["error"] = status.error;
+  json["wait"] = wait_to_json(status.wait);
   for (const auto& node : status.nodes)
     json["nodes"].push_back({{"name", node.name},
                              {"address", node.address},
@@ -90,6 +104,8 @@ void print_job(const actors::JobStatus& status) {
     fmt::print("error: {}\n", status.error);
   if (status.phase == "ended")
     fmt::print("the job has ended; `troupe stop` ends this daemon\n");
+  if (!status.wait.what.empty())
+    fmt::print("{} ({})\n", status.wait.what, actors::how_long(status.wait));
   fmt::print("generation {}, {}, {}; {} leads\n\n", status.generation,
              counted(std::ssize(status.nodes), "node"), counted(status.world_size, "worker"),
              status.nodes.front().address);
@@ -106,9 +122,18 @@ void print_nodes(const actors::JobStatus& status) {
     }
 }
 
+/// "ended, waiting for Prometheus to see the end (2s of 1min)".
+std::string phase_and_wait(const actors::JobStatus& status) {
+  const auto& wait = status.wait;
+  if (wait.what.empty())
+    return status.phase;
+  const auto waits = fmt::format("{} ({})", wait.what, actors::how_long(wait));
+  return wait.what == status.phase ? waits : fmt::format("{}, {}", status.phase, waits);
+}
+
 void print_text(const actors::JobStatus& status) {
   if (status.nodes.empty()) {
-    fmt::print("{}: {}\n", status.name, status.phase);
+    fmt::print("{}: {}\n", status.name, phase_and_wait(status));
     if (!status.error.empty())
       fmt::print("error: {}\n", status.error);
     return;
@@ -134,7 +159,9 @@ int show_status(const ClientArguments& arguments, const Catalogue& catalogue) {
 /// Describes what a daemon with this status does after `troupe stop`.
 std::string what_follows(const actors::JobStatus& before, bool leaves_others) {
   if (before.phase == "ended")
-    return "stops; its job has ended already";
+    return before.wait.what.empty()
+               ? "stops; its job has ended already"
+               : fmt::format("stops; its job has ended already, and it was {}", before.wait.what);
   if (before.nodes.empty() && !before.phase.empty())
     return fmt::format("stops; it was {}", before.phase);
   return leaves_others ? "leaves after its step; the others continue"

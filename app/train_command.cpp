@@ -109,6 +109,8 @@ int train(const TrainArguments& arguments, const Catalogue& catalogue) {
   options.daemon = arguments.daemon;
   options.witness = arguments.witness;
   options.stays = arguments.launcher.empty();
+  options.on_waiting = [](const std::string& why) { complain(why); };
+  options.stop_asked = [&signals] { return signals.received() != 0; };
   options.on_started = [&](std::function<void()> drain) {
     if (arguments.daemon)
       say_ready();

@@ -36,7 +36,9 @@ std::string Error::to_string() const {
 }
 
 int Error::exit_code() const {
-  return code == Errc::invalid_input || code == Errc::data || code == Errc::unsupported ? 2 : 1;
+  const bool is_permanent =
+      code == Errc::invalid_input || code == Errc::data || code == Errc::unsupported;
+  return is_permanent && whose == Whose::here ? 2 : 1;
 }
 
 } // namespace troupe

@@ -36,14 +36,23 @@ struct Where {
   std::int64_t step = -1; ///< counted from 0, and from 1 in to_string: for people
 };
 
+/// Where the cause of an error is, seen from the process that reports it.
+enum class Whose : std::uint8_t {
+  here,   ///< this process: its files, flags, data, version
+  there,  ///< another node, which may be frozen, absent or wrong itself
+  between ///< the network, names, clocks: it may pass by itself
+};
+
 struct Error {
   Errc code = Errc::internal;
   std::string message;
   Where where = {};
+  Whose whose = Whose::here;
 
   /// "numeric: the loss is nan (rank 1, step 42, actor worker)".
   std::string to_string() const;
-  /// 2 when the input is wrong, else 1: what follows from each is in docs/exit-codes.md.
+  /// 2 when the input of this process is wrong, else 1: what follows from each is in
+  /// docs/exit-codes.md.
   int exit_code() const;
 };
 

@@ -13,6 +13,14 @@ tl::unexpected<Error> fail(Errc code, fmt::format_string<Args...> format, Args&&
   return failure(Error{code, fmt::format(format, std::forward<Args>(args)...)});
 }
 
+/// The same, where the cause is not in this process.
+template <class... Args>
+tl::unexpected<Error> fail(Whose whose, Errc code, fmt::format_string<Args...> format,
+                           Args&&... args) {
+  return failure(
+      Error{code, fmt::format(format, std::forward<Args>(args)...), /*where=*/{}, whose});
+}
+
 } // namespace troupe
 
 /// TROUPE_TRY(status): returns its error from the enclosing function.

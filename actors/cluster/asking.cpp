@@ -11,9 +11,8 @@ namespace troupe::actors {
 
 namespace {
 
-/// Errors: network where it is worth trying again, because nothing listens there or the daemon has
-/// no job yet; invalid_input for what time does not mend: another version, a certificate refused.
-Result<JobPlace> ask_daemon(const Applicant& applicant, const std::string& address) {
+/// Errors: network where it is worth trying again; invalid_input for what time does not mend.
+Result<node_actor> reach(const Applicant& applicant, const std::string& address) {
   if (address == applicant.info.address)
     return fail(Errc::invalid_input, "{} is this daemon's own address: it cannot join itself",
                 address);
@@ -22,31 +21,86 @@ Result<JobPlace> ask_daemon(const Applicant& applicant, const std::string& addre
   if (const auto socket = net::connect_to(endpoint, limit); !socket)
     return failure(socket.error());
   auto daemon = connect(applicant.system, endpoint, applicant.network, limit);
-  if (!daemon)
+  if (!daemon && daemon.error().whose == Whose::here)
     return fail(Errc::invalid_input, "{}", daemon.error().message);
+  return daemon;
+}
+
+/// The job that the daemon takes part in, at whatever leader it names.
+Result<JobPlace> ask_daemon(const Applicant& applicant, const node_actor& daemon,
+                            const std::string& address) {
   Result<JobPlace> found;
   caf::scoped_actor self{applicant.system};
-  self->request(*daemon, limit, atom::join_v)
+  self->request(daemon, applicant.config.cluster.timeouts.detection, atom::join_v)
       .receive(
           [&](const membership_actor& membership, const std::string& leader) {
             found = JobPlace{membership, leader};
           },
           [&](const caf::error& error) {
-            found = fail(Errc::network, "{} knows of no job: {}", address,
-                         error == caf::sec::runtime_error ? "it has not found one itself"
-                                                          : caf::to_string(error));
+            auto why = carried(error, {Errc::network, "it does not answer", {}, Whose::there});
+            if (why.code == Errc::network)
+              why.message = fmt::format("{} knows of no job: {}", address, why.message);
+            found = failure(std::move(why));
           });
+  return found;
+}
+
+/// Of a daemon without a job.
+void ask_who_begins(const Applicant& applicant, const node_actor& daemon, Answer& answer) {
+  caf::scoped_actor self{applicant.system};
+  self->request(daemon, applicant.config.cluster.timeouts.detection, atom::begin_v,
+                applicant.info.address)
+      .receive(
+          [&](std::string& begins, bool has_ended) {
+            answer.is_busy = begins.empty();
+            answer.has_ended = has_ended;
+            answer.begins = std::move(begins);
+          },
+          [](const caf::error&) {}); // it has gone since
+}
+
+/// What the node says that another one has named as the leader.
+Result<JobPlace> ask_leader(const Applicant& applicant, const std::string& address) {
+  TROUPE_TRY(const auto daemon, reach(applicant, address));
+  TROUPE_TRY(auto found, ask_daemon(applicant, daemon, address));
+  if (found.leader == applicant.info.address)
+    return fail(Whose::there, Errc::network, "{} takes this node for the leader of its job",
+                address);
   return found;
 }
 
 } // namespace
 
+Result<Answer> ask_about_job(const Applicant& applicant, const std::string& address) {
+  TROUPE_TRY(const auto daemon, reach(applicant, address));
+  auto found = ask_daemon(applicant, daemon, address);
+  if (found && found->leader == address)
+    return Answer{.job = *found};
+  if (found && found->leader != applicant.info.address) {
+    auto leader = ask_leader(applicant, found->leader);
+    if (leader)
+      return Answer{.job = *leader};
+    Answer busy{.why = leader.error(), .is_busy = true};
+    if (busy.why.code != Errc::stopped)
+      busy.why.code = Errc::network;
+    return busy;
+  }
+  Answer answer{.why = found ? Error{Errc::network,
+                                     fmt::format("{} takes this node for the leader of its job, "
+                                                 "and it leads none",
+                                                 address),
+                                     {},
+                                     Whose::there}
+                             : found.error()};
+  ask_who_begins(applicant, daemon, answer);
+  return answer;
+}
+
 Result<JobPlace> ask_for_job(const Applicant& applicant, const std::string& address) {
-  auto found = ask_daemon(applicant, address);
-  if (!found || found->leader == address || found->leader == applicant.info.address)
-    return found;
-  auto leader = ask_daemon(applicant, found->leader);
-  return leader ? std::move(leader) : fail(Errc::network, "{}", leader.error().message);
+  TROUPE_TRY(auto answer, ask_about_job(applicant, address));
+  if (answer.job)
+    return *std::move(answer.job);
+  return failure(std::move(answer.why));
 }
 
 Result<Succession> ask_voter(const Applicant& applicant, std::int64_t generation) {

@@ -4,16 +4,28 @@
 #include "joining.hpp"
 
 #include <chrono>
+#include <optional>
 #include <string>
 
 namespace troupe::actors {
 
-/// Between attempts to reach a daemon that is not there yet.
-inline constexpr std::chrono::milliseconds pause_between_attempts{250};
+/// What a daemon says of its job.
+struct Answer {
+  std::optional<JobPlace> job = {}; ///< none: there is none to take part in, or not yet
+  Error why = {};                   ///< there is none; stopped: it has ended, and had not failed
+  bool is_busy = false;             ///< it takes part in one whose leader cannot be asked
+  bool has_ended = false;           ///< it took part in one
+  std::string begins = {};          ///< the node that is to begin one, as this daemon has it
+};
+
+/// By a connection to the daemon, and one to the node that leads its job. A leader that is this
+/// node itself leads nothing. Errors: as ask_for_job.
+Result<Answer> ask_about_job(const Applicant& applicant, const std::string& address);
 
 /// The MEMBERSHIP of its job, by a connection to the daemon that leads. Errors: network where it is
 /// worth trying again, because nothing listens there or the daemon has no job yet; invalid_input
-/// for what time does not mend: another version, a certificate refused.
+/// for what time does not mend: another version, a certificate that is not trusted; stopped: its
+/// job has ended, and had not failed.
 Result<JobPlace> ask_for_job(const Applicant& applicant, const std::string& address);
 
 /// Whether a daemon that does not say of a job may yet take part in deciding on one: it is the same

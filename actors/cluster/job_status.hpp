@@ -29,6 +29,21 @@ struct NodeStatus {
   }
 };
 
+/// What a daemon waits for (waits.hpp).
+struct WaitStatus {
+  std::string what;           ///< "waiting for 1 more node (1 of 2: a:7401)"; empty: nothing
+  std::int64_t waited_ms = 0; ///< so far
+  std::int64_t limit_ms = 0;  ///< 0: none; it lasts as long as the other side lives
+
+  bool operator==(const WaitStatus&) const = default;
+
+  template <class Inspector>
+  friend bool inspect(Inspector& f, WaitStatus& x) {
+    return f.object(x).fields(f.field("what", x.what), f.field("waited_ms", x.waited_ms),
+                              f.field("limit_ms", x.limit_ms));
+  }
+};
+
 /// Where the job stands. Steps are committed ones; the epoch is that of the next step, or the last
 /// one, counted from 0.
 struct JobStatus {
@@ -43,16 +58,17 @@ struct JobStatus {
   std::optional<double> tokens_per_second = {}; ///< of these samples, where they are texts
   std::string error;                            ///< why it failed; empty: it has not
   std::vector<NodeStatus> nodes; ///< the one that leads first; empty: there is no job yet
+  WaitStatus wait = {};          ///< of the daemon that is asked
 
   template <class Inspector>
   friend bool inspect(Inspector& f, JobStatus& x) {
-    return f.object(x).fields(f.field("name", x.name), f.field("phase", x.phase),
-                              f.field("generation", x.generation), f.field("step", x.step),
-                              f.field("total_steps", x.total_steps), f.field("epoch", x.epoch),
-                              f.field("world_size", x.world_size), f.field("loss", x.loss),
-                              f.field("samples_per_second", x.samples_per_second),
-                              f.field("tokens_per_second", x.tokens_per_second),
-                              f.field("error", x.error), f.field("nodes", x.nodes));
+    return f.object(x).fields(
+        f.field("name", x.name), f.field("phase", x.phase), f.field("generation", x.generation),
+        f.field("step", x.step), f.field("total_steps", x.total_steps), f.field("epoch", x.epoch),
+        f.field("world_size", x.world_size), f.field("loss", x.loss),
+        f.field("samples_per_second", x.samples_per_second),
+        f.field("tokens_per_second", x.tokens_per_second), f.field("error", x.error),
+        f.field("nodes", x.nodes), f.field("wait", x.wait));
   }
 };
 

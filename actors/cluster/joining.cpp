@@ -1,6 +1,7 @@
 #include "joining.hpp"
 
 #include "asking.hpp"
+#include "backoff.hpp"
 #include "carried_error.hpp"
 #include "checkpoint_transfer.hpp"
 #include "membership.hpp"
@@ -20,13 +21,11 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr auto pause = pause_between_attempts;
-
 /// A daemon that is about to end may say anything: what time does not mend is still so a moment
 /// later.
 Result<JobPlace> ask_twice(const Applicant& applicant, const std::string& address) {
   auto found = ask_for_job(applicant, address);
-  if (found || found.error().code == Errc::network || applicant.stopped_within(pause))
+  if (found || found.error().code == Errc::network || applicant.stopped_within(Backoff::first))
     return found;
   return ask_for_job(applicant, address);
 }
@@ -42,7 +41,20 @@ std::vector<std::string> acquaintances(const Applicant& applicant) {
   return addresses;
 }
 
-Result<JobPlace> find_job(const Applicant& applicant, Clock::time_point end) {
+std::string looking_for(const Applicant& applicant) {
+  const auto& join = applicant.config.cluster.join;
+  return join.empty()
+             ? fmt::format("looking for a job at {} (members.json)",
+                           fmt::join(acquaintances(applicant), ", "))
+             : fmt::format("looking for a job at {} (cluster.join)", fmt::join(join, ", "));
+}
+
+Backoff backoff_of(const Applicant& applicant) {
+  return Backoff{std::hash<std::string>{}(applicant.info.process)};
+}
+
+Result<JobPlace> find_job(const Applicant& applicant, Waits::Row& wait) {
+  auto backoff = backoff_of(applicant);
   for (bool first = true;; first = false) {
     Result<JobPlace> found;
     TROUPE_TRY(const auto told, ask_voter(applicant, -1));
@@ -56,10 +68,7 @@ Result<JobPlace> find_job(const Applicant& applicant, Clock::time_point end) {
     }
     if (first)
       applicant.say(found.error().message + "; trying again");
-    if (Clock::now() > end)
-      return found;
-    if (applicant.stopped_within(pause))
-      return fail(Errc::stopped, "asked to stop before a job was found");
+    TROUPE_TRY(pause_before_retry(applicant, wait, backoff.next(), found.error()));
   }
 }
 
@@ -85,12 +94,28 @@ std::filesystem::path checkpoints_of(const Applicant& applicant) {
   return engine::run_folder(applicant.config) / "checkpoints";
 }
 
+/// The leader decides within that whether a generation comes together, and who takes part.
+std::chrono::milliseconds longest_wait_for_seat(const TimeoutsConfig& timeouts) {
+  return timeouts.form + 2 * timeouts.quorum;
+}
+
 WorkerGroups groups_of(const ParallelConfig& parallel) {
   return {.size = parallel.group(),
           .key = parallel.has_teams() ? "parallel.outer.team" : "parallel.shard_group"};
 }
 
 } // namespace
+
+Status pause_before_retry(const Applicant& applicant, Waits::Row& wait,
+                          std::chrono::milliseconds pause, const Error& met) {
+  if (wait.is_over())
+    return failure(met);
+  if (const auto line = wait.due(); !line.empty())
+    applicant.say(line);
+  if (applicant.stopped_within(std::min(pause, wait.left())))
+    return fail(Errc::stopped, "asked to stop while {}", wait.status().what);
+  return {};
+}
 
 JobPlace lead_job(const Applicant& applicant, const std::optional<Vacancy>& after) {
   const auto& cluster = applicant.config.cluster;
@@ -129,9 +154,12 @@ Result<StateOffer> offer_beginning(const Applicant& applicant, const engine::Beg
 
 Result<Place> take_seat(const Applicant& applicant, const JobPlace& job) {
   Result<Place> place;
+  auto info = applicant.info;
+  if (info.workers > 0 && job.leader != info.address) // the leader's MEMBERSHIP has limits
+    info.time_left_ms = longest_wait_for_seat(applicant.config.cluster.timeouts).count();
   caf::scoped_actor self{applicant.system};
-  self->request(applicant.node, caf::infinite, atom::join_v, job.membership, job.leader,
-                applicant.info)
+  // NODE answers when that time is over.
+  self->request(applicant.node, caf::infinite, atom::join_v, job.membership, job.leader, info)
       .receive(
           [&](const engine::Seat& seat) {
             const auto& record = seat.generation;
@@ -148,10 +176,11 @@ Result<Place> take_seat(const Applicant& applicant, const JobPlace& job) {
 }
 
 Result<Place> join_job(const Applicant& applicant, JobPlace& job) {
-  const auto quorum = applicant.config.cluster.timeouts.quorum;
-  auto end = Clock::now() + quorum;
+  const auto& timeouts = applicant.config.cluster.timeouts;
+  auto backoff = backoff_of(applicant);
+  auto wait = applicant.waits->begin(looking_for(applicant), timeouts.quorum);
   for (bool first = true;; first = false) {
-    const auto found = find_job(applicant, end);
+    const auto found = find_job(applicant, wait);
     if (!found)
       return failure(found.error());
     job = *found;
@@ -161,14 +190,13 @@ Result<Place> join_job(const Applicant& applicant, JobPlace& job) {
     auto place = take_seat(applicant, job);
     if (place || place.error().code != Errc::network)
       return place;
-    if (Clock::now() - asked > applicant.config.cluster.timeouts.detection)
-      end = Clock::now() + quorum; // it has waited among others
-    if (Clock::now() > end)
-      return place;
+    if (Clock::now() - asked > timeouts.detection) { // it has waited among others
+      wait = applicant.waits->begin(looking_for(applicant), timeouts.quorum);
+      backoff = backoff_of(applicant);
+    }
     if (first)
       applicant.say(place.error().message + "; trying again");
-    if (applicant.stopped_within(pause))
-      return fail(Errc::stopped, "asked to stop before a job was found");
+    TROUPE_TRY(pause_before_retry(applicant, wait, backoff.next(), place.error()));
   }
 }
 
@@ -185,9 +213,14 @@ std::optional<JobPlace> ask_around(const Applicant& applicant) {
 } // namespace
 
 Result<JobPlace> find_successor(const Applicant& applicant, Vacancy& vacancy) {
-  const auto end = Clock::now() + applicant.config.cluster.timeouts.quorum;
+  constexpr std::chrono::milliseconds pause{25}; // training stands still
+  auto wait = applicant.waits->begin(
+      fmt::format("looking for the node that leads after {}", vacancy.last.leader()),
+      applicant.config.cluster.timeouts.quorum);
+  const Error lost{Errc::network, fmt::format("{}; no other leads within cluster.timeouts.quorum",
+                                              vacancy.lost.message)};
   applicant.say(vacancy.lost.message);
-  while (Clock::now() < end) {
+  for (;;) {
     TROUPE_TRY(auto told, ask_voter(applicant, vacancy.last.number));
     if (told.leader == applicant.info.address) {
       vacancy.last = std::move(told.last);
@@ -199,11 +232,8 @@ Result<JobPlace> find_successor(const Applicant& applicant, Vacancy& vacancy) {
     } else if (auto found = ask_around(applicant)) {
       return *found;
     }
-    if (applicant.stopped_within(pause / 10))
-      return fail(Errc::stopped, "asked to stop after the leader was lost");
+    TROUPE_TRY(pause_before_retry(applicant, wait, pause, lost));
   }
-  return fail(Errc::network, "{}; no other leads within cluster.timeouts.quorum",
-              vacancy.lost.message);
 }
 
 Result<StateSourcePtr> share_state(const Applicant& applicant, const membership_actor& membership,

@@ -7,6 +7,7 @@
 #include "parts_transfer.hpp"
 #include "troupe/collectives/tcp/data_plane.hpp"
 #include "troupe/engine/resume.hpp"
+#include "waits.hpp"
 
 #include <chrono>
 #include <functional>
@@ -31,7 +32,13 @@ struct Applicant {
   /// Opens and compiles, for a job with so many slices that has begun already: its nodes need not
   /// wait for that.
   std::function<Status(std::int64_t slices)> prepare;
+  std::shared_ptr<Waits> waits = std::make_shared<Waits>();
 };
+
+/// Waits a moment between two attempts, which says so in the log when it is time. Errors: stopped,
+/// with what could not be done; network, `met`, when the wait is over.
+Status pause_before_retry(const Applicant& applicant, Waits::Row& wait,
+                          std::chrono::milliseconds pause, const Error& met);
 
 /// What this daemon got: its seat, and where its ranks connect to others'.
 struct Place {
@@ -64,8 +71,9 @@ Result<StateOffer> offer_beginning(const Applicant& applicant, const engine::Beg
 /// stopped, when somebody asked for it, or there is no job left to do; those of preparing.
 Result<Place> join_job(const Applicant& applicant, JobPlace& job);
 
-/// Waits until all nodes are there. Errors: why this one may not take part, network where another
-/// attempt may have more luck; stopped, when somebody asked for it.
+/// Waits until all nodes are there, as a spare as long as the job lasts, else as long as the leader
+/// may. Errors: why this one may not take part, network where another attempt may have more luck;
+/// stopped, when somebody asked for it.
 Result<Place> take_seat(const Applicant& applicant, const JobPlace& job);
 
 /// Where the nodes of a job come together whose leader is gone: at a node that was elected, or in

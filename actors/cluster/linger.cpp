@@ -13,16 +13,20 @@ constexpr std::chrono::milliseconds between_looks{50};
 } // namespace
 
 void linger(const metrics::Exposition& exposition, Drain& drain, std::chrono::milliseconds longest,
-            spdlog::logger& log) {
+            spdlog::logger& log, Waits& waits) {
+  if (!exposition.is_awaited() || longest.count() == 0)
+    return;
   const bool asked = drain.asked_within({});
-  const auto end = std::chrono::steady_clock::now() + longest;
-  if (exposition.is_awaited())
-    log.info("waiting for Prometheus to see the end, {} at most", format_duration(longest));
-  while (exposition.is_awaited() && std::chrono::steady_clock::now() < end)
+  auto wait = waits.begin("waiting for Prometheus to see the end", longest);
+  log.info("{}, {} at most", wait.status().what, format_duration(longest));
+  while (exposition.is_awaited() && !wait.is_over()) {
+    if (const auto line = wait.due(); !line.empty())
+      log.info("{}", line);
     if (asked)
       std::this_thread::sleep_for(between_looks);
     else if (drain.asked_within(between_looks))
       return;
+  }
 }
 
 } // namespace troupe::actors

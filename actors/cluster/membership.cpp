@@ -35,12 +35,14 @@ membership_actor::behavior_type MembershipState::make_behavior() {
           [this](atom::finish, const JobEnd& end) { return finish(end); },
           [this](atom::stop) { stop(); },
           [this](atom::leave, const member_actor& node) { return leave(node); },
-          [this](atom::status, const member_actor& node) { return status(node); }};
+          [this](atom::status, const member_actor& node) { return status(node); },
+          [this](atom::abort, const member_actor& node) { withdraw(node); }};
 }
 
 /// From now on nodes are waited for, but not for ever.
 void MembershipState::gather() {
   phase_ = Phase::gathering;
+  gathering_ = self_->clock().now();
   ++rounds_;
   if (has_begun())
     self_->run_delayed(setup_.form, [this, round = rounds_] { await_again(round); });
@@ -211,19 +213,6 @@ void MembershipState::stop() {
     unstarted_ = {Errc::stopped, "asked to stop before all nodes were connected"};
     tell_ranks(*unstarted_);
   }
-}
-
-std::string MembershipState::status(const member_actor& node) {
-  if (find_spare(witnesses_, node) != witnesses_.end())
-    return members_.empty()
-               ? ""
-               : fmt::format("a witness of the job that {} leads", members_.front().address);
-  if (const auto spare = find_spare(spares_, node); spare != spares_.end())
-    return "waiting as a spare: " + lacks_place(spare->info.workers, {});
-  if (phase_ == Phase::connecting && fetched_ < generation_->lacking())
-    return fmt::format("sending the checkpoint: {} of {} nodes have it", fetched_,
-                       generation_->lacking());
-  return waiting_for();
 }
 
 } // namespace troupe::actors

@@ -64,6 +64,7 @@ private:
     std::optional<caf::typed_response_promise<engine::Seat>> seat; ///< that it waits for
     std::function<void()> when_gone = {}; ///< called when it goes: no answer will come
     bool leaves = false;                  ///< was asked to, and goes when all halt
+    std::int64_t request = 0;             ///< for this seat: its number
   };
   using Members = std::vector<Member>;
   /// Waits for a place.
@@ -134,10 +135,15 @@ private:
   caf::result<void> fail(std::int64_t generation, const Error& error);
   bool goes_on_after(const Error& error);
   void dismiss(Members::iterator member, JobEnd end);
+  void limit_wait(const NodeInfo& info, const member_actor& node);
+  void refuse_late(const member_actor& node, std::int64_t request);
+  void withdraw(const member_actor& node);
+  void member_gone(Members::iterator gone, const std::string& why,
+                   std::chrono::milliseconds detected_after);
   void tell_end(const JobEnd& end, const std::function<void()>& told);
   caf::result<void> finish(const JobEnd& end);
   void stop();
-  std::string status(const member_actor& node);
+  WaitStatus status(const member_actor& node);
   bool has_begun() const { return generation_.has_value(); }
 
   membership_actor::pointer self_;
@@ -150,6 +156,8 @@ private:
   std::vector<caf::actor_addr> dismissed_; ///< nodes that were sent away
   Phase phase_ = Phase::gathering;
   std::int64_t rounds_ = 0;                            ///< of gathering
+  std::chrono::steady_clock::time_point gathering_;    ///< since when
+  std::int64_t requests_ = 0;                          ///< for seats
   std::optional<engine::GenerationRecord> generation_; ///< the last one
   std::optional<engine::GenerationRecord> proposed_;   ///< while it is decided on
   engine::SharedFolder shared_;                        ///< of the last one

@@ -113,7 +113,12 @@ void MembershipState::member_down(const caf::down_msg& down) {
     return;
   if (ended_ || unstarted_) // the node knows why it goes
     return forget(gone);
-  const auto why = lost_.why(gone->node.node(), down.reason);
+  const auto node = gone->node.node();
+  member_gone(gone, lost_.why(node, down.reason), lost_.was_silent(node) ? setup_.detection : 0ms);
+}
+
+void MembershipState::member_gone(Members::iterator gone, const std::string& why,
+                                  std::chrono::milliseconds detected_after) {
   const auto address = gone->address;
   if (proposed_ && std::ranges::count(proposed_->nodes, address, &engine::NodePlace::address) > 0)
     changed_ = {Errc::network, fmt::format("node {} is gone: {}", address, why), {.node = address}};
@@ -133,7 +138,6 @@ void MembershipState::member_down(const caf::down_msg& down) {
                     {.node = address}};
   setup_.say(error.message);
   unexplained_ = 0;
-  const auto detected_after = lost_.was_silent(gone->node.node()) ? setup_.detection : 0ms;
   lose(gone, error);
   halt(error, true, detected_after);
 }

@@ -25,6 +25,7 @@ caf::result<engine::Seat> MembershipState::admit(const NodeInfo& info, const mem
     if (inherits_ && members_.size() == 1) // which the others can be compared with
       self_->send(setup_.voter, atom::form_v);
   }
+  limit_wait(info, node);
   change_when_wanted();
   form_if_complete();
   if (phase_ == Phase::gathering && !has_enough())

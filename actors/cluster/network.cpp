@@ -132,11 +132,11 @@ Result<node_actor> connect(caf::actor_system& system, const Endpoint& daemon,
   TROUPE_TRY(share_certificates(system, options.tls));
   const auto node = remote_node(system, daemon, deadline);
   if (!node && node.error() == caf::sec::request_timeout)
-    return fail(Errc::network, "the daemon at {} has not answered within {}", to_string(daemon),
-                format_duration(timeout));
+    return fail(Whose::there, Errc::network, "the daemon at {} has not answered within {}",
+                to_string(daemon), format_duration(timeout));
   if (!node)
-    return fail(Errc::network, "cannot talk to the daemon at {}: {}", to_string(daemon),
-                caf::to_string(node.error()));
+    return fail(Whose::there, Errc::network, "cannot talk to the daemon at {}: {}",
+                to_string(daemon), caf::to_string(node.error()));
   return *node;
 }
 

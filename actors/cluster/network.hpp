@@ -43,8 +43,9 @@ Result<std::uint16_t> publish(const node_actor& node, const Endpoint& listen,
 
 /// The node of the daemon that listens there. Blocks at most for the timeout, except while the
 /// system looks up the host's name. Errors: invalid_input
-/// (the files of options.tls), network, with what is wrong there: nothing listens, it is no daemon,
-/// one of another version, or one side's certificate is refused.
+/// (the files of options.tls), network, with what is wrong: nothing listens, it is no daemon, one
+/// of another version, or one side's certificate is refused. Error::whose is `here` where trying
+/// again would not help: another version, no certificates, another authority.
 Result<node_actor> connect(caf::actor_system& system, const Endpoint& daemon,
                            const NetworkOptions& options, std::chrono::milliseconds timeout);
 

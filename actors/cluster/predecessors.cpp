@@ -1,6 +1,7 @@
 #include "predecessors.hpp"
 
 #include "asking.hpp"
+#include "backoff.hpp"
 #include "quorum.hpp"
 
 #include "troupe/core/config/config.hpp"
@@ -9,12 +10,11 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 namespace troupe::actors {
 
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 /// Those that decide without this node's help. It is not the process any more that was asked then.
 std::vector<engine::Voter> others(const Applicant& applicant, const Members& before) {
@@ -35,34 +35,105 @@ bool may_begin(const ClusterConfig& cluster, const std::string& address) {
   return join.empty() || (join.size() > 1 && join.front() == address);
 }
 
+namespace {
+
+/// What those that may know of a job have answered, each asked once.
+struct Round {
+  std::optional<JobPlace> job = {};
+  std::set<std::size_t> doubtful = {}; ///< those that decide, and may go on without saying so
+  std::set<std::string> agree = {};    ///< addresses; this node is to begin a job, as they have it
+  std::string objection = {};          ///< why this one is not to begin a job now
+};
+
+void note(Round& round, const Answer& answer, const std::string& address, const std::string& own) {
+  if (answer.is_busy)
+    round.objection = fmt::format("{} takes part in a job: {}", address, answer.why.message);
+  else if (answer.begins == own)
+    round.agree.insert(address);
+  else if (!answer.begins.empty())
+    round.objection = fmt::format("{} has {} begin the job, and this node {}: cluster.join has to "
+                                  "begin with the same node everywhere",
+                                  address, answer.begins, own);
+}
+
+Round ask_all(const Applicant& applicant, const std::vector<engine::Voter>& known,
+              std::size_t deciding) {
+  Round round;
+  const auto& own = applicant.info.address;
+  for (std::size_t i = 0; i < known.size() && !round.job; ++i) {
+    const auto& address = known[i].address;
+    if (address == own)
+      continue;
+    auto answer = ask_about_job(applicant, address);
+    if (answer && answer->job)
+      round.job = std::move(answer->job);
+    else if (answer)
+      note(round, *answer, address, own);
+    const bool has_ended = answer && answer->has_ended;
+    if (i < deciding && !has_ended && may_go_on(applicant, known[i]))
+      round.doubtful.insert(i);
+  }
+  return round;
+}
+
+/// Nodes of cluster.join that have this one begin the job, itself first.
+std::set<std::size_t> supporters(const std::vector<std::string>& join, const std::string& own,
+                                 const std::set<std::string>& agree) {
+  std::set<std::size_t> found;
+  for (std::size_t i = 0; i < join.size(); ++i)
+    if (join[i] == own || agree.contains(join[i]))
+      found.insert(i);
+  return found;
+}
+
+/// Why this node does not begin a job yet; empty: it does.
+std::string objection(const Round& round, const Applicant& applicant, std::size_t deciding) {
+  if (is_quorum(round.doubtful, deciding))
+    return fmt::format("{} of {} nodes that decided who takes part may go on with this run, and "
+                       "cannot be asked",
+                       round.doubtful.size(), deciding);
+  if (!round.objection.empty())
+    return round.objection;
+  const auto& join = applicant.config.cluster.join;
+  const auto with = supporters(join, applicant.info.address, round.agree);
+  if (join.empty() || is_quorum(with, join.size()))
+    return {};
+  return fmt::format("{} of {} nodes of cluster.join are here, too few to begin a job", with.size(),
+                     join.size());
+}
+
+} // namespace
+
 Result<std::optional<JobPlace>> find_running_job(const Applicant& applicant,
                                                  const Members& before) {
-  const auto end = Clock::now() + applicant.config.cluster.timeouts.quorum;
   const auto known = others(applicant, before);
   const auto deciding = before.voters.empty() ? known.size() : before.voters.size();
-  for (bool first = true;; first = false) {
-    std::set<std::size_t> doubtful;
-    for (std::size_t i = 0; i < known.size(); ++i) {
-      if (known[i].address == applicant.info.address)
-        continue;
-      auto found = ask_for_job(applicant, known[i].address);
-      if (found)
-        return std::move(*found);
-      if (i < deciding && may_go_on(applicant, known[i]))
-        doubtful.insert(i);
-    }
-    if (!is_quorum(doubtful, deciding))
+  Backoff backoff{std::hash<std::string>{}(applicant.info.process)};
+  auto wait = applicant.waits->begin("asking the others whether a job goes on",
+                                     applicant.config.cluster.timeouts.quorum);
+  std::string said;
+  for (;;) {
+    auto round = ask_all(applicant, known, deciding);
+    if (round.job)
+      return std::move(round.job);
+    const auto why = objection(round, applicant, deciding);
+    if (why.empty())
       return std::nullopt;
-    const auto why = fmt::format("{} of {} nodes that decided who takes part may go on with this "
-                                 "run, and cannot be asked",
-                                 doubtful.size(), deciding);
-    if (first)
+    if (std::exchange(said, why) != why)
       applicant.say(why + "; trying again");
-    if (Clock::now() > end)
-      return fail(Errc::network, "{}, not within cluster.timeouts.quorum; without them: remove {}",
-                  why, (engine::run_folder(applicant.config) / "members.json").string());
-    if (applicant.stopped_within(pause_between_attempts))
-      return fail(Errc::stopped, "asked to stop before others could be asked");
+    wait.rename("waiting to begin a job: " + why);
+    const bool is_of_members = is_quorum(round.doubtful, deciding);
+    const auto way_out =
+        is_of_members
+            ? fmt::format("; without them: remove {}",
+                          (engine::run_folder(applicant.config) / "members.json").string())
+            : std::string{};
+    TROUPE_TRY(
+        pause_before_retry(applicant, wait, backoff.next(),
+                           {Errc::network,
+                            fmt::format("{}, not within cluster.timeouts.quorum{}", why, way_out),
+                            {},
+                            Whose::there}));
   }
 }
 

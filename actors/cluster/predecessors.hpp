@@ -13,7 +13,8 @@ namespace troupe::actors {
 bool may_begin(const ClusterConfig& cluster, const std::string& address);
 
 /// The job that those go on with whom this node trained with before, or whom it was told to join.
-/// Empty: this node may begin one, because those who do not say that they have none are too few to
+/// Empty: this node may begin one. None that answers has a job, all have this node begin it, and
+/// most nodes of cluster.join do (or half with this one); those that do not answer are too few to
 /// go on by themselves. Blocks, and asks until the quorum timeout. Errors: network, where they may
 /// go on and cannot be asked; stopped.
 Result<std::optional<JobPlace>> find_running_job(const Applicant& applicant, const Members& before);

@@ -33,7 +33,8 @@ struct FormerSetup {
   node_actor node = {};              ///< whose helper it is
   voter_actor voter = {};            ///< of this daemon; null: a node alone
   std::string process = {};          ///< of this daemon (engine::Voter)
-  metrics::Track row = {};           ///< of the actor in the timeline
+  std::shared_ptr<Waits> waits = std::make_shared<Waits>();
+  metrics::Track row = {}; ///< of the actor in the timeline
 };
 
 /// It forms one generation after the other, with the host and the MEMBERSHIP of the first.

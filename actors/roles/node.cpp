@@ -3,6 +3,8 @@
 #include "../cluster/carried_error.hpp"
 #include "traced.hpp"
 
+#include "troupe/core/units.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,6 +19,7 @@ node_actor::behavior_type NodeState::make_behavior() {
   });
   return traced<node_actor>(
       setup_.row, [this](atom::join) { return membership(); },
+      [this](atom::begin, const std::string& asker) { return begins(asker); },
       [this](atom::join, const engine::Voter& who, const peer_actor& peer) {
         return meet(who, peer);
       },
@@ -44,12 +47,6 @@ node_actor::behavior_type NodeState::make_behavior() {
       [this](atom::status) { return status(); });
 }
 
-caf::result<membership_actor, std::string> NodeState::membership() const {
-  if (membership_)
-    return {membership_, leader_};
-  return caf::make_error(caf::sec::runtime_error, "this daemon has not found a job yet");
-}
-
 caf::result<engine::Voter, peer_actor> NodeState::meet(const engine::Voter& who,
                                                        const peer_actor& peer) {
   if (voter_)
@@ -57,51 +54,9 @@ caf::result<engine::Voter, peer_actor> NodeState::meet(const engine::Voter& who,
   return caf::make_error(caf::sec::runtime_error, "this daemon has just begun");
 }
 
-caf::result<engine::Seat> NodeState::take_part(const membership_actor& membership,
-                                               std::string leader, const NodeInfo& info) {
-  if (membership_ != membership)
-    lost_.watch(membership);
-  membership_ = membership;
-  leader_ = std::move(leader);
-  seat_of_ = 0;
-  seat_ = self_->make_response_promise<engine::Seat>();
-  if (end_) { // it has been told while it halted
-    seat_.deliver(engine::Seat{
-        .refused = end_->error.value_or(Error{Errc::stopped, "asked to leave the job"})});
-    return seat_;
-  }
-  self_->request(membership_, caf::infinite, atom::join_v, info, member_actor{node_actor{self_}})
-      .then(
-          [this, asked = seat_](const engine::Seat& seat) mutable {
-            take_seat(seat);
-            asked.deliver(seat);
-          },
-          [asked = seat_](const caf::error& error) mutable { asked.deliver(error); });
-  return seat_;
-}
-
-void NodeState::take_seat(const engine::Seat& seat) {
-  if (seat.refused)
-    return leave();
-  const auto& record = seat.generation;
-  seat_of_ = known_ = record.number;
-  voters_ = record.voters.size();
-  if (setup_.data_plane) // now, so that it can be cancelled
-    setup_.data_plane->meet(record.number, record.secret);
-  if (voter_)
-    self_->send(voter_, atom::decided_v, record);
-}
-
 void NodeState::cancel_connecting(std::int64_t generation, const Error& error) {
   if (setup_.data_plane)
     setup_.data_plane->cancel(generation, error);
-}
-
-/// What becomes of that MEMBERSHIP is no longer this node's affair: it may ask for a seat again.
-void NodeState::leave() {
-  if (membership_)
-    self_->demonitor(membership_);
-  membership_ = nullptr;
 }
 
 caf::result<RunOutcomePtr> NodeState::run(const former_actor& former) {
@@ -215,7 +170,7 @@ void NodeState::train(const FormedPtr& formed) {
 
 void NodeState::follow() {
   totals_ = nullptr;
-  self_->request(membership_, caf::infinite, atom::lead_v)
+  self_->request(membership_, setup_.quorum, atom::lead_v)
       .then(
           [this, number = seat_of_](const coordinator_actor& coordinator) {
             if (is_halted(number) || end_)
@@ -275,6 +230,11 @@ Error NodeState::died(std::string_view role, const caf::error& reason, int rank)
 }
 
 void NodeState::lost_leader(const caf::error& reason) {
+  if (reason == caf::sec::request_timeout)
+    return lost_leader(Error{Errc::network,
+                             fmt::format("node {}, which leads the job, has not answered within {}",
+                                         leader_, format_duration(setup_.quorum)),
+                             {.node = leader_}});
   if (reason == caf::exit_reason::user_shutdown)
     return lost_leader(Error{Errc::stopped,
                              fmt::format("node {}, which led the job, has left it", leader_),
@@ -313,55 +273,6 @@ void NodeState::follow_to(const std::string& address) {
   lost_leader(Error{Errc::network,
                     fmt::format("the others have come together at {}", address),
                     {.node = leader_}});
-}
-
-JobStatus NodeState::status_of_end() const {
-  return {.name = setup_.run,
-          .phase = "ended",
-          .generation = known_,
-          .loss = end_->result.loss,
-          .samples_per_second = end_->result.samples_per_second,
-          .error = end_->error ? end_->error->message : ""};
-}
-
-/// After the end of the job the leader's COORDINATOR may be gone.
-caf::result<JobStatus> NodeState::status() {
-  if (end_)
-    return status_of_end();
-  if (coordinator_)
-    return self_->delegate(coordinator_, atom::status_v);
-  auto promise = self_->make_response_promise<JobStatus>();
-  if (!membership_) {
-    ask_voter(promise);
-    return promise;
-  }
-  self_->request(membership_, caf::infinite, atom::status_v, member_actor{node_actor{self_}})
-      .then(
-          [this, promise](const std::string& waiting) mutable {
-            if (waiting.empty())
-              return ask_voter(promise);
-            promise.deliver(JobStatus{.name = setup_.run, .phase = waiting});
-          },
-          [promise](const caf::error& error) mutable { promise.deliver(error); });
-  return promise;
-}
-
-void NodeState::ask_voter(caf::typed_response_promise<JobStatus> promise) {
-  const bool looks_for_job = !membership_ && !setup_.join.empty();
-  JobStatus status{.name = setup_.run,
-                   .phase = looks_for_job
-                                ? fmt::format("looking for a job at {} (cluster.join)", setup_.join)
-                                : "starting"};
-  if (!voter_)
-    return promise.deliver(std::move(status));
-  self_->request(voter_, caf::infinite, atom::status_v)
-      .then(
-          [promise, status](const std::string& waiting) mutable {
-            if (!waiting.empty())
-              status.phase = waiting;
-            promise.deliver(std::move(status));
-          },
-          [promise](const caf::error& error) mutable { promise.deliver(error); });
 }
 
 } // namespace troupe::actors

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "../cluster/lost_nodes.hpp"
+#include "../cluster/waits.hpp"
 #include "../interfaces.hpp"
 #include "formed.hpp"
 
@@ -18,9 +19,12 @@ namespace troupe::actors {
 
 struct NodeSetup {
   std::string run;                           ///< its name
-  std::string join = {};                     ///< addresses where it looks for a job; may be empty
+  std::vector<std::string> join = {};        ///< cluster.join
   std::chrono::milliseconds detection{5000}; ///< without a sign of life, a node is dead
   std::chrono::milliseconds form{30000};     ///< for nodes to come together again
+  std::chrono::milliseconds quorum{300000};  ///< for whatever takes longer than that
+  std::shared_ptr<Waits> waits = std::make_shared<Waits>();
+  std::function<void(const std::string&)> say = [](const auto&) {}; ///< for a person
   bool ends_for_all = false;     ///< it was launched with the others, and is asked to end with them
   std::function<void()> stopped; ///< called when somebody asks the node to stop
   /// By which ranks connect to those of other nodes; null where there is one node alone.
@@ -51,10 +55,15 @@ private:
   };
 
   caf::result<membership_actor, std::string> membership() const;
+  caf::result<std::string, bool> begins(const std::string& asker) const;
   caf::result<engine::Voter, peer_actor> meet(const engine::Voter& who, const peer_actor& peer);
   caf::result<engine::Seat> take_part(const membership_actor& membership, std::string leader,
                                       const NodeInfo& info);
   void take_seat(const engine::Seat& seat);
+  bool waits_for_seat(std::int64_t request) const;
+  void look_after(std::int64_t request);
+  void note_wait(const WaitStatus& told);
+  void give_up_seat(std::int64_t request);
   void cancel_connecting(std::int64_t generation, const Error& error);
   void halt(std::int64_t generation, const Error& reason);
   bool is_halted(std::int64_t generation) const { return generation > 0 && halted_ >= generation; }
@@ -99,7 +108,10 @@ private:
   void end();
   caf::result<JobStatus> status();
   JobStatus status_of_end() const;
+  JobStatus status_of_wait(WaitStatus wait) const;
+  void ask_membership(caf::typed_response_promise<JobStatus> promise);
   void ask_voter(caf::typed_response_promise<JobStatus> promise);
+  WaitStatus shown_wait() const { return setup_.waits->shown(self_->clock().now()); }
   void conclude(const RunOutcomePtr& outcome);
   void abort_ranks(const Error& reason, const std::function<void()>& then);
   void release(const RunOutcomePtr& outcome);
@@ -116,6 +128,8 @@ private:
   membership_actor membership_;
   std::string leader_; ///< the address of the node that leads
   caf::typed_response_promise<engine::Seat> seat_;
+  std::int64_t seat_requests_ = 0;      ///< only the last one counts
+  std::optional<Waits::Row> seat_wait_; ///< while it waits for a seat
   former_actor former_;
   FormedPtr formed_;                    ///< the generation that trains
   checkpointer_actor checkpointer_;     ///< rank 0's, where this node leads

@@ -13,7 +13,7 @@ void NodeState::ended(const RunOutcomePtr& outcome) {
       conclude(outcome);
   };
   self_
-      ->request(membership_, caf::infinite, atom::finish_v,
+      ->request(membership_, setup_.form, atom::finish_v, // longer than it waits for the others
                 JobEnd{.result = outcome->summary, .error = outcome->error})
       .then(answer, [answer](const caf::error&) { answer(); });
 }

@@ -140,7 +140,8 @@ Result<Descriptor> open_any(const Endpoint& endpoint, std::chrono::milliseconds 
   auto attempt = try_all(endpoint, timeout, cancelled);
   if (attempt.socket)
     return std::move(attempt.socket);
-  return fail(Errc::network, "cannot connect to {}: {}", to_string(endpoint), attempt.problem);
+  return fail(Whose::between, Errc::network, "cannot connect to {}: {}", to_string(endpoint),
+              attempt.problem);
 }
 
 /// Empty, with errno set, where there is no way.

@@ -79,6 +79,19 @@ std::string why_distrusted(long verdict) {
   return X509_verify_cert_error_string(verdict);
 }
 
+/// One of the two clocks may be wrong, or the peer may get a new certificate.
+bool is_of_clocks(long verdict) {
+  return verdict == X509_V_ERR_CERT_NOT_YET_VALID || verdict == X509_V_ERR_CERT_HAS_EXPIRED;
+}
+
+bool is_end_of_connection([[maybe_unused]] int reason) {
+#ifdef SSL_R_UNEXPECTED_EOF_WHILE_READING // since OpenSSL 3
+  return reason == SSL_R_UNEXPECTED_EOF_WHILE_READING;
+#else
+  return false;
+#endif
+}
+
 } // namespace
 
 Result<TlsContext> open_tls(const TlsConfig& tls) {
@@ -106,17 +119,19 @@ Result<TlsContext> open_tls(const TlsConfig& tls) {
 TlsProblem tls_problem(const SSL& session) {
   if (const auto verdict = SSL_get_verify_result(&session); verdict != X509_V_OK) {
     ERR_clear_error();
-    return {.distrusted = true, .why = why_distrusted(verdict)};
+    return {.distrusted = true, .may_pass = is_of_clocks(verdict), .why = why_distrusted(verdict)};
   }
   const auto code = ERR_peek_error();
   if (code == 0)
-    return {.why = "it does not answer"};
+    return {.may_pass = true, .why = "it does not answer"};
   const int reason = ERR_GET_REASON(code);
   auto why = first_error();
   if (reason == SSL_R_SSLV3_ALERT_BAD_CERTIFICATE) // which is what a name that is not pinned gets
     why += "; is its name in cluster.tls.names there?";
   // Alerts of the peer are numbered from there on.
-  return {.refused = reason >= SSL_AD_REASON_OFFSET, .why = std::move(why)};
+  return {.refused = reason >= SSL_AD_REASON_OFFSET,
+          .may_pass = ERR_SYSTEM_ERROR(code) || is_end_of_connection(reason),
+          .why = std::move(why)};
 }
 
 } // namespace troupe::net

@@ -29,6 +29,7 @@ Result<TlsContext> open_tls(const TlsConfig& tls);
 struct TlsProblem {
   bool distrusted = false; ///< the peer's certificate, by us
   bool refused = false;    ///< ours, or that there is none, by the peer
+  bool may_pass = false;   ///< it is a matter of clocks, or the peer says nothing
   std::string why;
 };
 TlsProblem tls_problem(const SSL& session);

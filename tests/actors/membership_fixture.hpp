@@ -126,16 +126,19 @@ struct Cluster : Deterministic {
   /// It asks for a seat when messages are run.
   std::shared_ptr<Applicant> start(const std::string& address,
                                    const std::map<std::string, std::string>& job = {},
-                                   std::int32_t workers = 1) {
+                                   std::int32_t workers = 1,
+                                   std::chrono::milliseconds time_left = 0ms) {
     auto daemon = std::make_shared<Applicant>();
-    stubs[address] = spawn_state<DaemonStub, member_actor>(system, membership,
-                                                           NodeInfo{.address = address,
-                                                                    .data = address,
-                                                                    .host = {},
-                                                                    .version = "1",
-                                                                    .workers = workers,
-                                                                    .job = job},
-                                                           daemon, coordinator);
+    stubs[address] =
+        spawn_state<DaemonStub, member_actor>(system, membership,
+                                              NodeInfo{.address = address,
+                                                       .data = address,
+                                                       .host = {},
+                                                       .version = "1",
+                                                       .workers = workers,
+                                                       .job = job,
+                                                       .time_left_ms = time_left.count()},
+                                              daemon, coordinator);
     return daemon;
   }
   std::shared_ptr<Applicant> join(const std::string& address,
@@ -177,11 +180,12 @@ struct Cluster : Deterministic {
     scheduler.run();
   }
   /// What this node waits for.
-  std::string status(const std::string& address) {
-    std::string waiting;
+  std::string status(const std::string& address) { return wait(address).what; }
+  WaitStatus wait(const std::string& address) {
+    WaitStatus waiting;
     auto asked = self->request(membership, caf::infinite, atom::status_v, stubs.at(address));
     scheduler.run();
-    asked.receive([&](const std::string& text) { waiting = text; }, [](const caf::error&) {});
+    asked.receive([&](const WaitStatus& told) { waiting = told; }, [](const caf::error&) {});
     return waiting;
   }
   /// Why it may not.

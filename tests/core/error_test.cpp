@@ -18,6 +18,16 @@ TEST_CASE("wrong input exits with 2, a failed run with 1") {
   CHECK(Error{Errc::numeric, ""}.exit_code() == 1);
 }
 
+TEST_CASE("wrong input of another node, or what lies between, exits with 1") {
+  for (const auto code : {Errc::invalid_input, Errc::data, Errc::unsupported, Errc::network})
+    for (const auto whose : {Whose::there, Whose::between})
+      CHECK(Error{code, "", {}, whose}.exit_code() == 1);
+  CHECK(Error{Errc::data, "", {.node = "b:1"}, Whose::here}.exit_code() == 2);
+  const tl::unexpected<Error> made = fail(Whose::there, Errc::data, "{} rows", 3);
+  CHECK(made.value().message == "3 rows");
+  CHECK(made.value().whose == Whose::there);
+}
+
 TEST_CASE("TROUPE_TRY hands an error on") {
   const auto outer = [](bool good) -> Result<int> {
     const auto inner = [good]() -> Status {

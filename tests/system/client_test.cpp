@@ -126,7 +126,12 @@ TEST_CASE("status and stop report what a daemon without a job waits for") {
   const auto address = daemon_address(leader);
   REQUIRE(leader.prints("waiting for 1 more node"));
   const auto waits = "waiting for 1 more node (1 of 2: " + address + ")";
-  CHECK(ask("status", address).out == "leader: " + waits + "\n");
+  const auto asked = ask("status", address).out;
+  CHECK(asked.starts_with("leader: " + waits + " ("));
+  CHECK(asked.ends_with(" of 5min)\n"));
+  const auto wait = nlohmann::json::parse(ask("status", address, {"--json"}).out).at("wait");
+  CHECK(wait.at("for") == waits);
+  CHECK(wait.at("limit_seconds") == 300);
   const auto alone = ask("stop", address, {"--node"});
   CHECK(alone.code == 2);
   CHECK(has(alone.err, "leads the job, which would end with it: it has not begun"));

@@ -50,6 +50,8 @@ public:
   Status connect();
   /// The handshake's payload. Empty: what came is none.
   Result<std::string> greeting();
+  /// Whether less has come than a greeting begins with: the peer is frozen, or ends.
+  bool is_silent() const { return silent_; }
 
 private:
   using Clock = std::chrono::steady_clock;
@@ -75,6 +77,7 @@ private:
   net::Descriptor socket_;
   net::TlsContext context_;
   net::TlsSession session_;
+  bool silent_ = false;
 };
 
 Status Visit::connect() {
@@ -122,14 +125,14 @@ tl::unexpected<Error> Visit::refused() {
   const auto problem = net::tls_problem(*session_);
   const auto at = to_string(daemon_);
   if (problem.distrusted)
-    return fail(Errc::network,
+    return fail(problem.may_pass ? Whose::there : Whose::here, Errc::network,
                 "the certificate of the daemon at {} is not trusted: {} (cluster.tls.ca: {})", at,
                 problem.why, *tls_.ca);
-  if (problem.refused)
-    return fail(Errc::network, "the daemon at {} refuses the certificate {}: {}", at,
+  if (problem.refused) // though it passes our own check: that clock or config may be wrong
+    return fail(Whose::there, Errc::network, "the daemon at {} refuses the certificate {}: {}", at,
                 *tls_.certificate, problem.why);
   return fail(
-      Errc::network,
+      problem.may_pass ? Whose::there : Whose::here, Errc::network,
       "no TLS with what listens at {}: {}; if it is a daemon, its config has no cluster.tls", at,
       problem.why);
 }
@@ -171,6 +174,7 @@ Result<std::string> Visit::greeting() {
   if (!session_)
     speak_first();
   const auto header = read_exactly(header_size);
+  silent_ = header.size() < header_size;
   if (header.empty() && session_) // TLS 1.3 says only now what it thinks of our certificate
     return refused();
   if (!session_ && is_of_tls(header))
@@ -186,7 +190,9 @@ Result<std::string> Visit::greeting() {
   };
   if (header.size() < header_size || number(0, 4) != 0 || number(8, 8) != 4 || number(4, 4) > most)
     return std::string{};
-  return read_exactly(number(4, 4));
+  auto payload = read_exactly(number(4, 4));
+  silent_ = payload.size() < number(4, 4);
+  return payload;
 }
 
 /// The application id in a greeting: a string with its length in the byte before. Empty: none of
@@ -211,8 +217,9 @@ Status check_greeting(const Endpoint& daemon, const NetworkOptions& options,
   TROUPE_TRY(const auto greeting, visit.greeting());
   const std::string theirs{find_id(greeting)}, ours = application_id(options.version);
   if (theirs.empty())
-    return fail(Errc::network, "what listens at {} does not greet as a troupe daemon {} does",
-                to_string(daemon), options.tls.enabled() ? "with TLS" : "without TLS");
+    return fail(visit.is_silent() ? Whose::there : Whose::here, Errc::network,
+                "what listens at {} does not greet as a troupe daemon {} does", to_string(daemon),
+                options.tls.enabled() ? "with TLS" : "without TLS");
   if (theirs != ours)
     return fail(Errc::network, "the daemon at {} is {}, this program is {}", to_string(daemon),
                 theirs, ours);

@@ -13,7 +13,7 @@ namespace troupe::actors {
 std::string application_id(const std::string& version);
 
 /// Connects, waits for the greeting, and closes, all within the timeout. Errors: those of
-/// connect().
+/// connect(), network with its cause.
 Status check_greeting(const Endpoint& daemon, const NetworkOptions& options,
                       std::chrono::milliseconds timeout);
 

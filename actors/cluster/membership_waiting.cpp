@@ -1,0 +1,65 @@
+// What nodes wait for at MEMBERSHIP, and that they do not for ever.
+#include "membership.hpp"
+
+#include <fmt/format.h>
+
+#include <chrono>
+
+namespace troupe::actors {
+
+/// Its request says how long it waits. What MEMBERSHIP itself waits for has shorter limits: this is
+/// for a node that asks late.
+void MembershipState::limit_wait(const NodeInfo& info, const member_actor& node) {
+  const auto member = find(node);
+  if (member == members_.end())
+    return; // a spare
+  member->request = ++requests_;
+  if (info.time_left_ms > 0)
+    self_->run_delayed(std::chrono::milliseconds{info.time_left_ms},
+                       [this, node, request = requests_] { refuse_late(node, request); });
+}
+
+void MembershipState::refuse_late(const member_actor& node, std::int64_t request) {
+  const auto member = find(node);
+  if (ended_ || member == members_.end() || !member->seat || member->request != request)
+    return;
+  const auto missing = waiting_for();
+  auto seat = std::exchange(member->seat, std::nullopt);
+  seat->deliver(engine::Seat{
+      .refused = Error{Errc::network,
+                       fmt::format("no place in the job of {} in time{}{}",
+                                   members_.front().address, missing.empty() ? "" : ": ", missing),
+                       /*where=*/{}, Whose::there}});
+  withdraw(node);
+}
+
+/// A seat that was promised to it is not given.
+void MembershipState::withdraw(const member_actor& node) {
+  for (auto* those : {&spares_, &witnesses_})
+    if (const auto spare = find_spare(*those, node); spare != those->end()) {
+      those->erase(spare);
+      return;
+    }
+  const auto member = find(node);
+  if (member == members_.end() || ended_ || unstarted_)
+    return;
+  self_->demonitor(node);
+  member_gone(member, "it no longer waits for its place", {});
+}
+
+WaitStatus MembershipState::status(const member_actor& node) {
+  if (find_spare(witnesses_, node) != witnesses_.end())
+    return {members_.empty()
+                ? ""
+                : fmt::format("a witness of the job that {} leads", members_.front().address)};
+  if (const auto spare = find_spare(spares_, node); spare != spares_.end())
+    return {"waiting as a spare: " + lacks_place(spare->info.workers, {})};
+  if (phase_ == Phase::connecting && fetched_ < generation_->lacking())
+    return {fmt::format("sending the checkpoint: {} of {} nodes have it", fetched_,
+                        generation_->lacking())};
+  const auto waited =
+      std::chrono::floor<std::chrono::milliseconds>(self_->clock().now() - gathering_);
+  return {waiting_for(), waited.count(), setup_.quorum.count()};
+}
+
+} // namespace troupe::actors

@@ -1,0 +1,58 @@
+#include "own_host.hpp"
+
+#include "backoff.hpp"
+
+#include "troupe/core/config/config.hpp"
+#include "troupe/core/fail.hpp"
+#include "troupe/core/net/socket.hpp"
+
+#include <algorithm>
+#include <thread>
+#include <vector>
+
+namespace troupe::actors {
+
+namespace {
+
+/// A signal is seen within a moment.
+bool stop_asked_within(const RunOptions& options, std::chrono::milliseconds limit) {
+  constexpr std::chrono::milliseconds look{50};
+  for (; limit.count() > 0 && !options.stop_asked(); limit -= look)
+    std::this_thread::sleep_for(std::min(look, limit));
+  return options.stop_asked();
+}
+
+} // namespace
+
+Status await_own_host(const OwnHost& own, std::chrono::milliseconds limit,
+                      const std::function<void(const std::string&)>& say,
+                      const std::function<bool(std::chrono::milliseconds)>& stopped_within) {
+  using Clock = std::chrono::steady_clock;
+  const auto end = Clock::now() + limit;
+  Backoff backoff{own.listen.port};
+  for (bool first = true;; first = false) {
+    const auto listener = net::listen_on({own.listen.host, 0});
+    if (listener)
+      return {};
+    const auto why = fmt::format("{}: {}", own.key, listener.error().message);
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - Clock::now());
+    if (left.count() <= 0)
+      return fail(Whose::between, Errc::network, "{}, not within {}", why, format_duration(limit));
+    if (first)
+      say(why + "; trying again");
+    if (stopped_within(std::min(backoff.next(), left)))
+      return fail(Errc::stopped, "asked to stop: {}", why);
+  }
+}
+
+Status await_own_hosts(const Config& config, const RunOptions& options) {
+  std::vector<OwnHost> hosts = {{"cluster.listen", *parse_endpoint(config.cluster.listen)}};
+  if (const auto metrics = parse_endpoint(config.metrics.listen))
+    hosts.push_back({"metrics.listen", *metrics});
+  for (const auto& host : hosts)
+    TROUPE_TRY(await_own_host(host, config.cluster.timeouts.quorum, options.on_waiting,
+                              [&](auto limit) { return stop_asked_within(options, limit); }));
+  return {};
+}
+
+} // namespace troupe::actors

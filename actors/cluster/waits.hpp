@@ -1,0 +1,80 @@
+/// What a daemon waits for, since when and for how long at most: one table, for its log and for
+/// `troupe status`. docs/cluster.md lists the waits and their limits.
+#pragma once
+
+#include "job_status.hpp"
+
+#include <chrono>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <string>
+
+namespace troupe::actors {
+
+/// "30s of 5min", or "30s" without a limit.
+std::string how_long(const WaitStatus& wait);
+
+/// Any thread may call anything.
+class Waits {
+public:
+  using Clock = std::chrono::steady_clock;
+  using Time = Clock::time_point;
+
+  class Row;
+
+  /// `what` is what a person reads after the daemon's name: "waiting for ...", "looking for ...".
+  /// Without a limit (0) the wait lasts as long as the other side lives. The row is in the table
+  /// until it is destroyed.
+  Row begin(std::string what, std::chrono::milliseconds limit, Time now = Clock::now());
+  /// The wait that began last: the others wait for its end. Nothing: an empty one.
+  WaitStatus shown(Time now = Clock::now()) const;
+
+private:
+  struct Entry {
+    std::string what;
+    Time since;
+    std::chrono::milliseconds limit;
+    bool is_told = false;
+  };
+  struct Table {
+    mutable std::mutex mutex;
+    std::list<Entry> entries;
+  };
+
+  static WaitStatus status(const Entry& entry, Time now);
+
+  std::shared_ptr<Table> table_ = std::make_shared<Table>();
+};
+
+/// One wait. Outlives the table safely.
+class Waits::Row {
+public:
+  Row(Row&& other) noexcept : table_{std::move(other.table_)}, entry_{other.entry_} {}
+  Row& operator=(Row&& other) noexcept;
+  Row(const Row&) = delete;
+  Row& operator=(const Row&) = delete;
+  ~Row() { end(); }
+
+  /// What is waited for has changed, or is known better.
+  void rename(std::string what);
+  /// The same from another node, which also decides on the limit. An empty one changes nothing.
+  void take(const WaitStatus& told, Time now = Clock::now());
+  WaitStatus status(Time now = Clock::now()) const;
+  bool has_limit() const;
+  bool is_over(Time now = Clock::now()) const;
+  std::chrono::milliseconds left(Time now = Clock::now()) const;
+  /// The line for the log, once, when a tenth of the limit has passed; empty: none is due.
+  std::string due(Time now = Clock::now());
+
+private:
+  friend class Waits;
+  Row(std::shared_ptr<Table> table, std::list<Entry>::iterator entry)
+      : table_{std::move(table)}, entry_{entry} {}
+  void end();
+
+  std::shared_ptr<Table> table_; ///< null: it was moved from
+  std::list<Entry>::iterator entry_;
+};
+
+} // namespace troupe::actors

@@ -1,0 +1,218 @@
+// How a node waits for its seat in a job, and what it reports of its waits.
+#include "node.hpp"
+
+#include "../cluster/carried_error.hpp"
+
+#include "troupe/core/units.hpp"
+
+#include <fmt/format.h>
+
+namespace troupe::actors {
+
+namespace {
+
+/// What a daemon answers that has taken part in a job to its end. A job that has failed, or goes on
+/// without this node, may be found elsewhere.
+Error no_job_after(const JobEnd& end) {
+  const bool is_done = end.for_all && end.result.status != "failed";
+  if (is_done)
+    return {Errc::stopped, fmt::format("the job has ended already: {}", end.result.status)};
+  return {Errc::network,
+          end.for_all ? "its job has failed, and it ends" : "it has left its job, and ends",
+          /*where=*/{}, Whose::there};
+}
+
+} // namespace
+
+/// The leader's MEMBERSHIP answers for itself when the job has ended. Another node's handle may be
+/// of an actor that is gone.
+caf::result<membership_actor, std::string> NodeState::membership() const {
+  if (end_)
+    return carry(no_job_after(*end_));
+  if (membership_)
+    return {membership_, leader_};
+  return carry({Errc::network, "it has not found one itself", {}, Whose::there});
+}
+
+/// A node that was told of one other begins no job: it has no opinion.
+caf::result<std::string, bool> NodeState::begins(const std::string& asker) const {
+  if (membership_ && !end_ && leader_ != asker)
+    return {std::string{}, false};
+  const auto& join = setup_.join;
+  const auto begins = join.empty() ? identity_.address : join.size() == 1 ? asker : join.front();
+  return {begins, end_.has_value()};
+}
+
+caf::result<engine::Seat> NodeState::take_part(const membership_actor& membership,
+                                               std::string leader, const NodeInfo& info) {
+  if (membership_ != membership)
+    lost_.watch(membership);
+  membership_ = membership;
+  leader_ = std::move(leader);
+  seat_of_ = 0;
+  seat_ = self_->make_response_promise<engine::Seat>();
+  if (end_) { // it has been told while it halted
+    seat_.deliver(engine::Seat{
+        .refused = end_->error.value_or(Error{Errc::stopped, "asked to leave the job"})});
+    return seat_;
+  }
+  const std::chrono::milliseconds limit{info.time_left_ms};
+  seat_wait_ = setup_.waits->begin(fmt::format("waiting for a place in the job of {}", leader_),
+                                   limit, self_->clock().now());
+  self_->request(membership_, caf::infinite, atom::join_v, info, member_actor{node_actor{self_}})
+      .then(
+          [this, request = ++seat_requests_](const engine::Seat& seat) {
+            if (!waits_for_seat(request))
+              return;
+            take_seat(seat);
+            seat_.deliver(seat);
+          },
+          [this, request = seat_requests_](const caf::error& error) {
+            if (!waits_for_seat(request))
+              return;
+            seat_wait_.reset();
+            seat_.deliver(error);
+          });
+  look_after(seat_requests_);
+  if (limit.count() > 0) // MEMBERSHIP, which knows what is missing, refuses it before
+    self_->run_delayed(limit + setup_.detection,
+                       [this, request = seat_requests_] { give_up_seat(request); });
+  return seat_;
+}
+
+bool NodeState::waits_for_seat(std::int64_t request) const {
+  return request == seat_requests_ && seat_.pending();
+}
+
+/// The connection to MEMBERSHIP is watched, too, but a handle that came through another node may
+/// be of a process without one.
+void NodeState::look_after(std::int64_t request) {
+  self_->run_delayed(setup_.detection, [this, request] {
+    if (!waits_for_seat(request))
+      return;
+    self_->request(membership_, setup_.form, atom::status_v, member_actor{node_actor{self_}})
+        .then(
+            [this, request](const WaitStatus& told) {
+              if (!waits_for_seat(request))
+                return;
+              note_wait(told);
+              look_after(request);
+            },
+            [this, request](const caf::error& error) {
+              if (waits_for_seat(request) && error == caf::sec::request_timeout)
+                lost_leader(Error{Errc::network,
+                                  fmt::format("node {}, which leads the job, has not answered "
+                                              "within {}",
+                                              leader_, format_duration(setup_.form)),
+                                  {.node = leader_},
+                                  Whose::there});
+            });
+  });
+}
+
+void NodeState::note_wait(const WaitStatus& told) {
+  const auto now = self_->clock().now();
+  seat_wait_->take(told, now);
+  if (const auto line = seat_wait_->due(now); !line.empty())
+    setup_.say(line);
+}
+
+/// A spare waits as long as the job lasts.
+void NodeState::give_up_seat(std::int64_t request) {
+  if (!waits_for_seat(request) || !seat_wait_->has_limit())
+    return;
+  Error error{Errc::network,
+              fmt::format("no place in the job of {}: {}", leader_, seat_wait_->status().what),
+              {.node = leader_},
+              Whose::there};
+  self_->send(membership_, atom::abort_v, member_actor{node_actor{self_}});
+  leave();
+  seat_.deliver(engine::Seat{.refused = std::move(error)});
+}
+
+void NodeState::take_seat(const engine::Seat& seat) {
+  seat_wait_.reset();
+  if (seat.refused)
+    return leave();
+  const auto& record = seat.generation;
+  seat_of_ = known_ = record.number;
+  voters_ = record.voters.size();
+  if (setup_.data_plane) // now, so that it can be cancelled
+    setup_.data_plane->meet(record.number, record.secret);
+  if (voter_)
+    self_->send(voter_, atom::decided_v, record);
+}
+
+/// What becomes of that MEMBERSHIP is no longer this node's affair: it may ask for a seat again.
+void NodeState::leave() {
+  if (membership_)
+    self_->demonitor(membership_);
+  membership_ = nullptr;
+  seat_wait_.reset();
+}
+
+JobStatus NodeState::status_of_end() const {
+  return {.name = setup_.run,
+          .phase = "ended",
+          .generation = known_,
+          .loss = end_->result.loss,
+          .samples_per_second = end_->result.samples_per_second,
+          .error = end_->error ? end_->error->message : "",
+          .wait = shown_wait()};
+}
+
+JobStatus NodeState::status_of_wait(WaitStatus wait) const {
+  JobStatus status{.name = setup_.run, .phase = wait.what.empty() ? "starting" : wait.what};
+  status.wait = std::move(wait);
+  return status;
+}
+
+/// After the end of the job the leader's COORDINATOR may be gone.
+caf::result<JobStatus> NodeState::status() {
+  if (end_)
+    return status_of_end();
+  auto promise = self_->make_response_promise<JobStatus>();
+  if (coordinator_ && !ended_)
+    return self_->delegate(coordinator_, atom::status_v);
+  if (coordinator_)
+    self_->request(coordinator_, setup_.detection, atom::status_v)
+        .then(
+            [this, promise](JobStatus& status) mutable {
+              status.wait = shown_wait();
+              promise.deliver(std::move(status));
+            },
+            [promise](const caf::error& error) mutable { promise.deliver(error); });
+  else if (membership_)
+    ask_membership(promise);
+  else
+    ask_voter(promise);
+  return promise;
+}
+
+/// One that does not answer changes nothing: this node says what it knows itself.
+void NodeState::ask_membership(caf::typed_response_promise<JobStatus> promise) {
+  self_->request(membership_, setup_.detection, atom::status_v, member_actor{node_actor{self_}})
+      .then(
+          [this, promise](WaitStatus& told) mutable {
+            if (told.what.empty())
+              return ask_voter(promise);
+            promise.deliver(status_of_wait(std::move(told)));
+          },
+          [this, promise](const caf::error&) mutable { ask_voter(promise); });
+}
+
+void NodeState::ask_voter(caf::typed_response_promise<JobStatus> promise) {
+  auto wait = shown_wait();
+  if (!voter_)
+    return promise.deliver(status_of_wait(std::move(wait)));
+  self_->request(voter_, setup_.detection, atom::status_v)
+      .then(
+          [this, promise, wait](std::string& waiting) mutable {
+            if (!waiting.empty())
+              wait.what = std::move(waiting);
+            promise.deliver(status_of_wait(std::move(wait)));
+          },
+          [promise](const caf::error& error) mutable { promise.deliver(error); });
+}
+
+} // namespace troupe::actors

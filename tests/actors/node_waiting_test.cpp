@@ -1,0 +1,202 @@
+// A node that waits for its seat at a MEMBERSHIP that does what the test says, and what it tells
+// those who ask about its job.
+#include "deterministic.hpp"
+#include "stub_roles.hpp"
+
+#include "troupe/actors/cluster/carried_error.hpp"
+#include "troupe/actors/roles/node.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+using namespace troupe;
+using namespace troupe::actors;
+using namespace std::chrono_literals;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+/// The node b:1, and the MEMBERSHIP of a:1, which keeps whoever asks for a seat waiting.
+struct Waiting : test::Deterministic {
+  explicit Waiting(std::vector<std::string> join = {"a:1", "b:1", "c:1"}, bool is_silent = false) {
+    membership = test::spawn_stub<membership_actor>(
+        system,
+        [](atom::join, const NodeInfo&, const member_actor&) -> caf::result<engine::Seat> {
+          return caf::delegated<engine::Seat>{};
+        },
+        [this, is_silent](atom::status, const member_actor&) -> caf::result<WaitStatus> {
+          if (is_silent)
+            return caf::delegated<WaitStatus>{};
+          return told;
+        },
+        [this](atom::abort, const member_actor& who) { withdrawn = who == node; });
+    node = test::spawn_state<NodeState, node_actor>(
+        system, NodeSetup{.run = "run",
+                          .join = std::move(join),
+                          .detection = 2s,
+                          .form = 30s,
+                          .quorum = 5min,
+                          .say = [this](const std::string& text) { said.push_back(text); },
+                          .stopped = [] {}});
+    self->send(node, atom::vote_v, engine::Voter{"b:1", "process"}, voter_actor{});
+    scheduler.run();
+  }
+  ~Waiting() {
+    for (const auto& actor :
+         {caf::actor_cast<caf::actor>(node), caf::actor_cast<caf::actor>(membership)})
+      self->send_exit(actor, caf::exit_reason::user_shutdown);
+    scheduler.run();
+  }
+
+  void ask_for_seat(std::chrono::milliseconds time_left) {
+    asked.emplace(self->request(node, caf::infinite, atom::join_v, membership, std::string{"a:1"},
+                                NodeInfo{.address = "b:1", .time_left_ms = time_left.count()}));
+    scheduler.run();
+  }
+  /// In steps that a timer may come between.
+  void pass(std::chrono::seconds time) {
+    for (; time > 0s; time -= 1s) {
+      scheduler.advance_time(1s);
+      scheduler.run();
+    }
+  }
+  /// Why there is no seat.
+  Error refusal() {
+    Error error;
+    asked->receive([&](const engine::Seat& seat) { error = seat.refused.value(); },
+                   [](const caf::error& answer) { FAIL(caf::to_string(answer)); });
+    return error;
+  }
+  /// What it answers to whoever looks for a job.
+  Error no_job() {
+    Error error;
+    auto request = self->request(node, caf::infinite, atom::join_v);
+    scheduler.run();
+    request.receive([](const membership_actor&, const std::string&) { FAIL("it has a job"); },
+                    [&](const caf::error& answer) { error = carried(answer, {}); });
+    return error;
+  }
+  std::pair<std::string, bool> begins(const std::string& asker) {
+    std::pair<std::string, bool> answer;
+    auto request = self->request(node, caf::infinite, atom::begin_v, asker);
+    scheduler.run();
+    request.receive(
+        [&](const std::string& address, bool has_ended) {
+          answer = {address, has_ended};
+        },
+        [](const caf::error& error) { FAIL(caf::to_string(error)); });
+    return answer;
+  }
+  JobStatus status() {
+    JobStatus answer;
+    auto request = self->request(node, caf::infinite, atom::status_v);
+    scheduler.run();
+    request.receive([&](const JobStatus& job) { answer = job; },
+                    [](const caf::error& error) { FAIL(caf::to_string(error)); });
+    return answer;
+  }
+  void end(JobEnd end) {
+    self->send(node, atom::finish_v, std::move(end));
+    scheduler.run();
+  }
+
+  WaitStatus told{"waiting for 1 more node (2 of 3: a:1, b:1)", 0, 300'000};
+  bool withdrawn = false;
+  std::vector<std::string> said;
+  membership_actor membership;
+  node_actor node;
+  using Asked = decltype(std::declval<caf::scoped_actor&>()->request(
+      std::declval<node_actor&>(), caf::infinite, atom::join_v, std::declval<membership_actor&>(),
+      std::string{}, NodeInfo{}));
+  std::optional<Asked> asked;
+};
+
+} // namespace
+
+TEST_CASE("a node whose time for a seat is over gives up, and tells MEMBERSHIP") {
+  Waiting waiting;
+  waiting.ask_for_seat(60s);
+  waiting.pass(61s);
+  CHECK_FALSE(waiting.withdrawn);
+  waiting.pass(2s);
+  CHECK(waiting.withdrawn);
+  const auto error = waiting.refusal();
+  CHECK(error.code == Errc::network);
+  CHECK(error.exit_code() == 1);
+  CHECK(error.message == "no place in the job of a:1: " + waiting.told.what);
+  CHECK(waiting.no_job().code == Errc::network);
+}
+
+TEST_CASE("a spare waits as long as the job lasts") {
+  Waiting waiting;
+  waiting.told = {"waiting as a spare: there are 3 nodes already"};
+  waiting.ask_for_seat(60s);
+  waiting.pass(120s);
+  CHECK_FALSE(waiting.withdrawn);
+  CHECK(waiting.said.empty());
+  CHECK(waiting.status().wait.what == waiting.told.what);
+}
+
+TEST_CASE("a node that waits for a MEMBERSHIP that does not answer takes the leader for lost") {
+  Waiting waiting{{"a:1"}, true};
+  waiting.ask_for_seat(600s);
+  waiting.pass(31s);
+  CHECK(waiting.status().phase == "waiting for a place in the job of a:1");
+  waiting.pass(2s);
+  const auto error = waiting.refusal();
+  CHECK(error.code == Errc::network);
+  CHECK_THAT(error.message,
+             ContainsSubstring("a:1, which leads the job, has not answered within 30s"));
+}
+
+TEST_CASE("a node that waits logs it at a tenth of the leader's limit, and status reports it") {
+  Waiting waiting;
+  waiting.told.waited_ms = 29'000;
+  waiting.ask_for_seat(600s);
+  waiting.pass(3s);
+  CHECK(waiting.said.empty());
+  waiting.told.waited_ms = 31'000;
+  waiting.pass(4s);
+  CHECK(waiting.said == std::vector<std::string>{"still " + waiting.told.what + " (31s of 5min)"});
+  const auto status = waiting.status();
+  CHECK(status.phase == waiting.told.what);
+  CHECK(status.wait == waiting.told);
+}
+
+TEST_CASE("a node whose job has ended has none to take part in, and says how it ended") {
+  Waiting waiting;
+  waiting.ask_for_seat(600s);
+  SECTION("it has failed") {
+    waiting.end(failed_end({Errc::device, "it has failed"}));
+    const auto error = waiting.no_job();
+    CHECK(error.code == Errc::network);
+    CHECK(error.message == "its job has failed, and it ends");
+  }
+  SECTION("it has completed") {
+    waiting.end({.result = {.status = "completed"}});
+    const auto error = waiting.no_job();
+    CHECK(error.code == Errc::stopped);
+    CHECK(error.message == "the job has ended already: completed");
+  }
+  SECTION("the others go on without this node") {
+    waiting.end({.result = {.status = "stopped"}, .for_all = false});
+    CHECK(waiting.no_job().code == Errc::network);
+  }
+  CHECK(waiting.begins("c:1") == std::pair{std::string{"a:1"}, true});
+}
+
+TEST_CASE("a node names the one that is to begin a job, unless it takes part in another's") {
+  Waiting first_of_several;
+  CHECK(first_of_several.begins("c:1") == std::pair{std::string{"a:1"}, false});
+  first_of_several.ask_for_seat(0s);
+  CHECK(first_of_several.begins("c:1") == std::pair{std::string{}, false});
+  CHECK(first_of_several.begins("a:1").first == "a:1"); // it leads nothing, or it would not ask
+  Waiting told_of_one{{"a:1"}};
+  CHECK(told_of_one.begins("c:1").first == "c:1");
+  Waiting told_of_none{{}};
+  CHECK(told_of_none.begins("c:1").first == "b:1");
+}

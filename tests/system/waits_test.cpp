@@ -1,0 +1,85 @@
+// Daemons that wait for each other, for one that is frozen, or after the end of their job.
+#include "../core/certificates.hpp"
+#include "../metrics/http_client.hpp"
+#include "crew.hpp"
+#include "daemons.hpp"
+#include "experiment.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+
+#include <csignal>
+
+using namespace troupe;
+using namespace troupe::testing;
+using namespace std::chrono_literals;
+
+namespace {
+
+Ended ask(const std::string& verb, const std::string& address,
+          const std::vector<std::string>& more = {}) {
+  std::vector<std::string> words = {TROUPE_PROGRAM, verb, address};
+  words.insert(words.end(), more.begin(), more.end());
+  return RunningProgram{words}.wait();
+}
+
+/// For how many seconds a daemon has waited; below 0: it does not, or does not answer.
+double waited(const std::string& address, const std::vector<std::string>& more) {
+  const auto status =
+      nlohmann::json::parse(ask("status", address, more + Settings{"--json"}).out, nullptr, false);
+  return status.is_object() && status.at("wait").is_object()
+             ? status.at("wait").at("seconds").get<double>()
+             : -1;
+}
+
+} // namespace
+
+TEST_CASE("two daemons whose job has failed come together again while one of them lingers") {
+  const Experiment experiment;
+  Crew crew{experiment, "nodes", 2,
+            for_nodes(2, "ddp") + Settings{"metrics.listen=127.0.0.1:0", "metrics.linger=10min"},
+            false};
+  const Settings failing = {"train.optimizer.lr=1e30", "checkpoint.every=never"};
+  crew.start(1, failing);
+  const auto scraped = metrics_port(crew[1]);
+  CHECK(http(scraped, "/metrics").status == 200); // now the daemon waits for the next time
+  crew.start(0, failing);
+  CHECK(crew[0].wait().code == 1);
+  REQUIRE(crew[1].prints("waiting for Prometheus to see the end, 10min at most"));
+  const auto lingers = ask("status", crew.address(1)).out;
+  CAPTURE(lingers);
+  CHECK(lingers.starts_with("nodes: ended, waiting for Prometheus to see the end ("));
+
+  crew.start(0);
+  REQUIRE(crew[0].prints("waiting for 1 more node (1 of 2: " + crew.address(0) + ")"));
+  CHECK(crew[1].running());
+  CHECK(http(scraped, "/metrics").status == 200);
+  CHECK(crew[1].wait().code == 1);
+  crew.start(1);
+  REQUIRE(crew[0].prints("nodes: completed"));
+  CHECK(crew.end(0).code == 0);
+  CHECK(crew.end(1).code == 0);
+}
+
+TEST_CASE("a node that finds its leader frozen waits, and joins it when it is continued") {
+  const bool secured = GENERATE(false, true);
+  CAPTURE(secured);
+  const Certificates certificates;
+  const auto tls = certificates.of("node");
+  const Experiment experiment;
+  Daemons daemons{experiment, "nodes",
+                  for_nodes(2, "ddp") + Settings{"cluster.timeouts.detection=500ms"} +
+                      (secured ? settings_of(tls) : Settings{})};
+  auto& leader = daemons.lead();
+  REQUIRE(leader.prints("waiting for 1 more node"));
+  leader.send(SIGSTOP);
+  auto& second = daemons.join();
+  REQUIRE(second.prints("; trying again"));
+  const auto address = daemon_address(second);
+  const auto options = secured ? options_of(tls) : Settings{};
+  REQUIRE(becomes_true([&] { return waited(address, options) > 4 || !second.running(); }));
+  CHECK(second.running());
+  leader.send(SIGCONT);
+  CHECK(second.wait().code == 0);
+  CHECK(terminate(leader).code == 0);
+}
