@@ -42,9 +42,11 @@ membership_actor::behavior_type MembershipState::make_behavior() {
 void MembershipState::gather() {
   phase_ = Phase::gathering;
   ++rounds_;
+  confirmed_.clear();
   if (has_begun())
     self_->run_delayed(setup_.form, [this, round = rounds_] { await_again(round); });
   self_->run_delayed(setup_.quorum, [this, round = rounds_] { await_enough(round); });
+  admit_proven();
 }
 
 bool MembershipState::gathers_for(std::int64_t round) const {
@@ -87,7 +89,7 @@ void MembershipState::form_if_complete() {
   if (phase_ != Phase::gathering || !roster_.absent().empty())
     return;
   fill_after_leader();
-  if (has_enough() || saves)
+  if ((has_enough() || saves) && !confirms_newcomers())
     form();
 }
 
@@ -185,7 +187,7 @@ void MembershipState::tell_end(const JobEnd& end, const std::function<void()>& t
     self_->request(member.node, setup_.detection, atom::finish_v, end)
         .then(once, [once](const caf::error&) { once(); });
   }
-  for (const auto* those : {&spares_, &witnesses_})
+  for (const auto* those : {&spares_, &witnesses_, &entrants_})
     for (const auto& waiting : *those)
       self_->send(waiting.member.node, atom::finish_v, end);
   refuse_spares(*closed_);
@@ -218,6 +220,8 @@ std::string MembershipState::status(const member_actor& node) {
     return members_.empty()
                ? ""
                : fmt::format("a witness of the job that {} leads", members_.front().address);
+  if (find_spare(entrants_, node) != entrants_.end())
+    return "waiting until the others have seen that this node can take part";
   if (const auto spare = find_spare(spares_, node); spare != spares_.end())
     return "waiting as a spare: " + lacks_place(spare->info.workers, {});
   if (phase_ == Phase::connecting && fetched_ < generation_->lacking())

@@ -28,7 +28,10 @@ struct Applicant {
   bool waits = false;           ///< for a seat
   std::int64_t waits_since = 0; ///< the last generation in which it has no place
   bool takes_leader_for_dead = false;
-  bool slow = false; ///< answers a second after it was told the end
+  bool slow = false;                   ///< answers a second after it was told the end
+  std::vector<BrokenLink> broken = {}; ///< that it finds when it tries links
+  bool is_silent = false;              ///< about those
+  std::vector<ProbeOrder> probes = {};
 };
 
 struct DaemonStub {
@@ -81,7 +84,12 @@ struct DaemonStub {
             [this](atom::decided, const engine::GenerationRecord& record) {
               seen->waits_since = record.number;
             },
-            [](atom::probe, const ProbeOrder&) { return std::vector<BrokenLink>{}; }};
+            [this](atom::probe, const ProbeOrder& order) -> caf::result<std::vector<BrokenLink>> {
+              seen->probes.push_back(order);
+              if (seen->is_silent)
+                return self->make_response_promise<std::vector<BrokenLink>>();
+              return seen->broken;
+            }};
   }
   member_actor::pointer self;
   membership_actor membership;
@@ -101,7 +109,7 @@ struct Told {
 struct Cluster : Deterministic {
   /// `decides`: a VOTER does, and takes a moment.
   explicit Cluster(std::int32_t min_nodes, std::int32_t max_nodes = 0, bool decides = false,
-                   std::int64_t group = 1) {
+                   std::int64_t group = 1, std::chrono::milliseconds stable = 0ms) {
     if (decides)
       voter = spawn_stub<voter_actor>(
           system, [](atom::propose, const engine::GenerationRecord&) { return caf::unit; });
@@ -111,6 +119,7 @@ struct Cluster : Deterministic {
                                 .quorum = 60s,
                                 .form = 20s,
                                 .detection = 5s,
+                                .stable = stable,
                                 .slices = [](std::int64_t) { return 12; },
                                 .say = [this](const std::string& text) { said.push_back(text); },
                                 .groups = {group, "parallel.shard_group"},
@@ -128,15 +137,17 @@ struct Cluster : Deterministic {
   std::shared_ptr<Applicant> start(const std::string& address,
                                    const std::map<std::string, std::string>& job = {},
                                    std::int32_t workers = 1) {
+    return start(NodeInfo{.address = address,
+                          .data = address,
+                          .host = {},
+                          .version = "1",
+                          .workers = workers,
+                          .job = job});
+  }
+  std::shared_ptr<Applicant> start(const NodeInfo& info) {
     auto daemon = std::make_shared<Applicant>();
-    stubs[address] = spawn_state<DaemonStub, member_actor>(system, membership,
-                                                           NodeInfo{.address = address,
-                                                                    .data = address,
-                                                                    .host = {},
-                                                                    .version = "1",
-                                                                    .workers = workers,
-                                                                    .job = job},
-                                                           daemon, coordinator);
+    stubs[info.address] =
+        spawn_state<DaemonStub, member_actor>(system, membership, info, daemon, coordinator);
     return daemon;
   }
   std::shared_ptr<Applicant> join(const std::string& address,

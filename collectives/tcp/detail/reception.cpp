@@ -159,6 +159,7 @@ void Reception::answer(const GenerationKey& key, const Proof& link,
                        std::chrono::steady_clock::time_point until) {
   const net::NoSigpipe no_sigpipe;
   const std::lock_guard lock{mutex_};
+  std::erase_if(probed_, [now = Clock::now()](const Probed& old) { return old.until <= now; });
   if (probed_.size() == most_probed)
     probed_.pop_front();
   probed_.push_back({key, link, until});
