@@ -65,6 +65,9 @@ Status MembershipState::check(const NodeInfo& info, const member_actor& node, bo
   const auto has_name = [&](const Spare& entrant) { return entrant.info.address == info.address; };
   if (std::ranges::any_of(entrants_, has_name))
     return troupe::fail(Errc::network, "{} is being admitted already", info.address);
+  constexpr std::size_t most_entrants = 64;
+  if (entrants_.size() >= most_entrants)
+    return troupe::fail(Errc::network, "{} other nodes are being admitted", entrants_.size());
   if (info.workers == 0)
     return roster_.nodes().empty() ? Status{} : roster_.check_same_job(info);
   TROUPE_TRY(has_begun() ? check_later(info) : roster_.check(info));

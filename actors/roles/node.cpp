@@ -99,10 +99,11 @@ void NodeState::cancel_connecting(std::int64_t generation, const Error& error) {
     setup_.data_plane->cancel(generation, error);
 }
 
+/// No stranger makes this node dial anywhere: orders are those of the MEMBERSHIP that it has asked.
 caf::result<std::vector<BrokenLink>> NodeState::probe(const ProbeOrder& order) {
-  if (setup_.data_plane)
+  if (setup_.data_plane && membership_ && self_->current_sender() == membership_)
     return probe_links(self_, setup_.data_plane, identity_.address, order);
-  return caf::make_error(caf::sec::runtime_error, "this daemon has no data plane");
+  return caf::make_error(caf::sec::runtime_error, "this daemon takes no such order from there");
 }
 
 /// What becomes of that MEMBERSHIP is no longer this node's affair: it may ask for a seat again.

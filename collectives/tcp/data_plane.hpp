@@ -96,6 +96,8 @@ public:
   /// Error: network, with the last attempt's.
   Status probe(const std::string& node, const Endpoint& to, const std::string& ticket,
                std::chrono::milliseconds limit) const;
+  /// No more probes of others: those under way end with an error.
+  void end_probes() { probes_ended_.signal(); }
   /// The meeting of this generation, if it is the last one.
   void cancel(std::int64_t generation, const Error& reason);
 
@@ -103,6 +105,7 @@ private:
   explicit DataPlane(std::shared_ptr<Reception> reception) : reception_{std::move(reception)} {}
 
   std::shared_ptr<Reception> reception_;
+  net::Wakeup probes_ended_; ///< stays signalled
   std::mutex mutex_;
   std::shared_ptr<Meeting> meeting_;
 };

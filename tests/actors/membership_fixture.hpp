@@ -87,7 +87,8 @@ struct DaemonStub {
             [this](atom::probe, const ProbeOrder& order) -> caf::result<std::vector<BrokenLink>> {
               seen->probes.push_back(order);
               if (seen->is_silent)
-                return self->make_response_promise<std::vector<BrokenLink>>();
+                return unanswered.emplace_back(
+                    self->make_response_promise<std::vector<BrokenLink>>());
               return seen->broken;
             }};
   }
@@ -97,6 +98,7 @@ struct DaemonStub {
   std::shared_ptr<Applicant> seen;
   coordinator_actor leads_with = {}; ///< it has this COORDINATOR lead, as soon as it may
   std::int64_t halted = 0;           ///< the last generation that is over
+  std::vector<caf::typed_response_promise<std::vector<BrokenLink>>> unanswered = {};
 };
 
 /// The coordinator's part in this: what it was told.

@@ -14,7 +14,7 @@ using test::Cluster;
 
 namespace {
 
-constexpr auto stable = 5s;
+constexpr std::chrono::milliseconds stable = 5s;
 
 NodeInfo with_data(const std::string& address, const std::string& fingerprint) {
   return {.address = address,
@@ -146,7 +146,10 @@ TEST_CASE("a running job halts for a node that has stayed connected, and was tri
   CHECK(job.told->halts == 0);
   CHECK(c->probes.size() == 1);
   job.pass(1ms);
-  CHECK(c->probes.size() == 2);
+  REQUIRE(c->probes.size() == 3); // the last asks only whether it is there
+  CHECK(c->probes[1].to.size() == 2);
+  CHECK(c->probes[1].ticket != c->probes[0].ticket);
+  CHECK(c->probes[2].to.empty());
   CHECK(job.told->halts == 1);
   job.lead();
   CHECK(c->seat->generation.nodes.size() == 3);

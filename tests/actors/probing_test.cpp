@@ -40,6 +40,9 @@ public:
                                 std::chrono::milliseconds limit,
                                 const std::string& ticket = "a ticket") {
     caf::scoped_actor self{system_};
+    for (const auto& [name, order] : orders) // they take orders from this MEMBERSHIP
+      caf::anon_send(nodes_.at(name), atom::join_v,
+                     caf::actor_cast<membership_actor>(caf::actor{self}), name, NodeInfo{});
     using Response =
         decltype(self->request(node_actor{}, caf::infinite, atom::probe_v, ProbeOrder{}));
     std::vector<Response> responses;
@@ -54,6 +57,15 @@ public:
           },
           [](const caf::error& error) { FAIL(caf::to_string(error)); });
     return all;
+  }
+
+  /// Whether it takes an order from an actor that is not its MEMBERSHIP.
+  bool obeys_stranger(const std::string& name) {
+    bool obeys = false;
+    caf::scoped_actor self{system_};
+    self->request(nodes_.at(name), caf::infinite, atom::probe_v, ProbeOrder{})
+        .receive([&](const std::vector<BrokenLink>&) { obeys = true; }, [](const caf::error&) {});
+    return obeys;
   }
 
   std::map<std::string, NodePort> ports;
@@ -99,4 +111,11 @@ TEST_CASE("a node that has no such order answers no probe") {
   CHECK(nodes.probe({{"a", {nodes.ports["b"]}}}, 300ms).size() == 1);
   CHECK(nodes.probe({{"a", {{"b", "no port"}}}, {"b", {}}}, 300ms).size() == 1);
   CHECK(nodes.probe({{"a", {nodes.ports["b"]}}, {"b", {}}}, 10s, "another ticket").empty());
+}
+
+TEST_CASE("a node dials where its MEMBERSHIP tells it to, and no stranger") {
+  Nodes nodes{{"a", "b"}};
+  CHECK_FALSE(nodes.obeys_stranger("a"));
+  CHECK(nodes.probe({{"a", {}}}, 300ms).empty());
+  CHECK_FALSE(nodes.obeys_stranger("a"));
 }

@@ -272,6 +272,19 @@ TEST_CASE("a data port that does not answer a probe is named, with the reason") 
              ContainsSubstring("no-such-host.invalid"));
 }
 
+TEST_CASE("a process that ends waits for no probe of a silent port") {
+  Loopback ranks{1};
+  const auto silent = net::listen_on({"127.0.0.1", 0}).value();
+  const auto begin = steady_clock::now();
+  auto probing = std::async(std::launch::async, [&] {
+    return ranks.planes[0]->probe("node", {"127.0.0.1", silent.port}, "a ticket", patience);
+  });
+  CHECK(probing.wait_for(50ms) == std::future_status::timeout);
+  ranks.planes[0]->end_probes();
+  CHECK_FALSE(probing.get());
+  CHECK(steady_clock::now() - begin < patience / 3);
+}
+
 TEST_CASE("many ranks come together, and not only powers of two") {
   Loopback ranks{GENERATE(1, 2, 3, 5, 16)};
   check_sums(ranks);
