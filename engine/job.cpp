@@ -30,18 +30,13 @@ Result<std::shared_ptr<const data::BatchAssembler>> shared(Result<data::BatchAss
   return std::make_shared<const data::BatchAssembler>(*std::move(assembler));
 }
 
-Result<Job> open_data(const Config& config) {
-  TROUPE_TRY(auto training, shared(data::training_batches(config)));
-  const auto steps = training->sampler().steps_per_epoch();
-  Job job{.config = config,
-          .plan = JobPlan{config, steps},
+Job job_on(const Config& config, const OpenData& data) {
+  return {.config = config,
+          .plan = JobPlan{config, data.training->sampler().steps_per_epoch()},
           .folder = run_folder(config),
-          .training = std::move(training)};
-  job.data_fingerprint = job.training->dataset().fingerprint();
-  if (config.train.evaluate_every == 0)
-    return job;
-  TROUPE_TRY(job.evaluation, shared(data::evaluation_batches(config)));
-  return job;
+          .training = data.training,
+          .evaluation = data.evaluation,
+          .data_fingerprint = data.identity.fingerprint};
 }
 
 Status begin(Job& job, const Beginning& beginning, bool leads) {
@@ -106,6 +101,17 @@ CheckpointStore Job::checkpoints(std::string_view writer) const {
                          writer.empty() ? std::filesystem::path{} : drafts_of(folder, writer)};
 }
 
+Result<OpenData> open_data(const Config& config) {
+  OpenData data;
+  TROUPE_TRY(data.training, shared(data::training_batches(config)));
+  const auto& samples = data.training->dataset();
+  data.identity = {samples.fingerprint(), samples.size()};
+  if (config.train.evaluate_every > 0) {
+    TROUPE_TRY(data.evaluation, shared(data::evaluation_batches(config)));
+  }
+  return data;
+}
+
 std::optional<double> best_before(const Job& job) {
   const auto best = job.checkpoints().best();
   const auto manifest = best ? read_manifest(best->path) : Result<Manifest>{};
@@ -131,7 +137,13 @@ metrics::RunInfo run_info(const Config& config, const std::string& version) {
 
 Result<std::shared_ptr<const Job>> open_job(const Config& config, const Beginning& beginning,
                                             bool leads) {
-  TROUPE_TRY(auto job, open_data(config));
+  TROUPE_TRY(const auto data, open_data(config));
+  return open_job(config, data, beginning, leads);
+}
+
+Result<std::shared_ptr<const Job>> open_job(const Config& config, const OpenData& data,
+                                            const Beginning& beginning, bool leads) {
+  auto job = job_on(config, data);
   TROUPE_TRY(begin(job, beginning, leads));
   TROUPE_TRY(set_course(job));
   TROUPE_TRY(check_sample(config));

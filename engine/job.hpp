@@ -4,6 +4,7 @@
 
 #include "job_plan.hpp"
 #include "resume.hpp"
+#include "seat.hpp"
 
 #include "troupe/core/checkpoint/store.hpp"
 #include "troupe/core/config/config.hpp"
@@ -49,6 +50,16 @@ struct Job {
   CheckpointStore checkpoints(std::string_view writer = {}) const;
 };
 
+/// What a run trains on, as far as it follows from the config alone.
+struct OpenData {
+  std::shared_ptr<const data::BatchAssembler> training;
+  std::shared_ptr<const data::BatchAssembler> evaluation = {}; ///< null: never
+  TrainingData identity = {};
+};
+
+/// Blocks on files. Errors: data, invalid_input.
+Result<OpenData> open_data(const Config& config);
+
 std::string host_name();
 
 /// By checkpoint.best, of the run's best checkpoint. Empty where there is none, or it cannot be
@@ -63,5 +74,8 @@ metrics::RunInfo run_info(const Config& config, const std::string& version = {})
 /// beginning is of other data, or behind the job's end).
 Result<std::shared_ptr<const Job>> open_job(const Config& config, const Beginning& beginning,
                                             bool leads = true);
+/// The same with data that are open already.
+Result<std::shared_ptr<const Job>> open_job(const Config& config, const OpenData& data,
+                                            const Beginning& beginning, bool leads);
 
 } // namespace troupe::engine

@@ -24,6 +24,19 @@ struct Voter {
   }
 };
 
+/// Which samples a job trains on: the same on all of its nodes.
+struct TrainingData {
+  std::string fingerprint; ///< of the training set; empty: unknown (a witness has no data)
+  std::int64_t samples = 0;
+
+  bool operator==(const TrainingData&) const = default;
+
+  template <class Inspector>
+  friend bool inspect(Inspector& f, TrainingData& x) {
+    return f.object(x).fields(f.field("fingerprint", x.fingerprint), f.field("samples", x.samples));
+  }
+};
+
 /// What a node has of a state that a generation had divided.
 struct HeldShards {
   std::int64_t step = -1; ///< the state is that after so many steps
@@ -87,6 +100,7 @@ struct GenerationRecord {
   std::string writer = {};              ///< of the run's files: another one with each leader
   std::vector<Voter> voters = {};       ///< decide on the next; the first is the leader's
   std::vector<std::string> spares = {}; ///< addresses of nodes that wait for a place
+  TrainingData training = {};           ///< from the first generation on
 
   /// Whether the job begins with it: none was before.
   bool is_first() const { return change.reason.empty(); }
@@ -107,7 +121,8 @@ struct GenerationRecord {
         f.field("number", x.number), f.field("nodes", x.nodes), f.field("secret", x.secret),
         f.field("slices", x.slices), f.field("step", x.step), f.field("source", x.source),
         f.field("shards", x.shards), f.field("change", x.change), f.field("job", x.job),
-        f.field("writer", x.writer), f.field("voters", x.voters), f.field("spares", x.spares));
+        f.field("writer", x.writer), f.field("voters", x.voters), f.field("spares", x.spares),
+        f.field("training", x.training));
   }
 };
 

@@ -41,6 +41,7 @@ struct NodeInfo {
   std::int64_t generation = 0; ///< the last that it had a seat in, in whatever job
   /// For how long it waits for a seat from now on, unless as a spare; 0: as long as the job lasts.
   std::int64_t time_left_ms = 0;
+  engine::TrainingData training = {};
 
   template <class Inspector>
   friend bool inspect(Inspector& f, NodeInfo& x) {
@@ -48,7 +49,7 @@ struct NodeInfo {
         f.field("address", x.address), f.field("data", x.data), f.field("host", x.host),
         f.field("version", x.version), f.field("process", x.process), f.field("workers", x.workers),
         f.field("job", x.job), f.field("offer", x.offer), f.field("generation", x.generation),
-        f.field("time_left_ms", x.time_left_ms));
+        f.field("time_left_ms", x.time_left_ms), f.field("training", x.training));
   }
 };
 

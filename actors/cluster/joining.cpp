@@ -21,6 +21,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+constexpr std::chrono::milliseconds shortest_probe{3000}; ///< a busy host may answer late
+
 /// A daemon that is about to end may say anything: what time does not mend is still so a moment
 /// later.
 Result<JobPlace> ask_twice(const Applicant& applicant, const std::string& address) {
@@ -124,6 +126,8 @@ JobPlace lead_job(const Applicant& applicant, const std::optional<Vacancy>& afte
                         .quorum = cluster.timeouts.quorum,
                         .form = cluster.timeouts.form,
                         .detection = cluster.timeouts.detection,
+                        .stable = cluster.timeouts.detection,
+                        .probe = std::max(cluster.timeouts.detection, shortest_probe),
                         .slices = [config = &applicant.config](
                                       std::int64_t workers) { return config->slices(workers); },
                         .say = applicant.say,
@@ -190,7 +194,8 @@ Result<Place> join_job(const Applicant& applicant, JobPlace& job) {
     auto place = take_seat(applicant, job);
     if (place || place.error().code != Errc::network)
       return place;
-    if (Clock::now() - asked > timeouts.detection) { // it has waited among others
+    const bool was_admitted = place.error().where.actor.empty();
+    if (was_admitted && Clock::now() - asked > timeouts.detection) { // it has waited among others
       wait = applicant.waits->begin(looking_for(applicant), timeouts.quorum);
       backoff = backoff_of(applicant);
     }

@@ -44,9 +44,11 @@ void MembershipState::gather() {
   phase_ = Phase::gathering;
   gathering_ = self_->clock().now();
   ++rounds_;
+  confirmed_.clear();
   if (has_begun())
     self_->run_delayed(setup_.form, [this, round = rounds_] { await_again(round); });
   self_->run_delayed(setup_.quorum, [this, round = rounds_] { await_enough(round); });
+  admit_proven();
 }
 
 bool MembershipState::gathers_for(std::int64_t round) const {
@@ -89,7 +91,7 @@ void MembershipState::form_if_complete() {
   if (phase_ != Phase::gathering || !roster_.absent().empty())
     return;
   fill_after_leader();
-  if (has_enough() || saves)
+  if ((has_enough() || saves) && !confirms_newcomers())
     form();
 }
 
@@ -187,7 +189,7 @@ void MembershipState::tell_end(const JobEnd& end, const std::function<void()>& t
     self_->request(member.node, setup_.detection, atom::finish_v, end)
         .then(once, [once](const caf::error&) { once(); });
   }
-  for (const auto* those : {&spares_, &witnesses_})
+  for (const auto* those : {&spares_, &witnesses_, &entrants_})
     for (const auto& waiting : *those)
       self_->send(waiting.member.node, atom::finish_v, end);
   refuse_spares(*closed_);

@@ -4,11 +4,13 @@
 
 #include "../interfaces.hpp"
 #include "lost_nodes.hpp"
+#include "recent.hpp"
 #include "roster.hpp"
 #include "worker_groups.hpp"
 
 #include <chrono>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -21,6 +23,9 @@ struct MembershipSetup {
   std::chrono::milliseconds quorum;    ///< for min_nodes to come together
   std::chrono::milliseconds form;      ///< for those that have halted to come together again
   std::chrono::milliseconds detection; ///< without a sign of life, a node is dead
+  /// How long a node that could take part stays connected before all halt for it.
+  std::chrono::milliseconds stable{0};
+  std::chrono::milliseconds probe{5000}; ///< for a link to a node's data port to be made
   /// Of a global batch, for so many workers at first.
   std::function<std::int64_t(std::int64_t workers)> slices = [](auto workers) { return workers; };
   std::function<void(const std::string&)> say; ///< tells a person who is missing
@@ -43,6 +48,10 @@ struct MembershipSetup {
 ///       ^  a node that goes is forgotten                                               | (lead)
 ///       +------ a node goes, or another comes: all halt, and come again ----------- training -->
 ///       ended
+///
+/// A node that comes is an entrant until the others have proven that they can work with it: its
+/// version, config and training data are the job's, its data port and theirs can be reached, and
+/// it stays connected for a while. Nobody halts for it before.
 ///
 /// Each time round is a generation. If min_nodes, or nodes that fill whole groups of workers, do
 /// not come within the quorum timeout, the job does not begin; one that has begun saves its state
@@ -71,12 +80,32 @@ private:
   struct Spare {
     NodeInfo info;
     Member member;
+    std::int64_t proof = 0; ///< the number of its last one
+    bool is_proven = false; ///< of an entrant: its links work, and it waits until it is stable
+    bool is_stable = false; ///< it has, and its links are tried once more
   };
   using Spares = std::vector<Spare>;
 
   caf::result<engine::Seat> admit(const NodeInfo& info, const member_actor& node);
   Status check(const NodeInfo& info, const member_actor& node, bool again) const;
   Status check_later(const NodeInfo& info) const;
+  Status check_data(const NodeInfo& info) const;
+  void enter(Spare node);
+  void settle();
+  bool is_from_ahead(const NodeInfo& info) const;
+  void refuse_leader(const NodeInfo& info);
+  void complain(const std::string& node, const std::string& problem);
+  bool needs_proof(const NodeInfo& info) const;
+  void prove_next();
+  void links_tried(const member_actor& node, std::vector<BrokenLink> broken);
+  bool has_to_be_stable(const Spare& entrant) const;
+  void stayed(const member_actor& node, std::int64_t proof);
+  void admit_entrant(const member_actor& node);
+  void admit_proven();
+  void refuse_entrant(const member_actor& node, const Error& error);
+  bool is_newcomer(const Member& member) const;
+  bool confirms_newcomers();
+  void confirm(const member_actor& node, std::int64_t round, bool answers);
   std::string lacks_room(const std::vector<NodeInfo>& nodes, std::int32_t workers) const;
   std::string lacks_place(std::int32_t workers, const Spares& beside) const;
   std::vector<NodeInfo> with_spares(std::vector<NodeInfo> nodes, const Spares& spares) const;
@@ -150,10 +179,16 @@ private:
   MembershipSetup setup_;
   LostNodes lost_;
   Roster roster_;
-  Members members_;                        ///< in the order of their ranks; the first leads
-  Spares spares_;                          ///< in the order in which they came
-  Spares witnesses_;                       ///< the same; they vote, and train nothing
-  std::vector<caf::actor_addr> dismissed_; ///< nodes that were sent away
+  Members members_;  ///< in the order of their ranks; the first leads
+  Spares spares_;    ///< in the order in which they came
+  Spares witnesses_; ///< the same; they vote, and train nothing
+  Spares entrants_;  ///< the same; not admitted yet
+  std::int64_t proofs_ = 0;
+  bool proving_ = false;                      ///< one of them
+  std::map<caf::actor_addr, bool> confirmed_; ///< newcomers that were asked, and have answered
+  Recent failed_proofs_;                      ///< by data port
+  Recent complaints_;                         ///< by node
+  std::vector<caf::actor_addr> dismissed_;    ///< nodes that were sent away
   Phase phase_ = Phase::gathering;
   std::int64_t rounds_ = 0;                            ///< of gathering
   std::chrono::steady_clock::time_point gathering_;    ///< since when

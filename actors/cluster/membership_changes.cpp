@@ -89,15 +89,17 @@ void MembershipState::change_when_wanted() {
           [](const caf::error&) {}); // it is over in any case
 }
 
-/// Whether it was a spare or a witness.
+/// Whether it was a spare, a witness or an entrant.
 bool MembershipState::forget_waiting(const caf::down_msg& down) {
-  for (auto* those : {&spares_, &witnesses_}) {
+  for (auto* those : {&spares_, &witnesses_, &entrants_}) {
     const auto gone = std::ranges::find_if(
         *those, [&](const Spare& spare) { return spare.member.node.address() == down.source; });
     if (gone == those->end())
       continue;
-    setup_.say(fmt::format("node {}, a {}, is gone", gone->info.address,
-                           those == &spares_ ? "spare" : "witness"));
+    const auto* kind = those == &spares_ ? "spare" : those == &witnesses_ ? "witness" : "newcomer";
+    setup_.say(fmt::format("node {}, a {}, is gone", gone->info.address, kind));
+    if (those == &entrants_) // a new leader waits for it no more
+      roster_.arrived(gone->info.address);
     those->erase(gone);
     return true;
   }
@@ -106,7 +108,7 @@ bool MembershipState::forget_waiting(const caf::down_msg& down) {
 
 void MembershipState::member_down(const caf::down_msg& down) {
   if (forget_waiting(down))
-    return;
+    return form_if_complete();
   const auto is_gone = [&](const Member& member) { return member.node.address() == down.source; };
   const auto gone = std::ranges::find_if(members_, is_gone);
   if (gone == members_.end())

@@ -22,6 +22,7 @@ Result<engine::GenerationRecord> MembershipState::next_record() {
   TROUPE_TRY(auto secret, collectives::make_secret());
   const auto slices = has_begun() ? generation_->slices : setup_.slices(roster_.workers());
   auto record = roster_.generation(next_number(), std::move(secret), slices);
+  record.training = has_begun() ? generation_->training : roster_.nodes().front().training;
   record.job = has_begun() ? generation_->job : record.secret.substr(0, record.secret.size() / 2);
   if (writer_.empty())
     writer_ = fmt::format("{}-{}", record.number, roster_.nodes().front().process.substr(0, 8));

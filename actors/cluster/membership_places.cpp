@@ -12,25 +12,48 @@ namespace troupe::actors {
 caf::result<engine::Seat> MembershipState::admit(const NodeInfo& info, const member_actor& node) {
   const auto known = find(node);
   const bool again = known != members_.end();
-  if (const auto admitted = check(info, node, again); !admitted)
+  if (!again && is_from_ahead(info))
+    refuse_leader(info);
+  if (const auto admitted = check(info, node, again); !admitted) {
+    if (admitted.error().exit_code() == 2)
+      complain(info.address,
+               fmt::format("node {} is refused: {}", info.address, admitted.error().message));
     return engine::Seat{.refused = admitted.error()};
+  }
   auto promise = self_->make_response_promise<engine::Seat>();
   if (again) {
     roster_.come_again(info);
     known->seat = promise;
+    limit_wait(info, node);
   } else {
     lost_.watch(node);
-    roster_.arrived(info.address);
-    take_in({info, {info.address, node, promise}});
-    if (inherits_ && members_.size() == 1) // which the others can be compared with
-      self_->send(setup_.voter, atom::form_v);
+    Spare entrant{info, {info.address, node, promise}};
+    if (needs_proof(info)) {
+      entrants_.push_back(std::move(entrant));
+      prove_next();
+      return promise;
+    }
+    enter(std::move(entrant));
   }
-  limit_wait(info, node);
+  settle();
+  return promise;
+}
+
+void MembershipState::enter(Spare node) {
+  const auto info = node.info;
+  const auto asker = node.member.node;
+  roster_.arrived(info.address);
+  take_in(std::move(node));
+  limit_wait(info, asker);
+  if (inherits_ && members_.size() == 1) // which the others can be compared with
+    self_->send(setup_.voter, atom::form_v);
+}
+
+void MembershipState::settle() {
   change_when_wanted();
   form_if_complete();
   if (phase_ == Phase::gathering && !has_enough())
     setup_.say(waiting_for());
-  return promise;
 }
 
 Status MembershipState::check(const NodeInfo& info, const member_actor& node, bool again) const {
@@ -40,9 +63,19 @@ Status MembershipState::check(const NodeInfo& info, const member_actor& node, bo
     return troupe::fail(Errc::stopped, "the others go on without this node");
   if (again)
     return {};
+  const auto now = self_->clock().now();
+  if (auto failed = failed_proofs_.of(info.data, now); !failed.empty())
+    return failure({Errc::network, std::move(failed), {info.address, "membership"}});
+  const auto has_name = [&](const Spare& entrant) { return entrant.info.address == info.address; };
+  if (std::ranges::any_of(entrants_, has_name))
+    return troupe::fail(Errc::network, "{} is being admitted already", info.address);
+  constexpr std::size_t most_entrants = 64;
+  if (entrants_.size() >= most_entrants)
+    return troupe::fail(Errc::network, "{} other nodes are being admitted", entrants_.size());
   if (info.workers == 0)
     return roster_.nodes().empty() ? Status{} : roster_.check_same_job(info);
-  return has_begun() ? check_later(info) : roster_.check(info);
+  TROUPE_TRY(has_begun() ? check_later(info) : roster_.check(info));
+  return has_begun() || !roster_.nodes().empty() ? check_data(info) : Status{};
 }
 
 /// A person learns more from what is wrong with a node's config than from that it comes too late.
@@ -160,14 +193,14 @@ MembershipState::Spares::iterator MembershipState::find_spare(Spares& spares,
 }
 
 void MembershipState::refuse_spares(const Error& error) {
-  for (auto* those : {&spares_, &witnesses_})
+  for (auto* those : {&spares_, &witnesses_, &entrants_})
     for (auto& spare : std::exchange(*those, {}))
       spare.member.seat->deliver(engine::Seat{.refused = error});
 }
 
 caf::result<void> MembershipState::leave(const member_actor& node) {
   const Error asked{Errc::stopped, "this node was asked to leave"};
-  for (auto* those : {&spares_, &witnesses_})
+  for (auto* those : {&spares_, &witnesses_, &entrants_})
     if (const auto spare = find_spare(*those, node); spare != those->end()) {
       spare->member.seat->deliver(engine::Seat{.refused = asked});
       those->erase(spare);

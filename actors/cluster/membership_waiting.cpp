@@ -35,7 +35,7 @@ void MembershipState::refuse_late(const member_actor& node, std::int64_t request
 
 /// A seat that was promised to it is not given.
 void MembershipState::withdraw(const member_actor& node) {
-  for (auto* those : {&spares_, &witnesses_})
+  for (auto* those : {&spares_, &witnesses_, &entrants_})
     if (const auto spare = find_spare(*those, node); spare != those->end()) {
       those->erase(spare);
       return;
@@ -52,6 +52,8 @@ WaitStatus MembershipState::status(const member_actor& node) {
     return {members_.empty()
                 ? ""
                 : fmt::format("a witness of the job that {} leads", members_.front().address)};
+  if (find_spare(entrants_, node) != entrants_.end())
+    return {"waiting until the others have seen that this node can take part"};
   if (const auto spare = find_spare(spares_, node); spare != spares_.end())
     return {"waiting as a spare: " + lacks_place(spare->info.workers, {})};
   if (phase_ == Phase::connecting && fetched_ < generation_->lacking())

@@ -87,6 +87,18 @@ Status Roster::check_same_job(const NodeInfo& node) const {
   return {};
 }
 
+Status Roster::check_same_data(const NodeInfo& node, const engine::TrainingData& job) {
+  if (node.workers == 0 || node.training == job)
+    return {};
+  const auto in_words = [](const engine::TrainingData& data) {
+    return fmt::format("{} training samples with the fingerprint {}", data.samples,
+                       data.fingerprint);
+  };
+  return fail(Errc::data,
+              "{} has {}, and the job has {}: data.root must hold the same files on every node",
+              node.address, in_words(node.training), in_words(job));
+}
+
 void Roster::come_again(const NodeInfo& node) {
   *std::ranges::find(nodes_, node.address, &NodeInfo::address) = node;
   absent_.erase(node.address);

@@ -31,6 +31,8 @@ public:
   void admit(const NodeInfo& node, std::ptrdiff_t place);
   /// Error: what differs from the leader. Precondition: there is one.
   Status check_same_job(const NodeInfo& node) const;
+  /// Error: data, where it has other training data than the job. A witness has none.
+  static Status check_same_data(const NodeInfo& node, const engine::TrainingData& job);
   /// A node that is there already, and comes again for the next generation.
   void come_again(const NodeInfo& node);
   /// A node that left.

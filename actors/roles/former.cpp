@@ -87,6 +87,7 @@ Status FormerState::start_alone() {
 
 Status FormerState::come_together() {
   place_.reset();
+  TROUPE_TRY(open_data());
   setup_.exposition.enter(metrics::JobPhase::waiting);
   auto applicant = this->applicant();
   if (!joined_.membership)
@@ -201,8 +202,17 @@ Status FormerState::prepare_to_join(std::int64_t slices) {
   return {};
 }
 
+/// Others must have the same, which is known before this node asks for a seat.
+Status FormerState::open_data() {
+  if (data_ || host_)
+    return {};
+  TROUPE_TRY(data_, engine::open_data(config()));
+  return {};
+}
+
 Status FormerState::prepare_host(std::int64_t slices, bool leads, bool is_alone) {
-  TROUPE_TRY(auto job, engine::open_job(config(), beginning_, leads));
+  TROUPE_TRY(open_data());
+  TROUPE_TRY(auto job, engine::open_job(config(), *data_, beginning_, leads));
   auto host = engine::make_host(std::move(job), slices, std::exchange(beginning_.state, nullptr),
                                 {.say = setup_.say, .cancelled = [this, is_alone] {
                                    return is_alone && setup_.stopped_within({});
@@ -210,6 +220,7 @@ Status FormerState::prepare_host(std::int64_t slices, bool leads, bool is_alone)
   if (!host)
     return failure(host.error());
   host_ = std::move(*host);
+  data_.reset();
   return {};
 }
 

@@ -71,6 +71,8 @@ private:
   void remember_members() const;
   void remove_drafts() const;
   void forget_job() const;
+  Status open_data();
+  engine::TrainingData training_data() const;
   Result<StateOffer> offer(const Applicant& applicant);
   Result<StateOffer> offer_whole(const Applicant& applicant);
   engine::Beginning find_newest() const;
@@ -80,7 +82,10 @@ private:
   tl::unexpected<Error> nothing_to_go_on_from() const;
   void say_place() const;
   Status start_alone();
-  bool begins_afresh() const { return place_ && place_->seat.generation.step == 0; }
+  /// Also a node that was not admitted yet: it has made no step.
+  bool begins_afresh() const {
+    return place_ ? place_->seat.generation.step == 0 : last_.number == 0;
+  }
   Status prepare_host(std::int64_t slices, bool leads, bool is_alone);
   Status prepare_to_join(std::int64_t slices);
   Result<FormedPtr> show();
@@ -100,6 +105,7 @@ private:
   std::string claimed_;   ///< as which writer (GenerationRecord) the run's folder is ours
   std::optional<Place> place_;
   engine::GenerationRecord last_{.number = 0};  ///< that this node had a seat in; 0: none
+  std::optional<engine::OpenData> data_;        ///< goes to the host, too
   engine::Beginning beginning_;                 ///< its state goes to the host
   engine::Beginning first_;                     ///< what the leader's first generation began with
   std::optional<std::filesystem::path> newest_; ///< checkpoint that was offered beside parts

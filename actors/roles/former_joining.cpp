@@ -38,6 +38,8 @@ Applicant FormerState::applicant() {
                       .stopped_within = setup_.stopped_within,
                       .prepare = [this](std::int64_t slices) { return prepare_to_join(slices); },
                       .waits = setup_.waits};
+  if (!setup_.options.witness)
+    applicant.info.training = training_data();
   const auto before = read_members(engine::run_folder(config()));
   applicant.info.generation = std::max(last_.number, before.generation);
   for (const auto& node : before.nodes)
@@ -46,6 +48,13 @@ Applicant FormerState::applicant() {
     applicant.info.data =
         to_string({parse_endpoint(setup_.address)->host, setup_.data_plane->port()});
   return applicant;
+}
+
+/// Precondition: the data are open.
+engine::TrainingData FormerState::training_data() const {
+  if (data_)
+    return data_->identity;
+  return {host_->job->data_fingerprint, host_->job->training->dataset().size()};
 }
 
 bool FormerState::writes_here(const std::string& writer) const {

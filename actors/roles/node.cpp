@@ -1,6 +1,7 @@
 #include "node.hpp"
 
 #include "../cluster/carried_error.hpp"
+#include "../cluster/probing.hpp"
 #include "traced.hpp"
 
 #include "troupe/core/units.hpp"
@@ -37,6 +38,7 @@ node_actor::behavior_type NodeState::make_behavior() {
         if (voter_)
           self_->send(voter_, atom::decided_v, record);
       },
+      [this](atom::probe, const ProbeOrder& order) { return probe(order); },
       [this](atom::lead, const std::string& address) { follow_to(address); },
       [this](atom::vote, const engine::Voter& self, const voter_actor& voter) {
         identity_ = self;
@@ -57,6 +59,13 @@ caf::result<engine::Voter, peer_actor> NodeState::meet(const engine::Voter& who,
 void NodeState::cancel_connecting(std::int64_t generation, const Error& error) {
   if (setup_.data_plane)
     setup_.data_plane->cancel(generation, error);
+}
+
+/// No stranger makes this node dial anywhere: orders are those of the MEMBERSHIP that it has asked.
+caf::result<std::vector<BrokenLink>> NodeState::probe(const ProbeOrder& order) {
+  if (setup_.data_plane && membership_ && self_->current_sender() == membership_)
+    return probe_links(self_, setup_.data_plane, identity_.address, order);
+  return caf::make_error(caf::sec::runtime_error, "this daemon takes no such order from there");
 }
 
 caf::result<RunOutcomePtr> NodeState::run(const former_actor& former) {

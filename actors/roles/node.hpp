@@ -64,6 +64,7 @@ private:
   void look_after(std::int64_t request);
   void note_wait(const WaitStatus& told);
   void give_up_seat(std::int64_t request);
+  caf::result<std::vector<BrokenLink>> probe(const ProbeOrder& order);
   void cancel_connecting(std::int64_t generation, const Error& error);
   void halt(std::int64_t generation, const Error& reason);
   bool is_halted(std::int64_t generation) const { return generation > 0 && halted_ >= generation; }

@@ -148,6 +148,8 @@ void NodeState::when_ended(std::function<void()> then) {
 }
 
 void NodeState::end_all() {
+  if (setup_.data_plane)
+    setup_.data_plane->end_probes();
   end_ranks();
   for (const auto& role : roles_)
     self_->send_exit(role.actor, caf::exit_reason::user_shutdown);

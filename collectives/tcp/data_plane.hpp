@@ -88,6 +88,16 @@ public:
   std::uint16_t port() const;
   /// The same meeting for the same generation, until there is another.
   std::shared_ptr<Meeting> meet(std::int64_t generation, const std::string& secret);
+  /// For so long, answers those that probe this node's data port and know the ticket.
+  void answer_probes(const std::string& ticket, const std::string& node,
+                     std::chrono::milliseconds limit);
+  /// Whether that node's data plane answers there (answer_probes), perhaps after several attempts:
+  /// it may get the ticket later. Blocks at most for the limit, and while a name is looked up.
+  /// Error: network, with the last attempt's.
+  Status probe(const std::string& node, const Endpoint& to, const std::string& ticket,
+               std::chrono::milliseconds limit) const;
+  /// No more probes of others: those under way end with an error.
+  void end_probes() { probes_ended_.signal(); }
   /// The meeting of this generation, if it is the last one.
   void cancel(std::int64_t generation, const Error& reason);
 
@@ -95,6 +105,7 @@ private:
   explicit DataPlane(std::shared_ptr<Reception> reception) : reception_{std::move(reception)} {}
 
   std::shared_ptr<Reception> reception_;
+  net::Wakeup probes_ended_; ///< stays signalled
   std::mutex mutex_;
   std::shared_ptr<Meeting> meeting_;
 };

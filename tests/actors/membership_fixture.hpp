@@ -28,7 +28,10 @@ struct Applicant {
   bool waits = false;           ///< for a seat
   std::int64_t waits_since = 0; ///< the last generation in which it has no place
   bool takes_leader_for_dead = false;
-  bool slow = false; ///< answers a second after it was told the end
+  bool slow = false;                   ///< answers a second after it was told the end
+  std::vector<BrokenLink> broken = {}; ///< that it finds when it tries links
+  bool is_silent = false;              ///< about those
+  std::vector<ProbeOrder> probes = {};
 };
 
 struct DaemonStub {
@@ -80,6 +83,13 @@ struct DaemonStub {
             },
             [this](atom::decided, const engine::GenerationRecord& record) {
               seen->waits_since = record.number;
+            },
+            [this](atom::probe, const ProbeOrder& order) -> caf::result<std::vector<BrokenLink>> {
+              seen->probes.push_back(order);
+              if (seen->is_silent)
+                return unanswered.emplace_back(
+                    self->make_response_promise<std::vector<BrokenLink>>());
+              return seen->broken;
             }};
   }
   member_actor::pointer self;
@@ -88,6 +98,7 @@ struct DaemonStub {
   std::shared_ptr<Applicant> seen;
   coordinator_actor leads_with = {}; ///< it has this COORDINATOR lead, as soon as it may
   std::int64_t halted = 0;           ///< the last generation that is over
+  std::vector<caf::typed_response_promise<std::vector<BrokenLink>>> unanswered = {};
 };
 
 /// The coordinator's part in this: what it was told.
@@ -100,7 +111,7 @@ struct Told {
 struct Cluster : Deterministic {
   /// `decides`: a VOTER does, and takes a moment.
   explicit Cluster(std::int32_t min_nodes, std::int32_t max_nodes = 0, bool decides = false,
-                   std::int64_t group = 1) {
+                   std::int64_t group = 1, std::chrono::milliseconds stable = 0ms) {
     if (decides)
       voter = spawn_stub<voter_actor>(
           system, [](atom::propose, const engine::GenerationRecord&) { return caf::unit; });
@@ -110,6 +121,7 @@ struct Cluster : Deterministic {
                                 .quorum = 60s,
                                 .form = 20s,
                                 .detection = 5s,
+                                .stable = stable,
                                 .slices = [](std::int64_t) { return 12; },
                                 .say = [this](const std::string& text) { said.push_back(text); },
                                 .groups = {group, "parallel.shard_group"},
@@ -128,17 +140,18 @@ struct Cluster : Deterministic {
                                    const std::map<std::string, std::string>& job = {},
                                    std::int32_t workers = 1,
                                    std::chrono::milliseconds time_left = 0ms) {
+    return start(NodeInfo{.address = address,
+                          .data = address,
+                          .host = {},
+                          .version = "1",
+                          .workers = workers,
+                          .job = job,
+                          .time_left_ms = time_left.count()});
+  }
+  std::shared_ptr<Applicant> start(const NodeInfo& info) {
     auto daemon = std::make_shared<Applicant>();
-    stubs[address] =
-        spawn_state<DaemonStub, member_actor>(system, membership,
-                                              NodeInfo{.address = address,
-                                                       .data = address,
-                                                       .host = {},
-                                                       .version = "1",
-                                                       .workers = workers,
-                                                       .job = job,
-                                                       .time_left_ms = time_left.count()},
-                                              daemon, coordinator);
+    stubs[info.address] =
+        spawn_state<DaemonStub, member_actor>(system, membership, info, daemon, coordinator);
     return daemon;
   }
   std::shared_ptr<Applicant> join(const std::string& address,

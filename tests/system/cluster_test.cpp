@@ -198,16 +198,15 @@ TEST_CASE("a node that joins with another config when the job has begun hears wh
   CHECK(second.wait().code == 0);
 }
 
-TEST_CASE("a node that cannot do its part ends the job on all, with its reason") {
+TEST_CASE("a node whose data are missing ends with its reason, before it asks for a place") {
   const Experiment experiment;
-  Daemons daemons{experiment, "nodes",
-                  for_nodes(2, "ddp") + Settings{"data.dataset=cifar10",
-                                                 "data.root=" + (experiment / "nowhere").string()}};
-  auto& leader = daemons.lead();
-  auto& second = daemons.join();
-  CHECK(second.wait().code != 0);
-  const auto ended = leader.wait();
-  CHECK(ended.code != 0);
+  const auto ended =
+      experiment
+          .start_node("nodes", for_nodes(2, "ddp") +
+                                   Settings{"data.dataset=cifar10",
+                                            "data.root=" + (experiment / "nowhere").string()})
+          .wait();
+  CHECK(ended.code == 2);
   CHECK_THAT(ended.err, ContainsSubstring("nowhere"));
 }
 
