@@ -18,6 +18,7 @@ from storm_links import DATA_PORT
 RATE = "8mbit"  # steps wait for links rather than for processors, which all hosts share
 DISK = 64 << 20  # bytes of a run folder's disk
 GENERATION = re.compile(r"generation (\d+) from step (\d+): node (\d+) of (\d+)")
+ALONE = re.compile(r"job: .* with 1 worker,")
 NO_RESTART = (0, 2)  # exit codes (docs/exit-codes.md)
 
 
@@ -80,6 +81,9 @@ class Daemon:
                 self.generation, _, self.rank, self.world = map(int, found.groups())
                 self.votes = self.generation
                 self.led = self.generation if self.rank == 1 else self.led
+            elif ALONE.match(line) and not self.votes:  # a job of one node does not say which generation it begins with
+                self.generation = self.votes = self.led = self.generation + 1
+                self.rank = self.world = 1
 
 
 class StormJob:
@@ -135,7 +139,7 @@ class StormJob:
             "cluster.listen": self.net.address(host),
             "cluster.data_port": DATA_PORT,
             "cluster.min_nodes": self.scenario.fewest(),
-            "cluster.max_nodes": self.scenario.nodes,
+            "cluster.max_nodes": self.scenario.nodes + self.scenario.room,
             "parallel.strategy": self.scenario.strategy,
             "run.output": self.output(host),
             "data.root": self.tables / "good",

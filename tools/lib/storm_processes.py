@@ -40,6 +40,7 @@ def kill_node_and_buddy(storm, fault):
 def freeze(storm, fault):
     leads = fault.picks[1] < 1 / 3
     hosts = storm.ranks(0) if leads else storm.some(fault.picks[0], 1)
+    hosts = [host for host in hosts if storm.job.daemons[host].acts()]
     storm.note(fault, hosts, fault.seconds)
     for daemon in (storm.job.daemons[host] for host in hosts):
         process = daemon.process

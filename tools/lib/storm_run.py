@@ -51,6 +51,7 @@ class Storm:
         self.bounds = Bounds(start=1.0)
         self.broken = ()
         self.began = time.monotonic()
+        self.clock = time.time() - self.began  # this machine's, as monotonic time + clock
 
     # What faults use.
 

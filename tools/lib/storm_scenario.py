@@ -29,6 +29,7 @@ class Scenario:
     nodes: int  # that train
     spares: int
     witnesses: int
+    room: int  # places beyond those of the nodes, which a stranger could take
     tls: bool
     shared: bool  # one run folder for all
     faults: tuple  # of storm_faults.Fault
@@ -59,8 +60,13 @@ class Scenario:
 
     def told(self):
         parts = [self.strategy, f"{self.nodes} nodes", f"{self.spares} spares", f"{self.witnesses} witnesses"]
+        parts += [f"room for {self.room} more"] if self.room else []
         parts += ["TLS" if self.tls else "no TLS", "one run folder" if self.shared else "a run folder each"]
         return ", ".join(parts)
+
+
+def has_one_node(strategy):
+    return max(STRATEGIES[strategy][0]) == 1
 
 
 def draw(seed, kinds, strategies=()):
@@ -83,6 +89,7 @@ def draw(seed, kinds, strategies=()):
         nodes=nodes,
         spares=spares,
         witnesses=witnesses,
+        room=0 if spares or has_one_node(strategy) else choose.randint(0, STRANGERS),
         tls=choose.random() < 0.3,
         shared=divided or choose.random() < 0.5,
         faults=tuple(faults),

@@ -123,7 +123,13 @@ def agree(storm):
         named = {view for view in seen.values() if view and view[1]}
         return len(named) == 1 and all(seen.values()) and len(next(iter(named))[1]) == places(storm)
 
-    if storm.until(same, storm.bounds.converge()):
+    def is_missing(host):
+        return not storm.job.daemons[host].runs() and storm.job.daemons[host].starts_at is None
+
+    storm.until(lambda: same() or any(map(is_missing, part(storm))), storm.bounds.converge())
+    if missing := [host for host in part(storm) if is_missing(host)]:
+        return [f"host {host} has ended with {storm.job.daemons[host].ends[-1].code}, and so is not started again" for host in missing]
+    if same():
         return []
     told = "; ".join(f"host {host}: {view}" for host, view in seen.items())
     return [f"after {storm.bounds.converge():.0f} s daemons differ, or not all have come ({places(storm)} nodes): {told}"]
@@ -147,8 +153,10 @@ def end(storm):
     found = []
     if not storm.until(lambda: not any(daemon.runs() for daemon in others), storm.bounds.end()):
         found += [f"host {daemon.host} ({daemon.role}) still runs {storm.bounds.end():.0f} s after troupe stop of host {asked}" for daemon in others if daemon.runs()]
-    storm.job.daemons[1].end("stopped")
-    if not storm.until(lambda: not storm.job.daemons[1].runs(), storm.bounds.end()):
+    first = [daemon for daemon in daemons if daemon.host == 1]
+    for daemon in first:
+        daemon.end("stopped")
+    if not storm.until(lambda: not any(daemon.runs() for daemon in first), storm.bounds.end()):
         found.append(f"host 1 still runs {storm.bounds.end():.0f} s after SIGTERM")
     storm.job.look()
     return found

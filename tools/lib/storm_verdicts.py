@@ -1,4 +1,5 @@
 """What has to hold of a storm, when it is over."""
+import datetime
 import json
 import re
 
@@ -122,13 +123,25 @@ def stood_still(storm, at):
 
 
 def blame(storm):
-    """Each loss names a host that something had happened to."""
+    """Each loss names a host that something has just happened to."""
     found = []
     for line in run_files.lines(last_run(storm), "recoveries.jsonl"):
         named = NAMED.search(line["reason"])
-        if line["is_loss"] and named and not any(int(named[1]) in happened.hosts for happened in storm.timeline) and int(named[1]) not in storm.broken:
+        if line["is_loss"] and named and not may_blame(storm, int(named[1]), when(storm, line)):
             found.append(f"generation {line['generation']} blames host {named[1]}, to which nothing happened: {line['reason']}")
     return found
+
+
+def when(storm, line):
+    """A line's time by this process's clock; None, where clocks of hosts jump."""
+    if any(fault.kind == "clock" for fault in storm.scenario.faults):
+        return None
+    return datetime.datetime.fromisoformat(line["time"].replace("Z", "+00:00")).timestamp() - storm.clock
+
+
+def may_blame(storm, host, at):
+    recent = [happened for happened in storm.timeline if at is None or happened.at - 1 <= at <= happened.end + EFFECT]
+    return host in storm.broken or any(host in happened.hosts or not KINDS[happened.kind].blames for happened in recent)
 
 
 def strangers_stay_out(storm):
