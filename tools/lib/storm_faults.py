@@ -7,6 +7,10 @@ from storm_kind import Fault
 KINDS = {**storm_processes.KINDS, **storm_links.KINDS, **storm_joiners.KINDS}
 
 
+def usual():
+    return sorted(name for name, kind in KINDS.items() if kind.drawn)
+
+
 def chosen(words):
     """Names of the kinds that words name; "kill" is every kind that begins with it. None: a word names no kind."""
     found = [[kind for kind in KINDS if kind == word or kind.startswith(word + "-")] for word in words]

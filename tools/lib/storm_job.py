@@ -11,7 +11,7 @@ import time
 import run_files
 import storm_bounds
 import storm_tables
-from network_hosts import NetworkHosts
+from network_hosts import PORT, NetworkHosts
 from storm_bounds import TIMEOUTS
 from storm_links import DATA_PORT
 
@@ -47,6 +47,7 @@ class Daemon:
         self.asked = ""
         self.kept = False  # it is started again by the rule
         self.pause = None  # seconds from the end of this process to its next start, whatever its exit code; None: by the rule
+        self.garbles = None  # chooses how its messages are changed
         self.joins = None  # whom the next process is told to join, if not everybody
         self.starts_at = None
         self.ends = []
@@ -86,13 +87,21 @@ class Daemon:
                 self.rank = self.world = 1
 
 
+@dataclasses.dataclass(frozen=True)
+class Libraries:
+    """What daemons preload; None: it could not be built, or is not needed."""
+
+    clock: pathlib.Path = None  # shifts clocks
+    bytes: pathlib.Path = None  # changes messages
+
+
 class StormJob:
-    def __init__(self, program, scenario, tables, folder, prefix, preload=None):
+    def __init__(self, program, scenario, tables, folder, prefix, libraries):
         self.program = program
         self.scenario = scenario
         self.tables = tables
         self.folder = folder
-        self.preload = preload  # a library that shifts clocks, or None
+        self.libraries = libraries
         self.net = NetworkHosts(scenario.hosts(), RATE, prefix)
         self.disks = []
         self.daemons = {}
@@ -168,7 +177,18 @@ class StormJob:
     def environment(self, host):
         clean = {key: value for key, value in os.environ.items() if not key.startswith("TROUPE_")}
         own = {"OMP_NUM_THREADS": "1"}
-        return clean | own | ({"LD_PRELOAD": str(self.preload), "STORM_CLOCK": str(self.clock(host))} if self.preload else {})
+        if self.daemons[host].garbles is not None:
+            own |= {"LD_PRELOAD": self.libraries.bytes, "STORM_BYTES": self.folder / f"bytes{host}", "STORM_PORT": PORT}
+            own |= {"STORM_TLS": int(self.scenario.tls), "STORM_SEED": self.daemons[host].garbles}
+        elif self.libraries.clock:
+            own |= {"LD_PRELOAD": self.libraries.clock, "STORM_CLOCK": self.clock(host)}
+        return clean | {key: str(value) for key, value in own.items()}
+
+    def garble(self, host, is_on):
+        """Whether its messages are changed, from now on."""
+        file = self.folder / f"bytes{host}"
+        with open(file, "r+b" if file.exists() else "w+b") as flag:
+            flag.write(bytes([is_on]))
 
     def clock(self, host):
         return self.folder / f"clock{host}"

@@ -6,10 +6,11 @@ from storm_processes import PAUSE
 UNDER_WAY = 0.5  # seconds after its start a daemon asks for its place
 
 
-def stranger(storm, fault, number, more=None, cut_data=False):
+def stranger(storm, fault, number, more=None, cut_data=False, seed=None):
     """Comes on a host of its own, and is started again by the rule until it goes."""
     host = storm.scenario.daemons() + 1 + number
     cut = storm.links.add([rule for other in storm.scenario.members() for rule in storm.links.data_port(host, other)]) if cut_data else []
+    storm.job.daemons[host].garbles = seed
     storm.job.start(host, more)
 
     def leave():
@@ -77,6 +78,17 @@ def at_hand_over(storm, fault):
             storm.later(UNDER_WAY, lambda leader=leader: storm.job.daemons[leader].end("drained", PAUSE))
 
 
+def other_bytes(storm, fault):
+    """A daemon that may come says other bytes than it means to: from its handshake on, or once it waits for a place or trains."""
+    if storm.job.libraries.bytes and free(storm, 1):
+        delay = 0 if fault.picks[0] < 0.3 else 2 * fault.picks[0]
+        host = storm.scenario.daemons() + 1
+        storm.job.garble(host, False)
+        stranger(storm, fault, 0, seed=int(fault.picks[1] * 10**9))
+        storm.note(fault, [host], fault.seconds, f"from {delay:.1f} s on")
+        storm.later(delay, lambda: storm.job.garble(host, True))
+
+
 def replay(storm, fault):
     """A node is killed, and joins again through a proxy; what it said then is said again later."""
     hosts = storm.some(fault.picks[0], 1)
@@ -96,5 +108,6 @@ KINDS = {
     "join-no-data-port": Kind("one whose data plane reaches nobody, and is reached by nobody", no_data_port, (4, 6), halts=False),
     "join-two": Kind("two of these at once", two, (4, 6), halts=False),
     "join-at-hand-over": Kind("one of these, while the node that leads leaves", at_hand_over, (4, 6)),
+    "bytes": Kind("a daemon comes whose messages are changed just before they are encrypted", other_bytes, (5, 7), drawn=False),
     "replay": Kind("a node joins again; later the same bytes come once more", replay, (5, 7)),
 }

@@ -9,6 +9,7 @@ class Kind:
     strike: typing.Callable  # (storm, fault): does it, and has the storm undo it later
     seconds: tuple = (0, 0)  # it lasts, at least and at most
     halts: bool = True  # the job may halt for it
+    drawn: bool = True  # it is among the kinds that are drawn if none are named
     blames: bool = True  # a loss that follows has to name a host that it hit; else either side of a link may be blamed
 
 

@@ -147,7 +147,11 @@ def may_blame(storm, host, at):
 def strangers_stay_out(storm):
     """None has had a place in the job; other data are reported with 2."""
     strangers = [daemon for daemon in storm.job.daemons.values() if daemon.role == "stranger"]
-    found = [f"host {one.host}, which must not take part, had a place in generation {one.generation}" for one in strangers if one.generation]
+    found = [
+        f"host {one.host}, which must not take part, had a place in generation {one.generation}"
+        for one in strangers
+        if one.generation and one.garbles is None  # what only garbles its messages has the right data
+    ]
     for one in strangers:
         found += [f"host {one.host}, which must not take part, has ended with {end.code}" for end in one.ends if end.code not in (-9, 0, 1, 2)]
     return found
