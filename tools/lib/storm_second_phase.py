@@ -3,6 +3,7 @@ import signal
 import time
 
 FURTHER = 40  # steps that the job has to make
+SEEKS = "looking for a job"  # the phase of a daemon that has not found it
 GROUPS = {"hsdp": 2}  # workers that train together
 
 
@@ -101,9 +102,12 @@ def converge(storm):
 
 
 def views(storm):
-    """What each daemon of the part answers: generation and addresses of nodes, the leader first."""
+    """What each daemon of the part answers: generation and addresses of nodes, the leader first. None: nothing, or it has not found the job."""
     answers = {host: storm.job.status(host) for host in part(storm)}
-    return {host: (answer["generation"], tuple(node["address"] for node in answer["nodes"])) if answer else None for host, answer in answers.items()}
+    return {
+        host: (answer["generation"], tuple(node["address"] for node in answer["nodes"])) if answer and not answer["phase"].startswith(SEEKS) else None
+        for host, answer in answers.items()
+    }
 
 
 def places(storm):
