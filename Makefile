@@ -1,6 +1,6 @@
 # One entry for what one does with this tree; the work is in tools/, CMakePresets.json and ctest.
 .DEFAULT_GOAL := help
-.PHONY: help bootstrap configure build tests everything demo test test-long test-exhaustive fuzz test-emulated chaos soak asan tsan lint format bench gpu-bundle check-debian13 package install install-development clean
+.PHONY: help bootstrap configure build tests everything demo test test-long test-exhaustive fuzz test-emulated chaos storm soak asan tsan lint format bench gpu-bundle check-debian13 package install install-development clean
 
 JOBS ?= $(shell nproc)
 PREFIX ?= /usr/local
@@ -8,6 +8,8 @@ PREFIX ?= /usr/local
 SEEDS ?= 1
 # How many mutated files of each kind readers of files are given by make fuzz.
 FUZZ ?= 10000
+# How many scenarios make storm judges; those that have verdicts of this program already count.
+N ?= 60
 # The folder that make check-debian13 keeps its system in, and builds in again; none: a temporary one.
 CHROOT ?=
 # Warnings as errors, as .ci/run has it: make WERROR=ON test
@@ -33,6 +35,7 @@ help:
 	@echo "make fuzz       tests that give mutated files to what reads files, $(FUZZ) of each kind; FUZZ=1000: so many"
 	@echo "make test-emulated  the tests labelled gpu on a GPU in software, held up at random; SEEDS=10: ten times"
 	@echo "make chaos      kill daemons at every named point of the code, and disturb them otherwise; needs root, about an hour"
+	@echo "make storm      random faults hit jobs of all strategies; N=$(N) scenarios; needs root, an hour"
 	@echo "make soak       something happens to a job of six hosts again and again; needs root, 40 minutes"
 	@echo "make build      set up, build build/release/app/troupe"
 	@echo "make asan       the tests under AddressSanitizer and UndefinedBehaviorSanitizer"
@@ -92,6 +95,9 @@ chaos: build
 	@tools/chaos --all
 	@tools/chaos --all --check state --precision amp_fp16 --optimizer adamw
 	@tools/false-alarms
+
+storm: build
+	@tools/storm --seeds 1-$(N)
 
 soak: build
 	@tools/soak

@@ -1,7 +1,6 @@
 """A job of several daemons that trains until it is ended, each on a host of its own (tools/network-namespaces; needs root)."""
 import datetime
 import json
-import os
 import pathlib
 import subprocess
 import sys
@@ -9,9 +8,9 @@ import time
 
 import run_files
 from cpu_quota import CpuQuota
+from network_hosts import NetworkHosts
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-NAMESPACES = ROOT / "tools/network-namespaces"
 LIMIT = 120  # seconds that anything may take
 RESNET = {
     "model.name": "resnet20",
@@ -46,22 +45,19 @@ table inet loss {
 """
 
 
-class HostsJob:
+class HostsJob(NetworkHosts):
     """Host 1 leads at first. `settings`: beside what makes the job one. `config`: with what it trains, instead of a ResNet-20.
     `shares_folder`: all write where host 1 does, and any may lead. `cores`: by host, what it may use of a processor (cpu_quota.py).
     `joins`: else each is a job of its own."""
 
     def __init__(self, build, folder, hosts, rate="1gbit", settings=None, config=None, shares_folder=False, cores=None, joins=True):
+        super().__init__(hosts, rate)
         self.program = build / "app/troupe"
         self.folder = pathlib.Path(folder)
-        self.hosts = hosts
         self.settings = (settings or {}) if config else RESNET | (settings or {})
         self.config = config or ROOT / "configs/debug.yaml"
         self.shares_folder = shares_folder
         self.joins = joins
-        self.prefix = f"re{os.getpid()}"
-        up = subprocess.run([NAMESPACES, "up", self.prefix, str(hosts), rate], check=True, capture_output=True, text=True)
-        self.network = up.stdout.strip()
         self.nodes = {}
         self.quotas = {host: CpuQuota(f"{self.prefix}-{host}", part) for host, part in (cores or {}).items()}
 
@@ -72,16 +68,9 @@ class HostsJob:
         for node in self.nodes.values():
             node.kill()
             node.wait()
-        subprocess.run([NAMESPACES, "down", self.prefix], check=True)
+        self.remove()
         for quota in self.quotas.values():
             quota.remove()
-
-    def on(self, host, *words):
-        """A command that runs there."""
-        return ["ip", "netns", "exec", f"{self.prefix}-{host}", *map(str, words)]
-
-    def address(self, host):
-        return f"{self.network}.{host}:7401"
 
     def start(self, host):
         own = {

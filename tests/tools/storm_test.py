@@ -1,0 +1,182 @@
+"""Verdicts of tools/storm are bad where something is wrong, and only there."""
+import array
+import dataclasses
+import pathlib
+import sys
+import tempfile
+import time
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools/lib"))
+sys.dont_write_bytecode = True
+import chaos_job  # noqa: E402
+import sample_counts  # noqa: E402
+import storm_bounds  # noqa: E402
+import storm_faults  # noqa: E402
+import storm_job  # noqa: E402
+import storm_run  # noqa: E402
+import storm_scenario  # noqa: E402
+import storm_verdicts  # noqa: E402
+
+STEPS_PER_EPOCH = chaos_job.SAMPLES // chaos_job.SLICES
+
+
+def state(steps, counts):
+    """A checkpoint whose samples were applied so often."""
+    weights = array.array("f")
+    for target in sample_counts.TARGETS:
+        weights.extend(target * (1 - (1 - sample_counts.PART) ** count) for count in counts)
+    return {"step": steps, "fc.weight": weights.tobytes()}
+
+
+class Counts(unittest.TestCase):
+    def test_counts_of_whole_epochs_are_good(self):
+        self.assertEqual(sample_counts.problems(state(3 * STEPS_PER_EPOCH, [3] * chaos_job.SAMPLES)), [])
+
+    def test_counts_within_an_epoch_are_good(self):
+        counts = [4] * chaos_job.SLICES + [3] * (chaos_job.SAMPLES - chaos_job.SLICES)
+        self.assertEqual(sample_counts.problems(state(3 * STEPS_PER_EPOCH + 1, counts)), [])
+
+    def test_a_sample_that_was_applied_twice_is_found(self):
+        counts = [3] * chaos_job.SAMPLES
+        counts[17] = 5
+        self.assertIn("sample 17: 5.00", sample_counts.problems(state(3 * STEPS_PER_EPOCH, counts))[0])
+
+    def test_one_sample_too_many_is_found(self):
+        counts = [3] * chaos_job.SAMPLES
+        counts[17] = 4
+        self.assertIn("1 samples count 4", sample_counts.problems(state(3 * STEPS_PER_EPOCH, counts))[0])
+
+    def test_a_lost_sample_is_found_after_two_hundred_epochs(self):
+        counts = [200] * chaos_job.SAMPLES
+        counts[17] = 199
+        self.assertIn("sample 17: 199.0", sample_counts.problems(state(200 * STEPS_PER_EPOCH, counts))[0])
+
+
+class Scenarios(unittest.TestCase):
+    def test_a_seed_fixes_the_scenario(self):
+        kinds = storm_faults.usual()
+        drawn = [storm_scenario.draw(seed, kinds) for seed in range(300)]
+        self.assertEqual(drawn, [storm_scenario.draw(seed, kinds) for seed in range(300)])
+        self.assertEqual({one.strategy for one in drawn}, set(storm_scenario.STRATEGIES))
+        self.assertEqual({fault.kind for one in drawn for fault in one.faults}, set(kinds))
+        for one in drawn:
+            self.assertTrue(storm_scenario.FEWEST <= one.daemons() <= storm_scenario.MOST, one)
+            self.assertTrue(all(before.at < after.at for before, after in zip(one.faults, one.faults[1:])))
+
+    def test_kinds_are_chosen_by_what_their_names_begin_with(self):
+        self.assertEqual(storm_faults.chosen(["disk", "freeze"]), ["disk", "freeze", "freeze-long", "freeze-short"])
+        self.assertIsNone(storm_faults.chosen(["disk", "nothing"]))
+
+
+class FakeNet:
+    def processes(self, _):
+        return []
+
+
+class FakeJob:
+    """Three nodes of which the first leads, without processes."""
+
+    def __init__(self, folder):
+        self.net = FakeNet()
+        self.folder = folder
+        self.daemons = {}
+        for host in (1, 2, 3):
+            daemon = storm_job.Daemon(host, "node", folder / f"log{host}")
+            daemon.generation, daemon.rank = 1, host
+            self.daemons[host] = daemon
+
+    def run(self, _):
+        return self.folder
+
+    def leader(self, _):
+        return 1
+
+
+class Verdicts(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+        scenario = dataclasses.replace(storm_scenario.draw(1, ["kill-one"]), nodes=3, spares=0, witnesses=0)
+        self.storm = storm_run.Storm.__new__(storm_run.Storm)
+        self.storm.job = FakeJob(pathlib.Path(self.folder.name))
+        self.storm.scenario = scenario
+        self.storm.bounds = storm_bounds.Bounds(start=1)
+        self.storm.broken = ()
+        self.storm.began = 1000.0
+        self.storm.clock = time.time() - time.monotonic()
+        self.storm.healed_at = 1100.0
+        self.storm.timeline = [storm_run.Happened(1010.0, "kill-one", (2,), 1011.0, "", 5)]
+        self.storm.progress = [(1000.0 + i / 5, (i,)) for i in range(500)]
+
+    def write(self, name, text):
+        (self.storm.job.folder / name).write_text(text)
+
+    def end(self, host, at, code, asked=""):
+        self.storm.job.daemons[host].ends.append(storm_job.End(at, code, asked))
+
+    def test_a_node_that_was_killed_may_end_so_and_no_other(self):
+        self.end(2, 1010.1, -9, "killed")
+        self.assertEqual(storm_verdicts.exits(self.storm), [])
+        self.end(3, 1010.2, 1)
+        self.assertIn("host 3 (node) has ended with 1", storm_verdicts.exits(self.storm)[0])
+
+    def test_nobody_may_end_with_2(self):
+        self.end(2, 1012.0, 2)
+        self.assertIn("host 2 (node) has ended with 2", storm_verdicts.exits(self.storm)[0])
+
+    def test_a_drained_node_ends_with_0(self):
+        self.end(1, 1050.0, 0, "drained")
+        self.assertEqual(storm_verdicts.exits(self.storm), [])
+        self.end(1, 1060.0, 1, "drained")
+        self.assertEqual(len(storm_verdicts.exits(self.storm)), 1)
+
+    def test_a_halt_without_a_fault_is_found(self):
+        self.assertEqual(storm_verdicts.halts(self.storm), [])
+        self.storm.progress = [sample for sample in self.storm.progress if not 1060 < sample[0] < 1075]
+        self.assertIn("no step for 15", storm_verdicts.halts(self.storm)[0])
+
+    def test_a_halt_after_a_fault_is_allowed_for_its_time(self):
+        allowed = storm_verdicts.allowed_halt(self.storm, 1010, 1011)
+        self.assertGreater(allowed, storm_verdicts.allowed_halt(self.storm, 1060, 1061) + 5)
+
+    def test_lines_that_are_not_whole_are_found(self):
+        self.write("events.jsonl", '{"step": 0}\n{"step": 1}\n')
+        self.assertEqual(storm_verdicts.lines_whole(self.storm), [])
+        self.write("events.jsonl", '{"step": 0}\n{"ste\n{"step": 1}\n')
+        self.assertEqual(len(storm_verdicts.lines_whole(self.storm)), 1)
+        self.write("events.jsonl", '{"step": 0}\n{"step": 1')
+        self.assertEqual(len(storm_verdicts.lines_whole(self.storm)), 1)
+
+    def test_steps_that_are_missing_or_repeated_are_found(self):
+        self.write("events.jsonl", "".join(f'{{"step": {step}}}\n' for step in range(50)))
+        self.assertEqual(storm_verdicts.steps_monotonic(self.storm), [])
+        self.write("events.jsonl", "".join(f'{{"step": {step}}}\n' for step in (*range(20), *range(22, 50))))
+        self.assertIn("no lines of 2 steps, the first 20", storm_verdicts.steps_monotonic(self.storm)[0])
+        self.write("recoveries.jsonl", '{"step": 22}\n')  # the leader was lost before it had passed them on
+        self.assertEqual(storm_verdicts.steps_monotonic(self.storm), [])
+        self.write("events.jsonl", "".join(f'{{"step": {step}}}\n' for step in (*range(20), *range(15, 50))))
+        self.assertIn("15 comes again", storm_verdicts.steps_monotonic(self.storm)[0])
+
+    def test_a_loss_that_names_the_wrong_node_is_found(self):
+        at = time.strftime("%Y-%m-%dT%H:%M:%S.000Z", time.gmtime(1012 + self.storm.clock))
+        line = '{{"generation": 2, "is_loss": true, "time": "{}", "step": 5, "reason": "node 10.93.0.{}:7401 (rank 1) is gone"}}\n'
+        self.write("recoveries.jsonl", line.format(at, 2))
+        self.assertEqual(storm_verdicts.blame(self.storm), [])
+        self.write("recoveries.jsonl", line.format(at, 3))
+        self.assertIn("blames host 3", storm_verdicts.blame(self.storm)[0])
+
+    def test_what_is_left_behind_is_found(self):
+        (self.storm.job.folder / ".drafts-1-x").mkdir()
+        self.assertIn(".drafts-1-x", storm_verdicts.nothing_left(self.storm)[0])
+
+    def test_a_stranger_that_had_a_place_is_found(self):
+        self.assertEqual(storm_verdicts.strangers_stay_out(self.storm), [])
+        stranger = storm_job.Daemon(4, "stranger", self.storm.job.folder / "log4")
+        self.storm.job.daemons[4] = stranger
+        stranger.generation = 3
+        self.assertIn("had a place in generation 3", storm_verdicts.strangers_stay_out(self.storm)[0])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,69 @@
+"""A linear model whose weights count how often each sample was applied, however many nodes train it, and by whichever strategy.
+
+Sample i is 1 in feature i: it moves the weights of feature i by a small part of what they lack of its targets, and no others. So
+after k times a weight lacks (1 - PART)^k of its target. The part is so small that it makes no difference to a count which version of the
+parameters a gradient was computed with (async), or that a worker moves its own copy by more, and all copies are averaged (local_sgd,
+diloco): both are of the order of PART^2.
+"""
+import array
+import json
+import math
+import struct
+
+import chaos_job
+
+PART = 0.002
+TARGETS = (1, 2, 3)  # of the columns that chaos_job.write_samples writes
+SETTINGS = {
+    **chaos_job.COMMON,
+    **chaos_job.SAMPLES_COUNT,
+    "train.epochs": 10**6,
+    "train.max_steps": 10**9,
+    "train.evaluate_every": 0,
+    "train.optimizer.momentum": 0,
+    "train.optimizer.lr": PART * chaos_job.SLICES * len(TARGETS) / 2,
+    # Their rounds are those of plain averaging: a sample's change counts once.
+    "parallel.local_steps": 8,
+    "parallel.outer.lr": 1,
+    "parallel.outer.momentum": 0,
+    "parallel.outer.nesterov": False,
+}
+CLEAR = 0.25  # a count is that close to a whole number
+
+
+def write_zeros(path):
+    """The weights that training begins with."""
+    values = bytes(4 * len(TARGETS) * chaos_job.SAMPLES)
+    entry = {"dtype": "F32", "shape": [len(TARGETS), chaos_job.SAMPLES], "data_offsets": [0, len(values)]}
+    header = json.dumps({"fc.weight": entry}).encode()
+    header += b" " * (-len(header) % 8)
+    path.write_bytes(struct.pack("<Q", len(header)) + header + values)
+
+
+def counts(state):
+    """How often each sample was applied, by target and sample, from a checkpoint's tensors (checkpoint_files.read)."""
+    weights = array.array("f")
+    weights.frombytes(state["fc.weight"])
+    columns = [weights[row * chaos_job.SAMPLES : (row + 1) * chaos_job.SAMPLES] for row in range(len(TARGETS))]
+    return [[count(weight / target) for weight in column] for target, column in zip(TARGETS, columns)]
+
+
+def count(reached):
+    return math.log(1 - reached) / math.log(1 - PART) if reached < 1 else math.inf
+
+
+def problems(state):
+    """Each sample was applied once an epoch, and those that the last epoch has had once more; what is wrong, in lines."""
+    steps = state["step"]
+    epochs, more = divmod(steps * chaos_job.SLICES, chaos_job.SAMPLES)
+    found = []
+    for target, column in zip(TARGETS, counts(state)):
+        off = [(i, value) for i, value in enumerate(column) if min(abs(value - epochs), abs(value - epochs - 1)) > CLEAR]
+        if off:
+            shown = ", ".join(f"sample {i}: {value:.2f}" for i, value in off[:5])
+            found.append(f"target {target}: after {steps} steps each sample counts {epochs} or {epochs + 1}, but {len(off)} do not: {shown}")
+            continue
+        last = sum(value > epochs + 0.5 for value in column)
+        if last != more:
+            found.append(f"target {target}: {last} samples count {epochs + 1} after {steps} steps, not {more}")
+    return found[:1]

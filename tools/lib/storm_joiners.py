@@ -1,0 +1,113 @@
+"""Daemons that must not take part, and old messages of ones that may."""
+import storm_replay
+from storm_kind import Kind
+from storm_processes import PAUSE
+
+UNDER_WAY = 0.5  # seconds after its start a daemon asks for its place
+
+
+def stranger(storm, fault, number, more=None, cut_data=False, seed=None):
+    """Comes on a host of its own, and is started again by the rule until it goes."""
+    host = storm.scenario.daemons() + 1 + number
+    cut = storm.links.add([rule for other in storm.scenario.members() for rule in storm.links.data_port(host, other)]) if cut_data else []
+    storm.job.daemons[host].garbles = seed
+    storm.job.start(host, more)
+
+    def leave():
+        daemon = storm.job.daemons[host]
+        daemon.kept, daemon.starts_at = False, None
+        daemon.end("killed")
+        storm.links.heal(cut)
+
+    storm.later(fault.seconds, leave)
+    return host
+
+
+def bad(storm, fault, draw, number=0):
+    """Of one of five ways. Its run folder is its own."""
+    tables = storm.job.tables
+    ways = {
+        "other data": {"data.root": tables / "other"},
+        "fewer rows": {"data.root": tables / "fewer"},
+        "a name that does not resolve": {"cluster.advertise": "nowhere.invalid:7401"},
+        "an address where nothing listens": {"cluster.advertise": f"{storm.job.net.network}.254:9"},
+        "a data port that cannot be reached": {},
+    }
+    way = list(ways)[int(draw * len(ways))]
+    return stranger(storm, fault, number, ways[way], cut_data=not ways[way]), way
+
+
+def free(storm, count):
+    """The hosts of strangers; none while others are there."""
+    first = storm.scenario.daemons() + 1
+    hosts = range(first, first + count)
+    return not any(storm.job.daemons[host].runs() or storm.job.daemons[host].starts_at for host in hosts)
+
+
+def one(storm, fault, low, high):
+    if free(storm, 1):
+        host, way = bad(storm, fault, low + (high - low) * fault.picks[0])
+        storm.note(fault, [host], fault.seconds, way)
+
+
+def other_data(storm, fault):
+    one(storm, fault, 0, 0.4)
+
+
+def wrong_address(storm, fault):
+    one(storm, fault, 0.4, 0.8)
+
+
+def no_data_port(storm, fault):
+    one(storm, fault, 0.8, 1)
+
+
+def two(storm, fault):
+    if free(storm, 2):
+        came = [bad(storm, fault, fault.picks[number], number) for number in range(2)]
+        storm.note(fault, [host for host, _ in came], fault.seconds, " and ".join(way for _, way in came))
+
+
+def at_hand_over(storm, fault):
+    """While the node that leads leaves."""
+    if free(storm, 1):
+        host, way = bad(storm, fault, fault.picks[1])
+        leaves = storm.spared(fault.picks[0], leads=True)
+        storm.note(fault, [host, *leaves], fault.seconds, f"{way}, while the leader leaves")
+        for leader in leaves:
+            storm.later(UNDER_WAY, lambda leader=leader: storm.job.daemons[leader].end("drained", PAUSE))
+
+
+def other_bytes(storm, fault):
+    """A daemon that may come says other bytes than it means to: from its handshake on, or once it waits for a place or trains."""
+    if storm.job.libraries.bytes and free(storm, 1):
+        delay = 0 if fault.picks[0] < 0.3 else 2 * fault.picks[0]
+        host = storm.scenario.daemons() + 1
+        storm.job.garble(host, False)
+        stranger(storm, fault, 0, seed=int(fault.picks[1] * 10**9))
+        storm.note(fault, [host], fault.seconds, f"from {delay:.1f} s on")
+        storm.later(delay, lambda: storm.job.garble(host, True))
+
+
+def replay(storm, fault):
+    """A node is killed, and joins again through a proxy; what it said then is said again later."""
+    hosts = storm.some(fault.picks[0], 1)
+    leader = storm.job.leader()
+    if not hosts or leader is None or hosts[0] == leader:
+        return
+    storm.note(fault, hosts, fault.seconds)
+    proxy = storm_replay.Proxy(storm.job.net, leader)
+    storm.job.daemons[hosts[0]].joins = [proxy.address()]
+    storm.job.daemons[hosts[0]].end("killed", 1)
+    storm.later(fault.seconds, lambda: storm_replay.say_again(storm.job.net, proxy, storm.job.scenario.members()))
+
+
+KINDS = {
+    "join-other-data": Kind("a daemon comes whose data are other ones", other_data, (4, 6), halts=False),
+    "join-wrong-address": Kind("one whose cluster.advertise leads nowhere", wrong_address, (4, 6), halts=False),
+    "join-no-data-port": Kind("one whose data plane reaches nobody, and is reached by nobody", no_data_port, (4, 6), halts=False),
+    "join-two": Kind("two of these at once", two, (4, 6), halts=False),
+    "join-at-hand-over": Kind("one of these, while the node that leads leaves", at_hand_over, (4, 6)),
+    "bytes": Kind("a daemon comes whose messages are changed just before they are encrypted", other_bytes, (5, 7), drawn=False),
+    "replay": Kind("a node joins again; later the same bytes come once more", replay, (5, 7)),
+}

@@ -1,0 +1,142 @@
+"""Faults of the network: links that are cut, also one way or for one port, that are slow, or that come and go."""
+import itertools
+
+from storm_bounds import TIMEOUTS
+from storm_kind import Kind
+
+DATA_PORT = 7402  # of every daemon
+SLOW = 40  # kB/s of a slow link: a step's gradients need half a second
+FLAPS = 4  # times that a link goes and comes
+
+
+class Links:
+    """What hosts do not hear of others: rules of packet filters, which packets meet where they come in."""
+
+    def __init__(self, net):
+        self.net = net
+        self.rules = {}  # by a number: host, rule
+        self.numbers = itertools.count()
+        self.applied = {}
+
+    def apply(self):
+        for host in range(1, self.net.hosts + 1):
+            rules = [rule for at, rule in self.rules.values() if at == host]
+            if rules != self.applied.get(host, []):
+                self.net.filter(host, rules)
+                self.applied[host] = rules
+
+    def add(self, rules):
+        """Rules (host, text), from now on; returns what heal() takes."""
+        numbers = [next(self.numbers) for _ in rules]
+        self.rules.update(zip(numbers, rules))
+        self.apply()
+        return numbers
+
+    def heal(self, numbers):
+        for number in numbers:
+            self.rules.pop(number, None)
+        self.apply()
+
+    def heal_all(self):
+        self.heal(list(self.rules))
+
+    def deaf(self, sender, receiver):
+        return [(receiver, f"ip saddr {self.net.ip(sender)} drop")]
+
+    def between(self, one, other):
+        return self.deaf(one, other) + self.deaf(other, one)
+
+    def isolate(self, host):
+        others = [other for other in range(1, self.net.hosts + 1) if other != host]
+        return self.add([rule for other in others for rule in self.between(host, other)])
+
+    def data_port(self, one, other):
+        """Of connections to either's port of the data plane nothing comes through."""
+        ends = itertools.product(((one, other), (other, one)), ("sport", "dport"))
+        return [(at, f"ip saddr {self.net.ip(sender)} tcp {end} {DATA_PORT} drop") for (sender, at), end in ends]
+
+    def slow(self, sender, receiver):
+        return [(receiver, f"ip saddr {self.net.ip(sender)} limit rate over {SLOW} kbytes/second burst {SLOW} kbytes drop")]
+
+
+def pair(storm, fault):
+    """Two nodes that train, or fewer if there are no two."""
+    hosts = storm.shuffled(fault.picks[0], storm.job.members())[:2]
+    return hosts if len(hosts) == 2 else []
+
+
+def for_a_while(storm, fault, hosts, rules, how=""):
+    storm.note(fault, hosts, fault.seconds, how)
+    cut = storm.links.add(rules)
+    storm.later(fault.seconds, lambda: storm.links.heal(cut))
+
+
+def cut_node(storm, fault):
+    hosts = storm.some(fault.picks[0], 1)
+    storm.note(fault, hosts, fault.seconds)
+    for host in hosts:
+        cut = storm.links.isolate(host)
+        storm.later(fault.seconds, lambda cut=cut: storm.links.heal(cut))
+
+
+def one_way(storm, fault):
+    hosts = pair(storm, fault)
+    for_a_while(storm, fault, hosts, storm.links.deaf(*hosts) if hosts else [], "from the first to the second")
+
+
+def slow_link(storm, fault):
+    hosts = pair(storm, fault)
+    for_a_while(storm, fault, hosts, storm.links.slow(*hosts) if hosts else [], "from the first to the second")
+
+
+def data_port(storm, fault):
+    hosts = pair(storm, fault)
+    for_a_while(storm, fault, hosts, storm.links.data_port(*hosts) if hosts else [])
+
+
+def slow_host(storm, fault):
+    """All that a host hears comes slowly."""
+    hosts = storm.some(fault.picks[0], 1)
+    others = [other for other in storm.scenario.members() if other not in hosts]
+    for_a_while(storm, fault, hosts, [rule for host in hosts for other in others for rule in storm.links.slow(other, host)])
+
+
+def swizzle(storm, fault):
+    """All links of a node are cut one by one, and healed in another order."""
+    hosts = storm.some(fault.picks[0], 1)
+    storm.note(fault, hosts, fault.seconds)
+    for host in hosts:
+        others = storm.shuffled(fault.picks[1], [other for other in storm.scenario.members() if other != host])
+        healed = storm.shuffled(fault.picks[2], others)
+        pause = fault.seconds / (2 * len(others) + 1)
+        cuts = {}
+        for number, other in enumerate(others):
+            storm.later(pause * number, lambda host=host, other=other: cuts.update({other: storm.links.add(storm.links.between(host, other))}))
+        for number, other in enumerate(healed):
+            storm.later(pause * (len(others) + 1 + number), lambda other=other: storm.links.heal(cuts[other]))
+
+
+def flap(storm, fault):
+    """A link is silent for about as long as a node may be before it is taken for dead."""
+    hosts = pair(storm, fault)
+    storm.note(fault, hosts, fault.seconds)
+    if hosts:
+        period = TIMEOUTS["detection"] * (0.8 + 0.4 * fault.picks[1])
+        for number in range(FLAPS):
+            storm.later(2 * number * period, lambda: silence(storm, hosts, period))
+
+
+def silence(storm, hosts, seconds):
+    cut = storm.links.add(storm.links.between(*hosts))
+    storm.later(seconds, lambda: storm.links.heal(cut))
+
+
+KINDS = {
+    "cut": Kind("no packet comes to a node, or from it", cut_node, (1, 4)),
+    "one-way": Kind("what one node sends to another is lost", one_way, (1, 5), blames=False),
+    "slow-link": Kind(f"what one node sends to another comes with {SLOW} kB/s", slow_link, (2, 5), blames=False),
+    "slow-host": Kind("what a node hears comes so slowly", slow_host, (2, 5), blames=False),
+    "data-port": Kind("two nodes reach each other, but not each other's data plane", data_port, (2, 8), blames=False),
+    "swizzle": Kind("the links of a node are cut one by one, and healed in another order", swizzle, (3, 6)),
+    "flap": Kind("a link goes and comes, with a period near cluster.timeouts.detection", flap, (7, 7)),
+}

@@ -1,0 +1,138 @@
+"""One scenario from its begin to its end: faults, then a part of the daemons that is healed and has to go on."""
+import dataclasses
+import heapq
+import itertools
+import random
+import subprocess
+import time
+
+import storm_second_phase
+from storm_bounds import Bounds
+from storm_links import Links
+
+PAUSE = 0.05  # seconds between looks at the daemons
+SAMPLE = 0.2  # seconds between looks at the files
+BEFORE = 20  # steps before the first fault
+SETTLE = 60  # seconds that the begin may take
+
+
+class Trouble(Exception):
+    """The job cannot even begin, or does not go on."""
+
+
+@dataclasses.dataclass
+class Happened:
+    """A fault, as it was."""
+
+    at: float
+    kind: str
+    hosts: tuple
+    end: float
+    how: str
+    step: int
+
+    def told(self, begin):
+        where = ", ".join(map(str, self.hosts)) or "nobody"
+        return f"{self.at - begin:6.1f} s  {self.kind:22} host {where}" + (f" ({self.how})" if self.how else "") + f", step {self.step}"
+
+
+class Storm:
+    def __init__(self, job, scenario):
+        self.job = job
+        self.scenario = scenario
+        self.links = Links(job.net)
+        self.random = random.Random(f"storm {scenario.seed} runs")
+        self.queue = []  # time, number, what to do
+        self.numbers = itertools.count()
+        self.timeline = []
+        self.progress = []  # when a run's last line changed, and to what
+        self.longest_pause = 0.0  # of this process itself: what the machine's load does
+        self.asked = []  # processes
+        self.bounds = Bounds(start=1.0)
+        self.broken = ()
+        self.began = time.monotonic()
+        self.clock = time.time() - self.began  # this machine's, as monotonic time + clock
+
+    # What faults use.
+
+    def note(self, fault, hosts, seconds, how=""):
+        now = time.monotonic()
+        self.timeline.append(Happened(now, fault.kind, tuple(hosts), now + seconds, how, max(self.job.steps())))
+
+    def later(self, seconds, act):
+        heapq.heappush(self.queue, (time.monotonic() + seconds, next(self.numbers), act))
+
+    def shuffled(self, draw, hosts):
+        hosts = sorted(hosts)
+        random.Random(draw).shuffle(hosts)
+        return hosts
+
+    def some(self, draw, count):
+        """Of the daemons of the job that run and act."""
+        return self.shuffled(draw, [host for host in self.scenario.members() if self.job.daemons[host].acts()])[:count]
+
+    def rank(self, draw):
+        return int(draw * max(1, len(self.job.members())))
+
+    def ranks(self, *ranks):
+        members = self.job.members()
+        return sorted({members[rank % len(members)] for rank in ranks}) if members else []
+
+    def spared(self, draw, leads):
+        """One that can be taken out so that the others go on."""
+        training = [host for host in self.scenario.members() if self.job.daemons[host].acts() and self.scenario.role(host) != "witness"]
+        if len(training) <= max(self.scenario.fewest(), 2) or len(self.job.members()) < 2:
+            return []
+        return self.ranks(0) if leads else self.shuffled(draw, training)[:1]
+
+    def ask_in_background(self, host, *words):
+        command = self.job.net.on(host, self.job.program, words[0], self.job.net.address(host), *words[1:], *self.job.credentials())
+        self.asked.append(subprocess.Popen([str(word) for word in command], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
+
+    # The loop.
+
+    def look(self):
+        """Does what is due, reads what daemons say, and starts again what has ended."""
+        now = time.monotonic()
+        while self.queue and self.queue[0][0] <= now:
+            heapq.heappop(self.queue)[2]()
+        self.job.look()
+        if not self.progress or now - self.progress[-1][0] >= SAMPLE:
+            steps = self.job.steps()
+            self.progress.append((now, steps))
+        before = time.monotonic()
+        time.sleep(PAUSE)
+        self.longest_pause = max(self.longest_pause, time.monotonic() - before - PAUSE)
+
+    def until(self, condition, seconds):
+        """Whether it came true in that time."""
+        end = time.monotonic() + seconds
+        while not condition():
+            if time.monotonic() > end:
+                return False
+            self.look()
+        return True
+
+    def top(self):
+        return max(self.job.steps())
+
+    def begin(self):
+        for host in self.scenario.members():
+            self.job.start(host)
+        self.until(lambda: all(self.job.daemons[host].listens for host in self.scenario.members()), SETTLE)
+        self.bounds = Bounds(start=max(1.0, time.monotonic() - self.began))
+        if not self.until(lambda: len(self.job.members()) == self.scenario.nodes and self.top() >= BEFORE, SETTLE):
+            raise Trouble(f"the job has not begun with {self.scenario.nodes} nodes within {SETTLE} s")
+
+    def chaos(self, strike):
+        begin = time.monotonic()
+        for fault in self.scenario.faults:
+            self.later(fault.at, lambda fault=fault: strike(self, fault))
+        self.until(lambda: time.monotonic() > begin + self.scenario.faults[-1].at and not self.queue, 120)
+
+    def run(self, strike):
+        self.begin()
+        self.chaos(strike)
+        self.healed_at = time.monotonic()
+        storm_second_phase.break_some(self)
+        return storm_second_phase.converge(self)

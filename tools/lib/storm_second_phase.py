@@ -1,0 +1,166 @@
+"""After the faults: a part of the daemons that can form a job is healed, the others stay broken for ever."""
+import signal
+import time
+
+FURTHER = 40  # steps that the job has to make
+SEEKS = "looking for a job"  # the phase of a daemon that has not found it
+GROUPS = {"hsdp": 2}  # workers that train together
+
+
+def voters(storm, among):
+    """Who decides on the next generation: the first five nodes of the newest one, and witnesses (docs/cluster.md)."""
+    witnesses = [host for host in storm.scenario.members() if storm.scenario.role(host) == "witness"]
+    return storm.job.members(among)[:5] + witnesses
+
+
+def may_decide(storm, part):
+    """Whether the part has a majority of votes. The vote of a process that has been started again counts once it has a place."""
+    daemons = storm.job.daemons
+    all_voters = voters(storm, storm.scenario.members())
+    newest = max(daemon.generation for daemon in daemons.values())
+    votes = [host for host in all_voters if host in part and (daemons[host].votes == newest or storm.scenario.role(host) == "witness")]
+    return 2 * len(votes) > len(all_voters)
+
+
+def choose_broken(storm):
+    """As many as the others can do without, drawn by the seed; none if the part that is left could not decide."""
+    scenario = storm.scenario
+    hosts = list(scenario.members())
+    most = 0 if scenario.way == "nobody" or scenario.nodes == 1 else (len(hosts) - 1) // 2
+    count = int(scenario.end * (most + 1))
+    for number in range(count, 0, -1):
+        broken = storm.shuffled(scenario.broken, hosts)[:number]
+        part = [host for host in hosts if host not in broken]
+        train = [host for host in part if scenario.role(host) != "witness"]
+        if len(train) >= fewest(scenario) and may_decide(storm, part):
+            return tuple(sorted(broken))
+    return ()
+
+
+def fewest(scenario):
+    """Groups of hsdp have two workers; four nodes of which one is lost and no spare comes go on as two."""
+    return max(2, scenario.fewest())
+
+
+def break_some(storm):
+    storm.broken = choose_broken(storm)
+    storm.links.heal_all()
+    for host in storm.broken:
+        daemon = storm.job.daemons[host]
+        daemon.kept, daemon.starts_at = False, None
+        if storm.scenario.way == "killed":
+            daemon.end("killed")
+        elif storm.scenario.way == "frozen":
+            daemon.signal(signal.SIGSTOP)
+        else:
+            storm.links.isolate(host)
+    for host in part(storm):
+        storm.job.daemons[host].signal(signal.SIGCONT)
+
+
+def heal_rest(storm):
+    """Where a change of membership came between: the part could not decide after all."""
+    storm.links.heal_all()
+    for host in storm.broken:
+        storm.job.daemons[host].signal(signal.SIGCONT)
+    storm.broken = ()
+
+
+def part(storm):
+    return [host for host in storm.scenario.members() if host not in storm.broken]
+
+
+def start_all(storm):
+    """Somebody starts what has been taken out."""
+    storm.job.look()
+    for host in part(storm):
+        if not storm.job.daemons[host].runs():
+            storm.job.start(host)
+    for daemon in storm.job.daemons.values():
+        daemon.kept = daemon.host in part(storm)
+
+
+def goes_on(storm):
+    """Steps are made until there are FURTHER ones than now, by a leader of the part."""
+    start_all(storm)
+    first = storm.top()
+    bound = storm.bounds.converge()
+    return storm.until(lambda: storm.top() >= first + FURTHER and storm.job.leader(part(storm)) is not None, bound)
+
+
+def converge(storm):
+    """What is wrong, in lines."""
+    begin = time.monotonic()
+    if not goes_on(storm):
+        if not storm.broken or may_decide(storm, part(storm)):
+            return [f"no {FURTHER} further steps within {storm.bounds.converge():.0f} s after the faults"]
+        heal_rest(storm)
+        if not goes_on(storm):
+            return [f"no {FURTHER} further steps within {storm.bounds.converge():.0f} s after all was healed"]
+    storm.converged_after = time.monotonic() - begin
+    return []
+
+
+def views(storm):
+    """What each daemon of the part answers: generation and addresses of nodes, the leader first. None: nothing, or it has not found the job."""
+    answers = {host: storm.job.status(host) for host in part(storm)}
+    return {
+        host: (answer["generation"], tuple(node["address"] for node in answer["nodes"])) if answer and not answer["phase"].startswith(SEEKS) else None
+        for host, answer in answers.items()
+    }
+
+
+def places(storm):
+    """How many nodes of the part train, when all have come: the others wait as spares."""
+    train = [host for host in part(storm) if storm.scenario.role(host) != "witness"]
+    count = min(len(train), storm.scenario.nodes)
+    return count - count % GROUPS.get(storm.scenario.strategy, 1)
+
+
+def agree(storm):
+    """All that have a place say the same, and nobody waits for one that there is; what a spare says has no nodes."""
+    seen = {}
+
+    def same():
+        seen.clear()
+        seen.update(views(storm))
+        named = {view for view in seen.values() if view and view[1]}
+        return len(named) == 1 and all(seen.values()) and len(next(iter(named))[1]) == places(storm)
+
+    def is_missing(host):
+        return not storm.job.daemons[host].runs() and storm.job.daemons[host].starts_at is None
+
+    storm.until(lambda: same() or any(map(is_missing, part(storm))), storm.bounds.converge())
+    if missing := [host for host in part(storm) if is_missing(host)]:
+        return [f"host {host} has ended with {storm.job.daemons[host].ends[-1].code}, and so is not started again" for host in missing]
+    if same():
+        return []
+    told = "; ".join(f"host {host}: {view}" for host, view in seen.items())
+    return [f"after {storm.bounds.converge():.0f} s daemons differ, or not all have come ({places(storm)} nodes): {told}"]
+
+
+def end(storm):
+    """troupe stop, asked of any: all end, each with 0. The first of cluster.join may wait to be asked once more."""
+    running = [host for host in part(storm) if storm.job.daemons[host].runs()]
+    if not running:
+        return ["no daemon runs"]
+    asked = storm.shuffled(storm.scenario.broken, running)[0]
+    storm.ended_at = time.monotonic()
+    for host in running:
+        storm.job.daemons[host].asked = "stopped"
+        storm.job.daemons[host].kept = False
+    said = storm.job.ask(asked, "stop", "--timeout", "5s")
+    if said.returncode != 0:
+        return [f"troupe stop of host {asked} ends with {said.returncode}: {said.stderr.strip()}"]
+    daemons = [storm.job.daemons[host] for host in running]
+    others = [daemon for daemon in daemons if daemon.host != 1]
+    found = []
+    if not storm.until(lambda: not any(daemon.runs() for daemon in others), storm.bounds.end()):
+        found += [f"host {daemon.host} ({daemon.role}) still runs {storm.bounds.end():.0f} s after troupe stop of host {asked}" for daemon in others if daemon.runs()]
+    first = [daemon for daemon in daemons if daemon.host == 1]
+    for daemon in first:
+        daemon.end("stopped")
+    if not storm.until(lambda: not any(daemon.runs() for daemon in first), storm.bounds.end()):
+        found.append(f"host 1 still runs {storm.bounds.end():.0f} s after SIGTERM")
+    storm.job.look()
+    return found

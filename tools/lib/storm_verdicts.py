@@ -1,0 +1,197 @@
+"""What has to hold of a storm, when it is over."""
+import datetime
+import json
+import re
+
+import checkpoint_files
+import run_files
+import sample_counts
+import storm_second_phase
+from storm_bounds import TIMEOUTS
+from storm_faults import KINDS
+
+LOST_LINES = 20  # of the last steps before a leader is lost: those that it had not passed on
+LINE_FILES = ("events.jsonl", "epochs.jsonl", "recoveries.jsonl")
+EFFECT = 20  # seconds after a fault in which what it causes may show
+NAMED = re.compile(r"\d+\.\d+\.\d+\.(\d+):7401")
+
+
+def last_run(storm):
+    """The folder of the run, on the host of the last leader."""
+    return storm.job.run(storm.job.leader(storm_second_phase.part(storm)) or 1)
+
+
+def counts_exact(storm):
+    newest = checkpoint_files.newest(last_run(storm))
+    if newest is None:
+        return ["no checkpoint"]
+    return sample_counts.problems(checkpoint_files.read(newest))
+
+
+def saved_at_the_end(storm):
+    newest = checkpoint_files.newest(last_run(storm))
+    saved = int(newest.name.removeprefix("step-")) if newest else 0
+    steps = run_files.steps(last_run(storm))
+    return [] if saved == steps else [f"the last checkpoint is of step {saved}, but {steps} steps have lines"]
+
+
+def steps_monotonic(storm):
+    """Lines of a few steps are missing only where a leader was lost, or where the leader's disk was full."""
+    steps = [line["step"] for line in run_files.lines(last_run(storm), "events.jsonl")]
+    if steps != sorted(set(steps)):
+        first = next(after for before, after in zip(steps, steps[1:]) if after <= before)
+        return [f"steps of events.jsonl are not one after the other: {first} comes again, or late"]
+    missing = sorted(set(range(steps[-1] + 1)) - set(steps)) if steps else []
+    changes = {line["step"] for line in run_files.lines(last_run(storm), "recoveries.jsonl")}
+    allowed = {step for change in changes for step in range(change - LOST_LINES, change)}
+    lost = [step for step in missing if step not in allowed]
+    return [f"events.jsonl has no lines of {len(lost)} steps, the first {lost[0]}"] if lost else []
+
+
+def lines_whole(storm):
+    found = []
+    for host in storm_second_phase.part(storm):
+        for name in LINE_FILES:
+            path = storm.job.run(host) / name
+            raw = path.read_bytes() if path.exists() else b""
+            bad = [number for number, line in enumerate(raw.split(b"\n")[:-1], 1) if not is_object(line)]
+            if bad or (raw and not raw.endswith(b"\n")):
+                found.append(f"{path.parent.parent.name}/{name} has a line that is not whole: {bad[:3] or 'the last'}")
+    return sorted(set(found))
+
+
+def is_object(line):
+    try:
+        return isinstance(json.loads(line), dict)
+    except ValueError:
+        return False
+
+
+def halts(storm):
+    """The longest time between two steps, for what happened then."""
+    found, since = [], None
+    for (at, steps), (_, before) in zip(storm.progress[1:], storm.progress):
+        if steps != before:
+            if since is not None and at - since > allowed_halt(storm, since, at):
+                found.append(f"no step for {at - since:.1f} s from {since - storm.began:.1f} s on; {allowed_halt(storm, since, at):.1f} s may be")
+            since = at
+    return found
+
+
+def allowed_halt(storm, begin, end):
+    """Faults that may halt the job do so until they are over, and until the others have come together again."""
+    allowed = storm.bounds.calm()
+    for happened in storm.timeline:
+        if KINDS[happened.kind].halts and happened.at <= end and happened.end + EFFECT >= begin:
+            allowed += happened.end - happened.at + storm.bounds.change()
+    return allowed + (storm.bounds.converge() if end > storm.healed_at else 0)
+
+
+def was_hit(storm, host, begin, end):
+    return any(host in happened.hosts and happened.at <= end and happened.end + EFFECT >= begin for happened in storm.timeline)
+
+
+def exits(storm):
+    """A daemon that nothing has happened to ends only when it is told to, and with 0; none ends with 2."""
+    found = []
+    for host in storm.scenario.members():
+        for end in storm.job.daemons[host].ends:
+            allowed = allowed_codes(storm, host, end)
+            if end.code not in allowed:
+                found.append(
+                    f"host {host} ({storm.scenario.role(host)}) has ended with {end.code} at {end.at - storm.began:.1f} s, {end.asked or 'without being asked'}; "
+                    + f"allowed: {', '.join(map(str, sorted(allowed))) or 'no end'}"
+                )
+    return found
+
+
+def allowed_codes(storm, host, end):
+    hit = was_hit(storm, host, end.at - 1, end.at)
+    if end.asked == "killed":
+        return {-9, 0, 1} if hit else {-9}
+    if end.asked in ("drained", "stopped"):
+        partition = any(host in happened.hosts and happened.kind != "drain" and happened.at <= end.at <= happened.end + EFFECT for happened in storm.timeline)
+        return {0, 1} if end.asked == "drained" and partition else {0}
+    return {1} if hit or stood_still(storm, end.at) else set()
+
+
+def stood_still(storm, at):
+    """For cluster.timeouts.quorum: whoever waits for others ends with 1. That the job stood still so long is said by other verdicts."""
+    begin = at - TIMEOUTS["quorum"] + 2
+    seen = {steps for when, steps in storm.progress if begin <= when <= at}
+    return len(seen) == 1 and begin > storm.began
+
+
+def blame(storm):
+    """Each loss names a host that something has just happened to."""
+    found = []
+    for line in run_files.lines(last_run(storm), "recoveries.jsonl"):
+        named = NAMED.search(line["reason"])
+        if line["is_loss"] and named and not may_blame(storm, int(named[1]), when(storm, line)):
+            found.append(f"generation {line['generation']} blames host {named[1]}, to which nothing happened: {line['reason']}")
+    return found
+
+
+def when(storm, line):
+    """A line's time by this process's clock; None, where clocks of hosts jump."""
+    if any(fault.kind == "clock" for fault in storm.scenario.faults):
+        return None
+    return datetime.datetime.fromisoformat(line["time"].replace("Z", "+00:00")).timestamp() - storm.clock
+
+
+def may_blame(storm, host, at):
+    recent = [happened for happened in storm.timeline if at is None or happened.at - 1 <= at <= happened.end + EFFECT]
+    return host in storm.broken or any(host in happened.hosts or not KINDS[happened.kind].blames for happened in recent)
+
+
+def strangers_stay_out(storm):
+    """None has had a place in the job; other data are reported with 2."""
+    strangers = [daemon for daemon in storm.job.daemons.values() if daemon.role == "stranger"]
+    found = [
+        f"host {one.host}, which must not take part, had a place in generation {one.generation}"
+        for one in strangers
+        if one.generation and one.garbles is None  # what only garbles its messages has the right data
+    ]
+    for one in strangers:
+        found += [f"host {one.host}, which must not take part, has ended with {end.code}" for end in one.ends if end.code not in (-9, 0, 1, 2)]
+    return found
+
+
+def nothing_left(storm):
+    found = []
+    for run in {storm.job.run(host) for host in storm_second_phase.part(storm)}:
+        left = [path.name for path in run.rglob("*") if path.name.startswith(".drafts-") or ".tmp-" in path.name]
+        found += [f"{run.parent.name} still has {name}" for name in sorted(left)[:5]]
+    for host in storm_second_phase.part(storm):
+        if pids := storm.job.net.processes(host):
+            found.append(f"host {host} still has processes {pids}")
+    return found
+
+
+CHECKS = {
+    "counts": counts_exact,
+    "steps": steps_monotonic,
+    "lines": lines_whole,
+    "halts": halts,
+    "exits": exits,
+    "blame": blame,
+    "strangers": strangers_stay_out,
+}
+# Of a job that has ended.
+LAST_CHECKS = {"saved": saved_at_the_end, "leftovers": nothing_left}
+
+
+def judge(storm, struck):
+    """By the name of each verdict that is bad, what is wrong. `struck`: what the second phase found."""
+    failed = {"converged": struck} if struck else {}
+
+    def apply(checks):
+        failed.update({name: found for name, check in checks.items() if (found := check(storm))})
+
+    if not struck:
+        apply({"views": storm_second_phase.agree, "ends": storm_second_phase.end})
+    has_ended = not failed.keys() & {"converged", "ends"}
+    apply(CHECKS)
+    if has_ended:
+        apply(LAST_CHECKS)
+    return failed
