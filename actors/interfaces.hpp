@@ -270,7 +270,9 @@ using member_actor = caf::typed_actor<
     // This generation is over: let go of it, and ask for a seat in the next.
     caf::result<void>(atom::halt, std::int64_t generation, Error reason),
     // This generation has begun, without a place for this node, which waits for one.
-    caf::result<void>(atom::decided, engine::GenerationRecord record)>;
+    caf::result<void>(atom::decided, engine::GenerationRecord record),
+    // Try the links from this node's data plane to others'; answered with those that are broken.
+    caf::result<std::vector<BrokenLink>>(atom::probe, ProbeOrder order)>;
 
 /// MEMBERSHIP: one per job, on the leader; who takes part, and who has gone.
 using membership_actor = caf::typed_actor<
@@ -327,6 +329,7 @@ using node_actor = caf::typed_actor<
     caf::result<void>(atom::abort, std::int64_t generation, Error error),
     caf::result<void>(atom::halt, std::int64_t generation, Error reason),
     caf::result<void>(atom::decided, engine::GenerationRecord record),
+    caf::result<std::vector<BrokenLink>>(atom::probe, ProbeOrder order),
     // The nodes of this node's job come together at this address.
     caf::result<void>(atom::lead, std::string address),
     // This daemon's VOTER.

@@ -4,6 +4,7 @@
 #include "cluster/cluster_messages.hpp"
 #include "cluster/consent.hpp"
 #include "cluster/job_status.hpp"
+#include "cluster/links.hpp"
 #include "messages.hpp"
 
 #include "troupe/core/checkpoint/checkpoint.hpp"
@@ -136,6 +137,10 @@ CAF_BEGIN_TYPE_ID_BLOCK(troupe, first_custom_type_id)
   CAF_ADD_TYPE_ID(troupe, (troupe::actors::GeneratedRecordPtr))
   CAF_ADD_ATOM(troupe, troupe::atom, generate)
   CAF_ADD_ATOM(troupe, troupe::atom, measure)
+  CAF_ADD_ATOM(troupe, troupe::atom, probe)
+  CAF_ADD_TYPE_ID(troupe, (troupe::actors::ProbeOrder))
+  CAF_ADD_TYPE_ID(troupe, (troupe::actors::BrokenLink))
+  CAF_ADD_TYPE_ID(troupe, (std::vector<troupe::actors::BrokenLink>))
 
 CAF_END_TYPE_ID_BLOCK(troupe)
 

@@ -1,6 +1,7 @@
 #include "node.hpp"
 
 #include "../cluster/carried_error.hpp"
+#include "../cluster/probing.hpp"
 #include "traced.hpp"
 
 #include <fmt/format.h>
@@ -34,6 +35,7 @@ node_actor::behavior_type NodeState::make_behavior() {
         if (voter_)
           self_->send(voter_, atom::decided_v, record);
       },
+      [this](atom::probe, const ProbeOrder& order) { return probe(order); },
       [this](atom::lead, const std::string& address) { follow_to(address); },
       [this](atom::vote, const engine::Voter& self, const voter_actor& voter) {
         identity_ = self;
@@ -95,6 +97,12 @@ void NodeState::take_seat(const engine::Seat& seat) {
 void NodeState::cancel_connecting(std::int64_t generation, const Error& error) {
   if (setup_.data_plane)
     setup_.data_plane->cancel(generation, error);
+}
+
+caf::result<std::vector<BrokenLink>> NodeState::probe(const ProbeOrder& order) {
+  if (setup_.data_plane)
+    return probe_links(self_, setup_.data_plane, identity_.address, order);
+  return caf::make_error(caf::sec::runtime_error, "this daemon has no data plane");
 }
 
 /// What becomes of that MEMBERSHIP is no longer this node's affair: it may ask for a seat again.

@@ -55,6 +55,7 @@ private:
   caf::result<engine::Seat> take_part(const membership_actor& membership, std::string leader,
                                       const NodeInfo& info);
   void take_seat(const engine::Seat& seat);
+  caf::result<std::vector<BrokenLink>> probe(const ProbeOrder& order);
   void cancel_connecting(std::int64_t generation, const Error& error);
   void halt(std::int64_t generation, const Error& reason);
   bool is_halted(std::int64_t generation) const { return generation > 0 && halted_ >= generation; }

@@ -88,6 +88,14 @@ public:
   std::uint16_t port() const;
   /// The same meeting for the same generation, until there is another.
   std::shared_ptr<Meeting> meet(std::int64_t generation, const std::string& secret);
+  /// For so long, answers those that probe this node's data port and know the ticket.
+  void answer_probes(const std::string& ticket, const std::string& node,
+                     std::chrono::milliseconds limit);
+  /// Whether that node's data plane answers there (answer_probes), perhaps after several attempts:
+  /// it may get the ticket later. Blocks at most for the limit, and while a name is looked up.
+  /// Error: network, with the last attempt's.
+  Status probe(const std::string& node, const Endpoint& to, const std::string& ticket,
+               std::chrono::milliseconds limit) const;
   /// The meeting of this generation, if it is the last one.
   void cancel(std::int64_t generation, const Error& reason);
 

@@ -80,7 +80,8 @@ struct DaemonStub {
             },
             [this](atom::decided, const engine::GenerationRecord& record) {
               seen->waits_since = record.number;
-            }};
+            },
+            [](atom::probe, const ProbeOrder&) { return std::vector<BrokenLink>{}; }};
   }
   member_actor::pointer self;
   membership_actor membership;

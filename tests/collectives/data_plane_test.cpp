@@ -230,6 +230,48 @@ TEST_CASE("with certificates, values travel encrypted, and who has none does not
   CHECK_THAT(refused.error().message, ContainsSubstring("certificate"));
 }
 
+TEST_CASE("a data port that answers a probe can be reached, and opens nothing") {
+  const Certificates certificates;
+  const bool encrypted = GENERATE(false, true);
+  Loopback ranks{2, encrypted ? certificates.of("node") : TlsConfig{}};
+  const auto probe = [&](int from, int to) {
+    return ranks.planes[static_cast<std::size_t>(from)]->probe(
+        "node", ranks.endpoints[static_cast<std::size_t>(to)], "a ticket", patience);
+  };
+  auto early = std::async(std::launch::async, [&] { return probe(0, 1); });
+  CHECK(early.wait_for(50ms) == std::future_status::timeout); // it has no ticket yet
+  for (const auto& plane : ranks.planes)
+    plane->answer_probes("a ticket", "node", patience);
+  CHECK(early.get());
+  CHECK(probe(0, 1));
+  CHECK(probe(1, 0));
+  check_connects(ranks);
+}
+
+TEST_CASE("a data port that does not answer a probe is named, with the reason") {
+  Loopback ranks{2};
+  const auto& here = ranks.planes[0];
+  ranks.planes[1]->answer_probes("a ticket", "node", patience);
+  ranks.planes[1]->answer_probes("an old ticket", "node", 0ms);
+  const auto why = [&](const std::string& node, const std::string& ticket, const Endpoint& to) {
+    const auto begin = steady_clock::now();
+    const auto status = here->probe(node, to, ticket, 300ms);
+    CHECK(steady_clock::now() - begin < patience / 3);
+    return status ? std::string{"answered"} : status.error().message;
+  };
+  const auto& other = ranks.endpoints[1];
+  CHECK(why("node", "a ticket", other) == "answered");
+  CHECK(why("another node", "a ticket", other) != "answered");
+  CHECK(why("node", "a guess", other) != "answered");
+  CHECK(why("node", "an old ticket", other) != "answered");
+  const auto silent = net::listen_on({"127.0.0.1", 0}).value();
+  CHECK_THAT(why("node", "a ticket", {"127.0.0.1", silent.port}), ContainsSubstring("nothing for"));
+  ranks.planes.pop_back();
+  CHECK_THAT(why("node", "a ticket", other), ContainsSubstring("Connection refused"));
+  CHECK_THAT(why("node", "a ticket", {"no-such-host.invalid", 1}),
+             ContainsSubstring("no-such-host.invalid"));
+}
+
 TEST_CASE("many ranks come together, and not only powers of two") {
   Loopback ranks{GENERATE(1, 2, 3, 5, 16)};
   check_sums(ranks);

@@ -43,6 +43,18 @@ GenerationKey generation_key(std::int64_t generation, const std::string& secret)
   return hmac(secret, fmt::format("troupe data 3: generation {}", generation));
 }
 
+GenerationKey probe_key(const std::string& ticket) {
+  return hmac(ticket, "troupe data 3: probe");
+}
+
+LinkName probed_link(const std::string& node) {
+  return {.group = "probe of " + node};
+}
+
+Proof probe_answer(const Hello& hello, const GenerationKey& key) {
+  return proof_of(key, fmt::format("answer {}", text_of(hello.nonce)));
+}
+
 Proof link_proof(const GenerationKey& key, const LinkName& link) {
   return proof_of(key, fmt::format("link {} {} {}", link.from, link.to, link.group));
 }

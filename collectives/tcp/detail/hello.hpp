@@ -27,6 +27,12 @@ GenerationKey generation_key(std::int64_t generation, const std::string& secret)
 Proof link_proof(const GenerationKey& key, const LinkName& link);
 /// Error: internal, where the system gives no random bytes.
 Result<Hello> make_hello(const GenerationKey& key, const LinkName& link);
+/// Of a probe: a hello that opens nothing, but is answered (data_plane.hpp).
+GenerationKey probe_key(const std::string& ticket);
+/// The link that a probe of this node's data port names.
+LinkName probed_link(const std::string& node);
+/// By a process that knows the ticket, to this hello.
+Proof probe_answer(const Hello& hello, const GenerationKey& key);
 bool is_sealed(const Hello& hello, const GenerationKey& key);
 
 } // namespace troupe::collectives

@@ -1,8 +1,11 @@
 #include "reception.hpp"
 
+#include "troupe/core/net/sigpipe.hpp"
+
 #include <algorithm>
 #include <csignal>
 #include <map>
+#include <tuple>
 #include <vector>
 
 #include <netdb.h>
@@ -14,7 +17,7 @@ namespace troupe::collectives {
 namespace {
 
 constexpr int most_in_queue = 1024; ///< that are not accepted yet
-constexpr std::size_t most_guests = 256, most_early = 256, most_admitted = 4096;
+constexpr std::size_t most_guests = 256, most_early = 256, most_admitted = 4096, most_probed = 64;
 constexpr std::chrono::milliseconds pause{20};
 /// Which everybody has for a hello, however many others come: with TLS it takes a few round trips,
 /// and the time of a processor that is busy with others' handshakes.
@@ -123,6 +126,8 @@ bool Reception::listen_to(Guest& guest) const {
 
 void Reception::admit(Guest&& guest) {
   const std::lock_guard lock{mutex_};
+  if (is_answered(guest))
+    return;
   const bool expected = is_expected(guest);
   if (expected && !is_new(guest))
     return;
@@ -136,6 +141,28 @@ void Reception::admit(Guest&& guest) {
 
 bool Reception::is_expected(const Guest& guest) const {
   return is_sealed(guest.hello, key_);
+}
+
+/// Whether it is a probe. The answer fits into a connection that nothing was written to yet.
+bool Reception::is_answered(Guest& guest) const {
+  const auto asked = std::ranges::find_if(probed_, [&](const Probed& probed) {
+    return guest.hello.link == probed.link && Clock::now() < probed.until &&
+           is_sealed(guest.hello, probed.key);
+  });
+  if (asked == probed_.end())
+    return false;
+  std::ignore = guest.connection.write(probe_answer(guest.hello, asked->key));
+  return true;
+}
+
+void Reception::answer(const GenerationKey& key, const Proof& link,
+                       std::chrono::steady_clock::time_point until) {
+  const net::NoSigpipe no_sigpipe;
+  const std::lock_guard lock{mutex_};
+  if (probed_.size() == most_probed)
+    probed_.pop_front();
+  probed_.push_back({key, link, until});
+  std::erase_if(early_, [this](Guest& guest) { return is_answered(guest); });
 }
 
 /// False for a copy of a hello that has been admitted.

@@ -38,6 +38,9 @@ public:
   ssl_ctx_st* tls() const { return tls_.get(); }
   /// From now on hellos with this key are taken, and no others.
   void expect(const GenerationKey& key);
+  /// Until then, answers hellos with this key that name this link, and closes their connections.
+  void answer(const GenerationKey& key, const Proof& link,
+              std::chrono::steady_clock::time_point until);
   /// Waits for the connection of this link; nothing when the time is up, or `cancelled` gives true.
   std::optional<net::Connection> take(const Proof& link, std::chrono::steady_clock::time_point end,
                                       const std::function<bool()>& cancelled);
@@ -56,6 +59,11 @@ private:
     bool ready = true;    ///< there may be more to hear
   };
   using Guests = std::list<Guest>;
+  struct Probed {
+    GenerationKey key;
+    Proof link;
+    Clock::time_point until;
+  };
   void serve();
   void await();
   void accept();
@@ -63,6 +71,7 @@ private:
   bool listen_to(Guest& guest) const;
   void admit(Guest&& guest);
   bool is_expected(const Guest& guest) const;
+  bool is_answered(Guest& guest) const;
   bool is_new(const Guest& guest);
   Clock::time_point forget_early();
   bool has_room();
@@ -80,9 +89,10 @@ private:
   std::mutex mutex_; ///< guards what follows
   std::condition_variable changed_;
   GenerationKey key_ = {};
-  std::set<Proof> used_; ///< nonces of hellos with this key
-  Guests early_;         ///< have said hello, with a key that is not expected yet
-  Guests admitted_;      ///< with the one that is
+  std::set<Proof> used_;     ///< nonces of hellos with this key
+  Guests early_;             ///< have said hello, with a key that is not expected yet
+  Guests admitted_;          ///< with the one that is
+  std::list<Probed> probed_; ///< in the order in which they were asked for
   std::thread thread_;
 };
 

@@ -1,0 +1,63 @@
+// How a data plane proves that it can be reached, before any generation depends on it.
+#include "data_plane.hpp"
+
+#include "detail/reception.hpp"
+
+#include "troupe/core/fail.hpp"
+#include "troupe/core/net/sigpipe.hpp"
+
+#include <algorithm>
+#include <thread>
+
+namespace troupe::collectives {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+constexpr milliseconds pause_between_probes{100};
+
+milliseconds time_until(Clock::time_point end) {
+  return std::max(milliseconds{0}, std::chrono::ceil<milliseconds>(end - Clock::now()));
+}
+
+/// Another process, which does not know the ticket, has no such answer.
+Status ask_port(ssl_ctx_st* tls, const Endpoint& to, const GenerationKey& key, const LinkName& link,
+                Clock::time_point end) {
+  const net::Wakeup never;
+  const net::NoSigpipe no_sigpipe;
+  TROUPE_TRY(auto socket, net::connect_to(to, time_until(end), never));
+  net::Connection connection{std::move(socket), tls, net::Side::connects, to_string(to)};
+  TROUPE_TRY(const auto hello, make_hello(key, link));
+  TROUPE_TRY(
+      net::write_all(connection, std::as_bytes(std::span{&hello, 1}), {time_until(end), &never}));
+  Proof answer = {};
+  TROUPE_TRY(net::read_all(connection, answer, {time_until(end), &never}));
+  if (answer != probe_answer(hello, key))
+    return fail(Errc::network, "{}: another process listens there", to_string(to));
+  return {};
+}
+
+} // namespace
+
+void DataPlane::answer_probes(const std::string& ticket, const std::string& node,
+                              milliseconds limit) {
+  const auto key = probe_key(ticket);
+  reception_->answer(key, link_proof(key, probed_link(node)), Clock::now() + limit);
+}
+
+Status DataPlane::probe(const std::string& node, const Endpoint& to, const std::string& ticket,
+                        milliseconds limit) const {
+  const auto end = Clock::now() + limit;
+  const auto key = probe_key(ticket);
+  const auto link = probed_link(node);
+  while (true) {
+    const auto answered = ask_port(reception_->tls(), to, key, link, end);
+    if (answered || Clock::now() + pause_between_probes >= end)
+      return answered;
+    std::this_thread::sleep_for(pause_between_probes);
+  }
+}
+
+} // namespace troupe::collectives

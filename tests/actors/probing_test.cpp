@@ -1,0 +1,102 @@
+// NODEs of one process try the links between their data planes, as if each had a host of its own.
+#include "troupe/actors/roles/node.hpp"
+#include "troupe/core/net/socket.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+#include <map>
+#include <string>
+
+using namespace troupe;
+using namespace troupe::actors;
+using namespace std::chrono_literals;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+class Nodes {
+public:
+  explicit Nodes(const std::vector<std::string>& names) {
+    for (const auto& name : names) {
+      auto plane = collectives::DataPlane::open({.listen = {"127.0.0.1", 0}, .handshake = 10s});
+      REQUIRE(plane);
+      const auto node = system_.spawn<node_actor::stateful_impl<NodeState>>(
+          NodeSetup{.stopped = [] {}, .data_plane = *plane});
+      caf::anon_send(node, atom::vote_v, engine::Voter{name, name}, voter_actor{});
+      nodes_[name] = node;
+      ports[name] = {name, to_string(Endpoint{"127.0.0.1", (*plane)->port()})};
+    }
+  }
+  ~Nodes() {
+    for (const auto& [name, node] : nodes_)
+      caf::anon_send_exit(node, caf::exit_reason::user_shutdown);
+  }
+  Nodes(const Nodes&) = delete;
+  Nodes& operator=(const Nodes&) = delete;
+
+  /// All at the same time, each with the ports that it is to try.
+  std::vector<BrokenLink> probe(const std::map<std::string, std::vector<NodePort>>& orders,
+                                std::chrono::milliseconds limit,
+                                const std::string& ticket = "a ticket") {
+    caf::scoped_actor self{system_};
+    using Response =
+        decltype(self->request(node_actor{}, caf::infinite, atom::probe_v, ProbeOrder{}));
+    std::vector<Response> responses;
+    for (const auto& [name, to] : orders)
+      responses.push_back(self->request(nodes_.at(name), caf::infinite, atom::probe_v,
+                                        ProbeOrder{ticket, to, limit.count()}));
+    std::vector<BrokenLink> all;
+    for (auto& response : responses)
+      response.receive(
+          [&](const std::vector<BrokenLink>& broken) {
+            all.insert(all.end(), broken.begin(), broken.end());
+          },
+          [](const caf::error& error) { FAIL(caf::to_string(error)); });
+    return all;
+  }
+
+  std::map<std::string, NodePort> ports;
+
+private:
+  caf::actor_system_config settings_;
+  caf::actor_system system_{settings_};
+  std::map<std::string, node_actor> nodes_;
+};
+
+} // namespace
+
+TEST_CASE("nodes that can connect to each other report no broken link") {
+  Nodes nodes{{"a", "b", "c"}};
+  auto& ports = nodes.ports;
+  CHECK(nodes
+            .probe({{"a", {ports["b"], ports["c"]}},
+                    {"b", {ports["a"], ports["c"]}},
+                    {"c", {ports["a"], ports["b"]}}},
+                   10s)
+            .empty());
+}
+
+TEST_CASE("links that cannot be made are named, each in its direction") {
+  Nodes nodes{{"a", "b", "c"}};
+  auto& ports = nodes.ports;
+  const auto silent = net::listen_on({"127.0.0.1", 0}).value();
+  const NodePort takes_c_for_b{"b", ports["c"].data};
+  const NodePort is_silent{"c", to_string(Endpoint{"127.0.0.1", silent.port})};
+  const auto broken = nodes.probe(
+      {{"a", {takes_c_for_b, ports["c"]}}, {"b", {ports["a"], is_silent}}, {"c", {ports["a"]}}},
+      500ms);
+  REQUIRE(broken.size() == 2);
+  CHECK(broken[0].from == "a");
+  CHECK(broken[0].to == "b");
+  CHECK(broken[1].from == "b");
+  CHECK(broken[1].to == "c");
+  CHECK_THAT(broken[1].why, ContainsSubstring("nothing for"));
+}
+
+TEST_CASE("a node that has no such order answers no probe") {
+  Nodes nodes{{"a", "b"}};
+  CHECK(nodes.probe({{"a", {nodes.ports["b"]}}}, 300ms).size() == 1);
+  CHECK(nodes.probe({{"a", {{"b", "no port"}}}, {"b", {}}}, 300ms).size() == 1);
+  CHECK(nodes.probe({{"a", {nodes.ports["b"]}}, {"b", {}}}, 10s, "another ticket").empty());
+}
