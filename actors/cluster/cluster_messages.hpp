@@ -39,13 +39,26 @@ struct NodeInfo {
   std::map<std::string, std::string> job;
   StateOffer offer = {};
   std::int64_t generation = 0; ///< the last that it had a seat in, in whatever job
+  std::int64_t attempt = 0;    ///< to take part, counted by its process: no two are equal
 
   template <class Inspector>
   friend bool inspect(Inspector& f, NodeInfo& x) {
-    return f.object(x).fields(
-        f.field("address", x.address), f.field("data", x.data), f.field("host", x.host),
-        f.field("version", x.version), f.field("process", x.process), f.field("workers", x.workers),
-        f.field("job", x.job), f.field("offer", x.offer), f.field("generation", x.generation));
+    return f.object(x).fields(f.field("address", x.address), f.field("data", x.data),
+                              f.field("host", x.host), f.field("version", x.version),
+                              f.field("process", x.process), f.field("workers", x.workers),
+                              f.field("job", x.job), f.field("offer", x.offer),
+                              f.field("generation", x.generation), f.field("attempt", x.attempt));
+  }
+};
+
+/// A failure between ranks, as COORDINATOR reports it.
+struct SharedFailure {
+  Error error;
+  std::vector<std::string> behind = {}; ///< nodes that the others were waiting for; empty: unknown
+
+  template <class Inspector>
+  friend bool inspect(Inspector& f, SharedFailure& x) {
+    return f.object(x).fields(f.field("error", x.error), f.field("behind", x.behind));
   }
 };
 

@@ -31,6 +31,8 @@ struct Applicant {
   /// Opens and compiles, for a job with so many slices that has begun already: its nodes need not
   /// wait for that.
   std::function<Status(std::int64_t slices)> prepare;
+  /// Called when the others leave this node out for a while; returns how long to wait.
+  std::function<std::chrono::milliseconds()> left_out = {};
 };
 
 /// What this daemon got: its seat, and where its ranks connect to others'.
@@ -64,7 +66,8 @@ Result<StateOffer> offer_beginning(const Applicant& applicant, const engine::Beg
 /// stopped, when somebody asked for it, or there is no job left to do; those of preparing.
 Result<Place> join_job(const Applicant& applicant, JobPlace& job);
 
-/// Waits until all nodes are there. Errors: why this one may not take part, network where another
+/// Waits until all nodes are there. Where the others leave this node out, it waits longer each
+/// time, and asks again. Errors: why this one may not take part, network where another
 /// attempt may have more luck; stopped, when somebody asked for it.
 Result<Place> take_seat(const Applicant& applicant, const JobPlace& job);
 

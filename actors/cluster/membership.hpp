@@ -3,14 +3,17 @@
 #pragma once
 
 #include "../interfaces.hpp"
+#include "blame.hpp"
 #include "lost_nodes.hpp"
 #include "roster.hpp"
 #include "worker_groups.hpp"
 
 #include <chrono>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -21,6 +24,8 @@ struct MembershipSetup {
   std::chrono::milliseconds quorum;    ///< for min_nodes to come together
   std::chrono::milliseconds form;      ///< for those that have halted to come together again
   std::chrono::milliseconds detection; ///< without a sign of life, a node is dead
+  /// At least between two halts of the job for nodes that had been left out.
+  std::chrono::milliseconds between_returns = std::chrono::minutes{1};
   /// Of a global batch, for so many workers at first.
   std::function<std::int64_t(std::int64_t workers)> slices = [](auto workers) { return workers; };
   std::function<void(const std::string&)> say; ///< tells a person who is missing
@@ -44,6 +49,10 @@ struct MembershipSetup {
 ///       +------ a node goes, or another comes: all halt, and come again ----------- training -->
 ///       ended
 ///
+/// After a failure between nodes (network, collective) all come together, and then probe each
+/// other's data ports before the next generation is formed: the error itself does not tell which
+/// node is at fault (blame.hpp). Nodes that are left out for that may come again.
+///
 /// Each time round is a generation. If min_nodes, or nodes that fill whole groups of workers, do
 /// not come within the quorum timeout, the job does not begin; one that has begun saves its state
 /// and ends. A node that comes when all places are taken is a spare, and gets the ranks of the next
@@ -64,6 +73,14 @@ private:
     std::optional<caf::typed_response_promise<engine::Seat>> seat; ///< that it waits for
     std::function<void()> when_gone = {}; ///< called when it goes: no answer will come
     bool leaves = false;                  ///< was asked to, and goes when all halt
+    std::int64_t came = 0;                ///< greater: joined later
+    bool returns = false;                 ///< was left out before
+  };
+  /// A failure between nodes, until it is known which of them are left out for it.
+  struct Suspicion {
+    Error error;
+    std::vector<std::string> behind; ///< nodes that the others were waiting for
+    std::int64_t probe = 0;          ///< the one that is under way; 0: none yet
   };
   using Members = std::vector<Member>;
   /// Waits for a place.
@@ -76,6 +93,8 @@ private:
   caf::result<engine::Seat> admit(const NodeInfo& info, const member_actor& node);
   Status check(const NodeInfo& info, const member_actor& node, bool again) const;
   Status check_later(const NodeInfo& info) const;
+  bool is_replay(const NodeInfo& info) const;
+  std::int64_t arrival_of(const std::string& address);
   std::string lacks_room(const std::vector<NodeInfo>& nodes, std::int32_t workers) const;
   std::string lacks_place(std::int32_t workers, const Spares& beside) const;
   std::vector<NodeInfo> with_spares(std::vector<NodeInfo> nodes, const Spares& spares) const;
@@ -121,6 +140,7 @@ private:
   void halt(const Error& reason, bool is_loss, std::chrono::milliseconds detected_after = {});
   bool changes_wanted() const;
   bool lacks_voter() const;
+  bool waits_for_returns();
   bool forget_waiting(const caf::down_msg& down);
   void change_when_wanted();
   Error wanted_change() const;
@@ -131,8 +151,29 @@ private:
   void tell_ranks(const Error& error);
   void lead(const coordinator_actor& coordinator);
   caf::result<coordinator_actor> leader();
-  caf::result<void> fail(std::int64_t generation, const Error& error);
-  bool goes_on_after(const Error& error);
+  caf::result<void> fail(std::int64_t generation, const SharedFailure& failure);
+  bool goes_on_after(const SharedFailure& failure);
+  bool goes_on_without(const Error& error);
+  bool ends_halted_job(const Error& error) const;
+  caf::result<void> end_after(const Error& error);
+  // membership_blame.cpp
+  using Probed = std::function<void(const std::vector<BrokenLink>&)>;
+  void suspect(const SharedFailure& failure);
+  bool probes_links();
+  void probe_members(const Probed& then);
+  ProbeOrder probe_order(const std::string& ticket, const std::string& node) const;
+  void links_probed(std::int64_t probe, const std::vector<BrokenLink>& broken);
+  void watch_connecting();
+  bool blame_links(const std::vector<BrokenLink>& broken);
+  bool blame_behind(const Suspicion& suspicion);
+  std::vector<BlameCandidate> blame_candidates() const;
+  BlameCosts blame_costs() const;
+  bool loses_state(const std::set<std::string>& without) const;
+  bool loses_quorum(const std::set<std::string>& without) const;
+  bool may_be_succeeded() const;
+  void leave_out(const std::map<std::string, std::string>& evidence);
+  void refuse_for_now(Member& member, const std::string& why);
+  bool hand_over_after(const Error& error);
   void dismiss(Members::iterator member, JobEnd end);
   void tell_end(const JobEnd& end, const std::function<void()>& told);
   caf::result<void> finish(const JobEnd& end);
@@ -144,10 +185,15 @@ private:
   MembershipSetup setup_;
   LostNodes lost_;
   Roster roster_;
-  Members members_;                        ///< in the order of their ranks; the first leads
-  Spares spares_;                          ///< in the order in which they came
-  Spares witnesses_;                       ///< the same; they vote, and train nothing
-  std::vector<caf::actor_addr> dismissed_; ///< nodes that were sent away
+  Members members_;                              ///< in the order of their ranks; the first leads
+  Spares spares_;                                ///< in the order in which they came
+  Spares witnesses_;                             ///< the same; they vote, and train nothing
+  std::vector<caf::actor_addr> dismissed_;       ///< nodes that were sent away
+  std::map<std::string, std::int64_t> attempts_; ///< the last one, by process
+  std::map<std::string, member_actor> left_out_; ///< may come again, by process
+  std::optional<Suspicion> suspicion_;
+  std::int64_t probes_ = 0, arrivals_ = 0;
+  std::optional<caf::actor_clock::time_point> returned_; ///< when it last halted for such nodes
   Phase phase_ = Phase::gathering;
   std::int64_t rounds_ = 0;                            ///< of gathering
   std::optional<engine::GenerationRecord> generation_; ///< the last one
@@ -165,7 +211,8 @@ private:
   std::optional<Error> unstarted_;                 ///< why the ranks will not all be connected
   std::optional<Error> ending_;                    ///< why the job is saved and ends
   std::optional<caf::typed_response_promise<void>> leaver_; ///< the leader's, which waits to leave
-  int unexplained_ = 0; ///< generations that ended though no node was lost, since steps were made
+  int unexplained_ = 0;  ///< generations that ended though no node was lost, since steps were made
+  bool trained_ = false; ///< there was a COORDINATOR, here or at an earlier leader
   bool stopping_ = false, ended_ = false;
 };
 

@@ -14,6 +14,7 @@ caf::result<engine::Seat> MembershipState::admit(const NodeInfo& info, const mem
   const bool again = known != members_.end();
   if (const auto admitted = check(info, node, again); !admitted)
     return engine::Seat{.refused = admitted.error()};
+  attempts_[info.process] = info.attempt;
   auto promise = self_->make_response_promise<engine::Seat>();
   if (again) {
     roster_.come_again(info);
@@ -21,7 +22,12 @@ caf::result<engine::Seat> MembershipState::admit(const NodeInfo& info, const mem
   } else {
     lost_.watch(node);
     roster_.arrived(info.address);
-    take_in({info, {info.address, node, promise}});
+    take_in({info,
+             {.address = info.address,
+              .node = node,
+              .seat = promise,
+              .came = arrival_of(info.address),
+              .returns = left_out_.erase(info.process) > 0}});
     if (inherits_ && members_.size() == 1) // which the others can be compared with
       self_->send(setup_.voter, atom::form_v);
   }
@@ -37,11 +43,30 @@ Status MembershipState::check(const NodeInfo& info, const member_actor& node, bo
     return failure(refusal(info));
   if (std::ranges::count(dismissed_, node.address()) > 0)
     return troupe::fail(Errc::stopped, "the others go on without this node");
+  if (is_replay(info))
+    return troupe::fail(Errc::stopped, "this process has asked again since");
   if (again)
     return {};
   if (info.workers == 0)
     return roster_.nodes().empty() ? Status{} : roster_.check_same_job(info);
   return has_begun() ? check_later(info) : roster_.check(info);
+}
+
+/// Each process counts its attempts, and its messages arrive in order.
+bool MembershipState::is_replay(const NodeInfo& info) const {
+  const auto last = attempts_.find(info.process);
+  return last != attempts_.end() && info.attempt <= last->second;
+}
+
+/// Nodes that another one has led joined before all others, in the order of their ranks.
+std::int64_t MembershipState::arrival_of(const std::string& address) {
+  if (inherits_) {
+    const auto& nodes = generation_->nodes;
+    const auto place = std::ranges::find(nodes, address, &engine::NodePlace::address);
+    if (place != nodes.end())
+      return place - nodes.end();
+  }
+  return ++arrivals_;
 }
 
 /// A person learns more from what is wrong with a node's config than from that it comes too late.

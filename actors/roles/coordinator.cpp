@@ -1,5 +1,6 @@
 #include "coordinator.hpp"
 
+#include "../cluster/blame.hpp"
 #include "detail/step_summary.hpp"
 #include "traced.hpp"
 
@@ -10,6 +11,7 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
+#include <limits>
 
 namespace troupe::actors {
 
@@ -53,7 +55,7 @@ coordinator_actor::behavior_type CoordinatorState::make_behavior() {
       [this](atom::measure, std::int32_t rank, double peak) { take_peak(rank, peak); },
       [this](atom::saved, const PartOutcome& part) { count_part(part); },
       [this](atom::failed, const Error& error) {
-        error.code == Errc::collective ? suspect(error) : fail(error);
+        is_between_nodes(error.code) ? suspect(error) : fail(error);
       },
       [this](atom::failed, double loss) { self_->send(setup_.metrics, atom::failed_v, loss); },
       [this](atom::deal, std::int32_t rank) {
@@ -413,6 +415,7 @@ void CoordinatorState::note_results(const engine::TestResults& results) {
 void CoordinatorState::suspect(const Error& error) {
   if (setup_.generation.nodes.size() == 1)
     return fail(error);
+  interrupted_.insert(error.where.rank);
   if (suspected_)
     return;
   suspected_ = error;
@@ -427,18 +430,44 @@ void CoordinatorState::fail(Error error) {
     return end_failed(std::move(error));
   if (std::exchange(reported_, true))
     return; // MEMBERSHIP decides
-  self_->request(setup_.membership, caf::infinite, atom::failed_v, setup_.generation.number, error)
-      .then([] {}, [this, error](const caf::error&) { end_failed(error); });
+  tell_membership(error);
+}
+
+void CoordinatorState::tell_membership(const Error& error) {
+  const auto ended = [this, error](const caf::error&) { end_failed(error); };
+  const auto number = setup_.generation.number;
+  if (is_between_nodes(error.code))
+    self_
+        ->request(setup_.membership, caf::infinite, atom::failed_v, number,
+                  SharedFailure{error, nodes_behind()})
+        .then([] {}, ended);
+  else
+    self_->request(setup_.membership, caf::infinite, atom::failed_v, number, error)
+        .then([] {}, ended);
+}
+
+/// When a collective fails, it fails for all ranks that have come to it. So if nothing was done for
+/// as long as a collective may take, the ranks that have reported no failure have not come to it.
+std::vector<std::string> CoordinatorState::nodes_behind() const {
+  if (Clock::now() - last_commit_ < setup_.collective)
+    return {};
+  std::vector<std::pair<std::string, std::int64_t>> reached;
+  for (const auto& place : setup_.generation.nodes) {
+    auto least = std::numeric_limits<std::int64_t>::max();
+    for (auto rank = place.first_rank; rank < place.first_rank + place.workers; ++rank)
+      if (const auto member = members_.find(rank); member != members_.end())
+        least = std::min(least, 2 * member->second.steps + (interrupted_.contains(rank) ? 1 : 0));
+    reached.emplace_back(place.address, least);
+  }
+  return find_behind(reached);
 }
 
 /// Without the node where something broke, or once more. What is wrong with the job is so for all.
 bool CoordinatorState::others_may_go_on(const Error& error) const {
   constexpr std::array broken = {Errc::device,  Errc::out_of_memory, Errc::collective,
                                  Errc::network, Errc::internal,      Errc::io};
-  const bool elsewhere =
-      error.code == Errc::collective || error.where.node != setup_.generation.nodes.front().address;
-  return setup_.membership && phase_ != Phase::joining && elsewhere &&
-         std::ranges::count(broken, error.code) > 0;
+  const bool is_early = phase_ == Phase::joining && !is_between_nodes(error.code);
+  return setup_.membership && !is_early && std::ranges::count(broken, error.code) > 0;
 }
 
 void CoordinatorState::end_failed(Error error) {

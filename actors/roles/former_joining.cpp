@@ -36,7 +36,8 @@ Applicant FormerState::applicant() {
                       .data_plane = setup_.data_plane,
                       .say = setup_.say,
                       .stopped_within = setup_.stopped_within,
-                      .prepare = [this](std::int64_t slices) { return prepare_to_join(slices); }};
+                      .prepare = [this](std::int64_t slices) { return prepare_to_join(slices); },
+                      .left_out = [this] { return returns_.next(Clock::now()); }};
   const auto before = read_members(engine::run_folder(config()));
   applicant.info.generation = std::max(last_.number, before.generation);
   for (const auto& node : before.nodes)

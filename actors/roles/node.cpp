@@ -66,13 +66,16 @@ caf::result<engine::Seat> NodeState::take_part(const membership_actor& membershi
   membership_ = membership;
   leader_ = std::move(leader);
   seat_of_ = 0;
+  left_out_.clear();
   seat_ = self_->make_response_promise<engine::Seat>();
   if (end_) { // it has been told while it halted
     seat_.deliver(engine::Seat{
         .refused = end_->error.value_or(Error{Errc::stopped, "asked to leave the job"})});
     return seat_;
   }
-  self_->request(membership_, caf::infinite, atom::join_v, info, member_actor{node_actor{self_}})
+  auto attempt = info;
+  attempt.attempt = ++attempts_;
+  self_->request(membership_, caf::infinite, atom::join_v, attempt, member_actor{node_actor{self_}})
       .then(
           [this, asked = seat_](const engine::Seat& seat) mutable {
             take_seat(seat);
@@ -83,8 +86,11 @@ caf::result<engine::Seat> NodeState::take_part(const membership_actor& membershi
 }
 
 void NodeState::take_seat(const engine::Seat& seat) {
-  if (seat.refused)
+  if (seat.refused) {
+    if (seat.left_out)
+      note_left_out(seat.refused->message);
     return leave();
+  }
   const auto& record = seat.generation;
   seat_of_ = known_ = record.number;
   voters_ = record.voters.size();
@@ -92,6 +98,13 @@ void NodeState::take_seat(const engine::Seat& seat) {
     setup_.data_plane->meet(record.number, record.secret);
   if (voter_)
     self_->send(voter_, atom::decided_v, record);
+}
+
+/// Where it has led, the others lose it with its MEMBERSHIP, and need its vote to decide who leads.
+void NodeState::note_left_out(const std::string& why) {
+  left_out_ = why;
+  if (voter_ && leader_ == identity_.address)
+    self_->send(voter_, atom::leave_v);
 }
 
 void NodeState::cancel_connecting(std::int64_t generation, const Error& error) {
@@ -336,6 +349,8 @@ JobStatus NodeState::status_of_end() const {
 caf::result<JobStatus> NodeState::status() {
   if (end_)
     return status_of_end();
+  if (!left_out_.empty())
+    return JobStatus{.name = setup_.run, .phase = left_out_};
   if (coordinator_)
     return self_->delegate(coordinator_, atom::status_v);
   auto promise = self_->make_response_promise<JobStatus>();
