@@ -78,8 +78,11 @@ void MembershipState::links_probed(std::int64_t probe, const std::vector<BrokenL
   else
     setup_.say(
         fmt::format("all nodes reach each other: trying again after: {}", suspicion.error.message));
-  if (!ended_)
-    form_if_complete();
+  if (ended_)
+    return;
+  form_if_complete();
+  if (phase_ == Phase::gathering)
+    setup_.say(waiting_for());
 }
 
 /// Ranks that cannot connect wait for minutes before they say so: they may only be slow.
