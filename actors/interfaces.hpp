@@ -292,6 +292,8 @@ using membership_actor = caf::typed_actor<
     // A node cannot do its part in this generation, or a rank in what it does: the others go on
     // without it, or nothing will come of the job. Answered as `finish`.
     caf::result<void>(atom::failed, std::int64_t generation, Error error),
+    // The same, where ranks waited for each other.
+    caf::result<void>(atom::failed, std::int64_t generation, SharedFailure failure),
     // The job has ended: tells the members; answered when those that are there know.
     caf::result<void>(atom::finish, JobEnd end),
     // Finish the steps under way, save, end; or no longer wait for nodes.

@@ -142,6 +142,7 @@ CAF_BEGIN_TYPE_ID_BLOCK(troupe, first_custom_type_id)
   CAF_ADD_TYPE_ID(troupe, (troupe::actors::ProbeOrder))
   CAF_ADD_TYPE_ID(troupe, (troupe::actors::BrokenLink))
   CAF_ADD_TYPE_ID(troupe, (std::vector<troupe::actors::BrokenLink>))
+  CAF_ADD_TYPE_ID(troupe, (troupe::actors::SharedFailure))
 
 CAF_END_TYPE_ID_BLOCK(troupe)
 

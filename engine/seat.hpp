@@ -143,6 +143,8 @@ struct Seat {
   GenerationRecord generation = {};
   std::int32_t node = 0; ///< of generation.nodes
   SharedFolder shared = {};
+  /// Refused because others could not reach this node, or it them: it may ask again later.
+  bool left_out = false;
 
   const NodePlace& place() const { return generation.nodes[static_cast<std::size_t>(node)]; }
   bool leads() const { return node == 0; }
@@ -151,7 +153,8 @@ struct Seat {
   template <class Inspector>
   friend bool inspect(Inspector& f, Seat& x) {
     return f.object(x).fields(f.field("refused", x.refused), f.field("generation", x.generation),
-                              f.field("node", x.node), f.field("shared", x.shared));
+                              f.field("node", x.node), f.field("shared", x.shared),
+                              f.field("left_out", x.left_out));
   }
 };
 

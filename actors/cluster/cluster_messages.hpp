@@ -42,6 +42,7 @@ struct NodeInfo {
   /// For how long it waits for a seat from now on, unless as a spare; 0: as long as the job lasts.
   std::int64_t time_left_ms = 0;
   engine::TrainingData training = {};
+  std::int64_t attempt = 0; ///< to take part, counted by its process: no two are equal
 
   template <class Inspector>
   friend bool inspect(Inspector& f, NodeInfo& x) {
@@ -49,7 +50,19 @@ struct NodeInfo {
         f.field("address", x.address), f.field("data", x.data), f.field("host", x.host),
         f.field("version", x.version), f.field("process", x.process), f.field("workers", x.workers),
         f.field("job", x.job), f.field("offer", x.offer), f.field("generation", x.generation),
-        f.field("time_left_ms", x.time_left_ms), f.field("training", x.training));
+        f.field("time_left_ms", x.time_left_ms), f.field("training", x.training),
+        f.field("attempt", x.attempt));
+  }
+};
+
+/// A failure between ranks, as COORDINATOR reports it.
+struct SharedFailure {
+  Error error;
+  std::vector<std::string> behind = {}; ///< nodes that the others were waiting for; empty: unknown
+
+  template <class Inspector>
+  friend bool inspect(Inspector& f, SharedFailure& x) {
+    return f.object(x).fields(f.field("error", x.error), f.field("behind", x.behind));
   }
 };
 

@@ -156,27 +156,40 @@ Result<StateOffer> offer_beginning(const Applicant& applicant, const engine::Beg
   return offer;
 }
 
-Result<Place> take_seat(const Applicant& applicant, const JobPlace& job) {
-  Result<Place> place;
+namespace {
+
+Result<engine::Seat> ask_for_seat(const Applicant& applicant, const JobPlace& job) {
+  Result<engine::Seat> answer;
   auto info = applicant.info;
   if (info.workers > 0 && job.leader != info.address) // the leader's MEMBERSHIP has limits
     info.time_left_ms = longest_wait_for_seat(applicant.config.cluster.timeouts).count();
   caf::scoped_actor self{applicant.system};
   // NODE answers when that time is over.
   self->request(applicant.node, caf::infinite, atom::join_v, job.membership, job.leader, info)
-      .receive(
-          [&](const engine::Seat& seat) {
-            const auto& record = seat.generation;
-            if (seat.refused)
-              place = failure(*seat.refused);
-            else
-              *place = {seat, applicant.data_plane->meet(record.number, record.secret)};
-          },
-          [&](const caf::error& error) {
-            place = failure(carried(
-                error, {Errc::network, "joining the job", {.node = applicant.info.address}}));
-          });
-  return place;
+      .receive([&](const engine::Seat& seat) { answer = seat; },
+               [&](const caf::error& error) {
+                 answer = failure(carried(
+                     error, {Errc::network, "joining the job", {.node = applicant.info.address}}));
+               });
+  return answer;
+}
+
+} // namespace
+
+Result<Place> take_seat(const Applicant& applicant, const JobPlace& job) {
+  while (true) {
+    TROUPE_TRY(const auto seat, ask_for_seat(applicant, job));
+    const auto& record = seat.generation;
+    if (!seat.refused)
+      return Place{seat, applicant.data_plane->meet(record.number, record.secret)};
+    if (!seat.left_out || !applicant.left_out)
+      return failure(*seat.refused);
+    const auto wait = applicant.left_out();
+    applicant.say(
+        fmt::format("{}; trying again in {}", seat.refused->message, format_duration(wait)));
+    if (applicant.stopped_within(wait))
+      return fail(Errc::stopped, "asked to stop while the others go on without this node");
+  }
 }
 
 Result<Place> join_job(const Applicant& applicant, JobPlace& job) {

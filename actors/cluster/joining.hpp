@@ -33,6 +33,8 @@ struct Applicant {
   /// wait for that.
   std::function<Status(std::int64_t slices)> prepare;
   std::shared_ptr<Waits> waits = std::make_shared<Waits>();
+  /// Called when the others leave this node out for a while; returns how long to wait.
+  std::function<std::chrono::milliseconds()> left_out = {};
 };
 
 /// Waits a moment between two attempts, which says so in the log when it is time. Errors: stopped,
@@ -72,8 +74,9 @@ Result<StateOffer> offer_beginning(const Applicant& applicant, const engine::Beg
 Result<Place> join_job(const Applicant& applicant, JobPlace& job);
 
 /// Waits until all nodes are there, as a spare as long as the job lasts, else as long as the leader
-/// may. Errors: why this one may not take part, network where another attempt may have more luck;
-/// stopped, when somebody asked for it.
+/// may. If the others leave this node out, it asks again, after a longer wait each time. Errors:
+/// why this one may not take part, network where another attempt may have more luck; stopped, when
+/// somebody asked for it.
 Result<Place> take_seat(const Applicant& applicant, const JobPlace& job);
 
 /// Where the nodes of a job come together whose leader is gone: at a node that was elected, or in

@@ -30,7 +30,10 @@ membership_actor::behavior_type MembershipState::make_behavior() {
           [this](atom::lead, const coordinator_actor& coordinator) { lead(coordinator); },
           [this](atom::lead) { return leader(); },
           [this](atom::failed, std::int64_t generation, const Error& error) {
-            return fail(generation, error);
+            return fail(generation, {error});
+          },
+          [this](atom::failed, std::int64_t generation, const SharedFailure& failure) {
+            return fail(generation, failure);
           },
           [this](atom::finish, const JobEnd& end) { return finish(end); },
           [this](atom::stop) { stop(); },
@@ -88,7 +91,7 @@ void MembershipState::await_enough(std::int64_t round) {
 
 void MembershipState::form_if_complete() {
   const bool saves = has_begun() && stopping_; // what there is
-  if (phase_ != Phase::gathering || !roster_.absent().empty())
+  if (phase_ != Phase::gathering || !roster_.absent().empty() || probes_links())
     return;
   fill_after_leader();
   if ((has_enough() || saves) && !confirms_newcomers())
@@ -102,6 +105,7 @@ void MembershipState::form() {
   if (!record)
     return refuse_all(record.error());
   phase_ = Phase::deciding;
+  suspicion_.reset();
   proposed_ = *std::move(record);
   shared_ = roster_.offer(*proposed_).shared;
   changed_.reset();
@@ -120,6 +124,7 @@ void MembershipState::seat_members() {
                                        .node = static_cast<std::int32_t>(i),
                                        .shared = shared_});
     member->seat.reset();
+    member->returns = false;
   }
   for (const auto* those : {&spares_, &witnesses_})
     for (const auto& waiting : *those)
@@ -139,6 +144,7 @@ void MembershipState::lead(const coordinator_actor& coordinator) {
   if (phase_ != Phase::connecting)
     return; // it has been halted since
   phase_ = Phase::training;
+  trained_ = true;
   coordinator_ = coordinator;
   for (auto& follower : followers_)
     follower.deliver(coordinator_);
@@ -193,6 +199,8 @@ void MembershipState::tell_end(const JobEnd& end, const std::function<void()>& t
     for (const auto& waiting : *those)
       self_->send(waiting.member.node, atom::finish_v, end);
   refuse_spares(*closed_);
+  for (const auto& [process, node] : left_out_)
+    self_->send(node, atom::finish_v, end);
   if (members_.empty())
     told();
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "../interfaces.hpp"
+#include "blame.hpp"
 #include "lost_nodes.hpp"
 #include "recent.hpp"
 #include "roster.hpp"
@@ -13,6 +14,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -26,6 +28,8 @@ struct MembershipSetup {
   /// How long a node that could take part stays connected before all halt for it.
   std::chrono::milliseconds stable{0};
   std::chrono::milliseconds probe{5000}; ///< for a link to a node's data port to be made
+  /// At least between two halts of the job for nodes that had been left out.
+  std::chrono::milliseconds between_returns = std::chrono::minutes{1};
   /// Of a global batch, for so many workers at first.
   std::function<std::int64_t(std::int64_t workers)> slices = [](auto workers) { return workers; };
   std::function<void(const std::string&)> say; ///< tells a person who is missing
@@ -53,6 +57,10 @@ struct MembershipSetup {
 /// version, config and training data are the job's, its data port and theirs can be reached, and
 /// it stays connected for a while. Nobody halts for it before.
 ///
+/// After a failure between nodes (network, collective) all come together, and then probe each
+/// other's data ports before the next generation is formed: the error itself does not tell which
+/// node is at fault (blame.hpp). Nodes that are left out for that may come again.
+///
 /// Each time round is a generation. If min_nodes, or nodes that fill whole groups of workers, do
 /// not come within the quorum timeout, the job does not begin; one that has begun saves its state
 /// and ends. A node that comes when all places are taken is a spare, and gets the ranks of the next
@@ -74,6 +82,14 @@ private:
     std::function<void()> when_gone = {}; ///< called when it goes: no answer will come
     bool leaves = false;                  ///< was asked to, and goes when all halt
     std::int64_t request = 0;             ///< for this seat: its number
+    std::int64_t came = 0;                ///< greater: joined later
+    bool returns = false;                 ///< was left out before
+  };
+  /// A failure between nodes, until it is known which of them are left out for it.
+  struct Suspicion {
+    Error error;
+    std::vector<std::string> behind; ///< nodes that the others were waiting for
+    std::int64_t probe = 0;          ///< the one that is under way; 0: none yet
   };
   using Members = std::vector<Member>;
   /// Waits for a place.
@@ -106,6 +122,8 @@ private:
   bool is_newcomer(const Member& member) const;
   bool confirms_newcomers();
   void confirm(const member_actor& node, std::int64_t round, bool answers);
+  bool is_replay(const NodeInfo& info) const;
+  std::int64_t arrival_of(const std::string& address);
   std::string lacks_room(const std::vector<NodeInfo>& nodes, std::int32_t workers) const;
   std::string lacks_place(std::int32_t workers, const Spares& beside) const;
   std::vector<NodeInfo> with_spares(std::vector<NodeInfo> nodes, const Spares& spares) const;
@@ -151,6 +169,7 @@ private:
   void halt(const Error& reason, bool is_loss, std::chrono::milliseconds detected_after = {});
   bool changes_wanted() const;
   bool lacks_voter() const;
+  bool waits_for_returns();
   bool forget_waiting(const caf::down_msg& down);
   void change_when_wanted();
   Error wanted_change() const;
@@ -161,8 +180,29 @@ private:
   void tell_ranks(const Error& error);
   void lead(const coordinator_actor& coordinator);
   caf::result<coordinator_actor> leader();
-  caf::result<void> fail(std::int64_t generation, const Error& error);
-  bool goes_on_after(const Error& error);
+  caf::result<void> fail(std::int64_t generation, const SharedFailure& failure);
+  bool goes_on_after(const SharedFailure& failure);
+  bool goes_on_without(const Error& error);
+  bool ends_halted_job(const Error& error) const;
+  caf::result<void> end_after(const Error& error);
+  // membership_blame.cpp
+  using Probed = std::function<void(const std::vector<BrokenLink>&)>;
+  void suspect(const SharedFailure& failure);
+  bool probes_links();
+  void probe_members(const Probed& then);
+  ProbeOrder probe_order(const std::string& ticket, const std::string& node) const;
+  void links_probed(std::int64_t probe, const std::vector<BrokenLink>& broken);
+  void watch_connecting();
+  bool blame_links(const std::vector<BrokenLink>& broken);
+  bool blame_behind(const Suspicion& suspicion);
+  std::vector<BlameCandidate> blame_candidates() const;
+  BlameCosts blame_costs() const;
+  bool loses_state(const std::set<std::string>& without) const;
+  bool loses_quorum(const std::set<std::string>& without) const;
+  bool may_be_succeeded() const;
+  void leave_out(const std::map<std::string, std::string>& evidence);
+  void refuse_for_now(Member& member, const std::string& why);
+  bool hand_over_after(const Error& error);
   void dismiss(Members::iterator member, JobEnd end);
   void limit_wait(const NodeInfo& info, const member_actor& node);
   void refuse_late(const member_actor& node, std::int64_t request);
@@ -184,11 +224,16 @@ private:
   Spares witnesses_; ///< the same; they vote, and train nothing
   Spares entrants_;  ///< the same; not admitted yet
   std::int64_t proofs_ = 0;
-  bool proving_ = false;                      ///< one of them
-  std::map<caf::actor_addr, bool> confirmed_; ///< newcomers that were asked, and have answered
-  Recent failed_proofs_;                      ///< by data port
-  Recent complaints_;                         ///< by node
-  std::vector<caf::actor_addr> dismissed_;    ///< nodes that were sent away
+  bool proving_ = false;                         ///< one of them
+  std::map<caf::actor_addr, bool> confirmed_;    ///< newcomers that were asked, and have answered
+  Recent failed_proofs_;                         ///< by data port
+  Recent complaints_;                            ///< by node
+  std::vector<caf::actor_addr> dismissed_;       ///< nodes that were sent away
+  std::map<std::string, std::int64_t> attempts_; ///< the last one, by process
+  std::map<std::string, member_actor> left_out_; ///< may come again, by process
+  std::optional<Suspicion> suspicion_;
+  std::int64_t probes_ = 0, arrivals_ = 0;
+  std::optional<caf::actor_clock::time_point> returned_; ///< when it last halted for such nodes
   Phase phase_ = Phase::gathering;
   std::int64_t rounds_ = 0;                            ///< of gathering
   std::chrono::steady_clock::time_point gathering_;    ///< since when
@@ -208,7 +253,8 @@ private:
   std::optional<Error> unstarted_;                 ///< why the ranks will not all be connected
   std::optional<Error> ending_;                    ///< why the job is saved and ends
   std::optional<caf::typed_response_promise<void>> leaver_; ///< the leader's, which waits to leave
-  int unexplained_ = 0; ///< generations that ended though no node was lost, since steps were made
+  int unexplained_ = 0;  ///< generations that ended though no node was lost, since steps were made
+  bool trained_ = false; ///< there was a COORDINATOR, here or at an earlier leader
   bool stopping_ = false, ended_ = false;
 };
 

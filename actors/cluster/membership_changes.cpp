@@ -74,9 +74,28 @@ Error MembershipState::wanted_change() const {
                              : fmt::format("node {} leaves, as it was asked to", leaver->address)};
 }
 
+/// Whether nodes that were left out before are all that the job would halt for, too soon after it
+/// last did: one whose links come and go must not hold up the others.
+bool MembershipState::waits_for_returns() {
+  const auto returns = [](const Member& member) { return member.seat && member.returns; };
+  if (std::ranges::none_of(members_, returns))
+    return false;
+  const bool others =
+      leaver_ || lacks_voter() || std::ranges::any_of(members_, [](const Member& member) {
+        return member.leaves || (member.seat && !member.returns);
+      });
+  const auto now = self_->clock().now();
+  if (others || !returned_ || now >= *returned_ + setup_.between_returns) {
+    returned_ = now;
+    return false;
+  }
+  self_->run_delayed(*returned_ + setup_.between_returns - now, [this] { change_when_wanted(); });
+  return true;
+}
+
 /// For who has come while all train, and for who leaves: between two steps.
 void MembershipState::change_when_wanted() {
-  if (phase_ != Phase::training || !changes_wanted())
+  if (phase_ != Phase::training || !changes_wanted() || waits_for_returns())
     return;
   changing_ = steady_clock::now();
   self_->request(coordinator_, caf::infinite, atom::halt_v, leaver_.has_value())
@@ -173,15 +192,29 @@ void MembershipState::dismiss(Members::iterator member, JobEnd end) {
   forget(member);
 }
 
-caf::result<void> MembershipState::fail(std::int64_t generation, const Error& error) {
-  const bool halted = has_begun() && generation == generation_->number &&
-                      (phase_ == Phase::gathering || phase_ == Phase::deciding);
-  if (halted || ended_ || (generation > 0 && generation < generation_->number))
+caf::result<void> MembershipState::fail(std::int64_t generation, const SharedFailure& failure) {
+  const auto& error = failure.error;
+  const bool is_current = has_begun() && generation == generation_->number;
+  const bool halted = is_current && (phase_ == Phase::gathering || phase_ == Phase::deciding);
+  if (ended_ || (generation > 0 && generation < generation_->number))
     return caf::unit; // of what is over already
-  if (goes_on_after(error))
+  if (halted)
+    return ends_halted_job(error) ? end_after(error) : caf::unit;
+  if (goes_on_after(failure))
     return caf::unit;
   if (coordinator_)
     return carry(error); // which ends the job
+  return end_after(error);
+}
+
+/// Before the first step, what the leader cannot do is what a person has to mend, also where a node
+/// that cannot do it either was faster to say so.
+bool MembershipState::ends_halted_job(const Error& error) const {
+  return !trained_ && !is_between_nodes(error.code) && error.code != Errc::stopped &&
+         !members_.empty() && error.where.node == members_.front().address;
+}
+
+caf::result<void> MembershipState::end_after(const Error& error) {
   if (!unstarted_) {
     unstarted_ = error;
     tell_ranks(error);
@@ -194,22 +227,27 @@ caf::result<void> MembershipState::fail(std::int64_t generation, const Error& er
   return promise;
 }
 
-/// Before anything was trained, what a node cannot do is what a person has to mend. Later one that
-/// has failed is left behind; where nobody knows which one that is, all try again, but not for
-/// ever.
-bool MembershipState::goes_on_after(const Error& error) {
-  if (!has_begun() || (generation_->is_first() && phase_ == Phase::connecting))
-    return false;
+/// A node that cannot do its part is left behind. Which one a failure between nodes is to be blamed
+/// on, they find out together; where they find nothing, all try again, but not for ever.
+bool MembershipState::goes_on_after(const SharedFailure& failure) {
   constexpr int most_unexplained = 3;
-  if (error.code == Errc::collective) {
-    if (++unexplained_ > most_unexplained)
-      return false;
-    halt(error, true);
-    return true;
-  }
-  const auto member = find(error.where.node);
-  if (member == members_.end() || member == members_.begin())
+  if (!has_begun())
     return false;
+  if (!is_between_nodes(failure.error.code))
+    return goes_on_without(failure.error);
+  if (++unexplained_ > most_unexplained)
+    return false;
+  suspect(failure);
+  return true;
+}
+
+bool MembershipState::goes_on_without(const Error& error) {
+  const bool begins = generation_->is_first() && phase_ == Phase::connecting;
+  const auto member = find(error.where.node);
+  if (member == members_.end() || (begins && error.code == Errc::stopped))
+    return false;
+  if (member == members_.begin())
+    return hand_over_after(error);
   setup_.say(error.to_string());
   dismiss(member, failed_end(error));
   halt(error, true);

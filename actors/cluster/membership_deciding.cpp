@@ -68,6 +68,7 @@ void MembershipState::decided() {
   phase_ = Phase::connecting;
   fetched_ = 0;
   seat_members();
+  watch_connecting();
   if (changed_)
     halt(*std::exchange(changed_, std::nullopt), true);
 }
@@ -93,6 +94,7 @@ void MembershipState::await_decision(std::int64_t generation) {
 void MembershipState::inherit() {
   generation_ = setup_.before;
   inherits_ = true;
+  trained_ = true;
   change_ = {.reason = setup_.lost.message, .is_loss = setup_.lost.code != Errc::stopped};
   changing_ = std::chrono::steady_clock::now();
   for (const auto& place : generation_->nodes)

@@ -20,6 +20,7 @@ caf::result<engine::Seat> MembershipState::admit(const NodeInfo& info, const mem
                fmt::format("node {} is refused: {}", info.address, admitted.error().message));
     return engine::Seat{.refused = admitted.error()};
   }
+  attempts_[info.process] = info.attempt;
   auto promise = self_->make_response_promise<engine::Seat>();
   if (again) {
     roster_.come_again(info);
@@ -27,7 +28,7 @@ caf::result<engine::Seat> MembershipState::admit(const NodeInfo& info, const mem
     limit_wait(info, node);
   } else {
     lost_.watch(node);
-    Spare entrant{info, {info.address, node, promise}};
+    Spare entrant{info, {.address = info.address, .node = node, .seat = promise}};
     if (needs_proof(info)) {
       entrants_.push_back(std::move(entrant));
       prove_next();
@@ -42,6 +43,8 @@ caf::result<engine::Seat> MembershipState::admit(const NodeInfo& info, const mem
 void MembershipState::enter(Spare node) {
   const auto info = node.info;
   const auto asker = node.member.node;
+  node.member.came = arrival_of(info.address);
+  node.member.returns = left_out_.erase(info.process) > 0;
   roster_.arrived(info.address);
   take_in(std::move(node));
   limit_wait(info, asker);
@@ -61,6 +64,8 @@ Status MembershipState::check(const NodeInfo& info, const member_actor& node, bo
     return failure(refusal(info));
   if (std::ranges::count(dismissed_, node.address()) > 0)
     return troupe::fail(Errc::stopped, "the others go on without this node");
+  if (is_replay(info))
+    return troupe::fail(Errc::stopped, "this process has asked again since");
   if (again)
     return {};
   const auto now = self_->clock().now();
@@ -76,6 +81,23 @@ Status MembershipState::check(const NodeInfo& info, const member_actor& node, bo
     return roster_.nodes().empty() ? Status{} : roster_.check_same_job(info);
   TROUPE_TRY(has_begun() ? check_later(info) : roster_.check(info));
   return has_begun() || !roster_.nodes().empty() ? check_data(info) : Status{};
+}
+
+/// Each process counts its attempts, and its messages arrive in order.
+bool MembershipState::is_replay(const NodeInfo& info) const {
+  const auto last = attempts_.find(info.process);
+  return last != attempts_.end() && info.attempt <= last->second;
+}
+
+/// Nodes that another one has led joined before all others, in the order of their ranks.
+std::int64_t MembershipState::arrival_of(const std::string& address) {
+  if (inherits_) {
+    const auto& nodes = generation_->nodes;
+    const auto place = std::ranges::find(nodes, address, &engine::NodePlace::address);
+    if (place != nodes.end())
+      return place - nodes.end();
+  }
+  return ++arrivals_;
 }
 
 /// A person learns more from what is wrong with a node's config than from that it comes too late.

@@ -58,6 +58,8 @@ public:
   /// The leader first; then nodes without which the state they hold together would be older; then
   /// the others. Keeps the order otherwise.
   static std::vector<NodeInfo> by_need(const std::vector<NodeInfo>& nodes);
+  /// The step after which the nodes have the whole state, alone or together; below 0: none.
+  static std::int64_t furthest_step(const std::vector<NodeInfo>& nodes);
   /// Why a generation goes back to an older state than nodes have parts of; empty: it does not.
   std::string lost(const engine::GenerationRecord& generation) const;
   /// The offer of a generation's source.

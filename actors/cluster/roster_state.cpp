@@ -92,6 +92,14 @@ std::vector<NodeInfo> Roster::by_need(const Nodes& nodes) {
   return needed;
 }
 
+std::int64_t Roster::furthest_step(const Nodes& nodes) {
+  if (nodes.empty())
+    return -1;
+  if (const auto together = furthest(nodes))
+    return together->step;
+  return std::ranges::max(nodes, {}, [](const auto& node) { return node.offer.step; }).offer.step;
+}
+
 void Roster::choose_state(engine::GenerationRecord& generation) const {
   for (const auto& candidate : candidates(nodes_)) {
     if (candidate.step < generation.step)

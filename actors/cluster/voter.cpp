@@ -64,6 +64,7 @@ void VoterState::adopt(const Record& record) {
   has_ended_ = has_ended_ && last_->job == record.job;
   last_ = record;
   has_lost_leader_ = false;
+  has_left_ = false;
   yielded_ = 0;
   decree_.reset();
   if (const auto index = own_vote(record)) {

@@ -1,14 +1,12 @@
 #include "coordinator.hpp"
 
+#include "../cluster/blame.hpp"
 #include "detail/step_summary.hpp"
 #include "traced.hpp"
-
-#include "troupe/core/device/memory_advice.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <iterator>
 
 namespace troupe::actors {
@@ -53,7 +51,7 @@ coordinator_actor::behavior_type CoordinatorState::make_behavior() {
       [this](atom::measure, std::int32_t rank, double peak) { take_peak(rank, peak); },
       [this](atom::saved, const PartOutcome& part) { count_part(part); },
       [this](atom::failed, const Error& error) {
-        error.code == Errc::collective ? suspect(error) : fail(error);
+        is_between_nodes(error.code) ? suspect(error) : fail(error);
       },
       [this](atom::failed, double loss) { self_->send(setup_.metrics, atom::failed_v, loss); },
       [this](atom::deal, std::int32_t rank) {
@@ -406,57 +404,6 @@ void CoordinatorState::record_epoch(std::int64_t last_step, const EvaluationRepo
 void CoordinatorState::note_results(const engine::TestResults& results) {
   next_parts_.results = engine::to_metadata(results);
   next_parts_.is_best = totals_.best.beat(results);
-}
-
-/// Ranks that wait for a dead one fail before its node is known to be gone, which is what a person
-/// wants to hear of. With one node there is nothing to learn.
-void CoordinatorState::suspect(const Error& error) {
-  if (setup_.generation.nodes.size() == 1)
-    return fail(error);
-  if (suspected_)
-    return;
-  suspected_ = error;
-  self_->run_delayed(setup_.detection, [this] { fail(*suspected_); });
-}
-
-void CoordinatorState::fail(Error error) {
-  if (phase_ == Phase::ended || is_void_)
-    return;
-  complete(error.where);
-  if (!others_may_go_on(error))
-    return end_failed(std::move(error));
-  if (std::exchange(reported_, true))
-    return; // MEMBERSHIP decides
-  self_->request(setup_.membership, caf::infinite, atom::failed_v, setup_.generation.number, error)
-      .then([] {}, [this, error](const caf::error&) { end_failed(error); });
-}
-
-/// Without the node where something broke, or once more. What is wrong with the job is so for all.
-bool CoordinatorState::others_may_go_on(const Error& error) const {
-  constexpr std::array broken = {Errc::device,  Errc::out_of_memory, Errc::collective,
-                                 Errc::network, Errc::internal,      Errc::io};
-  const bool elsewhere =
-      error.code == Errc::collective || error.where.node != setup_.generation.nodes.front().address;
-  return setup_.membership && phase_ != Phase::joining && elsewhere &&
-         std::ranges::count(broken, error.code) > 0;
-}
-
-void CoordinatorState::end_failed(Error error) {
-  if (phase_ == Phase::ended || is_void_)
-    return;
-  if (committed_ == 0)
-    error = before_first_step(std::move(error));
-  summary_.error = error.to_string();
-  error_ = std::move(error);
-  end("failed");
-}
-
-/// An actor that cannot say at which step it failed did so at the one under way.
-void CoordinatorState::complete(Where& where) const {
-  if (where.node.empty() && where.rank >= 0)
-    where.node = setup_.generation.node_of(where.rank).address;
-  if (where.step < 0 && !where.actor.empty() && phase_ != Phase::joining)
-    where.step = phase_ == Phase::training ? committed_ : committed_ - 1;
 }
 
 void CoordinatorState::end(std::string_view status) {

@@ -15,6 +15,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,6 +31,7 @@ struct CoordinatorSetup {
   std::string data = {}; ///< its fingerprint
   /// When a collective fails, how long it may take to learn which node is gone.
   std::chrono::milliseconds detection{5000};
+  std::chrono::milliseconds collective{0}; ///< that a collective may take
   // collectives/step_policy.hpp
   std::int64_t window = 1; ///< steps that may be under way
   /// Whether all ranks have one state behind it.
@@ -153,6 +155,8 @@ private:
   void save_for_next();
   RunTotalsPtr release();
   void suspect(const Error& error);
+  std::vector<std::string> nodes_behind() const;
+  void tell_membership(const Error& error);
   void fail(Error error);
   bool others_may_go_on(const Error& error) const;
   void end_failed(Error error);
@@ -203,8 +207,9 @@ private:
   std::optional<double> paused_; ///< seconds, for the checkpoint that is being written
   metrics::RunSummary summary_;
   std::optional<Error> error_, suspected_;
-  std::optional<Error> unsaved_; ///< why the newest checkpoint was not written
-  std::optional<Error> ending_;  ///< why the job ends when it is saved
+  std::set<std::int32_t> interrupted_; ///< ranks that have reported a failure between ranks
+  std::optional<Error> unsaved_;       ///< why the newest checkpoint was not written
+  std::optional<Error> ending_;        ///< why the job ends when it is saved
   std::optional<caf::typed_response_promise<RunOutcomePtr>> promise_;
 };
 

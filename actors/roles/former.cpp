@@ -99,11 +99,7 @@ Status FormerState::come_together() {
     remove_drafts();
   remember_members();
   healing_ = Clock::now();
-  if (auto shared = share(applicant); !shared) {
-    if (!leads_ && shared.error().code == Errc::network) // the leader knows, or cannot be told
-      place_.reset();
-    return shared;
-  }
+  TROUPE_TRY(share(applicant));
   say_place();
   return {};
 }
@@ -260,11 +256,13 @@ Result<FormedPtr> FormerState::show() {
              .connect = seconds_between(connecting_, Clock::now())});
 }
 
-/// This node cannot do its part: the others need not wait for it.
+/// This node cannot do its part: the others need not wait for it. An error that does not name
+/// another node is this one's, or one between nodes.
 void FormerState::give_up(Error error) {
   if (!joined_.membership || !place_)
     return;
-  error.where.node = setup_.address;
+  if (error.where.node.empty())
+    error.where.node = setup_.address;
   // This waits until they know: a node that goes before is taken for dead.
   caf::scoped_actor self{self_->system()};
   self->request(joined_.membership, config().cluster.timeouts.detection, atom::failed_v,

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "../cluster/joining.hpp"
+#include "../cluster/return_delay.hpp"
 #include "../interfaces.hpp"
 #include "detail/run_view.hpp"
 #include "formed.hpp"
@@ -47,7 +48,7 @@ public:
   static inline const char* name = "former";
 
   FormerState(former_actor::pointer self, FormerSetup setup)
-      : self_{self}, setup_{std::move(setup)} {}
+      : self_{self}, setup_{std::move(setup)}, returns_{setup_.config.cluster.timeouts.detection} {}
   ~FormerState();
   FormerState(const FormerState&) = delete;
   FormerState& operator=(const FormerState&) = delete;
@@ -99,6 +100,7 @@ private:
 
   former_actor::pointer self_;
   FormerSetup setup_;
+  ReturnDelay returns_;
   JobPlace joined_;       ///< ours, or the leader's
   bool leads_ = false;    ///< it is ours
   bool inherits_ = false; ///< another has led before, and there was no generation since

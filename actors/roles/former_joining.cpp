@@ -37,7 +37,8 @@ Applicant FormerState::applicant() {
                       .say = setup_.say,
                       .stopped_within = setup_.stopped_within,
                       .prepare = [this](std::int64_t slices) { return prepare_to_join(slices); },
-                      .waits = setup_.waits};
+                      .waits = setup_.waits,
+                      .left_out = [this] { return returns_.next(Clock::now()); }};
   if (!setup_.options.witness)
     applicant.info.training = training_data();
   const auto before = read_members(engine::run_folder(config()));

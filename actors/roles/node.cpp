@@ -56,6 +56,13 @@ caf::result<engine::Voter, peer_actor> NodeState::meet(const engine::Voter& who,
   return caf::make_error(caf::sec::runtime_error, "this daemon has just begun");
 }
 
+/// Where it has led, the others lose it with its MEMBERSHIP, and need its vote to decide who leads.
+void NodeState::note_left_out(const std::string& why) {
+  left_out_ = why;
+  if (voter_ && leader_ == identity_.address)
+    self_->send(voter_, atom::leave_v);
+}
+
 void NodeState::cancel_connecting(std::int64_t generation, const Error& error) {
   if (setup_.data_plane)
     setup_.data_plane->cancel(generation, error);

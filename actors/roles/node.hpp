@@ -65,6 +65,7 @@ private:
   void note_wait(const WaitStatus& told);
   void give_up_seat(std::int64_t request);
   caf::result<std::vector<BrokenLink>> probe(const ProbeOrder& order);
+  void note_left_out(const std::string& why);
   void cancel_connecting(std::int64_t generation, const Error& error);
   void halt(std::int64_t generation, const Error& reason);
   bool is_halted(std::int64_t generation) const { return generation > 0 && halted_ >= generation; }
@@ -145,6 +146,10 @@ private:
   std::optional<JobEnd> end_; ///< of a job that another node leads, or that this node never had
   bool stopping_ = false;     ///< asked before there was a COORDINATOR
   bool hands_over_ = false;   ///< it has led, and leaves the others
+  std::optional<Error>
+      hands_over_for_;        ///< that this node cannot do its part; none: it was asked to
+  std::string left_out_;      ///< why the others go on without it for a while
+  std::int64_t attempts_ = 0; ///< to take part in a job
   std::int64_t seat_of_ = 0;  ///< the generation of the last seat; 0: it has none
   std::int64_t known_ = 0;    ///< the last generation that it had a seat in
   std::size_t voters_ = 0;    ///< of that one

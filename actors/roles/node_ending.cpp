@@ -19,13 +19,20 @@ void NodeState::ended(const RunOutcomePtr& outcome) {
 }
 
 void NodeState::finish(const JobEnd& end) {
-  if (formed_ && generation().seat.leads() && coordinator_)
+  if (formed_ && generation().seat.leads() && coordinator_) {
+    if (!end.for_all) { // its MEMBERSHIP ends, and another node leads
+      hands_over_ = true;
+      hands_over_for_ = end.error;
+    }
     return; // this end is its COORDINATOR's
+  }
   if (end_)
     return; // nothing that is lost after the end was needed any more
   end_ = end;
   if (voter_)
     self_->send(voter_, atom::finish_v);
+  if (!left_out_.empty()) // it waits, and need not
+    setup_.stopped();
   if (formed_ && !is_halted(generation().seat.generation.number))
     tell_outcome(end);
 }
@@ -90,7 +97,8 @@ void NodeState::ask_to_leave(std::function<void()> left,
 void NodeState::leave_to_others() {
   const RunOutcomePtr outcome = std::make_shared<const RunOutcome>(
       RunOutcome{.summary = {},
-                 .error = Error{Errc::stopped, "this node has left the job, and another leads it"},
+                 .error = hands_over_for_.value_or(
+                     Error{Errc::stopped, "this node has left the job, and another leads it"}),
                  .formed = false});
   const auto then = [this, outcome] { release(outcome); };
   self_->request(voter_, setup_.form, atom::leave_v).then(then, [then](const caf::error&) {

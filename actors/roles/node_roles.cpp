@@ -165,6 +165,7 @@ void NodeState::lead() {
                        .samples = job.training->dataset().size(),
                        .data = job.data_fingerprint,
                        .detection = job.config.cluster.timeouts.detection,
+                       .collective = job.config.cluster.timeouts.collective,
                        .window = rules.window(generation().strategy),
                        .agree = [&rules, strategy = generation().strategy](
                                     std::int64_t step) { return rules.agree(strategy, step); },

@@ -50,6 +50,7 @@ caf::result<engine::Seat> NodeState::take_part(const membership_actor& membershi
   membership_ = membership;
   leader_ = std::move(leader);
   seat_of_ = 0;
+  left_out_.clear();
   seat_ = self_->make_response_promise<engine::Seat>();
   if (end_) { // it has been told while it halted
     seat_.deliver(engine::Seat{
@@ -59,7 +60,9 @@ caf::result<engine::Seat> NodeState::take_part(const membership_actor& membershi
   const std::chrono::milliseconds limit{info.time_left_ms};
   seat_wait_ = setup_.waits->begin(fmt::format("waiting for a place in the job of {}", leader_),
                                    limit, self_->clock().now());
-  self_->request(membership_, caf::infinite, atom::join_v, info, member_actor{node_actor{self_}})
+  auto attempt = info;
+  attempt.attempt = ++attempts_;
+  self_->request(membership_, caf::infinite, atom::join_v, attempt, member_actor{node_actor{self_}})
       .then(
           [this, request = ++seat_requests_](const engine::Seat& seat) {
             if (!waits_for_seat(request))
@@ -132,8 +135,11 @@ void NodeState::give_up_seat(std::int64_t request) {
 
 void NodeState::take_seat(const engine::Seat& seat) {
   seat_wait_.reset();
-  if (seat.refused)
+  if (seat.refused) {
+    if (seat.left_out)
+      note_left_out(seat.refused->message);
     return leave();
+  }
   const auto& record = seat.generation;
   seat_of_ = known_ = record.number;
   voters_ = record.voters.size();
@@ -171,6 +177,8 @@ JobStatus NodeState::status_of_wait(WaitStatus wait) const {
 caf::result<JobStatus> NodeState::status() {
   if (end_)
     return status_of_end();
+  if (!left_out_.empty())
+    return status_of_wait({left_out_});
   auto promise = self_->make_response_promise<JobStatus>();
   if (coordinator_ && !ended_)
     return self_->delegate(coordinator_, atom::status_v);

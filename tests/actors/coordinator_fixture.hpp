@@ -43,6 +43,7 @@ struct Seen {
   bool is_slow = false;   ///< a checkpoint is there when the clock is moved
   bool is_sharded = false;
   std::vector<CheckpointParts> checkpoints; ///< that were to be made
+  std::vector<SharedFailure> failures;      ///< that MEMBERSHIP was told of
 };
 
 /// Only what rank 0 is told is noted where all ranks are told the same.
@@ -192,6 +193,11 @@ struct Company : Deterministic {
     metrics = spawn_metrics(system, seen);
     checkpointer = spawn_state<CheckpointerStub, checkpointer_actor>(system, seen);
     generator = spawn_state<GeneratorStub, generator_actor>(system, seen);
+    if (nodes.size() > 1)
+      membership = spawn_stub<membership_actor>(
+          system, [seen = seen](atom::failed, std::int64_t, const SharedFailure& failure) {
+            seen->failures.push_back(failure);
+          });
     coordinator = spawn_state<CoordinatorState, coordinator_actor>(
         system,
         CoordinatorSetup{
@@ -208,7 +214,8 @@ struct Company : Deterministic {
             .is_sharded = seen->is_sharded,
             .checkpointer = checkpointer,
             .generator = generator,
-            .metrics = metrics});
+            .metrics = metrics,
+            .membership = membership});
   }
   ~Company() {
     for (const auto& actor : others)
@@ -217,6 +224,7 @@ struct Company : Deterministic {
     self->send_exit(checkpointer, caf::exit_reason::kill);
     self->send_exit(generator, caf::exit_reason::kill);
     self->send_exit(metrics, caf::exit_reason::kill);
+    self->send_exit(membership, caf::exit_reason::kill);
     scheduler.run();
   }
   void join(int rank) {
@@ -263,6 +271,7 @@ struct Company : Deterministic {
   metrics_actor metrics;
   checkpointer_actor checkpointer;
   generator_actor generator;
+  membership_actor membership; ///< null: there is one node
   coordinator_actor coordinator;
   std::vector<caf::actor> others;
 };

@@ -2,6 +2,7 @@
 
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
 
 #include <limits>
 #include <string>
@@ -198,6 +199,39 @@ TEST_CASE("an actor that cannot say when it failed did so at the step under way"
     company.scheduler.run();
     CHECK(company.seen->outcome->error->where.step == 5);
   }
+}
+
+TEST_CASE("ranks that have not come to a collective that failed are named, not those that say so") {
+  using Behind = std::vector<std::string>;
+  Company company{0, {{"a:1", "a", "a:2", 0, 1}, {"b:1", "b", "b:2", 1, 1}}};
+  company.start();
+  company.commit_all(0, 2);
+  const auto code = GENERATE(Errc::collective, Errc::network);
+  const auto fails = [&](int rank) {
+    company.self->send(company.coordinator, atom::failed_v,
+                       Error{code, "no word for 60s", {.rank = rank}});
+    company.scheduler.run();
+  };
+  fails(0);
+  Behind expected;
+  SECTION("one has not come to it") {
+    expected = {"b:1"};
+  }
+  SECTION("one has not made the step before") {
+    fails(1);
+    company.commit(1, 2);
+    expected = {"a:1"};
+  }
+  SECTION("all have come to it") {
+    fails(1);
+  }
+  CHECK(company.seen->failures.empty()); // a node that is gone would explain it
+  company.scheduler.advance_time(std::chrono::seconds{5});
+  company.scheduler.run();
+  REQUIRE(company.seen->failures.size() == 1);
+  CHECK(company.seen->failures.front().error.where.node == "a:1");
+  CHECK(company.seen->failures.front().behind == expected);
+  CHECK_FALSE(company.seen->outcome);
 }
 
 TEST_CASE("a run whose METRICS are gone has no record, and so it has failed") {

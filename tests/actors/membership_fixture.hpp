@@ -10,12 +10,17 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace troupe::actors::test {
 
 using namespace std::chrono_literals;
+
+/// Links between daemons that cannot be made, one way: from, to.
+using Cuts = std::set<std::pair<std::string, std::string>>;
 
 /// A daemon's NODE, as far as MEMBERSHIP knows it: asks for a seat, and notes what it is told.
 struct Applicant {
@@ -37,11 +42,13 @@ struct Applicant {
 struct DaemonStub {
   static inline const char* name = "daemon_stub";
   DaemonStub(member_actor::pointer stub, membership_actor asked, NodeInfo its_info,
-             std::shared_ptr<Applicant> seen_by, coordinator_actor coordinator = {})
+             std::shared_ptr<Applicant> seen_by, std::shared_ptr<const Cuts> missing,
+             coordinator_actor coordinator = {})
       : self{stub}, membership{std::move(asked)}, info{std::move(its_info)},
-        seen{std::move(seen_by)}, leads_with{std::move(coordinator)} {}
+        seen{std::move(seen_by)}, cuts{std::move(missing)}, leads_with{std::move(coordinator)} {}
   void join() {
     seen->waits = true;
+    ++info.attempt;
     self->request(membership, caf::infinite, atom::join_v, info, member_actor{self})
         .then([this](const engine::Seat& seat) {
           seen->waits = false;
@@ -89,13 +96,21 @@ struct DaemonStub {
               if (seen->is_silent)
                 return unanswered.emplace_back(
                     self->make_response_promise<std::vector<BrokenLink>>());
-              return seen->broken;
+              return probe(order);
             }};
+  }
+  std::vector<BrokenLink> probe(const ProbeOrder& order) const {
+    auto broken = seen->broken;
+    for (const auto& to : order.to)
+      if (cuts->contains({info.address, to.node}))
+        broken.push_back({info.address, to.node, "no connection within 5s"});
+    return broken;
   }
   member_actor::pointer self;
   membership_actor membership;
   NodeInfo info;
   std::shared_ptr<Applicant> seen;
+  std::shared_ptr<const Cuts> cuts;
   coordinator_actor leads_with = {}; ///< it has this COORDINATOR lead, as soon as it may
   std::int64_t halted = 0;           ///< the last generation that is over
   std::vector<caf::typed_response_promise<std::vector<BrokenLink>>> unanswered = {};
@@ -108,6 +123,11 @@ struct Told {
   int stops = 0, halts = 0, saves = 0;
 };
 
+/// At least between two halts for nodes that were left out.
+inline constexpr auto between_returns = 10s;
+/// For nodes to come together again.
+inline constexpr auto form = 20s;
+
 struct Cluster : Deterministic {
   /// `decides`: a VOTER does, and takes a moment.
   explicit Cluster(std::int32_t min_nodes, std::int32_t max_nodes = 0, bool decides = false,
@@ -119,9 +139,10 @@ struct Cluster : Deterministic {
         system, MembershipSetup{.min_nodes = min_nodes,
                                 .max_nodes = std::max(min_nodes, max_nodes),
                                 .quorum = 60s,
-                                .form = 20s,
+                                .form = form,
                                 .detection = 5s,
                                 .stable = stable,
+                                .between_returns = between_returns,
                                 .slices = [](std::int64_t) { return 12; },
                                 .say = [this](const std::string& text) { said.push_back(text); },
                                 .groups = {group, "parallel.shard_group"},
@@ -148,10 +169,12 @@ struct Cluster : Deterministic {
                           .job = job,
                           .time_left_ms = time_left.count()});
   }
-  std::shared_ptr<Applicant> start(const NodeInfo& info) {
+  std::shared_ptr<Applicant> start(NodeInfo info) {
     auto daemon = std::make_shared<Applicant>();
+    if (info.process.empty())
+      info.process = std::to_string(++processes);
     stubs[info.address] =
-        spawn_state<DaemonStub, member_actor>(system, membership, info, daemon, coordinator);
+        spawn_state<DaemonStub, member_actor>(system, membership, info, daemon, cuts, coordinator);
     return daemon;
   }
   std::shared_ptr<Applicant> join(const std::string& address,
@@ -192,6 +215,15 @@ struct Cluster : Deterministic {
     self->send(stubs.at(address), atom::halt_v, generation, Error{});
     scheduler.run();
   }
+  /// One that was refused.
+  void ask_again(const std::string& address) {
+    come_again(address, engine::Seat{}.generation.number);
+  }
+  /// In both directions.
+  void cut(const std::string& one, const std::string& other) {
+    cuts->insert({one, other});
+    cuts->insert({other, one});
+  }
   /// What this node waits for.
   std::string status(const std::string& address) { return wait(address).what; }
   WaitStatus wait(const std::string& address) {
@@ -219,6 +251,8 @@ struct Cluster : Deterministic {
   membership_actor membership;
   coordinator_actor coordinator;
   std::map<std::string, member_actor> stubs;
+  std::shared_ptr<Cuts> cuts = std::make_shared<Cuts>();
+  int processes = 0; ///< so many were started
   std::vector<std::string> said;
   std::shared_ptr<Told> told = std::make_shared<Told>();
 };

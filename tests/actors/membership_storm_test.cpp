@@ -27,7 +27,7 @@ public:
 
   /// Something happens, and then some of the messages that are under way arrive.
   void rage() {
-    switch (below(8)) {
+    switch (below(10)) {
     case 0:
     case 1:
     case 2:
@@ -45,6 +45,12 @@ public:
     case 6:
       report(Errc::device, name(some_name()));
       break;
+    case 7:
+      cut_link(some_name(), some_name());
+      break;
+    case 8:
+      report(Errc::network, name(some_name()));
+      break;
     default:
       hang(some_name());
     }
@@ -56,15 +62,24 @@ public:
 
   /// Nothing happens any more: all that is under way arrives, and who was sent away tries again.
   void calm_down() {
+    cluster_.cuts->clear();
     cluster_.scheduler.run();
     for (int round = 0; round < 2 * names; ++round) {
+      bool returns = false;
       for (auto& [address, node] : nodes_) {
         if (std::exchange(node->is_stuck, false) && node->halted && !node->waits)
           cluster_.come_again(address, node->seat->generation.number);
-        if (has_to_retry(*node))
+        if (is_refused(*node) && node->seat->left_out && !node->end) {
+          cluster_.ask_again(address);
+          returns = true;
+        } else if (has_to_retry(*node))
           node = cluster_.start(address);
       }
       cluster_.scheduler.run();
+      if (returns) { // soon after another one has
+        cluster_.scheduler.advance_time(test::between_returns);
+        cluster_.scheduler.run();
+      }
     }
   }
 
@@ -121,6 +136,11 @@ private:
     if (leader.seat)
       cluster_.self->send(cluster_.membership, atom::failed_v, leader.seat->generation.number,
                           Error{what, "it fails", {.node = node}});
+  }
+  /// One way, or both where the other way is cut, too.
+  void cut_link(int from, int to) {
+    if (from != to)
+      cluster_.cuts->insert({name(from), name(to)});
   }
   void hang(int index) {
     if (nodes_.contains(name(index)))

@@ -6,6 +6,7 @@
 #include "troupe/actors/roles/node.hpp"
 
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
 #include <atomic>
@@ -326,4 +327,42 @@ TEST_CASE("a leader that is gone is named by its address") {
                        ContainsSubstring("(node a:1)"));
       },
       [](const caf::error& error) { FAIL(caf::to_string(error)); });
+}
+
+TEST_CASE("a node that is left out asks again by another attempt, and says why it waits") {
+  const bool has_led = GENERATE(false, true);
+  CAPTURE(has_led);
+  test::Deterministic actors;
+  std::vector<std::int64_t> attempts;
+  int votes_left = 0, stops = 0;
+  const auto membership = test::spawn_stub<membership_actor>(
+      actors.system, [&](atom::join, const NodeInfo& info, const member_actor&) {
+        attempts.push_back(info.attempt);
+        return engine::Seat{.refused = Error{Errc::network, "left out: nobody reaches it"},
+                            .left_out = true};
+      });
+  const auto voter =
+      test::spawn_stub<voter_actor>(actors.system, [&](atom::leave) { ++votes_left; });
+  const auto node = test::spawn_state<NodeState, node_actor>(
+      actors.system, NodeSetup{.run = "run", .stopped = [&] { ++stops; }});
+  actors.self->send(node, atom::vote_v, engine::Voter{"b:1", "1"}, voter);
+  for (int times = 0; times < 2; ++times)
+    actors.self->send(node, atom::join_v, membership, std::string{has_led ? "b:1" : "a:1"},
+                      NodeInfo{.address = "b:1"});
+  actors.scheduler.run();
+  CHECK(attempts == std::vector<std::int64_t>{1, 2});
+  CHECK(votes_left == (has_led ? 2 : 0)); // the others decide who leads
+  auto asked = actors.self->request(node, caf::infinite, atom::status_v);
+  actors.scheduler.run();
+  asked.receive(
+      [](const JobStatus& status) { CHECK(status.phase == "left out: nobody reaches it"); },
+      [](const caf::error& error) { FAIL(caf::to_string(error)); });
+  CHECK(stops == 0);
+  actors.self->send(node, atom::finish_v, JobEnd{.result = {.status = "completed"}});
+  actors.scheduler.run();
+  CHECK(stops == 1); // it need not wait
+  for (const auto& actor : {caf::actor_cast<caf::actor>(node), caf::actor_cast<caf::actor>(voter),
+                            caf::actor_cast<caf::actor>(membership)})
+    actors.self->send_exit(actor, caf::exit_reason::kill);
+  actors.scheduler.run();
 }

@@ -19,14 +19,17 @@ struct Deaf {
 /// Packets are dropped where they come in: no side is told, as when a cable is cut.
 class Cut {
 public:
-  Cut(const Namespaces& hosts, const std::vector<Deaf>& deaf) : hosts_{hosts} {
+  /// `port`: only what goes to it, or comes from it; 0: everything.
+  Cut(const Namespaces& hosts, const std::vector<Deaf>& deaf, int port = 0) : hosts_{hosts} {
     for (const auto& one : deaf)
       unheard_[one.to] += (unheard_[one.to].empty() ? "" : ", ") + hosts.ip(one.from);
-    for (const auto& [host, from] : unheard_)
-      filter(host, "add table inet cut; "
-                   "add chain inet cut in { type filter hook input priority filter; }; "
-                   "add rule inet cut in ip saddr { " +
-                       from + " } drop");
+    for (const auto& [host, from] : unheard_) {
+      std::string rules = "add table inet cut; "
+                          "add chain inet cut in { type filter hook input priority filter; }";
+      for (const auto& which : packets(port))
+        rules += "; add rule inet cut in ip saddr { " + from + " }" + which + " drop";
+      filter(host, rules);
+    }
   }
   Cut(const Cut&) = delete;
   Cut& operator=(const Cut&) = delete;
@@ -39,6 +42,11 @@ public:
   }
 
 private:
+  static std::vector<std::string> packets(int port) {
+    const auto number = std::to_string(port);
+    return port == 0 ? std::vector<std::string>{""}
+                     : std::vector<std::string>{" tcp dport " + number, " tcp sport " + number};
+  }
   void filter(int host, const std::string& rules) const {
     CHECK(RunningProgram{hosts_.on(host, {"/usr/sbin/nft", rules})}.wait().code == 0);
   }

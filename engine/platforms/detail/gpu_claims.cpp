@@ -64,12 +64,14 @@ Status check_one_gpu_each(std::span<const GpuClaim> claims) {
     const auto& claim = claims[rank];
     const auto [owner, first] = owners.try_emplace(claim.gpu.data(), rank);
     if (!first)
-      return fail(Errc::unsupported,
-                  "ranks {} (node {}) and {} (node {}) have one GPU, {}: NCCL wants one for each "
-                  "rank; show each daemon GPUs of its own (CUDA_VISIBLE_DEVICES), and lower "
-                  "devices.count to how many there are",
-                  owner->second, claims[owner->second].node.data(), rank, claim.node.data(),
-                  claim.gpu.data());
+      return failure(
+          {Errc::unsupported,
+           fmt::format("ranks {} (node {}) and {} (node {}) have one GPU, {}: NCCL wants one for "
+                       "each rank; show each daemon GPUs of its own (CUDA_VISIBLE_DEVICES), and "
+                       "lower devices.count to how many there are",
+                       owner->second, claims[owner->second].node.data(), rank, claim.node.data(),
+                       claim.gpu.data()),
+           {.node = claim.node.data()}});
   }
   return {};
 }

@@ -32,7 +32,7 @@ Result<std::vector<GpuClaim>> exchange_claims(std::span<const GpuMember> members
                                               const collectives::NcclId& id);
 
 /// NCCL refuses two ranks on one GPU, and does not say on which nodes they are. Error: unsupported,
-/// with ranks and nodes.
+/// with ranks and nodes; the one with the higher rank is at fault.
 Status check_one_gpu_each(std::span<const GpuClaim> claims);
 
 } // namespace troupe::engine

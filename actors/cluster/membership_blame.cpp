@@ -1,0 +1,227 @@
+// What MEMBERSHIP does after a failure between nodes: it finds out which of them to leave out.
+#include "membership.hpp"
+
+#include "quorum.hpp"
+
+#include "troupe/collectives/tcp/data_plane.hpp"
+#include "troupe/core/units.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace troupe::actors {
+
+/// A rank that waits in vain for another says nothing about that one's node, nor its own: ranks
+/// wait for each other in circles. So all come together again, and then probe each other.
+void MembershipState::suspect(const SharedFailure& failure) {
+  setup_.say(failure.error.to_string());
+  if (!suspicion_)
+    suspicion_ = Suspicion{.error = failure.error, .behind = failure.behind};
+  halt(failure.error, true);
+}
+
+/// Whether links are being probed, before the next generation is formed.
+bool MembershipState::probes_links() {
+  if (suspicion_ && members_.size() < 2)
+    suspicion_.reset();
+  if (suspicion_ && suspicion_->probe == 0) {
+    suspicion_->probe = ++probes_;
+    probe_members([this, probe = probes_](const auto& broken) { links_probed(probe, broken); });
+  }
+  return suspicion_.has_value();
+}
+
+/// A link that cannot be made within the limit is broken. A node that does not answer at all is no
+/// evidence: it is lost soon, or it does not come again. Each is given time to answer, after that.
+void MembershipState::probe_members(const Probed& then) {
+  const auto ticket = collectives::make_secret();
+  if (!ticket) { // nothing is known then
+    self_->run_delayed(std::chrono::milliseconds{0}, [then] { then({}); });
+    return;
+  }
+  const auto open = std::make_shared<std::size_t>(members_.size());
+  const auto broken = std::make_shared<std::vector<BrokenLink>>();
+  const auto answered = [open, broken, then] {
+    if (--*open == 0)
+      then(*broken);
+  };
+  for (const auto& member : members_)
+    self_
+        ->request(member.node, 2 * setup_.detection, atom::probe_v,
+                  probe_order(*ticket, member.address))
+        .then(
+            [broken, answered](const std::vector<BrokenLink>& found) {
+              broken->insert(broken->end(), found.begin(), found.end());
+              answered();
+            },
+            [answered](const caf::error&) { answered(); });
+}
+
+/// To all others.
+ProbeOrder MembershipState::probe_order(const std::string& ticket, const std::string& node) const {
+  ProbeOrder order{.ticket = ticket, .to = {}, .limit_ms = setup_.detection.count()};
+  for (const auto& other : roster_.nodes())
+    if (other.address != node)
+      order.to.push_back({other.address, other.data});
+  return order;
+}
+
+void MembershipState::links_probed(std::int64_t probe, const std::vector<BrokenLink>& broken) {
+  if (!suspicion_ || suspicion_->probe != probe)
+    return;
+  const auto suspicion = *std::exchange(suspicion_, std::nullopt);
+  if (ended_ || phase_ != Phase::gathering)
+    return;
+  if (blame_links(broken) || blame_behind(suspicion))
+    unexplained_ = 0;
+  else
+    setup_.say(
+        fmt::format("all nodes reach each other: trying again after: {}", suspicion.error.message));
+  if (ended_)
+    return;
+  form_if_complete();
+  if (phase_ == Phase::gathering)
+    setup_.say(waiting_for());
+}
+
+/// Ranks that cannot connect wait for minutes before they say so: they may only be slow.
+void MembershipState::watch_connecting() {
+  self_->run_delayed(setup_.form, [this, number = generation_->number] {
+    const auto connects = [this, number] {
+      return phase_ == Phase::connecting && !ended_ && generation_->number == number;
+    };
+    if (!connects() || members_.size() < 2)
+      return;
+    probe_members([this, connects](const std::vector<BrokenLink>& broken) {
+      if (!connects())
+        return;
+      if (broken.empty())
+        return watch_connecting();
+      suspect({{Errc::network, describe_links(broken.front().to, broken)}});
+    });
+  });
+}
+
+bool MembershipState::blame_links(const std::vector<BrokenLink>& broken) {
+  const auto out = choose_left_out(blame_candidates(), broken, blame_costs());
+  std::map<std::string, std::string> evidence;
+  for (const auto& node : out)
+    evidence[node] = describe_links(node, broken);
+  leave_out(evidence);
+  return !out.empty();
+}
+
+/// Where all links work, the ranks that the others waited for are slower than any time-out, or
+/// hang.
+bool MembershipState::blame_behind(const Suspicion& suspicion) {
+  std::map<std::string, std::string> evidence;
+  for (const auto& node : suspicion.behind) {
+    const auto member = find(node);
+    if (member == members_.end() || (member == members_.begin() && !may_be_succeeded()))
+      return false;
+    evidence[node] = fmt::format("{} was behind the other nodes, which waited for it: {}", node,
+                                 suspicion.error.message);
+  }
+  leave_out(evidence);
+  return !evidence.empty();
+}
+
+std::vector<BlameCandidate> MembershipState::blame_candidates() const {
+  std::vector<BlameCandidate> nodes;
+  for (std::size_t i = 0; i < members_.size(); ++i)
+    nodes.push_back({.address = members_[i].address,
+                     .workers = roster_.nodes()[i].workers,
+                     .came = members_[i].came,
+                     .leads = i == 0});
+  return nodes;
+}
+
+BlameCosts MembershipState::blame_costs() const {
+  return {.loses_state = [this](const auto& out) { return loses_state(out); },
+          .loses_quorum = [this](const auto& out) { return loses_quorum(out); },
+          .leader_may_leave = may_be_succeeded()};
+}
+
+/// Whether the nodes had come further with these than the others have without them: a shard and its
+/// copy would go.
+bool MembershipState::loses_state(const std::set<std::string>& without) const {
+  auto others = roster_.nodes();
+  std::erase_if(others, [&](const NodeInfo& node) { return without.contains(node.address); });
+  return Roster::furthest_step(others) < Roster::furthest_step(roster_.nodes());
+}
+
+bool MembershipState::loses_quorum(const std::set<std::string>& without) const {
+  std::set<std::size_t> left;
+  const auto count = [&](const NodeInfo& node) {
+    const auto& voters = generation_->voters;
+    const auto vote = std::ranges::find(voters, engine::Voter{node.address, node.process});
+    if (vote != voters.end() && !without.contains(node.address))
+      left.insert(static_cast<std::size_t>(vote - voters.begin()));
+  };
+  std::ranges::for_each(roster_.nodes(), count);
+  for (const auto& witness : witnesses_)
+    count(witness.info);
+  return !is_quorum(left, generation_->voters.size());
+}
+
+/// Whether the others can go on from where this job is when its leader leaves.
+bool MembershipState::may_be_succeeded() const {
+  if (!trained_ || ended_ || stopping_ || ending_ || !setup_.voter ||
+      generation_->voters.size() < 2 || members_.empty())
+    return false;
+  auto workers = roster_.workers() - roster_.nodes().front().workers;
+  for (const auto& spare : spares_)
+    workers += spare.info.workers;
+  return std::ssize(members_) + std::ssize(spares_) > setup_.min_nodes &&
+         workers >= setup_.groups.size;
+}
+
+/// All of them wait for a seat. The leader goes last: the others lose it with this MEMBERSHIP, and
+/// come together at another node.
+void MembershipState::leave_out(const std::map<std::string, std::string>& evidence) {
+  for (const auto& [address, why] : evidence) {
+    const auto member = find(address);
+    setup_.say(fmt::format("node {} is left out: {}", address, why));
+    change_.reason += fmt::format("; node {} is left out: {}", address, why);
+    if (member == members_.begin())
+      continue;
+    refuse_for_now(*member, why);
+    self_->demonitor(member->node);
+    forget(member);
+  }
+  const auto leader = members_.empty() ? evidence.end() : evidence.find(members_.front().address);
+  if (leader == evidence.end())
+    return;
+  refuse_for_now(members_.front(), leader->second);
+  ended_ = true;
+  self_->quit(caf::exit_reason::user_shutdown);
+}
+
+/// It may come again later, by another attempt.
+void MembershipState::refuse_for_now(Member& member, const std::string& why) {
+  const auto node = std::ranges::find(roster_.nodes(), member.address, &NodeInfo::address);
+  left_out_[node->process] = member.node;
+  if (member.seat)
+    std::exchange(member.seat, std::nullopt)
+        ->deliver(engine::Seat{
+            .refused = Error{Errc::network, "left out: " + why, {.node = member.address}},
+            .left_out = true});
+}
+
+/// Where the leader cannot do its part any more, another can lead: as when it is asked to leave,
+/// but the steps that are under way are lost.
+bool MembershipState::hand_over_after(const Error& error) {
+  if (phase_ != Phase::training || error.code == Errc::stopped || !may_be_succeeded() ||
+      !setup_.lacks_copies(*generation_).empty())
+    return false;
+  setup_.say(error.to_string());
+  auto end = failed_end(error);
+  end.for_all = false;
+  self_->send(members_.front().node, atom::finish_v, end);
+  ended_ = true;
+  self_->quit(caf::exit_reason::user_shutdown);
+  return true;
+}
+
+} // namespace troupe::actors

@@ -1,0 +1,91 @@
+// What COORDINATOR does when a role of some rank has failed.
+#include "../cluster/blame.hpp"
+#include "coordinator.hpp"
+
+#include "troupe/core/device/memory_advice.hpp"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+
+namespace troupe::actors {
+
+/// Ranks that wait for a dead one fail before its node is known to be gone, which is what a person
+/// wants to hear of. With one node there is nothing to learn.
+void CoordinatorState::suspect(const Error& error) {
+  if (setup_.generation.nodes.size() == 1)
+    return fail(error);
+  interrupted_.insert(error.where.rank);
+  if (suspected_)
+    return;
+  suspected_ = error;
+  self_->run_delayed(setup_.detection, [this] { fail(*suspected_); });
+}
+
+void CoordinatorState::fail(Error error) {
+  if (phase_ == Phase::ended || is_void_)
+    return;
+  complete(error.where);
+  if (!others_may_go_on(error))
+    return end_failed(std::move(error));
+  if (std::exchange(reported_, true))
+    return; // MEMBERSHIP decides
+  tell_membership(error);
+}
+
+void CoordinatorState::tell_membership(const Error& error) {
+  const auto ended = [this, error](const caf::error&) { end_failed(error); };
+  const auto number = setup_.generation.number;
+  if (is_between_nodes(error.code))
+    self_
+        ->request(setup_.membership, caf::infinite, atom::failed_v, number,
+                  SharedFailure{error, nodes_behind()})
+        .then([] {}, ended);
+  else
+    self_->request(setup_.membership, caf::infinite, atom::failed_v, number, error)
+        .then([] {}, ended);
+}
+
+/// When a collective fails, it fails for all ranks that have come to it. So if nothing was done for
+/// as long as a collective may take, the ranks that have reported no failure have not come to it.
+std::vector<std::string> CoordinatorState::nodes_behind() const {
+  if (Clock::now() - last_commit_ < setup_.collective)
+    return {};
+  std::vector<std::pair<std::string, std::int64_t>> reached;
+  for (const auto& place : setup_.generation.nodes) {
+    auto least = std::numeric_limits<std::int64_t>::max();
+    for (auto rank = place.first_rank; rank < place.first_rank + place.workers; ++rank)
+      if (const auto member = members_.find(rank); member != members_.end())
+        least = std::min(least, 2 * member->second.steps + (interrupted_.contains(rank) ? 1 : 0));
+    reached.emplace_back(place.address, least);
+  }
+  return find_behind(reached);
+}
+
+/// Without the node where something broke, or once more. What is wrong with the job is so for all.
+bool CoordinatorState::others_may_go_on(const Error& error) const {
+  constexpr std::array broken = {Errc::device,  Errc::out_of_memory, Errc::collective,
+                                 Errc::network, Errc::internal,      Errc::io};
+  const bool is_early = phase_ == Phase::joining && !is_between_nodes(error.code);
+  return setup_.membership && !is_early && std::ranges::count(broken, error.code) > 0;
+}
+
+void CoordinatorState::end_failed(Error error) {
+  if (phase_ == Phase::ended || is_void_)
+    return;
+  if (committed_ == 0)
+    error = before_first_step(std::move(error));
+  summary_.error = error.to_string();
+  error_ = std::move(error);
+  end("failed");
+}
+
+/// An actor that cannot say at which step it failed did so at the one under way.
+void CoordinatorState::complete(Where& where) const {
+  if (where.node.empty() && where.rank >= 0)
+    where.node = setup_.generation.node_of(where.rank).address;
+  if (where.step < 0 && !where.actor.empty() && phase_ != Phase::joining)
+    where.step = phase_ == Phase::training ? committed_ : committed_ - 1;
+}
+
+} // namespace troupe::actors

@@ -1,0 +1,275 @@
+// Which node a failure between nodes is blamed on, and how it comes back.
+#include "membership_fixture.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+using namespace troupe;
+using namespace troupe::actors;
+using Catch::Matchers::ContainsSubstring;
+using test::Cluster;
+
+namespace {
+
+/// Nodes a:1, b:1, ... that train; the job goes on with two of them.
+struct Job : Cluster {
+  explicit Job(int nodes, bool decides = false) : Cluster{2, nodes, decides} {
+    for (int i = 0; i < nodes; ++i) {
+      daemons.push_back(join(fmt::format("{}:1", static_cast<char>('a' + i))));
+      if (i > 0)
+        lead();
+    }
+    REQUIRE(std::ssize(record().nodes) == nodes);
+    told->halts = 0;
+  }
+  test::Applicant& operator[](std::size_t node) { return *daemons[node]; }
+  const engine::GenerationRecord& record() const { return daemons.front()->seat->generation; }
+  std::vector<std::string> trains() const {
+    std::vector<std::string> all;
+    for (const auto& place : record().nodes)
+      all.push_back(place.address);
+    return all;
+  }
+  void report(Errc code, const std::string& node) {
+    tell(atom::failed_v, record().number, Error{code, "it failed", {.node = node}});
+  }
+  bool membership_lives() {
+    bool lives = false;
+    auto asked = self->request(membership, caf::infinite, atom::begin_v, std::int32_t{1});
+    scheduler.run();
+    asked.receive([&](std::int64_t, const std::string&) { lives = true; },
+                  [](const caf::error&) {});
+    return lives;
+  }
+  std::vector<std::shared_ptr<test::Applicant>> daemons;
+};
+
+using Addresses = std::vector<std::string>;
+
+} // namespace
+
+TEST_CASE(
+    "after a failure between nodes the one with the broken link is left out, whoever reports") {
+  const auto code = GENERATE(Errc::network, Errc::collective);
+  const std::string reporter = GENERATE("a:1", "b:1", "d:1");
+  CAPTURE(reporter);
+  Job job{4};
+  job.cuts->insert({"b:1", "c:1"}); // one way is enough
+  job.report(code, reporter);
+  REQUIRE(job[2].seat->refused);
+  CHECK(job[2].seat->left_out);
+  CHECK(job[2].seat->refused->code == Errc::network);
+  CHECK(job[2].seat->refused->message ==
+        "left out: the data port of c:1 cannot be reached from b:1: no connection within 5s");
+  CHECK_FALSE(job[2].end); // its daemon stays
+  CHECK(job.trains() == Addresses{"a:1", "b:1", "d:1"});
+  CHECK_THAT(job.record().change.reason, ContainsSubstring("it failed; node c:1 is left out: "));
+  CHECK(job.record().change.is_loss);
+}
+
+TEST_CASE("a node that nobody reaches is left out, not those that report it") {
+  Job job{4};
+  for (const char* other : {"a:1", "c:1", "d:1"})
+    job.cuts->insert({other, "b:1"});
+  job.report(Errc::network, "c:1");
+  CHECK(job[1].seat->left_out);
+  CHECK(job.trains() == Addresses{"a:1", "c:1", "d:1"});
+}
+
+TEST_CASE("the node that has the last copy of a shard is not left out") {
+  Job job{3};
+  const auto holds = [&](std::size_t node, std::vector<std::int32_t> held) {
+    job[node].offer.parts = {{.step = 9, .applied = true, .shards = 3, .held = std::move(held)}};
+  };
+  holds(0, {0, 1});
+  holds(1, {1});
+  holds(2, {2});
+  job.cut("b:1", "c:1");
+  job.report(Errc::collective, "b:1");
+  CHECK(job[1].seat->left_out);
+  CHECK(job.trains() == Addresses{"a:1", "c:1"});
+  CHECK(job.record().step == 9);
+}
+
+TEST_CASE("a broken link in the first generation ends no job, and its node is waited for") {
+  Cluster cluster{3};
+  const auto a = cluster.join("a:1"), b = cluster.join("b:1"), c = cluster.join("c:1");
+  cluster.cut("a:1", "c:1");
+  cluster.tell(atom::failed_v, std::int64_t{1},
+               Error{Errc::network, "no way to c:1", {.node = "a:1"}});
+  CHECK_FALSE(a->end);
+  CHECK(c->seat->left_out);
+  CHECK(cluster.said.back() == "waiting for 1 more node (2 of 3: a:1, b:1)");
+  cluster.cuts->clear();
+  cluster.ask_again("c:1");
+  REQUIRE(a->seat->generation.number == 2);
+  CHECK(a->seat->generation.nodes.size() == 3);
+}
+
+TEST_CASE("a link that breaks while nodes connect is found before a rank says so") {
+  Cluster cluster{3};
+  const auto a = cluster.join("a:1"), b = cluster.join("b:1"), c = cluster.join("c:1");
+  cluster.scheduler.advance_time(test::form);
+  cluster.scheduler.run();
+  CHECK(b->probes.size() == 1);
+  CHECK(a->seat->generation.number == 1); // they take their time
+  cluster.cut("b:1", "c:1");
+  cluster.scheduler.advance_time(test::form);
+  cluster.scheduler.run();
+  CHECK(c->seat->left_out);
+  CHECK_FALSE(b->seat->refused);
+}
+
+TEST_CASE("where all links work, the node that the others waited for is left out") {
+  Job job{3};
+  const bool link_is_broken = GENERATE(false, true);
+  if (link_is_broken) // which explains more
+    job.cut("a:1", "c:1");
+  job.tell(atom::failed_v, job.record().number,
+           SharedFailure{{Errc::collective, "no word for 60s", {.node = "c:1"}}, {"b:1"}});
+  const std::size_t blamed = link_is_broken ? 2 : 1;
+  CHECK(job[blamed].seat->left_out);
+  CHECK(job.record().nodes.size() == 2);
+  if (!link_is_broken)
+    CHECK_THAT(job[1].seat->refused->message,
+               ContainsSubstring("b:1 was behind the other nodes, which waited for it"));
+}
+
+TEST_CASE("where nothing distinguishes nodes, all try again, but not for ever") {
+  Job job{3};
+  const auto first = job.record().number;
+  const auto code = GENERATE(Errc::network, Errc::collective);
+  for (int times = 0; times < 3; ++times) {
+    job.report(code, "b:1");
+    REQUIRE(job.record().number == first + times + 1);
+    CHECK(job.record().nodes.size() == 3);
+    job.lead();
+  }
+  job.report(code, "b:1");
+  CHECK(job.record().number == first + 3);
+  CHECK(job[1].probes.size() == 3);
+}
+
+TEST_CASE("the leader is left out where it is at fault, and another can lead") {
+  const bool another_can = GENERATE(true, false);
+  Job job{4, another_can};
+  for (const char* other : {"b:1", "c:1", "d:1"})
+    job.cuts->insert({"a:1", other});
+  job.report(Errc::network, "d:1");
+  CHECK(job[0].seat->left_out == another_can);
+  CHECK(job.membership_lives() == !another_can);
+  for (std::size_t node = 1; node < 4; ++node)
+    CHECK(job[node].seat->left_out == !another_can);
+  CHECK_FALSE(job[0].end);
+}
+
+TEST_CASE("a node that was left out comes back by a new attempt, and not by its old ones") {
+  Job job{3};
+  job.cut("b:1", "c:1");
+  job.report(Errc::network, "b:1");
+  job.lead();
+  REQUIRE(job.trains() == Addresses{"a:1", "b:1"});
+  job.cuts->clear();
+  const auto replay = [&](const char* address, const char* process) {
+    std::optional<engine::Seat> seat;
+    auto asked = job.self->request(
+        job.membership, caf::infinite, atom::join_v,
+        NodeInfo{.address = address, .version = "1", .process = process, .attempt = 1},
+        job.stubs.at(address));
+    job.scheduler.run();
+    asked.receive([&](const engine::Seat& got) { seat = got; }, [](const caf::error&) {});
+    return seat;
+  };
+  for (const auto& seat : {replay("c:1", "3"), replay("b:1", "2")}) {
+    REQUIRE(seat);
+    REQUIRE(seat->refused);
+    CHECK(seat->refused->code == Errc::stopped);
+    CHECK_FALSE(seat->left_out);
+  }
+  CHECK(job.told->halts == 0);
+  job.ask_again("c:1");
+  CHECK(job.told->halts == 1);
+  CHECK(job.trains() == Addresses{"a:1", "b:1", "c:1"});
+}
+
+TEST_CASE("the job halts for nodes that come back not too often") {
+  Job job{3};
+  const auto come_and_go = [&] {
+    job.cut("b:1", "c:1");
+    job.report(Errc::network, "b:1");
+    job.lead();
+    REQUIRE(job.trains() == Addresses{"a:1", "b:1"});
+    job.cuts->clear();
+    job.ask_again("c:1");
+  };
+  come_and_go();
+  CHECK(job.told->halts == 1);
+  job.lead();
+  come_and_go();
+  CHECK(job.told->halts == 1);
+  CHECK(job.trains() == Addresses{"a:1", "b:1"});
+  job.scheduler.advance_time(test::between_returns / 2);
+  job.scheduler.run();
+  CHECK(job.told->halts == 1);
+  const bool another_comes = GENERATE(false, true);
+  if (another_comes) {
+    job.kill("b:1"); // the others do not halt for it: they come together anyway
+  } else {
+    job.scheduler.advance_time(test::between_returns / 2);
+    job.scheduler.run();
+    CHECK(job.told->halts == 2);
+  }
+  CHECK(std::ranges::count(job.trains(), "c:1") == 1);
+}
+
+TEST_CASE("a node that was left out hears how the job has ended") {
+  Job job{3};
+  job.cut("b:1", "c:1");
+  job.report(Errc::network, "b:1");
+  job.lead();
+  job.tell(atom::finish_v, JobEnd{.result = {.status = "completed"}});
+  REQUIRE(job[2].end);
+  CHECK(job[2].end->result.status == "completed");
+}
+
+TEST_CASE("before the first step a node that cannot do its part ends, and another is waited for") {
+  Cluster cluster{2};
+  const auto a = cluster.join("a:1"), b = cluster.join("b:1");
+  cluster.tell(atom::failed_v, std::int64_t{1},
+               Error{Errc::unsupported, "ranks 0 and 1 have one GPU", {.node = "b:1"}});
+  REQUIRE(b->end);
+  CHECK(b->end->error->exit_code() == 2);
+  CHECK_FALSE(b->end->for_all);
+  CHECK_FALSE(a->end);
+  const auto c = cluster.join("c:1");
+  CHECK(a->seat->generation.number == 2);
+  CHECK(c->seat->place().first_rank == 1);
+}
+
+TEST_CASE("before the first step what the leader cannot do ends the job, whoever says so first") {
+  Cluster cluster{3};
+  const auto a = cluster.join("a:1"), b = cluster.join("b:1"), c = cluster.join("c:1");
+  for (const char* node : {"b:1", "a:1"})
+    cluster.tell(atom::failed_v, std::int64_t{1},
+                 Error{Errc::data, "no data here", {.node = node}});
+  for (const auto& node : {a, b, c}) {
+    REQUIRE(node->end);
+    CHECK(node->end->error->message == "no data here");
+  }
+}
+
+TEST_CASE("a leader that cannot do its part any more leaves the others to another one") {
+  const bool another_can = GENERATE(true, false);
+  Job job{3, another_can};
+  job.report(Errc::device, "a:1");
+  CHECK(job.membership_lives() == !another_can);
+  CHECK(job[0].end.has_value() == another_can);
+  if (another_can)
+    CHECK_FALSE(job[0].end->for_all);
+  CHECK_FALSE(job[1].end);
+}
