@@ -93,6 +93,11 @@ nlohmann::ordered_json to_json(const actors::JobStatus& status) {
   return json;
 }
 
+/// "waiting for Prometheus to see the end (2s of 1min)"; without a limit the words only.
+std::string text_of(const actors::WaitStatus& wait) {
+  return wait.limit_ms > 0 ? fmt::format("{} ({})", wait.what, actors::how_long(wait)) : wait.what;
+}
+
 void print_job(const actors::JobStatus& status) {
   fmt::print("{}: {}, epoch {}, step {} of {}, loss {}, {} samples/s", status.name, status.phase,
              status.epoch + 1, readable_count(status.step), readable_count(status.total_steps),
@@ -105,7 +110,7 @@ void print_job(const actors::JobStatus& status) {
   if (status.phase == "ended")
     fmt::print("the job has ended; `troupe stop` ends this daemon\n");
   if (!status.wait.what.empty())
-    fmt::print("{} ({})\n", status.wait.what, actors::how_long(status.wait));
+    fmt::print("{}\n", text_of(status.wait));
   fmt::print("generation {}, {}, {}; {} leads\n\n", status.generation,
              counted(std::ssize(status.nodes), "node"), counted(status.world_size, "worker"),
              status.nodes.front().address);
@@ -127,8 +132,8 @@ std::string phase_and_wait(const actors::JobStatus& status) {
   const auto& wait = status.wait;
   if (wait.what.empty())
     return status.phase;
-  const auto waits = fmt::format("{} ({})", wait.what, actors::how_long(wait));
-  return wait.what == status.phase ? waits : fmt::format("{}, {}", status.phase, waits);
+  return wait.what == status.phase ? text_of(wait)
+                                   : fmt::format("{}, {}", status.phase, text_of(wait));
 }
 
 void print_text(const actors::JobStatus& status) {

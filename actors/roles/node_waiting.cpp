@@ -204,6 +204,10 @@ void NodeState::ask_membership(caf::typed_response_promise<JobStatus> promise) {
           [this, promise](WaitStatus& told) mutable {
             if (told.what.empty())
               return ask_voter(promise);
+            if (seat_wait_) { // which knows since when a spare waits
+              seat_wait_->take(told, self_->clock().now());
+              told = seat_wait_->status(self_->clock().now());
+            }
             promise.deliver(status_of_wait(std::move(told)));
           },
           [this, promise](const caf::error&) mutable { ask_voter(promise); });

@@ -95,6 +95,7 @@ struct Waiting : test::Deterministic {
     JobStatus answer;
     auto request = self->request(node, caf::infinite, atom::status_v);
     scheduler.run();
+    pass(3s); // MEMBERSHIP may not answer
     request.receive([&](const JobStatus& job) { answer = job; },
                     [](const caf::error& error) { FAIL(caf::to_string(error)); });
     return answer;
@@ -144,9 +145,9 @@ TEST_CASE("a spare waits as long as the job lasts") {
 TEST_CASE("a node that waits for a MEMBERSHIP that does not answer takes the leader for lost") {
   Waiting waiting{{"a:1"}, true};
   waiting.ask_for_seat(600s);
-  waiting.pass(31s);
+  waiting.pass(20s);
   CHECK(waiting.status().phase == "waiting for a place in the job of a:1");
-  waiting.pass(2s);
+  waiting.pass(10s);
   const auto error = waiting.refusal();
   CHECK(error.code == Errc::network);
   CHECK_THAT(error.message,

@@ -42,7 +42,7 @@ TEST_CASE("two daemons whose job has failed come together again while one of the
   const Settings failing = {"train.optimizer.lr=1e30", "checkpoint.every=never"};
   crew.start(1, failing);
   const auto scraped = metrics_port(crew[1]);
-  CHECK(http(scraped, "/metrics").status == 200); // now the daemon waits for the next time
+  CHECK(scrape(scraped).status == 200); // now the daemon waits for the next time
   crew.start(0, failing);
   CHECK(crew[0].wait().code == 1);
   REQUIRE(crew[1].prints("waiting for Prometheus to see the end, 10min at most"));
@@ -53,7 +53,7 @@ TEST_CASE("two daemons whose job has failed come together again while one of the
   crew.start(0);
   REQUIRE(crew[0].prints("waiting for 1 more node (1 of 2: " + crew.address(0) + ")"));
   CHECK(crew[1].running());
-  CHECK(http(scraped, "/metrics").status == 200);
+  CHECK(scrape(scraped).status == 200);
   CHECK(crew[1].wait().code == 1);
   crew.start(1);
   REQUIRE(crew[0].prints("nodes: completed"));
