@@ -182,7 +182,8 @@ Result<Place> take_seat(const Applicant& applicant, const JobPlace& job) {
     const auto& record = seat.generation;
     if (!seat.refused)
       return Place{seat, applicant.data_plane->meet(record.number, record.secret)};
-    if (!seat.left_out || !applicant.left_out)
+    const bool lacks_proof = applicant.has_had_seat && seat.refused->where.actor == "membership";
+    if (!(seat.left_out || lacks_proof) || !applicant.left_out)
       return failure(*seat.refused);
     const auto wait = applicant.left_out();
     applicant.say(

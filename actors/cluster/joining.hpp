@@ -35,6 +35,7 @@ struct Applicant {
   std::shared_ptr<Waits> waits = std::make_shared<Waits>();
   /// Called when the others leave this node out for a while; returns how long to wait.
   std::function<std::chrono::milliseconds()> left_out = {};
+  bool has_had_seat = false; ///< in this process: a refusal does not say that the leader is lost
 };
 
 /// Waits a moment between two attempts, which says so in the log when it is time. Errors: stopped,

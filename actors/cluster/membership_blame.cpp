@@ -48,7 +48,7 @@ void MembershipState::probe_members(const Probed& then) {
   };
   for (const auto& member : members_)
     self_
-        ->request(member.node, 2 * setup_.detection, atom::probe_v,
+        ->request(member.node, setup_.probe + setup_.detection, atom::probe_v,
                   probe_order(*ticket, member.address))
         .then(
             [broken, answered](const std::vector<BrokenLink>& found) {
@@ -60,7 +60,7 @@ void MembershipState::probe_members(const Probed& then) {
 
 /// To all others.
 ProbeOrder MembershipState::probe_order(const std::string& ticket, const std::string& node) const {
-  ProbeOrder order{.ticket = ticket, .to = {}, .limit_ms = setup_.detection.count()};
+  ProbeOrder order{.ticket = ticket, .to = {}, .limit_ms = setup_.probe.count()};
   for (const auto& other : roster_.nodes())
     if (other.address != node)
       order.to.push_back({other.address, other.data});

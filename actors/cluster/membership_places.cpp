@@ -10,6 +10,8 @@
 namespace troupe::actors {
 
 caf::result<engine::Seat> MembershipState::admit(const NodeInfo& info, const member_actor& node) {
+  if (is_replay(info))
+    return engine::Seat{.refused = Error{Errc::stopped, "this process has asked again since"}};
   const auto known = find(node);
   const bool again = known != members_.end();
   if (!again && is_from_ahead(info))
@@ -18,7 +20,7 @@ caf::result<engine::Seat> MembershipState::admit(const NodeInfo& info, const mem
     if (admitted.error().exit_code() == 2)
       complain(info.address,
                fmt::format("node {} is refused: {}", info.address, admitted.error().message));
-    return engine::Seat{.refused = admitted.error()};
+    return refusal_of(info, admitted.error());
   }
   attempts_[info.process] = info.attempt;
   auto promise = self_->make_response_promise<engine::Seat>();
@@ -64,8 +66,6 @@ Status MembershipState::check(const NodeInfo& info, const member_actor& node, bo
     return failure(refusal(info));
   if (std::ranges::count(dismissed_, node.address()) > 0)
     return troupe::fail(Errc::stopped, "the others go on without this node");
-  if (is_replay(info))
-    return troupe::fail(Errc::stopped, "this process has asked again since");
   if (again)
     return {};
   const auto now = self_->clock().now();
@@ -81,6 +81,12 @@ Status MembershipState::check(const NodeInfo& info, const member_actor& node, bo
     return roster_.nodes().empty() ? Status{} : roster_.check_same_job(info);
   TROUPE_TRY(has_begun() ? check_later(info) : roster_.check(info));
   return has_begun() || !roster_.nodes().empty() ? check_data(info) : Status{};
+}
+
+/// A node that was left out waits, and asks again.
+engine::Seat MembershipState::refusal_of(const NodeInfo& info, const Error& error) const {
+  return {.refused = error,
+          .left_out = error.code == Errc::network && left_out_.contains(info.process)};
 }
 
 /// Each process counts its attempts, and its messages arrive in order.

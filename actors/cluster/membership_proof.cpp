@@ -133,7 +133,7 @@ void MembershipState::refuse_entrant(const member_actor& node, const Error& erro
   const auto entrant = find_spare(entrants_, node);
   const auto address = entrant->info.address;
   complain(address, error.message);
-  entrant->member.seat->deliver(engine::Seat{.refused = error});
+  entrant->member.seat->deliver(refusal_of(entrant->info, error));
   entrants_.erase(entrant);
   self_->demonitor(node);
   roster_.arrived(address); // a new leader waits for it no more

@@ -38,7 +38,8 @@ Applicant FormerState::applicant() {
                       .stopped_within = setup_.stopped_within,
                       .prepare = [this](std::int64_t slices) { return prepare_to_join(slices); },
                       .waits = setup_.waits,
-                      .left_out = [this] { return returns_.next(Clock::now()); }};
+                      .left_out = [this] { return returns_.next(Clock::now()); },
+                      .has_had_seat = last_.number > 0};
   if (!setup_.options.witness)
     applicant.info.training = training_data();
   const auto before = read_members(engine::run_folder(config()));

@@ -114,9 +114,10 @@ TEST_CASE("a broken link in the first generation ends no job, and its node is wa
 TEST_CASE("a link that breaks while nodes connect is found before a rank says so") {
   Cluster cluster{3};
   const auto a = cluster.join("a:1"), b = cluster.join("b:1"), c = cluster.join("c:1");
+  const auto before = b->probes.size();
   cluster.scheduler.advance_time(test::form);
   cluster.scheduler.run();
-  CHECK(b->probes.size() == 1);
+  CHECK(b->probes.size() == before + 1);
   CHECK(a->seat->generation.number == 1); // they take their time
   cluster.cut("b:1", "c:1");
   cluster.scheduler.advance_time(test::form);
@@ -143,6 +144,7 @@ TEST_CASE("where all links work, the node that the others waited for is left out
 TEST_CASE("where nothing distinguishes nodes, all try again, but not for ever") {
   Job job{3};
   const auto first = job.record().number;
+  const auto probes = job[1].probes.size();
   const auto code = GENERATE(Errc::network, Errc::collective);
   for (int times = 0; times < 3; ++times) {
     job.report(code, "b:1");
@@ -152,7 +154,7 @@ TEST_CASE("where nothing distinguishes nodes, all try again, but not for ever") 
   }
   job.report(code, "b:1");
   CHECK(job.record().number == first + 3);
-  CHECK(job[1].probes.size() == 3);
+  CHECK(job[1].probes.size() == probes + 3);
 }
 
 TEST_CASE("the leader is left out where it is at fault, and another can lead") {
