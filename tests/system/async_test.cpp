@@ -129,7 +129,7 @@ TEST_CASE("each sample is applied once an epoch, whoever is lost while nobody wa
                   quick_timeouts + experiment.own +
                       Settings{"parallel.strategy=async", "parallel.buddies=" + buddies,
                                "parallel.staleness=" + std::to_string(staleness),
-                               "cluster.min_nodes=1", "cluster.max_nodes=3"}};
+                               "cluster.min_nodes=1", "cluster.max_nodes=3", soon_stable}};
   auto& leader = daemons.lead();
   daemons.join();
   const auto run = experiment.run("nodes");

@@ -84,6 +84,9 @@ public:
   }
 };
 
+/// A node that comes takes part so long afterwards.
+inline const std::string soon_stable = "cluster.timeouts.detection=500ms";
+
 struct Losses {
   int most = 0;             ///< nodes to lose
   std::int64_t steps = 1;   ///< from one to the next
@@ -97,6 +100,7 @@ inline int lose_nodes(Daemons& daemons, RunningProgram& leader, const RunFiles& 
   auto* last = &daemons.join();
   int lost = 0;
   for (; lost < losses.most && leader.running() && !run.has("summary.json"); ++lost) {
+    last->prints("generation "); // it takes part, or the job has ended
     const auto next = run.steps_done() + losses.steps;
     becomes_true([&] { return run.steps_done() >= next || run.has("summary.json"); });
     if (lost % (losses.one_leaves_after + 1) == losses.one_leaves_after)
@@ -114,7 +118,7 @@ inline void check_counts_with_losses(const ExactCounting& experiment, const Sett
   const auto alone = experiment.completed("alone", experiment.own).digest();
   Daemons daemons{experiment, "nodes",
                   quick_timeouts + experiment.own + more +
-                      Settings{"cluster.min_nodes=1", "cluster.max_nodes=2"}};
+                      Settings{"cluster.min_nodes=1", "cluster.max_nodes=2", soon_stable}};
   auto& leader = daemons.lead();
   const auto run = experiment.run("nodes");
   CHECK(lose_nodes(daemons, leader, run, {.most = 8, .steps = 101, .one_leaves_after = 3}) > 2);

@@ -22,11 +22,11 @@ void check_counts(const std::string& strategy, const Settings& more, int most_lo
   const Counting experiment;
   const auto alone = experiment.completed("alone", experiment.own).digest();
 
-  Daemons daemons{
-      experiment, "nodes",
-      quick_timeouts + experiment.own +
-          Settings{"parallel.strategy=" + strategy, "cluster.min_nodes=1", "cluster.max_nodes=3"} +
-          more};
+  Daemons daemons{experiment, "nodes",
+                  quick_timeouts + experiment.own +
+                      Settings{"parallel.strategy=" + strategy, "cluster.min_nodes=1",
+                               "cluster.max_nodes=3", soon_stable} +
+                      more};
   auto& leader = daemons.lead();
   std::array others = {&daemons.join(), &daemons.join()};
   const auto run = experiment.run("nodes");
