@@ -202,9 +202,10 @@ Result<RunEnd> take_part(const Config& config, const RunOptions& options,
     end = {{engine::run_info(config)}};
     end.status = "stopped";
   }
-  // A job that has failed is begun again by whoever supervises the daemons, all of them.
+  // A job that has failed is begun again by whoever supervises the daemons, all of them. One that
+  // was stopped, at whatever node, ends on all.
   if (options.daemon && options.stays && company.may_begin() && outcome.formed &&
-      end.status != "failed")
+      end.status == "completed")
     drain->wait();
   return end;
 }
