@@ -171,9 +171,9 @@ JobStatus NodeState::status_of_wait(WaitStatus wait) const {
 caf::result<JobStatus> NodeState::status() {
   if (end_)
     return status_of_end();
-  auto promise = self_->make_response_promise<JobStatus>();
   if (coordinator_ && !ended_)
     return self_->delegate(coordinator_, atom::status_v);
+  auto promise = self_->make_response_promise<JobStatus>();
   if (coordinator_)
     self_->request(coordinator_, setup_.detection, atom::status_v)
         .then(
