@@ -146,6 +146,10 @@ voter_actor Company::spawn_voter() {
       .moved =
           [node = caf::actor_cast<caf::strong_actor_ptr>(node_)](const std::string& address) {
             caf::anon_send(caf::actor_cast<node_actor>(node), atom::lead_v, address);
+          },
+      .ended =
+          [node = caf::actor_cast<caf::strong_actor_ptr>(node_)](const JobEnd& end) {
+            caf::anon_send(caf::actor_cast<node_actor>(node), atom::finish_v, end);
           }};
   return system_.spawn<voter_actor::stateful_impl<VoterState>>(std::move(setup));
 }

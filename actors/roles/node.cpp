@@ -33,10 +33,7 @@ node_actor::behavior_type NodeState::make_behavior() {
       [this](atom::halt, std::int64_t generation, const Error& reason) {
         halt(generation, reason);
       },
-      [this](atom::decided, const engine::GenerationRecord& record) {
-        if (voter_)
-          self_->send(voter_, atom::decided_v, record);
-      },
+      [this](atom::decided, const engine::GenerationRecord& record) { learn(record); },
       [this](atom::lead, const std::string& address) { follow_to(address); },
       [this](atom::vote, const engine::Voter& self, const voter_actor& voter) {
         identity_ = self;
@@ -52,6 +49,21 @@ caf::result<engine::Voter, peer_actor> NodeState::meet(const engine::Voter& who,
   if (voter_)
     return self_->delegate(voter_, atom::join_v, who, peer);
   return caf::make_error(caf::sec::runtime_error, "this daemon has just begun");
+}
+
+/// Of a generation in which it may have no place, and waits for one.
+void NodeState::learn(const engine::GenerationRecord& record) {
+  told_ = record.number;
+  if (voter_)
+    self_->send(voter_, atom::decided_v, record);
+  if (record.number == known_) {
+    voters_ = record.voters.size();
+    if (former_)
+      self_->send(former_, atom::decided_v, record);
+  }
+  const bool is_spare = std::ranges::count(record.spares, identity_.address) > 0;
+  if (seat_.pending() && known_ > 0 && is_spare)
+    say_why_spare();
 }
 
 void NodeState::cancel_connecting(std::int64_t generation, const Error& error) {
@@ -146,8 +158,8 @@ void NodeState::form_next() {
 void NodeState::not_formed(Error error) {
   if (is_halted(seat_of_) && !end_)
     return form();
-  if ((error.code == Errc::network || error.code == Errc::stopped) && end_ && end_->error)
-    error = *end_->error;
+  if ((error.code == Errc::network || error.code == Errc::stopped) && end_)
+    error = why_ended();
   if (!end_)
     end_ = failed_end(error);
   outcome_.deliver(RunOutcomePtr{std::make_shared<const RunOutcome>(
@@ -249,7 +261,7 @@ void NodeState::lost_leader(const caf::error& reason) {
 /// the job has failed then.
 void NodeState::lost_leader(const Error& error) {
   if (voter_)
-    self_->send(voter_, atom::failed_v, known_);
+    self_->send(voter_, atom::failed_v, std::max(known_, told_));
   if (seat_.pending()) {
     leave();
     return seat_.deliver(engine::Seat{.refused = error});

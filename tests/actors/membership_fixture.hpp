@@ -26,7 +26,8 @@ struct Applicant {
   StateOffer offer = {};        ///< when it comes again
   bool is_stuck = false;        ///< does not come again
   bool waits = false;           ///< for a seat
-  std::int64_t waits_since = 0; ///< the last generation in which it has no place
+  std::int64_t waits_since = 0; ///< the last generation that it was told of
+  std::size_t voters = 0;       ///< of that one
   bool takes_leader_for_dead = false;
   bool slow = false; ///< answers a second after it was told the end
 };
@@ -80,6 +81,7 @@ struct DaemonStub {
             },
             [this](atom::decided, const engine::GenerationRecord& record) {
               seen->waits_since = record.number;
+              seen->voters = record.voters.size();
             }};
   }
   member_actor::pointer self;
@@ -103,7 +105,13 @@ struct Cluster : Deterministic {
                    std::int64_t group = 1) {
     if (decides)
       voter = spawn_stub<voter_actor>(
-          system, [](atom::propose, const engine::GenerationRecord&) { return caf::unit; });
+          system,
+          [this](atom::propose, const engine::GenerationRecord& record) -> caf::result<void> {
+            proposals.push_back(record);
+            if (voters_are_silent)
+              return caf::delegated<void>{};
+            return caf::unit;
+          });
     membership = spawn_state<MembershipState, membership_actor>(
         system, MembershipSetup{.min_nodes = min_nodes,
                                 .max_nodes = std::max(min_nodes, max_nodes),
@@ -128,7 +136,7 @@ struct Cluster : Deterministic {
                                    const std::map<std::string, std::string>& job = {},
                                    std::int32_t workers = 1,
                                    std::chrono::milliseconds time_left = 0ms) {
-    auto daemon = std::make_shared<Applicant>();
+    auto daemon = daemons[address] = std::make_shared<Applicant>();
     stubs[address] =
         spawn_state<DaemonStub, member_actor>(system, membership,
                                               NodeInfo{.address = address,
@@ -202,10 +210,13 @@ struct Cluster : Deterministic {
     scheduler.run();
   }
 
+  std::vector<engine::GenerationRecord> proposals; ///< that the VOTER was asked to have decided
+  bool voters_are_silent = false;                  ///< it never answers
   voter_actor voter;
   membership_actor membership;
   coordinator_actor coordinator;
   std::map<std::string, member_actor> stubs;
+  std::map<std::string, std::shared_ptr<Applicant>> daemons; ///< the last of each address
   std::vector<std::string> said;
   std::shared_ptr<Told> told = std::make_shared<Told>();
 };
