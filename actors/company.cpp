@@ -146,6 +146,10 @@ voter_actor Company::spawn_voter() {
       .moved =
           [node = caf::actor_cast<caf::strong_actor_ptr>(node_)](const std::string& address) {
             caf::anon_send(caf::actor_cast<node_actor>(node), atom::lead_v, address);
+          },
+      .ended =
+          [node = caf::actor_cast<caf::strong_actor_ptr>(node_)](const JobEnd& end) {
+            caf::anon_send(caf::actor_cast<node_actor>(node), atom::finish_v, end);
           }};
   return system_.spawn<voter_actor::stateful_impl<VoterState>>(std::move(setup));
 }
@@ -202,9 +206,10 @@ Result<RunEnd> take_part(const Config& config, const RunOptions& options,
     end = {{engine::run_info(config)}};
     end.status = "stopped";
   }
-  // A job that has failed is begun again by whoever supervises the daemons, all of them.
+  // A job that has failed is begun again by whoever supervises the daemons, all of them. One that
+  // was stopped, at whatever node, ends on all.
   if (options.daemon && options.stays && company.may_begin() && outcome.formed &&
-      end.status != "failed")
+      end.status == "completed")
     drain->wait();
   return end;
 }

@@ -269,7 +269,8 @@ using member_actor = caf::typed_actor<
     caf::result<void>(atom::abort, std::int64_t generation, Error error),
     // This generation is over: let go of it, and ask for a seat in the next.
     caf::result<void>(atom::halt, std::int64_t generation, Error reason),
-    // This generation has begun, without a place for this node, which waits for one.
+    // This generation has begun, without a place for this node, which waits for one; or it has
+    // other voters and spares from now on.
     caf::result<void>(atom::decided, engine::GenerationRecord record),
     // Try the links from this node's data plane to others'; answered with those that are broken.
     caf::result<std::vector<BrokenLink>>(atom::probe, ProbeOrder order)>;
@@ -315,7 +316,10 @@ using former_actor = caf::typed_actor<
     // nothing of it runs any more.
     caf::result<void>(atom::release, bool for_all),
     // The same, but keeps the state that this node has of it, and the run's view, for the next one.
-    caf::result<void>(atom::halt, RunViewPtr view)>;
+    caf::result<void>(atom::halt, RunViewPtr view),
+    // The generation has other voters from now on, which this node has to know if it is started
+    // again.
+    caf::result<void>(atom::decided, engine::GenerationRecord record)>;
 
 /// NODE: one per daemon; supervises the roles on its host.
 using node_actor = caf::typed_actor<

@@ -2,11 +2,14 @@
 /// whoever writes them into messages.
 #pragma once
 
+#include "job_end.hpp"
+
 #include "troupe/core/error.hpp"
 
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace troupe::engine {
@@ -84,7 +87,8 @@ struct Change {
   }
 };
 
-/// Who takes part in a job, from one change of membership to the next.
+/// Who takes part in a job, from one change of membership to the next. Its revisions differ in
+/// their voters and spares only, and nobody halts for them.
 struct GenerationRecord {
   std::int64_t number = 1;      ///< above all that any of the nodes has had before
   std::vector<NodePlace> nodes; ///< in the order of their ranks; the first leads
@@ -101,7 +105,11 @@ struct GenerationRecord {
   std::vector<Voter> voters = {};       ///< decide on the next; the first is the leader's
   std::vector<std::string> spares = {}; ///< addresses of nodes that wait for a place
   TrainingData training = {};           ///< from the first generation on
+  std::int32_t revision = 0;
+  std::optional<JobEnd> end = {}; ///< of the job: nothing follows
 
+  /// Later records of a job are greater.
+  std::pair<std::int64_t, std::int32_t> order() const { return {number, revision}; }
   /// Whether the job begins with it: none was before.
   bool is_first() const { return change.reason.empty(); }
   const std::string& leader() const { return nodes.front().address; }
@@ -122,7 +130,7 @@ struct GenerationRecord {
         f.field("slices", x.slices), f.field("step", x.step), f.field("source", x.source),
         f.field("shards", x.shards), f.field("change", x.change), f.field("job", x.job),
         f.field("writer", x.writer), f.field("voters", x.voters), f.field("spares", x.spares),
-        f.field("training", x.training));
+        f.field("training", x.training), f.field("revision", x.revision), f.field("end", x.end));
   }
 };
 

@@ -1,13 +1,11 @@
 /// What daemons tell each other, so that a job can begin and end on all of them.
 #pragma once
 
-#include "troupe/core/error.hpp"
+#include "troupe/engine/job_end.hpp"
 #include "troupe/engine/seat.hpp"
-#include "troupe/metrics/step_record.hpp"
 
 #include <cstdint>
 #include <map>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -66,26 +64,7 @@ struct SharedFailure {
   }
 };
 
-/// How a job ended, for the nodes that do not lead it.
-struct JobEnd {
-  metrics::RunResult result;
-  std::optional<Error> error = {};
-  bool for_all = true; ///< else the others go on without the node that is told
-
-  template <class Inspector>
-  friend bool inspect(Inspector& f, JobEnd& x) {
-    auto& r = x.result;
-    return f.object(x).fields(
-        f.field("status", r.status), f.field("error", x.error), f.field("for_all", x.for_all),
-        f.field("steps", r.steps), f.field("epochs", r.epochs), f.field("seconds", r.seconds),
-        f.field("samples_per_second", r.samples_per_second), f.field("mfu", r.mfu),
-        f.field("loss", r.loss), f.field("test_loss", r.test_loss), f.field("accuracy", r.accuracy),
-        f.field("parameters_sha256", r.parameters_sha256));
-  }
-};
-
-inline JobEnd failed_end(Error error) {
-  return {.result = {.status = "failed"}, .error = std::move(error)};
-}
+using engine::failed_end;
+using engine::JobEnd;
 
 } // namespace troupe::actors

@@ -193,6 +193,15 @@ Result<Place> take_seat(const Applicant& applicant, const JobPlace& job) {
   }
 }
 
+namespace {
+
+/// Another node leads the job now, which VOTERs know.
+bool has_handed_over(const Error& error, const JobPlace& job) {
+  return error.code == Errc::stopped && !job.leader.empty() && error.where.node == job.leader;
+}
+
+} // namespace
+
 Result<Place> join_job(const Applicant& applicant, JobPlace& job) {
   const auto& timeouts = applicant.config.cluster.timeouts;
   auto backoff = backoff_of(applicant);
@@ -206,10 +215,12 @@ Result<Place> join_job(const Applicant& applicant, JobPlace& job) {
       TROUPE_TRY(prepare_for(applicant, job.membership));
     const auto asked = Clock::now();
     auto place = take_seat(applicant, job);
-    if (place || place.error().code != Errc::network)
+    const bool moved = !place && has_handed_over(place.error(), job);
+    if (place || (place.error().code != Errc::network && !moved))
       return place;
     const bool was_admitted = place.error().where.actor.empty();
-    if (was_admitted && Clock::now() - asked > timeouts.detection) { // it has waited among others
+    const bool has_waited = Clock::now() - asked > timeouts.detection; // among others
+    if (moved || (was_admitted && has_waited)) {
       wait = applicant.waits->begin(looking_for(applicant), timeouts.quorum);
       backoff = backoff_of(applicant);
     }
@@ -239,17 +250,22 @@ Result<JobPlace> find_successor(const Applicant& applicant, Vacancy& vacancy) {
   const Error lost{Errc::network, fmt::format("{}; no other leads within cluster.timeouts.quorum",
                                               vacancy.lost.message)};
   applicant.say(vacancy.lost.message);
+  auto asks_others = Clock::now();
   for (;;) {
     TROUPE_TRY(auto told, ask_voter(applicant, vacancy.last.number));
     if (told.leader == applicant.info.address) {
       vacancy.last = std::move(told.last);
       return JobPlace{{}, told.leader};
     }
-    if (!told.leader.empty()) {
+    if (!told.leader.empty())
       if (auto found = ask_for_job(applicant, told.leader))
         return found;
-    } else if (auto found = ask_around(applicant)) {
-      return *found;
+    // They may have begun another job, also while this node's VOTER names one that is gone since.
+    if (told.leader.empty() ||
+        Clock::now() > asks_others + applicant.config.cluster.timeouts.detection) {
+      if (auto found = ask_around(applicant))
+        return *found;
+      asks_others = Clock::now();
     }
     TROUPE_TRY(pause_before_retry(applicant, wait, pause, lost));
   }

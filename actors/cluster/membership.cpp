@@ -83,8 +83,10 @@ void MembershipState::await_enough(std::int64_t round) {
   Error error{Errc::network, fmt::format("{}, not within cluster.timeouts.quorum", waiting_for())};
   if (!has_begun())
     return refuse_all(error);
+  if (revision_)
+    return give_up_deciding();
   if (!roster_.absent().empty())
-    return tell_end(failed_end(error), [] {});
+    return end_job(failed_end(error), [] {});
   ending_ = std::move(error);
   form();
 }
@@ -99,6 +101,9 @@ void MembershipState::form_if_complete() {
 }
 
 void MembershipState::form() {
+  forms_next_ = revision_.has_value();
+  if (forms_next_)
+    return;
   fill_after_leader();
   regroup();
   auto record = next_record();
@@ -153,6 +158,7 @@ void MembershipState::lead(const coordinator_actor& coordinator) {
     self_->send(coordinator_, atom::stop_v, *ending_);
   if (stopping_)
     self_->send(coordinator_, atom::stop_v);
+  revise();
   change_when_wanted();
 }
 
@@ -179,7 +185,8 @@ void MembershipState::tell_end(const JobEnd& end, const std::function<void()>& t
           : Error{Errc::stopped, fmt::format("the job has ended already: {}", end.result.status)};
   if (leaver_)
     std::exchange(leaver_, std::nullopt)->deliver(carry(*closed_));
-  const auto open = std::make_shared<std::ptrdiff_t>(std::ssize(members_));
+  const auto open = std::make_shared<std::size_t>(members_.size() + spares_.size() +
+                                                  witnesses_.size() + entrants_.size());
   const auto answered = [open, told] {
     if (--*open == 0)
       told();
@@ -195,19 +202,21 @@ void MembershipState::tell_end(const JobEnd& end, const std::function<void()>& t
     self_->request(member.node, setup_.detection, atom::finish_v, end)
         .then(once, [once](const caf::error&) { once(); });
   }
+  const bool is_open = *open > 0;
   for (const auto* those : {&spares_, &witnesses_, &entrants_})
     for (const auto& waiting : *those)
-      self_->send(waiting.member.node, atom::finish_v, end);
+      self_->request(waiting.member.node, setup_.detection, atom::finish_v, end)
+          .then(answered, [answered](const caf::error&) { answered(); });
   refuse_spares(*closed_);
   for (const auto& [process, node] : left_out_)
     self_->send(node, atom::finish_v, end);
-  if (members_.empty())
+  if (!is_open)
     told();
 }
 
 caf::result<void> MembershipState::finish(const JobEnd& end) {
   auto promise = self_->make_response_promise<void>();
-  tell_end(end, [promise]() mutable { promise.deliver(); });
+  end_job(end, [promise]() mutable { promise.deliver(); });
   return promise;
 }
 

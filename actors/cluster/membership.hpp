@@ -65,7 +65,8 @@ struct MembershipSetup {
 /// not come within the quorum timeout, the job does not begin; one that has begun saves its state
 /// and ends. A node that comes when all places are taken is a spare, and gets the ranks of the next
 /// node that goes. A node whose workers fill no group is a spare until they do. When the leader is
-/// to leave the others, MEMBERSHIP ends between two steps, and another node's takes over.
+/// to leave the others, MEMBERSHIP ends between two steps, and another node's takes over. Spares
+/// and witnesses that come or go change who votes, which nobody halts for.
 class MembershipState {
 public:
   static inline const char* name = "membership";
@@ -90,6 +91,11 @@ private:
     Error error;
     std::vector<std::string> behind; ///< nodes that the others were waiting for
     std::int64_t probe = 0;          ///< the one that is under way; 0: none yet
+  };
+  /// An end of the job that is decided on, and what to do when all have been told.
+  struct EndingJob {
+    JobEnd end;
+    std::function<void()> told;
   };
   using Members = std::vector<Member>;
   /// Waits for a place.
@@ -156,11 +162,18 @@ private:
   void form_if_complete();
   void form();
   Result<engine::GenerationRecord> next_record();
-  std::vector<engine::Voter> voters() const;
+  std::vector<engine::Voter> voters(const std::vector<engine::NodePlace>& nodes) const;
+  std::vector<std::string> spare_addresses() const;
+  bool may_revise() const;
+  void revise();
+  void settle_revision(bool is_decided);
+  void tell_revision();
+  void form_when_revised();
   void decide(const engine::GenerationRecord& record);
   void decided();
   void not_decided(const Error& error);
   void await_decision(std::int64_t generation);
+  void give_up_deciding();
   void seat_members();
   void inherit();
   void await_heirs();
@@ -169,7 +182,6 @@ private:
   void refuse_all(const Error& error);
   void halt(const Error& reason, bool is_loss, std::chrono::milliseconds detected_after = {});
   bool changes_wanted() const;
-  bool lacks_voter() const;
   bool waits_for_returns();
   bool forget_waiting(const caf::down_msg& down);
   void change_when_wanted();
@@ -210,6 +222,8 @@ private:
   void withdraw(const member_actor& node);
   void member_gone(Members::iterator gone, const std::string& why,
                    std::chrono::milliseconds detected_after);
+  void end_job(const JobEnd& end, const std::function<void()>& told);
+  void tell_decided_end();
   void tell_end(const JobEnd& end, const std::function<void()>& told);
   caf::result<void> finish(const JobEnd& end);
   void stop();
@@ -241,6 +255,9 @@ private:
   std::int64_t requests_ = 0;                          ///< for seats
   std::optional<engine::GenerationRecord> generation_; ///< the last one
   std::optional<engine::GenerationRecord> proposed_;   ///< while it is decided on
+  std::optional<engine::GenerationRecord> revision_;   ///< of the last one, while it is decided on
+  std::optional<EndingJob> ending_job_;                ///< until its nodes are told
+  bool forms_next_ = false;                            ///< when the revision is settled
   engine::SharedFolder shared_;                        ///< of the last one
   std::string writer_;           ///< GenerationRecord::writer, once there is a first record
   std::optional<Error> changed_; ///< what has changed since it was proposed

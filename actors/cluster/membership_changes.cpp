@@ -20,8 +20,6 @@ std::string ranks(const engine::NodePlace& place) {
                             : fmt::format("ranks {} to {}", place.first_rank, last);
 }
 
-const auto has_seat = [](const auto& member) { return member.seat.has_value(); };
-
 } // namespace
 
 /// The generation is over: all that have a seat in it come for another.
@@ -55,20 +53,13 @@ void MembershipState::halt(const Error& reason, bool is_loss,
 }
 
 bool MembershipState::changes_wanted() const {
-  return leaver_ || lacks_voter() || std::ranges::any_of(members_, [](const Member& member) {
+  return leaver_ || std::ranges::any_of(members_, [](const Member& member) {
            return member.seat.has_value() || member.leaves;
          });
 }
 
-/// A witness has come that could vote, and does not yet.
-bool MembershipState::lacks_voter() const {
-  return !witnesses_.empty() && voters() != generation_->voters;
-}
-
 Error MembershipState::wanted_change() const {
   const auto leaver = std::ranges::find(members_, true, &Member::leaves);
-  if (leaver == members_.end() && std::ranges::none_of(members_, has_seat))
-    return {Errc::network, "a witness has come"};
   return {Errc::network, leaver == members_.end()
                              ? "another node has come"
                              : fmt::format("node {} leaves, as it was asked to", leaver->address)};
@@ -80,10 +71,9 @@ bool MembershipState::waits_for_returns() {
   const auto returns = [](const Member& member) { return member.seat && member.returns; };
   if (std::ranges::none_of(members_, returns))
     return false;
-  const bool others =
-      leaver_ || lacks_voter() || std::ranges::any_of(members_, [](const Member& member) {
-        return member.leaves || (member.seat && !member.returns);
-      });
+  const bool others = leaver_ || std::ranges::any_of(members_, [](const Member& member) {
+                        return member.leaves || (member.seat && !member.returns);
+                      });
   const auto now = self_->clock().now();
   if (others || !returned_ || now >= *returned_ + setup_.between_returns) {
     returned_ = now;
@@ -126,8 +116,10 @@ bool MembershipState::forget_waiting(const caf::down_msg& down) {
 }
 
 void MembershipState::member_down(const caf::down_msg& down) {
-  if (forget_waiting(down))
+  if (forget_waiting(down)) {
+    revise();
     return form_if_complete();
+  }
   const auto is_gone = [&](const Member& member) { return member.node.address() == down.source; };
   const auto gone = std::ranges::find_if(members_, is_gone);
   if (gone == members_.end())
@@ -221,9 +213,9 @@ caf::result<void> MembershipState::end_after(const Error& error) {
   }
   const bool stopped = unstarted_->code == Errc::stopped;
   auto promise = self_->make_response_promise<void>();
-  tell_end({.result = {.status = stopped ? "stopped" : "failed"},
-            .error = stopped ? std::nullopt : unstarted_},
-           [promise]() mutable { promise.deliver(); });
+  end_job({.result = {.status = stopped ? "stopped" : "failed"},
+           .error = stopped ? std::nullopt : unstarted_},
+          [promise]() mutable { promise.deliver(); });
   return promise;
 }
 

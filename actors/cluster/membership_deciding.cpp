@@ -2,7 +2,6 @@
 #include "membership.hpp"
 
 #include "carried_error.hpp"
-#include "voters.hpp"
 
 #include "troupe/collectives/tcp/data_plane.hpp"
 #include "troupe/core/fail.hpp"
@@ -27,9 +26,8 @@ Result<engine::GenerationRecord> MembershipState::next_record() {
   if (writer_.empty())
     writer_ = fmt::format("{}-{}", record.number, roster_.nodes().front().process.substr(0, 8));
   record.writer = writer_;
-  record.voters = voters();
-  for (const auto& spare : spares_)
-    record.spares.push_back(spare.info.address);
+  record.voters = voters(record.nodes);
+  record.spares = spare_addresses();
   change_.halt =
       std::chrono::duration<double>{std::chrono::steady_clock::now() - changing_}.count();
   record.change = change_;
@@ -38,13 +36,6 @@ Result<engine::GenerationRecord> MembershipState::next_record() {
     record.change.reason += "; " + lost;
   }
   return record;
-}
-
-std::vector<engine::Voter> MembershipState::voters() const {
-  std::vector<NodeInfo> witnesses;
-  for (const auto& witness : witnesses_)
-    witnesses.push_back(witness.info);
-  return choose_voters(roster_.nodes(), witnesses);
 }
 
 /// Others may come and go meanwhile: what is decided is one thing, who is there another.
@@ -69,6 +60,7 @@ void MembershipState::decided() {
   fetched_ = 0;
   seat_members();
   watch_connecting();
+  revise();
   if (changed_)
     halt(*std::exchange(changed_, std::nullopt), true);
 }
@@ -80,8 +72,11 @@ void MembershipState::not_decided(const Error& error) {
 }
 
 void MembershipState::await_decision(std::int64_t generation) {
-  if (phase_ != Phase::deciding || ended_ || generation != proposed_->number)
-    return;
+  if (phase_ == Phase::deciding && !ended_ && generation == proposed_->number)
+    give_up_deciding();
+}
+
+void MembershipState::give_up_deciding() {
   Error error{Errc::network,
               fmt::format("fewer than a quorum of the {} nodes that decide who takes "
                           "part were here within cluster.timeouts.quorum",

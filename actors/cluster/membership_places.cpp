@@ -55,6 +55,7 @@ void MembershipState::enter(Spare node) {
 }
 
 void MembershipState::settle() {
+  revise();
   change_when_wanted();
   form_if_complete();
   if (phase_ == Phase::gathering && !has_enough())
@@ -232,6 +233,7 @@ caf::result<void> MembershipState::leave(const member_actor& node) {
     if (const auto spare = find_spare(*those, node); spare != those->end()) {
       spare->member.seat->deliver(engine::Seat{.refused = asked});
       those->erase(spare);
+      revise();
       return caf::unit;
     }
   const auto member = find(node);
@@ -267,8 +269,8 @@ std::string MembershipState::lacks_successor() const {
     return "it has not begun";
   if (ended_ || stopping_ || ending_ || phase_ == Phase::gathering)
     return "it does not train";
-  if (generation_->voters.size() < 2)
-    return "no other node can lead it";
+  if (generation_->nodes.size() < 2 || generation_->voters.size() < 2)
+    return "no other node can lead it"; // spares and witnesses have no state
   const auto leave = std::ranges::count(members_, true, &Member::leaves);
   if (std::ssize(members_) + std::ssize(spares_) - leave <= setup_.min_nodes)
     return "cluster.min_nodes would not be left";

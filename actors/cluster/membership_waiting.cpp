@@ -38,7 +38,7 @@ void MembershipState::withdraw(const member_actor& node) {
   for (auto* those : {&spares_, &witnesses_, &entrants_})
     if (const auto spare = find_spare(*those, node); spare != those->end()) {
       those->erase(spare);
-      return;
+      return revise();
     }
   const auto member = find(node);
   if (member == members_.end() || ended_ || unstarted_)

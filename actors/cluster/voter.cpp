@@ -42,7 +42,11 @@ voter_actor::behavior_type VoterState::make_behavior() {
 /// has been decided, or nobody would ask about it.
 bool VoterState::is_about(const Record& last) {
   learn(last);
-  return last_ && decree_ && last_->job == last.job && last_->number == last.number;
+  return decree_ && is_last(last);
+}
+
+bool VoterState::is_last(const Record& record) const {
+  return last_ && last_->job == record.job && last_->order() == record.order();
 }
 
 bool VoterState::concerns(const Record& record) const {
@@ -53,34 +57,67 @@ bool VoterState::concerns(const Record& record) const {
          });
 }
 
-/// Another job's record is for who takes part in it, and is then in no other.
+/// Another job's record is for the nodes that take part in it. A node that has joined another job
+/// since then never returns to it: its vote there is gone, as if it had been started again.
 void VoterState::learn(const Record& record) {
-  if (!last_ || last_->job != record.job ? concerns(record) : last_->number < record.number)
+  const bool is_other = !last_ || last_->job != record.job;
+  if (is_other ? concerns(record) && !record.end && !left_jobs_.contains(record.job)
+               : last_->order() < record.order())
     adopt(record);
 }
 
 void VoterState::adopt(const Record& record) {
   refuse_wish();
-  has_ended_ = has_ended_ && last_->job == record.job;
+  const bool is_other = !last_ || last_->job != record.job;
+  if (last_ && is_other)
+    left_jobs_.insert(last_->job);
+  // A revision has the same leader, which may be lost already.
+  const bool is_led = is_other || last_->number != record.number || !has_lost_leader_;
+  has_ended_ = (has_ended_ && !is_other) || record.end;
   last_ = record;
-  has_lost_leader_ = false;
-  has_left_ = false;
+  has_lost_leader_ = !is_led;
+  has_left_ = has_left_ && !is_led;
   yielded_ = 0;
-  decree_.reset();
-  if (const auto index = own_vote(record)) {
-    decree_.emplace(record.voters.size(), *index);
-    if (*index == 0)
-      decree_->begin_first();
-  }
+  begin_decree();
   answer_candidates();
+  if (record.end)
+    close();
+  else if (is_led)
+    follow_leader();
+  else
+    forget_place();
+  if (has_lost_leader_)
+    campaign_in(turn());
+  meet_others();
+}
+
+void VoterState::begin_decree() {
+  decree_.reset();
+  const auto index = own_vote(*last_);
+  if (!index || last_->end)
+    return;
+  decree_.emplace(last_->voters.size(), *index);
+  if (*index == 0)
+    decree_->begin_first();
+}
+
+void VoterState::follow_leader() {
   if (leaver_.pending())
     leaver_.deliver();
-  move_to(record.leader(), 0);
-  meet_others();
-  self_->run_delayed(setup_.detection, [this, number = record.number] {
-    if (last_->number == number && !leads() && !peers_.contains(last_->leader()))
+  move_to(last_->leader(), 0);
+  self_->run_delayed(setup_.detection, [this, order = last_->order()] {
+    if (last_->order() == order && !leads() && !peers_.contains(last_->leader()))
       lose_leader();
   });
+}
+
+/// Those that ask from now on, and those that this node meets, are told.
+void VoterState::close() {
+  forget_place();
+  if (leaver_.pending())
+    leaver_.deliver();
+  end();
+  setup_.ended(*last_->end);
 }
 
 std::optional<std::size_t> VoterState::own_vote(const Record& record) const {
@@ -93,9 +130,8 @@ std::optional<std::size_t> VoterState::own_vote(const Record& record) const {
 /// Two may have been elected, the one while the other was still busy with the leader's loss: were
 /// each to go to the other, nobody would lead.
 void VoterState::gather_at(const Record& last, const std::string& address, Ballot ballot) {
-  const bool is_last =
-      is_about(last) || (last_ && last_->job == last.job && last_->number == last.number);
-  if (!is_last || ballot < gathers_by_)
+  learn(last);
+  if (!is_last(last) || last_->end || ballot < gathers_by_)
     return;
   has_lost_leader_ = true;
   move_to(address, ballot);
@@ -125,7 +161,7 @@ void VoterState::announce() {
 caf::result<std::string, engine::GenerationRecord>
 VoterState::leader_after(std::int64_t generation) {
   if (has_ended_)
-    return carry({Errc::stopped, "the job has ended"});
+    return carry(why_ended());
   const bool is_known = last_ && !gathers_at_.empty() &&
                         (last_->number > generation || gathers_at_ != last_->leader());
   if (is_known)
@@ -153,11 +189,18 @@ caf::result<void> VoterState::leave() {
 void VoterState::end() {
   has_ended_ = true;
   if (asker_)
-    std::exchange(asker_, std::nullopt)->deliver(carry({Errc::stopped, "the job has ended"}));
+    std::exchange(asker_, std::nullopt)->deliver(carry(why_ended()));
+}
+
+Error VoterState::why_ended() const {
+  if (!last_ || !last_->end)
+    return {Errc::stopped, "the job has ended"};
+  return last_->end->error.value_or(Error{
+      Errc::stopped, fmt::format("the job has ended already: {}", last_->end->result.status)});
 }
 
 std::string VoterState::status() const {
-  if (!last_ || !(has_lost_leader_ || wish_))
+  if (!last_ || has_ended_ || !(has_lost_leader_ || wish_))
     return {};
   const auto here = std::ranges::count_if(last_->voters, [this](const engine::Voter& voter) {
     return voter == setup_.self || peer_of(voter) != nullptr;

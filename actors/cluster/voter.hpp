@@ -23,6 +23,8 @@ struct VoterSetup {
   std::function<void(const std::string& address, const voter_actor& self)> meet;
   /// Called when nodes come together elsewhere than at the leader whom this node knows.
   std::function<void(const std::string& address)> moved = [](const std::string&) {};
+  /// Called when this node learns that the end of its job was decided.
+  std::function<void(const JobEnd& end)> ended = [](const JobEnd&) {};
 };
 
 /// All nodes of a generation know its voters, and voters know all nodes, each by a connection of
@@ -34,7 +36,8 @@ struct VoterSetup {
 ///    +--------------------(the record of the next generation is decided)-------+
 ///
 /// Who is elected gathers the nodes (MEMBERSHIP), and only then has a record to propose. Each
-/// generation is a Decree of its own, whose voters the record before names.
+/// record is a Decree of its own, whose voters the record before names: a generation, a revision of
+/// one with other voters, or the end of the job, which VOTERs retell and nothing follows.
 class VoterState {
 public:
   static inline const char* name = "voter";
@@ -55,7 +58,8 @@ private:
   };
   /// Waits until this voter has lost the leader, too.
   struct Candidate {
-    std::int64_t generation, ballot;
+    std::pair<std::int64_t, std::int32_t> last; ///< the record's order
+    Ballot ballot;
     caf::typed_response_promise<Consent> consent;
   };
 
@@ -76,6 +80,11 @@ private:
   std::string status() const;
 
   void adopt(const Record& record);
+  void begin_decree();
+  void follow_leader();
+  void close();
+  Error why_ended() const;
+  bool is_last(const Record& record) const;
   bool is_about(const Record& last);
   bool concerns(const Record& record) const;
   void lose_leader();
@@ -121,7 +130,8 @@ private:
   std::optional<Wish> wish_;
   std::int64_t campaigns_ = 0; ///< planned: only the last one counts
   bool meets_later_ = false;
-  bool has_ended_ = false; ///< the job of the last record
+  bool has_ended_ = false;          ///< the job of the last record
+  std::set<std::string> left_jobs_; ///< that it had a vote in before
 };
 
 } // namespace troupe::actors

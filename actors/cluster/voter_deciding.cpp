@@ -17,6 +17,12 @@ Consent refused_for(const std::optional<engine::GenerationRecord>& newer) {
   return consent;
 }
 
+/// Each generation has a secret of its own, and each leader proposes its revisions one by one.
+bool is_same(const engine::GenerationRecord& one, const engine::GenerationRecord& other) {
+  return one.secret == other.secret && one.order() == other.order() &&
+         one.end.has_value() == other.end.has_value() && one.voters == other.voters;
+}
+
 } // namespace
 
 caf::result<Consent> VoterState::vote(const Record& last, Ballot ballot) {
@@ -26,7 +32,7 @@ caf::result<Consent> VoterState::vote(const Record& last, Ballot ballot) {
   if (asks_leader || has_lost_leader_)
     return consent(ballot);
   auto promise = self_->make_response_promise<Consent>();
-  candidates_.push_back({last.number, ballot, promise});
+  candidates_.push_back({last.order(), ballot, promise});
   return promise;
 }
 
@@ -41,7 +47,7 @@ Consent VoterState::consent(Ballot ballot) {
 
 void VoterState::answer_candidates() {
   for (auto& candidate : std::exchange(candidates_, {}))
-    candidate.consent.deliver(decree_ && last_->number == candidate.generation
+    candidate.consent.deliver(decree_ && last_->order() == candidate.last
                                   ? consent(candidate.ballot)
                                   : refused_for(last_));
 }
@@ -85,8 +91,8 @@ void VoterState::campaign() {
     if (const auto* peer = peer_of(last_->voters[i]))
       self_->request(*peer, caf::infinite, atom::vote_v, *last_, ballot)
           .then(
-              [this, i, number = last_->number](const Consent& consent) {
-                if (last_->number == number)
+              [this, i, order = last_->order()](const Consent& consent) {
+                if (last_->order() == order)
                   count(i, consent);
               },
               [](const caf::error&) {}); // it is gone
@@ -121,7 +127,7 @@ caf::result<void> VoterState::propose(const Record& record) {
     adopt(record);
     return caf::unit;
   }
-  if (!decree_ || !decree_->may_propose() || record.number <= last_->number)
+  if (!decree_ || !decree_->may_propose() || record.order() <= last_->order())
     return carry({Errc::network, "another node leads the job now"});
   wish_ = {record, self_->make_response_promise<void>()};
   auto promise = wish_->decided;
@@ -142,8 +148,8 @@ void VoterState::ask_to_accept(std::size_t voter) {
     return; // until it is met
   self_->request(*peer, caf::infinite, atom::propose_v, *last_, *decree_->proposed())
       .then(
-          [this, voter, number = last_->number](std::int64_t ballot) {
-            if (last_->number != number || !decree_ || !decree_->proposed())
+          [this, voter, order = last_->order()](std::int64_t ballot) {
+            if (last_->order() != order || !decree_ || !decree_->proposed())
               return;
             if (ballot > decree_->proposed()->ballot)
               return lose_vote();
@@ -172,7 +178,7 @@ void VoterState::settle_if_decided() {
     self_->send(peer.voter, atom::decided_v, record);
   if (!wish)
     return;
-  if (wish->record.secret == record.secret)
+  if (is_same(wish->record, record))
     wish->decided.deliver();
   else
     wish->decided.deliver(carry({Errc::network, "another generation was decided already"}));

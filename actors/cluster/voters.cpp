@@ -2,14 +2,17 @@
 
 namespace troupe::actors {
 
-std::vector<engine::Voter> choose_voters(const std::vector<NodeInfo>& nodes,
-                                         const std::vector<NodeInfo>& witnesses) {
-  constexpr std::size_t most = 5;
+std::vector<engine::Voter> choose_voters(const std::vector<engine::Voter>& nodes,
+                                         const std::vector<engine::Voter>& witnesses,
+                                         const std::vector<engine::Voter>& spares) {
+  constexpr std::size_t most = 5; // odd
   std::vector<engine::Voter> voters;
   for (const auto* some : {&nodes, &witnesses})
-    for (const auto& node : *some)
+    for (const auto& voter : *some)
       if (voters.size() < most)
-        voters.push_back({node.address, node.process});
+        voters.push_back(voter);
+  if (voters.size() % 2 == 0 && !spares.empty())
+    voters.push_back(spares.front());
   return voters;
 }
 

@@ -7,9 +7,11 @@
 
 namespace troupe::actors {
 
-/// The first five nodes, the leader first, and witnesses as long as there are fewer: who decides
-/// must be able to talk to all others.
-std::vector<engine::Voter> choose_voters(const std::vector<NodeInfo>& nodes,
-                                         const std::vector<NodeInfo>& witnesses);
+/// At most five, as each of them must be able to talk to all nodes: those that train, the leader
+/// first; witnesses, as long as there is room; and a spare where their number would be even. A vote
+/// that is not needed for that would only be another one that a quorum may lack.
+std::vector<engine::Voter> choose_voters(const std::vector<engine::Voter>& nodes,
+                                         const std::vector<engine::Voter>& witnesses,
+                                         const std::vector<engine::Voter>& spares);
 
 } // namespace troupe::actors

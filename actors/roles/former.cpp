@@ -43,7 +43,8 @@ former_actor::behavior_type FormerState::make_behavior() {
         if (for_all && is_daemon())
           forget_job();
       },
-      [this](atom::halt, const RunViewPtr& view) { halt(view); });
+      [this](atom::halt, const RunViewPtr& view) { halt(view); },
+      [this](atom::decided, const engine::GenerationRecord& record) { note_voters(record); });
 }
 
 Result<FormedPtr> FormerState::form() {

@@ -70,6 +70,7 @@ private:
   Status claim_folder(const engine::GenerationRecord& record, const std::string& before);
   bool writes_here(const std::string& writer) const;
   void remember_members() const;
+  void note_voters(const engine::GenerationRecord& record);
   void remove_drafts() const;
   void forget_job() const;
   Status open_data();

@@ -72,6 +72,14 @@ void FormerState::remember_members() const {
     setup_.say(written.error().message);
 }
 
+void FormerState::note_voters(const engine::GenerationRecord& record) {
+  const bool is_revision = record.job == last_.job && record.number == last_.number;
+  if (!is_revision || record.order() <= last_.order())
+    return;
+  last_ = record;
+  remember_members();
+}
+
 /// Removes drafts of an earlier process of this node, which led and was killed. A leader does so
 /// when it claims the folder.
 void FormerState::remove_drafts() const {

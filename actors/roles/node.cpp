@@ -34,11 +34,8 @@ node_actor::behavior_type NodeState::make_behavior() {
       [this](atom::halt, std::int64_t generation, const Error& reason) {
         halt(generation, reason);
       },
-      [this](atom::decided, const engine::GenerationRecord& record) {
-        if (voter_)
-          self_->send(voter_, atom::decided_v, record);
-      },
       [this](atom::probe, const ProbeOrder& order) { return probe(order); },
+      [this](atom::decided, const engine::GenerationRecord& record) { learn(record); },
       [this](atom::lead, const std::string& address) { follow_to(address); },
       [this](atom::vote, const engine::Voter& self, const voter_actor& voter) {
         identity_ = self;
@@ -61,6 +58,21 @@ void NodeState::note_left_out(const std::string& why) {
   left_out_ = why;
   if (voter_ && leader_ == identity_.address)
     self_->send(voter_, atom::leave_v);
+}
+
+/// Of a generation in which it may have no place, and waits for one.
+void NodeState::learn(const engine::GenerationRecord& record) {
+  told_ = record.number;
+  if (voter_)
+    self_->send(voter_, atom::decided_v, record);
+  if (record.number == known_) {
+    voters_ = record.voters.size();
+    if (former_)
+      self_->send(former_, atom::decided_v, record);
+  }
+  const bool is_spare = std::ranges::count(record.spares, identity_.address) > 0;
+  if (seat_.pending() && known_ > 0 && is_spare)
+    say_why_spare();
 }
 
 void NodeState::cancel_connecting(std::int64_t generation, const Error& error) {
@@ -162,8 +174,8 @@ void NodeState::form_next() {
 void NodeState::not_formed(Error error) {
   if (is_halted(seat_of_) && !end_)
     return form();
-  if ((error.code == Errc::network || error.code == Errc::stopped) && end_ && end_->error)
-    error = *end_->error;
+  if ((error.code == Errc::network || error.code == Errc::stopped) && end_)
+    error = why_ended();
   if (!end_)
     end_ = failed_end(error);
   outcome_.deliver(RunOutcomePtr{std::make_shared<const RunOutcome>(
@@ -265,7 +277,7 @@ void NodeState::lost_leader(const caf::error& reason) {
 /// the job has failed then.
 void NodeState::lost_leader(const Error& error) {
   if (voter_)
-    self_->send(voter_, atom::failed_v, known_);
+    self_->send(voter_, atom::failed_v, std::max(known_, told_));
   if (seat_.pending()) {
     leave();
     return seat_.deliver(engine::Seat{.refused = error});

@@ -62,10 +62,12 @@ private:
   void take_seat(const engine::Seat& seat);
   bool waits_for_seat(std::int64_t request) const;
   void look_after(std::int64_t request);
+  void say_why_spare();
   void note_wait(const WaitStatus& told);
   void give_up_seat(std::int64_t request);
   caf::result<std::vector<BrokenLink>> probe(const ProbeOrder& order);
   void note_left_out(const std::string& why);
+  void learn(const engine::GenerationRecord& record);
   void cancel_connecting(std::int64_t generation, const Error& error);
   void halt(std::int64_t generation, const Error& reason);
   bool is_halted(std::int64_t generation) const { return generation > 0 && halted_ >= generation; }
@@ -97,6 +99,8 @@ private:
   Error died(std::string_view role, const caf::error& reason, int rank = -1) const;
   void ended(const RunOutcomePtr& outcome);
   void finish(const JobEnd& end);
+  void refuse_seat();
+  Error why_ended() const;
   void tell_outcome(const JobEnd& end);
   void lost_leader(const caf::error& reason);
   void lost_leader(const Error& error);
@@ -132,6 +136,7 @@ private:
   caf::typed_response_promise<engine::Seat> seat_;
   std::int64_t seat_requests_ = 0;      ///< only the last one counts
   std::optional<Waits::Row> seat_wait_; ///< while it waits for a seat
+  std::string said_spare_;              ///< why it waits as a spare, as it was said last
   former_actor former_;
   FormedPtr formed_;                    ///< the generation that trains
   checkpointer_actor checkpointer_;     ///< rank 0's, where this node leads
@@ -152,6 +157,7 @@ private:
   std::int64_t attempts_ = 0; ///< to take part in a job
   std::int64_t seat_of_ = 0;  ///< the generation of the last seat; 0: it has none
   std::int64_t known_ = 0;    ///< the last generation that it had a seat in
+  std::int64_t told_ = 0;     ///< the last generation that it was told of
   std::size_t voters_ = 0;    ///< of that one
   std::int64_t halted_ = 0;   ///< the last generation that is over
   RunTotalsPtr totals_;       ///< of those, where this node leads

@@ -1,6 +1,8 @@
 // How a node's part in a job ends: with the job, or when it leaves the others.
 #include "node.hpp"
 
+#include <fmt/format.h>
+
 namespace troupe::actors {
 
 void NodeState::ended(const RunOutcomePtr& outcome) {
@@ -13,7 +15,8 @@ void NodeState::ended(const RunOutcomePtr& outcome) {
       conclude(outcome);
   };
   self_
-      ->request(membership_, setup_.form, atom::finish_v, // longer than it waits for the others
+      // Longer than it waits for the voters, and then for all nodes.
+      ->request(membership_, setup_.form + setup_.detection, atom::finish_v,
                 JobEnd{.result = outcome->summary, .error = outcome->error})
       .then(answer, [answer](const caf::error&) { answer(); });
 }
@@ -33,8 +36,24 @@ void NodeState::finish(const JobEnd& end) {
     self_->send(voter_, atom::finish_v);
   if (!left_out_.empty()) // it waits, and need not
     setup_.stopped();
+  refuse_seat();
   if (formed_ && !is_halted(generation().seat.generation.number))
     tell_outcome(end);
+}
+
+/// The MEMBERSHIP that it is waited for at may not know of the end, which VOTERs have decided.
+void NodeState::refuse_seat() {
+  if (!seat_.pending())
+    return;
+  leave();
+  seat_.deliver(engine::Seat{.refused = why_ended()});
+}
+
+Error NodeState::why_ended() const {
+  return end_->error.value_or(
+      Error{Errc::stopped, end_->for_all
+                               ? fmt::format("the job has ended already: {}", end_->result.status)
+                               : "asked to leave the job"});
 }
 
 void NodeState::tell_outcome(const JobEnd& end) {

@@ -53,8 +53,7 @@ caf::result<engine::Seat> NodeState::take_part(const membership_actor& membershi
   left_out_.clear();
   seat_ = self_->make_response_promise<engine::Seat>();
   if (end_) { // it has been told while it halted
-    seat_.deliver(engine::Seat{
-        .refused = end_->error.value_or(Error{Errc::stopped, "asked to leave the job"})});
+    seat_.deliver(engine::Seat{.refused = why_ended()});
     return seat_;
   }
   const std::chrono::milliseconds limit{info.time_left_ms};
@@ -111,6 +110,17 @@ void NodeState::look_after(std::int64_t request) {
                                   Whose::there});
             });
   });
+}
+
+/// One that has never had a place is told before it asks for one (joining.cpp).
+void NodeState::say_why_spare() {
+  self_->request(membership_, setup_.detection, atom::status_v, member_actor{node_actor{self_}})
+      .then(
+          [this](WaitStatus& told) {
+            if (seat_.pending() && told.what != said_spare_)
+              setup_.say(said_spare_ = std::move(told.what));
+          },
+          [](const caf::error&) {}); // its loss is noticed otherwise
 }
 
 void NodeState::note_wait(const WaitStatus& told) {
@@ -179,9 +189,9 @@ caf::result<JobStatus> NodeState::status() {
     return status_of_end();
   if (!left_out_.empty())
     return status_of_wait({left_out_});
-  auto promise = self_->make_response_promise<JobStatus>();
   if (coordinator_ && !ended_)
     return self_->delegate(coordinator_, atom::status_v);
+  auto promise = self_->make_response_promise<JobStatus>();
   if (coordinator_)
     self_->request(coordinator_, setup_.detection, atom::status_v)
         .then(

@@ -31,7 +31,8 @@ struct Applicant {
   StateOffer offer = {};        ///< when it comes again
   bool is_stuck = false;        ///< does not come again
   bool waits = false;           ///< for a seat
-  std::int64_t waits_since = 0; ///< the last generation in which it has no place
+  std::int64_t waits_since = 0; ///< the last generation that it was told of
+  std::size_t voters = 0;       ///< of that one
   bool takes_leader_for_dead = false;
   bool slow = false;                   ///< answers a second after it was told the end
   std::vector<BrokenLink> broken = {}; ///< that it finds when it tries links
@@ -90,6 +91,7 @@ struct DaemonStub {
             },
             [this](atom::decided, const engine::GenerationRecord& record) {
               seen->waits_since = record.number;
+              seen->voters = record.voters.size();
             },
             [this](atom::probe, const ProbeOrder& order) -> caf::result<std::vector<BrokenLink>> {
               seen->probes.push_back(order);
@@ -134,7 +136,13 @@ struct Cluster : Deterministic {
                    std::int64_t group = 1, std::chrono::milliseconds stable = 0ms) {
     if (decides)
       voter = spawn_stub<voter_actor>(
-          system, [](atom::propose, const engine::GenerationRecord&) { return caf::unit; });
+          system,
+          [this](atom::propose, const engine::GenerationRecord& record) -> caf::result<void> {
+            proposals.push_back(record);
+            if (voters_are_silent)
+              return caf::delegated<void>{};
+            return caf::unit;
+          });
     membership = spawn_state<MembershipState, membership_actor>(
         system, MembershipSetup{.min_nodes = min_nodes,
                                 .max_nodes = std::max(min_nodes, max_nodes),
@@ -170,7 +178,7 @@ struct Cluster : Deterministic {
                           .time_left_ms = time_left.count()});
   }
   std::shared_ptr<Applicant> start(NodeInfo info) {
-    auto daemon = std::make_shared<Applicant>();
+    auto daemon = daemons[info.address] = std::make_shared<Applicant>();
     if (info.process.empty())
       info.process = std::to_string(++processes);
     stubs[info.address] =
@@ -247,12 +255,15 @@ struct Cluster : Deterministic {
     scheduler.run();
   }
 
+  std::vector<engine::GenerationRecord> proposals; ///< that the VOTER was asked to have decided
+  bool voters_are_silent = false;                  ///< it never answers
   voter_actor voter;
   membership_actor membership;
   coordinator_actor coordinator;
   std::map<std::string, member_actor> stubs;
   std::shared_ptr<Cuts> cuts = std::make_shared<Cuts>();
-  int processes = 0; ///< so many were started
+  int processes = 0;                                         ///< so many were started
+  std::map<std::string, std::shared_ptr<Applicant>> daemons; ///< the last of each address
   std::vector<std::string> said;
   std::shared_ptr<Told> told = std::make_shared<Told>();
 };

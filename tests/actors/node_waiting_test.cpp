@@ -7,6 +7,7 @@
 #include "troupe/actors/roles/node.hpp"
 
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
 #include <optional>
@@ -25,7 +26,9 @@ struct Waiting : test::Deterministic {
   explicit Waiting(std::vector<std::string> join = {"a:1", "b:1", "c:1"}, bool is_silent = false) {
     membership = test::spawn_stub<membership_actor>(
         system,
-        [](atom::join, const NodeInfo&, const member_actor&) -> caf::result<engine::Seat> {
+        [this](atom::join, const NodeInfo&, const member_actor&) -> caf::result<engine::Seat> {
+          if (seat)
+            return *seat;
           return caf::delegated<engine::Seat>{};
         },
         [this, is_silent](atom::status, const member_actor&) -> caf::result<WaitStatus> {
@@ -106,6 +109,7 @@ struct Waiting : test::Deterministic {
   }
 
   WaitStatus told{"waiting for 1 more node (2 of 3: a:1, b:1)", 0, 300'000};
+  std::optional<engine::Seat> seat; ///< that it gives
   bool withdrawn = false;
   std::vector<std::string> said;
   membership_actor membership;
@@ -152,6 +156,34 @@ TEST_CASE("a node that waits for a MEMBERSHIP that does not answer takes the lea
   CHECK(error.code == Errc::network);
   CHECK_THAT(error.message,
              ContainsSubstring("a:1, which leads the job, has not answered within 30s"));
+}
+
+TEST_CASE("a node that waits for its seat ends when it hears that the job has") {
+  const bool has_failed = GENERATE(false, true);
+  Waiting waiting;
+  waiting.ask_for_seat(600s);
+  waiting.end({.result = {.status = has_failed ? "failed" : "completed"},
+               .error = has_failed ? std::optional{Error{Errc::device, "broken"}} : std::nullopt});
+  const auto error = waiting.refusal();
+  CHECK(error.code == (has_failed ? Errc::device : Errc::stopped));
+  CHECK(error.message == (has_failed ? "broken" : "the job has ended already: completed"));
+}
+
+TEST_CASE("a node that has trained, and becomes a spare, says why") {
+  Waiting waiting;
+  engine::GenerationRecord record{.number = 1, .nodes = {{.address = "a:1"}, {.address = "b:1"}}};
+  waiting.seat = engine::Seat{.refused = {}, .generation = record, .node = 1};
+  waiting.ask_for_seat(600s);
+  waiting.seat.reset();
+  waiting.ask_for_seat(600s);
+  waiting.told = {"waiting as a spare: workers train in groups of 2 (parallel.shard_group)"};
+  record.spares = {"b:1"};
+  for (const std::int64_t generation : {2, 3}) { // for the same reason, which is said once
+    record.number = generation;
+    waiting.self->send(waiting.node, atom::decided_v, record);
+    waiting.scheduler.run();
+  }
+  CHECK(waiting.said == std::vector{waiting.told.what});
 }
 
 TEST_CASE("a node that waits logs it at a tenth of the leader's limit, and status reports it") {

@@ -83,6 +83,55 @@ public:
     scheduler.run();
   }
 
+  /// The leader has another set of voters decided, without a new generation.
+  void revise(const std::vector<engine::Voter>& voters) {
+    auto record = last();
+    ++record.revision;
+    record.voters = voters;
+    propose(record.leader(), record);
+  }
+  /// The same of the end of the job.
+  void end() {
+    auto record = last();
+    ++record.revision;
+    record.end = JobEnd{.result = {.status = "completed"}};
+    propose(record.leader(), record);
+  }
+  bool proposes() const {
+    return std::ranges::any_of(daemons_,
+                               [](const auto& daemon) { return daemon.second->proposes; });
+  }
+  /// Those that live, the leader first.
+  std::vector<engine::Voter> voters() const { return record_of(last().leader(), 0).voters; }
+  std::size_t told_the_end() const {
+    return static_cast<std::size_t>(std::ranges::count_if(
+        daemons_, [](const auto& daemon) { return daemon.second->ended.has_value(); }));
+  }
+  Error why_no_leader(const std::string& address) {
+    Error why;
+    auto answer =
+        self->request(daemons_.at(address)->voter, caf::infinite, atom::lead_v, std::int64_t{-1});
+    scheduler.run();
+    answer.receive([](const std::string&, const Record&) { FAIL("it names a leader"); },
+                   [&](const caf::error& error) { why = carried(error, {}); });
+    return why;
+  }
+
+  void tell(const std::string& address, const Record& record) {
+    self->send(daemons_.at(address)->voter, atom::decided_v, record);
+    scheduler.run();
+  }
+  /// The last record, as this one has it.
+  Record knows(const std::string& address) {
+    Record known;
+    auto answer =
+        self->request(daemons_.at(address)->voter, caf::infinite, atom::lead_v, std::int64_t{-1});
+    scheduler.run();
+    answer.receive([&](const std::string&, const Record& record) { known = record; },
+                   [](const caf::error& error) { FAIL(caf::to_string(error)); });
+    return known;
+  }
+
   const Record& last() const { return decided.rbegin()->second; }
   std::string status(const std::string& address) {
     std::string text;
@@ -93,16 +142,17 @@ public:
     return text;
   }
 
-  std::map<std::int64_t, Record> decided;                ///< by number
-  bool has_left = false;                                 ///< the leader may go
-  bool is_forked = false;                                ///< two records of one number were decided
+  std::map<std::pair<std::int64_t, std::int32_t>, Record> decided; ///< by order
+  bool has_left = false;                                           ///< the leader may go
+  bool is_forked = false; ///< two records of one order were decided, or one after the end
   std::map<std::string, std::chrono::milliseconds> busy; ///< how long each is with all it does
 
 private:
   struct Daemon {
     voter_actor voter;
-    bool trains = true, leaves = false;
-    std::string gathers_at = {}; ///< as its VOTER has told last
+    bool trains = true, leaves = false, proposes = false;
+    std::optional<JobEnd> ended = {}; ///< as its VOTER has told
+    std::string gathers_at = {};      ///< as its VOTER has told last
   };
 
   void start(const std::string& address, bool trains) {
@@ -117,6 +167,11 @@ private:
                                [told = std::weak_ptr{daemon}](const std::string& there) {
                                  if (const auto of = told.lock())
                                    of->gathers_at = there;
+                               },
+                           .ended =
+                               [told = std::weak_ptr{daemon}](const JobEnd& end) {
+                                 if (const auto of = told.lock())
+                                   of->ended = end;
                                }});
     daemons_[address] = daemon;
   }
@@ -152,15 +207,28 @@ private:
   }
 
   void propose(const std::string& address, const Record& record) {
-    system.spawn([this, address, record](caf::event_based_actor* membership) {
-      membership->request(daemons_.at(address)->voter, caf::infinite, atom::propose_v, record)
+    const auto daemon = daemons_.at(address);
+    daemon->proposes = true;
+    system.spawn([this, daemon, record](caf::event_based_actor* membership) {
+      membership->request(daemon->voter, caf::infinite, atom::propose_v, record)
           .then(
-              [this, record] {
-                const auto [place, is_new] = decided.emplace(record.number, record);
-                is_forked = is_forked || (!is_new && place->second.secret != record.secret);
+              [this, daemon, record] {
+                daemon->proposes = false;
+                note_decided(record);
               },
-              [](const caf::error&) {}); // others have come together elsewhere
+              [daemon](const caf::error&) {
+                daemon->proposes = false; // others have come together elsewhere
+              });
     });
+  }
+
+  void note_decided(const Record& record) {
+    const auto [place, is_new] = decided.emplace(record.order(), record);
+    is_forked = is_forked || (!is_new && (place->second.secret != record.secret ||
+                                          place->second.voters != record.voters));
+    const auto ended = std::ranges::find_if(
+        decided, [](const auto& named) { return named.second.end.has_value(); });
+    is_forked = is_forked || (ended != decided.end() && std::next(ended) != decided.end());
   }
 
   /// As a FORMER does, which has no other leader to go to.
@@ -265,6 +333,68 @@ TEST_CASE("a witness leads nobody") {
   CHECK(town.last().number == 1);
 }
 
+TEST_CASE("voters that are decided while all train decide from then on") {
+  Town town{2, 1};
+  town.revise({identity(name(0)), identity(name(1))}); // the witness is dead, say
+  town.pass(1s);
+  REQUIRE(town.last().order() == std::pair{std::int64_t{1}, 1});
+  town.lose(name(0));
+  town.pass(30s);
+  CHECK(town.last().number == 1); // one of two, and not the first
+  CHECK(town.status(name(1)) == "node n0:1, which led, is gone; 1 of 2 nodes that decide who takes "
+                                "part are here");
+}
+
+TEST_CASE("a voter that is added while all train helps to elect the next leader") {
+  Town town{2, 1};
+  const auto all = town.last().voters;
+  town.revise({all[0], all[1]});
+  town.pass(1s);
+  town.revise(all);
+  town.pass(1s);
+  REQUIRE(town.last().revision == 2);
+  town.lose(name(0));
+  town.pass(5s);
+  CHECK(town.last().number == 2);
+  CHECK(town.last().leader() == name(1));
+}
+
+TEST_CASE("an end that is decided is told to all, and nobody leads after it") {
+  Town town{3, 1};
+  town.end();
+  town.scheduler.run();
+  town.lose(name(0)); // at once
+  town.pass(30s);
+  CHECK(town.told_the_end() == 3);
+  CHECK(town.last().number == 1);
+  CHECK(town.why_no_leader(name(1)).code == Errc::stopped);
+  CHECK(town.why_no_leader(name(1)).message == "the job has ended already: completed");
+}
+
+TEST_CASE("an end that only one other voter has accepted outlives the leader") {
+  Town town{3};
+  town.end();
+  for (int messages = 0; messages < 4; ++messages) // it is on its way to the others
+    town.scheduler.run_once();
+  town.lose(name(0));
+  town.pass(30s);
+  // It was decided by the others, or nobody has accepted it, and another node leads.
+  CHECK((town.told_the_end() == 2) != (town.last().number == 2));
+}
+
+TEST_CASE("a node that has joined another job does not return to the one before") {
+  Town town{2};
+  auto other = town.last();
+  other.job = "another";
+  other.secret = "another";
+  ++other.number;
+  const auto before = town.last();
+  town.tell(name(1), other);
+  CHECK(town.knows(name(1)).job == "another");
+  town.tell(name(1), before);
+  CHECK(town.knows(name(1)).job == "another");
+}
+
 TEST_CASE("whoever is lost at whatever moment: one record for each generation, and a new leader "
           "where enough are left") {
   for (std::uint64_t seed = 0; seed < 4000; ++seed) {
@@ -278,6 +408,11 @@ TEST_CASE("whoever is lost at whatever moment: one record for each generation, a
     for (int i = 0; i < nodes; ++i)
       town.busy[name(i)] = 500ms * below(6);
     for (int events = below(4); events >= 0; --events) {
+      const bool may_propose = town.lives(town.last().leader()) && !town.proposes();
+      if (may_propose && below(3) == 0)
+        town.revise(town.voters());
+      else if (may_propose && below(12) == 0)
+        town.end();
       const auto victim = below(2) == 0 ? town.last().leader() : name(below(nodes));
       if (town.lives(victim) && town.living() > 1)
         town.lose(victim);
@@ -291,10 +426,12 @@ TEST_CASE("whoever is lost at whatever moment: one record for each generation, a
     }
     const bool is_led = town.lives(town.last().leader());
     const auto number = town.last().number;
-    const bool may = can_go_on(town);
+    const bool may = can_go_on(town) && !town.proposes();
     town.pass(60s);
     REQUIRE_FALSE(town.is_forked);
-    if (!is_led && may) // else what had been accepted before may still be decided
-      CHECK(town.last().number > number);
+    if (town.last().end && may)
+      CHECK(town.told_the_end() == town.living());
+    else if (!is_led && may) // else what had been accepted before may still be decided
+      CHECK((town.last().number > number || town.told_the_end() == town.living()));
   }
 }

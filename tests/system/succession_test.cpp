@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <fstream>
 #include <functional>
 #include <random>
 #include <thread>
@@ -43,6 +44,13 @@ bool has_drafts(const RunFiles& run) {
   return std::ranges::any_of(
       std::filesystem::directory_iterator{run.folder()},
       [](const auto& entry) { return entry.path().filename().string().starts_with(".drafts-"); });
+}
+
+/// How many decide on the next generation, as a node would know if it was started again.
+std::size_t voters(const RunFiles& run) {
+  std::ifstream file{run.folder() / "members.json"};
+  const auto members = nlohmann::json::parse(file, nullptr, false);
+  return members.is_object() ? members.at("voters").size() : 0;
 }
 
 } // namespace
@@ -83,6 +91,60 @@ TEST_CASE("when the leader is killed another goes on with the run, its lines and
   CHECK(lost->at("steps_repeated") == 0);
   CHECK(run.newest_checkpoint().step == 25 * 8);
   CHECK_FALSE(run.has("members.json"));
+}
+
+TEST_CASE("no lines are lost when the leader and another node die, and the others are further") {
+  const Experiment experiment;
+  const Settings settings = {"train.epochs=100", "checkpoint.every=20 steps"};
+  Crew crew{experiment, "nodes", 4, for_crew(4) + settings, false};
+  crew.start_all();
+  REQUIRE(becomes_true([&] { return crew.members(0) == 4 && crew.run(0).steps_done() > 70; }));
+  for (const int node : {0, 1})
+    crew[node].kill();
+  for (const int node : {0, 1})
+    crew.start(node);
+  REQUIRE(becomes_true([&] { return crew.members(0) == 4; }));
+  REQUIRE(crew[0].prints("nodes: completed"));
+  for (int node = 0; node < crew.size(); ++node)
+    CHECK(crew.end(node).code == 0);
+  check_lines(crew.run(0), 100 * 8, 2);
+}
+
+TEST_CASE(
+    "a spare follows the next leader when the leader leaves, also the first of cluster.join") {
+  const Experiment experiment;
+  Crew crew{experiment, "nodes", 3, for_crew(2) + Settings{"train.epochs=100000"}, true};
+  crew.start_all();
+  const auto run = crew.run(0);
+  REQUIRE(becomes_true([&] { return crew.members(0) == 2 && run.steps_done() > 20; }));
+  int spare = 1; // which of the two that join is one depends on their speed
+  REQUIRE(becomes_true([&] {
+    spare = has(crew[1].out(), "waiting as a spare") ? 1 : 2;
+    return has(crew[spare].out(), "waiting as a spare");
+  }));
+  crew[0].send(SIGTERM);
+  CHECK(crew[0].wait().code == 0);
+  REQUIRE(becomes_true([&] { return crew.members(spare) == 2; }));
+  CHECK(crew.leader(spare) == 3 - spare);
+  const auto then = run.steps_done();
+  CHECK(becomes_true([&] { return run.steps_done() > then + 20; }));
+  CHECK(stop(crew[spare]).code == 0);
+  CHECK(crew[3 - spare].wait().code == 0);
+}
+
+TEST_CASE("a stop that is asked of any node ends every node, also one that may begin a job") {
+  const Experiment experiment;
+  Crew crew{experiment, "nodes", 3, for_crew(3) + Settings{"train.epochs=100000"}, false};
+  crew.start_all();
+  REQUIRE(becomes_true([&] { return crew.members(0) == 3 && crew.run(0).steps_done() > 20; }));
+  crew[0].kill();
+  REQUIRE(becomes_true([&] { return crew.leader(1) > 0; }));
+  crew.start(0);
+  REQUIRE(becomes_true([&] { return crew.members(0) == 3; }));
+  const auto asked = RunningProgram{{TROUPE_PROGRAM, "stop", crew.address(1), "--wait"}}.wait();
+  CHECK(asked.code == 0);
+  for (int node = 0; node < crew.size(); ++node)
+    CHECK(crew[node].wait().code == 0);
 }
 
 TEST_CASE("a leader that is asked to leave does so between two steps, and the others go on") {
@@ -198,6 +260,32 @@ TEST_CASE("with a witness the one of two nodes that follows outlives the leader"
   CHECK(stop(crew[1]).code == 0);
   CHECK(crew[2].wait().code == 0);
   CHECK_FALSE(crew.run(2).has("events.jsonl"));
+}
+
+TEST_CASE("with a spare the one of two nodes that follows outlives the leader, again and again") {
+  const Experiment experiment;
+  Crew crew{experiment, "nodes", 3, for_crew(3) + Settings{"data.slices=2", "train.epochs=100000"},
+            false};
+  crew.start(0);
+  crew.start(1);
+  REQUIRE(becomes_true([&] { return crew.members(0) == 2; }));
+  crew.start(2);
+  REQUIRE(crew[2].prints("waiting as a spare: there are 2 workers already, and 2 slices"));
+  // The spare has a vote: no generation was formed for that.
+  REQUIRE(becomes_true([&] { return voters(crew.run(1)) == 3; }));
+  CHECK(crew.run(0).recoveries().empty());
+  crew[0].kill();
+  REQUIRE(crew[1].prints("this node leads the job from now on, after " + crew.address(0)));
+  REQUIRE(becomes_true([&] { return crew.members(2) == 2 && crew.leader(2) == 1; }));
+  crew.start(0);
+  REQUIRE(crew[0].prints("waiting as a spare: there are 2 workers already, and 2 slices"));
+  REQUIRE(becomes_true([&] { return voters(crew.run(2)) == 3; }));
+  crew[1].kill();
+  REQUIRE(crew[2].prints("this node leads the job from now on, after " + crew.address(1)));
+  REQUIRE(becomes_true([&] { return crew.members(0) == 2 && crew.leader(0) == 2; }));
+  CHECK(RunningProgram{{TROUPE_PROGRAM, "stop", crew.address(0)}}.wait().code == 0);
+  CHECK(crew[0].wait().code == 0);
+  CHECK(crew[2].wait().code == 0);
 }
 
 TEST_CASE("a witness that is told of no node is refused") {

@@ -1,0 +1,150 @@
+// What MEMBERSHIP has decided without a halt: who votes, and the end of the job.
+#include "membership_fixture.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+using namespace troupe;
+using namespace troupe::actors;
+using namespace std::chrono_literals;
+using Catch::Matchers::ContainsSubstring;
+using test::Cluster;
+
+namespace {
+
+using Addresses = std::vector<std::string>;
+
+Addresses voters_of(const engine::GenerationRecord& record) {
+  Addresses addresses;
+  for (const auto& voter : record.voters)
+    addresses.push_back(voter.address);
+  return addresses;
+}
+
+/// Of two nodes that train, and no more may.
+struct Pair : Cluster {
+  Pair() : Cluster{2, 2, true} {
+    join("a:1");
+    join("b:1");
+    lead();
+    tell(atom::lead_v, coordinator);
+  }
+  Addresses voters() const { return voters_of(proposals.back()); }
+};
+
+} // namespace
+
+TEST_CASE("a spare votes if the number of voters would be even without it, and nobody halts") {
+  Pair cluster;
+  const auto first = cluster.proposals.back();
+  CHECK(cluster.voters() == Addresses{"a:1", "b:1"});
+  const auto c = cluster.join("c:1");
+  CHECK(cluster.voters() == Addresses{"a:1", "b:1", "c:1"});
+  CHECK(c->voters == 3);
+  const auto& revised = cluster.proposals.back();
+  CHECK(revised.order() == std::pair{first.number, 1});
+  CHECK(revised.secret == first.secret);
+  CHECK(revised.spares == Addresses{"c:1"});
+  cluster.join("d:1");
+  CHECK(cluster.voters() == Addresses{"a:1", "b:1", "c:1"});
+  CHECK(cluster.proposals.back().spares == Addresses{"c:1", "d:1"});
+  CHECK(cluster.told->halts == 0);
+}
+
+TEST_CASE("a voter that waited and is gone is replaced, or removed, without a halt") {
+  Pair cluster;
+  cluster.join("c:1");
+  cluster.join("d:1");
+  cluster.kill("c:1");
+  CHECK(cluster.voters() == Addresses{"a:1", "b:1", "d:1"});
+  CHECK_FALSE(cluster.leave("d:1"));
+  CHECK(cluster.voters() == Addresses{"a:1", "b:1"});
+  CHECK(cluster.proposals.back().order() == std::pair{std::int64_t{1}, 4});
+  CHECK(cluster.told->halts == 0);
+}
+
+TEST_CASE("a witness votes before a spare, and where their number is even, too") {
+  Pair cluster;
+  cluster.join("c:1");
+  cluster.join("w:1", {}, 0);
+  CHECK(cluster.voters() == Addresses{"a:1", "b:1", "w:1"});
+  cluster.join("v:1", {}, 0);
+  CHECK(cluster.voters() == Addresses{"a:1", "b:1", "w:1", "v:1", "c:1"});
+  cluster.kill("c:1");
+  CHECK(cluster.voters() == Addresses{"a:1", "b:1", "w:1", "v:1"});
+  CHECK(cluster.told->halts == 0);
+}
+
+TEST_CASE("the next generation follows the revision that is decided on, and then has its voters") {
+  Cluster cluster{2, 3, true};
+  const auto a = cluster.join("a:1"), b = cluster.join("b:1");
+  cluster.lead();
+  cluster.tell(atom::lead_v, cluster.coordinator);
+  cluster.join("w:1", {}, 0);
+  cluster.kill("b:1");
+  cluster.join("c:1");
+  REQUIRE(a->seat->generation.number == 2);
+  CHECK(cluster.proposals.back().order() == std::pair{std::int64_t{2}, 0});
+  CHECK(voters_of(cluster.proposals.back()) == Addresses{"a:1", "c:1", "w:1"});
+}
+
+TEST_CASE("a job whose voters decide nothing any more ends within the quorum timeout") {
+  Pair cluster;
+  cluster.voters_are_silent = true;
+  const auto c = cluster.join("c:1");
+  const auto& a = cluster.daemons.at("a:1");
+  cluster.kill("b:1"); // its place is for the spare, once the record before is known
+  CHECK(a->seat->generation.number == 1);
+  CHECK_FALSE(a->end);
+  while (!a->end && cluster.scheduler.trigger_timeout())
+    cluster.scheduler.run();
+  REQUIRE(a->end);
+  CHECK_THAT(a->end->error->message, ContainsSubstring("fewer than a quorum of the 2 nodes"));
+}
+
+TEST_CASE("the end of a job is decided before its nodes are told") {
+  Pair cluster;
+  const auto& b = cluster.daemons.at("b:1");
+  const JobEnd end{.result = {.status = "completed", .steps = 7}};
+  SECTION("by voters that answer") {
+    cluster.tell(atom::finish_v, end);
+  }
+  SECTION("voters that do not answer are not waited for, but for the detection timeout") {
+    cluster.voters_are_silent = true;
+    cluster.tell(atom::finish_v, end);
+    CHECK_FALSE(b->end);
+    const auto early = cluster.join("c:1");
+    CHECK(early->seat->refused->code == Errc::network); // it may try again
+    cluster.scheduler.advance_time(5s);
+    cluster.scheduler.run();
+  }
+  const auto& record = cluster.proposals.back();
+  REQUIRE(record.end);
+  CHECK(record.end->result.steps == 7);
+  CHECK(record.order() == std::pair{std::int64_t{1}, 1});
+  REQUIRE(b->end);
+  CHECK(b->end->result.status == "completed");
+}
+
+TEST_CASE("the end follows a revision that is decided on") {
+  Pair cluster;
+  cluster.voters_are_silent = true;
+  const auto c = cluster.join("c:1");
+  REQUIRE(cluster.proposals.back().revision == 1);
+  cluster.tell(atom::finish_v, JobEnd{.result = {.status = "stopped"}});
+  CHECK(cluster.proposals.back().revision == 1); // one at a time
+  cluster.scheduler.advance_time(5s);
+  cluster.scheduler.run();
+  REQUIRE(c->end);
+  CHECK(c->end->result.status == "stopped");
+  CHECK(c->seat->refused->code == Errc::stopped);
+}
+
+TEST_CASE("a job without other voters ends without a decision") {
+  Cluster cluster{1, 1, true};
+  const auto a = cluster.join("a:1");
+  cluster.lead();
+  cluster.tell(atom::finish_v, JobEnd{.result = {.status = "completed"}});
+  REQUIRE(a->end);
+  CHECK(cluster.proposals.size() == 1);
+}
