@@ -145,7 +145,7 @@ void VoterState::forget_place() {
 void VoterState::move_to(const std::string& address, Ballot ballot) {
   gathers_at_ = address;
   gathers_by_ = ballot;
-  if (asker_)
+  if (asker_ && is_known_after(asked_about_)) // a revision has the leader that it has lost
     std::exchange(asker_, std::nullopt)->deliver(address, *last_);
   setup_.moved(address);
 }
@@ -158,16 +158,20 @@ void VoterState::announce() {
     self_->send(peer.voter, atom::lead_v, *last_, setup_.self.address, gathers_by_);
 }
 
+bool VoterState::is_known_after(std::int64_t generation) const {
+  return last_ && !gathers_at_.empty() &&
+         (last_->number > generation || gathers_at_ != last_->leader());
+}
+
 caf::result<std::string, engine::GenerationRecord>
 VoterState::leader_after(std::int64_t generation) {
   if (has_ended_)
     return carry(why_ended());
-  const bool is_known = last_ && !gathers_at_.empty() &&
-                        (last_->number > generation || gathers_at_ != last_->leader());
-  if (is_known)
+  if (is_known_after(generation))
     return {gathers_at_, *last_};
   if (generation < 0)
     return {std::string{}, Record{}};
+  asked_about_ = generation;
   return asker_.emplace(self_->make_response_promise<std::string, Record>());
 }
 

@@ -75,6 +75,7 @@ private:
   caf::result<void> propose(const Record& record);
   void announce();
   caf::result<std::string, Record> leader_after(std::int64_t generation);
+  bool is_known_after(std::int64_t generation) const;
   caf::result<void> leave();
   void end();
   std::string status() const;
@@ -127,6 +128,7 @@ private:
   std::map<std::string, int> missed_; ///< how often a node was waited for, by address
   std::vector<Candidate> candidates_;
   std::optional<caf::typed_response_promise<std::string, Record>> asker_;
+  std::int64_t asked_about_ = 0; ///< the generation that it has lost the leader of
   std::optional<Wish> wish_;
   std::int64_t campaigns_ = 0; ///< planned: only the last one counts
   bool meets_later_ = false;
