@@ -8,6 +8,11 @@ void Pace::begin(int worker, const Lease& lease, double now) {
   workers_[static_cast<std::size_t>(worker)].has.push_back({lease, now});
 }
 
+bool Pace::has(int worker, const Lease& lease) const {
+  return worker >= 0 && worker < std::ssize(workers_) &&
+         std::ranges::count(of(worker).has, lease, &Held::lease) > 0;
+}
+
 double Pace::come(int worker, const Lease& lease, double now) {
   constexpr double newest = 0.3; // what it counts in the mean
   auto& by = workers_[static_cast<std::size_t>(worker)];

@@ -17,6 +17,8 @@ public:
 
   /// A worker was dealt a slice: perhaps before it has computed the one before.
   void begin(int worker, const Lease& lease, double now);
+  /// Whether the worker was dealt the slice, and has not computed it yet.
+  bool has(int worker, const Lease& lease) const;
   /// It has computed it. Returns how long it had it. Precondition: it was dealt it, and has not
   /// yet.
   double come(int worker, const Lease& lease, double now);

@@ -40,6 +40,8 @@ public:
 
   /// The worker's next slice; nothing while there is none for it. `now` in seconds of any clock.
   std::optional<Lease> deal(int worker, double now);
+  /// Whether the worker computes the slice now. False for a worker that does not exist.
+  bool has(int worker, const Lease& lease) const { return pace_.has(worker, lease); }
   /// It is computed. Returns for how long it was the worker's. Precondition: the worker was dealt
   /// it.
   double come(int worker, const Lease& lease, double now);

@@ -54,15 +54,17 @@ coordinator_actor::behavior_type CoordinatorState::make_behavior() {
         is_between_nodes(error.code) ? suspect(error) : fail(error);
       },
       [this](atom::failed, double loss) { self_->send(setup_.metrics, atom::failed_v, loss); },
-      [this](atom::deal, std::int32_t rank) {
-        leases_->want(rank);
-        lease();
-      },
+      [this](atom::deal, std::int32_t rank) { want(rank); },
       [this](atom::done, std::int32_t rank, Pass slice, const WorkerStep& measured) {
         come(rank, slice, measured);
       },
-      [this](atom::propose, const StepFound& by_rank) { find(by_rank); },
-      [this](atom::vote, std::int32_t, std::int64_t step) {
+      [this](atom::propose, const StepFound& by_rank) {
+        if (leases_to(by_rank.rank))
+          find(by_rank);
+      },
+      [this](atom::vote, std::int32_t rank, std::int64_t step) {
+        if (!leases_to(rank))
+          return;
         leases_->vote(step);
         apply();
       },

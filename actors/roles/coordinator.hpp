@@ -119,6 +119,8 @@ private:
   bool deal();
   void lease();
   void lease_again();
+  bool leases_to(std::int32_t rank) const;
+  void want(std::int32_t rank);
   void come(std::int32_t rank, Pass pass, const WorkerStep& measured);
   void find(const StepFound& by_rank);
   void apply();

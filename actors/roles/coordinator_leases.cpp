@@ -3,6 +3,8 @@
 // owners have all of its gradients.
 #include "coordinator.hpp"
 
+#include <fmt/format.h>
+
 namespace troupe::actors {
 
 void CoordinatorState::lease() {
@@ -30,9 +32,30 @@ void CoordinatorState::lease_again() {
   });
 }
 
+/// A message of an unknown rank is ignored: it is of no role of this generation.
+bool CoordinatorState::leases_to(std::int32_t rank) const {
+  return leases_ && members_.contains(rank);
+}
+
+void CoordinatorState::want(std::int32_t rank) {
+  if (!leases_to(rank))
+    return;
+  leases_->want(rank);
+  lease();
+}
+
+/// A rank that reports what it was not given is broken: counting the slice would be wrong.
 void CoordinatorState::come(std::int32_t rank, Pass pass, const WorkerStep& measured) {
+  if (!leases_to(rank))
+    return;
   const auto& dealing = dealer_.dealing();
-  leases_->come(rank, {dealing.step_of(pass), dealing.place(pass)}, measured, Clock::now());
+  const data::Lease lease{dealing.step_of(pass), dealing.place(pass)};
+  if (!leases_->has(rank, lease))
+    return fail({Errc::internal,
+                 fmt::format("it reported slice {} of step {}, which it had not been given",
+                             lease.slice, lease.step + 1),
+                 {.actor = "worker", .rank = rank}});
+  leases_->come(rank, lease, measured, Clock::now());
   apply();
 }
 

@@ -100,3 +100,16 @@ TEST_CASE("what ranks have found is put together when all have") {
     CHECK_FALSE(book.found({.rank = rank, .step = 1}));
   CHECK(book.found({.rank = 2, .step = 1})->squared_norm < 0); // not measured
 }
+
+TEST_CASE("a rank has a slice from when it is given until it has computed it") {
+  LeaseBook book{{.slices = 2, .workers = 2, .first_step = 3}};
+  book.want(1);
+  book.deal(4, begin);
+  CHECK(book.has(1, {3, 0}));
+  for (const auto& lease : {Lease{3, 1}, Lease{4, 0}, Lease{2, 0}, Lease{-1, -1}})
+    CHECK_FALSE(book.has(1, lease));
+  for (const int rank : {-1, 0, 2, 1'000'000})
+    CHECK_FALSE(book.has(rank, {3, 0}));
+  book.come(1, {3, 0}, measured(1, 4), begin + 1s);
+  CHECK_FALSE(book.has(1, {3, 0}));
+}

@@ -346,10 +346,11 @@ TEST_CASE("a node that is left out asks again by another attempt, and says why i
   const auto node = test::spawn_state<NodeState, node_actor>(
       actors.system, NodeSetup{.run = "run", .stopped = [&] { ++stops; }});
   actors.self->send(node, atom::vote_v, engine::Voter{"b:1", "1"}, voter);
-  for (int times = 0; times < 2; ++times)
+  for (int times = 0; times < 2; ++times) {
     actors.self->send(node, atom::join_v, membership, std::string{has_led ? "b:1" : "a:1"},
                       NodeInfo{.address = "b:1"});
-  actors.scheduler.run();
+    actors.scheduler.run();
+  }
   CHECK(attempts == std::vector<std::int64_t>{1, 2});
   CHECK(votes_left == (has_led ? 2 : 0)); // the others decide who leads
   auto asked = actors.self->request(node, caf::infinite, atom::status_v);

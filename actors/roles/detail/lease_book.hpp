@@ -34,7 +34,9 @@ public:
   std::optional<Clock::time_point> again(Clock::time_point now) const;
   /// Steps of which a slice was dealt.
   std::int64_t begun() const { return begun_; }
-  /// A slice is computed, and was measured.
+  /// Whether the rank computes this slice now.
+  bool has(std::int32_t rank, const data::Lease& lease) const { return dealer_.has(rank, lease); }
+  /// A slice is computed, and was measured. Precondition: has().
   void come(std::int32_t rank, const data::Lease& lease, const WorkerStep& measured,
             Clock::time_point now);
 
