@@ -41,7 +41,7 @@ node_actor::behavior_type NodeState::make_behavior() {
       },
       [this](atom::vote) { return identity_; }, [this](atom::stop) { stop(); },
       [this](atom::leave) { return leave_others(); }, [this](atom::done) { end(); },
-      [this](atom::status) { return status(); });
+      [this](atom::status) { return status(); }, [this](atom::decided) { return last_record(); });
 }
 
 caf::result<engine::Voter, peer_actor> NodeState::meet(const engine::Voter& who,
@@ -49,6 +49,12 @@ caf::result<engine::Voter, peer_actor> NodeState::meet(const engine::Voter& who,
   if (voter_)
     return self_->delegate(voter_, atom::join_v, who, peer);
   return caf::make_error(caf::sec::runtime_error, "this daemon has just begun");
+}
+
+caf::result<engine::GenerationRecord> NodeState::last_record() const {
+  if (voter_ && !end_)
+    return self_->delegate(voter_, atom::decided_v);
+  return engine::GenerationRecord{.number = 0};
 }
 
 /// Of a generation in which it may have no place, and waits for one.

@@ -66,6 +66,7 @@ private:
   void note_wait(const WaitStatus& told);
   void give_up_seat(std::int64_t request);
   void learn(const engine::GenerationRecord& record);
+  caf::result<engine::GenerationRecord> last_record() const;
   void cancel_connecting(std::int64_t generation, const Error& error);
   void halt(std::int64_t generation, const Error& reason);
   bool is_halted(std::int64_t generation) const { return generation > 0 && halted_ >= generation; }
