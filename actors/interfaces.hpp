@@ -259,7 +259,9 @@ using voter_actor = caf::typed_actor<
     // The job has ended for this node.
     caf::result<void>(atom::finish),
     // What is waited for; empty: nothing.
-    caf::result<std::string>(atom::status)>;
+    caf::result<std::string>(atom::status),
+    // The last record that this voter knows of; of number 0: none, or its job has ended.
+    caf::result<engine::GenerationRecord>(atom::decided)>;
 
 /// What MEMBERSHIP asks of the NODE of a daemon that has joined.
 using member_actor = caf::typed_actor<
@@ -357,7 +359,9 @@ using node_actor = caf::typed_actor<
     // This daemon is to end: as `leave`, and where the others could not go on as `stop`.
     caf::result<void>(atom::done),
     // Where the job stands.
-    caf::result<JobStatus>(atom::status)>;
+    caf::result<JobStatus>(atom::status),
+    // Its VOTER's last record, for a daemon that would begin a job; of number 0: none.
+    caf::result<engine::GenerationRecord>(atom::decided)>;
 
 } // namespace troupe::actors
 

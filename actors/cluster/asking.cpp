@@ -59,6 +59,14 @@ void ask_who_begins(const Applicant& applicant, const node_actor& daemon, Answer
           [](const caf::error&) {}); // it has gone since
 }
 
+/// Of a job that has no leader, and may have one again.
+void ask_last_record(const Applicant& applicant, const node_actor& daemon, Answer& answer) {
+  caf::scoped_actor self{applicant.system};
+  self->request(daemon, applicant.config.cluster.timeouts.detection, atom::decided_v)
+      .receive([&](engine::GenerationRecord& record) { answer.last = std::move(record); },
+               [](const caf::error&) {});
+}
+
 /// What the node says that another one has named as the leader.
 Result<JobPlace> ask_leader(const Applicant& applicant, const std::string& address) {
   TROUPE_TRY(const auto daemon, reach(applicant, address));
@@ -93,6 +101,7 @@ Result<Answer> ask_about_job(const Applicant& applicant, const std::string& addr
                                      Whose::there}
                              : found.error()};
   ask_who_begins(applicant, daemon, answer);
+  ask_last_record(applicant, daemon, answer);
   return answer;
 }
 

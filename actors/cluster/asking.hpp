@@ -16,6 +16,7 @@ struct Answer {
   bool is_busy = false;             ///< it takes part in one whose leader cannot be asked
   bool has_ended = false;           ///< it took part in one
   std::string begins = {};          ///< the node that is to begin one, as this daemon has it
+  engine::GenerationRecord last = {.number = 0}; ///< of the job that it took part in; 0: none
 };
 
 /// By a connection to the daemon, and one to the node that leads its job. A leader that is this

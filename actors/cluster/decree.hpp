@@ -130,6 +130,17 @@ public:
     return proposed_ && is_quorum(acceptances_, voters_) ? &proposed_->value : nullptr;
   }
 
+  /// The same if these voters are gone for good: all others have accepted it, and are too few to
+  /// decide anything else by themselves.
+  const Value* decided_without(const std::set<std::size_t>& gone) const {
+    std::set<std::size_t> left;
+    for (std::size_t voter = 0; voter < voters_; ++voter)
+      if (!gone.contains(voter))
+        left.insert(voter);
+    const bool have_accepted = std::ranges::includes(acceptances_, left);
+    return proposed_ && have_accepted && !is_quorum(left, voters_) ? &proposed_->value : nullptr;
+  }
+
   bool operator==(const Decree&) const = default;
 
 private:

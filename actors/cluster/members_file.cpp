@@ -37,11 +37,25 @@ std::vector<engine::Voter> voters_of(const Json& file, const char* key) {
 
 } // namespace
 
-Status write_members(const std::filesystem::path& folder, const engine::GenerationRecord& record) {
-  Json file{{"generation", record.number}, {"nodes", Json::array()}, {"voters", Json::array()}};
+Members members_of(const engine::GenerationRecord& record) {
+  Members members{.generation = record.number,
+                  .nodes = {},
+                  .voters = record.voters,
+                  .revision = record.revision};
   for (const auto& place : record.nodes)
-    file["nodes"].push_back(to_json({place.address, place.process}));
-  for (const auto& voter : record.voters)
+    members.nodes.push_back({place.address, place.process});
+  return members;
+}
+
+Status write_members(const std::filesystem::path& folder, const engine::GenerationRecord& record) {
+  const auto members = members_of(record);
+  Json file{{"generation", members.generation},
+            {"revision", members.revision},
+            {"nodes", Json::array()},
+            {"voters", Json::array()}};
+  for (const auto& node : members.nodes)
+    file["nodes"].push_back(to_json(node));
+  for (const auto& voter : members.voters)
     file["voters"].push_back(to_json(voter));
   TROUPE_TRY(make_folders(folder));
   return write_file_atomically(file_in(folder), file.dump(1) + "\n");
@@ -56,7 +70,8 @@ Members read_members(const std::filesystem::path& folder) {
   try {
     return {.generation = file.value("generation", std::int64_t{0}),
             .nodes = voters_of(file, "nodes"),
-            .voters = voters_of(file, "voters")};
+            .voters = voters_of(file, "voters"),
+            .revision = file.value("revision", std::int32_t{0})};
   } catch (const Json::exception&) { // a key has another type
     return {};
   }

@@ -18,7 +18,10 @@ struct Members {
   std::int64_t generation = 0;
   std::vector<engine::Voter> nodes;  ///< all of them
   std::vector<engine::Voter> voters; ///< who decided on what followed, the leader first
+  std::int32_t revision = 0;
 };
+
+Members members_of(const engine::GenerationRecord& record);
 
 /// Blocks on files. Errors: io, no_space.
 Status write_members(const std::filesystem::path& folder, const engine::GenerationRecord& record);

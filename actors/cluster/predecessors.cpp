@@ -43,9 +43,12 @@ struct Round {
   std::set<std::size_t> doubtful = {}; ///< those that decide, and may go on without saying so
   std::set<std::string> agree = {};    ///< addresses; this node is to begin a job, as they have it
   std::string objection = {};          ///< why this one is not to begin a job now
+  engine::GenerationRecord last = {.number = 0}; ///< the latest that any of them knows of
 };
 
 void note(Round& round, const Answer& answer, const std::string& address, const std::string& own) {
+  if (answer.last.order() > round.last.order())
+    round.last = answer.last;
   if (answer.is_busy)
     round.objection = fmt::format("{} takes part in a job: {}", address, answer.why.message);
   else if (answer.begins == own)
@@ -104,18 +107,23 @@ std::string objection(const Round& round, const Applicant& applicant, std::size_
 
 } // namespace
 
-Result<std::optional<JobPlace>> find_running_job(const Applicant& applicant,
-                                                 const Members& before) {
-  const auto known = others(applicant, before);
-  const auto deciding = before.voters.empty() ? known.size() : before.voters.size();
+Result<std::optional<JobPlace>> find_running_job(const Applicant& applicant, Members before) {
+  auto known = others(applicant, before);
   Backoff backoff{std::hash<std::string>{}(applicant.info.process)};
   auto wait = applicant.waits->begin("asking the others whether a job goes on",
                                      applicant.config.cluster.timeouts.quorum);
   std::string said;
   for (;;) {
+    const auto deciding = before.voters.empty() ? known.size() : before.voters.size();
     auto round = ask_all(applicant, known, deciding);
     if (round.job)
       return std::move(round.job);
+    // Others have gone on without this node: its file does not say who decides.
+    if (round.last.order() > std::pair{before.generation, before.revision}) {
+      before = members_of(round.last);
+      known = others(applicant, before);
+      continue;
+    }
     const auto why = objection(round, applicant, deciding);
     if (why.empty())
       return std::nullopt;

@@ -17,6 +17,7 @@ bool may_begin(const ClusterConfig& cluster, const std::string& address);
 /// most nodes of cluster.join do (or half with this one); those that do not answer are too few to
 /// go on by themselves. Blocks, and asks until the quorum timeout. Errors: network, where they may
 /// go on and cannot be asked; stopped.
-Result<std::optional<JobPlace>> find_running_job(const Applicant& applicant, const Members& before);
+/// What others know of later generations counts more than `before`.
+Result<std::optional<JobPlace>> find_running_job(const Applicant& applicant, Members before);
 
 } // namespace troupe::actors

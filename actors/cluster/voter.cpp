@@ -35,7 +35,8 @@ voter_actor::behavior_type VoterState::make_behavior() {
       },
       [this](atom::lead, std::int64_t generation) { return leader_after(generation); },
       [this](atom::finish) { end(); },
-      [this](atom::status) { return status(); }};
+      [this](atom::status) { return status(); },
+      [this](atom::decided) { return last_record(); }};
 }
 
 /// What is decided on is what follows the last record that both know. One that is news to this node
@@ -201,6 +202,15 @@ Error VoterState::why_ended() const {
     return {Errc::stopped, "the job has ended"};
   return last_->end->error.value_or(Error{
       Errc::stopped, fmt::format("the job has ended already: {}", last_->end->result.status)});
+}
+
+/// It is for nodes that take no part: without what lets them connect to those that do.
+engine::GenerationRecord VoterState::last_record() const {
+  if (!last_ || has_ended_)
+    return {.number = 0};
+  auto record = *last_;
+  record.secret.clear();
+  return record;
 }
 
 std::string VoterState::status() const {

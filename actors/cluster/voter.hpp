@@ -50,6 +50,7 @@ private:
   struct Peer {
     std::string process;
     peer_actor voter;
+    caf::actor_clock::time_point since; ///< it was met
   };
   /// Is to be decided.
   struct Wish {
@@ -79,6 +80,7 @@ private:
   caf::result<void> leave();
   void end();
   std::string status() const;
+  Record last_record() const;
 
   void adopt(const Record& record);
   void begin_decree();
@@ -96,6 +98,9 @@ private:
   void put_to_vote(const Record& record);
   void ask_to_accept(std::size_t voter);
   void lose_vote();
+  const Record* decided() const;
+  std::set<std::size_t> replaced_voters() const;
+  void look_for_replaced();
   void settle_if_decided();
   void refuse_wish();
   void move_to(const std::string& address, Ballot ballot);

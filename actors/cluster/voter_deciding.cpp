@@ -140,6 +140,40 @@ void VoterState::put_to_vote(const Record& record) {
   for (std::size_t i = 0; i < last_->voters.size(); ++i)
     ask_to_accept(i);
   settle_if_decided();
+  look_for_replaced();
+}
+
+/// Where they are known to be replaced, others may be enough to decide.
+void VoterState::look_for_replaced() {
+  self_->run_delayed(setup_.detection / 2, [this, order = last_->order()] {
+    if (!decree_ || !decree_->proposed() || last_->order() != order)
+      return;
+    settle_if_decided();
+    if (last_->order() == order)
+      look_for_replaced();
+  });
+}
+
+/// Another process has been at their address for so long that an earlier one, whose greeting came
+/// late, would have been missed by now.
+std::set<std::size_t> VoterState::replaced_voters() const {
+  std::set<std::size_t> replaced;
+  const auto& voters = last_->voters;
+  for (std::size_t i = 0; i < voters.size(); ++i) {
+    const auto peer = peers_.find(voters[i].address);
+    if (peer != peers_.end() && peer->second.process != voters[i].process &&
+        self_->clock().now() - peer->second.since >= 2 * setup_.detection)
+      replaced.insert(i);
+  }
+  return replaced;
+}
+
+/// Null: nothing, as far as this voter knows.
+const engine::GenerationRecord* VoterState::decided() const {
+  if (!decree_)
+    return nullptr;
+  const auto* record = decree_->decided();
+  return record != nullptr ? record : decree_->decided_without(replaced_voters());
 }
 
 void VoterState::ask_to_accept(std::size_t voter) {
@@ -169,9 +203,10 @@ void VoterState::lose_vote() {
 }
 
 void VoterState::settle_if_decided() {
-  if (!decree_ || decree_->decided() == nullptr)
+  const auto* found = decided();
+  if (found == nullptr)
     return;
-  const auto record = *decree_->decided();
+  const auto record = *found;
   auto wish = std::exchange(wish_, std::nullopt);
   adopt(record);
   for (const auto& [address, peer] : peers_)

@@ -8,9 +8,10 @@ namespace troupe::actors {
 caf::result<engine::Voter, peer_actor> VoterState::meet(const engine::Voter& who,
                                                         const peer_actor& peer) {
   if (const auto known = peers_.find(who.address);
-      known == peers_.end() || known->second.voter != peer)
+      known == peers_.end() || known->second.voter != peer) {
     lost_.watch(peer);
-  peers_[who.address] = {who.process, peer};
+    peers_[who.address] = {who.process, peer, self_->clock().now()};
+  }
   missed_.erase(who.address);
   if (last_)
     tell(who, peer);

@@ -43,7 +43,7 @@ node_actor::behavior_type NodeState::make_behavior() {
       },
       [this](atom::vote) { return identity_; }, [this](atom::stop) { stop(); },
       [this](atom::leave) { return leave_others(); }, [this](atom::done) { end(); },
-      [this](atom::status) { return status(); });
+      [this](atom::status) { return status(); }, [this](atom::decided) { return last_record(); });
 }
 
 caf::result<engine::Voter, peer_actor> NodeState::meet(const engine::Voter& who,
@@ -58,6 +58,12 @@ void NodeState::note_left_out(const std::string& why) {
   left_out_ = why;
   if (voter_ && leader_ == identity_.address)
     self_->send(voter_, atom::leave_v);
+}
+
+caf::result<engine::GenerationRecord> NodeState::last_record() const {
+  if (voter_ && !end_)
+    return self_->delegate(voter_, atom::decided_v);
+  return engine::GenerationRecord{.number = 0};
 }
 
 /// Of a generation in which it may have no place, and waits for one.

@@ -68,6 +68,7 @@ private:
   caf::result<std::vector<BrokenLink>> probe(const ProbeOrder& order);
   void note_left_out(const std::string& why);
   void learn(const engine::GenerationRecord& record);
+  caf::result<engine::GenerationRecord> last_record() const;
   void cancel_connecting(std::int64_t generation, const Error& error);
   void halt(std::int64_t generation, const Error& reason);
   bool is_halted(std::int64_t generation) const { return generation > 0 && halted_ >= generation; }

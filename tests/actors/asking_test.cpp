@@ -7,6 +7,7 @@
 #include "troupe/core/net/socket.hpp"
 
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
 #include <string>
@@ -27,7 +28,8 @@ Endpoint free_endpoint() {
 /// A daemon that answers as the test says.
 struct Neighbour {
   /// Takes part in the job of this leader; none: in none.
-  explicit Neighbour(std::string leader, std::string begins = {}, bool has_ended = false)
+  explicit Neighbour(std::string leader, std::string begins = {}, bool has_ended = false,
+                     std::int64_t last_generation = 0)
       : membership{test::spawn_stub<membership_actor>(system)},
         node{test::spawn_stub<node_actor>(
             system,
@@ -39,8 +41,13 @@ struct Neighbour {
             [begins, has_ended](atom::begin, const std::string&) -> caf::result<std::string, bool> {
               return {begins, has_ended};
             },
-            [](atom::vote) {
-              return engine::Voter{"", "another process"};
+            [this](atom::vote) {
+              return engine::Voter{to_string(at), "its process"};
+            },
+            [this, last_generation](atom::decided) {
+              return engine::GenerationRecord{.number = last_generation,
+                                              .nodes = {},
+                                              .voters = {{to_string(at), "its process"}}};
             })} {
     REQUIRE(publish(node, at, network));
   }
@@ -192,4 +199,22 @@ TEST_CASE("a node that lingers after its job keeps nobody from beginning another
        .voters = {{asker.own, "earlier"}, {lingers.address(), "another process"}}});
   REQUIRE(found);
   CHECK_FALSE(*found);
+}
+
+TEST_CASE(
+    "a node that would begin a job counts the voters of the last generation that others know") {
+  const std::int64_t generation = GENERATE(4, 5, 6); // its own file is of the fifth
+  CAPTURE(generation);
+  Asker asker;
+  Neighbour other{"", asker.own, false, generation};
+  asker.config.cluster.join = {asker.own, other.address()};
+  const Members before{.generation = 5,
+                       .nodes = {},
+                       .voters = {{asker.own, "earlier"}, {other.address(), "earlier"}}};
+  const auto found = actors::find_running_job(asker.applicant(), before);
+  REQUIRE(found.has_value() == (generation < 6));
+  if (!found)
+    CHECK_THAT(
+        asker.said.front(),
+        ContainsSubstring("1 of 1 nodes that decided who takes part may go on with this run"));
 }

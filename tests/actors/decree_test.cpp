@@ -193,3 +193,19 @@ TEST_CASE("so it is among more voters, and with more ballots") {
   explore(3, 3);
   explore(4, 2);
 }
+
+TEST_CASE("voters that are gone for good are not needed where the others could not do without") {
+  Decree<Value> decree{4, 2};
+  const auto ballot = decree.campaign();
+  for (const std::size_t voter : {1, 3})
+    decree.note(voter, Promise<Value>{ballot, true});
+  decree.propose(7);
+  CHECK(decree.decided_without({0, 1}) == nullptr); // the last has not accepted it
+  decree.note(3, ballot);
+  CHECK(decree.decided() == nullptr);
+  CHECK(decree.decided_without({}) == nullptr);
+  CHECK(decree.decided_without({0}) == nullptr); // three could decide something else
+  CHECK(decree.decided_without({1}) == nullptr);
+  REQUIRE(decree.decided_without({0, 1}) != nullptr);
+  CHECK(*decree.decided_without({0, 1}) == 7);
+}
