@@ -1,0 +1,67 @@
+// How long nodes wait at MEMBERSHIP for their seats.
+#include "membership_fixture.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+using namespace troupe;
+using namespace troupe::actors;
+using namespace std::chrono_literals;
+using Catch::Matchers::ContainsSubstring;
+using test::Cluster;
+
+TEST_CASE("a node that is not seated in its time is refused, and the others do not count on it") {
+  Cluster cluster{3};
+  const auto a = cluster.join("a:1");
+  const auto b = cluster.start("b:1", {}, 1, 10s);
+  cluster.scheduler.run();
+  cluster.scheduler.advance_time(11s);
+  cluster.scheduler.run();
+  REQUIRE(b->seat);
+  CHECK(b->seat->refused->code == Errc::network);
+  CHECK(b->seat->refused->exit_code() == 1);
+  CHECK_THAT(b->seat->refused->message,
+             ContainsSubstring("no place in the job of a:1 in time: waiting for 1 more node"));
+  CHECK(cluster.said.back() == "waiting for 2 more nodes (1 of 3: a:1)");
+  CHECK_FALSE(a->seat);
+}
+
+TEST_CASE("a node that waits no longer is given no seat, and may come again") {
+  Cluster cluster{3};
+  cluster.join("a:1");
+  cluster.join("b:1");
+  cluster.tell(atom::abort_v, cluster.stubs.at("b:1"));
+  CHECK(cluster.said.back() == "waiting for 2 more nodes (1 of 3: a:1)");
+  const auto c = cluster.join("c:1");
+  CHECK_FALSE(c->seat);
+  const auto again = cluster.join("b:1");
+  REQUIRE(again->seat);
+  CHECK_FALSE(again->seat->refused);
+  CHECK(c->seat);
+}
+
+TEST_CASE("a spare that waits no longer gets no place") {
+  Cluster cluster{2};
+  cluster.join("a:1");
+  cluster.join("b:1");
+  cluster.lead();
+  const auto c = cluster.join("c:1");
+  CHECK_FALSE(c->seat);
+  cluster.tell(atom::abort_v, cluster.stubs.at("c:1"));
+  cluster.kill("b:1");
+  CHECK_FALSE(c->seat);
+  CHECK(cluster.status("a:1") == "waiting for 1 more node (1 of 2: a:1)");
+}
+
+TEST_CASE("what a node waits for has the leader's limit, unless it is a spare") {
+  Cluster cluster{2};
+  cluster.join("a:1");
+  cluster.scheduler.advance_time(5s);
+  auto wait = cluster.wait("a:1");
+  CHECK(wait == WaitStatus{"waiting for 1 more node (1 of 2: a:1)", 5000, 60'000});
+  cluster.join("b:1");
+  cluster.join("c:1");
+  wait = cluster.wait("c:1");
+  CHECK(wait.what.starts_with("waiting as a spare"));
+  CHECK(wait.limit_ms == 0);
+}
