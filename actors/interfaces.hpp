@@ -283,9 +283,9 @@ using membership_actor = caf::typed_actor<
     // it may not. Where there is no place for it, it is a spare: answered when there is one. A node
     // that is no spare is refused when its time (NodeInfo::time_left_ms) is over.
     caf::result<engine::Seat>(atom::join, NodeInfo info, member_actor node),
-    // Slices of a global batch of the job that has begun, for who prepares to join it, with so many
-    // workers; 0: it has not. And why there is no place for it, if that is so.
-    caf::result<std::int64_t, std::string>(atom::begin, std::int32_t workers),
+    // Slices of a global batch of the job that has begun, for a node that prepares to join it; 0:
+    // it has not begun.
+    caf::result<std::int64_t>(atom::begin),
     // Another node has the state that the job goes on from.
     caf::result<void>(atom::fetch),
     // The COORDINATOR is there: all have come together.

@@ -77,18 +77,9 @@ Result<JobPlace> find_job(const Applicant& applicant, Waits::Row& wait) {
 /// A MEMBERSHIP that does not answer is asked for a seat next.
 Status prepare_for(const Applicant& applicant, const membership_actor& membership) {
   std::int64_t slices = 0;
-  std::string lacks_place;
   caf::scoped_actor self{applicant.system};
-  self->request(membership, applicant.config.cluster.timeouts.detection, atom::begin_v,
-                applicant.info.workers)
-      .receive(
-          [&](std::int64_t of_job, std::string& lacks) {
-            slices = of_job;
-            lacks_place = std::move(lacks);
-          },
-          [](const caf::error&) {});
-  if (!lacks_place.empty())
-    applicant.say("waiting as a spare: " + lacks_place);
+  self->request(membership, applicant.config.cluster.timeouts.detection, atom::begin_v)
+      .receive([&](std::int64_t of_job) { slices = of_job; }, [](const caf::error&) {});
   return slices > 0 ? applicant.prepare(slices) : Status{};
 }
 

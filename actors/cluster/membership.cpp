@@ -11,8 +11,7 @@ namespace troupe::actors {
 
 MembershipState::MembershipState(membership_actor::pointer self, MembershipSetup setup)
     : self_{self}, setup_{std::move(setup)}, lost_{self, setup_.detection}, roster_{
-                                                                                setup_.min_nodes,
-                                                                                setup_.max_nodes} {}
+                                                                                setup_.min_nodes} {}
 
 membership_actor::behavior_type MembershipState::make_behavior() {
   self_->set_down_handler([this](const caf::down_msg& down) { member_down(down); });
@@ -22,10 +21,7 @@ membership_actor::behavior_type MembershipState::make_behavior() {
   return {[this](atom::join, const NodeInfo& info, const member_actor& node) {
             return admit(info, node);
           },
-          [this](atom::begin, std::int32_t workers) {
-            return caf::result<std::int64_t, std::string>{has_begun() ? generation_->slices : 0,
-                                                          lacks_place(workers, spares_)};
-          },
+          [this](atom::begin) { return has_begun() ? generation_->slices : 0; },
           [this](atom::fetch) { ++fetched_; },
           [this](atom::lead, const coordinator_actor& coordinator) { lead(coordinator); },
           [this](atom::lead) { return leader(); },

@@ -131,6 +131,7 @@ private:
   bool is_replay(const NodeInfo& info) const;
   engine::Seat refusal_of(const NodeInfo& info, const Error& error) const;
   std::int64_t arrival_of(const std::string& address);
+  std::string lacks_node(const std::vector<NodeInfo>& nodes) const;
   std::string lacks_room(const std::vector<NodeInfo>& nodes, std::int32_t workers) const;
   std::string lacks_place(std::int32_t workers, const Spares& beside) const;
   std::vector<NodeInfo> with_spares(std::vector<NodeInfo> nodes, const Spares& spares) const;

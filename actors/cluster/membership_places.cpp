@@ -132,12 +132,19 @@ Status MembershipState::check_later(const NodeInfo& info) const {
   return {};
 }
 
+/// Why no further node can take part beside these; empty: one can.
+std::string MembershipState::lacks_node(const std::vector<NodeInfo>& nodes) const {
+  if (std::ssize(nodes) < setup_.max_nodes)
+    return {};
+  return fmt::format("there are {} nodes already, and cluster.max_nodes is {}", nodes.size(),
+                     setup_.max_nodes);
+}
+
 /// Why a node with so many workers cannot take part beside these; empty: it can.
 std::string MembershipState::lacks_room(const std::vector<NodeInfo>& nodes,
                                         std::int32_t workers) const {
-  if (std::ssize(nodes) >= setup_.max_nodes)
-    return fmt::format("there are {} nodes already, and cluster.max_nodes is {}", nodes.size(),
-                       setup_.max_nodes);
+  if (auto lacks = lacks_node(nodes); !lacks.empty())
+    return lacks;
   if (const auto there = total_workers(nodes); there + workers > generation_->slices)
     return fmt::format("there are {} workers already, and {} slices of a global batch "
                        "(data.slices), which {} more would be too many for",
@@ -148,7 +155,7 @@ std::string MembershipState::lacks_room(const std::vector<NodeInfo>& nodes,
 /// Why a node with so many workers cannot take part now, with these spares; empty: it can.
 std::string MembershipState::lacks_place(std::int32_t workers, const Spares& beside) const {
   if (!has_begun())
-    return {};
+    return lacks_node(roster_.nodes());
   if (auto lacks = lacks_room(roster_.nodes(), workers); !lacks.empty())
     return lacks;
   const auto& [group, key] = setup_.groups;

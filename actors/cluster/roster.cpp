@@ -61,9 +61,6 @@ Status Roster::check(const NodeInfo& node) const {
                 "{} takes part already; give every node its own cluster.listen, or "
                 "cluster.advertise",
                 node.address);
-  if (std::ssize(nodes_) == max_nodes_)
-    return fail(Errc::invalid_input, "there are {} nodes already, and cluster.max_nodes is {}",
-                nodes_.size(), max_nodes_);
   return {};
 }
 

@@ -21,8 +21,7 @@ std::map<std::string, std::string> shared_settings(const Config& config);
 
 class Roster {
 public:
-  Roster(std::int32_t min_nodes, std::int32_t max_nodes)
-      : min_nodes_{min_nodes}, max_nodes_{max_nodes} {}
+  explicit Roster(std::int32_t min_nodes) : min_nodes_{min_nodes} {}
 
   /// Whether it may take part in a job that has not begun. Errors: invalid_input says what differs
   /// (version, or keys with both values), or that there is no place.
@@ -70,7 +69,7 @@ public:
 private:
   void choose_state(engine::GenerationRecord& generation) const;
 
-  std::int32_t min_nodes_, max_nodes_;
+  std::int32_t min_nodes_;
   std::vector<NodeInfo> nodes_;
   std::set<std::string> absent_; ///< addresses
 };

@@ -77,7 +77,7 @@ void NodeState::learn(const engine::GenerationRecord& record) {
       self_->send(former_, atom::decided_v, record);
   }
   const bool is_spare = std::ranges::count(record.spares, identity_.address) > 0;
-  if (seat_.pending() && known_ > 0 && is_spare)
+  if (seat_.pending() && is_spare)
     say_why_spare();
 }
 

@@ -112,7 +112,7 @@ void NodeState::look_after(std::int64_t request) {
   });
 }
 
-/// One that has never had a place is told before it asks for one (joining.cpp).
+/// Once for each reason.
 void NodeState::say_why_spare() {
   self_->request(membership_, setup_.detection, atom::status_v, member_actor{node_actor{self_}})
       .then(

@@ -40,10 +40,9 @@ struct Job : Cluster {
   }
   bool membership_lives() {
     bool lives = false;
-    auto asked = self->request(membership, caf::infinite, atom::begin_v, std::int32_t{1});
+    auto asked = self->request(membership, caf::infinite, atom::begin_v);
     scheduler.run();
-    asked.receive([&](std::int64_t, const std::string&) { lives = true; },
-                  [](const caf::error&) {});
+    asked.receive([&](std::int64_t) { lives = true; }, [](const caf::error&) {});
     return lives;
   }
   std::vector<std::shared_ptr<test::Applicant>> daemons;

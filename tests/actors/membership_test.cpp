@@ -335,6 +335,19 @@ TEST_CASE("where steps are made in between, they try again as often as it takes"
   }
 }
 
+TEST_CASE("a node that comes before the job begins, and is one too many, is a spare") {
+  Cluster cluster{3, 3, true};
+  cluster.join("a:1");
+  cluster.join("b:1");
+  const auto c = cluster.start("c:1"), d = cluster.start("d:1");
+  cluster.scheduler.run();
+  REQUIRE(c->seat);
+  CHECK_FALSE(c->seat->refused);
+  CHECK_FALSE(d->seat);
+  CHECK(cluster.status("d:1") ==
+        "waiting as a spare: there are 3 nodes already, and cluster.max_nodes is 3");
+}
+
 TEST_CASE("a node that is lost while room is made for another is told of as a loss") {
   Cluster cluster{1, 3};
   const auto a = cluster.join("a:1"), b = cluster.join("b:1");
