@@ -426,7 +426,7 @@ TEST_CASE("voters that are replaced by other processes are not waited for") {
   town.pass(3s);
   CHECK(town.last().number == 1);
   town.pass(20s);
-  CHECK(town.last().number == (both ? 2 : 1)); // else three could decide, and one is missing
+  CHECK((town.last().number > 1) == both); // else three could decide, and one is missing
   CHECK_FALSE(town.is_forked);
 }
 
