@@ -21,7 +21,8 @@ using namespace troupe::tests;
 
 namespace {
 
-/// Lines about plans and choices, without the seconds that a search took, whether it found one or not.
+/// Lines about plans and choices, without the seconds that a search took, whether it found one or
+/// not.
 class Said {
 public:
   gpu::Say say() {

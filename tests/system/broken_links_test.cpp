@@ -74,6 +74,7 @@ TEST_CASE("of two nodes whose data link breaks one is left out, and returns when
   const auto steps = run.summary().at("steps").get<std::int64_t>();
   CHECK(run.column<std::int64_t>("step") == all_steps(steps));
   const auto alone = experiment.completed(
-      "alone", experiment.own + settings + Settings{"train.max_steps=" + std::to_string(steps)});
+      "alone", experiment.own + settings +
+                   Settings{"cluster.min_nodes=1", "train.max_steps=" + std::to_string(steps)});
   CHECK(run.digest() == alone.digest());
 }

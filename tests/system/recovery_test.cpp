@@ -111,7 +111,18 @@ TEST_CASE("after a node is lost, losses are those of an undisturbed run up to ro
   const auto change = run.recoveries().back();
   CHECK(change.at("world_size") == 3);
   CHECK(change.at("step").get<std::int64_t>() + 10 < run.steps_done());
-  CHECK(largest_difference(run.losses(), experiment.completed("alone").losses()) < 1e-4);
+  // What the lost node did not report is missing in one line or two (docs/cluster.md).
+  const auto losses = run.losses(), undisturbed = experiment.completed("alone").losses();
+  const auto steps = run.column<std::size_t>("step"), samples = run.column<std::size_t>("samples");
+  REQUIRE(losses.size() + 1 >= undisturbed.size());
+  std::vector<double> reported, expected;
+  for (std::size_t i = 0; i < losses.size(); ++i)
+    if (samples[i] == 48) {
+      reported.push_back(losses[i]);
+      expected.push_back(undisturbed.at(steps[i]));
+    }
+  CHECK(reported.size() + 2 >= losses.size());
+  CHECK(largest_difference(reported, expected) < 1e-4);
 }
 
 TEST_CASE("a node that is lost with its buddy costs the steps since the last checkpoint") {

@@ -29,6 +29,10 @@ class EmulatedSeeds(unittest.TestCase):
         ]
         self.assertEqual(ended.stdout.splitlines(), [*delayed, f"none/2 -j2 --preset emulated --label-regex ^timed$ --output-junit {RESULTS}/timed.xml"])
 
+    def test_one_seed_leaves_out_what_is_exhaustive(self):
+        first = self.run_with("1").stdout.splitlines()[0]
+        self.assertEqual(first, f"1/2 -j2 --preset emulated --label-exclude ^(timed|exhaustive)$ --output-junit {RESULTS}/seed-1.xml")
+
     def test_without_seeds_all_run_once_without_delays(self):
         ended = self.run_with("0")
         self.assertEqual((ended.returncode, ended.stdout), (0, f"none/2 -j2 --preset emulated --output-junit {RESULTS}/undelayed.xml\n"))
