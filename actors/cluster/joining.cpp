@@ -89,7 +89,7 @@ std::filesystem::path checkpoints_of(const Applicant& applicant) {
 
 /// The leader decides within that whether a generation comes together, and who takes part.
 std::chrono::milliseconds longest_wait_for_seat(const TimeoutsConfig& timeouts) {
-  return timeouts.form + 2 * timeouts.quorum;
+  return timeouts.admission + timeouts.form + 2 * timeouts.quorum;
 }
 
 WorkerGroups groups_of(const ParallelConfig& parallel) {
@@ -117,7 +117,7 @@ JobPlace lead_job(const Applicant& applicant, const std::optional<Vacancy>& afte
                         .quorum = cluster.timeouts.quorum,
                         .form = cluster.timeouts.form,
                         .detection = cluster.timeouts.detection,
-                        .stable = cluster.timeouts.detection,
+                        .stable = cluster.timeouts.admission,
                         .probe = std::max(cluster.timeouts.detection, shortest_probe),
                         .slices = [config = &applicant.config](
                                       std::int64_t workers) { return config->slices(workers); },

@@ -119,6 +119,7 @@ private:
   void complain(const std::string& node, const std::string& problem);
   bool needs_proof(const NodeInfo& info) const;
   void prove_next();
+  bool was_reached(const std::string& node, const std::string& port) const;
   void links_tried(const member_actor& node, std::vector<BrokenLink> broken);
   bool has_to_be_stable(const Spare& entrant) const;
   void stayed(const member_actor& node, std::int64_t proof);
@@ -243,6 +244,7 @@ private:
   bool proving_ = false;                         ///< one of them
   std::map<caf::actor_addr, bool> confirmed_;    ///< newcomers that were asked, and have answered
   Recent failed_proofs_;                         ///< by data port
+  std::map<std::string, std::string> reached_ports_; ///< data ports that all reached, by node
   Recent complaints_;                            ///< by node
   std::vector<caf::actor_addr> dismissed_;       ///< nodes that were sent away
   std::map<std::string, std::int64_t> attempts_; ///< the last one, by process

@@ -44,6 +44,12 @@ bool MembershipState::needs_proof(const NodeInfo& info) const {
          });
 }
 
+/// Since then another process at that address may have another port.
+bool MembershipState::was_reached(const std::string& node, const std::string& port) const {
+  const auto found = reached_ports_.find(node);
+  return found != reached_ports_.end() && found->second == port;
+}
+
 /// One at a time, so that no stranger makes the nodes dial many ports.
 void MembershipState::prove_next() {
   const auto next = std::ranges::find(entrants_, false, &Spare::is_proven);
@@ -80,11 +86,12 @@ void MembershipState::links_tried(const member_actor& node, std::vector<BrokenLi
   failed_proofs_.forget(port);
   if (!broken.empty()) {
     auto problem = in_words(address, broken);
-    if (is_of_entrant(broken, address))
+    if (is_of_entrant(broken, address) && !was_reached(address, port))
       failed_proofs_.note(port, problem, self_->clock().now());
     return refuse_entrant(node, {Errc::network, std::move(problem), {address, "membership"}});
   }
   entrant->is_proven = true;
+  reached_ports_[address] = port;
   if (!has_to_be_stable(*entrant))
     return admit_entrant(node);
   self_->run_delayed(setup_.stable, [this, node, proof = entrant->proof] { stayed(node, proof); });

@@ -5,6 +5,7 @@
 #include "traced.hpp"
 
 #include "troupe/core/device/memory_advice.hpp"
+#include "troupe/core/drafts.hpp"
 #include "troupe/core/fail.hpp"
 #include "troupe/engine/shared_folder.hpp"
 
@@ -25,6 +26,8 @@ FormerState::~FormerState() {
   generation_.reset(); // its streams call actors, as long as they run
   if (leads_)
     caf::anon_send_exit(joined_.membership, caf::exit_reason::user_shutdown);
+  else if (!claimed_.empty()) // another node leads; it has taken them over if the folder is shared
+    withdraw_drafts(engine::run_folder(config()), claimed_);
 }
 
 former_actor::behavior_type FormerState::make_behavior() {

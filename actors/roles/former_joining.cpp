@@ -158,7 +158,7 @@ Result<Place> FormerState::enter_job(const Applicant& applicant) {
 bool FormerState::is_orphan(const Error& error) const {
   if (!setup_.voter || last_.voters.size() < 2)
     return false;
-  const bool has_left = error.code == Errc::stopped && error.where.node == last_.leader();
+  const bool has_left = error.code == Errc::stopped && error.where.node == joined_.leader;
   return error.code == Errc::network || has_left;
 }
 

@@ -29,6 +29,7 @@ struct TimeoutsConfig {
   std::chrono::milliseconds heartbeat{100};    ///< between signs of life of a node
   std::chrono::milliseconds handshake{10000};  ///< for whoever connects to say who it is
   std::chrono::milliseconds detection{2000};   ///< without one, a node is dead
+  std::chrono::milliseconds admission{2000};   ///< of a newcomer, before others halt for it
   std::chrono::milliseconds form{30000};       ///< for nodes to come together again
   std::chrono::milliseconds collective{60000}; ///< a collective that takes longer has failed
   std::chrono::milliseconds quorum{300000};    ///< for min_nodes to come together

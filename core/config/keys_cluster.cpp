@@ -7,6 +7,7 @@ namespace {
 
 const ConfigRule address = {.format = ConfigFormat::endpoint};
 const ConfigRule some_time = {.min = 0, .above_min = true};
+const ConfigRule some_time_or_none = {.min = 0};
 const ConfigRule certificate_name = {.format = ConfigFormat::not_empty};
 const ConfigRule port = {.min = 0, .max = 65535};
 const ConfigRule node_count = {.min = 1, .max = 1024};
@@ -48,6 +49,9 @@ void add_cluster_keys(std::vector<ConfigKey>& keys, ClusterConfig& c) {
                   "Whoever connects and has not said in time who it is loses its connection"});
   keys.push_back({"cluster.timeouts.detection", &t.detection, some_time,
                   "A node that gives none for so long is dead"});
+  keys.push_back({"cluster.timeouts.admission", &t.admission, some_time_or_none,
+                  "A newcomer stays connected for so long before nodes that train halt for it; "
+                  "0s: they halt at once"});
   keys.push_back({"cluster.timeouts.form", &t.form, some_time,
                   "After a loss, or when one comes: a node that has not come together with the "
                   "others in time is left behind"});

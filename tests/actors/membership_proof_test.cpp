@@ -195,6 +195,18 @@ TEST_CASE("a data port that could not be reached is dialled again after a minute
   CHECK(job.told->halts == 1);
 }
 
+TEST_CASE("a data port that has been reached before is dialled again at once") {
+  Training job;
+  const auto c = job.come(with_data("c:1", "good"));
+  c->broken = {{"c:1", "a:1", "connection refused"}};
+  job.pass(stable); // all try again
+  check_refused(*c, Errc::network, "connection refused");
+  CHECK(job.come_unreachable("c:1")->probes.size() == 1);
+  CHECK(job.come_unreachable("c:1")->probes.size() == 1);
+  CHECK(job.come_unreachable("d:1")->probes.size() == 1);
+  CHECK(job.come_unreachable("d:1")->probes.empty());
+}
+
 TEST_CASE("one node is proven at a time, and a silent one is refused") {
   Training job;
   const auto c = job.start(with_data("c:1", "good"));

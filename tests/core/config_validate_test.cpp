@@ -355,6 +355,7 @@ TEST_CASE("timeouts keep their order") {
   CHECK(conflict({"cluster.timeouts.handshake=100ms"}) ==
         "cluster.timeouts.handshake: 100ms is not longer than heartbeat, which is 100ms; allowed: "
         "heartbeat < handshake");
+  CHECK(problems(synthetic, {"cluster.timeouts.admission=0s"}).empty());
   CHECK(problems(synthetic, {"cluster.timeouts={heartbeat: 1ms, detection: 2ms, collective: 3ms, "
                              "form: 3ms, quorum: 4ms, drain: 3ms}"})
             .empty());

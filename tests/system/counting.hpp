@@ -85,7 +85,7 @@ public:
 };
 
 /// A node that comes takes part so long afterwards.
-inline const std::string soon_stable = "cluster.timeouts.detection=500ms";
+inline const std::string soon_stable = "cluster.timeouts.admission=500ms";
 
 struct Losses {
   int most = 0;             ///< nodes to lose

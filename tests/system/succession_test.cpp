@@ -296,6 +296,28 @@ TEST_CASE("with a spare the one of two nodes that follows outlives the leader, a
   CHECK(crew[2].wait().code == 0);
 }
 
+TEST_CASE("a former leader that waits as a spare follows the next leader, too, and leaves no drafts") {
+  const Experiment experiment;
+  Crew crew{experiment, "nodes", 3, for_crew(3) + Settings{"data.slices=2", "train.epochs=100000"},
+            false};
+  crew.start(0);
+  crew.start(1);
+  REQUIRE(becomes_true([&] { return crew.members(0) == 2; }));
+  crew.start(2);
+  REQUIRE(becomes_true([&] { return voters(crew.run(1)) == 3; }));
+  crew[0].send(SIGSTOP);
+  REQUIRE(becomes_true([&] { return crew.members(1) == 2 && crew.leader(1) == 1; }));
+  crew[0].send(SIGCONT);
+  REQUIRE(crew[0].prints("waiting as a spare: there are 2 workers already, and 2 slices"));
+  crew[1].send(SIGTERM);
+  CHECK(crew[1].wait().code == 0);
+  REQUIRE(becomes_true([&] { return crew.members(0) == 2; }));
+  CHECK(crew.leader(0) == 2);
+  CHECK(stop(crew[2]).code == 0);
+  CHECK(crew[0].wait().code == 0);
+  CHECK_FALSE(has_drafts(crew.run(0)));
+}
+
 TEST_CASE("a witness that is told of no node is refused") {
   const Experiment experiment;
   const auto ended = RunningProgram{experiment.command("node", "nodes", {"--witness"})}.wait();

@@ -37,6 +37,7 @@ COMMON = {
     "checkpoint.keep": 1,
     "cluster.timeouts.heartbeat": "100ms",
     "cluster.timeouts.detection": "5s",
+    "cluster.timeouts.admission": "0s",
     "cluster.timeouts.collective": "20s",
     "cluster.timeouts.quorum": "60s",
 }

@@ -4,6 +4,7 @@ import dataclasses
 TIMEOUTS = {  # seconds
     "heartbeat": 0.1,
     "detection": 0.8,
+    "admission": 0.8,
     "handshake": 2,
     "form": 4,
     "collective": 5,
@@ -29,7 +30,7 @@ class Bounds:
 
     def converge(self):
         """From healing to steps: a daemon that has just begun to wait in vain ends after `quorum`, is started again, and joins."""
-        return TIMEOUTS["quorum"] + RESTART + self.work() + self.change()
+        return TIMEOUTS["quorum"] + RESTART + TIMEOUTS["admission"] + self.work() + self.change()
 
     def end(self):
         """From `troupe stop` to the last exit."""

@@ -40,7 +40,7 @@ class Daemon:
         self.began = 0.0
         self.read_to = 0  # bytes of the log
         self.generation = self.rank = self.world = 0  # of the last generation that any of its processes had a place in
-        self.led = 0  # the last generation that it led
+        self.led = []  # the generations that it led
         self.votes = 0  # the last generation of the process that runs
         self.listens = False
         self.frozen = False
@@ -81,9 +81,10 @@ class Daemon:
             if found := GENERATION.search(line):
                 self.generation, _, self.rank, self.world = map(int, found.groups())
                 self.votes = self.generation
-                self.led = self.generation if self.rank == 1 else self.led
+                self.led += [self.generation] if self.rank == 1 else []
             elif ALONE.match(line) and not self.votes:  # a job of one node does not say which generation it begins with
-                self.generation = self.votes = self.led = self.generation + 1
+                self.generation = self.votes = self.generation + 1
+                self.led.append(self.generation)
                 self.rank = self.world = 1
 
 

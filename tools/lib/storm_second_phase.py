@@ -3,7 +3,7 @@ import signal
 import time
 
 FURTHER = 40  # steps that the job has to make
-SEEKS = "looking for a job"  # the phase of a daemon that has not found it
+WAITS = ("waiting as a spare", "a witness of")  # phases of a daemon that has found the job, and trains nothing
 GROUPS = {"hsdp": 2}  # workers that train together
 
 
@@ -102,10 +102,12 @@ def converge(storm):
 
 
 def views(storm):
-    """What each daemon of the part answers: generation and addresses of nodes, the leader first. None: nothing, or it has not found the job."""
+    """What each daemon of the part answers: generation and addresses of nodes, the leader first. None: nothing, or it has no place in the job."""
     answers = {host: storm.job.status(host) for host in part(storm)}
     return {
-        host: (answer["generation"], tuple(node["address"] for node in answer["nodes"])) if answer and not answer["phase"].startswith(SEEKS) else None
+        host: (answer["generation"], tuple(node["address"] for node in answer["nodes"]))
+        if answer and (answer["nodes"] or answer["phase"].startswith(WAITS))
+        else None
         for host, answer in answers.items()
     }
 
@@ -130,11 +132,18 @@ def agree(storm):
     def is_missing(host):
         return not storm.job.daemons[host].runs() and storm.job.daemons[host].starts_at is None
 
-    storm.until(lambda: same() or any(map(is_missing, part(storm))), storm.bounds.converge())
+    agreed = False
+
+    def settled():
+        nonlocal agreed
+        agreed = same()
+        return agreed or any(map(is_missing, part(storm)))
+
+    storm.until(settled, storm.bounds.converge())
+    if agreed:
+        return []
     if missing := [host for host in part(storm) if is_missing(host)]:
         return [f"host {host} has ended with {storm.job.daemons[host].ends[-1].code}, and so is not started again" for host in missing]
-    if same():
-        return []
     told = "; ".join(f"host {host}: {view}" for host, view in seen.items())
     return [f"after {storm.bounds.converge():.0f} s daemons differ, or not all have come ({places(storm)} nodes): {told}"]
 

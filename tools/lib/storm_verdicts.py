@@ -127,7 +127,7 @@ def blame(storm):
     found = []
     for line in run_files.lines(last_run(storm), "recoveries.jsonl"):
         named = NAMED.search(line["reason"])
-        if line["is_loss"] and named and not may_blame(storm, int(named[1]), when(storm, line)):
+        if line["is_loss"] and named and not may_blame(storm, int(named[1]), line):
             found.append(f"generation {line['generation']} blames host {named[1]}, to which nothing happened: {line['reason']}")
     return found
 
@@ -139,9 +139,14 @@ def when(storm, line):
     return datetime.datetime.fromisoformat(line["time"].replace("Z", "+00:00")).timestamp() - storm.clock
 
 
-def may_blame(storm, host, at):
+def may_blame(storm, host, line):
+    """A leader that was frozen finds that the others have gone."""
+    at = when(storm, line)
     recent = [happened for happened in storm.timeline if at is None or happened.at - 1 <= at <= happened.end + EFFECT]
-    return host in storm.broken or any(host in happened.hosts or not KINDS[happened.kind].blames for happened in recent)
+    if host in storm.broken or any(host in happened.hosts or not KINDS[happened.kind].blames for happened in recent):
+        return True
+    frozen = {other for happened in recent if happened.kind.startswith("freeze") for other in happened.hosts}
+    return any(line["generation"] in storm.job.daemons[other].led for other in frozen)
 
 
 def strangers_stay_out(storm):
@@ -159,7 +164,8 @@ def strangers_stay_out(storm):
 
 def nothing_left(storm):
     found = []
-    for run in {storm.job.run(host) for host in storm_second_phase.part(storm)}:
+    # A daemon that has had no place does not write to its run folder, where an earlier process of it may have been killed.
+    for run in {storm.job.run(host) for host in storm_second_phase.part(storm) if storm.scenario.shared or storm.job.daemons[host].votes}:
         left = [path.name for path in run.rglob("*") if path.name.startswith(".drafts-") or ".tmp-" in path.name]
         found += [f"{run.parent.name} still has {name}" for name in sorted(left)[:5]]
     for host in storm_second_phase.part(storm):
