@@ -45,7 +45,7 @@ Result<JobPlace> ask_daemon(const Applicant& applicant, const node_actor& daemon
   return found;
 }
 
-/// Of a daemon without a job.
+/// Asks a daemon without a job which node it expects to begin one.
 void ask_who_begins(const Applicant& applicant, const node_actor& daemon, Answer& answer) {
   caf::scoped_actor self{applicant.system};
   self->request(daemon, applicant.config.cluster.timeouts.detection, atom::begin_v,
@@ -59,7 +59,7 @@ void ask_who_begins(const Applicant& applicant, const node_actor& daemon, Answer
           [](const caf::error&) {}); // it has gone since
 }
 
-/// Of a job that has no leader, and may have one again.
+/// Asks for the last record of a job that has lost its leader, and may have one again.
 void ask_last_record(const Applicant& applicant, const node_actor& daemon, Answer& answer) {
   caf::scoped_actor self{applicant.system};
   self->request(daemon, applicant.config.cluster.timeouts.detection, atom::decided_v)
@@ -67,7 +67,7 @@ void ask_last_record(const Applicant& applicant, const node_actor& daemon, Answe
                [](const caf::error&) {});
 }
 
-/// What the node says that another one has named as the leader.
+/// Asks the node that another one has named as the leader.
 Result<JobPlace> ask_leader(const Applicant& applicant, const std::string& address) {
   TROUPE_TRY(const auto daemon, reach(applicant, address));
   TROUPE_TRY(auto found, ask_daemon(applicant, daemon, address));

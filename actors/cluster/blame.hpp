@@ -50,9 +50,8 @@ std::set<std::string> choose_left_out(const std::vector<BlameCandidate>& nodes,
 /// node. Empty: none of the links is one of its own.
 std::string describe_links(const std::string& node, const std::vector<BrokenLink>& links);
 
-/// Addresses of the nodes that have not come as far as the others. Takes how far each node has
-/// come. Empty if they are more than half: then
-/// nothing distinguishes them.
+/// Takes how far each node has come. Returns the addresses of the nodes that are behind the others.
+/// Empty if they are more than half: then nothing distinguishes them.
 std::vector<std::string>
 find_behind(const std::vector<std::pair<std::string, std::int64_t>>& reached);
 

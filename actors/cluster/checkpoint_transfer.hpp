@@ -1,5 +1,5 @@
-/// How a state comes to nodes that lack it: by the data plane, in chunks with
-/// their digests. Blocking calls, for a thread of their own.
+/// Sends a state to nodes that lack it: over the data plane, in chunks with their digests. Blocking
+/// calls, for a thread of their own.
 #pragma once
 
 #include "detail/checkpoint_pieces.hpp"

@@ -14,7 +14,7 @@ namespace troupe::actors {
 /// The state that a daemon can go on from.
 struct StateOffer {
   std::int64_t step = -1; ///< after so many steps; below 0: it has none
-  bool travels = false;   ///< else whoever has none finds it in the folder, or draws it
+  bool travels = false;   ///< is sent; else nodes without it find it in the folder, or draw it
   engine::SharedFolder shared = {};
   std::vector<engine::HeldShards> parts = {}; ///< beside that, of a state that was divided
 
@@ -31,7 +31,7 @@ struct NodeInfo {
   std::string data;    ///< HOST:PORT where others' ranks connect (collectives/tcp/data_plane.hpp)
   std::string host;    ///< its name
   std::string version; ///< of the program
-  std::string process; ///< no other one has it (engine::Voter)
+  std::string process; ///< unique (engine::Voter)
   std::int32_t workers = 1; ///< 0: a witness, which has a vote and trains nothing
   /// Key to value, as in a config file: what all nodes of a job must agree on.
   std::map<std::string, std::string> job;

@@ -23,8 +23,8 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds shortest_probe{3000}; ///< a busy host may answer late
 
-/// A daemon that is about to end may say anything: what time does not mend is still so a moment
-/// later.
+/// Asks once more after an error other than network: the answers of a daemon that is about to end
+/// are not reliable.
 Result<JobPlace> ask_twice(const Applicant& applicant, const std::string& address) {
   auto found = ask_for_job(applicant, address);
   if (found || found.error().code == Errc::network || applicant.stopped_within(Backoff::first))
@@ -32,13 +32,13 @@ Result<JobPlace> ask_twice(const Applicant& applicant, const std::string& addres
   return ask_for_job(applicant, address);
 }
 
-/// Those that may know of a job: whom this daemon was told to join, and has trained with.
+/// Addresses of daemons that may know of a job: cluster.join, and nodes it has trained with.
 std::vector<std::string> acquaintances(const Applicant& applicant) {
   auto addresses = applicant.config.cluster.join;
   addresses.insert(addresses.end(), applicant.known.begin(), applicant.known.end());
   std::ranges::sort(addresses);
   addresses.erase(std::unique(addresses.begin(), addresses.end()), addresses.end());
-  if (addresses.size() > 1) // a daemon that is told of itself alone is told so
+  if (addresses.size() > 1) // its own address alone is an error, which asking it reports
     std::erase(addresses, applicant.info.address);
   return addresses;
 }
@@ -74,7 +74,7 @@ Result<JobPlace> find_job(const Applicant& applicant, Waits::Row& wait) {
   }
 }
 
-/// A MEMBERSHIP that does not answer is asked for a seat next.
+/// Prepares if the job has begun. If MEMBERSHIP does not answer, asking for a seat reports it.
 Status prepare_for(const Applicant& applicant, const membership_actor& membership) {
   std::int64_t slices = 0;
   caf::scoped_actor self{applicant.system};
@@ -87,7 +87,7 @@ std::filesystem::path checkpoints_of(const Applicant& applicant) {
   return engine::run_folder(applicant.config) / "checkpoints";
 }
 
-/// The leader decides within that whether a generation comes together, and who takes part.
+/// The leader decides within this time whether a generation comes together, and with which nodes.
 std::chrono::milliseconds longest_wait_for_seat(const TimeoutsConfig& timeouts) {
   return timeouts.admission + timeouts.form + 2 * timeouts.quorum;
 }
@@ -186,7 +186,7 @@ Result<Place> take_seat(const Applicant& applicant, const JobPlace& job) {
 
 namespace {
 
-/// Another node leads the job now, which VOTERs know.
+/// Whether the leader has handed over: VOTERs know which node leads now.
 bool has_handed_over(const Error& error, const JobPlace& job) {
   return error.code == Errc::stopped && !job.leader.empty() && error.where.node == job.leader;
 }
@@ -223,7 +223,7 @@ Result<Place> join_job(const Applicant& applicant, JobPlace& job) {
 
 namespace {
 
-/// By whoever answers.
+/// The job of the first known daemon that answers with one.
 std::optional<JobPlace> ask_around(const Applicant& applicant) {
   for (const auto& address : acquaintances(applicant))
     if (auto found = ask_for_job(applicant, address); found)

@@ -38,7 +38,7 @@ membership_actor::behavior_type MembershipState::make_behavior() {
           [this](atom::abort, const member_actor& node) { withdraw(node); }};
 }
 
-/// From now on nodes are waited for, but not for ever.
+/// Begins to wait for nodes, within the limits `form` and `quorum`.
 void MembershipState::gather() {
   phase_ = Phase::gathering;
   gathering_ = self_->clock().now();
@@ -54,7 +54,7 @@ bool MembershipState::gathers_for(std::int64_t round) const {
   return phase_ == Phase::gathering && !ended_ && round == rounds_;
 }
 
-/// The others go on without who is stuck. The leader cannot be done without.
+/// Dismisses nodes that have not come together again in time, except the leader.
 void MembershipState::await_again(std::int64_t round) {
   if (!gathers_for(round))
     return;
@@ -164,7 +164,7 @@ caf::result<coordinator_actor> MembershipState::leader() {
   return followers_.emplace_back(self_->make_response_promise<coordinator_actor>());
 }
 
-/// Those that still wait for others to connect, or for the checkpoint.
+/// Aborts the ranks that still wait for others to connect, or for the checkpoint.
 void MembershipState::tell_ranks(const Error& error) {
   if (!has_begun())
     return;

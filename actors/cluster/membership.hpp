@@ -25,24 +25,23 @@ struct MembershipSetup {
   std::chrono::milliseconds quorum;    ///< for min_nodes to come together
   std::chrono::milliseconds form;      ///< for those that have halted to come together again
   std::chrono::milliseconds detection; ///< without a sign of life, a node is dead
-  /// How long a node that could take part stays connected before all halt for it.
+  /// How long an entrant stays connected before all halt for it: cluster.timeouts.admission.
   std::chrono::milliseconds stable{0};
   std::chrono::milliseconds probe{5000}; ///< for a link to a node's data port to be made
-  /// At least between two halts of the job for nodes that had been left out.
+  /// The shortest time between two halts for nodes that had been left out.
   std::chrono::milliseconds between_returns = std::chrono::minutes{1};
-  /// Of a global batch, for so many workers at first.
+  /// Number of slices of a global batch, for the number of workers that begin the job.
   std::function<std::int64_t(std::int64_t workers)> slices = [](auto workers) { return workers; };
-  std::function<void(const std::string&)> say; ///< tells a person who is missing
+  std::function<void(const std::string&)> say; ///< logs, for example, which nodes are missing
   WorkerGroups groups = {};                    ///< workers train in whole groups
-  voter_actor voter = {};                      ///< this node's; null: nobody else decides
-  /// Where this node takes over from a leader that is gone: the last generation, and why; stopped:
-  /// it has left.
+  voter_actor voter = {};                      ///< this node's; null: there are no other voters
+  /// If this node succeeds a leader: its last generation, and why it is lost (stopped: it left).
   std::optional<engine::GenerationRecord> before = {};
   Error lost = {};
-  /// One leaves at a time, and none with a loss: each takes a part of the state along, of which
-  /// another node has the only copy.
+  /// Nodes leave one at a time, and none at a loss: the only copy of a leaving node's part of the
+  /// state is on one other node.
   bool leave_one_by_one = false;
-  /// Why a part of a generation's state would go with a node; empty: it is on another one, too.
+  /// Why a part of a generation's state would be lost with its node; empty: all parts have copies.
   std::function<std::string(const engine::GenerationRecord&)> lacks_copies = [](const auto&) {
     return std::string{};
   };
@@ -61,7 +60,7 @@ struct MembershipSetup {
 /// other's data ports before the next generation is formed: the error itself does not tell which
 /// node is at fault (blame.hpp). Nodes that are left out for that may come again.
 ///
-/// Each time round is a generation. If min_nodes, or nodes that fill whole groups of workers, do
+/// Each round is a generation. If min_nodes, or nodes that fill whole groups of workers, do
 /// not come within the quorum timeout, the job does not begin; one that has begun saves its state
 /// and ends. A node that comes when all places are taken is a spare, and gets the ranks of the next
 /// node that goes. A node whose workers fill no group is a spare until they do. When the leader is
@@ -82,7 +81,7 @@ private:
     std::optional<caf::typed_response_promise<engine::Seat>> seat; ///< that it waits for
     std::function<void()> when_gone = {}; ///< called when it goes: no answer will come
     bool leaves = false;                  ///< was asked to, and goes when all halt
-    std::int64_t request = 0;             ///< for this seat: its number
+    std::int64_t request = 0;             ///< number of its request for a seat
     std::int64_t came = 0;                ///< greater: joined later
     bool returns = false;                 ///< was left out before
   };
@@ -90,9 +89,9 @@ private:
   struct Suspicion {
     Error error;
     std::vector<std::string> behind; ///< nodes that the others were waiting for
-    std::int64_t probe = 0;          ///< the one that is under way; 0: none yet
+    std::int64_t probe = 0;          ///< number of the probe under way; 0: none yet
   };
-  /// An end of the job that is decided on, and what to do when all have been told.
+  /// An end of the job that the voters are deciding, and what to do when all nodes know of it.
   struct EndingJob {
     JobEnd end;
     std::function<void()> told;
@@ -102,9 +101,9 @@ private:
   struct Spare {
     NodeInfo info;
     Member member;
-    std::int64_t proof = 0; ///< the number of its last one
+    std::int64_t proof = 0; ///< number of its last proof
     bool is_proven = false; ///< of an entrant: its links work, and it waits until it is stable
-    bool is_stable = false; ///< it has, and its links are tried once more
+    bool is_stable = false; ///< it stayed connected for `stable`; its links are tried again
   };
   using Spares = std::vector<Spare>;
 
@@ -241,14 +240,14 @@ private:
   Spares witnesses_; ///< the same; they vote, and train nothing
   Spares entrants_;  ///< the same; not admitted yet
   std::int64_t proofs_ = 0;
-  bool proving_ = false;                         ///< one of them
-  std::map<caf::actor_addr, bool> confirmed_;    ///< newcomers that were asked, and have answered
-  Recent failed_proofs_;                         ///< by data port
+  bool proving_ = false;                      ///< an entrant's links are being tried
+  std::map<caf::actor_addr, bool> confirmed_; ///< newcomers that were asked, and have answered
+  Recent failed_proofs_;                      ///< by data port
   std::map<std::string, std::string> reached_ports_; ///< data ports that all reached, by node
-  Recent complaints_;                            ///< by node
-  std::vector<caf::actor_addr> dismissed_;       ///< nodes that were sent away
-  std::map<std::string, std::int64_t> attempts_; ///< the last one, by process
-  std::map<std::string, member_actor> left_out_; ///< may come again, by process
+  Recent complaints_;                                ///< by node
+  std::vector<caf::actor_addr> dismissed_;           ///< nodes that were sent away
+  std::map<std::string, std::int64_t> attempts_;     ///< the last one, by process
+  std::map<std::string, member_actor> left_out_;     ///< may come again, by process
   std::optional<Suspicion> suspicion_;
   std::int64_t probes_ = 0, arrivals_ = 0;
   std::optional<caf::actor_clock::time_point> returned_; ///< when it last halted for such nodes
@@ -260,11 +259,11 @@ private:
   std::optional<engine::GenerationRecord> proposed_;   ///< while it is decided on
   std::optional<engine::GenerationRecord> revision_;   ///< of the last one, while it is decided on
   std::optional<EndingJob> ending_job_;                ///< until its nodes are told
-  bool forms_next_ = false;                            ///< when the revision is settled
-  engine::SharedFolder shared_;                        ///< of the last one
+  bool forms_next_ = false;                            ///< form() waits for the revision
+  engine::SharedFolder shared_;                        ///< of the last generation
   std::string writer_;           ///< GenerationRecord::writer, once there is a first record
   std::optional<Error> changed_; ///< what has changed since it was proposed
-  bool inherits_ = false;        ///< those whom another has led come together here
+  bool inherits_ = false;        ///< the nodes of a lost leader come together here
   coordinator_actor coordinator_;
   std::vector<caf::typed_response_promise<coordinator_actor>> followers_; ///< wait for it
   std::ptrdiff_t fetched_ = 0;                     ///< nodes that lacked the state, and have it
@@ -273,8 +272,8 @@ private:
   std::optional<Error> closed_;                    ///< why nobody is admitted any more
   std::optional<Error> unstarted_;                 ///< why the ranks will not all be connected
   std::optional<Error> ending_;                    ///< why the job is saved and ends
-  std::optional<caf::typed_response_promise<void>> leaver_; ///< the leader's, which waits to leave
-  int unexplained_ = 0;  ///< generations that ended though no node was lost, since steps were made
+  std::optional<caf::typed_response_promise<void>> leaver_; ///< of the leader's request to leave
+  int unexplained_ = 0;  ///< failures between nodes since the last step that blame none
   bool trained_ = false; ///< there was a COORDINATOR, here or at an earlier leader
   bool stopping_ = false, ended_ = false;
 };

@@ -12,8 +12,8 @@
 
 namespace troupe::actors {
 
-/// A rank that waits in vain for another says nothing about that one's node, nor its own: ranks
-/// wait for each other in circles. So all come together again, and then probe each other.
+/// Halts, so that all nodes come together and probe each other. The error of a rank that waits in
+/// vain blames neither node, as ranks wait for each other in circles.
 void MembershipState::suspect(const SharedFailure& failure) {
   setup_.say(failure.error.to_string());
   if (!suspicion_)
@@ -32,11 +32,11 @@ bool MembershipState::probes_links() {
   return suspicion_.has_value();
 }
 
-/// A link that cannot be made within the limit is broken. A node that does not answer at all is no
-/// evidence: it is lost soon, or it does not come again. Each is given time to answer, after that.
+/// Has all members try their links. A link that cannot be made within `probe` is broken. A node
+/// that does not answer within another `detection` is no evidence: its loss is noticed elsewhere.
 void MembershipState::probe_members(const Probed& then) {
   const auto ticket = collectives::make_secret();
-  if (!ticket) { // nothing is known then
+  if (!ticket) { // then there is no evidence
     self_->run_delayed(std::chrono::milliseconds{0}, [then] { then({}); });
     return;
   }
@@ -58,7 +58,7 @@ void MembershipState::probe_members(const Probed& then) {
             [answered](const caf::error&) { answered(); });
 }
 
-/// To all others.
+/// Orders a node to try its links to all others.
 ProbeOrder MembershipState::probe_order(const std::string& ticket, const std::string& node) const {
   ProbeOrder order{.ticket = ticket, .to = {}, .limit_ms = setup_.probe.count()};
   for (const auto& other : roster_.nodes())
@@ -85,7 +85,7 @@ void MembershipState::links_probed(std::int64_t probe, const std::vector<BrokenL
     setup_.say(waiting_for());
 }
 
-/// Ranks that cannot connect wait for minutes before they say so: they may only be slow.
+/// Probes links while ranks connect: ranks that cannot connect report it only after minutes.
 void MembershipState::watch_connecting() {
   self_->run_delayed(setup_.form, [this, number = generation_->number] {
     const auto connects = [this, number] {
@@ -112,8 +112,8 @@ bool MembershipState::blame_links(const std::vector<BrokenLink>& broken) {
   return !out.empty();
 }
 
-/// Where all links work, the ranks that the others waited for are slower than any time-out, or
-/// hang.
+/// Leaves out the nodes of ranks that the others waited for. With all links working, these ranks
+/// hang, or are slower than any timeout.
 bool MembershipState::blame_behind(const Suspicion& suspicion) {
   std::map<std::string, std::string> evidence;
   for (const auto& node : suspicion.behind) {
@@ -143,8 +143,7 @@ BlameCosts MembershipState::blame_costs() const {
           .leader_may_leave = may_be_succeeded()};
 }
 
-/// Whether the nodes had come further with these than the others have without them: a shard and its
-/// copy would go.
+/// Whether the other nodes have only an older state: a shard and its copy would be lost.
 bool MembershipState::loses_state(const std::set<std::string>& without) const {
   auto others = roster_.nodes();
   std::erase_if(others, [&](const NodeInfo& node) { return without.contains(node.address); });
@@ -165,7 +164,7 @@ bool MembershipState::loses_quorum(const std::set<std::string>& without) const {
   return !is_quorum(left, generation_->voters.size());
 }
 
-/// Whether the others can go on from where this job is when its leader leaves.
+/// Whether the others can continue from the current step when the leader leaves.
 bool MembershipState::may_be_succeeded() const {
   if (!trained_ || ended_ || stopping_ || ending_ || !setup_.voter ||
       generation_->voters.size() < 2 || members_.empty())
@@ -177,8 +176,8 @@ bool MembershipState::may_be_succeeded() const {
          workers >= setup_.groups.size;
 }
 
-/// All of them wait for a seat. The leader goes last: the others lose it with this MEMBERSHIP, and
-/// come together at another node.
+/// Refuses these nodes, which all wait for a seat. The leader comes last: this MEMBERSHIP ends, so
+/// that the others come together at another node.
 void MembershipState::leave_out(const std::map<std::string, std::string>& evidence) {
   for (const auto& [address, why] : evidence) {
     const auto member = find(address);
@@ -209,8 +208,8 @@ void MembershipState::refuse_for_now(Member& member, const std::string& why) {
             .left_out = true});
 }
 
-/// Where the leader cannot do its part any more, another can lead: as when it is asked to leave,
-/// but the steps that are under way are lost.
+/// Ends this MEMBERSHIP if another node can lead after an error of the leader. As when the leader
+/// is asked to leave, but steps under way are lost.
 bool MembershipState::hand_over_after(const Error& error) {
   if (phase_ != Phase::training || error.code == Errc::stopped || !may_be_succeeded() ||
       !setup_.lacks_copies(*generation_).empty())

@@ -22,10 +22,10 @@ std::string ranks(const engine::NodePlace& place) {
 
 } // namespace
 
-/// The generation is over: all that have a seat in it come for another.
+/// Ends the generation: all nodes with a seat in it ask for one in the next.
 void MembershipState::halt(const Error& reason, bool is_loss,
                            std::chrono::milliseconds detected_after) {
-  if (is_loss && !change_.is_loss) { // the first loss counts, also of who was to make room
+  if (is_loss && !change_.is_loss) { // the first loss counts, also after a halt for another reason
     changing_ = steady_clock::now();
     change_ = {.reason = reason.message,
                .is_loss = true,
@@ -83,7 +83,7 @@ bool MembershipState::waits_for_returns() {
   return true;
 }
 
-/// For who has come while all train, and for who leaves: between two steps.
+/// Halts between two steps for nodes that have come, and for nodes that are asked to leave.
 void MembershipState::change_when_wanted() {
   if (phase_ != Phase::training || !changes_wanted() || waits_for_returns())
     return;
@@ -155,7 +155,7 @@ void MembershipState::member_gone(Members::iterator gone, const std::string& why
   halt(error, true, detected_after);
 }
 
-/// It may live, and be cut off: then it comes again when it can.
+/// Refuses and forgets a node. It may be alive but cut off: then it joins again later.
 void MembershipState::lose(Members::iterator member, const Error& error) {
   if (member->seat)
     member->seat->deliver(engine::Seat{.refused = error});
@@ -171,8 +171,7 @@ void MembershipState::forget(Members::iterator member) {
   fill(place);
 }
 
-/// The others go on without it, though it lives: it is told so, and not admitted again. Its daemon
-/// ends.
+/// Sends away a node that still runs: its daemon ends, and this process is not admitted again.
 void MembershipState::dismiss(Members::iterator member, JobEnd end) {
   end.for_all = false;
   if (member->seat)
@@ -189,7 +188,7 @@ caf::result<void> MembershipState::fail(std::int64_t generation, const SharedFai
   const bool is_current = has_begun() && generation == generation_->number;
   const bool halted = is_current && (phase_ == Phase::gathering || phase_ == Phase::deciding);
   if (ended_ || (generation > 0 && generation < generation_->number))
-    return caf::unit; // of what is over already
+    return caf::unit; // an earlier generation's
   if (halted)
     return ends_halted_job(error) ? end_after(error) : caf::unit;
   if (goes_on_after(failure))
@@ -199,8 +198,8 @@ caf::result<void> MembershipState::fail(std::int64_t generation, const SharedFai
   return end_after(error);
 }
 
-/// Before the first step, what the leader cannot do is what a person has to mend, also where a node
-/// that cannot do it either was faster to say so.
+/// Whether the leader itself fails before the first step: a person has to fix that, also if another
+/// node with the same error has already halted the job.
 bool MembershipState::ends_halted_job(const Error& error) const {
   return !trained_ && !is_between_nodes(error.code) && error.code != Errc::stopped &&
          !members_.empty() && error.where.node == members_.front().address;
@@ -219,8 +218,8 @@ caf::result<void> MembershipState::end_after(const Error& error) {
   return promise;
 }
 
-/// A node that cannot do its part is left behind. Which one a failure between nodes is to be blamed
-/// on, they find out together; where they find nothing, all try again, but not for ever.
+/// Continues without a node that has failed. After a failure between nodes they find out together
+/// which one is at fault; if they find none, all try again, but only a few times.
 bool MembershipState::goes_on_after(const SharedFailure& failure) {
   constexpr int most_unexplained = 3;
   if (!has_begun())

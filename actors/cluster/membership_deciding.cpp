@@ -1,4 +1,4 @@
-// How MEMBERSHIP has a generation decided by those who have a vote, and takes over from another.
+// How MEMBERSHIP has the voters decide a generation, and takes over from a lost leader.
 #include "membership.hpp"
 
 #include "carried_error.hpp"
@@ -38,7 +38,7 @@ Result<engine::GenerationRecord> MembershipState::next_record() {
   return record;
 }
 
-/// Others may come and go meanwhile: what is decided is one thing, who is there another.
+/// Proposes the record. If one of its nodes is lost meanwhile, decided() halts again.
 void MembershipState::decide(const engine::GenerationRecord& record) {
   self_->request(setup_.voter, caf::infinite, atom::propose_v, record)
       .then([this] { decided(); },
@@ -65,7 +65,7 @@ void MembershipState::decided() {
     halt(*std::exchange(changed_, std::nullopt), true);
 }
 
-/// Nodes come together at another, which is to be found there.
+/// Refuses all: they come together at another node, and look for it.
 void MembershipState::not_decided(const Error& error) {
   if (phase_ == Phase::deciding && !ended_)
     refuse_all(error);
@@ -85,7 +85,7 @@ void MembershipState::give_up_deciding() {
   tell_end(failed_end(std::move(error)), [] {});
 }
 
-/// Those that another node has led come to this one, but nobody knows which of them still live.
+/// Awaits the nodes of the lost leader, though it is unknown which of them are alive.
 void MembershipState::inherit() {
   generation_ = setup_.before;
   inherits_ = true;
@@ -100,7 +100,7 @@ void MembershipState::inherit() {
   self_->run_delayed(setup_.detection, [this] { await_heirs(); });
 }
 
-/// A later one joins as others do.
+/// Stops waiting for nodes of the lost leader: one that comes later joins like any other.
 void MembershipState::await_heirs() {
   if (!inherits_ || ended_)
     return;
@@ -110,14 +110,14 @@ void MembershipState::await_heirs() {
   form_if_complete();
 }
 
-/// It is known now who of those that had places does not come.
+/// Gives spares the places of nodes that did not come to this leader.
 void MembershipState::fill_after_leader() {
   if (std::exchange(inherits_, false))
     fill(place_of(""));
 }
 
-/// In the order of ranks, among those that have come: the leader's comes first, the others' as it
-/// was. A spare ("") has the place that the leader leaves when it moves to the first.
+/// The index of a node among the members that have come: after the leader, in the order of their
+/// ranks in the last generation. For a spare (""), the place that the new leader had there.
 std::ptrdiff_t MembershipState::place_of(const std::string& address) const {
   const auto order = [this](const std::string& node) {
     const auto& nodes = generation_->nodes;

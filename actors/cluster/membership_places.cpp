@@ -1,4 +1,4 @@
-// Who gets a place among the nodes of a job, who waits for one, and who gives it up.
+// Gives nodes a place in the job, keeps others as spares, and lets nodes leave.
 #include "membership.hpp"
 
 #include "carried_error.hpp"
@@ -50,7 +50,7 @@ void MembershipState::enter(Spare node) {
   roster_.arrived(info.address);
   take_in(std::move(node));
   limit_wait(info, asker);
-  if (inherits_ && members_.size() == 1) // which the others can be compared with
+  if (inherits_ && members_.size() == 1) // now the others can be compared with it
     self_->send(setup_.voter, atom::form_v);
 }
 
@@ -107,14 +107,15 @@ std::int64_t MembershipState::arrival_of(const std::string& address) {
   return ++arrivals_;
 }
 
-/// A person learns more from what is wrong with a node's config than from that it comes too late.
+/// Why nobody is admitted any more; or a wrong version or config, which says more to a person.
 Error MembershipState::refusal(const NodeInfo& info) const {
   const auto same =
       has_begun() && !roster_.nodes().empty() ? roster_.check_same_job(info) : Status{};
   return same ? *closed_ : same.error();
 }
 
-/// Who has its name may be found to be dead.
+/// Checks a node that comes after the job has begun. A name in use is a network error, as the
+/// process that has it may be found to be dead.
 Status MembershipState::check_later(const NodeInfo& info) const {
   if (roster_.nodes().empty())
     return {}; // it will lead
@@ -194,7 +195,8 @@ void MembershipState::take_in(Spare node) {
   }
 }
 
-/// Who had a place has it again; who had none waits until it is known who does not come.
+/// Gives a node of the last generation its place again. Others wait until it is known which nodes
+/// of that generation do not come.
 void MembershipState::take_in_heir(Spare node) {
   const bool had_place =
       std::ranges::count(generation_->nodes, node.info.address, &engine::NodePlace::address) > 0;
@@ -209,7 +211,8 @@ void MembershipState::give_place(std::ptrdiff_t place, Spare node) {
   members_.insert(members_.begin() + place, std::move(node.member));
 }
 
-/// With the ranks of the node that was there, its part in each step is as if it had not gone.
+/// Gives spares the place of a node that is gone. With the same ranks they do the same part of each
+/// step.
 void MembershipState::fill(std::ptrdiff_t place) {
   for (auto spare = spares_.begin(); spare != spares_.end();) {
     if (!lacks_place(spare->info.workers, {}).empty()) {
@@ -290,8 +293,8 @@ std::string MembershipState::lacks_successor() const {
   return setup_.lacks_copies(*generation_);
 }
 
-/// All steps that were begun are made, and saved: who leads next may leave at the same moment. With
-/// this MEMBERSHIP the others lose the leader.
+/// Ends this MEMBERSHIP, by which the others notice that the leader is gone. All steps that were
+/// begun are saved, as the next leader may leave at the same moment.
 void MembershipState::hand_over() {
   auto leaver = *std::exchange(leaver_, std::nullopt);
   if (const auto lacks = lacks_successor(); !lacks.empty()) { // since it was asked
@@ -302,7 +305,7 @@ void MembershipState::hand_over() {
   self_->quit(caf::exit_reason::user_shutdown);
 }
 
-/// Those that were asked to, now that nothing is trained.
+/// Dismisses the nodes that were asked to leave, now that nothing is trained.
 void MembershipState::let_leave() {
   const auto leaves = [this] { return std::ranges::find(members_, true, &Member::leaves); };
   for (auto member = leaves(); member != members_.end(); member = leaves()) {

@@ -33,7 +33,8 @@ bool is_of_entrant(const std::vector<BrokenLink>& broken, const std::string& ent
 
 } // namespace
 
-/// Nodes of the last generation come to a new leader with the links that they have.
+/// Whether a node has to prove itself: nodes of the last generation that come to a new leader have
+/// done so before.
 bool MembershipState::needs_proof(const NodeInfo& info) const {
   if (info.workers == 0 || roster_.nodes().empty())
     return false;
@@ -44,13 +45,15 @@ bool MembershipState::needs_proof(const NodeInfo& info) const {
          });
 }
 
-/// Since then another process at that address may have another port.
+/// Whether all members reached this node at this port before. A later process of it may have
+/// another port.
 bool MembershipState::was_reached(const std::string& node, const std::string& port) const {
   const auto found = reached_ports_.find(node);
   return found != reached_ports_.end() && found->second == port;
 }
 
-/// One at a time, so that no stranger makes the nodes dial many ports.
+/// Tries the links of the next entrant. One at a time, so that no stranger makes the nodes dial
+/// many ports.
 void MembershipState::prove_next() {
   const auto next = std::ranges::find(entrants_, false, &Spare::is_proven);
   if (proving_ || ended_ || next == entrants_.end())
@@ -97,13 +100,13 @@ void MembershipState::links_tried(const member_actor& node, std::vector<BrokenLi
   self_->run_delayed(setup_.stable, [this, node, proof = entrant->proof] { stayed(node, proof); });
 }
 
-/// Where all would halt for it.
+/// Whether a running job would halt for it, so that it has to stay connected for a while first.
 bool MembershipState::has_to_be_stable(const Spare& entrant) const {
   return setup_.stable.count() > 0 && !entrant.is_stable && has_begun() &&
          phase_ != Phase::gathering && lacks_place(entrant.info.workers, spares_).empty();
 }
 
-/// Its links may have broken meanwhile.
+/// Tries the links of an entrant again: they may have broken while it waited.
 void MembershipState::stayed(const member_actor& node, std::int64_t proof) {
   const auto entrant = find_spare(entrants_, node);
   if (entrant == entrants_.end() || entrant->proof != proof)
@@ -113,7 +116,7 @@ void MembershipState::stayed(const member_actor& node, std::int64_t proof) {
   prove_next();
 }
 
-/// Nodes may have come and gone since it was checked.
+/// Checks an entrant again, as nodes may have come and gone meanwhile, and admits it.
 void MembershipState::admit_entrant(const member_actor& node) {
   const auto found = find_spare(entrants_, node);
   auto entrant = std::move(*found);
@@ -126,7 +129,7 @@ void MembershipState::admit_entrant(const member_actor& node) {
   settle();
 }
 
-/// Nothing is trained now that they could disturb.
+/// Admits entrants that still wait until they are stable: nothing is trained now, so none halts.
 void MembershipState::admit_proven() {
   std::vector<member_actor> proven;
   for (const auto& entrant : entrants_)
@@ -147,15 +150,15 @@ void MembershipState::refuse_entrant(const member_actor& node, const Error& erro
   form_if_complete();
 }
 
-/// Whether it has no place in the last generation.
+/// Whether a member has no place in the last generation.
 bool MembershipState::is_newcomer(const Member& member) const {
   return &member != &members_.front() &&
          (!has_begun() ||
           std::ranges::count(generation_->nodes, member.address, &engine::NodePlace::address) == 0);
 }
 
-/// Asks them once more before the record names them: one that is stuck now would hold up all.
-/// Whether some have not answered yet.
+/// Asks newcomers once more before the record names them: one that is stuck now would hold up all.
+/// Returns whether some have not answered yet.
 bool MembershipState::confirms_newcomers() {
   bool waits = false;
   for (const auto& member : members_) {
@@ -192,7 +195,7 @@ void MembershipState::confirm(const member_actor& node, std::int64_t round, bool
   form_if_complete();
 }
 
-/// The same of the same node once a minute: it may ask again and again.
+/// Logs the same problem of a node at most once a minute, as it may ask again and again.
 void MembershipState::complain(const std::string& node, const std::string& problem) {
   const auto now = self_->clock().now();
   if (complaints_.of(node, now) == problem)
@@ -206,8 +209,8 @@ Status MembershipState::check_data(const NodeInfo& info) const {
                                                    : roster_.nodes().front().training);
 }
 
-/// Whether it has trained the job further than the leader, a process that was started again, which
-/// has other data now.
+/// Whether a node has trained the job further than this leader, which was started again and has
+/// other data now.
 bool MembershipState::is_from_ahead(const NodeInfo& info) const {
   if (has_begun() || closed_ || roster_.nodes().empty() || check_data(info))
     return false;
@@ -215,7 +218,7 @@ bool MembershipState::is_from_ahead(const NodeInfo& info) const {
          (info.offer.step > roster_.nodes().front().offer.step || !info.offer.parts.empty());
 }
 
-/// The others look for another leader.
+/// Refuses the leader, and then all others, which look for another leader.
 void MembershipState::refuse_leader(const NodeInfo& info) {
   const auto& leader = roster_.nodes().front();
   const auto differs = Roster::check_same_data(leader, info.training);

@@ -1,4 +1,4 @@
-// How MEMBERSHIP has decided what nobody halts for: who votes, and the end of the job.
+// Revisions of a generation's record, for which no node halts: other voters, or the job's end.
 #include "membership.hpp"
 
 #include "voters.hpp"
@@ -20,7 +20,7 @@ std::vector<engine::Voter> voters_of(const std::vector<engine::NodePlace>& nodes
 
 } // namespace
 
-/// Of a generation with these nodes.
+/// The voters of a generation with these nodes.
 std::vector<engine::Voter>
 MembershipState::voters(const std::vector<engine::NodePlace>& nodes) const {
   const auto of = [](const Spares& those) {
@@ -45,7 +45,8 @@ bool MembershipState::may_revise() const {
   return ending_job_ || (!ended_ && (phase_ == Phase::connecting || phase_ == Phase::training));
 }
 
-/// One at a time, each by the voters of the one before.
+/// Proposes a revision if voters, spares or the end of the job have changed. One at a time: the
+/// voters of each decide the next.
 void MembershipState::revise() {
   if (!may_revise())
     return;
@@ -86,21 +87,21 @@ void MembershipState::tell_revision() {
       self_->send(waiting.member.node, atom::decided_v, *generation_);
 }
 
-/// The next generation follows the last record, which was not known before.
+/// Forms the next generation if it waited for the revision, whose record it has to follow.
 void MembershipState::form_when_revised() {
   if (!std::exchange(forms_next_, false) || phase_ != Phase::gathering || ended_)
     return;
   ending_ ? form() : form_if_complete();
 }
 
-/// Voters retell an end that they have decided, so that it is not lost with the leader. Where they
-/// do not answer in time, or there are no others, the nodes are told all the same.
+/// Has the voters decide the end, so that it is not lost with the leader. If they do not answer in
+/// time, or there are no others, the nodes end all the same.
 void MembershipState::end_job(const JobEnd& end, const std::function<void()>& told) {
   const bool decides = setup_.voter && has_begun() && !ended_ && phase_ != Phase::deciding &&
                        generation_->voters.size() > 1;
   if (!decides)
     return tell_end(end, told);
-  ended_ = true; // who goes from now on is not missed
+  ended_ = true; // nodes that end from now on are no loss
   closed_ = Error{Errc::network, "the job is about to end"};
   ending_job_ = {end, told};
   self_->run_delayed(setup_.detection, [this] { tell_decided_end(); });

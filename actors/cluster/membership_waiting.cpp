@@ -1,4 +1,4 @@
-// What nodes wait for at MEMBERSHIP, and that they do not for ever.
+// The waits of nodes for MEMBERSHIP, and their limits.
 #include "membership.hpp"
 
 #include <fmt/format.h>
@@ -7,8 +7,8 @@
 
 namespace troupe::actors {
 
-/// Its request says how long it waits. What MEMBERSHIP itself waits for has shorter limits: this is
-/// for a node that asks late.
+/// Refuses a member when the time in its request is over. MEMBERSHIP's own waits have shorter
+/// limits: this is for a node that asks late.
 void MembershipState::limit_wait(const NodeInfo& info, const member_actor& node) {
   const auto member = find(node);
   if (member == members_.end())
@@ -33,7 +33,7 @@ void MembershipState::refuse_late(const member_actor& node, std::int64_t request
   withdraw(node);
 }
 
-/// A seat that was promised to it is not given.
+/// Drops a node that no longer waits for its seat.
 void MembershipState::withdraw(const member_actor& node) {
   for (auto* those : {&spares_, &witnesses_, &entrants_})
     if (const auto spare = find_spare(*those, node); spare != those->end()) {

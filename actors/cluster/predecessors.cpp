@@ -16,7 +16,8 @@ namespace troupe::actors {
 
 namespace {
 
-/// Those that decide without this node's help. It is not the process any more that was asked then.
+/// The nodes to ask: voters first, then cluster.join, then other nodes. This process is no voter:
+/// it is not the one that had the vote.
 std::vector<engine::Voter> others(const Applicant& applicant, const Members& before) {
   auto voters = before.voters;
   for (const auto& address : applicant.config.cluster.join)
@@ -37,11 +38,11 @@ bool may_begin(const ClusterConfig& cluster, const std::string& address) {
 
 namespace {
 
-/// What those that may know of a job have answered, each asked once.
+/// The answers of all known nodes, each asked once.
 struct Round {
   std::optional<JobPlace> job = {};
-  std::set<std::size_t> doubtful = {}; ///< those that decide, and may go on without saying so
-  std::set<std::string> agree = {};    ///< addresses; this node is to begin a job, as they have it
+  std::set<std::size_t> doubtful = {}; ///< voters that may continue a job, and cannot be asked
+  std::set<std::string> agree = {};    ///< addresses that expect this node to begin a job
   std::string objection = {};          ///< why this one is not to begin a job now
   engine::GenerationRecord last = {.number = 0}; ///< the latest that any of them knows of
 };
@@ -79,7 +80,7 @@ Round ask_all(const Applicant& applicant, const std::vector<engine::Voter>& know
   return round;
 }
 
-/// Nodes of cluster.join that have this one begin the job, itself first.
+/// Indices in cluster.join of the nodes that expect this one to begin the job, with its own.
 std::set<std::size_t> supporters(const std::vector<std::string>& join, const std::string& own,
                                  const std::set<std::string>& agree) {
   std::set<std::size_t> found;
@@ -118,7 +119,7 @@ Result<std::optional<JobPlace>> find_running_job(const Applicant& applicant, Mem
     auto round = ask_all(applicant, known, deciding);
     if (round.job)
       return std::move(round.job);
-    // Others have gone on without this node: its file does not say who decides.
+    // Others have continued without this node: its file has outdated voters.
     if (round.last.order() > std::pair{before.generation, before.revision}) {
       before = members_of(round.last);
       known = others(applicant, before);

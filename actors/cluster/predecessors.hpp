@@ -8,16 +8,15 @@
 
 namespace troupe::actors {
 
-/// Whether the node of this address is to begin a job where others go on with none: it was told of
-/// no others, or of several, itself first.
+/// Whether the node at this address is to begin a job if none runs: cluster.join is empty, or has
+/// several addresses and this one is the first.
 bool may_begin(const ClusterConfig& cluster, const std::string& address);
 
-/// The job that those go on with whom this node trained with before, or whom it was told to join.
-/// Empty: this node may begin one. None that answers has a job, all have this node begin it, and
-/// most nodes of cluster.join do (or half with this one); those that do not answer are too few to
-/// go on by themselves. Blocks, and asks until the quorum timeout. Errors: network, where they may
-/// go on and cannot be asked; stopped.
-/// What others know of later generations counts more than `before`.
+/// Returns the job of the nodes that this one trained with before (`before`, or a later record that
+/// one of them knows), or of cluster.join. Empty: this node may begin one. Then none that answers
+/// has a job; all that answer, and a quorum of cluster.join, expect this node to begin it; and the
+/// voters that cannot be asked are no quorum. Blocks, and asks until the quorum timeout. Errors:
+/// network, with the condition that does not hold; stopped.
 Result<std::optional<JobPlace>> find_running_job(const Applicant& applicant, Members before);
 
 } // namespace troupe::actors

@@ -15,7 +15,7 @@ namespace {
 using engine::HeldShards;
 using Nodes = std::vector<NodeInfo>;
 
-/// Of a state of which some rank is known to have made the last step.
+/// A divided state whose last step at least one rank is known to have applied.
 struct Candidate {
   std::int64_t step = -1;
   std::int32_t shards = 0;

@@ -39,8 +39,8 @@ voter_actor::behavior_type VoterState::make_behavior() {
       [this](atom::decided) { return last_record(); }};
 }
 
-/// What is decided on is what follows the last record that both know. One that is news to this node
-/// has been decided, or nobody would ask about it.
+/// Whether this voter has a vote in the decision that follows `last`. A record that is new to this
+/// node is adopted first: it has been decided, as another node asks about what follows it.
 bool VoterState::is_about(const Record& last) {
   learn(last);
   return decree_ && is_last(last);
@@ -112,7 +112,7 @@ void VoterState::follow_leader() {
   });
 }
 
-/// Those that ask from now on, and those that this node meets, are told.
+/// Ends the job for this node. Peers that it meets later get the record of the end.
 void VoterState::close() {
   forget_place();
   if (leaver_.pending())
@@ -128,8 +128,8 @@ std::optional<std::size_t> VoterState::own_vote(const Record& record) const {
   return static_cast<std::size_t>(own - record.voters.begin());
 }
 
-/// Two may have been elected, the one while the other was still busy with the leader's loss: were
-/// each to go to the other, nobody would lead.
+/// The higher ballot wins if two nodes were elected one after the other: if each followed the
+/// other, none would lead.
 void VoterState::gather_at(const Record& last, const std::string& address, Ballot ballot) {
   learn(last);
   if (!is_last(last) || last_->end || ballot < gathers_by_)
@@ -151,7 +151,7 @@ void VoterState::move_to(const std::string& address, Ballot ballot) {
   setup_.moved(address);
 }
 
-/// To all that can be reached, from the first on.
+/// Asks all connected peers to come together here.
 void VoterState::announce() {
   if (!gathers_here()) // any more
     return;
@@ -176,7 +176,7 @@ VoterState::leader_after(std::int64_t generation) {
   return asker_.emplace(self_->make_response_promise<std::string, Record>());
 }
 
-/// The others lose it, too: exactly half of them cannot decide without this one.
+/// Stops leading, but continues to vote: exactly half of the voters need this one to decide.
 caf::result<void> VoterState::leave() {
   if (!leads())
     return caf::unit;
@@ -190,7 +190,7 @@ caf::result<void> VoterState::leave() {
   return leaver_;
 }
 
-/// This node is not one of those any more who go on.
+/// The job has ended for this node.
 void VoterState::end() {
   has_ended_ = true;
   if (asker_)
@@ -204,7 +204,7 @@ Error VoterState::why_ended() const {
       Errc::stopped, fmt::format("the job has ended already: {}", last_->end->result.status)});
 }
 
-/// It is for nodes that take no part: without what lets them connect to those that do.
+/// The last record for nodes that take no part: without the secret of its data connections.
 engine::GenerationRecord VoterState::last_record() const {
   if (!last_ || has_ended_)
     return {.number = 0};

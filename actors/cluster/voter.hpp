@@ -1,5 +1,5 @@
-/// VOTER: this daemon's voice in who takes part in a job. It outlives generations and their
-/// leaders, and knows what was decided last.
+/// VOTER: this daemon's vote on the nodes that take part in a job. It outlives generations and
+/// their leaders, and knows the last decided record.
 #pragma once
 
 #include "../interfaces.hpp"
@@ -18,26 +18,25 @@ namespace troupe::actors {
 struct VoterSetup {
   engine::Voter self;                  ///< of this daemon
   std::chrono::milliseconds detection; ///< without a sign of life, a node is dead
-  /// Has this VOTER and that of the daemon at an address meet, elsewhere: this must not block. The
-  /// VOTER is told (atom::done) when that has been tried.
+  /// Connects this VOTER with that of the daemon at an address, on another thread: must not block.
+  /// Sends atom::done to the VOTER after the attempt.
   std::function<void(const std::string& address, const voter_actor& self)> meet;
-  /// Called when nodes come together elsewhere than at the leader whom this node knows.
+  /// Called when nodes come together at another node than the leader that this node knows.
   std::function<void(const std::string& address)> moved = [](const std::string&) {};
   /// Called when this node learns that the end of its job was decided.
   std::function<void(const JobEnd& end)> ended = [](const JobEnd&) {};
 };
 
-/// All nodes of a generation know its voters, and voters know all nodes, each by a connection of
-/// their own: of two the one with the smaller address makes it, so that they do not make two, and
-/// the other after a while.
+/// Each voter has a connection to every node of the generation. Of two daemons, the one with the
+/// smaller address makes it, so that there are not two; after a while the other one tries as well.
 ///
 ///   led --(the leader is gone)--> leaderless --(a quorum promises)--> elected, or another is
 ///    ^                                                                         |
 ///    +--------------------(the record of the next generation is decided)-------+
 ///
-/// Who is elected gathers the nodes (MEMBERSHIP), and only then has a record to propose. Each
+/// The elected node gathers the others (MEMBERSHIP), and only then has a record to propose. Each
 /// record is a Decree of its own, whose voters the record before names: a generation, a revision of
-/// one with other voters, or the end of the job, which VOTERs retell and nothing follows.
+/// one with other voters, or the end of the job, which VOTERs pass on and no record follows.
 class VoterState {
 public:
   static inline const char* name = "voter";
@@ -52,12 +51,12 @@ private:
     peer_actor voter;
     caf::actor_clock::time_point since; ///< it was met
   };
-  /// Is to be decided.
+  /// A record that this node wants to be decided.
   struct Wish {
     Record record;
     caf::typed_response_promise<void> decided;
   };
-  /// Waits until this voter has lost the leader, too.
+  /// A request for this voter's promise. It waits until this voter has lost the leader, too.
   struct Candidate {
     std::pair<std::int64_t, std::int32_t> last; ///< the record's order
     Ballot ballot;
@@ -123,17 +122,17 @@ private:
   std::optional<Record> last_;           ///< that was decided
   std::optional<Decree<Record>> decree_; ///< on the next; empty: this node has no vote in it
   bool has_lost_leader_ = false;
-  bool has_left_ = false;                    ///< led, and does not any more
+  bool has_left_ = false;                    ///< this node led, and has left
   caf::typed_response_promise<void> leaver_; ///< waits for its successor
-  int yielded_ = 0;        ///< how often it has promised another what it could have asked for
+  int yielded_ = 0;                          ///< promises to other nodes since the leader was lost
   std::string gathers_at_; ///< where the next generation comes together; empty: nobody knows yet
-  Ballot gathers_by_ = 0;  ///< that it was elected by
+  Ballot gathers_by_ = 0;  ///< the ballot that elected that node
   std::map<std::string, Peer> peers_; ///< by address
   std::set<std::string> dialled_;     ///< addresses
   std::map<std::string, int> missed_; ///< how often a node was waited for, by address
   std::vector<Candidate> candidates_;
   std::optional<caf::typed_response_promise<std::string, Record>> asker_;
-  std::int64_t asked_about_ = 0; ///< the generation that it has lost the leader of
+  std::int64_t asked_about_ = 0; ///< the generation whose leader is lost
   std::optional<Wish> wish_;
   std::int64_t campaigns_ = 0; ///< planned: only the last one counts
   bool meets_later_ = false;

@@ -1,4 +1,4 @@
-// How VOTERs elect who leads next, and decide on the record of a generation.
+// How VOTERs elect the next leader, and decide records.
 #include "voter.hpp"
 
 #include "carried_error.hpp"
@@ -36,8 +36,8 @@ caf::result<Consent> VoterState::vote(const Record& last, Ballot ballot) {
   return promise;
 }
 
-/// Who may be elected by it is left alone for a while, and longer each time: else two that need
-/// longer than that until others can come to them could be elected in turn for ever.
+/// Delays its own campaign after a promise, longer each time. Otherwise two candidates could be
+/// elected in turn forever, each before the others have come to the last one.
 Consent VoterState::consent(Ballot ballot) {
   const auto promise = decree_->promise(ballot);
   if (promise.is_granted && has_lost_leader_)
@@ -78,7 +78,7 @@ void VoterState::campaign_in(std::chrono::milliseconds delay) {
   });
 }
 
-/// A witness votes, but has nothing to lead with.
+/// Asks the voters for promises. Only nodes that train do so: others have no state to lead with.
 void VoterState::campaign() {
   const bool trains = last_ && std::ranges::count(last_->nodes, setup_.self.address,
                                                   &engine::NodePlace::address) > 0;
@@ -109,7 +109,8 @@ void VoterState::count(std::size_t voter, const Consent& consent) {
   go_on_if_elected();
 }
 
-/// Whose ballot may decide, but what an earlier one may have decided comes first.
+/// Continues if enough voters have promised. A value that an earlier ballot may have decided comes
+/// first.
 void VoterState::go_on_if_elected() {
   if (!decree_->may_propose() || decree_->proposed())
     return;
@@ -121,7 +122,7 @@ void VoterState::go_on_if_elected() {
     move_to(setup_.self.address, *decree_->ballot());
 }
 
-/// The first generation of a job has nobody before it who could decide.
+/// Proposes a record. The first one of a job has no voters before it, and counts at once.
 caf::result<void> VoterState::propose(const Record& record) {
   if (!last_ || last_->job != record.job) {
     adopt(record);
@@ -143,7 +144,7 @@ void VoterState::put_to_vote(const Record& record) {
   look_for_replaced();
 }
 
-/// Where they are known to be replaced, others may be enough to decide.
+/// Checks periodically for replaced voters: without them the others may be enough to decide.
 void VoterState::look_for_replaced() {
   self_->run_delayed(setup_.detection / 2, [this, order = last_->order()] {
     if (!decree_ || !decree_->proposed() || last_->order() != order)
@@ -154,8 +155,8 @@ void VoterState::look_for_replaced() {
   });
 }
 
-/// Another process has been at their address for so long that an earlier one, whose greeting came
-/// late, would have been missed by now.
+/// Voters at whose address another process has been connected for long enough: if it were an
+/// earlier process whose greeting came late, its loss would have been noticed by now.
 std::set<std::size_t> VoterState::replaced_voters() const {
   std::set<std::size_t> replaced;
   const auto& voters = last_->voters;
@@ -193,7 +194,7 @@ void VoterState::ask_to_accept(std::size_t voter) {
           [](const caf::error&) {});
 }
 
-/// Another has been promised more. The leader asks again; who was elected leaves it to the other.
+/// A voter has promised a higher ballot. The leader asks again; an elected node gives way.
 void VoterState::lose_vote() {
   if (leads())
     return campaign_in(setup_.detection / 4);

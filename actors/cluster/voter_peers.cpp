@@ -1,4 +1,4 @@
-// How VOTERs of different nodes come to know each other, and that one is gone.
+// How VOTERs of different nodes connect, and notice that one is gone.
 #include "voter.hpp"
 
 #include <algorithm>
@@ -18,7 +18,7 @@ caf::result<engine::Voter, peer_actor> VoterState::meet(const engine::Voter& who
   return {setup_.self, peer_actor{self_}};
 }
 
-/// What it may have missed, or is waited for.
+/// Sends a new peer what it may have missed: the last record, where to come together, a proposal.
 void VoterState::tell(const engine::Voter& who, const peer_actor& peer) {
   self_->send(peer, atom::decided_v, *last_);
   if (gathers_here())
@@ -54,7 +54,7 @@ void VoterState::peer_down(const caf::down_msg& down) {
   meet_again_later();
 }
 
-/// Whom this node has to know: voters know all nodes.
+/// Addresses that this node has to be connected to: all voters; as a voter, all nodes and spares.
 std::set<std::string> VoterState::others() const {
   std::set<std::string> addresses;
   for (const auto& voter : last_->voters)

@@ -1,4 +1,4 @@
-/// Who decides on the next generation.
+/// The choice of the voters.
 #pragma once
 
 #include "cluster_messages.hpp"
@@ -8,8 +8,8 @@
 namespace troupe::actors {
 
 /// At most five, as each of them must be able to talk to all nodes: those that train, the leader
-/// first; witnesses, as long as there is room; and a spare where their number would be even. A vote
-/// that is not needed for that would only be another one that a quorum may lack.
+/// first; witnesses, as long as there is room; and a spare where their number would be even. With
+/// an odd number one more voter would only make the quorum larger.
 std::vector<engine::Voter> choose_voters(const std::vector<engine::Voter>& nodes,
                                          const std::vector<engine::Voter>& witnesses,
                                          const std::vector<engine::Voter>& spares);

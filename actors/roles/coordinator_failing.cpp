@@ -10,8 +10,8 @@
 
 namespace troupe::actors {
 
-/// Ranks that wait for a dead one fail before its node is known to be gone, which is what a person
-/// wants to hear of. With one node there is nothing to learn.
+/// Fails after the detection timeout. Ranks that wait for a dead one fail before its node is known
+/// to be lost, which is the better error. A single node has nothing to wait for.
 void CoordinatorState::suspect(const Error& error) {
   if (setup_.generation.nodes.size() == 1)
     return fail(error);
@@ -62,7 +62,8 @@ std::vector<std::string> CoordinatorState::nodes_behind() const {
   return find_behind(reached);
 }
 
-/// Without the node where something broke, or once more. What is wrong with the job is so for all.
+/// Whether the others may continue without the node that failed, or try again. Errors of other
+/// kinds are the job's: every node would have them.
 bool CoordinatorState::others_may_go_on(const Error& error) const {
   constexpr std::array broken = {Errc::device,  Errc::out_of_memory, Errc::collective,
                                  Errc::network, Errc::internal,      Errc::io};
@@ -80,7 +81,7 @@ void CoordinatorState::end_failed(Error error) {
   end("failed");
 }
 
-/// An actor that cannot say at which step it failed did so at the one under way.
+/// Fills in node and step. An actor that does not know its step failed at the one under way.
 void CoordinatorState::complete(Where& where) const {
   if (where.node.empty() && where.rank >= 0)
     where.node = setup_.generation.node_of(where.rank).address;

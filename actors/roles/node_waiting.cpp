@@ -11,8 +11,8 @@ namespace troupe::actors {
 
 namespace {
 
-/// What a daemon answers that has taken part in a job to its end. A job that has failed, or goes on
-/// without this node, may be found elsewhere.
+/// The answer of a daemon whose job has ended. After a failure, or if the job continues without
+/// this node, the asker may find it elsewhere.
 Error no_job_after(const JobEnd& end) {
   const bool is_done = end.for_all && end.result.status != "failed";
   if (is_done)
@@ -34,7 +34,8 @@ caf::result<membership_actor, std::string> NodeState::membership() const {
   return carry({Errc::network, "it has not found one itself", {}, Whose::there});
 }
 
-/// A node that was told of one other begins no job: it has no opinion.
+/// Which node is to begin a job (empty: this one takes part in one), and whether its job has ended.
+/// With a single address in cluster.join this node never begins one, and agrees with any asker.
 caf::result<std::string, bool> NodeState::begins(const std::string& asker) const {
   if (membership_ && !end_ && leader_ != asker)
     return {std::string{}, false};
@@ -112,7 +113,7 @@ void NodeState::look_after(std::int64_t request) {
   });
 }
 
-/// Once for each reason.
+/// Logs why this node is a spare, once for each reason.
 void NodeState::say_why_spare() {
   self_->request(membership_, setup_.detection, atom::status_v, member_actor{node_actor{self_}})
       .then(
@@ -207,7 +208,7 @@ caf::result<JobStatus> NodeState::status() {
   return promise;
 }
 
-/// One that does not answer changes nothing: this node says what it knows itself.
+/// If MEMBERSHIP does not answer, the status contains what this node knows itself.
 void NodeState::ask_membership(caf::typed_response_promise<JobStatus> promise) {
   self_->request(membership_, setup_.detection, atom::status_v, member_actor{node_actor{self_}})
       .then(

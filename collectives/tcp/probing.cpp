@@ -23,7 +23,7 @@ milliseconds time_until(Clock::time_point end) {
   return std::max(milliseconds{0}, std::chrono::ceil<milliseconds>(end - Clock::now()));
 }
 
-/// Another process, which does not know the ticket, has no such answer.
+/// Sends a hello, and checks the answer: only a process that knows the ticket can give it.
 Status ask_port(ssl_ctx_st* tls, const Endpoint& to, const GenerationKey& key, const LinkName& link,
                 Clock::time_point end, const net::Wakeup& ended) {
   const net::NoSigpipe no_sigpipe;

@@ -26,7 +26,7 @@ struct TlsConfig {
 /// and collective <= drain: what is noticed first has the shorter time, so that an error names its
 /// cause.
 struct TimeoutsConfig {
-  std::chrono::milliseconds heartbeat{100};    ///< between signs of life of a node
+  std::chrono::milliseconds heartbeat{100};    ///< between two heartbeats of a node
   std::chrono::milliseconds handshake{10000};  ///< for whoever connects to say who it is
   std::chrono::milliseconds detection{2000};   ///< without one, a node is dead
   std::chrono::milliseconds admission{2000};   ///< of a newcomer, before others halt for it

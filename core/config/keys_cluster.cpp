@@ -44,11 +44,11 @@ void add_cluster_keys(std::vector<ConfigKey>& keys, ClusterConfig& c) {
                   "\".example.org\" stands for all names below it; empty: all of the authority's"});
   auto& t = c.timeouts;
   keys.push_back(
-      {"cluster.timeouts.heartbeat", &t.heartbeat, some_time, "Between signs of life of a node"});
+      {"cluster.timeouts.heartbeat", &t.heartbeat, some_time, "Between two heartbeats of a node"});
   keys.push_back({"cluster.timeouts.handshake", &t.handshake, some_time,
                   "Whoever connects and has not said in time who it is loses its connection"});
   keys.push_back({"cluster.timeouts.detection", &t.detection, some_time,
-                  "A node that gives none for so long is dead"});
+                  "A node without a heartbeat for so long is lost"});
   keys.push_back({"cluster.timeouts.admission", &t.admission, some_time_or_none,
                   "A newcomer stays connected for so long before nodes that train halt for it; "
                   "0s: they halt at once"});

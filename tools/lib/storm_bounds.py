@@ -20,16 +20,16 @@ class Bounds:
     start: float  # seconds from a daemon's start until it listens, as this machine needs
 
     def work(self):
-        """To start, to read, to connect and to make steps: no time-out limits these."""
+        """For starting, reading, connecting and making steps, which no timeout limits."""
         return MOST_BUSY * (self.start + 1)
 
     def change(self):
-        """From a loss to the first step without the node: it is noticed by its silence, or by a collective that fails, and those that were
-        to come together without it may lose one more that does not come."""
+        """From a loss to the first step without the node: the others notice it by its silence or a failed collective, and may lose one
+        more node while they come together again."""
         return TIMEOUTS["detection"] + TIMEOUTS["collective"] + 2 * TIMEOUTS["form"] + self.work()
 
     def converge(self):
-        """From healing to steps: a daemon that has just begun to wait in vain ends after `quorum`, is started again, and joins."""
+        """From healing to steps. The slowest case: a daemon has just begun to wait for a job, ends after `quorum`, is restarted, and joins."""
         return TIMEOUTS["quorum"] + RESTART + TIMEOUTS["admission"] + self.work() + self.change()
 
     def end(self):
@@ -37,5 +37,5 @@ class Bounds:
         return TIMEOUTS["drain"] + TIMEOUTS["detection"] + self.work()
 
     def calm(self):
-        """The longest halt where nothing that happens may cause one."""
+        """The longest halt if no fault may cause one."""
         return self.work() / 2

@@ -1,7 +1,7 @@
-/* Changes what a daemon that preloads this library says to others, just before it is encrypted: now
- * and then a message gets other bytes. Only connections of the port $STORM_PORT are meant, and only
- * while the first byte of the file $STORM_BYTES is 1. Without TLS
- * ($STORM_TLS is 0) what is sent is changed. $STORM_SEED chooses the changes. */
+/* Corrupts messages of a daemon that preloads this library, one in four, just before they are
+ * encrypted. Without TLS ($STORM_TLS is 0) it changes the bytes that are sent. Affects only
+ * connections of port $STORM_PORT, while the first byte of the file $STORM_BYTES is 1. $STORM_SEED
+ * chooses the changes. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <dlfcn.h>
@@ -62,7 +62,7 @@ static int is_meant(int file) {
          (port_of(&here) == port || port_of(&there) == port);
 }
 
-/* A bit, a byte, a number of four or eight bytes, or two parts that change places. */
+/* Changes a bit, a byte, or a number of four or eight bytes, or swaps two parts. */
 static void change(unsigned char* bytes, size_t size) {
   static const uint64_t numbers[] = {0,          1,          0x7fffffff,       0x80000000,
                                      0xffffffff, UINT64_MAX, (uint64_t)3 << 60};

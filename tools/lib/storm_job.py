@@ -26,11 +26,11 @@ NO_RESTART = (0, 2)  # exit codes (docs/exit-codes.md)
 class End:
     at: float
     code: int
-    asked: str  # what the storm had done to the process that ends it: "", "killed", "drained", "stopped"
+    asked: str  # how the storm ended the process: "killed", "drained", "stopped"; "": it ended by itself
 
 
 class Daemon:
-    """One host's, through all of its starts."""
+    """The daemon of one host, through all of its restarts."""
 
     def __init__(self, host, role, log):
         self.host = host
@@ -41,14 +41,14 @@ class Daemon:
         self.read_to = 0  # bytes of the log
         self.generation = self.rank = self.world = 0  # of the last generation that any of its processes had a place in
         self.led = []  # the generations that it led
-        self.votes = 0  # the last generation of the process that runs
+        self.votes = 0  # the last generation of the running process, in which it has a vote
         self.listens = False
         self.frozen = False
         self.asked = ""
-        self.kept = False  # it is started again by the rule
+        self.kept = False  # it is started again after exit codes other than NO_RESTART
         self.pause = None  # seconds from the end of this process to its next start, whatever its exit code; None: by the rule
         self.garbles = None  # chooses how its messages are changed
-        self.joins = None  # whom the next process is told to join, if not everybody
+        self.joins = None  # cluster.join of the next process; None: all
         self.starts_at = None
         self.ends = []
 
@@ -64,13 +64,13 @@ class Daemon:
             self.frozen = number == signal.SIGSTOP or (self.frozen and number != signal.SIGCONT)
 
     def end(self, asked, pause=None):
-        """A signal that ends it, at once or after its step; it is started again after a pause."""
+        """Ends it by a signal: SIGKILL if asked is "killed", else SIGTERM. It is started again after the pause."""
         if self.runs():
             self.asked, self.pause = asked, pause
             self.signal(signal.SIGKILL if asked == "killed" else signal.SIGTERM)
 
     def read(self):
-        """What its log has said since the last call."""
+        """Reads what the log has got since the last call."""
         with open(self.log, "rb") as log:
             log.seek(self.read_to)
             text = log.read()
@@ -195,13 +195,13 @@ class StormJob:
         return self.folder / f"clock{host}"
 
     def set_clock(self, host, seconds):
-        """How far the host's clock is from everybody's; its daemon sees it at once."""
+        """Sets the offset of a host's clock from the others'; its daemon sees it at once."""
         with open(self.clock(host), "r+b" if self.clock(host).exists() else "w+b") as file:
             file.write(int(seconds * 10**9).to_bytes(8, "little", signed=True))
         self.offsets[host] = seconds
 
     def look(self):
-        """Reads logs, and starts what has ended again: anything but 0 and 2, after a pause."""
+        """Reads logs, and restarts daemons that ended with anything but 0 and 2, after a pause."""
         now = time.monotonic()
         for daemon in self.daemons.values():
             daemon.read()
@@ -230,7 +230,7 @@ class StormJob:
         return storm_tables.credentials(self.tables) if self.scenario.tls else []
 
     def ask(self, host, *words, limit=20):
-        """`troupe WORDS` of a daemon, on its own host, where no cut is."""
+        """Runs `troupe WORDS` on the daemon's own host, where no link is cut."""
         command = self.net.on(host, self.program, words[0], self.net.address(host), *words[1:], *self.credentials())
         return subprocess.run(command, capture_output=True, text=True, timeout=limit, check=False)
 

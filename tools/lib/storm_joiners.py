@@ -7,7 +7,7 @@ UNDER_WAY = 0.5  # seconds after its start a daemon asks for its place
 
 
 def stranger(storm, fault, number, more=None, cut_data=False, seed=None):
-    """Comes on a host of its own, and is started again by the rule until it goes."""
+    """Starts a daemon on a host of its own; it is restarted like others for fault.seconds, then killed."""
     host = storm.scenario.daemons() + 1 + number
     cut = storm.links.add([rule for other in storm.scenario.members() for rule in storm.links.data_port(host, other)]) if cut_data else []
     storm.job.daemons[host].garbles = seed
@@ -24,7 +24,7 @@ def stranger(storm, fault, number, more=None, cut_data=False, seed=None):
 
 
 def bad(storm, fault, draw, number=0):
-    """Of one of five ways. Its run folder is its own."""
+    """Starts a stranger with one of five defects, chosen by draw in [0, 1)."""
     tables = storm.job.tables
     ways = {
         "other data": {"data.root": tables / "other"},
@@ -79,7 +79,7 @@ def at_hand_over(storm, fault):
 
 
 def other_bytes(storm, fault):
-    """A daemon that may come says other bytes than it means to: from its handshake on, or once it waits for a place or trains."""
+    """A daemon that may join sends corrupted messages: from its handshake on, or later, when it waits for a place or trains."""
     if storm.job.libraries.bytes and free(storm, 1):
         delay = 0 if fault.picks[0] < 0.3 else 2 * fault.picks[0]
         host = storm.scenario.daemons() + 1
@@ -90,7 +90,7 @@ def other_bytes(storm, fault):
 
 
 def replay(storm, fault):
-    """A node is killed, and joins again through a proxy; what it said then is said again later."""
+    """Kills a node, which joins again through a proxy; later the proxy replays the bytes of that."""
     hosts = storm.some(fault.picks[0], 1)
     leader = storm.job.leader()
     if not hosts or leader is None or hosts[0] == leader:

@@ -6,10 +6,10 @@ import typing
 @dataclasses.dataclass(frozen=True)
 class Kind:
     what: str
-    strike: typing.Callable  # (storm, fault): does it, and has the storm undo it later
-    seconds: tuple = (0, 0)  # it lasts, at least and at most
+    strike: typing.Callable  # (storm, fault): injects the fault, and schedules its end
+    seconds: tuple = (0, 0)  # shortest and longest duration
     halts: bool = True  # the job may halt for it
-    drawn: bool = True  # it is among the kinds that are drawn if none are named
+    drawn: bool = True  # drawn if --faults names none
     blames: bool = True  # a loss that follows has to name a host that it hit; else either side of a link may be blamed
 
 

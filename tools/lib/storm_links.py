@@ -10,7 +10,7 @@ FLAPS = 4  # times that a link goes and comes
 
 
 class Links:
-    """What hosts do not hear of others: rules of packet filters, which packets meet where they come in."""
+    """Cut and slow links: packet filter rules on the receiving hosts."""
 
     def __init__(self, net):
         self.net = net
@@ -51,7 +51,7 @@ class Links:
         return self.add([rule for other in others for rule in self.between(host, other)])
 
     def data_port(self, one, other):
-        """Of connections to either's port of the data plane nothing comes through."""
+        """Rules that drop the packets of data plane connections between two hosts."""
         ends = itertools.product(((one, other), (other, one)), ("sport", "dport"))
         return [(at, f"ip saddr {self.net.ip(sender)} tcp {end} {DATA_PORT} drop") for (sender, at), end in ends]
 
@@ -95,7 +95,7 @@ def data_port(storm, fault):
 
 
 def slow_host(storm, fault):
-    """All that a host hears comes slowly."""
+    """All traffic to a host is slow."""
     hosts = storm.some(fault.picks[0], 1)
     others = [other for other in storm.scenario.members() if other not in hosts]
     for_a_while(storm, fault, hosts, [rule for host in hosts for other in others for rule in storm.links.slow(other, host)])

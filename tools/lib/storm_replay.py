@@ -1,4 +1,4 @@
-"""Keeps what a daemon says when it joins, and says it again later."""
+"""Records the bytes that a daemon sends when it joins, and replays them later."""
 import contextlib
 import selectors
 import socket
@@ -9,7 +9,7 @@ MOST = 1 << 20  # bytes that are kept of a connection
 
 
 class Proxy:
-    """Listens on the bridge, where all hosts reach it; each connection goes on to a host's daemon."""
+    """Listens on the bridge, where all hosts reach it, and forwards each connection to a host's daemon."""
 
     def __init__(self, net, host):
         self.target = (net.ip(host), 7401)

@@ -1,4 +1,4 @@
-"""One scenario from its begin to its end: faults, then a part of the daemons that is healed and has to go on."""
+"""Runs one scenario: faults, then healing of a part of the daemons, which has to continue."""
 import dataclasses
 import heapq
 import itertools
@@ -17,12 +17,12 @@ SETTLE = 60  # seconds that the begin may take
 
 
 class Trouble(Exception):
-    """The job cannot even begin, or does not go on."""
+    """The job does not begin."""
 
 
 @dataclasses.dataclass
 class Happened:
-    """A fault, as it was."""
+    """A fault that was injected."""
 
     at: float
     kind: str
@@ -46,7 +46,7 @@ class Storm:
         self.numbers = itertools.count()
         self.timeline = []
         self.progress = []  # when a run's last line changed, and to what
-        self.longest_pause = 0.0  # of this process itself: what the machine's load does
+        self.longest_pause = 0.0  # of this process: shows how busy the machine is
         self.asked = []  # processes
         self.bounds = Bounds(start=1.0)
         self.broken = ()
@@ -68,7 +68,7 @@ class Storm:
         return hosts
 
     def some(self, draw, count):
-        """Of the daemons of the job that run and act."""
+        """Some of the job's daemons that run and are not frozen."""
         return self.shuffled(draw, [host for host in self.scenario.members() if self.job.daemons[host].acts()])[:count]
 
     def rank(self, draw):
@@ -79,7 +79,7 @@ class Storm:
         return sorted({members[rank % len(members)] for rank in ranks}) if members else []
 
     def spared(self, draw, leads):
-        """One that can be taken out so that the others go on."""
+        """A daemon that can leave without ending the job; none if the others would be too few."""
         training = [host for host in self.scenario.members() if self.job.daemons[host].acts() and self.scenario.role(host) != "witness"]
         if len(training) <= max(self.scenario.fewest(), 2) or len(self.job.members()) < 2:
             return []

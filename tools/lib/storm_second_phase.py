@@ -1,4 +1,4 @@
-"""After the faults: a part of the daemons that can form a job is healed, the others stay broken for ever."""
+"""After the faults: heals a part of the daemons that can form a job; the others stay broken."""
 import signal
 import time
 
@@ -59,7 +59,7 @@ def break_some(storm):
 
 
 def heal_rest(storm):
-    """Where a change of membership came between: the part could not decide after all."""
+    """Heals the others too, if the part cannot decide after all, because the membership changed meanwhile."""
     storm.links.heal_all()
     for host in storm.broken:
         storm.job.daemons[host].signal(signal.SIGCONT)
@@ -71,7 +71,7 @@ def part(storm):
 
 
 def start_all(storm):
-    """Somebody starts what has been taken out."""
+    """Starts daemons that were drained."""
     storm.job.look()
     for host in part(storm):
         if not storm.job.daemons[host].runs():
@@ -89,7 +89,7 @@ def goes_on(storm):
 
 
 def converge(storm):
-    """What is wrong, in lines."""
+    """Waits for further steps. Returns the problems, one a line."""
     begin = time.monotonic()
     if not goes_on(storm):
         if not storm.broken or may_decide(storm, part(storm)):
@@ -102,7 +102,7 @@ def converge(storm):
 
 
 def views(storm):
-    """What each daemon of the part answers: generation and addresses of nodes, the leader first. None: nothing, or it has no place in the job."""
+    """The status of each daemon of the part: generation and addresses of nodes, the leader first. None: no answer, or no place in the job."""
     answers = {host: storm.job.status(host) for host in part(storm)}
     return {
         host: (answer["generation"], tuple(node["address"] for node in answer["nodes"]))
@@ -120,7 +120,7 @@ def places(storm):
 
 
 def agree(storm):
-    """All that have a place say the same, and nobody waits for one that there is; what a spare says has no nodes."""
+    """Waits until all daemons have a place and report the same nodes, as many as can train. A spare's status has no nodes."""
     seen = {}
 
     def same():
@@ -149,7 +149,7 @@ def agree(storm):
 
 
 def end(storm):
-    """troupe stop, asked of any: all end, each with 0. The first of cluster.join may wait to be asked once more."""
+    """troupe stop at any daemon: all end, each with 0. The first of cluster.join may need SIGTERM as well."""
     running = [host for host in part(storm) if storm.job.daemons[host].runs()]
     if not running:
         return ["no daemon runs"]

@@ -1,4 +1,4 @@
-"""What has to hold of a storm, when it is over."""
+"""Checks of a storm after its end."""
 import datetime
 import json
 import re
@@ -68,7 +68,7 @@ def is_object(line):
 
 
 def halts(storm):
-    """The longest time between two steps, for what happened then."""
+    """Halts that are longer than the faults of that time allow."""
     found, since = [], None
     for (at, steps), (_, before) in zip(storm.progress[1:], storm.progress):
         if steps != before:
@@ -79,7 +79,7 @@ def halts(storm):
 
 
 def allowed_halt(storm, begin, end):
-    """Faults that may halt the job do so until they are over, and until the others have come together again."""
+    """Seconds without a step that faults allow: until they end, and the nodes have come together again."""
     allowed = storm.bounds.calm()
     for happened in storm.timeline:
         if KINDS[happened.kind].halts and happened.at <= end and happened.end + EFFECT >= begin:
@@ -92,7 +92,7 @@ def was_hit(storm, host, begin, end):
 
 
 def exits(storm):
-    """A daemon that nothing has happened to ends only when it is told to, and with 0; none ends with 2."""
+    """A daemon that no fault has hit ends only on request, with 0; none ends with 2."""
     found = []
     for host in storm.scenario.members():
         for end in storm.job.daemons[host].ends:
@@ -116,14 +116,14 @@ def allowed_codes(storm, host, end):
 
 
 def stood_still(storm, at):
-    """For cluster.timeouts.quorum: whoever waits for others ends with 1. That the job stood still so long is said by other verdicts."""
+    """Whether the job made no step for cluster.timeouts.quorum: then daemons may end with 1. Other verdicts report the halt."""
     begin = at - TIMEOUTS["quorum"] + 2
     seen = {steps for when, steps in storm.progress if begin <= when <= at}
     return len(seen) == 1 and begin > storm.began
 
 
 def blame(storm):
-    """Each loss names a host that something has just happened to."""
+    """Each loss names a host that a fault has just hit."""
     found = []
     for line in run_files.lines(last_run(storm), "recoveries.jsonl"):
         named = NAMED.search(line["reason"])
@@ -140,7 +140,7 @@ def when(storm, line):
 
 
 def may_blame(storm, host, line):
-    """A leader that was frozen finds that the others have gone."""
+    """Whether a loss may name the host. A leader that was frozen may name any: to it the others are gone."""
     at = when(storm, line)
     recent = [happened for happened in storm.timeline if at is None or happened.at - 1 <= at <= happened.end + EFFECT]
     if host in storm.broken or any(host in happened.hosts or not KINDS[happened.kind].blames for happened in recent):
@@ -188,7 +188,7 @@ LAST_CHECKS = {"saved": saved_at_the_end, "leftovers": nothing_left}
 
 
 def judge(storm, struck):
-    """By the name of each verdict that is bad, what is wrong. `struck`: what the second phase found."""
+    """Returns the problems of each failed verdict, by its name. `struck`: problems of the second phase."""
     failed = {"converged": struck} if struck else {}
 
     def apply(checks):
