@@ -11,7 +11,7 @@ namespace troupe::actors {
 
 namespace {
 
-/// Errors: network where it is worth trying again; invalid_input for what time does not mend.
+/// Errors: network if another attempt may succeed, else invalid_input.
 Result<node_actor> reach(const Applicant& applicant, const std::string& address) {
   if (address == applicant.info.address)
     return fail(Errc::invalid_input, "{} is this daemon's own address: it cannot join itself",
@@ -26,7 +26,7 @@ Result<node_actor> reach(const Applicant& applicant, const std::string& address)
   return daemon;
 }
 
-/// The job that the daemon takes part in, at whatever leader it names.
+/// Returns the job that the daemon takes part in, and the leader that it names.
 Result<JobPlace> ask_daemon(const Applicant& applicant, const node_actor& daemon,
                             const std::string& address) {
   Result<JobPlace> found;

@@ -1,4 +1,4 @@
-/// Questions to a daemon of which only the address is known. Blocking calls.
+/// Questions to a daemon that is known only by its address. Blocking calls.
 #pragma once
 
 #include "joining.hpp"
@@ -9,12 +9,12 @@
 
 namespace troupe::actors {
 
-/// What a daemon says of its job.
+/// A daemon's answer about its job.
 struct Answer {
-  std::optional<JobPlace> job = {}; ///< none: there is none to take part in, or not yet
+  std::optional<JobPlace> job = {}; ///< none: no job to take part in, or not yet
   Error why = {};                   ///< why there is none; stopped: it has ended without a failure
-  bool is_busy = false;             ///< it takes part in one whose leader cannot be asked
-  bool has_ended = false;           ///< it took part in one
+  bool is_busy = false;             ///< it takes part in a job whose leader cannot be asked
+  bool has_ended = false;           ///< it took part in a job that has ended
   std::string begins = {};          ///< which node it expects to begin one
   engine::GenerationRecord last = {.number = 0}; ///< of the job that it took part in; 0: none
 };
@@ -23,10 +23,10 @@ struct Answer {
 /// answer has no job, as this node leads none. Errors: as ask_for_job.
 Result<Answer> ask_about_job(const Applicant& applicant, const std::string& address);
 
-/// The MEMBERSHIP of its job, by a connection to the daemon that leads. Errors: network where it is
-/// worth trying again, because nothing listens there or the daemon has no job yet; invalid_input
-/// for what time does not mend: another version, a certificate that is not trusted; stopped: its
-/// job has ended, and had not failed.
+/// Returns the MEMBERSHIP of its job, by a connection to the daemon that leads. Errors: network if
+/// another attempt may succeed: nothing listens there, or the daemon has no job yet; invalid_input
+/// if it cannot: another version, a certificate that is not trusted; stopped: its job has ended
+/// without a failure.
 Result<JobPlace> ask_for_job(const Applicant& applicant, const std::string& address);
 
 /// Whether this voter may still decide, though its daemon has reported no job: it is the same

@@ -1,4 +1,4 @@
-/// Pauses between attempts to reach a daemon that is not there yet.
+/// Pauses between attempts to reach a daemon that does not run yet.
 #pragma once
 
 #include "troupe/core/random.hpp"

@@ -1,4 +1,4 @@
-/// Our errors as answers to requests, where CAF has a type of its own.
+/// Converts our errors to CAF's error type, for answers to requests, and back.
 #pragma once
 
 #include "../type_ids.hpp"
@@ -9,8 +9,8 @@ inline caf::error carry(const Error& error) {
   return caf::make_error(caf::sec::runtime_error, error);
 }
 
-/// What was carried. An error of CAF's own says neither what was tried nor where: it becomes
-/// `otherwise`, with CAF's words behind the message.
+/// Returns the error that carry() converted. CAF's own errors contain neither the operation nor the
+/// node: for these, returns `otherwise` with CAF's text appended to its message.
 inline Error carried(const caf::error& error, Error otherwise) {
   if (error.context().match_elements<Error>())
     return error.context().get_as<Error>(0);

@@ -14,13 +14,14 @@
 
 namespace troupe::actors {
 
-/// To all nodes that lack it at a time, from the generation's source. Returns when all have it, and
-/// know that all have. `arrived` is called, from any thread, when one has. Error: network.
+/// Sends it from the generation's source to all nodes that lack it, in parallel. Returns when all
+/// have it, and know that all have it. Calls `arrived`, on any thread, when one has it. Error:
+/// network.
 Status send_checkpoint(collectives::Meeting& meeting, const engine::GenerationRecord& generation,
                        const CheckpointPieces& pieces, const TimeoutsConfig& timeouts,
                        const std::function<void()>& arrived);
 
-/// On a node that lacks it. Returns when all have it. `say` tells a person how far it is.
+/// Receives it on a node that lacks it. Returns when all have it. `say` logs the progress.
 /// Errors: network; corrupt.
 Result<Checkpoint> fetch_checkpoint(collectives::Meeting& meeting, const engine::Seat& seat,
                                     const TimeoutsConfig& timeouts,

@@ -58,7 +58,7 @@ private:
     using std::chrono::milliseconds;
     return std::max(std::chrono::ceil<milliseconds>(deadline_ - Clock::now()), milliseconds{1});
   }
-  /// Or what it answers is why not.
+  /// Returns the daemon's own error if it answered with one.
   tl::unexpected<Error> no_answer(const caf::error& error) const {
     return failure(carried(error, {Errc::network, "the daemon at " + to_string(options_.daemon) +
                                                       " does not answer"}));

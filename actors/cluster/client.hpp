@@ -1,5 +1,5 @@
-/// Asks a daemon from outside, over the connection that the nodes of a cluster use too. Calls
-/// block, at most for the timeout.
+/// Requests of `troupe status` and `troupe stop` to a daemon, at the port that the nodes use too.
+/// Calls block, at most for the timeout.
 #pragma once
 
 #include "job_status.hpp"
@@ -20,18 +20,19 @@ struct ClientOptions {
   std::chrono::milliseconds timeout{5000};
 };
 
-/// Errors, of ask_to_stop too: those of connect() (network.hpp); network when it does not answer.
+/// Errors, also of ask_to_stop: those of connect() (network.hpp); network if it does not answer.
 Result<JobStatus> ask_status(const ClientOptions& options);
 
-/// What becomes of the job of a daemon that is asked to stop.
+/// Which nodes stop when a daemon is asked to.
 enum class Stopping : std::uint8_t {
-  job, ///< all finish their steps, save, and leave
-  node ///< the others go on without this one
+  job, ///< all: they finish their steps, save, and end
+  node ///< only this one: the others continue
 };
 
-/// Returns when the daemon has said that it will stop, or with `wait`, however long that takes,
-/// when it has gone. Returns the status that it had before, with an empty phase if it did not
-/// answer in time. Errors: also invalid_input, where it leads others and is to go alone.
+/// Returns when the daemon has confirmed that it will stop, or with `wait` when it has ended,
+/// however long that takes. Returns its status from before, with an empty phase if it did not
+/// answer in time. Errors: also invalid_input, if only this node is to stop, and the job needs it
+/// as its leader.
 Result<JobStatus> ask_to_stop(const ClientOptions& options, Stopping what, bool wait);
 
 } // namespace troupe::actors

@@ -1,4 +1,4 @@
-/// What daemons tell each other, so that a job can begin and end on all of them.
+/// Messages between daemons about the begin, the nodes and the end of a job.
 #pragma once
 
 #include "troupe/engine/job_end.hpp"
@@ -11,12 +11,12 @@
 
 namespace troupe::actors {
 
-/// The state that a daemon can go on from.
+/// The state that a daemon can resume from.
 struct StateOffer {
   std::int64_t step = -1; ///< after so many steps; below 0: it has none
-  bool travels = false;   ///< is sent; else nodes without it find it in the folder, or draw it
+  bool travels = false;   ///< is sent; else others read it from the folder, or draw it by seed
   engine::SharedFolder shared = {};
-  std::vector<engine::HeldShards> parts = {}; ///< beside that, of a state that was divided
+  std::vector<engine::HeldShards> parts = {}; ///< its shards of a divided state
 
   template <class Inspector>
   friend bool inspect(Inspector& f, StateOffer& x) {
@@ -27,17 +27,17 @@ struct StateOffer {
 
 /// A daemon that wants to take part.
 struct NodeInfo {
-  std::string address; ///< HOST:PORT where others reach it; what errors call it
+  std::string address; ///< HOST:PORT where others reach it; its name in errors
   std::string data;    ///< HOST:PORT where others' ranks connect (collectives/tcp/data_plane.hpp)
   std::string host;    ///< its name
   std::string version; ///< of the program
   std::string process; ///< unique (engine::Voter)
   std::int32_t workers = 1; ///< 0: a witness, which has a vote and trains nothing
-  /// Key to value, as in a config file: what all nodes of a job must agree on.
+  /// Config keys that must be equal on all nodes of a job, and their values as in a file.
   std::map<std::string, std::string> job;
   StateOffer offer = {};
-  std::int64_t generation = 0; ///< the last that it had a seat in, in whatever job
-  /// For how long it waits for a seat from now on, unless as a spare; 0: as long as the job lasts.
+  std::int64_t generation = 0; ///< the last that it had a seat in, in any job
+  /// How much longer it waits for a seat, unless it is a spare; 0: as long as the job lasts.
   std::int64_t time_left_ms = 0;
   engine::TrainingData training = {};
   std::int64_t attempt = 0; ///< to take part, counted by its process: no two are equal

@@ -1,4 +1,4 @@
-/// What VOTERs decide, and what they answer each other.
+/// Proposals of VOTERs, and their answers to each other.
 #pragma once
 
 #include "decree.hpp"
@@ -13,7 +13,7 @@ using RecordProposal = Proposal<engine::GenerationRecord>;
 
 struct Consent {
   Promise<engine::GenerationRecord> promise;
-  /// Where it is later than the one that was asked of: what has been decided already.
+  /// A decided record, if it is later than the one in the request.
   std::optional<engine::GenerationRecord> newer = {};
 
   template <class Inspector>

@@ -1,7 +1,7 @@
 /// One decision among a few voters, of which any may fail, and whose messages may be lost, repeated
 /// and late: single-decree Paxos (L. Lamport, "Paxos Made Simple", 2001, section 2). A class
-/// without actors, clocks or files: what one voter has promised and accepted, and what it asks of
-/// others.
+/// without actors, clocks or files: the promises and acceptances of one voter, and its own
+/// proposal.
 #pragma once
 
 #include "quorum.hpp"
@@ -16,8 +16,8 @@
 
 namespace troupe::actors {
 
-/// Of n voters, ballot b is voter b % n's. Ballot 0, voter 0's, needs no promises: there is none
-/// before it.
+/// With n voters, ballot b belongs to voter b % n. Ballot 0, which belongs to voter 0, needs no
+/// promises, because no ballot is lower.
 using Ballot = std::int64_t;
 
 template <class Value>
@@ -36,7 +36,7 @@ struct Proposal {
   }
 };
 
-/// What a voter answers to who wants to propose.
+/// A voter's answer to a voter that wants to propose.
 template <class Value>
 struct Promise {
   Ballot ballot = 0; ///< below it, the voter accepts nothing
@@ -62,15 +62,15 @@ public:
   /// Precondition: self < voters.
   Decree(std::size_t voters, std::size_t self) : voters_{voters}, self_{self} {}
 
-  /// This voter is asked to promise, which it does once for each ballot.
+  /// Answers a request for a promise. Grants each ballot at most once.
   Promise<Value> promise(Ballot ballot) {
     const bool is_higher = ballot > promised_;
     promised_ = std::max(promised_, ballot);
     return {promised_, is_higher, accepted_};
   }
 
-  /// This voter is asked to accept. It has where the answer is the proposal's ballot; else it has
-  /// promised that one.
+  /// Answers a request to accept. Returns the proposal's ballot if this voter has accepted it, else
+  /// the higher ballot that it has promised.
   Ballot accept(const Proposal<Value>& proposal) {
     if (proposal.ballot >= promised_) {
       promised_ = proposal.ballot;
@@ -79,7 +79,7 @@ public:
     return promised_;
   }
 
-  /// This voter wants to propose: begins a ballot of its own, above all that it knows of.
+  /// Begins a ballot of this voter, above all ballots that it knows of. Returns its number.
   Ballot campaign() {
     const auto count = static_cast<Ballot>(voters_);
     const auto above = std::max(promised_, ballot_.value_or(0)) + 1;
@@ -92,25 +92,25 @@ public:
   /// Voter 0 begins its first ballot.
   void begin_first() { begin(0); }
 
-  /// What a voter answered to this one's campaign.
+  /// Counts a voter's answer to this voter's campaign.
   void note(std::size_t voter, const Promise<Value>& promise) {
     if (!promise.is_granted || ballot_ != promise.ballot || proposed_)
-      return; // or it comes late
+      return; // refused, or late
     promises_.insert(voter);
     if (promise.accepted && (!bound_ || bound_->ballot < promise.accepted->ballot))
       bound_ = promise.accepted;
   }
 
-  /// That it has begun; empty: none.
+  /// The last ballot that this voter has begun; empty: none.
   const std::optional<Ballot>& ballot() const { return ballot_; }
   bool may_propose() const { return ballot_ && (ballot_ == 0 || is_quorum(promises_, voters_)); }
-  /// What an earlier ballot may have decided, and this one has to propose; null: it is free.
+  /// A value that an earlier ballot may have decided, so that this one must propose it; null: any.
   const Value* bound() const { return bound_ ? &bound_->value : nullptr; }
-  /// Of this ballot; empty: nothing yet.
+  /// The proposal of this ballot; empty: none yet.
   const std::optional<Proposal<Value>>& proposed() const { return proposed_; }
 
-  /// Proposes the value, unless it is bound to another, or has proposed already. The answer is for
-  /// all voters. Precondition: may_propose().
+  /// Proposes the value, unless this ballot is bound to another, or has a proposal already. Returns
+  /// the proposal to send to all voters. Precondition: may_propose().
   const Proposal<Value>& propose(Value value) {
     if (!proposed_) {
       proposed_ = {*ballot_, bound_ ? bound_->value : std::move(value)};
@@ -119,13 +119,13 @@ public:
     return *proposed_;
   }
 
-  /// What a voter answered to this one's proposal.
+  /// Counts a voter's answer to this voter's proposal.
   void note(std::size_t voter, Ballot accepted) {
     if (proposed_ && proposed_->ballot == accepted)
       acceptances_.insert(voter);
   }
 
-  /// What all will ever find to be decided; null: this voter does not know of it.
+  /// The decided value, which never changes; null: this voter knows of none.
   const Value* decided() const {
     return proposed_ && is_quorum(acceptances_, voters_) ? &proposed_->value : nullptr;
   }
@@ -155,7 +155,7 @@ private:
   std::size_t voters_, self_;
   Ballot promised_ = 0;
   std::optional<Proposal<Value>> accepted_;
-  // Its own proposal.
+  // This voter's own ballot.
   std::optional<Ballot> ballot_;
   std::set<std::size_t> promises_, acceptances_;
   std::optional<Proposal<Value>> bound_, proposed_;

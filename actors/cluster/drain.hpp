@@ -1,4 +1,4 @@
-/// How a process learns that it is to drain: by a signal, or by a message to its NODE.
+/// Tells a process to drain (finish its step, then leave): by a signal, or a message to its NODE.
 #pragma once
 
 #include "../interfaces.hpp"
@@ -9,8 +9,8 @@
 
 namespace troupe::actors {
 
-/// Asks the node to drain, and lets the thread that owns the actors know that it was asked, here or
-/// by a message. Any thread may call anything.
+/// Asks the node to drain, and wakes the thread that owns the actors, whether the request came from
+/// here or by a message. Thread-safe.
 class Drain {
 public:
   void watch(const node_actor& node) {
@@ -35,12 +35,12 @@ public:
     std::unique_lock lock{mutex_};
     changed_.wait(lock, [this] { return asked_; });
   }
-  /// Whether it was asked before so long has passed.
+  /// Waits up to the limit. Returns whether the node was asked.
   bool asked_within(std::chrono::milliseconds limit) {
     std::unique_lock lock{mutex_};
     return changed_.wait_for(lock, limit, [this] { return asked_; });
   }
-  /// The node goes: asking does nothing from now on.
+  /// The node ends: ask() does nothing from now on.
   void forget() {
     const std::lock_guard lock{mutex_};
     node_ = nullptr;

@@ -1,4 +1,4 @@
-/// The end of a process that Prometheus watches.
+/// Delays the end of a process until Prometheus has scraped its final state.
 #pragma once
 
 #include "drain.hpp"
@@ -12,8 +12,8 @@
 
 namespace troupe::actors {
 
-/// Returns when the exposition's end has been scraped, when `longest` has passed, or when somebody
-/// asks to stop for the first time. Returns at once where nobody scrapes.
+/// Returns when the final state has been scraped, when `longest` has passed, or at the first
+/// request to stop. Returns at once if no scraper has asked before.
 void linger(const metrics::Exposition& exposition, Drain& drain, std::chrono::milliseconds longest,
             spdlog::logger& log, Waits& waits);
 

@@ -10,7 +10,7 @@
 
 namespace troupe::actors {
 
-/// Of a link whose node has not answered the order.
+/// BrokenLink::why if the node that should try the link has not answered the order.
 inline constexpr std::string_view no_answer = "it has not answered";
 
 struct LinkEnd {
@@ -18,10 +18,10 @@ struct LinkEnd {
   member_actor node;
 };
 
-/// Has the node dial the data ports of all the others, and each of them its own, with a ticket that
-/// is made for this, and calls `done` once with the links that are broken. A node that does not
-/// answer within the limit and a moment more has no working link (`no_answer`). Error: internal,
-/// where the system gives no random bytes for a ticket.
+/// Orders the node to dial the data ports of all others, and each of them to dial its port, with a
+/// ticket for this proof only. Calls `done` once with the broken links. If a node does not answer
+/// within the limit and 3 s, all its links count as broken (`no_answer`). Error: internal, if the
+/// system gives no random bytes for a ticket.
 Status prove_links(membership_actor::pointer self, const LinkEnd& node,
                    const std::vector<LinkEnd>& others, std::chrono::milliseconds limit,
                    std::function<void(std::vector<BrokenLink>)> done);

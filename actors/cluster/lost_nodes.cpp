@@ -13,7 +13,7 @@ LostNodes::LostNodes(caf::scheduled_actor* self, std::chrono::milliseconds detec
   });
 }
 
-/// One that was silent may have come again.
+/// A node that was silent may have connected again.
 void LostNodes::watch_node(const caf::node_id& node) {
   silent_.erase(node);
   if (node != self_->node())

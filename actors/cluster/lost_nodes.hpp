@@ -1,4 +1,4 @@
-/// Why an actor on another node is gone: CAF tells those who watch the actor no more than that.
+/// Finds out why an actor on another node is gone: CAF reports only that the node is unreachable.
 #pragma once
 
 #include "../interfaces.hpp"
@@ -11,7 +11,7 @@ namespace troupe::actors {
 
 class LostNodes {
 public:
-  /// For actors that `self` watches. A node that says nothing for the detection time is given up.
+  /// For actors that `self` watches. A node that is silent for `detection` counts as lost.
   LostNodes(caf::scheduled_actor* self, std::chrono::milliseconds detection);
 
   /// self gets a down_msg when the actor, or the connection to its node, is gone.
@@ -24,7 +24,7 @@ public:
   /// "it has been silent for 5s", "its connection was closed", or why the actor itself has ended.
   std::string why(const caf::node_id& node, const caf::error& reason) const;
 
-  /// Whether it was given up because it said nothing.
+  /// Whether it was lost because it was silent.
   bool was_silent(const caf::node_id& node) const { return silent_.contains(node); }
 
 private:

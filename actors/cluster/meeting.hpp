@@ -1,4 +1,4 @@
-/// How VOTERs of two daemons come to have a connection of their own.
+/// Connects the VOTERs of two daemons with each other.
 #pragma once
 
 #include "network.hpp"
@@ -14,8 +14,8 @@ struct Caller {
   std::chrono::milliseconds limit; ///< of each exchange
 };
 
-/// Has the VOTER of this daemon and that of the one at an address know each other, on a thread of
-/// its own: VoterSetup::meet. The network options outlive it.
+/// Gives the VOTERs of this daemon and of the daemon at `address` handles of each other, on a new
+/// thread (VoterSetup::meet). Precondition: the network options outlive that thread.
 void introduce(const Caller& caller, const engine::Voter& self, const voter_actor& voter,
                const std::string& address);
 

@@ -25,7 +25,7 @@ Json to_json(const engine::Voter& voter) {
   return {{"address", voter.address}, {"process", voter.process}};
 }
 
-/// What is not as it should be is left out.
+/// Ignores malformed entries.
 std::vector<engine::Voter> voters_of(const Json& file, const char* key) {
   std::vector<engine::Voter> voters;
   for (const auto& entry : file.value(key, Json::array()))
@@ -78,7 +78,7 @@ Members read_members(const std::filesystem::path& folder) {
 }
 
 void forget_members(const std::filesystem::path& folder) {
-  std::error_code ignored; // those it names will be asked in vain
+  std::error_code ignored; // the next start then asks its nodes in vain
   std::filesystem::remove(file_in(folder), ignored);
 }
 

@@ -1,5 +1,5 @@
-/// members.json in a run's folder: with whom this node trained last. A daemon that is started again
-/// asks them whether they go on without it, before it begins anew.
+/// members.json in a run's folder: the nodes that this node trained with last. A daemon that is
+/// started again asks them whether they continue without it, before it begins a job.
 #pragma once
 
 #include "troupe/core/error.hpp"
@@ -17,7 +17,7 @@ inline constexpr const char* members_file = metrics::run_files::members;
 struct Members {
   std::int64_t generation = 0;
   std::vector<engine::Voter> nodes;  ///< all of them
-  std::vector<engine::Voter> voters; ///< who decided on what followed, the leader first
+  std::vector<engine::Voter> voters; ///< of the next record, the leader first
   std::int32_t revision = 0;
 };
 
@@ -26,10 +26,10 @@ Members members_of(const engine::GenerationRecord& record);
 /// Blocks on files. Errors: io, no_space.
 Status write_members(const std::filesystem::path& folder, const engine::GenerationRecord& record);
 
-/// Empty where there is no such file, or none that can be read: then nothing is known.
+/// Returns no members if there is no such file, or it cannot be read.
 Members read_members(const std::filesystem::path& folder);
 
-/// The job has ended: nobody goes on.
+/// Removes the file when the job has ended: no node continues it.
 void forget_members(const std::filesystem::path& folder);
 
 } // namespace troupe::actors

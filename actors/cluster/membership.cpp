@@ -88,7 +88,7 @@ void MembershipState::await_enough(std::int64_t round) {
 }
 
 void MembershipState::form_if_complete() {
-  const bool saves = has_begun() && stopping_; // what there is
+  const bool saves = has_begun() && stopping_; // with any number of nodes
   if (phase_ != Phase::gathering || !roster_.absent().empty() || probes_links())
     return;
   fill_after_leader();

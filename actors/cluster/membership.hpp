@@ -1,5 +1,5 @@
-/// MEMBERSHIP: who takes part in a job. It outlives the job's COORDINATOR, which leads one
-/// generation from its first step to its last.
+/// MEMBERSHIP: decides which nodes take part in a job. It outlives the job's COORDINATOR, which
+/// leads one generation from its first step to its last.
 #pragma once
 
 #include "../interfaces.hpp"
@@ -23,7 +23,7 @@ namespace troupe::actors {
 struct MembershipSetup {
   std::int32_t min_nodes = 1, max_nodes = 1;
   std::chrono::milliseconds quorum;    ///< for min_nodes to come together
-  std::chrono::milliseconds form;      ///< for those that have halted to come together again
+  std::chrono::milliseconds form;      ///< for halted nodes to come together again
   std::chrono::milliseconds detection; ///< without a sign of life, a node is dead
   /// How long an entrant stays connected before all halt for it: cluster.timeouts.admission.
   std::chrono::milliseconds stable{0};
@@ -54,18 +54,18 @@ struct MembershipSetup {
 ///
 /// A node that comes is an entrant until the others have proven that they can work with it: its
 /// version, config and training data are the job's, its data port and theirs can be reached, and
-/// it stays connected for a while. Nobody halts for it before.
+/// it stays connected for a while. No node halts for it before that.
 ///
 /// After a failure between nodes (network, collective) all come together, and then probe each
 /// other's data ports before the next generation is formed: the error itself does not tell which
 /// node is at fault (blame.hpp). Nodes that are left out for that may come again.
 ///
 /// Each round is a generation. If min_nodes, or nodes that fill whole groups of workers, do
-/// not come within the quorum timeout, the job does not begin; one that has begun saves its state
+/// not come within the quorum timeout, the job does not begin; a job that has begun saves its state
 /// and ends. A node that comes when all places are taken is a spare, and gets the ranks of the next
 /// node that goes. A node whose workers fill no group is a spare until they do. When the leader is
 /// to leave the others, MEMBERSHIP ends between two steps, and another node's takes over. Spares
-/// and witnesses that come or go change who votes, which nobody halts for.
+/// and witnesses that come or go change the voters, without a halt.
 class MembershipState {
 public:
   static inline const char* name = "membership";
@@ -269,7 +269,7 @@ private:
   std::ptrdiff_t fetched_ = 0;                     ///< nodes that lacked the state, and have it
   engine::Change change_;                          ///< why nodes come together
   std::chrono::steady_clock::time_point changing_; ///< since when
-  std::optional<Error> closed_;                    ///< why nobody is admitted any more
+  std::optional<Error> closed_;                    ///< why no node is admitted any more
   std::optional<Error> unstarted_;                 ///< why the ranks will not all be connected
   std::optional<Error> ending_;                    ///< why the job is saved and ends
   std::optional<caf::typed_response_promise<void>> leaver_; ///< of the leader's request to leave

@@ -107,7 +107,7 @@ std::int64_t MembershipState::arrival_of(const std::string& address) {
   return ++arrivals_;
 }
 
-/// Why nobody is admitted any more; or a wrong version or config, which says more to a person.
+/// Why no node is admitted any more; or a wrong version or config, which is the more useful error.
 Error MembershipState::refusal(const NodeInfo& info) const {
   const auto same =
       has_begun() && !roster_.nodes().empty() ? roster_.check_same_job(info) : Status{};

@@ -20,12 +20,10 @@ namespace troupe::actors {
 
 namespace {
 
-/// Connections beside the nodes': of those who ask for the status, and who have not yet said who
-/// they are.
+/// Connections beyond those of nodes: of `troupe status`, and of clients before their handshake.
 constexpr std::size_t connections_to_spare = 256;
 
-/// CAF's connections are made in a context of ours, which also compares names, from the first one
-/// on.
+/// Has CAF make all connections with our TLS context, which also compares names.
 Status share_certificates(caf::actor_system& system, const TlsConfig& tls) {
 #ifdef CAF_IO_BASP_LIMITS // the CAF that tools/bootstrap makes
   if (!system.has_openssl_manager())
@@ -110,7 +108,7 @@ Result<std::uint16_t> publish(const node_actor& node, const Endpoint& listen,
                               const NetworkOptions& options) {
   TROUPE_TRY(share_certificates(node.home_system(), options.tls));
   const auto* host = listen.host.c_str();
-  // A daemon that follows another one at once: its port is still held for late packets.
+  // For a daemon that starts right after another has ended: its port may be in TIME_WAIT.
   constexpr bool reuse = true;
   auto& system = node.home_system();
   const auto port = system.has_openssl_manager()
@@ -118,7 +116,7 @@ Result<std::uint16_t> publish(const node_actor& node, const Endpoint& listen,
                         : system.middleman().publish(node, listen.port, host, reuse);
   if (port)
     return *port;
-  // CAF does not say why; whatever it is, it is still so.
+  // CAF does not report the reason: listening again meets the same one.
   const auto reason = net::listen_on(listen);
   return fail(Errc::network, "cluster.listen: {}; choose another port, or end what listens there",
               reason ? caf::to_string(port.error()) : reason.error().message);
@@ -127,7 +125,7 @@ Result<std::uint16_t> publish(const node_actor& node, const Endpoint& listen,
 Result<node_actor> connect(caf::actor_system& system, const Endpoint& daemon,
                            const NetworkOptions& options, std::chrono::milliseconds timeout) {
   const auto deadline = Clock::now() + timeout;
-  // First, because CAF has one error for whatever went wrong.
+  // First, because CAF has one error for all causes.
   TROUPE_TRY(check_greeting(daemon, options, timeout));
   TROUPE_TRY(share_certificates(system, options.tls));
   const auto node = remote_node(system, daemon, deadline);

@@ -14,7 +14,7 @@ namespace troupe::actors {
 
 namespace {
 
-/// A signal is seen within a moment.
+/// Notices a signal within 50 ms.
 bool stop_asked_within(const RunOptions& options, std::chrono::milliseconds limit) {
   constexpr std::chrono::milliseconds look{50};
   for (; limit.count() > 0 && !options.stop_asked(); limit -= look)

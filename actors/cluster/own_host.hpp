@@ -1,4 +1,4 @@
-/// Whether this host has the addresses that its config names.
+/// Waits until this host has the addresses that its config names.
 #pragma once
 
 #include "../company.hpp"
@@ -17,9 +17,9 @@ struct OwnHost {
   Endpoint listen;
 };
 
-/// Waits until one can listen at that host: while a machine starts, names do not resolve yet, and
-/// interfaces have no addresses. Whether the port is free does not matter here. `stopped_within`
-/// pauses for so long; true: somebody asks to stop. Errors: network, when the limit is over;
+/// Waits until a socket can listen at that host: while a machine starts, names may not resolve yet,
+/// and interfaces may have no addresses. The port may be in use. `stopped_within` pauses for the
+/// given time, and returns true if the process is asked to stop. Errors: network, after the limit;
 /// stopped.
 Status await_own_host(const OwnHost& own, std::chrono::milliseconds limit,
                       const std::function<void(const std::string&)>& say,

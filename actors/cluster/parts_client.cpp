@@ -12,10 +12,10 @@ namespace troupe::actors {
 
 namespace {
 
-/// Longer descriptions are of no model.
+/// No model has a longer description.
 constexpr std::uint64_t longest_description = std::uint64_t{1} << 30;
 
-/// A node that holds parts; one asks it at a time.
+/// Connection to a node that holds parts. One thread asks at a time.
 class Holder {
 public:
   Holder(net::Connection connection, std::shared_ptr<collectives::Meeting> meeting,
@@ -72,12 +72,12 @@ public:
   }
 
 private:
-  std::shared_ptr<const engine::HeldState> held_; ///< keeps them
+  std::shared_ptr<const engine::HeldState> held_; ///< keeps the values alive
   std::span<const float> values_;
 };
 
-/// Takes each shard from where this node is to read it, and statistics from the first that says
-/// anything.
+/// Takes each shard from the node that the record assigns for it, and statistics from the first
+/// node that has any parts.
 class Gatherer {
 public:
   Gatherer(const engine::GenerationRecord& generation, std::size_t node)

@@ -17,7 +17,7 @@ public:
          std::shared_ptr<const engine::HeldState> held, const TimeoutsConfig& timeouts)
       : meeting_{std::move(meeting)}, link_{std::move(link)}, held_{std::move(held)},
         timeouts_{timeouts}, thread_{[this](const std::stop_token& stop) {
-          std::ignore = serve(stop); // who reads finds out, and tells
+          std::ignore = serve(stop); // the reader notices and reports it
         }} {}
 
   ~Client() {
@@ -74,7 +74,7 @@ private:
   collectives::LinkName link_;
   std::shared_ptr<const engine::HeldState> held_;
   TimeoutsConfig timeouts_;
-  std::mutex mutex_; ///< of its being there
+  std::mutex mutex_; ///< of connection_
   std::optional<net::Connection> connection_;
   std::jthread thread_; ///< last: it uses the others
 };

@@ -1,5 +1,5 @@
-/// How nodes go on from a state that they have only together: each reads from others, over the data
-/// plane, what its ranks lack, as they ask for it.
+/// Resumes from a state that no node has as a whole: each node reads the shards that its ranks lack
+/// from others, over the data plane, when they are needed.
 #pragma once
 
 #include "troupe/collectives/tcp/data_plane.hpp"
@@ -15,8 +15,8 @@
 
 namespace troupe::actors {
 
-/// Gives parts that this node holds to those that lack them, as long as it lives: until all ranks
-/// of the generation are connected, which they are when they have what they need.
+/// Serves the parts that this node holds to nodes that lack them, while it exists: until all ranks
+/// of the generation are connected, because a rank connects only after it has all its parts.
 class PartsServer {
 public:
   PartsServer(const std::shared_ptr<collectives::Meeting>& meeting, const engine::Seat& seat,
@@ -31,9 +31,9 @@ private:
   std::vector<std::unique_ptr<Client>> clients_;
 };
 
-/// What a node goes on from: what it holds itself (null: nothing), and the rest where the
-/// generation's record says. Blocks until those nodes have said what they hold; values are read
-/// when somebody asks for them. Errors: network; corrupt.
+/// Returns the state that this node resumes from: its own parts (`held`; null: none), and the
+/// others from the nodes in the generation's record. Blocks until these nodes have described their
+/// parts; values are read on demand. Errors: network; corrupt.
 Result<StateSourcePtr> gather_parts(const std::shared_ptr<collectives::Meeting>& meeting,
                                     const engine::Seat& seat,
                                     const std::shared_ptr<const engine::HeldState>& held,

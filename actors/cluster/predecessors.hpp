@@ -1,4 +1,4 @@
-/// Whether others go on with a job that this daemon would begin.
+/// Finds out whether other nodes continue a job that this daemon would begin again.
 #pragma once
 
 #include "joining.hpp"

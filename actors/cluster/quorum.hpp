@@ -1,4 +1,4 @@
-/// How many of those who decide are enough.
+/// How many voters are enough to decide.
 #pragma once
 
 #include <cstddef>
@@ -6,7 +6,8 @@
 
 namespace troupe::actors {
 
-/// A majority, or exactly half with the first, who leads. Any two quorums have a voter in common.
+/// A majority, or exactly half including the first, which is the leader. Any two quorums have a
+/// voter in common.
 inline bool is_quorum(const std::set<std::size_t>& some, std::size_t all) {
   return 2 * some.size() > all || (2 * some.size() == all && some.contains(0));
 }

@@ -1,4 +1,4 @@
-/// What happened lately, so that it is not repeated at once.
+/// Recent events, so that none is repeated at once.
 #pragma once
 
 #include <algorithm>

@@ -16,12 +16,12 @@ namespace troupe::actors {
 
 namespace {
 
-/// Sections and keys that are a node's own affair.
+/// Sections and keys that each node may set for itself.
 constexpr std::array<std::string_view, 12> own_keys = {
     "checkpoint.keep", "checkpoint.resume", "cluster.",  "data.loader_threads",
     "data.prefetch",   "data.residency",    "data.root", "devices.",
     "metrics.",        "model.pretrained",  "run.name",  "run.output"};
-/// Those of the leader, where it alone writes checkpoints.
+/// Keys that only the leader needs, if it writes the checkpoints for all.
 constexpr std::array<std::string_view, 2> writers_keys = {"checkpoint.best", "checkpoint.every"};
 
 bool is_own(std::string_view key, bool writes) {
@@ -31,7 +31,7 @@ bool is_own(std::string_view key, bool writes) {
          });
 }
 
-/// A list of thousands of layers must not make a message that is too large to be sent.
+/// Shortens a value: a list of thousands of layers would make a message too large to send.
 std::string in_short(const std::string& value) {
   constexpr std::size_t most = 200;
   if (value.size() <= most)

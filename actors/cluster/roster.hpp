@@ -1,4 +1,4 @@
-/// Which daemons take part in a job: whom to admit, when there are enough, who gets which ranks.
+/// The list of nodes of a job: which to admit, whether they are enough, and their ranks.
 #pragma once
 
 #include "cluster_messages.hpp"
@@ -14,44 +14,43 @@
 
 namespace troupe::actors {
 
-/// What all nodes of a job must agree on: every key but those of where a node keeps its files, of
-/// its devices and of its ports. Values as in a config file; of long ones the beginning, and their
-/// digest.
+/// The config that all nodes of a job must share: all keys except those for a node's files, devices
+/// and ports. Values as in a config file; long ones are cut, and have a digest.
 std::map<std::string, std::string> shared_settings(const Config& config);
 
 class Roster {
 public:
   explicit Roster(std::int32_t min_nodes) : min_nodes_{min_nodes} {}
 
-  /// Whether it may take part in a job that has not begun. Errors: invalid_input says what differs
-  /// (version, or keys with both values), or that there is no place.
+  /// Whether it may take part in a job that has not begun. Error: invalid_input, with the
+  /// differences (version, or keys with both values), or if its address is in use.
   Status check(const NodeInfo& node) const;
-  /// The first is the leader, whom the others are compared with. Those from `place` on move by one.
+  /// Inserts a node. The first is the leader: the others are compared with it.
   void admit(const NodeInfo& node, std::ptrdiff_t place);
-  /// Error: what differs from the leader. Precondition: there is one.
+  /// Error: invalid_input, with the differences from the leader. Precondition: there is a leader.
   Status check_same_job(const NodeInfo& node) const;
-  /// Error: data, where it has other training data than the job. A witness has none.
+  /// Error: data, if its training data are not the job's. A witness has none.
   static Status check_same_data(const NodeInfo& node, const engine::TrainingData& job);
-  /// A node that is there already, and comes again for the next generation.
+  /// Updates a node that comes together again for the next generation.
   void come_again(const NodeInfo& node);
-  /// A node that left.
+  /// Removes a node that left.
   void remove(std::string_view address);
-  /// This node has to come again.
+  /// Waits for this node to come together again.
   void await(const std::string& address) { absent_.insert(address); }
 
   const std::vector<NodeInfo>& nodes() const { return nodes_; }
   std::int64_t workers() const;
   bool has_enough() const { return std::ssize(nodes_) >= min_nodes_; }
-  /// It need not be awaited any more.
+  /// Stops waiting for it.
   void arrived(const std::string& address) { absent_.erase(address); }
-  /// Those that have to come again.
+  /// Nodes that have not come together again yet.
   const std::set<std::string>& absent() const { return absent_; }
   bool complete() const { return has_enough() && absent_.empty(); }
   /// "waiting for 1 more node (2 of 3: a:7401, b:7401)"; empty when complete.
   std::string waiting_for() const;
-  /// The nodes in the order in which they were admitted, with the state of the first of those that
-  /// have come furthest; or with what they hold together of one that was divided, if that is all,
-  /// and no older. Precondition: there are some, none absent.
+  /// Builds a generation of the nodes, in the order of their ranks, with the latest state: that of
+  /// the first node that has it whole; or a divided state whose shards they hold together, if it is
+  /// complete and no older. Precondition: there are nodes, and none is absent.
   engine::GenerationRecord generation(std::int64_t number, std::string secret,
                                       std::int64_t slices) const;
   /// The leader first; then nodes without which the state they hold together would be older; then

@@ -1,5 +1,5 @@
-// Which state a generation goes on from: what nodes hold of a divided one counts where together
-// they hold all of it.
+// Chooses the state that a generation resumes from. A divided state counts if the nodes hold all of
+// it together.
 #include "roster.hpp"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-/// Whose an error is, for a node that learns of it from others.
+/// Adjusts Error::whose for a node that receives an error from another node.
 #pragma once
 
 #include "troupe/core/error.hpp"
@@ -8,8 +8,8 @@
 
 namespace troupe::actors {
 
-/// The same error for the node at `address`: what another node has met is there, not here. Errors
-/// of this process name its address, its host or nothing.
+/// Returns the error as the node at `address` sees it: `here` becomes `there` if another node is at
+/// fault. Errors of this process name its address, its host or no node.
 inline Error seen_from(const std::string& address, Error error) {
   const auto& node = error.where.node;
   if (error.whose == Whose::here && node != address && parse_endpoint(node))

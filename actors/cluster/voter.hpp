@@ -63,7 +63,7 @@ private:
     caf::typed_response_promise<Consent> consent;
   };
 
-  // What others ask.
+  // Requests of other nodes.
   caf::result<Consent> vote(const Record& last, Ballot ballot);
   Consent consent(Ballot ballot);
   Ballot accept(const Record& last, const RecordProposal& proposal);
@@ -71,7 +71,7 @@ private:
   void gather_at(const Record& last, const std::string& address, Ballot ballot);
   caf::result<engine::Voter, peer_actor> meet(const engine::Voter& who, const peer_actor& peer);
   void tell(const engine::Voter& who, const peer_actor& peer);
-  // What this node asks.
+  // Requests of this node.
   caf::result<void> propose(const Record& record);
   void announce();
   caf::result<std::string, Record> leader_after(std::int64_t generation);
@@ -125,7 +125,7 @@ private:
   bool has_left_ = false;                    ///< this node led, and has left
   caf::typed_response_promise<void> leaver_; ///< waits for its successor
   int yielded_ = 0;                          ///< promises to other nodes since the leader was lost
-  std::string gathers_at_; ///< where the next generation comes together; empty: nobody knows yet
+  std::string gathers_at_; ///< where the next generation comes together; empty: not known yet
   Ballot gathers_by_ = 0;  ///< the ballot that elected that node
   std::map<std::string, Peer> peers_; ///< by address
   std::set<std::string> dialled_;     ///< addresses

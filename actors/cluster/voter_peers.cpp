@@ -47,7 +47,7 @@ void VoterState::peer_down(const caf::down_msg& down) {
     return;
   if (address == last_->leader() && gathers_at_ == address) {
     lose_leader();
-  } else if (address == gathers_at_) { // before it could propose anything, or have it decided
+  } else if (address == gathers_at_) { // before it had a record decided
     forget_place();
     campaign_in(turn());
   }

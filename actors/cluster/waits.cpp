@@ -13,7 +13,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// A person does not read milliseconds of what takes seconds.
+/// Drops milliseconds from times of a second and more.
 std::string rounded(std::chrono::milliseconds time) {
   return format_duration(time < 1s ? time : std::chrono::floor<std::chrono::seconds>(time));
 }

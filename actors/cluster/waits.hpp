@@ -1,5 +1,5 @@
-/// What a daemon waits for, since when and for how long at most: one table, for its log and for
-/// `troupe status`. docs/cluster.md lists the waits and their limits.
+/// The waits of a daemon: one table, for its log and for `troupe status`. docs/cluster.md lists
+/// them and their limits.
 #pragma once
 
 #include "job_status.hpp"
@@ -15,7 +15,7 @@ namespace troupe::actors {
 /// "30s of 5min", or "30s" without a limit.
 std::string how_long(const WaitStatus& wait);
 
-/// Any thread may call anything.
+/// Thread-safe.
 class Waits {
 public:
   using Clock = std::chrono::steady_clock;
@@ -27,7 +27,7 @@ public:
   /// Without a limit (0) the wait lasts as long as the other side lives. The row is in the table
   /// until it is destroyed.
   Row begin(std::string what, std::chrono::milliseconds limit, Time now = Clock::now());
-  /// The wait that began last: the others wait for its end. Nothing: an empty one.
+  /// The wait that began last, because the earlier ones wait for its end. Empty if there is none.
   WaitStatus shown(Time now = Clock::now()) const;
 
 private:
@@ -56,9 +56,10 @@ public:
   Row& operator=(const Row&) = delete;
   ~Row() { end(); }
 
-  /// What is waited for has changed, or is known better.
+  /// Changes the text of the wait.
   void rename(std::string what);
-  /// The same from another node, which also decides on the limit. An empty one changes nothing.
+  /// Takes text and limit from another node's wait, which this one depends on. An empty one changes
+  /// nothing.
   void take(const WaitStatus& told, Time now = Clock::now());
   WaitStatus status(Time now = Clock::now()) const;
   bool has_limit() const;

@@ -46,7 +46,7 @@ class Daemon:
         self.frozen = False
         self.asked = ""
         self.kept = False  # it is started again after exit codes other than NO_RESTART
-        self.pause = None  # seconds from the end of this process to its next start, whatever its exit code; None: by the rule
+        self.pause = None  # seconds from the end of this process to its next start, whatever its exit code; None: only after codes that are restarted
         self.garbles = None  # chooses how its messages are changed
         self.joins = None  # cluster.join of the next process; None: all
         self.starts_at = None
@@ -70,7 +70,7 @@ class Daemon:
             self.signal(signal.SIGKILL if asked == "killed" else signal.SIGTERM)
 
     def read(self):
-        """Reads what the log has got since the last call."""
+        """Reads the log lines that are new since the last call."""
         with open(self.log, "rb") as log:
             log.seek(self.read_to)
             text = log.read()

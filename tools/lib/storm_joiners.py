@@ -1,4 +1,4 @@
-"""Daemons that must not take part, and old messages of ones that may."""
+"""Faults by joining daemons: some that must not take part, and a replay of the messages of one that may."""
 import storm_replay
 from storm_kind import Kind
 from storm_processes import PAUSE
@@ -38,7 +38,7 @@ def bad(storm, fault, draw, number=0):
 
 
 def free(storm, count):
-    """The hosts of strangers; none while others are there."""
+    """Whether the first `count` hosts of strangers have no daemon."""
     first = storm.scenario.daemons() + 1
     hosts = range(first, first + count)
     return not any(storm.job.daemons[host].runs() or storm.job.daemons[host].starts_at for host in hosts)
@@ -69,7 +69,7 @@ def two(storm, fault):
 
 
 def at_hand_over(storm, fault):
-    """While the node that leads leaves."""
+    """Starts a bad daemon while the leader leaves."""
     if free(storm, 1):
         host, way = bad(storm, fault, fault.picks[1])
         leaves = storm.spared(fault.picks[0], leads=True)

@@ -1,4 +1,4 @@
-"""What one kind of fault is."""
+"""Types of the kinds of faults, and of a fault."""
 import dataclasses
 import typing
 
@@ -18,4 +18,4 @@ class Fault:
     kind: str
     at: float  # seconds since the storm began
     seconds: float
-    picks: tuple  # draws in [0, 1): whom it hits, and how
+    picks: tuple  # draws in [0, 1): which hosts it hits, and how

@@ -1,4 +1,4 @@
-"""Faults of the network: links that are cut, also one way or for one port, that are slow, or that come and go."""
+"""Faults of the network: links that are cut (also one way, or for one port), slow, or interrupted again and again."""
 import itertools
 
 from storm_bounds import TIMEOUTS
@@ -60,7 +60,7 @@ class Links:
 
 
 def pair(storm, fault):
-    """Two nodes that train, or fewer if there are no two."""
+    """Two nodes that train; none if fewer than two train."""
     hosts = storm.shuffled(fault.picks[0], storm.job.members())[:2]
     return hosts if len(hosts) == 2 else []
 

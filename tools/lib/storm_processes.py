@@ -4,7 +4,7 @@ import signal
 
 from storm_kind import Kind
 
-PAUSE = 4  # seconds until somebody starts a daemon again that was taken out
+PAUSE = 4  # seconds until a daemon that was drained is started again
 
 
 def kill(storm, fault, hosts):
@@ -49,7 +49,7 @@ def freeze(storm, fault):
 
 
 def drain(storm, fault, leads=False):
-    """By SIGTERM; somebody starts it again later. Where the others could not go on without it, it stays."""
+    """Sends SIGTERM; the daemon is started again later. Hits none if the others could not continue without it."""
     hosts = storm.spared(fault.picks[0], leads)
     storm.note(fault, hosts, PAUSE)
     for host in hosts:

@@ -92,7 +92,7 @@ class Storm:
     # The loop.
 
     def look(self):
-        """Does what is due, reads what daemons say, and starts again what has ended."""
+        """Runs due actions, reads the logs, and restarts daemons that have ended."""
         now = time.monotonic()
         while self.queue and self.queue[0][0] <= now:
             heapq.heappop(self.queue)[2]()
@@ -105,7 +105,7 @@ class Storm:
         self.longest_pause = max(self.longest_pause, time.monotonic() - before - PAUSE)
 
     def until(self, condition, seconds):
-        """Whether it came true in that time."""
+        """Waits up to `seconds`. Returns whether the condition came true."""
         end = time.monotonic() + seconds
         while not condition():
             if time.monotonic() > end:

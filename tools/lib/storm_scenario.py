@@ -1,10 +1,10 @@
-"""What a storm consists of: a job, and faults that come at certain times. All of it follows from a seed."""
+"""The scenario of a storm: a job, and faults at certain times. A seed determines all of it."""
 import dataclasses
 import random
 
 import storm_faults
 
-# What each strategy trains on: nodes, and whether its state is divided, so that a checkpoint has to be in a folder that all share.
+# Numbers of nodes of each strategy, and whether its state is divided, so that a checkpoint has to be in a folder that all share.
 STRATEGIES = {
     "single": ((1,), False),
     "ddp": ((2, 3, 4), False),

@@ -8,7 +8,7 @@ GROUPS = {"hsdp": 2}  # workers that train together
 
 
 def voters(storm, among):
-    """Who decides on the next generation: the first five nodes of the newest one, and witnesses (docs/cluster.md)."""
+    """Hosts that vote on the next generation: the first five nodes of the newest one, and witnesses (docs/cluster.md)."""
     witnesses = [host for host in storm.scenario.members() if storm.scenario.role(host) == "witness"]
     return storm.job.members(among)[:5] + witnesses
 
@@ -23,7 +23,7 @@ def may_decide(storm, part):
 
 
 def choose_broken(storm):
-    """As many as the others can do without, drawn by the seed; none if the part that is left could not decide."""
+    """Hosts that stay broken, drawn by the seed; none if the remaining part could not decide."""
     scenario = storm.scenario
     hosts = list(scenario.members())
     most = 0 if scenario.way == "nobody" or scenario.nodes == 1 else (len(hosts) - 1) // 2
@@ -38,7 +38,7 @@ def choose_broken(storm):
 
 
 def fewest(scenario):
-    """Groups of hsdp have two workers; four nodes of which one is lost and no spare comes go on as two."""
+    """At least two: hsdp trains in groups of two workers, so that three remaining nodes train as two."""
     return max(2, scenario.fewest())
 
 

@@ -1,4 +1,4 @@
-"""What all scenarios of a storm read: the config, tables of data, good ones and others, and certificates."""
+"""Input of all scenarios of a storm: the config, good and bad tables of data, and certificates."""
 import pathlib
 import shutil
 import subprocess
@@ -8,11 +8,11 @@ import sample_counts
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 MOST_HOSTS = 8
-BAD = ("other", "fewer")  # tables of joiners that must be refused: one row is another one; rows are missing
+BAD = ("other", "fewer")  # tables of joiners that must be refused: one row differs; rows are missing
 
 
 def write(folder):
-    """Once, for all scenarios; nothing of it changes."""
+    """Writes all files, once for all scenarios, which only read them."""
     good = folder / "good"
     good.mkdir(parents=True)
     names = chaos_job.write_samples(good)

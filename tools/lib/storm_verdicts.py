@@ -12,7 +12,7 @@ from storm_faults import KINDS
 
 LOST_LINES = 20  # of the last steps before a leader is lost: those that it had not passed on
 LINE_FILES = ("events.jsonl", "epochs.jsonl", "recoveries.jsonl")
-EFFECT = 20  # seconds after a fault in which what it causes may show
+EFFECT = 20  # seconds after a fault in which its effects may show
 NAMED = re.compile(r"\d+\.\d+\.\d+\.(\d+):7401")
 
 
@@ -150,12 +150,12 @@ def may_blame(storm, host, line):
 
 
 def strangers_stay_out(storm):
-    """None has had a place in the job; other data are reported with 2."""
+    """No stranger has had a place in the job, and each has ended with a documented exit code."""
     strangers = [daemon for daemon in storm.job.daemons.values() if daemon.role == "stranger"]
     found = [
         f"host {one.host}, which must not take part, had a place in generation {one.generation}"
         for one in strangers
-        if one.generation and one.garbles is None  # what only garbles its messages has the right data
+        if one.generation and one.garbles is None  # a daemon that only garbles its messages may take part
     ]
     for one in strangers:
         found += [f"host {one.host}, which must not take part, has ended with {end.code}" for end in one.ends if end.code not in (-9, 0, 1, 2)]

@@ -1,4 +1,4 @@
-/// Rows of bytes on a connection, in chunks with their digests.
+/// Sends and receives byte sequences on a connection, in chunks with digests.
 #pragma once
 
 #include "troupe/core/net/connection.hpp"
@@ -11,13 +11,13 @@
 
 namespace troupe::actors {
 
-/// Chunks go as soon as they are full.
+/// Sends each chunk as soon as it is full.
 class ChunkSender {
 public:
   ChunkSender(net::Connection& to, const net::Patience& patience);
 
   Status add(std::span<const std::byte> bytes);
-  /// The end of a row.
+  /// Ends a sequence: sends the last chunk.
   Status finish();
 
 private:
@@ -26,8 +26,8 @@ private:
   std::vector<std::byte> chunk_;
 };
 
-/// All of a row, which is so long; `arrived` is told how much of it is there. Errors: network;
-/// corrupt.
+/// Receives a sequence of this length. Calls `arrived` with the number of bytes so far. Errors:
+/// network; corrupt.
 Status receive_chunks(net::Connection& from, std::span<std::byte> to, const net::Patience& patience,
                       const std::function<void(std::size_t)>& arrived = {});
 

@@ -1,4 +1,4 @@
-/// A checkpoint as one row of bytes, as it travels between daemons.
+/// A checkpoint as one sequence of bytes, as it is sent between daemons.
 #pragma once
 
 #include "troupe/core/checkpoint/checkpoint.hpp"

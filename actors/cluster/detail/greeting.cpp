@@ -20,11 +20,11 @@ namespace {
 
 constexpr std::string_view id_begin = "troupe ";
 
-/// A daemon without TLS greets within that; from one that comes later, an offer of TLS does not
-/// take it.
+/// A daemon without TLS greets within this time. A slower one greets in spite of our
+/// ClientHello.
 constexpr std::chrono::milliseconds usual_wait{200};
 
-/// What opens a TLS connection (RFC 8446, ClientHello), as bytes.
+/// Returns the bytes of a TLS ClientHello (RFC 8446).
 std::string offer_of_tls() {
   const net::TlsContext context{SSL_CTX_new(TLS_method())};
   const net::TlsSession session{SSL_new(context.get())};
@@ -35,7 +35,7 @@ std::string offer_of_tls() {
   return {bytes, static_cast<std::size_t>(size)};
 }
 
-/// Whether it begins as a record of TLS does that carries a handshake or an alert.
+/// Whether the bytes begin with a TLS record of type handshake or alert.
 bool is_of_tls(std::string_view bytes) {
   constexpr char alert = 21, handshake = 22, version = 3;
   return bytes.size() > 1 && (bytes[0] == alert || bytes[0] == handshake) && bytes[1] == version;
@@ -48,9 +48,9 @@ public:
       : daemon_{daemon}, tls_{tls}, timeout_{timeout}, deadline_{Clock::now() + timeout} {}
 
   Status connect();
-  /// The handshake's payload. Empty: what came is none.
+  /// Returns the handshake's payload; empty if the bytes are no handshake.
   Result<std::string> greeting();
-  /// Whether less has come than a greeting begins with: the peer is frozen, or ends.
+  /// Whether the greeting was incomplete: the peer is frozen, or ends.
   bool is_silent() const { return silent_; }
 
 private:
@@ -63,7 +63,7 @@ private:
   bool await(short events) const { return await(events, timeout_); }
   Status secure();
   tl::unexpected<Error> refused();
-  /// One with TLS waits for others to speak first.
+  /// Sends a ClientHello if no greeting comes: a daemon with TLS waits for one.
   void speak_first();
   /// Up to so many bytes; 0 when no more come.
   std::size_t read(char* to, std::size_t size);
@@ -175,7 +175,7 @@ Result<std::string> Visit::greeting() {
     speak_first();
   const auto header = read_exactly(header_size);
   silent_ = header.size() < header_size;
-  if (header.empty() && session_) // TLS 1.3 says only now what it thinks of our certificate
+  if (header.empty() && session_) // with TLS 1.3, our certificate is refused only now
     return refused();
   if (!session_ && is_of_tls(header))
     return fail(Errc::network,

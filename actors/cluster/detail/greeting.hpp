@@ -1,5 +1,5 @@
-/// What a daemon says first to whoever connects: CAF's server handshake, with the version of our
-/// program in it. Read by itself, before CAF connects, it tells what is wrong with a connection.
+/// The greeting of a daemon: CAF's server handshake, which contains our program's version. It is
+/// read once before CAF connects, because CAF does not report why a connection fails.
 #pragma once
 
 #include "../network.hpp"
@@ -9,7 +9,7 @@
 
 namespace troupe::actors {
 
-/// How programs of one version know each other (caf.middleman.app-identifiers).
+/// The identifier that programs of one version share (caf.middleman.app-identifiers).
 std::string application_id(const std::string& version);
 
 /// Connects, waits for the greeting, and closes, all within the timeout. Errors: those of

@@ -1,4 +1,4 @@
-/// What a node says of the parts that it holds of a divided state, to one that lacks them.
+/// Description of the parts of a divided state that a node holds, for a node that lacks them.
 #pragma once
 
 #include "troupe/core/checkpoint/tensor_part.hpp"

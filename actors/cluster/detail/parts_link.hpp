@@ -1,4 +1,4 @@
-/// What passes between a node that lacks parts of a divided state and one that holds them.
+/// Protocol between a node that lacks parts of a divided state and one that holds them.
 #pragma once
 
 #include "troupe/collectives/tcp/data_plane.hpp"
@@ -9,12 +9,12 @@
 
 namespace troupe::actors {
 
-/// Of one part, whose place in the description is its number.
+/// Requests values of one part. `part`: its index in the description.
 struct PartRequest {
   std::uint64_t part = 0, first = 0, elements = 0;
 };
 
-/// Whether others live is seen elsewhere.
+/// Long, because the loss of a node is noticed elsewhere.
 inline constexpr std::chrono::hours parts_patience{24};
 
 inline collectives::LinkName parts_link(std::size_t from, std::size_t to) {
