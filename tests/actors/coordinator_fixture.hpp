@@ -23,6 +23,7 @@ constexpr std::uint64_t pieces = 2;
 struct Seen {
   std::vector<std::int64_t> limits; ///< of rank 0
   std::vector<std::int64_t> evaluations, snapshots;
+  std::vector<std::int32_t> dealt;                            ///< ranks that were dealt a slice
   std::vector<std::int32_t> measuring;                        ///< ranks that were asked to measure
   std::vector<std::int64_t> meetings;                         ///< of both ranks
   std::vector<std::pair<std::int64_t, std::uint64_t>> pieces; ///< step and piece
@@ -55,6 +56,7 @@ inline worker_actor spawn_worker(caf::actor_system& system, int rank,
         if (rank == 0)
           seen->limits.push_back(limit);
       },
+      [rank, seen](atom::deal, Pass) { seen->dealt.push_back(rank); },
       [rank, seen](atom::measure) { seen->measuring.push_back(rank); });
 }
 
@@ -182,7 +184,7 @@ struct Company : Deterministic {
                    std::vector<engine::NodePlace> nodes = {{"here", "here", "here:1", 0, 2}},
                    BestSoFar best = BestSoFar{}, bool is_sharded = false,
                    bool saves_best_alone = false, std::int64_t steps_of_a_round = 1,
-                   Interval sample_every = {}) {
+                   Interval sample_every = {}, data::Dealing dealing = {2, 2}) {
     seen->is_sharded = is_sharded;
     Config two_epochs;
     two_epochs.train.epochs = 2;
@@ -207,7 +209,7 @@ struct Company : Deterministic {
             .window = 4,
             .agree = [steps_of_a_round](
                          std::int64_t step) { return (step + 1) % steps_of_a_round == 0; },
-            .dealer = {.dealing = {2, 2}},
+            .dealer = {.dealing = dealing},
             .learning_rate = [](std::int64_t step) { return 0.5 * static_cast<double>(step); },
             .info = {.operations_per_step = 6e9},
             .totals = {.best = std::move(best)},

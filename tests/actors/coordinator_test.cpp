@@ -4,6 +4,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 
+#include <algorithm>
 #include <limits>
 #include <string>
 #include <vector>
@@ -287,6 +288,17 @@ TEST_CASE("another generation waits for the steps under way, and none begins") {
   company.commit_all(0, 4);
   CHECK(quiet);
   CHECK(company.seen->limits == std::vector<std::int64_t>{4});
+}
+
+TEST_CASE("a slice that a worker asked for before its rank had joined is dealt to it") {
+  Company company{0,  {{"here", "here", "here:1", 0, 2}}, BestSoFar{}, false, false, 1,
+                  {}, data::Dealing::leased(2, 2)};
+  for (const std::int32_t rank : {0, 1, 2, -1}) // those that do not exist are given none
+    company.self->send(company.coordinator, atom::deal_v, rank);
+  company.scheduler.run();
+  company.start();
+  std::ranges::sort(company.seen->dealt);
+  CHECK(company.seen->dealt == std::vector<std::int32_t>{0, 1});
 }
 
 TEST_CASE("what one rank has reported of a step when the generation is over is recorded") {
