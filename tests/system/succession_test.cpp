@@ -296,7 +296,8 @@ TEST_CASE("with a spare the one of two nodes that follows outlives the leader, a
   CHECK(crew[2].wait().code == 0);
 }
 
-TEST_CASE("a former leader that waits as a spare follows the next leader, too, and leaves no drafts") {
+TEST_CASE(
+    "a former leader that waits as a spare follows the next leader, too, and leaves no drafts") {
   const Experiment experiment;
   Crew crew{experiment, "nodes", 3, for_crew(3) + Settings{"data.slices=2", "train.epochs=100000"},
             false};
