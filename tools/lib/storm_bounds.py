@@ -11,6 +11,7 @@ TIMEOUTS = {  # seconds
     "quorum": 20,
     "drain": 10,
 }
+REFUSED = 60  # seconds until a data port that could not be reached is dialled again
 RESTART = 1.0  # seconds from a daemon's end to its next start
 MOST_BUSY = 4  # how many times longer a loaded machine may make everything that is not a time-out
 
@@ -31,6 +32,10 @@ class Bounds:
     def converge(self):
         """From healing to steps. The slowest case: a daemon has just begun to wait for a job, ends after `quorum`, is restarted, and joins."""
         return TIMEOUTS["quorum"] + RESTART + TIMEOUTS["admission"] + self.work() + self.change()
+
+    def agree(self):
+        """Until all have a place: a data port that could never be reached is dialled again after a minute (docs/cluster.md)."""
+        return self.converge() + REFUSED
 
     def end(self):
         """From `troupe stop` to the last exit."""

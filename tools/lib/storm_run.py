@@ -13,6 +13,7 @@ from storm_links import Links
 PAUSE = 0.05  # seconds between looks at the daemons
 SAMPLE = 0.2  # seconds between looks at the files
 BEFORE = 20  # steps before the first fault
+JOINING = 4  # seconds from a daemon's start until it has a place, or waits as a spare
 SETTLE = 60  # seconds that the begin may take
 
 
@@ -81,7 +82,11 @@ class Storm:
     def spared(self, draw, leads):
         """A daemon that can leave without ending the job; none if the others would be too few."""
         training = [host for host in self.scenario.members() if self.job.daemons[host].acts() and self.scenario.role(host) != "witness"]
-        if len(training) <= max(self.scenario.fewest(), 2) or len(self.job.members()) < 2:
+        daemons = self.job.daemons
+        newest = max(daemon.generation for daemon in daemons.values())
+        in_place = [host for host in training if daemons[host].votes == newest]  # by the process that runs
+        waiting = [host for host in training if host not in in_place and time.monotonic() - daemons[host].began > JOINING]
+        if len(in_place) + len(waiting) <= max(self.scenario.fewest(), 2) or len(in_place) < 2:
             return []
         return self.ranks(0) if leads else self.shuffled(draw, training)[:1]
 

@@ -137,15 +137,16 @@ def agree(storm):
     def settled():
         nonlocal agreed
         agreed = same()
+        storm.job.look()  # what has ended since is started again later
         return agreed or any(map(is_missing, part(storm)))
 
-    storm.until(settled, storm.bounds.converge())
+    storm.until(settled, storm.bounds.agree())
     if agreed:
         return []
     if missing := [host for host in part(storm) if is_missing(host)]:
         return [f"host {host} has ended with {storm.job.daemons[host].ends[-1].code}, and so is not started again" for host in missing]
     told = "; ".join(f"host {host}: {view}" for host, view in seen.items())
-    return [f"after {storm.bounds.converge():.0f} s daemons differ, or not all have come ({places(storm)} nodes): {told}"]
+    return [f"after {storm.bounds.agree():.0f} s daemons differ, or not all have come ({places(storm)} nodes): {told}"]
 
 
 def end(storm):

@@ -6,6 +6,7 @@ import re
 import checkpoint_files
 import run_files
 import sample_counts
+import storm_bounds
 import storm_second_phase
 from storm_bounds import TIMEOUTS
 from storm_faults import KINDS
@@ -112,7 +113,15 @@ def allowed_codes(storm, host, end):
     if end.asked in ("drained", "stopped"):
         partition = any(host in happened.hosts and happened.kind != "drain" and happened.at <= end.at <= happened.end + EFFECT for happened in storm.timeline)
         return {0, 1} if end.asked == "drained" and partition else {0}
-    return {1} if hit or stood_still(storm, end.at) else set()
+    return {1} if hit or stood_still(storm, end.at) or was_unreachable(storm, host, end.at) else set()
+
+
+def was_unreachable(storm, host, at):
+    """A data port that could not be reached is dialled again after a minute, which is longer than `quorum` here."""
+    return any(
+        host in happened.hosts and not KINDS[happened.kind].blames and happened.at <= at <= happened.end + storm_bounds.REFUSED + TIMEOUTS["quorum"]
+        for happened in storm.timeline
+    )
 
 
 def stood_still(storm, at):
