@@ -27,8 +27,8 @@ struct VoterSetup {
   std::function<void(const JobEnd& end)> ended = [](const JobEnd&) {};
 };
 
-/// Each voter has a connection to every node of the generation. Of two daemons, the one with the
-/// smaller address makes it, so that there are not two; after a while the other one tries as well.
+/// Each voter has a connection to every node of the generation. The daemon with the smaller address
+/// opens it, so that there is only one. If none exists after a while, the other daemon opens it.
 ///
 ///   led --(the leader is gone)--> leaderless --(a quorum promises)--> elected, or another is
 ///    ^                                                                         |
