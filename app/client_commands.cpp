@@ -233,7 +233,7 @@ void add_client_commands(CLI::App& app, Action& action) {
   auto* stopping =
       add_command(app, action, "stop",
                   "Drain: finish the steps under way, write a checkpoint, leave", stop, told);
-  stopping->add_flag("--node", told->node, "This node alone: the others go on without it");
+  stopping->add_flag("--node", told->node, "Only this node: the others continue without it");
   stopping->add_flag("--wait", told->wait, "Return when the daemon has gone");
 }
 

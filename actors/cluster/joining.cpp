@@ -180,7 +180,7 @@ Result<Place> take_seat(const Applicant& applicant, const JobPlace& job) {
     applicant.say(
         fmt::format("{}; trying again in {}", seat.refused->message, format_duration(wait)));
     if (applicant.stopped_within(wait))
-      return fail(Errc::stopped, "asked to stop while the others go on without this node");
+      return fail(Errc::stopped, "asked to stop while the other nodes continue without this node");
   }
 }
 

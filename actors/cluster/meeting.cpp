@@ -19,7 +19,7 @@ Status meet(const Caller& caller, const engine::Voter& self, const voter_actor& 
       .receive([&](const engine::Voter& who,
                    const peer_actor& peer) { caf::anon_send(voter, atom::join_v, who, peer); },
                [&](const caf::error& error) {
-                 met = fail(Errc::network, "{} is not met: {}", address, caf::to_string(error));
+                 met = fail(Errc::network, "{} did not answer: {}", address, caf::to_string(error));
                });
   return met;
 }

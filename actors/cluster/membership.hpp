@@ -216,6 +216,7 @@ private:
   bool may_be_succeeded() const;
   void leave_out(const std::map<std::string, std::string>& evidence);
   void refuse_for_now(Member& member, const std::string& why);
+  bool others_lack_state() const;
   bool hand_over_after(const Error& error);
   void dismiss(Members::iterator member, JobEnd end);
   void limit_wait(const NodeInfo& info, const member_actor& node);

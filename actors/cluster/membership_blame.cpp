@@ -120,8 +120,8 @@ bool MembershipState::blame_behind(const Suspicion& suspicion) {
     const auto member = find(node);
     if (member == members_.end() || (member == members_.begin() && !may_be_succeeded()))
       return false;
-    evidence[node] = fmt::format("{} was behind the other nodes, which waited for it: {}", node,
-                                 suspicion.error.message);
+    evidence[node] = fmt::format("{} had sent less than the other nodes, which waited for it: {}",
+                                 node, suspicion.error.message);
   }
   leave_out(evidence);
   return !evidence.empty();
@@ -208,11 +208,17 @@ void MembershipState::refuse_for_now(Member& member, const std::string& why) {
             .left_out = true});
 }
 
+/// Whether the state would be lost with the leader. While nodes connect, they have the state that
+/// they came with; copies of shards are only made when they train.
+bool MembershipState::others_lack_state() const {
+  return phase_ == Phase::training ? !setup_.lacks_copies(*generation_).empty()
+                                   : loses_state({members_.front().address});
+}
+
 /// Ends this MEMBERSHIP if another node can lead after an error of the leader. As when the leader
 /// is asked to leave, but steps under way are lost.
 bool MembershipState::hand_over_after(const Error& error) {
-  if (phase_ != Phase::training || error.code == Errc::stopped || !may_be_succeeded() ||
-      !setup_.lacks_copies(*generation_).empty())
+  if (error.code == Errc::stopped || !may_be_succeeded() || others_lack_state())
     return false;
   setup_.say(error.to_string());
   auto end = failed_end(error);

@@ -66,7 +66,7 @@ Status MembershipState::check(const NodeInfo& info, const member_actor& node, bo
   if (closed_)
     return failure(refusal(info));
   if (std::ranges::count(dismissed_, node.address()) > 0)
-    return troupe::fail(Errc::stopped, "the others go on without this node");
+    return troupe::fail(Errc::stopped, "the other nodes continue without this node");
   if (again)
     return {};
   const auto now = self_->clock().now();

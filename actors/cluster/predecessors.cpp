@@ -93,8 +93,8 @@ std::set<std::size_t> supporters(const std::vector<std::string>& join, const std
 /// Why this node does not begin a job yet; empty: it does.
 std::string objection(const Round& round, const Applicant& applicant, std::size_t deciding) {
   if (is_quorum(round.doubtful, deciding))
-    return fmt::format("{} of {} nodes that decided who takes part may go on with this run, and "
-                       "cannot be asked",
+    return fmt::format("{} of {} nodes that vote on members may still train this run, and do not "
+                       "answer",
                        round.doubtful.size(), deciding);
   if (!round.objection.empty())
     return round.objection;
@@ -111,7 +111,7 @@ std::string objection(const Round& round, const Applicant& applicant, std::size_
 Result<std::optional<JobPlace>> find_running_job(const Applicant& applicant, Members before) {
   auto known = others(applicant, before);
   Backoff backoff{std::hash<std::string>{}(applicant.info.process)};
-  auto wait = applicant.waits->begin("asking the others whether a job goes on",
+  auto wait = applicant.waits->begin("asking the other nodes whether their job still runs",
                                      applicant.config.cluster.timeouts.quorum);
   std::string said;
   for (;;) {

@@ -122,11 +122,12 @@ std::string Roster::lost(const engine::GenerationRecord& generation) const {
     return {};
   const auto& furthest = *offered.begin();
   const auto shard = missing(nodes_, furthest);
-  return fmt::format("part {} of {} of the state after {} steps is on no node any more: the job {}",
-                     shard.value_or(0) + 1, furthest.shards, furthest.step,
-                     generation.step > 0 ? fmt::format("goes on from the last checkpoint, after {}",
-                                                       generation.step)
-                                         : "begins again, as there is no checkpoint");
+  return fmt::format(
+      "part {} of {} of the state after {} steps is on no node any more: the job {}",
+      shard.value_or(0) + 1, furthest.shards, furthest.step,
+      generation.step > 0
+          ? fmt::format("continues from the last checkpoint, after {}", generation.step)
+          : "begins again, as there is no checkpoint");
 }
 
 } // namespace troupe::actors

@@ -31,7 +31,7 @@ caf::result<membership_actor, std::string> NodeState::membership() const {
     return carry(no_job_after(*end_));
   if (membership_)
     return {membership_, leader_};
-  return carry({Errc::network, "it has not found one itself", {}, Whose::there});
+  return carry({Errc::network, "it is itself still looking for a job", {}, Whose::there});
 }
 
 /// Which node is to begin a job (empty: this one takes part in one), and whether its job has ended.

@@ -25,14 +25,16 @@ void add_cluster_keys(std::vector<ConfigKey>& keys, ClusterConfig& c) {
        "Where the workers of other nodes connect, at listen's host; 0 takes a free one"});
   keys.push_back({"cluster.join", &c.join, address,
                   "Daemons whose job this one joins; empty: it leads its own"});
-  keys.push_back({"cluster.min_nodes", &c.min_nodes, node_count,
-                  "The job starts with so many, and goes on with no fewer"});
+  keys.push_back(
+      {"cluster.min_nodes", &c.min_nodes, node_count,
+       "Training starts when this many nodes are there, and pauses while there are fewer"});
   keys.push_back({"cluster.max_nodes", &c.max_nodes, node_count,
                   "More wait as spares, for the place of one that goes"});
-  keys.push_back({"cluster.insecure",
-                  &c.insecure,
-                  {},
-                  "Listen off loopback without TLS: whoever reaches the port can stop the job"});
+  keys.push_back(
+      {"cluster.insecure",
+       &c.insecure,
+       {},
+       "Listen off loopback without TLS: any client that reaches the port can stop the job"});
   auto& tls = c.tls;
   keys.push_back({"cluster.tls.certificate", &tls.certificate, a_path(),
                   "PEM file of this node's certificate (tools/make-certs makes a set)"});
@@ -46,12 +48,12 @@ void add_cluster_keys(std::vector<ConfigKey>& keys, ClusterConfig& c) {
   keys.push_back(
       {"cluster.timeouts.heartbeat", &t.heartbeat, some_time, "Between two heartbeats of a node"});
   keys.push_back({"cluster.timeouts.handshake", &t.handshake, some_time,
-                  "Whoever connects and has not said in time who it is loses its connection"});
+                  "A connection that has not completed its handshake after this time is closed"});
   keys.push_back({"cluster.timeouts.detection", &t.detection, some_time,
-                  "A node without a heartbeat for so long is lost"});
+                  "A node that sends no heartbeat for this time is lost"});
   keys.push_back({"cluster.timeouts.admission", &t.admission, some_time_or_none,
-                  "A newcomer stays connected for so long before nodes that train halt for it; "
-                  "0s: they halt at once"});
+                  "A new node stays connected for this time before training halts to admit it; "
+                  "0s: it halts at once"});
   keys.push_back({"cluster.timeouts.form", &t.form, some_time,
                   "After a loss, or when one comes: a node that has not come together with the "
                   "others in time is left behind"});

@@ -81,7 +81,7 @@ ConfigConflicts validate_trust(const ClusterConfig& cluster) {
   if (listen && !is_loopback(*listen) && !tls.enabled() && !cluster.insecure)
     return {{{"cluster.listen", "cluster.insecure"},
              fmt::format("{} can be reached from other hosts, and there are no certificates: "
-                         "whoever connects could stop the job",
+                         "any client that connects could stop the job",
                          cluster.listen),
              "an address on loopback; cluster.tls (tools/make-certs makes certificates); "
              "cluster.insecure: true"}};

@@ -35,7 +35,7 @@ struct Neighbour {
             system,
             [this, leader](atom::join) -> caf::result<membership_actor, std::string> {
               if (leader.empty())
-                return carry({Errc::network, "it has not found one itself"});
+                return carry({Errc::network, "it is itself still looking for a job"});
               return {membership, leader == "itself" ? to_string(at) : leader};
             },
             [begins, has_ended](atom::begin, const std::string&) -> caf::result<std::string, bool> {
@@ -214,7 +214,6 @@ TEST_CASE(
   const auto found = actors::find_running_job(asker.applicant(), before);
   REQUIRE(found.has_value() == (generation < 6));
   if (!found)
-    CHECK_THAT(
-        asker.said.front(),
-        ContainsSubstring("1 of 1 nodes that decided who takes part may go on with this run"));
+    CHECK_THAT(asker.said.front(),
+               ContainsSubstring("1 of 1 nodes that vote on members may still train this run"));
 }

@@ -137,7 +137,7 @@ TEST_CASE("where all links work, the node that the others waited for is left out
   CHECK(job.record().nodes.size() == 2);
   if (!link_is_broken)
     CHECK_THAT(job[1].seat->refused->message,
-               ContainsSubstring("b:1 was behind the other nodes, which waited for it"));
+               ContainsSubstring("b:1 had sent less than the other nodes, which waited for it"));
 }
 
 TEST_CASE("where nothing distinguishes nodes, all try again, but not for ever") {
@@ -273,4 +273,18 @@ TEST_CASE("a leader that cannot do its part any more leaves the others to anothe
   if (another_can)
     CHECK_FALSE(job[0].end->for_all);
   CHECK_FALSE(job[1].end);
+}
+
+TEST_CASE("so does a leader that fails while nodes connect, unless only it has the state") {
+  const bool others_have_state = GENERATE(true, false);
+  Job job{4, true};
+  for (std::size_t node = 0; node < 3; ++node)
+    job[node].offer.step = node == 0 || others_have_state ? 9 : -1;
+  job.kill("d:1");
+  REQUIRE(job.trains() == Addresses{"a:1", "b:1", "c:1"});
+  job.report(Errc::device, "a:1");
+  CHECK(job.membership_lives() == !others_have_state);
+  REQUIRE(job[0].end);
+  CHECK(job[0].end->for_all == !others_have_state);
+  CHECK(job[1].end.has_value() == !others_have_state);
 }

@@ -113,7 +113,7 @@ TEST_CASE("a server that sends a byte now and then does not extend the timeout")
                      .tls = secured ? certificates.of("client") : TlsConfig{},
                      .version = "1.2.3",
                      .timeout = 1s}),
-            secured ? "network: no TLS with" : "does not greet as a troupe daemon"));
+            secured ? "network: no TLS with" : "does not answer as a troupe daemon"));
   CHECK(std::chrono::steady_clock::now() - begin < 10s);
 }
 
@@ -129,7 +129,7 @@ TEST_CASE("what is no daemon is said to be none") {
   REQUIRE(http);
   const ClientOptions plain{
       .daemon = {"127.0.0.1", (*http)->port()}, .version = "1.2.3", .timeout = 300ms};
-  CHECK(has(why_not(plain), "does not greet as a troupe daemon without TLS does"));
+  CHECK(has(why_not(plain), "does not answer as a troupe daemon without TLS does"));
   auto secured = plain;
   secured.tls = certificates.of("client");
   CHECK(has(why_not(secured), "network: no TLS with what listens at "));
@@ -139,10 +139,10 @@ TEST_CASE("whoever has no certificates is told at once that a daemon wants some"
   const Certificates certificates;
   const Daemon daemon(certificates.of("node"));
   const auto begin = std::chrono::steady_clock::now();
-  CHECK(why_not(daemon.asked_by({}, 60s)) ==
-        "network: the daemon at " + daemon.at() +
-            " takes those alone who have certificates: give cluster.tls, or --tls-cert, --tls-key "
-            "and --tls-ca");
+  CHECK(why_not(daemon.asked_by({}, 60s)) == "network: the daemon at " + daemon.at() +
+                                                 " accepts only connections with a certificate: "
+                                                 "set cluster.tls, or pass --tls-cert, --tls-key "
+                                                 "and --tls-ca");
   CHECK(std::chrono::steady_clock::now() - begin < 30s);
   CHECK(why_not(daemon.asked_by(certificates.of("client"))) == "it answers");
 }

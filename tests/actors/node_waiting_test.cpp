@@ -215,7 +215,7 @@ TEST_CASE("a node whose job has ended has none to take part in, and says how it 
     CHECK(error.code == Errc::stopped);
     CHECK(error.message == "the job has ended already: completed");
   }
-  SECTION("the others go on without this node") {
+  SECTION("the other nodes continue without this node") {
     waiting.end({.result = {.status = "stopped"}, .for_all = false});
     CHECK(waiting.no_job().code == Errc::network);
   }

@@ -386,10 +386,11 @@ TEST_CASE("a cluster has room for the nodes it waits for, and an address they ca
 
 TEST_CASE("off loopback a daemon has certificates, or says that it is insecure") {
   const std::string open = "cluster.listen=10.0.0.1:7401";
-  CHECK(conflict({open}) ==
-        "cluster.listen: 10.0.0.1:7401 can be reached from other hosts, and there are no "
-        "certificates: whoever connects could stop the job; allowed: an address on loopback; "
-        "cluster.tls (tools/make-certs makes certificates); cluster.insecure: true");
+  CHECK(
+      conflict({open}) ==
+      "cluster.listen: 10.0.0.1:7401 can be reached from other hosts, and there are no "
+      "certificates: any client that connects could stop the job; allowed: an address on loopback; "
+      "cluster.tls (tools/make-certs makes certificates); cluster.insecure: true");
   CHECK(problems(synthetic + "cluster:\n  listen: 0.0.0.0:7401\n")
             .at(0)
             .starts_with("a.yaml:3:11: cluster.listen: 0.0.0.0:7401 can be reached"));

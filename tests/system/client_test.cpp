@@ -177,7 +177,8 @@ TEST_CASE("a daemon with certificates answers those of its authority alone") {
   CHECK(has(stranger.err, "is not trusted"));
   const auto plain = ask("stop", address, {"--timeout", "60s"});
   CHECK(plain.code == 1);
-  CHECK(has(plain.err, "takes those alone who have certificates: give cluster.tls, or --tls-cert"));
+  CHECK(has(plain.err,
+            "accepts only connections with a certificate: set cluster.tls, or pass --tls-cert"));
   const auto other = ask("stop", address, options_of(ours.of("client")) + named("other"));
   CHECK(other.code == 1);
   CHECK(has(other.err, "is not trusted: its name is none of cluster.tls.names"));

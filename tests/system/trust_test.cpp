@@ -28,7 +28,8 @@ TEST_CASE(
     CHECK(ended.code == 2);
     CHECK(has(ended.err, why));
   };
-  is_told({}, "the daemon at " + daemons.address() + " takes those alone who have certificates");
+  is_told({},
+          "the daemon at " + daemons.address() + " accepts only connections with a certificate");
   is_told(settings_of(others.of("node")), "is not trusted: ");
   is_told(pinned(ours.of("node"), "other"), "its name is none of cluster.tls.names");
   // Its certificate is fine as far as it knows: the other side may be mended, so it tries again.

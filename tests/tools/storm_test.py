@@ -166,6 +166,44 @@ class Verdicts(unittest.TestCase):
         self.write("recoveries.jsonl", line.format(at, 3))
         self.assertIn("blames host 3", storm_verdicts.blame(self.storm)[0])
 
+    def loss(self, host, generation, at):
+        stamp = time.strftime("%Y-%m-%dT%H:%M:%S.000Z", time.gmtime(at + self.storm.clock))
+        return {"generation": generation, "time": stamp}
+
+    def may_blame(self, host, at=1012, generation=2):
+        return storm_verdicts.may_blame(self.storm, host, self.loss(host, generation, at))
+
+    def happens(self, kind, hosts, at=1010.0):
+        self.storm.timeline = [storm_run.Happened(at, kind, hosts, at + 1, "", 5)]
+
+    def test_only_nodes_that_a_fault_has_just_hit_may_be_blamed(self):
+        self.assertTrue(self.may_blame(2))
+        self.assertFalse(self.may_blame(3))
+        self.assertFalse(self.may_blame(2, at=1012 + storm_verdicts.EFFECT))
+        self.storm.broken = (3,)
+        self.assertTrue(self.may_blame(3))
+
+    def test_a_broken_link_may_be_blamed_on_any_node(self):
+        self.happens("data-port", (1, 2))
+        self.assertTrue(self.may_blame(3))
+
+    def test_a_leader_that_was_frozen_may_blame_any_node_in_generations_that_it_led(self):
+        self.happens("freeze-long", (1,))
+        self.storm.job.daemons[1].led = [2]
+        self.assertTrue(self.may_blame(3, generation=2))
+        self.assertFalse(self.may_blame(3, generation=3))
+
+    def test_a_node_whose_data_port_was_cut_may_end_with_1_until_it_is_dialled_again(self):
+        self.happens("data-port", (1, 2))
+        last = 1011 + storm_bounds.REFUSED + storm_bounds.TIMEOUTS["quorum"]
+        self.end(2, last - 1, 1)
+        self.assertEqual(storm_verdicts.exits(self.storm), [])
+        self.end(2, last + 1, 1)
+        self.assertEqual(len(storm_verdicts.exits(self.storm)), 1)
+        self.storm.job.daemons[2].ends = []
+        self.end(3, 1062, 1)
+        self.assertIn("host 3", storm_verdicts.exits(self.storm)[0])
+
     def test_what_is_left_behind_is_found(self):
         (self.storm.job.folder / ".drafts-1-x").mkdir()
         self.assertIn(".drafts-1-x", storm_verdicts.nothing_left(self.storm)[0])

@@ -18,7 +18,7 @@ from storm_links import DATA_PORT
 RATE = "8mbit"  # steps wait for links rather than for processors, which all hosts share
 DISK = 64 << 20  # bytes of a run folder's disk
 GENERATION = re.compile(r"generation (\d+) from step (\d+): node (\d+) of (\d+)")
-ALONE = re.compile(r"job: .* with 1 worker,")
+ALONE = re.compile(r"job: .* with [12] workers?,")
 NO_RESTART = (0, 2)  # exit codes (docs/exit-codes.md)
 
 
@@ -149,6 +149,7 @@ class StormJob:
             "cluster.listen": self.net.address(host),
             "cluster.data_port": DATA_PORT,
             "cluster.min_nodes": self.scenario.fewest(),
+            "devices.count": self.scenario.workers,
             "cluster.max_nodes": self.scenario.nodes + self.scenario.room,
             "parallel.strategy": self.scenario.strategy,
             "run.output": self.output(host),

@@ -36,6 +36,7 @@ class Scenario:
     end: float  # a draw in [0, 1) for each thing that the second phase chooses
     broken: float
     way: str
+    workers: int  # of each daemon
 
     def daemons(self):
         return self.nodes + self.spares + self.witnesses
@@ -60,6 +61,7 @@ class Scenario:
 
     def told(self):
         parts = [self.strategy, f"{self.nodes} nodes", f"{self.spares} spares", f"{self.witnesses} witnesses"]
+        parts += [f"{self.workers} workers each"] if self.workers > 1 else []
         parts += [f"room for {self.room} more"] if self.room else []
         parts += ["TLS" if self.tls else "no TLS", "one run folder" if self.shared else "a run folder each"]
         return ", ".join(parts)
@@ -96,4 +98,5 @@ def draw(seed, kinds, strategies=()):
         end=choose.random(),
         broken=choose.random(),
         way=choose.choice(("nobody", "killed", "frozen", "cut off")),
+        workers=1 if has_one_node(strategy) or choose.random() < 0.7 else 2,
     )

@@ -116,7 +116,7 @@ def places(storm):
     """How many nodes of the part train, when all have come: the others wait as spares."""
     train = [host for host in part(storm) if storm.scenario.role(host) != "witness"]
     count = min(len(train), storm.scenario.nodes)
-    return count - count % GROUPS.get(storm.scenario.strategy, 1)
+    return count - count % max(1, GROUPS.get(storm.scenario.strategy, 1) // storm.scenario.workers)
 
 
 def agree(storm):

@@ -178,10 +178,11 @@ Result<std::string> Visit::greeting() {
   if (header.empty() && session_) // with TLS 1.3, our certificate is refused only now
     return refused();
   if (!session_ && is_of_tls(header))
-    return fail(Errc::network,
-                "the daemon at {} takes those alone who have certificates: give cluster.tls, or "
-                "--tls-cert, --tls-key and --tls-ca",
-                to_string(daemon_));
+    return fail(
+        Errc::network,
+        "the daemon at {} accepts only connections with a certificate: set cluster.tls, or pass "
+        "--tls-cert, --tls-key and --tls-ca",
+        to_string(daemon_));
   const auto number = [&header](std::size_t from, std::size_t bytes) {
     std::uint64_t value = 0;
     for (const char c : std::string_view{header}.substr(from, bytes))
@@ -218,7 +219,7 @@ Status check_greeting(const Endpoint& daemon, const NetworkOptions& options,
   const std::string theirs{find_id(greeting)}, ours = application_id(options.version);
   if (theirs.empty())
     return fail(visit.is_silent() ? Whose::there : Whose::here, Errc::network,
-                "what listens at {} does not greet as a troupe daemon {} does", to_string(daemon),
+                "what listens at {} does not answer as a troupe daemon {} does", to_string(daemon),
                 options.tls.enabled() ? "with TLS" : "without TLS");
   if (theirs != ours)
     return fail(Errc::network, "the daemon at {} is {}, this program is {}", to_string(daemon),
