@@ -301,9 +301,10 @@ using membership_actor = caf::typed_actor<
     caf::result<void>(atom::finish, JobEnd end),
     // Finish the steps under way, save, end; or no longer wait for nodes.
     caf::result<void>(atom::stop),
-    // This node leaves between two steps, and the others go on. Where it leads, answered when they
-    // have been made, with the last message. Error: it leads, and the others could not go on.
-    caf::result<void>(atom::leave, member_actor node),
+    // This node leaves between two steps, and the others continue. If it leads, the answer comes
+    // when those steps are saved. Error: it leads, and the others could not continue; or no other
+    // node trains. `waits`: the others could continue, if only when another node has come.
+    caf::result<void>(atom::leave, member_actor node, bool waits),
     // What this node waits for; empty when all are there.
     caf::result<WaitStatus>(atom::status, member_actor node),
     // This node waits for its seat no longer, and takes none.

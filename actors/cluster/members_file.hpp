@@ -8,6 +8,7 @@
 
 #include <filesystem>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace troupe::actors {
@@ -19,6 +20,8 @@ struct Members {
   std::vector<engine::Voter> nodes;  ///< all of them
   std::vector<engine::Voter> voters; ///< of the next record, the leader first
   std::int32_t revision = 0;
+
+  std::pair<std::int64_t, std::int32_t> order() const { return {generation, revision}; }
 };
 
 Members members_of(const engine::GenerationRecord& record);

@@ -33,7 +33,7 @@ membership_actor::behavior_type MembershipState::make_behavior() {
           },
           [this](atom::finish, const JobEnd& end) { return finish(end); },
           [this](atom::stop) { stop(); },
-          [this](atom::leave, const member_actor& node) { return leave(node); },
+          [this](atom::leave, const member_actor& node, bool waits) { return leave(node, waits); },
           [this](atom::status, const member_actor& node) { return status(node); },
           [this](atom::abort, const member_actor& node) { withdraw(node); }};
 }
@@ -88,6 +88,7 @@ void MembershipState::await_enough(std::int64_t round) {
 }
 
 void MembershipState::form_if_complete() {
+  check_leavers();
   const bool saves = has_begun() && stopping_; // with any number of nodes
   if (phase_ != Phase::gathering || !roster_.absent().empty() || probes_links())
     return;
@@ -179,8 +180,7 @@ void MembershipState::tell_end(const JobEnd& end, const std::function<void()>& t
       end.result.status == "failed"
           ? Error{Errc::network, "the job has failed, and its nodes end"}
           : Error{Errc::stopped, fmt::format("the job has ended already: {}", end.result.status)};
-  if (leaver_)
-    std::exchange(leaver_, std::nullopt)->deliver(carry(*closed_));
+  keep_leader(*closed_);
   const auto open = std::make_shared<std::size_t>(members_.size() + spares_.size() +
                                                   witnesses_.size() + entrants_.size());
   const auto answered = [open, told] {

@@ -148,10 +148,13 @@ private:
   void fill(std::ptrdiff_t place);
   static Spares::iterator find_spare(Spares& spares, const member_actor& node);
   void refuse_spares(const Error& error);
-  caf::result<void> leave(const member_actor& node);
+  caf::result<void> leave(const member_actor& node, bool waits);
   void let_leave();
-  caf::result<void> leave_as_leader();
-  std::string lacks_successor() const;
+  caf::result<void> leave_as_leader(bool waits);
+  void keep_leader(const Error& reason);
+  void check_leavers();
+  std::string lacks_successor(bool waits) const;
+  std::string lacks_others() const;
   void hand_over();
   Members::iterator find(std::string_view address);
   Members::iterator find(const member_actor& node);
@@ -273,9 +276,10 @@ private:
   std::optional<Error> closed_;                    ///< why no node is admitted any more
   std::optional<Error> unstarted_;                 ///< why the ranks will not all be connected
   std::optional<Error> ending_;                    ///< why the job is saved and ends
-  std::optional<caf::typed_response_promise<void>> leaver_; ///< of the leader's request to leave
-  int unexplained_ = 0;  ///< failures between nodes since the last step that blame none
-  bool trained_ = false; ///< there was a COORDINATOR, here or at an earlier leader
+  std::vector<caf::typed_response_promise<void>> leavers_; ///< of the leader's requests to leave
+  bool others_may_wait_ = false; ///< it leaves though the others have to wait for another node
+  int unexplained_ = 0;          ///< failures between nodes since the last step that blame none
+  bool trained_ = false;         ///< there was a COORDINATOR, here or at an earlier leader
   bool stopping_ = false, ended_ = false;
 };
 

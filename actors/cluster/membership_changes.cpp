@@ -53,9 +53,9 @@ void MembershipState::halt(const Error& reason, bool is_loss,
 }
 
 bool MembershipState::changes_wanted() const {
-  return leaver_ || std::ranges::any_of(members_, [](const Member& member) {
-           return member.seat.has_value() || member.leaves;
-         });
+  return !leavers_.empty() || std::ranges::any_of(members_, [](const Member& member) {
+    return member.seat.has_value() || member.leaves;
+  });
 }
 
 Error MembershipState::wanted_change() const {
@@ -71,9 +71,9 @@ bool MembershipState::waits_for_returns() {
   const auto returns = [](const Member& member) { return member.seat && member.returns; };
   if (std::ranges::none_of(members_, returns))
     return false;
-  const bool others = leaver_ || std::ranges::any_of(members_, [](const Member& member) {
-                        return member.leaves || (member.seat && !member.returns);
-                      });
+  const bool others = !leavers_.empty() || std::ranges::any_of(members_, [](const Member& member) {
+    return member.leaves || (member.seat && !member.returns);
+  });
   const auto now = self_->clock().now();
   if (others || !returned_ || now >= *returned_ + setup_.between_returns) {
     returned_ = now;
@@ -88,12 +88,12 @@ void MembershipState::change_when_wanted() {
   if (phase_ != Phase::training || !changes_wanted() || waits_for_returns())
     return;
   changing_ = steady_clock::now();
-  self_->request(coordinator_, caf::infinite, atom::halt_v, leaver_.has_value())
+  self_->request(coordinator_, caf::infinite, atom::halt_v, !leavers_.empty())
       .then(
           [this, number = generation_->number] {
             if (phase_ != Phase::training || generation_->number != number)
               return;
-            leaver_ ? hand_over() : halt(wanted_change(), false);
+            leavers_.empty() ? halt(wanted_change(), false) : hand_over();
           },
           [](const caf::error&) {}); // it is over in any case
 }

@@ -237,7 +237,7 @@ void MembershipState::refuse_spares(const Error& error) {
       spare.member.seat->deliver(engine::Seat{.refused = error});
 }
 
-caf::result<void> MembershipState::leave(const member_actor& node) {
+caf::result<void> MembershipState::leave(const member_actor& node, bool waits) {
   const Error asked{Errc::stopped, "this node was asked to leave"};
   for (auto* those : {&spares_, &witnesses_, &entrants_})
     if (const auto spare = find_spare(*those, node); spare != those->end()) {
@@ -250,7 +250,7 @@ caf::result<void> MembershipState::leave(const member_actor& node) {
   if (member == members_.end())
     return caf::unit; // the others go on without it already
   if (member == members_.begin())
-    return leave_as_leader();
+    return leave_as_leader(waits);
   member->leaves = true;
   if (phase_ == Phase::gathering && !setup_.leave_one_by_one)
     let_leave();
@@ -264,23 +264,38 @@ caf::result<void> MembershipState::leave(const member_actor& node) {
   return caf::unit;
 }
 
-caf::result<void> MembershipState::leave_as_leader() {
-  if (const auto lacks = lacks_successor(); !lacks.empty())
+caf::result<void> MembershipState::leave_as_leader(bool waits) {
+  if (const auto lacks = lacks_successor(waits); !lacks.empty())
     return carry({Errc::invalid_input, fmt::format("{} leads the job, which would end with it: {}",
                                                    members_.front().address, lacks)});
-  leaver_ = self_->make_response_promise<void>();
+  others_may_wait_ = waits || (!leavers_.empty() && others_may_wait_);
+  auto answer = leavers_.emplace_back(self_->make_response_promise<void>());
   change_when_wanted();
-  return *leaver_;
+  return answer;
 }
 
-/// Why the others could not go on without the leader; empty: they can.
-std::string MembershipState::lacks_successor() const {
+void MembershipState::keep_leader(const Error& reason) {
+  for (auto& leaver : std::exchange(leavers_, {}))
+    leaver.deliver(carry(reason));
+}
+
+/// Why no other node could lead; empty: one can. Spares and witnesses have no state.
+std::string MembershipState::lacks_successor(bool waits) const {
   if (!has_begun())
     return "it has not begun";
-  if (ended_ || stopping_ || ending_ || phase_ == Phase::gathering)
+  if (ended_ || stopping_ || ending_ || (phase_ == Phase::gathering && !waits))
     return "it does not train";
-  if (generation_->nodes.size() < 2 || generation_->voters.size() < 2)
-    return "no other node can lead it"; // spares and witnesses have no state
+  const auto leave = std::ranges::count(members_, true, &Member::leaves);
+  const auto others = std::ssize(members_) - 1 - leave + std::ssize(roster_.absent());
+  if (generation_->nodes.size() < 2 || generation_->voters.size() < 2 || others < 1)
+    return "no other node can lead it";
+  if (auto lacks = waits ? std::string{} : lacks_others(); !lacks.empty())
+    return lacks;
+  return setup_.lacks_copies(*generation_);
+}
+
+/// Why the nodes that stay when the leader leaves would have to wait for another one.
+std::string MembershipState::lacks_others() const {
   const auto leave = std::ranges::count(members_, true, &Member::leaves);
   if (std::ssize(members_) + std::ssize(spares_) - leave <= setup_.min_nodes)
     return "cluster.min_nodes would not be left";
@@ -290,18 +305,26 @@ std::string MembershipState::lacks_successor() const {
   if (workers < setup_.groups.size)
     return fmt::format("no group of {} workers ({}) would be left", setup_.groups.size,
                        setup_.groups.key);
-  return setup_.lacks_copies(*generation_);
+  return {};
+}
+
+/// Whether the leader stays that waits to leave: nodes that might have led are lost, or leave too.
+void MembershipState::check_leavers() {
+  if (leavers_.empty() || phase_ != Phase::gathering)
+    return;
+  if (const auto lacks = lacks_successor(others_may_wait_); !lacks.empty())
+    keep_leader({Errc::invalid_input, lacks});
 }
 
 /// Ends this MEMBERSHIP, by which the others notice that the leader is gone. All steps that were
 /// begun are saved, as the next leader may leave at the same moment.
 void MembershipState::hand_over() {
-  auto leaver = *std::exchange(leaver_, std::nullopt);
-  if (const auto lacks = lacks_successor(); !lacks.empty()) { // since it was asked
-    leaver.deliver(carry({Errc::invalid_input, lacks}));
+  if (const auto lacks = lacks_successor(others_may_wait_); !lacks.empty()) { // since it was asked
+    keep_leader({Errc::invalid_input, lacks});
     return halt({Errc::network, "no other node can lead any more"}, false);
   }
-  leaver.deliver();
+  for (auto& leaver : leavers_)
+    leaver.deliver();
   self_->quit(caf::exit_reason::user_shutdown);
 }
 

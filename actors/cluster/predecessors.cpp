@@ -41,7 +41,8 @@ namespace {
 /// The answers of all known nodes, each asked once.
 struct Round {
   std::optional<JobPlace> job = {};
-  std::set<std::size_t> doubtful = {}; ///< voters that may continue a job, and cannot be asked
+  std::set<std::size_t> doubtful = {}; ///< voters whose processes may still live
+  bool may_have_leader = false;        ///< one of those may lead: it trained, or does not answer
   std::set<std::string> agree = {};    ///< addresses that expect this node to begin a job
   std::string objection = {};          ///< why this one is not to begin a job now
   engine::GenerationRecord last = {.number = 0}; ///< the latest that any of them knows of
@@ -60,8 +61,15 @@ void note(Round& round, const Answer& answer, const std::string& address, const 
                                   address, answer.begins, own);
 }
 
+/// Whether a voter that still lives has only a vote: it reports that it did not train when it
+/// heard of the others last. Without a node that trains such voters elect no leader.
+bool only_votes(const Answer& answer, const std::string& address, const Members& before) {
+  return answer.last.number > 0 && answer.last.order() <= before.order() &&
+         std::ranges::count(before.nodes, address, &engine::Voter::address) == 0;
+}
+
 Round ask_all(const Applicant& applicant, const std::vector<engine::Voter>& known,
-              std::size_t deciding) {
+              std::size_t deciding, const Members& before) {
   Round round;
   const auto& own = applicant.info.address;
   for (std::size_t i = 0; i < known.size() && !round.job; ++i) {
@@ -74,8 +82,10 @@ Round ask_all(const Applicant& applicant, const std::vector<engine::Voter>& know
     else if (answer)
       note(round, *answer, address, own);
     const bool has_ended = answer && answer->has_ended;
-    if (i < deciding && !has_ended && may_go_on(applicant, known[i]))
+    if (i < deciding && !has_ended && may_go_on(applicant, known[i])) {
       round.doubtful.insert(i);
+      round.may_have_leader |= !answer || !only_votes(*answer, address, before);
+    }
   }
   return round;
 }
@@ -90,11 +100,15 @@ std::set<std::size_t> supporters(const std::vector<std::string>& join, const std
   return found;
 }
 
+/// Whether the voters that may still live could continue without this node.
+bool may_continue(const Round& round, std::size_t deciding) {
+  return round.may_have_leader && is_quorum(round.doubtful, deciding);
+}
+
 /// Why this node does not begin a job yet; empty: it does.
 std::string objection(const Round& round, const Applicant& applicant, std::size_t deciding) {
-  if (is_quorum(round.doubtful, deciding))
-    return fmt::format("{} of {} nodes that vote on members may still train this run, and do not "
-                       "answer",
+  if (may_continue(round, deciding))
+    return fmt::format("{} of {} nodes that vote on members may still train this run",
                        round.doubtful.size(), deciding);
   if (!round.objection.empty())
     return round.objection;
@@ -116,11 +130,11 @@ Result<std::optional<JobPlace>> find_running_job(const Applicant& applicant, Mem
   std::string said;
   for (;;) {
     const auto deciding = before.voters.empty() ? known.size() : before.voters.size();
-    auto round = ask_all(applicant, known, deciding);
+    auto round = ask_all(applicant, known, deciding, before);
     if (round.job)
       return std::move(round.job);
     // Others have continued without this node: its file has outdated voters.
-    if (round.last.order() > std::pair{before.generation, before.revision}) {
+    if (round.last.order() > before.order()) {
       before = members_of(round.last);
       known = others(applicant, before);
       continue;
@@ -131,7 +145,7 @@ Result<std::optional<JobPlace>> find_running_job(const Applicant& applicant, Mem
     if (std::exchange(said, why) != why)
       applicant.say(why + "; trying again");
     wait.rename("waiting to begin a job: " + why);
-    const bool is_of_members = is_quorum(round.doubtful, deciding);
+    const bool is_of_members = may_continue(round, deciding);
     const auto way_out =
         is_of_members
             ? fmt::format("; without them: remove {}",

@@ -15,8 +15,8 @@ bool may_begin(const ClusterConfig& cluster, const std::string& address);
 /// Returns the job of the nodes that this one trained with before (`before`, or a later record that
 /// one of them knows), or of cluster.join. Empty: this node may begin one. Then none that answers
 /// has a job; all that answer, and a quorum of cluster.join, expect this node to begin it; and the
-/// voters that cannot be asked are no quorum. Blocks, and asks until the quorum timeout. Errors:
-/// network, with the condition that does not hold; stopped.
+/// voters that may still live are no quorum, or have only votes. Blocks, and asks until the quorum
+/// timeout. Errors: network, with the condition that does not hold; stopped.
 Result<std::optional<JobPlace>> find_running_job(const Applicant& applicant, Members before);
 
 } // namespace troupe::actors

@@ -109,8 +109,11 @@ private:
   bool may_be_succeeded() const;
   void lost_coordinator(const Error& error);
   void stop();
+  void stop_job();
+  void repeat_request();
   caf::result<void> leave_others();
-  void ask_to_leave(std::function<void()> left, std::function<void(const caf::error&)> refused);
+  void ask_to_leave(bool waits, std::function<void()> left,
+                    std::function<void(const caf::error&)> refused);
   void leave_to_others();
   void end();
   caf::result<JobStatus> status();
@@ -150,8 +153,10 @@ private:
   Promise outcome_;
   RunOutcomePtr ended_;       ///< how the job did, where this node leads
   std::optional<JobEnd> end_; ///< of a job that another node leads, or that this node never had
-  bool stopping_ = false;     ///< asked before there was a COORDINATOR
-  bool hands_over_ = false;   ///< it has led, and leaves the others
+  bool stopping_ = false;     ///< it was asked to stop the job
+  bool leaving_ = false;      ///< it was asked to leave the job
+  caf::actor_addr asked_to_leave_; ///< the last MEMBERSHIP that was told so
+  bool hands_over_ = false;        ///< it has led, and leaves the others
   std::optional<Error>
       hands_over_for_;        ///< that this node cannot do its part; none: it was asked to
   std::string left_out_;      ///< why the others go on without it for a while

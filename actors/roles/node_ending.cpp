@@ -69,6 +69,10 @@ void NodeState::tell_outcome(const JobEnd& end) {
 
 void NodeState::stop() {
   stopping_ = true;
+  stop_job();
+}
+
+void NodeState::stop_job() {
   if (membership_)
     self_->send(membership_, atom::stop_v);
   else if (coordinator_)
@@ -78,15 +82,28 @@ void NodeState::stop() {
 
 /// Where a node that follows is refused, MEMBERSHIP is gone: it ends all the same.
 void NodeState::end() {
-  if (!membership_ || (setup_.ends_for_all && leader_ == identity_.address))
+  leaving_ = true;
+  const bool leads = leader_ == identity_.address;
+  if (!membership_ || (setup_.ends_for_all && leads))
     return stop();
-  ask_to_leave([] {},
-               [this](const caf::error&) {
-                 if (leader_ == identity_.address)
-                   stop();
-               });
-  if (leader_ != identity_.address)
+  if (leads && asked_to_leave_ == membership_.address())
+    return; // it answers when it can hand over
+  ask_to_leave(
+      true, [] {},
+      [this](const caf::error&) {
+        if (leader_ == identity_.address)
+          stop_job();
+      });
+  if (!leads)
     setup_.stopped();
+}
+
+/// Repeats a request that this node had when it lost its leader: the next one does not know of it.
+void NodeState::repeat_request() {
+  if (leaving_)
+    end();
+  else if (stopping_ && leader_ != identity_.address) // else it stops the job when it trains
+    self_->send(membership_, atom::stop_v);
 }
 
 caf::result<void> NodeState::leave_others() {
@@ -95,14 +112,16 @@ caf::result<void> NodeState::leave_others() {
     return caf::unit;
   }
   auto promise = self_->make_response_promise<void>();
-  ask_to_leave([promise]() mutable { promise.deliver(); },
-               [promise](const caf::error& error) mutable { promise.deliver(error); });
+  ask_to_leave(
+      false, [promise]() mutable { promise.deliver(); },
+      [promise](const caf::error& error) mutable { promise.deliver(error); });
   return promise;
 }
 
-void NodeState::ask_to_leave(std::function<void()> left,
+void NodeState::ask_to_leave(bool waits, std::function<void()> left,
                              std::function<void(const caf::error&)> refused) {
-  self_->request(membership_, caf::infinite, atom::leave_v, member_actor{node_actor{self_}})
+  asked_to_leave_ = membership_.address();
+  self_->request(membership_, caf::infinite, atom::leave_v, member_actor{node_actor{self_}}, waits)
       .then(
           [this, left = std::move(left), led = leader_ == identity_.address] {
             hands_over_ = led;

@@ -76,6 +76,7 @@ caf::result<engine::Seat> NodeState::take_part(const membership_actor& membershi
             seat_wait_.reset();
             seat_.deliver(error);
           });
+  repeat_request();
   look_after(seat_requests_);
   if (limit.count() > 0) // MEMBERSHIP, which knows what is missing, refuses it before
     self_->run_delayed(limit + setup_.detection,

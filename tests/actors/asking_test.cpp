@@ -46,7 +46,7 @@ struct Neighbour {
             },
             [this, last_generation](atom::decided) {
               return engine::GenerationRecord{.number = last_generation,
-                                              .nodes = {},
+                                              .nodes = {{.address = to_string(at)}},
                                               .voters = {{to_string(at), "its process"}}};
             })} {
     REQUIRE(publish(node, at, network));
@@ -216,4 +216,25 @@ TEST_CASE(
   if (!found)
     CHECK_THAT(asker.said.front(),
                ContainsSubstring("1 of 1 nodes that vote on members may still train this run"));
+}
+
+TEST_CASE("a node that was the only one to train begins a job again though its voters live") {
+  const bool other_trained = GENERATE(false, true);
+  const std::int64_t known = GENERATE(0, 5); // to the spare; 0: it knows of no job
+  CAPTURE(other_trained, known);
+  Asker asker;
+  const Neighbour spare{"", asker.own, false, known}, witness{"", asker.own, false, 5};
+  asker.config.cluster.join = {asker.own, spare.address(), witness.address()};
+  Members before{.generation = 5,
+                 .nodes = {{asker.own, "earlier"}},
+                 .voters = {{asker.own, "earlier"},
+                            {spare.address(), "its process"},
+                            {witness.address(), "its process"}}};
+  if (other_trained)
+    before.nodes.push_back(before.voters[1]);
+  const auto found = actors::find_running_job(asker.applicant(), before);
+  REQUIRE(found.has_value() == (!other_trained && known == 5));
+  if (!found)
+    CHECK(asker.said.front() ==
+          "2 of 3 nodes that vote on members may still train this run; trying again");
 }

@@ -242,9 +242,9 @@ struct Cluster : Deterministic {
     return waiting;
   }
   /// Why it may not.
-  std::optional<Error> leave(const std::string& address) {
+  std::optional<Error> leave(const std::string& address, bool waits = false) {
     std::optional<Error> refused;
-    auto asked = self->request(membership, caf::infinite, atom::leave_v, stubs.at(address));
+    auto asked = self->request(membership, caf::infinite, atom::leave_v, stubs.at(address), waits);
     scheduler.run();
     asked.receive([] {}, [&](const caf::error& error) { refused = carried(error, {}); });
     return refused;

@@ -155,7 +155,8 @@ private:
   }
   void ask_to_leave(int index) {
     if (nodes_.contains(name(index)))
-      cluster_.self->send(cluster_.membership, atom::leave_v, cluster_.stubs.at(name(index)));
+      cluster_.self->send(cluster_.membership, atom::leave_v, cluster_.stubs.at(name(index)),
+                          index % 2 == 0);
   }
   /// Steps are made in between: the job does not give up.
   void report(Errc what, const std::string& node) {

@@ -147,6 +147,46 @@ TEST_CASE("the leader cannot leave when the others could not go on") {
   CHECK_FALSE(a->end);
 }
 
+TEST_CASE("a leader that is ended leaves, though the others have to wait for another node") {
+  const bool while_they_gather = GENERATE(false, true);
+  CAPTURE(while_they_gather);
+  Cluster cluster{2, 3, true};
+  const auto a = cluster.join("a:1"), b = cluster.join("b:1");
+  cluster.lead();
+  if (while_they_gather) {
+    b->is_stuck = true;
+    cluster.join("c:1");
+    cluster.tell(atom::leave_v, cluster.stubs.at("a:1"), true);
+    CHECK(cluster.told->saves == 0);
+    b->is_stuck = false;
+    cluster.come_again("b:1", 1);
+    cluster.lead();
+  } else {
+    CHECK_FALSE(cluster.leave("a:1", true));
+  }
+  CHECK(cluster.told->saves == 1);
+  CHECK_FALSE(a->end);
+  CHECK_FALSE(b->end);
+  CHECK_FALSE(cluster.join("d:1")->seat); // MEMBERSHIP has ended
+}
+
+TEST_CASE("a leader whose last follower is lost while it waits to leave has to end the job") {
+  Cluster cluster{2, 3, true};
+  cluster.join("a:1");
+  const auto b = cluster.join("b:1");
+  cluster.lead();
+  b->is_stuck = true;
+  const auto c = cluster.join("c:1"); // for which they halt
+  bool is_refused = false;
+  auto asked = cluster.self->request(cluster.membership, caf::infinite, atom::leave_v,
+                                     cluster.stubs.at("a:1"), true);
+  cluster.scheduler.run();
+  for (const char* gone : {"b:1", "c:1"})
+    cluster.kill(gone);
+  asked.receive([] {}, [&](const caf::error&) { is_refused = true; });
+  CHECK(is_refused);
+}
+
 TEST_CASE("the leader leaves between two steps, and with it MEMBERSHIP") {
   Cluster cluster{1, 2, true};
   cluster.join("a:1");

@@ -36,7 +36,12 @@ struct Waiting : test::Deterministic {
             return caf::delegated<WaitStatus>{};
           return told;
         },
-        [this](atom::abort, const member_actor& who) { withdrawn = who == node; });
+        [this](atom::abort, const member_actor& who) { withdrawn = who == node; },
+        [this](atom::leave, const member_actor&, bool) -> caf::result<void> {
+          ++leaves;
+          return caf::unit;
+        },
+        [this](atom::stop) { ++stops; });
     node = test::spawn_state<NodeState, node_actor>(
         system, NodeSetup{.run = "run",
                           .join = std::move(join),
@@ -111,6 +116,7 @@ struct Waiting : test::Deterministic {
   WaitStatus told{"waiting for 1 more node (2 of 3: a:1, b:1)", 0, 300'000};
   std::optional<engine::Seat> seat; ///< that it gives
   bool withdrawn = false;
+  int leaves = 0, stops = 0; ///< requests of the node to leave, and to stop the job
   std::vector<std::string> said;
   membership_actor membership;
   node_actor node;
@@ -232,4 +238,16 @@ TEST_CASE("a node names the one that is to begin a job, unless it takes part in 
   CHECK(told_of_one.begins("c:1").first == "c:1");
   Waiting told_of_none{{}};
   CHECK(told_of_none.begins("c:1").first == "b:1");
+}
+
+TEST_CASE("a request to leave or to stop is repeated when another node leads") {
+  const bool stops = GENERATE(false, true);
+  Waiting waiting;
+  waiting.ask_for_seat(600s);
+  stops ? waiting.self->send(waiting.node, atom::stop_v)
+        : waiting.self->send(waiting.node, atom::done_v);
+  waiting.scheduler.run();
+  CHECK(std::pair{waiting.leaves, waiting.stops} == (stops ? std::pair{0, 1} : std::pair{1, 0}));
+  waiting.ask_for_seat(600s);
+  CHECK(std::pair{waiting.leaves, waiting.stops} == (stops ? std::pair{0, 2} : std::pair{2, 0}));
 }

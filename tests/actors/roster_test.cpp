@@ -166,9 +166,10 @@ TEST_CASE("where a part is on no node the job goes back to the checkpoint, and s
   CHECK(generation.step == 40);
   CHECK(generation.shards == 0);
   CHECK(generation.nodes[1].lacks_state);
-  CHECK(roster.lost(generation) ==
-        "part 3 of 3 of the state after 50 steps is on no node any more: the job goes on from the "
-        "last checkpoint, after 40");
+  CHECK(
+      roster.lost(generation) ==
+      "part 3 of 3 of the state after 50 steps is on no node any more: the job continues from the "
+      "last checkpoint, after 40");
 }
 
 TEST_CASE("parts of generations that divided the state differently do not make one") {

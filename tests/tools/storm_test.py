@@ -1,6 +1,7 @@
 """Verdicts of tools/storm are bad where something is wrong, and only there."""
 import array
 import dataclasses
+import json
 import pathlib
 import sys
 import tempfile
@@ -97,7 +98,7 @@ class Verdicts(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.TemporaryDirectory()
         self.addCleanup(self.folder.cleanup)
-        scenario = dataclasses.replace(storm_scenario.draw(1, ["kill-one"]), nodes=3, spares=0, witnesses=0)
+        scenario = dataclasses.replace(storm_scenario.draw(1, ["kill-one"]), nodes=3, spares=0, witnesses=0, shared=True)
         self.storm = storm_run.Storm.__new__(storm_run.Storm)
         self.storm.job = FakeJob(pathlib.Path(self.folder.name))
         self.storm.scenario = scenario
@@ -158,6 +159,33 @@ class Verdicts(unittest.TestCase):
         self.write("events.jsonl", "".join(f'{{"step": {step}}}\n' for step in (*range(20), *range(15, 50))))
         self.assertIn("15 comes again", storm_verdicts.steps_monotonic(self.storm)[0])
 
+    def write_steps(self, *steps):
+        self.write("events.jsonl", "".join(f'{{"step": {step}}}\n' for step in steps))
+
+    def test_lines_may_be_missing_that_a_full_disk_kept_from_a_leader_that_was_lost(self):
+        self.write("recoveries.jsonl", '{"step": 200}\n{"step": 300}\n{"step": 500}\n')
+        self.write_steps(*range(120), *range(200, 600))
+        self.assertEqual(len(storm_verdicts.steps_monotonic(self.storm)), 1)
+        self.storm.timeline = [storm_run.Happened(1010.0, "disk", (1,), 1011.0, "", 118)]
+        self.assertEqual(storm_verdicts.steps_monotonic(self.storm), [])
+        self.write_steps(*range(400), *range(460, 600))
+        self.assertEqual(len(storm_verdicts.steps_monotonic(self.storm)), 1)
+
+    def test_lines_of_other_leaders_may_be_missing_in_a_folder_of_its_own_if_the_log_says_so(self):
+        self.write_steps(*range(120), *range(150, 200))
+        self.write("log1", "")
+        self.assertEqual(len(storm_verdicts.steps_monotonic(self.storm)), 1)
+        self.write("log1", "warning: the events of 30 earlier steps are lost\n")
+        self.assertEqual(len(storm_verdicts.steps_monotonic(self.storm)), 1)
+        self.storm.scenario = dataclasses.replace(self.storm.scenario, shared=False)
+        self.assertEqual(storm_verdicts.steps_monotonic(self.storm), [])
+
+    def test_of_a_broken_link_either_host_may_be_left_out(self):
+        loss = {"is_loss": True, "step": 5, **self.loss(3, 2, 1012)}
+        for link, problems in (("10.93.0.3:7401 to 10.93.0.2:7401", 0), ("10.93.0.3:7401 to 10.93.0.1:7401", 1)):
+            self.write("recoveries.jsonl", json.dumps(loss | {"reason": link}) + "\n")
+            self.assertEqual(len(storm_verdicts.blame(self.storm)), problems)
+
     def test_a_loss_that_names_the_wrong_node_is_found(self):
         at = time.strftime("%Y-%m-%dT%H:%M:%S.000Z", time.gmtime(1012 + self.storm.clock))
         line = '{{"generation": 2, "is_loss": true, "time": "{}", "step": 5, "reason": "node 10.93.0.{}:7401 (rank 1) is gone"}}\n'
@@ -203,6 +231,14 @@ class Verdicts(unittest.TestCase):
         self.storm.job.daemons[2].ends = []
         self.end(3, 1062, 1)
         self.assertIn("host 3", storm_verdicts.exits(self.storm)[0])
+
+    def test_a_daemon_may_end_with_1_when_the_job_has_stood_still_for_the_quorum_timeout(self):
+        length = storm_bounds.TIMEOUTS["quorum"]
+        self.storm.progress = [sample for sample in self.storm.progress if not 1060 < sample[0] < 1060 + length]
+        for at, problems in ((1060 + length, 0), (1060 + length + 2, 0), (1060 + length + 5, 1), (1060 + length / 2, 1)):
+            self.storm.job.daemons[3].ends = []
+            self.end(3, at, 1)
+            self.assertEqual(len(storm_verdicts.exits(self.storm)), problems, at)
 
     def test_what_is_left_behind_is_found(self):
         (self.storm.job.folder / ".drafts-1-x").mkdir()

@@ -10,6 +10,7 @@ class Kind:
     seconds: tuple = (0, 0)  # shortest and longest duration
     halts: bool = True  # the job may halt for it
     drawn: bool = True  # drawn if --faults names none
+    cuts_off: bool = False  # a leader that it hits takes all others for lost
     blames: bool = True  # a loss that follows has to name a host that it hit; else either side of a link may be blamed
 
 

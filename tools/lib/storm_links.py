@@ -132,11 +132,11 @@ def silence(storm, hosts, seconds):
 
 
 KINDS = {
-    "cut": Kind("no packet comes to a node, or from it", cut_node, (1, 4)),
+    "cut": Kind("no packet comes to a node, or from it", cut_node, (1, 4), cuts_off=True),
     "one-way": Kind("what one node sends to another is lost", one_way, (1, 5), blames=False),
     "slow-link": Kind(f"what one node sends to another comes with {SLOW} kB/s", slow_link, (2, 5), blames=False),
     "slow-host": Kind("what a node hears comes so slowly", slow_host, (2, 5), blames=False),
     "data-port": Kind("two nodes reach each other, but not each other's data plane", data_port, (2, 8), blames=False),
-    "swizzle": Kind("the links of a node are cut one by one, and healed in another order", swizzle, (3, 6)),
+    "swizzle": Kind("the links of a node are cut one by one, and healed in another order", swizzle, (3, 6), cuts_off=True),
     "flap": Kind("a link goes and comes, with a period near cluster.timeouts.detection", flap, (7, 7)),
 }

@@ -8,12 +8,12 @@ import time
 
 import storm_second_phase
 from storm_bounds import Bounds
+from storm_faults import KINDS
 from storm_links import Links
 
 PAUSE = 0.05  # seconds between looks at the daemons
 SAMPLE = 0.2  # seconds between looks at the files
 BEFORE = 20  # steps before the first fault
-JOINING = 4  # seconds from a daemon's start until it has a place, or waits as a spare
 SETTLE = 60  # seconds that the begin may take
 
 
@@ -80,15 +80,21 @@ class Storm:
         return sorted({members[rank % len(members)] for rank in ranks}) if members else []
 
     def spared(self, draw, leads):
-        """A daemon that can leave without ending the job; none if the others would be too few."""
-        training = [host for host in self.scenario.members() if self.job.daemons[host].acts() and self.scenario.role(host) != "witness"]
+        """A daemon that can leave without ending the job; none if no other one that trains could lead it."""
         daemons = self.job.daemons
         newest = max(daemon.generation for daemon in daemons.values())
-        in_place = [host for host in training if daemons[host].votes == newest]  # by the process that runs
-        waiting = [host for host in training if host not in in_place and time.monotonic() - daemons[host].began > JOINING]
-        if len(in_place) + len(waiting) <= max(self.scenario.fewest(), 2) or len(in_place) < 2:
+        reached = [host for host in self.scenario.members() if daemons[host].acts() and not self.is_cut_off(host)]
+        training = [host for host in reached if daemons[host].votes == newest]  # by the process that runs
+        if len(training) < 2:
             return []
-        return self.ranks(0) if leads else self.shuffled(draw, training)[:1]
+        if leads:
+            return [host for host in self.ranks(0) if host in training]
+        return self.shuffled(draw, [host for host in reached if self.scenario.role(host) != "witness"])[:1]
+
+    def is_cut_off(self, host):
+        """Whether a fault may keep the others from it, until they have come together again."""
+        now = time.monotonic()
+        return any(host in happened.hosts and now < happened.end + self.bounds.change() and KINDS[happened.kind].cuts_off for happened in self.timeline)
 
     def ask_in_background(self, host, *words):
         command = self.job.net.on(host, self.job.program, words[0], self.job.net.address(host), *words[1:], *self.job.credentials())
