@@ -138,5 +138,5 @@ KINDS = {
     "slow-host": Kind("what a node hears comes so slowly", slow_host, (2, 5), blames=False),
     "data-port": Kind("two nodes reach each other, but not each other's data plane", data_port, (2, 8), blames=False),
     "swizzle": Kind("the links of a node are cut one by one, and healed in another order", swizzle, (3, 6), cuts_off=True),
-    "flap": Kind("a link goes and comes, with a period near cluster.timeouts.detection", flap, (7, 7)),
+    "flap": Kind("a link goes and comes, with a period near cluster.timeouts.detection", flap, (7, 7), cuts_off=True),
 }

@@ -92,9 +92,10 @@ class Storm:
         return self.shuffled(draw, [host for host in reached if self.scenario.role(host) != "witness"])[:1]
 
     def is_cut_off(self, host):
-        """Whether a fault may keep the others from it, until they have come together again."""
+        """Whether a fault of its links may keep others from it, until they have come together again."""
         now = time.monotonic()
-        return any(host in happened.hosts and now < happened.end + self.bounds.change() and KINDS[happened.kind].cuts_off for happened in self.timeline)
+        recent = [happened for happened in self.timeline if host in happened.hosts and now < happened.end + self.bounds.change()]
+        return any(KINDS[happened.kind].cuts_off or not KINDS[happened.kind].blames for happened in recent)
 
     def ask_in_background(self, host, *words):
         command = self.job.net.on(host, self.job.program, words[0], self.job.net.address(host), *words[1:], *self.job.credentials())

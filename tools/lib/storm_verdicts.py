@@ -134,15 +134,15 @@ def allowed_codes(storm, host, end):
     if end.asked in ("drained", "stopped"):
         partition = any(host in happened.hosts and happened.kind != "drain" and happened.at <= end.at <= happened.end + EFFECT for happened in storm.timeline)
         return {0, 1} if end.asked == "drained" and partition else {0}
-    return {1} if hit or stood_still(storm, end.at) or was_unreachable(storm, host, end.at) else set()
+    stays_broken = host in storm.broken and end.at > storm.healed_at
+    return {1} if hit or stays_broken or stood_still(storm, end.at) or was_unreachable(storm, host, end.at) else set()
 
 
 def was_unreachable(storm, host, at):
-    """A data port that could not be reached is dialled again after a minute, which is longer than `quorum` here."""
-    return any(
-        host in happened.hosts and not KINDS[happened.kind].blames and happened.at <= at <= happened.end + storm_bounds.REFUSED + TIMEOUTS["quorum"]
-        for happened in storm.timeline
-    )
+    """A data port that could not be reached, or not from a host that was cut off, is dialled again after a minute, which is longer than
+    `quorum` here."""
+    recent = [happened for happened in storm.timeline if happened.at <= at <= happened.end + storm_bounds.REFUSED + TIMEOUTS["quorum"]]
+    return any(KINDS[happened.kind].cuts_off or (host in happened.hosts and not KINDS[happened.kind].blames) for happened in recent)
 
 
 def stood_still(storm, at):
