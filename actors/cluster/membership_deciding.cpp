@@ -28,12 +28,13 @@ Result<engine::GenerationRecord> MembershipState::next_record() {
   record.writer = writer_;
   record.voters = voters(record.nodes);
   record.spares = spare_addresses();
-  change_.halt =
-      std::chrono::duration<double>{std::chrono::steady_clock::now() - changing_}.count();
+  if (!change_.reason.empty()) // else the job begins
+    change_.halt =
+        std::chrono::duration<double>{std::chrono::steady_clock::now() - changing_}.count();
   record.change = change_;
   if (const auto lost = roster_.lost(record); !lost.empty()) {
     setup_.say(lost);
-    record.change.reason += "; " + lost;
+    record.change.reason += (change_.reason.empty() ? "" : "; ") + lost;
   }
   return record;
 }

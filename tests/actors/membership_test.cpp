@@ -147,6 +147,19 @@ TEST_CASE("the leader cannot leave when the others could not go on") {
   CHECK_FALSE(a->end);
 }
 
+TEST_CASE(
+    "a job that begins without a part of the state reports it as a change that took no time") {
+  Cluster cluster{2};
+  NodeInfo info{.address = "a:1", .data = "a:1", .host = {}, .version = "1", .workers = 1};
+  info.offer.parts = {{.step = 50, .applied = true, .shards = 2, .held = {0}}};
+  const auto a = cluster.start(info);
+  cluster.join("b:1");
+  const auto& change = a->seat->generation.change;
+  CHECK(
+      change.reason.starts_with("part 2 of 2 of the state after 50 steps is on no node any more"));
+  CHECK(change.halt == 0);
+}
+
 TEST_CASE("a leader that is ended leaves, though the others have to wait for another node") {
   const bool while_they_gather = GENERATE(false, true);
   CAPTURE(while_they_gather);

@@ -375,6 +375,19 @@ TEST_CASE("lines that a full disk has no room for are written when it has") {
   CHECK(audience.finish("completed").summary.status == "completed");
 }
 
+TEST_CASE("a run.json that a full disk has no room for is written at the end of the run") {
+  Audience audience;
+  auto step = testing::small_step(0);
+  step.peak_operations = 3e12;
+  {
+    const test::FullDisk full{64};
+    audience.tell(atom::step_committed_v,
+                  StepRecordPtr{std::make_shared<metrics::StepRecord>(step)});
+  }
+  CHECK(audience.finish("completed").summary.status == "completed");
+  CHECK(nlohmann::json::parse(audience.file("run.json")).at("peak_operations_per_second") == 3e12);
+}
+
 TEST_CASE("a full disk does not end a run, which has failed all the same when it has ended") {
   Audience audience;
   for (int step = 0; step < 20; ++step)

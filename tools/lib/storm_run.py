@@ -79,13 +79,13 @@ class Storm:
         members = self.job.members()
         return sorted({members[rank % len(members)] for rank in ranks}) if members else []
 
-    def spared(self, draw, leads):
-        """A daemon that can leave without ending the job; none if no other one that trains could lead it."""
+    def spared(self, draw, leads, left=1):
+        """A daemon that can leave without ending the job; none if fewer than `left` others that train could continue."""
         daemons = self.job.daemons
         newest = max(daemon.generation for daemon in daemons.values())
         reached = [host for host in self.scenario.members() if daemons[host].acts() and not self.is_cut_off(host)]
         training = [host for host in reached if daemons[host].votes == newest]  # by the process that runs
-        if len(training) < 2:
+        if len(training) <= left:
             return []
         if leads:
             return [host for host in self.ranks(0) if host in training]

@@ -177,9 +177,18 @@ void RunView::begin_steps(const metrics::RunInfo& info, const engine::Seat& seat
 void RunView::go_on(const metrics::RunInfo& info, const engine::Seat& seat) {
   console_.go_on(info);
   exposition_.live().go_on(info, seat.generation.number);
-  if (folder_)
-    keep_first_failure(folder_->write(info));
   begin_steps(info, seat);
+  write_info();
+}
+
+/// Where run.json cannot be written just now, a larger measurement, the next generation or the end
+/// does.
+void RunView::write_info() {
+  if (!folder_)
+    return;
+  const auto written = folder_->write(info_);
+  warn_once(written);
+  info_unwritten_ = !written;
 }
 
 void RunView::end_generation() {
@@ -231,12 +240,10 @@ void RunView::show(const metrics::StepRecord& step) {
     keep_first_failure(board_->append(step));
 }
 
-/// Where run.json cannot be written just now, a larger measurement or the next generation does.
 void RunView::show_peak(double operations) {
   info_.peak_operations = operations;
   exposition_.live().record_peak(operations);
-  if (folder_)
-    warn_once(folder_->write(info_));
+  write_info();
 }
 
 void RunView::show(const metrics::RecoveryRecord& recovery) {
@@ -373,6 +380,8 @@ RunOutcome RunView::finish(RunOutcome outcome) {
     show_peak(outcome.summary.peak_operations);
   if (folder_)
     keep_first_failure(folder_->settle());
+  if (info_unwritten_)
+    keep_first_failure(folder_->write(info_));
   if (lost_)
     fail(*lost_);
   const auto unreadable = count_unreadable();

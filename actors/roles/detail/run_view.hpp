@@ -94,6 +94,7 @@ private:
   bool runs_here(int rank) const;
   /// To a person, once.
   void introduce(const engine::Job& job, const metrics::RunInfo& info);
+  void write_info();
   void show_peak(double operations);
   void show_end(const metrics::RunSummary& summary);
   Status write_end(const metrics::RunSummary& summary);
@@ -127,6 +128,7 @@ private:
   std::int64_t next_step_ = 0;                          ///< the first that was not shown
   std::chrono::steady_clock::time_point reported_ = {}; ///< when the report was written last
   bool ended_ = false, warned_ = false;
+  bool info_unwritten_ = false; ///< run.json is of an earlier generation or measurement
 };
 
 } // namespace troupe::actors
