@@ -304,9 +304,11 @@ void NodeState::follow_to(const std::string& address) {
     return;
   if (leader_ == identity_.address)
     self_->send_exit(membership_, caf::exit_reason::user_shutdown);
-  lost_leader(Error{Errc::network,
-                    fmt::format("the others have come together at {}", address),
-                    {.node = leader_}});
+  const auto what =
+      address == identity_.address
+          ? fmt::format("node {}, which led the job, is gone: this node was elected", leader_)
+          : fmt::format("the others have come together at {}", address);
+  lost_leader(Error{Errc::network, what, {.node = leader_}});
 }
 
 } // namespace troupe::actors

@@ -251,3 +251,11 @@ TEST_CASE("a request to leave or to stop is repeated when another node leads") {
   waiting.ask_for_seat(600s);
   CHECK(std::pair{waiting.leaves, waiting.stops} == (stops ? std::pair{0, 2} : std::pair{2, 0}));
 }
+
+TEST_CASE("a node that is elected before it notices the loss of its leader names the leader") {
+  Waiting waiting;
+  waiting.ask_for_seat(600s);
+  waiting.self->send(waiting.node, atom::lead_v, std::string{"b:1"});
+  waiting.scheduler.run();
+  CHECK(waiting.refusal().message == "node a:1, which led the job, is gone: this node was elected");
+}
