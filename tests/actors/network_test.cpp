@@ -10,9 +10,15 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 
+#include <caf/io/all.hpp>
+#include <caf/openssl/all.hpp>
+
 #include <atomic>
 #include <thread>
+#include <vector>
 
+#include <fcntl.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>
 
@@ -278,4 +284,54 @@ TEST_CASE("a CAF without limits for strangers serves on loopback only") {
   REQUIRE_FALSE(refused);
   CHECK(refused.error().exit_code() == 2);
   CHECK(has(refused.error().message, "cluster.listen: 10.0.0.1:7401 can be reached"));
+}
+
+namespace {
+
+/// Accepts nothing, and its queue is full: Linux drops further attempts to connect, as if no packet
+/// came.
+class FullListener {
+public:
+  FullListener() : listener_{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)} {
+    at_.sin_family = AF_INET;
+    at_.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    REQUIRE(::bind(listener_.number(), address(), sizeof at_) == 0);
+    REQUIRE(::listen(listener_.number(), 0) == 0);
+    socklen_t size = sizeof at_;
+    REQUIRE(::getsockname(listener_.number(), address(), &size) == 0);
+    for (int i = 0; i < 4; ++i) {
+      waiting_.emplace_back(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+      ::connect(waiting_.back().number(), address(), sizeof at_);
+    }
+  }
+  std::uint16_t port() const { return ntohs(at_.sin_port); }
+
+private:
+  sockaddr* address() { return reinterpret_cast<sockaddr*>(&at_); }
+
+  net::Descriptor listener_;
+  sockaddr_in at_{};
+  std::vector<net::Descriptor> waiting_;
+};
+
+} // namespace
+
+TEST_CASE("an attempt to connect ends after the detection timeout, so that others can be made") {
+  const bool secured = GENERATE(false, true);
+  CAPTURE(secured);
+  const Certificates certificates;
+  const FullListener silent;
+  NetworkOptions options{"1.2.3", secured ? certificates.of("node") : TlsConfig{}};
+  options.timeouts.detection = 300ms;
+  SystemConfig settings{options};
+  caf::actor_system system{settings};
+  caf::scoped_actor self{system};
+  const auto connects =
+      secured ? system.openssl_manager().actor_handle() : system.middleman().actor_handle();
+  caf::error why;
+  self->request(connects, 60s, caf::connect_atom_v, std::string{"127.0.0.1"}, silent.port())
+      .receive([](const caf::node_id&, const caf::strong_actor_ptr&,
+                  const std::set<std::string>&) { FAIL("it is connected"); },
+               [&](const caf::error& error) { why = error; });
+  CHECK(why == caf::sec::cannot_connect_to_node); // and not that the time was over
 }
