@@ -9,6 +9,11 @@ inline caf::error carry(const Error& error) {
   return caf::make_error(caf::sec::runtime_error, error);
 }
 
+/// For a message in which a handle is null, as a peer may send it: CAF reads null handles as any.
+inline caf::error no_handle() {
+  return carry({Errc::invalid_input, "a message without the actor that it is to name"});
+}
+
 /// Returns the error that carry() converted. CAF's own errors contain neither the operation nor the
 /// node: for these, returns `otherwise` with CAF's text appended to its message.
 inline Error carried(const caf::error& error, Error otherwise) {

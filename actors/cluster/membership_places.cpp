@@ -12,6 +12,8 @@ namespace troupe::actors {
 caf::result<engine::Seat> MembershipState::admit(const NodeInfo& info, const member_actor& node) {
   if (is_replay(info))
     return engine::Seat{.refused = Error{Errc::stopped, "this process has asked again since"}};
+  if (!node)
+    return no_handle();
   const auto known = find(node);
   const bool again = known != members_.end();
   if (!again && is_from_ahead(info))

@@ -1,4 +1,5 @@
 // How VOTERs of different nodes connect, and notice that one is gone.
+#include "carried_error.hpp"
 #include "voter.hpp"
 
 #include <algorithm>
@@ -7,6 +8,8 @@ namespace troupe::actors {
 
 caf::result<engine::Voter, peer_actor> VoterState::meet(const engine::Voter& who,
                                                         const peer_actor& peer) {
+  if (!peer)
+    return no_handle();
   if (const auto known = peers_.find(who.address);
       known == peers_.end() || known->second.voter != peer) {
     lost_.watch(peer);

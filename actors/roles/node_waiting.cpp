@@ -46,6 +46,8 @@ caf::result<std::string, bool> NodeState::begins(const std::string& asker) const
 
 caf::result<engine::Seat> NodeState::take_part(const membership_actor& membership,
                                                std::string leader, const NodeInfo& info) {
+  if (!membership)
+    return no_handle();
   if (membership_ != membership)
     lost_.watch(membership);
   membership_ = membership;

@@ -522,3 +522,15 @@ TEST_CASE("asked to stop while nodes still connect, it tells those who wait for 
   cluster.kill("b:1");
   CHECK_FALSE(a->end);
 }
+
+TEST_CASE("a request for a place that names no node is refused") {
+  Cluster cluster{1};
+  bool is_refused = false;
+  auto asked =
+      cluster.self->request(cluster.membership, caf::infinite, atom::join_v,
+                            NodeInfo{.address = "a:1", .version = "1"}, member_actor{});
+  cluster.scheduler.run();
+  asked.receive([](const engine::Seat&) {}, [&](const caf::error&) { is_refused = true; });
+  CHECK(is_refused);
+  CHECK(cluster.join("b:1")->seat);
+}

@@ -335,3 +335,19 @@ TEST_CASE("an attempt to connect ends after the detection timeout, so that other
                [&](const caf::error& error) { why = error; });
   CHECK(why == caf::sec::cannot_connect_to_node); // and not that the time was over
 }
+
+TEST_CASE("a peer cannot end an actor") {
+  const Daemon daemon;
+  const NetworkOptions options{"1.2.3"};
+  SystemConfig settings{options};
+  caf::actor_system system{settings};
+  const auto at = *parse_endpoint(daemon.at());
+  const auto node = connect(system, at, options, 20s);
+  REQUIRE(node);
+  caf::anon_send_exit(*node, caf::exit_reason::kill);
+  caf::anon_send(caf::actor_cast<caf::actor>(*node), caf::make_error(caf::sec::runtime_error));
+  caf::scoped_actor self{system};
+  self->request(*node, 20s, atom::status_v)
+      .receive([](const JobStatus& job) { CHECK(job.name == "job"); },
+               [](const caf::error& error) { FAIL(caf::to_string(error)); });
+}
