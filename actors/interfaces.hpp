@@ -303,7 +303,7 @@ using membership_actor = caf::typed_actor<
     caf::result<void>(atom::stop),
     // This node leaves between two steps, and the others continue. If it leads, the answer comes
     // when those steps are saved. Error: it leads, and the others could not continue; or no other
-    // node trains. `waits`: the others could continue, if only when another node has come.
+    // node trains. `waits`: it leaves even if the others have to wait for another node.
     caf::result<void>(atom::leave, member_actor node, bool waits),
     // What this node waits for; empty when all are there.
     caf::result<WaitStatus>(atom::status, member_actor node),

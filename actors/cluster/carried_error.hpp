@@ -9,9 +9,9 @@ inline caf::error carry(const Error& error) {
   return caf::make_error(caf::sec::runtime_error, error);
 }
 
-/// For a message in which a handle is null, as a peer may send it: CAF reads null handles as any.
+/// The answer to a message of a peer that contains a null actor handle: CAF accepts those.
 inline caf::error no_handle() {
-  return carry({Errc::invalid_input, "a message without the actor that it is to name"});
+  return carry({Errc::invalid_input, "the message contains a null actor handle"});
 }
 
 /// Returns the error that carry() converted. CAF's own errors contain neither the operation nor the

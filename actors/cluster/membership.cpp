@@ -135,6 +135,7 @@ void MembershipState::seat_members() {
 
 void MembershipState::refuse_all(const Error& error) {
   closed_ = error;
+  keep_leader(error);
   for (auto& member : members_)
     if (member.seat)
       member.seat->deliver(engine::Seat{.refused = error});

@@ -153,6 +153,9 @@ private:
   caf::result<void> leave_as_leader(bool waits);
   void keep_leader(const Error& reason);
   void check_leavers();
+  Error ends_with_leader(const std::string& lacks) const;
+  bool may_have_enough() const;
+  std::size_t others_that_stay() const;
   std::string lacks_successor(bool waits) const;
   std::string lacks_others() const;
   void hand_over();

@@ -267,9 +267,10 @@ caf::result<void> MembershipState::leave(const member_actor& node, bool waits) {
 }
 
 caf::result<void> MembershipState::leave_as_leader(bool waits) {
-  if (const auto lacks = lacks_successor(waits); !lacks.empty())
-    return carry({Errc::invalid_input, fmt::format("{} leads the job, which would end with it: {}",
-                                                   members_.front().address, lacks)});
+  const bool trains_again = phase_ != Phase::gathering || (waits && may_have_enough());
+  if (const auto lacks = trains_again ? lacks_successor(waits) : "it does not train";
+      !lacks.empty())
+    return carry(ends_with_leader(lacks));
   others_may_wait_ = waits || (!leavers_.empty() && others_may_wait_);
   auto answer = leavers_.emplace_back(self_->make_response_promise<void>());
   change_when_wanted();
@@ -281,15 +282,35 @@ void MembershipState::keep_leader(const Error& reason) {
     leaver.deliver(carry(reason));
 }
 
+Error MembershipState::ends_with_leader(const std::string& lacks) const {
+  return {Errc::invalid_input, fmt::format("{} leads the job, which would end with it: {}",
+                                           members_.front().address, lacks)};
+}
+
+/// While nodes come together: whether enough are there, or are awaited.
+bool MembershipState::may_have_enough() const {
+  return !roster_.absent().empty() || has_enough();
+}
+
+/// Nodes that stay when the leader leaves, with those that are awaited.
+std::size_t MembershipState::others_that_stay() const {
+  std::set<std::string> others{roster_.absent()};
+  for (const auto& member : members_)
+    others.insert(member.address);
+  for (const auto& member : members_)
+    if (member.leaves)
+      others.erase(member.address);
+  others.erase(members_.front().address);
+  return others.size();
+}
+
 /// Why no other node could lead; empty: one can. Spares and witnesses have no state.
 std::string MembershipState::lacks_successor(bool waits) const {
   if (!has_begun())
     return "it has not begun";
-  if (ended_ || stopping_ || ending_ || (phase_ == Phase::gathering && !waits))
+  if (ended_ || stopping_ || ending_)
     return "it does not train";
-  const auto leave = std::ranges::count(members_, true, &Member::leaves);
-  const auto others = std::ssize(members_) - 1 - leave + std::ssize(roster_.absent());
-  if (generation_->nodes.size() < 2 || generation_->voters.size() < 2 || others < 1)
+  if (generation_->nodes.size() < 2 || generation_->voters.size() < 2 || others_that_stay() < 1)
     return "no other node can lead it";
   if (auto lacks = waits ? std::string{} : lacks_others(); !lacks.empty())
     return lacks;
@@ -310,19 +331,23 @@ std::string MembershipState::lacks_others() const {
   return {};
 }
 
-/// Whether the leader stays that waits to leave: nodes that might have led are lost, or leave too.
+/// Refuses the leader's pending requests to leave if no other node can lead any more: nodes were
+/// lost, or leave too. With too few nodes it would never train again, and so never hand over.
 void MembershipState::check_leavers() {
   if (leavers_.empty() || phase_ != Phase::gathering)
     return;
-  if (const auto lacks = lacks_successor(others_may_wait_); !lacks.empty())
-    keep_leader({Errc::invalid_input, lacks});
+  auto lacks = lacks_successor(others_may_wait_);
+  if (lacks.empty() && others_may_wait_ && !may_have_enough())
+    lacks = "it does not train";
+  if (!lacks.empty())
+    keep_leader(ends_with_leader(lacks));
 }
 
 /// Ends this MEMBERSHIP, by which the others notice that the leader is gone. All steps that were
 /// begun are saved, as the next leader may leave at the same moment.
 void MembershipState::hand_over() {
   if (const auto lacks = lacks_successor(others_may_wait_); !lacks.empty()) { // since it was asked
-    keep_leader({Errc::invalid_input, lacks});
+    keep_leader(ends_with_leader(lacks));
     return halt({Errc::network, "no other node can lead any more"}, false);
   }
   for (auto& leaver : leavers_)

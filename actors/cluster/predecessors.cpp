@@ -61,10 +61,11 @@ void note(Round& round, const Answer& answer, const std::string& address, const 
                                   address, answer.begins, own);
 }
 
-/// Whether a voter that still lives has only a vote: it reports that it did not train when it
-/// heard of the others last. Without a node that trains such voters elect no leader.
+/// Whether a voter that still lives has only a vote: it did not train, by the last record that it
+/// knows and by this node's. Without a node that trains such voters elect no leader.
 bool only_votes(const Answer& answer, const std::string& address, const Members& before) {
   return answer.last.number > 0 && answer.last.order() <= before.order() &&
+         std::ranges::count(answer.last.nodes, address, &engine::NodePlace::address) == 0 &&
          std::ranges::count(before.nodes, address, &engine::Voter::address) == 0;
 }
 

@@ -184,8 +184,10 @@ void NodeState::not_formed(Error error) {
     error = why_ended();
   if (!end_)
     end_ = failed_end(error);
-  outcome_.deliver(RunOutcomePtr{std::make_shared<const RunOutcome>(
-      RunOutcome{.summary = {}, .error = std::move(error), .formed = false})});
+  const RunOutcomePtr outcome = std::make_shared<const RunOutcome>(
+      RunOutcome{.summary = {}, .error = std::move(error), .formed = false});
+  const auto deliver = [this, outcome] { outcome_.deliver(outcome); };
+  voter_&& hands_over_ ? leave_vote(deliver) : deliver();
 }
 
 void NodeState::train(const FormedPtr& formed) {

@@ -111,6 +111,8 @@ private:
   void stop();
   void stop_job();
   void repeat_request();
+  void leave_next();
+  void leave_vote(const std::function<void()>& then);
   caf::result<void> leave_others();
   void ask_to_leave(bool waits, std::function<void()> left,
                     std::function<void(const caf::error&)> refused);
@@ -155,7 +157,7 @@ private:
   std::optional<JobEnd> end_; ///< of a job that another node leads, or that this node never had
   bool stopping_ = false;     ///< it was asked to stop the job
   bool leaving_ = false;      ///< it was asked to leave the job
-  caf::actor_addr asked_to_leave_; ///< the last MEMBERSHIP that was told so
+  caf::actor_addr asked_to_leave_; ///< the last MEMBERSHIP that end() has asked
   bool hands_over_ = false;        ///< it has led, and leaves the others
   std::optional<Error>
       hands_over_for_;        ///< that this node cannot do its part; none: it was asked to

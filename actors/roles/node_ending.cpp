@@ -32,7 +32,9 @@ void NodeState::finish(const JobEnd& end) {
   if (end_)
     return; // nothing that is lost after the end was needed any more
   end_ = end;
-  if (voter_)
+  if (!end.for_all && leader_ == identity_.address) // before its generation was formed
+    hands_over_ = true;
+  if (voter_ && !hands_over_)
     self_->send(voter_, atom::finish_v);
   if (!left_out_.empty()) // it waits, and need not
     setup_.stopped();
@@ -84,10 +86,13 @@ void NodeState::stop_job() {
 void NodeState::end() {
   leaving_ = true;
   const bool leads = leader_ == identity_.address;
-  if (!membership_ || (setup_.ends_for_all && leads))
+  if (!membership_)
+    return leave_next();
+  if (setup_.ends_for_all && leads)
     return stop();
   if (leads && asked_to_leave_ == membership_.address())
     return; // it answers when it can hand over
+  asked_to_leave_ = membership_.address();
   ask_to_leave(
       true, [] {},
       [this](const caf::error&) {
@@ -106,9 +111,17 @@ void NodeState::repeat_request() {
     self_->send(membership_, atom::stop_v);
 }
 
+/// Between two leaders: leaves the next one.
+void NodeState::leave_next() {
+  if (!voter_)
+    return stop();
+  leaving_ = true;
+  setup_.stopped();
+}
+
 caf::result<void> NodeState::leave_others() {
   if (!membership_) {
-    stop();
+    leave_next();
     return caf::unit;
   }
   auto promise = self_->make_response_promise<void>();
@@ -120,7 +133,6 @@ caf::result<void> NodeState::leave_others() {
 
 void NodeState::ask_to_leave(bool waits, std::function<void()> left,
                              std::function<void(const caf::error&)> refused) {
-  asked_to_leave_ = membership_.address();
   self_->request(membership_, caf::infinite, atom::leave_v, member_actor{node_actor{self_}}, waits)
       .then(
           [this, left = std::move(left), led = leader_ == identity_.address] {
@@ -138,7 +150,11 @@ void NodeState::leave_to_others() {
                  .error = hands_over_for_.value_or(
                      Error{Errc::stopped, "this node has left the job, and another leads it"}),
                  .formed = false});
-  const auto then = [this, outcome] { release(outcome); };
+  leave_vote([this, outcome] { release(outcome); });
+}
+
+/// Waits until the others have decided who leads, as they may need this node's vote.
+void NodeState::leave_vote(const std::function<void()>& then) {
   self_->request(voter_, setup_.form, atom::leave_v).then(then, [then](const caf::error&) {
     then();
   });

@@ -183,7 +183,18 @@ TEST_CASE("a leader that is ended leaves, though the others have to wait for ano
   CHECK_FALSE(cluster.join("d:1")->seat); // MEMBERSHIP has ended
 }
 
-TEST_CASE("a leader whose last follower is lost while it waits to leave has to end the job") {
+TEST_CASE("a leader that waits for too few nodes to train again may not leave") {
+  Cluster cluster{2, 3, true};
+  cluster.join("a:1");
+  cluster.join("b:1");
+  cluster.lead();
+  cluster.kill("b:1");
+  const auto refused = cluster.leave("a:1", true);
+  REQUIRE(refused);
+  CHECK_THAT(refused->message, ContainsSubstring("a:1 leads the job, which would end with it"));
+}
+
+TEST_CASE("a leader whose last follower is lost while it waits to leave is refused") {
   Cluster cluster{2, 3, true};
   cluster.join("a:1");
   const auto b = cluster.join("b:1");
@@ -526,9 +537,8 @@ TEST_CASE("asked to stop while nodes still connect, it tells those who wait for 
 TEST_CASE("a request for a place that names no node is refused") {
   Cluster cluster{1};
   bool is_refused = false;
-  auto asked =
-      cluster.self->request(cluster.membership, caf::infinite, atom::join_v,
-                            NodeInfo{.address = "a:1", .version = "1"}, member_actor{});
+  auto asked = cluster.self->request(cluster.membership, caf::infinite, atom::join_v,
+                                     NodeInfo{.address = "a:1", .version = "1"}, member_actor{});
   cluster.scheduler.run();
   asked.receive([](const engine::Seat&) {}, [&](const caf::error&) { is_refused = true; });
   CHECK(is_refused);

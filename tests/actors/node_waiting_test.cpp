@@ -39,6 +39,8 @@ struct Waiting : test::Deterministic {
         [this](atom::abort, const member_actor& who) { withdrawn = who == node; },
         [this](atom::leave, const member_actor&, bool) -> caf::result<void> {
           ++leaves;
+          if (keeps)
+            return carry({Errc::invalid_input, "it leads the job, which would end with it"});
           return caf::unit;
         },
         [this](atom::stop) { ++stops; });
@@ -60,8 +62,8 @@ struct Waiting : test::Deterministic {
     scheduler.run();
   }
 
-  void ask_for_seat(std::chrono::milliseconds time_left) {
-    asked.emplace(self->request(node, caf::infinite, atom::join_v, membership, std::string{"a:1"},
+  void ask_for_seat(std::chrono::milliseconds time_left, const std::string& leader = "a:1") {
+    asked.emplace(self->request(node, caf::infinite, atom::join_v, membership, leader,
                                 NodeInfo{.address = "b:1", .time_left_ms = time_left.count()}));
     scheduler.run();
   }
@@ -116,6 +118,7 @@ struct Waiting : test::Deterministic {
   WaitStatus told{"waiting for 1 more node (2 of 3: a:1, b:1)", 0, 300'000};
   std::optional<engine::Seat> seat; ///< that it gives
   bool withdrawn = false;
+  bool keeps = false;        ///< it refuses requests to leave
   int leaves = 0, stops = 0; ///< requests of the node to leave, and to stop the job
   std::vector<std::string> said;
   membership_actor membership;
@@ -258,4 +261,16 @@ TEST_CASE("a node that is elected before it notices the loss of its leader names
   waiting.self->send(waiting.node, atom::lead_v, std::string{"b:1"});
   waiting.scheduler.run();
   CHECK(waiting.refusal().message == "node a:1, which led the job, is gone: this node was elected");
+}
+
+TEST_CASE("SIGTERM stops a job whose leader may not leave, also after a request to leave") {
+  Waiting waiting;
+  waiting.ask_for_seat(0s, "b:1");
+  waiting.keeps = true;
+  waiting.self->send(waiting.node, atom::leave_v);
+  waiting.scheduler.run();
+  CHECK(std::pair{waiting.leaves, waiting.stops} == std::pair{1, 0});
+  waiting.self->send(waiting.node, atom::done_v);
+  waiting.scheduler.run();
+  CHECK(std::pair{waiting.leaves, waiting.stops} == std::pair{2, 1});
 }

@@ -85,10 +85,14 @@ class FakeJob:
         for host in (1, 2, 3):
             daemon = storm_job.Daemon(host, "node", folder / f"log{host}")
             daemon.generation, daemon.rank = 1, host
+            daemon.log.touch()
             self.daemons[host] = daemon
 
     def run(self, _):
         return self.folder
+
+    def output(self, host):
+        return self.folder / str(host)
 
     def leader(self, _):
         return 1
@@ -173,7 +177,6 @@ class Verdicts(unittest.TestCase):
 
     def test_lines_of_other_leaders_may_be_missing_in_a_folder_of_its_own_if_the_log_says_so(self):
         self.write_steps(*range(120), *range(150, 200))
-        self.write("log1", "")
         self.assertEqual(len(storm_verdicts.steps_monotonic(self.storm)), 1)
         self.write("log1", "warning: the events of 30 earlier steps are lost\n")
         self.assertEqual(len(storm_verdicts.steps_monotonic(self.storm)), 1)
@@ -182,7 +185,8 @@ class Verdicts(unittest.TestCase):
 
     def test_of_a_broken_link_either_host_may_be_left_out(self):
         loss = {"is_loss": True, "step": 5, **self.loss(3, 2, 1012)}
-        for link, problems in (("10.93.0.3:7401 to 10.93.0.2:7401", 0), ("10.93.0.3:7401 to 10.93.0.1:7401", 1)):
+        text = "10.93.0.3:7401 is left out: the data port of 10.93.0.3:7401 cannot be reached from 10.93.0.{}:7401"
+        for link, problems in ((text.format(2), 0), (text.format(1), 1), ("10.93.0.3:7401 is gone, says 10.93.0.2:7401", 1)):
             self.write("recoveries.jsonl", json.dumps(loss | {"reason": link}) + "\n")
             self.assertEqual(len(storm_verdicts.blame(self.storm)), problems)
 
@@ -239,6 +243,28 @@ class Verdicts(unittest.TestCase):
             self.storm.job.daemons[3].ends = []
             self.end(3, at, 1)
             self.assertEqual(len(storm_verdicts.exits(self.storm)), problems, at)
+
+    def test_a_daemon_may_end_with_1_if_a_host_that_was_cut_off_did_not_reach_its_data_port(self):
+        self.happens("cut", (1,))
+        self.end(3, 1062, 1)
+        self.assertEqual(len(storm_verdicts.exits(self.storm)), 1)
+        self.write("log3", "it is not admitted, because data connections cannot be made")
+        self.assertEqual(storm_verdicts.exits(self.storm), [])
+
+    def test_a_daemon_may_end_with_1_if_its_disk_was_full(self):
+        self.happens("disk", (1,))
+        self.end(3, 1012, 1)
+        self.write("log3", "No space left on device")
+        self.assertEqual(len(storm_verdicts.exits(self.storm)), 1)
+        self.storm.job.output = lambda host: self.storm.job.folder
+        self.assertEqual(storm_verdicts.exits(self.storm), [])
+
+    def test_a_drained_node_ends_with_0_unless_it_was_cut_off(self):
+        for kind, problems in (("drain-leader", 1), ("drain-in-partition", 0)):
+            self.storm.job.daemons[1].ends = []
+            self.happens(kind, (1,))
+            self.end(1, 1011, 1, "drained")
+            self.assertEqual(len(storm_verdicts.exits(self.storm)), problems)
 
     def test_what_is_left_behind_is_found(self):
         (self.storm.job.folder / ".drafts-1-x").mkdir()

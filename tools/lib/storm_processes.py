@@ -92,10 +92,9 @@ def jump(storm, fault):
 
 def fill(storm, fault):
     hosts = storm.some(fault.picks[0], 1)
-    outputs = {storm.job.output(host) for host in hosts}
-    storm.note(fault, [host for host in storm.scenario.members() if storm.job.output(host) in outputs], fault.seconds)
-    for output in outputs:
-        filler = output / ".filler"
+    storm.note(fault, hosts, fault.seconds)
+    for host in hosts:
+        filler = storm.job.output(host) / ".filler"
         with open(filler, "wb", buffering=0) as file, contextlib.suppress(OSError):
             while True:
                 file.write(bytes(1 << 20))
@@ -108,7 +107,7 @@ KINDS = {
     "kill-leader": Kind("the node that leads", kill_leader),
     "kill-leader-and-next": Kind("that, and the one with the next rank, at once", kill_leader_and_next),
     "kill-node-and-buddy": Kind("a node, and the one with copies of its part of the state", kill_node_and_buddy),
-    "freeze-short": Kind("SIGSTOP for less than cluster.timeouts.detection", freeze, (0.5, 0.5), cuts_off=True),
+    "freeze-short": Kind("SIGSTOP for less than cluster.timeouts.detection", freeze, (0.5, 0.5)),
     "freeze": Kind("SIGSTOP for 3 s", freeze, (3, 3), cuts_off=True),
     "freeze-long": Kind("SIGSTOP for 10 s", freeze, (10, 10), cuts_off=True),
     "drain": Kind("SIGTERM; started again after 4 s, as every node that is taken out", drain),

@@ -19,9 +19,13 @@ LOST = re.compile(r"the events of (\d+) earlier steps are lost")
 NAMED = re.compile(r"\d+\.\d+\.\d+\.(\d+):7401")
 
 
+def last_leader(storm):
+    return storm.job.leader(storm_second_phase.part(storm)) or 1
+
+
 def last_run(storm):
     """The folder of the run, on the host of the last leader."""
-    return storm.job.run(storm.job.leader(storm_second_phase.part(storm)) or 1)
+    return storm.job.run(last_leader(storm))
 
 
 def counts_exact(storm):
@@ -55,8 +59,7 @@ def steps_monotonic(storm):
 
 def told_lost(storm):
     """Steps whose lines the last leader reports as lost: it began the job again in its own folder, and others led meanwhile."""
-    leader = storm.job.leader(storm_second_phase.part(storm)) or 1
-    return sum(map(int, LOST.findall(storm.job.daemons[leader].log.read_text(errors="replace"))))
+    return sum(map(int, LOST.findall(log_of(storm, last_leader(storm)))))
 
 
 def kept_from_disk(storm, changes):
@@ -64,7 +67,7 @@ def kept_from_disk(storm, changes):
     when steps are repeated."""
     steps = set()
     for happened in storm.timeline:
-        if happened.kind == "disk":
+        if happened.kind == "disk" and shares_disk(storm, happened, last_leader(storm)):
             later = [change for change in changes if change > happened.step]
             steps |= set(range(happened.step, max(later[:2], default=happened.step)))
     return steps
@@ -132,17 +135,39 @@ def allowed_codes(storm, host, end):
     if end.asked == "killed":
         return {-9, 0, 1} if hit else {-9}
     if end.asked in ("drained", "stopped"):
-        partition = any(host in happened.hosts and happened.kind != "drain" and happened.at <= end.at <= happened.end + EFFECT for happened in storm.timeline)
+        partition = any(
+            host in happened.hosts and (not happened.kind.startswith("drain") or KINDS[happened.kind].cuts_off) and happened.at <= end.at <= happened.end + EFFECT
+            for happened in storm.timeline
+        )
         return {0, 1} if end.asked == "drained" and partition else {0}
     stays_broken = host in storm.broken and end.at > storm.healed_at
-    return {1} if hit or stays_broken or stood_still(storm, end.at) or was_unreachable(storm, host, end.at) else set()
+    may_fail = hit or stays_broken or stood_still(storm, end.at) or was_unreachable(storm, host, end.at) or had_full_disk(storm, host, end.at)
+    return {1} if may_fail else set()
 
 
 def was_unreachable(storm, host, at):
-    """A data port that could not be reached, or not from a host that was cut off, is dialled again after a minute, which is longer than
-    `quorum` here."""
+    """A data port that could not be reached is dialled again after a minute, which is longer than `quorum` here. A host that was cut off may
+    not have reached that of another one, whose log says so."""
     recent = [happened for happened in storm.timeline if happened.at <= at <= happened.end + storm_bounds.REFUSED + TIMEOUTS["quorum"]]
-    return any(KINDS[happened.kind].cuts_off or (host in happened.hosts and not KINDS[happened.kind].blames) for happened in recent)
+    if any(host in happened.hosts and not KINDS[happened.kind].blames for happened in recent):
+        return True
+    return any(KINDS[happened.kind].cuts_off for happened in recent) and "data connections cannot be made" in log_of(storm, host)
+
+
+def had_full_disk(storm, host, at):
+    """Whether the daemon met a full disk, which a fault has filled: also that of another host, if they share the folder."""
+    full = any(
+        happened.kind == "disk" and shares_disk(storm, happened, host) and happened.at <= at <= happened.end + EFFECT for happened in storm.timeline
+    )
+    return full and "No space left on device" in log_of(storm, host)
+
+
+def shares_disk(storm, happened, host):
+    return any(storm.job.output(other) == storm.job.output(host) for other in happened.hosts)
+
+
+def log_of(storm, host):
+    return storm.job.daemons[host].log.read_text(errors="replace")
 
 
 def stood_still(storm, at):
@@ -159,7 +184,8 @@ def blame(storm):
     found = []
     for line in run_files.lines(last_run(storm), "recoveries.jsonl"):
         named = NAMED.findall(line["reason"])
-        if line["is_loss"] and named and not any(may_blame(storm, int(host), line) for host in named):
+        blamed = named if "data port" in line["reason"] else named[:1]
+        if line["is_loss"] and named and not any(may_blame(storm, int(host), line) for host in blamed):
             found.append(f"generation {line['generation']} blames host {named[0]}, to which nothing happened: {line['reason']}")
     return found
 
