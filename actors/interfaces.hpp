@@ -302,8 +302,8 @@ using membership_actor = caf::typed_actor<
     // Finish the steps under way, save, end; or no longer wait for nodes.
     caf::result<void>(atom::stop),
     // This node leaves between two steps, and the others continue. If it leads, the answer comes
-    // when those steps are saved. Error: it leads, and the others could not continue; or no other
-    // node trains. `waits`: it leaves even if the others have to wait for another node.
+    // when those steps are saved. Error: it leads, and the others could not continue, or they are
+    // coming together. `waits`: in the latter case it leaves when they train again.
     caf::result<void>(atom::leave, member_actor node, bool waits),
     // What this node waits for; empty when all are there.
     caf::result<WaitStatus>(atom::status, member_actor node),

@@ -156,8 +156,7 @@ private:
   Error ends_with_leader(const std::string& lacks) const;
   bool may_have_enough() const;
   std::size_t others_that_stay() const;
-  std::string lacks_successor(bool waits) const;
-  std::string lacks_others() const;
+  std::string lacks_successor() const;
   void hand_over();
   Members::iterator find(std::string_view address);
   Members::iterator find(const member_actor& node);
@@ -280,9 +279,8 @@ private:
   std::optional<Error> unstarted_;                 ///< why the ranks will not all be connected
   std::optional<Error> ending_;                    ///< why the job is saved and ends
   std::vector<caf::typed_response_promise<void>> leavers_; ///< of the leader's requests to leave
-  bool others_may_wait_ = false; ///< it leaves though the others have to wait for another node
-  int unexplained_ = 0;          ///< failures between nodes since the last step that blame none
-  bool trained_ = false;         ///< there was a COORDINATOR, here or at an earlier leader
+  int unexplained_ = 0;  ///< failures between nodes since the last step that blame none
+  bool trained_ = false; ///< there was a COORDINATOR, here or at an earlier leader
   bool stopping_ = false, ended_ = false;
 };
 

@@ -268,10 +268,8 @@ caf::result<void> MembershipState::leave(const member_actor& node, bool waits) {
 
 caf::result<void> MembershipState::leave_as_leader(bool waits) {
   const bool trains_again = phase_ != Phase::gathering || (waits && may_have_enough());
-  if (const auto lacks = trains_again ? lacks_successor(waits) : "it does not train";
-      !lacks.empty())
+  if (const auto lacks = trains_again ? lacks_successor() : "it does not train"; !lacks.empty())
     return carry(ends_with_leader(lacks));
-  others_may_wait_ = waits || (!leavers_.empty() && others_may_wait_);
   auto answer = leavers_.emplace_back(self_->make_response_promise<void>());
   change_when_wanted();
   return answer;
@@ -304,23 +302,16 @@ std::size_t MembershipState::others_that_stay() const {
   return others.size();
 }
 
-/// Why no other node could lead; empty: one can. Spares and witnesses have no state.
-std::string MembershipState::lacks_successor(bool waits) const {
+/// Why the others could not continue without the leader; empty: they can. Spares and witnesses have
+/// no state.
+std::string MembershipState::lacks_successor() const {
   if (!has_begun())
     return "it has not begun";
   if (ended_ || stopping_ || ending_)
     return "it does not train";
   if (generation_->nodes.size() < 2 || generation_->voters.size() < 2 || others_that_stay() < 1)
     return "no other node can lead it";
-  if (auto lacks = waits ? std::string{} : lacks_others(); !lacks.empty())
-    return lacks;
-  return setup_.lacks_copies(*generation_);
-}
-
-/// Why the nodes that stay when the leader leaves would have to wait for another one.
-std::string MembershipState::lacks_others() const {
-  const auto leave = std::ranges::count(members_, true, &Member::leaves);
-  if (std::ssize(members_) + std::ssize(spares_) - leave <= setup_.min_nodes)
+  if (static_cast<std::ptrdiff_t>(others_that_stay()) + std::ssize(spares_) < setup_.min_nodes)
     return "cluster.min_nodes would not be left";
   auto workers = roster_.workers() - roster_.nodes().front().workers;
   for (const auto& spare : spares_)
@@ -328,7 +319,7 @@ std::string MembershipState::lacks_others() const {
   if (workers < setup_.groups.size)
     return fmt::format("no group of {} workers ({}) would be left", setup_.groups.size,
                        setup_.groups.key);
-  return {};
+  return setup_.lacks_copies(*generation_);
 }
 
 /// Refuses the leader's pending requests to leave if no other node can lead any more: nodes were
@@ -336,8 +327,8 @@ std::string MembershipState::lacks_others() const {
 void MembershipState::check_leavers() {
   if (leavers_.empty() || phase_ != Phase::gathering)
     return;
-  auto lacks = lacks_successor(others_may_wait_);
-  if (lacks.empty() && others_may_wait_ && !may_have_enough())
+  auto lacks = lacks_successor();
+  if (lacks.empty() && !may_have_enough())
     lacks = "it does not train";
   if (!lacks.empty())
     keep_leader(ends_with_leader(lacks));
@@ -346,7 +337,7 @@ void MembershipState::check_leavers() {
 /// Ends this MEMBERSHIP, by which the others notice that the leader is gone. All steps that were
 /// begun are saved, as the next leader may leave at the same moment.
 void MembershipState::hand_over() {
-  if (const auto lacks = lacks_successor(others_may_wait_); !lacks.empty()) { // since it was asked
+  if (const auto lacks = lacks_successor(); !lacks.empty()) { // since it was asked
     keep_leader(ends_with_leader(lacks));
     return halt({Errc::network, "no other node can lead any more"}, false);
   }

@@ -72,7 +72,7 @@ def drain_by_request(storm, fault):
 def drain_in_partition(storm, fault):
     """SIGTERM at a node that reaches no other. The others have to be enough to continue before it reaches them again: a leader without other
     nodes ends the job."""
-    hosts = storm.spared(fault.picks[0], fault.picks[1] < 1 / 3, storm.scenario.fewest())
+    hosts = storm.spared(fault.picks[0], fault.picks[1] < 1 / 3, spares=False)
     storm.note(fault, hosts, PAUSE + fault.seconds)
     for host in hosts:
         cut = storm.links.isolate(host)

@@ -14,6 +14,7 @@ from storm_links import Links
 PAUSE = 0.05  # seconds between looks at the daemons
 SAMPLE = 0.2  # seconds between looks at the files
 BEFORE = 20  # steps before the first fault
+JOINING = 4  # seconds from a daemon's start until it has a place, or waits as a spare
 SETTLE = 60  # seconds that the begin may take
 
 
@@ -79,17 +80,23 @@ class Storm:
         members = self.job.members()
         return sorted({members[rank % len(members)] for rank in ranks}) if members else []
 
-    def spared(self, draw, leads, left=1):
-        """A daemon that can leave without ending the job; none if fewer than `left` others that train could continue."""
+    def spared(self, draw, leads, spares=True):
+        """A daemon that can leave without ending the job; none if too few others that train, and spares, could continue."""
         daemons = self.job.daemons
         newest = max(daemon.generation for daemon in daemons.values())
         reached = [host for host in self.scenario.members() if daemons[host].acts() and not self.is_cut_off(host)]
         training = [host for host in reached if daemons[host].votes == newest]  # by the process that runs
-        if len(training) <= left:
+        if len(training) < 2 or len(training) + spares * self.waiting(reached, training) <= self.scenario.fewest():
             return []
         if leads:
             return [host for host in self.ranks(0) if host in training]
         return self.shuffled(draw, [host for host in reached if self.scenario.role(host) != "witness"])[:1]
+
+    def waiting(self, reached, training):
+        """How many daemons wait as spares: it takes some seconds from a daemon's start."""
+        now = time.monotonic()
+        others = [host for host in reached if host not in training and self.scenario.role(host) != "witness"]
+        return sum(now - self.job.daemons[host].began > JOINING for host in others)
 
     def is_cut_off(self, host):
         """Whether a fault of its links may keep others from it, until they have come together again."""
