@@ -267,8 +267,10 @@ caf::result<void> MembershipState::leave(const member_actor& node, bool waits) {
 }
 
 caf::result<void> MembershipState::leave_as_leader(bool waits) {
-  const bool trains_again = phase_ != Phase::gathering || (waits && may_have_enough());
-  if (const auto lacks = trains_again ? lacks_successor() : "it does not train"; !lacks.empty())
+  auto lacks = lacks_successor();
+  if (lacks.empty() && phase_ == Phase::gathering && !(waits && may_have_enough()))
+    lacks = "it does not train";
+  if (!lacks.empty())
     return carry(ends_with_leader(lacks));
   auto answer = leavers_.emplace_back(self_->make_response_promise<void>());
   change_when_wanted();
