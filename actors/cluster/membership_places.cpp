@@ -318,7 +318,8 @@ std::string MembershipState::lacks_successor() const {
   auto workers = roster_.workers() - roster_.nodes().front().workers;
   for (const auto& spare : spares_)
     workers += spare.info.workers;
-  if (workers < setup_.groups.size)
+  if (roster_.absent().empty() &&
+      workers < setup_.groups.size) // else their number is not known yet
     return fmt::format("no group of {} workers ({}) would be left", setup_.groups.size,
                        setup_.groups.key);
   return setup_.lacks_copies(*generation_);

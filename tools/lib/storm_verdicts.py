@@ -180,7 +180,7 @@ def stood_still(storm, at):
 
 
 def blame(storm):
-    """Each loss names a host that a fault has just hit. Of a broken link either host may be left out."""
+    """Each loss names a host that a fault has just hit. After a broken link, either of its hosts may be left out."""
     found = []
     for line in run_files.lines(last_run(storm), "recoveries.jsonl"):
         named = NAMED.findall(line["reason"])

@@ -1,0 +1,199 @@
+// How nodes leave a job that they were asked to leave: followers, and the leader.
+#include "membership_fixture.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+#include <optional>
+
+using namespace troupe;
+using namespace troupe::actors;
+using namespace std::chrono_literals;
+using Catch::Matchers::ContainsSubstring;
+using test::Cluster;
+
+namespace {
+
+/// a:1 leads, and trains with b:1 in generation 2; one node is enough.
+struct TwoNodes : Cluster {
+  explicit TwoNodes(std::int32_t max_nodes) : Cluster{1, max_nodes, true} {
+    a = join("a:1");
+    b = join("b:1");
+    lead(); // b comes into the next generation
+    tell(atom::lead_v, coordinator);
+    told->halts = told->saves = 0;
+  }
+  std::shared_ptr<test::Applicant> a, b;
+};
+
+} // namespace
+
+TEST_CASE("a node that is asked to leaves between two steps, and the others go on") {
+  const bool has_spare = GENERATE(false, true);
+  Cluster cluster{3};
+  const auto a = cluster.join("a:1"), b = cluster.join("b:1"), c = cluster.join("c:1");
+  cluster.lead();
+  const auto d = has_spare ? cluster.join("d:1") : nullptr;
+  CHECK_FALSE(cluster.leave("b:1"));
+  CHECK(cluster.told->halts == 1);
+  REQUIRE(b->end);
+  CHECK(b->end->result.status == "stopped");
+  CHECK_FALSE(b->end->error);
+  CHECK_FALSE(b->halted);
+  CHECK(a->halted->message == "node b:1 leaves, as it was asked to");
+  if (!has_spare) {
+    CHECK(cluster.status("a:1") == "waiting for 1 more node (2 of 3: a:1, c:1)");
+    cluster.join("d:1");
+  }
+  REQUIRE(a->seat->generation.number == 2);
+  CHECK_FALSE(a->seat->generation.change.is_loss);
+  CHECK(a->seat->generation.node_of(has_spare ? 1 : 2).address == "d:1");
+  cluster.kill("b:1");
+  CHECK(a->seat->generation.number == 2);
+}
+
+TEST_CASE("the leader cannot leave when the others could not go on") {
+  const bool is_alone = GENERATE(true, false);
+  CAPTURE(is_alone);
+  Cluster cluster{is_alone ? 1 : 2, 3, true};
+  const auto a = cluster.join("a:1");
+  if (!is_alone)
+    cluster.join("b:1");
+  cluster.lead();
+  const auto refused = cluster.leave("a:1");
+  REQUIRE(refused);
+  CHECK(refused->code == Errc::invalid_input);
+  CHECK(refused->message ==
+        (is_alone
+             ? "a:1 leads the job, which would end with it: no other node can lead it"
+             : "a:1 leads the job, which would end with it: cluster.min_nodes would not be left"));
+  CHECK(cluster.told->halts == 0);
+  CHECK_FALSE(a->end);
+}
+
+TEST_CASE("a leader that is to leave while nodes come together leaves when they train") {
+  TwoNodes cluster{3};
+  REQUIRE(cluster.a->seat->generation.number == 2);
+  cluster.b->is_stuck = true;
+  cluster.join("c:1");
+  REQUIRE(cluster.leave("a:1")); // without waiting
+  cluster.tell(atom::leave_v, cluster.stubs.at("a:1"), true);
+  CHECK(cluster.told->saves == 0);
+  cluster.b->is_stuck = false;
+  cluster.come_again("b:1", 2);
+  cluster.tell(atom::lead_v, cluster.coordinator);
+  CHECK(cluster.told->saves == 1);
+  CHECK_FALSE(cluster.a->end);
+  CHECK_FALSE(cluster.b->end);
+  CHECK_FALSE(cluster.join("d:1")->seat); // MEMBERSHIP has ended
+}
+
+TEST_CASE("a leader that waits for too few nodes to train again may not leave") {
+  Cluster cluster{2, 3, true};
+  cluster.join("a:1");
+  cluster.join("b:1");
+  cluster.lead();
+  cluster.kill("b:1");
+  const auto refused = cluster.leave("a:1", true);
+  REQUIRE(refused);
+  CHECK_THAT(refused->message, ContainsSubstring("a:1 leads the job, which would end with it"));
+}
+
+TEST_CASE("a leader whose last follower is lost while it waits to leave is refused") {
+  TwoNodes cluster{2};
+  cluster.b->is_stuck = true;
+  cluster.tell(atom::failed_v, std::int64_t{2}, Error{Errc::network, "it failed", {.node = "a:1"}});
+  std::optional<bool> is_refused;
+  auto asked =
+      cluster.self->request(cluster.membership, 10s, atom::leave_v, cluster.stubs.at("a:1"), true);
+  cluster.scheduler.run();
+  cluster.kill("b:1");
+  cluster.scheduler.advance_time(11s);
+  cluster.scheduler.run();
+  asked.receive([&] { is_refused = false; },
+                [&](const caf::error& error) { is_refused = error != caf::sec::request_timeout; });
+  CHECK(is_refused == true);
+}
+
+TEST_CASE("the leader leaves between two steps, and with it MEMBERSHIP") {
+  TwoNodes cluster{2};
+  const bool has_ended = GENERATE(false, true);
+  if (has_ended)
+    cluster.tell(atom::finish_v, JobEnd{.result = {.status = "completed"}});
+  const auto refused = cluster.leave("a:1");
+  CHECK(refused.has_value() == has_ended);
+  CHECK(cluster.told->saves == (has_ended ? 0 : 1)); // who leads next may leave, too
+  CHECK(cluster.b->end.has_value() == has_ended);
+  const auto later = cluster.join("c:1");
+  CHECK(later->seat.has_value() == has_ended); // with why it gets none
+}
+
+TEST_CASE("who is asked to leave while nodes come together, or connect, leaves at once") {
+  Cluster cluster{2, 3};
+  const auto a = cluster.join("a:1"), b = cluster.join("b:1"); // they connect
+  CHECK_FALSE(cluster.leave("b:1"));
+  CHECK(b->aborted);
+  CHECK(b->end);
+  const auto c = cluster.join("c:1");
+  REQUIRE(c->seat->generation.number == 2);
+  cluster.lead();
+  a->is_stuck = true;
+  const auto d = cluster.join("d:1");
+  CHECK_FALSE(cluster.leave("c:1"));
+  CHECK(c->end);
+  a->is_stuck = false;
+  cluster.come_again("a:1", 2);
+  REQUIRE(d->seat);
+  CHECK(d->seat->generation.nodes[1].address == "d:1");
+  CHECK(d->seat->generation.world_size() == 2);
+}
+
+TEST_CASE("before the job has begun a node may leave, and another is waited for") {
+  Cluster cluster{3};
+  cluster.join("a:1");
+  const auto b = cluster.join("b:1");
+  CHECK_FALSE(cluster.leave("b:1"));
+  CHECK(b->seat->refused->code == Errc::stopped);
+  cluster.join("c:1");
+  CHECK(cluster.status("a:1") == "waiting for 1 more node (2 of 3: a:1, c:1)");
+}
+
+TEST_CASE("a node that is to leave when it is elected leaves when the others have come to it") {
+  const bool others_come = GENERATE(true, false);
+  Cluster cluster{1, 3, true};
+  cluster.self->send_exit(cluster.membership, caf::exit_reason::kill);
+  engine::GenerationRecord before{.number = 4, .slices = 12};
+  for (const char* address : {"a:1", "b:1", "c:1"}) {
+    before.nodes.push_back({.address = address, .workers = 1});
+    before.voters.push_back({address, address});
+  }
+  cluster.membership = test::spawn_state<MembershipState, membership_actor>(
+      cluster.system,
+      MembershipSetup{.min_nodes = 1,
+                      .max_nodes = 3,
+                      .quorum = 60s,
+                      .form = test::form,
+                      .detection = 5s,
+                      .slices = [](std::int64_t) { return 12; },
+                      .say = [&](const std::string& text) { cluster.said.push_back(text); },
+                      .voter = cluster.voter,
+                      .before = before,
+                      .lost = Error{Errc::network, "node a:1 is gone"}});
+  const auto b = cluster.join("b:1");
+  std::optional<bool> is_refused;
+  auto asked =
+      cluster.self->request(cluster.membership, 20s, atom::leave_v, cluster.stubs.at("b:1"), true);
+  cluster.scheduler.run();
+  if (others_come)
+    cluster.join("c:1");
+  cluster.scheduler.advance_time(5s); // for those that are awaited
+  cluster.scheduler.run();
+  if (others_come)
+    cluster.lead();
+  cluster.scheduler.advance_time(16s);
+  cluster.scheduler.run();
+  asked.receive([&] { is_refused = false; },
+                [&](const caf::error& error) { is_refused = error != caf::sec::request_timeout; });
+  CHECK(is_refused == !others_come);
+}
