@@ -61,10 +61,21 @@ bool VoterState::concerns(const Record& record) const {
 /// Another job's record is for the nodes that take part in it. A node that has joined another job
 /// since then never returns to it: its vote there is gone, as if it had been started again.
 void VoterState::learn(const Record& record) {
+  if (record.nodes.empty()) // a peer's corrupted message
+    return;
   const bool is_other = !last_ || last_->job != record.job;
   if (is_other ? concerns(record) && !record.end && !left_jobs_.contains(record.job)
                : last_->order() < record.order())
     adopt(record);
+  else if (is_other && !record.end)
+    note_other_job(record);
+}
+
+void VoterState::note_other_job(const Record& record) {
+  for (const auto& place : record.nodes)
+    elsewhere_.insert(place.process);
+  for (const auto& voter : record.voters)
+    elsewhere_.insert(voter.process);
 }
 
 void VoterState::adopt(const Record& record) {
@@ -73,6 +84,8 @@ void VoterState::adopt(const Record& record) {
   if (last_ && is_other)
     left_jobs_.insert(last_->job);
   // A revision has the same leader, which may be lost already.
+  if (is_other)
+    elsewhere_.clear();
   const bool is_led = is_other || last_->number != record.number || !has_lost_leader_;
   has_ended_ = (has_ended_ && !is_other) || record.end;
   last_ = record;

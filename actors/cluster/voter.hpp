@@ -68,6 +68,7 @@ private:
   Consent consent(Ballot ballot);
   Ballot accept(const Record& last, const RecordProposal& proposal);
   void learn(const Record& record);
+  void note_other_job(const Record& record);
   void gather_at(const Record& last, const std::string& address, Ballot ballot);
   caf::result<engine::Voter, peer_actor> meet(const engine::Voter& who, const peer_actor& peer);
   void tell(const engine::Voter& who, const peer_actor& peer);
@@ -138,6 +139,7 @@ private:
   bool meets_later_ = false;
   bool has_ended_ = false;          ///< the job of the last record
   std::set<std::string> left_jobs_; ///< that it had a vote in before
+  std::set<std::string> elsewhere_; ///< processes of other nodes that take part in another job
 };
 
 } // namespace troupe::actors

@@ -156,13 +156,15 @@ void VoterState::look_for_replaced() {
 }
 
 /// Voters at whose address another process has been connected for long enough: if it were an
-/// earlier process whose greeting came late, its loss would have been noticed by now.
+/// earlier process whose greeting came late, its loss would have been noticed by now. Processes
+/// that take part in another job may have begun this one again, while this voter was frozen.
 std::set<std::size_t> VoterState::replaced_voters() const {
   std::set<std::size_t> replaced;
   const auto& voters = last_->voters;
   for (std::size_t i = 0; i < voters.size(); ++i) {
     const auto peer = peers_.find(voters[i].address);
     if (peer != peers_.end() && peer->second.process != voters[i].process &&
+        !elsewhere_.contains(peer->second.process) &&
         self_->clock().now() - peer->second.since >= 2 * setup_.detection)
       replaced.insert(i);
   }
@@ -177,15 +179,19 @@ const engine::GenerationRecord* VoterState::decided() const {
   return record != nullptr ? record : decree_->decided_without(replaced_voters());
 }
 
+/// An acceptance that comes after `detection` does not count: this process may have been frozen,
+/// and the voter restarted since, which the node that begins the job again takes for a lost vote.
 void VoterState::ask_to_accept(std::size_t voter) {
   const auto* peer = peer_of(last_->voters[voter]);
   if (peer == nullptr)
     return; // until it is met
   self_->request(*peer, caf::infinite, atom::propose_v, *last_, *decree_->proposed())
       .then(
-          [this, voter, order = last_->order()](std::int64_t ballot) {
+          [this, voter, order = last_->order(), asked = self_->clock().now()](std::int64_t ballot) {
             if (last_->order() != order || !decree_ || !decree_->proposed())
               return;
+            if (self_->clock().now() - asked > setup_.detection)
+              return ask_to_accept(voter);
             if (ballot > decree_->proposed()->ballot)
               return lose_vote();
             decree_->note(voter, ballot);

@@ -227,7 +227,7 @@ Status FormerState::prepare_host(std::int64_t slices, bool leads, bool is_alone)
 Result<RunViewPtr> FormerState::open_view(const metrics::RunInfo& info) {
   view_.reset(); // the one before has the same files
   return RunView::open(generation_->job(), info, place_->seat, !std::exchange(shown_, true),
-                       inherits_, setup_.options, setup_.exposition);
+                       takes_files_, setup_.options, setup_.exposition);
 }
 
 Result<FormedPtr> FormerState::show() {
@@ -238,6 +238,7 @@ Result<FormedPtr> FormerState::show() {
     view_->go_on(info, place_->seat);
   } else {
     TROUPE_TRY(view_, open_view(info));
+    takes_files_ = false;
     before = view_->before();
   }
   if (setup_.formed)

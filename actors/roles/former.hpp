@@ -102,10 +102,12 @@ private:
   former_actor::pointer self_;
   FormerSetup setup_;
   ReturnDelay returns_;
-  JobPlace joined_;       ///< ours, or the leader's
-  bool leads_ = false;    ///< it is ours
-  bool inherits_ = false; ///< another has led before, and there was no generation since
-  std::string claimed_;   ///< as which writer (GenerationRecord) the run's folder is ours
+  JobPlace joined_;           ///< ours, or the leader's
+  bool leads_ = false;        ///< it is ours
+  bool inherits_ = false;     ///< another has led before, and there was no generation since
+  bool begins_again_ = false; ///< after a job of which too few processes are left, if any
+  bool takes_files_ = false;  ///< from a process that may still write: a frozen leader
+  std::string claimed_;       ///< as which writer (GenerationRecord) the run's folder is ours
   std::optional<Place> place_;
   engine::GenerationRecord last_{.number = 0};  ///< that this node had a seat in; 0: none
   std::optional<engine::OpenData> data_;        ///< goes to the host, too

@@ -106,8 +106,10 @@ Status FormerState::claim_folder(const engine::GenerationRecord& record,
   const auto folder = engine::run_folder(config());
   TROUPE_TRY(make_folders(folder));
   const bool is_shared = writes_here(before);
-  if (!inherits_)
-    TROUPE_TRY(metrics::check_unwritten(folder));
+  const auto unwritten = metrics::check_unwritten(folder);
+  if (!unwritten && !inherits_ && !begins_again_)
+    return unwritten;
+  takes_files_ = inherits_ || !unwritten;
   TROUPE_TRY(claim_drafts(folder, record.writer, inherits_ ? Claim::takes_over : Claim::begins));
   if (inherits_ && !is_shared && view_)
     TROUPE_TRY(view_->hand_over_history());
@@ -120,11 +122,12 @@ Status FormerState::claim_folder(const engine::GenerationRecord& record,
 Status FormerState::find_job(const Applicant& applicant) {
   if (!may_begin(config().cluster, applicant.info.address))
     return {};
-  TROUPE_TRY(const auto found,
-             find_running_job(applicant, read_members(engine::run_folder(config()))));
+  const auto before = read_members(engine::run_folder(config()));
+  TROUPE_TRY(const auto found, find_running_job(applicant, before));
   if (found)
     joined_ = *found;
   leads_ = !found;
+  begins_again_ = leads_ && !before.voters.empty();
   return {};
 }
 

@@ -430,6 +430,56 @@ TEST_CASE("voters that are replaced by other processes are not waited for") {
   CHECK_FALSE(town.is_forked);
 }
 
+TEST_CASE("a node does not go on alone when those that were replaced have begun the job again") {
+  const bool have_begun = GENERATE(true, false);
+  Town town{3};
+  town.busy[name(1)] = 2s;
+  town.lose(name(0));
+  town.pass(1s); // the next is elected, and gathers the others
+  town.lose(name(2));
+  Record again{.number = 2, .nodes = {}, .secret = "again"};
+  again.job = "begun again";
+  for (const int node : {0, 2}) {
+    town.replace(name(node));
+    const auto process = identity(name(node)).process + " again";
+    again.nodes.push_back({.address = name(node), .process = process});
+    again.voters.push_back({name(node), process});
+  }
+  if (have_begun)
+    for (const int node : {0, 2})
+      town.tell(name(node), again);
+  town.pass(30s);
+  CHECK((town.last().number == 1) == have_begun);
+}
+
+/// Whether a leader's revision is decided, when it is frozen after so many messages, and the other
+/// voter that is left has gone when it goes on.
+bool is_revised(int messages, std::chrono::milliseconds frozen) {
+  Town town{4};
+  town.lose(name(3));
+  town.lose(name(2));
+  town.pass(1s);
+  const auto before = town.last().order();
+  town.revise({identity(name(0)), identity(name(1))});
+  for (int i = 0; i < messages && town.scheduler.has_job(); ++i)
+    town.scheduler.run_once();
+  town.scheduler.advance_time(frozen);
+  town.lose(name(1));
+  town.pass(1s);
+  return town.last().order() > before;
+}
+
+TEST_CASE("a vote that comes late, from a voter that has gone since, does not count") {
+  int counted = 0, late = 0;
+  for (int messages = 0; messages < 20; ++messages) {
+    const bool in_time = is_revised(messages, 0s);
+    counted += in_time;
+    late += in_time && !is_revised(messages, 3s);
+  }
+  CHECK(late > 0);
+  CHECK(late < counted);
+}
+
 TEST_CASE("whoever is lost at whatever moment: one record for each generation, and a new leader "
           "where enough are left") {
   for (std::uint64_t seed = 0; seed < 4000; ++seed) {

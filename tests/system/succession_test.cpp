@@ -243,6 +243,39 @@ TEST_CASE("a leader that was stopped for a while finds that another leads, and f
   check_lines(run, run.events().back().at("step").get<std::int64_t>() + 1, 1);
 }
 
+TEST_CASE(
+    "when the leader is frozen and all others restarted, they begin the job again without it") {
+  const Experiment experiment;
+  const Settings settings = {"cluster.timeouts.collective=5s", "cluster.timeouts.form=8s",
+                             "cluster.timeouts.quorum=12s", "train.epochs=100000",
+                             "cluster.min_nodes=1"};
+  Crew crew{experiment, "nodes", 3, for_crew(3) + settings, true};
+  crew.start_all();
+  const auto run = crew.run(0);
+  REQUIRE(becomes_true([&] { return crew.members(0) == 3 && run.steps_done() > 40; }));
+  crew[0].kill(); // only the first of cluster.join begins a job: it must not be the frozen one
+  REQUIRE(becomes_true([&] { return crew.leader(1) > 0; }));
+  const int frozen = crew.leader(1);
+  const int other = 3 - frozen;
+  crew.start(0);
+  REQUIRE(becomes_true([&] { return crew.members(0) == 3; }));
+  crew[frozen].send(SIGSTOP);
+  for (const int node : {0, other})
+    crew[node].kill();
+  for (const int node : {0, other})
+    crew.start(node);
+  REQUIRE(becomes_true([&] { return crew.members(0) == 2; }));
+  const auto then = run.steps_done();
+  CHECK(becomes_true([&] { return run.steps_done() > then + 20; }));
+  crew[frozen].send(SIGCONT);
+  CHECK(crew[frozen].wait().code == 1); // a service manager starts it again
+  crew.start(frozen);
+  REQUIRE(becomes_true([&] { return crew.members(frozen) == 3; }));
+  CHECK(crew.leader(frozen) == 0);
+  CHECK(stop(crew[other]).code == 0);
+  check_lines(run, run.events().back().at("step").get<std::int64_t>() + 1, 3);
+}
+
 TEST_CASE("with a witness the one of two nodes that follows outlives the leader") {
   const Experiment experiment;
   Crew crew{experiment, "nodes", 3,
