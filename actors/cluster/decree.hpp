@@ -20,6 +20,9 @@ namespace troupe::actors {
 /// promises, because no ballot is lower.
 using Ballot = std::int64_t;
 
+/// Above it, no ballot is granted or accepted: a peer's corrupted message must not use them up.
+inline constexpr Ballot highest_ballot = Ballot{1} << 48;
+
 template <class Value>
 struct Proposal {
   Ballot ballot = 0;
@@ -64,25 +67,28 @@ public:
 
   /// Answers a request for a promise. Grants each ballot at most once.
   Promise<Value> promise(Ballot ballot) {
-    const bool is_higher = ballot > promised_;
-    promised_ = std::max(promised_, ballot);
-    return {promised_, is_higher, accepted_};
+    const bool is_granted = ballot > promised_ && ballot <= highest_ballot;
+    if (is_granted)
+      promised_ = ballot;
+    return {promised_, is_granted, accepted_};
   }
 
   /// Answers a request to accept. Returns the proposal's ballot if this voter has accepted it, else
   /// the higher ballot that it has promised.
   Ballot accept(const Proposal<Value>& proposal) {
-    if (proposal.ballot >= promised_) {
+    if (proposal.ballot >= promised_ && proposal.ballot <= highest_ballot) {
       promised_ = proposal.ballot;
       accepted_ = proposal;
     }
     return promised_;
   }
 
-  /// Begins a ballot of this voter, above all ballots that it knows of. Returns its number.
-  Ballot campaign() {
+  /// Begins a ballot of this voter, above all that it has promised or begun, and above `heard`, the
+  /// highest in other voters' answers. Returns its number.
+  Ballot campaign(Ballot heard = 0) {
     const auto count = static_cast<Ballot>(voters_);
-    const auto above = std::max(promised_, ballot_.value_or(0)) + 1;
+    const auto above =
+        std::max({promised_, ballot_.value_or(0), std::min(heard, highest_ballot)}) + 1;
     const auto rest = (static_cast<Ballot>(self_) - above % count + count) % count;
     begin(above + rest);
     note(self_, promise(*ballot_));

@@ -107,6 +107,7 @@ void VoterState::adopt(const Record& record) {
 
 void VoterState::begin_decree() {
   decree_.reset();
+  heard_ = 0;
   const auto index = own_vote(*last_);
   if (!index || last_->end)
     return;

@@ -122,6 +122,7 @@ private:
   LostNodes lost_;
   std::optional<Record> last_;           ///< that was decided
   std::optional<Decree<Record>> decree_; ///< on the next; empty: this node has no vote in it
+  Ballot heard_ = 0; ///< the highest in the others' answers about the next record
   bool has_lost_leader_ = false;
   bool has_left_ = false;                    ///< this node led, and has left
   caf::typed_response_promise<void> leaver_; ///< waits for its successor

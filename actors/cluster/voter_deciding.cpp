@@ -86,7 +86,7 @@ void VoterState::campaign() {
   if (!decree_ || has_ended_ || has_left_ || !trains ||
       !(contests || (has_lost_leader_ && gathers_at_.empty())))
     return;
-  const auto ballot = decree_->campaign();
+  const auto ballot = decree_->campaign(heard_);
   for (std::size_t i = 0; i < last_->voters.size(); ++i)
     if (const auto* peer = peer_of(last_->voters[i]))
       self_->request(*peer, caf::infinite, atom::vote_v, *last_, ballot)
@@ -105,6 +105,10 @@ void VoterState::count(std::size_t voter, const Consent& consent) {
     return learn(*consent.newer);
   if (!decree_)
     return;
+  heard_ = std::max(heard_, consent.promise.ballot);
+  const bool is_outbid = consent.promise.ballot > decree_->ballot().value_or(0);
+  if (is_outbid && leads()) // by a node that lost this leader for a while
+    campaign_in(setup_.detection / 4);
   decree_->note(voter, consent.promise);
   go_on_if_elected();
 }
@@ -192,6 +196,7 @@ void VoterState::ask_to_accept(std::size_t voter) {
               return;
             if (self_->clock().now() - asked > setup_.detection)
               return ask_to_accept(voter);
+            heard_ = std::max(heard_, ballot);
             if (ballot > decree_->proposed()->ballot)
               return lose_vote();
             decree_->note(voter, ballot);

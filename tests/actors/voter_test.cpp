@@ -72,6 +72,9 @@ public:
     for (const auto& [address, daemon] : daemons_)
       self->send(daemon->voter, atom::failed_v, last().number);
   }
+  void loses_leader(const std::string& address) {
+    self->send(daemons_.at(address)->voter, atom::failed_v, last().number);
+  }
   /// A daemon that was lost is started again. It is another process, and takes no part yet.
   void replace(const std::string& address) {
     start(address, true);
@@ -427,6 +430,19 @@ TEST_CASE("voters that are replaced by other processes are not waited for") {
   CHECK(town.last().number == 1);
   town.pass(20s);
   CHECK((town.last().number > 1) == both); // else three could decide, and one is missing
+  CHECK_FALSE(town.is_forked);
+}
+
+TEST_CASE("a leader decides with a voter that had lost it, however long that one has campaigned") {
+  Town town{3};
+  town.lose(name(2));
+  town.pass(1s);
+  town.loses_leader(name(1)); // for a while nothing of the leader reaches it
+  town.pass(100s);
+  const auto before = town.last().order();
+  town.revise({identity(name(0)), identity(name(1))});
+  town.pass(10s);
+  CHECK(town.last().order() > before);
   CHECK_FALSE(town.is_forked);
 }
 
