@@ -24,7 +24,7 @@ tl::unexpected<Error> not_done(std::string_view doing, const fs::path& path,
               "cannot {} {}: {}", doing, echoed(path.string()), error.message());
 }
 
-/// Another process may make files there while this one removes them.
+/// Another process may make files there while this one removes them, or remove them, too.
 Status remove_folder(const fs::path& folder) {
   constexpr int tries = 100;
   std::error_code error;
@@ -32,7 +32,7 @@ Status remove_folder(const fs::path& folder) {
     fs::remove_all(folder, error);
     if (!error)
       return {};
-    if (error != std::errc::directory_not_empty)
+    if (error != std::errc::directory_not_empty && error != std::errc::no_such_file_or_directory)
       break;
   }
   return not_done("remove", folder, error);

@@ -131,6 +131,9 @@ public:
       acceptances_.insert(voter);
   }
 
+  /// Allowed at any time: the value is not taken for decided until the voter answers again.
+  void forget_acceptance(std::size_t voter) { acceptances_.erase(voter); }
+
   /// The decided value, which never changes; null: this voter knows of none.
   const Value* decided() const {
     return proposed_ && is_quorum(acceptances_, voters_) ? &proposed_->value : nullptr;

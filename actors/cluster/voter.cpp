@@ -83,9 +83,9 @@ void VoterState::adopt(const Record& record) {
   const bool is_other = !last_ || last_->job != record.job;
   if (last_ && is_other)
     left_jobs_.insert(last_->job);
-  // A revision has the same leader, which may be lost already.
   if (is_other)
     elsewhere_.clear();
+  // A revision has the same leader, which may be lost already.
   const bool is_led = is_other || last_->number != record.number || !has_lost_leader_;
   has_ended_ = (has_ended_ && !is_other) || record.end;
   last_ = record;
@@ -103,11 +103,19 @@ void VoterState::adopt(const Record& record) {
   if (has_lost_leader_)
     campaign_in(turn());
   meet_others();
+  if (is_other) // a node of the job before must not count this one's process as free for it
+    tell_all(record);
+}
+
+void VoterState::tell_all(const Record& record) {
+  for (const auto& [address, peer] : peers_)
+    self_->send(peer.voter, atom::decided_v, record);
 }
 
 void VoterState::begin_decree() {
   decree_.reset();
   heard_ = 0;
+  was_frozen_ = false;
   const auto index = own_vote(*last_);
   if (!index || last_->end)
     return;

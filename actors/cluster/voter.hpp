@@ -69,6 +69,7 @@ private:
   Ballot accept(const Record& last, const RecordProposal& proposal);
   void learn(const Record& record);
   void note_other_job(const Record& record);
+  void tell_all(const Record& record);
   void gather_at(const Record& last, const std::string& address, Ballot ballot);
   caf::result<engine::Voter, peer_actor> meet(const engine::Voter& who, const peer_actor& peer);
   void tell(const engine::Voter& who, const peer_actor& peer);
@@ -110,6 +111,7 @@ private:
   void meet_again_later();
   void dial(const std::string& address);
   void peer_down(const caf::down_msg& down);
+  void forget_vote(const engine::Voter& gone);
   std::set<std::string> others() const;
   const peer_actor* peer_of(const engine::Voter& voter) const;
   std::optional<std::size_t> own_vote(const Record& record) const;
@@ -122,7 +124,8 @@ private:
   LostNodes lost_;
   std::optional<Record> last_;           ///< that was decided
   std::optional<Decree<Record>> decree_; ///< on the next; empty: this node has no vote in it
-  Ballot heard_ = 0; ///< the highest in the others' answers about the next record
+  Ballot heard_ = 0;        ///< the highest in the others' answers about the next record
+  bool was_frozen_ = false; ///< while its proposal for the next record was open
   bool has_lost_leader_ = false;
   bool has_left_ = false;                    ///< this node led, and has left
   caf::typed_response_promise<void> leaver_; ///< waits for its successor

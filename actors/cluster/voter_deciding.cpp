@@ -150,9 +150,11 @@ void VoterState::put_to_vote(const Record& record) {
 
 /// Checks periodically for replaced voters: without them the others may be enough to decide.
 void VoterState::look_for_replaced() {
-  self_->run_delayed(setup_.detection / 2, [this, order = last_->order()] {
+  const auto due = self_->clock().now() + setup_.detection / 2;
+  self_->run_delayed(setup_.detection / 2, [this, order = last_->order(), due] {
     if (!decree_ || !decree_->proposed() || last_->order() != order)
       return;
+    was_frozen_ |= self_->clock().now() - due > setup_.detection;
     settle_if_decided();
     if (last_->order() == order)
       look_for_replaced();
@@ -160,8 +162,8 @@ void VoterState::look_for_replaced() {
 }
 
 /// Voters at whose address another process has been connected for long enough: if it were an
-/// earlier process whose greeting came late, its loss would have been noticed by now. Processes
-/// that take part in another job may have begun this one again, while this voter was frozen.
+/// earlier process whose greeting came late, its loss would have been noticed by now. Skips
+/// processes in another job: they may have begun this one again while this process was frozen.
 std::set<std::size_t> VoterState::replaced_voters() const {
   std::set<std::size_t> replaced;
   const auto& voters = last_->voters;
@@ -175,16 +177,20 @@ std::set<std::size_t> VoterState::replaced_voters() const {
   return replaced;
 }
 
-/// Null: nothing, as far as this voter knows.
+/// Null: nothing, as far as this voter knows. After a freeze it waits for a quorum: replaced voters
+/// may have found that this one does not answer, and have begun the job again.
 const engine::GenerationRecord* VoterState::decided() const {
   if (!decree_)
     return nullptr;
   const auto* record = decree_->decided();
-  return record != nullptr ? record : decree_->decided_without(replaced_voters());
+  if (record != nullptr || was_frozen_)
+    return record;
+  return decree_->decided_without(replaced_voters());
 }
 
-/// An acceptance that comes after `detection` does not count: this process may have been frozen,
-/// and the voter restarted since, which the node that begins the job again takes for a lost vote.
+/// Ignores an acceptance that comes later than `detection` after the request, and asks again. If
+/// this process was frozen, the voter may have restarted, and a node that begins the job again
+/// counts its vote as lost.
 void VoterState::ask_to_accept(std::size_t voter) {
   const auto* peer = peer_of(last_->voters[voter]);
   if (peer == nullptr)
@@ -194,11 +200,11 @@ void VoterState::ask_to_accept(std::size_t voter) {
           [this, voter, order = last_->order(), asked = self_->clock().now()](std::int64_t ballot) {
             if (last_->order() != order || !decree_ || !decree_->proposed())
               return;
-            if (self_->clock().now() - asked > setup_.detection)
-              return ask_to_accept(voter);
             heard_ = std::max(heard_, ballot);
             if (ballot > decree_->proposed()->ballot)
               return lose_vote();
+            if (self_->clock().now() - asked > setup_.detection)
+              return ask_to_accept(voter);
             decree_->note(voter, ballot);
             settle_if_decided();
           },
@@ -221,8 +227,7 @@ void VoterState::settle_if_decided() {
   const auto record = *found;
   auto wish = std::exchange(wish_, std::nullopt);
   adopt(record);
-  for (const auto& [address, peer] : peers_)
-    self_->send(peer.voter, atom::decided_v, record);
+  tell_all(record);
   if (!wish)
     return;
   if (is_same(wish->record, record))

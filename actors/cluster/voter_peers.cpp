@@ -44,10 +44,11 @@ void VoterState::peer_down(const caf::down_msg& down) {
       peers_, [&](const auto& peer) { return peer.second.voter.address() == down.source; });
   if (gone == peers_.end())
     return;
-  const auto address = gone->first;
+  const auto [address, peer] = *gone;
   peers_.erase(gone);
   if (!last_)
     return;
+  forget_vote({address, peer.process});
   if (address == last_->leader() && gathers_at_ == address) {
     lose_leader();
   } else if (address == gathers_at_) { // before it had a record decided
@@ -55,6 +56,14 @@ void VoterState::peer_down(const caf::down_msg& down) {
     campaign_in(turn());
   }
   meet_again_later();
+}
+
+/// If it comes back, it is asked again. If not, others may count its vote as lost.
+void VoterState::forget_vote(const engine::Voter& gone) {
+  const auto& voters = last_->voters;
+  const auto vote = std::ranges::find(voters, gone);
+  if (decree_ && vote != voters.end())
+    decree_->forget_acceptance(static_cast<std::size_t>(vote - voters.begin()));
 }
 
 /// Addresses that this node has to be connected to: all voters; as a voter, all nodes and spares.

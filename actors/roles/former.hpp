@@ -105,8 +105,8 @@ private:
   JobPlace joined_;           ///< ours, or the leader's
   bool leads_ = false;        ///< it is ours
   bool inherits_ = false;     ///< another has led before, and there was no generation since
-  bool begins_again_ = false; ///< after a job of which too few processes are left, if any
-  bool takes_files_ = false;  ///< from a process that may still write: a frozen leader
+  bool begins_again_ = false; ///< a job that earlier processes did not finish (members.json)
+  bool takes_files_ = false;  ///< of the run: a frozen leader may still have them open
   std::string claimed_;       ///< as which writer (GenerationRecord) the run's folder is ours
   std::optional<Place> place_;
   engine::GenerationRecord last_{.number = 0};  ///< that this node had a seat in; 0: none

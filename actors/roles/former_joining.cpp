@@ -91,7 +91,8 @@ void FormerState::remove_drafts() const {
 /// Nobody goes on with it.
 void FormerState::forget_job() const {
   const auto folder = engine::run_folder(config());
-  if (leads_ || !writes_here(last_.writer))
+  const auto is_own = leads_ ? writes_here(claimed_) : !writes_here(last_.writer);
+  if (is_own)
     forget_members(folder);
   if (leads_)
     withdraw_drafts(folder, claimed_);
@@ -107,7 +108,9 @@ Status FormerState::claim_folder(const engine::GenerationRecord& record,
   TROUPE_TRY(make_folders(folder));
   const bool is_shared = writes_here(before);
   const auto unwritten = metrics::check_unwritten(folder);
-  if (!unwritten && !inherits_ && !begins_again_)
+  // A run of one process, which may have begun meanwhile, removes the file.
+  const auto is_left = begins_again_ && !read_members(folder).voters.empty();
+  if (!unwritten && !inherits_ && !is_left)
     return unwritten;
   takes_files_ = inherits_ || !unwritten;
   TROUPE_TRY(claim_drafts(folder, record.writer, inherits_ ? Claim::takes_over : Claim::begins));

@@ -78,10 +78,10 @@ Result<RunFolder> RunFolder::open(const std::filesystem::path& output, const Run
   std::error_code error;
   std::filesystem::remove(folder.summary(), error);
   std::filesystem::remove(folder.report(), error);
-  if (writer.drafts.empty()) // one process has taken over what a job of daemons has left
-    std::filesystem::remove(folder.path_ / run_files::members, error);
   TROUPE_TRY(write_file_atomically(folder.path_ / run_files::config, config_yaml, writer.drafts));
   TROUPE_TRY(folder.write(run));
+  if (writer.drafts.empty()) // a run of one process: no daemon goes on with the job before
+    std::filesystem::remove(folder.path_ / run_files::members, error);
   return folder;
 }
 

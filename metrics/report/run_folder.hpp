@@ -41,9 +41,10 @@ struct RunLines {
 class RunFolder {
 public:
   /// Makes the folder, writes config.yaml and run.json, removes the end of an earlier run (summary,
-  /// report) and temporary files, and cuts off what came after run.first_step: it is trained again.
-  /// With drafts, it restores lines before the first step that this writer has cut off earlier:
-  /// nodes have brought a later state. Reads the earlier lines once, here.
+  /// report), temporary files and, without drafts, members.json, and cuts off what came after
+  /// run.first_step: it is trained again. With drafts, it restores lines before the first step that
+  /// this writer has cut off earlier: nodes have brought a later state. Reads the earlier lines
+  /// once, here.
   static Result<RunFolder> open(const std::filesystem::path& output, const RunInfo& run,
                                 std::string_view config_yaml, const RunWriter& writer = {});
 

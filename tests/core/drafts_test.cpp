@@ -8,6 +8,9 @@
 
 #include <catch2/catch_test_macros.hpp>
 
+#include <string>
+#include <thread>
+
 using namespace troupe;
 using namespace troupe::testing;
 
@@ -114,6 +117,20 @@ TEST_CASE("a node that follows removes the drafts of earlier writers, and no oth
     CHECK(std::filesystem::exists(drafts_of(run.path(), writer)));
   CHECK(std::filesystem::exists(run / "checkpoints"));
   remove_earlier_drafts(run / "none", "10-c");
+}
+
+TEST_CASE("nodes that remove the drafts of one writer at once do not disturb each other") {
+  const ScratchFolder run;
+  for (int round = 0; round < 50; ++round) {
+    const auto lost = drafts_of(run.path(), "1-a");
+    std::filesystem::create_directory(lost);
+    for (int file = 0; file < 20; ++file)
+      write_bytes(lost / std::to_string(file), "begun");
+    std::jthread follower{[&] { remove_earlier_drafts(run.path(), "2-b"); }};
+    const auto claimed = claim_drafts(run.path(), "2-b", Claim::takes_over);
+    CAPTURE(round, claimed ? std::string{} : claimed.error().message);
+    REQUIRE(claimed);
+  }
 }
 
 TEST_CASE("who has lost the folder replaces no file") {

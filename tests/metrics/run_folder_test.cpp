@@ -305,6 +305,19 @@ TEST_CASE("temporary files of a killed process go when a run opens the folder, a
     CHECK(std::filesystem::exists(output.path() / "small" / name));
 }
 
+TEST_CASE("a run of one process forgets the nodes of a job of daemons in its folder") {
+  const bool is_daemon = GENERATE(true, false);
+  const ScratchFolder output;
+  const auto members = output / "small/members.json";
+  std::filesystem::create_directories(output / "small/.drafts-1-a");
+  write_bytes(members, "{}");
+  RunWriter writer;
+  if (is_daemon)
+    writer.drafts = output / "small/.drafts-1-a";
+  REQUIRE(RunFolder::open(output.path(), small_run(), "", writer));
+  CHECK(std::filesystem::exists(members) == is_daemon);
+}
+
 TEST_CASE("a line file that is a symbolic link is refused, and its target stays as it is") {
   const std::string file = GENERATE("events", "epochs", "recoveries", "samples");
   CAPTURE(file);
