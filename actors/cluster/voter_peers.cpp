@@ -44,11 +44,12 @@ void VoterState::peer_down(const caf::down_msg& down) {
       peers_, [&](const auto& peer) { return peer.second.voter.address() == down.source; });
   if (gone == peers_.end())
     return;
-  const auto [address, peer] = *gone;
+  const auto address = gone->first;
+  const auto process = gone->second.process;
   peers_.erase(gone);
   if (!last_)
     return;
-  forget_vote({address, peer.process});
+  forget_vote({address, process});
   if (address == last_->leader() && gathers_at_ == address) {
     lose_leader();
   } else if (address == gathers_at_) { // before it had a record decided

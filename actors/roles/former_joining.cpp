@@ -107,7 +107,7 @@ Status FormerState::claim_folder(const engine::GenerationRecord& record,
   const auto folder = engine::run_folder(config());
   TROUPE_TRY(make_folders(folder));
   const bool is_shared = writes_here(before);
-  const auto unwritten = metrics::check_unwritten(folder);
+  auto unwritten = metrics::check_unwritten(folder);
   // A run of one process, which may have begun meanwhile, removes the file.
   const auto is_left = begins_again_ && !read_members(folder).voters.empty();
   if (!unwritten && !inherits_ && !is_left)
