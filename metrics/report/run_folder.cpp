@@ -80,7 +80,7 @@ Result<RunFolder> RunFolder::open(const std::filesystem::path& output, const Run
   std::filesystem::remove(folder.report(), error);
   TROUPE_TRY(write_file_atomically(folder.path_ / run_files::config, config_yaml, writer.drafts));
   TROUPE_TRY(folder.write(run));
-  if (writer.drafts.empty()) // a run of one process: no daemon goes on with the job before
+  if (writer.drafts.empty()) // a run of one process: no daemon is to continue the earlier job
     std::filesystem::remove(folder.path_ / run_files::members, error);
   return folder;
 }

@@ -1,0 +1,297 @@
+/// VOTERs of a few nodes, which are lost at any moment, and whose messages arrive in any order.
+#pragma once
+
+#include "deterministic.hpp"
+
+#include "troupe/actors/cluster/carried_error.hpp"
+#include "troupe/actors/cluster/voter.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace troupe::actors::test {
+
+using namespace std::chrono_literals;
+
+using Record = engine::GenerationRecord;
+
+inline std::string name(int index) {
+  return fmt::format("n{}:1", index);
+}
+
+inline engine::Voter identity(const std::string& address) {
+  return {address, address + " once"};
+}
+
+/// Daemons of one job, each a VOTER and what a daemon does with what that tells it: whoever is
+/// elected has a record decided, of all nodes that live.
+class Town : public Deterministic {
+public:
+  explicit Town(int nodes, int witnesses = 0) {
+    for (int i = 0; i < nodes + witnesses; ++i)
+      start(name(i), i < nodes), spawn_voter(name(i));
+    const auto first = record_of(name(0), 1);
+    propose(name(0), first);
+    scheduler.run();
+    for (auto& [address, daemon] : daemons_) {
+      self->send(daemon->voter, atom::decided_v, first);
+      if (daemon->trains)
+        system.spawn([this, address = address](caf::event_based_actor* former) {
+          return form(former, address);
+        });
+    }
+    pass(3s);
+  }
+  ~Town() {
+    while (!daemons_.empty())
+      lose(daemons_.begin()->first);
+    scheduler.run();
+  }
+
+  void lose(const std::string& address) {
+    self->send_exit(daemons_.at(address)->voter, caf::exit_reason::kill);
+    daemons_.erase(address);
+  }
+  /// Who leads leaves the others, which lose its MEMBERSHIP.
+  void leave() {
+    const auto leader = last().leader();
+    daemons_.at(leader)->leaves = true;
+    system.spawn([this, leader](caf::event_based_actor* node) {
+      node->request(daemons_.at(leader)->voter, caf::infinite, atom::leave_v).then([this] {
+        has_left = true;
+      });
+    });
+    for (const auto& [address, daemon] : daemons_)
+      self->send(daemon->voter, atom::failed_v, last().number);
+  }
+  /// The first record of another job needs no vote.
+  void propose_first(const std::string& address, const Record& record) {
+    self->send(daemons_.at(address)->voter, atom::propose_v, record);
+    scheduler.run();
+  }
+  void loses_leader(const std::string& address) {
+    self->send(daemons_.at(address)->voter, atom::failed_v, last().number);
+  }
+  /// A daemon that was lost is started again. It is another process, and takes no part yet.
+  void replace(const std::string& address) {
+    start(address, true);
+    daemons_.at(address)->process += " again";
+    spawn_voter(address);
+  }
+  bool lives(const std::string& address) const { return daemons_.contains(address); }
+  std::size_t living() const { return daemons_.size(); }
+
+  void pass(std::chrono::milliseconds time) {
+    for (; time > 0ms; time -= 100ms) {
+      scheduler.run();
+      scheduler.advance_time(100ms);
+    }
+    scheduler.run();
+  }
+
+  /// The leader has another set of voters decided, without a new generation.
+  void revise(const std::vector<engine::Voter>& voters) {
+    auto record = last();
+    ++record.revision;
+    record.voters = voters;
+    propose(record.leader(), record);
+  }
+  /// The same of the end of the job.
+  void end() {
+    auto record = last();
+    ++record.revision;
+    record.end = JobEnd{.result = {.status = "completed"}};
+    propose(record.leader(), record);
+  }
+  bool proposes() const {
+    return std::ranges::any_of(daemons_,
+                               [](const auto& daemon) { return daemon.second->proposes; });
+  }
+  /// Those that live, the leader first.
+  std::vector<engine::Voter> voters() const { return record_of(last().leader(), 0).voters; }
+  std::size_t told_the_end() const {
+    return static_cast<std::size_t>(std::ranges::count_if(
+        daemons_, [](const auto& daemon) { return daemon.second->ended.has_value(); }));
+  }
+  Error why_no_leader(const std::string& address) {
+    Error why;
+    auto answer =
+        self->request(daemons_.at(address)->voter, caf::infinite, atom::lead_v, std::int64_t{-1});
+    scheduler.run();
+    answer.receive([](const std::string&, const Record&) { FAIL("it names a leader"); },
+                   [&](const caf::error& error) { why = carried(error, {}); });
+    return why;
+  }
+
+  void tell(const std::string& address, const Record& record) {
+    self->send(daemons_.at(address)->voter, atom::decided_v, record);
+    scheduler.run();
+  }
+  /// The last record, as this one has it.
+  Record knows(const std::string& address) {
+    Record known;
+    auto answer =
+        self->request(daemons_.at(address)->voter, caf::infinite, atom::lead_v, std::int64_t{-1});
+    scheduler.run();
+    answer.receive([&](const std::string&, const Record& record) { known = record; },
+                   [](const caf::error& error) { FAIL(caf::to_string(error)); });
+    return known;
+  }
+
+  const Record& last() const { return decided.rbegin()->second; }
+  std::string status(const std::string& address) {
+    std::string text;
+    auto answer = self->request(daemons_.at(address)->voter, caf::infinite, atom::status_v);
+    scheduler.run();
+    answer.receive([&](const std::string& told) { text = told; },
+                   [](const caf::error& error) { FAIL(caf::to_string(error)); });
+    return text;
+  }
+
+  std::map<std::pair<std::int64_t, std::int32_t>, Record> decided; ///< by order
+  bool has_left = false;                                           ///< the leader may go
+  bool is_forked = false; ///< two records of one order were decided, or one after the end
+  std::map<std::string, std::chrono::milliseconds> busy; ///< how long each is with all it does
+
+private:
+  struct Daemon {
+    voter_actor voter;
+    std::string process;
+    bool trains = true, leaves = false, proposes = false;
+    std::optional<JobEnd> ended = {}; ///< as its VOTER has told
+    std::string gathers_at = {};      ///< as its VOTER has told last
+  };
+
+  void start(const std::string& address, bool trains) {
+    auto daemon = std::make_shared<Daemon>();
+    daemon->trains = trains;
+    daemon->process = identity(address).process;
+    daemons_[address] = daemon;
+  }
+
+  engine::Voter who(const std::string& address) const {
+    return {address, daemons_.at(address)->process};
+  }
+
+  void spawn_voter(const std::string& address) {
+    const auto daemon = daemons_.at(address);
+    daemon->voter = spawn_state<VoterState, voter_actor>(
+        system, VoterSetup{.self = who(address),
+                           .detection = 2s,
+                           .meet = [this, address](const std::string& other,
+                                                   const voter_actor&) { meet(address, other); },
+                           .moved =
+                               [told = std::weak_ptr{daemon}](const std::string& there) {
+                                 if (const auto of = told.lock())
+                                   of->gathers_at = there;
+                               },
+                           .ended =
+                               [told = std::weak_ptr{daemon}](const JobEnd& end) {
+                                 if (const auto of = told.lock())
+                                   of->ended = end;
+                               }});
+  }
+
+  void meet(const std::string& one, const std::string& other) {
+    if (lives(one) && lives(other)) {
+      self->send(daemons_.at(one)->voter, atom::join_v, who(other),
+                 peer_actor{daemons_.at(other)->voter});
+      self->send(daemons_.at(other)->voter, atom::join_v, who(one),
+                 peer_actor{daemons_.at(one)->voter});
+    }
+    if (lives(one))
+      self->send(daemons_.at(one)->voter, atom::done_v, other);
+  }
+
+  Record record_of(const std::string& leader, std::int64_t number) const {
+    Record record{.number = number, .nodes = {}, .secret = fmt::format("{} {}", leader, number)};
+    record.job = "job";
+    std::vector<engine::Voter> witnesses;
+    for (const auto& [address, daemon] : daemons_)
+      if (daemon->leaves)
+        continue;
+      else if (daemon->trains && address != leader)
+        record.nodes.push_back({.address = address, .process = identity(address).process});
+      else if (!daemon->trains)
+        witnesses.push_back(identity(address));
+    record.nodes.insert(record.nodes.begin(),
+                        {.address = leader, .process = identity(leader).process});
+    for (const auto& place : record.nodes)
+      record.voters.push_back({place.address, place.process});
+    record.voters.insert(record.voters.end(), witnesses.begin(), witnesses.end());
+    return record;
+  }
+
+  void propose(const std::string& address, const Record& record) {
+    const auto daemon = daemons_.at(address);
+    daemon->proposes = true;
+    system.spawn([this, daemon, record](caf::event_based_actor* membership) {
+      membership->request(daemon->voter, caf::infinite, atom::propose_v, record)
+          .then(
+              [this, daemon, record] {
+                daemon->proposes = false;
+                note_decided(record);
+              },
+              [daemon](const caf::error&) {
+                daemon->proposes = false; // others have come together elsewhere
+              });
+    });
+  }
+
+  void note_decided(const Record& record) {
+    const auto [place, is_new] = decided.emplace(record.order(), record);
+    is_forked = is_forked || (!is_new && (place->second.secret != record.secret ||
+                                          place->second.voters != record.voters));
+    const auto ended = std::ranges::find_if(
+        decided, [](const auto& named) { return named.second.end.has_value(); });
+    is_forked = is_forked || (ended != decided.end() && std::next(ended) != decided.end());
+  }
+
+  /// As a FORMER does, which has no other leader to go to.
+  caf::behavior form(caf::event_based_actor* former, const std::string& address) {
+    former->send(former, atom::tick_v);
+    return {[this, former, address](atom::tick) {
+      if (!lives(address))
+        return former->quit();
+      const auto generation = last().number;
+      former->request(daemons_.at(address)->voter, caf::infinite, atom::lead_v, generation)
+          .then(
+              [this, former, address](const std::string& leader, const Record& last) {
+                if (leader == address)
+                  gather(former, address, last.number + 1);
+                former->delayed_send(former, 100ms + 2 * busy[address], atom::tick_v);
+              },
+              [former](const caf::error&) { former->quit(); }); // it is lost
+    }};
+  }
+
+  /// What it does comes to nothing where others come together elsewhere meanwhile.
+  void gather(caf::event_based_actor* former, const std::string& address, std::int64_t number) {
+    const auto leads = [this, address] {
+      return lives(address) && daemons_.at(address)->gathers_at == address;
+    };
+    former->run_delayed(busy[address], [=, this] {
+      if (!leads())
+        return;
+      self->send(daemons_.at(address)->voter, atom::form_v);
+      former->run_delayed(busy[address], [=, this] {
+        if (leads())
+          propose(address, record_of(address, number));
+      });
+    });
+  }
+
+  std::map<std::string, std::shared_ptr<Daemon>> daemons_;
+};
+
+} // namespace troupe::actors::test
