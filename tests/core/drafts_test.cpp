@@ -121,7 +121,7 @@ TEST_CASE("a node that follows removes the drafts of earlier writers, and no oth
 
 TEST_CASE("nodes that remove the drafts of one writer at once do not disturb each other") {
   const ScratchFolder run;
-  for (int round = 0; round < 50; ++round) {
+  for (int round = 0; round < 300; ++round) {
     const auto lost = drafts_of(run.path(), "1-a");
     std::filesystem::create_directory(lost);
     for (int file = 0; file < 20; ++file)
