@@ -351,8 +351,10 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t oper
       !aligned(b, algorithm.alignment) || !aligned(d, algorithm.alignment) ||
       !aligned(product.operation.bias, 16) || !of || of->device != as<int>(handle))
     return CUBLAS_STATUS_INVALID_VALUE;
-  if (algorithm.id + 1 >= algorithms)
+  if (algorithm.id + 1 >= algorithms) {
+    remember(cudaErrorInvalidConfiguration); // as where its kernel is refused at the launch
     return CUBLAS_STATUS_NOT_SUPPORTED;
+  }
   load(of->device, code_of(product, algorithm));
   const auto code =
       enqueue(stream, [=, factor = as<const float>(alpha), kept = as<const float>(beta),

@@ -108,6 +108,33 @@ std::map<Uid, void*> pointers_of(const Descriptor& pack, const Graph& graph) {
   return pointers;
 }
 
+cudnnStatus_t execute(cudnnHandle_t handle, cudnnBackendDescriptor_t plan_handle,
+                      cudnnBackendDescriptor_t pack_handle) {
+  const auto &plan = *held(plan_handle).descriptor, &pack = *held(pack_handle).descriptor;
+  if (!has_context()) // what is launched by the driver's API needs one
+    return refuse(CUDNN_STATUS_EXECUTION_FAILED, "CUDA_ERROR_INVALID_CONTEXT");
+  if (!plan.finalized || !pack.finalized || handle->device != current_device())
+    return refuse(CUDNN_STATUS_BAD_PARAM, "a plan, or a device, that is not ready");
+  if (!plan.engine.launches)
+    return refuse(CUDNN_STATUS_EXECUTION_FAILED, "the engine's kernel");
+  auto pointers = pointers_of(pack, *plan.graph);
+  auto* const workspace = pack.find(CUDNN_ATTR_VARIANT_PACK_WORKSPACE)->as<void*>().front();
+  const auto bytes = static_cast<std::size_t>(plan.engine.workspace_bytes);
+  if (bytes > 0 && !Memory::instance().covers(workspace, bytes))
+    return refuse(CUDNN_STATUS_BAD_PARAM, "the workspace");
+  if (pointers.empty())
+    return CUDNN_STATUS_BAD_PARAM;
+  load(handle->device, &plan);
+  const auto code = enqueue(handle->stream, [graph = plan.graph, pointers = std::move(pointers),
+                                             tf32 = plan.engine.tf32, workspace, bytes] {
+    if (bytes > 0)
+      std::memset(workspace, 0xff, bytes);
+    compute(*graph, pointers, tf32);
+  });
+  return code == cudaSuccess ? CUDNN_STATUS_SUCCESS
+                             : refuse(CUDNN_STATUS_EXECUTION_FAILED, cudaGetErrorString(code));
+}
+
 } // namespace
 
 extern "C" {
@@ -217,28 +244,12 @@ cudnnStatus_t cudnnBackendFinalize(cudnnBackendDescriptor_t handle) {
   return status;
 }
 
-cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDescriptor_t plan_handle,
-                                  cudnnBackendDescriptor_t pack_handle) {
-  const auto &plan = *held(plan_handle).descriptor, &pack = *held(pack_handle).descriptor;
-  if (!has_context()) // what is launched by the driver's API needs one
-    return refuse(CUDNN_STATUS_EXECUTION_FAILED, "CUDA_ERROR_INVALID_CONTEXT");
-  if (!plan.finalized || !pack.finalized || handle->device != current_device())
-    return refuse(CUDNN_STATUS_BAD_PARAM, "a plan, or a device, that is not ready");
-  auto pointers = pointers_of(pack, *plan.graph);
-  auto* const workspace = pack.find(CUDNN_ATTR_VARIANT_PACK_WORKSPACE)->as<void*>().front();
-  const auto bytes = static_cast<std::size_t>(plan.engine.workspace_bytes);
-  if (bytes > 0 && !Memory::instance().covers(workspace, bytes))
-    return refuse(CUDNN_STATUS_BAD_PARAM, "the workspace");
-  if (pointers.empty())
-    return CUDNN_STATUS_BAD_PARAM;
-  load(handle->device, &plan);
-  const auto code = enqueue(handle->stream, [graph = plan.graph, pointers = std::move(pointers),
-                                             tf32 = plan.engine.tf32, workspace, bytes] {
-    if (bytes > 0)
-      std::memset(workspace, 0xff, bytes);
-    compute(*graph, pointers, tf32);
-  });
-  return code == cudaSuccess ? CUDNN_STATUS_SUCCESS
-                             : refuse(CUDNN_STATUS_EXECUTION_FAILED, cudaGetErrorString(code));
+/// What is refused leaves an error of the runtime behind, as a launch does.
+cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDescriptor_t plan,
+                                  cudnnBackendDescriptor_t pack) {
+  const auto status = execute(handle, plan, pack);
+  if (status != CUDNN_STATUS_SUCCESS)
+    remember(cudaErrorInvalidConfiguration);
+  return status;
 }
 }

@@ -7,7 +7,7 @@ namespace emulation::cudnn {
 namespace {
 
 constexpr std::int64_t tensor_cores = 62, plain = 1, atomic_adds = 3, split = 67, fused = 2,
-                       general = 5;
+                       general = 5, unlaunchable = 9;
 
 bool is_convolution(const Node& node) {
   return node.type == CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR ||
@@ -94,6 +94,8 @@ Engine engine_at(std::int64_t index, const Graph& graph) {
     return {index, 0, false, false, {CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC}};
   case fused:
     return {index, 4096, false, false, {CUDNN_NUMERICAL_NOTE_TENSOR_CORE}};
+  case unlaunchable:
+    return {index, 0, false, false, {CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC}, false};
   case general:
     return {index, 0, f32, true, {CUDNN_NUMERICAL_NOTE_TENSOR_CORE}};
   default:
@@ -115,7 +117,7 @@ std::vector<std::int64_t> propose(const Graph& graph, cudnnBackendHeurMode_t mod
            : widens(graph) ? std::vector<std::int64_t>{general}
                            : std::vector<std::int64_t>{fused};
   default:
-    return alone ? std::vector<std::int64_t>{plain} : std::vector<std::int64_t>{};
+    return alone ? std::vector<std::int64_t>{plain, unlaunchable} : std::vector<std::int64_t>{};
   }
 }
 

@@ -15,6 +15,7 @@ struct Engine {
   bool tf32 = false;     ///< for f32 tensors
   bool compiled = false; ///< at run time
   std::vector<cudnnBackendNumericalNote_t> notes;
+  bool launches = true; ///< false: plans are made of it, and refused when they are run
 };
 
 /// The engine with this index.

@@ -4,6 +4,7 @@
 #include "distant_group.hpp"
 #include "last_error.hpp"
 #include "reception.hpp"
+#include "siblings.hpp"
 
 #include "runtime/memory.hpp"
 #include "runtime/settings.hpp"
@@ -16,6 +17,7 @@ using namespace emulation::nccl;
 
 struct ncclComm {
   std::shared_ptr<Communicator> shared; ///< with what is enqueued
+  GroupKey group;
   bool finalized = false;
 };
 
@@ -26,9 +28,13 @@ struct Id {
   std::uint64_t place, number;
 };
 
-std::shared_ptr<Group> group_at(const ncclUniqueId& bytes, int size) {
+Id id_of(const ncclUniqueId& bytes) {
   Id id;
   std::memcpy(&id, bytes.internal, sizeof id);
+  return id;
+}
+
+std::shared_ptr<Group> group_at(const Id& id, int size) {
   if (id.place == reception())
     return group_of(id.number, size);
   return std::make_shared<DistantGroup>(id.place, id.number, size);
@@ -51,6 +57,8 @@ ncclResult_t begin(Communicator& communicator) {
 
 ncclResult_t run(ncclComm_t communicator, cudaStream_t stream, std::vector<Call> calls) {
   const auto& shared = communicator->shared;
+  for (const auto& call : calls)
+    shared->prepare(call);
   ++shared->running;
   const auto code = enqueue(stream, [shared, calls = std::move(calls)] {
     shared->run(calls);
@@ -81,6 +89,11 @@ ncclResult_t call(ncclComm_t communicator, cudaStream_t stream, Call call, std::
       (call.from && !reaches(call.from, sent * bytes, shared->device())) ||
       (call.to && !reaches(call.to, received * bytes, shared->device())))
     return refuse(ncclInvalidArgument, "a rank, or memory, that is not there");
+  if (!siblings_reach(communicator->group, call.from) ||
+      !siblings_reach(communicator->group, call.to)) {
+    fail_forever(cudaErrorIllegalAddress, "NCCL reads memory of a pool that is not open to a peer");
+    return refuse(ncclUnhandledCudaError, "an illegal memory access was encountered");
+  }
   call.sent = sent * bytes;
   if (open_group.depth == 0)
     return run(communicator, stream, {call});
@@ -134,9 +147,11 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t* communicator, int size, ncclUniq
                                     ncclConfig_t* config) {
   if (config->magic != 0xcafebeef || config->blocking != 0 || rank < 0 || rank >= size)
     return refuse(ncclInvalidArgument, "a configuration that is not emulated");
-  auto shared = std::make_shared<Communicator>(group_at(id, size), size, current_device());
+  const auto parts = id_of(id);
+  auto shared = std::make_shared<Communicator>(group_at(parts, size), size, current_device());
+  add_sibling({parts.place, parts.number}, current_device());
   shared->join(rank);
-  *communicator = new ncclComm{shared};
+  *communicator = new ncclComm{shared, {parts.place, parts.number}};
   return begin(*shared);
 }
 

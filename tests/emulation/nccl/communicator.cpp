@@ -1,7 +1,9 @@
 #include "communicator.hpp"
 
+#include "kernels.hpp"
 #include "last_error.hpp"
 
+#include "runtime/loading.hpp"
 #include "runtime/settings.hpp"
 
 #include <cstring>
@@ -11,6 +13,12 @@ namespace emulation::nccl {
 void Communicator::join(int rank) {
   const auto gpu = settings().visible[static_cast<std::size_t>(device_)];
   group_->join(shared_from_this(), {rank, gpu});
+}
+
+void Communicator::prepare(const Call& call) {
+  load(device_, kernel_of(call.operation));
+  if (!call.operation.collective())
+    load(device_, &peers_[static_cast<std::size_t>(call.operation.peer)]);
 }
 
 void Communicator::run(const std::vector<Call>& calls) {

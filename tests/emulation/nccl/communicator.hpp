@@ -8,6 +8,7 @@
 #include <condition_variable>
 #include <map>
 #include <mutex>
+#include <vector>
 
 namespace emulation::nccl {
 
@@ -21,10 +22,13 @@ struct Call {
 class Communicator final : public Member, public std::enable_shared_from_this<Communicator> {
 public:
   Communicator(std::shared_ptr<Group> group, int size, int device)
-      : size_{size}, device_{device}, group_{std::move(group)} {}
+      : size_{size}, device_{device}, group_{std::move(group)},
+        peers_(static_cast<std::size_t>(size)) {}
 
   int size() const { return size_; }
   int device() const { return device_; }
+  /// Loads what the call needs and does not have: its kernel, and the connection to its peer.
+  void prepare(const Call& call);
 
   void join(int rank);
   /// Blocks until they are done, or it is aborted. What a group of calls sends waits for nobody's
@@ -50,6 +54,7 @@ private:
 
   int size_, device_;
   std::shared_ptr<Group> group_;
+  std::vector<char> peers_; ///< their addresses stand for connections
   std::atomic<bool> complete_ = false;
   std::atomic<ncclResult_t> failure_ = ncclSuccess;
   std::uint64_t tickets_ = 0; ///< queue's thread alone

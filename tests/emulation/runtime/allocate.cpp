@@ -1,10 +1,12 @@
 // Allocations: at once, in the order of a stream, and of the host.
+#include "loading.hpp"
 #include "memory.hpp"
 #include "settings.hpp"
 #include "stream.hpp"
 
 #include <algorithm>
 #include <limits>
+#include <set>
 #include <span>
 
 /// What was given back to a pool stays the pool's, in pieces, until it is trimmed.
@@ -12,6 +14,7 @@ struct CUmemPoolHandle_st {
   int device;
   std::mutex mutex = {};
   std::multiset<std::size_t> pieces = {};
+  std::set<int> peers = {}; ///< devices that it was opened to
 
   std::size_t kept() {
     std::size_t bytes = 0;
@@ -70,6 +73,17 @@ void use_piece(CUmemPoolHandle_st& pool, std::size_t bytes) {
 
 } // namespace
 
+bool emulation::opened_to(const void* address, int device) {
+  const auto found = Memory::instance().find(address);
+  if (!found || found->device == Allocation::host || found->device == device)
+    return true;
+  auto* const pool = owner_of(found->data);
+  if (!pool)
+    return false;
+  const std::lock_guard lock{pool->mutex};
+  return pool->peers.contains(device);
+}
+
 extern "C" {
 
 cudaError_t cudaMalloc(void** memory, std::size_t bytes) {
@@ -99,6 +113,7 @@ cudaError_t cudaFree(void* memory) {
 cudaError_t cudaHostAlloc(void** memory, std::size_t bytes, unsigned) {
   EMULATION_TRY(refuse_while_capturing());
   EMULATION_TRY(standing_error());
+  use_context();
   auto* const data = Memory::instance().reserve(Allocation::host, bytes);
   if (!data)
     return remember(cudaErrorMemoryAllocation);
@@ -107,13 +122,15 @@ cudaError_t cudaHostAlloc(void** memory, std::size_t bytes, unsigned) {
   return cudaSuccess;
 }
 
+/// On an idle device, as CUDA's.
 cudaError_t cudaFreeHost(void* memory) {
   EMULATION_TRY(refuse_while_capturing());
+  use_context();
   if (!memory)
     return cudaSuccess;
   if (!beginning_at(memory, true))
     return remember(cudaErrorInvalidValue);
-  Memory::instance().close(bytes_at(memory));
+  call_alone(current_device(), [memory] { Memory::instance().close(bytes_at(memory)); });
   return remember(standing_error());
 }
 
@@ -168,7 +185,8 @@ cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribut
   return is_pool(pool) && keeps_all ? cudaSuccess : remember(cudaErrorInvalidValue);
 }
 
-/// For all pools of the device, since the product has one of each.
+/// Threads of the peer may touch all memory of the device from now on; who asks about an address is
+/// told of the pool.
 cudaError_t cudaMemPoolSetAccess(cudaMemPool_t pool, const cudaMemAccessDesc* accesses,
                                  std::size_t count) {
   for (const auto& access : std::span{accesses, count}) {
@@ -178,15 +196,20 @@ cudaError_t cudaMemPoolSetAccess(cudaMemPool_t pool, const cudaMemAccessDesc* ac
         cudaDeviceCanAccessPeer(&can, access.location.id, pool->device) != cudaSuccess || !can)
       return remember(cudaErrorInvalidDevice);
     enable_peer(access.location.id, pool->device);
+    const std::lock_guard lock{pool->mutex};
+    pool->peers.insert(access.location.id);
   }
   return cudaSuccess;
 }
 
+/// On an idle device.
 cudaError_t cudaMemPoolTrimTo(cudaMemPool_t pool, std::size_t bytes) {
   if (!is_pool(pool) || bytes != 0)
     return remember(cudaErrorInvalidValue);
-  const std::lock_guard lock{pool->mutex};
-  pool->pieces.clear();
+  call_alone(pool->device, [pool] {
+    const std::lock_guard lock{pool->mutex};
+    pool->pieces.clear();
+  });
   return cudaSuccess;
 }
 

@@ -222,10 +222,17 @@ void Launch::enqueue(const void* kernel, std::function<void()> thread) const {
   }));
 }
 
-bool Launch::reachable_address(const void* address) {
-  if (!address || Memory::instance().find(address))
+bool Launch::reachable_address(const void* address) const {
+  const auto* const of = stream_of(stream);
+  if (!address || !of)
+    return true; // who enqueues it finds that there is no such stream
+  if (!Memory::instance().find(address))
+    fail_forever(cudaErrorIllegalAddress, "a kernel was given memory that no device reaches");
+  else if (!opened_to(address, of->device))
+    fail_forever(cudaErrorIllegalAddress,
+                 "a kernel was given memory of a pool that is not open to its device");
+  else
     return true;
-  fail_forever(cudaErrorIllegalAddress, "a kernel was given memory that no device reaches");
   return false;
 }
 

@@ -2,6 +2,8 @@
 #include "settings.hpp"
 #include "stream.hpp"
 
+#include <array>
+#include <atomic>
 #include <cstring>
 
 namespace emulation {
@@ -10,6 +12,7 @@ namespace {
 
 thread_local int current = 0;
 thread_local bool bound = false;
+std::array<std::atomic<bool>, 8> contexts = {}; ///< by device
 
 bool exists(int device) {
   return device >= 0 && device < settings().devices;
@@ -26,6 +29,10 @@ int current_device() {
 
 bool has_context() {
   return bound;
+}
+
+void use_context() {
+  contexts[static_cast<std::size_t>(current)] = true;
 }
 
 } // namespace emulation
@@ -49,6 +56,7 @@ cudaError_t cudaSetDevice(int device) {
     return remember(cudaErrorInvalidDevice);
   current = device;
   bound = true;
+  use_context();
   return cudaSuccess;
 }
 
@@ -125,4 +133,8 @@ cudaError_t cudaDeviceCanAccessPeer(int* can, int device, int peer) {
 cudaError_t cudaDeviceEnablePeerAccess(int, unsigned) {
   return remember(cudaErrorNotSupported);
 }
+}
+
+bool troupe_emulated_context(int device) {
+  return contexts[static_cast<std::size_t>(device)];
 }

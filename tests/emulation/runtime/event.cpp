@@ -20,6 +20,7 @@ cudaError_t check(cudaEvent_t event) {
   EMULATION_TRY(standing_error());
   if (!alive(event))
     return remember(cudaErrorInvalidResourceHandle);
+  use_context();
   wait_for_loading(event->device);
   const std::lock_guard lock{capture_mutex()};
   return event->captured ? cudaErrorCapturedEvent : cudaSuccess;
@@ -31,6 +32,7 @@ extern "C" {
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags) {
   EMULATION_TRY(standing_error());
+  use_context();
   *event = Handles<CUevent_st>::instance().add(
       new CUevent_st{current_device(), (flags & cudaEventDisableTiming) == 0});
   return cudaSuccess;

@@ -30,10 +30,11 @@ private:
   static inline char loaded_by = 0;
 
   void enqueue(const void* kernel, std::function<void()> thread) const;
-  static bool reachable_address(const void* address);
-  /// Pointers must lead to memory that devices reach; those inside of structures are not seen.
+  bool reachable_address(const void* address) const;
+  /// Pointers must lead to memory that the stream's device reaches; those inside of structures are
+  /// not seen.
   template <class Argument>
-  static bool reachable(const Argument& argument) {
+  bool reachable(const Argument& argument) const {
     if constexpr (std::is_pointer_v<Argument>)
       return reachable_address(argument);
     else

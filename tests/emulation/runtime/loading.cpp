@@ -19,7 +19,7 @@ struct Loaded {
   std::set<const void*> codes;
 };
 
-std::atomic<std::uint64_t> launches = 0;
+std::atomic<std::uint64_t> launches = 0, loads = 0;
 
 Loaded& loaded_on(int device) {
   static auto* const all = new std::array<Loaded, 8>; // as long as the devices' threads
@@ -40,10 +40,15 @@ void load(int device, const void* code) {
     if (!loaded.codes.insert(code).second)
       return;
   }
-  if (capturing())
-    return;
-  const std::lock_guard lock{loaded.loading};
+  ++loads;
+  if (!capturing())
+    call_alone(device, [] {});
+}
+
+void call_alone(int device, const std::function<void()>& call) {
+  const std::lock_guard lock{loaded_on(device).loading};
   drain_device(device);
+  call();
 }
 
 void wait_for_loading(int device) {
@@ -54,4 +59,8 @@ void wait_for_loading(int device) {
 
 extern "C" std::uint64_t troupe_emulated_launches() {
   return emulation::launches;
+}
+
+extern "C" std::uint64_t troupe_emulated_loads() {
+  return emulation::loads;
 }

@@ -67,4 +67,8 @@ private:
   std::map<std::uintptr_t, Allocation> allocations_; ///< by address
 };
 
+/// Whether operations of a device may touch the memory at this address: its own, the host's, and
+/// what lies in a pool that was opened to it.
+bool opened_to(const void* address, int device);
+
 } // namespace emulation

@@ -52,16 +52,27 @@ cudaError_t wait_for_captured(CUstream_st& stream, const CUevent_st& event) {
   return cudaSuccess;
 }
 
+CUresult as_driver_error(cudaError_t code) {
+  return code == cudaSuccess ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+}
+
 /// As cuStreamWaitValue32 with CU_STREAM_WAIT_VALUE_GEQ: the queue stands still meanwhile.
 CUresult wait_value(CUstream stream, CUdeviceptr_v2 address, cuuint32_t value, unsigned flags) {
   auto* const word = reinterpret_cast<std::uint32_t*>(address); // NOLINT: an address of the host
   if (flags != CU_STREAM_WAIT_VALUE_GEQ)
     return CUDA_ERROR_INVALID_VALUE;
-  const auto code = enqueue(stream, [word, value] {
+  return as_driver_error(enqueue(stream, [word, value] {
     while (static_cast<std::int32_t>(std::atomic_ref{*word}.load() - value) < 0)
       std::this_thread::sleep_for(std::chrono::microseconds{20});
-  });
-  return code == cudaSuccess ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+  }));
+}
+
+/// As cuStreamWriteValue32, to memory of the host.
+CUresult write_value(CUstream stream, CUdeviceptr_v2 address, cuuint32_t value, unsigned flags) {
+  auto* const word = reinterpret_cast<std::uint32_t*>(address); // NOLINT: an address of the host
+  if (flags != CU_STREAM_WRITE_VALUE_DEFAULT)
+    return CUDA_ERROR_INVALID_VALUE;
+  return as_driver_error(enqueue(stream, [word, value] { std::atomic_ref{*word}.store(value); }));
 }
 
 } // namespace
@@ -89,6 +100,7 @@ cudaError_t enqueue(cudaStream_t handle, Work work) {
   auto* const stream = stream_of(handle);
   if (!stream)
     return cudaErrorInvalidResourceHandle;
+  use_context();
   wait_for_loading(stream->device);
   const std::lock_guard lock{capture_mutex()};
   if (!stream->capture)
@@ -108,6 +120,7 @@ extern "C" {
 
 cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned flags, int) {
   EMULATION_TRY(standing_error());
+  use_context();
   if (flags != cudaStreamNonBlocking) // others wait for the default stream, and it for them
     return remember(cudaErrorInvalidValue);
   *stream = Handles<CUstream_st>::instance().add(new_stream(current_device()));
@@ -145,10 +158,12 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t handle, cudaEvent_t event, unsigned
 cudaError_t cudaGetDriverEntryPointByVersion(const char* symbol, void** function, unsigned,
                                              unsigned long long,
                                              cudaDriverEntryPointQueryResult* found) {
-  const bool known = std::string_view{symbol} == "cuStreamWaitValue32";
-  *function = known ? reinterpret_cast<void*>(wait_value) : nullptr;
+  const std::string_view name{symbol};
+  *function = name == "cuStreamWaitValue32"    ? reinterpret_cast<void*>(wait_value)
+              : name == "cuStreamWriteValue32" ? reinterpret_cast<void*>(write_value)
+                                               : nullptr;
   if (found)
-    *found = known ? cudaDriverEntryPointSuccess : cudaDriverEntryPointSymbolNotFound;
+    *found = *function ? cudaDriverEntryPointSuccess : cudaDriverEntryPointSymbolNotFound;
   return cudaSuccess;
 }
 

@@ -65,6 +65,9 @@ int current_device();
 /// Whether the calling thread has chosen a device, and so has a context of it. Stricter than CUDA,
 /// whose runtime binds one at some other calls too.
 bool has_context();
+/// To be called by what needs a context of the current device, and makes it where there is none: a
+/// thread that has chosen no device gets the first one's.
+void use_context();
 
 /// The stream behind a handle; null: the current device's own. Null where there is no such stream.
 CUstream_st* stream_of(cudaStream_t handle);
@@ -73,3 +76,7 @@ CUstream_st* stream_of(cudaStream_t handle);
 cudaError_t enqueue(cudaStream_t handle, Work work);
 
 } // namespace emulation
+
+/// For tests: whether this process has a context of the device, which takes half a gigabyte of a
+/// GPU.
+extern "C" bool troupe_emulated_context(int device);

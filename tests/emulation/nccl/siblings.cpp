@@ -1,0 +1,48 @@
+#include "siblings.hpp"
+
+#include "runtime/memory.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <map>
+#include <mutex>
+#include <set>
+#include <string_view>
+
+namespace emulation::nccl {
+
+namespace {
+
+struct Siblings {
+  std::mutex mutex;
+  std::map<GroupKey, std::set<int>> devices;
+};
+
+Siblings& siblings() {
+  static auto* const all = new Siblings; // threads of devices use it until the process has ended
+  return *all;
+}
+
+bool copies_instead() {
+  const char* const disabled = std::getenv("NCCL_P2P_DIRECT_DISABLE");
+  return disabled && std::string_view{disabled} == "1";
+}
+
+} // namespace
+
+void add_sibling(const GroupKey& group, int device) {
+  auto& all = siblings();
+  const std::lock_guard lock{all.mutex};
+  all.devices[group].insert(device);
+}
+
+bool siblings_reach(const GroupKey& group, const void* buffer) {
+  if (!buffer || copies_instead())
+    return true;
+  auto& all = siblings();
+  const std::lock_guard lock{all.mutex};
+  return std::ranges::all_of(all.devices[group],
+                             [buffer](int device) { return opened_to(buffer, device); });
+}
+
+} // namespace emulation::nccl

@@ -1,0 +1,19 @@
+/// The ranks of a group that live in this process: their kernels read and write each other's
+/// buffers directly (P2P_DIRECT), unless NCCL_P2P_DIRECT_DISABLE is 1.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+namespace emulation::nccl {
+
+/// A group, by what its id says.
+using GroupKey = std::pair<std::uint64_t, std::uint64_t>;
+
+/// A rank of this process is on this device.
+void add_sibling(const GroupKey& group, int device);
+/// Whether all ranks of this process may touch this buffer of one of them.
+bool siblings_reach(const GroupKey& group, const void* buffer);
+
+} // namespace emulation::nccl
