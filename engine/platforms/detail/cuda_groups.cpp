@@ -6,6 +6,7 @@
 #include "troupe/core/fail.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <set>
 #include <span>
 
@@ -37,6 +38,18 @@ Status check_between_nodes(const GroupPlace& place) {
   return {};
 }
 
+/// NCCL's kernels read and write buffers of GPUs of their process directly, and the buffers lie in
+/// pools, which are closed to other GPUs until they are opened. Where one cannot be opened, NCCL is
+/// told to copy through buffers of its own instead. It reads the variable with the first group.
+void open_memory(std::span<const GpuMember> members) {
+  for (const auto& owner : members)
+    for (const auto& reader : members)
+      if (!owner.device->open_memory_to(*reader.device)) {
+        ::setenv("NCCL_P2P_DIRECT_DISABLE", "1", 0); // NOLINT(concurrency-mt-unsafe): while forming
+        return;
+      }
+}
+
 /// The node that has the group's first rank makes it; the others hear of it.
 Result<collectives::NcclId> agree_on_id(const collectives::NcclLibrary& library,
                                         std::span<const GpuMember> members,
@@ -64,6 +77,7 @@ Result<Communicators> GpuGroups::make(std::span<const GpuMember> members, const 
 
 Result<Communicators> GpuGroups::connect(std::span<const GpuMember> members,
                                          const GroupPlace& place) {
+  open_memory(members);
   std::vector<std::shared_ptr<collectives::NcclOwner>> owners;
   for (const auto& member : members) {
     TROUPE_TRY(auto own, owner(member));
