@@ -51,6 +51,7 @@ private:
   Status deal_evaluation();
   Status add_replica(int index);
   void add_streams(Replica& replica) const;
+  std::chrono::milliseconds host_limit() const;
   bool may_accumulate() const;
   bool keeps_statistics(int rank) const;
   bool commits_statistics() const;
@@ -109,11 +110,20 @@ void Formation::add_streams(Replica& replica) const {
   replica.communication =
       generation_.world_size == 1 && !strategy_.offloads()
           ? replica.compute
-          : replica.device().create_stream({.name = "communication", .threads = 1, .urgent = true});
+          : replica.device().create_stream(
+                {.name = "communication",
+                 .threads = 1,
+                 .urgent = true,
+                 .host_limit = strategy_.offloads() ? host_limit() : std::chrono::milliseconds{0}});
   if (strategy_.offloads())
-    add_host_streams(replica, threads);
+    add_host_streams(replica, threads, host_limit());
   if (strategy_.is_asynchronous() || (strategy_.has_teams() && strategy_.leads_team(replica.rank)))
     replica.owner = replica.device().create_stream({.name = "owner", .threads = 1, .urgent = true});
+}
+
+/// The host's optimizer may itself wait for a call between ranks, which has its own time-out.
+std::chrono::milliseconds Formation::host_limit() const {
+  return 2 * job_.config.cluster.timeouts.collective;
 }
 
 /// Another dealing may follow, which gives a rank more slices.

@@ -37,21 +37,25 @@ std::string text_of(const cudaUUID_t& id) {
 
 } // namespace
 
-CudaDevice::CudaDevice(std::shared_ptr<DeviceContext> context, DeviceInfo info, Say say)
-    : context_{std::move(context)}, info_{std::move(info)}, say_{std::move(say)} {}
+CudaDevice::CudaDevice(std::shared_ptr<DeviceContext> context, DeviceInfo info)
+    : context_{std::move(context)}, info_{std::move(info)} {}
 
 CudaDevice::~CudaDevice() = default;
 
 Result<PlanBook*> CudaDevice::plans() {
   if (!plans_) {
-    TROUPE_TRY(plans_, PlanBook::open(*this, {.cache = PlanBook::usual_cache(), .say = say_}));
+    TROUPE_TRY(plans_,
+               PlanBook::open(*this, {.cache = PlanBook::usual_cache(),
+                                      .say = [this](const std::string& line) { say(line); }}));
   }
   return plans_.get();
 }
 
 Result<MatmulBook*> CudaDevice::products() {
   if (!products_) {
-    TROUPE_TRY(products_, MatmulBook::open(*this, {.cache = PlanBook::usual_cache(), .say = say_}));
+    TROUPE_TRY(products_,
+               MatmulBook::open(*this, {.cache = PlanBook::usual_cache(),
+                                        .say = [this](const std::string& line) { say(line); }}));
   }
   return products_.get();
 }
@@ -86,6 +90,7 @@ Result<std::unique_ptr<Executable>> CudaDevice::compile(const Graph& graph,
 }
 
 void CudaDevice::copy(Stream& stream, void* destination, const void* source, std::size_t bytes) {
+  const DeviceGuard guard{info_.index};
   if (is_pageable(destination))
     return copy_out(cuda_stream(stream), destination, source, bytes);
   cuda_stream(stream).enqueue("copy", [=](cudaStream_t s) {
@@ -227,7 +232,7 @@ int cuda_device_count() {
   return count;
 }
 
-Result<std::unique_ptr<CudaDevice>> make_cuda_device(int index, Say say) {
+Result<std::unique_ptr<CudaDevice>> make_cuda_device(int index, Say say, DevicePeers peers) {
   const int count = cuda_device_count();
   if (index < 0 || index >= count)
     return fail(Errc::unsupported, "there is no CUDA device {}: this machine has {}", index, count);
@@ -237,7 +242,7 @@ Result<std::unique_ptr<CudaDevice>> make_cuda_device(int index, Say say) {
     return fail(Errc::unsupported,
                 "CUDA device {} ({}) has compute capability {}.{}: 8.0 or later is needed", index,
                 properties.name, properties.major, properties.minor);
-  TROUPE_TRY(auto context, DeviceContext::create(index));
+  TROUPE_TRY(auto context, DeviceContext::create(index, std::move(peers), std::move(say)));
   TROUPE_TRY(const auto clocks, clocks_of_device(index));
   DeviceInfo info{.on_host = false,
                   .index = index,
@@ -247,7 +252,7 @@ Result<std::unique_ptr<CudaDevice>> make_cuda_device(int index, Say say) {
                   .pinned = properties.integrated == 0,
                   .memory_bytes = properties.totalGlobalMem,
                   .peak = peak_operations(clocks)};
-  auto device = std::make_unique<CudaDevice>(std::move(context), std::move(info), std::move(say));
+  auto device = std::make_unique<CudaDevice>(std::move(context), std::move(info));
   TROUPE_TRY(load_flat_kernels(*device));
   return device;
 }

@@ -5,7 +5,6 @@
 #include "troupe/core/device/device.hpp"
 #include "troupe/core/device/executable.hpp"
 
-#include <functional>
 #include <memory>
 #include <string>
 
@@ -13,10 +12,6 @@ namespace troupe::gpu {
 
 class MatmulBook;
 class PlanBook;
-
-/// Told what takes long while graphs are compiled, and what was chosen: a line each, from several
-/// threads, one at a time.
-using Say = std::function<void(const std::string& line)>;
 
 /// Flat kernels are enqueued on streams of this device and take memory of this device; copy() takes
 /// the host's too. Copies to the host never hold up the caller; copies from it do until the source
@@ -26,7 +21,7 @@ using Say = std::function<void(const std::string& line)>;
 /// when they were enqueued before (kernels/update_gate.hpp).
 class CudaDevice final : public Device {
 public:
-  CudaDevice(std::shared_ptr<DeviceContext> context, DeviceInfo info, Say say);
+  CudaDevice(std::shared_ptr<DeviceContext> context, DeviceInfo info);
   ~CudaDevice() override;
 
   const DeviceInfo& info() const override { return info_; }
@@ -42,6 +37,9 @@ public:
   /// Kernels of another device of this process may read and write this one's memory from now on.
   /// Errors: unsupported, when it cannot reach it.
   Status open_memory_to(const CudaDevice& peer) const;
+  const DevicePeers& peers() const { return context_->peers(); }
+  /// To where make_cuda_device() was told to say lines.
+  void say(const std::string& line) const { context_->say(line); }
   std::unique_ptr<Stream> create_stream(const StreamOptions& options) override;
   Result<std::unique_ptr<Executable>> compile(const Graph& graph,
                                               const CompileOptions& options) override;
@@ -84,7 +82,6 @@ private:
 
   std::shared_ptr<DeviceContext> context_;
   DeviceInfo info_;
-  Say say_;
   // Last: they have streams and measure in memory of this device.
   std::unique_ptr<PlanBook> plans_;
   std::unique_ptr<MatmulBook> products_;
@@ -93,7 +90,9 @@ private:
 /// 0 where there is no driver or no device.
 int cuda_device_count();
 
-/// Errors: unsupported when there is no such device, or it is older than compute capability 8.0.
-Result<std::unique_ptr<CudaDevice>> make_cuda_device(int index, Say say = {});
+/// `peers`: of the node's other devices, if it has any. Errors: unsupported when there is no such
+/// device, or it is older than compute capability 8.0.
+Result<std::unique_ptr<CudaDevice>> make_cuda_device(int index, Say say = {},
+                                                     DevicePeers peers = {});
 
 } // namespace troupe::gpu

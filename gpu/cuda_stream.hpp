@@ -11,6 +11,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include <chrono>
 #include <memory>
 #include <string_view>
 #include <type_traits>
@@ -46,8 +47,13 @@ public:
 
   /// Work enqueued from now on starts once `poll` gives an outcome; one that is an error fails the
   /// stream, and streams that wait for what stands behind it, and closes their gates before that
-  /// work starts. `poll` runs on the device's poller. See WaitFlags for what may wait at a time.
+  /// work starts. `poll` runs on a thread that must not call CUDA (DeviceContext::waits). See
+  /// WaitFlags for what may wait at a time.
   void wait_for(Poller::Check poll);
+  /// A point that such a `poll` can see; null when the stream has failed.
+  std::shared_ptr<StreamMark> mark();
+  /// As record(), for threads that must not wait for the driver.
+  EventPtr record_for_host() { return record(true, true); }
 
   EventPtr record() override;
   void wait(EventPtr event) override;
@@ -77,14 +83,16 @@ public:
   bool capturing() const;
 
 private:
-  std::shared_ptr<CudaEvent> record(bool timed);
+  std::shared_ptr<CudaEvent> record(bool timed, bool for_host);
   void stand_behind(const HostWaits& waits);
+  Poller::Check until_ready(EventPtr event);
 
   std::shared_ptr<DeviceContext> context_;
   std::shared_ptr<StreamState> state_; ///< shared with entries of the poller
   HostWaits waits_ = std::make_shared<HostWaits::element_type>(); ///< it stands behind them
   std::uint32_t last_wait_ = 0;
   UpdateVotes votes_;
+  std::chrono::milliseconds host_limit_;
   cudaStream_t stream_ = nullptr;
   Poller::Lane lane_;
   BufferPtr scratch_memory_;

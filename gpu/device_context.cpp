@@ -8,17 +8,28 @@
 
 namespace troupe::gpu {
 
-DeviceContext::DeviceContext(int device)
-    : index_{device}, events_{device}, flags_{device}, poller_{
-                                                           fmt::format("cuda{} poller", device)} {}
+DeviceContext::DeviceContext(int device, DevicePeers peers, Say say)
+    : index_{device}, peers_{std::move(peers)}, say_{std::move(say)}, events_{device},
+      clock_{device}, flags_{device, peers_.idle_calls},
+      poller_{fmt::format("cuda{} poller", device),
+              [device] { return std::make_shared<DeviceGuard>(device); }},
+      waits_{fmt::format("cuda{} waits", device)} {}
 
-Result<std::shared_ptr<DeviceContext>> DeviceContext::create(int device) {
-  TROUPE_TRY(auto memory, CudaMemory::create(device));
-  auto context = std::make_shared<DeviceContext>(device);
+Result<std::shared_ptr<DeviceContext>> DeviceContext::create(int device, DevicePeers peers,
+                                                             Say say) {
+  TROUPE_TRY(auto memory, CudaMemory::create(device, peers.idle_calls));
+  auto context = std::make_shared<DeviceContext>(device, std::move(peers), std::move(say));
   context->memory_ = std::move(memory);
   context->staging_ = std::make_shared<StagingPool>(context->memory_);
+  TROUPE_TRY(context->staging_->fill());
   TROUPE_TRY(context->start_clock());
   return context;
+}
+
+void DeviceContext::say(const std::string& line) {
+  const std::lock_guard lock{saying_};
+  if (say_)
+    say_(line);
 }
 
 Status DeviceContext::start_clock() {

@@ -4,37 +4,56 @@
 #include "detail/cuda_event.hpp"
 #include "detail/cuda_memory.hpp"
 #include "detail/staging_pool.hpp"
+#include "device_peers.hpp"
 #include "poller.hpp"
 #include "wait_flags.hpp"
 
+#include <functional>
 #include <memory>
+#include <mutex>
+#include <string>
 
 namespace troupe::gpu {
+
+/// Told what takes long while graphs are compiled, and what was chosen: a line each, from several
+/// threads, one at a time.
+using Say = std::function<void(const std::string& line)>;
 
 class DeviceContext {
 public:
   /// Errors: those of the driver.
-  static Result<std::shared_ptr<DeviceContext>> create(int device);
-  explicit DeviceContext(int device);
+  static Result<std::shared_ptr<DeviceContext>> create(int device, DevicePeers peers, Say say);
+  DeviceContext(int device, DevicePeers peers, Say say);
 
   int index() const { return index_; }
+  const DevicePeers& peers() const { return peers_; }
   EventPool& events() { return events_; }
   EventClock& clock() { return clock_; }
   WaitFlags& flags() { return flags_; }
+  /// Looks at events and calls back. Its thread may be blocked in the driver.
   Poller& poller() { return poller_; }
+  /// Ends waits of streams for the host. Its thread never calls CUDA, so it is never blocked behind
+  /// a call that waits for those very streams: what it looks at and what it calls must not call
+  /// CUDA either, nor destroy what would.
+  Poller& waits() { return waits_; }
   CudaMemory& memory() { return *memory_; }
   StagingPool& staging() { return *staging_; }
+  void say(const std::string& line);
 
 private:
   Status start_clock();
 
   int index_;
+  DevicePeers peers_;
+  Say say_;
+  std::mutex saying_;
   std::shared_ptr<CudaMemory> memory_;
   std::shared_ptr<StagingPool> staging_;
   EventPool events_;
   EventClock clock_; ///< after the pool: it holds an event
   WaitFlags flags_;
-  Poller poller_; ///< last: its thread ends before what it uses
+  Poller poller_; ///< its thread ends before what it uses
+  Poller waits_;  ///< last: it hands what has ended to the other
 };
 
 } // namespace troupe::gpu

@@ -105,11 +105,13 @@ struct Poller::Shared {
   }
 };
 
-Poller::Poller(const std::string& name, PollPacing pacing) : shared_{std::make_shared<Shared>()} {
-  thread_ = std::thread{[shared = shared_, pacing, short_name = name.substr(0, 15)] {
+Poller::Poller(const std::string& name, const Begin& begin, PollPacing pacing)
+    : shared_{std::make_shared<Shared>()} {
+  thread_ = std::thread{[shared = shared_, begin, pacing, short_name = name.substr(0, 15)] {
     pthread_setname_np(pthread_self(), short_name.c_str());
     // Linux adds 50 us to every sleep unless told otherwise.
     prctl(PR_SET_TIMERSLACK, 1000UL, 0UL, 0UL, 0UL);
+    const auto owned = begin ? begin() : nullptr;
     shared->run(pacing);
   }};
 }

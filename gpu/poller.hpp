@@ -1,4 +1,4 @@
-/// The one thread of a device that looks whether work is done and says so.
+/// A thread that looks whether work is done and says so.
 ///
 /// Knows nothing of CUDA: it is given functions that look. Entries of one lane (a stream) are done
 /// in the order in which they were added; lanes do not wait for each other.
@@ -35,9 +35,11 @@ public:
   using Check = std::function<std::optional<Status>()>;
   /// Must not block: it may send a message. It may destroy streams, and the poller's owner.
   using Callback = std::function<void(Status)>;
+  /// Returns what the thread owns until it ends.
+  using Begin = std::function<std::shared_ptr<void>()>;
 
-  /// `name` is the thread's (15 characters are kept).
-  explicit Poller(const std::string& name, PollPacing pacing = {});
+  /// `name` is the thread's (15 characters are kept). The thread calls `begin` first.
+  explicit Poller(const std::string& name, const Begin& begin = {}, PollPacing pacing = {});
   /// Sees what is outstanding to its end. From a callback: leaves the thread to do so alone.
   ~Poller();
   Poller(const Poller&) = delete;

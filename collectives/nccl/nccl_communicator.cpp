@@ -6,44 +6,44 @@ namespace troupe::collectives {
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 /// How often NCCL is asked whether a call that goes on has met an error.
 constexpr std::chrono::milliseconds failure_interval{100};
 
-/// A call on its way; the owner's thread and the device's poller look at it.
+/// A call on its way; the owner's thread and the device's waits look at it.
 class Pending {
 public:
-  Pending(std::shared_ptr<NcclConnection> connection, const Call& call, EventPtr came)
-      : connection_{std::move(connection)}, call_{call}, came_{std::move(came)} {}
+  /// The rank's stream comes to the call at `event` and, directly after it, at `came`.
+  Pending(std::shared_ptr<NcclConnection> connection, const Call& call, EventPtr event,
+          std::shared_ptr<gpu::StreamMark> came)
+      : connection_{std::move(connection)}, call_{call}, event_{std::move(event)}, came_{std::move(
+                                                                                       came)} {}
 
   /// Runs on the owner's thread.
   void issue() {
-    auto finished = connection_->issue(call_, came_);
+    auto finished = connection_->issue(call_, event_);
     if (!finished)
       connection_->abort(explained(finished.error()));
     const std::lock_guard lock{mutex_};
     finished_ = finished ? std::move(*finished) : nullptr;
   }
 
-  /// Runs on the poller's thread: the watchdog counts from when this rank's stream has come to the
-  /// call.
+  /// Runs on a thread that must not call CUDA: the watchdog counts from when this rank's stream has
+  /// come to the call.
   std::optional<Status> poll() {
     if (const auto aborted = connection_->aborted(); !aborted)
       return failure(explained(aborted.error()));
     {
       const std::lock_guard lock{mutex_};
-      if (finished_ && finished_->ready())
-        return Status{};
+      if (finished_)
+        if (auto outcome = finished_->poll())
+          return outcome;
     }
-    const auto now = Clock::now();
-    if (!came_at_ && came_->ready())
-      came_at_ = looked_at_ = now;
-    if (came_at_ && now - looked_at_ > failure_interval) {
-      looked_at_ = now;
+    const auto waited = came_->age();
+    if (waited && *waited > look_at_) {
+      look_at_ = *waited + failure_interval;
       connection_->owner().post([connection = connection_] { connection->look(); });
     }
-    if (came_at_ && now - *came_at_ > connection_->options().timeout)
+    if (waited && *waited > connection_->options().timeout)
       connection_->abort(
           {Errc::collective, fmt::format("timed out after {} ms: a rank did not come",
                                          connection_->options().timeout.count())});
@@ -62,11 +62,11 @@ private:
 
   std::shared_ptr<NcclConnection> connection_;
   Call call_;
-  EventPtr came_;
-  std::optional<Clock::time_point> came_at_; ///< poller's thread alone, as what follows
-  Clock::time_point looked_at_;
+  EventPtr event_;
+  std::shared_ptr<gpu::StreamMark> came_;
+  std::chrono::nanoseconds look_at_ = failure_interval; ///< for poll() only; since the rank came
   std::mutex mutex_;
-  EventPtr finished_;
+  std::shared_ptr<gpu::StreamMark> finished_;
 };
 
 class NcclCommunicator final : public CallCommunicator {
@@ -92,7 +92,12 @@ private:
     auto& on = gpu::cuda_stream(stream);
     if (on.failed())
       return;
-    const auto pending = std::make_shared<Pending>(connection_, call, on.record());
+    auto event = on.record();
+    auto came = on.mark();
+    if (!came)
+      return;
+    const auto pending =
+        std::make_shared<Pending>(connection_, call, std::move(event), std::move(came));
     connection_->owner().post([pending] { pending->issue(); });
     on.wait_for([pending] { return pending->poll(); });
   }

@@ -6,9 +6,12 @@
 #include "troupe/gpu/kernels/sum.hpp"
 
 #include <cuda_runtime_api.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <limits>
+#include <optional>
+#include <string>
 
 namespace troupe::collectives {
 
@@ -54,6 +57,34 @@ private:
   std::shared_ptr<cpu::HostEvent> event_;
 };
 
+/// A call that a rank's stream waits for. The rank's thread calls CUDA, and may be blocked there
+/// until this very wait ends: the time-out does not depend on it.
+struct Watched {
+  std::shared_ptr<cpu::HostEvent> done;
+  std::shared_ptr<gpu::StreamMark> came; ///< the rank's stream, to the call
+  std::shared_ptr<Rendezvous> rendezvous;
+  int rank;
+  std::string call;
+
+  /// Runs on a thread that must not call CUDA.
+  std::optional<Status> poll() const {
+    if (done->ready())
+      return done->wait();
+    // The rank's thread itself gives up after one time-out, and knows who is missing.
+    const auto limit = 2 * rendezvous->timeout();
+    const auto waited = came ? came->age() : std::nullopt;
+    if (!waited || *waited <= limit)
+      return std::nullopt;
+    const Error why{
+        Errc::collective,
+        fmt::format("{} timed out after {} ms: a rank's thread is blocked in the driver", call,
+                    limit.count()),
+        {.rank = rank}};
+    rendezvous->abort(why);
+    return failure(why);
+  }
+};
+
 class SharedCudaCommunicator final : public CallCommunicator {
 public:
   SharedCudaCommunicator(const std::shared_ptr<Rendezvous>& rendezvous, int rank,
@@ -71,15 +102,16 @@ private:
     if (on.failed()) // the others find that this rank does not come
       return;
     auto done = std::make_shared<cpu::HostEvent>();
-    thread_.wait(on.record());
+    const auto came = on.mark();
+    thread_.wait(on.record_for_host());
     thread_.enqueue([seat = seat_, call, completion = std::make_shared<Completion>(done),
                      &work = gpu::cuda_stream(*work_)]() -> Status {
       CudaSharedMemory memory{work};
       completion->reach(exchange(*seat, call, memory));
       return {}; // the event tells what went wrong; later calls must be told, too
     });
-    on.wait_for([done = std::move(done)] {
-      return done->ready() ? std::optional{done->wait()} : std::nullopt;
+    on.wait_for([watched = Watched{std::move(done), came, seat_->rendezvous, rank(), call.name()}] {
+      return watched.poll();
     });
   }
 

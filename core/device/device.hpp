@@ -92,6 +92,10 @@ struct StreamOptions {
   std::string name = "compute";
   int threads = 1;     ///< host devices: how many threads the stream's kernels use
   bool urgent = false; ///< CUDA: its kernels start before those that wait on other streams
+  /// CUDA: set for a stream that exchanges events with streams of the host. The host then sees its
+  /// events without a call of the driver, and the stream fails when it has waited for the host
+  /// longer than this. 0: off.
+  std::chrono::milliseconds host_limit{0};
 };
 
 /// Multiplications and additions of products that a device can do a second; 0: nobody knows.

@@ -18,10 +18,11 @@ Status add_updater(Equipment& equipment, int threads) {
   return {};
 }
 
-void add_host_streams(Replica& replica, int threads) {
+void add_host_streams(Replica& replica, int threads, std::chrono::milliseconds limit) {
   // Beside backward on the host itself, a second team of threads would fight with the first.
   const bool on_host = replica.device().info().on_host;
-  replica.copies = replica.device().create_stream({.name = "copies", .threads = 1});
+  replica.copies =
+      replica.device().create_stream({.name = "copies", .threads = 1, .host_limit = limit});
   replica.updates = replica.equipment->updater->create_stream(
       {.name = "host optimizer", .threads = on_host ? 1 : threads});
 }

@@ -7,6 +7,7 @@
 
 #include "troupe/metrics/trace.hpp"
 
+#include <chrono>
 #include <memory>
 #include <vector>
 
@@ -14,8 +15,9 @@ namespace troupe::engine {
 
 /// The host's part of a device. Errors: unsupported where the device has no pinned memory.
 Status add_updater(Equipment& equipment, int threads);
-/// Streams on which state travels and is updated.
-void add_host_streams(Replica& replica, int threads);
+/// Streams on which state travels and is updated. `limit`: as StreamOptions::host_limit.
+void add_host_streams(Replica& replica, int threads,
+                      std::chrono::milliseconds limit = std::chrono::minutes{1});
 
 struct HostOptimizerRows {
   metrics::Track copies = {}, updates = {}; ///< of the streams in the timeline

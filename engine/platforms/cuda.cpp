@@ -35,7 +35,8 @@ public:
   /// Where there are fewer GPUs than workers, some share one.
   Result<std::shared_ptr<Device>> add() override {
     const auto gpus = std::max(1, gpu::cuda_device_count());
-    TROUPE_TRY(auto device, gpu::make_cuda_device(static_cast<int>(workers_.size()) % gpus, say_));
+    TROUPE_TRY(auto device,
+               gpu::make_cuda_device(static_cast<int>(workers_.size()) % gpus, say_, peers_));
     workers_.push_back({.device = std::move(device), .residents = {}});
     return workers_.back().device;
   }
@@ -80,6 +81,7 @@ private:
 
   Config config_; ///< a copy: a host may be given another job
   SayLine say_;
+  gpu::DevicePeers peers_;
   std::vector<Worker> workers_;
   GpuGroups groups_;
 };

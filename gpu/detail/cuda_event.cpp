@@ -58,6 +58,7 @@ void EventClock::start(std::shared_ptr<PooledEvent> base, std::chrono::nanosecon
 
 std::chrono::nanoseconds EventClock::time_of(const std::shared_ptr<PooledEvent>& event) {
   const std::lock_guard lock{mutex_};
+  const DeviceGuard guard{device_};
   float milliseconds = 0;
   if (!base_ ||
       cudaEventElapsedTime(&milliseconds, base_->handle(), event->handle()) != cudaSuccess) {
@@ -75,9 +76,9 @@ std::chrono::nanoseconds EventClock::time_of(const std::shared_ptr<PooledEvent>&
 }
 
 CudaEvent::CudaEvent(std::shared_ptr<DeviceContext> context, std::shared_ptr<PooledEvent> event,
-                     Status status, HostWaits waits)
+                     Status status, HostWaits waits, std::shared_ptr<StreamMark> mark)
     : context_{std::move(context)}, event_{std::move(event)}, status_{std::move(status)},
-      waits_{std::move(waits)} {}
+      waits_{std::move(waits)}, mark_{std::move(mark)} {}
 
 std::chrono::nanoseconds CudaEvent::time() const {
   return event_ ? context_->clock().time_of(event_) : std::chrono::nanoseconds{};
@@ -94,6 +95,17 @@ Status CudaEvent::outcome() const {
 std::optional<Status> CudaEvent::poll() const {
   if (!event_ || reached_)
     return outcome();
+  if (!mark_)
+    return query();
+  auto came = mark_->poll();
+  if (!came || !*came)
+    return came;
+  reached_ = true;
+  return outcome();
+}
+
+std::optional<Status> CudaEvent::query() const {
+  const DeviceGuard guard{context_->index()};
   const auto code = cudaEventQuery(event_->handle());
   if (code == cudaErrorNotReady) {
     cudaGetLastError(); // it is no error

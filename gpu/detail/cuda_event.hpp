@@ -2,6 +2,7 @@
 #pragma once
 
 #include "host_wait.hpp"
+#include "stream_mark.hpp"
 #include "troupe/core/device/device.hpp"
 
 #include <cuda_runtime_api.h>
@@ -57,12 +58,15 @@ private:
 /// an event whose time has been asked becomes the new one when the old is some seconds back.
 class EventClock {
 public:
+  explicit EventClock(int device) : device_{device} {}
+
   /// `base` has been reached, at `at`.
   void start(std::shared_ptr<PooledEvent> base, std::chrono::nanoseconds at);
   /// The time of a timed event that has been reached; 0 when the device cannot say.
   std::chrono::nanoseconds time_of(const std::shared_ptr<PooledEvent>& event);
 
 private:
+  int device_;
   std::mutex mutex_;
   std::shared_ptr<PooledEvent> base_;
   std::chrono::nanoseconds at_{};
@@ -73,9 +77,10 @@ private:
 /// what was never written.
 class CudaEvent final : public Event {
 public:
-  /// `event` is empty when the stream had failed: such an event is ready, and at time 0.
+  /// `event` is empty when the stream had failed: such an event is ready, and at time 0. `mark`,
+  /// if there is one, stands directly after it: the host then sees the event without calling CUDA.
   CudaEvent(std::shared_ptr<DeviceContext> context, std::shared_ptr<PooledEvent> event,
-            Status status, HostWaits waits);
+            Status status, HostWaits waits, std::shared_ptr<StreamMark> mark = nullptr);
 
   bool ready() const override { return poll().has_value(); }
   std::chrono::nanoseconds time() const override;
@@ -91,11 +96,13 @@ public:
 
 private:
   Status outcome() const;
+  std::optional<Status> query() const;
 
   std::shared_ptr<DeviceContext> context_; ///< first: it owns the pool
   std::shared_ptr<PooledEvent> event_;
   Status status_;
   HostWaits waits_;
+  std::shared_ptr<StreamMark> mark_;
   mutable std::atomic<bool> reached_ = false;
 };
 

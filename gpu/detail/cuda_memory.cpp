@@ -15,6 +15,11 @@ namespace {
 
 constexpr std::size_t alignment = 256;
 
+/// Page-locked for a buffer of this size.
+std::size_t locked_bytes(std::size_t bytes) {
+  return std::max<std::size_t>(bytes, 1);
+}
+
 Result<cudaMemPool_t> create_pool(int device) {
   cudaMemPoolProps properties = {};
   properties.allocType = cudaMemAllocationTypePinned;
@@ -55,16 +60,18 @@ private:
 
 class CudaMemory::PinnedBuffer final : public Buffer {
 public:
-  /// `memory`: whose account it is in; may be null.
-  PinnedBuffer(std::shared_ptr<CudaMemory> memory, void* data, std::size_t bytes)
-      : memory_{std::move(memory)}, data_{data}, bytes_{bytes} {
-    if (memory_)
-      memory_->account_.add(MemoryKind::pinned, bytes_);
+  /// `from` has page-locked it; it is in the account of `counted`, which may be null.
+  PinnedBuffer(const CudaMemory& from, std::shared_ptr<CudaMemory> counted, void* data,
+               std::size_t bytes)
+      : idle_calls_{from.idle_calls_}, device_{from.device_}, counted_{std::move(counted)},
+        data_{data}, bytes_{bytes} {
+    if (counted_)
+      counted_->account_.add(MemoryKind::pinned, bytes_);
   }
   ~PinnedBuffer() override {
-    if (memory_)
-      memory_->account_.remove(MemoryKind::pinned, bytes_);
-    cudaFreeHost(data_);
+    if (counted_)
+      counted_->account_.remove(MemoryKind::pinned, bytes_);
+    idle_calls_->free_host(data_, locked_bytes(bytes_), device_);
   }
   PinnedBuffer(const PinnedBuffer&) = delete;
   PinnedBuffer& operator=(const PinnedBuffer&) = delete;
@@ -72,14 +79,17 @@ public:
   std::size_t bytes() const override { return bytes_; }
 
 private:
-  std::shared_ptr<CudaMemory> memory_;
+  std::shared_ptr<IdleCalls> idle_calls_;
+  int device_;
+  std::shared_ptr<CudaMemory> counted_;
   void* data_;
   std::size_t bytes_;
 };
 
-Result<std::shared_ptr<CudaMemory>> CudaMemory::create(int device) {
+Result<std::shared_ptr<CudaMemory>> CudaMemory::create(int device,
+                                                       std::shared_ptr<IdleCalls> idle_calls) {
   const DeviceGuard guard{device};
-  std::shared_ptr<CudaMemory> memory{new CudaMemory{device}};
+  std::shared_ptr<CudaMemory> memory{new CudaMemory{device, std::move(idle_calls)}};
   TROUPE_TRY(cuda_status(cudaStreamCreateWithFlags(&memory->stream_, cudaStreamNonBlocking),
                          "creating a stream", device));
   int has_pools = 0;
@@ -109,9 +119,12 @@ cudaError_t CudaMemory::take(void** memory, std::size_t bytes) {
   if (code == cudaErrorMemoryAllocation && pool_) {
     cudaGetLastError();
     // What is free in the pool may be in pieces: given back, the driver puts them together.
-    cudaStreamSynchronize(stream_);
-    cudaMemPoolTrimTo(pool_, 0);
-    code = cudaMallocFromPoolAsync(memory, bytes, pool_, stream_);
+    const bool trimmed = idle_calls_->try_call([this] {
+      cudaStreamSynchronize(stream_);
+      cudaMemPoolTrimTo(pool_, 0);
+    });
+    if (trimmed)
+      code = cudaMallocFromPoolAsync(memory, bytes, pool_, stream_);
   }
   if (code != cudaSuccess) {
     cudaGetLastError();
@@ -167,16 +180,23 @@ Status CudaMemory::open_to(int device) const {
 
 Result<BufferPtr> CudaMemory::take_pinned(std::size_t bytes,
                                           std::shared_ptr<CudaMemory> counted) const {
+  TROUPE_TRY(auto* const memory, page_lock(locked_bytes(bytes)));
+  std::memset(memory, 0, locked_bytes(bytes));
+  return std::make_shared<PinnedBuffer>(*this, std::move(counted), memory, bytes);
+}
+
+/// Takes what waits to be freed first, so that a running job does not collect it.
+Result<void*> CudaMemory::page_lock(std::size_t bytes) const {
+  if (auto* const kept = idle_calls_->reuse(bytes))
+    return kept;
   const DeviceGuard guard{device_};
   void* memory = nullptr;
-  const auto asked = std::max<std::size_t>(bytes, 1);
-  if (cudaHostAlloc(&memory, asked, cudaHostAllocPortable) != cudaSuccess) {
+  if (cudaHostAlloc(&memory, bytes, cudaHostAllocPortable) != cudaSuccess) {
     cudaGetLastError();
     return fail(Errc::out_of_memory, "the host has no room for {} bytes of page-locked memory",
                 bytes);
   }
-  std::memset(memory, 0, asked);
-  return std::make_shared<PinnedBuffer>(std::move(counted), memory, bytes);
+  return memory;
 }
 
 } // namespace troupe::gpu

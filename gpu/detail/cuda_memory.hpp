@@ -1,6 +1,7 @@
 /// Memory of a CUDA device, and pinned memory of its host.
 #pragma once
 
+#include "idle_calls.hpp"
 #include "troupe/core/device/device.hpp"
 #include "troupe/core/device/memory_account.hpp"
 
@@ -17,7 +18,8 @@ namespace troupe::gpu {
 /// freeing waits for no stream.
 class CudaMemory : public std::enable_shared_from_this<CudaMemory> {
 public:
-  static Result<std::shared_ptr<CudaMemory>> create(int device);
+  static Result<std::shared_ptr<CudaMemory>> create(int device,
+                                                    std::shared_ptr<IdleCalls> idle_calls);
   ~CudaMemory();
   CudaMemory(const CudaMemory&) = delete;
   CudaMemory& operator=(const CudaMemory&) = delete;
@@ -36,12 +38,15 @@ private:
   class DeviceBuffer;
   class PinnedBuffer;
 
-  explicit CudaMemory(int device) : device_{device} {}
+  CudaMemory(int device, std::shared_ptr<IdleCalls> idle_calls)
+      : device_{device}, idle_calls_{std::move(idle_calls)} {}
   cudaError_t take(void** memory, std::size_t bytes);
   void release(void* memory);
   Result<BufferPtr> take_pinned(std::size_t bytes, std::shared_ptr<CudaMemory> counted) const;
+  Result<void*> page_lock(std::size_t bytes) const;
 
   int device_;
+  std::shared_ptr<IdleCalls> idle_calls_;
   cudaMemPool_t pool_ = nullptr;  ///< null where the device has no pools
   cudaStream_t stream_ = nullptr; ///< on which the pool's work is ordered
   MemoryAccount account_;

@@ -16,7 +16,6 @@ void HostWait::end(const Status& outcome) {
   if (!outcome)
     for (const auto& [stream, number] : behind_)
       stream->fail_behind(number, outcome);
-  behind_.clear();
   ended_well_ = outcome.has_value();
 }
 

@@ -9,9 +9,21 @@ namespace troupe::gpu {
 
 namespace {
 
-constexpr std::size_t smallest = 4096;
+constexpr std::size_t smallest = 4096, largest = std::size_t{16} << 20;
+/// Of small sizes several copies are under way at a time.
+constexpr std::size_t bytes_of_small = std::size_t{64} << 10;
 
 } // namespace
+
+Status StagingPool::fill() {
+  for (auto size = smallest; size <= largest; size *= 2)
+    for (std::size_t made = 0; made < std::max(size, bytes_of_small); made += size) {
+      TROUPE_TRY(auto buffer, memory_->allocate_pinned(size));
+      const std::lock_guard lock{mutex_};
+      free_.emplace(size, std::move(buffer));
+    }
+  return {};
+}
 
 Result<BufferPtr> StagingPool::take(std::size_t bytes) {
   // Sizes are powers of two, so that what one copy leaves fits the next.

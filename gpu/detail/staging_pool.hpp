@@ -17,6 +17,10 @@ public:
 
   /// At least `bytes`; back in the pool when the last pointer to it goes. Errors: out_of_memory.
   Result<BufferPtr> take(std::size_t bytes);
+  /// Makes buffers of each size up to 16 MiB, 32 MiB in all: the driver may block a thread that
+  /// allocates page-locked memory while a stream waits for the host. For set-up. Errors:
+  /// out_of_memory.
+  Status fill();
 
 private:
   std::shared_ptr<CudaMemory> memory_;

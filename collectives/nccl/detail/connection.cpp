@@ -30,6 +30,11 @@ Status NcclConnection::connect() {
       library.init_rank(&communicator_, options_.world_size, id, options_.rank, &config),
       "initialization"));
   TROUPE_TRY(settle("initialization", options_.connect_timeout));
+  return register_buffers();
+}
+
+Status NcclConnection::register_buffers() {
+  const auto& library = owner_->library();
   for (const auto& buffer : options_.buffers) {
     TROUPE_TRY(
         library.check(library.register_buffer(communicator_, buffer.data(), buffer.size_bytes(),
@@ -57,22 +62,24 @@ Status NcclConnection::settle(std::string_view operation, std::chrono::milliseco
   }
 }
 
-Result<EventPtr> NcclConnection::issue(const Call& call, const EventPtr& came) {
+Result<std::shared_ptr<gpu::StreamMark>> NcclConnection::issue(const Call& call,
+                                                               const EventPtr& came) {
   TROUPE_TRY(aborted());
   stream_->wait(came);
   if (call.values.elements > 0 || call.kind == CallKind::barrier) {
     TROUPE_TRY(owner_->library().check(begin(call), to_string(call.kind)));
     TROUPE_TRY(settle(to_string(call.kind), options_.timeout));
   }
-  TROUPE_TRY(gpu::cuda_stream(*stream_).status());
-  return stream_->record();
+  auto finished = stream().mark();
+  TROUPE_TRY(stream().status());
+  return finished;
 }
 
 ncclResult_t NcclConnection::begin(const Call& call) {
   const auto& library = owner_->library();
   const auto& [data, elements, dtype] = call.values;
   const auto type = nccl_type(dtype);
-  auto* const stream = gpu::cuda_stream(*stream_).handle();
+  auto* const stream = this->stream().handle();
   switch (call.kind) {
   case CallKind::all_reduce:
     return library.all_reduce(data, data, elements, type, ncclSum, communicator_, stream);
@@ -103,7 +110,7 @@ ncclResult_t NcclConnection::gather(const Call& call) {
   const auto& library = owner_->library();
   const auto& [data, elements, dtype] = call.values;
   const auto type = nccl_type(dtype);
-  auto* const stream = gpu::cuda_stream(*stream_).handle();
+  auto* const stream = this->stream().handle();
   if (const auto started = library.group_start(); started != ncclSuccess)
     return started;
   auto result = library.send(data, elements, type, call.peer, communicator_, stream);
@@ -118,7 +125,7 @@ ncclResult_t NcclConnection::shift(const Call& call) {
   const auto& library = owner_->library();
   const auto& [data, elements, dtype] = call.values;
   const auto type = nccl_type(dtype);
-  auto* const stream = gpu::cuda_stream(*stream_).handle();
+  auto* const stream = this->stream().handle();
   const int ranks = options_.world_size;
   const auto rank_at = [&](int distance) {
     return ((options_.rank + distance) % ranks + ranks) % ranks;
@@ -135,6 +142,8 @@ ncclResult_t NcclConnection::shift(const Call& call) {
 void NcclConnection::look() {
   if (!communicator_)
     return;
+  if (const auto enqueued = stream().status(); !enqueued)
+    return abort(enqueued.error());
   const auto& library = owner_->library();
   auto state = ncclInProgress;
   const auto asked = library.async_error(communicator_, &state);

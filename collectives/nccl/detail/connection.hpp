@@ -34,10 +34,10 @@ public:
 
   /// Waits for all ranks, and registers the buffers.
   Status connect();
-  /// Has the call run on a stream of NCCL's own after `came`; gives the event of its end.
-  Result<EventPtr> issue(const Call& call, const EventPtr& came);
-  /// Aborts when NCCL has met an error behind calls that were issued: that a peer has gone, say. It
-  /// ends no call for that.
+  /// Has the call run on a stream of NCCL's own after `came`; gives the point of its end.
+  Result<std::shared_ptr<gpu::StreamMark>> issue(const Call& call, const EventPtr& came);
+  /// Aborts when NCCL or the stream has met an error behind calls that were issued: that a peer has
+  /// gone, say. It ends no call for that.
   void look();
   /// Lets go of the buffers, and begins to free the rest, for which all ranks have to close.
   Status close();
@@ -49,12 +49,14 @@ public:
 private:
   using Clock = std::chrono::steady_clock;
 
+  Status register_buffers();
   void free_when_final(Clock::time_point end);
   Status settle(std::string_view operation, std::chrono::milliseconds limit) const;
   ncclResult_t begin(const Call& call);
   ncclResult_t gather(const Call& call);
   ncclResult_t shift(const Call& call);
   void abort_now();
+  gpu::CudaStream& stream() const { return gpu::cuda_stream(*stream_); }
 
   std::shared_ptr<NcclOwner> owner_;
   NcclOptions options_;

@@ -19,6 +19,7 @@ public:
       : timeout_{timeout}, left_(static_cast<std::size_t>(world_size), false) {}
 
   int world_size() const { return static_cast<int>(left_.size()); }
+  std::chrono::milliseconds timeout() const { return timeout_; }
 
   /// Blocks until every rank that the call needs has come with the same; gives their calls by rank.
   /// A rank that has arrived must depart. Errors: collective, with the call and who is missing.

@@ -1,0 +1,50 @@
+/// Calls of CUDA that return only when a device has run empty, and block other threads' calls until
+/// then: freeing page-locked memory, trimming a pool (NVIDIA/nccl#48).
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+namespace troupe::gpu {
+
+/// Makes such calls only while no stream waits for the host: a device does not run empty behind a
+/// wait, and the thread that would end the wait may be one of those that are blocked. Page-locked
+/// memory belongs to all devices, so the devices of a node share one. Thread-safe. Must be held by
+/// a shared_ptr.
+class IdleCalls : public std::enable_shared_from_this<IdleCalls> {
+public:
+  IdleCalls() = default;
+  /// Frees what is left.
+  ~IdleCalls();
+  IdleCalls(const IdleCalls&) = delete;
+  IdleCalls& operator=(const IdleCalls&) = delete;
+
+  /// Blocks while such a call is under way. No other is made until the last copy of the token is
+  /// destroyed.
+  std::shared_ptr<void> forbid();
+  /// Makes the call, unless a token forbids it. Returns whether it was made.
+  bool try_call(const std::function<void()>& call);
+  /// Frees page-locked memory: now, or when the last token is destroyed.
+  void free_host(void* memory, std::size_t bytes, int device);
+  /// Takes memory of exactly this size that was not freed yet; null if there is none.
+  void* reuse(std::size_t bytes);
+
+private:
+  struct Memory {
+    void* data;
+    std::size_t bytes;
+    int device;
+  };
+
+  void allow();
+  void free_all();
+
+  std::mutex mutex_;
+  std::size_t tokens_ = 0;
+  std::vector<Memory> unfreed_;
+};
+
+} // namespace troupe::gpu

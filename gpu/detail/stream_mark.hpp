@@ -1,0 +1,42 @@
+/// Points in a stream's work that the host sees without calling CUDA.
+#pragma once
+
+#include "troupe/core/error.hpp"
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+
+namespace troupe::gpu {
+
+class DeviceContext;
+
+/// A word of page-locked memory that the stream writes when it comes to this point. Threads that
+/// end waits read it: an event query could block behind the very wait that they have to end
+/// (idle_calls.hpp). Thread-safe except for age().
+class StreamMark {
+public:
+  /// `word` is one of the context's flags, and down.
+  StreamMark(std::shared_ptr<DeviceContext> context, std::uint32_t* word);
+  /// The stream must have come here, or the device have failed.
+  ~StreamMark();
+  StreamMark(const StreamMark&) = delete;
+  StreamMark& operator=(const StreamMark&) = delete;
+
+  /// Empty until the stream has come here; an error if the device failed before that.
+  std::optional<Status> poll() const;
+  void fail(const Status& why);
+  /// Time since the first call that found the stream here; empty before. For one thread.
+  std::optional<std::chrono::nanoseconds> age();
+
+private:
+  std::shared_ptr<DeviceContext> context_;
+  std::uint32_t* word_;
+  mutable std::mutex mutex_;
+  std::optional<Status> failure_;
+  std::optional<std::chrono::steady_clock::time_point> seen_;
+};
+
+} // namespace troupe::gpu

@@ -1,0 +1,49 @@
+// Calls between ranks while a call of another thread blocks the driver: they end with the time-out,
+// which no thread watches that calls CUDA.
+#include "../collectives/conformance/group.hpp"
+
+#include "troupe/cpu/host_stream.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <cuda_runtime_api.h>
+
+#include <chrono>
+#include <cstdint>
+#include <future>
+#include <thread>
+
+/// Null on a GPU (tests/emulation/runtime/loading.hpp).
+extern "C" std::uint64_t troupe_emulated_loads() __attribute__((weak));
+
+using namespace troupe;
+using namespace troupe::tests;
+using namespace std::chrono_literals;
+
+TEST_CASE("ranks whose threads are blocked in the driver fail when the time is up") {
+  if (!troupe_emulated_loads)
+    SKIP("no CUDA device whose driver is known to wait"); // a GPU's may not
+  Group group{any_backend(2), 2, 300ms};
+  std::vector<DeviceValues> values;
+  for (std::size_t rank = 0; rank < 2; ++rank)
+    values.emplace_back(group[rank], DType::f32, whole_numbers(rank, 5000));
+  const auto go_on = std::make_shared<cpu::HostEvent>();
+  for (std::size_t rank = 0; rank < 2; ++rank) {
+    group[rank].stream->wait(go_on);
+    group[rank].communicator->all_reduce(*group[rank].stream, values[rank].values());
+  }
+  void* memory = nullptr;
+  REQUIRE(cudaHostAlloc(&memory, 4096, cudaHostAllocPortable) == cudaSuccess);
+  auto freed = std::async(std::launch::async, [memory] { return cudaFreeHost(memory); });
+  std::this_thread::sleep_for(50ms); // it waits for the ranks' streams
+  go_on->reach({});
+  for (auto& member : group) {
+    auto ended = std::async(std::launch::async, [&] { return member.stream->synchronize(); });
+    REQUIRE(ended.wait_for(20s) == std::future_status::ready);
+    const auto status = ended.get();
+    if (!status) // NCCL's owner may have made the call before
+      CHECK(status.error().code == Errc::collective);
+  }
+  CHECK(freed.get() == cudaSuccess);
+  for (auto& member : group) // their threads may still work on the values
+    member.communicator.reset();
+}

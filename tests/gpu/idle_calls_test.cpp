@@ -1,0 +1,134 @@
+// Calls that return when a device has run empty, beside streams that wait for the host
+// (gpu/detail/idle_calls.hpp).
+#include "truth.hpp"
+
+#include "troupe/cpu/host_stream.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+#include <atomic>
+#include <chrono>
+#include <future>
+#include <memory>
+#include <optional>
+#include <thread>
+
+using namespace troupe;
+using namespace troupe::gpu;
+using namespace troupe::tests;
+using namespace std::chrono_literals;
+
+namespace {
+
+Poller::Check once(std::shared_ptr<std::atomic<bool>> flag) {
+  return
+      [flag = std::move(flag)] { return *flag ? std::optional<Status>{Status{}} : std::nullopt; };
+}
+
+void* page_locked(std::size_t bytes) {
+  void* memory = nullptr;
+  REQUIRE(cudaHostAlloc(&memory, bytes, cudaHostAllocPortable) == cudaSuccess);
+  return memory;
+}
+
+struct IdleCall : GpuFixture {
+  /// As a library may: past IdleCalls. On a thread of its own, which is inside the call when this
+  /// comes back.
+  std::future<cudaError_t> free_past_us() {
+    auto* const memory = page_locked(4096);
+    auto freed = std::async(std::launch::async, [memory] { return cudaFreeHost(memory); });
+    std::this_thread::sleep_for(50ms);
+    return freed;
+  }
+
+  std::shared_ptr<std::atomic<bool>> host_is_ready = std::make_shared<std::atomic<bool>>(false);
+};
+
+} // namespace
+
+TEST_CASE_METHOD(IdleCall, "a wait for the host ends beside a call that waits for an idle device") {
+  stream().wait_for(once(host_is_ready));
+  stream().on_complete([](const Status&) {}); // an event that the device's poller asks about
+  auto freed = free_past_us();
+  *host_is_ready = true;
+  REQUIRE(freed.wait_for(20s) == std::future_status::ready);
+  CHECK(freed.get() == cudaSuccess);
+  CHECK(stream().synchronize());
+}
+
+TEST_CASE_METHOD(IdleCall, "a wait for the host ends while a callback is at work") {
+  const auto other = device().create_stream({.name = "other"});
+  std::promise<void> release;
+  stream().on_complete(
+      [released = release.get_future().share()](const Status&) { released.wait_for(20s); });
+  cuda_stream(*other).wait_for(once(host_is_ready));
+  const auto begin = std::chrono::steady_clock::now();
+  *host_is_ready = true;
+  CHECK(cudaStreamSynchronize(cuda_stream(*other).handle()) == cudaSuccess);
+  CHECK(std::chrono::steady_clock::now() - begin < 10s);
+  release.set_value();
+}
+
+TEST_CASE_METHOD(IdleCall,
+                 "the host's streams see an event beside a call that waits for an idle device") {
+  const auto offloads =
+      device().create_stream({.name = "copies", .host_limit = std::chrono::seconds{60}});
+  device().zero(*offloads, room(1), sizeof(float));
+  const auto event = offloads->record();
+  stream().wait_for(once(host_is_ready));
+  REQUIRE(cudaStreamSynchronize(cuda_stream(*offloads).handle()) == cudaSuccess);
+  auto freed = free_past_us();
+  auto seen = std::async(std::launch::async, [&] {
+    cpu::HostStream updates{{.name = "updates"}};
+    updates.wait(event);
+    return updates.synchronize();
+  });
+  const bool in_time = seen.wait_for(20s) == std::future_status::ready;
+  *host_is_ready = true;
+  CHECK(in_time);
+  CHECK(seen.get());
+  CHECK(freed.get() == cudaSuccess);
+}
+
+TEST_CASE_METHOD(IdleCall, "a stream with a limit fails where the host's part does not come") {
+  const auto offloads =
+      device().create_stream({.name = "copies", .host_limit = std::chrono::milliseconds{200}});
+  const auto never = std::make_shared<cpu::HostEvent>();
+  offloads->wait(never);
+  const auto failed = offloads->synchronize();
+  REQUIRE_FALSE(failed);
+  CHECK(failed.error().message.find("did not come within 200 ms") != std::string::npos);
+}
+
+TEST_CASE_METHOD(IdleCall, "page-locked memory is freed once no stream waits for the host") {
+  auto pinned = device().allocate_pinned(12345).value();
+  const auto* const address = pinned->data();
+  stream().wait_for(once(host_is_ready));
+  const auto begin = std::chrono::steady_clock::now();
+  pinned.reset();
+  CHECK(std::chrono::steady_clock::now() - begin < 5s);
+  pinned = device().allocate_pinned(12345).value(); // used again, before it is freed
+  CHECK(pinned->data() == address);
+  CHECK(pinned->data()[0] == std::byte{0});
+  pinned.reset();
+  *host_is_ready = true;
+  REQUIRE(stream().synchronize());
+  auto& idle_calls = *device().peers().idle_calls;
+  CHECK(idle_calls.try_call([] {}));
+  CHECK(idle_calls.reuse(12345) == nullptr);
+}
+
+TEST_CASE("memory that waits to be freed is freed with the last token") {
+  if (cuda_device_count() < 1)
+    SKIP("no CUDA device");
+  auto* const memory = page_locked(4096);
+  {
+    const auto idle_calls = std::make_shared<IdleCalls>();
+    const auto token = idle_calls->forbid();
+    idle_calls->free_host(memory, 4096, 0);
+    CHECK_FALSE(idle_calls->try_call([] {}));
+  }
+  cudaPointerAttributes attributes{};
+  REQUIRE(cudaPointerGetAttributes(&attributes, memory) == cudaSuccess);
+  CHECK(attributes.type == cudaMemoryTypeUnregistered);
+}
