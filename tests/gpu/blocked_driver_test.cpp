@@ -47,3 +47,31 @@ TEST_CASE("ranks whose threads are blocked in the driver fail when the time is u
   for (auto& member : group) // their threads may still work on the values
     member.communicator.reset();
 }
+
+TEST_CASE("calls of a connected group load nothing") {
+  if (!troupe_emulated_loads)
+    SKIP("no CUDA device that counts what it loads");
+  Group group{any_backend(2), 2};
+  std::vector<DeviceValues> values;
+  for (std::size_t rank = 0; rank < 2; ++rank)
+    values.emplace_back(group[rank], DType::f32, whole_numbers(rank, 64));
+  const auto before = troupe_emulated_loads();
+  for (std::size_t rank = 0; rank < 2; ++rank) {
+    auto& [device, communicator, stream] = group[rank];
+    const auto other = static_cast<int>(1 - rank);
+    communicator->all_reduce(*stream, values[rank].values());
+    communicator->all_reduce(*stream, {values[rank].data(), 16, DType::f64});
+    const auto mine = values[rank].part(32 * rank, 32);
+    communicator->reduce_scatter(*stream, values[rank].data(), mine);
+    communicator->all_gather(*stream, mine, values[rank].data());
+    communicator->broadcast(*stream, values[rank].values(), 0);
+    communicator->reduce(*stream, {values[rank].data(), 64, DType::bf16}, 1);
+    communicator->barrier(*stream);
+    if (rank == 0)
+      communicator->send(*stream, values[rank].values(), other);
+    else
+      communicator->receive(*stream, values[rank].values(), other);
+  }
+  group.finish();
+  CHECK(troupe_emulated_loads() == before);
+}

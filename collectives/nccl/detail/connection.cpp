@@ -1,5 +1,7 @@
 #include "connection.hpp"
 
+#include "warm_up.hpp"
+
 #include "troupe/core/fail.hpp"
 
 #include <algorithm>
@@ -30,7 +32,8 @@ Status NcclConnection::connect() {
       library.init_rank(&communicator_, options_.world_size, id, options_.rank, &config),
       "initialization"));
   TROUPE_TRY(settle("initialization", options_.connect_timeout));
-  return register_buffers();
+  TROUPE_TRY(register_buffers());
+  return warm_up();
 }
 
 Status NcclConnection::register_buffers() {
@@ -43,6 +46,34 @@ Status NcclConnection::register_buffers() {
     TROUPE_TRY(settle("registration of a buffer", options_.timeout));
   }
   return {};
+}
+
+/// Calls of CUDA that wait for an idle device would block a peer's part of this: none is made
+/// meanwhile. Each call is over before the next begins, so that none is loaded beside another.
+Status NcclConnection::warm_up() {
+  TROUPE_TRY(warm_up_memory_,
+             owner_->device().allocate(warm_up_bytes(options_.world_size), MemoryKind::workspace));
+  const auto forbidden = owner_->device().peers().idle_calls->forbid();
+  const auto end = Clock::now() + options_.connect_timeout;
+  for (const auto& call : warm_up_calls(options_.world_size, warm_up_memory_->data())) {
+    TROUPE_TRY(owner_->library().check(begin(call), to_string(call.kind)));
+    TROUPE_TRY(settle(to_string(call.kind), options_.connect_timeout));
+    TROUPE_TRY(await(*stream_->record(), end));
+  }
+  warm_up_memory_.reset();
+  return {};
+}
+
+Status NcclConnection::await(const Event& event, Clock::time_point end) const {
+  while (!event.ready()) {
+    TROUPE_TRY(aborted());
+    if (Clock::now() > end)
+      return fail(Errc::collective,
+                  "NCCL's first calls did not end within {} ms: a rank is missing",
+                  options_.connect_timeout.count());
+    std::this_thread::sleep_for(look_interval);
+  }
+  return event.status();
 }
 
 /// Non-blocking calls go on behind our back; until they are done nothing else may be called, but

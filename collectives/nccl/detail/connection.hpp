@@ -32,7 +32,7 @@ public:
   const NcclOptions& options() const { return options_; }
   NcclOwner& owner() const { return *owner_; }
 
-  /// Waits for all ranks, and registers the buffers.
+  /// Waits for all ranks, registers the buffers, and makes a call of each kind.
   Status connect();
   /// Has the call run on a stream of NCCL's own after `came`; gives the point of its end.
   Result<std::shared_ptr<gpu::StreamMark>> issue(const Call& call, const EventPtr& came);
@@ -50,6 +50,8 @@ private:
   using Clock = std::chrono::steady_clock;
 
   Status register_buffers();
+  Status warm_up();
+  Status await(const Event& event, Clock::time_point end) const;
   void free_when_final(Clock::time_point end);
   Status settle(std::string_view operation, std::chrono::milliseconds limit) const;
   ncclResult_t begin(const Call& call);
@@ -61,7 +63,8 @@ private:
   std::shared_ptr<NcclOwner> owner_;
   NcclOptions options_;
   std::unique_ptr<Stream> stream_;
-  BufferPtr token_; ///< what a barrier sums
+  BufferPtr token_;          ///< what a barrier sums
+  BufferPtr warm_up_memory_; ///< as long as a call may still write to it
   ncclComm_t communicator_ = nullptr;
   std::vector<void*> registrations_;
   mutable std::mutex mutex_;
