@@ -43,7 +43,9 @@ public:
       TROUPE_TRY(add_owners(meeting));
     if (strategy_.has_teams())
       TROUPE_TRY(add_outer(meeting));
-    return add_fillers();
+    TROUPE_TRY(add_fillers());
+    generation_.host->devices->separate_streams();
+    return {};
   }
 
 private:

@@ -12,23 +12,35 @@ namespace troupe::gpu {
 
 CudaStream::CudaStream(std::shared_ptr<DeviceContext> context, const StreamOptions& options)
     : context_{std::move(context)}, state_{std::make_shared<StreamState>(context_)},
-      host_limit_{options.host_limit}, lane_{context_->poller().new_lane()} {
+      urgent_{options.urgent}, host_limit_{options.host_limit}, lane_{
+                                                                    context_->poller().new_lane()} {
+  if (auto made = make())
+    stream_ = *made;
+  else
+    note(failure(std::move(made).error()));
+  auto memory = context_->memory().allocate(ReductionScratch::bytes, MemoryKind::workspace);
+  if (memory) {
+    scratch_memory_ = std::move(*memory);
+    scratch_ = ReductionScratch::in(scratch_memory_->data());
+  } else {
+    note(failure(std::move(memory).error()));
+  }
+  context_->peers().streams->add(*this);
+}
+
+Result<cudaStream_t> CudaStream::make() const {
   const DeviceGuard guard{device()};
   int lowest = 0, highest = 0;
   cudaDeviceGetStreamPriorityRange(&lowest, &highest);
-  note(cuda_status(cudaStreamCreateWithPriority(&stream_, cudaStreamNonBlocking,
-                                                options.urgent ? highest : lowest),
-                   "creating a stream", device()));
-  auto memory = context_->memory().allocate(ReductionScratch::bytes, MemoryKind::workspace);
-  if (!memory) {
-    note(failure(std::move(memory).error()));
-    return;
-  }
-  scratch_memory_ = std::move(*memory);
-  scratch_ = ReductionScratch::in(scratch_memory_->data());
+  cudaStream_t made = nullptr;
+  TROUPE_TRY(cuda_status(
+      cudaStreamCreateWithPriority(&made, cudaStreamNonBlocking, urgent_ ? highest : lowest),
+      "creating a stream", device()));
+  return made;
 }
 
 CudaStream::~CudaStream() {
+  context_->peers().streams->remove(*this);
   const DeviceGuard guard{device()};
   state_->ending = true; // the flags that this stream waits for are raised
   if (stream_ && !context_->poller().on_thread())
@@ -36,6 +48,22 @@ CudaStream::~CudaStream() {
   context_->poller().drain(lane_);
   if (stream_)
     cudaStreamDestroy(stream_); // lets work that is still enqueued run to its end
+}
+
+void CudaStream::renew() {
+  auto made = make();
+  if (!made)
+    return note(failure(std::move(made).error()));
+  const DeviceGuard guard{device()};
+  // The old one goes last, so that the driver cannot give its queue again.
+  if (const auto old = std::exchange(stream_, *made))
+    cudaStreamDestroy(old);
+}
+
+void CudaStream::touch_scratch() {
+  enqueue("zero", [this](cudaStream_t stream) {
+    cudaMemsetAsync(scratch_memory_->data(), 0, sizeof(float), stream);
+  });
 }
 
 Status CudaStream::status() const {

@@ -54,6 +54,11 @@ public:
   std::shared_ptr<StreamMark> mark();
   /// As record(), for threads that must not wait for the driver.
   EventPtr record_for_host() { return record(true, true); }
+  /// Replaces the CUDA stream, which may give it another hardware queue (StreamList). Only while
+  /// nothing is enqueued or captured.
+  void renew();
+  /// Enqueues an operation of microseconds that changes nothing.
+  void touch_scratch();
 
   EventPtr record() override;
   void wait(EventPtr event) override;
@@ -84,6 +89,7 @@ public:
 
 private:
   std::shared_ptr<CudaEvent> record(bool timed, bool for_host);
+  Result<cudaStream_t> make() const;
   void stand_behind(const HostWaits& waits);
   Poller::Check until_ready(EventPtr event);
 
@@ -92,6 +98,7 @@ private:
   HostWaits waits_ = std::make_shared<HostWaits::element_type>(); ///< it stands behind them
   std::uint32_t last_wait_ = 0;
   UpdateVotes votes_;
+  bool urgent_;
   std::chrono::milliseconds host_limit_;
   cudaStream_t stream_ = nullptr;
   Poller::Lane lane_;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "detail/idle_calls.hpp"
+#include "stream_list.hpp"
 
 #include <memory>
 
@@ -10,6 +11,7 @@ namespace troupe::gpu {
 /// Each node of a process has its own; copies are the same.
 struct DevicePeers {
   std::shared_ptr<IdleCalls> idle_calls = std::make_shared<IdleCalls>();
+  std::shared_ptr<StreamList> streams = std::make_shared<StreamList>();
 };
 
 } // namespace troupe::gpu

@@ -5,7 +5,7 @@
 /// up (as in a host function), and what is behind it is already in the device's queue. One rule:
 /// streams of one device that wait this way must not be more than it has hardware queues (8 unless
 /// CUDA_DEVICE_MAX_CONNECTIONS says more), or a stream that shares the queue of one that waits
-/// waits with it.
+/// waits with it (StreamList::separate).
 ///
 /// The other way round, a stream writes such a word when it comes to a point (StreamMark).
 #pragma once

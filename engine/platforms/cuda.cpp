@@ -67,6 +67,8 @@ public:
     return groups_.make(ranks, place);
   }
 
+  void separate_streams() override { peers_.streams->separate(say_); }
+
 private:
   struct Worker {
     std::shared_ptr<gpu::CudaDevice> device;

@@ -103,6 +103,9 @@ public:
   /// when some rank does not come in time; unsupported; collective.
   virtual Result<Communicators> make_group(std::span<const GroupMember> members,
                                            const GroupPlace& place) = 0;
+  /// Called when all streams of a generation exist and none is in use yet. Makes sure that none of
+  /// them blocks another.
+  virtual void separate_streams() {}
 };
 
 using MakeDevices = std::unique_ptr<PlatformDevices> (*)(const Config& config, const SayLine& say);
