@@ -37,17 +37,20 @@ std::size_t operand_bytes(const MatmulOptions& o) {
                  sizeof(float));
 }
 
-/// Random operands, with the workspace behind them.
+/// Operands, with the workspace behind them.
 class Operands {
 public:
-  static Result<Operands> make(CudaDevice& device, Stream& stream, const MatmulOptions& options) {
+  static Result<Operands> make(CudaDevice& device, const MatmulOptions& options) {
     Operands made;
     made.bytes_ = operand_bytes(options);
     TROUPE_TRY(made.memory_, device.allocate(count * made.bytes_ + options.workspace_bytes,
                                              MemoryKind::workspace));
-    TROUPE_TRY(fill_with_random_halves(device, stream, made[0], count * made.bytes_));
     return made;
   }
+  Status randomize(CudaDevice& device, Stream& stream) const {
+    return fill_with_random_halves(device, stream, (*this)[0], bytes());
+  }
+  std::size_t bytes() const { return count * bytes_; }
   std::byte* operator[](std::size_t i) const { return memory_->data() + i * bytes_; }
   std::byte* workspace() const { return (*this)[count]; }
   const float* bias() const { return reinterpret_cast<const float*>((*this)[2]); }
@@ -105,17 +108,20 @@ Result<ChosenMatmul> MatmulBook::known(const MatmulOptions& options) const {
 }
 
 /// On a stream that ends with this: one that stayed would take one of the device's hardware queues
-/// from those that wait for the host.
+/// from those that wait for the host. It ends before its operands are freed: a candidate that
+/// failed half-way may still write to them.
 Result<ChosenMatmul> MatmulBook::measured(const MatmulOptions& options) const {
   const auto start = Clock::now();
   TROUPE_TRY(auto candidates, Matmul::candidates(handle_, options, measured_candidates));
+  TROUPE_TRY(const auto on, Operands::make(device_, options));
   const auto stream = device_.create_stream({.name = "measure"});
-  TROUPE_TRY(const auto on, Operands::make(device_, *stream, options));
   const auto raw = cuda_stream(*stream).handle();
+  TROUPE_TRY(wake_up(raw, on[0], on.bytes()));
+  TROUPE_TRY(on.randomize(device_, *stream));
   std::vector<Result<double>> times;
   times.reserve(candidates.size());
   for (const auto& matmul : candidates)
-    times.push_back(median_microseconds(raw, [&] {
+    times.push_back(least_microseconds(raw, [&] {
       return matmul.run(raw, on[0], on[1], options.bias ? on.bias() : nullptr, on.result(),
                         on.workspace());
     }));

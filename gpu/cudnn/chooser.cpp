@@ -25,7 +25,7 @@ Result<double> measure_microseconds(const Target& target, const Plan& plan, cuda
                 plan.workspace_bytes(), buffers.workspace_bytes);
   TROUPE_TRY(target.use_stream(stream));
   TROUPE_TRY(const auto pack, variant_pack(target.library(), buffers.bindings, buffers.workspace));
-  return median_microseconds(stream, [&] { return plan.execute(target, pack); });
+  return least_microseconds(stream, [&] { return plan.execute(target, pack); });
 }
 
 Result<ChosenPlan> choose_plan(const Target& target, const OperationGraph& graph,

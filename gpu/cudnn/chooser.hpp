@@ -15,7 +15,7 @@ struct MeasuringBuffers {
   std::size_t workspace_bytes = 0;
 };
 
-/// As median_microseconds().
+/// As least_microseconds().
 Result<double> measure_microseconds(const Target& target, const Plan& plan, cudaStream_t stream,
                                     const MeasuringBuffers& buffers);
 

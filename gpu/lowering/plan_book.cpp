@@ -133,7 +133,7 @@ void PlanBook::prepare(const std::vector<cudnn::OperationGraph>& graphs,
 void PlanBook::look_up(Asked& asked, const PlanSearcher& searcher) {
   const auto start = Clock::now();
   const bool refused = cache_ && cache_->find_refusal(target(), asked.graph, asked.policy);
-  auto chosen = searcher.choose(asked.graph, asked.policy, cache_ ? &*cache_ : nullptr, measuring_);
+  auto chosen = searcher.choose(asked.graph, asked.policy, cache_ ? &*cache_ : nullptr, loading_);
   asked.was_known = chosen ? chosen->from_cache : refused;
   if (!asked.was_known)
     note(describe(asked.graph, chosen, seconds_since(start)));

@@ -67,7 +67,8 @@ private:
   std::optional<cudnn::PlanCache> cache_;
   std::vector<std::unique_ptr<PlanSearcher>> searchers_; ///< one at least
   std::map<std::string, Result<TimedPlan>> plans_;
-  std::mutex measuring_, saying_;
+  std::shared_mutex loading_; ///< held alone by what is measured
+  std::mutex saying_;
   std::set<std::string> said_;
 };
 

@@ -4,6 +4,7 @@
 #include "../devices/test_device.hpp"
 #include "troupe/core/fail.hpp"
 #include "troupe/gpu/cuda_device.hpp"
+#include "troupe/gpu/libraries.hpp"
 #include "troupe/gpu/lowering/convolution_graph.hpp"
 #include "troupe/gpu/lowering/plan_book.hpp"
 #include "troupe/gpu/lowering/weight_gradient.hpp"
@@ -14,7 +15,10 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <chrono>
 #include <fstream>
+#include <future>
+#include <shared_mutex>
 #include <thread>
 
 using namespace troupe;
@@ -119,6 +123,23 @@ TEST_CASE_METHOD(EmulatedCudnn,
                                ContainsSubstring(" compiled)"));
   REQUIRE(book->plan(all().front(), policy));
   CHECK(said.size() == 1);
+}
+
+// What is finalized may load a kernel, which holds up the launches of what is measured.
+TEST_CASE_METHOD(EmulatedCudnn, "no plan is measured while another thread finalizes one") {
+  const auto library = gpu::open_cudnn(gpu::library_places_of_process());
+  REQUIRE(library);
+  const auto searcher = gpu::PlanSearcher::open(*library, cuda());
+  REQUIRE(searcher);
+  std::shared_mutex loading;
+  std::shared_lock finalizing{loading};
+  const auto graph_of_first = all().front();
+  auto chosen = std::async(std::launch::async, [&] {
+    return (*searcher)->choose(graph_of_first, policy, nullptr, loading).has_value();
+  });
+  CHECK(chosen.wait_for(std::chrono::milliseconds{500}) == std::future_status::timeout);
+  finalizing.unlock();
+  CHECK(chosen.get());
 }
 
 TEST_CASE_METHOD(EmulatedCudnn, "several threads find what one finds, once each") {

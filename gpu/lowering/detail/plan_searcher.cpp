@@ -1,11 +1,13 @@
 #include "plan_searcher.hpp"
 
+#include "../../detail/measure.hpp"
 #include "../../detail/random_memory.hpp"
 #include "../../device_guard.hpp"
 #include "../alignment.hpp"
 #include "troupe/core/fail.hpp"
 
 #include <algorithm>
+#include <mutex>
 
 namespace troupe::gpu {
 
@@ -31,13 +33,19 @@ Result<std::unique_ptr<PlanSearcher>> PlanSearcher::open(const CudnnLibrary& lib
 Result<cudnn::ChosenPlan> PlanSearcher::choose(const cudnn::OperationGraph& graph,
                                                const cudnn::PlanPolicy& policy,
                                                const cudnn::PlanCache* cache,
-                                               std::mutex& measuring) const {
+                                               std::shared_mutex& loading) const {
   if (!device_)
     return cudnn::choose_plan(target_, graph, policy, cache);
   const DeviceGuard guard{device_->info().index};
+  std::shared_lock finalizing{loading};
   return cudnn::choose_plan(target_, graph, policy, cache, [&](std::span<const cudnn::Plan> plans) {
-    const std::lock_guard lock{measuring};
-    return measure(graph, plans);
+    finalizing.unlock();
+    auto times = [&] {
+      const std::unique_lock alone{loading};
+      return measure(graph, plans);
+    }();
+    finalizing.lock();
+    return times;
   });
 }
 
@@ -55,6 +63,7 @@ PlanSearcher::measure(const cudnn::OperationGraph& graph,
   TROUPE_TRY(const auto memory, device_->allocate(workspace + bytes, MemoryKind::workspace));
   auto* at = memory->data() + workspace;
   const auto stream = device_->create_stream({.name = "measure"});
+  TROUPE_TRY(wake_up(cuda_stream(*stream).handle(), memory->data(), workspace + bytes));
   TROUPE_TRY(fill_with_random_halves(*device_, *stream, at, bytes));
   std::vector<cudnn::Binding> bindings;
   for (const auto& tensor : graph.tensors)

@@ -5,7 +5,7 @@
 #include "../../cudnn/chooser.hpp"
 
 #include <memory>
-#include <mutex>
+#include <shared_mutex>
 
 namespace troupe::gpu {
 
@@ -19,11 +19,11 @@ public:
 
   const cudnn::Target& target() const { return target_; }
 
-  /// As cudnn::choose_plan. What is measured holds `measuring`, which all searchers of a device
-  /// share, so that it has the device for itself.
+  /// As cudnn::choose_plan. All searchers of a device share `loading`: one that measures holds it
+  /// alone, since a plan that another finalizes may load a kernel, and holds up its launches.
   Result<cudnn::ChosenPlan> choose(const cudnn::OperationGraph& graph,
                                    const cudnn::PlanPolicy& policy, const cudnn::PlanCache* cache,
-                                   std::mutex& measuring) const;
+                                   std::shared_mutex& loading) const;
 
 private:
   Result<std::vector<Result<double>>> measure(const cudnn::OperationGraph& graph,
