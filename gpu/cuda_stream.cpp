@@ -2,6 +2,7 @@
 
 #include "troupe/core/fail.hpp"
 
+#include <fmt/format.h>
 #include <nvtx3/nvToolsExt.h>
 
 #include <algorithm>
@@ -64,6 +65,12 @@ void CudaStream::touch_scratch() {
   enqueue("zero", [this](cudaStream_t stream) {
     cudaMemsetAsync(scratch_memory_->data(), 0, sizeof(float), stream);
   });
+}
+
+void CudaStream::forget_error_before(std::string_view operation) {
+  if (const auto code = cudaGetLastError(); code != cudaSuccess)
+    context_->say(fmt::format("an earlier call left an error behind, found before {}",
+                              cuda_error(code, operation, device()).message));
 }
 
 Status CudaStream::status() const {

@@ -18,7 +18,8 @@
 
 namespace troupe::gpu {
 
-/// Errors of launches and of the device are kept: after the first, nothing more is enqueued.
+/// Errors of launches and of the device are kept: after the first, nothing more is enqueued. An
+/// error that an earlier call left on the thread is logged, and the next operation is not blamed.
 ///
 /// Destruction waits for what is enqueued, and for its callbacks; foreign events are not waited for
 /// any more then: what stands behind them fails. From a callback of the device's poller it waits
@@ -38,6 +39,7 @@ public:
     if (failed())
       return;
     const DeviceGuard guard{device()};
+    forget_error_before(operation);
     if constexpr (std::is_void_v<std::invoke_result_t<Launch&, cudaStream_t>>)
       launch(handle());
     else
@@ -92,6 +94,7 @@ private:
   Result<cudaStream_t> make() const;
   void stand_behind(const HostWaits& waits);
   Poller::Check until_ready(EventPtr event);
+  void forget_error_before(std::string_view operation);
 
   std::shared_ptr<DeviceContext> context_;
   std::shared_ptr<StreamState> state_; ///< shared with entries of the poller

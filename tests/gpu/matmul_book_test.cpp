@@ -104,6 +104,11 @@ TEST_CASE_METHOD(Products,
   CHECK(said.size() == 2);
 }
 
+TEST_CASE_METHOD(Products, "a candidate that the library refuses leaves no error behind") {
+  REQUIRE(open()->product(with_bias, false));
+  CHECK(cudaPeekAtLastError() == cudaSuccess);
+}
+
 TEST_CASE_METHOD(Products, "the next start finds what was measured, and computes the same") {
   const auto first = open()->product(with_bias, false);
   REQUIRE(first);

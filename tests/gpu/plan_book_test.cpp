@@ -142,6 +142,12 @@ TEST_CASE_METHOD(EmulatedCudnn, "no plan is measured while another thread finali
   CHECK(chosen.get());
 }
 
+TEST_CASE_METHOD(EmulatedCudnn, "a candidate that does not launch leaves no error behind") {
+  const auto book = open();
+  REQUIRE(book->plan(all().front(), policy));
+  CHECK(cudaPeekAtLastError() == cudaSuccess);
+}
+
 TEST_CASE_METHOD(EmulatedCudnn, "several threads find what one finds, once each") {
   // The first that heuristics propose: measurements may differ.
   policy.deterministic = true;
