@@ -12,12 +12,16 @@ namespace {
 
 class FusionTimes {
 public:
-  FusionTimes(PlanBook& plans, const cudnn::PlanPolicy& policy) : plans_{plans}, policy_{policy} {}
+  using Open = std::function<PlanBook*()>;
+
+  FusionTimes(Open open, const DeviceRates& rates, const cudnn::PlanPolicy& policy)
+      : open_{std::move(open)}, rates_{rates}, policy_{policy} {}
 
   std::optional<double> operator()(const Graph& graph, const Node& node) {
     if (!prepared_)
-      plans_.prepare(fusion_variants(graph), policy_);
-    prepared_ = true;
+      prepare(graph);
+    if (is_convolution(node.op) && !plans_)
+      return std::nullopt;
     switch (node.op) {
     case Op::conv2d:
       return has_pattern(node) ? time(forward_graph(graph, node)) : std::nullopt;
@@ -28,37 +32,53 @@ public:
     case Op::max_pool:
       return pooling(graph, node);
     default:
-      return plans_.rates().microseconds(traffic_of(graph, node));
+      return rates_.microseconds(traffic_of(graph, node));
     }
   }
 
 private:
+  static bool is_convolution(Op op) {
+    return op == Op::conv2d || op == Op::conv2d_backward_data || op == Op::conv2d_backward_weight;
+  }
+
+  void prepare(const Graph& graph) {
+    prepared_ = true;
+    const auto variants = fusion_variants(graph);
+    if (variants.empty())
+      return;
+    plans_ = open_();
+    if (plans_)
+      plans_->prepare(variants, policy_);
+  }
+
   /// What reads the index of a pooling that normalizes reads it in bytes.
   std::optional<double> pooling(const Graph& graph, const Node& node) const {
     const auto& attributes = std::get<PoolAttributes>(node.attributes);
     if (attributes.prologue && pool_index_type(attributes) != DType::u8)
       return std::nullopt;
-    return plans_.rates().microseconds(traffic_of(graph, node));
+    return rates_.microseconds(traffic_of(graph, node));
   }
 
   std::optional<double> weight(const Graph& graph, const Node& node) {
-    const auto way = weight_gradient(plans_, policy_, graph, node);
+    const auto way = weight_gradient(*plans_, policy_, graph, node);
     return way ? way->microseconds : no_plan(way.error(), backward_weight_graph(graph, node));
   }
 
   std::optional<double> time(const cudnn::OperationGraph& graph) {
-    const auto plan = plans_.plan(graph, policy_);
+    const auto plan = plans_->plan(graph, policy_);
     return plan ? plan->microseconds : no_plan(plan.error(), graph);
   }
 
   /// No memory to measure in says nothing about engines: the fused node stays, and lowering reports
   /// it.
   std::optional<double> no_plan(const Error& error, const cudnn::OperationGraph& graph) const {
-    return error.code == Errc::out_of_memory ? std::optional{plans_.reckon(graph)} : std::nullopt;
+    return error.code == Errc::out_of_memory ? std::optional{plans_->reckon(graph)} : std::nullopt;
   }
 
-  PlanBook& plans_;
+  Open open_;
+  DeviceRates rates_;
   cudnn::PlanPolicy policy_;
+  PlanBook* plans_ = nullptr; ///< none: the graph has no convolutions, or there is no cuDNN
   bool prepared_ = false;
 };
 
@@ -66,7 +86,12 @@ private:
 
 std::function<std::optional<double>(const Graph&, const Node&)>
 fusion_times(PlanBook& plans, const cudnn::PlanPolicy& policy) {
-  return FusionTimes{plans, policy};
+  return FusionTimes{[&plans] { return &plans; }, plans.rates(), policy};
+}
+
+std::function<std::optional<double>(const Graph&, const Node&)>
+fusion_times(CudaDevice& device, const DeviceRates& rates, const cudnn::PlanPolicy& policy) {
+  return FusionTimes{[&device] { return device.plans().value_or(nullptr); }, rates, policy};
 }
 
 } // namespace troupe::gpu

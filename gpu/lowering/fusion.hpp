@@ -17,5 +17,10 @@ namespace troupe::gpu {
 /// a whole graph at the first question, so it belongs to set-up. The book must outlive it.
 std::function<std::optional<double>(const Graph&, const Node&)>
 fusion_times(PlanBook& plans, const cudnn::PlanPolicy& policy);
+/// The same with the device's book, which is opened for the first graph that has convolutions: a
+/// model without any needs no cuDNN. Where it cannot be opened nothing is fused to a convolution,
+/// and lowering reports why. The device must outlive the function.
+std::function<std::optional<double>(const Graph&, const Node&)>
+fusion_times(CudaDevice& device, const DeviceRates& rates, const cudnn::PlanPolicy& policy);
 
 } // namespace troupe::gpu

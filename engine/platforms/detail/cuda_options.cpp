@@ -9,18 +9,35 @@
 
 #include <fmt/format.h>
 
+#include <memory>
+#include <set>
+#include <string>
+
 namespace troupe::engine {
 
 namespace {
 
-/// The device's times; choices go into its book of plans.
+std::string text_of(const nn::FusionChoice& choice) {
+  const auto apart = choice.apart ? fmt::format("{:.1f} us", *choice.apart) : "no way";
+  return fmt::format("choice of {} at {} {}: {} (fused {:.1f} us, apart {})", choice.what,
+                     choice.at.shape.to_string(), to_string(choice.at.dtype),
+                     choice.taken ? "fused" : "apart", choice.fused, apart);
+}
+
+/// The book's times; choices go into it.
 nn::FusionSupport fusion_support(gpu::PlanBook& plans, const CompileOptions& options) {
-  return {
-      gpu::fusion_times(plans, gpu::policy_of(options)), [&plans](const nn::FusionChoice& choice) {
-        const auto apart = choice.apart ? fmt::format("{:.1f} us", *choice.apart) : "no way";
-        plans.note(fmt::format("choice of {} at {} {}: {} (fused {:.1f} us, apart {})", choice.what,
-                               choice.at.shape.to_string(), to_string(choice.at.dtype),
-                               choice.taken ? "fused" : "apart", choice.fused, apart));
+  return {gpu::fusion_times(plans, gpu::policy_of(options)),
+          [&plans](const nn::FusionChoice& choice) { plans.note(text_of(choice)); }};
+}
+
+/// The device's times; says each choice once.
+Result<nn::FusionSupport> fusion_support(gpu::CudaDevice& device, const CompileOptions& options) {
+  TROUPE_TRY(const auto rates, gpu::DeviceRates::of_device(device.info().index));
+  return nn::FusionSupport{
+      gpu::fusion_times(device, rates, gpu::policy_of(options)),
+      [&device, said = std::make_shared<std::set<std::string>>()](const nn::FusionChoice& choice) {
+        if (const auto [line, first] = said->insert(text_of(choice)); first)
+          device.say(*line);
       }};
 }
 
@@ -46,12 +63,12 @@ EngineOptions cuda_options(const Config& config, gpu::PlanBook& plans) {
   return options;
 }
 
-/// Plans are not asked for where nothing can be fused: opening cuDNN takes long.
 Result<EngineOptions> cuda_options(const Config& config, gpu::CudaDevice& device) {
-  if (!fuses_statistics(config))
-    return without_fusion(config);
-  TROUPE_TRY(auto* const plans, device.plans());
-  return cuda_options(config, *plans);
+  auto options = without_fusion(config);
+  if (fuses_statistics(config)) {
+    TROUPE_TRY(options.passes.fuse_statistics, fusion_support(device, options.compile));
+  }
+  return options;
 }
 
 /// What a device cannot augment is made on the host, which writes f32.

@@ -8,7 +8,8 @@
 
 namespace troupe::engine {
 
-/// The device must outlive them. Errors: unsupported where there is no cuDNN.
+/// The device must outlive them. cuDNN is opened when a graph with convolutions is made. Errors:
+/// those of the driver.
 Result<EngineOptions> cuda_options(const Config& config, gpu::CudaDevice& device);
 /// The same by a device's plans, which must outlive them; the device need not be here.
 EngineOptions cuda_options(const Config& config, gpu::PlanBook& plans);

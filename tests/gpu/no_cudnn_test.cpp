@@ -1,0 +1,35 @@
+// Models that need no cuDNN: it is large, and a machine may lack it.
+#include "../../bench/gpu/trainer.hpp"
+#include "troupe/gpu/cuda_device.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+#include <fstream>
+#include <iterator>
+#include <string>
+
+using namespace troupe;
+
+namespace {
+
+bool is_open(const std::string& library) {
+  std::ifstream maps{"/proc/self/maps"};
+  const std::string all{std::istreambuf_iterator<char>{maps}, {}};
+  return all.find(library) != std::string::npos;
+}
+
+} // namespace
+
+TEST_CASE("a model without convolutions trains in amp_bf16 without cuDNN") {
+  if (gpu::cuda_device_count() < 1)
+    SKIP("no CUDA device");
+  if (is_open("libcudnn"))
+    return; // another test of this process has opened it
+  bench::Options options{.model = "mlp", .precision = "amp_bf16"};
+  options.batch = 2;
+  options.size = 32;
+  bench::Trainer trainer{options};
+  trainer.step();
+  trainer.synchronize();
+  CHECK_FALSE(is_open("libcudnn"));
+}
