@@ -4,7 +4,9 @@
 #include "troupe/core/fail.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cuda_runtime_api.h>
+#include <iterator>
 
 namespace troupe::gpu {
 
@@ -24,6 +26,27 @@ PerClock per_clock(int capability) {
   return capability == 80 ? PerClock{2048, 128} : PerClock{1024, 256};
 }
 
+struct BoostClocks {
+  double maximum, tensor; ///< hertz
+};
+
+/// Of GPUs with sm_90. NVIDIA's H100 white paper has two boost clocks, the lower one for tensor
+/// cores; the data sheets' 989, 756 and 835 TFLOP/s follow from it, and their f32 from the maximum.
+constexpr BoostClocks boost_clocks[] = {{1.98e9, 1.83e9},    // H100 SXM, H200, GH200
+                                        {1.755e9, 1.62e9},   // H100 PCIe
+                                        {1.785e9, 1.545e9}}; // H100 NVL, H200 NVL
+
+/// The clock at which the data sheet counts operations of tensor cores. Where the clock is limited,
+/// or the GPU is not in the table: the clock itself.
+double tensor_hertz(const DeviceClocks& clocks) {
+  if (clocks.capability != 90)
+    return clocks.core_hertz;
+  const auto* const found = std::ranges::find_if(boost_clocks, [&](const BoostClocks& boost) {
+    return std::abs(boost.maximum - clocks.core_hertz) < 1e6;
+  });
+  return found == std::end(boost_clocks) ? clocks.core_hertz : found->tensor;
+}
+
 } // namespace
 
 DeviceRates DeviceRates::of(const DeviceClocks& clocks) {
@@ -39,8 +62,10 @@ PeakOperations peak_operations(const DeviceClocks& clocks) {
   if (clocks.capability != 80 && clocks.capability != 90)
     return {};
   const double cycles = clocks.core_hertz * clocks.multiprocessors;
+  const double tensor_cycles = tensor_hertz(clocks) * clocks.multiprocessors;
   const auto [narrow, wide] = per_clock(clocks.capability);
-  return {.f32 = wide * cycles, .tf32 = narrow / 2 * cycles, .narrow = narrow * cycles};
+  return {
+      .f32 = wide * cycles, .tf32 = narrow / 2 * tensor_cycles, .narrow = narrow * tensor_cycles};
 }
 
 Result<DeviceRates> DeviceRates::of_device(int index) {

@@ -27,11 +27,19 @@ TEST_CASE("rates are what data sheets say, as far as kernels reach it") {
 }
 
 TEST_CASE("the peak is the data sheet's, and not told of GPUs that nobody has looked up") {
-  gpu::DeviceClocks clocks{.capability = 90, .multiprocessors = 132, .core_hertz = 1.83e9};
-  const auto h100 = gpu::peak_operations(clocks);
-  CHECK(h100.narrow == Approx(989e12).epsilon(0.01));
-  CHECK(h100.tf32 == Approx(494e12).epsilon(0.01));
-  CHECK(h100.f32 == Approx(62e12).epsilon(0.01));
+  gpu::DeviceClocks clocks{.capability = 90, .multiprocessors = 132, .core_hertz = 1.98e9};
+  const auto h100 = gpu::peak_operations(clocks); // SXM: at the maximum it would be 1,070
+  CHECK(h100.narrow == Approx(989e12).epsilon(0.002));
+  CHECK(h100.tf32 == Approx(494.5e12).epsilon(0.002));
+  CHECK(h100.f32 == Approx(67e12).epsilon(0.002));
+  clocks.core_hertz = 1.785e9; // NVL
+  CHECK(gpu::peak_operations(clocks).narrow == Approx(835.5e12).epsilon(0.002));
+  clocks.core_hertz = 1.2e9; // somebody has limited it
+  CHECK(gpu::peak_operations(clocks).narrow == Approx(649e12).epsilon(0.002));
+  const gpu::DeviceClocks pcie{.capability = 90, .multiprocessors = 114, .core_hertz = 1.755e9};
+  CHECK(gpu::peak_operations(pcie).narrow == Approx(756e12).epsilon(0.002));
+  const gpu::DeviceClocks a100{.capability = 80, .multiprocessors = 108, .core_hertz = 1.41e9};
+  CHECK(gpu::peak_operations(a100).narrow == Approx(312e12).epsilon(0.002));
   clocks.capability = 86;
   CHECK(gpu::peak_operations(clocks).narrow == 0);
 }
