@@ -14,7 +14,9 @@ namespace troupe::gpu {
 
 namespace {
 
-/// As aligned as all that run() is given, which algorithms are chosen by; nothing is read there.
+/// Of the matrices that run() is given; where heuristics are not told, they take 256 for granted.
+constexpr std::uint32_t matrix_alignment = 64;
+/// A place for a bias while algorithms are chosen; nothing is read there.
 const float* const aligned_address = reinterpret_cast<const float*>(std::uintptr_t{256});
 
 cudaDataType_t type_of(DType dtype) {
@@ -125,6 +127,12 @@ Result<std::vector<cublasLtMatmulAlgo_t>> Matmul::Plan::algorithms(int most) con
       handle->check(library.set_preference_attribute(made, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
                                                      &bytes, sizeof bytes),
                     "choosing an algorithm"));
+  for (const auto attribute :
+       {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
+        CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES})
+    TROUPE_TRY(handle->check(library.set_preference_attribute(made, attribute, &matrix_alignment,
+                                                              sizeof matrix_alignment),
+                             "choosing an algorithm"));
   std::vector<cublasLtMatmulHeuristicResult_t> found(static_cast<std::size_t>(most));
   int count = 0;
   const auto status =

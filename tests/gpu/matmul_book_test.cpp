@@ -109,6 +109,21 @@ TEST_CASE_METHOD(Products, "a candidate that the library refuses leaves no error
   CHECK(cudaPeekAtLastError() == cudaSuccess);
 }
 
+TEST_CASE_METHOD(Products, "matrices may lie at multiples of 64 bytes, as shards do") {
+  const auto chosen = open()->product(with_bias, false);
+  REQUIRE(chosen);
+  constexpr std::size_t rows = 6, in = 16, out = 8, halves = 32, words = 16; // 64 bytes
+  const auto *const x = upload(normal_values(rows * in, 1, DType::f16), DType::f16, halves),
+                    *const weight =
+                        upload(normal_values(out * in, 2, DType::f16), DType::f16, halves);
+  auto* const y = room(rows * out, DType::f32, words);
+  auto* const workspace = room(workspace_bytes / sizeof(float));
+  stream().enqueue("product", [&](cudaStream_t raw) {
+    return chosen->matmul.run(raw, x, weight, floats(normal_values(out, 3)), y, workspace);
+  });
+  require_near(download(y, rows * out), truth_of(with_bias), 1e-3f, "y");
+}
+
 TEST_CASE_METHOD(Products, "the next start finds what was measured, and computes the same") {
   const auto first = open()->product(with_bias, false);
   REQUIRE(first);
