@@ -1,8 +1,11 @@
 // What a stream that waits for the host (gpu/wait_flags.hpp) costs on this machine: how late it
 // goes on, how many may wait at a time, and which calls of the host stand still until it goes on.
 // Prints one JSON object.
+#include "troupe/gpu/cublas/matmul.hpp"
 #include "troupe/gpu/cuda_device.hpp"
 #include "troupe/gpu/cuda_graph.hpp"
+#include "troupe/gpu/cudnn/patterns.hpp"
+#include "troupe/gpu/cudnn/plan_search.hpp"
 #include "troupe/gpu/kernels/elementwise.hpp"
 #include "troupe/gpu/wait_flags.hpp"
 
@@ -136,10 +139,95 @@ private:
   std::unique_ptr<Stream> waiting_, free_;
 };
 
+using Note = std::function<void(const char* name, const std::function<void()>& call)>;
+
+/// A plan, a stream and memory are there before: what is timed is the first execution. A machine
+/// without the library has no figure.
+void first_call_of_cudnn(Probe& probe, const Note& note) {
+  const auto library = open_cudnn(library_places_of_process());
+  if (!library)
+    return;
+  const auto target = cudnn::Target::of_device(*library, 0);
+  if (!target)
+    return;
+  const auto graph = cudnn::convolution_forward({4, 16, 16, 64, 64, 3, 1, 1, CUDNN_DATA_HALF});
+  const auto plans = cudnn::find_plans(*target, graph, {});
+  if (!plans)
+    return;
+  auto& on = cuda_stream(probe.stream());
+  const auto& plan = plans->front();
+  std::vector<BufferPtr> memory;
+  std::vector<cudnn::Binding> bindings;
+  const auto take = [&](std::size_t size) {
+    memory.push_back(probe.device().allocate(size, MemoryKind::workspace).value());
+    return memory.back()->data();
+  };
+  for (const auto& tensor : graph.tensors)
+    if (!tensor.is_virtual)
+      bindings.push_back({tensor.uid, take(bytes)}); // more than each of them has
+  auto* const workspace = take(plan.workspace_bytes());
+  note("first call of cuDNN", [&] {
+    on.enqueue("cuDNN", [&](cudaStream_t raw) -> Status {
+      if (auto chosen = target->use_stream(raw); !chosen)
+        return chosen;
+      return plan.execute(*target, bindings, workspace);
+    });
+  });
+  (void)target->use_stream(nullptr);
+}
+
+void first_call_of_cublas_lt(Probe& probe, const Note& note) {
+  const auto library = open_cublas_lt(library_places_of_process());
+  if (!library)
+    return;
+  const auto handle = CublasLt::create(*library, 0);
+  if (!handle)
+    return;
+  const auto products = Matmul::candidates(
+      *handle, {.rows = 64, .in = 64, .out = 64, .operands = DType::f16, .workspace_bytes = bytes},
+      1);
+  if (!products)
+    return;
+  const auto memory = probe.device().allocate(4 * bytes, MemoryKind::workspace).value();
+  const auto at = [&](std::size_t index) { return memory->data() + index * bytes; };
+  auto& on = cuda_stream(probe.stream());
+  note("first call of cuBLASLt", [&] {
+    on.enqueue("cuBLASLt", [&](cudaStream_t raw) {
+      return products->front().run(raw, at(0), at(1), nullptr, at(2), at(3));
+    });
+  });
+}
+
+/// Calls that end something; past CudaDevice, which makes those that it knows to wait only while no
+/// stream waits for the host.
+void calls_that_end_things(Probe& probe, const Note& note) {
+  auto& on = cuda_stream(probe.stream());
+  cudaEvent_t event = nullptr;
+  cudaEventCreateWithFlags(&event, cudaEventDisableTiming);
+  note("ending an event", [&] { cudaEventDestroy(event); });
+  cudaMemPoolProps properties = {};
+  properties.allocType = cudaMemAllocationTypePinned;
+  properties.location.type = cudaMemLocationTypeDevice;
+  cudaMemPool_t pool = nullptr;
+  cudaMemPoolCreate(&pool, &properties);
+  note("trimming a pool", [&] { cudaMemPoolTrimTo(pool, 0); });
+  cudaMemPoolDestroy(pool);
+  void* locked = nullptr;
+  cudaHostAlloc(&locked, bytes, cudaHostAllocPortable);
+  const auto reached = on.record();
+  std::thread freeing;
+  note("query of a second stream's event beside freeing page-locked memory", [&] {
+    freeing = std::thread{[locked] { cudaFreeHost(locked); }};
+    std::this_thread::sleep_for(std::chrono::milliseconds{20});
+    (void)reached->ready();
+  });
+  freeing.join();
+}
+
 /// Calls that the host makes while a stream waits for it, by name, with the milliseconds they took.
 Json calls_beside_a_wait(Probe& probe) {
   Json took;
-  const auto note = [&](const char* name, const std::function<void()>& call) {
+  const Note note = [&](const char* name, const std::function<void()>& call) {
     took[name] = probe.held_up(call);
   };
   auto& device = probe.device();
@@ -185,6 +273,10 @@ Json calls_beside_a_wait(Probe& probe) {
     graph = CudaGraph::end_capture(on).value();
   });
   note("first launch of a CUDA graph", [&] { graph.launch(on); });
+  note("ending a CUDA graph", [&] { graph = {}; });
+  calls_that_end_things(probe, note);
+  first_call_of_cublas_lt(probe, note);
+  first_call_of_cudnn(probe, note);
   return took;
 }
 
