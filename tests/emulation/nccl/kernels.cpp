@@ -11,7 +11,8 @@ const void* kernel_of(const Operation& operation) {
                     operation.kind == Kind::reduce;
   // Sending and receiving are one kernel.
   const auto kind = operation.kind == Kind::receive ? Kind::send : operation.kind;
-  return &kernels[static_cast<std::size_t>(kind)][adds ? operation.type : 0];
+  const auto type = adds ? static_cast<std::size_t>(operation.type) : std::size_t{0};
+  return &kernels[static_cast<std::size_t>(kind)][type];
 }
 
 } // namespace emulation::nccl
