@@ -92,6 +92,9 @@ private:
     auto& on = gpu::cuda_stream(stream);
     if (on.failed())
       return;
+    // Taken before NCCL is called. Its kernel runs until the other ranks' do: a call that waits for
+    // an idle device would never return, and wait_for() would wait for that call.
+    const auto forbidden = connection_->owner().device().peers().idle_calls->forbid();
     auto event = on.record();
     auto came = on.mark();
     if (!came)
