@@ -8,9 +8,9 @@
 
 namespace troupe::gpu {
 
-/// Each node of a process has its own; copies are the same.
+/// Each node of a process has its own list of streams. Copies share what the original has.
 struct DevicePeers {
-  std::shared_ptr<IdleCalls> idle_calls = std::make_shared<IdleCalls>();
+  std::shared_ptr<IdleCalls> idle_calls = IdleCalls::of_process();
   std::shared_ptr<StreamList> streams = std::make_shared<StreamList>();
 };
 

@@ -28,7 +28,7 @@ namespace troupe::gpu {
 class WaitFlags {
 public:
   explicit WaitFlags(int device,
-                     std::shared_ptr<IdleCalls> idle_calls = std::make_shared<IdleCalls>())
+                     std::shared_ptr<IdleCalls> idle_calls = IdleCalls::of_process())
       : device_{device}, idle_calls_{std::move(idle_calls)} {}
   ~WaitFlags();
   WaitFlags(const WaitFlags&) = delete;

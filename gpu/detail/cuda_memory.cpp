@@ -167,8 +167,10 @@ Status CudaMemory::open_to(int device) const {
   if (pool_) { // a pool does not follow cudaDeviceEnablePeerAccess
     const cudaMemAccessDesc access{{cudaMemLocationTypeDevice, device},
                                    cudaMemAccessFlagsProtReadWrite};
-    return cuda_status(cudaMemPoolSetAccess(pool_, &access, 1), "opening memory to a peer",
-                       device_);
+    const auto code = cudaMemPoolSetAccess(pool_, &access, 1);
+    if (code != cudaSuccess)
+      cudaGetLastError(); // told by the result
+    return cuda_status(code, "opening memory to a peer", device_);
   }
   const DeviceGuard guard{device};
   const auto code = cudaDeviceEnablePeerAccess(device_, 0);
@@ -185,14 +187,17 @@ Result<BufferPtr> CudaMemory::take_pinned(std::size_t bytes,
   return std::make_shared<PinnedBuffer>(*this, std::move(counted), memory, bytes);
 }
 
-/// Takes what waits to be freed first, so that a running job does not collect it.
+/// Takes a block of this size that waits to be freed, so that such blocks do not pile up while a job
+/// runs; a larger one if the host has no room.
 Result<void*> CudaMemory::page_lock(std::size_t bytes) const {
-  if (auto* const kept = idle_calls_->reuse(bytes))
+  if (auto* const kept = idle_calls_->reuse(bytes, bytes))
     return kept;
   const DeviceGuard guard{device_};
   void* memory = nullptr;
   if (cudaHostAlloc(&memory, bytes, cudaHostAllocPortable) != cudaSuccess) {
     cudaGetLastError();
+    if (auto* const kept = idle_calls_->reuse(bytes, std::numeric_limits<std::size_t>::max()))
+      return kept;
     return fail(Errc::out_of_memory, "the host has no room for {} bytes of page-locked memory",
                 bytes);
   }

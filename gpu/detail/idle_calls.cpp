@@ -2,9 +2,19 @@
 
 #include "../device_guard.hpp"
 
-#include <algorithm>
-
 namespace troupe::gpu {
+
+std::shared_ptr<IdleCalls> IdleCalls::of_process() {
+  static std::mutex mutex;
+  static std::weak_ptr<IdleCalls> shared;
+  const std::lock_guard lock{mutex};
+  auto calls = shared.lock();
+  if (!calls) {
+    calls = std::make_shared<IdleCalls>();
+    shared = calls;
+  }
+  return calls;
+}
 
 IdleCalls::~IdleCalls() {
   free_all();
@@ -37,9 +47,13 @@ void IdleCalls::free_host(void* memory, std::size_t bytes, int device) {
     free_all();
 }
 
-void* IdleCalls::reuse(std::size_t bytes) {
+void* IdleCalls::reuse(std::size_t bytes, std::size_t most) {
   const std::lock_guard lock{mutex_};
-  const auto found = std::ranges::find(unfreed_, bytes, &Memory::bytes);
+  auto found = unfreed_.end();
+  for (auto memory = unfreed_.begin(); memory != unfreed_.end(); ++memory)
+    if (memory->bytes >= bytes && memory->bytes <= most &&
+        (found == unfreed_.end() || memory->bytes < found->bytes))
+      found = memory;
   if (found == unfreed_.end())
     return nullptr;
   auto* const memory = found->data;

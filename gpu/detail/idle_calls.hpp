@@ -10,12 +10,15 @@
 
 namespace troupe::gpu {
 
-/// Makes such calls only while no stream waits for the host: a device does not run empty behind a
-/// wait, and the thread that would end the wait may be one of those that are blocked. Page-locked
-/// memory belongs to all devices, so the devices of a node share one. Thread-safe. Must be held by
-/// a shared_ptr.
+/// Makes such calls only while no stream waits for the host: a device does not become idle behind a
+/// wait, and the thread that would end the wait may be one of those that are blocked. Freeing
+/// page-locked memory waits for all devices of the process, so they share one object. Thread-safe.
+/// Must be held by a shared_ptr.
 class IdleCalls : public std::enable_shared_from_this<IdleCalls> {
 public:
+  /// The one of this process; it lives as long as something holds it.
+  static std::shared_ptr<IdleCalls> of_process();
+
   IdleCalls() = default;
   /// Frees what is left.
   ~IdleCalls();
@@ -29,8 +32,9 @@ public:
   bool try_call(const std::function<void()>& call);
   /// Frees page-locked memory: now, or when the last token is destroyed.
   void free_host(void* memory, std::size_t bytes, int device);
-  /// Takes memory of exactly this size that was not freed yet; null if there is none.
-  void* reuse(std::size_t bytes);
+  /// Takes the smallest block of `bytes` to `most` bytes that was not freed yet; null if there is
+  /// none. It may be handed to free_host() with a smaller size.
+  void* reuse(std::size_t bytes, std::size_t most);
 
 private:
   struct Memory {

@@ -115,7 +115,7 @@ TEST_CASE_METHOD(IdleCall, "page-locked memory is freed once no stream waits for
   REQUIRE(stream().synchronize());
   auto& idle_calls = *device().peers().idle_calls;
   CHECK(idle_calls.try_call([] {}));
-  CHECK(idle_calls.reuse(12345) == nullptr);
+  CHECK(idle_calls.reuse(12345, 12345) == nullptr);
 }
 
 TEST_CASE("memory that waits to be freed is freed with the last token") {
@@ -131,4 +131,18 @@ TEST_CASE("memory that waits to be freed is freed with the last token") {
   cudaPointerAttributes attributes{};
   REQUIRE(cudaPointerGetAttributes(&attributes, memory) == cudaSuccess);
   CHECK(attributes.type == cudaMemoryTypeUnregistered);
+}
+
+TEST_CASE("a larger block is used again only where the caller takes one") {
+  if (cuda_device_count() < 1)
+    SKIP("no CUDA device");
+  auto *const larger = page_locked(8192), *const largest = page_locked(16384);
+  const auto idle_calls = std::make_shared<IdleCalls>();
+  const auto token = idle_calls->forbid();
+  idle_calls->free_host(largest, 16384, 0);
+  idle_calls->free_host(larger, 8192, 0);
+  CHECK(idle_calls->reuse(4096, 4096) == nullptr);
+  CHECK(idle_calls->reuse(4096, 1 << 20) == larger);
+  CHECK(idle_calls->reuse(4096, 8192) == nullptr);
+  idle_calls->free_host(larger, 4096, 0);
 }
