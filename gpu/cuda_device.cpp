@@ -68,16 +68,20 @@ Result<BufferPtr> CudaDevice::allocate_pinned(std::size_t bytes) {
   return context_->memory().allocate_pinned(bytes);
 }
 
-Status CudaDevice::open_memory_to(const CudaDevice& peer) const {
-  const int mine = info_.index, theirs = peer.info_.index;
-  if (mine == theirs)
+Status CudaDevice::open_memory_to(int peer) const {
+  if (peer == info_.index)
     return {};
+  if (!reachable_from(peer))
+    return fail(Errc::unsupported, "CUDA device {} cannot reach the memory of device {}", peer,
+                info_.index);
+  return context_->memory().open_to(peer);
+}
+
+bool CudaDevice::reachable_from(int peer) const {
   int can = 0;
-  TROUPE_TRY(cuda_status(cudaDeviceCanAccessPeer(&can, theirs, mine), "asking for peers", theirs));
-  if (!can)
-    return fail(Errc::unsupported, "CUDA device {} cannot reach the memory of device {}", theirs,
-                mine);
-  return context_->memory().open_to(theirs);
+  if (peer != info_.index && cudaDeviceCanAccessPeer(&can, peer, info_.index) != cudaSuccess)
+    cudaGetLastError(); // told by the result
+  return peer == info_.index || can != 0;
 }
 
 std::unique_ptr<Stream> CudaDevice::create_stream(const StreamOptions& options) {

@@ -34,9 +34,12 @@ public:
   Result<PlanBook*> plans();
   /// The book of cuBLASLt's algorithms, likewise.
   Result<MatmulBook*> products();
-  /// Kernels of another device of this process may read and write this one's memory from now on.
-  /// Errors: unsupported, when it cannot reach it.
-  Status open_memory_to(const CudaDevice& peer) const;
+  /// Lets kernels of another device of this process read and write this one's memory from now on.
+  /// Errors: unsupported, unless reachable_from(peer); device.
+  Status open_memory_to(int peer) const;
+  Status open_memory_to(const CudaDevice& peer) const { return open_memory_to(peer.info_.index); }
+  /// Whether the machine has a way from the other device to this one's memory.
+  bool reachable_from(int peer) const;
   const DevicePeers& peers() const { return context_->peers(); }
   /// To where make_cuda_device() was told to say lines.
   void say(const std::string& line) const { context_->say(line); }

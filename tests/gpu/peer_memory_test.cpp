@@ -1,4 +1,6 @@
 // Memory of one GPU that another one of the process reads and writes.
+#include "../collectives/loopback.hpp"
+
 #include "troupe/core/config/config.hpp"
 #include "troupe/engine/platforms/platforms.hpp"
 #include "troupe/gpu/cuda_device.hpp"
@@ -6,12 +8,20 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include <chrono>
+#include <cstdlib>
+#include <future>
 #include <memory>
 #include <vector>
+
+/// Null on a GPU (tests/emulation/runtime/memory.hpp).
+extern "C" void troupe_emulated_peers(bool reachable, bool may_open) __attribute__((weak));
 
 using namespace troupe;
 
 namespace {
+
+constexpr std::chrono::seconds patience{30};
+constexpr const char* disable_direct = "NCCL_P2P_DIRECT_DISABLE";
 
 Config two_gpus() {
   Config config;
@@ -20,6 +30,96 @@ Config two_gpus() {
   return config;
 }
 
+std::unique_ptr<engine::PlatformDevices> make_node() {
+  const auto config = two_gpus();
+  return engine::platform_of(config.devices).make_devices(config, {});
+}
+
+/// Each of two ranks adds its number, from 1, to the other's.
+class TwoRanks {
+public:
+  void add(std::shared_ptr<Device> device, collectives::Communicator& communicator) {
+    const std::vector<float> own(elements, static_cast<float>(values_.size() + 1));
+    streams_.push_back(device->create_stream({.name = "test"}));
+    values_.push_back(device->allocate(elements * sizeof(float), MemoryKind::data).value());
+    devices_.push_back(std::move(device));
+    auto& stream = *streams_.back();
+    auto* const sum = values_.back()->data();
+    devices_.back()->copy(stream, sum, own.data(), elements * sizeof(float));
+    communicator.all_reduce(stream, {sum, elements, DType::f32});
+  }
+
+  void check() {
+    for (std::size_t rank = 0; rank < values_.size(); ++rank) {
+      std::vector<float> sum(elements);
+      devices_[rank]->copy(*streams_[rank], sum.data(), values_[rank]->data(),
+                           elements * sizeof(float));
+      const auto done = streams_[rank]->synchronize();
+      INFO((done ? "" : done.error().to_string()));
+      REQUIRE(done);
+      CHECK(sum == std::vector<float>(elements, 3));
+    }
+  }
+
+private:
+  static constexpr std::size_t elements = 1000;
+
+  std::vector<std::shared_ptr<Device>> devices_;
+  std::vector<BufferPtr> values_;
+  std::vector<std::unique_ptr<Stream>> streams_;
+};
+
+/// One node with both GPUs.
+class OneNode {
+public:
+  OneNode() {
+    for (int rank = 0; rank < 2; ++rank) {
+      devices_.push_back(node_->add().value());
+      members_.push_back({.worker = rank, .rank = rank});
+    }
+  }
+
+  Result<engine::Communicators> connect() {
+    return node_->make_group(
+        members_, {.name = "test", .world_size = 2, .collective = patience, .connect = patience});
+  }
+
+  void check_sums() {
+    const auto group = connect();
+    INFO((group ? "" : group.error().to_string()));
+    REQUIRE(group);
+    TwoRanks ranks;
+    for (std::size_t rank = 0; rank < 2; ++rank)
+      ranks.add(devices_[rank], *(*group)[rank]);
+    ranks.check();
+  }
+
+private:
+  std::unique_ptr<engine::PlatformDevices> node_ = make_node();
+  std::vector<std::shared_ptr<Device>> devices_;
+  std::vector<engine::GroupMember> members_;
+};
+
+/// Emulated GPUs that see each other as told, until it goes.
+class Peers {
+public:
+  Peers(bool reachable, bool may_open) {
+    if (gpu::cuda_device_count() < 2)
+      SKIP("no 2 CUDA devices");
+    if (!troupe_emulated_peers)
+      SKIP("no CUDA devices whose peers can be chosen");
+    ::unsetenv(disable_direct);
+    troupe_emulated_peers(reachable, may_open);
+  }
+  ~Peers() {
+    ::unsetenv(disable_direct);
+    if (troupe_emulated_peers)
+      troupe_emulated_peers(true, true);
+  }
+  Peers(const Peers&) = delete;
+  Peers& operator=(const Peers&) = delete;
+};
+
 } // namespace
 
 // NCCL's kernels do that directly, and nothing says that they may not: it ends the process's
@@ -27,35 +127,59 @@ Config two_gpus() {
 TEST_CASE("ranks of one process open their memory to each other before NCCL connects them") {
   if (gpu::cuda_device_count() < 2)
     SKIP("no 2 CUDA devices");
-  const auto config = two_gpus();
-  const auto gpus = engine::platform_of(config.devices).make_devices(config, {});
+  OneNode{}.check_sums();
+}
+
+TEST_CASE("two nodes of one process open their memory to each other before NCCL connects them") {
+  if (gpu::cuda_device_count() < 2)
+    SKIP("no 2 CUDA devices");
+  tests::Loopback network{2};
+  std::vector<std::unique_ptr<engine::PlatformDevices>> nodes;
+  std::vector<std::future<Result<engine::Communicators>>> connecting;
   std::vector<std::shared_ptr<Device>> devices;
-  std::vector<engine::GroupMember> members;
   for (int rank = 0; rank < 2; ++rank) {
-    devices.push_back(gpus->add().value());
-    members.push_back({.worker = rank, .rank = rank});
+    auto& node = *nodes.emplace_back(make_node());
+    for (int worker = 0; worker <= rank; ++worker) // the second node's rank is on the second GPU
+      if (auto device = node.add().value(); worker == rank)
+        devices.push_back(std::move(device));
+    connecting.push_back(std::async(std::launch::async, [&network, &node, rank] {
+      const std::vector<engine::GroupMember> members{{.worker = rank, .rank = rank}};
+      return node.make_group(members, {.name = "test",
+                                       .world_size = 2,
+                                       .meeting = network.meet(rank),
+                                       .endpoints = network.endpoints,
+                                       .collective = patience,
+                                       .connect = patience});
+    }));
   }
-  constexpr std::chrono::seconds patience{30};
-  auto group = gpus->make_group(
-      members, {.name = "test", .world_size = 2, .collective = patience, .connect = patience});
-  INFO((group ? "" : group.error().to_string()));
-  REQUIRE(group);
-  constexpr std::size_t elements = 1000;
-  std::vector<BufferPtr> values;
-  std::vector<std::unique_ptr<Stream>> streams;
-  for (std::size_t rank = 0; rank < 2; ++rank) {
-    streams.push_back(devices[rank]->create_stream({.name = "test"}));
-    values.push_back(devices[rank]->allocate(elements * sizeof(float), MemoryKind::data).value());
-    const std::vector<float> own(elements, static_cast<float>(rank + 1));
-    devices[rank]->copy(*streams[rank], values[rank]->data(), own.data(), elements * sizeof(float));
-    (*group)[rank]->all_reduce(*streams[rank], {values[rank]->data(), elements, DType::f32});
+  std::vector<engine::Communicators> groups;
+  for (auto& each : connecting) {
+    auto group = each.get();
+    INFO((group ? "" : group.error().to_string()));
+    REQUIRE(group);
+    groups.push_back(std::move(*group));
   }
-  for (std::size_t rank = 0; rank < 2; ++rank) {
-    std::vector<float> sum(elements);
-    devices[rank]->copy(*streams[rank], sum.data(), values[rank]->data(), elements * sizeof(float));
-    const auto done = streams[rank]->synchronize();
-    INFO((done ? "" : done.error().to_string()));
-    REQUIRE(done);
-    CHECK(sum == std::vector<float>(elements, 3));
-  }
+  TwoRanks ranks;
+  for (std::size_t rank = 0; rank < 2; ++rank)
+    ranks.add(devices[rank], *groups[rank][0]);
+  ranks.check();
+}
+
+TEST_CASE("a GPU whose memory cannot be opened to its peer is refused before NCCL uses it") {
+  const Peers peers{true, false};
+  const auto group = OneNode{}.connect();
+  REQUIRE_FALSE(group);
+  CHECK(group.error().code == Errc::unsupported);
+  CHECK(group.error().message.find("set NCCL_P2P_DIRECT_DISABLE=1") != std::string::npos);
+}
+
+TEST_CASE("with NCCL_P2P_DIRECT_DISABLE=1, GPUs whose memory cannot be opened train together") {
+  const Peers peers{true, false};
+  ::setenv(disable_direct, "1", 1);
+  OneNode{}.check_sums();
+}
+
+TEST_CASE("GPUs that cannot reach each other's memory train together without a setting") {
+  const Peers peers{false, true};
+  OneNode{}.check_sums();
 }

@@ -38,31 +38,52 @@ Status check_between_nodes(const GroupPlace& place) {
   return {};
 }
 
-/// NCCL's kernels read and write buffers of GPUs of their process directly, and the buffers lie in
-/// pools, which are closed to other GPUs until they are opened. Where one cannot be opened, NCCL is
-/// told to copy through buffers of its own instead. It reads the variable with the first group.
-void open_memory(std::span<const GpuMember> members) {
-  for (const auto& owner : members)
-    for (const auto& reader : members)
-      if (!owner.device->open_memory_to(*reader.device)) {
-        ::setenv("NCCL_P2P_DIRECT_DISABLE", "1", 0); // NOLINT(concurrency-mt-unsafe): while forming
-        return;
-      }
+/// Whether NCCL copies between GPUs of one process through its own buffers. Only read here: NCCL
+/// reads the variable once, and setenv() is not safe while other threads run.
+bool copies_through_buffers() {
+  const char* const set = std::getenv("NCCL_P2P_DIRECT_DISABLE");
+  return set && std::strtol(set, nullptr, 0) != 0;
 }
 
-/// The node that has the group's first rank makes it; the others hear of it.
-Result<collectives::NcclId> agree_on_id(const collectives::NcclLibrary& library,
-                                        std::span<const GpuMember> members,
-                                        const GroupPlace& place) {
+/// NCCL's kernels read and write buffers of other GPUs of their process directly. The buffers lie
+/// in pools, which are closed to other GPUs until they are opened. Between GPUs that cannot reach
+/// each other NCCL copies through the host's memory.
+Status open_memory(std::span<const GpuMember> members, std::span<const int> readers) {
+  if (copies_through_buffers())
+    return {};
+  for (const auto& member : members)
+    for (const int reader : readers) {
+      if (!member.device->reachable_from(reader))
+        continue;
+      if (const auto opened = member.device->open_memory_to(reader); !opened)
+        return fail(Errc::unsupported,
+                    "{}; NCCL would use it all the same: set NCCL_P2P_DIRECT_DISABLE=1 in the "
+                    "environment, so that it copies through its own buffers",
+                    opened.error().message);
+    }
+  return {};
+}
+
+struct Agreement {
   collectives::NcclId id = {};
+  std::vector<int> gpus = {}; ///< indices of those of this process that have a rank of the group
+};
+
+/// The node that has the group's first rank makes the id; the others receive it.
+Result<Agreement> agree(const collectives::NcclLibrary& library, std::span<const GpuMember> members,
+                        const GroupPlace& place) {
+  Agreement made;
   if (members.front().rank == 0) {
-    TROUPE_TRY(id, collectives::make_nccl_id(library));
+    TROUPE_TRY(made.id, collectives::make_nccl_id(library));
   }
-  if (!place.meeting)
-    return id;
-  TROUPE_TRY(const auto claims, exchange_claims(members, place, id));
+  if (!place.meeting) {
+    for (const auto& member : members)
+      made.gpus.push_back(member.device->info().index);
+    return made;
+  }
+  TROUPE_TRY(const auto claims, exchange_claims(members, place, made.id));
   TROUPE_TRY(check_one_gpu_each(claims));
-  return claims.front().id;
+  return Agreement{claims.front().id, gpus_of_this_process(claims)};
 }
 
 } // namespace
@@ -77,23 +98,23 @@ Result<Communicators> GpuGroups::make(std::span<const GpuMember> members, const 
 
 Result<Communicators> GpuGroups::connect(std::span<const GpuMember> members,
                                          const GroupPlace& place) {
-  open_memory(members);
   std::vector<std::shared_ptr<collectives::NcclOwner>> owners;
   for (const auto& member : members) {
     TROUPE_TRY(auto own, owner(member));
     owners.push_back(std::move(own));
   }
-  const auto id = agree_on_id(owners.front()->library(), members, place);
-  if (!id)
-    return failure(id.error());
+  TROUPE_TRY(const auto agreed, agree(owners.front()->library(), members, place));
+  // Before this process joins: NCCL makes its first call when every rank has.
+  TROUPE_TRY(open_memory(members, agreed.gpus));
   std::vector<std::future<Result<std::unique_ptr<collectives::Communicator>>>> connecting;
   connecting.reserve(members.size());
   for (std::size_t i = 0; i < members.size(); ++i)
     connecting.push_back(
-        std::async(std::launch::async, [owner = owners[i], rank = members[i].rank, &id, &place] {
+        std::async(std::launch::async, [owner = owners[i], rank = members[i].rank, id = agreed.id,
+                                        &place] {
           return collectives::connect_nccl(owner, {.rank = rank,
                                                    .world_size = place.world_size,
-                                                   .id = *id,
+                                                   .id = id,
                                                    .buffers = {},
                                                    .timeout = place.collective,
                                                    .connect_timeout = place.connect});

@@ -8,6 +8,7 @@
 
 #include <future>
 #include <map>
+#include <random>
 #include <string_view>
 #include <utility>
 
@@ -20,6 +21,14 @@ using Claims = std::vector<GpuClaim>;
 template <std::size_t N>
 void write_text(std::array<char, N>& to, std::string_view text) {
   text.copy(to.data(), N - 1);
+}
+
+std::uint64_t this_process() {
+  static const auto number = [] {
+    std::random_device chance;
+    return (std::uint64_t{chance()} << 32) | chance();
+  }();
+  return number;
 }
 
 /// Blocks until all ranks have told theirs.
@@ -44,7 +53,7 @@ Result<Claims> exchange_claims(std::span<const GpuMember> members, const GroupPl
                                const collectives::NcclId& id) {
   std::vector<std::future<Result<Claims>>> telling;
   for (const auto& member : members) {
-    GpuClaim mine{.id = id};
+    GpuClaim mine{.id = id, .process = this_process(), .device = member.device->info().index};
     write_text(mine.gpu, member.device->info().id);
     write_text(mine.node, place.node);
     telling.push_back(std::async(std::launch::async, [mine, rank = member.rank, &place] {
@@ -56,6 +65,14 @@ Result<Claims> exchange_claims(std::span<const GpuMember> members, const GroupPl
     TROUPE_TRY(claims, each.get());
   }
   return claims;
+}
+
+std::vector<int> gpus_of_this_process(std::span<const GpuClaim> claims) {
+  std::vector<int> gpus;
+  for (const auto& claim : claims)
+    if (claim.process == this_process())
+      gpus.push_back(claim.device);
+  return gpus;
 }
 
 Status check_one_gpu_each(std::span<const GpuClaim> claims) {

@@ -7,6 +7,7 @@
 #include "troupe/gpu/cuda_device.hpp"
 
 #include <array>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <vector>
@@ -23,6 +24,8 @@ struct GpuClaim {
   std::array<char, 64> gpu = {}; ///< its number, which no other GPU has
   std::array<char, 256> node = {};
   collectives::NcclId id = {}; ///< of the group: rank 0's counts
+  std::uint64_t process = 0;   ///< a random number, one a process
+  std::int32_t device = 0;     ///< the GPU's index in that process
 };
 
 /// Those of all ranks, in their order, on every node. `id`: of the group, from the node that has
@@ -30,6 +33,9 @@ struct GpuClaim {
 Result<std::vector<GpuClaim>> exchange_claims(std::span<const GpuMember> members,
                                               const GroupPlace& place,
                                               const collectives::NcclId& id);
+
+/// The indices of the GPUs that have a rank in this process, on whichever node of it.
+std::vector<int> gpus_of_this_process(std::span<const GpuClaim> claims);
 
 /// NCCL refuses two ranks on one GPU, and does not say on which nodes they are. Error: unsupported,
 /// with ranks and nodes; the one with the higher rank is at fault.

@@ -2,6 +2,8 @@
 
 #include "runtime/memory.hpp"
 
+#include <cuda_runtime_api.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <map>
@@ -28,6 +30,12 @@ bool copies_instead() {
   return disabled && std::string_view{disabled} == "1";
 }
 
+/// As NCCL asks before it lets a kernel of one device touch memory of another.
+bool takes_direct_path(int from, int to) {
+  int can = 0;
+  return from == to || (cudaDeviceCanAccessPeer(&can, from, to) == cudaSuccess && can != 0);
+}
+
 } // namespace
 
 void add_sibling(const GroupKey& group, int device) {
@@ -37,12 +45,14 @@ void add_sibling(const GroupKey& group, int device) {
 }
 
 bool siblings_reach(const GroupKey& group, const void* buffer) {
-  if (!buffer || copies_instead())
+  const auto found = Memory::instance().find(buffer);
+  if (!found || copies_instead())
     return true;
   auto& all = siblings();
   const std::lock_guard lock{all.mutex};
-  return std::ranges::all_of(all.devices[group],
-                             [buffer](int device) { return opened_to(buffer, device); });
+  return std::ranges::all_of(all.devices[group], [&](int device) {
+    return !takes_direct_path(device, found->device) || opened_to(buffer, device);
+  });
 }
 
 } // namespace emulation::nccl

@@ -1,5 +1,5 @@
-/// The ranks of a group that live in this process: their kernels read and write each other's
-/// buffers directly (P2P_DIRECT), unless NCCL_P2P_DIRECT_DISABLE is 1.
+/// The ranks of a group that live in this process. Where the GPUs reach each other, NCCL's kernels
+/// read and write each other's buffers directly (P2P_DIRECT), unless NCCL_P2P_DIRECT_DISABLE is 1.
 #pragma once
 
 #include <cstddef>

@@ -122,7 +122,7 @@ cudaError_t cudaHostAlloc(void** memory, std::size_t bytes, unsigned) {
   return cudaSuccess;
 }
 
-/// On an idle device, as CUDA's.
+/// Waits for an idle device, as CUDA's does.
 cudaError_t cudaFreeHost(void* memory) {
   EMULATION_TRY(refuse_while_capturing());
   use_context();
@@ -185,8 +185,8 @@ cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribut
   return is_pool(pool) && keeps_all ? cudaSuccess : remember(cudaErrorInvalidValue);
 }
 
-/// Threads of the peer may touch all memory of the device from now on; who asks about an address is
-/// told of the pool.
+/// The protection key lets threads of the peer touch all memory of the device from now on;
+/// opened_to() knows which pool was opened.
 cudaError_t cudaMemPoolSetAccess(cudaMemPool_t pool, const cudaMemAccessDesc* accesses,
                                  std::size_t count) {
   for (const auto& access : std::span{accesses, count}) {
@@ -195,6 +195,8 @@ cudaError_t cudaMemPoolSetAccess(cudaMemPool_t pool, const cudaMemAccessDesc* ac
         access.flags != cudaMemAccessFlagsProtReadWrite ||
         cudaDeviceCanAccessPeer(&can, access.location.id, pool->device) != cudaSuccess || !can)
       return remember(cudaErrorInvalidDevice);
+    if (!pools_may_open())
+      return remember(cudaErrorNotSupported);
     enable_peer(access.location.id, pool->device);
     const std::lock_guard lock{pool->mutex};
     pool->peers.insert(access.location.id);
@@ -202,7 +204,7 @@ cudaError_t cudaMemPoolSetAccess(cudaMemPool_t pool, const cudaMemAccessDesc* ac
   return cudaSuccess;
 }
 
-/// On an idle device.
+/// Waits for an idle device.
 cudaError_t cudaMemPoolTrimTo(cudaMemPool_t pool, std::size_t bytes) {
   if (!is_pool(pool) || bytes != 0)
     return remember(cudaErrorInvalidValue);

@@ -13,6 +13,7 @@ namespace {
 thread_local int current = 0;
 thread_local bool bound = false;
 std::array<std::atomic<bool>, 8> contexts = {}; ///< by device
+std::atomic<bool> peers_reachable = true, pools_open = true;
 
 bool exists(int device) {
   return device >= 0 && device < settings().devices;
@@ -33,6 +34,10 @@ bool has_context() {
 
 void use_context() {
   contexts[static_cast<std::size_t>(current)] = true;
+}
+
+bool pools_may_open() {
+  return pools_open;
 }
 
 } // namespace emulation
@@ -125,7 +130,7 @@ cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
 cudaError_t cudaDeviceCanAccessPeer(int* can, int device, int peer) {
   if (!exists(device) || !exists(peer))
     return remember(cudaErrorInvalidDevice);
-  *can = device != peer;
+  *can = device != peer && peers_reachable;
   return cudaSuccess;
 }
 
@@ -133,6 +138,11 @@ cudaError_t cudaDeviceCanAccessPeer(int* can, int device, int peer) {
 cudaError_t cudaDeviceEnablePeerAccess(int, unsigned) {
   return remember(cudaErrorNotSupported);
 }
+}
+
+void troupe_emulated_peers(bool reachable, bool may_open) {
+  peers_reachable = reachable;
+  pools_open = may_open;
 }
 
 bool troupe_emulated_context(int device) {

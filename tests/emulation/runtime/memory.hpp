@@ -70,5 +70,11 @@ private:
 /// Whether operations of a device may touch the memory at this address: its own, the host's, and
 /// what lies in a pool that was opened to it.
 bool opened_to(const void* address, int device);
+/// Whether a pool may be opened to another device (troupe_emulated_peers).
+bool pools_may_open();
 
 } // namespace emulation
+
+/// For tests: whether devices reach each other's memory from now on, and whether their pools may
+/// be opened. Both are true at first.
+extern "C" void troupe_emulated_peers(bool reachable, bool may_open);
