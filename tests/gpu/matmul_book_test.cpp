@@ -109,6 +109,12 @@ TEST_CASE_METHOD(Products, "a candidate that the library refuses leaves no error
   CHECK(cudaPeekAtLastError() == cudaSuccess);
 }
 
+// Else a kernel of the candidate writes to memory that was freed, and ends the process.
+TEST_CASE_METHOD(Products, "operands are freed after a candidate that failed half-way has ended") {
+  REQUIRE(open()->product(with_bias, false));
+  CHECK(cudaDeviceSynchronize() == cudaSuccess);
+}
+
 TEST_CASE_METHOD(Products, "matrices may lie at multiples of 64 bytes, as shards do") {
   const auto chosen = open()->product(with_bias, false);
   REQUIRE(chosen);

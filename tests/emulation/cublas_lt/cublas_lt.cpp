@@ -9,10 +9,13 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
+#include <cstddef>
 #include <cstring>
 #include <mutex>
 #include <optional>
 #include <set>
+#include <thread>
 
 using namespace emulation;
 
@@ -352,7 +355,12 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t oper
       !aligned(product.operation.bias, 16) || !of || of->device != as<int>(handle))
     return CUBLAS_STATUS_INVALID_VALUE;
   if (algorithm.id + 1 >= algorithms) {
-    remember(cudaErrorInvalidConfiguration); // as where its kernel is refused at the launch
+    // It has two kernels. The first one runs, and late; the launch of the second is refused.
+    enqueue(stream, [d] {
+      std::this_thread::sleep_for(std::chrono::milliseconds{30});
+      *static_cast<std::byte*>(d) = std::byte{0};
+    });
+    remember(cudaErrorInvalidConfiguration);
     return CUBLAS_STATUS_NOT_SUPPORTED;
   }
   load(of->device, code_of(product, algorithm));
