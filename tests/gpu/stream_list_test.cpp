@@ -6,8 +6,12 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include <algorithm>
+#include <cstdint>
 #include <string>
 #include <vector>
+
+/// Null on a GPU (tests/emulation/runtime/loading.hpp).
+extern "C" std::uint64_t troupe_emulated_loads() __attribute__((weak));
 
 using namespace troupe;
 using namespace troupe::gpu;
@@ -15,10 +19,22 @@ using namespace troupe::tests;
 
 namespace {
 
-/// As measurements do: made and ended while another stream lives.
+bool is_emulated() {
+  return troupe_emulated_loads != nullptr;
+}
+
+/// A busy machine can make a stream look held once, but hardly three times in a row.
+bool surely_share(CudaStream& held, CudaStream& other) {
+  for (int i = 0; i < 3; ++i)
+    if (!share_queue(held, other))
+      return false;
+  return true;
+}
+
+/// Makes and ends streams while another stream lives, as measurements do.
 std::unique_ptr<Stream> stream_that_shares(CudaDevice& device, CudaStream& with) {
   for (int i = 0; i < 64; ++i)
-    if (auto made = device.create_stream({.name = "test"}); share_queue(with, cuda_stream(*made)))
+    if (auto made = device.create_stream({.name = "test"}); surely_share(with, cuda_stream(*made)))
       return made;
   return nullptr;
 }
@@ -27,11 +43,13 @@ std::unique_ptr<Stream> stream_that_shares(CudaDevice& device, CudaStream& with)
 
 TEST_CASE_METHOD(GpuFixture, "streams that share a hardware queue are separated") {
   const auto other = stream_that_shares(device(), stream());
-  if (!other)
-    return; // this driver gives queues back
+  if (!other) { // this driver gives queues back
+    REQUIRE(!is_emulated());
+    return;
+  }
   std::vector<std::string> said;
   device().peers().streams->separate([&](const std::string& line) { said.push_back(line); });
-  CHECK_FALSE(share_queue(stream(), cuda_stream(*other)));
+  CHECK_FALSE(surely_share(stream(), cuda_stream(*other)));
   CHECK(std::ranges::any_of(said, [](const std::string& line) {
     return line.find("shared a hardware queue") != std::string::npos;
   }));
@@ -44,8 +62,10 @@ TEST_CASE_METHOD(GpuFixture, "streams that share a hardware queue are separated"
 TEST_CASE_METHOD(GpuFixture, "streams of workers that share a GPU are separated, too") {
   const auto second = make_cuda_device(0, {}, device().peers()).value();
   const auto other = stream_that_shares(*second, stream());
-  if (!other)
+  if (!other) {
+    REQUIRE(!is_emulated());
     return;
+  }
   device().peers().streams->separate({});
-  CHECK_FALSE(share_queue(stream(), cuda_stream(*other)));
+  CHECK_FALSE(surely_share(stream(), cuda_stream(*other)));
 }
