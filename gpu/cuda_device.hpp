@@ -41,7 +41,7 @@ public:
   /// Whether the machine has a way from the other device to this one's memory.
   bool reachable_from(int peer) const;
   const DevicePeers& peers() const { return context_->peers(); }
-  /// To where make_cuda_device() was told to say lines.
+  /// Passes a line to the function that make_cuda_device() was given.
   void say(const std::string& line) const { context_->say(line); }
   std::unique_ptr<Stream> create_stream(const StreamOptions& options) override;
   Result<std::unique_ptr<Executable>> compile(const Graph& graph,
@@ -93,8 +93,8 @@ private:
 /// 0 where there is no driver or no device.
 int cuda_device_count();
 
-/// `peers`: of the node's other devices, if it has any. Errors: unsupported when there is no such
-/// device, or it is older than compute capability 8.0.
+/// `peers`: shared with the node's other devices. Errors: unsupported when there is no such device,
+/// or it is older than compute capability 8.0.
 Result<std::unique_ptr<CudaDevice>> make_cuda_device(int index, Say say = {},
                                                      DevicePeers peers = {});
 

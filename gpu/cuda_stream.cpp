@@ -56,7 +56,7 @@ void CudaStream::renew() {
   if (!made)
     return note(failure(std::move(made).error()));
   const DeviceGuard guard{device()};
-  // The old one goes last, so that the driver cannot give its queue again.
+  // Destroyed last: the driver could otherwise assign the same queue again.
   if (const auto old = std::exchange(stream_, *made))
     cudaStreamDestroy(old);
 }

@@ -52,7 +52,7 @@ public:
   /// work starts. `poll` runs on a thread that must not call CUDA (DeviceContext::waits). See
   /// WaitFlags for what may wait at a time.
   void wait_for(Poller::Check poll);
-  /// A point that such a `poll` can see; null when the stream has failed.
+  /// Marks a point that such a `poll` can see. Null when the stream has failed.
   std::shared_ptr<StreamMark> mark();
   /// As record(), for threads that must not wait for the driver.
   EventPtr record_for_host() { return record(true, true); }

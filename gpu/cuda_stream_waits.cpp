@@ -1,4 +1,4 @@
-// What a stream waits for: events, and the host.
+// Waits of a stream for events and for the host.
 #include "cuda_stream.hpp"
 
 #include "troupe/core/fail.hpp"
@@ -11,7 +11,7 @@ namespace troupe::gpu {
 
 namespace {
 
-/// A wait for the host while the stream stands there.
+/// A wait for the host that has not ended.
 struct OutstandingWait {
   std::shared_ptr<DeviceContext> context;
   std::shared_ptr<StreamState> state;
@@ -26,7 +26,7 @@ struct OutstandingWait {
   }
 };
 
-/// On the thread that never calls CUDA. What the wait holds may call CUDA when it is destroyed: the
+/// Runs on the thread that never calls CUDA. Destroying what the wait holds may call CUDA, so the
 /// other thread does that.
 void end_wait(std::shared_ptr<OutstandingWait> ended, const Status& outcome) {
   ended->wait->end(outcome); // before what waited goes on
@@ -53,7 +53,7 @@ std::shared_ptr<StreamMark> CudaStream::mark() {
   });
   if (!passed)
     return nullptr;
-  // Keeps the word until the stream has written it, and finds what ends the device before that.
+  // Keeps the word until the stream has written it, and reports a device that fails before that.
   context_->poller().add(
       lane_,
       [passed, made, state = state_]() -> std::optional<Status> {

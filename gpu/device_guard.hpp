@@ -11,7 +11,7 @@
 namespace troupe::gpu {
 
 /// Puts back the device of the guard around it, if there is one. A thread without any keeps this
-/// device: to set the first device "again" would make a context there, of half a gigabyte, in a
+/// device: setting the first device "again" would make a context there, of half a gigabyte, in a
 /// process that uses another.
 class DeviceGuard {
 public:

@@ -30,8 +30,8 @@ struct BoostClocks {
   double maximum, tensor; ///< hertz
 };
 
-/// Of GPUs with sm_90. NVIDIA's H100 white paper has two boost clocks, the lower one for tensor
-/// cores; the data sheets' 989, 756 and 835 TFLOP/s follow from it, and their f32 from the maximum.
+/// Boost clocks of GPUs with sm_90. NVIDIA's H100 white paper lists two; data sheets count tensor
+/// cores (989, 756 and 835 TFLOP/s) at the lower one, and f32 at the maximum.
 constexpr BoostClocks boost_clocks[] = {{1.98e9, 1.83e9},    // H100 SXM, H200, GH200
                                         {1.755e9, 1.62e9},   // H100 PCIe
                                         {1.785e9, 1.545e9}}; // H100 NVL, H200 NVL

@@ -14,8 +14,8 @@ struct DeviceClocks {
   int memory_bits = 0; ///< width of the memory's bus
 };
 
-/// As data sheets have it, which count products of f16, bf16 and TF32 at a lower clock than the
-/// maximum that the driver reports; 0 for capabilities whose widths are not known here.
+/// The peak that data sheets give. They count products of f16, bf16 and TF32 at a lower clock than
+/// the maximum that the driver reports. 0 for capabilities whose widths are not known here.
 PeakOperations peak_operations(const DeviceClocks& clocks);
 
 /// Errors: those of the driver.

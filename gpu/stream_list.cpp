@@ -9,6 +9,7 @@
 #include <chrono>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <thread>
 
@@ -20,9 +21,9 @@ using Clock = std::chrono::steady_clock;
 
 /// An operation of microseconds that is not done by then waits for the held stream.
 constexpr std::chrono::milliseconds probe_limit{20};
-/// A stream that is held goes on by then, whatever becomes of the thread that holds it.
+/// A held stream resumes after this time, whatever happens to the thread that holds it.
 constexpr std::chrono::milliseconds longest_hold{500};
-/// As many as a device has queues at most: one of them is free, or there are too few.
+/// A device has at most as many queues: when all were tried, none is free.
 constexpr int most_renewals = 32;
 
 /// Not Stream::synchronize(): that waits for callbacks, and one of them may be destroying a stream,
@@ -96,18 +97,23 @@ void StreamList::remove(CudaStream& stream) {
 
 void StreamList::separate(const std::function<void(const std::string& line)>& say) {
   const std::lock_guard lock{mutex_};
+  std::set<int> full; // devices without a free queue
   for (std::size_t i = 1; i < streams_.size(); ++i) {
     auto& stream = *streams_[i];
-    const std::span earlier{streams_.data(), i};
+    if (full.contains(stream.device()))
+      continue;
+    const std::span<CudaStream* const> earlier{streams_.data(), i};
     int again = 0;
     while (again < most_renewals && !separate_from_earlier(earlier, stream)) {
       stream.renew();
       ++again;
     }
+    if (again == most_renewals)
+      full.insert(stream.device());
     if (again > 0 && say)
       say(again < most_renewals
-              ? fmt::format("a stream of CUDA device {} shared a hardware queue: made again {} "
-                            "times",
+              ? fmt::format("a stream of CUDA device {} shared a hardware queue with another one "
+                            "and was replaced (attempts: {})",
                             stream.device(), again)
               : fmt::format("streams of CUDA device {} share a hardware queue: calls between "
                             "ranks may time out; set CUDA_DEVICE_MAX_CONNECTIONS to 32, or "

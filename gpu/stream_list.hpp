@@ -21,8 +21,9 @@ public:
   void remove(CudaStream& stream);
 
   /// Finds streams of one device that share a queue, and replaces the later one until it has
-  /// another. `say` gets a line for each. For set-up: no other thread may use a stream of the
-  /// list meanwhile. Takes less than a millisecond a pair, and 20 ms for each collision.
+  /// another. `say` gets a line for each, and one for a device without a free queue, whose other
+  /// streams stay as they are. For set-up: no other thread may use a stream of the list meanwhile.
+  /// Takes less than a millisecond a pair, and 20 ms for each collision.
   void separate(const std::function<void(const std::string& line)>& say);
 
 private:

@@ -141,7 +141,7 @@ private:
 
 using Note = std::function<void(const char* name, const std::function<void()>& call)>;
 
-/// A plan, a stream and memory are there before: what is timed is the first execution. A machine
+/// Makes a plan, a stream and memory first, so that only the first execution is timed. A machine
 /// without the library has no figure.
 void first_call_of_cudnn(Probe& probe, const Note& note) {
   const auto library = open_cudnn(library_places_of_process());
@@ -198,8 +198,8 @@ void first_call_of_cublas_lt(Probe& probe, const Note& note) {
   });
 }
 
-/// Calls that end something; past CudaDevice, which makes those that it knows to wait only while no
-/// stream waits for the host.
+/// Calls that end something, made without CudaDevice, which would postpone those that wait for an
+/// idle device.
 void calls_that_end_things(Probe& probe, const Note& note) {
   auto& on = cuda_stream(probe.stream());
   cudaEvent_t event = nullptr;

@@ -61,7 +61,7 @@ private:
 /// until this very wait ends: the time-out does not depend on it.
 struct Watched {
   std::shared_ptr<cpu::HostEvent> done;
-  std::shared_ptr<gpu::StreamMark> came; ///< the rank's stream, to the call
+  std::shared_ptr<gpu::StreamMark> came; ///< where the rank's stream comes to the call
   std::shared_ptr<Rendezvous> rendezvous;
   int rank;
   std::string call;
@@ -70,7 +70,7 @@ struct Watched {
   std::optional<Status> poll() const {
     if (done->ready())
       return done->wait();
-    // The rank's thread itself gives up after one time-out, and knows who is missing.
+    // The rank's own thread gives up after one time-out and knows which rank is missing.
     const auto limit = 2 * rendezvous->timeout();
     const auto waited = came ? came->age() : std::nullopt;
     if (!waited || *waited <= limit)

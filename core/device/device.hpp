@@ -93,7 +93,7 @@ struct StreamOptions {
   int threads = 1;     ///< host devices: how many threads the stream's kernels use
   bool urgent = false; ///< CUDA: its kernels start before those that wait on other streams
   /// CUDA: set for a stream that exchanges events with streams of the host. The host then sees its
-  /// events without a call of the driver, and the stream fails when it has waited for the host
+  /// events without calling the driver, and the stream fails when it has waited for the host
   /// longer than this. 0: off.
   std::chrono::milliseconds host_limit{0};
 };

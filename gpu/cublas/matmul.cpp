@@ -14,9 +14,9 @@ namespace troupe::gpu {
 
 namespace {
 
-/// Of the matrices that run() is given; where heuristics are not told, they take 256 for granted.
+/// Alignment of run()'s matrices in bytes. The heuristics assume 256 unless told otherwise.
 constexpr std::uint32_t matrix_alignment = 64;
-/// A place for a bias while algorithms are chosen; nothing is read there.
+/// Stands for a bias while algorithms are chosen; nothing reads it.
 const float* const aligned_address = reinterpret_cast<const float*>(std::uintptr_t{256});
 
 cudaDataType_t type_of(DType dtype) {

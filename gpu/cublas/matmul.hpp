@@ -75,9 +75,9 @@ public:
   std::string tag() const;
 
   /// `first` and `second` in the order of Product's comments; `bias` null unless options.bias;
-  /// `workspace` of options.workspace_bytes, 256-byte aligned. Matrices are 64-byte aligned, which
-  /// the heuristics are told: so are shards (collectives/flat_plan.hpp), and with 3, 5, 6 or 7 of
-  /// them the buckets no more than that. `bias` 16.
+  /// `workspace` of options.workspace_bytes, 256-byte aligned; `bias` 16. Matrices are 64-byte
+  /// aligned, and the heuristics are told so: shards have no more (collectives/flat_plan.hpp), nor
+  /// do buckets of 3, 5, 6 or 7 shards.
   Status run(cudaStream_t stream, const void* first, const void* second, const float* bias,
              void* result, void* workspace) const;
   /// The same, added to what the result is. Not for products with a bias.

@@ -187,8 +187,8 @@ Result<BufferPtr> CudaMemory::take_pinned(std::size_t bytes,
   return std::make_shared<PinnedBuffer>(*this, std::move(counted), memory, bytes);
 }
 
-/// Takes a block of this size that waits to be freed, so that such blocks do not pile up while a job
-/// runs; a larger one if the host has no room.
+/// Takes a block of this size that waits to be freed, so that such blocks do not pile up in a job
+/// that runs; a larger one if the host has no room.
 Result<void*> CudaMemory::page_lock(std::size_t bytes) const {
   if (auto* const kept = idle_calls_->reuse(bytes, bytes))
     return kept;

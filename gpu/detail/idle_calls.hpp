@@ -1,5 +1,5 @@
-/// Calls of CUDA that return only when a device has run empty, and block other threads' calls until
-/// then: freeing page-locked memory, trimming a pool (NVIDIA/nccl#48).
+/// Calls of CUDA that return only when a device has become idle, and block other threads' calls
+/// until then: freeing page-locked memory, trimming a pool (NVIDIA/nccl#48).
 #pragma once
 
 #include <cstddef>

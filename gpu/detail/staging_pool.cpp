@@ -10,7 +10,7 @@ namespace troupe::gpu {
 namespace {
 
 constexpr std::size_t smallest = 4096, largest = std::size_t{16} << 20;
-/// Of small sizes several copies are under way at a time.
+/// Several small copies may be in flight at a time.
 constexpr std::size_t bytes_of_small = std::size_t{64} << 10;
 
 } // namespace

@@ -18,7 +18,7 @@ class DeviceContext;
 /// (idle_calls.hpp). Thread-safe except for age().
 class StreamMark {
 public:
-  /// `word` is one of the context's flags, and down.
+  /// `word`: a flag of the context that is down.
   StreamMark(std::shared_ptr<DeviceContext> context, std::uint32_t* word);
   /// The stream must have come here, or the device have failed.
   ~StreamMark();

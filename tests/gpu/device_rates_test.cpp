@@ -34,7 +34,7 @@ TEST_CASE("the peak is the data sheet's, and not told of GPUs that nobody has lo
   CHECK(h100.f32 == Approx(67e12).epsilon(0.002));
   clocks.core_hertz = 1.785e9; // NVL
   CHECK(gpu::peak_operations(clocks).narrow == Approx(835.5e12).epsilon(0.002));
-  clocks.core_hertz = 1.2e9; // somebody has limited it
+  clocks.core_hertz = 1.2e9; // limited by its administrator
   CHECK(gpu::peak_operations(clocks).narrow == Approx(649e12).epsilon(0.002));
   const gpu::DeviceClocks pcie{.capability = 90, .multiprocessors = 114, .core_hertz = 1.755e9};
   CHECK(gpu::peak_operations(pcie).narrow == Approx(756e12).epsilon(0.002));

@@ -1,4 +1,4 @@
-// Calls that return when a device has run empty, beside streams that wait for the host
+// Calls that return when a device has become idle, beside streams that wait for the host
 // (gpu/detail/idle_calls.hpp).
 #include "truth.hpp"
 
@@ -32,8 +32,8 @@ void* page_locked(std::size_t bytes) {
 }
 
 struct IdleCall : GpuFixture {
-  /// As a library may: past IdleCalls. On a thread of its own, which is inside the call when this
-  /// comes back.
+  /// Frees page-locked memory without IdleCalls, as a library may. Another thread does it, and is
+  /// inside the call when this returns.
   std::future<cudaError_t> free_past_us() {
     auto* const memory = page_locked(4096);
     auto freed = std::async(std::launch::async, [memory] { return cudaFreeHost(memory); });

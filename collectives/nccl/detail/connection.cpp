@@ -48,8 +48,8 @@ Status NcclConnection::register_buffers() {
   return {};
 }
 
-/// Calls of CUDA that wait for an idle device would block a peer's part of this: none is made
-/// meanwhile. Each call is over before the next begins, so that none is loaded beside another.
+/// Forbids calls of CUDA that wait for an idle device, which would block until every rank has come.
+/// Each call ends before the next begins, so that nothing is loaded while one runs.
 Status NcclConnection::warm_up() {
   TROUPE_TRY(warm_up_memory_,
              owner_->device().allocate(warm_up_bytes(options_.world_size), MemoryKind::workspace));

@@ -34,7 +34,7 @@ public:
 
   /// Waits for all ranks, registers the buffers, and makes a call of each kind.
   Status connect();
-  /// Has the call run on a stream of NCCL's own after `came`; gives the point of its end.
+  /// Enqueues the call on NCCL's own stream after `came`. Returns a mark at its end.
   Result<std::shared_ptr<gpu::StreamMark>> issue(const Call& call, const EventPtr& came);
   /// Aborts when NCCL or the stream has met an error behind calls that were issued: that a peer has
   /// gone, say. It ends no call for that.

@@ -19,8 +19,8 @@ public:
 
   const cudnn::Target& target() const { return target_; }
 
-  /// As cudnn::choose_plan. All searchers of a device share `loading`: one that measures holds it
-  /// alone, since a plan that another finalizes may load a kernel, and holds up its launches.
+  /// As cudnn::choose_plan. All searchers of a device share `loading`. One that measures holds it
+  /// exclusively: finalizing another plan may load a kernel, which delays the launches.
   Result<cudnn::ChosenPlan> choose(const cudnn::OperationGraph& graph,
                                    const cudnn::PlanPolicy& policy, const cudnn::PlanCache* cache,
                                    std::shared_mutex& loading) const;

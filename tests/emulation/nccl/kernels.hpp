@@ -1,12 +1,11 @@
-/// What NCCL loads and connects when a call first needs it.
+/// Kernels that NCCL loads when a call first needs them.
 #pragma once
 
 #include "operation.hpp"
 
 namespace emulation::nccl {
 
-/// Stands for the kernel of an operation: one a kind where nothing is added up, else one a type
-/// too.
+/// Stands for the kernel of an operation. Each kind has one; kinds that sum have one for each type.
 const void* kernel_of(const Operation& operation);
 
 } // namespace emulation::nccl

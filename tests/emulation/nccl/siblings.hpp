@@ -11,7 +11,7 @@ namespace emulation::nccl {
 /// A group, by what its id says.
 using GroupKey = std::pair<std::uint64_t, std::uint64_t>;
 
-/// A rank of this process is on this device.
+/// Notes that a rank of this process is on this device.
 void add_sibling(const GroupKey& group, int device);
 /// Whether all ranks of this process may touch this buffer of one of them.
 bool siblings_reach(const GroupKey& group, const void* buffer);
