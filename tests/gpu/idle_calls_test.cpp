@@ -12,6 +12,7 @@
 #include <memory>
 #include <optional>
 #include <thread>
+#include <utility>
 
 using namespace troupe;
 using namespace troupe::gpu;
@@ -31,17 +32,31 @@ void* page_locked(std::size_t bytes) {
   return memory;
 }
 
-struct IdleCall : GpuFixture {
+class IdleCall : public GpuFixture {
+public:
+  IdleCall() = default;
+  ~IdleCall() {
+    *host_is_ready = true; // a test that failed may have left a stream waiting
+    if (memory_)
+      cudaFreeHost(memory_);
+  }
+  IdleCall(const IdleCall&) = delete;
+  IdleCall& operator=(const IdleCall&) = delete;
+
   /// Frees page-locked memory without IdleCalls, as a library may. Another thread does it, and is
   /// inside the call when this returns.
   std::future<cudaError_t> free_past_us() {
-    auto* const memory = page_locked(4096);
+    auto* const memory = std::exchange(memory_, nullptr);
     auto freed = std::async(std::launch::async, [memory] { return cudaFreeHost(memory); });
     std::this_thread::sleep_for(50ms);
     return freed;
   }
 
   std::shared_ptr<std::atomic<bool>> host_is_ready = std::make_shared<std::atomic<bool>>(false);
+
+private:
+  /// Allocated while no stream waits: that may block, too.
+  void* memory_ = page_locked(4096);
 };
 
 } // namespace

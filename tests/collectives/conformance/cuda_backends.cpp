@@ -26,13 +26,14 @@ Communicators connect_on_one_gpu(const std::shared_ptr<gpu::CudaDevice>& device,
   return value_or_throw(collectives::make_shared_cuda_group(Devices(ranks, device), timeout));
 }
 
-/// A GPU for each rank, open to the others; they wait for each other, so each connects on a thread
-/// of its own.
+/// A GPU for each rank, open to those that reach it; ranks wait for each other, so each connects on
+/// a thread of its own.
 Communicators connect_by_nccl(const Owners& owners, const Places& places,
                               std::chrono::milliseconds timeout) {
   for (const auto& owner : owners)
     for (const auto& reader : owners)
-      if (const auto opened = owner->device().open_memory_to(reader->device()); !opened)
+      if (const auto opened = owner->device().open_memory_to(reader->device());
+          !opened && opened.error().code != Errc::unsupported)
         throw std::runtime_error{opened.error().to_string()};
   const auto id = value_or_throw(collectives::make_nccl_id(owners[0]->library()));
   const auto ranks = places.size();
