@@ -28,7 +28,7 @@ struct EvaluateArguments {
 };
 
 /// A path as a string of YAML, whatever is in it; what is no UTF-8 becomes U+FFFD.
-std::string quoted(const std::string& path) {
+std::string yaml_string(const std::string& path) {
   return nlohmann::json(path).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
@@ -49,7 +49,7 @@ Result<engine::TextScore> evaluate(const EvaluateArguments& arguments, const Cat
   TROUPE_TRY(expect_texts(arguments));
   auto options = arguments.model.options();
   if (!arguments.data.empty())
-    options.overrides.push_back("data.test_root=" + quoted(arguments.data));
+    options.overrides.push_back("data.test_root=" + yaml_string(arguments.data));
   TROUPE_TRY(const auto model, engine::open_saved_model(options, catalogue));
   return engine::evaluate_text(model, say_line);
 }

@@ -30,7 +30,7 @@ if(TROUPE_WERROR AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER
     $<$<COMPILE_LANGUAGE:CXX>:-Wno-error=maybe-uninitialized>)
 endif()
 # Few and large: most of a translation unit's time is what it includes.
-set(CMAKE_UNITY_BUILD_BATCH_SIZE 16)
+set(CMAKE_UNITY_BUILD_BATCH_SIZE 24)
 # What is one file's own is not the next one's, though both are compiled as one. clang-tidy, which
 # reads each by itself, sees what shadows what.
 if(CMAKE_UNITY_BUILD)

@@ -53,8 +53,7 @@ std::string readable_percent(double ratio) {
 }
 
 std::string readable_mfu(double ratio) {
-  const auto share = readable_percent(ratio);
-  return ratio > 1 ? share + " (above 100%: Winograd, or peak measured too low)" : share;
+  return ratio > 1 ? "above 100% (Winograd, or peak measured too low)" : readable_percent(ratio);
 }
 
 std::string readable_operations(double per_second) {

@@ -38,7 +38,7 @@ class Images(TrainingTest):
             page.problems[:] = [problem for problem in page.problems if "ERR_" not in problem]
 
     def test_live_page_and_report(self):
-        training = self.train(*job(), "run.name=fashion" if job() else "run.name=small", "train.epochs=6" if job() else "train.epochs=120", "train.evaluate_every=1",
+        training = self.train(*job(), "run.name=fashion" if job() else "run.name=small", "train.epochs=6" if job() else "train.epochs=60", "train.evaluate_every=1",
                               "train.gradient_norm_every=1", "devices.count=2", "parallel.strategy=ddp")  # fmt: skip
         page = self.opened(training)
         page.wait("Number(document.querySelector('[role=progressbar]')?.getAttribute('aria-valuenow')) > 25", seconds=280)

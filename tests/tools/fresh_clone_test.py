@@ -8,6 +8,7 @@ import unittest
 
 TREE = pathlib.Path(__file__).resolve().parents[2]
 RECORDING = '#!/bin/sh\necho "$(basename "$0") $*" >>"{record}"\nexit {code}\n'
+DOCTOR = '#!/bin/sh\n[ "$1" != doctor ] || printf "{findings}"\n'
 INSTALLED = '#!/bin/sh\nprintf installed\n'
 
 
@@ -54,9 +55,22 @@ class FreshClone(unittest.TestCase):
         self.recording(self.clone / "tools/fetch-data")
         self.recording(self.clone / "build/release/app/troupe")
         ended = self.run_script("tools/demo")
-        command = "build/release/app/troupe train configs/demo.yaml --set precision.mode=fp32"
+        command = "build/release/app/troupe train configs/demo.yaml --set train.epochs=1"
         self.assertEqual((ended.returncode, ended.stdout), (0, command + "\n"), ended.stderr)
         self.assertEqual(self.record.read_text().splitlines()[-1], command.removeprefix("build/release/app/"))
+
+    def test_the_demo_trains_as_the_processor_allows(self):
+        self.recording(self.clone / "tools/fetch-data")
+        for isa, bf16, settings in (
+            ("avx2", "stored as bf16", " --set train.epochs=1"),
+            ("avx512", "stored as bf16", ""),
+            ("avx512 + bf16", "fast", " --set precision.mode=amp_bf16"),
+        ):
+            with self.subTest(isa):
+                findings = f"  ok   isa    {isa}\\n  ok   bf16   {bf16}\\n"
+                self.program(self.clone / "build/release/app/troupe", DOCTOR.format(findings=findings))
+                ended = self.run_script("tools/demo")
+                self.assertEqual(ended.stdout, f"build/release/app/troupe train configs/demo.yaml{settings}\n", ended.stderr)
 
 
 if __name__ == "__main__":

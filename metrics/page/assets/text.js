@@ -23,8 +23,8 @@ const asLoss = readable(value => {
   return size !== 0 && size < 0.01 ? digits(value, 3) : size < 100 ? value.toFixed(4) : digits(value, 5);
 });
 
-// Above 100% with the reasons that there can be.
-const asMfu = readable(ratio => ratio > 1 ? `${asPercent(ratio)} (above 100%: Winograd, or peak measured too low)` : asPercent(ratio));
+// Above 100% without a number and with the reasons that there can be: no device does more than it can.
+const asMfu = readable(ratio => ratio > 1 ? 'above 100% (Winograd, or peak measured too low)' : asPercent(ratio));
 const asOperations = readable(value => value >= 1e12 ? `${digits(value / 1e12, 3)} TFLOP/s` : `${digits(value / 1e9, 3)} GFLOP/s`);
 
 const asPerplexity = readable(value => value < 100 ? value.toFixed(2) : asRate(value));
