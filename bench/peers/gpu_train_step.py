@@ -4,8 +4,9 @@
 One fixed random batch in the device's memory: images, channels_last, torch.backends.cudnn.benchmark and
 SGD; with --sequence tokens, a GPT-2 whose attention is SDPA, and AdamW. Variants: eager; fused (eager with
 the fused optimizer); compile (torch.compile(mode="max-autotune"), CUDA graphs, fused optimizer); graphs
-(mode="reduce-overhead"). Prints one JSON object a measurement, timed by events between steps. With --serve it prepares (imports, compiles, warms up), says so in a JSON line, and then
-measures once for every line on standard input, so that peers can take turns.
+(mode="reduce-overhead"). Prints one JSON object a measurement, timed by events between steps. With --serve
+it prepares (imports, compiles, warms up), says so in a JSON line, and then measures once for every line on
+standard input, so that peers can take turns.
 """
 import argparse
 import json
