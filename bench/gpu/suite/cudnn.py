@@ -1,5 +1,5 @@
-"""cuDNN, without which some parts can do nothing. The first of them fails with the places that were searched,
-the others are skipped.
+"""Parts that need cuDNN: where it is missing, the first fails with the places that were searched, and the
+others are skipped.
 """
 
 import re
@@ -11,9 +11,9 @@ FACT = "cuda: cuDNN"  # of `troupe doctor`, in the report's machine
 
 
 def hear(suite, line):
-    """For Program's `hear`: what a program of ours says where doctor could not be asked."""
+    """For Program's `hear`: a program of ours may be the first to miss it, if doctor did not answer."""
     if match := MISSING.search(line):
-        suite.report.data["machine"].setdefault(FACT, match[0])
+        suite.report.data["machine"][FACT] = match[0]
         suite.report.data["no_cudnn"] = True
 
 

@@ -57,6 +57,7 @@ class Starts:
     def __init__(self, name, what, case, starts, needs_cudnn=True):
         self.name, self.WHAT, self.case, self.starts = name, what, case, starts
         self.needs_cudnn = needs_cudnn
+        self.NEEDS = ("cuDNN",) if needs_cudnn else ()
 
     def command(self, suite, start):
         counts = {"warmup": start.warmup, "least_steps": start.least_steps}

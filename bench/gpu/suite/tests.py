@@ -91,10 +91,6 @@ class Shard:
         return f"{self.what}: cut (last heard of: {self.reading.test or 'no test'})"
 
 
-def has_lonely_tests(suite, name):
-    return name == PROGRAMS[0] and not suite.options.tiny
-
-
 def command(suite, name, *arguments):
     """stdbuf: whole lines at once, so that what a killed program had said is in the log."""
     options = ["--durations", "yes", "--colour-mode", "none"]

@@ -31,7 +31,9 @@ class Values:
     LOG = "tests"
 
     def __init__(self, name, what, tests, tiny, needs_cudnn=False):
-        self.name, self.WHAT, self.tests, self.tiny, self.needs_cudnn = name, what, tests, tiny, needs_cudnn
+        self.name, self.WHAT, self.tests, self.tiny = name, what, tests, tiny
+        self.needs_cudnn = needs_cudnn
+        self.NEEDS = ("cuDNN",) if needs_cudnn else ()
 
     def pieces(self, suite):
         return [tests.piece(suite) for tests in (self.tiny if suite.options.tiny else self.tests)]
