@@ -1,5 +1,5 @@
-"""bench/gpu/run on machines that only pretend to lack something: no cuDNN, no NCCL, no nvcc, a slow disk, a
-driver that is too old, libraries in unusual places.
+"""bench/gpu/run with pretended failures: no cuDNN, no NCCL, no nvcc, a slow disk, a driver that is too old,
+libraries in unusual places.
 """
 
 import json
@@ -35,7 +35,8 @@ class PretendedFailures(GpuRunCase):
 
     def test_without_cudnn_and_doctor_the_first_program_tells(self):
         self.fake.script("troupe", "echo crashed >&2; exit 9")
-        self.fake.script(STARTER, f"case \"$*\" in *gpt2*) echo '{result(300, 800)}' ;; *) echo 'a step: {NO_CUDNN}' >&2; exit 3 ;; esac")
+        refuses = f"echo 'bench_gpu_train_step: {NO_CUDNN}' >&2; exit 3"
+        self.fake.script(STARTER, f"case \"$*\" in *gpt2*) echo '{result(300, 800)}' ;; *) {refuses} ;; esac")
         self.assertEqual(self.run_suite("--first"), 1)
         self.assertEqual(self.parts_in("FAILED"), ["doctor", "resnet18"])
         self.assertEqual(self.report["parts"]["resnet18"]["why"], NO_CUDNN)

@@ -1,4 +1,4 @@
-"""What nvcc makes of a CUDA source file: the registers, the memory and the accesses of each kernel."""
+"""Compiles a CUDA source file and reads the registers, memory and accesses of each of its kernels."""
 
 import collections
 import os
@@ -23,7 +23,7 @@ VECTOR = re.compile(r"v([248])")
 OTHER_SPACES = {"shared", "local", "param", "const"}
 PACK_BYTES = 16
 
-# Of CMake's command: what says where its output goes, and for which devices it is.
+# Options of CMake's command that name its output or its devices.
 WITH_VALUE = {"-o", "-MT", "-MF", "-gencode", "--generate-code", "-arch"}
 WITHOUT_VALUE = {"-c", "-MD", "-dc"}
 
@@ -34,7 +34,7 @@ class Trouble(Exception):
 
 @dataclass
 class Kernel:
-    """One that a device runs. Names as people read them, without parameters."""
+    """A kernel, or a function that is not inlined into one. Its name is demangled, without parameters."""
 
     name: str
     registers: int = 0
@@ -49,7 +49,7 @@ class Kernel:
 
 
 def parse_ptxas(text):
-    """{mangled name: Kernel} from `-Xptxas -v`. Functions that are not inlined into kernels count too."""
+    """Returns {mangled name: Kernel} from the output of `-Xptxas -v`."""
     kernels, current = {}, None
     for line in text.splitlines():
         if match := ENTRY.search(line) or FUNCTION.search(line):
@@ -66,7 +66,7 @@ def parse_ptxas(text):
 
 
 def access_of(line):
-    """(is a load, elements, bytes of an element) of an access of global memory; else None."""
+    """Returns (is a load, elements, bytes of an element) for an access of global memory, else None."""
     match = ACCESS.search(line)
     if not match:
         return None
@@ -79,7 +79,7 @@ def access_of(line):
 
 
 def parse_ptx(text, kernels):
-    """Counts the accesses of kernels, {mangled name: Kernel}."""
+    """Counts the accesses of `kernels`, {mangled name: Kernel}."""
     current = None
     for line in text.splitlines():
         if match := PTX_ENTRY.search(line):
@@ -93,7 +93,7 @@ def parse_ptx(text, kernels):
 
 
 def readable(mangled):
-    """Mangled names as people read them, in their order."""
+    """Demangles names, in their order."""
     program = shutil.which("c++filt") or shutil.which("cu++filt")
     if not program:
         raise Trouble("no c++filt: install binutils")
@@ -117,7 +117,7 @@ def is_nvcc(words):
 
 
 def command_for(words, folder):
-    """CMake's command, for sm_90 only and without the host's half: PTX and machine code into `folder`."""
+    """Changes CMake's command: it compiles for sm_90 only, without host code, and keeps PTX in `folder`."""
     first = next(at for at, word in enumerate(words) if os.path.basename(word) == "nvcc")
     kept, words = [words[first]], iter(words[first + 1 :])
     for word in words:
@@ -130,7 +130,7 @@ def command_for(words, folder):
 
 
 def compile_kernels(entry):
-    """The kernels of an entry of compile_commands.json. Raises Trouble."""
+    """Returns the kernels of an entry of compile_commands.json. Raises Trouble."""
     with tempfile.TemporaryDirectory(prefix="troupe-kernels-") as folder:
         command = command_for(shlex.split(entry["command"]), folder)
         ran = subprocess.run(command, cwd=entry["directory"], capture_output=True, text=True, check=False)

@@ -17,7 +17,7 @@ UNSEARCHED = ("/proc", "/sys", "/dev", "/run")
 ASK_LIMIT = 12.0
 SEARCH_LIMIT = 5.0
 
-# Asked of the Python itself, which may be a wrapper script or a link.
+# Run by the Python itself, which may be a wrapper script or a link.
 ASK = """
 import glob, json, sys
 print(json.dumps({"libraries": [found for place in sys.path for found in glob.glob(place + "/nvidia/*/lib")]}))
@@ -47,7 +47,7 @@ def loader_names(log):
 
 
 def missing(suite, places, log):
-    """The wanted libraries that our programs would not find."""
+    """The wanted libraries that our programs would not find by themselves."""
     wheels = glob.glob(str(suite.root / ".deps/cuda/nvidia/*/lib"))
     folders = [*places, *wheels, *split(os.environ.get("LD_LIBRARY_PATH", ""))]
     folders += [found for pattern in TOOLKIT for found in glob.glob(pattern)]
@@ -63,8 +63,8 @@ def search_command(names):
 
 
 def search_disk(names, log):
-    """{library: the first folder found}: as much of the disk as SEARCH_LIMIT allows. Folders that may not be
-    read, and a search that was cut, are no failure.
+    """Returns {library: the first folder found}, after SEARCH_LIMIT at the latest. Unreadable folders, and a
+    search that was cut, are no failure.
     """
     found = {}
 
@@ -81,7 +81,7 @@ def search_disk(names, log):
 
 
 def find(suite, log):
-    """Extends $TROUPE_CUDA_LIBRARIES; the report names the libraries that only the search found, or nothing did."""
+    """Extends $TROUPE_CUDA_LIBRARIES. The report names the libraries that were searched on the disk."""
     places = split(os.environ.get(PLACES, ""))
     places += [place for place in beside_python(suite, log) if place not in places]
     if lost := missing(suite, places, log):

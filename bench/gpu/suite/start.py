@@ -1,5 +1,5 @@
-"""The parts that start our training step beside a clock, each for one model: how long a start takes, with and
-without plans, and which plans it takes.
+"""The parts that start our training step, each for one model: the time of a start with and without plans, and
+the plans that it takes. Each line of a start is logged with its time.
 """
 
 import re
@@ -19,7 +19,7 @@ BASIC = ("--fusion", "basic")
 
 @dataclass(frozen=True)
 class Start:
-    """One of a part. Plans that the first has found are on disk for the later ones, even if it was cut."""
+    """A start in a part. Plans that the first has found are on disk for the later ones, even if it was cut."""
 
     name: str
     most: float  # seconds

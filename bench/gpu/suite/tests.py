@@ -106,14 +106,14 @@ def shard(suite, name, index):
 
 
 def lonely_tests(suite, name):
-    """Those that run alone: none, or one piece."""
+    """The tests that run alone: one piece, or none."""
     if name != PROGRAMS[0] or suite.options.tiny:
         return []
     return [Piece(LONELY, command(suite, name, ALONE, "--allow-running-no-tests"), "alone ")]
 
 
 class Results:
-    """Of tests that are run in pieces: for the report's table, below `name`."""
+    """Results of tests that run in pieces: the row `name` of the report's table."""
 
     def __init__(self, suite, log, name):
         self.suite, self.log, self.name = suite, log, name
@@ -167,7 +167,7 @@ def plan(suite):
 
 
 def run_program(suite, log, name, deadline):
-    """Why it is bad, or None."""
+    """Returns why it is bad, or None."""
     results = Results(suite, log, name)
     if name == ASKS_CUDNN and machine.is_emulated(suite):
         results.skip("they ask the real cuDNN, which knows no emulated device")

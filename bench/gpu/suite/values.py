@@ -14,7 +14,7 @@ COLLECTIVES_TESTS = "troupe_gpu_collectives_tests"
 
 @dataclass(frozen=True)
 class Tests:
-    """Of a program: all of a file, or those of a name."""
+    """Tests of a program: those of a file, or the one with that name."""
 
     program: str
     what: str
