@@ -1,6 +1,6 @@
 // How long one training step takes on a CUDA device: forward, backward and optimizer on one fixed
-// random micro-batch in its memory. Prints one JSON object. The peer is
-// bench/peers/gpu_train_step.py; bench/gpu/run compares them.
+// random micro-batch in its memory, of images or, with --sequence, of tokens. Prints one JSON
+// object. The peer is bench/peers/gpu_train_step.py; bench/gpu/run compares them.
 #include "trainer.hpp"
 
 #include "troupe/gpu/kernel_trace.hpp"
@@ -110,6 +110,41 @@ double mib(std::size_t bytes) {
   return static_cast<double>(bytes) / (1 << 20);
 }
 
+/// The step that was measured.
+Json case_json(const Options& options) {
+  Json found{{"model", options.model},
+             {"precision", options.precision},
+             {"fusion", options.fusion},
+             {"batch", options.batch}};
+  found["size"] = options.is_language() ? options.sequence : options.size;
+  return found;
+}
+
+Json speed_json(const Options& options, const Measured& measured) {
+  const double median = measured.seconds[measured.seconds.size() / 2];
+  const auto samples = static_cast<double>(options.samples_of_step());
+  return {{options.is_language() ? "tokens_per_second" : "images_per_second", samples / median},
+          {"best", samples / measured.seconds.front()},
+          {"ms", 1e3 * median},
+          {"cpu_us_per_step", 1e6 * measured.enqueue_seconds},
+          {"processor_us_per_step", 1e6 * measured.processor_seconds},
+          {"steps", measured.seconds.size()}};
+}
+
+Json memory_json(const MemoryUse& memory) {
+  Json by_kind;
+  for (std::size_t kind = 0; kind < memory_kinds; ++kind)
+    by_kind[std::string{to_string(static_cast<MemoryKind>(kind))}] = mib(memory.peak[kind]);
+  return {{"peak_memory_mib", mib(memory.total_peak)}, {"memory_mib", by_kind}};
+}
+
+Json counted_json(Trainer& trainer) {
+  const auto traffic = total(trainer.count());
+  return {{"bytes", traffic.moved()},
+          {"operations", traffic.operations},
+          {"launches", traffic.launches}};
+}
+
 } // namespace
 
 int main(int argc, char** argv) {
@@ -122,6 +157,8 @@ int main(int argc, char** argv) {
   app.add_option("--size", options.size, "height and width of the images");
   app.add_option("--classes", options.classes);
   app.add_option("--channels", options.channels, "of the images");
+  app.add_option("--sequence", options.sequence, "tokens of a sample: a language model");
+  app.add_option("--vocabulary", options.vocabulary, "of a language model");
   app.add_option("--seconds", options.seconds, "to fill with steps");
   app.add_option("--warmup", options.warmup, "steps before the first that counts");
   app.add_option("--least-steps", options.least_steps, "however long they take");
@@ -138,36 +175,17 @@ int main(int argc, char** argv) {
   if (trace)
     value_or_give_up(trace->finish()); // the warm-up's
   const auto measured = measure(trainer, options);
-  const auto traced =
-      trace ? print_trace(*trace, static_cast<double>(measured.seconds.size())) : Json::object();
-  const double median = measured.seconds[measured.seconds.size() / 2];
-  const auto memory = trainer.memory();
-  Json by_kind;
-  for (std::size_t kind = 0; kind < memory_kinds; ++kind)
-    by_kind[std::string{to_string(static_cast<MemoryKind>(kind))}] = mib(memory.peak[kind]);
-  const auto batch = static_cast<double>(options.batch);
-  Json result{{"model", options.model},
-              {"precision", options.precision},
-              {"fusion", options.fusion},
-              {"batch", options.batch},
-              {"size", options.size},
-              {"images_per_second", batch / median},
-              {"best", batch / measured.seconds.front()},
-              {"ms", 1e3 * median},
-              {"peak_memory_mib", mib(memory.total_peak)},
-              {"memory_mib", by_kind},
-              {"cpu_us_per_step", 1e6 * measured.enqueue_seconds},
-              {"processor_us_per_step", 1e6 * measured.processor_seconds},
-              {"loss", trainer.loss()},
-              {"device", trainer.device_name()},
-              {"steps", measured.seconds.size()}};
-  const auto traffic = total(trainer.count());
-  result["counted"] = {{"bytes", traffic.moved()},
-                       {"operations", traffic.operations},
-                       {"launches", traffic.launches}};
+  auto result = case_json(options);
+  result.update(speed_json(options, measured));
+  if (trace)
+    result.update(print_trace(*trace, static_cast<double>(measured.seconds.size())));
+  result.update(memory_json(trainer.memory()));
+  result["loss"] = trainer.loss();
+  result["device"] = trainer.device_name();
+  if (trainer.can_count())
+    result["counted"] = counted_json(trainer);
   for (const auto& [phase, seconds] : trainer.phases())
     result["startup"][phase] = seconds;
-  result.update(traced);
   if (options.profile)
     result["profile"] = profile_json(trainer);
   fmt::print("{}\n", result.dump());

@@ -6,12 +6,14 @@
 #include "troupe/core/random.hpp"
 #include "troupe/engine/initial_state.hpp"
 #include "troupe/engine/platforms/detail/cuda_options.hpp"
+#include "troupe/nn/optimizer.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstring>
 #include <optional>
+#include <span>
 
 namespace troupe::bench {
 
@@ -34,21 +36,40 @@ std::vector<std::byte> bytes_of(DType type, const std::vector<float>& values) {
   return bytes;
 }
 
-Config config_of(const Options& options) {
-  Config config;
-  config.model.name = options.model;
+void take_images(Config& config, const Options& options) {
   config.model.stem = options.size > 64 ? "imagenet" : "cifar";
   config.model.num_classes = options.classes;
   config.model.in_channels = options.channels;
   config.data.image_size = options.size;
+  config.train.optimizer = {.name = "sgd", .lr = 0.01, .momentum = 0.9, .weight_decay = 5e-4};
+}
+
+/// No text is read: with another tokenizer than bytes the vocabulary is the model's.
+void take_tokens(Config& config, const Options& options) {
+  config.model.vocabulary = options.vocabulary;
+  config.model.positions = options.sequence;
+  config.data.dataset = "text";
+  config.data.tokenizer = "random";
+  config.data.sequence_length = options.sequence;
+  config.train.optimizer = {
+      .name = "adamw", .lr = 6e-4, .weight_decay = 0.1, .beta1 = 0.9, .beta2 = 0.95};
+}
+
+Config config_of(const Options& options) {
+  Config config;
+  config.model.name = options.model;
   config.data.batch_size = options.batch;
   config.precision.mode = options.precision;
   config.devices.kind = "cuda";
   config.devices.fusion = options.fusion;
+  if (options.is_language())
+    take_tokens(config, options);
+  else
+    take_images(config, options);
   return config;
 }
 
-/// What the device says of its plans: which were searched, how long that took, and what was chosen.
+/// The device's lines on its plans: the searches, their times, and the choices.
 void say(const std::string& line) {
   fmt::print(stderr, "{}\n", line);
 }
@@ -73,7 +94,7 @@ Trainer::Trainer(const Options& options)
       stream_{device_->create_stream({.name = "compute"})} {
   phases_.end("device");
   auto engine = value_or_give_up(engine::cuda_options(config_, *device_));
-  engine.passes.input = {.dtype = compute_type(*precision_of(options.precision)), .channels = 4};
+  engine.passes.input = engine::cuda_input(config_, !options.is_language());
   auto model = value_or_give_up(
       nn::prepare_model(config_, options.batch, nn::Purpose::training, engine.passes));
   phases_.end("graph");
@@ -104,7 +125,7 @@ void Trainer::step() {
     if (state_->loss_scale())
       device_->check_finite(*stream_, all.gradients, all.elements,
                             &state_->loss_scale()->found_inf);
-    device_->optimizer_step(*stream_, sgd(), all, nullptr, state_->loss_scale());
+    device_->optimizer_step(*stream_, optimizer(), all, nullptr, state_->loss_scale());
   }
   if (state_->loss_scale())
     device_->update_loss_scale(*stream_, LossScaleOptions{}, state_->loss_scale());
@@ -149,19 +170,18 @@ std::vector<CountedWork> Trainer::count() {
   return value_or_give_up(count_step(config_, *value_or_give_up(device_->plans())));
 }
 
-OptimizerArguments Trainer::sgd() const {
-  return {.lr = 0.01f,
-          .momentum = 0.9f,
-          .weight_decay = 5e-4f,
-          .step = steps_ + 1,
-          .stored = stored_type(*precision_of(options_.precision))};
+OptimizerArguments Trainer::optimizer() const {
+  auto arguments = nn::at_step(first_update_, steps_, config_.train.optimizer.lr);
+  arguments.stored = stored_type(*precision_of(options_.precision));
+  return arguments;
 }
 
 void Trainer::make_state() {
+  first_update_ = value_or_give_up(nn::optimizer_arguments(config_.train.optimizer));
   const bool scaled = scales_loss(*precision_of(options_.precision));
   state_ = value_or_give_up(engine::ModelState::create(
       *device_, executable_->layout(),
-      {.optimizer_slots = {"momentum"},
+      {.optimizer_slots = engine::optimizer_slot_names(first_update_),
        .loss_scale = scaled ? std::optional{LossScaleOptions{}} : std::nullopt,
        .stored = stored_type(*precision_of(options_.precision))}));
   check(state_->load(*stream_, *engine::initial_state(graph_, 1)));
@@ -170,26 +190,40 @@ void Trainer::make_state() {
   executable_->refresh_all(*stream_);
 }
 
-void Trainer::make_batch() {
+/// Channels beyond those of the images are zeros.
+std::vector<std::byte> Trainer::random_images() const {
   const auto& input = graph_[graph_.with_role(Role::input).front()];
   const auto elements = static_cast<std::size_t>(input.shape.elements());
   CounterRng random{7, 0};
   std::vector<float> values(elements);
   for (std::size_t i = 0; i < elements; ++i)
-    values[i] = static_cast<std::int64_t>(i) % input.shape[3] < options_.channels
-                    ? random.normal()
-                    : 0.0f; // padded channels
-  std::vector<std::int32_t> labels(static_cast<std::size_t>(options_.batch));
-  for (auto& label : labels)
-    label = static_cast<std::int32_t>(random.below(static_cast<std::uint32_t>(options_.classes)));
-  const auto bytes = bytes_of(input.dtype, values);
-  images_ = value_or_give_up(device_->allocate(bytes.size(), MemoryKind::data));
-  labels_ = value_or_give_up(device_->allocate(labels.size() * 4, MemoryKind::data));
-  device_->copy(*stream_, images_->data(), bytes.data(), bytes.size());
-  device_->copy(*stream_, labels_->data(), labels.data(), labels.size() * 4);
+    values[i] = static_cast<std::int64_t>(i) % input.shape[3] < options_.channels ? random.normal()
+                                                                                  : 0.0f;
+  return bytes_of(input.dtype, values);
+}
+
+std::vector<std::int32_t> Trainer::random_below(std::int64_t bound) const {
+  CounterRng random{7, 1};
+  std::vector<std::int32_t> values(static_cast<std::size_t>(options_.samples_of_step()));
+  for (auto& value : values)
+    value = static_cast<std::int32_t>(random.below(static_cast<std::uint32_t>(bound)));
+  return values;
+}
+
+/// Tokens are their own targets, which changes no step's time.
+void Trainer::make_batch() {
+  const auto targets =
+      random_below(options_.is_language() ? options_.vocabulary : options_.classes);
+  const auto ids = std::as_bytes(std::span{targets});
+  const auto inputs = options_.is_language() ? std::vector<std::byte>{ids.begin(), ids.end()}
+                                             : random_images();
+  inputs_ = value_or_give_up(device_->allocate(inputs.size(), MemoryKind::data));
+  targets_ = value_or_give_up(device_->allocate(ids.size(), MemoryKind::data));
+  device_->copy(*stream_, inputs_->data(), inputs.data(), inputs.size());
+  device_->copy(*stream_, targets_->data(), ids.data(), ids.size());
   synchronize();
   check(executable_->set_batch(
-      at_addresses(executable_->batch(), {images_->data(), labels_->data()})));
+      at_addresses(executable_->batch(), {inputs_->data(), targets_->data()})));
 }
 
 } // namespace troupe::bench

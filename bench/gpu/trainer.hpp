@@ -1,4 +1,4 @@
-/// What bench_gpu_train_step times: a model on one device and its step as a plain loop.
+/// The model on one device that bench_gpu_train_step times, and its step as a plain loop.
 #pragma once
 
 #include "step_count.hpp"
@@ -22,6 +22,12 @@ struct Options {
   int warmup = 10, least_steps = 20, device = 0;
   double seconds = 3;
   bool profile = false, trace = false;
+  std::int64_t sequence = 0; ///< tokens of a sample: of a language model; 0: samples are images
+  std::int64_t vocabulary = 50304;
+
+  bool is_language() const { return sequence > 0; }
+  /// Images or tokens.
+  std::int64_t samples_of_step() const { return is_language() ? batch * sequence : batch; }
 };
 
 /// Says what is wrong and ends the program.
@@ -41,7 +47,8 @@ struct NodeTime {
   gpu::Traffic traffic;
 };
 
-/// Forward, backward and SGD with momentum on one fixed random micro-batch in the device's memory.
+/// Forward, backward and the optimizer on one fixed random micro-batch in the device's memory: SGD
+/// with momentum for images, AdamW for tokens.
 class Trainer {
 public:
   explicit Trainer(const Options& options);
@@ -56,6 +63,8 @@ public:
   float loss();
   /// Medians over a few passes, in the order of the pass. Blocks.
   std::vector<NodeTime> profile();
+  /// Whether there is cuDNN, which a model without convolutions can do without, but not count().
+  bool can_count() { return device_->plans().has_value(); }
   /// What a step moves, computes and launches by this device's plans.
   std::vector<CountedWork> count();
   MemoryUse memory() const { return device_->memory(); }
@@ -64,9 +73,11 @@ public:
   const std::vector<std::pair<std::string, double>>& phases() const { return phases_.seconds; }
 
 private:
-  OptimizerArguments sgd() const;
+  OptimizerArguments optimizer() const;
   void make_state();
   void make_batch();
+  std::vector<std::byte> random_images() const;
+  std::vector<std::int32_t> random_below(std::int64_t bound) const;
 
   struct Phases {
     std::chrono::steady_clock::time_point begin = std::chrono::steady_clock::now();
@@ -83,7 +94,8 @@ private:
   std::unique_ptr<Executable> executable_;
   gpu::CudaExecutable* lowered_ = nullptr; ///< within it
   std::shared_ptr<engine::ModelState> state_;
-  BufferPtr images_, labels_;
+  OptimizerArguments first_update_;
+  BufferPtr inputs_, targets_;
   StepOutputs outputs_;
   std::int64_t steps_ = 0;
   std::unique_ptr<Stream> stream_; ///< last: it ends before what its work uses

@@ -1,11 +1,11 @@
-"""What the GPU peers share: torchvision's models and PyTorch's training step as its users write it."""
+"""The models of the GPU peers, and PyTorch's training step as its users write it."""
 
 import contextlib
 import math
 import time
 
+import language_models
 import torch
-import torchvision
 from torch import nn
 
 PRECISIONS = ("fp32", "tf32", "fp16", "bf16", "amp_fp16", "amp_bf16")
@@ -15,8 +15,14 @@ COMPILE_MODES = {"graphs": "reduce-overhead", "compile": "max-autotune"}
 HALVES = {"fp16": torch.float16, "bf16": torch.bfloat16}
 
 
+def make_language_model(name, sequence, vocabulary):
+    return language_models.PlainGpt2(*language_models.SIZES[name], vocabulary, sequence)
+
+
 def make_model(name, size, channels, classes):
     """A ResNet; small images get the CIFAR stem: one 3x3 convolution, no pooling."""
+    import torchvision  # which language models do without
+
     model = getattr(torchvision.models, name)(weights=None, num_classes=classes)
     if size <= 64:
         model.conv1 = nn.Conv2d(channels, 64, 3, 1, 1, bias=False)
@@ -31,10 +37,20 @@ def storage_type(precision):
     return HALVES.get(precision, torch.float32)
 
 
-class TrainingStep:
-    """zero_grad, forward, cross entropy, backward, SGD with momentum and weight decay."""
+def sgd(model, lr, fused):
+    options = {"momentum": 0.9, "weight_decay": 5e-4}
+    return torch.optim.SGD(model.parameters(), lr=lr, fused=fused, **options)
 
-    def __init__(self, model, precision, variant, device, lr):
+
+def adamw(model, lr, fused):
+    """As configs/gpt2_124m.yaml has it."""
+    return language_models.adamw(model, lr, (0.9, 0.95), 0.1, fused=fused)
+
+
+class TrainingStep:
+    """zero_grad, forward, cross entropy, backward, and an optimizer: sgd or adamw above."""
+
+    def __init__(self, model, precision, variant, device, lr, make_optimizer=sgd):
         self.precision, self.device = precision, device
         tf32 = precision != "fp32"
         torch.backends.cuda.matmul.allow_tf32 = tf32
@@ -43,9 +59,7 @@ class TrainingStep:
         self.model = model.to(device=device, dtype=storage_type(precision)).train()
         # None, not False: then PyTorch takes its default, one launch for many tensors.
         fused = None if variant == "eager" else True
-        self.optimizer = torch.optim.SGD(
-            self.model.parameters(), lr=lr, momentum=0.9, weight_decay=5e-4, fused=fused
-        )
+        self.optimizer = make_optimizer(self.model, lr, fused)
         scaled = precision == "amp_fp16" and device.type == "cuda"
         self.scaler = torch.amp.GradScaler(device.type, enabled=scaled)
         self.loss_of = self.forward
@@ -58,16 +72,18 @@ class TrainingStep:
             return torch.autocast(self.device.type, dtype=HALVES[self.precision[4:]])
         return contextlib.nullcontext()
 
-    def forward(self, images, labels):
-        return nn.functional.cross_entropy(self.model(images).float(), labels)
+    def forward(self, inputs, labels):
+        """Of a language model each token has a label."""
+        logits = self.model(inputs).float()
+        return nn.functional.cross_entropy(logits.flatten(0, -2), labels.flatten())
 
-    def __call__(self, images, labels):
+    def __call__(self, inputs, labels):
         """The loss, on the device: nothing is waited for."""
         if self.compiled:
             torch.compiler.cudagraph_mark_step_begin()
         self.optimizer.zero_grad(set_to_none=True)
         with self.autocast():
-            loss = self.loss_of(images, labels)
+            loss = self.loss_of(inputs, labels)
         self.scaler.scale(loss).backward()
         self.scaler.step(self.optimizer)
         self.scaler.update()

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """The peer of bench/gpu/train_step: the same training step in PyTorch on a GPU.
 
-One fixed random batch in the device's memory, channels_last, torch.backends.cudnn.benchmark. Variants:
-eager; fused (eager with the fused optimizer); compile (torch.compile(mode="max-autotune"), CUDA graphs,
-fused optimizer); graphs (mode="reduce-overhead"). Prints one JSON object a measurement, timed by events
-between steps. With --serve it prepares (imports, compiles, warms up), says so in a JSON line, and then
-measures once for every line on standard input, so that peers can take turns.
+One fixed random batch in the device's memory: images, channels_last, torch.backends.cudnn.benchmark and
+SGD; with --sequence tokens, a GPT-2 whose attention is SDPA, and AdamW. Variants: eager; fused (eager with
+the fused optimizer); compile (torch.compile(mode="max-autotune"), CUDA graphs, fused optimizer); graphs
+(mode="reduce-overhead"). Prints one JSON object a measurement, timed by events between steps. With --serve
+it prepares (imports, compiles, warms up), says so in a JSON line, and then measures once for every line on
+standard input, so that peers can take turns.
 """
 import argparse
 import json
@@ -28,6 +29,8 @@ def parse():
     parser.add_argument("--size", type=int, default=224)
     parser.add_argument("--channels", type=int, default=3)
     parser.add_argument("--classes", type=int, default=1000)
+    parser.add_argument("--sequence", type=int, default=0, help="tokens of a sample: a language model")
+    parser.add_argument("--vocabulary", type=int, default=50304)
     parser.add_argument("--seconds", type=float, default=3)
     parser.add_argument("--warmup", type=int, default=10)
     parser.add_argument("--serve", action="store_true")
@@ -41,24 +44,47 @@ class Bench:
         self.options = options
         self.device = torch.device(options.device)
         torch.manual_seed(0)
-        model = gpu_models.make_model(
-            options.model, options.size, options.channels, options.classes
-        )
-        self.step = gpu_models.TrainingStep(
-            model, options.precision, options.variant, self.device, lr=0.01
-        )
-        shape = (options.batch, options.channels, options.size, options.size)
-        dtype = gpu_models.storage_type(options.precision)
-        self.images = torch.randn(shape).to(self.device, dtype, memory_format=torch.channels_last)
-        self.labels = torch.randint(0, options.classes, (options.batch,)).to(self.device)
+        (self.prepare_language if options.sequence else self.prepare_images)()
         begin = time.perf_counter()
         for _ in range(options.warmup):
             self.run_step()
         gpu_models.synchronize(self.device)
         self.prepare_seconds = time.perf_counter() - begin
 
+    def prepare_images(self):
+        options = self.options
+        model = gpu_models.make_model(
+            options.model, options.size, options.channels, options.classes
+        )
+        self.step = self.training_step(model, lr=0.01)
+        shape = (options.batch, options.channels, options.size, options.size)
+        dtype = gpu_models.storage_type(options.precision)
+        self.inputs = torch.randn(shape).to(self.device, dtype, memory_format=torch.channels_last)
+        self.labels = self.random_below(options.classes, (options.batch,))
+        self.rate, self.samples = "images_per_second", options.batch
+
+    def prepare_language(self):
+        options = self.options
+        model = gpu_models.make_language_model(
+            options.model, options.sequence, options.vocabulary
+        )
+        self.step = self.training_step(model, lr=6e-4, make_optimizer=gpu_models.adamw)
+        shape = (options.batch, options.sequence)
+        self.inputs = self.random_below(options.vocabulary, shape)
+        self.labels = self.random_below(options.vocabulary, shape)
+        self.rate, self.samples = "tokens_per_second", options.batch * options.sequence
+
+    def training_step(self, model, **optimizer):
+        options = self.options
+        return gpu_models.TrainingStep(
+            model, options.precision, options.variant, self.device, **optimizer
+        )
+
+    def random_below(self, bound, shape):
+        return torch.randint(0, bound, shape).to(self.device)
+
     def run_step(self):
-        return self.step(self.images, self.labels)
+        return self.step(self.inputs, self.labels)
 
     def seconds_per_step(self):
         gpu_models.synchronize(self.device)
@@ -86,9 +112,9 @@ class Bench:
             "precision": options.precision,
             "variant": options.variant,
             "batch": options.batch,
-            "size": options.size,
-            "images_per_second": round(1e3 * options.batch / median, 1),
-            "best": round(1e3 * options.batch / min(times), 1),
+            "size": options.sequence or options.size,
+            self.rate: round(1e3 * self.samples / median, 1),
+            "best": round(1e3 * self.samples / min(times), 1),
             "ms": round(median, 3),
             "mean_ms": round(statistics.fmean(times), 3),
             **gpu_models.peak_memory(self.device),

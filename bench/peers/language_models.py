@@ -64,7 +64,7 @@ class PlainGpt2(nn.Module):
                 nn.init.normal_(parameter, std=0.02)
 
     def forward(self, tokens):
-        x = self.wte(tokens) + self.wpe(torch.arange(tokens.shape[1]))
+        x = self.wte(tokens) + self.wpe(torch.arange(tokens.shape[1], device=tokens.device))
         for block in self.h:
             x = block(x)
         return F.linear(self.ln_f(x), self.wte.weight)
@@ -80,10 +80,10 @@ def mean_loss(model, tokens, targets):
     return F.cross_entropy(logits.float().flatten(0, 1), targets.flatten())
 
 
-def adamw(model, lr, betas, weight_decay, **options):
+def adamw(model, lr, betas, weight_decay, fused=True, **options):
     """Matrices and tables decay, what has one dimension does not."""
     groups = [
         {"params": [p for p in model.parameters() if p.dim() > 1], "weight_decay": weight_decay},
         {"params": [p for p in model.parameters() if p.dim() == 1], "weight_decay": 0.0},
     ]
-    return torch.optim.AdamW(groups, lr=lr, betas=betas, fused=True, **options)
+    return torch.optim.AdamW(groups, lr=lr, betas=betas, fused=fused, **options)

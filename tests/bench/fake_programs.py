@@ -22,6 +22,8 @@ GREEN = """
 ===============================================================================
 All tests passed (3 assertions in 2 test cases)
 """
+HOST_WAITS = {"goes_on_after_us": 3.0, "streams_that_may_wait": 32, "held_up": []}
+LIBRARIES = ("libcudnn.so.9", "libcublasLt.so.13", "libnvrtc.so.13", "libnccl.so.2")
 RED = """
 -------------------------------------------------------------------------------
 a test with a name so long that it has to be broken into two lines because of
@@ -51,7 +53,8 @@ assertions: 9 | 8 passed | 1 failed
 
 
 def result(images_per_second, memory, **more):
-    found = {"images_per_second": images_per_second, "ms": 1e3 * 128 / images_per_second}
+    found = {"images_per_second": images_per_second, "tokens_per_second": 1e3 * images_per_second}
+    found["ms"] = 1e3 * 128 / images_per_second
     return json.dumps({**found, "peak_memory_mib": memory, **more})
 
 
@@ -63,6 +66,9 @@ class Folder:
         self.path.mkdir()
         self.doctor(DOCTOR)
         self.script("bench_gpu_train_step", f"echo '{result(300, 800, idle_ratio=0.01)}'")
+        self.script("bench_gpu_host_waits", f"echo '{json.dumps(HOST_WAITS)}'")
+        self.script("troupe_gpu_collectives_tests", f"cat <<'END'{GREEN}END")
+        self.cuda = self.libraries(self.path / "cuda")
         self.gpu_tests()
         self.python()
 
@@ -70,6 +76,14 @@ class Folder:
         path = self.path / name
         path.write_text("#!/bin/sh\n" + textwrap.dedent(text) + "\n")
         path.chmod(0o755)
+
+    @staticmethod
+    def libraries(folder, names=LIBRARIES):
+        """Files of the names of CUDA's libraries; returns the folder."""
+        folder.mkdir(parents=True)
+        for name in names:
+            (folder / name).touch()
+        return folder
 
     def gpu_tests(self, run=f"cat <<'END'{GREEN}END"):
         """Two tests of each file that is asked for."""
@@ -109,7 +123,7 @@ class Folder:
     def doctor(self, found, train="exit 3", code=0, compare="exit 3"):
         self.script(
             "troupe",
-            f"case $*:$1 in\n*--json*) echo '{json.dumps(found)}' ;;\n"
+            f"case $*:$1 in\n*--json*) echo '{json.dumps(found)}' ;;\n--version*) exit ;;\n"
             f"*:train) {train} ;;\n*:compare) {compare} ;;\n*) echo text ;;\nesac\nexit {code}",
         )
 

@@ -18,6 +18,7 @@ from fake_programs import Folder
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 AMP = "resnet50-224-b128-amp_fp16"
+GPT2 = "gpt2-1024-b8-amp_bf16"
 
 
 class Beside(unittest.TestSuite):
@@ -46,6 +47,7 @@ class GpuRunCase(unittest.TestCase):
         self.addCleanup(scratch.cleanup)
         self.scratch = pathlib.Path(scratch.name)
         self.fake = Folder(self.scratch / "programs")
+        self.cuda = self.fake.cuda
         self.suite = ROOT / "bench/gpu"
 
     def command(self, *words):
@@ -57,6 +59,7 @@ class GpuRunCase(unittest.TestCase):
         command = [str(word) for word in self.command(*words)]
         path = f"{self.fake.path}:{os.environ['PATH']}"  # for nvidia-smi
         inherited = {name: value for name, value in os.environ.items() if not name.startswith("TROUPE_")}
+        variables = {"TROUPE_CUDA_LIBRARIES": str(self.cuda), **variables}  # all there: the disk is not searched
         environment = {**inherited, "PATH": path, "TMPDIR": str(self.scratch), **variables}  # what is killed leaves files
         return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
@@ -95,6 +98,9 @@ class GpuRunCase(unittest.TestCase):
                 pass
             time.sleep(0.05)
         self.fail("it did not come")
+
+    def states(self):
+        return {name: part["state"] for name, part in self.report["parts"].items()}
 
     def run_suite(self, *words, changed=None, sums=None, **variables):
         """Exit code; report.json and report.md are in self.report and self.text. `changed`: as change_suite's;

@@ -35,6 +35,9 @@ class Log:
         return self
 
     def __exit__(self, *_):
+        self.close()
+
+    def close(self):
         with self.lock:
             if self.dropped:
                 self.file.write(f"\n[{self.dropped} characters are left out here]\n")

@@ -65,11 +65,12 @@ class Keeper:
         self.thread = threading.Thread(target=self._follow, daemon=True)
 
     def take_in(self, file):
-        """What the report says of it: a file that is none only costs time."""
+        """How many plans, and a line for the report: a file that has none only costs time."""
         try:
-            return f"{unpack(file, self.cache)} taken from {file}"
+            count = unpack(file, self.cache)
+            return count, f"{count} taken from {file}"
         except (OSError, EOFError, tarfile.TarError) as error:
-            return f"none taken from {file}: {error}"
+            return 0, f"none taken from {file}: {error}"
 
     def start(self):
         self.thread.start()

@@ -10,6 +10,8 @@ import subprocess
 import threading
 import time
 
+# Those of a bundle, besides the tests.
+OURS = ("troupe", "bench_gpu_train_step", "bench_gpu_host_waits")
 running = []  # programs that have been started and not been ended
 GRACE = 8.0  # seconds from SIGTERM, which lets a program say where it was, to SIGKILL
 

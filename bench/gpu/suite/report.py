@@ -4,10 +4,10 @@ import json
 import os
 
 from suite import compare, roofline, sanitizer
-from suite.rows import GOALS, TRAININGS
+from suite.rows import GOALS, IMAGES, TOKENS, TRAININGS
 from suite.step import OURS
 
-PARTS = ("start", "tests", "sanitizer", "step", "data", "epochs", "compare", "trace")
+PARTS = ("start", "tests", "sanitizer", "step", "data", "epochs", "compare", "trace", "roofline")
 
 
 class Report:
@@ -44,7 +44,8 @@ class Report:
         yield from table("Parts", ["part", "state", "seconds", "why"], self.part_rows())
         yield from table("Goals", ["goal", "wanted", "measured", "met"], self.goal_rows())
         yield from table("Start-up", START_HEAD, self.start_rows())
-        yield from table("Training step", STEP_HEAD, self.step_rows())
+        yield from table("Training step, images/s", STEP_HEAD, self.step_rows(IMAGES))
+        yield from table("Training step, tokens/s", STEP_HEAD, self.step_rows(TOKENS))
         yield from table("End to end, CIFAR-10 at 224", EPOCHS_HEAD, self.epochs_rows())
         yield from compare.section(data["compare"])
         yield from table("CIFAR-10", ["file", "state"], data["data"].items())
@@ -53,8 +54,8 @@ class Report:
         yield from table("compute-sanitizer", sanitizer.HEAD, sanitizer.rows(data["sanitizer"]))
         yield from listing("What compute-sanitizer found", sanitizer.notes(data["sanitizer"]))
         yield from listing("What has no result", self.missing())
-        if found := data.get("roofline"):
-            yield from table("Roofline of a step", roofline.HEAD, roofline.rows(found), roofline.words(found))
+        for name, found in data["roofline"].items():
+            yield from table(f"Roofline of {name}", roofline.HEAD, roofline.rows(found), roofline.words(found))
 
     def part_rows(self):
         for name, part in self.data["parts"].items():
@@ -62,7 +63,8 @@ class Report:
 
     def start_rows(self):
         for name, row in self.data["start"].items():
-            figures = [number(row.get("images_per_second"), 1), number(row.get("ms"), 2)]
+            rate = row.get(IMAGES, row.get(TOKENS))
+            figures = [number(rate, 1), number(row.get("ms"), 2)]
             took = (row.get("startup") or {}).items()
             phases = ", ".join(f"{phase} {seconds:.1f}" for phase, seconds in took)
             searched = f"{row.get('searches', 0)} in {number(row.get('search_seconds'), 1)} s"
@@ -79,15 +81,15 @@ class Report:
                 met = value >= wanted if sense == ">=" else value <= wanted
                 yield [what, f"{sense} {wanted:g}", number(value, 3), "yes" if met else "no"]
 
-    def step_rows(self):
+    def step_rows(self, rate):
         for name, row in self.data["step"].items():
             found = row.get("summary")
-            if not found:
+            if not found or row["rate"] != rate:
                 continue
             ours = found.get(OURS, {})
-            speeds = [speed(found.get(peer)) for peer in (OURS, "eager", "fused", "compile")]
+            speeds = [speed(found.get(peer), rate) for peer in (OURS, "eager", "fused", "compile")]
             if "graphs" in found and "compile" not in found:
-                speeds[-1] = f"{speed(found['graphs'])} (graphs)"
+                speeds[-1] = f"{speed(found['graphs'], rate)} (graphs)"
             yield [
                 name,
                 *speeds,
@@ -134,8 +136,8 @@ class Report:
                 yield from (f"{name}, {who}: {why}" for who, why in row.get("left_out", {}).items())
 
 
-START_HEAD = ["start", "seconds", "of which", "plans searched", "images/s", "ms", "peak MiB", "why"]
-STEP_HEAD = ["case", "ours, images/s", "eager", "fused", "compile", "÷ eager", "÷ best", "ours, ms"]
+START_HEAD = ["start", "seconds", "of which", "plans searched", "images/s or tokens/s", "ms", "peak MiB", "why"]
+STEP_HEAD = ["case", "ours", "eager", "fused", "compile", "÷ eager", "÷ best", "ours, ms"]
 STEP_HEAD += ["peak MiB, ours / eager", "ratio", "CPU µs/step"]
 EPOCHS_HEAD = ["row", "who", "epochs", "seconds with start-up", "test accuracy", "peak MiB"]
 EPOCHS_HEAD += ["times ours", "known"]
@@ -145,10 +147,10 @@ def number(value, digits=0):
     return "" if value is None else f"{value:,.{digits}f}"
 
 
-def speed(found):
+def speed(found, rate):
     if not found:
         return "–"
-    value = found["images_per_second"]
+    value = found[rate]
     return number(value, 1 if value < 1000 else 0)
 
 

@@ -49,6 +49,13 @@ def compare(device, precision, nodes, milliseconds):
     return found
 
 
+def keep(report, case, result):
+    """Puts the profile of a step into the report; returns it."""
+    found = compare(result.get("device", ""), case.precision, result.get("profile", []), result["ms"])
+    report.data["roofline"][case.name] = found
+    return found
+
+
 def words(found):
     """What comes before the table."""
     total = sum(node["us"] for node in found["nodes"]) / 1e3

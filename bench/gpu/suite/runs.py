@@ -1,9 +1,9 @@
-"""The runs that a machine is asked for, one after another: what each asks, in which parts, in how much time."""
+"""The two runs that a machine is asked for: the question of each, its parts, and their time."""
 
 import time
 from dataclasses import dataclass
 
-from suite.rows import AMP, PRECISIONS
+from suite.rows import AMP, GPT2
 
 
 @dataclass(frozen=True)
@@ -18,55 +18,56 @@ class Share:
 class Run:
     question: str
     parts: dict  # {part: Share}, in their order
-    total: int = 515  # seconds of all parts: nine minutes with what ending a program may take
-    rows: str = ""  # of step: a regular expression on names, unless --only says another
+    total: int  # seconds of all parts, without what ending the last program may take
+    rows: str = ""  # of step: a regular expression on names, unless --only gives another
     rounds: int = 3  # of a row of step
     least_row: int = 0  # seconds that are left for each later row of step without a compiler, which come first
-    looks_first: bool = True  # asks doctor before the parts; otherwise only in the part of that name
 
+
+FIRST = {
+    "doctor": Share(30, 15),
+    "kernels": Share(60, 30),
+    "engines": Share(50, 20),
+    "host_waits": Share(25, 10),
+    "resnet18": Share(40, 20),
+    "resnet50": Share(120, 70),
+    "gpt2": Share(50, 25),
+}
+SECOND = {
+    "step": Share(300, 150),
+    "trace": Share(80, 40),
+    "collectives": Share(60, 30),
+    "sanitizer": Share(300, 110),
+}
 
 RUNS = {
-    "first": Run(
-        "does it start, which plans does the device take, and how fast is the AMP step beside PyTorch's?",
-        {"start": Share(300), "doctor": Share(90, 40), "step": Share(360, 130), "trace": Share(120, 70)},
-        rows=f"^{AMP.name}$",
-        looks_first=False,
-    ),
+    "first": Run("does it start, are its values right, and which plans does the device take?", FIRST, total=250),
     "second": Run(
-        "is everything right: the tests, and compute-sanitizer over those of our kernels?",
-        {"tests": Share(400), "sanitizer": Share(500, 180)},
-    ),
-    "third": Run(
-        "how fast is the step in every precision, beside PyTorch's?",
-        {"step": Share(515)},
-        rows=f"^({'|'.join(case.name for case in PRECISIONS)})$",
+        "how fast is a step beside PyTorch's, where does its time go, and what does compute-sanitizer find?",
+        SECOND,
+        total=510,
+        rows=f"^({AMP.name}|{GPT2.name})$",
         rounds=2,
-        least_row=45,
-    ),
-    "fourth": Run(
-        "how long does a training take, from CIFAR-10's files to the accuracy, beside PyTorch's?",
-        {"epochs": Share(515)},
-    ),
-    "fifth": Run(
-        "what does each strategy and precision give: the reference comparison's table on one GPU?",
-        {"compare": Share(515)},
+        least_row=60,
     ),
 }
 
-# Parts that are named, or without any the usual ones.
-MOST = {"start": 300, "doctor": 40, "tests": 560, "sanitizer": 560, "step": 280, "epochs": 150}
+# Parts by name; without any, the default ones.
+MOST = {"doctor": 40, "kernels": 120, "engines": 120, "host_waits": 60}
+MOST.update({"resnet18": 120, "resnet50": 300, "gpt2": 120})
+MOST.update({"tests": 560, "collectives": 180, "sanitizer": 560, "step": 280, "epochs": 150})
 MOST.update({"compare": 400, "trace": 90})
-USUAL = ("doctor", "step", "epochs", "trace")
+DEFAULT = ("doctor", "step", "epochs", "trace")
 
 
 def named(parts):
     """In at most ten minutes."""
-    shares = {part: Share(most) for part, most in MOST.items() if part in (parts or USUAL)}
-    return Run("the parts that were named" if parts else "the usual parts", shares, total=570)
+    shares = {part: Share(most) for part, most in MOST.items() if part in (parts or DEFAULT)}
+    return Run("the named parts" if parts else "the default parts", shares, total=570)
 
 
 class Budget:
-    """Until when each part may run. What one leaves of its time, or a skipped one, goes to those behind it."""
+    """The deadline of each part. Time that a part leaves, or that of a skipped part, goes to later parts."""
 
     def __init__(self, options, deadline, skipped):
         self.deadline = deadline

@@ -18,7 +18,8 @@ NAME = "compute-sanitizer"
 PROGRAM = PROGRAMS[0]
 TOOLS = {"memcheck": 0.35, "racecheck": 0.7, "synccheck": 1.0}  # of the time that is left, which each may take
 # Files of tests: those of single kernels before those of whole ops.
-FILES = ("kernels_test", "batch_norm_test", "flat_kernels_test", "batch_norm_ranks_test", "augment_test", "ops_test")
+FILES = ("kernels_test", "language_kernels_test", "batch_norm_test", "flat_kernels_test", "batch_norm_ranks_test")
+FILES += ("augment_test", "ops_test")
 TEST_LIMIT = 120.0
 EXIT_CODE = 86  # where it has found something
 # Errors that an API call returns are the tests' own matter; kernels of libraries are not ours.

@@ -1,43 +1,46 @@
-"""The part `start`, first of --first: how long a start takes, with a clock beside what it says, and the
-quickest check of which plans it takes: the same step with fused convolutions and without.
+"""The parts that start our training step, each for one model: the time of a start with and without plans, and
+the plans that it takes. Each line of a start is logged with its time.
 """
 
 import re
 import time
+from dataclasses import dataclass
 
-from suite import programs
+from suite import cudnn, programs, roofline
 from suite.programs import Trouble
-from suite.rows import AMP
+from suite.rows import AMP, GPT2, SMALL
 
-WHAT = "a start of the AMP step beside a clock, again with the plans found, and with --fusion basic"
-
-# Name, the program's options, and seconds that it may take. What the first has found is on disk for the
-# second, also where the first was cut.
-STARTS = [
-    ("first", [], 180.0),
-    ("again", [], 60.0),
-    ("basic", ["--fusion", "basic"], 60.0),
-]
+LOG = "start"
 SEARCHED = re.compile(r"(plan of .*|.*: no plan for .*) \(([0-9.]+) s")  # as gpu/lowering/plan_book.cpp says it
 
 
-def command(suite, options):
-    return [*suite.our_step(AMP, 1), *options]
+BASIC = ("--fusion", "basic")
 
 
-def plan(suite):
-    yield from (command(suite, options) for _, options, _ in STARTS)
+@dataclass(frozen=True)
+class Start:
+    """A start in a part. Plans that the first has found are on disk for the later ones, even if it was cut."""
+
+    name: str
+    most: float  # seconds
+    share: float = 1  # of the time that is left
+    words: tuple = ()  # more options of the program
+    seconds: float = 1  # of steps
+    warmup: int = 10
+    least_steps: int = 20
 
 
 class Clock:
-    """Counts what a start says of its searches."""
+    """Counts the searches that a start reports."""
 
-    def __init__(self):
+    def __init__(self, suite):
+        self.suite = suite
         self.begin = time.monotonic()
         self.searches = 0
         self.search_seconds = 0.0
 
     def hear(self, line):
+        cudnn.hear(self.suite, line)
         if match := SEARCHED.search(line):
             self.searches += 1
             self.search_seconds += float(match[2])
@@ -46,33 +49,90 @@ class Clock:
         return round(time.monotonic() - self.begin, 2)
 
 
-def run_one(suite, log, name, options, limit):
-    """Keeps what is known of it, also of one that was cut. Raises Trouble."""
-    clock = Clock()
-    row = suite.report.row("start", name)
-    try:
-        result = programs.run_for_object(command(suite, options), limit, log, clocked=True, hear=clock.hear)
-        row.update({key: result.get(key) for key in ("images_per_second", "ms", "peak_memory_mib", "startup")})
-    except Trouble as trouble:
-        row["why"] = str(trouble)
-        raise
-    finally:
-        row.update(seconds=clock.seconds(), searches=clock.searches)
-        row.update(search_seconds=round(clock.search_seconds, 1))
-        suite.report.save()
+class Starts:
+    """A part."""
 
+    LOG = LOG
 
-def run_part(suite, log, deadline):
-    troubles = []
-    for name, options, limit in STARTS:
-        left = deadline - time.monotonic()
-        if left < 1:
-            troubles.append(f"{name}: no time left")
-            break
-        suite.say(f"start: {name}")
+    def __init__(self, name, what, case, starts, needs_cudnn=True):
+        self.name, self.WHAT, self.case, self.starts = name, what, case, starts
+        self.needs_cudnn = needs_cudnn
+        self.NEEDS = ("cuDNN",) if needs_cudnn else ()
+
+    def command(self, suite, start):
+        counts = {"warmup": start.warmup, "least_steps": start.least_steps}
+        return [*suite.our_step(self.case, start.seconds, **counts), *start.words]
+
+    def plan(self, suite):
+        yield from (self.command(suite, start) for start in self.starts)
+
+    def run_part(self, suite, log, deadline):
+        if self.needs_cudnn:
+            cudnn.check(suite)
+        troubles = []
+        for start in self.starts:
+            left = start.share * (deadline - time.monotonic())
+            if left < 1:
+                troubles.append(f"{start.name}: no time left")
+                continue
+            suite.say(f"{self.name}: {start.name}")
+            try:
+                self.run_one(suite, log, start, min(start.most, left))
+            except Trouble as trouble:
+                troubles.append(f"{start.name}: {trouble}")
+            if self.needs_cudnn and suite.report.data.get("no_cudnn"):
+                raise Trouble(suite.report.data["machine"][cudnn.FACT])
+        if troubles:
+            raise Trouble("; ".join(troubles))
+
+    def run_one(self, suite, log, start, limit):
+        """Keeps the figures of a start, of one that was cut too. Raises Trouble."""
+        clock = Clock(suite)
+        row = suite.report.row("start", f"{self.name} {start.name}")
+        row.update(case=self.case.name, basic=start.words == BASIC)
         try:
-            run_one(suite, log, name, options, min(limit, left))
+            command = self.command(suite, start)
+            result = programs.run_for_object(command, limit, log, clocked=True, hear=clock.hear)
+            self.keep(suite, row, result)
         except Trouble as trouble:
-            troubles.append(f"{name}: {trouble}")
-    if troubles:
-        raise Trouble("; ".join(troubles))
+            row["why"] = str(trouble)
+            raise
+        finally:
+            row.update(seconds=clock.seconds(), searches=clock.searches)
+            row.update(search_seconds=round(clock.search_seconds, 1))
+            suite.report.save()
+
+    def keep(self, suite, row, result):
+        rate = self.case.rate
+        row.update({key: result.get(key) for key in (rate, "ms", "peak_memory_mib", "startup", "loss")})
+        if "profile" in result:
+            roofline.keep(suite.report, self.case, result)
+        if "loss" in result and result["loss"] is None:  # JSON has no NaN
+            raise Trouble("the loss is not finite")
+
+
+def has_started(suite, case):
+    """Whether this run has started this step before, so that all of its plans are on disk."""
+    rows = suite.report.rows("start").values()
+    return any(row["case"] == case.name and "why" not in row and not row["basic"] for row in rows)
+
+
+RESNET18 = Starts(
+    "resnet18",
+    "starts of a small step: search for plans, their cache, capture and replay",
+    SMALL,
+    [Start("first", 60, 0.7), Start("again", 30)],
+)
+RESNET50 = Starts(
+    "resnet50",
+    "a start of the AMP step beside a clock, again with the plans found, and with --fusion basic",
+    AMP,
+    [Start("first", 180, 0.6), Start("again", 60, 0.7), Start("basic", 60, words=BASIC)],
+)
+GPT2_STEPS = Starts(
+    "gpt2",
+    "ten steps of a language model on random tokens, and each node of one beside the roofline",
+    GPT2,
+    [Start("first", 120, words=("--profile",), seconds=0, warmup=3, least_steps=10)],
+    needs_cudnn=False,
+)

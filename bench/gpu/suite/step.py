@@ -3,27 +3,28 @@
 import statistics
 import time
 
-from suite import programs
+from suite import programs, start
 from suite.programs import OutOfTime, Trouble
 from suite.rows import EAGER, INSTEAD, SITTINGS
 
-WHAT = "the training step on synthetic data, ours and PyTorch's in turns: rounds, medians"
+WHAT = "the training step on random data, ours and PyTorch's in turns: rounds, medians"
 NEEDS = ("PyTorch",)
 OURS = "ours"
 FIRST_LIMIT = 300.0  # the first start on a device measures plans; later ones find them on disk
 OURS_LIMIT = 120.0
 PEER_LIMIT = 60.0
+FIRST_PEER_LIMIT = 120.0  # PyTorch's first import may come from a cold disk
 LEAST = 30.0  # no sitting is begun with less
 
 
-def summary(runs):
+def summary(runs, rate):
     """The figures of a row from its rounds, {name: [result of a round, ...]}."""
-    speed = {name: median(results, "images_per_second") for name, results in runs.items() if results}
+    speed = {name: median(results, rate) for name, results in runs.items() if results}
     found = {}
     for name, results in runs.items():
         if results:
             found[name] = {
-                "images_per_second": speed[name],
+                rate: speed[name],
                 "ms": median(results, "ms"),
                 "peak_memory_mib": largest(results, "peak_memory_mib"),
                 "rounds": len(results),
@@ -31,9 +32,7 @@ def summary(runs):
     peers = {name: value for name, value in speed.items() if name != OURS}
     if OURS not in speed:
         return found
-    found.update(
-        cpu_us_per_step=median(runs[OURS], "cpu_us_per_step"), images_per_second=speed[OURS]
-    )
+    found.update({"cpu_us_per_step": median(runs[OURS], "cpu_us_per_step"), rate: speed[OURS]})
     for name, value in peers.items():
         found[f"ratio_{name}"] = speed[OURS] / value
     if peers:
@@ -55,11 +54,6 @@ def largest(results, key):
     return max(values) if values else None
 
 
-def peer_command(suite, case):
-    script = suite.root / "bench/peers/gpu_train_step.py"
-    return [*suite.python, script, *suite.sized(case).options, "--seconds", str(suite.options.seconds)]
-
-
 def sittings(suite):
     """In their order; those with a compiler last where time is shared among rows."""
     chosen = [sitting for sitting in SITTINGS if suite.wanted(sitting[0].name)]
@@ -75,7 +69,7 @@ def plan(suite):
     for case, variants in sittings(suite):
         yield f"# {case.name}: {suite.options.rounds} rounds of ours, {', '.join(variants)}"
         yield suite.our_step(case, suite.options.seconds)
-        peer = peer_command(suite, case)
+        peer = suite.peer_step(case, suite.options.seconds)
         yield from ([*peer, "--variant", variant, "--serve"] for variant in variants)
 
 
@@ -83,6 +77,7 @@ def run_part(suite, log, deadline):
     chosen = sittings(suite)
     for i, (case, variants) in enumerate(chosen):
         row = suite.report.row("step", case.name)
+        row["rate"] = case.rate
         if deadline - time.monotonic() < LEAST:
             for later, names in chosen[i:]:
                 left = suite.report.row("step", later.name).setdefault("left_out", {})
@@ -99,7 +94,7 @@ def run_part(suite, log, deadline):
 class Sitting:
     def __init__(self, suite, log, case, row):
         self.suite, self.log, self.case, self.row = suite, log, case, row
-        self.peer = peer_command(suite, case)
+        self.peer = suite.peer_step(case, suite.options.seconds)
 
     def hold(self, variants, deadline):
         """Peers stay up between rounds: what they prepare once (imports, compiling) is no part of a round."""
@@ -118,25 +113,31 @@ class Sitting:
                 peer.end()
 
     def prepare_ours(self, deadline):
-        """A start that no figure is taken of, before there are peers that would wait for it. One that is cut
-        has left on disk what it had found, for the next.
+        """A start that no figure is taken of, before there are peers that would wait for it: it searches plans.
+        One that is cut has left on disk what it had found, for the next.
         """
-        if OURS not in self.row.get("failed", {}) and "first_start_s" not in self.row:
+        has_plans = self.suite.took_plans or start.has_started(self.suite, self.case)
+        if not has_plans and OURS not in self.row.get("failed", {}) and "first_start_s" not in self.row:
             begin = time.monotonic()
             self.attempt(OURS, deadline, FIRST_LIMIT, lambda until: self.run_ours(until, 0))
             self.row["first_start_s"] = round(time.monotonic() - begin, 1)
 
     def prepare(self, variant, peers, deadline):
-        limit = PEER_LIMIT if variant in EAGER else self.suite.options.compile_limit
-        peer = self.attempt(variant, deadline, limit, lambda until: self.start(variant, until))
+        peer = self.attempt(variant, deadline, self.start_limit(variant), lambda until: self.start(variant, until))
         if peer:
             peers[variant] = peer
         return peer is not None
+
+    def start_limit(self, variant):
+        if variant not in EAGER:
+            return self.suite.options.compile_limit
+        return PEER_LIMIT if self.suite.peer_has_started else FIRST_PEER_LIMIT
 
     def start(self, variant, until):
         program = programs.Program([*self.peer, "--variant", variant, "--serve"], self.log)
         try:
             program.object(until)  # says that it is ready
+            self.suite.peer_has_started = True
         except BaseException:
             program.end()
             raise
@@ -155,10 +156,10 @@ class Sitting:
         return self.run_ours(until, self.suite.options.seconds)
 
     def run_ours(self, until, seconds):
-        start = time.monotonic()
+        begin = time.monotonic()
         command = self.suite.our_step(self.case, seconds)
-        result = programs.run_for_object(command, until - start, self.log)
-        return {**result, "wall_s": round(time.monotonic() - start, 2)}
+        result = programs.run_for_object(command, until - begin, self.log)
+        return {**result, "wall_s": round(time.monotonic() - begin, 2)}
 
     @staticmethod
     def ask(peer, until):
@@ -170,7 +171,7 @@ class Sitting:
             runs = self.row.setdefault("runs", {})
             runs.setdefault(name, []).append(result)
             self.row.get("timed_out", {}).pop(name, None)
-            self.row["summary"] = summary(runs)
+            self.row["summary"] = summary(runs, self.case.rate)
             self.suite.report.save()
 
     def attempt(self, name, deadline, limit, action):

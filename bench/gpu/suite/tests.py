@@ -3,6 +3,7 @@
 import math
 import re
 import time
+from dataclasses import dataclass
 
 from suite import machine, programs, shards
 from suite.programs import Trouble
@@ -58,13 +59,22 @@ class Reading:
             self.ended = True
 
 
+@dataclass(frozen=True)
+class Piece:
+    """Tests that one process runs."""
+
+    what: str
+    command: list
+    prefix: str  # of its lines in the log
+
+
 class Shard:
     until = math.inf
 
-    def __init__(self, what, command, log, prefix):
-        self.what = what
+    def __init__(self, piece, log):
+        self.what = piece.what
         self.reading = Reading()
-        self.program = programs.Program(command, log, prefix)
+        self.program = programs.Program(piece.command, log, piece.prefix)
 
     def is_done(self):
         return shards.read_on(self.program, self.reading)
@@ -81,28 +91,29 @@ class Shard:
         return f"{self.what}: cut (last heard of: {self.reading.test or 'no test'})"
 
 
-def has_lonely_tests(suite, name):
-    return name == PROGRAMS[0] and not suite.options.tiny
-
-
-def shard_name(index):
-    return f"shard {index + 1} of {SHARDS}"
-
-
-def shard_command(suite, name, index):
-    shard = ["--shard-count", str(SHARDS), "--shard-index", str(index)]
-    tiny = TINY if suite.options.tiny and name == PROGRAMS[0] else []
-    return command(suite, name, *shard, *tiny)
-
-
 def command(suite, name, *arguments):
     """stdbuf: whole lines at once, so that what a killed program had said is in the log."""
-    options = ["--durations", "yes", "--colour-mode", "none", "--allow-running-no-tests"]
+    options = ["--durations", "yes", "--colour-mode", "none"]
     return ["env", CONNECTIONS, "stdbuf", "-oL", suite.program(name), *arguments, *options]
 
 
-class ProgramTests:
-    """All shards of one program, some at a time."""
+def shard(suite, name, index):
+    """A shard of a small program may have no test."""
+    words = ["--shard-count", str(SHARDS), "--shard-index", str(index), "--allow-running-no-tests"]
+    tiny = TINY if suite.options.tiny and name == PROGRAMS[0] else []
+    what = f"shard {index + 1} of {SHARDS}"
+    return Piece(what, command(suite, name, *words, *tiny), f"{index + 1}/{SHARDS} ")
+
+
+def lonely_tests(suite, name):
+    """The tests that run alone: one piece, or none."""
+    if name != PROGRAMS[0] or suite.options.tiny:
+        return []
+    return [Piece(LONELY, command(suite, name, ALONE, "--allow-running-no-tests"), "alone ")]
+
+
+class Results:
+    """Results of tests that run in pieces: the row `name` of the report's table."""
 
     def __init__(self, suite, log, name):
         self.suite, self.log, self.name = suite, log, name
@@ -110,25 +121,14 @@ class ProgramTests:
         self.found = {"passed": 0, "failed": 0, "skipped": 0, "seconds": 0.0}
         self.found.update(failures=[], skips=[], troubles=[])
 
-    def run(self, deadline):
-        waiting = [lambda i=i: self.shard(i) for i in range(SHARDS)]
-        last = [self.alone] if has_lonely_tests(self.suite, self.name) else []
+    def run(self, pieces, jobs, deadline):
+        waiting = [lambda piece=piece: Shard(piece, self.log) for piece in pieces]
         try:
-            shards.run_some(waiting, self.suite.options.jobs, deadline, self.keep)
-            shards.run_some(last, 1, deadline, self.keep)
+            shards.run_some(waiting, jobs, deadline, self.keep)
         finally:
-            late = [shard_name(index) for index in range(SHARDS - len(waiting), SHARDS)]
-            late += [LONELY for _ in last]
-            self.found["troubles"] += [f"{what}: no time left" for what in late]
+            late = pieces[len(pieces) - len(waiting) :]
+            self.found["troubles"] += [f"{piece.what}: no time left" for piece in late]
             self.put()
-        return self.found
-
-    def shard(self, index):
-        words = shard_command(self.suite, self.name, index)
-        return Shard(shard_name(index), words, self.log, f"{index + 1}/{SHARDS} ")
-
-    def alone(self):
-        return Shard(LONELY, command(self.suite, self.name, ALONE), self.log, "alone ")
 
     def skip(self, reason):
         self.found["skips"].append(f"all: {reason}")
@@ -148,6 +148,12 @@ class ProgramTests:
         self.found["seconds"] = round(time.monotonic() - self.start, 1)
         self.put()
 
+    def why_bad(self):
+        """None where all is well."""
+        if self.found["failed"] or self.found["troubles"]:
+            return self.name
+        return None if self.found["passed"] else f"{self.name} (nothing passed)"
+
 
 def chosen(suite):
     programs_here = [name for name in PROGRAMS if suite.has(name) and suite.wanted(name)]
@@ -157,24 +163,24 @@ def chosen(suite):
 def plan(suite):
     for name in chosen(suite):
         yield f"# {SHARDS} shards, {suite.options.jobs} at a time"
-        yield shard_command(suite, name, 0)
-        if has_lonely_tests(suite, name):
-            yield command(suite, name, ALONE)
+        yield from (piece.command for piece in [shard(suite, name, 0), *lonely_tests(suite, name)])
+
+
+def run_program(suite, log, name, deadline):
+    """Returns why it is bad, or None."""
+    results = Results(suite, log, name)
+    if name == ASKS_CUDNN and machine.is_emulated(suite):
+        results.skip("they ask the real cuDNN, which knows no emulated device")
+        return None
+    suite.say(f"tests: {name}")
+    results.run([shard(suite, name, index) for index in range(SHARDS)], suite.options.jobs, deadline)
+    results.run(lonely_tests(suite, name), 1, deadline)
+    return results.why_bad()
 
 
 def run_part(suite, log, deadline):
     if not suite.has(PROGRAMS[0]):
         raise Trouble(f"{PROGRAMS[0]} is not here: built without CUDA?")
-    bad = []
-    for name in chosen(suite):
-        if name == ASKS_CUDNN and machine.is_emulated(suite):
-            ProgramTests(suite, log, name).skip("they ask the real cuDNN, which knows no emulated device")
-            continue
-        suite.say(f"tests: {name}")
-        found = ProgramTests(suite, log, name).run(deadline)
-        if found["failed"] or found["troubles"]:
-            bad.append(name)
-        elif not found["passed"]:
-            bad.append(f"{name} (nothing passed)")
-    if bad:
+    ended = [run_program(suite, log, name, deadline) for name in chosen(suite)]
+    if bad := [why for why in ended if why]:
         raise Trouble(f"not green: {', '.join(bad)}")

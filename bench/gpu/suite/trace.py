@@ -4,7 +4,7 @@ kernel by kernel, ours and PyTorch's, by CUPTI, into trace.txt; and how long the
 
 import time
 
-from suite import machine, programs, roofline
+from suite import cudnn, machine, programs, roofline
 from suite.programs import Trouble
 from suite.rows import AMP, TRACE
 
@@ -14,15 +14,12 @@ NEEDS = ("CUPTI", "PyTorch")
 
 def plan(suite):
     ours = suite.our_step(AMP, 1)
-    script = suite.root / "bench/peers/gpu_train_step.py"
-    options = [*suite.sized(AMP).options, "--seconds", "1", "--variant", "fused", "--profile"]
-    peer = [*suite.python, script, *options]
+    peer = [*suite.peer_step(AMP, 1), "--variant", "fused", "--profile"]
     return [*ours, "--profile"], [*ours, "--trace"], peer
 
 
 def keep_nodes(report, result):
-    found = roofline.compare(result.get("device", ""), AMP.precision, result.get("profile", []), result["ms"])
-    report.data["roofline"] = found
+    found = roofline.keep(report, AMP, result)
     if "share" in found:
         report.row("trace", TRACE).setdefault("summary", {})["share_of_bound"] = found["share"]
 
@@ -33,6 +30,7 @@ def keep_kernels(report, result):
 
 def run_part(suite, log, deadline):
     """What it has skipped, if anything."""
+    cudnn.check(suite)
     troubles, skipped = [], None
     keeps = (("nodes", keep_nodes), ("kernels", keep_kernels), ("PyTorch", None))
     for (what, keep), command in zip(keeps, plan(suite)):
