@@ -2,6 +2,7 @@
 
 import json
 import pathlib
+import shlex
 import textwrap
 
 DOCTOR = {
@@ -123,7 +124,7 @@ class Folder:
     def doctor(self, found, train="exit 3", code=0, compare="exit 3"):
         self.script(
             "troupe",
-            f"case $*:$1 in\n*--json*) echo '{json.dumps(found)}' ;;\n--version*) exit ;;\n"
+            f"case $*:$1 in\n*--json*) echo {shlex.quote(json.dumps(found))} ;;\n--version*) exit ;;\n"
             f"*:train) {train} ;;\n*:compare) {compare} ;;\n*) echo text ;;\nesac\nexit {code}",
         )
 
