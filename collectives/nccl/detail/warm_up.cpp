@@ -53,7 +53,7 @@ std::vector<Call> warm_up_calls(int world_size, std::byte* buffer) {
   }
   for (const auto type : every_type)
     calls.add_sums(few, type);
-  for (int distance = 1; distance < world_size; ++distance)
+  for (int distance = 0; distance < world_size; ++distance) // 0: to itself, as the root of a gather
     calls.add(CallKind::shift, few, DType::f32, distance);
   calls.add(CallKind::barrier, 0, DType::f32);
   return std::move(calls.all);
