@@ -27,8 +27,7 @@ namespace troupe::gpu {
 /// Thread-safe. Must outlive the streams that wait.
 class WaitFlags {
 public:
-  explicit WaitFlags(int device,
-                     std::shared_ptr<IdleCalls> idle_calls = IdleCalls::of_process())
+  explicit WaitFlags(int device, std::shared_ptr<IdleCalls> idle_calls = IdleCalls::of_process())
       : device_{device}, idle_calls_{std::move(idle_calls)} {}
   ~WaitFlags();
   WaitFlags(const WaitFlags&) = delete;

@@ -197,8 +197,8 @@ std::vector<std::byte> Trainer::random_images() const {
   CounterRng random{7, 0};
   std::vector<float> values(elements);
   for (std::size_t i = 0; i < elements; ++i)
-    values[i] = static_cast<std::int64_t>(i) % input.shape[3] < options_.channels ? random.normal()
-                                                                                  : 0.0f;
+    values[i] =
+        static_cast<std::int64_t>(i) % input.shape[3] < options_.channels ? random.normal() : 0.0f;
   return bytes_of(input.dtype, values);
 }
 
@@ -215,8 +215,8 @@ void Trainer::make_batch() {
   const auto targets =
       random_below(options_.is_language() ? options_.vocabulary : options_.classes);
   const auto ids = std::as_bytes(std::span{targets});
-  const auto inputs = options_.is_language() ? std::vector<std::byte>{ids.begin(), ids.end()}
-                                             : random_images();
+  const auto inputs =
+      options_.is_language() ? std::vector<std::byte>{ids.begin(), ids.end()} : random_images();
   inputs_ = value_or_give_up(device_->allocate(inputs.size(), MemoryKind::data));
   targets_ = value_or_give_up(device_->allocate(ids.size(), MemoryKind::data));
   device_->copy(*stream_, inputs_->data(), inputs.data(), inputs.size());

@@ -109,9 +109,8 @@ Result<Communicators> GpuGroups::connect(std::span<const GpuMember> members,
   std::vector<std::future<Result<std::unique_ptr<collectives::Communicator>>>> connecting;
   connecting.reserve(members.size());
   for (std::size_t i = 0; i < members.size(); ++i)
-    connecting.push_back(
-        std::async(std::launch::async, [owner = owners[i], rank = members[i].rank, id = agreed.id,
-                                        &place] {
+    connecting.push_back(std::async(
+        std::launch::async, [owner = owners[i], rank = members[i].rank, id = agreed.id, &place] {
           return collectives::connect_nccl(owner, {.rank = rank,
                                                    .world_size = place.world_size,
                                                    .id = id,
