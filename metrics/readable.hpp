@@ -11,7 +11,8 @@ namespace troupe::metrics {
 std::string readable_loss(double loss);        ///< "1.2345", "0.00123"
 std::string readable_perplexity(double value); ///< "6.21", "12,480"
 std::string readable_percent(double ratio);    ///< "45.2%"
-/// "45.2%"; "above 100%" without a number and with the reasons that there can be: no device does more than it can.
+/// "45.2%"; "above 100%" without a number and with the reasons that there can be: no device does
+/// more than it can.
 std::string readable_mfu(double ratio);
 std::string readable_rate(double per_second); ///< "870", "12.5", "12,480"
 /// "118 GFLOP/s", "1.24 TFLOP/s"
