@@ -29,7 +29,7 @@ struct OutstandingWait {
 /// Runs on the thread that never calls CUDA. Destroying what the wait holds may call CUDA, so the
 /// other thread does that.
 void end_wait(std::shared_ptr<OutstandingWait> ended, const Status& outcome) {
-  ended->wait->end(outcome); // before what waited goes on
+  ended->wait->end(outcome); // before the stream continues
   WaitFlags::raise(ended->flag);
   auto& poller = ended->context->poller();
   poller.add(
@@ -140,7 +140,7 @@ void CudaStream::wait_for(Poller::Check poll) {
       });
 }
 
-/// What comes next waits for these, too. Waits that have ended well need not be followed.
+/// A new operation waits for all earlier waits, except those that ended without an error.
 void CudaStream::stand_behind(const HostWaits& waits) {
   std::vector<std::shared_ptr<HostWait>> all;
   std::ranges::remove_copy_if(*waits_, std::back_inserter(all), &HostWait::ended_well);

@@ -1,4 +1,4 @@
-/// What the CUDA devices of one node share.
+/// State that the CUDA devices of one node share.
 #pragma once
 
 #include "detail/idle_calls.hpp"

@@ -19,7 +19,7 @@ class HostWait {
 public:
   /// `number` is the stream's own for this wait. Call it before anything is enqueued behind.
   void add(std::shared_ptr<StreamState> stream, std::uint32_t number);
-  /// Call it before what waits goes on. Destroys nothing and calls nothing of CUDA.
+  /// Call it before the stream continues. Destroys nothing and does not call CUDA.
   void end(const Status& outcome);
   /// Nothing as long as it is not known.
   std::optional<Status> outcome() const;

@@ -33,8 +33,8 @@ inline engine::Voter identity(const std::string& address) {
   return {address, address + " once"};
 }
 
-/// Daemons of one job, each a VOTER and what a daemon does with what that tells it: whoever is
-/// elected has a record decided, of all nodes that live.
+/// Daemons of one job. Each has a VOTER and acts on its messages as a daemon does: the one that is
+/// elected has a record decided that names all live nodes.
 class Town : public Deterministic {
 public:
   explicit Town(int nodes, int witnesses = 0) {

@@ -7,7 +7,7 @@ namespace troupe::collectives {
 namespace {
 
 constexpr std::size_t few = 64;
-/// Of f32: short messages, middle ones, and 1 MiB.
+/// Numbers of f32 elements: messages of 256 B, 64 KiB and 1 MiB.
 constexpr std::array<std::size_t, 3> sizes = {few, std::size_t{1} << 14, std::size_t{1} << 18};
 constexpr std::size_t largest_bytes = sizes.back() * sizeof(float);
 constexpr DType every_type[] = {DType::f32, DType::f16, DType::bf16,
