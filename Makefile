@@ -28,7 +28,7 @@ CTEST := ctest --output-on-failure --no-tests=error --parallel $(shell expr $(JO
 RESULTS := $(CURDIR)/build/results
 
 help:
-	@echo "make demo       set up, build, train ResNet-20 on CIFAR-10: 5 to 12 minutes on 2 cores"
+	@echo "make demo       set up, build, train ResNet-20 on CIFAR-10: 5 to 16 minutes on 2 cores"
 	@echo "make test       set up, build, run the tests: 10 to 25 minutes from nothing on 2 cores"
 	@echo "make test-long  the tests that take minutes: lower instruction sets, the package, two hosts, pictures, the GPU suite"
 	@echo "make test-exhaustive  more losses of nodes, with more strategies than make test-long has"

@@ -140,7 +140,7 @@ void CudaStream::wait_for(Poller::Check poll) {
       });
 }
 
-/// A new operation waits for all earlier waits, except those that ended without an error.
+/// New operations stand behind `waits`, too. Own waits that ended without an error are forgotten.
 void CudaStream::stand_behind(const HostWaits& waits) {
   std::vector<std::shared_ptr<HostWait>> all;
   std::ranges::remove_copy_if(*waits_, std::back_inserter(all), &HostWait::ended_well);
