@@ -17,6 +17,7 @@ import storm_faults  # noqa: E402
 import storm_job  # noqa: E402
 import storm_run  # noqa: E402
 import storm_scenario  # noqa: E402
+import storm_second_phase  # noqa: E402
 import storm_verdicts  # noqa: E402
 
 STEPS_PER_EPOCH = chaos_job.SAMPLES // chaos_job.SLICES
@@ -70,6 +71,15 @@ class Scenarios(unittest.TestCase):
         self.assertIsNone(storm_faults.chosen(["disk", "nothing"]))
 
 
+class FakeProcess:
+    """Runs until it ends with a code."""
+
+    code = None
+
+    def poll(self):
+        return self.code
+
+
 class FakeNet:
     def processes(self, _):
         return []
@@ -96,6 +106,9 @@ class FakeJob:
 
     def leader(self, _):
         return 1
+
+    def members(self, among):
+        return [host for host in self.daemons if host in among]
 
 
 class Verdicts(unittest.TestCase):
@@ -265,6 +278,17 @@ class Verdicts(unittest.TestCase):
             self.happens(kind, (1,))
             self.end(1, 1011, 1, "drained")
             self.assertEqual(len(storm_verdicts.exits(self.storm)), problems)
+
+    def test_of_a_daemon_that_was_killed_nobody_counts_the_vote(self):
+        daemons = self.storm.job.daemons
+        for daemon in daemons.values():
+            daemon.process, daemon.votes = FakeProcess(), daemon.generation
+        self.assertTrue(storm_second_phase.may_decide(self.storm, [1, 2]))
+        daemons[2].asked = "killed"
+        self.assertFalse(storm_second_phase.may_decide(self.storm, [1, 2]))
+        daemons[2].asked, daemons[2].process.code = "", 1
+        self.assertFalse(storm_second_phase.may_decide(self.storm, [1, 2]))
+        self.assertTrue(storm_second_phase.may_decide(self.storm, [1, 3]))
 
     def test_what_is_left_behind_is_found(self):
         (self.storm.job.folder / ".drafts-1-x").mkdir()

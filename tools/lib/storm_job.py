@@ -58,6 +58,10 @@ class Daemon:
     def acts(self):
         return self.runs() and not self.frozen
 
+    def is_dead(self):
+        """Also of a process that was killed just now."""
+        return not self.runs() or self.asked == "killed"
+
     def signal(self, number):
         if self.runs():
             self.process.send_signal(number)

@@ -18,7 +18,8 @@ def may_decide(storm, part):
     daemons = storm.job.daemons
     all_voters = voters(storm, storm.scenario.members())
     newest = max(daemon.generation for daemon in daemons.values())
-    votes = [host for host in all_voters if host in part and (daemons[host].votes == newest or storm.scenario.role(host) == "witness")]
+    alive = [host for host in all_voters if host in part and not daemons[host].is_dead()]
+    votes = [host for host in alive if daemons[host].votes == newest or storm.scenario.role(host) == "witness"]
     return 2 * len(votes) > len(all_voters)
 
 
