@@ -16,7 +16,8 @@ namespace troupe::gpu {
 /// Must be held by a shared_ptr.
 class IdleCalls : public std::enable_shared_from_this<IdleCalls> {
 public:
-  /// The one of this process; it lives as long as something holds it.
+  /// Returns the object that all nodes of this process share (docs/adr/0041): it lives as long as
+  /// something holds it.
   static std::shared_ptr<IdleCalls> of_process();
 
   IdleCalls() = default;
