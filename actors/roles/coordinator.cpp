@@ -120,17 +120,20 @@ RunTotalsPtr CoordinatorState::release() {
 }
 
 void CoordinatorState::join(const RankInfo& info, Member member) {
+  if (!is_rank(info.rank))
+    return; // no role of this generation sent it
   if (info.samples != setup_.samples)
-    return fail(
+    return fail_node(
         {Errc::data,
          fmt::format("{} training samples here, {} at the leader", info.samples, setup_.samples),
          {.rank = info.rank}});
   if (info.data != setup_.data)
-    return fail({Errc::data,
-                 fmt::format("the training data here have the fingerprint {}, those of the leader "
-                             "{}: data.root must hold the same files on every node",
-                             info.data, setup_.data),
-                 {.rank = info.rank}});
+    return fail_node(
+        {Errc::data,
+         fmt::format("the training data here have the fingerprint {}, those of the leader "
+                     "{}: data.root must hold the same files on every node",
+                     info.data, setup_.data),
+         {.rank = info.rank}});
   members_[info.rank] = std::move(member);
   begin_if_ready();
 }
@@ -203,6 +206,8 @@ void CoordinatorState::Member::add(const StepReport& report) {
 }
 
 void CoordinatorState::commit(StepReport report) {
+  if (!members_.contains(report.rank))
+    return; // no role of this generation sent it
   const auto step = report.worker.step;
   if (leases_)
     report.worker = leases_->measured(report.rank, step);
@@ -280,6 +285,8 @@ void CoordinatorState::measure_peaks() {
 }
 
 void CoordinatorState::take_peak(std::int32_t rank, double operations) {
+  if (!is_rank(rank))
+    return;
   for (auto& [other, member] : members_)
     if (setup_.generation.index_of(other) == setup_.generation.index_of(rank))
       member.info.peak_operations = std::max(member.info.peak_operations, operations);

@@ -102,6 +102,8 @@ private:
   void enter(Phase phase);
   void join(const RankInfo& info, Member member);
   std::int32_t world_size() const { return setup_.generation.world_size(); }
+  /// Whether the generation has this rank; messages of other nodes may have been damaged.
+  bool is_rank(std::int32_t rank) const { return rank >= 0 && rank < world_size(); }
   void begin_if_ready();
   void go_on();
   void resume_training();
@@ -158,6 +160,7 @@ private:
   RunTotalsPtr release();
   void suspect(const Error& error);
   std::vector<std::string> nodes_behind() const;
+  void fail_node(Error error);
   void tell_membership(const Error& error);
   void fail(Error error);
   bool others_may_go_on(const Error& error) const;

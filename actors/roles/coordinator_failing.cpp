@@ -33,6 +33,18 @@ void CoordinatorState::fail(Error error) {
   tell_membership(error);
 }
 
+/// Of an error of one node, whose kind would otherwise end the job: only the leader's does.
+void CoordinatorState::fail_node(Error error) {
+  if (phase_ == Phase::ended || is_void_)
+    return;
+  complete(error.where);
+  const bool is_leaders = error.where.node == setup_.generation.leader();
+  if (!setup_.membership || is_leaders)
+    return end_failed(std::move(error));
+  if (!std::exchange(reported_, true))
+    tell_membership(error);
+}
+
 void CoordinatorState::tell_membership(const Error& error) {
   const auto ended = [this, error](const caf::error&) { end_failed(error); };
   const auto number = setup_.generation.number;
@@ -83,7 +95,7 @@ void CoordinatorState::end_failed(Error error) {
 
 /// Fills in node and step. An actor that does not know its step failed at the one under way.
 void CoordinatorState::complete(Where& where) const {
-  if (where.node.empty() && where.rank >= 0)
+  if (where.node.empty() && is_rank(where.rank))
     where.node = setup_.generation.node_of(where.rank).address;
   if (where.step < 0 && !where.actor.empty() && phase_ != Phase::joining)
     where.step = phase_ == Phase::training ? committed_ : committed_ - 1;

@@ -34,7 +34,7 @@ void CoordinatorState::lease_again() {
 
 /// A message of an unknown rank is ignored: it is of no role of this generation.
 bool CoordinatorState::leases_to(std::int32_t rank) const {
-  return leases_ && rank >= 0 && rank < world_size();
+  return leases_ && is_rank(rank);
 }
 
 void CoordinatorState::want(std::int32_t rank) {

@@ -45,6 +45,7 @@ struct Seen {
   bool is_sharded = false;
   std::vector<CheckpointParts> checkpoints; ///< that were to be made
   std::vector<SharedFailure> failures;      ///< that MEMBERSHIP was told of
+  std::vector<Error> node_failures;         ///< the same, of one node
 };
 
 /// Only what rank 0 is told is noted where all ranks are told the same.
@@ -197,8 +198,12 @@ struct Company : Deterministic {
     generator = spawn_state<GeneratorStub, generator_actor>(system, seen);
     if (nodes.size() > 1)
       membership = spawn_stub<membership_actor>(
-          system, [seen = seen](atom::failed, std::int64_t, const SharedFailure& failure) {
+          system,
+          [seen = seen](atom::failed, std::int64_t, const SharedFailure& failure) {
             seen->failures.push_back(failure);
+          },
+          [seen = seen](atom::failed, std::int64_t, const Error& error) {
+            seen->node_failures.push_back(error);
           });
     coordinator = spawn_state<CoordinatorState, coordinator_actor>(
         system,

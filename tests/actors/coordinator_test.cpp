@@ -45,6 +45,40 @@ TEST_CASE("a rank whose training data are not the leader's ends the job") {
   CHECK(company.seen->outcome->error->message.starts_with(difference));
 }
 
+TEST_CASE("a node whose training data are not the leader's is reported, and the job does not end") {
+  Company company{0, {{"a:1", "a", "a:2", 0, 1}, {"b:1", "b", "b:2", 1, 1}}};
+  company.self->send(company.coordinator, atom::run_v);
+  company.join(0);
+  company.self->send(company.coordinator, atom::join_v,
+                     RankInfo{.rank = 1, .data = "abc", .metrics = {}, .device = "b"},
+                     worker_actor{}, shard_manager_actor{}, company.metrics);
+  company.scheduler.run();
+  CHECK_FALSE(company.seen->outcome);
+  REQUIRE(company.seen->node_failures.size() == 1);
+  CHECK(company.seen->node_failures.front().code == Errc::data);
+  CHECK(company.seen->node_failures.front().where.node == "b:1");
+}
+
+TEST_CASE("messages that name a rank which the generation lacks are ignored") {
+  Company company;
+  company.self->send(company.coordinator, atom::run_v);
+  for (const int rank : {-1, 2, 1'000'000'000}) {
+    company.self->send(company.coordinator, atom::join_v,
+                       RankInfo{.rank = rank, .metrics = {}, .device = "b"}, worker_actor{},
+                       shard_manager_actor{}, company.metrics);
+    company.self->send(company.coordinator, atom::step_committed_v, StepReport{.rank = rank});
+    company.self->send(company.coordinator, atom::measure_v, rank, 1e9);
+  }
+  company.join(0);
+  company.join(1);
+  CHECK(company.seen->limits == std::vector<std::int64_t>{4});
+  company.self->send(company.coordinator, atom::failed_v,
+                     Error{Errc::internal, "it broke", {.rank = 1'000'000'000}});
+  company.scheduler.run();
+  REQUIRE(company.seen->outcome);
+  CHECK(company.seen->outcome->error->message == "it broke");
+}
+
 TEST_CASE("a step counts as committed when all ranks have committed it") {
   Company company;
   company.start();
