@@ -1,6 +1,6 @@
 # One entry for what one does with this tree; the work is in tools/, CMakePresets.json and ctest.
 .DEFAULT_GOAL := help
-.PHONY: help bootstrap configure build tests everything demo test test-long test-exhaustive fuzz test-emulated chaos storm soak asan tsan lint format bench gpu-bundle check-debian13 package install install-development clean
+.PHONY: help bootstrap configure dev build tests everything demo test test-long test-exhaustive fuzz test-emulated chaos storm soak asan tsan lint format bench gpu-bundle check-debian13 package install install-development clean
 
 JOBS ?= $(shell nproc)
 PREFIX ?= /usr/local
@@ -22,7 +22,7 @@ CUDA ?= AUTO
 export CCACHE_BASEDIR ?= $(CURDIR)
 export CCACHE_NOHASHDIR ?= true
 
-# ctest prints what failed and, last, its summary. Some tests wait: one more than there are cores.
+# ctest prints what failed and, last, its summary. Tests wait now and then, long ones often: more at a time than there are cores.
 CTEST := ctest --output-on-failure --no-tests=error --parallel $(shell expr $(JOBS) + 1)
 # Results of each run, for tools/check-skips.
 RESULTS := $(CURDIR)/build/results
@@ -38,6 +38,7 @@ help:
 	@echo "make storm      random faults hit jobs of all strategies; N=$(N) scenarios; needs root, an hour"
 	@echo "make soak       something happens to a job of six hosts again and again; needs root, 40 minutes"
 	@echo "make build      set up, build build/release/app/troupe"
+	@echo "make dev        set up, configure build/dev for editors: compile_commands.json (docs/editors.md)"
 	@echo "make asan       the tests under AddressSanitizer and UndefinedBehaviorSanitizer"
 	@echo "make tsan       the tests under ThreadSanitizer"
 	@echo "make lint       format, clang-tidy on changed files, shellcheck, dependency arrows"
@@ -48,13 +49,19 @@ help:
 	@echo "make package    a Debian package of what make install installs: build/troupe_VERSION_amd64.deb"
 	@echo "make install    install below PREFIX ($(PREFIX))"
 	@echo "make install-development  that, and what programs with models and data sets of their own are built with"
-	@echo "make clean      remove build/ (data/, runs/ and .deps/ stay)"
+	@echo "make clean      remove build/ (datasets/, runs/ and .deps/ stay)"
 
 bootstrap:
 	@tools/bootstrap --quiet
 
 configure: bootstrap
 	@cmake --preset release -DTROUPE_WERROR=$(WERROR) -DTROUPE_CUDA=$(CUDA) >/dev/null
+
+# One entry per source file, for clangd and for people who work on a file.
+dev: bootstrap
+	@cmake --preset dev -DTROUPE_CUDA=$(CUDA) >/dev/null
+	@ln -sf build/dev/compile_commands.json compile_commands.json
+	@echo "build/dev is configured; compile_commands.json is there for editors (docs/editors.md)"
 
 # The programs that are installed: tests and benchmarks would double the time.
 build: configure
@@ -76,7 +83,7 @@ test: tests
 	@$(CTEST) --preset release -LE '^(long|exhaustive)$$' --output-junit $(RESULTS)/test.xml
 
 test-long: everything
-	@$(CTEST) --preset release -L '^long$$' --output-junit $(RESULTS)/test-long.xml
+	@$(CTEST) --parallel $(shell expr $(JOBS) + 2) --preset release -L '^long$$' --output-junit $(RESULTS)/test-long.xml
 
 test-exhaustive: tests
 	@$(CTEST) --preset release -L '^exhaustive$$' --output-junit $(RESULTS)/test-exhaustive.xml

@@ -1,9 +1,9 @@
 /// Runs a job: the one place where files, devices, actors and what a person sees are put together.
 #pragma once
 
-#include "troupe/core/config/forward.hpp"
-#include "troupe/core/error.hpp"
-#include "troupe/metrics/step_record.hpp"
+#include "core/config/forward.hpp"
+#include "core/error.hpp"
+#include "metrics/step_record.hpp"
 
 #include <functional>
 #include <optional>

@@ -9,7 +9,7 @@
 ///        +---step, epoch--> METRICS
 #pragma once
 
-#include "type_ids.hpp"
+#include "actors/type_ids.hpp"
 
 namespace troupe::actors {
 

@@ -1,6 +1,6 @@
-#include "message_types.hpp"
+#include "actors/message_types.hpp"
 
-#include "interfaces.hpp"
+#include "actors/interfaces.hpp"
 
 #include <caf/io/middleman.hpp>
 #include <caf/openssl/all.hpp>

@@ -2,13 +2,13 @@
 /// pointers stay within a process (type_ids.hpp says which is which).
 #pragma once
 
-#include "troupe/core/checkpoint/manifest.hpp"
-#include "troupe/core/device/executable.hpp"
-#include "troupe/engine/asynchronous/letters.hpp"
-#include "troupe/engine/feeding/micro_batch.hpp"
-#include "troupe/engine/state/snapshot.hpp"
-#include "troupe/metrics/registry/job_phase.hpp"
-#include "troupe/metrics/step_record.hpp"
+#include "core/checkpoint/manifest.hpp"
+#include "core/device/executable.hpp"
+#include "engine/asynchronous/letters.hpp"
+#include "engine/feeding/micro_batch.hpp"
+#include "engine/state/snapshot.hpp"
+#include "metrics/registry/job_phase.hpp"
+#include "metrics/step_record.hpp"
 
 #include <array>
 #include <chrono>

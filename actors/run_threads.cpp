@@ -1,6 +1,6 @@
-#include "run_threads.hpp"
+#include "actors/run_threads.hpp"
 
-#include "troupe/engine/platforms/platforms.hpp"
+#include "engine/platforms/platforms.hpp"
 
 namespace troupe::actors {
 

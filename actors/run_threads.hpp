@@ -1,7 +1,7 @@
 /// How many threads a run needs.
 #pragma once
 
-#include "troupe/core/config/config.hpp"
+#include "core/config/config.hpp"
 
 namespace troupe::actors {
 

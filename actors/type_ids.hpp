@@ -1,16 +1,15 @@
 /// CAF's type ids of our messages. Append only: daemons of the same version must agree.
 #pragma once
 
-#include "cluster/cluster_messages.hpp"
-#include "cluster/consent.hpp"
-#include "cluster/job_status.hpp"
-#include "cluster/links.hpp"
-#include "messages.hpp"
-
-#include "troupe/core/checkpoint/checkpoint.hpp"
-#include "troupe/engine/seat.hpp"
-#include "troupe/metrics/report/history.hpp"
-#include "troupe/metrics/step_record.hpp"
+#include "actors/cluster/cluster_messages.hpp"
+#include "actors/cluster/consent.hpp"
+#include "actors/cluster/job_status.hpp"
+#include "actors/cluster/links.hpp"
+#include "actors/messages.hpp"
+#include "core/checkpoint/checkpoint.hpp"
+#include "engine/seat.hpp"
+#include "metrics/report/history.hpp"
+#include "metrics/step_record.hpp"
 
 #include <caf/all.hpp>
 

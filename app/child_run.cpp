@@ -1,6 +1,6 @@
-#include "child_run.hpp"
+#include "app/child_run.hpp"
 
-#include "troupe/core/fail.hpp"
+#include "core/fail.hpp"
 
 #include <cerrno>
 #include <csignal>

@@ -1,7 +1,7 @@
 /// Another process of this program.
 #pragma once
 
-#include "troupe/core/error.hpp"
+#include "core/error.hpp"
 
 #include <filesystem>
 #include <string>

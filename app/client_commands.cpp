@@ -1,11 +1,10 @@
 // `troupe status` and `troupe stop`: ask the daemon that listens at HOST:PORT.
-#include "commands.hpp"
-#include "complain.hpp"
-
-#include "troupe/actors/cluster/client.hpp"
-#include "troupe/actors/cluster/waits.hpp"
-#include "troupe/core/printable.hpp"
-#include "troupe/metrics/readable.hpp"
+#include "actors/cluster/client.hpp"
+#include "actors/cluster/waits.hpp"
+#include "app/commands.hpp"
+#include "app/complain.hpp"
+#include "core/printable.hpp"
+#include "metrics/readable.hpp"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>

@@ -1,8 +1,8 @@
-#include "command_tree.hpp"
+#include "app/command_tree.hpp"
 
-#include "troupe/core/fail.hpp"
-#include "troupe/core/nearest.hpp"
-#include "troupe/core/printable.hpp"
+#include "core/fail.hpp"
+#include "core/nearest.hpp"
+#include "core/printable.hpp"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>

@@ -1,7 +1,7 @@
 /// What the command line takes, as help, manual pages and shells show it.
 #pragma once
 
-#include "troupe/core/error.hpp"
+#include "core/error.hpp"
 
 #include <span>
 #include <string>

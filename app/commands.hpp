@@ -3,7 +3,7 @@
 /// result is the exit code.
 #pragma once
 
-#include "troupe/core/config/load.hpp"
+#include "core/config/load.hpp"
 
 #include <functional>
 #include <optional>

@@ -1,22 +1,21 @@
 // `troupe compare`: the same job in several strategies and precisions, each in a process of its
 // own; or runs that were there before.
-#include "child_run.hpp"
-#include "command_tree.hpp"
-#include "commands.hpp"
-#include "compare_runs.hpp"
-#include "complain.hpp"
-#include "doctor.hpp"
-
-#include "troupe/core/atomic_file.hpp"
-#include "troupe/core/fail.hpp"
-#include "troupe/core/printable.hpp"
-#include "troupe/engine/job.hpp"
-#include "troupe/engine/platforms/platforms.hpp"
-#include "troupe/metrics/machine/host_memory.hpp"
-#include "troupe/metrics/page/page.hpp"
-#include "troupe/metrics/readable.hpp"
-#include "troupe/metrics/report/comparison.hpp"
-#include "troupe/metrics/report/standing_report.hpp"
+#include "app/child_run.hpp"
+#include "app/command_tree.hpp"
+#include "app/commands.hpp"
+#include "app/compare_runs.hpp"
+#include "app/complain.hpp"
+#include "app/doctor.hpp"
+#include "core/atomic_file.hpp"
+#include "core/fail.hpp"
+#include "core/printable.hpp"
+#include "engine/job.hpp"
+#include "engine/platforms/platforms.hpp"
+#include "metrics/machine/host_memory.hpp"
+#include "metrics/page/page.hpp"
+#include "metrics/readable.hpp"
+#include "metrics/report/comparison.hpp"
+#include "metrics/report/standing_report.hpp"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>

@@ -1,8 +1,8 @@
-#include "compare_runs.hpp"
+#include "app/compare_runs.hpp"
 
-#include "troupe/core/fail.hpp"
-#include "troupe/core/printable.hpp"
-#include "troupe/metrics/report/run_folder.hpp"
+#include "core/fail.hpp"
+#include "core/printable.hpp"
+#include "metrics/report/run_folder.hpp"
 
 #include <fmt/format.h>
 

@@ -1,8 +1,8 @@
 /// `troupe compare --runs`: runs that were there before.
 #pragma once
 
-#include "troupe/core/error.hpp"
-#include "troupe/metrics/report/comparison.hpp"
+#include "core/error.hpp"
+#include "metrics/report/comparison.hpp"
 
 #include <filesystem>
 #include <string>

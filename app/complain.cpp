@@ -1,6 +1,6 @@
-#include "complain.hpp"
+#include "app/complain.hpp"
 
-#include "troupe/core/printable.hpp"
+#include "core/printable.hpp"
 
 #include <fmt/format.h>
 

@@ -2,7 +2,7 @@
 /// gone) nothing else changes: the exit code still tells.
 #pragma once
 
-#include "troupe/core/error.hpp"
+#include "core/error.hpp"
 
 #include <exception>
 #include <string_view>

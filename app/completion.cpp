@@ -1,9 +1,8 @@
-#include "completion.hpp"
+#include "app/completion.hpp"
 
-#include "command_tree.hpp"
-
-#include "troupe/core/config/config.hpp"
-#include "troupe/core/config/schema.hpp"
+#include "app/command_tree.hpp"
+#include "core/config/config.hpp"
+#include "core/config/schema.hpp"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>

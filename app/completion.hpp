@@ -2,7 +2,7 @@
 /// commands, keys and models of the very program that is typed.
 #pragma once
 
-#include "troupe/core/config/catalogue.hpp"
+#include "core/config/catalogue.hpp"
 
 #include <optional>
 #include <span>

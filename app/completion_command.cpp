@@ -1,9 +1,8 @@
 // `troupe completion`: what makes a shell complete the commands of this program.
-#include "commands.hpp"
-#include "complain.hpp"
-#include "completion.hpp"
-
-#include "troupe/core/atomic_file.hpp"
+#include "app/commands.hpp"
+#include "app/complain.hpp"
+#include "app/completion.hpp"
+#include "core/atomic_file.hpp"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>

@@ -1,5 +1,5 @@
 // What the shells read: each asks the program what may come next (`troupe __complete WORD...`).
-#include "completion.hpp"
+#include "app/completion.hpp"
 
 #include <algorithm>
 #include <cctype>

@@ -1,15 +1,14 @@
-#include "commands.hpp"
-#include "complain.hpp"
-#include "graph_text.hpp"
-#include "import_command.hpp"
-#include "launched.hpp"
-
-#include "troupe/core/config/notes.hpp"
-#include "troupe/core/config/schema.hpp"
-#include "troupe/core/config/text.hpp"
-#include "troupe/core/printable.hpp"
-#include "troupe/engine/platforms/platforms.hpp"
-#include "troupe/engine/prediction/training_graph.hpp"
+#include "app/commands.hpp"
+#include "app/complain.hpp"
+#include "app/graph_text.hpp"
+#include "app/import_command.hpp"
+#include "app/launched.hpp"
+#include "core/config/notes.hpp"
+#include "core/config/schema.hpp"
+#include "core/config/text.hpp"
+#include "core/printable.hpp"
+#include "engine/platforms/platforms.hpp"
+#include "engine/prediction/training_graph.hpp"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>

@@ -1,12 +1,11 @@
 // troupe convert: a saved state in another form.
-#include "commands.hpp"
-#include "complain.hpp"
-
-#include "troupe/core/checkpoint/given_file.hpp"
-#include "troupe/core/checkpoint/state_source.hpp"
-#include "troupe/core/checkpoint/write_state.hpp"
-#include "troupe/core/fail.hpp"
-#include "troupe/core/printable.hpp"
+#include "app/commands.hpp"
+#include "app/complain.hpp"
+#include "core/checkpoint/given_file.hpp"
+#include "core/checkpoint/state_source.hpp"
+#include "core/checkpoint/write_state.hpp"
+#include "core/fail.hpp"
+#include "core/printable.hpp"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>

@@ -1,12 +1,11 @@
 // `troupe data check`: reads all samples before anything is trained on them.
-#include "commands.hpp"
-#include "complain.hpp"
-
-#include "troupe/core/config/config.hpp"
-#include "troupe/core/printable.hpp"
-#include "troupe/data/check.hpp"
-#include "troupe/data/normalization.hpp"
-#include "troupe/metrics/readable.hpp"
+#include "app/commands.hpp"
+#include "app/complain.hpp"
+#include "core/config/config.hpp"
+#include "core/printable.hpp"
+#include "data/check.hpp"
+#include "data/normalization.hpp"
+#include "metrics/readable.hpp"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>

@@ -1,7 +1,7 @@
 /// What `troupe doctor` looks at.
 #pragma once
 
-#include "troupe/core/config/forward.hpp"
+#include "core/config/forward.hpp"
 
 #include <cstdint>
 #include <string>

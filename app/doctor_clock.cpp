@@ -1,4 +1,4 @@
-#include "doctor.hpp"
+#include "app/doctor.hpp"
 
 #include <fmt/format.h>
 

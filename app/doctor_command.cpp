@@ -1,7 +1,6 @@
-#include "commands.hpp"
-#include "doctor.hpp"
-
-#include "troupe/engine/platforms/platforms.hpp"
+#include "app/commands.hpp"
+#include "app/doctor.hpp"
+#include "engine/platforms/platforms.hpp"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>

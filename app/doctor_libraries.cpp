@@ -1,4 +1,4 @@
-#include "doctor.hpp"
+#include "app/doctor.hpp"
 
 #include <CLI/Version.hpp>
 #include <caf/config.hpp>

@@ -1,6 +1,5 @@
-#include "doctor.hpp"
-
-#include "troupe/core/config/config.hpp"
+#include "app/doctor.hpp"
+#include "core/config/config.hpp"
 
 #include <fmt/format.h>
 

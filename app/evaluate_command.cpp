@@ -1,13 +1,12 @@
 // `troupe evaluate`: how well a language model foretells texts.
-#include "commands.hpp"
-#include "complain.hpp"
-#include "model_arguments.hpp"
-
-#include "troupe/core/fail.hpp"
-#include "troupe/core/printable.hpp"
-#include "troupe/engine/hugging_face/config_file.hpp"
-#include "troupe/engine/inference/evaluate_text.hpp"
-#include "troupe/metrics/readable.hpp"
+#include "app/commands.hpp"
+#include "app/complain.hpp"
+#include "app/model_arguments.hpp"
+#include "core/fail.hpp"
+#include "core/printable.hpp"
+#include "engine/hugging_face/config_file.hpp"
+#include "engine/inference/evaluate_text.hpp"
+#include "metrics/readable.hpp"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>

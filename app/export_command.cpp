@@ -1,14 +1,13 @@
 // `troupe export`: a trained model as a file for other programs.
-#include "commands.hpp"
-#include "complain.hpp"
-#include "model_arguments.hpp"
-
-#include "troupe/core/fail.hpp"
-#include "troupe/core/graph/precision.hpp"
-#include "troupe/core/printable.hpp"
-#include "troupe/engine/exports/exports.hpp"
-#include "troupe/metrics/readable.hpp"
-#include "troupe/nn/onnx/model.hpp"
+#include "app/commands.hpp"
+#include "app/complain.hpp"
+#include "app/model_arguments.hpp"
+#include "core/fail.hpp"
+#include "core/graph/precision.hpp"
+#include "core/printable.hpp"
+#include "engine/exports/exports.hpp"
+#include "metrics/readable.hpp"
+#include "nn/onnx/model.hpp"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>

@@ -1,8 +1,8 @@
-#include "extensions.hpp"
+#include "app/extensions.hpp"
 
-#include "troupe/core/config/data_sets.hpp"
-#include "troupe/core/fail.hpp"
-#include "troupe/nn/config_check.hpp"
+#include "core/config/data_sets.hpp"
+#include "core/fail.hpp"
+#include "nn/config_check.hpp"
 
 #include <algorithm>
 #include <map>

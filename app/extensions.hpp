@@ -1,10 +1,9 @@
 /// From what a program adds to what the commands are given.
 #pragma once
 
-#include "program.hpp"
-
-#include "troupe/core/config/catalogue.hpp"
-#include "troupe/core/error.hpp"
+#include "app/program.hpp"
+#include "core/config/catalogue.hpp"
+#include "core/error.hpp"
 
 namespace troupe::app {
 

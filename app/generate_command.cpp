@@ -1,10 +1,9 @@
 // `troupe generate`: how a language model goes on with a text.
-#include "commands.hpp"
-#include "complain.hpp"
-#include "model_arguments.hpp"
-
-#include "troupe/core/fail.hpp"
-#include "troupe/engine/inference/generate.hpp"
+#include "app/commands.hpp"
+#include "app/complain.hpp"
+#include "app/model_arguments.hpp"
+#include "core/fail.hpp"
+#include "engine/inference/generate.hpp"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>

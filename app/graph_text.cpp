@@ -1,6 +1,6 @@
-#include "graph_text.hpp"
+#include "app/graph_text.hpp"
 
-#include "troupe/nn/shape_rules.hpp"
+#include "nn/shape_rules.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

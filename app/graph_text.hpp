@@ -1,7 +1,7 @@
 /// A typed graph for people and for programs.
 #pragma once
 
-#include "troupe/core/graph/graph.hpp"
+#include "core/graph/graph.hpp"
 
 #include <string>
 

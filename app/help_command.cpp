@@ -1,8 +1,8 @@
 // `troupe help` and `troupe version`: what --help and --version say, and more.
-#include "command_tree.hpp"
-#include "commands.hpp"
-#include "complain.hpp"
-#include "doctor.hpp"
+#include "app/command_tree.hpp"
+#include "app/commands.hpp"
+#include "app/complain.hpp"
+#include "app/doctor.hpp"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>

@@ -1,11 +1,10 @@
-#include "import_command.hpp"
+#include "app/import_command.hpp"
 
-#include "complain.hpp"
-
-#include "troupe/core/atomic_file.hpp"
-#include "troupe/core/config/import/import.hpp"
-#include "troupe/core/printable.hpp"
-#include "troupe/nn/config_check.hpp"
+#include "app/complain.hpp"
+#include "core/atomic_file.hpp"
+#include "core/config/import/import.hpp"
+#include "core/printable.hpp"
+#include "nn/config_check.hpp"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>

@@ -2,7 +2,7 @@
 /// troupe.
 #pragma once
 
-#include "commands.hpp"
+#include "app/commands.hpp"
 
 namespace troupe::app {
 

@@ -1,7 +1,7 @@
-#include "launched.hpp"
+#include "app/launched.hpp"
 
-#include "troupe/core/fail.hpp"
-#include "troupe/core/printable.hpp"
+#include "core/fail.hpp"
+#include "core/printable.hpp"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>

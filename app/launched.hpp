@@ -1,9 +1,8 @@
 /// Configs of daemons that a launcher has started, torchrun or SLURM (--launcher).
 #pragma once
 
-#include "commands.hpp"
-
-#include "troupe/core/launch/launcher.hpp"
+#include "app/commands.hpp"
+#include "core/launch/launcher.hpp"
 
 namespace CLI {
 class Option;

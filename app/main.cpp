@@ -1,4 +1,4 @@
-#include "program.hpp"
+#include "app/program.hpp"
 
 int main(int argc, char** argv) {
   return troupe::app::run_program(argc, argv);

@@ -1,10 +1,9 @@
-#include "manual.hpp"
+#include "app/manual.hpp"
 
-#include "command_tree.hpp"
-
-#include "troupe/core/config/config.hpp"
-#include "troupe/core/config/schema.hpp"
-#include "troupe/core/config/text.hpp"
+#include "app/command_tree.hpp"
+#include "core/config/config.hpp"
+#include "core/config/schema.hpp"
+#include "core/config/text.hpp"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>

@@ -1,7 +1,7 @@
 /// Manual pages, in the macros of man(7).
 #pragma once
 
-#include "troupe/core/config/catalogue.hpp"
+#include "core/config/catalogue.hpp"
 
 #include <string>
 #include <vector>

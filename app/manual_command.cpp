@@ -1,11 +1,10 @@
 // `troupe man`: manual pages, made from the commands and the config's keys.
-#include "command_tree.hpp"
-#include "commands.hpp"
-#include "complain.hpp"
-#include "manual.hpp"
-
-#include "troupe/core/atomic_file.hpp"
-#include "troupe/core/fail.hpp"
+#include "app/command_tree.hpp"
+#include "app/commands.hpp"
+#include "app/complain.hpp"
+#include "app/manual.hpp"
+#include "core/atomic_file.hpp"
+#include "core/fail.hpp"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>

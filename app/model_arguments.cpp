@@ -1,6 +1,6 @@
-#include "model_arguments.hpp"
+#include "app/model_arguments.hpp"
 
-#include "complain.hpp"
+#include "app/complain.hpp"
 
 #include <CLI/CLI.hpp>
 
@@ -33,7 +33,7 @@ void add_model_arguments(CLI::App& command, ModelArguments& arguments) {
       ->type_name("FILE");
   command
       .add_option("--set", arguments.overrides,
-                  "Override a key of the model's config: --set data.root=data/cifar10")
+                  "Override a key of the model's config: --set data.root=datasets/cifar10")
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
 }

@@ -1,7 +1,7 @@
 /// What commands that use a trained model have in common: MODEL, and what it lacks.
 #pragma once
 
-#include "troupe/engine/inference/saved_model.hpp"
+#include "engine/inference/saved_model.hpp"
 
 #include <string>
 #include <vector>

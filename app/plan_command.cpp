@@ -1,10 +1,9 @@
 // `troupe plan`: what each strategy would need of every worker, and which one to choose.
-#include "commands.hpp"
-#include "complain.hpp"
-
-#include "troupe/engine/platforms/platforms.hpp"
-#include "troupe/engine/prediction/strategy_choice.hpp"
-#include "troupe/metrics/readable.hpp"
+#include "app/commands.hpp"
+#include "app/complain.hpp"
+#include "engine/platforms/platforms.hpp"
+#include "engine/prediction/strategy_choice.hpp"
+#include "metrics/readable.hpp"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>

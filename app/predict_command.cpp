@@ -1,17 +1,16 @@
 // `troupe predict`: what a trained model says of files, folders, rows of tables, or a split of its
 // data set.
-#include "commands.hpp"
-#include "complain.hpp"
-#include "model_arguments.hpp"
-#include "prediction_text.hpp"
-
-#include "troupe/core/atomic_file.hpp"
-#include "troupe/core/config/data_sets.hpp"
-#include "troupe/core/fail.hpp"
-#include "troupe/core/printable.hpp"
-#include "troupe/data/file_notes.hpp"
-#include "troupe/engine/inference/inputs.hpp"
-#include "troupe/nn/models/input.hpp"
+#include "app/commands.hpp"
+#include "app/complain.hpp"
+#include "app/model_arguments.hpp"
+#include "app/prediction_text.hpp"
+#include "core/atomic_file.hpp"
+#include "core/config/data_sets.hpp"
+#include "core/fail.hpp"
+#include "core/printable.hpp"
+#include "data/file_notes.hpp"
+#include "engine/inference/inputs.hpp"
+#include "nn/models/input.hpp"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>

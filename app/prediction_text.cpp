@@ -1,7 +1,7 @@
-#include "prediction_text.hpp"
+#include "app/prediction_text.hpp"
 
-#include "troupe/core/printable.hpp"
-#include "troupe/metrics/readable.hpp"
+#include "core/printable.hpp"
+#include "metrics/readable.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

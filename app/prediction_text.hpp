@@ -1,7 +1,7 @@
 /// What `troupe predict` prints: predictions and scores as text, JSON or CSV.
 #pragma once
 
-#include "troupe/engine/inference/predict.hpp"
+#include "engine/inference/predict.hpp"
 
 #include <functional>
 #include <memory>

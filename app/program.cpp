@@ -1,15 +1,14 @@
-#include "program.hpp"
+#include "app/program.hpp"
 
-#include "command_tree.hpp"
-#include "commands.hpp"
-#include "complain.hpp"
-#include "completion.hpp"
-#include "extensions.hpp"
-#include "runs_command.hpp"
-#include "standard_output.hpp"
-
-#include "troupe/core/printable.hpp"
-#include "troupe/engine/platforms/platforms.hpp"
+#include "app/command_tree.hpp"
+#include "app/commands.hpp"
+#include "app/complain.hpp"
+#include "app/completion.hpp"
+#include "app/extensions.hpp"
+#include "app/runs_command.hpp"
+#include "app/standard_output.hpp"
+#include "core/printable.hpp"
+#include "engine/platforms/platforms.hpp"
 
 #include <CLI/CLI.hpp>
 

@@ -2,8 +2,8 @@
 /// own, which then are trained by name as all others are (docs/extending.md).
 #pragma once
 
-#include "troupe/core/config/own_data_set.hpp"
-#include "troupe/nn/models/family.hpp"
+#include "core/config/own_data_set.hpp"
+#include "nn/models/family.hpp"
 
 #include <vector>
 

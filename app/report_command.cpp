@@ -1,11 +1,10 @@
 // `troupe report`: the page of a run, made again from the files of its folder.
-#include "commands.hpp"
-#include "complain.hpp"
-
-#include "troupe/core/atomic_file.hpp"
-#include "troupe/metrics/page/page.hpp"
-#include "troupe/metrics/report/run_folder.hpp"
-#include "troupe/metrics/report/standing_report.hpp"
+#include "app/commands.hpp"
+#include "app/complain.hpp"
+#include "core/atomic_file.hpp"
+#include "metrics/page/page.hpp"
+#include "metrics/report/run_folder.hpp"
+#include "metrics/report/standing_report.hpp"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>

@@ -1,12 +1,11 @@
 // `troupe runs`: the runs of a folder, a line each.
-#include "runs_command.hpp"
+#include "app/runs_command.hpp"
 
-#include "complain.hpp"
-
-#include "troupe/core/printable.hpp"
-#include "troupe/metrics/report/best_epoch.hpp"
-#include "troupe/metrics/report/run_list.hpp"
-#include "troupe/metrics/time_stamp.hpp"
+#include "app/complain.hpp"
+#include "core/printable.hpp"
+#include "metrics/report/best_epoch.hpp"
+#include "metrics/report/run_list.hpp"
+#include "metrics/time_stamp.hpp"
 
 #include <CLI/CLI.hpp>
 #include <fmt/chrono.h>

@@ -1,7 +1,7 @@
 /// `troupe runs`.
 #pragma once
 
-#include "commands.hpp"
+#include "app/commands.hpp"
 
 namespace troupe::app {
 

@@ -1,4 +1,4 @@
-#include "service.hpp"
+#include "app/service.hpp"
 
 #include <sys/socket.h>
 #include <sys/un.h>

@@ -1,4 +1,4 @@
-#include "signals.hpp"
+#include "app/signals.hpp"
 
 #include <time.h>
 #include <unistd.h>

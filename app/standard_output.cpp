@@ -1,6 +1,6 @@
-#include "standard_output.hpp"
+#include "app/standard_output.hpp"
 
-#include "complain.hpp"
+#include "app/complain.hpp"
 
 #include <fmt/format.h>
 

@@ -1,12 +1,11 @@
 // troupe tokenize: what becomes of texts, as numbers or as a file of tokens.
-#include "commands.hpp"
-#include "complain.hpp"
-
-#include "troupe/core/fail.hpp"
-#include "troupe/core/printable.hpp"
-#include "troupe/data/tokenizer/open.hpp"
-#include "troupe/data/tokens/token_file.hpp"
-#include "troupe/data/tokens/tokenize.hpp"
+#include "app/commands.hpp"
+#include "app/complain.hpp"
+#include "core/fail.hpp"
+#include "core/printable.hpp"
+#include "data/tokenizer/open.hpp"
+#include "data/tokens/token_file.hpp"
+#include "data/tokens/tokenize.hpp"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>

@@ -1,17 +1,16 @@
 // `troupe train` and `troupe node`: the same company, in the foreground for a person or as a
 // daemon.
-#include "command_line.hpp"
-#include "commands.hpp"
-#include "complain.hpp"
-#include "launched.hpp"
-#include "service.hpp"
-#include "signals.hpp"
-
-#include "troupe/actors/company.hpp"
-#include "troupe/actors/run_threads.hpp"
-#include "troupe/core/threads.hpp"
-#include "troupe/core/units.hpp"
-#include "troupe/engine/platforms/platforms.hpp"
+#include "actors/company.hpp"
+#include "actors/run_threads.hpp"
+#include "app/command_line.hpp"
+#include "app/commands.hpp"
+#include "app/complain.hpp"
+#include "app/launched.hpp"
+#include "app/service.hpp"
+#include "app/signals.hpp"
+#include "core/threads.hpp"
+#include "core/units.hpp"
+#include "engine/platforms/platforms.hpp"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>

@@ -1,16 +1,12 @@
 # troupe_library(NAME SOURCES ... [PUBLIC libs...] [PRIVATE libs...] [HEADERS files...])
 #
-# One static library per folder. Headers are included as "troupe/FOLDER/header.hpp"; the include path
-# holds one link per folder and is handed on only by linking, so an include against the arrows of the
-# design does not compile. HEADERS: those that are installed, where it is not all public ones.
+# One static library per folder. Includes are paths from the root of the repository, for example
+# "core/error.hpp"; tools/lib/arrows.py checks which folders may include which. HEADERS: the installed
+# headers; default: all public ones.
 function(troupe_library name)
   cmake_parse_arguments(arg "" "" "SOURCES;PUBLIC;PRIVATE;HEADERS" ${ARGN})
   add_library(troupe_${name} STATIC ${arg_SOURCES})
   add_library(troupe::${name} ALIAS troupe_${name})
-  set(include_dir "${PROJECT_BINARY_DIR}/include/${name}")
-  file(MAKE_DIRECTORY "${include_dir}/troupe")
-  file(CREATE_LINK "${CMAKE_CURRENT_SOURCE_DIR}" "${include_dir}/troupe/${name}" SYMBOLIC)
-  target_include_directories(troupe_${name} PUBLIC "$<BUILD_INTERFACE:${include_dir}>")
   target_compile_features(troupe_${name} PUBLIC cxx_std_20)
   target_link_libraries(troupe_${name} PUBLIC ${arg_PUBLIC}
     PRIVATE $<BUILD_INTERFACE:troupe_compile_options> ${arg_PRIVATE})
@@ -34,37 +30,33 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64" AND EXISTS /proc/cpuinfo)
   endif()
 endif()
 
-# troupe_also_labelled(FOLDER TESTS LABELS [TIMEOUT seconds]): the folder's test cases whose names match have these labels, a list.
-# Two are more than what catch_discover_tests hands on can have.
-function(troupe_also_labelled name tests labels)
-  cmake_parse_arguments(arg "" "TIMEOUT" "" ${ARGN})
-  if(arg_TIMEOUT)
-    set(arg_TIMEOUT "TIMEOUT ${arg_TIMEOUT}")
-  endif()
-  string(MAKE_C_IDENTIFIER "${name}_${labels}" file)
-  set(file "${CMAKE_CURRENT_BINARY_DIR}/${file}.cmake")
-  file(WRITE "${file}" "foreach(test IN LISTS troupe_${name}_tests_TESTS)
-  if(test MATCHES [[${tests}]])
-    set_tests_properties(\"\${test}\" PROPERTIES LABELS \"${labels}\" ${arg_TIMEOUT})
-  endif()
+# troupe_tagged(NAME TAG PREFIX LABELS PROPERTIES...): makes ctest tests of the test cases of the program troupe_NAME_tests that
+# have a Catch2 tag. They have these labels, a list: catch_discover_tests takes only one.
+function(troupe_tagged name tag prefix labels)
+  set(list troupe_${name}_${tag}_tests)
+  catch_discover_tests(troupe_${name}_tests TEST_PREFIX "${prefix}" TEST_SPEC "[${tag}]" TEST_LIST ${list} DISCOVERY_MODE PRE_TEST
+    PROPERTIES ${ARGN})
+  set(file "${CMAKE_CURRENT_BINARY_DIR}/${name}_${tag}_labels.cmake")
+  file(WRITE "${file}" "foreach(test IN LISTS ${list})
+  set_tests_properties(\"\${test}\" PROPERTIES LABELS \"${labels}\")
 endforeach()
 ")
   set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES "${file}")
 endfunction()
 
 # troupe_test(FOLDER SOURCES ... [LIBRARIES ...] [LABEL label] [TIMEOUT seconds] [ENVIRONMENT name=value]
-#   [AT_EVERY_LEVEL [spec]] [LEVELS_LABEL label] [LONG names] [EXHAUSTIVE names] [FUZZED] [COMPUTES])
+#   [AT_EVERY_LEVEL [spec]] [LEVELS_LABEL label] [TAGS tag...] [COMPUTES])
 #
-# One Catch2 program per folder; every test case becomes a ctest test. The label is the folder unless
-# another is given. AT_EVERY_LEVEL: the test cases (those that Catch2 takes the spec for) also run at
-# each lower instruction set, whose name is in theirs: "cpu [avx2]: ...", and whose label may be another. FUZZED: test cases of mutated files, whose
-# names have the word, have the label fuzz, too; those whose names match LONG, the label long: they take minutes. Those
-# that match EXHAUSTIVE have the label exhaustive: they show for more strategies what a long test shows, and CI omits them.
-# COMPUTES: its own loops, as those of a formula that is compared with, take more time than their compilation.
+# One Catch2 program per folder; every test case becomes a ctest test. The label is the folder unless another is given.
+# AT_EVERY_LEVEL: the test cases (those that Catch2 takes the spec for) also run at each lower instruction set, whose name is
+# in theirs: "cpu [avx2]: ...", and whose label may be another. TAGS: which of these tags the folder's test cases have; the tag
+# becomes a second label: long (takes more than ten seconds of a processor), exhaustive (shows for more strategies what a long
+# test shows; CI omits it), fuzz (mutated files; make fuzz runs it with more of them). COMPUTES: its own loops, for example a
+# reference implementation's, take longer than their compilation.
 function(troupe_test name)
-  cmake_parse_arguments(arg "COMPUTES;FUZZED" "LABEL;LEVELS_LABEL;LONG;EXHAUSTIVE;TIMEOUT;ENVIRONMENT" "SOURCES;LIBRARIES;AT_EVERY_LEVEL" ${ARGN})
+  cmake_parse_arguments(arg "COMPUTES" "LABEL;LEVELS_LABEL;TIMEOUT;ENVIRONMENT" "SOURCES;LIBRARIES;AT_EVERY_LEVEL;TAGS" ${ARGN})
   add_executable(troupe_${name}_tests ${arg_SOURCES})
-  target_link_libraries(troupe_${name}_tests PRIVATE ${arg_LIBRARIES} troupe_source_tree troupe_compile_options
+  target_link_libraries(troupe_${name}_tests PRIVATE ${arg_LIBRARIES} troupe_test_support troupe_compile_options
     $<IF:$<BOOL:${arg_COMPUTES}>,troupe_quick_options,troupe_test_options> Catch2::Catch2WithMain)
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 120)
@@ -81,17 +73,17 @@ function(troupe_test name)
   endif()
   # Properties are pairs, of one value each: with none or two, those behind would be other ones, and
   # skips failures.
-  catch_discover_tests(troupe_${name}_tests TEST_PREFIX "${name}: " DISCOVERY_MODE PRE_TEST
+  list(TRANSFORM arg_TAGS REPLACE "(.+)" "~[\\1]" OUTPUT_VARIABLE untagged)
+  list(JOIN untagged "" untagged)
+  catch_discover_tests(troupe_${name}_tests TEST_PREFIX "${name}: " TEST_SPEC "${untagged}" DISCOVERY_MODE PRE_TEST
     PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS ${arg_LABEL} ENVIRONMENT ${arg_ENVIRONMENT})
-  if(arg_FUZZED) # TROUPE_FUZZ may take its time
-    troupe_also_labelled(${name} mutated "${arg_LABEL};fuzz" TIMEOUT 3600)
-  endif()
-  if(arg_LONG)
-    troupe_also_labelled(${name} "${arg_LONG}" "${arg_LABEL};long")
-  endif()
-  if(arg_EXHAUSTIVE)
-    troupe_also_labelled(${name} "${arg_EXHAUSTIVE}" "${arg_LABEL};exhaustive")
-  endif()
+  foreach(tag ${arg_TAGS})
+    set(timeout ${arg_TIMEOUT})
+    if(tag STREQUAL fuzz) # TROUPE_FUZZ may ask for many files
+      set(timeout 3600)
+    endif()
+    troupe_tagged(${name} ${tag} "${name}: " "${arg_LABEL};${tag}" TIMEOUT ${timeout} ENVIRONMENT ${arg_ENVIRONMENT})
+  endforeach()
   if(NOT arg_LEVELS_LABEL)
     set(arg_LEVELS_LABEL ${arg_LABEL})
   endif()

@@ -1,4 +1,4 @@
-#include "call.hpp"
+#include "collectives/call.hpp"
 
 #include <fmt/format.h>
 

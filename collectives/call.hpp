@@ -1,7 +1,7 @@
 /// A call of a communicator as a value: what its backends hand on, compare, count and name.
 #pragma once
 
-#include "communicator.hpp"
+#include "collectives/communicator.hpp"
 
 #include <string>
 #include <string_view>

@@ -3,8 +3,8 @@
 /// for the statistics of its batch norms (ADR 0011).
 #pragma once
 
-#include "troupe/core/device/device.hpp"
-#include "troupe/core/graph/tensor.hpp"
+#include "core/device/device.hpp"
+#include "core/graph/tensor.hpp"
 
 #include <cstdint>
 #include <memory>

@@ -1,4 +1,4 @@
-#include "flat_plan.hpp"
+#include "collectives/flat_plan.hpp"
 
 #include <algorithm>
 #include <numeric>

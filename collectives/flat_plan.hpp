@@ -4,7 +4,7 @@
 /// 2020, section 3.2.3; as "FlatParameter" in Zhao et al., "PyTorch FSDP", VLDB 2023, section 3.2).
 #pragma once
 
-#include "troupe/core/graph/graph.hpp"
+#include "core/graph/graph.hpp"
 
 #include <cstddef>
 #include <span>

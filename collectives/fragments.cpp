@@ -1,4 +1,4 @@
-#include "fragments.hpp"
+#include "collectives/fragments.hpp"
 
 #include <algorithm>
 #include <numeric>

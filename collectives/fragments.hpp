@@ -2,7 +2,7 @@
 /// "Streaming DiLoCo with Overlapping Communication", 2025). Pure functions: all ranks know them.
 #pragma once
 
-#include "strategy.hpp"
+#include "collectives/strategy.hpp"
 
 #include <cstdint>
 #include <span>

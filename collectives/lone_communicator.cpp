@@ -1,6 +1,6 @@
-#include "lone_communicator.hpp"
+#include "collectives/lone_communicator.hpp"
 
-#include "call.hpp"
+#include "collectives/call.hpp"
 
 namespace troupe::collectives {
 

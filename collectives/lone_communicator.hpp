@@ -1,7 +1,7 @@
 /// A group of one rank, on any device: what comes from all ranks is copied from itself.
 #pragma once
 
-#include "communicator.hpp"
+#include "collectives/communicator.hpp"
 
 #include <memory>
 

@@ -1,6 +1,6 @@
-#include "step_policy.hpp"
+#include "collectives/step_policy.hpp"
 
-#include "policies/policies.hpp"
+#include "collectives/policies/policies.hpp"
 
 #include <array>
 

@@ -2,7 +2,7 @@
 /// file of policies/ for each. Pure functions of the step, so that nobody has to be told.
 #pragma once
 
-#include "strategy.hpp"
+#include "collectives/strategy.hpp"
 
 #include <cstdint>
 

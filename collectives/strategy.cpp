@@ -1,9 +1,8 @@
-#include "strategy.hpp"
+#include "collectives/strategy.hpp"
 
-#include "fragments.hpp"
-
-#include "troupe/core/config/config.hpp"
-#include "troupe/core/graph/precision.hpp"
+#include "collectives/fragments.hpp"
+#include "core/config/config.hpp"
+#include "core/graph/precision.hpp"
 
 #include <algorithm>
 

@@ -1,11 +1,10 @@
 /// How the ranks of a job share its state (parallel.strategy), as facts that the rest acts on.
 #pragma once
 
-#include "flat_plan.hpp"
-
-#include "troupe/core/config/forward.hpp"
-#include "troupe/core/config/strategies.hpp"
-#include "troupe/core/graph/tensor.hpp"
+#include "collectives/flat_plan.hpp"
+#include "core/config/forward.hpp"
+#include "core/config/strategies.hpp"
+#include "core/graph/tensor.hpp"
 
 #include <chrono>
 #include <optional>

@@ -1,7 +1,7 @@
-#include "atomic_file.hpp"
+#include "core/atomic_file.hpp"
 
-#include "fail.hpp"
-#include "printable.hpp"
+#include "core/fail.hpp"
+#include "core/printable.hpp"
 
 #include <algorithm>
 #include <cerrno>

@@ -1,7 +1,7 @@
 /// Files and folders that are whole or not there: written under a temporary name, then renamed.
 #pragma once
 
-#include "error.hpp"
+#include "core/error.hpp"
 
 #include <cstddef>
 #include <cstdint>

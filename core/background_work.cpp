@@ -1,4 +1,4 @@
-#include "background_work.hpp"
+#include "core/background_work.hpp"
 
 #include <ctime>
 #include <future>

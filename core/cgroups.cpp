@@ -1,4 +1,4 @@
-#include "cgroups.hpp"
+#include "core/cgroups.hpp"
 
 #include <fstream>
 #include <string>

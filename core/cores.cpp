@@ -1,4 +1,4 @@
-#include "cores.hpp"
+#include "core/cores.hpp"
 
 #include <fmt/format.h>
 

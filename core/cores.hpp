@@ -1,7 +1,7 @@
 /// The processor cores that this process may use.
 #pragma once
 
-#include "cgroups.hpp"
+#include "core/cgroups.hpp"
 
 #include <cstdint>
 #include <optional>

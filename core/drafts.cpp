@@ -1,7 +1,7 @@
-#include "drafts.hpp"
+#include "core/drafts.hpp"
 
-#include "fail.hpp"
-#include "printable.hpp"
+#include "core/fail.hpp"
+#include "core/printable.hpp"
 
 #include <algorithm>
 #include <charconv>

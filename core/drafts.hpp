@@ -4,7 +4,7 @@
 /// anything: it cannot make the folder again, and without it has no file to give a name to.
 #pragma once
 
-#include "error.hpp"
+#include "core/error.hpp"
 
 #include <filesystem>
 #include <string_view>

@@ -1,7 +1,7 @@
 /// Short ways to make and hand on errors.
 #pragma once
 
-#include "error.hpp"
+#include "core/error.hpp"
 
 #include <fmt/format.h>
 

@@ -1,7 +1,7 @@
-#include "json.hpp"
+#include "core/json.hpp"
 
-#include "fail.hpp"
-#include "printable.hpp"
+#include "core/fail.hpp"
+#include "core/printable.hpp"
 
 #include <nlohmann/json.hpp>
 

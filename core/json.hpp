@@ -2,7 +2,7 @@
 /// so the levels are counted before a value is made.
 #pragma once
 
-#include "error.hpp"
+#include "core/error.hpp"
 
 #include <nlohmann/json_fwd.hpp>
 

@@ -1,4 +1,4 @@
-#include "nearest.hpp"
+#include "core/nearest.hpp"
 
 #include <algorithm>
 #include <cctype>

@@ -1,6 +1,6 @@
-#include "printable.hpp"
+#include "core/printable.hpp"
 
-#include "utf8.hpp"
+#include "core/utf8.hpp"
 
 #include <fmt/format.h>
 

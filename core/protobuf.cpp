@@ -1,4 +1,4 @@
-#include "protobuf.hpp"
+#include "core/protobuf.hpp"
 
 #include <bit>
 

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <cstdint>
 
-#include "host_and_device.hpp"
+#include "core/host_and_device.hpp"
 
 namespace troupe {
 

@@ -1,6 +1,6 @@
-#include "threads.hpp"
+#include "core/threads.hpp"
 
-#include "fail.hpp"
+#include "core/fail.hpp"
 
 #include <atomic>
 #include <system_error>

@@ -1,7 +1,7 @@
 /// Whether threads can be started, asked before they are needed.
 #pragma once
 
-#include "error.hpp"
+#include "core/error.hpp"
 
 namespace troupe {
 

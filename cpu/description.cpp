@@ -1,10 +1,9 @@
-#include "description.hpp"
+#include "cpu/description.hpp"
 
-#include "engines.hpp"
-#include "processor.hpp"
-
-#include "troupe/core/cores.hpp"
-#include "troupe/core/graph/precision.hpp"
+#include "core/cores.hpp"
+#include "core/graph/precision.hpp"
+#include "cpu/engines.hpp"
+#include "cpu/processor.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

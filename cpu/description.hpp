@@ -1,7 +1,7 @@
 /// What `troupe doctor` says of the host's processors and memory.
 #pragma once
 
-#include "troupe/core/device/description.hpp"
+#include "core/device/description.hpp"
 
 namespace troupe::cpu {
 

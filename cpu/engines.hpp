@@ -1,8 +1,8 @@
 /// The lowerings that HostDevice::compile chooses from.
 #pragma once
 
-#include "troupe/core/device/executable.hpp"
-#include "troupe/core/graph/tensor.hpp"
+#include "core/device/executable.hpp"
+#include "core/graph/tensor.hpp"
 
 #include <cstdint>
 #include <memory>

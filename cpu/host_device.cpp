@@ -1,11 +1,11 @@
-#include "host_device.hpp"
+#include "cpu/host_device.hpp"
 
-#include "engines.hpp"
-#include "kernels/kernels.hpp"
-#include "parallel.hpp"
-#include "processor.hpp"
-#include "troupe/core/cores.hpp"
-#include "troupe/core/fail.hpp"
+#include "core/cores.hpp"
+#include "core/fail.hpp"
+#include "cpu/engines.hpp"
+#include "cpu/kernels/kernels.hpp"
+#include "cpu/parallel.hpp"
+#include "cpu/processor.hpp"
 
 #include <algorithm>
 #include <atomic>

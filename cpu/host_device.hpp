@@ -1,10 +1,10 @@
 /// The host's processors as a device.
 #pragma once
 
-#include "detail/host_memory.hpp"
-#include "host_stream.hpp"
-#include "troupe/core/device/device.hpp"
-#include "troupe/core/device/executable.hpp"
+#include "core/device/device.hpp"
+#include "core/device/executable.hpp"
+#include "cpu/detail/host_memory.hpp"
+#include "cpu/host_stream.hpp"
 
 #include <cstdint>
 #include <memory>

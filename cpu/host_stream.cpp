@@ -1,7 +1,7 @@
-#include "host_stream.hpp"
+#include "cpu/host_stream.hpp"
 
-#include "parallel.hpp"
-#include "troupe/core/fail.hpp"
+#include "core/fail.hpp"
+#include "cpu/parallel.hpp"
 
 #include <atomic>
 #include <deque>

@@ -1,7 +1,7 @@
 /// A stream of the host device: a queue of tasks and the thread that runs them in order.
 #pragma once
 
-#include "troupe/core/device/device.hpp"
+#include "core/device/device.hpp"
 
 #include <chrono>
 #include <condition_variable>

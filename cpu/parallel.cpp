@@ -1,6 +1,6 @@
-#include "parallel.hpp"
+#include "cpu/parallel.hpp"
 
-#include "detail/team.hpp"
+#include "cpu/detail/team.hpp"
 
 #include <algorithm>
 #include <memory>

@@ -1,6 +1,6 @@
-#include "peak.hpp"
+#include "cpu/peak.hpp"
 
-#include "detail/bursts.hpp"
+#include "cpu/detail/bursts.hpp"
 
 #include <algorithm>
 #include <fstream>

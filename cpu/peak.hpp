@@ -2,7 +2,7 @@
 /// in a cycle is known to a program.
 #pragma once
 
-#include "troupe/core/graph/tensor.hpp"
+#include "core/graph/tensor.hpp"
 
 #include <atomic>
 #include <filesystem>

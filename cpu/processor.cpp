@@ -1,8 +1,8 @@
-#include "processor.hpp"
+#include "cpu/processor.hpp"
 
-#include "detail/bursts.hpp"
-#include "troupe/core/fail.hpp"
-#include "troupe/core/nearest.hpp"
+#include "core/fail.hpp"
+#include "core/nearest.hpp"
+#include "cpu/detail/bursts.hpp"
 
 #include <algorithm>
 #include <array>

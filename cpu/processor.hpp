@@ -1,7 +1,7 @@
 /// What the processor can do.
 #pragma once
 
-#include "troupe/core/error.hpp"
+#include "core/error.hpp"
 
 #include <cstdint>
 #include <string>

@@ -1,12 +1,12 @@
-#include "adapter.hpp"
+#include "data/adapter.hpp"
 
-#include "image_adapter.hpp"
-#include "table_adapter.hpp"
-#include "tokens/token_adapter.hpp"
-#include "troupe/core/config/config.hpp"
-#include "troupe/core/config/data_sets.hpp"
-#include "troupe/core/config/own_data_set.hpp"
-#include "troupe/core/fail.hpp"
+#include "core/config/config.hpp"
+#include "core/config/data_sets.hpp"
+#include "core/config/own_data_set.hpp"
+#include "core/fail.hpp"
+#include "data/image_adapter.hpp"
+#include "data/table_adapter.hpp"
+#include "data/tokens/token_adapter.hpp"
 
 namespace troupe::data {
 

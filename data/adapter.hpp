@@ -2,10 +2,10 @@
 /// the batch. Augmented images are one kind of adapter, rows of a table another.
 #pragma once
 
-#include "dataset.hpp"
-#include "troupe/core/config/forward.hpp"
-#include "troupe/core/error.hpp"
-#include "troupe/core/graph/tensor.hpp"
+#include "core/config/forward.hpp"
+#include "core/error.hpp"
+#include "core/graph/tensor.hpp"
+#include "data/dataset.hpp"
 
 #include <cstddef>
 #include <cstdint>

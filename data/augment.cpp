@@ -1,9 +1,9 @@
-#include "augment.hpp"
+#include "data/augment.hpp"
 
-#include "keys.hpp"
-#include "troupe/core/config/augmentation.hpp"
-#include "troupe/core/config/config.hpp"
-#include "troupe/core/fail.hpp"
+#include "core/config/augmentation.hpp"
+#include "core/config/config.hpp"
+#include "core/fail.hpp"
+#include "data/keys.hpp"
 
 #include <algorithm>
 #include <array>

@@ -9,8 +9,8 @@
 /// evaluation, Resize(eval_resize) and CenterCrop(image_size), with antialias=True (resample.hpp).
 #pragma once
 
-#include "resample.hpp"
-#include "troupe/core/device/augment_math.hpp"
+#include "core/device/augment_math.hpp"
+#include "data/resample.hpp"
 
 #include <cstdint>
 #include <string>

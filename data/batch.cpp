@@ -1,7 +1,7 @@
-#include "batch.hpp"
+#include "data/batch.hpp"
 
-#include "troupe/core/config/config.hpp"
-#include "troupe/core/fail.hpp"
+#include "core/config/config.hpp"
+#include "core/fail.hpp"
 
 namespace troupe::data {
 

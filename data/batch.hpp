@@ -1,10 +1,10 @@
 /// Fills one micro-batch: which samples (sampler), as the model takes them (adapter).
 #pragma once
 
-#include "adapter.hpp"
-#include "sampler.hpp"
-#include "troupe/core/device/batch.hpp"
-#include "troupe/core/device/device.hpp"
+#include "core/device/batch.hpp"
+#include "core/device/device.hpp"
+#include "data/adapter.hpp"
+#include "data/sampler.hpp"
 
 #include <cstddef>
 #include <cstdint>

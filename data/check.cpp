@@ -1,9 +1,9 @@
-#include "check.hpp"
+#include "data/check.hpp"
 
-#include "image_adapter.hpp"
-#include "troupe/core/config/config.hpp"
-#include "troupe/core/fail.hpp"
-#include "troupe/core/threads.hpp"
+#include "core/config/config.hpp"
+#include "core/fail.hpp"
+#include "core/threads.hpp"
+#include "data/image_adapter.hpp"
 
 #include <algorithm>
 #include <atomic>

@@ -1,8 +1,8 @@
-#include "detail/file.hpp"
-#include "detail/memory_images.hpp"
-#include "formats.hpp"
-#include "normalization.hpp"
-#include "troupe/core/fail.hpp"
+#include "core/fail.hpp"
+#include "data/detail/file.hpp"
+#include "data/detail/memory_images.hpp"
+#include "data/formats.hpp"
+#include "data/normalization.hpp"
 
 namespace troupe::data {
 

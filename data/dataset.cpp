@@ -1,6 +1,6 @@
-#include "dataset.hpp"
+#include "data/dataset.hpp"
 
-#include "troupe/core/sha256.hpp"
+#include "core/sha256.hpp"
 
 namespace troupe::data {
 

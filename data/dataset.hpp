@@ -3,7 +3,7 @@
 /// (tokens/token_dataset.hpp), which an adapter (adapter.hpp) turns into what a model takes.
 #pragma once
 
-#include "left_out.hpp"
+#include "data/left_out.hpp"
 
 #include <cstdint>
 #include <string>

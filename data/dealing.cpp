@@ -1,4 +1,4 @@
-#include "dealing.hpp"
+#include "data/dealing.hpp"
 
 #include <algorithm>
 #include <numeric>

@@ -1,7 +1,7 @@
 /// Who computes which slices of a global batch.
 #pragma once
 
-#include "sampler.hpp"
+#include "data/sampler.hpp"
 
 #include <cstdint>
 #include <optional>

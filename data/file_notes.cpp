@@ -1,4 +1,4 @@
-#include "file_notes.hpp"
+#include "data/file_notes.hpp"
 
 #include <utility>
 

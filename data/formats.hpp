@@ -1,7 +1,7 @@
 /// One opener for every kind of image data set; open_images chooses by data.dataset.
 #pragma once
 
-#include "image_dataset.hpp"
+#include "data/image_dataset.hpp"
 
 #include <filesystem>
 

@@ -1,7 +1,7 @@
-#include "image_adapter.hpp"
+#include "data/image_adapter.hpp"
 
-#include "troupe/core/config/config.hpp"
-#include "troupe/core/fail.hpp"
+#include "core/config/config.hpp"
+#include "core/fail.hpp"
 
 #include <algorithm>
 

@@ -1,10 +1,10 @@
 /// Images as a model takes them: augmented and normalized, with their labels.
 #pragma once
 
-#include "adapter.hpp"
-#include "augment.hpp"
-#include "image_dataset.hpp"
-#include "unreadable.hpp"
+#include "data/adapter.hpp"
+#include "data/augment.hpp"
+#include "data/image_dataset.hpp"
+#include "data/unreadable.hpp"
 
 namespace troupe::data {
 

@@ -1,11 +1,11 @@
-#include "image_dataset.hpp"
+#include "data/image_dataset.hpp"
 
-#include "detail/name_list.hpp"
-#include "detail/spread.hpp"
-#include "formats.hpp"
-#include "troupe/core/config/config.hpp"
-#include "troupe/core/fail.hpp"
-#include "troupe/core/sha256.hpp"
+#include "core/config/config.hpp"
+#include "core/fail.hpp"
+#include "core/sha256.hpp"
+#include "data/detail/name_list.hpp"
+#include "data/detail/spread.hpp"
+#include "data/formats.hpp"
 
 #include <algorithm>
 

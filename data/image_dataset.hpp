@@ -1,12 +1,11 @@
 /// Labelled images whose pixels can be read by index, from any thread.
 #pragma once
 
-#include "dataset.hpp"
-#include "normalization.hpp"
-
-#include "troupe/core/config/forward.hpp"
-#include "troupe/core/device/augment_math.hpp"
-#include "troupe/core/error.hpp"
+#include "core/config/forward.hpp"
+#include "core/device/augment_math.hpp"
+#include "core/error.hpp"
+#include "data/dataset.hpp"
+#include "data/normalization.hpp"
 
 #include <cstdint>
 #include <memory>

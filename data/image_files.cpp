@@ -1,10 +1,10 @@
-#include "image_files.hpp"
+#include "data/image_files.hpp"
 
-#include "detail/folder_walk.hpp"
-#include "detail/image_file.hpp"
-#include "detail/spread.hpp"
-#include "troupe/core/fail.hpp"
-#include "troupe/core/sha256.hpp"
+#include "core/fail.hpp"
+#include "core/sha256.hpp"
+#include "data/detail/folder_walk.hpp"
+#include "data/detail/image_file.hpp"
+#include "data/detail/spread.hpp"
 
 #include <algorithm>
 #include <utility>

@@ -1,8 +1,8 @@
 /// Images by their paths: to be looked at, not to be learned from.
 #pragma once
 
-#include "image_dataset.hpp"
-#include "left_out.hpp"
+#include "data/image_dataset.hpp"
+#include "data/left_out.hpp"
 
 #include <filesystem>
 #include <memory>

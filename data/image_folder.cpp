@@ -1,13 +1,13 @@
-#include "detail/file.hpp"
-#include "detail/image_file.hpp"
-#include "detail/name_list.hpp"
-#include "detail/spread.hpp"
-#include "formats.hpp"
-#include "image_files.hpp"
-#include "normalization.hpp"
-#include "troupe/core/fail.hpp"
-#include "troupe/core/printable.hpp"
-#include "troupe/core/sha256.hpp"
+#include "core/fail.hpp"
+#include "core/printable.hpp"
+#include "core/sha256.hpp"
+#include "data/detail/file.hpp"
+#include "data/detail/image_file.hpp"
+#include "data/detail/name_list.hpp"
+#include "data/detail/spread.hpp"
+#include "data/formats.hpp"
+#include "data/image_files.hpp"
+#include "data/normalization.hpp"
 
 #include <algorithm>
 #include <atomic>

@@ -2,7 +2,7 @@
 /// of them ever share numbers.
 #pragma once
 
-#include "troupe/core/random.hpp"
+#include "core/random.hpp"
 
 #include <cstdint>
 

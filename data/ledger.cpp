@@ -1,4 +1,4 @@
-#include "ledger.hpp"
+#include "data/ledger.hpp"
 
 namespace troupe::data {
 

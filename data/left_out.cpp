@@ -1,7 +1,7 @@
-#include "left_out.hpp"
+#include "data/left_out.hpp"
 
-#include "detail/file.hpp"
-#include "troupe/core/printable.hpp"
+#include "core/printable.hpp"
+#include "data/detail/file.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -1,6 +1,6 @@
-#include "normalization.hpp"
+#include "data/normalization.hpp"
 
-#include "troupe/core/config/config.hpp"
+#include "core/config/config.hpp"
 
 #include <algorithm>
 #include <fmt/ranges.h>

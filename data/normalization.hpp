@@ -1,7 +1,7 @@
 /// What is taken away from pixels, and what they are divided by, before a model sees them.
 #pragma once
 
-#include "troupe/core/config/forward.hpp"
+#include "core/config/forward.hpp"
 
 #include <array>
 #include <cstddef>

@@ -1,9 +1,9 @@
-#include "own_images.hpp"
+#include "data/own_images.hpp"
 
-#include "detail/memory_images.hpp"
-#include "image_adapter.hpp"
-#include "troupe/core/config/config.hpp"
-#include "troupe/core/fail.hpp"
+#include "core/config/config.hpp"
+#include "core/fail.hpp"
+#include "data/detail/memory_images.hpp"
+#include "data/image_adapter.hpp"
 
 #include <algorithm>
 

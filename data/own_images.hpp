@@ -1,8 +1,8 @@
 /// What an own data set of images (core/config/own_data_set.hpp) is opened with.
 #pragma once
 
-#include "adapter.hpp"
-#include "image_dataset.hpp"
+#include "data/adapter.hpp"
+#include "data/image_dataset.hpp"
 
 namespace troupe::data {
 

@@ -1,4 +1,4 @@
-#include "pace.hpp"
+#include "data/pace.hpp"
 
 #include <algorithm>
 

@@ -2,7 +2,7 @@
 /// they have. Times are seconds of any clock.
 #pragma once
 
-#include "ledger.hpp"
+#include "data/ledger.hpp"
 
 #include <limits>
 #include <optional>

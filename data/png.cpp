@@ -1,7 +1,7 @@
-#include "detail/image_file.hpp"
-#include "detail/mend_png.hpp"
-#include "detail/png_rows.hpp"
-#include "troupe/core/fail.hpp"
+#include "core/fail.hpp"
+#include "data/detail/image_file.hpp"
+#include "data/detail/mend_png.hpp"
+#include "data/detail/png_rows.hpp"
 
 #include <csetjmp>
 #include <cstdio>

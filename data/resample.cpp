@@ -1,4 +1,4 @@
-#include "resample.hpp"
+#include "data/resample.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -3,9 +3,9 @@
 /// along x, then along y, not rounded in between.
 #pragma once
 
-#include "image_dataset.hpp"
-#include "troupe/core/device/augment_math.hpp"
-#include "troupe/core/random.hpp"
+#include "core/device/augment_math.hpp"
+#include "core/random.hpp"
+#include "data/image_dataset.hpp"
 
 #include <cstdint>
 #include <vector>

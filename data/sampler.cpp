@@ -1,7 +1,7 @@
-#include "sampler.hpp"
+#include "data/sampler.hpp"
 
-#include "keys.hpp"
-#include "troupe/core/fail.hpp"
+#include "core/fail.hpp"
+#include "data/keys.hpp"
 
 #include <algorithm>
 

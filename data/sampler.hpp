@@ -6,8 +6,8 @@
 /// the number of steps done has to be stored to resume.
 #pragma once
 
-#include "detail/permutation.hpp"
-#include "troupe/core/error.hpp"
+#include "core/error.hpp"
+#include "data/detail/permutation.hpp"
 
 #include <cstdint>
 #include <optional>

@@ -1,4 +1,4 @@
-#include "slice_dealer.hpp"
+#include "data/slice_dealer.hpp"
 
 #include <algorithm>
 

@@ -1,8 +1,8 @@
 /// Which slice who comes free is dealt. A class of values, without actors or clocks.
 #pragma once
 
-#include "ledger.hpp"
-#include "pace.hpp"
+#include "data/ledger.hpp"
+#include "data/pace.hpp"
 
 #include <map>
 #include <optional>

@@ -1,4 +1,4 @@
-#include "standardization.hpp"
+#include "data/standardization.hpp"
 
 #include <algorithm>
 #include <cmath>

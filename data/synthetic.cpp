@@ -1,8 +1,8 @@
-#include "formats.hpp"
-#include "keys.hpp"
-#include "normalization.hpp"
-#include "troupe/core/fail.hpp"
-#include "troupe/core/sha256.hpp"
+#include "core/fail.hpp"
+#include "core/sha256.hpp"
+#include "data/formats.hpp"
+#include "data/keys.hpp"
+#include "data/normalization.hpp"
 
 #include <algorithm>
 #include <array>

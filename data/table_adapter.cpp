@@ -1,4 +1,4 @@
-#include "table_adapter.hpp"
+#include "data/table_adapter.hpp"
 
 #include <algorithm>
 #include <cstring>

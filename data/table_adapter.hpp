@@ -1,8 +1,8 @@
 /// Rows of a table as a model takes them.
 #pragma once
 
-#include "adapter.hpp"
-#include "table_dataset.hpp"
+#include "data/adapter.hpp"
+#include "data/table_dataset.hpp"
 
 namespace troupe::data {
 

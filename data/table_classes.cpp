@@ -1,9 +1,8 @@
-#include "table_classes.hpp"
+#include "data/table_classes.hpp"
 
-#include "detail/csv_number.hpp"
-#include "detail/name_list.hpp"
-
-#include "troupe/core/nearest.hpp"
+#include "core/nearest.hpp"
+#include "data/detail/csv_number.hpp"
+#include "data/detail/name_list.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,9 +1,8 @@
 /// Classes of a table's rows: numbers, or words that become numbers.
 #pragma once
 
-#include "detail/csv_file.hpp"
-
-#include "troupe/core/error.hpp"
+#include "core/error.hpp"
+#include "data/detail/csv_file.hpp"
 
 #include <cstdint>
 #include <filesystem>

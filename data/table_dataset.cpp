@@ -1,14 +1,13 @@
-#include "table_dataset.hpp"
+#include "data/table_dataset.hpp"
 
-#include "detail/csv_file.hpp"
-#include "detail/table_values.hpp"
-#include "table_classes.hpp"
-
-#include "troupe/core/config/config.hpp"
-#include "troupe/core/config/delimiters.hpp"
-#include "troupe/core/fail.hpp"
-#include "troupe/core/printable.hpp"
-#include "troupe/core/sha256.hpp"
+#include "core/config/config.hpp"
+#include "core/config/delimiters.hpp"
+#include "core/fail.hpp"
+#include "core/printable.hpp"
+#include "core/sha256.hpp"
+#include "data/detail/csv_file.hpp"
+#include "data/detail/table_values.hpp"
+#include "data/table_classes.hpp"
 
 #include <algorithm>
 

@@ -1,10 +1,10 @@
 /// A table: rows whose columns are features and targets.
 #pragma once
 
-#include "dataset.hpp"
-#include "standardization.hpp"
-#include "troupe/core/config/forward.hpp"
-#include "troupe/core/error.hpp"
+#include "core/config/forward.hpp"
+#include "core/error.hpp"
+#include "data/dataset.hpp"
+#include "data/standardization.hpp"
 
 #include <filesystem>
 #include <memory>

@@ -1,4 +1,4 @@
-#include "unreadable.hpp"
+#include "data/unreadable.hpp"
 
 #include <fmt/format.h>
 

@@ -3,9 +3,8 @@
 /// predict` has an error for each of its inputs instead (engine/inference/tolerant_adapter.hpp).
 #pragma once
 
-#include "file_notes.hpp"
-
-#include "troupe/core/error.hpp"
+#include "core/error.hpp"
+#include "data/file_notes.hpp"
 
 #include <atomic>
 #include <cstdint>

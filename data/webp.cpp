@@ -1,5 +1,5 @@
-#include "detail/image_file.hpp"
-#include "troupe/core/fail.hpp"
+#include "core/fail.hpp"
+#include "data/detail/image_file.hpp"
 
 #include <algorithm>
 #include <cstring>

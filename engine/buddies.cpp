@@ -1,6 +1,6 @@
-#include "buddies.hpp"
+#include "engine/buddies.hpp"
 
-#include "troupe/core/config/config.hpp"
+#include "core/config/config.hpp"
 
 #include <fmt/format.h>
 

@@ -2,9 +2,8 @@
 /// nobody has to be told.
 #pragma once
 
-#include "seat.hpp"
-
-#include "troupe/collectives/strategy.hpp"
+#include "collectives/strategy.hpp"
+#include "engine/seat.hpp"
 
 #include <string>
 

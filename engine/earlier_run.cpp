@@ -1,8 +1,8 @@
-#include "earlier_run.hpp"
+#include "engine/earlier_run.hpp"
 
-#include "troupe/core/atomic_file.hpp"
-#include "troupe/core/fail.hpp"
-#include "troupe/metrics/report/run_folder.hpp"
+#include "core/atomic_file.hpp"
+#include "core/fail.hpp"
+#include "metrics/report/run_folder.hpp"
 
 #include <algorithm>
 #include <system_error>

@@ -2,7 +2,7 @@
 /// never).
 #pragma once
 
-#include "troupe/core/error.hpp"
+#include "core/error.hpp"
 
 #include <filesystem>
 #include <optional>

@@ -1,15 +1,14 @@
-#include "generation.hpp"
+#include "engine/generation.hpp"
 
-#include "exchange/all_loaded.hpp"
-#include "exchange/groups.hpp"
-#include "exchange/host_optimizer.hpp"
-#include "platforms/platforms.hpp"
-#include "trace_rows.hpp"
-
-#include "troupe/core/fail.hpp"
-#include "troupe/cpu/host_stream.hpp"
-#include "troupe/nn/learning_rates.hpp"
-#include "troupe/nn/models/input.hpp"
+#include "core/fail.hpp"
+#include "cpu/host_stream.hpp"
+#include "engine/exchange/all_loaded.hpp"
+#include "engine/exchange/groups.hpp"
+#include "engine/exchange/host_optimizer.hpp"
+#include "engine/platforms/platforms.hpp"
+#include "engine/trace_rows.hpp"
+#include "nn/learning_rates.hpp"
+#include "nn/models/input.hpp"
 
 #include <fmt/format.h>
 

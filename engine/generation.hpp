@@ -3,18 +3,17 @@
 /// touching the host.
 #pragma once
 
-#include "asynchronous/shard_owner.hpp"
-#include "buddies.hpp"
-#include "feeding/fillers.hpp"
-#include "host.hpp"
-#include "outer/change_sum.hpp"
-#include "outer/outer_state.hpp"
-#include "replica.hpp"
-#include "seat.hpp"
-
-#include "troupe/collectives/post/post.hpp"
-#include "troupe/collectives/tcp/data_plane.hpp"
-#include "troupe/metrics/trace.hpp"
+#include "collectives/post/post.hpp"
+#include "collectives/tcp/data_plane.hpp"
+#include "engine/asynchronous/shard_owner.hpp"
+#include "engine/buddies.hpp"
+#include "engine/feeding/fillers.hpp"
+#include "engine/host.hpp"
+#include "engine/outer/change_sum.hpp"
+#include "engine/outer/outer_state.hpp"
+#include "engine/replica.hpp"
+#include "engine/seat.hpp"
+#include "metrics/trace.hpp"
 
 #include <memory>
 #include <vector>

@@ -1,4 +1,4 @@
-#include "held_state.hpp"
+#include "engine/held_state.hpp"
 
 #include <algorithm>
 

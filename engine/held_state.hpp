@@ -2,10 +2,9 @@
 /// those that they keep copies of, in the host's memory and as the device stores them.
 #pragma once
 
-#include "seat.hpp"
-
-#include "troupe/core/checkpoint/checkpoint.hpp"
-#include "troupe/core/checkpoint/tensor_part.hpp"
+#include "core/checkpoint/checkpoint.hpp"
+#include "core/checkpoint/tensor_part.hpp"
+#include "engine/seat.hpp"
 
 #include <memory>
 #include <span>

@@ -1,15 +1,14 @@
-#include "host.hpp"
+#include "engine/host.hpp"
 
-#include "exchange/host_optimizer.hpp"
-#include "initial_state.hpp"
-#include "platforms/platforms.hpp"
-
-#include "troupe/core/device/rounded_executable.hpp"
-#include "troupe/core/fail.hpp"
-#include "troupe/data/image_adapter.hpp"
-#include "troupe/nn/compile.hpp"
-#include "troupe/nn/cost.hpp"
-#include "troupe/nn/models/input.hpp"
+#include "core/device/rounded_executable.hpp"
+#include "core/fail.hpp"
+#include "data/image_adapter.hpp"
+#include "engine/exchange/host_optimizer.hpp"
+#include "engine/initial_state.hpp"
+#include "engine/platforms/platforms.hpp"
+#include "nn/compile.hpp"
+#include "nn/cost.hpp"
+#include "nn/models/input.hpp"
 
 namespace troupe::engine {
 

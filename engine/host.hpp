@@ -2,13 +2,12 @@
 /// and the model's state while no generation has it.
 #pragma once
 
-#include "held_state.hpp"
-#include "job.hpp"
-#include "platforms/platform.hpp"
-
-#include "troupe/core/checkpoint/state_source.hpp"
-#include "troupe/core/device/executable.hpp"
-#include "troupe/nn/passes/format_input.hpp"
+#include "core/checkpoint/state_source.hpp"
+#include "core/device/executable.hpp"
+#include "engine/held_state.hpp"
+#include "engine/job.hpp"
+#include "engine/platforms/platform.hpp"
+#include "nn/passes/format_input.hpp"
 
 #include <functional>
 #include <memory>

@@ -1,7 +1,7 @@
-#include "initial_state.hpp"
+#include "engine/initial_state.hpp"
 
-#include "troupe/core/fail.hpp"
-#include "troupe/nn/initialize.hpp"
+#include "core/fail.hpp"
+#include "nn/initialize.hpp"
 
 #include <algorithm>
 #include <utility>

@@ -1,8 +1,8 @@
 /// Step 0 of a run.
 #pragma once
 
-#include "troupe/core/checkpoint/state_source.hpp"
-#include "troupe/core/graph/graph.hpp"
+#include "core/checkpoint/state_source.hpp"
+#include "core/graph/graph.hpp"
 
 #include <cstdint>
 

@@ -1,19 +1,18 @@
-#include "job.hpp"
+#include "engine/job.hpp"
 
-#include "feeding/data_identity.hpp"
-#include "inference/training_sample.hpp"
-#include "model_card.hpp"
-#include "platforms/platforms.hpp"
-#include "resume_changes.hpp"
-#include "test_results.hpp"
-
-#include "troupe/core/config/data_sets.hpp"
-#include "troupe/core/config/notes.hpp"
-#include "troupe/core/drafts.hpp"
-#include "troupe/core/fail.hpp"
-#include "troupe/nn/config_check.hpp"
-#include "troupe/nn/optimizer.hpp"
-#include "troupe/nn/schedule.hpp"
+#include "core/config/data_sets.hpp"
+#include "core/config/notes.hpp"
+#include "core/drafts.hpp"
+#include "core/fail.hpp"
+#include "engine/feeding/data_identity.hpp"
+#include "engine/inference/training_sample.hpp"
+#include "engine/model_card.hpp"
+#include "engine/platforms/platforms.hpp"
+#include "engine/resume_changes.hpp"
+#include "engine/test_results.hpp"
+#include "nn/config_check.hpp"
+#include "nn/optimizer.hpp"
+#include "nn/schedule.hpp"
 
 #include <unistd.h>
 

@@ -2,18 +2,17 @@
 /// and where it begins, whoever takes part.
 #pragma once
 
-#include "job_plan.hpp"
-#include "resume.hpp"
-#include "seat.hpp"
-
-#include "troupe/core/checkpoint/store.hpp"
-#include "troupe/core/config/config.hpp"
-#include "troupe/core/device/loss_scale.hpp"
-#include "troupe/core/device/optimizer_math.hpp"
-#include "troupe/core/graph/precision.hpp"
-#include "troupe/data/batch.hpp"
-#include "troupe/metrics/report/recorded_dealing.hpp"
-#include "troupe/metrics/step_record.hpp"
+#include "core/checkpoint/store.hpp"
+#include "core/config/config.hpp"
+#include "core/device/loss_scale.hpp"
+#include "core/device/optimizer_math.hpp"
+#include "core/graph/precision.hpp"
+#include "data/batch.hpp"
+#include "engine/job_plan.hpp"
+#include "engine/resume.hpp"
+#include "engine/seat.hpp"
+#include "metrics/report/recorded_dealing.hpp"
+#include "metrics/step_record.hpp"
 
 #include <filesystem>
 #include <functional>

@@ -1,8 +1,8 @@
 /// How a job ended. Crosses process borders, also as part of the last record that voters decide.
 #pragma once
 
-#include "troupe/core/error.hpp"
-#include "troupe/metrics/step_record.hpp"
+#include "core/error.hpp"
+#include "metrics/step_record.hpp"
 
 #include <optional>
 #include <utility>

@@ -1,7 +1,7 @@
-#include "job_plan.hpp"
+#include "engine/job_plan.hpp"
 
-#include "troupe/core/config/config.hpp"
-#include "troupe/core/config/data_sets.hpp"
+#include "core/config/config.hpp"
+#include "core/config/data_sets.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -2,7 +2,7 @@
 /// save, and have a language model write.
 #pragma once
 
-#include "troupe/core/config/forward.hpp"
+#include "core/config/forward.hpp"
 
 #include <cstdint>
 

@@ -1,9 +1,8 @@
 // What a node keeps of a generation that had divided the state.
-#include "leave_parts.hpp"
+#include "engine/leave_parts.hpp"
 
-#include "exchange/exchange.hpp"
-
-#include "troupe/core/fail.hpp"
+#include "core/fail.hpp"
+#include "engine/exchange/exchange.hpp"
 
 #include <algorithm>
 #include <map>

@@ -2,7 +2,7 @@
 /// gone, and streams have failed.
 #pragma once
 
-#include "generation.hpp"
+#include "engine/generation.hpp"
 
 namespace troupe::engine {
 

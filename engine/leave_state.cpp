@@ -1,9 +1,8 @@
 // What a generation leaves to its host.
-#include "exchange/exchange.hpp"
-#include "generation.hpp"
-#include "leave_parts.hpp"
-
-#include "troupe/core/fail.hpp"
+#include "core/fail.hpp"
+#include "engine/exchange/exchange.hpp"
+#include "engine/generation.hpp"
+#include "engine/leave_parts.hpp"
 
 #include <algorithm>
 

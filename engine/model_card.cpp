@@ -1,11 +1,11 @@
-#include "model_card.hpp"
+#include "engine/model_card.hpp"
 
-#include "troupe/core/config/data_sets.hpp"
-#include "troupe/core/config/load.hpp"
-#include "troupe/core/json.hpp"
-#include "troupe/data/image_adapter.hpp"
-#include "troupe/data/table_dataset.hpp"
-#include "troupe/nn/config_check.hpp"
+#include "core/config/data_sets.hpp"
+#include "core/config/load.hpp"
+#include "core/json.hpp"
+#include "data/image_adapter.hpp"
+#include "data/table_dataset.hpp"
+#include "nn/config_check.hpp"
 
 #include <nlohmann/json.hpp>
 

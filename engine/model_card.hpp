@@ -2,8 +2,8 @@
 /// the classes' names, and what inputs are shifted and divided by.
 #pragma once
 
-#include "troupe/core/config/forward.hpp"
-#include "troupe/data/adapter.hpp"
+#include "core/config/forward.hpp"
+#include "data/adapter.hpp"
 
 #include <map>
 #include <optional>

@@ -2,10 +2,9 @@
 /// the WORKER and the SHARD MANAGER of the rank use their parts of it and nobody else does.
 #pragma once
 
-#include "host.hpp"
-#include "state/model_state.hpp"
-
-#include "troupe/collectives/communicator.hpp"
+#include "collectives/communicator.hpp"
+#include "engine/host.hpp"
+#include "engine/state/model_state.hpp"
 
 #include <memory>
 

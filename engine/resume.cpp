@@ -1,15 +1,14 @@
-#include "resume.hpp"
+#include "engine/resume.hpp"
 
-#include "model_card.hpp"
-#include "pretrained/pretrained.hpp"
-
-#include "troupe/core/config/config.hpp"
-#include "troupe/core/config/data_sets.hpp"
-#include "troupe/core/fail.hpp"
-#include "troupe/core/printable.hpp"
-#include "troupe/data/normalization.hpp"
-#include "troupe/metrics/report/run_folder.hpp"
-#include "troupe/nn/models/families.hpp"
+#include "core/config/config.hpp"
+#include "core/config/data_sets.hpp"
+#include "core/fail.hpp"
+#include "core/printable.hpp"
+#include "data/normalization.hpp"
+#include "engine/model_card.hpp"
+#include "engine/pretrained/pretrained.hpp"
+#include "metrics/report/run_folder.hpp"
+#include "nn/models/families.hpp"
 
 #include <algorithm>
 #include <iterator>

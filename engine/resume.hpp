@@ -1,8 +1,8 @@
 /// Where a run begins: afresh, or from a checkpoint.
 #pragma once
 
-#include "troupe/core/checkpoint/store.hpp"
-#include "troupe/core/config/forward.hpp"
+#include "core/checkpoint/store.hpp"
+#include "core/config/forward.hpp"
 
 #include <filesystem>
 #include <map>

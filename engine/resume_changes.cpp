@@ -1,13 +1,12 @@
-#include "resume_changes.hpp"
+#include "engine/resume_changes.hpp"
 
-#include "job_plan.hpp"
-#include "model_card.hpp"
-
-#include "troupe/core/config/data_sets.hpp"
-#include "troupe/core/config/load.hpp"
-#include "troupe/core/config/text.hpp"
-#include "troupe/nn/config_check.hpp"
-#include "troupe/nn/schedule.hpp"
+#include "core/config/data_sets.hpp"
+#include "core/config/load.hpp"
+#include "core/config/text.hpp"
+#include "engine/job_plan.hpp"
+#include "engine/model_card.hpp"
+#include "nn/config_check.hpp"
+#include "nn/schedule.hpp"
 
 #include <fmt/format.h>
 

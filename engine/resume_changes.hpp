@@ -1,8 +1,8 @@
 /// Settings that a run may change when it is resumed, and that change what it learns.
 #pragma once
 
-#include "troupe/core/checkpoint/checkpoint.hpp"
-#include "troupe/core/config/forward.hpp"
+#include "core/checkpoint/checkpoint.hpp"
+#include "core/config/forward.hpp"
 
 #include <cstdint>
 #include <string>

@@ -1,4 +1,4 @@
-#include "seat.hpp"
+#include "engine/seat.hpp"
 
 #include <algorithm>
 

@@ -2,9 +2,8 @@
 /// whoever writes them into messages.
 #pragma once
 
-#include "job_end.hpp"
-
-#include "troupe/core/error.hpp"
+#include "core/error.hpp"
+#include "engine/job_end.hpp"
 
 #include <cstdint>
 #include <optional>

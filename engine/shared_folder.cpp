@@ -1,10 +1,9 @@
-#include "shared_folder.hpp"
+#include "engine/shared_folder.hpp"
 
-#include "resume.hpp"
-
-#include "troupe/core/atomic_file.hpp"
-#include "troupe/core/fail.hpp"
-#include "troupe/core/printable.hpp"
+#include "core/atomic_file.hpp"
+#include "core/fail.hpp"
+#include "core/printable.hpp"
+#include "engine/resume.hpp"
 
 #include <chrono>
 

@@ -1,9 +1,8 @@
 /// Whether the nodes of a job see one folder of checkpoints (checkpoint.state: sharded).
 #pragma once
 
-#include "seat.hpp"
-
-#include "troupe/core/checkpoint/state_source.hpp"
+#include "core/checkpoint/state_source.hpp"
+#include "engine/seat.hpp"
 
 #include <filesystem>
 

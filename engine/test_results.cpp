@@ -1,4 +1,4 @@
-#include "test_results.hpp"
+#include "engine/test_results.hpp"
 
 #include <fmt/format.h>
 

@@ -1,14 +1,14 @@
-#include "cuda_device.hpp"
+#include "gpu/cuda_device.hpp"
 
-#include "cublas/matmul_book.hpp"
-#include "detail/load_kernels.hpp"
-#include "device_rates.hpp"
-#include "engines.hpp"
-#include "kernels/flat.hpp"
-#include "kernels/optimizer.hpp"
-#include "kernels/quantize.hpp"
-#include "lowering/plan_book.hpp"
-#include "troupe/core/fail.hpp"
+#include "core/fail.hpp"
+#include "gpu/cublas/matmul_book.hpp"
+#include "gpu/detail/load_kernels.hpp"
+#include "gpu/device_rates.hpp"
+#include "gpu/engines.hpp"
+#include "gpu/kernels/flat.hpp"
+#include "gpu/kernels/optimizer.hpp"
+#include "gpu/kernels/quantize.hpp"
+#include "gpu/lowering/plan_book.hpp"
 
 #include <cstring>
 #include <fmt/format.h>

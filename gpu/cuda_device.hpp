@@ -1,9 +1,9 @@
 /// One CUDA device.
 #pragma once
 
-#include "cuda_stream.hpp"
-#include "troupe/core/device/device.hpp"
-#include "troupe/core/device/executable.hpp"
+#include "core/device/device.hpp"
+#include "core/device/executable.hpp"
+#include "gpu/cuda_stream.hpp"
 
 #include <memory>
 #include <string>

@@ -1,4 +1,4 @@
-#include "cuda_error.hpp"
+#include "gpu/cuda_error.hpp"
 
 #include <fmt/format.h>
 

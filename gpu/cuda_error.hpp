@@ -1,7 +1,7 @@
 /// CUDA's error codes as errors of ours.
 #pragma once
 
-#include "troupe/core/error.hpp"
+#include "core/error.hpp"
 
 #include <cuda_runtime_api.h>
 

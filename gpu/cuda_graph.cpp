@@ -1,8 +1,8 @@
-#include "cuda_graph.hpp"
+#include "gpu/cuda_graph.hpp"
 
-#include "cuda_error.hpp"
-#include "device_guard.hpp"
-#include "troupe/core/fail.hpp"
+#include "core/fail.hpp"
+#include "gpu/cuda_error.hpp"
+#include "gpu/device_guard.hpp"
 
 namespace troupe::gpu {
 

@@ -1,7 +1,7 @@
 /// A step's work, captured once and launched as a whole.
 #pragma once
 
-#include "cuda_stream.hpp"
+#include "gpu/cuda_stream.hpp"
 
 #include <utility>
 

@@ -1,6 +1,6 @@
-#include "cuda_stream.hpp"
+#include "gpu/cuda_stream.hpp"
 
-#include "troupe/core/fail.hpp"
+#include "core/fail.hpp"
 
 #include <fmt/format.h>
 #include <nvtx3/nvToolsExt.h>

@@ -1,13 +1,13 @@
 /// Streams of a CUDA device.
 #pragma once
 
-#include "cuda_error.hpp"
-#include "detail/stream_state.hpp"
-#include "device_context.hpp"
-#include "device_guard.hpp"
-#include "kernels/scratch.hpp"
-#include "kernels/update_gate.hpp"
-#include "troupe/core/device/device.hpp"
+#include "core/device/device.hpp"
+#include "gpu/cuda_error.hpp"
+#include "gpu/detail/stream_state.hpp"
+#include "gpu/device_context.hpp"
+#include "gpu/device_guard.hpp"
+#include "gpu/kernels/scratch.hpp"
+#include "gpu/kernels/update_gate.hpp"
 
 #include <cuda_runtime_api.h>
 

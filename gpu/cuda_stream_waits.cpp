@@ -1,7 +1,6 @@
 // Waits of a stream for events and for the host.
-#include "cuda_stream.hpp"
-
-#include "troupe/core/fail.hpp"
+#include "core/fail.hpp"
+#include "gpu/cuda_stream.hpp"
 
 #include <algorithm>
 #include <iterator>

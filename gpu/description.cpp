@@ -1,6 +1,6 @@
-#include "description.hpp"
+#include "gpu/description.hpp"
 
-#include "libraries.hpp"
+#include "gpu/libraries.hpp"
 
 #include <fmt/format.h>
 

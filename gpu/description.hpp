@@ -1,7 +1,7 @@
 /// What `troupe doctor` says of CUDA's libraries.
 #pragma once
 
-#include "troupe/core/device/description.hpp"
+#include "core/device/description.hpp"
 
 #include <cstddef>
 #include <string>

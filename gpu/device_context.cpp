@@ -1,8 +1,8 @@
-#include "device_context.hpp"
+#include "gpu/device_context.hpp"
 
-#include "cuda_error.hpp"
-#include "device_guard.hpp"
-#include "troupe/core/fail.hpp"
+#include "core/fail.hpp"
+#include "gpu/cuda_error.hpp"
+#include "gpu/device_guard.hpp"
 
 #include <fmt/format.h>
 

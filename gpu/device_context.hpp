@@ -1,12 +1,12 @@
 /// What the streams and events of one CUDA device share; it lives as long as any of them.
 #pragma once
 
-#include "detail/cuda_event.hpp"
-#include "detail/cuda_memory.hpp"
-#include "detail/staging_pool.hpp"
-#include "device_peers.hpp"
-#include "poller.hpp"
-#include "wait_flags.hpp"
+#include "gpu/detail/cuda_event.hpp"
+#include "gpu/detail/cuda_memory.hpp"
+#include "gpu/detail/staging_pool.hpp"
+#include "gpu/device_peers.hpp"
+#include "gpu/poller.hpp"
+#include "gpu/wait_flags.hpp"
 
 #include <functional>
 #include <memory>

@@ -1,8 +1,8 @@
 /// State that the CUDA devices of one node share.
 #pragma once
 
-#include "detail/idle_calls.hpp"
-#include "stream_list.hpp"
+#include "gpu/detail/idle_calls.hpp"
+#include "gpu/stream_list.hpp"
 
 #include <memory>
 

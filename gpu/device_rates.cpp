@@ -1,7 +1,7 @@
-#include "device_rates.hpp"
+#include "gpu/device_rates.hpp"
 
-#include "cuda_error.hpp"
-#include "troupe/core/fail.hpp"
+#include "core/fail.hpp"
+#include "gpu/cuda_error.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,9 +1,9 @@
 /// What a device can do at most, by its clocks and widths: for times that nobody has measured.
 #pragma once
 
-#include "traffic.hpp"
-#include "troupe/core/device/device.hpp"
-#include "troupe/core/error.hpp"
+#include "core/device/device.hpp"
+#include "core/error.hpp"
+#include "gpu/traffic.hpp"
 
 namespace troupe::gpu {
 

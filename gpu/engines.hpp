@@ -1,7 +1,7 @@
 /// The lowering that CudaDevice::compile uses.
 #pragma once
 
-#include "troupe/core/device/executable.hpp"
+#include "core/device/executable.hpp"
 
 #include <memory>
 

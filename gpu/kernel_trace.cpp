@@ -1,7 +1,7 @@
-#include "kernel_trace.hpp"
+#include "gpu/kernel_trace.hpp"
 
-#include "library_functions.hpp"
-#include "troupe/core/fail.hpp"
+#include "core/fail.hpp"
+#include "gpu/library_functions.hpp"
 
 #include <cupti.h>
 

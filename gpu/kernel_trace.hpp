@@ -1,7 +1,7 @@
 /// When each kernel and copy of a stretch of work ran on the device, by CUPTI.
 #pragma once
 
-#include "troupe/core/error.hpp"
+#include "core/error.hpp"
 
 #include <cstdint>
 #include <memory>

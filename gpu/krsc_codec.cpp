@@ -1,4 +1,4 @@
-#include "krsc_codec.hpp"
+#include "gpu/krsc_codec.hpp"
 
 #include <algorithm>
 

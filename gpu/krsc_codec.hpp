@@ -2,7 +2,7 @@
 /// (KRSC, which is NHWC for filters), input channels padded with zeros.
 #pragma once
 
-#include "troupe/core/device/executable.hpp"
+#include "core/device/executable.hpp"
 
 namespace troupe::gpu {
 

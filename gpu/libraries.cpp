@@ -1,8 +1,7 @@
-#include "libraries.hpp"
+#include "gpu/libraries.hpp"
 
-#include "library_functions.hpp"
-
-#include "troupe/core/fail.hpp"
+#include "core/fail.hpp"
+#include "gpu/library_functions.hpp"
 
 #include <cuda_runtime_api.h>
 

@@ -1,9 +1,8 @@
 /// CUDA's libraries, opened at run time: one program starts on machines with and without them.
 #pragma once
 
-#include "library_places.hpp"
-
-#include "troupe/core/error.hpp"
+#include "core/error.hpp"
+#include "gpu/library_places.hpp"
 
 #include <cublasLt.h>
 #include <cudnn.h>

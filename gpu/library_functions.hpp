@@ -1,8 +1,8 @@
 /// Fills in a table of functions from a library that was opened at run time.
 #pragma once
 
-#include "libraries.hpp"
-#include "troupe/core/fail.hpp"
+#include "core/fail.hpp"
+#include "gpu/libraries.hpp"
 
 #include <string>
 

@@ -1,4 +1,4 @@
-#include "library_places.hpp"
+#include "gpu/library_places.hpp"
 
 #include <algorithm>
 #include <cstdlib>

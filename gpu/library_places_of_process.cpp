@@ -1,4 +1,4 @@
-#include "library_places.hpp"
+#include "gpu/library_places.hpp"
 
 namespace troupe::gpu {
 

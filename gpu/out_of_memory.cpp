@@ -1,7 +1,7 @@
-#include "out_of_memory.hpp"
+#include "gpu/out_of_memory.hpp"
 
-#include "troupe/core/device/memory_account.hpp"
-#include "troupe/core/device/memory_advice.hpp"
+#include "core/device/memory_account.hpp"
+#include "core/device/memory_advice.hpp"
 
 #include <fmt/format.h>
 

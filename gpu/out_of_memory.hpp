@@ -1,7 +1,7 @@
 /// What to say when a device has no room.
 #pragma once
 
-#include "troupe/core/device/device.hpp"
+#include "core/device/device.hpp"
 
 namespace troupe::gpu {
 

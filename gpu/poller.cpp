@@ -1,4 +1,4 @@
-#include "poller.hpp"
+#include "gpu/poller.hpp"
 
 #include <algorithm>
 #include <condition_variable>

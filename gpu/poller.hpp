@@ -4,7 +4,7 @@
 /// in the order in which they were added; lanes do not wait for each other.
 #pragma once
 
-#include "troupe/core/error.hpp"
+#include "core/error.hpp"
 
 #include <chrono>
 #include <cstdint>

@@ -1,6 +1,6 @@
-#include "stream_list.hpp"
+#include "gpu/stream_list.hpp"
 
-#include "cuda_stream.hpp"
+#include "gpu/cuda_stream.hpp"
 
 #include <fmt/format.h>
 

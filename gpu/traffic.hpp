@@ -1,7 +1,7 @@
 /// What kernels move and compute. docs/gpu-count.md has the rules that it is counted by.
 #pragma once
 
-#include "troupe/core/graph/tensor.hpp"
+#include "core/graph/tensor.hpp"
 
 namespace troupe::gpu {
 

@@ -10,8 +10,8 @@
 /// The other way round, a stream writes such a word when it comes to a point (StreamMark).
 #pragma once
 
-#include "detail/idle_calls.hpp"
-#include "troupe/core/error.hpp"
+#include "core/error.hpp"
+#include "gpu/detail/idle_calls.hpp"
 
 #include <cuda_runtime_api.h>
 

@@ -1,4 +1,4 @@
-#include "readable.hpp"
+#include "metrics/readable.hpp"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "recent_steps.hpp"
+#include "metrics/recent_steps.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,8 +1,8 @@
 /// What speed and loss are now, for who follows a run.
 #pragma once
 
-#include "known_ratio.hpp"
-#include "step_record.hpp"
+#include "metrics/known_ratio.hpp"
+#include "metrics/step_record.hpp"
 
 #include <optional>
 

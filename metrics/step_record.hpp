@@ -2,8 +2,8 @@
 /// Steps and epochs are counted from 0, as in the sampler; what people read counts from 1.
 #pragma once
 
-#include "troupe/core/config/strategies.hpp"
-#include "troupe/core/device/device.hpp"
+#include "core/config/strategies.hpp"
+#include "core/device/device.hpp"
 
 #include <array>
 #include <chrono>

@@ -1,6 +1,6 @@
-#include "step_sums.hpp"
+#include "metrics/step_sums.hpp"
 
-#include "known_ratio.hpp"
+#include "metrics/known_ratio.hpp"
 
 #include <cmath>
 

@@ -1,7 +1,7 @@
 /// Totals over steps.
 #pragma once
 
-#include "step_record.hpp"
+#include "metrics/step_record.hpp"
 
 #include <cstdint>
 #include <optional>

@@ -1,4 +1,4 @@
-#include "text_figures.hpp"
+#include "metrics/text_figures.hpp"
 
 #include <cmath>
 

@@ -1,7 +1,7 @@
 /// What is told of a run on texts: their tokens a second, and the perplexity.
 #pragma once
 
-#include "step_record.hpp"
+#include "metrics/step_record.hpp"
 
 #include <optional>
 #include <string_view>

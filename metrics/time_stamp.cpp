@@ -1,4 +1,4 @@
-#include "time_stamp.hpp"
+#include "metrics/time_stamp.hpp"
 
 #include <fmt/chrono.h>
 

@@ -1,7 +1,7 @@
 /// A piece of a timeline, to be looked at.
 #pragma once
 
-#include "track.hpp"
+#include "metrics/track.hpp"
 
 #include <cstdint>
 #include <string>

@@ -1,9 +1,8 @@
-#include "trace.hpp"
+#include "metrics/trace.hpp"
 
-#include "detail/recent_spans.hpp"
-#include "detail/trace_file.hpp"
-
-#include "troupe/core/fail.hpp"
+#include "core/fail.hpp"
+#include "metrics/detail/recent_spans.hpp"
+#include "metrics/detail/trace_file.hpp"
 
 #include <mutex>
 #include <utility>

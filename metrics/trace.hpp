@@ -3,8 +3,8 @@
 /// and a page that follows the run shows its last step.
 #pragma once
 
-#include "timeline.hpp"
-#include "track.hpp"
+#include "metrics/timeline.hpp"
+#include "metrics/track.hpp"
 
 #include <chrono>
 #include <cstddef>

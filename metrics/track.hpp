@@ -1,7 +1,7 @@
 /// Rows of a timeline (trace.hpp), and the spans in them.
 #pragma once
 
-#include "troupe/core/device/device.hpp"
+#include "core/device/device.hpp"
 
 #include <array>
 #include <atomic>

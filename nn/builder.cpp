@@ -1,7 +1,7 @@
-#include "builder.hpp"
+#include "nn/builder.hpp"
 
-#include "troupe/core/fail.hpp"
-#include "validate.hpp"
+#include "core/fail.hpp"
+#include "nn/validate.hpp"
 
 #include <cmath>
 

@@ -1,9 +1,9 @@
 /// Builds a forward graph, one module after the other, under PyTorch's names.
 #pragma once
 
-#include "shape_rules.hpp"
-#include "troupe/core/error.hpp"
-#include "troupe/core/graph/graph.hpp"
+#include "core/error.hpp"
+#include "core/graph/graph.hpp"
+#include "nn/shape_rules.hpp"
 
 #include <optional>
 #include <string>

@@ -1,17 +1,17 @@
 /// All passes in the right order: from a config to what Device::compile takes.
 #pragma once
 
-#include "models/models.hpp"
-#include "passes/autocast_regions.hpp"
-#include "passes/cache_attention.hpp"
-#include "passes/fold_batch_norm.hpp"
-#include "passes/format_input.hpp"
-#include "passes/fuse.hpp"
-#include "passes/fuse_statistics.hpp"
-#include "passes/plan_memory.hpp"
-#include "purpose.hpp"
-#include "troupe/core/config/recompute.hpp"
-#include "troupe/core/graph/precision.hpp"
+#include "core/config/recompute.hpp"
+#include "core/graph/precision.hpp"
+#include "nn/models/models.hpp"
+#include "nn/passes/autocast_regions.hpp"
+#include "nn/passes/cache_attention.hpp"
+#include "nn/passes/fold_batch_norm.hpp"
+#include "nn/passes/format_input.hpp"
+#include "nn/passes/fuse.hpp"
+#include "nn/passes/fuse_statistics.hpp"
+#include "nn/passes/plan_memory.hpp"
+#include "nn/purpose.hpp"
 
 #include <optional>
 #include <string>

@@ -1,14 +1,13 @@
-#include "config_check.hpp"
+#include "nn/config_check.hpp"
 
-#include "divisible.hpp"
-#include "learning_rates.hpp"
-#include "models/families.hpp"
-#include "models/models.hpp"
-#include "passes/autocast_regions.hpp"
-#include "unit_names.hpp"
-
-#include "troupe/core/config/config.hpp"
-#include "troupe/core/config/data_sets.hpp"
+#include "core/config/config.hpp"
+#include "core/config/data_sets.hpp"
+#include "nn/divisible.hpp"
+#include "nn/learning_rates.hpp"
+#include "nn/models/families.hpp"
+#include "nn/models/models.hpp"
+#include "nn/passes/autocast_regions.hpp"
+#include "nn/unit_names.hpp"
 
 #include <fmt/ranges.h>
 

@@ -1,7 +1,7 @@
 /// What core/ cannot check of a config, because it knows no models.
 #pragma once
 
-#include "troupe/core/config/catalogue.hpp"
+#include "core/config/catalogue.hpp"
 
 namespace troupe::nn {
 

@@ -1,6 +1,6 @@
-#include "cost.hpp"
+#include "nn/cost.hpp"
 
-#include "ops/table.hpp"
+#include "nn/ops/table.hpp"
 
 #include <algorithm>
 

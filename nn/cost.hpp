@@ -1,7 +1,7 @@
 /// What nodes cost, estimated from their shapes alone.
 #pragma once
 
-#include "troupe/core/graph/graph.hpp"
+#include "core/graph/graph.hpp"
 
 #include <cstddef>
 

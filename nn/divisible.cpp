@@ -1,6 +1,6 @@
-#include "divisible.hpp"
+#include "nn/divisible.hpp"
 
-#include "troupe/core/config/config.hpp"
+#include "core/config/config.hpp"
 
 #include <fmt/format.h>
 

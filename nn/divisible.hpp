@@ -1,8 +1,8 @@
 /// Whether a model has as much to divide as parallel.* asks for.
 #pragma once
 
-#include "troupe/core/config/validate.hpp"
-#include "troupe/core/graph/graph.hpp"
+#include "core/config/validate.hpp"
+#include "core/graph/graph.hpp"
 
 namespace troupe::nn {
 

@@ -1,7 +1,7 @@
-#include "initialize.hpp"
+#include "nn/initialize.hpp"
 
-#include "troupe/core/fail.hpp"
-#include "troupe/core/random.hpp"
+#include "core/fail.hpp"
+#include "core/random.hpp"
 
 #include <algorithm>
 

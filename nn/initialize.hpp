@@ -1,8 +1,8 @@
 /// Initial values of parameters and statistics.
 #pragma once
 
-#include "troupe/core/error.hpp"
-#include "troupe/core/graph/graph.hpp"
+#include "core/error.hpp"
+#include "core/graph/graph.hpp"
 
 #include <cstdint>
 #include <string>

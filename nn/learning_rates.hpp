@@ -2,10 +2,10 @@
 /// train.optimizer.decay, as PyTorch's requires_grad and parameter groups.
 #pragma once
 
-#include "troupe/core/config/training.hpp"
-#include "troupe/core/config/validate.hpp"
-#include "troupe/core/device/executable.hpp"
-#include "troupe/core/graph/graph.hpp"
+#include "core/config/training.hpp"
+#include "core/config/validate.hpp"
+#include "core/device/executable.hpp"
+#include "core/graph/graph.hpp"
 
 #include <span>
 #include <string>

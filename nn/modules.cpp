@@ -1,4 +1,4 @@
-#include "modules.hpp"
+#include "nn/modules.hpp"
 
 #include <algorithm>
 #include <unordered_set>

@@ -1,7 +1,7 @@
 /// PyTorch's modules, as the names of a graph's tensors tell them.
 #pragma once
 
-#include "troupe/core/graph/graph.hpp"
+#include "core/graph/graph.hpp"
 
 #include <string>
 #include <string_view>

@@ -1,7 +1,7 @@
-#include "optimizer.hpp"
+#include "nn/optimizer.hpp"
 
-#include "troupe/core/fail.hpp"
-#include "troupe/core/nearest.hpp"
+#include "core/fail.hpp"
+#include "core/nearest.hpp"
 
 #include <algorithm>
 

@@ -1,9 +1,9 @@
 /// From the config's optimizer to what a device's optimizer_step takes.
 #pragma once
 
-#include "troupe/core/config/training.hpp"
-#include "troupe/core/device/optimizer_math.hpp"
-#include "troupe/core/error.hpp"
+#include "core/config/training.hpp"
+#include "core/device/optimizer_math.hpp"
+#include "core/error.hpp"
 
 #include <string>
 #include <vector>

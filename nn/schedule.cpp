@@ -1,6 +1,6 @@
-#include "schedule.hpp"
+#include "nn/schedule.hpp"
 
-#include "troupe/core/fail.hpp"
+#include "core/fail.hpp"
 
 #include <algorithm>
 #include <cmath>

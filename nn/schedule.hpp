@@ -1,8 +1,8 @@
 /// The learning rate as a pure function of the step: a resumed run needs no state for it.
 #pragma once
 
-#include "troupe/core/config/training.hpp"
-#include "troupe/core/error.hpp"
+#include "core/config/training.hpp"
+#include "core/error.hpp"
 
 #include <cstdint>
 

@@ -1,7 +1,7 @@
-#include "shape_rules.hpp"
+#include "nn/shape_rules.hpp"
 
-#include "ops/table.hpp"
-#include "troupe/core/fail.hpp"
+#include "core/fail.hpp"
+#include "nn/ops/table.hpp"
 
 namespace troupe::nn {
 

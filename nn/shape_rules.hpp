@@ -7,8 +7,8 @@
 /// (Executable::refresh).
 #pragma once
 
-#include "troupe/core/error.hpp"
-#include "troupe/core/graph/graph.hpp"
+#include "core/error.hpp"
+#include "core/graph/graph.hpp"
 
 #include <span>
 #include <vector>

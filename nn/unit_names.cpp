@@ -1,7 +1,7 @@
-#include "unit_names.hpp"
+#include "nn/unit_names.hpp"
 
-#include "troupe/core/nearest.hpp"
-#include "troupe/core/printable.hpp"
+#include "core/nearest.hpp"
+#include "core/printable.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -1,7 +1,7 @@
 /// Names of a model's units in the config.
 #pragma once
 
-#include "troupe/core/config/validate.hpp"
+#include "core/config/validate.hpp"
 
 #include <string>
 #include <vector>

@@ -1,7 +1,7 @@
-#include "validate.hpp"
+#include "nn/validate.hpp"
 
-#include "shape_rules.hpp"
-#include "troupe/core/fail.hpp"
+#include "core/fail.hpp"
+#include "nn/shape_rules.hpp"
 
 #include <string_view>
 #include <unordered_set>

@@ -1,8 +1,8 @@
 /// Whether a graph is well formed: what every pass expects and keeps.
 #pragma once
 
-#include "troupe/core/error.hpp"
-#include "troupe/core/graph/graph.hpp"
+#include "core/error.hpp"
+#include "core/graph/graph.hpp"
 
 namespace troupe::nn {
 

@@ -1,11 +1,10 @@
-#include "asking.hpp"
+#include "actors/cluster/asking.hpp"
 
-#include "carried_error.hpp"
-
-#include "troupe/core/config/config.hpp"
-#include "troupe/core/fail.hpp"
-#include "troupe/core/net/socket.hpp"
-#include "troupe/core/units.hpp"
+#include "actors/cluster/carried_error.hpp"
+#include "core/config/config.hpp"
+#include "core/fail.hpp"
+#include "core/net/socket.hpp"
+#include "core/units.hpp"
 
 namespace troupe::actors {
 

@@ -1,7 +1,7 @@
 /// Questions to a daemon that is known only by its address. Blocking calls.
 #pragma once
 
-#include "joining.hpp"
+#include "actors/cluster/joining.hpp"
 
 #include <chrono>
 #include <optional>

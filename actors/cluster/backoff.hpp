@@ -1,7 +1,7 @@
 /// Pauses between attempts to reach a daemon that does not run yet.
 #pragma once
 
-#include "troupe/core/random.hpp"
+#include "core/random.hpp"
 
 #include <algorithm>
 #include <chrono>

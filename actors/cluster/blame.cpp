@@ -1,4 +1,4 @@
-#include "blame.hpp"
+#include "actors/cluster/blame.hpp"
 
 #include <fmt/format.h>
 

@@ -1,9 +1,8 @@
 /// Decides which nodes a job leaves out when some cannot reach the data ports of others.
 #pragma once
 
-#include "links.hpp"
-
-#include "troupe/core/error.hpp"
+#include "actors/cluster/links.hpp"
+#include "core/error.hpp"
 
 #include <cstdint>
 #include <functional>

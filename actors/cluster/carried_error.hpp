@@ -1,7 +1,7 @@
 /// Converts our errors to CAF's error type, for answers to requests, and back.
 #pragma once
 
-#include "../type_ids.hpp"
+#include "actors/type_ids.hpp"
 
 namespace troupe::actors {
 

@@ -1,9 +1,8 @@
-#include "checkpoint_transfer.hpp"
+#include "actors/cluster/checkpoint_transfer.hpp"
 
-#include "detail/checked_chunks.hpp"
-
-#include "troupe/core/fail.hpp"
-#include "troupe/metrics/readable.hpp"
+#include "actors/cluster/detail/checked_chunks.hpp"
+#include "core/fail.hpp"
+#include "metrics/readable.hpp"
 
 #include <future>
 #include <latch>

@@ -2,12 +2,11 @@
 /// calls, for a thread of their own.
 #pragma once
 
-#include "detail/checkpoint_pieces.hpp"
-
-#include "troupe/collectives/tcp/data_plane.hpp"
-#include "troupe/core/checkpoint/checkpoint.hpp"
-#include "troupe/core/config/cluster.hpp"
-#include "troupe/engine/seat.hpp"
+#include "actors/cluster/detail/checkpoint_pieces.hpp"
+#include "collectives/tcp/data_plane.hpp"
+#include "core/checkpoint/checkpoint.hpp"
+#include "core/config/cluster.hpp"
+#include "engine/seat.hpp"
 
 #include <functional>
 #include <string>

@@ -1,11 +1,10 @@
-#include "client.hpp"
+#include "actors/cluster/client.hpp"
 
-#include "carried_error.hpp"
-#include "network.hpp"
-
-#include "troupe/core/fail.hpp"
-#include "troupe/core/net/socket.hpp"
-#include "troupe/core/threads.hpp"
+#include "actors/cluster/carried_error.hpp"
+#include "actors/cluster/network.hpp"
+#include "core/fail.hpp"
+#include "core/net/socket.hpp"
+#include "core/threads.hpp"
 
 #include <algorithm>
 

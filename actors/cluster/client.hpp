@@ -2,11 +2,10 @@
 /// Calls block, at most for the timeout.
 #pragma once
 
-#include "job_status.hpp"
-
-#include "troupe/core/config/cluster.hpp"
-#include "troupe/core/error.hpp"
-#include "troupe/core/units.hpp"
+#include "actors/cluster/job_status.hpp"
+#include "core/config/cluster.hpp"
+#include "core/error.hpp"
+#include "core/units.hpp"
 
 #include <chrono>
 #include <string>

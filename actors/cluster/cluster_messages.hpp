@@ -1,8 +1,8 @@
 /// Messages between daemons about the begin, the nodes and the end of a job.
 #pragma once
 
-#include "troupe/engine/job_end.hpp"
-#include "troupe/engine/seat.hpp"
+#include "engine/job_end.hpp"
+#include "engine/seat.hpp"
 
 #include <cstdint>
 #include <map>

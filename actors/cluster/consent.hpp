@@ -1,9 +1,8 @@
 /// Proposals of VOTERs, and their answers to each other.
 #pragma once
 
-#include "decree.hpp"
-
-#include "troupe/engine/seat.hpp"
+#include "actors/cluster/decree.hpp"
+#include "engine/seat.hpp"
 
 #include <optional>
 

@@ -4,7 +4,7 @@
 /// proposal.
 #pragma once
 
-#include "quorum.hpp"
+#include "actors/cluster/quorum.hpp"
 
 #include <algorithm>
 #include <cstddef>

@@ -1,7 +1,7 @@
 /// Tells a process to drain (finish its step, then leave): by a signal, or a message to its NODE.
 #pragma once
 
-#include "../interfaces.hpp"
+#include "actors/interfaces.hpp"
 
 #include <chrono>
 #include <condition_variable>

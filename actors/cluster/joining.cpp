@@ -1,17 +1,16 @@
-#include "joining.hpp"
+#include "actors/cluster/joining.hpp"
 
-#include "asking.hpp"
-#include "backoff.hpp"
-#include "carried_error.hpp"
-#include "checkpoint_transfer.hpp"
-#include "membership.hpp"
-
-#include "troupe/core/config/config.hpp"
-#include "troupe/core/fail.hpp"
-#include "troupe/core/net/socket.hpp"
-#include "troupe/core/units.hpp"
-#include "troupe/engine/buddies.hpp"
-#include "troupe/engine/shared_folder.hpp"
+#include "actors/cluster/asking.hpp"
+#include "actors/cluster/backoff.hpp"
+#include "actors/cluster/carried_error.hpp"
+#include "actors/cluster/checkpoint_transfer.hpp"
+#include "actors/cluster/membership.hpp"
+#include "core/config/config.hpp"
+#include "core/fail.hpp"
+#include "core/net/socket.hpp"
+#include "core/units.hpp"
+#include "engine/buddies.hpp"
+#include "engine/shared_folder.hpp"
 
 #include <algorithm>
 

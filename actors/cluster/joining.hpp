@@ -2,12 +2,12 @@
 /// their own.
 #pragma once
 
-#include "../interfaces.hpp"
-#include "network.hpp"
-#include "parts_transfer.hpp"
-#include "troupe/collectives/tcp/data_plane.hpp"
-#include "troupe/engine/resume.hpp"
-#include "waits.hpp"
+#include "actors/cluster/network.hpp"
+#include "actors/cluster/parts_transfer.hpp"
+#include "actors/cluster/waits.hpp"
+#include "actors/interfaces.hpp"
+#include "collectives/tcp/data_plane.hpp"
+#include "engine/resume.hpp"
 
 #include <chrono>
 #include <functional>

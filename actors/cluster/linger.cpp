@@ -1,6 +1,6 @@
-#include "linger.hpp"
+#include "actors/cluster/linger.hpp"
 
-#include "troupe/core/units.hpp"
+#include "core/units.hpp"
 
 #include <thread>
 

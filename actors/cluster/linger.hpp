@@ -1,10 +1,9 @@
 /// Delays the end of a process until Prometheus has scraped its final state.
 #pragma once
 
-#include "drain.hpp"
-#include "waits.hpp"
-
-#include "troupe/metrics/http/exposition.hpp"
+#include "actors/cluster/drain.hpp"
+#include "actors/cluster/waits.hpp"
+#include "metrics/exposition.hpp"
 
 #include <spdlog/logger.h>
 

@@ -1,7 +1,7 @@
-#include "link_proof.hpp"
+#include "actors/cluster/link_proof.hpp"
 
-#include "troupe/collectives/tcp/data_plane.hpp"
-#include "troupe/core/fail.hpp"
+#include "collectives/tcp/data_plane.hpp"
+#include "core/fail.hpp"
 
 #include <memory>
 #include <utility>

@@ -1,7 +1,7 @@
 /// Proves that a node can exchange data with others before they depend on it.
 #pragma once
 
-#include "../interfaces.hpp"
+#include "actors/interfaces.hpp"
 
 #include <chrono>
 #include <functional>

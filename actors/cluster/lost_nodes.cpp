@@ -1,6 +1,6 @@
-#include "lost_nodes.hpp"
+#include "actors/cluster/lost_nodes.hpp"
 
-#include "troupe/core/units.hpp"
+#include "core/units.hpp"
 
 namespace troupe::actors {
 

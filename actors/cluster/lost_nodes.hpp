@@ -1,7 +1,7 @@
 /// Finds out why an actor on another node is gone: CAF reports only that the node is unreachable.
 #pragma once
 
-#include "../interfaces.hpp"
+#include "actors/interfaces.hpp"
 
 #include <chrono>
 #include <set>

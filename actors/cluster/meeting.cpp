@@ -1,6 +1,6 @@
-#include "meeting.hpp"
+#include "actors/cluster/meeting.hpp"
 
-#include "troupe/core/fail.hpp"
+#include "core/fail.hpp"
 
 #include <tuple>
 

@@ -1,7 +1,7 @@
 /// Connects the VOTERs of two daemons with each other.
 #pragma once
 
-#include "network.hpp"
+#include "actors/cluster/network.hpp"
 
 #include <chrono>
 #include <string>

@@ -1,9 +1,9 @@
-#include "members_file.hpp"
+#include "actors/cluster/members_file.hpp"
 
-#include "troupe/core/atomic_file.hpp"
-#include "troupe/core/fail.hpp"
-#include "troupe/core/json.hpp"
-#include "troupe/core/units.hpp"
+#include "core/atomic_file.hpp"
+#include "core/fail.hpp"
+#include "core/json.hpp"
+#include "core/units.hpp"
 
 #include <nlohmann/json.hpp>
 

@@ -2,9 +2,9 @@
 /// started again asks them whether they continue without it, before it begins a job.
 #pragma once
 
-#include "troupe/core/error.hpp"
-#include "troupe/engine/seat.hpp"
-#include "troupe/metrics/report/run_folder.hpp"
+#include "core/error.hpp"
+#include "engine/seat.hpp"
+#include "metrics/report/run_folder.hpp"
 
 #include <filesystem>
 #include <string>

@@ -1,9 +1,8 @@
-#include "membership.hpp"
+#include "actors/cluster/membership.hpp"
 
-#include "carried_error.hpp"
-
-#include "troupe/collectives/tcp/data_plane.hpp"
-#include "troupe/core/fail.hpp"
+#include "actors/cluster/carried_error.hpp"
+#include "collectives/tcp/data_plane.hpp"
+#include "core/fail.hpp"
 
 #include <algorithm>
 

@@ -2,12 +2,12 @@
 /// leads one generation from its first step to its last.
 #pragma once
 
-#include "../interfaces.hpp"
-#include "blame.hpp"
-#include "lost_nodes.hpp"
-#include "recent.hpp"
-#include "roster.hpp"
-#include "worker_groups.hpp"
+#include "actors/cluster/blame.hpp"
+#include "actors/cluster/lost_nodes.hpp"
+#include "actors/cluster/recent.hpp"
+#include "actors/cluster/roster.hpp"
+#include "actors/cluster/worker_groups.hpp"
+#include "actors/interfaces.hpp"
 
 #include <chrono>
 #include <functional>

@@ -1,10 +1,8 @@
 // What MEMBERSHIP does after a failure between nodes: it finds out which of them to leave out.
-#include "membership.hpp"
-
-#include "quorum.hpp"
-
-#include "troupe/collectives/tcp/data_plane.hpp"
-#include "troupe/core/units.hpp"
+#include "actors/cluster/membership.hpp"
+#include "actors/cluster/quorum.hpp"
+#include "collectives/tcp/data_plane.hpp"
+#include "core/units.hpp"
 
 #include <fmt/format.h>
 

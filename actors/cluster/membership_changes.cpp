@@ -1,7 +1,6 @@
 // What MEMBERSHIP does when a node is lost, fails, or comes while the others train.
-#include "membership.hpp"
-
-#include "carried_error.hpp"
+#include "actors/cluster/carried_error.hpp"
+#include "actors/cluster/membership.hpp"
 
 #include <fmt/format.h>
 

@@ -1,10 +1,8 @@
 // How MEMBERSHIP has the voters decide a generation, and takes over from a lost leader.
-#include "membership.hpp"
-
-#include "carried_error.hpp"
-
-#include "troupe/collectives/tcp/data_plane.hpp"
-#include "troupe/core/fail.hpp"
+#include "actors/cluster/carried_error.hpp"
+#include "actors/cluster/membership.hpp"
+#include "collectives/tcp/data_plane.hpp"
+#include "core/fail.hpp"
 
 #include <algorithm>
 

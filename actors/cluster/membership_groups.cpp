@@ -1,5 +1,5 @@
 // Chooses the nodes that train: as many as fill whole groups of workers.
-#include "membership.hpp"
+#include "actors/cluster/membership.hpp"
 
 #include <fmt/format.h>
 

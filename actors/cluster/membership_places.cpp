@@ -1,9 +1,7 @@
 // Gives nodes a place in the job, keeps others as spares, and lets nodes leave.
-#include "membership.hpp"
-
-#include "carried_error.hpp"
-
-#include "troupe/core/fail.hpp"
+#include "actors/cluster/carried_error.hpp"
+#include "actors/cluster/membership.hpp"
+#include "core/fail.hpp"
 
 #include <algorithm>
 

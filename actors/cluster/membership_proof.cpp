@@ -1,9 +1,7 @@
 // How a node proves that the others can work with it before it takes part.
-#include "membership.hpp"
-
-#include "link_proof.hpp"
-
-#include "troupe/core/fail.hpp"
+#include "actors/cluster/link_proof.hpp"
+#include "actors/cluster/membership.hpp"
+#include "core/fail.hpp"
 
 #include <algorithm>
 

@@ -1,7 +1,6 @@
 // Revisions of a generation's record, for which no node halts: other voters, or the job's end.
-#include "membership.hpp"
-
-#include "voters.hpp"
+#include "actors/cluster/membership.hpp"
+#include "actors/cluster/voters.hpp"
 
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
 // The waits of nodes for MEMBERSHIP, and their limits.
-#include "membership.hpp"
+#include "actors/cluster/membership.hpp"
 
 #include <fmt/format.h>
 

@@ -1,11 +1,10 @@
-#include "network.hpp"
+#include "actors/cluster/network.hpp"
 
-#include "../message_types.hpp"
-#include "detail/greeting.hpp"
-
-#include "troupe/core/fail.hpp"
-#include "troupe/core/net/socket.hpp"
-#include "troupe/core/net/tls.hpp"
+#include "actors/cluster/detail/greeting.hpp"
+#include "actors/message_types.hpp"
+#include "core/fail.hpp"
+#include "core/net/socket.hpp"
+#include "core/net/tls.hpp"
 
 #include <caf/io/all.hpp>
 #if __has_include(<caf/io/basp/limits.hpp>)

@@ -1,11 +1,10 @@
 /// How processes reach each other: CAF's middleman, over TLS where there are certificates.
 #pragma once
 
-#include "../interfaces.hpp"
-
-#include "troupe/core/config/cluster.hpp"
-#include "troupe/core/error.hpp"
-#include "troupe/core/units.hpp"
+#include "actors/interfaces.hpp"
+#include "core/config/cluster.hpp"
+#include "core/error.hpp"
+#include "core/units.hpp"
 
 #include <chrono>
 #include <optional>

@@ -1,10 +1,9 @@
-#include "own_host.hpp"
+#include "actors/cluster/own_host.hpp"
 
-#include "backoff.hpp"
-
-#include "troupe/core/config/config.hpp"
-#include "troupe/core/fail.hpp"
-#include "troupe/core/net/socket.hpp"
+#include "actors/cluster/backoff.hpp"
+#include "core/config/config.hpp"
+#include "core/fail.hpp"
+#include "core/net/socket.hpp"
 
 #include <algorithm>
 #include <thread>

@@ -1,10 +1,9 @@
 /// Waits until this host has the addresses that its config names.
 #pragma once
 
-#include "../company.hpp"
-
-#include "troupe/core/error.hpp"
-#include "troupe/core/units.hpp"
+#include "actors/company.hpp"
+#include "core/error.hpp"
+#include "core/units.hpp"
 
 #include <chrono>
 #include <functional>

@@ -1,10 +1,9 @@
-#include "detail/checked_chunks.hpp"
-#include "detail/parts_description.hpp"
-#include "detail/parts_link.hpp"
-#include "parts_transfer.hpp"
-
-#include "troupe/core/checkpoint/state_in_parts.hpp"
-#include "troupe/core/fail.hpp"
+#include "actors/cluster/detail/checked_chunks.hpp"
+#include "actors/cluster/detail/parts_description.hpp"
+#include "actors/cluster/detail/parts_link.hpp"
+#include "actors/cluster/parts_transfer.hpp"
+#include "core/checkpoint/state_in_parts.hpp"
+#include "core/fail.hpp"
 
 #include <mutex>
 

@@ -2,10 +2,10 @@
 /// from others, over the data plane, when they are needed.
 #pragma once
 
-#include "troupe/collectives/tcp/data_plane.hpp"
-#include "troupe/core/checkpoint/state_source.hpp"
-#include "troupe/core/config/cluster.hpp"
-#include "troupe/engine/held_state.hpp"
+#include "collectives/tcp/data_plane.hpp"
+#include "core/checkpoint/state_source.hpp"
+#include "core/config/cluster.hpp"
+#include "engine/held_state.hpp"
 
 #include <functional>
 #include <memory>

@@ -1,12 +1,11 @@
-#include "predecessors.hpp"
+#include "actors/cluster/predecessors.hpp"
 
-#include "asking.hpp"
-#include "backoff.hpp"
-#include "quorum.hpp"
-
-#include "troupe/core/config/config.hpp"
-#include "troupe/core/fail.hpp"
-#include "troupe/engine/resume.hpp"
+#include "actors/cluster/asking.hpp"
+#include "actors/cluster/backoff.hpp"
+#include "actors/cluster/quorum.hpp"
+#include "core/config/config.hpp"
+#include "core/fail.hpp"
+#include "engine/resume.hpp"
 
 #include <algorithm>
 #include <set>

@@ -1,8 +1,8 @@
 /// Finds out whether other nodes continue a job that this daemon would begin again.
 #pragma once
 
-#include "joining.hpp"
-#include "members_file.hpp"
+#include "actors/cluster/joining.hpp"
+#include "actors/cluster/members_file.hpp"
 
 #include <optional>
 

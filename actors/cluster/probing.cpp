@@ -1,7 +1,7 @@
-#include "probing.hpp"
+#include "actors/cluster/probing.hpp"
 
-#include "troupe/core/fail.hpp"
-#include "troupe/core/units.hpp"
+#include "core/fail.hpp"
+#include "core/units.hpp"
 
 #include <algorithm>
 

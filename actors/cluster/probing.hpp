@@ -1,9 +1,8 @@
 /// How a NODE tries the links of a ProbeOrder.
 #pragma once
 
-#include "../interfaces.hpp"
-
-#include "troupe/collectives/tcp/data_plane.hpp"
+#include "actors/interfaces.hpp"
+#include "collectives/tcp/data_plane.hpp"
 
 #include <memory>
 #include <string>

@@ -1,11 +1,10 @@
-#include "roster.hpp"
+#include "actors/cluster/roster.hpp"
 
-#include "worker_groups.hpp"
-
-#include "troupe/core/config/text.hpp"
-#include "troupe/core/fail.hpp"
-#include "troupe/core/sha256.hpp"
-#include "troupe/nn/config_check.hpp"
+#include "actors/cluster/worker_groups.hpp"
+#include "core/config/text.hpp"
+#include "core/fail.hpp"
+#include "core/sha256.hpp"
+#include "nn/config_check.hpp"
 
 #include <fmt/ranges.h>
 

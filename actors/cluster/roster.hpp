@@ -1,10 +1,9 @@
 /// The list of nodes of a job: which to admit, whether they are enough, and their ranks.
 #pragma once
 
-#include "cluster_messages.hpp"
-
-#include "troupe/core/config/forward.hpp"
-#include "troupe/engine/seat.hpp"
+#include "actors/cluster/cluster_messages.hpp"
+#include "core/config/forward.hpp"
+#include "engine/seat.hpp"
 
 #include <map>
 #include <set>

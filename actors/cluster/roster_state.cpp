@@ -1,6 +1,6 @@
 // Chooses the state that a generation resumes from. A divided state counts if the nodes hold all of
 // it together.
-#include "roster.hpp"
+#include "actors/cluster/roster.hpp"
 
 #include <fmt/format.h>
 

@@ -1,8 +1,8 @@
 /// Adjusts Error::whose for a node that receives an error from another node.
 #pragma once
 
-#include "troupe/core/error.hpp"
-#include "troupe/core/units.hpp"
+#include "core/error.hpp"
+#include "core/units.hpp"
 
 #include <string>
 

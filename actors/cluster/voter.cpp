@@ -1,6 +1,6 @@
-#include "voter.hpp"
+#include "actors/cluster/voter.hpp"
 
-#include "carried_error.hpp"
+#include "actors/cluster/carried_error.hpp"
 
 #include <fmt/format.h>
 

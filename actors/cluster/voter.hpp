@@ -2,8 +2,8 @@
 /// their leaders, and knows the last decided record.
 #pragma once
 
-#include "../interfaces.hpp"
-#include "lost_nodes.hpp"
+#include "actors/cluster/lost_nodes.hpp"
+#include "actors/interfaces.hpp"
 
 #include <chrono>
 #include <functional>

@@ -1,7 +1,6 @@
 // How VOTERs elect the next leader, and decide records.
-#include "voter.hpp"
-
-#include "carried_error.hpp"
+#include "actors/cluster/carried_error.hpp"
+#include "actors/cluster/voter.hpp"
 
 #include <algorithm>
 

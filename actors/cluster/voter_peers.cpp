@@ -1,6 +1,6 @@
 // How VOTERs of different nodes connect, and notice that one is gone.
-#include "carried_error.hpp"
-#include "voter.hpp"
+#include "actors/cluster/carried_error.hpp"
+#include "actors/cluster/voter.hpp"
 
 #include <algorithm>
 

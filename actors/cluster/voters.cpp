@@ -1,4 +1,4 @@
-#include "voters.hpp"
+#include "actors/cluster/voters.hpp"
 
 namespace troupe::actors {
 

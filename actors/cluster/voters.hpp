@@ -1,7 +1,7 @@
 /// The choice of the voters.
 #pragma once
 
-#include "cluster_messages.hpp"
+#include "actors/cluster/cluster_messages.hpp"
 
 #include <vector>
 

@@ -1,6 +1,6 @@
-#include "waits.hpp"
+#include "actors/cluster/waits.hpp"
 
-#include "troupe/core/units.hpp"
+#include "core/units.hpp"
 
 #include <fmt/format.h>
 

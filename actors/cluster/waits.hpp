@@ -2,7 +2,7 @@
 /// them and their limits.
 #pragma once
 
-#include "job_status.hpp"
+#include "actors/cluster/job_status.hpp"
 
 #include <chrono>
 #include <list>

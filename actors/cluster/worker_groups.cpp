@@ -1,4 +1,4 @@
-#include "worker_groups.hpp"
+#include "actors/cluster/worker_groups.hpp"
 
 #include <algorithm>
 #include <numeric>

@@ -2,7 +2,7 @@
 /// parallel.outer.team). The others wait as spares.
 #pragma once
 
-#include "cluster_messages.hpp"
+#include "actors/cluster/cluster_messages.hpp"
 
 #include <cstdint>
 #include <span>

@@ -1,7 +1,7 @@
-#include "async_shard_manager.hpp"
+#include "actors/roles/async_shard_manager.hpp"
 
-#include "detail/attend.hpp"
-#include "traced.hpp"
+#include "actors/roles/detail/attend.hpp"
+#include "actors/roles/traced.hpp"
 
 namespace troupe::actors {
 

@@ -5,11 +5,11 @@
 /// by more than the staleness.
 #pragma once
 
-#include "../interfaces.hpp"
-#include "detail/state_saver.hpp"
-#include "troupe/engine/asynchronous/check_letter.hpp"
-#include "troupe/engine/asynchronous/shard_owner.hpp"
-#include "troupe/engine/asynchronous/slice_reader.hpp"
+#include "actors/interfaces.hpp"
+#include "actors/roles/detail/state_saver.hpp"
+#include "engine/asynchronous/check_letter.hpp"
+#include "engine/asynchronous/shard_owner.hpp"
+#include "engine/asynchronous/slice_reader.hpp"
 
 #include <array>
 #include <deque>

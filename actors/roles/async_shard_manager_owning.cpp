@@ -1,10 +1,8 @@
 // Of an asynchronous SHARD MANAGER, what becomes of its shard: mail comes in, and one step after
 // the other is applied.
-#include "async_shard_manager.hpp"
-
-#include "detail/announce.hpp"
-
-#include "troupe/core/fail.hpp"
+#include "actors/roles/async_shard_manager.hpp"
+#include "actors/roles/detail/announce.hpp"
+#include "core/fail.hpp"
 
 namespace troupe::actors {
 

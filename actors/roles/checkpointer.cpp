@@ -1,9 +1,8 @@
-#include "checkpointer.hpp"
+#include "actors/roles/checkpointer.hpp"
 
-#include "traced.hpp"
-
-#include "troupe/core/background_work.hpp"
-#include "troupe/core/fail.hpp"
+#include "actors/roles/traced.hpp"
+#include "core/background_work.hpp"
+#include "core/fail.hpp"
 
 #include <algorithm>
 #include <bit>

@@ -2,12 +2,11 @@
 /// of what all ranks have written.
 #pragma once
 
-#include "../interfaces.hpp"
-#include "troupe/engine/state/model_state.hpp"
-
-#include "troupe/core/checkpoint/store.hpp"
-#include "troupe/core/checkpoint/write_state.hpp"
-#include "troupe/metrics/trace.hpp"
+#include "actors/interfaces.hpp"
+#include "core/checkpoint/store.hpp"
+#include "core/checkpoint/write_state.hpp"
+#include "engine/state/model_state.hpp"
+#include "metrics/trace.hpp"
 
 #include <chrono>
 #include <map>

@@ -1,8 +1,8 @@
-#include "coordinator.hpp"
+#include "actors/roles/coordinator.hpp"
 
-#include "../cluster/blame.hpp"
-#include "detail/step_summary.hpp"
-#include "traced.hpp"
+#include "actors/cluster/blame.hpp"
+#include "actors/roles/detail/step_summary.hpp"
+#include "actors/roles/traced.hpp"
 
 #include <fmt/format.h>
 

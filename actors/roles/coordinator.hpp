@@ -1,15 +1,14 @@
 /// COORDINATOR: leads a job from its first step to its last.
 #pragma once
 
-#include "../interfaces.hpp"
-#include "detail/dealer.hpp"
-#include "detail/lease_book.hpp"
-#include "detail/run_totals.hpp"
-#include "troupe/engine/job_plan.hpp"
-
-#include "troupe/metrics/report/earlier_run.hpp"
-#include "troupe/metrics/step_sums.hpp"
-#include "troupe/metrics/trace.hpp"
+#include "actors/interfaces.hpp"
+#include "actors/roles/detail/dealer.hpp"
+#include "actors/roles/detail/lease_book.hpp"
+#include "actors/roles/detail/run_totals.hpp"
+#include "engine/job_plan.hpp"
+#include "metrics/report/earlier_run.hpp"
+#include "metrics/step_sums.hpp"
+#include "metrics/trace.hpp"
 
 #include <chrono>
 #include <functional>

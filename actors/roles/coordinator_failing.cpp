@@ -1,8 +1,7 @@
 // What COORDINATOR does when a role of some rank has failed.
-#include "../cluster/blame.hpp"
-#include "coordinator.hpp"
-
-#include "troupe/core/device/memory_advice.hpp"
+#include "actors/cluster/blame.hpp"
+#include "actors/roles/coordinator.hpp"
+#include "core/device/memory_advice.hpp"
 
 #include <algorithm>
 #include <array>
@@ -33,7 +32,7 @@ void CoordinatorState::fail(Error error) {
   tell_membership(error);
 }
 
-/// Of an error of one node, whose kind would otherwise end the job: only the leader's does.
+/// Fails one node with an error that would end the job if it were the leader's.
 void CoordinatorState::fail_node(Error error) {
   if (phase_ == Phase::ended || is_void_)
     return;

@@ -1,7 +1,7 @@
 // Of COORDINATOR, what it does where ranks train asynchronously: it deals slices to whoever comes
 // free, none of a step that the staleness does not allow yet, and has a step applied when all
 // owners have all of its gradients.
-#include "coordinator.hpp"
+#include "actors/roles/coordinator.hpp"
 
 #include <fmt/format.h>
 

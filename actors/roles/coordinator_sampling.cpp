@@ -1,5 +1,5 @@
 // When a language model writes a sample of text, as it is trained.
-#include "coordinator.hpp"
+#include "actors/roles/coordinator.hpp"
 
 #include <fmt/format.h>
 

@@ -1,6 +1,6 @@
 // When a job's state is saved, and how the last save ends the job.
-#include "coordinator.hpp"
-#include "detail/step_summary.hpp"
+#include "actors/roles/coordinator.hpp"
+#include "actors/roles/detail/step_summary.hpp"
 
 #include <fmt/format.h>
 

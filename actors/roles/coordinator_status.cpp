@@ -1,8 +1,7 @@
 // What the COORDINATOR tells of the job: to nodes, and to whoever asks.
-#include "coordinator.hpp"
-#include "detail/step_summary.hpp"
-
-#include "troupe/metrics/text_figures.hpp"
+#include "actors/roles/coordinator.hpp"
+#include "actors/roles/detail/step_summary.hpp"
+#include "metrics/text_figures.hpp"
 
 #include <algorithm>
 #include <utility>

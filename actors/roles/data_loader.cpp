@@ -1,6 +1,6 @@
-#include "data_loader.hpp"
+#include "actors/roles/data_loader.hpp"
 
-#include "traced.hpp"
+#include "actors/roles/traced.hpp"
 
 #include <algorithm>
 #include <numeric>

@@ -1,9 +1,9 @@
 /// DATA LOADER: fills buffers ahead of the workers, as many as it has credits for.
 #pragma once
 
-#include "../interfaces.hpp"
-#include "troupe/engine/feeding/fillers.hpp"
-#include "troupe/engine/replica.hpp"
+#include "actors/interfaces.hpp"
+#include "engine/feeding/fillers.hpp"
+#include "engine/replica.hpp"
 
 #include <memory>
 #include <vector>

@@ -1,10 +1,9 @@
 /// What a FORMER gives its NODE: a generation that can train, and the METRICS that shows it.
 #pragma once
 
-#include "../interfaces.hpp"
-
-#include "troupe/engine/generation.hpp"
-#include "troupe/metrics/report/earlier_run.hpp"
+#include "actors/interfaces.hpp"
+#include "engine/generation.hpp"
+#include "metrics/report/earlier_run.hpp"
 
 #include <memory>
 #include <optional>

@@ -1,13 +1,12 @@
-#include "former.hpp"
+#include "actors/roles/former.hpp"
 
-#include "../cluster/carried_error.hpp"
-#include "metrics_role.hpp"
-#include "traced.hpp"
-
-#include "troupe/core/device/memory_advice.hpp"
-#include "troupe/core/drafts.hpp"
-#include "troupe/core/fail.hpp"
-#include "troupe/engine/shared_folder.hpp"
+#include "actors/cluster/carried_error.hpp"
+#include "actors/roles/metrics_role.hpp"
+#include "actors/roles/traced.hpp"
+#include "core/device/memory_advice.hpp"
+#include "core/drafts.hpp"
+#include "core/fail.hpp"
+#include "engine/shared_folder.hpp"
 
 #include <utility>
 

@@ -2,13 +2,12 @@
 /// checkpoint, opens, compiles, connects; and lets go of a generation that has ended.
 #pragma once
 
-#include "../cluster/joining.hpp"
-#include "../cluster/return_delay.hpp"
-#include "../interfaces.hpp"
-#include "detail/run_view.hpp"
-#include "formed.hpp"
-
-#include "troupe/metrics/trace.hpp"
+#include "actors/cluster/joining.hpp"
+#include "actors/cluster/return_delay.hpp"
+#include "actors/interfaces.hpp"
+#include "actors/roles/detail/run_view.hpp"
+#include "actors/roles/formed.hpp"
+#include "metrics/trace.hpp"
 
 #include <functional>
 #include <memory>

@@ -1,11 +1,10 @@
 // How FORMER comes to its place among the nodes of a job, and keeps what it needs to come back.
-#include "../cluster/predecessors.hpp"
-#include "../cluster/roster.hpp"
-#include "former.hpp"
-
-#include "troupe/core/atomic_file.hpp"
-#include "troupe/core/drafts.hpp"
-#include "troupe/core/fail.hpp"
+#include "actors/cluster/predecessors.hpp"
+#include "actors/cluster/roster.hpp"
+#include "actors/roles/former.hpp"
+#include "core/atomic_file.hpp"
+#include "core/drafts.hpp"
+#include "core/fail.hpp"
 
 #include <utility>
 

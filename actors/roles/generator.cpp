@@ -1,10 +1,9 @@
-#include "generator.hpp"
+#include "actors/roles/generator.hpp"
 
-#include "../cluster/carried_error.hpp"
-#include "traced.hpp"
-
-#include "troupe/engine/inference/saved_model.hpp"
-#include "troupe/engine/inference/training_sample.hpp"
+#include "actors/cluster/carried_error.hpp"
+#include "actors/roles/traced.hpp"
+#include "engine/inference/saved_model.hpp"
+#include "engine/inference/training_sample.hpp"
 
 #include <fmt/format.h>
 

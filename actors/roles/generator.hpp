@@ -2,12 +2,11 @@
 /// parameters while it writes, and nothing else of what trains.
 #pragma once
 
-#include "../interfaces.hpp"
-#include "troupe/engine/inference/continuation.hpp"
-#include "troupe/engine/state/gathered_parameters.hpp"
-
-#include "troupe/core/config/config.hpp"
-#include "troupe/metrics/trace.hpp"
+#include "actors/interfaces.hpp"
+#include "core/config/config.hpp"
+#include "engine/inference/continuation.hpp"
+#include "engine/state/gathered_parameters.hpp"
+#include "metrics/trace.hpp"
 
 #include <memory>
 #include <optional>

@@ -1,6 +1,6 @@
-#include "metrics_role.hpp"
+#include "actors/roles/metrics_role.hpp"
 
-#include "traced.hpp"
+#include "actors/roles/traced.hpp"
 
 namespace troupe::actors {
 

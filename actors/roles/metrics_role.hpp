@@ -1,11 +1,10 @@
 /// METRICS: hands what the roles report to the run's view. Detached: it writes files.
 #pragma once
 
-#include "../interfaces.hpp"
-#include "detail/host_sampler.hpp"
-#include "detail/run_view.hpp"
-
-#include "troupe/metrics/trace.hpp"
+#include "actors/interfaces.hpp"
+#include "actors/roles/detail/host_sampler.hpp"
+#include "actors/roles/detail/run_view.hpp"
+#include "metrics/trace.hpp"
 
 #include <memory>
 #include <string>

@@ -1,10 +1,9 @@
-#include "node.hpp"
+#include "actors/roles/node.hpp"
 
-#include "../cluster/carried_error.hpp"
-#include "../cluster/probing.hpp"
-#include "traced.hpp"
-
-#include "troupe/core/units.hpp"
+#include "actors/cluster/carried_error.hpp"
+#include "actors/cluster/probing.hpp"
+#include "actors/roles/traced.hpp"
+#include "core/units.hpp"
 
 #include <fmt/format.h>
 

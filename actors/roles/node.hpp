@@ -1,12 +1,11 @@
 /// NODE: spawns the roles of its host, watches over them, and takes what comes from outside.
 #pragma once
 
-#include "../cluster/lost_nodes.hpp"
-#include "../cluster/waits.hpp"
-#include "../interfaces.hpp"
-#include "formed.hpp"
-
-#include "troupe/collectives/tcp/data_plane.hpp"
+#include "actors/cluster/lost_nodes.hpp"
+#include "actors/cluster/waits.hpp"
+#include "actors/interfaces.hpp"
+#include "actors/roles/formed.hpp"
+#include "collectives/tcp/data_plane.hpp"
 
 #include <functional>
 #include <memory>

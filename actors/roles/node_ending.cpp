@@ -1,5 +1,5 @@
 // How a node's part in a job ends: with the job, or when it leaves the others.
-#include "node.hpp"
+#include "actors/roles/node.hpp"
 
 #include <fmt/format.h>
 

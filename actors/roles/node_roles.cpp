@@ -1,16 +1,14 @@
 // The roles of a generation on this host.
-#include "node.hpp"
-
-#include "async_shard_manager.hpp"
-#include "checkpointer.hpp"
-#include "coordinator.hpp"
-#include "data_loader.hpp"
-#include "generator.hpp"
-#include "shard_manager.hpp"
-#include "worker.hpp"
-
-#include "troupe/collectives/step_policy.hpp"
-#include "troupe/engine/trace_rows.hpp"
+#include "actors/roles/async_shard_manager.hpp"
+#include "actors/roles/checkpointer.hpp"
+#include "actors/roles/coordinator.hpp"
+#include "actors/roles/data_loader.hpp"
+#include "actors/roles/generator.hpp"
+#include "actors/roles/node.hpp"
+#include "actors/roles/shard_manager.hpp"
+#include "actors/roles/worker.hpp"
+#include "collectives/step_policy.hpp"
+#include "engine/trace_rows.hpp"
 
 namespace troupe::actors {
 

@@ -1,9 +1,7 @@
 // How a node waits for its seat in a job, and what it reports of its waits.
-#include "node.hpp"
-
-#include "../cluster/carried_error.hpp"
-
-#include "troupe/core/units.hpp"
+#include "actors/cluster/carried_error.hpp"
+#include "actors/roles/node.hpp"
+#include "core/units.hpp"
 
 #include <fmt/format.h>
 

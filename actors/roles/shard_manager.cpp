@@ -1,8 +1,8 @@
-#include "shard_manager.hpp"
+#include "actors/roles/shard_manager.hpp"
 
-#include "detail/announce.hpp"
-#include "detail/attend.hpp"
-#include "traced.hpp"
+#include "actors/roles/detail/announce.hpp"
+#include "actors/roles/detail/attend.hpp"
+#include "actors/roles/traced.hpp"
 
 #include <fmt/format.h>
 

@@ -3,10 +3,10 @@
 /// these moments is Exchange's.
 #pragma once
 
-#include "../interfaces.hpp"
-#include "detail/state_saver.hpp"
-#include "detail/team_rounds.hpp"
-#include "troupe/engine/exchange/exchange.hpp"
+#include "actors/interfaces.hpp"
+#include "actors/roles/detail/state_saver.hpp"
+#include "actors/roles/detail/team_rounds.hpp"
+#include "engine/exchange/exchange.hpp"
 
 #include <deque>
 #include <functional>

@@ -1,6 +1,6 @@
-#include "worker.hpp"
+#include "actors/roles/worker.hpp"
 
-#include "traced.hpp"
+#include "actors/roles/traced.hpp"
 
 #include <fmt/format.h>
 

@@ -1,11 +1,10 @@
 /// WORKER: runs forward and backward of one device, unit by unit, as batches and parameters arrive.
 #pragma once
 
-#include "../interfaces.hpp"
-#include "troupe/engine/replica.hpp"
-
-#include "troupe/core/graph/precision.hpp"
-#include "troupe/metrics/trace.hpp"
+#include "actors/interfaces.hpp"
+#include "core/graph/precision.hpp"
+#include "engine/replica.hpp"
+#include "metrics/trace.hpp"
 
 #include <deque>
 #include <functional>

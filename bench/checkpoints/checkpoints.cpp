@@ -4,14 +4,13 @@
 // hashing its files.
 //
 //   bench_checkpoints [--hidden 4096] [--writers 2] [--rounds 20] [--folder DIR]
-#include "plain_files.hpp"
-
-#include "troupe/actors/interfaces.hpp"
-#include "troupe/actors/message_types.hpp"
-#include "troupe/actors/roles/checkpointer.hpp"
-#include "troupe/core/checkpoint/state_source.hpp"
-#include "troupe/engine/exchange/exchange.hpp"
-#include "troupe/engine/generation.hpp"
+#include "actors/interfaces.hpp"
+#include "actors/message_types.hpp"
+#include "actors/roles/checkpointer.hpp"
+#include "bench/checkpoints/plain_files.hpp"
+#include "core/checkpoint/state_source.hpp"
+#include "engine/exchange/exchange.hpp"
+#include "engine/generation.hpp"
 
 #include <CLI/CLI.hpp>
 #include <caf/scoped_actor.hpp>

@@ -1,6 +1,6 @@
-#include "plain_files.hpp"
+#include "bench/checkpoints/plain_files.hpp"
 
-#include "troupe/core/sha256.hpp"
+#include "core/sha256.hpp"
 
 #include <algorithm>
 #include <cerrno>

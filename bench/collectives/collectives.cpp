@@ -4,9 +4,9 @@
 // turns.
 //
 //   bench_collectives [MiB [repeats]]
-#include "troupe/collectives/shared_device/shared_communicator.hpp"
-#include "troupe/collectives/tcp/tcp_communicator.hpp"
-#include "troupe/cpu/host_stream.hpp"
+#include "collectives/shared_device/shared_communicator.hpp"
+#include "collectives/tcp/tcp_communicator.hpp"
+#include "cpu/host_stream.hpp"
 
 #include <fmt/format.h>
 #include <gloo/allgather.h>

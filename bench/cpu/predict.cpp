@@ -1,12 +1,12 @@
 // How long a batch takes to predict on the host device, and where the time goes, on one fixed
 // random batch: what `troupe predict` does behind its files. The peer is
 // bench/peers/cpu_predict.py.
-#include "troupe/core/fail.hpp"
-#include "troupe/cpu/onednn/profile.hpp"
-#include "troupe/data/image_adapter.hpp"
-#include "troupe/engine/inference/predictor.hpp"
-#include "troupe/engine/initial_state.hpp"
-#include "troupe/nn/models/models.hpp"
+#include "core/fail.hpp"
+#include "cpu/onednn/profile.hpp"
+#include "data/image_adapter.hpp"
+#include "engine/inference/predictor.hpp"
+#include "engine/initial_state.hpp"
+#include "nn/models/models.hpp"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>

@@ -1,8 +1,8 @@
 // How fast oneDNN multiplies matrices when nothing else is in its way: each operand lies as the
 // library likes it best, or row by row, whichever is faster, and putting it so is not counted. A
 // training step is at best as fast as its products are here (bench/compare_language).
-#include "troupe/cpu/onednn/detail/instruction_set.hpp"
-#include "troupe/cpu/parallel.hpp"
+#include "cpu/onednn/detail/instruction_set.hpp"
+#include "cpu/parallel.hpp"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>

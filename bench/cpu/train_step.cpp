@@ -1,12 +1,12 @@
 // How long one training step takes on the host device, and where the time goes: forward, backward,
 // SGD with momentum, on one fixed random batch. The peer is bench/peers/cpu_train_step.py.
-#include "troupe/core/config/config.hpp"
-#include "troupe/core/random.hpp"
-#include "troupe/core/units.hpp"
-#include "troupe/cpu/host_device.hpp"
-#include "troupe/cpu/onednn/profile.hpp"
-#include "troupe/nn/compile.hpp"
-#include "troupe/nn/initialize.hpp"
+#include "core/config/config.hpp"
+#include "core/random.hpp"
+#include "core/units.hpp"
+#include "cpu/host_device.hpp"
+#include "cpu/onednn/profile.hpp"
+#include "nn/compile.hpp"
+#include "nn/initialize.hpp"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>

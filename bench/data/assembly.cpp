@@ -1,9 +1,8 @@
 // How fast one thread assembles batches: images/s from pixels in memory to normalized floats.
 // The question: does the loader keep up with a step? ResNet-20 takes about 1 ms an image on a core.
-#include "troupe/data/batch.hpp"
-
-#include "troupe/data/formats.hpp"
-#include "troupe/data/image_adapter.hpp"
+#include "data/batch.hpp"
+#include "data/formats.hpp"
+#include "data/image_adapter.hpp"
 
 #include <benchmark/benchmark.h>
 

@@ -1,11 +1,10 @@
 // What a training step on a GPU moves, computes and launches, without the GPU: one JSON object with
 // the device's rates and each piece of work. bench/gpu/count makes tables of it; docs/gpu-count.md
 // has the rules.
-#include "step_count.hpp"
-
-#include "troupe/core/config/load.hpp"
-#include "troupe/core/fail.hpp"
-#include "troupe/nn/config_check.hpp"
+#include "bench/gpu/step_count.hpp"
+#include "core/config/load.hpp"
+#include "core/fail.hpp"
+#include "nn/config_check.hpp"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>

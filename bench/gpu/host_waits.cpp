@@ -1,13 +1,13 @@
 // What a stream that waits for the host (gpu/wait_flags.hpp) costs on this machine: how late it
 // goes on, how many may wait at a time, and which calls of the host stand still until it goes on.
 // Prints one JSON object.
-#include "troupe/gpu/cublas/matmul.hpp"
-#include "troupe/gpu/cuda_device.hpp"
-#include "troupe/gpu/cuda_graph.hpp"
-#include "troupe/gpu/cudnn/patterns.hpp"
-#include "troupe/gpu/cudnn/plan_search.hpp"
-#include "troupe/gpu/kernels/elementwise.hpp"
-#include "troupe/gpu/wait_flags.hpp"
+#include "gpu/cublas/matmul.hpp"
+#include "gpu/cuda_device.hpp"
+#include "gpu/cuda_graph.hpp"
+#include "gpu/cudnn/patterns.hpp"
+#include "gpu/cudnn/plan_search.hpp"
+#include "gpu/kernels/elementwise.hpp"
+#include "gpu/wait_flags.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>

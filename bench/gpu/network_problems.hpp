@@ -1,8 +1,8 @@
 /// The distinct convolutions of a model: what plans are probed for.
 #pragma once
 
-#include "troupe/gpu/cudnn/patterns.hpp"
-#include "troupe/nn/models/models.hpp"
+#include "gpu/cudnn/patterns.hpp"
+#include "nn/models/models.hpp"
 
 #include <algorithm>
 #include <variant>

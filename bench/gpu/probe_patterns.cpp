@@ -7,9 +7,8 @@
 /// is the number of cuDNN's engine whose plan could be made first, or a dash. With --proposed it is
 /// the engine that heuristics put first, and no plan is made: with a CUDA driver's library, or the
 /// toolkit's stub of it, in the loader's path this shows the engines that are compiled at run time.
-#include "network_problems.hpp"
-
-#include "troupe/gpu/cudnn/plan_search.hpp"
+#include "bench/gpu/network_problems.hpp"
+#include "gpu/cudnn/plan_search.hpp"
 
 #include <fmt/format.h>
 

@@ -1,13 +1,13 @@
-#include "step_count.hpp"
+#include "bench/gpu/step_count.hpp"
 
-#include "troupe/core/config/augmentation.hpp"
-#include "troupe/core/device/loss_scale.hpp"
-#include "troupe/core/fail.hpp"
-#include "troupe/engine/platforms/detail/cuda_options.hpp"
-#include "troupe/gpu/lowering/storage.hpp"
-#include "troupe/gpu/lowering/traffic.hpp"
-#include "troupe/gpu/lowering/weight_gradient.hpp"
-#include "troupe/nn/optimizer.hpp"
+#include "core/config/augmentation.hpp"
+#include "core/device/loss_scale.hpp"
+#include "core/fail.hpp"
+#include "engine/platforms/detail/cuda_options.hpp"
+#include "gpu/lowering/storage.hpp"
+#include "gpu/lowering/traffic.hpp"
+#include "gpu/lowering/weight_gradient.hpp"
+#include "nn/optimizer.hpp"
 
 #include <map>
 #include <numeric>

@@ -2,9 +2,9 @@
 /// docs/gpu-count.md.
 #pragma once
 
-#include "troupe/core/config/config.hpp"
-#include "troupe/gpu/lowering/plan_book.hpp"
-#include "troupe/gpu/traffic.hpp"
+#include "core/config/config.hpp"
+#include "gpu/lowering/plan_book.hpp"
+#include "gpu/traffic.hpp"
 
 #include <string>
 #include <vector>

@@ -1,9 +1,8 @@
 // How long one training step takes on a CUDA device: forward, backward and optimizer on one fixed
 // random micro-batch in its memory, of images or, with --sequence, of tokens. Prints one JSON
 // object. The peer is bench/peers/gpu_train_step.py; bench/gpu/run compares them.
-#include "trainer.hpp"
-
-#include "troupe/gpu/kernel_trace.hpp"
+#include "bench/gpu/trainer.hpp"
+#include "gpu/kernel_trace.hpp"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>

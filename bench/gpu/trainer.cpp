@@ -1,12 +1,12 @@
-#include "trainer.hpp"
+#include "bench/gpu/trainer.hpp"
 
-#include "troupe/core/device/rounded_executable.hpp"
-#include "troupe/core/float16.hpp"
-#include "troupe/core/graph/precision.hpp"
-#include "troupe/core/random.hpp"
-#include "troupe/engine/initial_state.hpp"
-#include "troupe/engine/platforms/detail/cuda_options.hpp"
-#include "troupe/nn/optimizer.hpp"
+#include "core/device/rounded_executable.hpp"
+#include "core/float16.hpp"
+#include "core/graph/precision.hpp"
+#include "core/random.hpp"
+#include "engine/initial_state.hpp"
+#include "engine/platforms/detail/cuda_options.hpp"
+#include "nn/optimizer.hpp"
 
 #include <fmt/format.h>
 

@@ -1,12 +1,11 @@
 /// The model on one device that bench_gpu_train_step times, and its step as a plain loop.
 #pragma once
 
-#include "step_count.hpp"
-
-#include "troupe/core/config/config.hpp"
-#include "troupe/engine/state/model_state.hpp"
-#include "troupe/gpu/cuda_device.hpp"
-#include "troupe/gpu/lowering/executable.hpp"
+#include "bench/gpu/step_count.hpp"
+#include "core/config/config.hpp"
+#include "engine/state/model_state.hpp"
+#include "gpu/cuda_device.hpp"
+#include "gpu/lowering/executable.hpp"
 
 #include <chrono>
 #include <memory>

@@ -2,8 +2,8 @@
 // speak the roles' own types, for CAF's two scheduling policies.
 //
 //   bench_messages [round trips]
-#include "troupe/actors/interfaces.hpp"
-#include "troupe/actors/message_types.hpp"
+#include "actors/interfaces.hpp"
+#include "actors/message_types.hpp"
 
 #include <fmt/format.h>
 

@@ -2,8 +2,8 @@
 // turn. Same device, graph, data and optimizer; the difference is messages, events and reports.
 //
 //   bench_step_overhead [rounds] [steps]
-#include "troupe/actors/company.hpp"
-#include "troupe/engine/generation.hpp"
+#include "actors/company.hpp"
+#include "engine/generation.hpp"
 
 #include <fmt/format.h>
 

@@ -4,9 +4,9 @@
 // the communication stream.
 //
 //   bench_unit_scheduling [passes]
-#include "troupe/actors/cluster/network.hpp"
-#include "troupe/actors/roles/shard_manager.hpp"
-#include "troupe/engine/generation.hpp"
+#include "actors/cluster/network.hpp"
+#include "actors/roles/shard_manager.hpp"
+#include "engine/generation.hpp"
 
 #include <fmt/format.h>
 

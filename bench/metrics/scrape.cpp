@@ -4,8 +4,8 @@
 //
 // WORKERS (64): each with its series of every name that has a rank. In turn, so that a machine that
 // slows down does so for all; medians.
-#include "troupe/metrics/registry/detail/families.hpp"
-#include "troupe/metrics/registry/names.hpp"
+#include "metrics/registry/detail/families.hpp"
+#include "metrics/registry/names.hpp"
 
 #include <prometheus/text_serializer.h>
 

@@ -118,7 +118,7 @@ def parse():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--data", type=pathlib.Path, default=pathlib.Path("data/cifar10"))
+    parser.add_argument("--data", type=pathlib.Path, default=pathlib.Path("datasets/cifar10"))
     parser.add_argument("--model", default="resnet50")
     parser.add_argument("--precision", choices=gpu_models.PRECISIONS, default="amp_fp16")
     parser.add_argument("--variant", choices=gpu_models.VARIANTS, default="eager")

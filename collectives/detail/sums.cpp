@@ -1,6 +1,6 @@
-#include "sums.hpp"
+#include "collectives/detail/sums.hpp"
 
-#include "troupe/cpu/kernels/kernels.hpp"
+#include "cpu/kernels/kernels.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,7 +1,7 @@
 /// Sums of what ranks exchange, with the host's vector instructions, on the calling thread.
 #pragma once
 
-#include "troupe/core/graph/tensor.hpp"
+#include "core/graph/tensor.hpp"
 
 #include <cstddef>
 #include <span>

@@ -1,8 +1,8 @@
-#include "library.hpp"
+#include "collectives/nccl/library.hpp"
 
-#include "troupe/core/fail.hpp"
-#include "troupe/gpu/libraries.hpp"
-#include "troupe/gpu/library_functions.hpp"
+#include "core/fail.hpp"
+#include "gpu/libraries.hpp"
+#include "gpu/library_functions.hpp"
 
 namespace troupe::collectives {
 

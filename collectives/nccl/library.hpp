@@ -1,8 +1,8 @@
 /// NVIDIA's NCCL, opened at run time: one program starts on machines with and without it.
 #pragma once
 
-#include "troupe/core/error.hpp"
-#include "troupe/core/graph/tensor.hpp"
+#include "core/error.hpp"
+#include "core/graph/tensor.hpp"
 
 #include <nccl.h>
 

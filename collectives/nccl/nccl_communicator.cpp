@@ -1,6 +1,6 @@
-#include "nccl_communicator.hpp"
+#include "collectives/nccl/nccl_communicator.hpp"
 
-#include "troupe/core/fail.hpp"
+#include "core/fail.hpp"
 
 namespace troupe::collectives {
 

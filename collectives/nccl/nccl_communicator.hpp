@@ -7,7 +7,7 @@
 /// result is there, or the call has failed.
 #pragma once
 
-#include "detail/connection.hpp"
+#include "collectives/nccl/detail/connection.hpp"
 
 namespace troupe::collectives {
 

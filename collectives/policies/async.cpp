@@ -1,7 +1,7 @@
 // Asynchronous training with bounded staleness (Ho et al., "More Effective Distributed ML via a
 // Stale Synchronous Parallel Parameter Server", NeurIPS 2013): ranks do not meet; owners of shards
 // apply a step when all of its slices have come.
-#include "policies.hpp"
+#include "collectives/policies/policies.hpp"
 
 namespace troupe::collectives {
 

@@ -1,7 +1,7 @@
 // DiLoCo (Douillard et al., "DiLoCo: Distributed Low-Communication Training of Language Models",
 // 2023): teams train by themselves for a round of steps, and an outer optimizer takes what they
 // have changed for a gradient. fragments.hpp says when each part of the model ends its rounds.
-#include "policies.hpp"
+#include "collectives/policies/policies.hpp"
 
 namespace troupe::collectives {
 

@@ -1,5 +1,5 @@
 // Synchronous training: ranks meet in every step.
-#include "policies.hpp"
+#include "collectives/policies/policies.hpp"
 
 namespace troupe::collectives {
 

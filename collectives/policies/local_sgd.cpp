@@ -2,7 +2,7 @@
 // themselves for a round of steps, and are then averaged. The steps before the first round are
 // synchronous: post-local SGD (Lin et al., "Don't Use Large Mini-Batches, Use Local SGD", ICLR
 // 2020).
-#include "policies.hpp"
+#include "collectives/policies/policies.hpp"
 
 namespace troupe::collectives {
 

@@ -1,7 +1,7 @@
 /// All policies.
 #pragma once
 
-#include "../step_policy.hpp"
+#include "collectives/step_policy.hpp"
 
 namespace troupe::collectives {
 

@@ -1,7 +1,7 @@
 /// Values on their way from one rank to another.
 #pragma once
 
-#include "troupe/core/device/device.hpp"
+#include "core/device/device.hpp"
 
 #include <array>
 #include <cstdint>

@@ -1,9 +1,8 @@
-#include "post.hpp"
+#include "collectives/post/post.hpp"
 
-#include "detail/route.hpp"
-
-#include "troupe/core/fail.hpp"
-#include "troupe/core/net/sigpipe.hpp"
+#include "collectives/post/detail/route.hpp"
+#include "core/fail.hpp"
+#include "core/net/sigpipe.hpp"
 
 #include <algorithm>
 

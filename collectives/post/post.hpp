@@ -2,10 +2,9 @@
 /// collectives, which all ranks make in one order.
 #pragma once
 
-#include "mail.hpp"
-
-#include "troupe/collectives/communicator.hpp"
-#include "troupe/collectives/tcp/data_plane.hpp"
+#include "collectives/communicator.hpp"
+#include "collectives/post/mail.hpp"
+#include "collectives/tcp/data_plane.hpp"
 
 #include <functional>
 #include <map>

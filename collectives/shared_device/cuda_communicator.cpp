@@ -1,9 +1,9 @@
-#include "cuda_communicator.hpp"
+#include "collectives/shared_device/cuda_communicator.hpp"
 
-#include "detail/exchange.hpp"
-#include "troupe/core/fail.hpp"
-#include "troupe/cpu/host_stream.hpp"
-#include "troupe/gpu/kernels/sum.hpp"
+#include "collectives/shared_device/detail/exchange.hpp"
+#include "core/fail.hpp"
+#include "cpu/host_stream.hpp"
+#include "gpu/kernels/sum.hpp"
 
 #include <cuda_runtime_api.h>
 #include <fmt/format.h>

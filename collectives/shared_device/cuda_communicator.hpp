@@ -13,8 +13,8 @@
 /// (twice where batch norm is synchronized).
 #pragma once
 
-#include "troupe/collectives/communicator.hpp"
-#include "troupe/gpu/cuda_device.hpp"
+#include "collectives/communicator.hpp"
+#include "gpu/cuda_device.hpp"
 
 #include <chrono>
 #include <memory>

@@ -1,8 +1,8 @@
-#include "shared_communicator.hpp"
+#include "collectives/shared_device/shared_communicator.hpp"
 
-#include "detail/exchange.hpp"
-#include "troupe/collectives/detail/sums.hpp"
-#include "troupe/cpu/host_stream.hpp"
+#include "collectives/detail/sums.hpp"
+#include "collectives/shared_device/detail/exchange.hpp"
+#include "cpu/host_stream.hpp"
 
 #include <cstring>
 

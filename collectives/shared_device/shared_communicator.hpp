@@ -2,7 +2,7 @@
 /// buffers and sums its own slice, in rank order.
 #pragma once
 
-#include "troupe/collectives/communicator.hpp"
+#include "collectives/communicator.hpp"
 
 #include <chrono>
 #include <memory>

@@ -1,9 +1,8 @@
-#include "data_plane.hpp"
+#include "collectives/tcp/data_plane.hpp"
 
-#include "detail/reception.hpp"
-
-#include "troupe/core/fail.hpp"
-#include "troupe/core/net/sigpipe.hpp"
+#include "collectives/tcp/detail/reception.hpp"
+#include "core/fail.hpp"
+#include "core/net/sigpipe.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,11 +1,11 @@
 /// The connections that values travel by, from process to process: beside the actors' own.
 #pragma once
 
-#include "troupe/core/config/cluster.hpp"
-#include "troupe/core/error.hpp"
-#include "troupe/core/net/connection.hpp"
-#include "troupe/core/net/patience.hpp"
-#include "troupe/core/units.hpp"
+#include "core/config/cluster.hpp"
+#include "core/error.hpp"
+#include "core/net/connection.hpp"
+#include "core/net/patience.hpp"
+#include "core/units.hpp"
 
 #include <array>
 #include <atomic>

@@ -1,10 +1,8 @@
 // How a data plane proves that it can be reached, before any generation depends on it.
-#include "data_plane.hpp"
-
-#include "detail/reception.hpp"
-
-#include "troupe/core/fail.hpp"
-#include "troupe/core/net/sigpipe.hpp"
+#include "collectives/tcp/data_plane.hpp"
+#include "collectives/tcp/detail/reception.hpp"
+#include "core/fail.hpp"
+#include "core/net/sigpipe.hpp"
 
 #include <algorithm>
 

@@ -1,8 +1,8 @@
-#include "tcp_communicator.hpp"
+#include "collectives/tcp/tcp_communicator.hpp"
 
-#include "troupe/collectives/detail/sums.hpp"
-#include "troupe/core/fail.hpp"
-#include "troupe/cpu/host_stream.hpp"
+#include "collectives/detail/sums.hpp"
+#include "core/fail.hpp"
+#include "cpu/host_stream.hpp"
 
 #include <array>
 #include <bit>

@@ -1,7 +1,7 @@
 /// Ranks in several processes, on one host or on several, over TCP.
 #pragma once
 
-#include "detail/transport.hpp"
+#include "collectives/tcp/detail/transport.hpp"
 
 namespace troupe::collectives {
 

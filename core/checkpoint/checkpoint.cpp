@@ -1,6 +1,6 @@
-#include "checkpoint.hpp"
+#include "core/checkpoint/checkpoint.hpp"
 
-#include "../sha256.hpp"
+#include "core/sha256.hpp"
 
 #include <fmt/format.h>
 

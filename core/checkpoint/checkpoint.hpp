@@ -1,7 +1,7 @@
 /// The state of a training run between two steps.
 #pragma once
 
-#include "../graph/tensor.hpp"
+#include "core/graph/tensor.hpp"
 
 #include <cstddef>
 #include <cstdint>

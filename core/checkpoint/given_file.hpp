@@ -1,7 +1,7 @@
 /// Files that a person names, on the command line or in the config.
 #pragma once
 
-#include "../error.hpp"
+#include "core/error.hpp"
 
 #include <utility>
 

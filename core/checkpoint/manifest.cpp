@@ -1,11 +1,11 @@
-#include "manifest.hpp"
+#include "core/checkpoint/manifest.hpp"
 
-#include "../atomic_file.hpp"
-#include "../fail.hpp"
-#include "../git_lfs.hpp"
-#include "../json.hpp"
-#include "../printable.hpp"
-#include "../sha256.hpp"
+#include "core/atomic_file.hpp"
+#include "core/fail.hpp"
+#include "core/git_lfs.hpp"
+#include "core/json.hpp"
+#include "core/printable.hpp"
+#include "core/sha256.hpp"
 
 #include <nlohmann/json.hpp>
 

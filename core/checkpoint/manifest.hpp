@@ -2,7 +2,7 @@
 /// is whole.
 #pragma once
 
-#include "../error.hpp"
+#include "core/error.hpp"
 
 #include <cstdint>
 #include <filesystem>

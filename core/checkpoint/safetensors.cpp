@@ -1,10 +1,10 @@
-#include "safetensors.hpp"
+#include "core/checkpoint/safetensors.hpp"
 
-#include "../atomic_file.hpp"
-#include "../fail.hpp"
-#include "../git_lfs.hpp"
-#include "../printable.hpp"
-#include "detail/safetensors_header.hpp"
+#include "core/atomic_file.hpp"
+#include "core/checkpoint/detail/safetensors_header.hpp"
+#include "core/fail.hpp"
+#include "core/git_lfs.hpp"
+#include "core/printable.hpp"
 
 #include <nlohmann/json.hpp>
 

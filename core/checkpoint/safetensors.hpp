@@ -2,8 +2,8 @@
 /// tensors' bytes without holes. PyTorch, NumPy and others read it.
 #pragma once
 
-#include "../error.hpp"
-#include "../graph/tensor.hpp"
+#include "core/error.hpp"
+#include "core/graph/tensor.hpp"
 
 #include <cstddef>
 #include <cstdint>

@@ -1,8 +1,8 @@
-#include "single_file.hpp"
+#include "core/checkpoint/single_file.hpp"
 
-#include "../fail.hpp"
-#include "../printable.hpp"
-#include "../sha256.hpp"
+#include "core/fail.hpp"
+#include "core/printable.hpp"
+#include "core/sha256.hpp"
 
 #include <algorithm>
 #include <array>

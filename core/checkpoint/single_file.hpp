@@ -2,8 +2,8 @@
 /// checksum. They are read, and no longer written.
 #pragma once
 
-#include "checkpoint.hpp"
-#include "safetensors.hpp"
+#include "core/checkpoint/checkpoint.hpp"
+#include "core/checkpoint/safetensors.hpp"
 
 namespace troupe {
 

@@ -1,7 +1,7 @@
-#include "state_file.hpp"
+#include "core/checkpoint/state_file.hpp"
 
-#include "../fail.hpp"
-#include "safetensors.hpp"
+#include "core/checkpoint/safetensors.hpp"
+#include "core/fail.hpp"
 
 #include <utility>
 #include <vector>

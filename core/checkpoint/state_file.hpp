@@ -2,11 +2,11 @@
 /// be in memory at once.
 #pragma once
 
-#include "../atomic_file.hpp"
-#include "../error.hpp"
-#include "../sha256.hpp"
-#include "manifest.hpp"
-#include "tensor_part.hpp"
+#include "core/atomic_file.hpp"
+#include "core/checkpoint/manifest.hpp"
+#include "core/checkpoint/tensor_part.hpp"
+#include "core/error.hpp"
+#include "core/sha256.hpp"
 
 #include <cstdint>
 #include <filesystem>

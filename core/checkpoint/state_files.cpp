@@ -1,12 +1,12 @@
-#include "state_files.hpp"
+#include "core/checkpoint/state_files.hpp"
 
-#include "../cores.hpp"
-#include "../fail.hpp"
-#include "../printable.hpp"
-#include "../sha256.hpp"
-#include "../threads.hpp"
-#include "tensor_part.hpp"
-#include "widened.hpp"
+#include "core/checkpoint/tensor_part.hpp"
+#include "core/checkpoint/widened.hpp"
+#include "core/cores.hpp"
+#include "core/fail.hpp"
+#include "core/printable.hpp"
+#include "core/sha256.hpp"
+#include "core/threads.hpp"
 
 #include <algorithm>
 #include <atomic>

@@ -1,9 +1,9 @@
 /// States that lie in files: one, or all of a checkpoint's folder.
 #pragma once
 
-#include "manifest.hpp"
-#include "safetensors.hpp"
-#include "state_source.hpp"
+#include "core/checkpoint/manifest.hpp"
+#include "core/checkpoint/safetensors.hpp"
+#include "core/checkpoint/state_source.hpp"
 
 #include <filesystem>
 #include <vector>

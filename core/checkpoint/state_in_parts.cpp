@@ -1,7 +1,7 @@
-#include "state_in_parts.hpp"
+#include "core/checkpoint/state_in_parts.hpp"
 
-#include "../fail.hpp"
-#include "../printable.hpp"
+#include "core/fail.hpp"
+#include "core/printable.hpp"
 
 #include <algorithm>
 #include <iterator>

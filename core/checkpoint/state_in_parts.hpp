@@ -1,8 +1,8 @@
 /// A state that is put together of parts of its tensors, which lie in several places.
 #pragma once
 
-#include "state_source.hpp"
-#include "tensor_part.hpp"
+#include "core/checkpoint/state_source.hpp"
+#include "core/checkpoint/tensor_part.hpp"
 
 #include <memory>
 #include <span>

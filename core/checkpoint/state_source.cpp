@@ -1,6 +1,6 @@
-#include "state_source.hpp"
+#include "core/checkpoint/state_source.hpp"
 
-#include "../fail.hpp"
+#include "core/fail.hpp"
 
 #include <algorithm>
 #include <numeric>

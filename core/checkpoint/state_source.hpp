@@ -2,9 +2,9 @@
 /// a folder of files, or the seed.
 #pragma once
 
-#include "../device/blocked_layout.hpp"
-#include "../error.hpp"
-#include "checkpoint.hpp"
+#include "core/checkpoint/checkpoint.hpp"
+#include "core/device/blocked_layout.hpp"
+#include "core/error.hpp"
 
 #include <cstddef>
 #include <cstdint>

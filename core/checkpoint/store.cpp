@@ -1,8 +1,8 @@
-#include "store.hpp"
+#include "core/checkpoint/store.hpp"
 
-#include "../atomic_file.hpp"
-#include "../fail.hpp"
-#include "write_state.hpp"
+#include "core/atomic_file.hpp"
+#include "core/checkpoint/write_state.hpp"
+#include "core/fail.hpp"
 
 #include <algorithm>
 #include <charconv>

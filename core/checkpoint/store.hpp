@@ -2,9 +2,9 @@
 /// is a file, step-000000123.safetensors.
 #pragma once
 
-#include "../error.hpp"
-#include "manifest.hpp"
-#include "state_source.hpp"
+#include "core/checkpoint/manifest.hpp"
+#include "core/checkpoint/state_source.hpp"
+#include "core/error.hpp"
 
 #include <cstdint>
 #include <filesystem>

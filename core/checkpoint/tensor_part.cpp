@@ -1,7 +1,7 @@
-#include "tensor_part.hpp"
+#include "core/checkpoint/tensor_part.hpp"
 
-#include "../fail.hpp"
-#include "../printable.hpp"
+#include "core/fail.hpp"
+#include "core/printable.hpp"
 
 #include <algorithm>
 #include <charconv>

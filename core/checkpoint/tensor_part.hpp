@@ -1,9 +1,9 @@
 /// Part of a tensor, as a rank stores it: what a file of a sharded checkpoint holds.
 #pragma once
 
-#include "../device/blocked_layout.hpp"
-#include "../error.hpp"
-#include "../graph/tensor.hpp"
+#include "core/device/blocked_layout.hpp"
+#include "core/error.hpp"
+#include "core/graph/tensor.hpp"
 
 #include <cstddef>
 #include <optional>

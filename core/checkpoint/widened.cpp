@@ -1,7 +1,7 @@
-#include "widened.hpp"
+#include "core/checkpoint/widened.hpp"
 
-#include "../fail.hpp"
-#include "../float16.hpp"
+#include "core/fail.hpp"
+#include "core/float16.hpp"
 
 #include <algorithm>
 #include <vector>

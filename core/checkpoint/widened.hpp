@@ -1,7 +1,7 @@
 /// Tensors of a safetensors file as fp32 values, whatever floating type they have there.
 #pragma once
 
-#include "safetensors.hpp"
+#include "core/checkpoint/safetensors.hpp"
 
 #include <span>
 #include <string_view>

@@ -1,7 +1,7 @@
-#include "write_state.hpp"
+#include "core/checkpoint/write_state.hpp"
 
-#include "../atomic_file.hpp"
-#include "../fail.hpp"
+#include "core/atomic_file.hpp"
+#include "core/fail.hpp"
 
 #include <algorithm>
 #include <utility>

@@ -1,10 +1,10 @@
 /// Writes the files of a checkpoint's folder.
 #pragma once
 
-#include "checkpoint.hpp"
-#include "manifest.hpp"
-#include "state_file.hpp"
-#include "state_source.hpp"
+#include "core/checkpoint/checkpoint.hpp"
+#include "core/checkpoint/manifest.hpp"
+#include "core/checkpoint/state_file.hpp"
+#include "core/checkpoint/state_source.hpp"
 
 #include <cstddef>
 #include <filesystem>

@@ -1,9 +1,9 @@
 /// What data.augment and its neighbours ask for.
 #pragma once
 
-#include "data_sets.hpp"
-#include "own_data_set.hpp"
-#include "training.hpp"
+#include "core/config/data_sets.hpp"
+#include "core/config/own_data_set.hpp"
+#include "core/config/training.hpp"
 
 #include <algorithm>
 #include <string_view>

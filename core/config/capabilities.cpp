@@ -1,6 +1,6 @@
-#include "capabilities.hpp"
+#include "core/config/capabilities.hpp"
 
-#include "../cores.hpp"
+#include "core/cores.hpp"
 
 namespace troupe {
 

@@ -2,8 +2,8 @@
 /// that builds them hands this catalogue to whatever reads, checks or describes configs.
 #pragma once
 
-#include "schema.hpp"
-#include "validate.hpp"
+#include "core/config/schema.hpp"
+#include "core/config/validate.hpp"
 
 #include <string>
 #include <vector>

@@ -4,10 +4,10 @@
 /// validate_data.cpp).
 #pragma once
 
-#include "../units.hpp"
-#include "cluster.hpp"
-#include "strategies.hpp"
-#include "training.hpp"
+#include "core/config/cluster.hpp"
+#include "core/config/strategies.hpp"
+#include "core/config/training.hpp"
+#include "core/units.hpp"
 
 #include <chrono>
 #include <cstdint>
@@ -188,6 +188,8 @@ struct Config {
   ClusterConfig cluster;
   CheckpointConfig checkpoint;
   MetricsConfig metrics;
+  /// Lines for a person, by load_config: where values differ from the file's.
+  std::vector<std::string> notes = {};
 
   /// Workers of all nodes, as far as they are known before they join: each has as many as this one.
   std::int64_t workers() const { return devices.count * cluster.min_nodes; }

@@ -1,7 +1,7 @@
-#include "data_sets.hpp"
+#include "core/config/data_sets.hpp"
 
-#include "config.hpp"
-#include "own_data_set.hpp"
+#include "core/config/config.hpp"
+#include "core/config/own_data_set.hpp"
 
 #include <algorithm>
 

@@ -2,7 +2,7 @@
 /// Keys, checks, adapters, models' inputs and predictions read it. A new one is a row.
 #pragma once
 
-#include "forward.hpp"
+#include "core/config/forward.hpp"
 
 #include <array>
 #include <cstdint>

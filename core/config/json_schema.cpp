@@ -1,4 +1,4 @@
-#include "text.hpp"
+#include "core/config/text.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>

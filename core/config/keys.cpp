@@ -1,12 +1,12 @@
 // The table of all keys but those that only some models take, which stand beside these models, and
 // those of own data sets. A new key is a member in config.hpp and a line here.
-#include "catalogue.hpp"
-#include "data_sets.hpp"
-#include "delimiters.hpp"
-#include "detail/keys_cluster.hpp"
-#include "detail/keys_parallel.hpp"
-#include "detail/rules.hpp"
-#include "own_data_set.hpp"
+#include "core/config/catalogue.hpp"
+#include "core/config/data_sets.hpp"
+#include "core/config/delimiters.hpp"
+#include "core/config/detail/keys_cluster.hpp"
+#include "core/config/detail/keys_parallel.hpp"
+#include "core/config/detail/rules.hpp"
+#include "core/config/own_data_set.hpp"
 
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
-#include "detail/keys_cluster.hpp"
-#include "detail/rules.hpp"
+#include "core/config/detail/keys_cluster.hpp"
+#include "core/config/detail/rules.hpp"
 
 namespace troupe {
 

@@ -1,6 +1,6 @@
-#include "detail/keys_parallel.hpp"
+#include "core/config/detail/keys_parallel.hpp"
 
-#include "detail/rules.hpp"
+#include "core/config/detail/rules.hpp"
 
 #include <fmt/format.h>
 

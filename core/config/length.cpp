@@ -1,4 +1,4 @@
-#include "length.hpp"
+#include "core/config/length.hpp"
 
 #include <fmt/format.h>
 

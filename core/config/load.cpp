@@ -1,8 +1,9 @@
-#include "load.hpp"
+#include "core/config/load.hpp"
 
-#include "detail/reader.hpp"
-#include "detail/text_file.hpp"
-#include "text.hpp"
+#include "core/config/detail/reader.hpp"
+#include "core/config/detail/text_file.hpp"
+#include "core/config/downloads.hpp"
+#include "core/config/text.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -49,6 +50,7 @@ ConfigResult read_config(Config config, std::string_view text, const std::string
   for (const auto& assignment : overrides)
     reader.read_override(assignment);
   add(reader, find_conflicts(with_safe_divisors(config), capabilities, catalogue));
+  use_moved_downloads(config);
   auto problems = reader.take_problems();
   if (problems.empty() && catalogue.graph_conflicts) {
     add(reader, catalogue.graph_conflicts(config));

@@ -1,10 +1,10 @@
 /// From a config file to a checked Config, or to everything that is wrong with it.
 #pragma once
 
-#include "capabilities.hpp"
-#include "catalogue.hpp"
-#include "config.hpp"
-#include "problem.hpp"
+#include "core/config/capabilities.hpp"
+#include "core/config/catalogue.hpp"
+#include "core/config/config.hpp"
+#include "core/config/problem.hpp"
 
 #include <tl/expected.hpp>
 

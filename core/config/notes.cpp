@@ -1,6 +1,6 @@
-#include "notes.hpp"
+#include "core/config/notes.hpp"
 
-#include "text.hpp"
+#include "core/config/text.hpp"
 
 #include <fmt/format.h>
 
@@ -10,7 +10,7 @@
 namespace troupe {
 
 std::vector<std::string> config_notes(const Config& config, const Catalogue& catalogue) {
-  std::vector<std::string> notes;
+  auto notes = config.notes;
   auto given = config,
        usual = default_config(catalogue); // keys point to members that can be written
   const auto keys = config_keys(given, catalogue), defaults = config_keys(usual, catalogue);

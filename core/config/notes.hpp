@@ -1,7 +1,7 @@
 /// What is no error in a config, and yet should be known.
 #pragma once
 
-#include "catalogue.hpp"
+#include "core/config/catalogue.hpp"
 
 #include <string>
 #include <vector>

@@ -1,7 +1,7 @@
-#include "own_data_set.hpp"
+#include "core/config/own_data_set.hpp"
 
-#include "config.hpp"
-#include "text.hpp"
+#include "core/config/config.hpp"
+#include "core/config/text.hpp"
 
 #include <fmt/format.h>
 

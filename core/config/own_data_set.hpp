@@ -1,11 +1,11 @@
 /// A data set that is not of this tree: what its program says of it, and how it is opened.
 #pragma once
 
-#include "../error.hpp"
-#include "../graph/tensor.hpp"
-#include "data_sets.hpp"
-#include "schema.hpp"
-#include "validate.hpp"
+#include "core/config/data_sets.hpp"
+#include "core/config/schema.hpp"
+#include "core/config/validate.hpp"
+#include "core/error.hpp"
+#include "core/graph/tensor.hpp"
 
 #include <cstdint>
 #include <memory>

@@ -2,7 +2,7 @@
 /// compared as all others are.
 #pragma once
 
-#include "schema.hpp"
+#include "core/config/schema.hpp"
 
 #include <string>
 #include <string_view>

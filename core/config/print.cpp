@@ -1,7 +1,7 @@
 // `config show`: the resolved config as YAML that loads again to the same.
-#include "load.hpp"
-#include "schema.hpp"
-#include "text.hpp"
+#include "core/config/load.hpp"
+#include "core/config/schema.hpp"
+#include "core/config/text.hpp"
 
 #include <fmt/format.h>
 

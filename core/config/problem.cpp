@@ -1,6 +1,6 @@
-#include "problem.hpp"
+#include "core/config/problem.hpp"
 
-#include "../printable.hpp"
+#include "core/printable.hpp"
 
 #include <fmt/format.h>
 

@@ -1,7 +1,7 @@
 /// What is wrong with a config, and where.
 #pragma once
 
-#include "../error.hpp"
+#include "core/error.hpp"
 
 #include <string>
 #include <vector>

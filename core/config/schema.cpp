@@ -1,8 +1,8 @@
-#include "schema.hpp"
+#include "core/config/schema.hpp"
 
-#include "../nearest.hpp"
-#include "../printable.hpp"
-#include "../utf8.hpp"
+#include "core/nearest.hpp"
+#include "core/printable.hpp"
+#include "core/utf8.hpp"
 
 #include <fmt/format.h>
 

@@ -2,8 +2,8 @@
 /// checks, `config show`, the JSON schema and docs/config.md all come from it.
 #pragma once
 
-#include "config.hpp"
-#include "forward.hpp"
+#include "core/config/config.hpp"
+#include "core/config/forward.hpp"
 
 #include <cstddef>
 #include <cstdint>

@@ -1,4 +1,4 @@
-#include "strategies.hpp"
+#include "core/config/strategies.hpp"
 
 #include <algorithm>
 

@@ -1,7 +1,7 @@
 /// Texts made from the description of the keys.
 #pragma once
 
-#include "catalogue.hpp"
+#include "core/config/catalogue.hpp"
 
 #include <string>
 

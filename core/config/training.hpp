@@ -1,10 +1,10 @@
 /// The sections of the config that say what is trained, on what, and how.
 #pragma once
 
-#include "../units.hpp"
-#include "length.hpp"
-#include "own_values.hpp"
-#include "recompute.hpp"
+#include "core/config/length.hpp"
+#include "core/config/own_values.hpp"
+#include "core/config/recompute.hpp"
+#include "core/units.hpp"
 
 #include <cstdint>
 #include <map>

@@ -1,7 +1,7 @@
-#include "validate.hpp"
+#include "core/config/validate.hpp"
 
-#include "../printable.hpp"
-#include "catalogue.hpp"
+#include "core/config/catalogue.hpp"
+#include "core/printable.hpp"
 
 #include <fmt/format.h>
 

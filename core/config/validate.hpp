@@ -2,9 +2,9 @@
 /// keys.cpp.
 #pragma once
 
-#include "capabilities.hpp"
-#include "forward.hpp"
-#include "problem.hpp"
+#include "core/config/capabilities.hpp"
+#include "core/config/forward.hpp"
+#include "core/config/problem.hpp"
 
 #include <string>
 #include <vector>

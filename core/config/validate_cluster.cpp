@@ -1,6 +1,6 @@
 // Conflicts between the keys of the section cluster, and with metrics.
-#include "config.hpp"
-#include "validate.hpp"
+#include "core/config/config.hpp"
+#include "core/config/validate.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

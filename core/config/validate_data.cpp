@@ -1,11 +1,10 @@
 // Conflicts of the data's keys, and of the model's with them.
-#include "validate.hpp"
-
-#include "../printable.hpp"
-#include "augmentation.hpp"
-#include "data_sets.hpp"
-#include "own_data_set.hpp"
-#include "training.hpp"
+#include "core/config/augmentation.hpp"
+#include "core/config/data_sets.hpp"
+#include "core/config/own_data_set.hpp"
+#include "core/config/training.hpp"
+#include "core/config/validate.hpp"
+#include "core/printable.hpp"
 
 #include <fmt/format.h>
 

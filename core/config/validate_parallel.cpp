@@ -1,7 +1,6 @@
 // Conflicts of how a job is spread over workers.
-#include "validate.hpp"
-
-#include "config.hpp"
+#include "core/config/config.hpp"
+#include "core/config/validate.hpp"
 
 #include <fmt/ranges.h>
 

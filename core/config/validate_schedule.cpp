@@ -1,9 +1,8 @@
 // Conflicts of how long a run is, and of the lengths in it. Whether those fit into each other where
 // units differ is known when the data is: nn/schedule.hpp.
-#include "validate.hpp"
-
-#include "data_sets.hpp"
-#include "training.hpp"
+#include "core/config/data_sets.hpp"
+#include "core/config/training.hpp"
+#include "core/config/validate.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -2,8 +2,8 @@
 /// operations mean is in data/augment.hpp.
 #pragma once
 
-#include "../host_and_device.hpp"
-#include "../random.hpp"
+#include "core/host_and_device.hpp"
+#include "core/random.hpp"
 
 #include <cstdint>
 

@@ -1,4 +1,4 @@
-#include "batch.hpp"
+#include "core/device/batch.hpp"
 
 namespace troupe {
 

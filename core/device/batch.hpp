@@ -2,7 +2,7 @@
 /// to.
 #pragma once
 
-#include "../graph/tensor.hpp"
+#include "core/graph/tensor.hpp"
 
 #include <array>
 #include <cstddef>

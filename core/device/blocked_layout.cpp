@@ -1,6 +1,6 @@
-#include "blocked_layout.hpp"
+#include "core/device/blocked_layout.hpp"
 
-#include "../fail.hpp"
+#include "core/fail.hpp"
 
 #include <algorithm>
 #include <charconv>

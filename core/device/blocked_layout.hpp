@@ -2,8 +2,8 @@
 /// (OIhw16i16o), CUDA's filters (KRSC).
 #pragma once
 
-#include "../error.hpp"
-#include "../graph/tensor.hpp"
+#include "core/error.hpp"
+#include "core/graph/tensor.hpp"
 
 #include <cstddef>
 #include <cstdint>

@@ -1,4 +1,4 @@
-#include "device.hpp"
+#include "core/device/device.hpp"
 
 namespace troupe {
 

@@ -5,10 +5,10 @@
 /// Stream::on_complete, from a thread of the device, as a call that may only send a message.
 #pragma once
 
-#include "../error.hpp"
-#include "loss_scale.hpp"
-#include "optimizer_math.hpp"
-#include "quantized.hpp"
+#include "core/device/loss_scale.hpp"
+#include "core/device/optimizer_math.hpp"
+#include "core/device/quantized.hpp"
+#include "core/error.hpp"
 
 #include <array>
 #include <chrono>

@@ -4,9 +4,9 @@
 /// The numbers are Philox4x32-10's (core/random.hpp).
 #pragma once
 
-#include "../graph/op.hpp"
-#include "../host_and_device.hpp"
-#include "../random.hpp"
+#include "core/graph/op.hpp"
+#include "core/host_and_device.hpp"
+#include "core/random.hpp"
 
 #include <cstddef>
 #include <cstdint>

@@ -1,4 +1,4 @@
-#include "executable.hpp"
+#include "core/device/executable.hpp"
 
 #include <algorithm>
 #include <limits>

@@ -1,11 +1,11 @@
 /// A graph lowered for one device, and how it stores parameters.
 #pragma once
 
-#include "../graph/graph.hpp"
-#include "batch.hpp"
-#include "blocked_layout.hpp"
-#include "device.hpp"
-#include "sum_over_ranks.hpp"
+#include "core/device/batch.hpp"
+#include "core/device/blocked_layout.hpp"
+#include "core/device/device.hpp"
+#include "core/device/sum_over_ranks.hpp"
+#include "core/graph/graph.hpp"
 
 #include <array>
 #include <cstdint>

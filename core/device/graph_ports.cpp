@@ -1,7 +1,7 @@
-#include "graph_ports.hpp"
+#include "core/device/graph_ports.hpp"
 
-#include "../fail.hpp"
-#include "executable.hpp"
+#include "core/device/executable.hpp"
+#include "core/fail.hpp"
 
 #include <algorithm>
 

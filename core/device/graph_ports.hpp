@@ -2,9 +2,9 @@
 /// host reads. Every lowering shares it.
 #pragma once
 
-#include "../error.hpp"
-#include "../graph/graph.hpp"
-#include "batch.hpp"
+#include "core/device/batch.hpp"
+#include "core/error.hpp"
+#include "core/graph/graph.hpp"
 
 #include <memory>
 #include <string>

@@ -1,7 +1,7 @@
-#include "loss_scale.hpp"
+#include "core/device/loss_scale.hpp"
 
-#include "../config/config.hpp"
-#include "../graph/precision.hpp"
+#include "core/config/config.hpp"
+#include "core/graph/precision.hpp"
 
 #include <fmt/format.h>
 

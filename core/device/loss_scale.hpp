@@ -6,9 +6,9 @@
 /// found_inf, Device::optimizer_step obeys it, Device::update_loss_scale ends the step.
 #pragma once
 
-#include "../config/forward.hpp"
-#include "../host_and_device.hpp"
-#include "optimizer_math.hpp"
+#include "core/config/forward.hpp"
+#include "core/device/optimizer_math.hpp"
+#include "core/host_and_device.hpp"
 
 #include <cstdint>
 #include <optional>

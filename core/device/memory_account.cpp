@@ -1,4 +1,4 @@
-#include "memory_account.hpp"
+#include "core/device/memory_account.hpp"
 
 #include <algorithm>
 #include <array>

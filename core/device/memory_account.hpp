@@ -1,7 +1,7 @@
 /// Who uses how much of a device's memory.
 #pragma once
 
-#include "device.hpp"
+#include "core/device/device.hpp"
 
 #include <mutex>
 #include <string>

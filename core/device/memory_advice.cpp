@@ -1,4 +1,4 @@
-#include "memory_advice.hpp"
+#include "core/device/memory_advice.hpp"
 
 namespace troupe {
 

@@ -1,8 +1,8 @@
 /// Advice for errors that report too little memory.
 #pragma once
 
-#include "../error.hpp"
-#include "device.hpp"
+#include "core/device/device.hpp"
+#include "core/error.hpp"
 
 #include <string_view>
 

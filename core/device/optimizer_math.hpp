@@ -3,8 +3,8 @@
 /// AdamW.
 #pragma once
 
-#include "../graph/tensor.hpp"
-#include "../host_and_device.hpp"
+#include "core/graph/tensor.hpp"
+#include "core/host_and_device.hpp"
 
 #include <cmath>
 #include <cstdint>

@@ -1,6 +1,6 @@
-#include "placement.hpp"
+#include "core/device/placement.hpp"
 
-#include "../fail.hpp"
+#include "core/fail.hpp"
 
 #include <string_view>
 #include <unordered_map>

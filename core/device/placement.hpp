@@ -1,8 +1,8 @@
 /// Where the tensors of a compiled graph lie: what every lowering shares.
 #pragma once
 
-#include "../graph/graph.hpp"
-#include "executable.hpp"
+#include "core/device/executable.hpp"
+#include "core/graph/graph.hpp"
 
 #include <cstddef>
 #include <vector>

@@ -6,7 +6,7 @@
 /// lacks is coded as 0.
 #pragma once
 
-#include "../host_and_device.hpp"
+#include "core/host_and_device.hpp"
 
 #include <bit>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "rounded_executable.hpp"
+#include "core/device/rounded_executable.hpp"
 
 namespace troupe {
 

@@ -2,7 +2,7 @@
 /// Module.bfloat16().
 #pragma once
 
-#include "executable.hpp"
+#include "core/device/executable.hpp"
 
 #include <memory>
 

@@ -1,4 +1,4 @@
-#include "storage_layout.hpp"
+#include "core/device/storage_layout.hpp"
 
 #include <algorithm>
 

@@ -1,8 +1,8 @@
 /// Lays parameters and statistics out in flat storage: what every engine shares.
 #pragma once
 
-#include "../graph/graph.hpp"
-#include "executable.hpp"
+#include "core/device/executable.hpp"
+#include "core/graph/graph.hpp"
 
 #include <cstddef>
 #include <functional>

@@ -3,7 +3,7 @@
 /// same totals (ADR 0011).
 #pragma once
 
-#include "device.hpp"
+#include "core/device/device.hpp"
 
 #include <algorithm>
 #include <cstddef>

@@ -1,4 +1,4 @@
-#include "graph.hpp"
+#include "core/graph/graph.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

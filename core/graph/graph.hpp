@@ -5,8 +5,8 @@
 /// 0001). Passes are pure functions Graph -> Graph in nn/passes/.
 #pragma once
 
-#include "op.hpp"
-#include "tensor.hpp"
+#include "core/graph/op.hpp"
+#include "core/graph/tensor.hpp"
 
 #include <cstdint>
 #include <optional>

@@ -1,4 +1,4 @@
-#include "op.hpp"
+#include "core/graph/op.hpp"
 
 #include <array>
 
@@ -7,7 +7,7 @@ namespace troupe {
 std::string_view to_string(Op op) {
   static constexpr std::array<std::string_view, op_count> names = {
 #define TROUPE_OP(name) #name,
-#include "ops.def"
+#include "core/graph/ops.def"
 #undef TROUPE_OP
   };
   return names[static_cast<std::size_t>(op)];

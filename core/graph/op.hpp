@@ -1,7 +1,7 @@
 /// The ops that a graph is made of, and what sets one node of an op apart from another.
 #pragma once
 
-#include "tensor.hpp"
+#include "core/graph/tensor.hpp"
 
 #include <array>
 #include <cstddef>
@@ -15,13 +15,13 @@ namespace troupe {
 /// What each takes and gives stands in ops.def.
 enum class Op : std::uint8_t {
 #define TROUPE_OP(name) name,
-#include "ops.def"
+#include "core/graph/ops.def"
 #undef TROUPE_OP
 };
 
 inline constexpr auto all_ops = std::to_array<Op>({
 #define TROUPE_OP(name) Op::name,
-#include "ops.def"
+#include "core/graph/ops.def"
 #undef TROUPE_OP
 });
 

@@ -1,4 +1,4 @@
-#include "precision.hpp"
+#include "core/graph/precision.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,7 +1,7 @@
 /// What precision.mode says about arithmetic.
 #pragma once
 
-#include "tensor.hpp"
+#include "core/graph/tensor.hpp"
 
 #include <optional>
 #include <string>

@@ -1,4 +1,4 @@
-#include "tensor.hpp"
+#include "core/graph/tensor.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

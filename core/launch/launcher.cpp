@@ -1,9 +1,9 @@
-#include "launcher.hpp"
+#include "core/launch/launcher.hpp"
 
-#include "../fail.hpp"
-#include "../net/socket.hpp"
-#include "detail/node_list.hpp"
-#include "detail/part.hpp"
+#include "core/fail.hpp"
+#include "core/launch/detail/node_list.hpp"
+#include "core/launch/detail/part.hpp"
+#include "core/net/socket.hpp"
 
 #include <fmt/format.h>
 

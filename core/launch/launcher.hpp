@@ -2,9 +2,9 @@
 /// variables for the config.
 #pragma once
 
-#include "../config/load.hpp"
-#include "../error.hpp"
-#include "../units.hpp"
+#include "core/config/load.hpp"
+#include "core/error.hpp"
+#include "core/units.hpp"
 
 #include <cstdint>
 #include <functional>

@@ -1,8 +1,7 @@
-#include "connection.hpp"
+#include "core/net/connection.hpp"
 
-#include "tls.hpp"
-
-#include "troupe/core/fail.hpp"
+#include "core/fail.hpp"
+#include "core/net/tls.hpp"
 
 #include <algorithm>
 #include <cerrno>

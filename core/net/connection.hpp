@@ -2,9 +2,8 @@
 /// does so in poll(2), with what else he waits for.
 #pragma once
 
-#include "descriptor.hpp"
-
-#include "troupe/core/error.hpp"
+#include "core/error.hpp"
+#include "core/net/descriptor.hpp"
 
 #include <cstddef>
 #include <memory>

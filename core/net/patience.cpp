@@ -1,9 +1,8 @@
-#include "patience.hpp"
+#include "core/net/patience.hpp"
 
-#include "sigpipe.hpp"
-
-#include "troupe/core/fail.hpp"
-#include "troupe/core/units.hpp"
+#include "core/fail.hpp"
+#include "core/net/sigpipe.hpp"
+#include "core/units.hpp"
 
 #include <array>
 #include <cerrno>

@@ -1,8 +1,8 @@
 /// Reading and writing on threads that may wait.
 #pragma once
 
-#include "connection.hpp"
-#include "wakeup.hpp"
+#include "core/net/connection.hpp"
+#include "core/net/wakeup.hpp"
 
 #include <chrono>
 #include <span>

@@ -1,6 +1,6 @@
-#include "socket.hpp"
+#include "core/net/socket.hpp"
 
-#include "troupe/core/fail.hpp"
+#include "core/fail.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,11 +1,10 @@
 /// TCP connections, with errors that say what to do.
 #pragma once
 
-#include "descriptor.hpp"
-#include "wakeup.hpp"
-
-#include "troupe/core/error.hpp"
-#include "troupe/core/units.hpp"
+#include "core/error.hpp"
+#include "core/net/descriptor.hpp"
+#include "core/net/wakeup.hpp"
+#include "core/units.hpp"
 
 #include <chrono>
 #include <cstdint>

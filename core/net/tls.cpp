@@ -1,6 +1,6 @@
-#include "tls.hpp"
+#include "core/net/tls.hpp"
 
-#include "troupe/core/fail.hpp"
+#include "core/fail.hpp"
 
 #include <openssl/err.h>
 #include <openssl/x509_vfy.h>

@@ -1,8 +1,8 @@
 /// TLS with certificates on both sides (OpenSSL), and in words what is wrong with them.
 #pragma once
 
-#include "troupe/core/config/cluster.hpp"
-#include "troupe/core/error.hpp"
+#include "core/config/cluster.hpp"
+#include "core/error.hpp"
 
 #include <memory>
 

@@ -1,7 +1,7 @@
 /// Ends another thread's poll(2).
 #pragma once
 
-#include "descriptor.hpp"
+#include "core/net/descriptor.hpp"
 
 #include <cstdint>
 

@@ -1,6 +1,6 @@
-#include "bursts.hpp"
+#include "cpu/detail/bursts.hpp"
 
-#include "../processor.hpp"
+#include "cpu/processor.hpp"
 
 #include <algorithm>
 #include <array>

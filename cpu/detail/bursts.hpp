@@ -2,7 +2,7 @@
 /// core does at most.
 #pragma once
 
-#include "troupe/core/graph/tensor.hpp"
+#include "core/graph/tensor.hpp"
 
 #include <cstdint>
 #include <functional>

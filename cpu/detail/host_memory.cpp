@@ -1,7 +1,7 @@
-#include "host_memory.hpp"
+#include "cpu/detail/host_memory.hpp"
 
-#include "troupe/core/device/memory_advice.hpp"
-#include "troupe/core/fail.hpp"
+#include "core/device/memory_advice.hpp"
+#include "core/fail.hpp"
 
 #include <algorithm>
 #include <cstdint>

@@ -1,8 +1,8 @@
 /// Memory of the host device.
 #pragma once
 
-#include "troupe/core/device/device.hpp"
-#include "troupe/core/device/memory_account.hpp"
+#include "core/device/device.hpp"
+#include "core/device/memory_account.hpp"
 
 #include <memory>
 

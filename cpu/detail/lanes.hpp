@@ -1,7 +1,7 @@
 /// One piece of work that threads do together, and which of its parts are taken.
 #pragma once
 
-#include "../parallel.hpp"
+#include "cpu/parallel.hpp"
 
 #include <atomic>
 #include <cstddef>

@@ -1,4 +1,4 @@
-#include "places.hpp"
+#include "cpu/detail/places.hpp"
 
 #include <climits>
 #include <linux/futex.h>

@@ -1,7 +1,7 @@
 /// Where the rows of a sequence stand, of which a graph has a part at a time.
 #pragma once
 
-#include "troupe/core/fail.hpp"
+#include "core/fail.hpp"
 
 #include <cstdint>
 

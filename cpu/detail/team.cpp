@@ -1,4 +1,4 @@
-#include "team.hpp"
+#include "cpu/detail/team.hpp"
 
 namespace troupe::cpu {
 

@@ -3,8 +3,8 @@
 /// others do its parts (docs/adr/0018).
 #pragma once
 
-#include "lanes.hpp"
-#include "places.hpp"
+#include "cpu/detail/lanes.hpp"
+#include "cpu/detail/places.hpp"
 
 #include <cstdint>
 #include <vector>

@@ -1,6 +1,5 @@
-#include "ops.hpp"
-
-#include "troupe/core/fail.hpp"
+#include "core/fail.hpp"
+#include "cpu/interpreter/ops.hpp"
 
 #include <algorithm>
 #include <cmath>

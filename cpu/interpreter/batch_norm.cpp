@@ -1,5 +1,5 @@
-#include "detail/max_pool_gradient.hpp"
-#include "ops.hpp"
+#include "cpu/interpreter/detail/max_pool_gradient.hpp"
+#include "cpu/interpreter/ops.hpp"
 
 #include <algorithm>
 #include <cmath>

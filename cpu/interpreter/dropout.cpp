@@ -1,6 +1,5 @@
-#include "ops.hpp"
-
-#include "troupe/core/device/dropout_math.hpp"
+#include "core/device/dropout_math.hpp"
+#include "cpu/interpreter/ops.hpp"
 
 namespace troupe::cpu {
 

@@ -1,9 +1,9 @@
-#include "executable.hpp"
+#include "cpu/interpreter/executable.hpp"
 
-#include "../engines.hpp"
-#include "../host_device.hpp"
-#include "detail/storage.hpp"
-#include "troupe/core/fail.hpp"
+#include "core/fail.hpp"
+#include "cpu/engines.hpp"
+#include "cpu/host_device.hpp"
+#include "cpu/interpreter/detail/storage.hpp"
 
 #include <algorithm>
 

@@ -1,9 +1,9 @@
 /// A graph run node by node on the scalar ops: the truth that other engines are compared with.
 #pragma once
 
-#include "ops.hpp"
-#include "troupe/core/device/executable.hpp"
-#include "troupe/core/device/graph_ports.hpp"
+#include "core/device/executable.hpp"
+#include "core/device/graph_ports.hpp"
+#include "cpu/interpreter/ops.hpp"
 
 #include <optional>
 

@@ -1,5 +1,5 @@
 // Batch norm in parts that stand at the ends of convolutions (nn/passes/fuse_statistics).
-#include "ops.hpp"
+#include "cpu/interpreter/ops.hpp"
 
 #include <algorithm>
 #include <cmath>

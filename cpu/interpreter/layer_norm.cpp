@@ -1,4 +1,4 @@
-#include "ops.hpp"
+#include "cpu/interpreter/ops.hpp"
 
 #include <cmath>
 

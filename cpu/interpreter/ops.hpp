@@ -2,7 +2,7 @@
 /// engines are compared with these; what an op takes and gives is in core/graph/ops.def.
 #pragma once
 
-#include "detail/operands.hpp"
+#include "cpu/interpreter/detail/operands.hpp"
 
 namespace troupe::cpu {
 
@@ -13,7 +13,7 @@ Status run_node(const Graph& graph, const Node& node, std::span<void* const> mem
 
 /// What each op does: a function of its name.
 #define TROUPE_OP(name) Status name(const Operands& operands);
-#include "troupe/core/graph/ops.def"
+#include "core/graph/ops.def"
 #undef TROUPE_OP
 
 /// What conv2d_backward_data does with dx when it has batch_norm_relu (fused_batch_norm.cpp).

@@ -1,6 +1,5 @@
-#include "ops.hpp"
-
-#include "troupe/core/fail.hpp"
+#include "core/fail.hpp"
+#include "cpu/interpreter/ops.hpp"
 
 namespace troupe::cpu {
 
@@ -29,7 +28,7 @@ Status run_node(const Graph& graph, const Node& node, std::span<void* const> mem
 #define TROUPE_OP(name)                                                                            \
   case Op::name:                                                                                   \
     return name(operands);
-#include "troupe/core/graph/ops.def"
+#include "core/graph/ops.def"
 #undef TROUPE_OP
   }
   return fail(Errc::internal, "the interpreter does not know op {}", static_cast<int>(node.op));

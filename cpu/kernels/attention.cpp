@@ -2,8 +2,8 @@
 // and not with its square (Dao et al., "FlashAttention", 2022): a tile of queries at a time has all
 // its scores, forward, and again backward. Products are those of small_products.hpp, in f32. Keys
 // and values may be of more places than queries are, and of another type: caches.
-#include "detail/attention_rows.hpp"
-#include "detail/transpose.hpp"
+#include "cpu/kernels/detail/attention_rows.hpp"
+#include "cpu/kernels/detail/transpose.hpp"
 
 namespace troupe::cpu::TROUPE_VARIANT {
 

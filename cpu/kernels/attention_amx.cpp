@@ -2,9 +2,9 @@
 // pairs: products are of bf16, as PyTorch's, with sums in f32; probabilities and their gradients
 // are rounded where they are multiplied. Gradients of keys and values are added up turned, as there
 // what is summed over, queries, lies in pairs without being turned.
-#include "detail/attention_rows.hpp"
-#include "detail/packing.hpp"
-#include "detail/tile_products.hpp"
+#include "cpu/kernels/detail/attention_rows.hpp"
+#include "cpu/kernels/detail/packing.hpp"
+#include "cpu/kernels/detail/tile_products.hpp"
 
 namespace troupe::cpu::TROUPE_VARIANT {
 

@@ -1,7 +1,7 @@
 // Batch normalization fused with the residual add and relu, forward and backward. Every tensor is
 // read in order, four rows at a time, so that the columns' sums are loaded and stored once for
 // four.
-#include "detail/variant.hpp"
+#include "cpu/kernels/detail/variant.hpp"
 
 namespace troupe::cpu::TROUPE_VARIANT {
 

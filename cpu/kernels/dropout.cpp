@@ -1,6 +1,6 @@
 // Dropout: Philox4x32-10 of many blocks side by side, as core/random.hpp has it of one, whose
 // function must not be compiled here.
-#include "detail/variant.hpp"
+#include "cpu/kernels/detail/variant.hpp"
 
 namespace troupe::cpu::TROUPE_VARIANT {
 

@@ -1,6 +1,6 @@
 // Element-wise work on activations.
-#include "detail/exponential.hpp"
-#include "detail/variant.hpp"
+#include "cpu/kernels/detail/exponential.hpp"
+#include "cpu/kernels/detail/variant.hpp"
 
 namespace troupe::cpu::TROUPE_VARIANT {
 

@@ -1,5 +1,5 @@
 // Element-wise work on flat fp32 buffers.
-#include "detail/variant.hpp"
+#include "cpu/kernels/detail/variant.hpp"
 
 namespace troupe::cpu::TROUPE_VARIANT {
 

@@ -20,8 +20,10 @@ function(troupe_kernel_variant variant)
   # Vectorized in debug builds too: tests of whole models would take minutes otherwise. No
   # -ffast-math: sums keep their order, and results do not depend on the compiler's mood. Threaded
   # jumps make masks of clamps that follow one another: loops of e^x take a third less without.
-  target_compile_options(troupe_kernels_${variant} PRIVATE -O3 -fno-math-errno -fno-trapping-math
-                         $<$<CXX_COMPILER_ID:GNU>:-fno-thread-jumps> ${arg_OPTIONS})
+  target_compile_options(troupe_kernels_${variant} PRIVATE -O3 -fno-math-errno -fno-trapping-math ${arg_OPTIONS})
+  if(CMAKE_UNITY_BUILD) # else clang's tools read the compile commands, and refuse GCC's option
+    target_compile_options(troupe_kernels_${variant} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-fno-thread-jumps>)
+  endif()
   set(TROUPE_KERNEL_OBJECTS ${TROUPE_KERNEL_OBJECTS} $<TARGET_OBJECTS:troupe_kernels_${variant}> PARENT_SCOPE)
 endfunction()
 
@@ -33,6 +35,10 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   set(v4_options -march=x86-64-v4 -mprefer-vector-width=512)
   troupe_kernel_variant(v4 OPTIONS ${v4_options})
   troupe_kernel_variant(v4_bf16 SOURCES kernels/winograd_bf16.cpp OPTIONS ${v4_options} -mavx512bf16)
-  troupe_kernel_variant(v4_amx SOURCES kernels/attention_amx.cpp kernels/logits_amx.cpp kernels/weight_gradient_amx.cpp
+  troupe_kernel_variant(v4_amx
+    SOURCES
+      kernels/attention_amx.cpp
+      kernels/logits_amx.cpp
+      kernels/weight_gradient_amx.cpp
     OPTIONS ${v4_options} -mavx512bf16 -mamx-tile -mamx-bf16)
 endif()

@@ -1,6 +1,6 @@
-#include "kernels.hpp"
+#include "cpu/kernels/kernels.hpp"
 
-#include "../processor.hpp"
+#include "cpu/processor.hpp"
 
 namespace troupe::cpu {
 

@@ -2,11 +2,11 @@
 /// part of the data that it is given, on the calling thread.
 #pragma once
 
-#include "detail/views.hpp"
-#include "logits.hpp"
-#include "troupe/core/device/quantized.hpp"
-#include "troupe/core/random.hpp"
-#include "weight_gradient.hpp"
+#include "core/device/quantized.hpp"
+#include "core/random.hpp"
+#include "cpu/kernels/detail/views.hpp"
+#include "cpu/kernels/logits.hpp"
+#include "cpu/kernels/weight_gradient.hpp"
 
 #include <type_traits>
 #include <vector>

@@ -1,7 +1,7 @@
 // Layer and RMS normalization, row by row. A row is gone through several times, all but the first
 // in the first-level cache.
-#include "detail/variant.hpp"
-#include "detail/vectors.hpp"
+#include "cpu/kernels/detail/variant.hpp"
+#include "cpu/kernels/detail/vectors.hpp"
 
 namespace troupe::cpu::TROUPE_VARIANT {
 

@@ -1,7 +1,7 @@
 /// Logits of a language model's head in bf16, by processors with tiles (logits_amx.cpp).
 #pragma once
 
-#include "detail/views.hpp"
+#include "cpu/kernels/detail/views.hpp"
 
 namespace troupe::cpu {
 

@@ -4,8 +4,8 @@
 // of their exponentials, and once more for their gradients, which is less work than writing them
 // to memory and reading them (Wijmans et al. 2024, "Cut Your Losses in Large-Vocabulary Language
 // Models").
-#include "detail/exponential.hpp"
-#include "detail/logit_work.hpp"
+#include "cpu/kernels/detail/exponential.hpp"
+#include "cpu/kernels/detail/logit_work.hpp"
 
 namespace troupe::cpu::TROUPE_VARIANT {
 

@@ -1,7 +1,7 @@
 // Max and average pooling over NHWC images: the innermost loop runs over channels. Backward
 // gathers: every input pixel looks at the windows that cover it, so that threads never write the
 // same one.
-#include "detail/variant.hpp"
+#include "cpu/kernels/detail/variant.hpp"
 
 namespace troupe::cpu::TROUPE_VARIANT {
 

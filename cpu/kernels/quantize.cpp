@@ -1,5 +1,5 @@
 // Blocks of values that share a scale (core/device/quantized.hpp).
-#include "detail/variant.hpp"
+#include "cpu/kernels/detail/variant.hpp"
 
 #include <cstring>
 

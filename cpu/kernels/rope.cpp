@@ -1,6 +1,6 @@
 // Rotary position embeddings of one row: element i of a head and the one half a head behind it
 // turn.
-#include "detail/variant.hpp"
+#include "cpu/kernels/detail/variant.hpp"
 
 namespace troupe::cpu::TROUPE_VARIANT {
 

@@ -1,6 +1,6 @@
 // A row times a matrix: what memory gives is all the time that it takes, so a row of the matrix is
 // read at a time, one behind the other, with sums enough that none waits for the one before.
-#include "detail/bf16_vectors.hpp"
+#include "cpu/kernels/detail/bf16_vectors.hpp"
 
 namespace troupe::cpu::TROUPE_VARIANT {
 

@@ -1,6 +1,6 @@
 // Softmax over long rows: what linear_cross_entropy does with a row of logits.
-#include "detail/exponential.hpp"
-#include "detail/variant.hpp"
+#include "cpu/kernels/detail/exponential.hpp"
+#include "cpu/kernels/detail/variant.hpp"
 
 namespace troupe::cpu::TROUPE_VARIANT {
 

@@ -1,5 +1,5 @@
 // One instruction set's table.
-#include "detail/variant.hpp"
+#include "cpu/kernels/detail/variant.hpp"
 
 namespace troupe::cpu::TROUPE_VARIANT {
 

@@ -2,7 +2,7 @@
 /// (weight_gradient_amx.cpp).
 #pragma once
 
-#include "detail/views.hpp"
+#include "cpu/kernels/detail/views.hpp"
 
 namespace troupe::cpu {
 

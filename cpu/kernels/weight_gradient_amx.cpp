@@ -1,8 +1,8 @@
 // Gradients of a linear layer's weights in bf16, for processors that multiply tiles of bf16 pairs:
 // pairs of rows. The library's products ask for one operand to be turned in memory, which costs
 // more than the turning in registers that packing it is.
-#include "detail/packing.hpp"
-#include "detail/tile_products.hpp"
+#include "cpu/kernels/detail/packing.hpp"
+#include "cpu/kernels/detail/tile_products.hpp"
 
 namespace troupe::cpu::TROUPE_VARIANT {
 

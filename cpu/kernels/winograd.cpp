@@ -2,8 +2,8 @@
 // of inputs, F(3x3, 4x4) for gradients of weights. Each tile of 4x4 outputs and the 6x6 inputs that
 // it depends on are transformed; in between there are 36 matrix products, one for each point. The
 // tiles of a block, and what comes of them, stay in the core's second-level cache.
-#include "detail/winograd_points.hpp"
-#include "detail/winograd_tiles.hpp"
+#include "cpu/kernels/detail/winograd_points.hpp"
+#include "cpu/kernels/detail/winograd_tiles.hpp"
 
 namespace troupe::cpu::TROUPE_VARIANT {
 

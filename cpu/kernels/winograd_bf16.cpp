@@ -2,8 +2,8 @@
 // each tile of 2x2 outputs and the 4x4 inputs that it depends on are transformed in f32 and rounded
 // to bf16; in between there are 16 products of matrices of bf16, one for each point, added up in
 // f32.
-#include "detail/winograd_bf16_points.hpp"
-#include "detail/winograd_tiles.hpp"
+#include "cpu/kernels/detail/winograd_bf16_points.hpp"
+#include "cpu/kernels/detail/winograd_tiles.hpp"
 
 namespace troupe::cpu::TROUPE_VARIANT {
 

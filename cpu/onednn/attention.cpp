@@ -1,7 +1,7 @@
 // Attention by our own kernels: the library has none.
-#include "../detail/sequence_places.hpp"
-#include "../kernels/kernels.hpp"
-#include "detail/parallel_step.hpp"
+#include "cpu/detail/sequence_places.hpp"
+#include "cpu/kernels/kernels.hpp"
+#include "cpu/onednn/detail/parallel_step.hpp"
 
 #include <algorithm>
 

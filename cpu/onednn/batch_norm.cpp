@@ -1,10 +1,10 @@
 // Batch normalization: two passes over x forward (sums, then normalize with add and relu), two over
 // dy and x backward. The first pass is done behind the writer of x or dy where there is one.
-#include "../kernels/kernels.hpp"
-#include "../parallel.hpp"
-#include "detail/batch_norm_step.hpp"
-#include "detail/convert.hpp"
-#include "troupe/core/fail.hpp"
+#include "core/fail.hpp"
+#include "cpu/kernels/kernels.hpp"
+#include "cpu/onednn/detail/batch_norm_step.hpp"
+#include "cpu/onednn/detail/convert.hpp"
+#include "cpu/parallel.hpp"
 
 #include <cmath>
 

@@ -1,13 +1,13 @@
 // Convolutions with kernels larger than one pixel, by oneDNN's direct implementations where our
 // Winograd kernels do not take them.
-#include "detail/convert.hpp"
-#include "detail/finish_convolution.hpp"
-#include "detail/slice_fusion.hpp"
-#include "detail/slices.hpp"
-#include "detail/winograd.hpp"
-#include "detail/winograd_bf16.hpp"
-#include "lowering.hpp"
-#include "troupe/core/fail.hpp"
+#include "core/fail.hpp"
+#include "cpu/onednn/detail/convert.hpp"
+#include "cpu/onednn/detail/finish_convolution.hpp"
+#include "cpu/onednn/detail/slice_fusion.hpp"
+#include "cpu/onednn/detail/slices.hpp"
+#include "cpu/onednn/detail/winograd.hpp"
+#include "cpu/onednn/detail/winograd_bf16.hpp"
+#include "cpu/onednn/lowering.hpp"
 
 #include <array>
 

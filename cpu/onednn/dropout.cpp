@@ -1,7 +1,6 @@
-#include "../kernels/kernels.hpp"
-#include "detail/parallel_step.hpp"
-
-#include "troupe/core/device/dropout_math.hpp"
+#include "core/device/dropout_math.hpp"
+#include "cpu/kernels/kernels.hpp"
+#include "cpu/onednn/detail/parallel_step.hpp"
 
 #include <algorithm>
 

@@ -1,8 +1,8 @@
 // Element-wise nodes.
-#include "detail/convert.hpp"
-#include "detail/parallel_step.hpp"
-#include "detail/slice_fusion.hpp"
-#include "troupe/core/fail.hpp"
+#include "core/fail.hpp"
+#include "cpu/onednn/detail/convert.hpp"
+#include "cpu/onednn/detail/parallel_step.hpp"
+#include "cpu/onednn/detail/slice_fusion.hpp"
 
 #include <cstring>
 

@@ -1,9 +1,9 @@
 // Rows of tables. Gradients of rows are added in the order of the rows, whatever the threads: each
 // has columns of its own.
-#include "../detail/sequence_places.hpp"
-#include "../kernels/kernels.hpp"
-#include "detail/parallel_step.hpp"
-#include "troupe/core/fail.hpp"
+#include "core/fail.hpp"
+#include "cpu/detail/sequence_places.hpp"
+#include "cpu/kernels/kernels.hpp"
+#include "cpu/onednn/detail/parallel_step.hpp"
 
 #include <algorithm>
 

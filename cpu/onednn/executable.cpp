@@ -1,9 +1,9 @@
-#include "executable.hpp"
+#include "cpu/onednn/executable.hpp"
 
-#include "../parallel.hpp"
-#include "detail/convert.hpp"
-#include "detail/slice_fusion.hpp"
-#include "troupe/core/fail.hpp"
+#include "core/fail.hpp"
+#include "cpu/onednn/detail/convert.hpp"
+#include "cpu/onednn/detail/slice_fusion.hpp"
+#include "cpu/parallel.hpp"
 
 #include <algorithm>
 #include <ctime>

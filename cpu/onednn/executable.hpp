@@ -1,10 +1,9 @@
 /// A graph lowered to oneDNN's primitives and our own kernels.
 #pragma once
 
-#include "lowering.hpp"
-#include "profile.hpp"
-
-#include "troupe/core/device/graph_ports.hpp"
+#include "core/device/graph_ports.hpp"
+#include "cpu/onednn/lowering.hpp"
+#include "cpu/onednn/profile.hpp"
 
 namespace troupe::cpu {
 

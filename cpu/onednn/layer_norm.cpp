@@ -1,8 +1,8 @@
 // Layer and RMS normalization by our own kernels: the library has the first, none for f16, and its
 // backward asks for variances, where the op has saved what they are divided by.
-#include "../kernels/kernels.hpp"
-#include "detail/parallel_step.hpp"
-#include "detail/row_sums.hpp"
+#include "cpu/kernels/kernels.hpp"
+#include "cpu/onednn/detail/parallel_step.hpp"
+#include "cpu/onednn/detail/row_sums.hpp"
 
 #include <algorithm>
 

@@ -2,11 +2,11 @@
 // makes them again, unless it gives the loss, too. Products are the library's: in bf16 with sums in
 // f32 where x is of that type and the processor multiplies it, else in f32. Where the processor has
 // tiles, those of bf16 are our own (linear_cross_entropy_tiles.cpp).
-#include "detail/convert.hpp"
-#include "detail/head_loss.hpp"
-#include "detail/head_tiles.hpp"
-#include "detail/logit_chunks.hpp"
-#include "detail/parallel_step.hpp"
+#include "cpu/onednn/detail/convert.hpp"
+#include "cpu/onednn/detail/head_loss.hpp"
+#include "cpu/onednn/detail/head_tiles.hpp"
+#include "cpu/onednn/detail/logit_chunks.hpp"
+#include "cpu/onednn/detail/parallel_step.hpp"
 
 #include <algorithm>
 

@@ -1,12 +1,12 @@
 // The loss of language models in bf16, for processors with tiles: some rows at a time, and of those
 // a block of classes at a time, which are the threads' parts. A thread has its own sums, and its
 // own gradient of the rows, as all blocks have a share of both.
-#include "../kernels/kernels.hpp"
-#include "detail/class_blocks.hpp"
-#include "detail/head_loss.hpp"
-#include "detail/head_tiles.hpp"
-#include "detail/logit_lanes.hpp"
-#include "detail/parallel_step.hpp"
+#include "cpu/kernels/kernels.hpp"
+#include "cpu/onednn/detail/class_blocks.hpp"
+#include "cpu/onednn/detail/head_loss.hpp"
+#include "cpu/onednn/detail/head_tiles.hpp"
+#include "cpu/onednn/detail/logit_lanes.hpp"
+#include "cpu/onednn/detail/parallel_step.hpp"
 
 #include <algorithm>
 

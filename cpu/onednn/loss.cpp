@@ -1,6 +1,6 @@
 // Losses and counts. They are small: one thread works in double, and sums have a fixed order.
-#include "detail/labels.hpp"
-#include "lowering.hpp"
+#include "cpu/onednn/detail/labels.hpp"
+#include "cpu/onednn/lowering.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,5 +1,5 @@
-#include "lowering.hpp"
-#include "troupe/core/fail.hpp"
+#include "core/fail.hpp"
+#include "cpu/onednn/lowering.hpp"
 
 namespace troupe::cpu {
 
@@ -10,7 +10,7 @@ Result<StepPtr> lower(Lowering& lowering, const Node& node) try {
 #define TROUPE_OP(name)                                                                            \
   case Op::name:                                                                                   \
     return lower_##name(lowering, node);
-#include "troupe/core/graph/ops.def"
+#include "core/graph/ops.def"
 #undef TROUPE_OP
   }
   return fail(Errc::internal, "oneDNN's engine does not know op {}", static_cast<int>(node.op));

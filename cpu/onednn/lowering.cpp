@@ -1,12 +1,12 @@
-#include "lowering.hpp"
+#include "cpu/onednn/lowering.hpp"
 
-#include "detail/codec.hpp"
-#include "detail/convert.hpp"
-#include "detail/instruction_set.hpp"
-#include "detail/winograd.hpp"
-#include "detail/winograd_bf16.hpp"
-#include "troupe/core/device/storage_layout.hpp"
-#include "troupe/core/fail.hpp"
+#include "core/device/storage_layout.hpp"
+#include "core/fail.hpp"
+#include "cpu/onednn/detail/codec.hpp"
+#include "cpu/onednn/detail/convert.hpp"
+#include "cpu/onednn/detail/instruction_set.hpp"
+#include "cpu/onednn/detail/winograd.hpp"
+#include "cpu/onednn/detail/winograd_bf16.hpp"
 
 #include <algorithm>
 

@@ -2,11 +2,10 @@
 /// copies of them in other layouts.
 #pragma once
 
-#include "detail/primitives.hpp"
-#include "detail/step.hpp"
-
-#include "../engines.hpp"
-#include "../host_device.hpp"
+#include "cpu/engines.hpp"
+#include "cpu/host_device.hpp"
+#include "cpu/onednn/detail/primitives.hpp"
+#include "cpu/onednn/detail/step.hpp"
 
 #include <functional>
 #include <map>
@@ -111,7 +110,7 @@ Result<StepPtr> lower_pointwise(Lowering& lowering, const Node& node, Direction 
 
 /// What each op becomes: a function of its name.
 #define TROUPE_OP(name) Result<StepPtr> lower_##name(Lowering& lowering, const Node& node);
-#include "troupe/core/graph/ops.def"
+#include "core/graph/ops.def"
 #undef TROUPE_OP
 
 /// The error for a node that only other devices' passes make.

@@ -1,11 +1,10 @@
 // Which products the nodes of a graph are.
-#include "detail/products.hpp"
-
-#include "detail/convert.hpp"
-#include "detail/gradient_tiles.hpp"
-#include "detail/parallel_step.hpp"
-#include "detail/row_sums.hpp"
-#include "troupe/core/fail.hpp"
+#include "core/fail.hpp"
+#include "cpu/onednn/detail/convert.hpp"
+#include "cpu/onednn/detail/gradient_tiles.hpp"
+#include "cpu/onednn/detail/parallel_step.hpp"
+#include "cpu/onednn/detail/products.hpp"
+#include "cpu/onednn/detail/row_sums.hpp"
 
 #include <algorithm>
 

@@ -1,6 +1,6 @@
 // Pooling and the parameter-free shortcut.
-#include "../kernels/kernels.hpp"
-#include "detail/parallel_step.hpp"
+#include "cpu/kernels/kernels.hpp"
+#include "cpu/onednn/detail/parallel_step.hpp"
 
 #include <cstring>
 

@@ -1,6 +1,6 @@
 // Ops that other devices' passes split batch norm into (nn/passes/fuse_statistics) and that the
 // library has no way to run.
-#include "lowering.hpp"
+#include "cpu/onednn/lowering.hpp"
 
 #include <fmt/format.h>
 

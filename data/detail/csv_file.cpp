@@ -1,12 +1,11 @@
-#include "csv_file.hpp"
+#include "data/detail/csv_file.hpp"
 
-#include "csv_header.hpp"
-#include "csv_number.hpp"
-#include "file.hpp"
-#include "text_kind.hpp"
-
-#include "troupe/core/fail.hpp"
-#include "troupe/core/printable.hpp"
+#include "core/fail.hpp"
+#include "core/printable.hpp"
+#include "data/detail/csv_header.hpp"
+#include "data/detail/csv_number.hpp"
+#include "data/detail/file.hpp"
+#include "data/detail/text_kind.hpp"
 
 namespace troupe::data {
 

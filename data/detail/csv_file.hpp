@@ -1,7 +1,7 @@
 /// Columns of a CSV file, found by their names.
 #pragma once
 
-#include "troupe/core/error.hpp"
+#include "core/error.hpp"
 
 #include <cstddef>
 #include <filesystem>

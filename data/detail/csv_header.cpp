@@ -1,10 +1,9 @@
-#include "csv_header.hpp"
+#include "data/detail/csv_header.hpp"
 
-#include "csv_number.hpp"
-#include "name_list.hpp"
-
-#include "troupe/core/config/delimiters.hpp"
-#include "troupe/core/nearest.hpp"
+#include "core/config/delimiters.hpp"
+#include "core/nearest.hpp"
+#include "data/detail/csv_number.hpp"
+#include "data/detail/name_list.hpp"
 
 #include <algorithm>
 

@@ -1,7 +1,7 @@
 /// Column names of a table, and messages about those that it lacks.
 #pragma once
 
-#include "csv_parser.hpp"
+#include "data/detail/csv_parser.hpp"
 
 #include <cstddef>
 #include <span>

@@ -1,6 +1,6 @@
-#include "csv_number.hpp"
+#include "data/detail/csv_number.hpp"
 
-#include "troupe/core/printable.hpp"
+#include "core/printable.hpp"
 
 #include <fmt/format.h>
 

@@ -1,6 +1,6 @@
-#include "csv_parser.hpp"
+#include "data/detail/csv_parser.hpp"
 
-#include "troupe/core/fail.hpp"
+#include "core/fail.hpp"
 
 #include <csv.h>
 

@@ -1,7 +1,7 @@
 /// Records of a CSV file, by libcsv.
 #pragma once
 
-#include "troupe/core/error.hpp"
+#include "core/error.hpp"
 
 #include <cstddef>
 #include <functional>

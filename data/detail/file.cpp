@@ -1,8 +1,8 @@
-#include "file.hpp"
+#include "data/detail/file.hpp"
 
-#include "troupe/core/fail.hpp"
-#include "troupe/core/git_lfs.hpp"
-#include "troupe/core/printable.hpp"
+#include "core/fail.hpp"
+#include "core/git_lfs.hpp"
+#include "core/printable.hpp"
 
 #include <algorithm>
 #include <cerrno>

@@ -1,7 +1,7 @@
 /// Whole files in memory, with errors that name them.
 #pragma once
 
-#include "troupe/core/error.hpp"
+#include "core/error.hpp"
 
 #include <cstdint>
 #include <cstdio>

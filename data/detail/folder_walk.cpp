@@ -1,7 +1,7 @@
-#include "folder_walk.hpp"
+#include "data/detail/folder_walk.hpp"
 
-#include "troupe/core/fail.hpp"
-#include "troupe/core/printable.hpp"
+#include "core/fail.hpp"
+#include "core/printable.hpp"
 
 #include <algorithm>
 #include <cerrno>

@@ -1,8 +1,8 @@
 /// The files below a folder.
 #pragma once
 
-#include "../left_out.hpp"
-#include "troupe/core/error.hpp"
+#include "core/error.hpp"
+#include "data/left_out.hpp"
 
 #include <filesystem>
 #include <vector>

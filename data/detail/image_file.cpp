@@ -1,7 +1,7 @@
-#include "image_file.hpp"
+#include "data/detail/image_file.hpp"
 
-#include "file.hpp"
-#include "troupe/core/fail.hpp"
+#include "core/fail.hpp"
+#include "data/detail/file.hpp"
 
 #include <algorithm>
 

@@ -5,7 +5,7 @@
 /// itself. Time is in proportion to the file and these pixels.
 #pragma once
 
-#include "../image_dataset.hpp"
+#include "data/image_dataset.hpp"
 
 #include <filesystem>
 

@@ -1,6 +1,6 @@
-#include "memory_images.hpp"
+#include "data/detail/memory_images.hpp"
 
-#include "troupe/core/sha256.hpp"
+#include "core/sha256.hpp"
 
 #include <array>
 #include <cstring>

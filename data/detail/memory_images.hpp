@@ -1,7 +1,7 @@
 /// A data set whose pixels are all in memory, images of one size after each other.
 #pragma once
 
-#include "../image_dataset.hpp"
+#include "data/image_dataset.hpp"
 
 namespace troupe::data {
 

@@ -1,8 +1,7 @@
-#include "mend_png.hpp"
+#include "data/detail/mend_png.hpp"
 
-#include "png_rows.hpp"
-
-#include "troupe/core/fail.hpp"
+#include "core/fail.hpp"
+#include "data/detail/png_rows.hpp"
 
 #include <algorithm>
 #include <string_view>

@@ -1,7 +1,7 @@
 /// A damaged PNG whose pixels can still be unpacked becomes a PNG that libpng reads.
 #pragma once
 
-#include "png_chunks.hpp"
+#include "data/detail/png_chunks.hpp"
 
 namespace troupe::data {
 

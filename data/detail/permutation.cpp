@@ -1,6 +1,6 @@
-#include "permutation.hpp"
+#include "data/detail/permutation.hpp"
 
-#include "troupe/core/random.hpp"
+#include "core/random.hpp"
 
 #include <cmath>
 

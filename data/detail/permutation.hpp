@@ -5,7 +5,7 @@
 /// Finite Domains", CT-RSA 2002.
 #pragma once
 
-#include "troupe/core/host_and_device.hpp"
+#include "core/host_and_device.hpp"
 
 #include <array>
 #include <cstdint>

@@ -1,6 +1,6 @@
-#include "png_chunks.hpp"
+#include "data/detail/png_chunks.hpp"
 
-#include "troupe/core/fail.hpp"
+#include "core/fail.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,7 +1,7 @@
 /// The chunks of a PNG file, with what is wrong with them.
 #pragma once
 
-#include "troupe/core/error.hpp"
+#include "core/error.hpp"
 
 #include <cstdint>
 #include <span>

@@ -1,8 +1,7 @@
-#include "png_rows.hpp"
+#include "data/detail/png_rows.hpp"
 
-#include "image_file.hpp"
-
-#include "troupe/core/fail.hpp"
+#include "core/fail.hpp"
+#include "data/detail/image_file.hpp"
 
 #include <array>
 

@@ -1,7 +1,7 @@
 /// The rows of a PNG as they are compressed.
 #pragma once
 
-#include "png_chunks.hpp"
+#include "data/detail/png_chunks.hpp"
 
 #include <cstddef>
 #include <span>

@@ -1,4 +1,4 @@
-#include "spread.hpp"
+#include "data/detail/spread.hpp"
 
 #include <algorithm>
 #include <map>

@@ -1,8 +1,8 @@
-#include "table_values.hpp"
+#include "data/detail/table_values.hpp"
 
-#include "troupe/core/config/config.hpp"
-#include "troupe/core/fail.hpp"
-#include "troupe/core/printable.hpp"
+#include "core/config/config.hpp"
+#include "core/fail.hpp"
+#include "core/printable.hpp"
 
 #include <cmath>
 #include <limits>

@@ -1,11 +1,10 @@
 /// Cells of a table as the floats that a model receives.
 #pragma once
 
-#include "../standardization.hpp"
-#include "csv_file.hpp"
-
-#include "troupe/core/config/forward.hpp"
-#include "troupe/core/error.hpp"
+#include "core/config/forward.hpp"
+#include "core/error.hpp"
+#include "data/detail/csv_file.hpp"
+#include "data/standardization.hpp"
 
 #include <cstdint>
 #include <filesystem>

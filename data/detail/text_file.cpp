@@ -1,10 +1,9 @@
-#include "text_file.hpp"
+#include "data/detail/text_file.hpp"
 
-#include "file.hpp"
-
-#include "troupe/core/fail.hpp"
-#include "troupe/core/json.hpp"
-#include "troupe/core/printable.hpp"
+#include "core/fail.hpp"
+#include "core/json.hpp"
+#include "core/printable.hpp"
+#include "data/detail/file.hpp"
 
 #include <nlohmann/json.hpp>
 

@@ -1,7 +1,7 @@
 /// Files of tokenizers, which are small, as text and as JSON; errors with the file's name.
 #pragma once
 
-#include "troupe/core/error.hpp"
+#include "core/error.hpp"
 
 #include <nlohmann/json_fwd.hpp>
 

@@ -1,7 +1,7 @@
-#include "text_kind.hpp"
+#include "data/detail/text_kind.hpp"
 
-#include "troupe/core/fail.hpp"
-#include "troupe/core/printable.hpp"
+#include "core/fail.hpp"
+#include "core/printable.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,7 +1,7 @@
 /// Recognizes files that are not plain text by their first bytes.
 #pragma once
 
-#include "troupe/core/error.hpp"
+#include "core/error.hpp"
 
 #include <string_view>
 

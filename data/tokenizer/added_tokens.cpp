@@ -1,4 +1,4 @@
-#include "added_tokens.hpp"
+#include "data/tokenizer/added_tokens.hpp"
 
 #include <algorithm>
 #include <span>

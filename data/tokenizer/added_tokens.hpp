@@ -1,7 +1,7 @@
 /// Tokens that are found in a text as they are written, before it is cut into words.
 #pragma once
 
-#include "vocabulary.hpp"
+#include "data/tokenizer/vocabulary.hpp"
 
 #include <array>
 #include <cstddef>

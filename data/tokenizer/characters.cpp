@@ -1,4 +1,4 @@
-#include "characters.hpp"
+#include "data/tokenizer/characters.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,6 +1,6 @@
-#include "cut.hpp"
+#include "data/tokenizer/cut.hpp"
 
-#include "characters.hpp"
+#include "data/tokenizer/characters.hpp"
 
 #include <algorithm>
 

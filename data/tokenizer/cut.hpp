@@ -1,7 +1,7 @@
 /// Where a long text may be cut into pieces that are tokenized one after the other.
 #pragma once
 
-#include "tokenizer.hpp"
+#include "data/tokenizer/tokenizer.hpp"
 
 #include <cstddef>
 #include <string_view>

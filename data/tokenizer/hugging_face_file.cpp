@@ -1,9 +1,8 @@
-#include "../detail/text_file.hpp"
-#include "detail/byte_level.hpp"
-#include "detail/formats.hpp"
-
-#include "troupe/core/fail.hpp"
-#include "troupe/core/printable.hpp"
+#include "core/fail.hpp"
+#include "core/printable.hpp"
+#include "data/detail/text_file.hpp"
+#include "data/tokenizer/detail/byte_level.hpp"
+#include "data/tokenizer/detail/formats.hpp"
 
 #include <nlohmann/json.hpp>
 

@@ -1,4 +1,4 @@
-#include "merges.hpp"
+#include "data/tokenizer/merges.hpp"
 
 #include <algorithm>
 #include <limits>

@@ -3,7 +3,7 @@
 /// may.
 #pragma once
 
-#include "vocabulary.hpp"
+#include "data/tokenizer/vocabulary.hpp"
 
 #include <cstdint>
 #include <unordered_map>

@@ -1,11 +1,10 @@
-#include "open.hpp"
+#include "data/tokenizer/open.hpp"
 
-#include "../detail/text_file.hpp"
-#include "detail/formats.hpp"
-
-#include "troupe/core/config/data_sets.hpp"
-#include "troupe/core/fail.hpp"
-#include "troupe/core/printable.hpp"
+#include "core/config/data_sets.hpp"
+#include "core/fail.hpp"
+#include "core/printable.hpp"
+#include "data/detail/text_file.hpp"
+#include "data/tokenizer/detail/formats.hpp"
 
 #include <nlohmann/json.hpp>
 

@@ -1,7 +1,7 @@
 /// Tokenizers from files of others.
 #pragma once
 
-#include "tokenizer.hpp"
+#include "data/tokenizer/tokenizer.hpp"
 
 #include <filesystem>
 #include <string>

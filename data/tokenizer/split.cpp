@@ -1,6 +1,6 @@
-#include "split.hpp"
+#include "data/tokenizer/split.hpp"
 
-#include "characters.hpp"
+#include "data/tokenizer/characters.hpp"
 
 #include <algorithm>
 #include <array>

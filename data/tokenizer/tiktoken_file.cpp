@@ -1,9 +1,8 @@
-#include "../detail/text_file.hpp"
-#include "detail/formats.hpp"
-
-#include "troupe/core/base64.hpp"
-#include "troupe/core/fail.hpp"
-#include "troupe/core/printable.hpp"
+#include "core/base64.hpp"
+#include "core/fail.hpp"
+#include "core/printable.hpp"
+#include "data/detail/text_file.hpp"
+#include "data/tokenizer/detail/formats.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,8 +1,7 @@
-#include "tokenizer.hpp"
+#include "data/tokenizer/tokenizer.hpp"
 
-#include "detail/fingerprint.hpp"
-
-#include "troupe/core/fail.hpp"
+#include "core/fail.hpp"
+#include "data/tokenizer/detail/fingerprint.hpp"
 
 namespace troupe::data {
 

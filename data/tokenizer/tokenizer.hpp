@@ -2,12 +2,11 @@
 /// which a text is cut into words (Radford et al. 2019: byte-level byte pair encoding).
 #pragma once
 
-#include "added_tokens.hpp"
-#include "merges.hpp"
-#include "split.hpp"
-#include "vocabulary.hpp"
-
-#include "troupe/core/error.hpp"
+#include "core/error.hpp"
+#include "data/tokenizer/added_tokens.hpp"
+#include "data/tokenizer/merges.hpp"
+#include "data/tokenizer/split.hpp"
+#include "data/tokenizer/vocabulary.hpp"
 
 #include <array>
 #include <cstdint>

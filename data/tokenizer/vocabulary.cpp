@@ -1,7 +1,7 @@
-#include "vocabulary.hpp"
+#include "data/tokenizer/vocabulary.hpp"
 
-#include "troupe/core/fail.hpp"
-#include "troupe/core/printable.hpp"
+#include "core/fail.hpp"
+#include "core/printable.hpp"
 
 namespace troupe::data {
 

@@ -1,7 +1,7 @@
 /// The tokens of a tokenizer: the bytes of each id.
 #pragma once
 
-#include "troupe/core/error.hpp"
+#include "core/error.hpp"
 
 #include <cstdint>
 #include <functional>

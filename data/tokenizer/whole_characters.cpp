@@ -1,4 +1,4 @@
-#include "whole_characters.hpp"
+#include "data/tokenizer/whole_characters.hpp"
 
 #include <algorithm>
 

@@ -1,11 +1,10 @@
-#include "text_files.hpp"
+#include "data/tokens/text_files.hpp"
 
-#include "../detail/file.hpp"
-#include "../detail/folder_walk.hpp"
-
-#include "troupe/core/fail.hpp"
-#include "troupe/core/printable.hpp"
-#include "troupe/core/sha256.hpp"
+#include "core/fail.hpp"
+#include "core/printable.hpp"
+#include "core/sha256.hpp"
+#include "data/detail/file.hpp"
+#include "data/detail/folder_walk.hpp"
 
 #include <algorithm>
 #include <utility>

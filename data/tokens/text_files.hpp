@@ -1,9 +1,8 @@
 /// The files of a data set of texts.
 #pragma once
 
-#include "../left_out.hpp"
-
-#include "troupe/core/error.hpp"
+#include "core/error.hpp"
+#include "data/left_out.hpp"
 
 #include <filesystem>
 #include <string>

@@ -1,12 +1,11 @@
-#include "text_source.hpp"
+#include "data/tokens/text_source.hpp"
 
-#include "../detail/file.hpp"
-#include "../detail/text_file.hpp"
-#include "../detail/text_kind.hpp"
-
-#include "troupe/core/fail.hpp"
-#include "troupe/core/json.hpp"
-#include "troupe/core/printable.hpp"
+#include "core/fail.hpp"
+#include "core/json.hpp"
+#include "core/printable.hpp"
+#include "data/detail/file.hpp"
+#include "data/detail/text_file.hpp"
+#include "data/detail/text_kind.hpp"
 
 #include <nlohmann/json.hpp>
 

@@ -1,10 +1,9 @@
 /// The documents in files of texts.
 #pragma once
 
-#include "../tokenizer/cut.hpp"
-#include "text_files.hpp"
-
-#include "troupe/core/error.hpp"
+#include "core/error.hpp"
+#include "data/tokenizer/cut.hpp"
+#include "data/tokens/text_files.hpp"
 
 #include <cstdio>
 #include <functional>

@@ -1,13 +1,11 @@
-#include "text_tokens.hpp"
+#include "data/tokens/text_tokens.hpp"
 
-#include "tokenize.hpp"
-
-#include "../detail/file.hpp"
-#include "../tokenizer/open.hpp"
-
-#include "troupe/core/config/config.hpp"
-#include "troupe/core/fail.hpp"
-#include "troupe/core/printable.hpp"
+#include "core/config/config.hpp"
+#include "core/fail.hpp"
+#include "core/printable.hpp"
+#include "data/detail/file.hpp"
+#include "data/tokenizer/open.hpp"
+#include "data/tokens/tokenize.hpp"
 
 namespace troupe::data {
 

@@ -1,10 +1,9 @@
 /// The tokens of a data set's texts: made once, and kept in a file.
 #pragma once
 
-#include "../left_out.hpp"
-#include "token_file.hpp"
-
-#include "troupe/core/config/forward.hpp"
+#include "core/config/forward.hpp"
+#include "data/left_out.hpp"
+#include "data/tokens/token_file.hpp"
 
 #include <string>
 

@@ -1,8 +1,8 @@
-#include "token_adapter.hpp"
+#include "data/tokens/token_adapter.hpp"
 
-#include "../keys.hpp"
-#include "troupe/core/device/dropout_math.hpp"
-#include "troupe/core/fail.hpp"
+#include "core/device/dropout_math.hpp"
+#include "core/fail.hpp"
+#include "data/keys.hpp"
 
 #include <algorithm>
 #include <cstring>

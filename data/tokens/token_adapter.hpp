@@ -1,9 +1,8 @@
 /// Windows of tokens as a language model takes them.
 #pragma once
 
-#include "token_dataset.hpp"
-
-#include "../adapter.hpp"
+#include "data/adapter.hpp"
+#include "data/tokens/token_dataset.hpp"
 
 #include <optional>
 

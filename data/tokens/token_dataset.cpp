@@ -1,11 +1,10 @@
-#include "token_dataset.hpp"
+#include "data/tokens/token_dataset.hpp"
 
-#include "text_tokens.hpp"
-
-#include "troupe/core/config/config.hpp"
-#include "troupe/core/fail.hpp"
-#include "troupe/core/printable.hpp"
-#include "troupe/core/sha256.hpp"
+#include "core/config/config.hpp"
+#include "core/fail.hpp"
+#include "core/printable.hpp"
+#include "core/sha256.hpp"
+#include "data/tokens/text_tokens.hpp"
 
 #include <algorithm>
 #include <cmath>

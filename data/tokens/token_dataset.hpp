@@ -1,12 +1,10 @@
 /// Windows of a fixed length over the tokens of texts.
 #pragma once
 
-#include "token_file.hpp"
-
-#include "../dataset.hpp"
-
-#include "troupe/core/config/forward.hpp"
-#include "troupe/core/error.hpp"
+#include "core/config/forward.hpp"
+#include "core/error.hpp"
+#include "data/dataset.hpp"
+#include "data/tokens/token_file.hpp"
 
 #include <memory>
 

@@ -1,10 +1,9 @@
-#include "token_file.hpp"
+#include "data/tokens/token_file.hpp"
 
-#include "detail/token_header.hpp"
-
-#include "troupe/core/fail.hpp"
-#include "troupe/core/git_lfs.hpp"
-#include "troupe/core/printable.hpp"
+#include "core/fail.hpp"
+#include "core/git_lfs.hpp"
+#include "core/printable.hpp"
+#include "data/tokens/detail/token_header.hpp"
 
 #include <array>
 #include <cstring>

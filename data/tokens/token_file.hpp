@@ -5,12 +5,11 @@
 /// the place behind its end.
 #pragma once
 
-#include "../tokenizer/tokenizer.hpp"
-#include "detail/mapped_file.hpp"
-
-#include "troupe/core/atomic_file.hpp"
-#include "troupe/core/error.hpp"
-#include "troupe/core/sha256.hpp"
+#include "core/atomic_file.hpp"
+#include "core/error.hpp"
+#include "core/sha256.hpp"
+#include "data/tokenizer/tokenizer.hpp"
+#include "data/tokens/detail/mapped_file.hpp"
 
 #include <cstdint>
 #include <filesystem>

@@ -1,6 +1,6 @@
-#include "tokenize.hpp"
+#include "data/tokens/tokenize.hpp"
 
-#include "troupe/core/fail.hpp"
+#include "core/fail.hpp"
 
 namespace troupe::data {
 

@@ -1,9 +1,8 @@
 /// Texts become tokens.
 #pragma once
 
-#include "text_source.hpp"
-
-#include "../tokenizer/tokenizer.hpp"
+#include "data/tokenizer/tokenizer.hpp"
+#include "data/tokens/text_source.hpp"
 
 #include <cstdint>
 #include <functional>

@@ -1,8 +1,7 @@
-#include "check_letter.hpp"
+#include "engine/asynchronous/check_letter.hpp"
 
-#include "../state/model_state.hpp"
-
-#include "troupe/core/fail.hpp"
+#include "core/fail.hpp"
+#include "engine/state/model_state.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -2,10 +2,9 @@
 /// it what has come: a letter that does not fit is an error of who has sent it.
 #pragma once
 
-#include "letters.hpp"
-
-#include "troupe/collectives/flat_plan.hpp"
-#include "troupe/core/error.hpp"
+#include "collectives/flat_plan.hpp"
+#include "core/error.hpp"
+#include "engine/asynchronous/letters.hpp"
 
 #include <optional>
 #include <span>

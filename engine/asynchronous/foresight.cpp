@@ -1,8 +1,7 @@
-#include "foresight.hpp"
+#include "engine/asynchronous/foresight.hpp"
 
-#include "letters.hpp"
-
-#include "troupe/core/fail.hpp"
+#include "core/fail.hpp"
+#include "engine/asynchronous/letters.hpp"
 
 #include <algorithm>
 

@@ -1,8 +1,8 @@
 /// What a shard's next steps will come to, before all of their gradients are there.
 #pragma once
 
-#include "../exchange/exchange.hpp"
-#include "step_sum.hpp"
+#include "engine/asynchronous/step_sum.hpp"
+#include "engine/exchange/exchange.hpp"
 
 #include <memory>
 #include <vector>

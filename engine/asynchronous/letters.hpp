@@ -3,8 +3,8 @@
 /// them.
 #pragma once
 
-#include "troupe/collectives/post/mail.hpp"
-#include "troupe/metrics/step_record.hpp"
+#include "collectives/post/mail.hpp"
+#include "metrics/step_record.hpp"
 
 #include <bit>
 #include <cstdint>

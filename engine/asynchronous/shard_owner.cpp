@@ -1,7 +1,7 @@
-#include "shard_owner.hpp"
+#include "engine/asynchronous/shard_owner.hpp"
 
-#include "troupe/core/config/config.hpp"
-#include "troupe/core/fail.hpp"
+#include "core/config/config.hpp"
+#include "core/fail.hpp"
 
 #include <algorithm>
 

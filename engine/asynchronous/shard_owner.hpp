@@ -3,9 +3,8 @@
 /// messages here.
 #pragma once
 
-#include "foresight.hpp"
-
-#include "troupe/core/config/forward.hpp"
+#include "core/config/forward.hpp"
+#include "engine/asynchronous/foresight.hpp"
 
 #include <deque>
 #include <functional>

@@ -1,6 +1,6 @@
-#include "slice_reader.hpp"
+#include "engine/asynchronous/slice_reader.hpp"
 
-#include "troupe/core/fail.hpp"
+#include "core/fail.hpp"
 
 namespace troupe::engine {
 

@@ -2,10 +2,9 @@
 /// come from their owners, and gradients go there. No messages here.
 #pragma once
 
-#include "../replica.hpp"
-#include "letters.hpp"
-
-#include "troupe/collectives/post/post.hpp"
+#include "collectives/post/post.hpp"
+#include "engine/asynchronous/letters.hpp"
+#include "engine/replica.hpp"
 
 #include <cstdint>
 #include <memory>

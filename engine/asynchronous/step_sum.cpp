@@ -1,6 +1,6 @@
-#include "step_sum.hpp"
+#include "engine/asynchronous/step_sum.hpp"
 
-#include "troupe/core/fail.hpp"
+#include "core/fail.hpp"
 
 #include <algorithm>
 

@@ -1,10 +1,9 @@
 /// Gradients of a shard, summed over the slices of one step as they come.
 #pragma once
 
-#include "letters.hpp"
-
-#include "troupe/collectives/flat_plan.hpp"
-#include "troupe/core/graph/tensor.hpp"
+#include "collectives/flat_plan.hpp"
+#include "core/graph/tensor.hpp"
+#include "engine/asynchronous/letters.hpp"
 
 #include <functional>
 #include <map>

@@ -1,6 +1,6 @@
-#include "all_loaded.hpp"
+#include "engine/exchange/all_loaded.hpp"
 
-#include "troupe/core/fail.hpp"
+#include "core/fail.hpp"
 
 #include <array>
 #include <vector>

@@ -2,9 +2,8 @@
 /// read.
 #pragma once
 
-#include "../seat.hpp"
-
-#include "troupe/collectives/tcp/data_plane.hpp"
+#include "collectives/tcp/data_plane.hpp"
+#include "engine/seat.hpp"
 
 namespace troupe::engine {
 

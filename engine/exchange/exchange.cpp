@@ -1,4 +1,4 @@
-#include "exchange.hpp"
+#include "engine/exchange/exchange.hpp"
 
 #include <algorithm>
 

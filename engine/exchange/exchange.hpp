@@ -2,12 +2,11 @@
 /// optimizer. No messages here: every rank that makes the same calls in the same order is right.
 #pragma once
 
-#include "../replica.hpp"
-#include "host_optimizer.hpp"
-
-#include "troupe/collectives/step_policy.hpp"
-#include "troupe/metrics/step_record.hpp"
-#include "troupe/metrics/trace.hpp"
+#include "collectives/step_policy.hpp"
+#include "engine/exchange/host_optimizer.hpp"
+#include "engine/replica.hpp"
+#include "metrics/step_record.hpp"
+#include "metrics/trace.hpp"
 
 #include <cstdint>
 #include <functional>

@@ -1,6 +1,6 @@
 // A step of a shard whose gradients came by mail: what the collectives of a synchronous step find
 // out, ranks tell each other by message between these three.
-#include "exchange.hpp"
+#include "engine/exchange/exchange.hpp"
 
 namespace troupe::engine {
 

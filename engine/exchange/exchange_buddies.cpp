@@ -1,8 +1,7 @@
 // What keeps the copy of a rank's shard at its buddy, and what a rank does that others are a step
 // ahead of.
-#include "exchange.hpp"
-
-#include "troupe/core/fail.hpp"
+#include "core/fail.hpp"
+#include "engine/exchange/exchange.hpp"
 
 namespace troupe::engine {
 

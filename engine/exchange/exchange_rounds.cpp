@@ -1,5 +1,5 @@
 // The ends of rounds, between which ranks train by themselves.
-#include "exchange.hpp"
+#include "engine/exchange/exchange.hpp"
 
 #include <cmath>
 

@@ -1,5 +1,5 @@
 // Copies of the state, to be saved: of all of it at rank 0, or of each rank's part there.
-#include "exchange.hpp"
+#include "engine/exchange/exchange.hpp"
 
 namespace troupe::engine {
 

@@ -1,8 +1,8 @@
-#include "groups.hpp"
+#include "engine/exchange/groups.hpp"
 
-#include "troupe/collectives/lone_communicator.hpp"
-#include "troupe/core/fail.hpp"
-#include "troupe/core/units.hpp"
+#include "collectives/lone_communicator.hpp"
+#include "core/fail.hpp"
+#include "core/units.hpp"
 
 #include <algorithm>
 #include <vector>

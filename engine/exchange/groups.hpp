@@ -1,11 +1,10 @@
 /// Connects the workers of this node with those that they share a job with.
 #pragma once
 
-#include "../replica.hpp"
-#include "../seat.hpp"
-
-#include "troupe/collectives/strategy.hpp"
-#include "troupe/collectives/tcp/data_plane.hpp"
+#include "collectives/strategy.hpp"
+#include "collectives/tcp/data_plane.hpp"
+#include "engine/replica.hpp"
+#include "engine/seat.hpp"
 
 #include <memory>
 #include <span>

@@ -1,7 +1,7 @@
-#include "host_optimizer.hpp"
+#include "engine/exchange/host_optimizer.hpp"
 
-#include "troupe/core/fail.hpp"
-#include "troupe/cpu/host_device.hpp"
+#include "core/fail.hpp"
+#include "cpu/host_device.hpp"
 
 #include <algorithm>
 #include <iterator>

@@ -3,9 +3,8 @@
 /// 2021, section 4; where parameters are offloaded too, as CPUOffload of PyTorch's FSDP.
 #pragma once
 
-#include "../replica.hpp"
-
-#include "troupe/metrics/trace.hpp"
+#include "engine/replica.hpp"
+#include "metrics/trace.hpp"
 
 #include <chrono>
 #include <memory>

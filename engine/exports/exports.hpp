@@ -1,7 +1,7 @@
 /// A saved model as a file for other programs.
 #pragma once
 
-#include "../inference/saved_model.hpp"
+#include "engine/inference/saved_model.hpp"
 
 #include <cstdint>
 #include <filesystem>

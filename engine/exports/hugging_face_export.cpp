@@ -1,14 +1,13 @@
 // A folder as transformers' from_pretrained takes it.
-#include "../hugging_face/config_file.hpp"
-#include "../inference/model_weights.hpp"
-#include "exports.hpp"
-#include "tokenizer_files.hpp"
-#include "weights_file.hpp"
-
-#include "troupe/core/atomic_file.hpp"
-#include "troupe/core/fail.hpp"
-#include "troupe/core/printable.hpp"
-#include "troupe/data/tokenizer/open.hpp"
+#include "core/atomic_file.hpp"
+#include "core/fail.hpp"
+#include "core/printable.hpp"
+#include "data/tokenizer/open.hpp"
+#include "engine/exports/exports.hpp"
+#include "engine/exports/tokenizer_files.hpp"
+#include "engine/exports/weights_file.hpp"
+#include "engine/hugging_face/config_file.hpp"
+#include "engine/inference/model_weights.hpp"
 
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>

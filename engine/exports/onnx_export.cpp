@@ -1,14 +1,12 @@
-#include "exports.hpp"
-
-#include "../inference/model_weights.hpp"
-#include "values_file.hpp"
-
-#include "troupe/core/fail.hpp"
-#include "troupe/core/printable.hpp"
-#include "troupe/nn/models/models.hpp"
-#include "troupe/nn/onnx/model.hpp"
-#include "troupe/nn/passes/fold_batch_norm.hpp"
-#include "troupe/nn/passes/fuse.hpp"
+#include "core/fail.hpp"
+#include "core/printable.hpp"
+#include "engine/exports/exports.hpp"
+#include "engine/exports/values_file.hpp"
+#include "engine/inference/model_weights.hpp"
+#include "nn/models/models.hpp"
+#include "nn/onnx/model.hpp"
+#include "nn/passes/fold_batch_norm.hpp"
+#include "nn/passes/fuse.hpp"
 
 namespace troupe::engine {
 

@@ -1,9 +1,7 @@
-#include "exports.hpp"
-
-#include "../inference/model_weights.hpp"
-#include "weights_file.hpp"
-
-#include "troupe/core/fail.hpp"
+#include "core/fail.hpp"
+#include "engine/exports/exports.hpp"
+#include "engine/exports/weights_file.hpp"
+#include "engine/inference/model_weights.hpp"
 
 namespace troupe::engine {
 

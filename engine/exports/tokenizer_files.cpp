@@ -1,9 +1,9 @@
-#include "tokenizer_files.hpp"
+#include "engine/exports/tokenizer_files.hpp"
 
-#include "troupe/core/atomic_file.hpp"
-#include "troupe/core/fail.hpp"
-#include "troupe/core/printable.hpp"
-#include "troupe/data/tokenizer/open.hpp"
+#include "core/atomic_file.hpp"
+#include "core/fail.hpp"
+#include "core/printable.hpp"
+#include "data/tokenizer/open.hpp"
 
 #include <array>
 #include <fstream>

@@ -1,7 +1,7 @@
 /// The files of a tokenizer, for who takes the model elsewhere.
 #pragma once
 
-#include "exports.hpp"
+#include "engine/exports/exports.hpp"
 
 namespace troupe::engine {
 

@@ -1,8 +1,8 @@
-#include "values_file.hpp"
+#include "engine/exports/values_file.hpp"
 
-#include "troupe/core/fail.hpp"
-#include "troupe/core/float16.hpp"
-#include "troupe/core/printable.hpp"
+#include "core/fail.hpp"
+#include "core/float16.hpp"
+#include "core/printable.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,9 +1,8 @@
 /// A file of an export, which is written tensor by tensor.
 #pragma once
 
-#include "exports.hpp"
-
-#include "troupe/core/atomic_file.hpp"
+#include "core/atomic_file.hpp"
+#include "engine/exports/exports.hpp"
 
 #include <span>
 #include <string_view>

@@ -1,8 +1,7 @@
-#include "weights_file.hpp"
+#include "engine/exports/weights_file.hpp"
 
-#include "values_file.hpp"
-
-#include "troupe/core/fail.hpp"
+#include "core/fail.hpp"
+#include "engine/exports/values_file.hpp"
 
 #include <utility>
 

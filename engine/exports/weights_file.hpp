@@ -1,10 +1,9 @@
 /// A safetensors file of a saved model's weights.
 #pragma once
 
-#include "../inference/model_weights.hpp"
-#include "exports.hpp"
-
-#include "troupe/core/checkpoint/safetensors.hpp"
+#include "core/checkpoint/safetensors.hpp"
+#include "engine/exports/exports.hpp"
+#include "engine/inference/model_weights.hpp"
 
 namespace troupe::engine {
 

@@ -1,6 +1,6 @@
-#include "batch_filler.hpp"
+#include "engine/feeding/batch_filler.hpp"
 
-#include "troupe/cpu/host_stream.hpp"
+#include "cpu/host_stream.hpp"
 
 namespace troupe::engine {
 

@@ -1,12 +1,11 @@
 /// Fills micro-batches in a device's memory: where pixels come from, and who augments them.
 #pragma once
 
-#include "loader_work.hpp"
-#include "micro_batch.hpp"
-
-#include "troupe/data/batch.hpp"
-#include "troupe/data/dealing.hpp"
-#include "troupe/metrics/trace.hpp"
+#include "data/batch.hpp"
+#include "data/dealing.hpp"
+#include "engine/feeding/loader_work.hpp"
+#include "engine/feeding/micro_batch.hpp"
+#include "metrics/trace.hpp"
 
 #include <functional>
 #include <memory>

@@ -1,10 +1,9 @@
-#include "data_identity.hpp"
+#include "engine/feeding/data_identity.hpp"
 
-#include "../model_card.hpp"
-
-#include "troupe/core/fail.hpp"
-#include "troupe/core/json.hpp"
-#include "troupe/core/printable.hpp"
+#include "core/fail.hpp"
+#include "core/json.hpp"
+#include "core/printable.hpp"
+#include "engine/model_card.hpp"
 
 #include <nlohmann/json.hpp>
 

@@ -1,9 +1,8 @@
 /// On what data a run was trained, so that it does not go on with others unnoticed.
 #pragma once
 
-#include "../resume.hpp"
-
-#include "troupe/data/image_dataset.hpp"
+#include "data/image_dataset.hpp"
+#include "engine/resume.hpp"
 
 #include <map>
 #include <string>

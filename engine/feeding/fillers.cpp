@@ -1,6 +1,6 @@
-#include "fillers.hpp"
+#include "engine/feeding/fillers.hpp"
 
-#include "troupe/core/fail.hpp"
+#include "core/fail.hpp"
 
 namespace troupe::engine {
 

@@ -1,8 +1,8 @@
 /// What fills the micro-batches of the ranks of a node.
 #pragma once
 
-#include "../host.hpp"
-#include "batch_filler.hpp"
+#include "engine/feeding/batch_filler.hpp"
+#include "engine/host.hpp"
 
 #include <memory>
 #include <vector>

@@ -1,8 +1,8 @@
 /// What a rank works on at a time.
 #pragma once
 
-#include "troupe/core/device/executable.hpp"
-#include "troupe/nn/purpose.hpp"
+#include "core/device/executable.hpp"
+#include "nn/purpose.hpp"
 
 #include <cstdint>
 

@@ -1,10 +1,9 @@
-#include "config_file.hpp"
+#include "engine/hugging_face/config_file.hpp"
 
-#include "small_json.hpp"
-
-#include "troupe/core/checkpoint/manifest.hpp"
-#include "troupe/core/fail.hpp"
-#include "troupe/core/printable.hpp"
+#include "core/checkpoint/manifest.hpp"
+#include "core/fail.hpp"
+#include "core/printable.hpp"
+#include "engine/hugging_face/small_json.hpp"
 
 #include <nlohmann/json.hpp>
 

@@ -1,8 +1,8 @@
 /// config.json, which says what the weights beside it are of.
 #pragma once
 
-#include "troupe/core/error.hpp"
-#include "troupe/nn/models/hugging_face.hpp"
+#include "core/error.hpp"
+#include "nn/models/hugging_face.hpp"
 
 #include <filesystem>
 #include <string>

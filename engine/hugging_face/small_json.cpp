@@ -1,7 +1,7 @@
-#include "small_json.hpp"
+#include "engine/hugging_face/small_json.hpp"
 
-#include "troupe/core/fail.hpp"
-#include "troupe/core/printable.hpp"
+#include "core/fail.hpp"
+#include "core/printable.hpp"
 
 namespace troupe::engine {
 

@@ -1,8 +1,8 @@
 /// JSON files of Hugging Face's folders.
 #pragma once
 
-#include "troupe/core/config/import/document.hpp"
-#include "troupe/core/error.hpp"
+#include "core/config/import/document.hpp"
+#include "core/error.hpp"
 
 #include <filesystem>
 

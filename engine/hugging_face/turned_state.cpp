@@ -1,6 +1,6 @@
-#include "turned_state.hpp"
+#include "engine/hugging_face/turned_state.hpp"
 
-#include "troupe/core/fail.hpp"
+#include "core/fail.hpp"
 
 #include <utility>
 

@@ -1,7 +1,7 @@
 /// A state under other names, some of its matrices transposed.
 #pragma once
 
-#include "troupe/core/checkpoint/state_source.hpp"
+#include "core/checkpoint/state_source.hpp"
 
 #include <cstddef>
 #include <string>

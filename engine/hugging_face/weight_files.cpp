@@ -1,10 +1,9 @@
-#include "weight_files.hpp"
+#include "engine/hugging_face/weight_files.hpp"
 
-#include "../pretrained/pickle.hpp"
-#include "small_json.hpp"
-
-#include "troupe/core/fail.hpp"
-#include "troupe/core/printable.hpp"
+#include "core/fail.hpp"
+#include "core/printable.hpp"
+#include "engine/hugging_face/small_json.hpp"
+#include "engine/pickle.hpp"
 
 #include <algorithm>
 #include <map>

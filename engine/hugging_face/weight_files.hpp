@@ -1,7 +1,7 @@
 /// The files of weights in one of Hugging Face's folders.
 #pragma once
 
-#include "troupe/core/checkpoint/safetensors.hpp"
+#include "core/checkpoint/safetensors.hpp"
 
 #include <filesystem>
 #include <vector>

@@ -1,14 +1,13 @@
-#include "weights.hpp"
+#include "engine/hugging_face/weights.hpp"
 
-#include "config_file.hpp"
-#include "turned_state.hpp"
-#include "weight_files.hpp"
-
-#include "troupe/core/checkpoint/state_files.hpp"
-#include "troupe/core/config/config.hpp"
-#include "troupe/core/fail.hpp"
-#include "troupe/core/printable.hpp"
-#include "troupe/nn/models/hugging_face.hpp"
+#include "core/checkpoint/state_files.hpp"
+#include "core/config/config.hpp"
+#include "core/fail.hpp"
+#include "core/printable.hpp"
+#include "engine/hugging_face/config_file.hpp"
+#include "engine/hugging_face/turned_state.hpp"
+#include "engine/hugging_face/weight_files.hpp"
+#include "nn/models/hugging_face.hpp"
 
 #include <fmt/ranges.h>
 

@@ -1,10 +1,10 @@
 /// The weights of one of Hugging Face's folders, by the names and in the shapes of our graphs.
 #pragma once
 
-#include "troupe/core/checkpoint/safetensors.hpp"
-#include "troupe/core/checkpoint/state_source.hpp"
-#include "troupe/core/config/forward.hpp"
-#include "troupe/core/graph/graph.hpp"
+#include "core/checkpoint/safetensors.hpp"
+#include "core/checkpoint/state_source.hpp"
+#include "core/config/forward.hpp"
+#include "core/graph/graph.hpp"
 
 #include <filesystem>
 #include <vector>

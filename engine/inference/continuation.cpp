@@ -1,6 +1,6 @@
-#include "continuation.hpp"
+#include "engine/inference/continuation.hpp"
 
-#include "troupe/core/fail.hpp"
+#include "core/fail.hpp"
 
 #include <algorithm>
 #include <utility>

@@ -2,9 +2,9 @@
 /// between, or stop.
 #pragma once
 
-#include "decoder.hpp"
-#include "prompt.hpp"
-#include "text_stream.hpp"
+#include "engine/inference/decoder.hpp"
+#include "engine/inference/prompt.hpp"
+#include "engine/inference/text_stream.hpp"
 
 #include <chrono>
 #include <cstdint>

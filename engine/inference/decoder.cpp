@@ -1,10 +1,9 @@
-#include "decoder.hpp"
+#include "engine/inference/decoder.hpp"
 
-#include "../platforms/platforms.hpp"
-
-#include "troupe/core/fail.hpp"
-#include "troupe/core/graph/precision.hpp"
-#include "troupe/nn/compile.hpp"
+#include "core/fail.hpp"
+#include "core/graph/precision.hpp"
+#include "engine/platforms/platforms.hpp"
+#include "nn/compile.hpp"
 
 #include <algorithm>
 #include <array>

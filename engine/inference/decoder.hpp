@@ -2,12 +2,10 @@
 /// values are kept (nn/passes/cache_attention).
 #pragma once
 
-#include "device_weights.hpp"
-#include "saved_model.hpp"
-
-#include "../platforms/platform.hpp"
-
-#include "troupe/data/tokenizer/vocabulary.hpp"
+#include "data/tokenizer/vocabulary.hpp"
+#include "engine/inference/device_weights.hpp"
+#include "engine/inference/saved_model.hpp"
+#include "engine/platforms/platform.hpp"
 
 #include <cstdint>
 #include <map>

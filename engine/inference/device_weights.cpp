@@ -1,6 +1,6 @@
-#include "device_weights.hpp"
+#include "engine/inference/device_weights.hpp"
 
-#include "troupe/core/fail.hpp"
+#include "core/fail.hpp"
 
 #include <algorithm>
 #include <iterator>

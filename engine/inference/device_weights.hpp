@@ -1,9 +1,8 @@
 /// A saved model's parameters in a device's memory, for executables that store them alike.
 #pragma once
 
-#include "model_weights.hpp"
-
-#include "troupe/core/device/executable.hpp"
+#include "core/device/executable.hpp"
+#include "engine/inference/model_weights.hpp"
 
 #include <vector>
 

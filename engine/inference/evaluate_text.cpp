@@ -1,11 +1,10 @@
-#include "evaluate_text.hpp"
+#include "engine/inference/evaluate_text.hpp"
 
-#include "predict.hpp"
-
-#include "troupe/core/fail.hpp"
-#include "troupe/data/tokenizer/open.hpp"
-#include "troupe/data/tokens/token_adapter.hpp"
-#include "troupe/nn/models/input.hpp"
+#include "core/fail.hpp"
+#include "data/tokenizer/open.hpp"
+#include "data/tokens/token_adapter.hpp"
+#include "engine/inference/predict.hpp"
+#include "nn/models/input.hpp"
 
 #include <algorithm>
 #include <chrono>

@@ -1,12 +1,10 @@
 /// How well a language model foretells texts.
 #pragma once
 
-#include "saved_model.hpp"
-
-#include "../platforms/platform.hpp"
-
-#include "troupe/core/error.hpp"
-#include "troupe/data/tokens/token_dataset.hpp"
+#include "core/error.hpp"
+#include "data/tokens/token_dataset.hpp"
+#include "engine/inference/saved_model.hpp"
+#include "engine/platforms/platform.hpp"
 
 #include <cmath>
 #include <cstdint>

@@ -1,8 +1,8 @@
-#include "find_weights.hpp"
+#include "engine/inference/find_weights.hpp"
 
-#include "troupe/core/checkpoint/store.hpp"
-#include "troupe/core/fail.hpp"
-#include "troupe/core/printable.hpp"
+#include "core/checkpoint/store.hpp"
+#include "core/fail.hpp"
+#include "core/printable.hpp"
 
 #include <algorithm>
 

@@ -1,7 +1,7 @@
 /// Which file of weights a path means: a weights file, a checkpoint, or a run's folder.
 #pragma once
 
-#include "troupe/core/error.hpp"
+#include "core/error.hpp"
 
 #include <filesystem>
 #include <optional>

@@ -1,6 +1,6 @@
-#include "generate.hpp"
+#include "engine/inference/generate.hpp"
 
-#include "troupe/core/fail.hpp"
+#include "core/fail.hpp"
 
 namespace troupe::engine {
 

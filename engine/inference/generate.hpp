@@ -1,7 +1,7 @@
 /// A language model's continuation of a text, all of it.
 #pragma once
 
-#include "continuation.hpp"
+#include "engine/inference/continuation.hpp"
 
 namespace troupe::engine {
 

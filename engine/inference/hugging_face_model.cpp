@@ -1,13 +1,12 @@
-#include "hugging_face_model.hpp"
+#include "engine/inference/hugging_face_model.hpp"
 
-#include "../hugging_face/weights.hpp"
-
-#include "troupe/core/config/data_sets.hpp"
-#include "troupe/core/config/import/import.hpp"
-#include "troupe/core/config/load.hpp"
-#include "troupe/core/fail.hpp"
-#include "troupe/core/printable.hpp"
-#include "troupe/nn/models/models.hpp"
+#include "core/config/data_sets.hpp"
+#include "core/config/import/import.hpp"
+#include "core/config/load.hpp"
+#include "core/fail.hpp"
+#include "core/printable.hpp"
+#include "engine/hugging_face/weights.hpp"
+#include "nn/models/models.hpp"
 
 namespace troupe::engine {
 

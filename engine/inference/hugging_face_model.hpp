@@ -1,11 +1,10 @@
 /// A Hugging Face folder as a trained model.
 #pragma once
 
-#include "../platforms/platform.hpp"
-
-#include "troupe/core/checkpoint/state_source.hpp"
-#include "troupe/core/config/catalogue.hpp"
-#include "troupe/core/config/config.hpp"
+#include "core/checkpoint/state_source.hpp"
+#include "core/config/catalogue.hpp"
+#include "core/config/config.hpp"
+#include "engine/platforms/platform.hpp"
 
 #include <filesystem>
 

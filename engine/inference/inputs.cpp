@@ -1,11 +1,11 @@
-#include "inputs.hpp"
+#include "engine/inference/inputs.hpp"
 
-#include "troupe/core/config/data_sets.hpp"
-#include "troupe/core/fail.hpp"
-#include "troupe/core/printable.hpp"
-#include "troupe/data/image_adapter.hpp"
-#include "troupe/data/image_files.hpp"
-#include "troupe/data/table_adapter.hpp"
+#include "core/config/data_sets.hpp"
+#include "core/fail.hpp"
+#include "core/printable.hpp"
+#include "data/image_adapter.hpp"
+#include "data/image_files.hpp"
+#include "data/table_adapter.hpp"
 
 #include <algorithm>
 #include <memory>

@@ -1,9 +1,8 @@
 /// What a model is asked about: files, or a split of its data set.
 #pragma once
 
-#include "saved_model.hpp"
-
-#include "troupe/data/adapter.hpp"
+#include "data/adapter.hpp"
+#include "engine/inference/saved_model.hpp"
 
 #include <cstdint>
 #include <filesystem>

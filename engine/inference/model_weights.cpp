@@ -1,12 +1,11 @@
-#include "model_weights.hpp"
+#include "engine/inference/model_weights.hpp"
 
-#include "../pretrained/weights_match.hpp"
-
-#include "troupe/core/checkpoint/safetensors.hpp"
-#include "troupe/core/checkpoint/widened.hpp"
-#include "troupe/core/fail.hpp"
-#include "troupe/core/printable.hpp"
-#include "troupe/nn/models/models.hpp"
+#include "core/checkpoint/safetensors.hpp"
+#include "core/checkpoint/widened.hpp"
+#include "core/fail.hpp"
+#include "core/printable.hpp"
+#include "engine/pretrained/weights_match.hpp"
+#include "nn/models/models.hpp"
 
 #include <fmt/ranges.h>
 

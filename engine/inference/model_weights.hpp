@@ -2,11 +2,10 @@
 /// then read a tensor at a time.
 #pragma once
 
-#include "saved_model.hpp"
-
-#include "troupe/core/checkpoint/state_source.hpp"
-#include "troupe/core/graph/graph.hpp"
-#include "troupe/nn/passes/fold_batch_norm.hpp"
+#include "core/checkpoint/state_source.hpp"
+#include "core/graph/graph.hpp"
+#include "engine/inference/saved_model.hpp"
+#include "nn/passes/fold_batch_norm.hpp"
 
 #include <map>
 #include <string>

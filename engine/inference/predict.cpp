@@ -1,10 +1,9 @@
-#include "predict.hpp"
+#include "engine/inference/predict.hpp"
 
-#include "tolerant_adapter.hpp"
-
-#include "troupe/core/fail.hpp"
-#include "troupe/data/image_adapter.hpp"
-#include "troupe/data/table_dataset.hpp"
+#include "core/fail.hpp"
+#include "data/image_adapter.hpp"
+#include "data/table_dataset.hpp"
+#include "engine/inference/tolerant_adapter.hpp"
 
 #include <algorithm>
 #include <array>

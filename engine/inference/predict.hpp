@@ -2,7 +2,7 @@
 /// computed, and no more than a few are in memory.
 #pragma once
 
-#include "predictor.hpp"
+#include "engine/inference/predictor.hpp"
 
 #include <cstdint>
 #include <functional>

@@ -1,13 +1,12 @@
-#include "predictor.hpp"
+#include "engine/inference/predictor.hpp"
 
-#include "../platforms/platforms.hpp"
-
-#include "troupe/core/fail.hpp"
-#include "troupe/core/graph/precision.hpp"
-#include "troupe/cpu/host_stream.hpp"
-#include "troupe/data/image_adapter.hpp"
-#include "troupe/nn/compile.hpp"
-#include "troupe/nn/models/input.hpp"
+#include "core/fail.hpp"
+#include "core/graph/precision.hpp"
+#include "cpu/host_stream.hpp"
+#include "data/image_adapter.hpp"
+#include "engine/platforms/platforms.hpp"
+#include "nn/compile.hpp"
+#include "nn/models/input.hpp"
 
 #include <tuple>
 

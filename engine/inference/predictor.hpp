@@ -1,13 +1,11 @@
 /// A saved model on one device, which is asked batch by batch.
 #pragma once
 
-#include "device_weights.hpp"
-#include "saved_model.hpp"
-
-#include "../feeding/batch_filler.hpp"
-#include "../platforms/platform.hpp"
-
-#include "troupe/core/device/executable.hpp"
+#include "core/device/executable.hpp"
+#include "engine/feeding/batch_filler.hpp"
+#include "engine/inference/device_weights.hpp"
+#include "engine/inference/saved_model.hpp"
+#include "engine/platforms/platform.hpp"
 
 #include <memory>
 #include <span>

@@ -1,10 +1,10 @@
-#include "prompt.hpp"
+#include "engine/inference/prompt.hpp"
 
-#include "troupe/core/config/config.hpp"
-#include "troupe/core/fail.hpp"
-#include "troupe/data/tokenizer/open.hpp"
-#include "troupe/nn/models/models.hpp"
-#include "troupe/nn/passes/cache_attention.hpp"
+#include "core/config/config.hpp"
+#include "core/fail.hpp"
+#include "data/tokenizer/open.hpp"
+#include "nn/models/models.hpp"
+#include "nn/passes/cache_attention.hpp"
 
 #include <algorithm>
 

@@ -1,11 +1,10 @@
 /// What a language model is asked to go on with.
 #pragma once
 
-#include "sampling.hpp"
-
-#include "troupe/core/config/forward.hpp"
-#include "troupe/core/error.hpp"
-#include "troupe/data/tokenizer/tokenizer.hpp"
+#include "core/config/forward.hpp"
+#include "core/error.hpp"
+#include "data/tokenizer/tokenizer.hpp"
+#include "engine/inference/sampling.hpp"
 
 #include <cstdint>
 #include <string>

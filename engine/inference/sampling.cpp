@@ -1,4 +1,4 @@
-#include "sampling.hpp"
+#include "engine/inference/sampling.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,18 +1,17 @@
-#include "saved_model.hpp"
+#include "engine/inference/saved_model.hpp"
 
-#include "../hugging_face/config_file.hpp"
-#include "../platforms/platforms.hpp"
-#include "../pretrained/pickle.hpp"
-#include "find_weights.hpp"
-#include "hugging_face_model.hpp"
-
-#include "troupe/core/checkpoint/given_file.hpp"
-#include "troupe/core/config/augmentation.hpp"
-#include "troupe/core/config/data_sets.hpp"
-#include "troupe/core/config/load.hpp"
-#include "troupe/core/fail.hpp"
-#include "troupe/core/printable.hpp"
-#include "troupe/data/normalization.hpp"
+#include "core/checkpoint/given_file.hpp"
+#include "core/config/augmentation.hpp"
+#include "core/config/data_sets.hpp"
+#include "core/config/load.hpp"
+#include "core/fail.hpp"
+#include "core/printable.hpp"
+#include "data/normalization.hpp"
+#include "engine/hugging_face/config_file.hpp"
+#include "engine/inference/find_weights.hpp"
+#include "engine/inference/hugging_face_model.hpp"
+#include "engine/pickle.hpp"
+#include "engine/platforms/platforms.hpp"
 
 #include <fstream>
 

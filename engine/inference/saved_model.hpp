@@ -2,12 +2,11 @@
 /// its weights, and what its inputs and outputs mean.
 #pragma once
 
-#include "../model_card.hpp"
-#include "../platforms/platform.hpp"
-
-#include "troupe/core/checkpoint/state_source.hpp"
-#include "troupe/core/config/catalogue.hpp"
-#include "troupe/core/config/config.hpp"
+#include "core/checkpoint/state_source.hpp"
+#include "core/config/catalogue.hpp"
+#include "core/config/config.hpp"
+#include "engine/model_card.hpp"
+#include "engine/platforms/platform.hpp"
 
 #include <filesystem>
 #include <optional>

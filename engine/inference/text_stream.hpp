@@ -1,10 +1,10 @@
 /// The text that tokens are, as they come.
 #pragma once
 
-#include "troupe/core/error.hpp"
-#include "troupe/core/fail.hpp"
-#include "troupe/data/tokenizer/tokenizer.hpp"
-#include "troupe/data/tokenizer/whole_characters.hpp"
+#include "core/error.hpp"
+#include "core/fail.hpp"
+#include "data/tokenizer/tokenizer.hpp"
+#include "data/tokenizer/whole_characters.hpp"
 
 #include <cstddef>
 #include <functional>

@@ -1,4 +1,4 @@
-#include "tolerant_adapter.hpp"
+#include "engine/inference/tolerant_adapter.hpp"
 
 #include <utility>
 

@@ -4,7 +4,7 @@
 /// counted (data/unreadable.hpp).
 #pragma once
 
-#include "troupe/data/adapter.hpp"
+#include "data/adapter.hpp"
 
 #include <map>
 #include <mutex>

@@ -1,8 +1,7 @@
-#include "training_sample.hpp"
+#include "engine/inference/training_sample.hpp"
 
-#include "saved_model.hpp"
-
-#include "troupe/core/fail.hpp"
+#include "core/fail.hpp"
+#include "engine/inference/saved_model.hpp"
 
 namespace troupe::engine {
 

@@ -2,7 +2,7 @@
 /// print, asked with these options about a checkpoint of the same step.
 #pragma once
 
-#include "prompt.hpp"
+#include "engine/inference/prompt.hpp"
 
 #include <cstdint>
 

@@ -1,7 +1,7 @@
-#include "change_codec.hpp"
+#include "engine/outer/change_codec.hpp"
 
-#include "troupe/collectives/flat_plan.hpp"
-#include "troupe/core/device/quantized.hpp"
+#include "collectives/flat_plan.hpp"
+#include "core/device/quantized.hpp"
 
 namespace troupe::engine {
 

@@ -1,8 +1,8 @@
 /// How changes of parameters travel (parallel.outer.compress).
 #pragma once
 
-#include "troupe/collectives/strategy.hpp"
-#include "troupe/core/device/device.hpp"
+#include "collectives/strategy.hpp"
+#include "core/device/device.hpp"
 
 #include <cstddef>
 

@@ -1,9 +1,8 @@
-#include "change_sum.hpp"
+#include "engine/outer/change_sum.hpp"
 
-#include "../asynchronous/letters.hpp"
-#include "change_codec.hpp"
-
-#include "troupe/core/fail.hpp"
+#include "core/fail.hpp"
+#include "engine/asynchronous/letters.hpp"
+#include "engine/outer/change_codec.hpp"
 
 #include <algorithm>
 #include <array>

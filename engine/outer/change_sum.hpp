@@ -1,9 +1,9 @@
 /// What the owner of a chunk of each fragment enqueues: sums of what teams have changed in it.
 #pragma once
 
-#include "../replica.hpp"
-#include "fragment.hpp"
-#include "letters.hpp"
+#include "engine/outer/fragment.hpp"
+#include "engine/outer/letters.hpp"
+#include "engine/replica.hpp"
 
 #include <functional>
 #include <memory>

@@ -1,8 +1,7 @@
-#include "fragment.hpp"
+#include "engine/outer/fragment.hpp"
 
-#include "change_codec.hpp"
-
-#include "troupe/collectives/fragments.hpp"
+#include "collectives/fragments.hpp"
+#include "engine/outer/change_codec.hpp"
 
 #include <algorithm>
 

@@ -1,7 +1,7 @@
 /// Fragments of what a rank's optimizer works on, as they travel between teams.
 #pragma once
 
-#include "../state/model_state.hpp"
+#include "engine/state/model_state.hpp"
 
 #include <cstddef>
 #include <span>

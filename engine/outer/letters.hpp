@@ -3,7 +3,7 @@
 /// them, and sums what all have changed in it.
 #pragma once
 
-#include "troupe/collectives/post/mail.hpp"
+#include "collectives/post/mail.hpp"
 
 #include <bit>
 #include <cstdint>

@@ -3,10 +3,9 @@
 /// enqueues there is here; no messages.
 #pragma once
 
-#include "../replica.hpp"
-#include "fragment.hpp"
-
-#include "troupe/collectives/post/mail.hpp"
+#include "collectives/post/mail.hpp"
+#include "engine/outer/fragment.hpp"
+#include "engine/replica.hpp"
 
 #include <cstdint>
 #include <memory>

@@ -1,6 +1,6 @@
-#include "round_book.hpp"
+#include "engine/outer/round_book.hpp"
 
-#include "troupe/collectives/fragments.hpp"
+#include "collectives/fragments.hpp"
 
 #include <algorithm>
 #include <utility>

@@ -1,9 +1,8 @@
 /// Which teams' changes an owner has of each round, and of which rounds it has told the sum.
 #pragma once
 
-#include "letters.hpp"
-
-#include "troupe/collectives/strategy.hpp"
+#include "collectives/strategy.hpp"
+#include "engine/outer/letters.hpp"
 
 #include <cstdint>
 #include <map>

@@ -1,16 +1,15 @@
 // CUDA's GPUs.
-#include "../trace_rows.hpp"
-#include "detail/copy_filler.hpp"
-#include "detail/cuda_driver.hpp"
-#include "detail/cuda_groups.hpp"
-#include "detail/cuda_options.hpp"
-#include "detail/device_filler.hpp"
-#include "detail/registered.hpp"
-
-#include "troupe/collectives/nccl/library.hpp"
-#include "troupe/core/config/config.hpp"
-#include "troupe/core/fail.hpp"
-#include "troupe/gpu/description.hpp"
+#include "collectives/nccl/library.hpp"
+#include "core/config/config.hpp"
+#include "core/fail.hpp"
+#include "engine/platforms/detail/copy_filler.hpp"
+#include "engine/platforms/detail/cuda_driver.hpp"
+#include "engine/platforms/detail/cuda_groups.hpp"
+#include "engine/platforms/detail/cuda_options.hpp"
+#include "engine/platforms/detail/device_filler.hpp"
+#include "engine/platforms/detail/registered.hpp"
+#include "engine/trace_rows.hpp"
+#include "gpu/description.hpp"
 
 #include <algorithm>
 #include <cstdlib>

@@ -1,8 +1,7 @@
 // CUDA's GPUs, in a build without CUDA.
-#include "detail/cuda_driver.hpp"
-#include "detail/registered.hpp"
-
-#include "troupe/core/fail.hpp"
+#include "core/fail.hpp"
+#include "engine/platforms/detail/cuda_driver.hpp"
+#include "engine/platforms/detail/registered.hpp"
 
 #include <algorithm>
 #include <iterator>

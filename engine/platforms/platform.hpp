@@ -3,16 +3,15 @@
 /// a line in platforms.cpp.
 #pragma once
 
-#include "../feeding/batch_filler.hpp"
-
-#include "troupe/collectives/communicator.hpp"
-#include "troupe/collectives/tcp/data_plane.hpp"
-#include "troupe/core/config/capabilities.hpp"
-#include "troupe/core/config/forward.hpp"
-#include "troupe/core/device/description.hpp"
-#include "troupe/core/device/executable.hpp"
-#include "troupe/nn/compile.hpp"
-#include "troupe/nn/passes/format_input.hpp"
+#include "collectives/communicator.hpp"
+#include "collectives/tcp/data_plane.hpp"
+#include "core/config/capabilities.hpp"
+#include "core/config/forward.hpp"
+#include "core/device/description.hpp"
+#include "core/device/executable.hpp"
+#include "engine/feeding/batch_filler.hpp"
+#include "nn/compile.hpp"
+#include "nn/passes/format_input.hpp"
 
 #include <chrono>
 #include <functional>

@@ -1,10 +1,9 @@
-#include "platforms.hpp"
+#include "engine/platforms/platforms.hpp"
 
-#include "detail/registered.hpp"
-
-#include "troupe/core/config/config.hpp"
-#include "troupe/core/cores.hpp"
-#include "troupe/core/fail.hpp"
+#include "core/config/config.hpp"
+#include "core/cores.hpp"
+#include "core/fail.hpp"
+#include "engine/platforms/detail/registered.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,7 +1,7 @@
 /// The platforms that there are.
 #pragma once
 
-#include "platform.hpp"
+#include "engine/platforms/platform.hpp"
 
 #include <span>
 

@@ -2,19 +2,18 @@
 // counted by the device. The host's device only counts. A GPU allocates, because its plans are
 // chosen by running them; where it has too little memory, smaller batches are measured: what no
 // strategy divides grows linearly with them.
-#include "../feeding/fillers.hpp"
-#include "../job_plan.hpp"
-#include "../platforms/platforms.hpp"
-#include "../state/model_state.hpp"
-#include "memory_prediction.hpp"
-#include "stand_in_data.hpp"
-
-#include "troupe/core/config/config.hpp"
-#include "troupe/core/fail.hpp"
-#include "troupe/cpu/host_device.hpp"
-#include "troupe/data/image_adapter.hpp"
-#include "troupe/nn/learning_rates.hpp"
-#include "troupe/nn/optimizer.hpp"
+#include "core/config/config.hpp"
+#include "core/fail.hpp"
+#include "cpu/host_device.hpp"
+#include "data/image_adapter.hpp"
+#include "engine/feeding/fillers.hpp"
+#include "engine/job_plan.hpp"
+#include "engine/platforms/platforms.hpp"
+#include "engine/prediction/memory_prediction.hpp"
+#include "engine/prediction/stand_in_data.hpp"
+#include "engine/state/model_state.hpp"
+#include "nn/learning_rates.hpp"
+#include "nn/optimizer.hpp"
 
 #include <algorithm>
 #include <optional>

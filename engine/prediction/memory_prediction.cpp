@@ -1,15 +1,14 @@
-#include "memory_prediction.hpp"
+#include "engine/prediction/memory_prediction.hpp"
 
-#include "../outer/change_codec.hpp"
-#include "../outer/fragment.hpp"
-#include "../state/host_shard.hpp"
-#include "../state/model_state.hpp"
-
-#include "troupe/collectives/fragments.hpp"
-#include "troupe/collectives/step_policy.hpp"
-#include "troupe/collectives/strategy.hpp"
-#include "troupe/core/config/config.hpp"
-#include "troupe/core/device/loss_scale.hpp"
+#include "collectives/fragments.hpp"
+#include "collectives/step_policy.hpp"
+#include "collectives/strategy.hpp"
+#include "core/config/config.hpp"
+#include "core/device/loss_scale.hpp"
+#include "engine/outer/change_codec.hpp"
+#include "engine/outer/fragment.hpp"
+#include "engine/state/host_shard.hpp"
+#include "engine/state/model_state.hpp"
 
 #include <fmt/format.h>
 

@@ -3,10 +3,10 @@
 /// 2020: memory in section 5, communication in section 7.
 #pragma once
 
-#include "troupe/core/config/forward.hpp"
-#include "troupe/core/config/strategies.hpp"
-#include "troupe/core/device/device.hpp"
-#include "troupe/core/error.hpp"
+#include "core/config/forward.hpp"
+#include "core/config/strategies.hpp"
+#include "core/device/device.hpp"
+#include "core/error.hpp"
 
 #include <array>
 #include <cstdint>

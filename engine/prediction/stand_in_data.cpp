@@ -1,13 +1,13 @@
-#include "stand_in_data.hpp"
+#include "engine/prediction/stand_in_data.hpp"
 
-#include "troupe/core/config/data_sets.hpp"
-#include "troupe/core/config/own_data_set.hpp"
-#include "troupe/core/device/dropout_math.hpp"
-#include "troupe/core/fail.hpp"
-#include "troupe/data/adapter.hpp"
-#include "troupe/data/tokenizer/open.hpp"
-#include "troupe/data/tokens/token_dataset.hpp"
-#include "troupe/nn/models/input.hpp"
+#include "core/config/data_sets.hpp"
+#include "core/config/own_data_set.hpp"
+#include "core/device/dropout_math.hpp"
+#include "core/fail.hpp"
+#include "data/adapter.hpp"
+#include "data/tokenizer/open.hpp"
+#include "data/tokens/token_dataset.hpp"
+#include "nn/models/input.hpp"
 
 #include <utility>
 

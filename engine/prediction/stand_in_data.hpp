@@ -1,7 +1,7 @@
 /// A stand-in for a data set whose files are missing, where only the sizes of samples are needed.
 #pragma once
 
-#include "troupe/core/config/config.hpp"
+#include "core/config/config.hpp"
 
 namespace troupe::engine {
 

@@ -1,7 +1,7 @@
-#include "strategy_choice.hpp"
+#include "engine/prediction/strategy_choice.hpp"
 
-#include "troupe/core/config/config.hpp"
-#include "troupe/core/device/memory_account.hpp"
+#include "core/config/config.hpp"
+#include "core/device/memory_account.hpp"
 
 #include <fmt/format.h>
 

@@ -1,7 +1,7 @@
 /// Which strategies a job could have, and which one fits best (`troupe plan`).
 #pragma once
 
-#include "memory_prediction.hpp"
+#include "engine/prediction/memory_prediction.hpp"
 
 #include <span>
 #include <string>

@@ -1,10 +1,9 @@
-#include "training_graph.hpp"
+#include "engine/prediction/training_graph.hpp"
 
-#include "../platforms/platforms.hpp"
-
-#include "troupe/core/config/augmentation.hpp"
-#include "troupe/core/config/config.hpp"
-#include "troupe/core/fail.hpp"
+#include "core/config/augmentation.hpp"
+#include "core/config/config.hpp"
+#include "core/fail.hpp"
+#include "engine/platforms/platforms.hpp"
 
 namespace troupe::engine {
 

@@ -1,9 +1,9 @@
 /// What a worker computes in a step, before there is a job.
 #pragma once
 
-#include "troupe/core/config/forward.hpp"
-#include "troupe/core/error.hpp"
-#include "troupe/core/graph/graph.hpp"
+#include "core/config/forward.hpp"
+#include "core/error.hpp"
+#include "core/graph/graph.hpp"
 
 namespace troupe::engine {
 

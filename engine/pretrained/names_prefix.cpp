@@ -1,4 +1,4 @@
-#include "names_prefix.hpp"
+#include "engine/pretrained/names_prefix.hpp"
 
 #include <algorithm>
 #include <cstddef>

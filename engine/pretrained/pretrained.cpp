@@ -1,16 +1,15 @@
-#include "pretrained.hpp"
+#include "engine/pretrained/pretrained.hpp"
 
-#include "../hugging_face/config_file.hpp"
-#include "../hugging_face/weights.hpp"
-#include "../initial_state.hpp"
-#include "pickle.hpp"
-#include "weights_match.hpp"
-
-#include "troupe/core/checkpoint/safetensors.hpp"
-#include "troupe/core/config/config.hpp"
-#include "troupe/core/fail.hpp"
-#include "troupe/core/printable.hpp"
-#include "troupe/nn/models/models.hpp"
+#include "core/checkpoint/safetensors.hpp"
+#include "core/config/config.hpp"
+#include "core/fail.hpp"
+#include "core/printable.hpp"
+#include "engine/hugging_face/config_file.hpp"
+#include "engine/hugging_face/weights.hpp"
+#include "engine/initial_state.hpp"
+#include "engine/pickle.hpp"
+#include "engine/pretrained/weights_match.hpp"
+#include "nn/models/models.hpp"
 
 #include <algorithm>
 #include <memory>

@@ -1,8 +1,8 @@
 /// Parameters and statistics that a run begins with, from a file of anybody's (model.pretrained).
 #pragma once
 
-#include "troupe/core/checkpoint/state_source.hpp"
-#include "troupe/core/config/forward.hpp"
+#include "core/checkpoint/state_source.hpp"
+#include "core/config/forward.hpp"
 
 #include <string>
 #include <vector>

@@ -1,12 +1,11 @@
-#include "weights_match.hpp"
+#include "engine/pretrained/weights_match.hpp"
 
-#include "names_prefix.hpp"
-
-#include "troupe/core/checkpoint/widened.hpp"
-#include "troupe/core/fail.hpp"
-#include "troupe/core/nearest.hpp"
-#include "troupe/core/printable.hpp"
-#include "troupe/nn/initialize.hpp"
+#include "core/checkpoint/widened.hpp"
+#include "core/fail.hpp"
+#include "core/nearest.hpp"
+#include "core/printable.hpp"
+#include "engine/pretrained/names_prefix.hpp"
+#include "nn/initialize.hpp"
 
 #include <algorithm>
 #include <functional>

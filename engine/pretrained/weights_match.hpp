@@ -1,8 +1,8 @@
 /// Which tensors of a file belong to which of a model.
 #pragma once
 
-#include "troupe/core/checkpoint/safetensors.hpp"
-#include "troupe/core/graph/graph.hpp"
+#include "core/checkpoint/safetensors.hpp"
+#include "core/graph/graph.hpp"
 
 #include <cstdint>
 #include <optional>

@@ -1,6 +1,6 @@
-#include "buddy_shard.hpp"
+#include "engine/state/buddy_shard.hpp"
 
-#include "troupe/core/fail.hpp"
+#include "core/fail.hpp"
 
 #include <algorithm>
 

@@ -2,10 +2,9 @@
 /// gradients, and the same optimizer is applied to them, behind the same vote.
 #pragma once
 
-#include "host_shard.hpp"
-#include "rate_ranges.hpp"
-
-#include "troupe/collectives/flat_plan.hpp"
+#include "collectives/flat_plan.hpp"
+#include "engine/state/host_shard.hpp"
+#include "engine/state/rate_ranges.hpp"
 
 #include <optional>
 #include <vector>

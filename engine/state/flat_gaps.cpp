@@ -1,4 +1,4 @@
-#include "flat_gaps.hpp"
+#include "engine/state/flat_gaps.hpp"
 
 #include <algorithm>
 

@@ -2,8 +2,8 @@
 /// writes gradients there, so where buckets share memory another one's are left in them.
 #pragma once
 
-#include "troupe/collectives/flat_plan.hpp"
-#include "troupe/core/device/executable.hpp"
+#include "collectives/flat_plan.hpp"
+#include "core/device/executable.hpp"
 
 #include <cstddef>
 #include <vector>

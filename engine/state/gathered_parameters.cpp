@@ -1,4 +1,4 @@
-#include "gathered_parameters.hpp"
+#include "engine/state/gathered_parameters.hpp"
 
 #include <span>
 #include <utility>

@@ -1,9 +1,8 @@
 /// A copy of all parameters in the host's memory, put together of the pieces that a rank gathers.
 #pragma once
 
-#include "model_state.hpp"
-
-#include "troupe/core/checkpoint/state_source.hpp"
+#include "core/checkpoint/state_source.hpp"
+#include "engine/state/model_state.hpp"
 
 #include <memory>
 #include <vector>

@@ -1,6 +1,6 @@
-#include "host_shard.hpp"
+#include "engine/state/host_shard.hpp"
 
-#include "troupe/core/fail.hpp"
+#include "core/fail.hpp"
 
 namespace troupe::engine {
 

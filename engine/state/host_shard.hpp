@@ -1,7 +1,7 @@
 /// The state of a rank that lies in the host's pinned memory (parallel.offload).
 #pragma once
 
-#include "troupe/core/device/device.hpp"
+#include "core/device/device.hpp"
 
 #include <cstddef>
 

@@ -1,7 +1,7 @@
-#include "model_state.hpp"
+#include "engine/state/model_state.hpp"
 
-#include "troupe/collectives/step_policy.hpp"
-#include "troupe/core/fail.hpp"
+#include "collectives/step_policy.hpp"
+#include "core/fail.hpp"
 
 #include <algorithm>
 

@@ -1,18 +1,17 @@
 /// The flat buffers of one rank in its device's memory: what the SHARD MANAGER owns.
 #pragma once
 
-#include "buddy_shard.hpp"
-#include "detail/saved_state.hpp"
-#include "flat_gaps.hpp"
-#include "host_shard.hpp"
-#include "prepared.hpp"
-#include "rate_ranges.hpp"
-#include "snapshot.hpp"
-#include "state_base.hpp"
-
-#include "troupe/collectives/strategy.hpp"
-#include "troupe/core/checkpoint/state_source.hpp"
-#include "troupe/core/device/executable.hpp"
+#include "collectives/strategy.hpp"
+#include "core/checkpoint/state_source.hpp"
+#include "core/device/executable.hpp"
+#include "engine/state/buddy_shard.hpp"
+#include "engine/state/detail/saved_state.hpp"
+#include "engine/state/flat_gaps.hpp"
+#include "engine/state/host_shard.hpp"
+#include "engine/state/prepared.hpp"
+#include "engine/state/rate_ranges.hpp"
+#include "engine/state/snapshot.hpp"
+#include "engine/state/state_base.hpp"
 
 #include <cstdint>
 #include <memory>

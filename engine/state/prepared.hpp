@@ -2,7 +2,7 @@
 /// not.
 #pragma once
 
-#include "troupe/core/device/device.hpp"
+#include "core/device/device.hpp"
 
 namespace troupe::engine {
 

@@ -1,4 +1,4 @@
-#include "rate_ranges.hpp"
+#include "engine/state/rate_ranges.hpp"
 
 #include <algorithm>
 #include <limits>

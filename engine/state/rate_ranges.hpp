@@ -2,9 +2,9 @@
 /// weights decay (train.optimizer.decay).
 #pragma once
 
-#include "troupe/collectives/flat_plan.hpp"
-#include "troupe/core/device/executable.hpp"
-#include "troupe/nn/learning_rates.hpp"
+#include "collectives/flat_plan.hpp"
+#include "core/device/executable.hpp"
+#include "nn/learning_rates.hpp"
 
 #include <cstddef>
 #include <span>

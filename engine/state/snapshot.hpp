@@ -1,7 +1,7 @@
 /// Copies of a rank's state, on their way to a file.
 #pragma once
 
-#include "troupe/core/device/loss_scale.hpp"
+#include "core/device/loss_scale.hpp"
 
 #include <cstddef>
 #include <cstdint>

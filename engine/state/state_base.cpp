@@ -1,6 +1,6 @@
-#include "state_base.hpp"
+#include "engine/state/state_base.hpp"
 
-#include "troupe/core/fail.hpp"
+#include "core/fail.hpp"
 
 namespace troupe::engine {
 

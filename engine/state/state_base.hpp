@@ -2,7 +2,7 @@
 /// each trains by itself.
 #pragma once
 
-#include "troupe/core/device/device.hpp"
+#include "core/device/device.hpp"
 
 #include <vector>
 

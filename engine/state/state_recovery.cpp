@@ -1,8 +1,7 @@
 // What a rank keeps so that others can go on without it, or it with them: a copy of another rank's
 // shard, and what a step needs that it has voted for.
-#include "model_state.hpp"
-
-#include "troupe/core/fail.hpp"
+#include "core/fail.hpp"
+#include "engine/state/model_state.hpp"
 
 #include <algorithm>
 

@@ -1,5 +1,5 @@
 // What a rank saves of its state: copies in host memory, in the device's layout.
-#include "model_state.hpp"
+#include "engine/state/model_state.hpp"
 
 #include <algorithm>
 

@@ -1,7 +1,6 @@
 // From saved states, in canonical layout, to a state in the device's.
-#include "model_state.hpp"
-
-#include "troupe/core/fail.hpp"
+#include "core/fail.hpp"
+#include "engine/state/model_state.hpp"
 
 #include <algorithm>
 #include <string_view>

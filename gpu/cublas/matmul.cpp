@@ -1,8 +1,8 @@
-#include "matmul.hpp"
+#include "gpu/cublas/matmul.hpp"
 
-#include "../device_guard.hpp"
-#include "../kernels/elementwise.hpp"
-#include "troupe/core/fail.hpp"
+#include "core/fail.hpp"
+#include "gpu/device_guard.hpp"
+#include "gpu/kernels/elementwise.hpp"
 
 #include <fmt/format.h>
 

@@ -1,9 +1,9 @@
 /// Matrix products of a linear layer through cuBLASLt. Matrices are row-major; sums are f32.
 #pragma once
 
-#include "../libraries.hpp"
-#include "troupe/core/error.hpp"
-#include "troupe/core/graph/tensor.hpp"
+#include "core/error.hpp"
+#include "core/graph/tensor.hpp"
+#include "gpu/libraries.hpp"
 
 #include <cuda_runtime_api.h>
 

@@ -1,11 +1,11 @@
-#include "matmul_book.hpp"
+#include "gpu/cublas/matmul_book.hpp"
 
-#include "../cuda_error.hpp"
-#include "../detail/measure.hpp"
-#include "../detail/random_memory.hpp"
-#include "../device_guard.hpp"
-#include "../lowering/alignment.hpp"
-#include "troupe/core/fail.hpp"
+#include "core/fail.hpp"
+#include "gpu/alignment.hpp"
+#include "gpu/cuda_error.hpp"
+#include "gpu/detail/measure.hpp"
+#include "gpu/detail/random_memory.hpp"
+#include "gpu/device_guard.hpp"
 
 #include <fmt/format.h>
 

@@ -3,8 +3,8 @@
 /// (CudaDevice::products).
 #pragma once
 
-#include "../cuda_device.hpp"
-#include "matmul_cache.hpp"
+#include "gpu/cublas/matmul_cache.hpp"
+#include "gpu/cuda_device.hpp"
 
 #include <filesystem>
 #include <functional>

@@ -1,6 +1,6 @@
-#include "matmul_cache.hpp"
+#include "gpu/cublas/matmul_cache.hpp"
 
-#include "../detail/cache_entry.hpp"
+#include "gpu/detail/cache_entry.hpp"
 
 #include <fmt/format.h>
 

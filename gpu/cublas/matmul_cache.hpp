@@ -1,7 +1,7 @@
 /// Algorithms of products on disk, beside cuDNN's plans, so that the next start does not measure.
 #pragma once
 
-#include "matmul.hpp"
+#include "gpu/cublas/matmul.hpp"
 
 #include <filesystem>
 #include <optional>

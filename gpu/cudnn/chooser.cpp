@@ -1,7 +1,7 @@
-#include "chooser.hpp"
+#include "gpu/cudnn/chooser.hpp"
 
-#include "../detail/measure.hpp"
-#include "troupe/core/fail.hpp"
+#include "core/fail.hpp"
+#include "gpu/detail/measure.hpp"
 
 namespace troupe::gpu::cudnn {
 

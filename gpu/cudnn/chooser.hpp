@@ -2,7 +2,7 @@
 /// candidates, else the first.
 #pragma once
 
-#include "plan_cache.hpp"
+#include "gpu/cudnn/plan_cache.hpp"
 
 #include <functional>
 

@@ -1,6 +1,6 @@
-#include "lower.hpp"
+#include "gpu/cudnn/lower.hpp"
 
-#include "troupe/core/fail.hpp"
+#include "core/fail.hpp"
 
 #include <array>
 #include <map>

@@ -1,8 +1,8 @@
 /// From an operation graph as data to cuDNN's descriptor of it.
 #pragma once
 
-#include "detail/operation_graph.hpp"
-#include "target.hpp"
+#include "gpu/cudnn/detail/operation_graph.hpp"
+#include "gpu/cudnn/target.hpp"
 
 #include <deque>
 

@@ -1,4 +1,4 @@
-#include "patterns.hpp"
+#include "gpu/cudnn/patterns.hpp"
 
 #include <fmt/format.h>
 

@@ -6,7 +6,7 @@
 /// (1, C, 1, 1).
 #pragma once
 
-#include "detail/operation_graph.hpp"
+#include "gpu/cudnn/detail/operation_graph.hpp"
 
 namespace troupe::gpu::cudnn {
 

@@ -1,6 +1,6 @@
-#include "plan.hpp"
+#include "gpu/cudnn/plan.hpp"
 
-#include "troupe/core/fail.hpp"
+#include "core/fail.hpp"
 
 #include <algorithm>
 #include <utility>

@@ -1,7 +1,7 @@
 /// A finalized execution plan: one engine of cuDNN, with its settings, for one operation graph.
 #pragma once
 
-#include "lower.hpp"
+#include "gpu/cudnn/lower.hpp"
 
 #include <cstddef>
 #include <memory>

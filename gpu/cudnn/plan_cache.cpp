@@ -1,7 +1,7 @@
-#include "plan_cache.hpp"
+#include "gpu/cudnn/plan_cache.hpp"
 
-#include "../detail/cache_entry.hpp"
-#include "troupe/core/fail.hpp"
+#include "core/fail.hpp"
+#include "gpu/detail/cache_entry.hpp"
 
 #include <utility>
 

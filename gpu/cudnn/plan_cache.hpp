@@ -1,7 +1,7 @@
 /// Plans on disk, and that there is none, so that the next start neither searches nor measures.
 #pragma once
 
-#include "plan_search.hpp"
+#include "gpu/cudnn/plan_search.hpp"
 
 #include <filesystem>
 #include <optional>

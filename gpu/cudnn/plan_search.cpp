@@ -1,6 +1,6 @@
-#include "plan_search.hpp"
+#include "gpu/cudnn/plan_search.hpp"
 
-#include "troupe/core/fail.hpp"
+#include "core/fail.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,7 +1,7 @@
 /// Which engines can run an operation graph, best first by cuDNN's heuristics.
 #pragma once
 
-#include "plan.hpp"
+#include "gpu/cudnn/plan.hpp"
 
 #include <vector>
 

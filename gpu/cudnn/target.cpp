@@ -1,7 +1,7 @@
-#include "target.hpp"
+#include "gpu/cudnn/target.hpp"
 
-#include "troupe/core/fail.hpp"
-#include "troupe/core/json.hpp"
+#include "core/fail.hpp"
+#include "core/json.hpp"
 
 #include <nlohmann/json.hpp>
 

@@ -1,8 +1,8 @@
 /// For what plans are made: a GPU, or the description of one that is not here.
 #pragma once
 
-#include "../device_rates.hpp"
-#include "detail/descriptor.hpp"
+#include "gpu/cudnn/detail/descriptor.hpp"
+#include "gpu/device_rates.hpp"
 
 #include <cuda_runtime_api.h>
 #include <memory>

@@ -1,4 +1,4 @@
-#include "traffic.hpp"
+#include "gpu/cudnn/traffic.hpp"
 
 #include <algorithm>
 

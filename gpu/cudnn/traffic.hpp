@@ -1,8 +1,8 @@
 /// What the plan of an operation graph moves and computes.
 #pragma once
 
-#include "../traffic.hpp"
-#include "detail/operation_graph.hpp"
+#include "gpu/cudnn/detail/operation_graph.hpp"
+#include "gpu/traffic.hpp"
 
 namespace troupe::gpu::cudnn {
 

@@ -1,9 +1,9 @@
-#include "cache_entry.hpp"
+#include "gpu/detail/cache_entry.hpp"
 
-#include "troupe/core/atomic_file.hpp"
-#include "troupe/core/fail.hpp"
-#include "troupe/core/json.hpp"
-#include "troupe/core/sha256.hpp"
+#include "core/atomic_file.hpp"
+#include "core/fail.hpp"
+#include "core/json.hpp"
+#include "core/sha256.hpp"
 
 #include <fstream>
 #include <iterator>

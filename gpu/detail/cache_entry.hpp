@@ -1,7 +1,7 @@
 /// What was found for a key, kept on disk: one file an entry.
 #pragma once
 
-#include "troupe/core/error.hpp"
+#include "core/error.hpp"
 
 #include <nlohmann/json.hpp>
 

@@ -1,9 +1,9 @@
-#include "cuda_event.hpp"
+#include "gpu/detail/cuda_event.hpp"
 
-#include "../cuda_error.hpp"
-#include "../device_context.hpp"
-#include "../device_guard.hpp"
-#include "troupe/core/fail.hpp"
+#include "core/fail.hpp"
+#include "gpu/cuda_error.hpp"
+#include "gpu/device_context.hpp"
+#include "gpu/device_guard.hpp"
 
 #include <cmath>
 

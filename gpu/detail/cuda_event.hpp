@@ -1,9 +1,9 @@
 /// Events of a CUDA device, recycled, and the clock that their times are on.
 #pragma once
 
-#include "host_wait.hpp"
-#include "stream_mark.hpp"
-#include "troupe/core/device/device.hpp"
+#include "core/device/device.hpp"
+#include "gpu/detail/host_wait.hpp"
+#include "gpu/detail/stream_mark.hpp"
 
 #include <cuda_runtime_api.h>
 

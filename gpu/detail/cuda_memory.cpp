@@ -1,9 +1,9 @@
-#include "cuda_memory.hpp"
+#include "gpu/detail/cuda_memory.hpp"
 
-#include "../cuda_error.hpp"
-#include "../device_guard.hpp"
-#include "../out_of_memory.hpp"
-#include "troupe/core/fail.hpp"
+#include "core/fail.hpp"
+#include "gpu/cuda_error.hpp"
+#include "gpu/device_guard.hpp"
+#include "gpu/out_of_memory.hpp"
 
 #include <algorithm>
 #include <cstring>

@@ -1,9 +1,9 @@
 /// Memory of a CUDA device, and pinned memory of its host.
 #pragma once
 
-#include "idle_calls.hpp"
-#include "troupe/core/device/device.hpp"
-#include "troupe/core/device/memory_account.hpp"
+#include "core/device/device.hpp"
+#include "core/device/memory_account.hpp"
+#include "gpu/detail/idle_calls.hpp"
 
 #include <cuda_runtime_api.h>
 

@@ -1,4 +1,4 @@
-#include "host_wait.hpp"
+#include "gpu/detail/host_wait.hpp"
 
 namespace troupe::gpu {
 

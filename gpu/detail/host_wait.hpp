@@ -1,7 +1,7 @@
 /// A wait for the host, and the streams that stand behind it.
 #pragma once
 
-#include "stream_state.hpp"
+#include "gpu/detail/stream_state.hpp"
 
 #include <atomic>
 #include <cstdint>

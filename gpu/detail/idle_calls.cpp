@@ -1,6 +1,6 @@
-#include "idle_calls.hpp"
+#include "gpu/detail/idle_calls.hpp"
 
-#include "../device_guard.hpp"
+#include "gpu/device_guard.hpp"
 
 namespace troupe::gpu {
 

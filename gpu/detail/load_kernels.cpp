@@ -1,8 +1,7 @@
-#include "load_kernels.hpp"
+#include "gpu/detail/load_kernels.hpp"
 
-#include "../kernels/sum.hpp"
-
-#include "troupe/core/fail.hpp"
+#include "core/fail.hpp"
+#include "gpu/kernels/sum.hpp"
 
 #include <span>
 

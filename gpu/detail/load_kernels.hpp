@@ -8,7 +8,7 @@
 /// CUDA_MODULE_LOADING=EAGER would load all that cuDNN and cuBLASLt have.
 #pragma once
 
-#include "../cuda_device.hpp"
+#include "gpu/cuda_device.hpp"
 
 namespace troupe::gpu {
 

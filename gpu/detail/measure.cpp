@@ -1,6 +1,6 @@
-#include "measure.hpp"
+#include "gpu/detail/measure.hpp"
 
-#include "troupe/core/fail.hpp"
+#include "core/fail.hpp"
 
 #include <algorithm>
 #include <chrono>

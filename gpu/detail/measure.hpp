@@ -1,7 +1,7 @@
 /// Measuring what libraries propose, on the device itself.
 #pragma once
 
-#include "troupe/core/error.hpp"
+#include "core/error.hpp"
 
 #include <cuda_runtime_api.h>
 

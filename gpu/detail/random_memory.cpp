@@ -1,7 +1,7 @@
-#include "random_memory.hpp"
+#include "gpu/detail/random_memory.hpp"
 
-#include "troupe/core/float16.hpp"
-#include "troupe/core/random.hpp"
+#include "core/float16.hpp"
+#include "core/random.hpp"
 
 #include <algorithm>
 #include <cstdint>

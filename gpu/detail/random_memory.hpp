@@ -1,7 +1,7 @@
 /// Memory that candidates are measured on.
 #pragma once
 
-#include "../cuda_device.hpp"
+#include "gpu/cuda_device.hpp"
 
 #include <cstddef>
 

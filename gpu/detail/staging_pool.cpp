@@ -1,6 +1,6 @@
-#include "staging_pool.hpp"
+#include "gpu/detail/staging_pool.hpp"
 
-#include "troupe/core/fail.hpp"
+#include "core/fail.hpp"
 
 #include <algorithm>
 #include <bit>

@@ -2,7 +2,7 @@
 /// through it, because the driver would hold up the caller otherwise.
 #pragma once
 
-#include "cuda_memory.hpp"
+#include "gpu/detail/cuda_memory.hpp"
 
 #include <map>
 #include <memory>

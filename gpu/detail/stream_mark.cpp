@@ -1,6 +1,6 @@
-#include "stream_mark.hpp"
+#include "gpu/detail/stream_mark.hpp"
 
-#include "../device_context.hpp"
+#include "gpu/device_context.hpp"
 
 #include <utility>
 

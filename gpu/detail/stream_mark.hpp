@@ -1,7 +1,7 @@
 /// Points in a stream's work that the host sees without calling CUDA.
 #pragma once
 
-#include "troupe/core/error.hpp"
+#include "core/error.hpp"
 
 #include <chrono>
 #include <cstdint>

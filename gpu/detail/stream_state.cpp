@@ -1,7 +1,7 @@
-#include "stream_state.hpp"
+#include "gpu/detail/stream_state.hpp"
 
-#include "../device_context.hpp"
-#include "troupe/core/fail.hpp"
+#include "core/fail.hpp"
+#include "gpu/device_context.hpp"
 
 #include <utility>
 

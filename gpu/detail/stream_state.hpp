@@ -1,7 +1,7 @@
 /// What of a CUDA stream outlives it, in entries of the poller and in waits that it stands behind.
 #pragma once
 
-#include "troupe/core/error.hpp"
+#include "core/error.hpp"
 
 #include <atomic>
 #include <cstdint>

@@ -1,6 +1,6 @@
-#include "attention.hpp"
-#include "detail/attention_tiles.cuh"
-#include "detail/rows.cuh"
+#include "gpu/kernels/attention.hpp"
+#include "gpu/kernels/detail/attention_tiles.cuh"
+#include "gpu/kernels/detail/rows.cuh"
 
 namespace troupe::gpu {
 

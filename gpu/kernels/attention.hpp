@@ -4,8 +4,8 @@
 /// Semantics: core/graph/ops.def.
 #pragma once
 
-#include "troupe/core/graph/op.hpp"
-#include "troupe/core/graph/tensor.hpp"
+#include "core/graph/op.hpp"
+#include "core/graph/tensor.hpp"
 
 #include <cuda_runtime_api.h>
 

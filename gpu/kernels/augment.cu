@@ -1,5 +1,5 @@
-#include "augment.hpp"
-#include "detail/pack.cuh"
+#include "gpu/kernels/augment.hpp"
+#include "gpu/kernels/detail/pack.cuh"
 
 namespace troupe::gpu {
 

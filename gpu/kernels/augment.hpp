@@ -3,8 +3,8 @@
 /// data/augment.hpp.
 #pragma once
 
-#include "troupe/core/device/augment_math.hpp"
-#include "troupe/core/graph/tensor.hpp"
+#include "core/device/augment_math.hpp"
+#include "core/graph/tensor.hpp"
 
 #include <cuda_runtime_api.h>
 

@@ -7,8 +7,8 @@
 /// aligned to eight elements. At most 16384 channels.
 #pragma once
 
-#include "scratch.hpp"
-#include "troupe/core/graph/tensor.hpp"
+#include "core/graph/tensor.hpp"
+#include "gpu/kernels/scratch.hpp"
 
 #include <cuda_runtime_api.h>
 

@@ -1,6 +1,6 @@
-#include "batch_norm.hpp"
-#include "batch_norm_math.hpp"
-#include "detail/per_channel.cuh"
+#include "gpu/kernels/batch_norm.hpp"
+#include "gpu/kernels/batch_norm_math.hpp"
+#include "gpu/kernels/detail/per_channel.cuh"
 
 namespace troupe::gpu {
 

@@ -1,6 +1,6 @@
-#include "batch_norm_math.hpp"
-#include "batch_norm_ranks.hpp"
-#include "detail/per_channel.cuh"
+#include "gpu/kernels/batch_norm_math.hpp"
+#include "gpu/kernels/batch_norm_ranks.hpp"
+#include "gpu/kernels/detail/per_channel.cuh"
 
 #include <type_traits>
 

@@ -2,7 +2,7 @@
 /// Ioffe & Szegedy 2015.
 #pragma once
 
-#include "troupe/core/host_and_device.hpp"
+#include "core/host_and_device.hpp"
 
 #include <cmath>
 #include <cstdint>

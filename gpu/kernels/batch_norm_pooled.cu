@@ -1,7 +1,7 @@
-#include "batch_norm_math.hpp"
-#include "batch_norm_pooled.hpp"
-#include "detail/columns.cuh"
-#include "detail/pooling.cuh"
+#include "gpu/kernels/batch_norm_math.hpp"
+#include "gpu/kernels/batch_norm_pooled.hpp"
+#include "gpu/kernels/detail/columns.cuh"
+#include "gpu/kernels/detail/pooling.cuh"
 
 namespace troupe::gpu {
 

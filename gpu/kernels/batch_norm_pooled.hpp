@@ -2,8 +2,8 @@
 /// gathered on the way, and that of the batch norm's result is neither stored nor read.
 #pragma once
 
-#include "batch_norm.hpp"
-#include "pooling.hpp"
+#include "gpu/kernels/batch_norm.hpp"
+#include "gpu/kernels/pooling.hpp"
 
 namespace troupe::gpu {
 

@@ -3,8 +3,8 @@
 /// core/device/sum_over_ranks.hpp says.
 #pragma once
 
-#include "batch_norm.hpp"
-#include "update_gate.hpp"
+#include "gpu/kernels/batch_norm.hpp"
+#include "gpu/kernels/update_gate.hpp"
 
 namespace troupe::gpu {
 

@@ -1,7 +1,7 @@
-#include "batch_norm_math.hpp"
-#include "batch_norm_ranks.hpp"
-#include "detail/columns.cuh"
-#include "detail/update_gate.cuh"
+#include "gpu/kernels/batch_norm_math.hpp"
+#include "gpu/kernels/batch_norm_ranks.hpp"
+#include "gpu/kernels/detail/columns.cuh"
+#include "gpu/kernels/detail/update_gate.cuh"
 
 namespace troupe::gpu {
 

@@ -1,5 +1,5 @@
-#include "cached_attention.hpp"
-#include "detail/rows.cuh"
+#include "gpu/kernels/cached_attention.hpp"
+#include "gpu/kernels/detail/rows.cuh"
 
 namespace troupe::gpu {
 

@@ -3,7 +3,7 @@
 /// Semantics: core/graph/ops.def.
 #pragma once
 
-#include "attention.hpp"
+#include "gpu/kernels/attention.hpp"
 
 namespace troupe::gpu {
 

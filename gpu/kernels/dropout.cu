@@ -1,5 +1,5 @@
-#include "detail/each.cuh"
-#include "dropout.hpp"
+#include "gpu/kernels/detail/each.cuh"
+#include "gpu/kernels/dropout.hpp"
 
 namespace troupe::gpu {
 

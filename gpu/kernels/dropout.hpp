@@ -2,7 +2,7 @@
 /// core/device/dropout_math.hpp.
 #pragma once
 
-#include "troupe/core/device/dropout_math.hpp"
+#include "core/device/dropout_math.hpp"
 
 #include <cuda_runtime_api.h>
 

@@ -1,5 +1,5 @@
-#include "detail/each.cuh"
-#include "elementwise.hpp"
+#include "gpu/kernels/detail/each.cuh"
+#include "gpu/kernels/elementwise.hpp"
 
 namespace troupe::gpu {
 

@@ -2,8 +2,8 @@
 /// core/graph/ops.def. relu, gelu, their gradients and bias may run in place.
 #pragma once
 
-#include "troupe/core/graph/tensor.hpp"
-#include "troupe/core/host_and_device.hpp"
+#include "core/graph/tensor.hpp"
+#include "core/host_and_device.hpp"
 
 #include <cuda_runtime_api.h>
 

@@ -1,5 +1,5 @@
-#include "detail/rows.cuh"
-#include "embedding.hpp"
+#include "gpu/kernels/detail/rows.cuh"
+#include "gpu/kernels/embedding.hpp"
 
 #include <limits>
 

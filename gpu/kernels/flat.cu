@@ -1,7 +1,7 @@
-#include "detail/each.cuh"
-#include "detail/reduce.cuh"
-#include "detail/update_gate.cuh"
-#include "flat.hpp"
+#include "gpu/kernels/detail/each.cuh"
+#include "gpu/kernels/detail/reduce.cuh"
+#include "gpu/kernels/detail/update_gate.cuh"
+#include "gpu/kernels/flat.hpp"
 
 namespace troupe::gpu {
 

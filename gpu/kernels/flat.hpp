@@ -2,10 +2,10 @@
 /// element, but 16-byte aligned memory is several times faster. dtype: f32, f16 or bf16.
 #pragma once
 
-#include "scratch.hpp"
-#include "troupe/core/device/loss_scale.hpp"
-#include "troupe/core/graph/tensor.hpp"
-#include "update_gate.hpp"
+#include "core/device/loss_scale.hpp"
+#include "core/graph/tensor.hpp"
+#include "gpu/kernels/scratch.hpp"
+#include "gpu/kernels/update_gate.hpp"
 
 #include <cuda_runtime_api.h>
 

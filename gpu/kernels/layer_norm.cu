@@ -1,7 +1,7 @@
-#include "batch_norm_math.hpp"
-#include "detail/columns.cuh"
-#include "detail/rows.cuh"
-#include "layer_norm.hpp"
+#include "gpu/kernels/batch_norm_math.hpp"
+#include "gpu/kernels/detail/columns.cuh"
+#include "gpu/kernels/detail/rows.cuh"
+#include "gpu/kernels/layer_norm.hpp"
 
 namespace troupe::gpu {
 

@@ -4,9 +4,9 @@
 /// and bitwise repeatable.
 #pragma once
 
-#include "scratch.hpp"
-#include "troupe/core/graph/tensor.hpp"
-#include "troupe/core/host_and_device.hpp"
+#include "core/graph/tensor.hpp"
+#include "core/host_and_device.hpp"
+#include "gpu/kernels/scratch.hpp"
 
 #include <cuda_runtime_api.h>
 

@@ -1,7 +1,7 @@
-#include "detail/labels.cuh"
-#include "detail/pack.cuh"
-#include "linear_cross_entropy.hpp"
-#include "loss_math.hpp"
+#include "gpu/kernels/detail/labels.cuh"
+#include "gpu/kernels/detail/pack.cuh"
+#include "gpu/kernels/linear_cross_entropy.hpp"
+#include "gpu/kernels/loss_math.hpp"
 
 namespace troupe::gpu {
 

@@ -2,8 +2,8 @@
 /// core/graph/ops.def, linear_cross_entropy. Sums are in a fixed order.
 #pragma once
 
-#include "troupe/core/graph/op.hpp"
-#include "troupe/core/graph/tensor.hpp"
+#include "core/graph/op.hpp"
+#include "core/graph/tensor.hpp"
 
 #include <cuda_runtime_api.h>
 

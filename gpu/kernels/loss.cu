@@ -1,6 +1,6 @@
-#include "detail/labels.cuh"
-#include "loss.hpp"
-#include "loss_math.hpp"
+#include "gpu/kernels/detail/labels.cuh"
+#include "gpu/kernels/loss.hpp"
+#include "gpu/kernels/loss_math.hpp"
 
 #include <algorithm>
 #include <climits>

@@ -3,8 +3,8 @@
 /// out of bounds. Sums are bitwise repeatable.
 #pragma once
 
-#include "scratch.hpp"
-#include "troupe/core/graph/op.hpp"
+#include "core/graph/op.hpp"
+#include "gpu/kernels/scratch.hpp"
 
 #include <cuda_runtime_api.h>
 

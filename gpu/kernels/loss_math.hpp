@@ -1,7 +1,7 @@
 /// The arithmetic of the losses, for host and CUDA code.
 #pragma once
 
-#include "troupe/core/host_and_device.hpp"
+#include "core/host_and_device.hpp"
 
 #include <cstdint>
 

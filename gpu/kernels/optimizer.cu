@@ -1,6 +1,6 @@
-#include "detail/each.cuh"
-#include "detail/update_gate.cuh"
-#include "optimizer.hpp"
+#include "gpu/kernels/detail/each.cuh"
+#include "gpu/kernels/detail/update_gate.cuh"
+#include "gpu/kernels/optimizer.hpp"
 
 namespace troupe::gpu {
 

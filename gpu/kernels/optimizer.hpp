@@ -2,9 +2,9 @@
 /// core/device/optimizer_math.hpp's.
 #pragma once
 
-#include "troupe/core/device/device.hpp"
-#include "troupe/core/device/loss_scale.hpp"
-#include "update_gate.hpp"
+#include "core/device/device.hpp"
+#include "core/device/loss_scale.hpp"
+#include "gpu/kernels/update_gate.hpp"
 
 #include <cuda_runtime_api.h>
 

@@ -1,6 +1,6 @@
-#include "batch_norm_math.hpp"
-#include "detail/each.cuh"
-#include "detail/pooling.cuh"
+#include "gpu/kernels/batch_norm_math.hpp"
+#include "gpu/kernels/detail/each.cuh"
+#include "gpu/kernels/detail/pooling.cuh"
 
 namespace troupe::gpu {
 

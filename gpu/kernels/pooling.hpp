@@ -2,7 +2,7 @@
 /// windows that cover it, in order, so results are bitwise repeatable.
 #pragma once
 
-#include "troupe/core/graph/graph.hpp"
+#include "core/graph/graph.hpp"
 
 #include <cuda_runtime_api.h>
 

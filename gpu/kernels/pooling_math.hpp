@@ -1,7 +1,7 @@
 /// Which windows of a pooling cover what, for host and CUDA code.
 #pragma once
 
-#include "troupe/core/host_and_device.hpp"
+#include "core/host_and_device.hpp"
 
 namespace troupe::gpu {
 

@@ -1,6 +1,6 @@
-#include "detail/each.cuh"
-#include "detail/reduce.cuh"
-#include "quantize.hpp"
+#include "gpu/kernels/detail/each.cuh"
+#include "gpu/kernels/detail/reduce.cuh"
+#include "gpu/kernels/quantize.hpp"
 
 namespace troupe::gpu {
 

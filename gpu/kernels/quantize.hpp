@@ -2,7 +2,7 @@
 /// core/device/quantized.hpp's. All addresses are device memory, aligned to four bytes.
 #pragma once
 
-#include "troupe/core/device/quantized.hpp"
+#include "core/device/quantized.hpp"
 
 #include <cuda_runtime_api.h>
 

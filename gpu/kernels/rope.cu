@@ -1,5 +1,5 @@
-#include "detail/each.cuh"
-#include "rope.hpp"
+#include "gpu/kernels/detail/each.cuh"
+#include "gpu/kernels/rope.hpp"
 
 namespace troupe::gpu {
 

@@ -2,8 +2,8 @@
 /// f32. Semantics: RopeAttributes.
 #pragma once
 
-#include "troupe/core/graph/op.hpp"
-#include "troupe/core/host_and_device.hpp"
+#include "core/graph/op.hpp"
+#include "core/host_and_device.hpp"
 
 #include <cuda_runtime_api.h>
 

@@ -1,5 +1,5 @@
-#include "detail/each.cuh"
-#include "sum.hpp"
+#include "gpu/kernels/detail/each.cuh"
+#include "gpu/kernels/sum.hpp"
 
 #include <cstdint>
 

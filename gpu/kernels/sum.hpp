@@ -1,7 +1,7 @@
 /// Sums over several buffers, for ranks that share a device or reach each other's.
 #pragma once
 
-#include "troupe/core/graph/tensor.hpp"
+#include "core/graph/tensor.hpp"
 
 #include <cuda_runtime_api.h>
 

@@ -1,8 +1,7 @@
-#include "../kernels/attention.hpp"
-#include "../kernels/cached_attention.hpp"
-
-#include "lowering.hpp"
-#include "troupe/core/fail.hpp"
+#include "gpu/kernels/attention.hpp"
+#include "core/fail.hpp"
+#include "gpu/kernels/cached_attention.hpp"
+#include "gpu/lowering/lowering.hpp"
 
 #include <array>
 #include <span>

@@ -1,11 +1,10 @@
 // Batch norm by kernels of ours: whole, or the pieces that are left when a convolution does the
 // rest.
-#include "lowering.hpp"
-
-#include "../kernels/batch_norm_pooled.hpp"
-#include "../kernels/batch_norm_ranks.hpp"
-#include "detail/pool_shape.hpp"
-#include "troupe/core/device/sum_over_ranks.hpp"
+#include "core/device/sum_over_ranks.hpp"
+#include "gpu/kernels/batch_norm_pooled.hpp"
+#include "gpu/kernels/batch_norm_ranks.hpp"
+#include "gpu/lowering/detail/pool_shape.hpp"
+#include "gpu/lowering/lowering.hpp"
 
 namespace troupe::gpu {
 

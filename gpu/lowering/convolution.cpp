@@ -1,9 +1,8 @@
 // Convolutions through cuDNN, with what its engines fuse to them (docs/cudnn-patterns.md).
-#include "convolution_graph.hpp"
-#include "lowering.hpp"
-#include "weight_gradient.hpp"
-
-#include "troupe/core/fail.hpp"
+#include "core/fail.hpp"
+#include "gpu/lowering/convolution_graph.hpp"
+#include "gpu/lowering/lowering.hpp"
+#include "gpu/lowering/weight_gradient.hpp"
 
 #include <vector>
 

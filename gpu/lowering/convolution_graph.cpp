@@ -1,4 +1,4 @@
-#include "convolution_graph.hpp"
+#include "gpu/lowering/convolution_graph.hpp"
 
 namespace troupe::gpu {
 

@@ -1,8 +1,8 @@
 /// Which of cuDNN's patterns a convolution node is, with what is fused to it.
 #pragma once
 
-#include "../cudnn/patterns.hpp"
-#include "troupe/core/graph/graph.hpp"
+#include "core/graph/graph.hpp"
+#include "gpu/cudnn/patterns.hpp"
 
 #include <vector>
 

@@ -1,6 +1,6 @@
-#include "../kernels/dropout.hpp"
+#include "gpu/kernels/dropout.hpp"
 
-#include "lowering.hpp"
+#include "gpu/lowering/lowering.hpp"
 
 namespace troupe::gpu {
 

@@ -1,8 +1,7 @@
 // Ops that work on one element, pixel or row at a time.
-#include "lowering.hpp"
-
-#include "../kernels/elementwise.hpp"
-#include "../kernels/flat.hpp"
+#include "gpu/kernels/elementwise.hpp"
+#include "gpu/kernels/flat.hpp"
+#include "gpu/lowering/lowering.hpp"
 
 namespace troupe::gpu {
 

@@ -1,6 +1,6 @@
-#include "../kernels/embedding.hpp"
+#include "gpu/kernels/embedding.hpp"
 
-#include "lowering.hpp"
+#include "gpu/lowering/lowering.hpp"
 
 namespace troupe::gpu {
 

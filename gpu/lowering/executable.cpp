@@ -1,12 +1,12 @@
-#include "executable.hpp"
+#include "gpu/lowering/executable.hpp"
 
-#include "../device_guard.hpp"
-#include "../engines.hpp"
-#include "../kernels/flat.hpp"
-#include "storage.hpp"
-#include "traffic.hpp"
-#include "troupe/core/fail.hpp"
-#include "troupe/core/float16.hpp"
+#include "core/fail.hpp"
+#include "core/float16.hpp"
+#include "gpu/device_guard.hpp"
+#include "gpu/engines.hpp"
+#include "gpu/kernels/flat.hpp"
+#include "gpu/lowering/storage.hpp"
+#include "gpu/lowering/traffic.hpp"
 
 #include <algorithm>
 #include <cstring>

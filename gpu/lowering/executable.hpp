@@ -1,11 +1,9 @@
 /// A graph lowered to cuDNN, cuBLASLt and our own kernels.
 #pragma once
 
-#include "lowering.hpp"
-
-#include "../cuda_graph.hpp"
-
-#include "troupe/core/device/graph_ports.hpp"
+#include "core/device/graph_ports.hpp"
+#include "gpu/cuda_graph.hpp"
+#include "gpu/lowering/lowering.hpp"
 
 #include <map>
 #include <optional>

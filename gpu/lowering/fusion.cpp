@@ -1,10 +1,10 @@
-#include "fusion.hpp"
+#include "gpu/lowering/fusion.hpp"
 
-#include "convolution_graph.hpp"
-#include "detail/fusion_variants.hpp"
-#include "pool_index.hpp"
-#include "traffic.hpp"
-#include "weight_gradient.hpp"
+#include "gpu/lowering/convolution_graph.hpp"
+#include "gpu/lowering/detail/fusion_variants.hpp"
+#include "gpu/lowering/pool_index.hpp"
+#include "gpu/lowering/traffic.hpp"
+#include "gpu/lowering/weight_gradient.hpp"
 
 namespace troupe::gpu {
 

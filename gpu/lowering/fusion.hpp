@@ -2,9 +2,8 @@
 /// nn/passes/fuse_statistics asks for.
 #pragma once
 
-#include "plan_book.hpp"
-
-#include "troupe/core/graph/graph.hpp"
+#include "core/graph/graph.hpp"
+#include "gpu/lowering/plan_book.hpp"
 
 #include <functional>
 #include <optional>

@@ -1,6 +1,6 @@
-#include "../kernels/layer_norm.hpp"
+#include "gpu/kernels/layer_norm.hpp"
 
-#include "lowering.hpp"
+#include "gpu/lowering/lowering.hpp"
 
 namespace troupe::gpu {
 

@@ -1,12 +1,12 @@
 // The loss of language models. Logits of some rows at a time are made, used and forgotten; backward
 // makes them again, unless it gives the loss, too. Products are cuBLASLt's, in the type of x.
-#include "linear_cross_entropy.hpp"
+#include "gpu/lowering/linear_cross_entropy.hpp"
 
-#include "../cublas/matmul_book.hpp"
-#include "../kernels/flat.hpp"
-#include "../kernels/linear_cross_entropy.hpp"
-#include "lowering.hpp"
-#include "troupe/core/fail.hpp"
+#include "core/fail.hpp"
+#include "gpu/cublas/matmul_book.hpp"
+#include "gpu/kernels/flat.hpp"
+#include "gpu/kernels/linear_cross_entropy.hpp"
+#include "gpu/lowering/lowering.hpp"
 
 #include <optional>
 

@@ -1,7 +1,7 @@
 /// How the rows of a linear_cross_entropy are dealt out, so that few logits are there at a time.
 #pragma once
 
-#include "troupe/core/graph/graph.hpp"
+#include "core/graph/graph.hpp"
 
 #include <algorithm>
 #include <cstdint>

@@ -1,7 +1,6 @@
 // A pass that is there to load the kernels of a graph (gpu/detail/load_kernels.hpp).
-#include "executable.hpp"
-
-#include "troupe/core/fail.hpp"
+#include "core/fail.hpp"
+#include "gpu/lowering/executable.hpp"
 
 #include <algorithm>
 

@@ -1,6 +1,6 @@
-#include "../kernels/loss.hpp"
+#include "gpu/kernels/loss.hpp"
 
-#include "lowering.hpp"
+#include "gpu/lowering/lowering.hpp"
 
 namespace troupe::gpu {
 

@@ -1,6 +1,5 @@
-#include "lowering.hpp"
-
-#include "troupe/core/fail.hpp"
+#include "core/fail.hpp"
+#include "gpu/lowering/lowering.hpp"
 
 namespace troupe::gpu {
 
@@ -11,7 +10,7 @@ Result<StepPtr> lower(Lowering& lowering, const Node& node) {
 #define TROUPE_OP(name)                                                                            \
   case Op::name:                                                                                   \
     return lower_##name(lowering, node);
-#include "troupe/core/graph/ops.def"
+#include "core/graph/ops.def"
 #undef TROUPE_OP
   }
   return fail(Errc::internal, "the CUDA device does not know op {}", static_cast<int>(node.op));

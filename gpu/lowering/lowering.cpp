@@ -1,8 +1,8 @@
-#include "lowering.hpp"
+#include "gpu/lowering/lowering.hpp"
 
-#include "convolution_graph.hpp"
-#include "storage.hpp"
-#include "troupe/core/fail.hpp"
+#include "core/fail.hpp"
+#include "gpu/lowering/convolution_graph.hpp"
+#include "gpu/lowering/storage.hpp"
 
 #include <algorithm>
 #include <iterator>

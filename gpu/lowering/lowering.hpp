@@ -2,11 +2,10 @@
 /// and what is chosen of cuDNN and cuBLASLt.
 #pragma once
 
-#include "detail/step.hpp"
-#include "narrow_gradients.hpp"
-#include "plan_book.hpp"
-
-#include "../cuda_device.hpp"
+#include "gpu/cuda_device.hpp"
+#include "gpu/lowering/detail/step.hpp"
+#include "gpu/lowering/narrow_gradients.hpp"
+#include "gpu/lowering/plan_book.hpp"
 
 #include <optional>
 #include <vector>
@@ -70,7 +69,7 @@ private:
 
 /// What each op becomes: a function of its name.
 #define TROUPE_OP(name) Result<StepPtr> lower_##name(Lowering& lowering, const Node& node);
-#include "troupe/core/graph/ops.def"
+#include "core/graph/ops.def"
 #undef TROUPE_OP
 
 /// The function of the node's op.

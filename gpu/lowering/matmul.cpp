@@ -1,8 +1,6 @@
-#include "../cublas/matmul_book.hpp"
-
-#include "lowering.hpp"
-
-#include "troupe/core/fail.hpp"
+#include "core/fail.hpp"
+#include "gpu/cublas/matmul_book.hpp"
+#include "gpu/lowering/lowering.hpp"
 
 #include <optional>
 

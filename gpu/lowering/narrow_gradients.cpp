@@ -1,7 +1,7 @@
-#include "narrow_gradients.hpp"
+#include "gpu/lowering/narrow_gradients.hpp"
 
-#include "../kernels/flat.hpp"
-#include "traffic.hpp"
+#include "gpu/kernels/flat.hpp"
+#include "gpu/lowering/traffic.hpp"
 
 #include <fmt/format.h>
 

@@ -2,9 +2,8 @@
 /// in one launch, at the end of its backward.
 #pragma once
 
-#include "detail/step.hpp"
-
-#include "troupe/core/graph/graph.hpp"
+#include "core/graph/graph.hpp"
+#include "gpu/lowering/detail/step.hpp"
 
 #include <vector>
 

@@ -1,8 +1,8 @@
-#include "plan_book.hpp"
+#include "gpu/lowering/plan_book.hpp"
 
-#include "../cudnn/traffic.hpp"
-#include "troupe/core/cores.hpp"
-#include "troupe/core/fail.hpp"
+#include "core/cores.hpp"
+#include "core/fail.hpp"
+#include "gpu/cudnn/traffic.hpp"
 
 #include <fmt/format.h>
 

@@ -3,7 +3,7 @@
 /// no engine takes is remembered too. There is one book a device (CudaDevice::plans).
 #pragma once
 
-#include "detail/plan_searcher.hpp"
+#include "gpu/lowering/detail/plan_searcher.hpp"
 
 #include <functional>
 #include <map>

@@ -1,7 +1,7 @@
 /// How max pooling's index is stored.
 #pragma once
 
-#include "troupe/core/graph/graph.hpp"
+#include "core/graph/graph.hpp"
 
 namespace troupe::gpu {
 

@@ -1,6 +1,6 @@
-#include "detail/pool_shape.hpp"
-#include "lowering.hpp"
-#include "pool_index.hpp"
+#include "gpu/lowering/detail/pool_shape.hpp"
+#include "gpu/lowering/lowering.hpp"
+#include "gpu/lowering/pool_index.hpp"
 
 namespace troupe::gpu {
 

@@ -1,7 +1,6 @@
 // Where the time of a pass goes, step by step.
-#include "executable.hpp"
-
-#include "troupe/core/fail.hpp"
+#include "core/fail.hpp"
+#include "gpu/lowering/executable.hpp"
 
 namespace troupe::gpu {
 

@@ -1,6 +1,6 @@
-#include "../kernels/rope.hpp"
+#include "gpu/kernels/rope.hpp"
 
-#include "lowering.hpp"
+#include "gpu/lowering/lowering.hpp"
 
 namespace troupe::gpu {
 

@@ -1,8 +1,8 @@
-#include "storage.hpp"
+#include "gpu/lowering/storage.hpp"
 
-#include "../krsc_codec.hpp"
-#include "troupe/core/device/storage_layout.hpp"
-#include "troupe/core/fail.hpp"
+#include "core/device/storage_layout.hpp"
+#include "core/fail.hpp"
+#include "gpu/krsc_codec.hpp"
 
 namespace troupe::gpu {
 

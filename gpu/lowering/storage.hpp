@@ -1,9 +1,9 @@
 /// How a device stores a graph's parameters, and in which types its nodes read them.
 #pragma once
 
-#include "troupe/core/device/executable.hpp"
-#include "troupe/core/error.hpp"
-#include "troupe/core/graph/graph.hpp"
+#include "core/device/executable.hpp"
+#include "core/error.hpp"
+#include "core/graph/graph.hpp"
 
 #include <span>
 #include <vector>

@@ -1,13 +1,12 @@
-#include "traffic.hpp"
+#include "gpu/lowering/traffic.hpp"
 
-#include "../cudnn/traffic.hpp"
-#include "convolution_graph.hpp"
-#include "linear_cross_entropy.hpp"
-#include "pool_index.hpp"
-#include "weight_gradient.hpp"
-
-#include "troupe/core/device/sum_over_ranks.hpp"
-#include "troupe/core/fail.hpp"
+#include "core/device/sum_over_ranks.hpp"
+#include "core/fail.hpp"
+#include "gpu/cudnn/traffic.hpp"
+#include "gpu/lowering/convolution_graph.hpp"
+#include "gpu/lowering/linear_cross_entropy.hpp"
+#include "gpu/lowering/pool_index.hpp"
+#include "gpu/lowering/weight_gradient.hpp"
 
 #include <cmath>
 

@@ -2,11 +2,10 @@
 /// reckoned where nothing is measured, and steps are counted (docs/gpu-count.md).
 #pragma once
 
-#include "../traffic.hpp"
-#include "plan_book.hpp"
-
-#include "troupe/core/device/executable.hpp"
-#include "troupe/core/graph/graph.hpp"
+#include "core/device/executable.hpp"
+#include "core/graph/graph.hpp"
+#include "gpu/lowering/plan_book.hpp"
+#include "gpu/traffic.hpp"
 
 #include <vector>
 

@@ -1,7 +1,7 @@
-#include "weight_gradient.hpp"
+#include "gpu/lowering/weight_gradient.hpp"
 
-#include "convolution_graph.hpp"
-#include "traffic.hpp"
+#include "gpu/lowering/convolution_graph.hpp"
+#include "gpu/lowering/traffic.hpp"
 
 #include <fmt/format.h>
 

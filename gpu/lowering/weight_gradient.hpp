@@ -2,8 +2,8 @@
 /// and bf16, and those are general ones; the others' result is cast behind them.
 #pragma once
 
-#include "plan_book.hpp"
-#include "troupe/core/graph/graph.hpp"
+#include "core/graph/graph.hpp"
+#include "gpu/lowering/plan_book.hpp"
 
 namespace troupe::gpu {
 

@@ -1,11 +1,10 @@
-#include "console.hpp"
+#include "metrics/console/console.hpp"
 
-#include "../readable.hpp"
-#include "../report/run_json.hpp"
-#include "../text_figures.hpp"
-#include "../time_stamp.hpp"
-
-#include "troupe/core/printable.hpp"
+#include "core/printable.hpp"
+#include "metrics/readable.hpp"
+#include "metrics/report/run_json.hpp"
+#include "metrics/text_figures.hpp"
+#include "metrics/time_stamp.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>

@@ -1,10 +1,10 @@
 /// What a person (or a program) sees of a run while it runs.
 #pragma once
 
-#include "../step_record.hpp"
-#include "detail/log.hpp"
-#include "detail/progress.hpp"
-#include "detail/screen.hpp"
+#include "metrics/console/detail/log.hpp"
+#include "metrics/console/detail/progress.hpp"
+#include "metrics/console/detail/screen.hpp"
+#include "metrics/step_record.hpp"
 
 #include <chrono>
 #include <functional>

@@ -1,4 +1,4 @@
-#include "recent_spans.hpp"
+#include "metrics/detail/recent_spans.hpp"
 
 #include <algorithm>
 #include <functional>

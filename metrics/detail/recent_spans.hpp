@@ -1,8 +1,8 @@
 /// The newest spans of a timeline, for a page that shows the last step.
 #pragma once
 
-#include "../timeline.hpp"
-#include "trace_entry.hpp"
+#include "metrics/detail/trace_entry.hpp"
+#include "metrics/timeline.hpp"
 
 #include <chrono>
 #include <cstddef>

@@ -1,7 +1,7 @@
 /// A span of a timeline that has ended, or will when its device gets there.
 #pragma once
 
-#include "../track.hpp"
+#include "metrics/track.hpp"
 
 #include <algorithm>
 #include <chrono>

@@ -1,6 +1,6 @@
-#include "trace_file.hpp"
+#include "metrics/detail/trace_file.hpp"
 
-#include "troupe/core/fail.hpp"
+#include "core/fail.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>

@@ -1,10 +1,9 @@
 /// The file of a timeline.
 #pragma once
 
-#include "../trace.hpp"
-#include "trace_entry.hpp"
-
-#include "troupe/core/atomic_file.hpp"
+#include "core/atomic_file.hpp"
+#include "metrics/detail/trace_entry.hpp"
+#include "metrics/trace.hpp"
 
 #include <cstddef>
 #include <filesystem>

@@ -1,10 +1,9 @@
-#include "endpoint.hpp"
+#include "metrics/http/endpoint.hpp"
 
-#include "detail/https.hpp"
-#include "detail/server.hpp"
-
-#include "troupe/core/fail.hpp"
-#include "troupe/core/net/socket.hpp"
+#include "core/fail.hpp"
+#include "core/net/socket.hpp"
+#include "metrics/http/detail/https.hpp"
+#include "metrics/http/detail/server.hpp"
 
 namespace troupe::metrics {
 

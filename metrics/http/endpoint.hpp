@@ -1,10 +1,9 @@
 /// An HTTP server for Prometheus, for whoever supervises the process, and for the page of its run.
 #pragma once
 
-#include "page_sources.hpp"
-
-#include "troupe/core/error.hpp"
-#include "troupe/core/units.hpp"
+#include "core/error.hpp"
+#include "core/units.hpp"
+#include "metrics/http/page_sources.hpp"
 
 #include <chrono>
 #include <cstdint>

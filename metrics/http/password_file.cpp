@@ -1,8 +1,8 @@
-#include "password_file.hpp"
+#include "metrics/http/password_file.hpp"
 
-#include "troupe/core/fail.hpp"
-#include "troupe/core/net/descriptor.hpp"
-#include "troupe/core/printable.hpp"
+#include "core/fail.hpp"
+#include "core/net/descriptor.hpp"
+#include "core/printable.hpp"
 
 #include <array>
 #include <cerrno>

@@ -1,7 +1,7 @@
 /// The password of a run's page.
 #pragma once
 
-#include "troupe/core/error.hpp"
+#include "core/error.hpp"
 
 #include <string>
 

@@ -1,4 +1,4 @@
-#include "scrape_targets.hpp"
+#include "metrics/http/scrape_targets.hpp"
 
 #include <nlohmann/json.hpp>
 

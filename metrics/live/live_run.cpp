@@ -1,8 +1,7 @@
-#include "live_run.hpp"
+#include "metrics/live/live_run.hpp"
 
-#include "detail/log_lines.hpp"
-
-#include "../time_stamp.hpp"
+#include "metrics/live/detail/log_lines.hpp"
+#include "metrics/time_stamp.hpp"
 
 #include <fmt/format.h>
 

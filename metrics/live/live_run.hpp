@@ -1,12 +1,12 @@
 /// A run as those see it who follow its page, from the start of the process to its end.
 #pragma once
 
-#include "../http/page_sources.hpp"
-#include "../registry/job_phase.hpp"
-#include "../registry/registry.hpp"
-#include "../report/run_document.hpp"
-#include "../trace.hpp"
-#include "step_cut.hpp"
+#include "metrics/http/page_sources.hpp"
+#include "metrics/live/step_cut.hpp"
+#include "metrics/registry/job_phase.hpp"
+#include "metrics/registry/registry.hpp"
+#include "metrics/report/run_document.hpp"
+#include "metrics/trace.hpp"
 
 #include <spdlog/common.h>
 

@@ -1,4 +1,4 @@
-#include "host_memory.hpp"
+#include "metrics/machine/host_memory.hpp"
 
 #include <fstream>
 #include <map>

@@ -1,7 +1,7 @@
 /// How much memory this process may still take before the system refuses it, or ends it.
 #pragma once
 
-#include "troupe/core/cgroups.hpp"
+#include "core/cgroups.hpp"
 
 #include <array>
 #include <string>

@@ -1,6 +1,6 @@
-#include "nvml.hpp"
+#include "metrics/machine/nvml.hpp"
 
-#include "troupe/core/fail.hpp"
+#include "core/fail.hpp"
 
 #include <optional>
 

@@ -3,9 +3,8 @@
 /// needs no header of it.
 #pragma once
 
-#include "gpu_sample.hpp"
-
-#include "troupe/core/error.hpp"
+#include "core/error.hpp"
+#include "metrics/machine/gpu_sample.hpp"
 
 #include <map>
 #include <memory>

@@ -1,4 +1,4 @@
-#include "process_use.hpp"
+#include "metrics/machine/process_use.hpp"
 
 #include <filesystem>
 #include <fstream>

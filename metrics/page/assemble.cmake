@@ -30,7 +30,7 @@ file(WRITE "${PAGE}" "${page}")
 # A string literal may not be that long everywhere; an array may.
 file(READ "${PAGE}" bytes HEX)
 string(REGEX REPLACE "(..)" "'\\\\x\\1'," bytes "${bytes}")
-file(WRITE "${SOURCE}" "#include \"troupe/metrics/page/detail/page_text.hpp\"
+file(WRITE "${SOURCE}" "#include \"metrics/page/detail/page_text.hpp\"
 
 namespace troupe::metrics {
 

@@ -1,6 +1,6 @@
-#include "page.hpp"
+#include "metrics/page/page.hpp"
 
-#include "detail/page_text.hpp"
+#include "metrics/page/detail/page_text.hpp"
 
 namespace troupe::metrics {
 

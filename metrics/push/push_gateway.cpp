@@ -1,6 +1,6 @@
-#include "push_gateway.hpp"
+#include "metrics/push/push_gateway.hpp"
 
-#include "troupe/core/printable.hpp"
+#include "core/printable.hpp"
 
 #include <curl/curl.h>
 #include <fmt/format.h>

@@ -3,9 +3,9 @@
 /// told by its leader alone; every node tells its phase, and what its own workers and actors use.
 #pragma once
 
-#include "names_job.hpp"
-#include "names_machine.hpp"
-#include "names_speed.hpp"
+#include "metrics/registry/names_job.hpp"
+#include "metrics/registry/names_machine.hpp"
+#include "metrics/registry/names_speed.hpp"
 
 namespace troupe::metrics::names {
 

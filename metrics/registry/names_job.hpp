@@ -1,7 +1,7 @@
 /// Metrics of the job as a whole: what it is, where it stands, how it learns, what is saved of it.
 #pragma once
 
-#include "metric_name.hpp"
+#include "metrics/registry/metric_name.hpp"
 
 namespace troupe::metrics::names {
 

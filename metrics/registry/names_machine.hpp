@@ -1,7 +1,7 @@
 /// Metrics of what a run uses of its machines: memory, GPUs, the process.
 #pragma once
 
-#include "metric_name.hpp"
+#include "metrics/registry/metric_name.hpp"
 
 namespace troupe::metrics::names {
 

@@ -1,7 +1,7 @@
 /// Metrics of speed: steps, what their time goes to, batches, collectives, messages.
 #pragma once
 
-#include "metric_name.hpp"
+#include "metrics/registry/metric_name.hpp"
 
 namespace troupe::metrics::names {
 

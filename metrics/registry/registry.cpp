@@ -1,8 +1,8 @@
-#include "registry.hpp"
+#include "metrics/registry/registry.hpp"
 
-#include "../machine/process_use.hpp"
-#include "detail/families.hpp"
-#include "names.hpp"
+#include "metrics/machine/process_use.hpp"
+#include "metrics/registry/detail/families.hpp"
+#include "metrics/registry/names.hpp"
 
 #include <algorithm>
 #include <chrono>

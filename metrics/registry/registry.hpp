@@ -1,10 +1,10 @@
 /// The values of names.hpp, kept for one run, and as the text that Prometheus reads.
 #pragma once
 
-#include "../machine/gpu_sample.hpp"
-#include "../machine/host_memory.hpp"
-#include "../step_record.hpp"
-#include "job_phase.hpp"
+#include "metrics/machine/gpu_sample.hpp"
+#include "metrics/machine/host_memory.hpp"
+#include "metrics/registry/job_phase.hpp"
+#include "metrics/step_record.hpp"
 
 #include <cstdint>
 #include <memory>

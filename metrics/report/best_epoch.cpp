@@ -1,12 +1,11 @@
-#include "best_epoch.hpp"
+#include "metrics/report/best_epoch.hpp"
 
-#include "../readable.hpp"
-#include "../text_figures.hpp"
-#include "epoch_course.hpp"
-#include "run_folder.hpp"
-#include "run_json.hpp"
-
-#include "troupe/core/checkpoint/store.hpp"
+#include "core/checkpoint/store.hpp"
+#include "metrics/readable.hpp"
+#include "metrics/report/epoch_course.hpp"
+#include "metrics/report/run_folder.hpp"
+#include "metrics/report/run_json.hpp"
+#include "metrics/text_figures.hpp"
 
 #include <fmt/format.h>
 

@@ -1,7 +1,7 @@
 /// The best evaluation of a run, from its epochs.jsonl.
 #pragma once
 
-#include "../step_record.hpp"
+#include "metrics/step_record.hpp"
 
 #include <filesystem>
 #include <optional>

@@ -1,14 +1,13 @@
-#include "comparison.hpp"
+#include "metrics/report/comparison.hpp"
 
-#include "../readable.hpp"
-#include "../text_figures.hpp"
-#include "detail/course_json.hpp"
-#include "detail/json_values.hpp"
-#include "run_json.hpp"
-#include "standing_report.hpp"
-
-#include "troupe/core/fail.hpp"
-#include "troupe/core/printable.hpp"
+#include "core/fail.hpp"
+#include "core/printable.hpp"
+#include "metrics/readable.hpp"
+#include "metrics/report/detail/course_json.hpp"
+#include "metrics/report/detail/json_values.hpp"
+#include "metrics/report/run_json.hpp"
+#include "metrics/report/standing_report.hpp"
+#include "metrics/text_figures.hpp"
 
 #include <fmt/format.h>
 

@@ -2,9 +2,8 @@
 /// and as the document of a page (docs/files.md).
 #pragma once
 
-#include "run_document.hpp"
-
-#include "troupe/core/error.hpp"
+#include "core/error.hpp"
+#include "metrics/report/run_document.hpp"
 
 #include <chrono>
 #include <cstdint>

@@ -1,6 +1,6 @@
-#include "detail/course_json.hpp"
+#include "metrics/report/detail/course_json.hpp"
 
-#include "run_json.hpp"
+#include "metrics/report/run_json.hpp"
 
 #include <fmt/format.h>
 

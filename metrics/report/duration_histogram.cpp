@@ -1,4 +1,4 @@
-#include "duration_histogram.hpp"
+#include "metrics/report/duration_histogram.hpp"
 
 #include <algorithm>
 #include <cmath>

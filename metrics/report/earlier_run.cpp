@@ -1,4 +1,4 @@
-#include "earlier_run.hpp"
+#include "metrics/report/earlier_run.hpp"
 
 #include <algorithm>
 

@@ -1,8 +1,8 @@
 /// What a run that goes on was before.
 #pragma once
 
-#include "../step_sums.hpp"
-#include "run_course.hpp"
+#include "metrics/report/run_course.hpp"
+#include "metrics/step_sums.hpp"
 
 #include <cstdint>
 #include <optional>

@@ -1,4 +1,4 @@
-#include "epoch_course.hpp"
+#include "metrics/report/epoch_course.hpp"
 
 #include <algorithm>
 

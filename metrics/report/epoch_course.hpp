@@ -1,7 +1,7 @@
 /// The epochs of a run, evenly chosen where there are very many.
 #pragma once
 
-#include "../step_record.hpp"
+#include "metrics/step_record.hpp"
 
 #include <cstddef>
 #include <cstdint>

@@ -1,10 +1,9 @@
-#include "history.hpp"
+#include "metrics/report/history.hpp"
 
-#include "run_folder.hpp"
-
-#include "troupe/core/fail.hpp"
-#include "troupe/core/net/descriptor.hpp"
-#include "troupe/core/printable.hpp"
+#include "core/fail.hpp"
+#include "core/net/descriptor.hpp"
+#include "core/printable.hpp"
+#include "metrics/report/run_folder.hpp"
 
 #include <cerrno>
 #include <cstring>

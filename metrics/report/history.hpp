@@ -2,7 +2,7 @@
 /// reads parts of its own, and they append them to their copy.
 #pragma once
 
-#include "troupe/core/error.hpp"
+#include "core/error.hpp"
 
 #include <array>
 #include <cstdint>

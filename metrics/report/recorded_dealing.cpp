@@ -1,9 +1,8 @@
-#include "recorded_dealing.hpp"
+#include "metrics/report/recorded_dealing.hpp"
 
-#include "detail/json_lines.hpp"
-
-#include "troupe/core/fail.hpp"
-#include "troupe/core/json.hpp"
+#include "core/fail.hpp"
+#include "core/json.hpp"
+#include "metrics/report/detail/json_lines.hpp"
 
 #include <nlohmann/json.hpp>
 

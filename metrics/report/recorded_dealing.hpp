@@ -1,7 +1,7 @@
 /// How slices were dealt to the workers of a run, as its events.jsonl says.
 #pragma once
 
-#include "troupe/core/error.hpp"
+#include "core/error.hpp"
 
 #include <cstdint>
 #include <filesystem>

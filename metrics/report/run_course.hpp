@@ -1,11 +1,11 @@
 /// The course of a run from its first step on, also over several processes, in bounded memory.
 #pragma once
 
-#include "duration_histogram.hpp"
-#include "epoch_course.hpp"
-#include "latest.hpp"
-#include "run_progress.hpp"
-#include "step_course.hpp"
+#include "metrics/report/duration_histogram.hpp"
+#include "metrics/report/epoch_course.hpp"
+#include "metrics/report/latest.hpp"
+#include "metrics/report/run_progress.hpp"
+#include "metrics/report/step_course.hpp"
 
 namespace troupe::metrics {
 

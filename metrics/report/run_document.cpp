@@ -1,8 +1,8 @@
-#include "run_document.hpp"
+#include "metrics/report/run_document.hpp"
 
-#include "../known_ratio.hpp"
-#include "detail/course_json.hpp"
-#include "detail/summary_values.hpp"
+#include "metrics/known_ratio.hpp"
+#include "metrics/report/detail/course_json.hpp"
+#include "metrics/report/detail/summary_values.hpp"
 
 #include <fmt/format.h>
 

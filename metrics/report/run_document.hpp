@@ -2,9 +2,9 @@
 /// however long the run is.
 #pragma once
 
-#include "../step_record.hpp"
-#include "../timeline.hpp"
-#include "run_course.hpp"
+#include "metrics/report/run_course.hpp"
+#include "metrics/step_record.hpp"
+#include "metrics/timeline.hpp"
 
 #include <array>
 #include <chrono>

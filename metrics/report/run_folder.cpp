@@ -1,11 +1,10 @@
-#include "run_folder.hpp"
+#include "metrics/report/run_folder.hpp"
 
-#include "../page/page.hpp"
-#include "run_json.hpp"
-
-#include "troupe/core/atomic_file.hpp"
-#include "troupe/core/fail.hpp"
-#include "troupe/core/printable.hpp"
+#include "core/atomic_file.hpp"
+#include "core/fail.hpp"
+#include "core/printable.hpp"
+#include "metrics/page/page.hpp"
+#include "metrics/report/run_json.hpp"
 
 #include <algorithm>
 #include <array>

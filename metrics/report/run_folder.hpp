@@ -1,10 +1,9 @@
 /// OUTPUT/NAME/: what is left of a run for people and programs (docs/runs.md).
 #pragma once
 
-#include "detail/json_lines.hpp"
-#include "earlier_run.hpp"
-
-#include "troupe/core/error.hpp"
+#include "core/error.hpp"
+#include "metrics/report/detail/json_lines.hpp"
+#include "metrics/report/earlier_run.hpp"
 
 #include <filesystem>
 #include <string>

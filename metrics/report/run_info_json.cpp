@@ -1,5 +1,5 @@
-#include "detail/summary_values.hpp"
-#include "run_json.hpp"
+#include "metrics/report/detail/summary_values.hpp"
+#include "metrics/report/run_json.hpp"
 
 namespace troupe::metrics {
 

@@ -1,9 +1,8 @@
-#include "run_json.hpp"
+#include "metrics/report/run_json.hpp"
 
-#include "detail/json_values.hpp"
-#include "detail/loss_scale_json.hpp"
-
-#include "troupe/core/json.hpp"
+#include "core/json.hpp"
+#include "metrics/report/detail/json_values.hpp"
+#include "metrics/report/detail/loss_scale_json.hpp"
 
 namespace troupe::metrics {
 

@@ -1,7 +1,7 @@
 /// The records of a run as the JSON of its folder (docs/files.md).
 #pragma once
 
-#include "../step_record.hpp"
+#include "metrics/step_record.hpp"
 
 #include <optional>
 #include <string>

@@ -1,10 +1,9 @@
-#include "run_list.hpp"
+#include "metrics/report/run_list.hpp"
 
-#include "best_epoch.hpp"
-#include "run_state.hpp"
-
-#include "troupe/core/fail.hpp"
-#include "troupe/core/printable.hpp"
+#include "core/fail.hpp"
+#include "core/printable.hpp"
+#include "metrics/report/best_epoch.hpp"
+#include "metrics/report/run_state.hpp"
 
 #include <algorithm>
 #include <system_error>

@@ -1,9 +1,8 @@
 /// The runs of a folder (run.output).
 #pragma once
 
-#include "../step_record.hpp"
-
-#include "troupe/core/error.hpp"
+#include "core/error.hpp"
+#include "metrics/step_record.hpp"
 
 #include <filesystem>
 #include <optional>

@@ -1,7 +1,7 @@
-#include "run_progress.hpp"
+#include "metrics/report/run_progress.hpp"
 
-#include "../known_ratio.hpp"
-#include "../text_figures.hpp"
+#include "metrics/known_ratio.hpp"
+#include "metrics/text_figures.hpp"
 
 #include <algorithm>
 

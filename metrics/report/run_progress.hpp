@@ -1,8 +1,8 @@
 /// Where a run stands, in numbers.
 #pragma once
 
-#include "../recent_steps.hpp"
-#include "../step_record.hpp"
+#include "metrics/recent_steps.hpp"
+#include "metrics/step_record.hpp"
 
 #include <cstdint>
 #include <optional>

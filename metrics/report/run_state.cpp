@@ -1,7 +1,7 @@
-#include "run_state.hpp"
+#include "metrics/report/run_state.hpp"
 
-#include "run_folder.hpp"
-#include "run_json.hpp"
+#include "metrics/report/run_folder.hpp"
+#include "metrics/report/run_json.hpp"
 
 #include <fstream>
 #include <iterator>

@@ -1,7 +1,7 @@
 /// How a run stands, from run.json and summary.json in its folder.
 #pragma once
 
-#include "../step_record.hpp"
+#include "metrics/step_record.hpp"
 
 #include <filesystem>
 #include <optional>

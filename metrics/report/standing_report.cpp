@@ -1,13 +1,12 @@
-#include "standing_report.hpp"
+#include "metrics/report/standing_report.hpp"
 
-#include "detail/json_lines.hpp"
-#include "run_folder.hpp"
-#include "run_json.hpp"
-#include "run_state.hpp"
-
-#include "troupe/core/checkpoint/store.hpp"
-#include "troupe/core/fail.hpp"
-#include "troupe/core/printable.hpp"
+#include "core/checkpoint/store.hpp"
+#include "core/fail.hpp"
+#include "core/printable.hpp"
+#include "metrics/report/detail/json_lines.hpp"
+#include "metrics/report/run_folder.hpp"
+#include "metrics/report/run_json.hpp"
+#include "metrics/report/run_state.hpp"
 
 #include <utility>
 

@@ -2,9 +2,8 @@
 /// killed.
 #pragma once
 
-#include "run_document.hpp"
-
-#include "troupe/core/error.hpp"
+#include "core/error.hpp"
+#include "metrics/report/run_document.hpp"
 
 #include <filesystem>
 #include <string>

@@ -1,4 +1,4 @@
-#include "step_course.hpp"
+#include "metrics/report/step_course.hpp"
 
 #include <cmath>
 

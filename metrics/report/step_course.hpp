@@ -1,7 +1,7 @@
 /// The course of a run's steps in few points, however many steps there are.
 #pragma once
 
-#include "../step_record.hpp"
+#include "metrics/step_record.hpp"
 
 #include <cstddef>
 #include <cstdint>

@@ -1,9 +1,8 @@
 // Lines of events.jsonl, read back: a run that goes on may have millions, so a line is taken as it
 // is read, without a tree of its values.
-#include "../time_stamp.hpp"
-#include "run_json.hpp"
-
-#include "troupe/core/json.hpp"
+#include "core/json.hpp"
+#include "metrics/report/run_json.hpp"
+#include "metrics/time_stamp.hpp"
 
 #include <nlohmann/json.hpp>
 

@@ -1,6 +1,6 @@
-#include "detail/loss_scale_json.hpp"
-#include "detail/summary_values.hpp"
-#include "run_json.hpp"
+#include "metrics/report/detail/loss_scale_json.hpp"
+#include "metrics/report/detail/summary_values.hpp"
+#include "metrics/report/run_json.hpp"
 
 namespace troupe::metrics {
 

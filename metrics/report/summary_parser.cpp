@@ -1,8 +1,7 @@
 // run.json and summary.json, read back.
-#include "detail/json_values.hpp"
-#include "run_json.hpp"
-
-#include "troupe/core/json.hpp"
+#include "core/json.hpp"
+#include "metrics/report/detail/json_values.hpp"
+#include "metrics/report/run_json.hpp"
 
 namespace troupe::metrics {
 

@@ -1,11 +1,10 @@
-#include "event_file.hpp"
+#include "metrics/tensorboard/event_file.hpp"
 
-#include "../text_figures.hpp"
-#include "detail/event.hpp"
-
-#include "troupe/core/atomic_file.hpp"
-#include "troupe/core/fail.hpp"
-#include "troupe/core/printable.hpp"
+#include "core/atomic_file.hpp"
+#include "core/fail.hpp"
+#include "core/printable.hpp"
+#include "metrics/tensorboard/detail/event.hpp"
+#include "metrics/text_figures.hpp"
 
 #include <fmt/format.h>
 

@@ -1,11 +1,9 @@
 /// RUN/tensorboard/: what TensorBoard shows of a run.
 #pragma once
 
-#include "../step_record.hpp"
-
-#include "troupe/core/net/descriptor.hpp"
-
-#include "troupe/core/error.hpp"
+#include "core/error.hpp"
+#include "core/net/descriptor.hpp"
+#include "metrics/step_record.hpp"
 
 #include <filesystem>
 #include <map>

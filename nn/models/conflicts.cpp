@@ -1,8 +1,7 @@
 // Conflicts between a model's keys, whichever family it is of.
-#include "families.hpp"
-#include "models.hpp"
-
-#include "troupe/core/config/text.hpp"
+#include "core/config/text.hpp"
+#include "nn/models/families.hpp"
+#include "nn/models/models.hpp"
 
 #include <fmt/ranges.h>
 

@@ -1,6 +1,6 @@
-#include "families.hpp"
+#include "nn/models/families.hpp"
 
-#include "troupe/core/config/text.hpp"
+#include "core/config/text.hpp"
 
 #include <algorithm>
 #include <iterator>

@@ -3,9 +3,8 @@
 /// own families that a config carries.
 #pragma once
 
-#include "family.hpp"
-
-#include "troupe/core/config/training.hpp"
+#include "core/config/training.hpp"
+#include "nn/models/family.hpp"
 
 #include <map>
 #include <optional>

@@ -2,12 +2,11 @@
 /// that it builds: all that is known of them.
 #pragma once
 
-#include "../builder.hpp"
-#include "hugging_face.hpp"
-#include "input.hpp"
-
-#include "troupe/core/config/schema.hpp"
-#include "troupe/core/config/validate.hpp"
+#include "core/config/schema.hpp"
+#include "core/config/validate.hpp"
+#include "nn/builder.hpp"
+#include "nn/models/hugging_face.hpp"
+#include "nn/models/input.hpp"
 
 #include <string>
 #include <string_view>

@@ -1,9 +1,9 @@
 // Radford et al., "Language Models are Unsupervised Multitask Learners", 2019, with the names and
 // the initial values of Hugging Face's GPT2LMHeadModel. Its weights are (in, out) there, (out, in)
 // here.
-#include "families.hpp"
-#include "language.hpp"
-#include "shared_keys.hpp"
+#include "nn/models/families.hpp"
+#include "nn/models/language.hpp"
+#include "nn/models/shared_keys.hpp"
 
 #include <fmt/format.h>
 

@@ -1,6 +1,6 @@
-#include "hugging_face.hpp"
+#include "nn/models/hugging_face.hpp"
 
-#include "families.hpp"
+#include "nn/models/families.hpp"
 
 namespace troupe::nn {
 

@@ -3,9 +3,8 @@
 /// configuration files beside them, of transformers 4 and 5.
 #pragma once
 
-#include "input.hpp"
-
-#include "troupe/core/config/training.hpp"
+#include "core/config/training.hpp"
+#include "nn/models/input.hpp"
 
 #include <cstdint>
 #include <optional>

@@ -1,8 +1,8 @@
-#include "input.hpp"
+#include "nn/models/input.hpp"
 
-#include "troupe/core/config/config.hpp"
-#include "troupe/core/config/data_sets.hpp"
-#include "troupe/core/config/own_data_set.hpp"
+#include "core/config/config.hpp"
+#include "core/config/data_sets.hpp"
+#include "core/config/own_data_set.hpp"
 
 #include <iterator>
 

@@ -1,8 +1,8 @@
 /// What a batch gives to a model: the graph's input and its target.
 #pragma once
 
-#include "troupe/core/config/forward.hpp"
-#include "troupe/core/graph/tensor.hpp"
+#include "core/config/forward.hpp"
+#include "core/graph/tensor.hpp"
 
 #include <cstdint>
 #include <string>

@@ -1,4 +1,4 @@
-#include "language.hpp"
+#include "nn/models/language.hpp"
 
 #include <fmt/format.h>
 

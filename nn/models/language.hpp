@@ -1,9 +1,8 @@
 /// What families of language models share: sizes by name, the keys that change them, and layers.
 #pragma once
 
-#include "family.hpp"
-
-#include "troupe/core/config/training.hpp"
+#include "core/config/training.hpp"
+#include "nn/models/family.hpp"
 
 #include <cstdint>
 #include <span>

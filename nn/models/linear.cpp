@@ -1,6 +1,6 @@
 // Softmax or linear regression: the head alone.
-#include "families.hpp"
-#include "shared_keys.hpp"
+#include "nn/models/families.hpp"
+#include "nn/models/shared_keys.hpp"
 
 namespace troupe::nn {
 

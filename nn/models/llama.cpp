@@ -1,8 +1,8 @@
 // Touvron et al., "LLaMA: Open and Efficient Foundation Language Models", 2023, with the names and
 // the initial values of Hugging Face's LlamaForCausalLM.
-#include "families.hpp"
-#include "language.hpp"
-#include "shared_keys.hpp"
+#include "nn/models/families.hpp"
+#include "nn/models/language.hpp"
+#include "nn/models/shared_keys.hpp"
 
 #include <fmt/format.h>
 

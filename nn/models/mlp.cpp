@@ -1,8 +1,7 @@
 // Hidden layers with relu between them.
-#include "families.hpp"
-#include "shared_keys.hpp"
-
-#include "troupe/core/config/training.hpp"
+#include "core/config/training.hpp"
+#include "nn/models/families.hpp"
+#include "nn/models/shared_keys.hpp"
 
 #include <fmt/format.h>
 

@@ -1,10 +1,9 @@
-#include "models.hpp"
+#include "nn/models/models.hpp"
 
-#include "families.hpp"
-
-#include "troupe/core/device/dropout_math.hpp"
-#include "troupe/core/fail.hpp"
-#include "troupe/core/nearest.hpp"
+#include "core/device/dropout_math.hpp"
+#include "core/fail.hpp"
+#include "core/nearest.hpp"
+#include "nn/models/families.hpp"
 
 #include <fmt/ranges.h>
 

@@ -9,12 +9,11 @@
 /// names, and units "embedding", one for every block ("transformer.h.0"), and "head".
 #pragma once
 
-#include "input.hpp"
-
-#include "troupe/core/config/training.hpp"
-#include "troupe/core/config/validate.hpp"
-#include "troupe/core/error.hpp"
-#include "troupe/core/graph/graph.hpp"
+#include "core/config/training.hpp"
+#include "core/config/validate.hpp"
+#include "core/error.hpp"
+#include "core/graph/graph.hpp"
+#include "nn/models/input.hpp"
 
 #include <cstdint>
 

@@ -1,9 +1,8 @@
 // He et al., "Deep Residual Learning for Image Recognition", CVPR 2016, as torchvision has it: the
 // stride of a bottleneck is in its 3x3 convolution.
-#include "families.hpp"
-#include "shared_keys.hpp"
-
-#include "troupe/core/config/training.hpp"
+#include "core/config/training.hpp"
+#include "nn/models/families.hpp"
+#include "nn/models/shared_keys.hpp"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "shared_keys.hpp"
+#include "nn/models/shared_keys.hpp"
 
 namespace troupe::nn {
 

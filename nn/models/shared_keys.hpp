@@ -1,7 +1,7 @@
 /// Keys of several families.
 #pragma once
 
-#include "family.hpp"
+#include "nn/models/family.hpp"
 
 namespace troupe::nn {
 

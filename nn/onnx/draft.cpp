@@ -1,4 +1,4 @@
-#include "draft.hpp"
+#include "nn/onnx/draft.hpp"
 
 #include <algorithm>
 #include <bit>

@@ -3,9 +3,9 @@
 /// Source: the ONNX specification, docs/IR.md, and onnx.proto of opset 17 and later.
 #pragma once
 
-#include "troupe/core/error.hpp"
-#include "troupe/core/graph/graph.hpp"
-#include "troupe/core/protobuf.hpp"
+#include "core/error.hpp"
+#include "core/graph/graph.hpp"
+#include "core/protobuf.hpp"
 
 #include <cstdint>
 #include <string>

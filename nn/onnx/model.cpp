@@ -1,9 +1,8 @@
-#include "model.hpp"
+#include "nn/onnx/model.hpp"
 
-#include "draft.hpp"
-#include "operators.hpp"
-
-#include "troupe/core/fail.hpp"
+#include "core/fail.hpp"
+#include "nn/onnx/draft.hpp"
+#include "nn/onnx/operators.hpp"
 
 #include <algorithm>
 

@@ -6,8 +6,8 @@
 /// "probabilities" where they are asked for.
 #pragma once
 
-#include "troupe/core/error.hpp"
-#include "troupe/core/graph/graph.hpp"
+#include "core/error.hpp"
+#include "core/graph/graph.hpp"
 
 #include <cstdint>
 #include <optional>

@@ -1,6 +1,6 @@
-#include "operators.hpp"
+#include "nn/onnx/operators.hpp"
 
-#include "troupe/core/fail.hpp"
+#include "core/fail.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,7 +1,7 @@
 /// What ops become in ONNX: a function each, which adds the op's nodes to a draft.
 #pragma once
 
-#include "draft.hpp"
+#include "nn/onnx/draft.hpp"
 
 namespace troupe::nn::onnx {
 

@@ -2,7 +2,7 @@
 /// that tells it where rows stand.
 #pragma once
 
-#include "detail/shape_checks.hpp"
+#include "nn/ops/detail/shape_checks.hpp"
 
 namespace troupe::nn::ops {
 

@@ -1,7 +1,7 @@
 /// Convolutions.
 #pragma once
 
-#include "detail/products.hpp"
+#include "nn/ops/detail/products.hpp"
 
 namespace troupe::nn::ops {
 

@@ -1,9 +1,8 @@
 /// Elements that are dropped at random while a model is trained.
 #pragma once
 
-#include "detail/shape_checks.hpp"
-
-#include "troupe/core/device/dropout_math.hpp"
+#include "core/device/dropout_math.hpp"
+#include "nn/ops/detail/shape_checks.hpp"
 
 namespace troupe::nn::ops {
 

@@ -1,7 +1,7 @@
 /// Ops whose output's elements each depend on one element of each input.
 #pragma once
 
-#include "detail/shape_checks.hpp"
+#include "nn/ops/detail/shape_checks.hpp"
 
 namespace troupe::nn::ops {
 

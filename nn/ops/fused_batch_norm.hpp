@@ -2,7 +2,7 @@
 /// (passes/fuse_statistics). It stands behind autodiff, which therefore takes none of these.
 #pragma once
 
-#include "detail/shape_checks.hpp"
+#include "nn/ops/detail/shape_checks.hpp"
 
 namespace troupe::nn::ops {
 

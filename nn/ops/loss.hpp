@@ -1,7 +1,7 @@
 /// Losses, and what is counted beside them.
 #pragma once
 
-#include "detail/shape_checks.hpp"
+#include "nn/ops/detail/shape_checks.hpp"
 
 namespace troupe::nn::ops {
 

@@ -1,7 +1,7 @@
 /// Matrix products and the bias behind them.
 #pragma once
 
-#include "detail/products.hpp"
+#include "nn/ops/detail/products.hpp"
 
 namespace troupe::nn::ops {
 

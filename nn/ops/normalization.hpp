@@ -1,7 +1,7 @@
 /// Normalization as models have it, its gradient, and how recompute makes it again.
 #pragma once
 
-#include "detail/shape_checks.hpp"
+#include "nn/ops/detail/shape_checks.hpp"
 
 namespace troupe::nn::ops {
 

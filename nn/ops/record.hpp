@@ -2,11 +2,11 @@
 /// an op takes and gives stands in core/graph/ops.def.
 #pragma once
 
-#include "../cost.hpp"
-#include "../shape_rules.hpp"
-#include "detail/autocast_rule.hpp"
-#include "detail/input_set.hpp"
-#include "detail/propagation.hpp"
+#include "nn/cost.hpp"
+#include "nn/ops/detail/autocast_rule.hpp"
+#include "nn/ops/detail/input_set.hpp"
+#include "nn/ops/detail/propagation.hpp"
+#include "nn/shape_rules.hpp"
 
 #include <optional>
 

@@ -1,19 +1,19 @@
 // One record for each line of core/graph/ops.def, from the family's header; a record that is
 // missing or incomplete does not compile. The families are included here alone: to touch one is to
 // compile this file.
-#include "table.hpp"
+#include "nn/ops/table.hpp"
 
-#include "attention.hpp"
-#include "convolution.hpp"
-#include "detail/shapes.hpp"
-#include "dropout.hpp"
-#include "elementwise.hpp"
-#include "embedding.hpp"
-#include "fused_batch_norm.hpp"
-#include "loss.hpp"
-#include "matmul.hpp"
-#include "normalization.hpp"
-#include "pooling.hpp"
+#include "nn/ops/attention.hpp"
+#include "nn/ops/convolution.hpp"
+#include "nn/ops/detail/shapes.hpp"
+#include "nn/ops/dropout.hpp"
+#include "nn/ops/elementwise.hpp"
+#include "nn/ops/embedding.hpp"
+#include "nn/ops/fused_batch_norm.hpp"
+#include "nn/ops/loss.hpp"
+#include "nn/ops/matmul.hpp"
+#include "nn/ops/normalization.hpp"
+#include "nn/ops/pooling.hpp"
 
 #include <array>
 
@@ -60,12 +60,12 @@ constexpr bool has_sound_memory(const OpRecord& record) {
   static_assert(has_sound_gradient(ops::name), #name ": its gradient does not fit its kind");      \
   static_assert(has_sound_clone(ops::name), #name ": forward with a gradient alone has a clone");  \
   static_assert(has_sound_memory(ops::name), #name ": in_place or rounded makes no sense");
-#include "troupe/core/graph/ops.def"
+#include "core/graph/ops.def"
 #undef TROUPE_OP
 
 constexpr std::array<OpRecord, op_count> table = {{
 #define TROUPE_OP(name) ops::name,
-#include "troupe/core/graph/ops.def"
+#include "core/graph/ops.def"
 #undef TROUPE_OP
 }};
 

@@ -1,7 +1,7 @@
 /// The records, by op.
 #pragma once
 
-#include "record.hpp"
+#include "nn/ops/record.hpp"
 
 namespace troupe::nn {
 

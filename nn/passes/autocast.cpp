@@ -1,7 +1,7 @@
-#include "autocast.hpp"
+#include "nn/passes/autocast.hpp"
 
-#include "../modules.hpp"
-#include "../ops/table.hpp"
+#include "nn/modules.hpp"
+#include "nn/ops/table.hpp"
 
 #include <algorithm>
 #include <string>

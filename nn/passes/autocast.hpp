@@ -1,8 +1,8 @@
 /// Mixed precision, as PyTorch's autocast defines it (precision.mode amp_fp16, amp_bf16).
 #pragma once
 
-#include "autocast_regions.hpp"
-#include "troupe/core/graph/graph.hpp"
+#include "core/graph/graph.hpp"
+#include "nn/passes/autocast_regions.hpp"
 
 namespace troupe::nn {
 

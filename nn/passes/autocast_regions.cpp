@@ -1,8 +1,8 @@
-#include "autocast_regions.hpp"
+#include "nn/passes/autocast_regions.hpp"
 
-#include "../modules.hpp"
-#include "troupe/core/nearest.hpp"
-#include "troupe/core/printable.hpp"
+#include "core/nearest.hpp"
+#include "core/printable.hpp"
+#include "nn/modules.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -2,8 +2,8 @@
 /// the forward of modules.
 #pragma once
 
-#include "troupe/core/config/validate.hpp"
-#include "troupe/core/graph/graph.hpp"
+#include "core/config/validate.hpp"
+#include "core/graph/graph.hpp"
 
 #include <string>
 #include <string_view>

@@ -1,8 +1,8 @@
-#include "autodiff.hpp"
+#include "nn/passes/autodiff.hpp"
 
-#include "../learning_rates.hpp"
-#include "../ops/table.hpp"
-#include "troupe/core/fail.hpp"
+#include "core/fail.hpp"
+#include "nn/learning_rates.hpp"
+#include "nn/ops/table.hpp"
 
 #include <algorithm>
 

@@ -1,8 +1,8 @@
 /// Reverse-mode differentiation: adds the backward pass to a forward graph.
 #pragma once
 
-#include "troupe/core/error.hpp"
-#include "troupe/core/graph/graph.hpp"
+#include "core/error.hpp"
+#include "core/graph/graph.hpp"
 
 #include <string>
 #include <vector>

@@ -1,7 +1,7 @@
-#include "cache_attention.hpp"
+#include "nn/passes/cache_attention.hpp"
 
-#include "detail/rewrite.hpp"
-#include "troupe/core/fail.hpp"
+#include "core/fail.hpp"
+#include "nn/passes/detail/rewrite.hpp"
 
 #include <algorithm>
 #include <iterator>

@@ -3,8 +3,8 @@
 /// Inference", 2022, section 2).
 #pragma once
 
-#include "troupe/core/error.hpp"
-#include "troupe/core/graph/graph.hpp"
+#include "core/error.hpp"
+#include "core/graph/graph.hpp"
 
 #include <cstdint>
 #include <optional>

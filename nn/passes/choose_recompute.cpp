@@ -1,8 +1,8 @@
-#include "choose_recompute.hpp"
+#include "nn/passes/choose_recompute.hpp"
 
-#include "../cost.hpp"
-#include "../modules.hpp"
-#include "troupe/core/fail.hpp"
+#include "core/fail.hpp"
+#include "nn/cost.hpp"
+#include "nn/modules.hpp"
 
 #include <fmt/ranges.h>
 

@@ -1,11 +1,10 @@
 /// Which activations backward is to make again.
 #pragma once
 
-#include "plan_memory.hpp"
-#include "recompute.hpp"
-
-#include "troupe/core/config/recompute.hpp"
-#include "troupe/core/error.hpp"
+#include "core/config/recompute.hpp"
+#include "core/error.hpp"
+#include "nn/passes/plan_memory.hpp"
+#include "nn/passes/recompute.hpp"
 
 #include <string>
 #include <vector>

@@ -1,6 +1,6 @@
-#include "drop_casts.hpp"
+#include "nn/passes/drop_casts.hpp"
 
-#include "detail/rewrite.hpp"
+#include "nn/passes/detail/rewrite.hpp"
 
 #include <algorithm>
 #include <iterator>

@@ -1,7 +1,7 @@
 /// Removes casts that change no value.
 #pragma once
 
-#include "troupe/core/graph/graph.hpp"
+#include "core/graph/graph.hpp"
 
 #include <string>
 #include <vector>

@@ -1,6 +1,6 @@
-#include "finish_block_ends.hpp"
+#include "nn/passes/finish_block_ends.hpp"
 
-#include "detail/fusion_draft.hpp"
+#include "nn/passes/detail/fusion_draft.hpp"
 
 namespace troupe::nn {
 

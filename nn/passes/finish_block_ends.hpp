@@ -1,7 +1,7 @@
 /// Less to move at those ends of residual blocks that no convolution takes.
 #pragma once
 
-#include "fuse_statistics.hpp"
+#include "nn/passes/fuse_statistics.hpp"
 
 namespace troupe::nn {
 

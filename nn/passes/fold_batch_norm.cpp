@@ -1,6 +1,6 @@
-#include "fold_batch_norm.hpp"
+#include "nn/passes/fold_batch_norm.hpp"
 
-#include "detail/rewrite.hpp"
+#include "nn/passes/detail/rewrite.hpp"
 
 #include <algorithm>
 #include <cmath>

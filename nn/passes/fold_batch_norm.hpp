@@ -3,7 +3,7 @@
 /// section 3.2).
 #pragma once
 
-#include "troupe/core/graph/graph.hpp"
+#include "core/graph/graph.hpp"
 
 #include <span>
 #include <string>

@@ -1,4 +1,4 @@
-#include "format_input.hpp"
+#include "nn/passes/format_input.hpp"
 
 #include <algorithm>
 

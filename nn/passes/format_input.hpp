@@ -1,7 +1,7 @@
 /// The images as a device's loader writes them.
 #pragma once
 
-#include "troupe/core/graph/graph.hpp"
+#include "core/graph/graph.hpp"
 
 #include <cstdint>
 

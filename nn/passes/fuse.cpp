@@ -1,6 +1,6 @@
-#include "fuse.hpp"
+#include "nn/passes/fuse.hpp"
 
-#include "detail/rewrite.hpp"
+#include "nn/passes/detail/rewrite.hpp"
 
 #include <algorithm>
 #include <optional>

@@ -1,7 +1,7 @@
 /// Joins nodes that a device runs as one.
 #pragma once
 
-#include "troupe/core/graph/graph.hpp"
+#include "core/graph/graph.hpp"
 
 #include <string>
 #include <vector>

@@ -1,7 +1,7 @@
-#include "fuse_block_ends.hpp"
+#include "nn/passes/fuse_block_ends.hpp"
 
-#include "detail/end_gradients.hpp"
-#include "detail/fusion_draft.hpp"
+#include "nn/passes/detail/end_gradients.hpp"
+#include "nn/passes/detail/fusion_draft.hpp"
 
 #include <algorithm>
 

@@ -2,7 +2,7 @@
 /// block's end is written, and its gradient read, once.
 #pragma once
 
-#include "fuse_statistics.hpp"
+#include "nn/passes/fuse_statistics.hpp"
 
 namespace troupe::nn {
 

@@ -1,6 +1,6 @@
-#include "fuse_linear_loss.hpp"
+#include "nn/passes/fuse_linear_loss.hpp"
 
-#include "detail/fusion_draft.hpp"
+#include "nn/passes/detail/fusion_draft.hpp"
 
 #include <algorithm>
 

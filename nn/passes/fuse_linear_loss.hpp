@@ -1,7 +1,7 @@
 /// The loss of language models and its gradients in one kernel.
 #pragma once
 
-#include "troupe/core/graph/graph.hpp"
+#include "core/graph/graph.hpp"
 
 #include <string>
 #include <vector>

@@ -1,7 +1,7 @@
 /// A classifier's loss, its gradient and its count of right answers in one kernel.
 #pragma once
 
-#include "fuse_statistics.hpp"
+#include "nn/passes/fuse_statistics.hpp"
 
 namespace troupe::nn {
 

@@ -1,6 +1,6 @@
-#include "fuse_max_pool.hpp"
+#include "nn/passes/fuse_max_pool.hpp"
 
-#include "detail/fusion_draft.hpp"
+#include "nn/passes/detail/fusion_draft.hpp"
 
 #include <algorithm>
 #include <optional>

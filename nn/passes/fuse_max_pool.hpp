@@ -2,7 +2,7 @@
 /// is normalized is the largest activation of such a network, and is neither stored nor read again.
 #pragma once
 
-#include "fuse_statistics.hpp"
+#include "nn/passes/fuse_statistics.hpp"
 
 namespace troupe::nn {
 

@@ -1,6 +1,6 @@
-#include "fuse_statistics.hpp"
+#include "nn/passes/fuse_statistics.hpp"
 
-#include "detail/fusion_draft.hpp"
+#include "nn/passes/detail/fusion_draft.hpp"
 
 #include <algorithm>
 

@@ -2,7 +2,7 @@
 /// ResNet-50 of MLPerf Training and the fusion engines of cuDNN 9.
 #pragma once
 
-#include "troupe/core/graph/graph.hpp"
+#include "core/graph/graph.hpp"
 
 #include <functional>
 #include <optional>

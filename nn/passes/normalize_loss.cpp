@@ -1,4 +1,4 @@
-#include "normalize_loss.hpp"
+#include "nn/passes/normalize_loss.hpp"
 
 namespace troupe::nn {
 

@@ -1,7 +1,7 @@
 /// The loss of a micro-batch as a share of its global batch's.
 #pragma once
 
-#include "troupe/core/graph/graph.hpp"
+#include "core/graph/graph.hpp"
 
 namespace troupe::nn {
 

@@ -1,8 +1,8 @@
-#include "plan_memory.hpp"
+#include "nn/passes/plan_memory.hpp"
 
-#include "../cost.hpp"
-#include "../ops/table.hpp"
-#include "troupe/core/fail.hpp"
+#include "core/fail.hpp"
+#include "nn/cost.hpp"
+#include "nn/ops/table.hpp"
 
 #include <algorithm>
 #include <array>

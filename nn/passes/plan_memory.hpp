@@ -1,8 +1,8 @@
 /// Packs activations into one arena by their lifetimes.
 #pragma once
 
-#include "troupe/core/error.hpp"
-#include "troupe/core/graph/graph.hpp"
+#include "core/error.hpp"
+#include "core/graph/graph.hpp"
 
 #include <string>
 #include <vector>

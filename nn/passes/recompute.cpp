@@ -1,7 +1,7 @@
-#include "recompute.hpp"
+#include "nn/passes/recompute.hpp"
 
-#include "../ops/table.hpp"
-#include "detail/rewrite.hpp"
+#include "nn/ops/table.hpp"
+#include "nn/passes/detail/rewrite.hpp"
 
 #include <algorithm>
 #include <optional>

@@ -3,7 +3,7 @@
 /// "Checkmate", 2020).
 #pragma once
 
-#include "troupe/core/graph/graph.hpp"
+#include "core/graph/graph.hpp"
 
 #include <vector>
 

@@ -1,6 +1,6 @@
-#include "scale_loss.hpp"
+#include "nn/passes/scale_loss.hpp"
 
-#include "../ops/table.hpp"
+#include "nn/ops/table.hpp"
 
 namespace troupe::nn {
 

@@ -1,7 +1,7 @@
 /// Loss scaling in the graph (Micikevicius et al., "Mixed Precision Training", 2018).
 #pragma once
 
-#include "troupe/core/graph/graph.hpp"
+#include "core/graph/graph.hpp"
 
 namespace troupe::nn {
 

@@ -1,4 +1,4 @@
-#include "sync_batch_norm.hpp"
+#include "nn/passes/sync_batch_norm.hpp"
 
 namespace troupe::nn {
 

@@ -1,7 +1,7 @@
 /// Batch norm over the batches of all ranks together, as PyTorch's SyncBatchNorm.
 #pragma once
 
-#include "troupe/core/graph/graph.hpp"
+#include "core/graph/graph.hpp"
 
 namespace troupe::nn {
 

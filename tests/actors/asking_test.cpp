@@ -1,10 +1,9 @@
 // What a daemon concludes from the answers of others about a job, over real connections.
-#include "scratch_folder.hpp"
-#include "small_job.hpp"
-
-#include "troupe/actors/cluster/asking.hpp"
-#include "troupe/actors/cluster/predecessors.hpp"
-#include "troupe/core/net/socket.hpp"
+#include "actors/cluster/asking.hpp"
+#include "actors/cluster/predecessors.hpp"
+#include "core/net/socket.hpp"
+#include "tests/actors/small_job.hpp"
+#include "tests/support/scratch_folder.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>

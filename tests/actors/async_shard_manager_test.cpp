@@ -1,10 +1,9 @@
 // An owner that is sent what no rank may send: its generation fails, and memory stays as it was.
-#include "deterministic.hpp"
-#include "stub_roles.hpp"
-
-#include "troupe/actors/roles/async_shard_manager.hpp"
-#include "troupe/core/config/config.hpp"
-#include "troupe/cpu/host_device.hpp"
+#include "actors/roles/async_shard_manager.hpp"
+#include "core/config/config.hpp"
+#include "cpu/host_device.hpp"
+#include "tests/actors/deterministic.hpp"
+#include "tests/actors/stub_roles.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>

@@ -1,6 +1,6 @@
 // Which nodes are left out for broken links: by examples, and against all sets of nodes.
-#include "troupe/actors/cluster/blame.hpp"
-#include "troupe/actors/cluster/return_delay.hpp"
+#include "actors/cluster/blame.hpp"
+#include "actors/cluster/return_delay.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 
@@ -175,7 +175,8 @@ TEST_CASE("of all sets of nodes the best one is left out, whatever links are bro
   }
 }
 
-TEST_CASE("a choice among many nodes ends, as the number of sets that are tried is limited") {
+TEST_CASE("a choice among many nodes ends, as the number of sets that are tried is limited",
+          "[long]") {
   const int count = 26 * 2;
   auto nodes = nodes_of(count);
   Links pairs;

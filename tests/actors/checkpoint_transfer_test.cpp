@@ -1,7 +1,6 @@
 // How nodes get the checkpoint of the one that leads.
-#include "../collectives/loopback.hpp"
-
-#include "troupe/actors/cluster/checkpoint_transfer.hpp"
+#include "actors/cluster/checkpoint_transfer.hpp"
+#include "tests/support/loopback.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 
@@ -50,7 +49,7 @@ struct Transfer {
   std::vector<float> values;
   std::shared_ptr<Checkpoint> sent = some_checkpoint(values);
   CheckpointPieces pieces{sent};
-  tests::Loopback loopback{3};
+  testing::Loopback loopback{3};
   engine::Seat seat;
   TimeoutsConfig timeouts{.collective = 20s, .quorum = 30s};
   std::atomic<int> arrived = 0;

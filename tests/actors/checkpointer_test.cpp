@@ -1,12 +1,11 @@
 // A checkpointer that writes the state of a real rank to a real folder.
-#include "checkpoint_files.hpp"
-#include "deterministic.hpp"
-#include "full_disk.hpp"
-#include "scratch_folder.hpp"
-#include "small_job.hpp"
-
-#include "troupe/actors/roles/checkpointer.hpp"
-#include "troupe/engine/exchange/exchange.hpp"
+#include "actors/roles/checkpointer.hpp"
+#include "engine/exchange/exchange.hpp"
+#include "tests/actors/deterministic.hpp"
+#include "tests/actors/full_disk.hpp"
+#include "tests/actors/small_job.hpp"
+#include "tests/support/checkpoint_files.hpp"
+#include "tests/support/scratch_folder.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>

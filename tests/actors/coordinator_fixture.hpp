@@ -1,12 +1,11 @@
 /// COORDINATOR with neighbours that note what they are told.
 #pragma once
 
-#include "deterministic.hpp"
-#include "stub_roles.hpp"
-
-#include "troupe/actors/cluster/carried_error.hpp"
-#include "troupe/actors/roles/coordinator.hpp"
-#include "troupe/core/config/config.hpp"
+#include "actors/cluster/carried_error.hpp"
+#include "actors/roles/coordinator.hpp"
+#include "core/config/config.hpp"
+#include "tests/actors/deterministic.hpp"
+#include "tests/actors/stub_roles.hpp"
 
 #include <array>
 #include <chrono>

@@ -1,5 +1,5 @@
 // When samples of text are written.
-#include "coordinator_fixture.hpp"
+#include "tests/actors/coordinator_fixture.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

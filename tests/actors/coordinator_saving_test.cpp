@@ -1,5 +1,5 @@
 // When a job is saved, and how the last time ends it.
-#include "coordinator_fixture.hpp"
+#include "tests/actors/coordinator_fixture.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

@@ -1,4 +1,4 @@
-#include "coordinator_fixture.hpp"
+#include "tests/actors/coordinator_fixture.hpp"
 
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
@@ -50,7 +50,7 @@ TEST_CASE("a node whose training data are not the leader's is reported, and the 
   company.self->send(company.coordinator, atom::run_v);
   company.join(0);
   company.self->send(company.coordinator, atom::join_v,
-                     RankInfo{.rank = 1, .data = "abc", .metrics = {}, .device = "b"},
+                     RankInfo{.rank = 1, .metrics = {}, .device = "b", .data = "abc"},
                      worker_actor{}, shard_manager_actor{}, company.metrics);
   company.scheduler.run();
   CHECK_FALSE(company.seen->outcome);

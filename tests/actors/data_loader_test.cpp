@@ -1,10 +1,9 @@
 // A data loader with real fillers of a small job; workers note the batches they get.
-#include "../data/files.hpp"
-#include "deterministic.hpp"
-#include "held_stream.hpp"
-#include "small_job.hpp"
-
-#include "troupe/actors/roles/data_loader.hpp"
+#include "actors/roles/data_loader.hpp"
+#include "tests/actors/deterministic.hpp"
+#include "tests/actors/held_stream.hpp"
+#include "tests/actors/small_job.hpp"
+#include "tests/support/image_files.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
@@ -185,7 +184,7 @@ TEST_CASE("each evaluation is the whole test set once, without training's credit
 }
 
 TEST_CASE("an image that cannot be read is reported with its file, and with rank, step and actor") {
-  namespace files = data::testing;
+  namespace files = testing;
   const files::ScratchFolder folder;
   for (int i = 0; i < 8; ++i)
     files::write_png(folder / ("train/cat/" + std::to_string(i) + ".png"), files::pattern(8, 8, 3),

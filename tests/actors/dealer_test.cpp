@@ -1,5 +1,5 @@
 // When slices are dealt anew, and to whom.
-#include "troupe/actors/roles/detail/dealer.hpp"
+#include "actors/roles/detail/dealer.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

@@ -1,7 +1,7 @@
 // Decisions that follow each other, each by the voters that the one before names, until one is the
 // end: every order in which messages of two of them arrive, with any lost, late or repeated, and
 // any voter dead, or behind, from any moment on.
-#include "troupe/actors/cluster/decree.hpp"
+#include "actors/cluster/decree.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

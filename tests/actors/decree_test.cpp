@@ -1,6 +1,6 @@
 // All that can happen when a few voters decide: every order in which messages arrive, with any of
 // them lost, late or repeated, and any voter dead from any moment on.
-#include "troupe/actors/cluster/decree.hpp"
+#include "actors/cluster/decree.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 
@@ -189,7 +189,7 @@ TEST_CASE("whatever arrives, and whoever dies: no two values are decided") {
   explore(3, 2);
 }
 
-TEST_CASE("so it is among more voters, and with more ballots") {
+TEST_CASE("so it is among more voters, and with more ballots", "[long]") {
   explore(3, 3);
   explore(4, 2);
 }

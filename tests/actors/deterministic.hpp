@@ -2,7 +2,7 @@
 /// the clock.
 #pragma once
 
-#include "troupe/actors/interfaces.hpp"
+#include "actors/interfaces.hpp"
 
 #include <caf/scheduler/test_coordinator.hpp>
 

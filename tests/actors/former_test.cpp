@@ -1,8 +1,7 @@
 // A former that forms a small job of this process alone, with all that is real.
-#include "scratch_folder.hpp"
-#include "small_job.hpp"
-
-#include "troupe/actors/roles/former.hpp"
+#include "actors/roles/former.hpp"
+#include "tests/actors/small_job.hpp"
+#include "tests/support/scratch_folder.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>

@@ -1,9 +1,8 @@
 // Generations of different sizes, one after the other, on one host; tests/gpu compiles it for CUDA.
-#include "../engine/tested_device.hpp"
-#include "../engine/voting_seat.hpp"
-#include "small_job.hpp"
-
-#include "troupe/actors/roles/node.hpp"
+#include "actors/roles/node.hpp"
+#include "tests/actors/small_job.hpp"
+#include "tests/support/tested_device.hpp"
+#include "tests/support/voting_seat.hpp"
 
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
@@ -23,7 +22,7 @@ using Replicas = std::vector<std::shared_ptr<engine::Replica>>;
 Config small_job(StrategyKind strategy, std::int64_t steps) {
   auto config = test::small_job();
   config.parallel.strategy = strategy;
-  config.devices.kind = engine::test::tested_kind;
+  config.devices.kind = testing::tested_kind;
   config.devices.count = workers;
   config.train.max_steps = steps;
   return config;
@@ -137,7 +136,7 @@ std::vector<const Executable*> executables(const engine::Host& host) {
 } // namespace
 
 TEST_CASE("generations of 4, 3, 2 and 1 workers go on from each other on one host") {
-  engine::test::need_device();
+  testing::need_device();
   const auto strategy = GENERATE(StrategyKind::ddp, StrategyKind::zero1, StrategyKind::zero3);
   CAPTURE(to_string(strategy));
 
@@ -169,7 +168,7 @@ TEST_CASE("generations of 4, 3, 2 and 1 workers go on from each other on one hos
 }
 
 TEST_CASE("where ranks vote, each has the first slice's statistics after each step") {
-  engine::test::need_device();
+  testing::need_device();
   const auto shared =
       GENERATE(Shared{StrategyKind::dp, 4}, Shared{StrategyKind::ddp, 3},
                Shared{StrategyKind::zero1, 2, "amp_fp16"},
@@ -186,7 +185,7 @@ TEST_CASE("where ranks vote, each has the first slice's statistics after each st
   }
   const auto voting = engine::make_host(job_of(shared, steps), shared.slices, {}).value();
   Replicas replicas;
-  train(voting, engine::test::voting_seat(2), &replicas);
+  train(voting, testing::voting_seat(2), &replicas);
   CHECK(same_bits(left.back(), read_whole(*voting->state).value()));
   REQUIRE(replicas.size() == 2);
   for (const auto& replica : replicas)
@@ -197,7 +196,7 @@ TEST_CASE("where ranks vote, each has the first slice's statistics after each st
 }
 
 TEST_CASE("fewer slices than ranks are refused, and the host keeps its state") {
-  engine::test::need_device();
+  testing::need_device();
   const auto host = engine::make_host(job_of(StrategyKind::ddp, 1), 2, {}).value();
   const auto generation = engine::form_generation(host, engine::seat_alone(3, "here"));
   REQUIRE_FALSE(generation);

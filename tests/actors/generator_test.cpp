@@ -1,12 +1,11 @@
 // A GENERATOR that is given the parameters of a real rank.
-#include "deterministic.hpp"
-#include "scratch_folder.hpp"
-#include "small_job.hpp"
-
-#include "troupe/actors/roles/generator.hpp"
-#include "troupe/engine/exchange/exchange.hpp"
-#include "troupe/engine/inference/generate.hpp"
-#include "troupe/engine/inference/training_sample.hpp"
+#include "actors/roles/generator.hpp"
+#include "engine/exchange/exchange.hpp"
+#include "engine/inference/generate.hpp"
+#include "engine/inference/training_sample.hpp"
+#include "tests/actors/deterministic.hpp"
+#include "tests/actors/small_job.hpp"
+#include "tests/support/scratch_folder.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>

@@ -2,7 +2,7 @@
 /// waits, and so do the messages that its thread would send them.
 #pragma once
 
-#include "troupe/cpu/host_stream.hpp"
+#include "cpu/host_stream.hpp"
 
 #include <memory>
 #include <utility>

@@ -1,5 +1,5 @@
 // Who has which slice, and what becomes of a step whose slices are with many.
-#include "troupe/actors/roles/detail/lease_book.hpp"
+#include "actors/roles/detail/lease_book.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>

@@ -1,4 +1,4 @@
-#include "troupe/actors/message_types.hpp"
+#include "actors/message_types.hpp"
 
 #include <catch2/catch_session.hpp>
 

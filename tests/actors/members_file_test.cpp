@@ -1,7 +1,6 @@
-#include "nested_json.hpp"
-#include "scratch_folder.hpp"
-
-#include "troupe/actors/cluster/members_file.hpp"
+#include "actors/cluster/members_file.hpp"
+#include "tests/support/nested_json.hpp"
+#include "tests/support/scratch_folder.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

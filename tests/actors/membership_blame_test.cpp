@@ -1,5 +1,5 @@
 // Which node a failure between nodes is blamed on, and how it comes back.
-#include "membership_fixture.hpp"
+#include "tests/actors/membership_fixture.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>

@@ -1,11 +1,10 @@
 /// MEMBERSHIP with daemons and a COORDINATOR that only note what they are told.
 #pragma once
 
-#include "deterministic.hpp"
-#include "stub_roles.hpp"
-
-#include "troupe/actors/cluster/carried_error.hpp"
-#include "troupe/actors/cluster/membership.hpp"
+#include "actors/cluster/carried_error.hpp"
+#include "actors/cluster/membership.hpp"
+#include "tests/actors/deterministic.hpp"
+#include "tests/actors/stub_roles.hpp"
 
 #include <map>
 #include <memory>

@@ -1,5 +1,5 @@
 // Nodes whose workers train in groups: those that fill no group wait as spares.
-#include "membership_fixture.hpp"
+#include "tests/actors/membership_fixture.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>

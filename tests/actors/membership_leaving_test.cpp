@@ -1,5 +1,5 @@
 // How nodes leave a job that they were asked to leave: followers, and the leader.
-#include "membership_fixture.hpp"
+#include "tests/actors/membership_fixture.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>

@@ -1,5 +1,5 @@
 // What a node has to prove before the others halt for it.
-#include "membership_fixture.hpp"
+#include "tests/actors/membership_fixture.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>

@@ -1,5 +1,5 @@
 // What MEMBERSHIP has decided without a halt: who votes, and the end of the job.
-#include "membership_fixture.hpp"
+#include "tests/actors/membership_fixture.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>

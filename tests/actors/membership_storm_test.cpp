@@ -1,5 +1,5 @@
 // MEMBERSHIP in whatever order nodes come, fail, leave and are lost, and messages arrive.
-#include "membership_fixture.hpp"
+#include "tests/actors/membership_fixture.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 
@@ -235,6 +235,6 @@ TEST_CASE("whatever happens, as many nodes train as fill groups of two workers")
   weather(0, 1'000, 2);
 }
 
-TEST_CASE("those that are left come together in nine thousand other orders, too") {
+TEST_CASE("those that are left come together in nine thousand other orders, too", "[long]") {
   weather(1'000, 9'000);
 }

@@ -1,6 +1,5 @@
-#include "membership_fixture.hpp"
-
-#include "troupe/actors/cluster/carried_error.hpp"
+#include "actors/cluster/carried_error.hpp"
+#include "tests/actors/membership_fixture.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>

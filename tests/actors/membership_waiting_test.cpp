@@ -1,5 +1,5 @@
 // How long nodes wait at MEMBERSHIP for their seats.
-#include "membership_fixture.hpp"
+#include "tests/actors/membership_fixture.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>

@@ -1,13 +1,12 @@
 // METRICS with a real view: what Prometheus reads, and the files of a run's folder.
-#include "../data/files.hpp"
-#include "../metrics/records.hpp"
-#include "deterministic.hpp"
-#include "full_disk.hpp"
-#include "scratch_folder.hpp"
-#include "small_job.hpp"
-
-#include "troupe/actors/roles/metrics_role.hpp"
-#include "troupe/cpu/host_device.hpp"
+#include "actors/roles/metrics_role.hpp"
+#include "cpu/host_device.hpp"
+#include "tests/actors/deterministic.hpp"
+#include "tests/actors/full_disk.hpp"
+#include "tests/actors/small_job.hpp"
+#include "tests/support/image_files.hpp"
+#include "tests/support/records.hpp"
+#include "tests/support/scratch_folder.hpp"
 
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
@@ -132,7 +131,7 @@ TEST_CASE("the end of an epoch is shown, with its evaluation") {
 }
 
 TEST_CASE("what cannot be read is counted for Prometheus, and in the summary") {
-  namespace files = data::testing;
+  namespace files = testing;
   const files::ScratchFolder images;
   for (int i = 0; i < 4; ++i)
     files::write_png(images / ("train/cat/" + std::to_string(i) + ".png"), files::pattern(8, 8, 3),

@@ -1,11 +1,10 @@
-#include "certificates.hpp"
-#include "stub_roles.hpp"
-
-#include "troupe/actors/cluster/client.hpp"
-#include "troupe/actors/cluster/network.hpp"
-#include "troupe/core/net/socket.hpp"
-#include "troupe/core/net/tls.hpp"
-#include "troupe/metrics/http/endpoint.hpp"
+#include "actors/cluster/client.hpp"
+#include "actors/cluster/network.hpp"
+#include "core/net/socket.hpp"
+#include "core/net/tls.hpp"
+#include "metrics/http/endpoint.hpp"
+#include "tests/actors/stub_roles.hpp"
+#include "tests/support/certificates.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>

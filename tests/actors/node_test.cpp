@@ -1,9 +1,8 @@
 // A node with real roles on the host's device, between a FORMER and METRICS that are not; and a
 // node that follows, whose neighbours on other nodes are not there at all.
-#include "deterministic.hpp"
-#include "small_job.hpp"
-
-#include "troupe/actors/roles/node.hpp"
+#include "actors/roles/node.hpp"
+#include "tests/actors/deterministic.hpp"
+#include "tests/actors/small_job.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>

@@ -1,10 +1,9 @@
 // A node that waits for its seat at a MEMBERSHIP that does what the test says, and what it tells
 // those who ask about its job.
-#include "deterministic.hpp"
-#include "stub_roles.hpp"
-
-#include "troupe/actors/cluster/carried_error.hpp"
-#include "troupe/actors/roles/node.hpp"
+#include "actors/cluster/carried_error.hpp"
+#include "actors/roles/node.hpp"
+#include "tests/actors/deterministic.hpp"
+#include "tests/actors/stub_roles.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>

@@ -1,7 +1,6 @@
 // How nodes go on from a state that they have only together.
-#include "../collectives/loopback.hpp"
-
-#include "troupe/actors/cluster/parts_transfer.hpp"
+#include "actors/cluster/parts_transfer.hpp"
+#include "tests/support/loopback.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
@@ -71,7 +70,7 @@ struct Holders {
                         [](const std::string&) {});
   }
 
-  tests::Loopback loopback;
+  testing::Loopback loopback;
   engine::GenerationRecord generation;
   std::vector<std::shared_ptr<const engine::HeldState>> states;
   TimeoutsConfig timeouts{.collective = 20s, .quorum = 30s};

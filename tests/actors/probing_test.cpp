@@ -1,6 +1,6 @@
 // NODEs of one process try the links between their data planes, as if each had a host of its own.
-#include "troupe/actors/roles/node.hpp"
-#include "troupe/core/net/socket.hpp"
+#include "actors/roles/node.hpp"
+#include "core/net/socket.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>

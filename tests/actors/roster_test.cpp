@@ -1,7 +1,7 @@
-#include "troupe/actors/cluster/roster.hpp"
-#include "troupe/core/config/config.hpp"
-#include "troupe/core/config/own_key.hpp"
-#include "troupe/nn/models/family.hpp"
+#include "actors/cluster/roster.hpp"
+#include "core/config/config.hpp"
+#include "core/config/own_key.hpp"
+#include "nn/models/family.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>

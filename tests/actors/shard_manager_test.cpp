@@ -1,11 +1,10 @@
 // Shard managers of several ranks, with real streams and collectives: what a rank does with
 // gradients that are not finite.
-#include "deterministic.hpp"
-#include "stub_roles.hpp"
-
-#include "troupe/actors/roles/shard_manager.hpp"
-#include "troupe/collectives/shared_device/shared_communicator.hpp"
-#include "troupe/cpu/host_device.hpp"
+#include "actors/roles/shard_manager.hpp"
+#include "collectives/shared_device/shared_communicator.hpp"
+#include "cpu/host_device.hpp"
+#include "tests/actors/deterministic.hpp"
+#include "tests/actors/stub_roles.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>

@@ -1,15 +1,13 @@
 /// A job whose steps take no time, and the FORMER of a node that trains it.
 #pragma once
 
-#include "stub_roles.hpp"
-
-#include "troupe/actors/cluster/carried_error.hpp"
-#include "troupe/actors/roles/formed.hpp"
-
-#include "troupe/core/config/config.hpp"
-#include "troupe/data/image_dataset.hpp"
-#include "troupe/engine/generation.hpp"
-#include "troupe/engine/seat.hpp"
+#include "actors/cluster/carried_error.hpp"
+#include "actors/roles/formed.hpp"
+#include "core/config/config.hpp"
+#include "data/image_dataset.hpp"
+#include "engine/generation.hpp"
+#include "engine/seat.hpp"
+#include "tests/actors/stub_roles.hpp"
 
 #include <algorithm>
 #include <functional>

@@ -2,7 +2,7 @@
 /// test says, and nothing else.
 #pragma once
 
-#include "troupe/actors/interfaces.hpp"
+#include "actors/interfaces.hpp"
 
 #include <caf/all.hpp>
 

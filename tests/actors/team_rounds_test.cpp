@@ -1,8 +1,8 @@
 // A rank that is sent what no rank may send refuses it, and goes on as if it had not come.
-#include "troupe/actors/roles/detail/team_rounds.hpp"
-#include "troupe/core/config/config.hpp"
-#include "troupe/engine/generation.hpp"
-#include "troupe/engine/outer/change_codec.hpp"
+#include "actors/roles/detail/team_rounds.hpp"
+#include "core/config/config.hpp"
+#include "engine/generation.hpp"
+#include "engine/outer/change_codec.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>

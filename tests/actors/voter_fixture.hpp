@@ -1,10 +1,9 @@
 /// VOTERs of a few nodes, which are lost at any moment, and whose messages arrive in any order.
 #pragma once
 
-#include "deterministic.hpp"
-
-#include "troupe/actors/cluster/carried_error.hpp"
-#include "troupe/actors/cluster/voter.hpp"
+#include "actors/cluster/carried_error.hpp"
+#include "actors/cluster/voter.hpp"
+#include "tests/actors/deterministic.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <fmt/format.h>

@@ -1,5 +1,5 @@
 // Decisions after VOTERs were started again, frozen or cut off for a while.
-#include "voter_fixture.hpp"
+#include "tests/actors/voter_fixture.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>

@@ -1,7 +1,6 @@
 // How VOTERs elect leaders, and decide records, while some of them are lost.
-#include "voter_fixture.hpp"
-
-#include "troupe/actors/cluster/quorum.hpp"
+#include "actors/cluster/quorum.hpp"
+#include "tests/actors/voter_fixture.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
@@ -147,7 +146,8 @@ TEST_CASE("a node that has joined another job does not return to the one before"
 }
 
 TEST_CASE("whoever is lost at whatever moment: one record for each generation, and a new leader "
-          "where enough are left") {
+          "where enough are left",
+          "[long]") {
   for (std::uint64_t seed = 0; seed < 4000; ++seed) {
     CAPTURE(seed);
     std::mt19937_64 random{seed};

@@ -1,9 +1,9 @@
 // What a daemon waits for, as its log and status show it; and how it pauses between attempts.
-#include "troupe/actors/cluster/backoff.hpp"
-#include "troupe/actors/cluster/own_host.hpp"
-#include "troupe/actors/cluster/seen_from.hpp"
-#include "troupe/actors/cluster/waits.hpp"
-#include "troupe/core/net/socket.hpp"
+#include "actors/cluster/backoff.hpp"
+#include "actors/cluster/own_host.hpp"
+#include "actors/cluster/seen_from.hpp"
+#include "actors/cluster/waits.hpp"
+#include "core/net/socket.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

@@ -2,12 +2,11 @@
 /// computes only when the test says so.
 #pragma once
 
-#include "deterministic.hpp"
-#include "held_stream.hpp"
-#include "small_job.hpp"
-
-#include "troupe/actors/roles/data_loader.hpp"
-#include "troupe/actors/roles/worker.hpp"
+#include "actors/roles/data_loader.hpp"
+#include "actors/roles/worker.hpp"
+#include "tests/actors/deterministic.hpp"
+#include "tests/actors/held_stream.hpp"
+#include "tests/actors/small_job.hpp"
 
 #include <map>
 #include <memory>

@@ -1,7 +1,7 @@
-#include "troupe/actors/cluster/roster.hpp"
-#include "troupe/actors/cluster/worker_groups.hpp"
-#include "troupe/collectives/strategy.hpp"
-#include "troupe/core/config/config.hpp"
+#include "actors/cluster/roster.hpp"
+#include "actors/cluster/worker_groups.hpp"
+#include "collectives/strategy.hpp"
+#include "core/config/config.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

@@ -1,4 +1,4 @@
-#include "worker_fixture.hpp"
+#include "tests/actors/worker_fixture.hpp"
 
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>

@@ -1,8 +1,7 @@
-#include "program.hpp"
-
-#include "troupe/core/config/text.hpp"
-#include "troupe/core/printable.hpp"
-#include "troupe/nn/config_check.hpp"
+#include "core/config/text.hpp"
+#include "core/printable.hpp"
+#include "nn/config_check.hpp"
+#include "tests/app/program.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>

@@ -1,4 +1,4 @@
-#include "command_line.hpp"
+#include "app/command_line.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

@@ -1,12 +1,10 @@
 // `troupe completion` and `troupe man`: what shells and readers get of the commands.
-#include "../source_tree.hpp"
-#include "program.hpp"
-
-#include "command_tree.hpp"
-
-#include "troupe/core/config/config.hpp"
-#include "troupe/core/config/schema.hpp"
-#include "troupe/nn/config_check.hpp"
+#include "app/command_tree.hpp"
+#include "core/config/config.hpp"
+#include "core/config/schema.hpp"
+#include "nn/config_check.hpp"
+#include "tests/app/program.hpp"
+#include "tests/support/source_tree.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <fmt/format.h>

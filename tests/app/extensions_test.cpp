@@ -1,16 +1,15 @@
 // What a program adds: refused where it cannot be, and read, printed and checked as what is of this
 // tree.
-#include "extensions.hpp"
-
-#include "troupe/core/config/load.hpp"
-#include "troupe/core/config/notes.hpp"
-#include "troupe/core/config/own_key.hpp"
-#include "troupe/core/config/text.hpp"
-#include "troupe/data/adapter.hpp"
-#include "troupe/nn/config_check.hpp"
-#include "troupe/nn/models/families.hpp"
-#include "troupe/nn/models/input.hpp"
-#include "troupe/nn/models/shared_keys.hpp"
+#include "app/extensions.hpp"
+#include "core/config/load.hpp"
+#include "core/config/notes.hpp"
+#include "core/config/own_key.hpp"
+#include "core/config/text.hpp"
+#include "data/adapter.hpp"
+#include "nn/config_check.hpp"
+#include "nn/models/families.hpp"
+#include "nn/models/input.hpp"
+#include "nn/models/shared_keys.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>

@@ -1,5 +1,5 @@
 // troupe generate, as a user runs it.
-#include "program.hpp"
+#include "tests/app/program.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <nlohmann/json.hpp>

@@ -1,5 +1,5 @@
 // `config show --graph`: the typed graph of a step.
-#include "program.hpp"
+#include "tests/app/program.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <nlohmann/json.hpp>

@@ -1,9 +1,9 @@
 /// Runs the program as a user does.
 #pragma once
 
-#include "../source_tree.hpp"
-#include "scratch_folder.hpp"
-#include "shell_line.hpp"
+#include "tests/support/scratch_folder.hpp"
+#include "tests/support/shell_line.hpp"
+#include "tests/support/source_tree.hpp"
 
 #include <cstdlib>
 #include <string>

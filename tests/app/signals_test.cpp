@@ -1,4 +1,4 @@
-#include "signals.hpp"
+#include "app/signals.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

@@ -1,8 +1,7 @@
 // Programs that the system refuses threads, of which a preloaded library lets them have a few.
-#include "../core/sanitized.hpp"
-#include "program.hpp"
-
-#include "troupe/core/cores.hpp"
+#include "core/cores.hpp"
+#include "tests/app/program.hpp"
+#include "tests/support/sanitized.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <nlohmann/json.hpp>

@@ -1,7 +1,7 @@
 // troupe tokenize, as a user runs it.
-#include "../data/tokenizer_files.hpp"
-#include "program.hpp"
-#include "sanitized.hpp"
+#include "tests/app/program.hpp"
+#include "tests/support/sanitized.hpp"
+#include "tests/support/tokenizer_files.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 
@@ -56,7 +56,7 @@ TEST_CASE_METHOD(Text, "tokenize reads standard input as it comes, in memory tha
   CHECK(has(streamed.out, "1 document, 500000000 bytes"));
   const std::string without_line_ends = " | tr '\\n' ' '";
   CHECK(counts("tokenize", "300000000" + without_line_ends).code == 0); // bytes are cut anywhere
-  auto vocabulary = troupe::data::testing::byte_vocabulary();
+  auto vocabulary = troupe::testing::byte_vocabulary();
   vocabulary["ab"] = 256;
   write_bytes(path("vocab.json"), vocabulary.dump());
   write_bytes(path("merges.txt"), "a b\n");

@@ -135,7 +135,7 @@ class GpuBundle(unittest.TestCase):
             self.assertGreaterEqual(len(named), 1, ran.stdout)
             lost = {word for word in named if not pathlib.Path(word).exists()}
             # The data is brought apart, and a build without CUDA has no programs for it.
-            lost -= {str(self.bundle / "data/cifar10")}
+            lost -= {str(self.bundle / "datasets/cifar10")}
             self.assertEqual({word for word in lost if "/bin/" not in word}, set())
 
     def test_the_suite_runs_from_it(self):

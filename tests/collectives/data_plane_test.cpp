@@ -1,10 +1,9 @@
 // Who connects with whom, who may not, and how waiting ends.
-#include "certificates.hpp"
-#include "loopback.hpp"
-
-#include "troupe/core/net/sigpipe.hpp"
-#include "troupe/core/net/socket.hpp"
-#include "troupe/cpu/host_stream.hpp"
+#include "core/net/sigpipe.hpp"
+#include "core/net/socket.hpp"
+#include "cpu/host_stream.hpp"
+#include "tests/support/certificates.hpp"
+#include "tests/support/loopback.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
@@ -22,7 +21,7 @@ using namespace std::chrono_literals;
 using Catch::Matchers::ContainsSubstring;
 using std::chrono::steady_clock;
 using testing::Certificates;
-using tests::Loopback;
+using testing::Loopback;
 
 namespace {
 

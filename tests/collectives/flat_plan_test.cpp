@@ -1,4 +1,4 @@
-#include "troupe/collectives/flat_plan.hpp"
+#include "collectives/flat_plan.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>

@@ -1,4 +1,4 @@
-#include "troupe/collectives/tcp/detail/flow.hpp"
+#include "collectives/tcp/detail/flow.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>

@@ -1,5 +1,5 @@
-#include "troupe/collectives/fragments.hpp"
-#include "troupe/core/config/config.hpp"
+#include "collectives/fragments.hpp"
+#include "core/config/config.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

@@ -1,5 +1,5 @@
-#include "troupe/collectives/lone_communicator.hpp"
-#include "troupe/cpu/host_device.hpp"
+#include "collectives/lone_communicator.hpp"
+#include "cpu/host_device.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

@@ -1,10 +1,9 @@
 // Mail between ranks of several processes: each is delivered once, whole, in the order of its
 // sender.
-#include "loopback.hpp"
-
-#include "troupe/collectives/post/post.hpp"
-#include "troupe/core/random.hpp"
-#include "troupe/cpu/host_device.hpp"
+#include "collectives/post/post.hpp"
+#include "core/random.hpp"
+#include "cpu/host_device.hpp"
+#include "tests/support/loopback.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
@@ -17,7 +16,7 @@ using namespace troupe;
 using namespace troupe::collectives;
 using namespace std::chrono_literals;
 using Catch::Matchers::ContainsSubstring;
-using tests::Loopback;
+using testing::Loopback;
 
 namespace {
 

@@ -1,11 +1,10 @@
 // Ranks in processes of their own, one of which is killed in the middle.
-#include "child_process.hpp"
-#include "loopback.hpp"
-#include "scratch_folder.hpp"
-
-#include "troupe/collectives/tcp/tcp_communicator.hpp"
-#include "troupe/core/atomic_file.hpp"
-#include "troupe/cpu/host_stream.hpp"
+#include "collectives/tcp/tcp_communicator.hpp"
+#include "core/atomic_file.hpp"
+#include "cpu/host_stream.hpp"
+#include "tests/support/child_process.hpp"
+#include "tests/support/loopback.hpp"
+#include "tests/support/scratch_folder.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 
@@ -114,7 +113,7 @@ TEST_CASE("a process without descriptors to spare takes ranks again when it has 
   std::vector<net::Descriptor> strangers;
   for (int i = 0; i < 40; ++i)
     strangers.push_back(std::move(net::connect_to(endpoint, 30s).value()));
-  tests::Loopback others{1};
+  testing::Loopback others{1};
   const auto connected = others.meet(0)->connect(endpoint, link, 30s);
   CHECK(connected);
   CHECK_FALSE(limited.wait_for_first_output(300)); // it waits behind the strangers

@@ -1,6 +1,6 @@
-#include "troupe/collectives/step_policy.hpp"
-#include "troupe/collectives/strategy.hpp"
-#include "troupe/core/config/config.hpp"
+#include "collectives/step_policy.hpp"
+#include "collectives/strategy.hpp"
+#include "core/config/config.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>

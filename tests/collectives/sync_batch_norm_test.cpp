@@ -1,10 +1,9 @@
 // Synchronized batch norm: ranks with parts of a batch, of any sizes, are one rank with all of it.
-#include "../devices/graph_values.hpp"
-#include "../devices/op_cases.hpp"
-
-#include "troupe/collectives/shared_device/shared_communicator.hpp"
-#include "troupe/cpu/host_device.hpp"
-#include "troupe/nn/builder.hpp"
+#include "collectives/shared_device/shared_communicator.hpp"
+#include "cpu/host_device.hpp"
+#include "nn/builder.hpp"
+#include "tests/devices/graph_values.hpp"
+#include "tests/devices/op_cases.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
@@ -14,7 +13,7 @@
 #include <numeric>
 
 using namespace troupe;
-using namespace troupe::tests;
+using namespace troupe::testing;
 
 namespace {
 

@@ -1,6 +1,5 @@
-#include "scratch_folder.hpp"
-
-#include "troupe/core/atomic_file.hpp"
+#include "core/atomic_file.hpp"
+#include "tests/support/scratch_folder.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>

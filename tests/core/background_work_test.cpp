@@ -1,4 +1,4 @@
-#include "troupe/core/background_work.hpp"
+#include "core/background_work.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

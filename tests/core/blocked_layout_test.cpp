@@ -1,4 +1,4 @@
-#include "troupe/core/device/blocked_layout.hpp"
+#include "core/device/blocked_layout.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

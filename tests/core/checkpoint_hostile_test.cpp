@@ -1,10 +1,10 @@
 // Manifests and descriptions of parts that lie.
-#include "checkpoint_files.hpp"
-#include "fuzz.hpp"
-#include "mutations.hpp"
-#include "peak_memory.hpp"
-#include "sanitized.hpp"
-#include "scratch_folder.hpp"
+#include "tests/support/checkpoint_files.hpp"
+#include "tests/support/fuzz.hpp"
+#include "tests/support/mutations.hpp"
+#include "tests/support/peak_memory.hpp"
+#include "tests/support/sanitized.hpp"
+#include "tests/support/scratch_folder.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 
@@ -58,7 +58,7 @@ bool is_read(const std::filesystem::path& path) {
 
 } // namespace
 
-TEST_CASE("mutated manifests are read or refused, and none crashes the reader") {
+TEST_CASE("mutated manifests are read or refused, and none crashes the reader", "[fuzz]") {
   const ScratchFolder folder;
   const auto checkpoint = folder / "c";
   REQUIRE(write_checkpoint(
@@ -74,7 +74,8 @@ TEST_CASE("mutated manifests are read or refused, and none crashes the reader") 
   CHECK(refused > fuzzed_files() * 8 / 10); // the rest has more or less white space
 }
 
-TEST_CASE("mutated descriptions of parts are read or refused, and none crashes the reader") {
+TEST_CASE("mutated descriptions of parts are read or refused, and none crashes the reader",
+          "[fuzz]") {
   const ScratchFolder folder;
   const auto path = folder / "a.safetensors";
   const auto part = in_blocks();

@@ -1,9 +1,8 @@
-#include "child_process.hpp"
-#include "scratch_folder.hpp"
-
-#include "troupe/core/checkpoint/store.hpp"
-#include "troupe/core/checkpoint/write_state.hpp"
-#include "troupe/core/random.hpp"
+#include "core/checkpoint/store.hpp"
+#include "core/checkpoint/write_state.hpp"
+#include "core/random.hpp"
+#include "tests/support/child_process.hpp"
+#include "tests/support/scratch_folder.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>

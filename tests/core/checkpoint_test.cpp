@@ -1,5 +1,5 @@
-#include "checkpoint_files.hpp"
-#include "scratch_folder.hpp"
+#include "tests/support/checkpoint_files.hpp"
+#include "tests/support/scratch_folder.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>

@@ -1,8 +1,8 @@
 /// Configs from a text, and their problems as the user sees them.
 #pragma once
 
-#include "troupe/core/config/load.hpp"
-#include "troupe/nn/config_check.hpp"
+#include "core/config/load.hpp"
+#include "nn/config_check.hpp"
 
 #include <stdexcept>
 #include <string>

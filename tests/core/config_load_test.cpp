@@ -1,12 +1,13 @@
 // From the text of a config, and overrides, to its values or its problems.
-#include "config_fixture.hpp"
-
-#include "troupe/core/config/notes.hpp"
+#include "core/config/notes.hpp"
+#include "tests/core/config_fixture.hpp"
+#include "tests/support/scratch_folder.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 
 using namespace troupe;
 using namespace troupe::testing;
@@ -64,6 +65,26 @@ TEST_CASE("more threads than cores are warned of, with the cost and the most tha
   CHECK(warning(1, 64, 2).find("24.9 s") != std::string::npos);
   CHECK(warning(1, 64, 2).ends_with("set it to 0 or at most 2"));
   CHECK(warning(2, 4, 6).ends_with("set it to 0 or at most 3"));
+}
+
+TEST_CASE("a data set in datasets/ is read if a config names it in data/, with a warning") {
+  const testing::ScratchFolder scratch;
+  const auto before = std::filesystem::current_path();
+  std::filesystem::create_directories(scratch.path() / "datasets/cifar10");
+  std::filesystem::create_directories(scratch.path() / "data/mnist");
+  std::filesystem::create_directories(scratch.path() / "datasets/mnist");
+  std::filesystem::current_path(scratch.path());
+  const auto root_of = [](const std::string& root) {
+    const auto config = good("data: {dataset: cifar10}\n", {"data.root=" + root});
+    return std::pair{config.data.root, config_notes(config, nn::model_catalogue())};
+  };
+  CHECK(root_of("data/cifar10") ==
+        std::pair{std::string{"datasets/cifar10"},
+                  Lines{"data.root: data/cifar10 does not exist, so datasets/cifar10 is read; "
+                        "change the key"}});
+  CHECK(root_of("data/mnist") == std::pair{std::string{"data/mnist"}, Lines{}});
+  CHECK(root_of("data/kjv") == std::pair{std::string{"data/kjv"}, Lines{}});
+  std::filesystem::current_path(before);
 }
 
 TEST_CASE("what a config uses in vain, or should not use any more, is noted") {

@@ -1,6 +1,6 @@
 // Config files, and the paths in them.
-#include "config_fixture.hpp"
-#include "scratch_folder.hpp"
+#include "tests/core/config_fixture.hpp"
+#include "tests/support/scratch_folder.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

@@ -1,7 +1,6 @@
-#include "config_fixture.hpp"
-
-#include "troupe/core/config/length.hpp"
-#include "troupe/core/config/text.hpp"
+#include "core/config/length.hpp"
+#include "core/config/text.hpp"
+#include "tests/core/config_fixture.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

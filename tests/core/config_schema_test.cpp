@@ -1,11 +1,10 @@
-#include "../source_tree.hpp"
-#include "config_fixture.hpp"
-#include "json_schema.hpp"
-#include "scratch_folder.hpp"
-
-#include "troupe/core/config/detail/value.hpp"
-#include "troupe/core/config/schema.hpp"
-#include "troupe/core/config/text.hpp"
+#include "core/config/detail/value.hpp"
+#include "core/config/schema.hpp"
+#include "core/config/text.hpp"
+#include "tests/core/config_fixture.hpp"
+#include "tests/core/json_schema.hpp"
+#include "tests/support/scratch_folder.hpp"
+#include "tests/support/source_tree.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

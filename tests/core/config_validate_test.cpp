@@ -1,6 +1,5 @@
-#include "config_fixture.hpp"
-
-#include "troupe/core/config/validate.hpp"
+#include "core/config/validate.hpp"
+#include "tests/core/config_fixture.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <fmt/ranges.h>

@@ -1,7 +1,6 @@
 // Cores that a process may use, in trees of control groups that the test writes.
-#include "scratch_folder.hpp"
-
-#include "troupe/core/cores.hpp"
+#include "core/cores.hpp"
+#include "tests/support/scratch_folder.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

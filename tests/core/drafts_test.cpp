@@ -1,10 +1,9 @@
 // What a writer that has lost a run's folder can still do there: nothing.
-#include "scratch_folder.hpp"
-
-#include "troupe/core/atomic_file.hpp"
-#include "troupe/core/checkpoint/store.hpp"
-#include "troupe/core/checkpoint/write_state.hpp"
-#include "troupe/core/drafts.hpp"
+#include "core/atomic_file.hpp"
+#include "core/checkpoint/store.hpp"
+#include "core/checkpoint/write_state.hpp"
+#include "core/drafts.hpp"
+#include "tests/support/scratch_folder.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

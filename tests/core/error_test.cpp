@@ -1,4 +1,4 @@
-#include "troupe/core/fail.hpp"
+#include "core/fail.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

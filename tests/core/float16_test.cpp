@@ -1,4 +1,4 @@
-#include "troupe/core/float16.hpp"
+#include "core/float16.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

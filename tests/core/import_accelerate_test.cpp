@@ -1,5 +1,5 @@
 // Files of accelerate.
-#include "import_fixture.hpp"
+#include "tests/core/import_fixture.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

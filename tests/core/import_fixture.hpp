@@ -1,10 +1,9 @@
 /// Imports of texts, and what became of their keys.
 #pragma once
 
-#include "config_fixture.hpp"
-#include "scratch_folder.hpp"
-
-#include "troupe/core/config/import/import.hpp"
+#include "core/config/import/import.hpp"
+#include "tests/core/config_fixture.hpp"
+#include "tests/support/scratch_folder.hpp"
 
 #include <algorithm>
 #include <string>

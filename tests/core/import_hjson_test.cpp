@@ -1,5 +1,5 @@
 // Hjson, in which DeepSpeed reads its files.
-#include "import_fixture.hpp"
+#include "tests/core/import_fixture.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

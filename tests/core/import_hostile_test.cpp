@@ -1,6 +1,6 @@
 // Files that are damaged, or made to do damage: an error with its place, whatever is in them.
-#include "fuzz.hpp"
-#include "import_fixture.hpp"
+#include "tests/core/import_fixture.hpp"
+#include "tests/support/fuzz.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
@@ -84,7 +84,7 @@ std::string mutated(std::string text, std::mt19937& random) {
 
 } // namespace
 
-TEST_CASE("mutated files end in a config or in problems with their places") {
+TEST_CASE("mutated files end in a config or in problems with their places", "[fuzz]") {
   const auto seed = GENERATE(1u, 2u, 3u, 4u, 5u);
   std::mt19937 random{seed};
   for (unsigned i = 0; i < fuzzed_files() / 5; ++i) {

@@ -1,6 +1,6 @@
 // The tables of keys: none is dropped, and the page shows them.
-#include "../source_tree.hpp"
-#include "import_fixture.hpp"
+#include "tests/core/import_fixture.hpp"
+#include "tests/support/source_tree.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>

@@ -1,6 +1,5 @@
-#include "nested_json.hpp"
-
-#include "troupe/core/json.hpp"
+#include "core/json.hpp"
+#include "tests/support/nested_json.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>

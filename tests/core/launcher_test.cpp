@@ -1,6 +1,6 @@
 // What a launcher's variables say of a process, and what is said where they do not fit together.
-#include "troupe/core/launch/detail/node_list.hpp"
-#include "troupe/core/launch/launcher.hpp"
+#include "core/launch/detail/node_list.hpp"
+#include "core/launch/launcher.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>

@@ -1,6 +1,6 @@
-#include "troupe/core/config/config.hpp"
-#include "troupe/core/device/loss_scale.hpp"
-#include "troupe/core/graph/precision.hpp"
+#include "core/config/config.hpp"
+#include "core/device/loss_scale.hpp"
+#include "core/graph/precision.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

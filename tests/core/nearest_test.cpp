@@ -1,4 +1,4 @@
-#include "troupe/core/nearest.hpp"
+#include "core/nearest.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

@@ -1,4 +1,4 @@
-#include "troupe/core/printable.hpp"
+#include "core/printable.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

@@ -1,4 +1,4 @@
-#include "troupe/core/random.hpp"
+#include "core/random.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

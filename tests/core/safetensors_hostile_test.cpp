@@ -1,13 +1,12 @@
 // Safetensors files that lie: none may crash the reader, or take more than twice the file and 64
 // MiB, or time out of proportion.
-#include "fuzz.hpp"
-#include "mutations.hpp"
-#include "peak_memory.hpp"
-#include "sanitized.hpp"
-#include "scratch_folder.hpp"
-
-#include "troupe/core/checkpoint/safetensors.hpp"
-#include "troupe/core/checkpoint/widened.hpp"
+#include "core/checkpoint/safetensors.hpp"
+#include "core/checkpoint/widened.hpp"
+#include "tests/support/fuzz.hpp"
+#include "tests/support/mutations.hpp"
+#include "tests/support/peak_memory.hpp"
+#include "tests/support/sanitized.hpp"
+#include "tests/support/scratch_folder.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 
@@ -115,7 +114,7 @@ const std::function<std::string(int)> number = [](int) { return std::string{"1"}
 
 } // namespace
 
-TEST_CASE("mutated safetensors files are read or refused, and none crashes the reader") {
+TEST_CASE("mutated safetensors files are read or refused, and none crashes the reader", "[fuzz]") {
   const ScratchFolder folder;
   const auto path = folder / "a.safetensors";
   const auto good = good_file(path);

@@ -1,7 +1,6 @@
-#include "../source_tree.hpp"
-#include "scratch_folder.hpp"
-
-#include "troupe/core/checkpoint/safetensors.hpp"
+#include "core/checkpoint/safetensors.hpp"
+#include "tests/support/scratch_folder.hpp"
+#include "tests/support/source_tree.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>

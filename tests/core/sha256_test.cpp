@@ -1,4 +1,4 @@
-#include "troupe/core/sha256.hpp"
+#include "core/sha256.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

@@ -1,7 +1,7 @@
 // Checkpoints whose tensors lie in parts, in several files.
-#include "checkpoint_files.hpp"
-#include "nested_json.hpp"
-#include "scratch_folder.hpp"
+#include "tests/support/checkpoint_files.hpp"
+#include "tests/support/nested_json.hpp"
+#include "tests/support/scratch_folder.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>

@@ -1,5 +1,5 @@
 // A state whose tensors lie in parts, in several places.
-#include "troupe/core/checkpoint/state_in_parts.hpp"
+#include "core/checkpoint/state_in_parts.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>

@@ -1,4 +1,4 @@
-#include "config_fixture.hpp"
+#include "tests/core/config_fixture.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

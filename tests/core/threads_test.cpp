@@ -1,4 +1,4 @@
-#include "troupe/core/threads.hpp"
+#include "core/threads.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

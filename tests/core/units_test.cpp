@@ -1,4 +1,4 @@
-#include "troupe/core/units.hpp"
+#include "core/units.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

@@ -1,6 +1,5 @@
-#include "scratch_folder.hpp"
-
-#include "troupe/core/checkpoint/widened.hpp"
+#include "core/checkpoint/widened.hpp"
+#include "tests/support/scratch_folder.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

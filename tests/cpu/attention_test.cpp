@@ -1,7 +1,7 @@
 // Attention of the kernels against its formulas in double.
-#include "troupe/core/float16.hpp"
-#include "troupe/core/random.hpp"
-#include "troupe/cpu/kernels/kernels.hpp"
+#include "core/float16.hpp"
+#include "core/random.hpp"
+#include "cpu/kernels/kernels.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 
@@ -57,7 +57,7 @@ struct Problem {
   }
 };
 
-struct Results {
+struct AttentionResults {
   Values y, log_sum_exp, dq, dk, dv;
 };
 
@@ -71,7 +71,7 @@ double product(const T* a, const T* b, std::size_t count) {
 
 /// One row of one head. `y`: as it was stored, which is what backward reads.
 template <class T>
-void add_row(const Problem<T>& p, std::size_t row, std::size_t head, Results& r) {
+void add_row(const Problem<T>& p, std::size_t row, std::size_t head, AttentionResults& r) {
   const std::size_t at = (row * p.heads + head) * p.dim;
   const double scale = 1 / std::sqrt(static_cast<double>(p.dim));
   Values probability(row + 1), gradient(row + 1);
@@ -95,8 +95,9 @@ void add_row(const Problem<T>& p, std::size_t row, std::size_t head, Results& r)
 }
 
 template <class T>
-Results formulas(const Problem<T>& p) {
-  Results r{Values(p.q.size()), {}, Values(p.q.size()), Values(p.k.size()), Values(p.k.size())};
+AttentionResults formulas(const Problem<T>& p) {
+  AttentionResults r{
+      Values(p.q.size()), {}, Values(p.q.size()), Values(p.k.size()), Values(p.k.size())};
   for (std::size_t row = 0; row < p.sequence; ++row)
     for (std::size_t head = 0; head < p.heads; ++head)
       add_row(p, row, head, r);
@@ -113,7 +114,7 @@ Values numbers(const std::vector<T>& values) {
 
 /// Scratch memory holds what nobody has written.
 template <class T>
-Results run(const cpu::TypedKernels<T>& kernels, const Problem<T>& p) {
+AttentionResults run(const cpu::TypedKernels<T>& kernels, const Problem<T>& p) {
   std::vector<T> y(p.q.size()), dq(p.q.size()), dk(p.k.size()), dv(p.k.size());
   std::vector<float> log_sum_exp(p.sequence * p.heads);
   std::vector<float> scratch(kernels.attention_scratch(p.shape(), false), NAN);
@@ -128,7 +129,7 @@ Results run(const cpu::TypedKernels<T>& kernels, const Problem<T>& p) {
 }
 
 /// The largest difference, by the largest value.
-double error(const Values& got, const Values& expected) {
+double attention_error(const Values& got, const Values& expected) {
   double most = 0, difference = 0;
   for (std::size_t i = 0; i < got.size(); ++i) {
     most = std::max(most, std::abs(expected[i]));
@@ -138,14 +139,15 @@ double error(const Values& got, const Values& expected) {
   return difference / most;
 }
 
-void check(const Results& got, const Results& expected, bool has_one_key, double bound) {
-  CHECK(error(got.y, expected.y) < bound);
-  CHECK(error(got.dv, expected.dv) < bound);
+void check(const AttentionResults& got, const AttentionResults& expected, bool has_one_key,
+           double bound) {
+  CHECK(attention_error(got.y, expected.y) < bound);
+  CHECK(attention_error(got.dv, expected.dv) < bound);
   if (has_one_key) // no score has a gradient
     return;
-  CHECK(error(got.log_sum_exp, expected.log_sum_exp) < bound);
-  CHECK(error(got.dq, expected.dq) < bound);
-  CHECK(error(got.dk, expected.dk) < bound);
+  CHECK(attention_error(got.log_sum_exp, expected.log_sum_exp) < bound);
+  CHECK(attention_error(got.dq, expected.dq) < bound);
+  CHECK(attention_error(got.dk, expected.dk) < bound);
 }
 
 /// Lengths and widths around whole tiles, of one head and of three, with every instruction set.

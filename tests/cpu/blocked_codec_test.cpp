@@ -1,5 +1,5 @@
 // Weights in oneDNN's blocked layouts.
-#include "troupe/cpu/onednn/detail/codec.hpp"
+#include "cpu/onednn/detail/codec.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

@@ -1,8 +1,7 @@
 // Sequences that go on, on the host's engines: rows that there is no place for.
-#include "../devices/op_cases.hpp"
-
-#include "troupe/core/device/executable.hpp"
-#include "troupe/cpu/host_device.hpp"
+#include "core/device/executable.hpp"
+#include "cpu/host_device.hpp"
+#include "tests/devices/op_cases.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
@@ -12,7 +11,7 @@
 #include <vector>
 
 using namespace troupe;
-using namespace troupe::tests;
+using namespace troupe::testing;
 
 namespace {
 

@@ -1,6 +1,6 @@
 // The kernels of dropout, of every instruction set, against Philox block by block.
-#include "troupe/core/device/dropout_math.hpp"
-#include "troupe/cpu/kernels/kernels.hpp"
+#include "core/device/dropout_math.hpp"
+#include "cpu/kernels/kernels.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

@@ -1,5 +1,5 @@
 // The kernels of gelu, of every instruction set, against its formulas in f64.
-#include "troupe/cpu/kernels/kernels.hpp"
+#include "cpu/kernels/kernels.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

@@ -1,6 +1,5 @@
-#include "troupe/cpu/host_device.hpp"
-
-#include "troupe/core/random.hpp"
+#include "core/random.hpp"
+#include "cpu/host_device.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

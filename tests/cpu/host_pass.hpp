@@ -1,11 +1,11 @@
 /// A pass of a model on the host device beside the interpreter's.
 #pragma once
 
-#include "../devices/compare.hpp"
-#include "troupe/cpu/host_device.hpp"
-#include "troupe/nn/compile.hpp"
+#include "cpu/host_device.hpp"
+#include "nn/compile.hpp"
+#include "tests/devices/compare.hpp"
 
-namespace troupe::tests {
+namespace troupe::testing {
 
 /// Requires that they are the same, on a device with so many threads.
 inline void require_pass_of_interpreter(const nn::PreparedModel& model, Precision precision,
@@ -17,4 +17,4 @@ inline void require_pass_of_interpreter(const nn::PreparedModel& model, Precisio
   require_same_pass(run_graph(*device, model.graph, options), truth, precision);
 }
 
-} // namespace troupe::tests
+} // namespace troupe::testing

@@ -1,6 +1,5 @@
-#include "troupe/cpu/host_stream.hpp"
-
-#include "troupe/core/fail.hpp"
+#include "core/fail.hpp"
+#include "cpu/host_stream.hpp"
 
 #include <atomic>
 #include <catch2/catch_test_macros.hpp>

@@ -1,11 +1,11 @@
 // What attention and the loss of language models take on the host: memory that grows as the text
 // does, and the operations that a profile tells.
-#include "troupe/core/device/executable.hpp"
-#include "troupe/cpu/host_device.hpp"
-#include "troupe/cpu/onednn/profile.hpp"
-#include "troupe/nn/builder.hpp"
-#include "troupe/nn/compile.hpp"
-#include "troupe/nn/cost.hpp"
+#include "core/device/executable.hpp"
+#include "cpu/host_device.hpp"
+#include "cpu/onednn/profile.hpp"
+#include "nn/builder.hpp"
+#include "nn/compile.hpp"
+#include "nn/cost.hpp"
 
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>

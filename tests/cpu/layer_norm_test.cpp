@@ -1,6 +1,6 @@
 // The kernels of layer norm, of every instruction set, against its formulas in f64.
-#include "troupe/core/random.hpp"
-#include "troupe/cpu/kernels/kernels.hpp"
+#include "core/random.hpp"
+#include "cpu/kernels/kernels.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 
@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t row_count = 5;
 constexpr float eps = 1e-5f;
 
-std::vector<float> random_values(std::uint64_t stream, std::size_t count, float offset) {
+std::vector<float> offset_values(std::uint64_t stream, std::size_t count, float offset) {
   CounterRng rng{7, stream};
   std::vector<float> values(count);
   for (auto& value : values)
@@ -26,20 +26,20 @@ std::vector<float> random_values(std::uint64_t stream, std::size_t count, float 
 struct LayerNorm {
   std::size_t width;
   float offset; ///< of x
-  std::vector<float> x = random_values(0, row_count*width, offset),
-                     dy = random_values(1, row_count*width, 0), scale = random_values(2, width, 1),
-                     shift = random_values(3, width, 0);
+  std::vector<float> x = offset_values(0, row_count*width, offset),
+                     dy = offset_values(1, row_count*width, 0), scale = offset_values(2, width, 1),
+                     shift = offset_values(3, width, 0);
 };
 
 using Values = std::vector<double>;
-struct Results {
+struct LayerNormResults {
   Values y, dx, dscale, dshift;
 };
 
-Results formulas(const LayerNorm& p) {
+LayerNormResults formulas(const LayerNorm& p) {
   const std::size_t w = p.width;
   const auto n = static_cast<double>(w);
-  Results r{Values(p.x.size()), Values(p.x.size()), Values(w), Values(w)};
+  LayerNormResults r{Values(p.x.size()), Values(p.x.size()), Values(w), Values(w)};
   for (std::size_t row = 0; row < row_count; ++row) {
     const std::size_t at = row * w;
     double mean = 0, variance = 0, sum = 0, sum_h = 0;
@@ -67,7 +67,7 @@ Values wide(const std::vector<float>& values) {
   return {values.begin(), values.end()};
 }
 
-Results run(const cpu::Kernels& kernels, const LayerNorm& p) {
+LayerNormResults run(const cpu::Kernels& kernels, const LayerNorm& p) {
   std::vector<float> y(p.x.size()), dx(p.x.size()), mean(row_count), inv_std(row_count),
       dscale(p.width), dshift(p.width);
   kernels.f32.layer_norm({p.x.data(), y.data(), row_count, p.width, p.scale.data(), p.shift.data(),
@@ -79,7 +79,7 @@ Results run(const cpu::Kernels& kernels, const LayerNorm& p) {
 }
 
 /// The largest difference, by the largest value, or by 1.
-double error(const Values& got, const Values& expected) {
+double layer_norm_error(const Values& got, const Values& expected) {
   double most = 1, difference = 0;
   for (std::size_t i = 0; i < got.size(); ++i) {
     most = std::max(most, std::abs(expected[i]));
@@ -96,10 +96,10 @@ TEST_CASE("layer norm is its formula, whatever the width") {
       INFO(kernels.name << ", " << width << " columns");
       const LayerNorm problem{width, 0};
       const auto got = run(kernels, problem), expected = formulas(problem);
-      CHECK(error(got.y, expected.y) < 2e-6);
-      CHECK(error(got.dx, expected.dx) < 2e-6);
-      CHECK(error(got.dscale, expected.dscale) < 2e-6);
-      CHECK(error(got.dshift, expected.dshift) < 2e-6);
+      CHECK(layer_norm_error(got.y, expected.y) < 2e-6);
+      CHECK(layer_norm_error(got.dx, expected.dx) < 2e-6);
+      CHECK(layer_norm_error(got.dscale, expected.dscale) < 2e-6);
+      CHECK(layer_norm_error(got.dshift, expected.dshift) < 2e-6);
     }
 }
 
@@ -111,7 +111,7 @@ TEST_CASE("layer norm of single columns is its shift") {
     CHECK(got.y == Values(row_count, double{problem.shift[0]}));
     CHECK(got.dscale[0] == 0);
     // One rounding of dy, times 1 / sqrt(eps).
-    CHECK(error(got.dx, Values(row_count)) < 1e-4);
+    CHECK(layer_norm_error(got.dx, Values(row_count)) < 1e-4);
   }
 }
 
@@ -121,7 +121,7 @@ TEST_CASE("layer norm of values far from zero") {
     INFO(kernels.name);
     const LayerNorm problem{768, 4096};
     const auto got = run(kernels, problem), expected = formulas(problem);
-    CHECK(error(got.y, expected.y) < 1e-3);
-    CHECK(error(got.dx, expected.dx) < 1e-3);
+    CHECK(layer_norm_error(got.y, expected.y) < 1e-3);
+    CHECK(layer_norm_error(got.dx, expected.dx) < 1e-3);
   }
 }

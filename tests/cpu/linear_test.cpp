@@ -1,11 +1,11 @@
 // Linear layers in bf16: gradients of weights by tiles, where the processor has them, against sums
 // in double; and whole layers of many rows, which are multiplied by slices with what follows them,
 // against the interpreter.
-#include "host_pass.hpp"
-#include "troupe/core/float16.hpp"
-#include "troupe/core/random.hpp"
-#include "troupe/cpu/kernels/kernels.hpp"
-#include "troupe/nn/builder.hpp"
+#include "core/float16.hpp"
+#include "core/random.hpp"
+#include "cpu/kernels/kernels.hpp"
+#include "nn/builder.hpp"
+#include "tests/cpu/host_pass.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
@@ -117,5 +117,5 @@ TEST_CASE("linear layers in bf16 with bias, gelu and a residual are the interpre
   const int threads = GENERATE(1, 2, 3);
   const std::int64_t rows = GENERATE(1, 7, 192, 1100);
   CAPTURE(threads, rows);
-  tests::require_pass_of_interpreter(layers(rows), Precision::amp_bf16, threads);
+  testing::require_pass_of_interpreter(layers(rows), Precision::amp_bf16, threads);
 }

@@ -1,10 +1,10 @@
 // Logits by tiles, where the processor has them, against the formulas in double; and the whole loss
 // against the interpreter's.
-#include "host_pass.hpp"
-#include "troupe/core/float16.hpp"
-#include "troupe/core/random.hpp"
-#include "troupe/cpu/kernels/kernels.hpp"
-#include "troupe/nn/builder.hpp"
+#include "core/float16.hpp"
+#include "core/random.hpp"
+#include "cpu/kernels/kernels.hpp"
+#include "nn/builder.hpp"
+#include "tests/cpu/host_pass.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
@@ -217,5 +217,5 @@ TEST_CASE("logits by tiles are those of the formulas, and so are their gradients
 
 TEST_CASE("a head's loss in bf16 over rows and classes in several parts is the interpreter's") {
   const int threads = GENERATE(1, 3);
-  tests::require_pass_of_interpreter(head(1100, 72, 611), Precision::amp_bf16, threads);
+  testing::require_pass_of_interpreter(head(1100, 72, 611), Precision::amp_bf16, threads);
 }

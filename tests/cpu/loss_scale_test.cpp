@@ -1,7 +1,7 @@
 // Loss scaling on the host device against a second writing of PyTorch's definitions (GradScaler,
 // SGD, Adam; torch 2), over 200 steps with planted infinities and NaNs.
-#include "troupe/core/random.hpp"
-#include "troupe/cpu/host_device.hpp"
+#include "core/random.hpp"
+#include "cpu/host_device.hpp"
 
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>

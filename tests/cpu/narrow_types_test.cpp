@@ -1,6 +1,6 @@
 // Conversions of the host's kernels against the definitions of core/float16.hpp, bit by bit.
-#include "troupe/core/float16.hpp"
-#include "troupe/cpu/kernels/kernels.hpp"
+#include "core/float16.hpp"
+#include "cpu/kernels/kernels.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

@@ -1,11 +1,11 @@
 // What only the host's fastest engine has: numbers of threads, two ways to compute in bf16, and
 // what becomes of f16's infinities.
-#include "../devices/compare.hpp"
-#include "../devices/op_cases.hpp"
-#include "troupe/core/config/config.hpp"
-#include "troupe/cpu/engines.hpp"
-#include "troupe/cpu/host_device.hpp"
-#include "troupe/nn/builder.hpp"
+#include "core/config/config.hpp"
+#include "cpu/engines.hpp"
+#include "cpu/host_device.hpp"
+#include "nn/builder.hpp"
+#include "tests/devices/compare.hpp"
+#include "tests/devices/op_cases.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
@@ -16,7 +16,7 @@
 #include <thread>
 
 using namespace troupe;
-using namespace troupe::tests;
+using namespace troupe::testing;
 
 namespace {
 

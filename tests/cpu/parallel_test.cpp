@@ -1,7 +1,6 @@
-#include "troupe/cpu/parallel.hpp"
-
-#include "troupe/cpu/detail/team.hpp"
-#include "troupe/cpu/host_stream.hpp"
+#include "cpu/detail/team.hpp"
+#include "cpu/host_stream.hpp"
+#include "cpu/parallel.hpp"
 
 #include <algorithm>
 #include <atomic>

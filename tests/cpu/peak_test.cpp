@@ -1,8 +1,7 @@
-#include "troupe/cpu/detail/bursts.hpp"
-#include "troupe/cpu/peak.hpp"
-#include "troupe/cpu/processor.hpp"
-
-#include "../core/scratch_folder.hpp"
+#include "cpu/detail/bursts.hpp"
+#include "cpu/peak.hpp"
+#include "cpu/processor.hpp"
+#include "tests/support/scratch_folder.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

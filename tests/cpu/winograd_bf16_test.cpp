@@ -1,9 +1,8 @@
 // The bf16 Winograd kernels of every instruction set, on numbers of which nothing is lost on the
 // way: small integers, and weights that are multiples of four. What comes out is the sum, rounded
 // once.
-#include "winograd_problem.hpp"
-
-#include "troupe/core/random.hpp"
+#include "core/random.hpp"
+#include "tests/cpu/winograd_problem.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

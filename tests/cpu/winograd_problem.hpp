@@ -1,7 +1,7 @@
 /// A 3x3 convolution, and the sums of products that define it.
 #pragma once
 
-#include "troupe/cpu/kernels/kernels.hpp"
+#include "cpu/kernels/kernels.hpp"
 
 #include <vector>
 

@@ -1,8 +1,7 @@
 // The Winograd kernels of every instruction set against the sums that define a convolution, in f64.
-#include "winograd_problem.hpp"
-
-#include "troupe/core/random.hpp"
-#include "troupe/cpu/kernels/kernels.hpp"
+#include "core/random.hpp"
+#include "cpu/kernels/kernels.hpp"
+#include "tests/cpu/winograd_problem.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 
@@ -18,7 +17,7 @@ namespace {
 /// The largest error, by the root mean square of the sums: several times the usual one, under 1e-6.
 constexpr double tolerance = 1e-5;
 
-std::vector<float> random_values(std::uint64_t stream, std::size_t count) {
+std::vector<float> uniform_values(std::uint64_t stream, std::size_t count) {
   CounterRng rng{7, stream};
   std::vector<float> values(count);
   for (auto& value : values)
@@ -70,8 +69,8 @@ TEST_CASE("Winograd's convolution is the sum of products, with weights turned ar
     for (const auto& p : problems)
       for (const bool turned : {false, true}) {
         CAPTURE(kernels.name, p.shape.height, p.shape.width, p.shape.in, p.shape.out, turned);
-        const auto x = random_values(1, p.pixels() * p.shape.in);
-        const auto weights = random_values(2, p.weights());
+        const auto x = uniform_values(1, p.pixels() * p.shape.in);
+        const auto weights = uniform_values(2, p.weights());
         std::vector<float> u(p.points()), y(p.pixels() * p.shape.out, NAN), scratch(p.scratch());
         kernels.winograd_weights(p.shape, weights.data(), turned, u.data(), 0, 16);
         kernels.winograd_weights(p.shape, weights.data(), turned, u.data(), 16, p.shape.in);
@@ -88,8 +87,8 @@ TEST_CASE("Winograd's gradient of the weights is the sum of products, and adds u
   for (const auto& kernels : cpu::usable_kernels())
     for (const auto& p : problems) {
       CAPTURE(kernels.name, p.shape.height, p.shape.width, p.shape.in, p.shape.out);
-      const auto x = random_values(3, p.pixels() * p.shape.in);
-      const auto dy = random_values(4, p.pixels() * p.shape.out);
+      const auto x = uniform_values(3, p.pixels() * p.shape.in);
+      const auto dy = uniform_values(4, p.pixels() * p.shape.out);
       std::vector<float> sums(p.points()), gradient(p.weights(), NAN), scratch(p.scratch());
       const std::size_t half = p.tiles() / 2;
       for (const auto& [begin, end] : {std::pair{half, p.tiles()}, std::pair{std::size_t{0}, half}})
@@ -104,9 +103,9 @@ TEST_CASE("A NaN reaches the outputs of its tiles") {
   const Problem p{{1, {8, 8, 16, 16}}};
   for (const auto& kernels : cpu::usable_kernels()) {
     INFO(kernels.name);
-    auto x = random_values(5, p.pixels() * p.shape.in);
+    auto x = uniform_values(5, p.pixels() * p.shape.in);
     x[(1 * 8 + 1) * 16 + 3] = NAN;
-    const auto weights = random_values(6, p.weights());
+    const auto weights = uniform_values(6, p.weights());
     std::vector<float> u(p.points()), y(p.pixels() * p.shape.out), scratch(p.scratch());
     kernels.winograd_weights(p.shape, weights.data(), false, u.data(), 0, 16);
     kernels.winograd_convolve(p.shape, x.data(), u.data(), y.data(), scratch.data(), 0, p.tiles());

@@ -1,9 +1,8 @@
-#include "files.hpp"
-
-#include "troupe/core/config/config.hpp"
-#include "troupe/cpu/host_device.hpp"
-#include "troupe/data/batch.hpp"
-#include "troupe/data/image_adapter.hpp"
+#include "core/config/config.hpp"
+#include "cpu/host_device.hpp"
+#include "data/batch.hpp"
+#include "data/image_adapter.hpp"
+#include "tests/support/image_files.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
@@ -15,7 +14,7 @@
 
 using namespace troupe;
 using namespace troupe::data;
-using namespace troupe::data::testing;
+using namespace troupe::testing;
 
 namespace {
 

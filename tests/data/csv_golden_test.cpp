@@ -1,9 +1,8 @@
 // CSV files as pandas reads them (tests/golden/record_csv.py).
-#include "../source_tree.hpp"
-#include "files.hpp"
-
-#include "troupe/core/config/delimiters.hpp"
-#include "troupe/data/detail/csv_file.hpp"
+#include "core/config/delimiters.hpp"
+#include "data/detail/csv_file.hpp"
+#include "tests/support/image_files.hpp"
+#include "tests/support/source_tree.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
@@ -11,7 +10,7 @@
 
 using namespace troupe;
 using namespace troupe::data;
-using namespace troupe::data::testing;
+using namespace troupe::testing;
 using Catch::Matchers::ContainsSubstring;
 using Json = nlohmann::json;
 

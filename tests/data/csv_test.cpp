@@ -1,8 +1,7 @@
 // Grammar, lines, columns and numbers of CSV files.
-#include "files.hpp"
-
-#include "troupe/data/detail/csv_file.hpp"
-#include "troupe/data/detail/csv_number.hpp"
+#include "data/detail/csv_file.hpp"
+#include "data/detail/csv_number.hpp"
+#include "tests/support/image_files.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
@@ -13,7 +12,7 @@
 
 using namespace troupe;
 using namespace troupe::data;
-using namespace troupe::data::testing;
+using namespace troupe::testing;
 using Catch::Matchers::ContainsSubstring;
 using Catch::Matchers::EndsWith;
 

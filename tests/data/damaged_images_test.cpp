@@ -1,14 +1,13 @@
 // Damaged files: those that Pillow opens are decoded as Pillow decodes them, others are refused.
 // tests/golden/record_damaged_images.py has recorded both.
-#include "../source_tree.hpp"
-#include "files.hpp"
-
-#include "troupe/core/base64.hpp"
-#include "troupe/core/config/config.hpp"
-#include "troupe/data/check.hpp"
-#include "troupe/data/detail/image_file.hpp"
-#include "troupe/data/file_notes.hpp"
-#include "troupe/data/image_adapter.hpp"
+#include "core/base64.hpp"
+#include "core/config/config.hpp"
+#include "data/check.hpp"
+#include "data/detail/image_file.hpp"
+#include "data/file_notes.hpp"
+#include "data/image_adapter.hpp"
+#include "tests/support/image_files.hpp"
+#include "tests/support/source_tree.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
@@ -22,7 +21,7 @@
 
 using namespace troupe;
 using namespace troupe::data;
-using namespace troupe::data::testing;
+using namespace troupe::testing;
 using Catch::Matchers::ContainsSubstring;
 
 namespace {

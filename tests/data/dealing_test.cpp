@@ -1,4 +1,4 @@
-#include "troupe/data/dealing.hpp"
+#include "data/dealing.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>

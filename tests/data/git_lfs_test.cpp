@@ -1,18 +1,17 @@
 // Pointers of git-lfs in place of files that it has not fetched.
-#include "files.hpp"
-
-#include "troupe/data/detail/file.hpp"
-#include "troupe/data/detail/image_file.hpp"
-#include "troupe/data/formats.hpp"
-#include "troupe/data/tokenizer/open.hpp"
-#include "troupe/data/tokens/token_file.hpp"
+#include "data/detail/file.hpp"
+#include "data/detail/image_file.hpp"
+#include "data/formats.hpp"
+#include "data/tokenizer/open.hpp"
+#include "data/tokens/token_file.hpp"
+#include "tests/support/image_files.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
 using namespace troupe;
 using namespace troupe::data;
-using namespace troupe::data::testing;
+using namespace troupe::testing;
 using Catch::Matchers::ContainsSubstring;
 
 namespace {

@@ -1,7 +1,6 @@
-#include "files.hpp"
-
-#include "troupe/data/detail/file.hpp"
-#include "troupe/data/formats.hpp"
+#include "data/detail/file.hpp"
+#include "data/formats.hpp"
+#include "tests/support/image_files.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
@@ -11,7 +10,7 @@
 
 using namespace troupe;
 using namespace troupe::data;
-using namespace troupe::data::testing;
+using namespace troupe::testing;
 using Catch::Matchers::ContainsSubstring;
 
 namespace {

@@ -1,15 +1,14 @@
-#include "files.hpp"
-
-#include "troupe/core/config/config.hpp"
-#include "troupe/data/formats.hpp"
-#include "troupe/data/own_images.hpp"
+#include "core/config/config.hpp"
+#include "data/formats.hpp"
+#include "data/own_images.hpp"
+#include "tests/support/image_files.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
 using namespace troupe;
 using namespace troupe::data;
-using namespace troupe::data::testing;
+using namespace troupe::testing;
 using Catch::Matchers::ContainsSubstring;
 
 namespace {

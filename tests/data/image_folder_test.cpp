@@ -1,7 +1,6 @@
-#include "files.hpp"
-
-#include "troupe/data/detail/image_file.hpp"
-#include "troupe/data/formats.hpp"
+#include "data/detail/image_file.hpp"
+#include "data/formats.hpp"
+#include "tests/support/image_files.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
@@ -14,7 +13,7 @@
 
 using namespace troupe;
 using namespace troupe::data;
-using namespace troupe::data::testing;
+using namespace troupe::testing;
 using Catch::Matchers::ContainsSubstring;
 
 namespace {

@@ -1,12 +1,11 @@
 // Images that lie: none may crash the reader, or take more memory than what image_file.hpp allows
 // for the pixels that its header states.
-#include "../core/fuzz.hpp"
-#include "../core/mutations.hpp"
-#include "../core/peak_memory.hpp"
-#include "../core/sanitized.hpp"
-#include "files.hpp"
-
-#include "troupe/data/detail/image_file.hpp"
+#include "data/detail/image_file.hpp"
+#include "tests/support/fuzz.hpp"
+#include "tests/support/image_files.hpp"
+#include "tests/support/mutations.hpp"
+#include "tests/support/peak_memory.hpp"
+#include "tests/support/sanitized.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
@@ -19,7 +18,7 @@
 
 using namespace troupe;
 using namespace troupe::data;
-using namespace troupe::data::testing;
+using namespace troupe::testing;
 using Catch::Matchers::ContainsSubstring;
 using troupe::testing::fuzzed_files;
 using troupe::testing::is_sanitized;
@@ -104,7 +103,8 @@ void set_jpeg_size(const std::filesystem::path& path, const char* marker, std::u
 
 } // namespace
 
-TEST_CASE("mutated images are read or refused, in no more memory than their pixels are allowed") {
+TEST_CASE("mutated images are read or refused, in no more memory than their pixels are allowed",
+          "[fuzz]") {
   const auto& kind = GENERATE(from_range(kinds));
   CAPTURE(kind.name);
   const ScratchFolder folder;

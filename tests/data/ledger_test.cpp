@@ -1,5 +1,5 @@
 // Which slices of which steps are dealt, have come and are applied.
-#include "troupe/data/ledger.hpp"
+#include "data/ledger.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

@@ -1,7 +1,6 @@
-#include "files.hpp"
-
-#include "troupe/core/config/config.hpp"
-#include "troupe/data/augment.hpp"
+#include "core/config/config.hpp"
+#include "data/augment.hpp"
+#include "tests/support/image_files.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

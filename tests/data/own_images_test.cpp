@@ -1,9 +1,8 @@
-#include "troupe/data/check.hpp"
-#include "troupe/data/own_images.hpp"
-
-#include "troupe/core/config/config.hpp"
-#include "troupe/core/config/own_data_set.hpp"
-#include "troupe/core/fail.hpp"
+#include "core/config/config.hpp"
+#include "core/config/own_data_set.hpp"
+#include "core/fail.hpp"
+#include "data/check.hpp"
+#include "data/own_images.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>

@@ -1,4 +1,4 @@
-#include "troupe/data/detail/permutation.hpp"
+#include "data/detail/permutation.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

@@ -1,7 +1,7 @@
-// The real data sets, when they are there: in the folder that TROUPE_DATA names, or in data/.
-#include "../source_tree.hpp"
-#include "troupe/core/config/config.hpp"
-#include "troupe/data/image_dataset.hpp"
+// The real data sets, when they are there: in the folder that TROUPE_DATA names, or in datasets/.
+#include "core/config/config.hpp"
+#include "data/image_dataset.hpp"
+#include "tests/support/source_tree.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
@@ -24,7 +24,7 @@ struct RealSet {
 
 std::filesystem::path folder_of(const RealSet& set) {
   const char* root = std::getenv("TROUPE_DATA");
-  return (root != nullptr ? root : troupe::testing::source_tree() / "data") / set.folder;
+  return (root != nullptr ? root : troupe::testing::source_tree() / "datasets") / set.folder;
 }
 
 /// How often each pixel value was seen.

@@ -1,8 +1,7 @@
-#include "../source_tree.hpp"
-#include "files.hpp"
-
-#include "troupe/core/config/config.hpp"
-#include "troupe/data/augment.hpp"
+#include "core/config/config.hpp"
+#include "data/augment.hpp"
+#include "tests/support/image_files.hpp"
+#include "tests/support/source_tree.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <nlohmann/json.hpp>
@@ -12,7 +11,7 @@
 
 using namespace troupe;
 using namespace troupe::data;
-using namespace troupe::data::testing;
+using namespace troupe::testing;
 
 namespace {
 

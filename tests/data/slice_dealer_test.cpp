@@ -1,6 +1,6 @@
 // Who is dealt what, how much that keeps workers of unequal speed busy, and how stale what they
 // compute is: in a time of its own.
-#include "troupe/data/slice_dealer.hpp"
+#include "data/slice_dealer.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>

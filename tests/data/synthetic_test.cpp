@@ -1,4 +1,4 @@
-#include "troupe/data/formats.hpp"
+#include "data/formats.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

@@ -1,8 +1,7 @@
 // Standardization and classes of tables: facts that come from the training rows.
-#include "files.hpp"
-
-#include "troupe/core/config/config.hpp"
-#include "troupe/data/table_dataset.hpp"
+#include "core/config/config.hpp"
+#include "data/table_dataset.hpp"
+#include "tests/support/image_files.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
@@ -13,7 +12,7 @@
 
 using namespace troupe;
 using namespace troupe::data;
-using namespace troupe::data::testing;
+using namespace troupe::testing;
 using Catch::Matchers::ContainsSubstring;
 using Catch::Matchers::EndsWith;
 

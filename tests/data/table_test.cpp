@@ -1,7 +1,6 @@
-#include "files.hpp"
-
-#include "troupe/core/config/config.hpp"
-#include "troupe/data/batch.hpp"
+#include "core/config/config.hpp"
+#include "data/batch.hpp"
+#include "tests/support/image_files.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
@@ -11,7 +10,7 @@
 
 using namespace troupe;
 using namespace troupe::data;
-using namespace troupe::data::testing;
+using namespace troupe::testing;
 using Catch::Matchers::ContainsSubstring;
 
 namespace {

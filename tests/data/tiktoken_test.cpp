@@ -1,5 +1,5 @@
 // Ranks, as tiktoken reads them: any two neighbours that make a token together may become it.
-#include "tokenizer_files.hpp"
+#include "tests/support/tokenizer_files.hpp"
 
 #include <algorithm>
 #include <map>
@@ -7,7 +7,7 @@
 #include <set>
 
 using namespace troupe::data;
-using namespace troupe::data::testing;
+using namespace troupe::testing;
 
 namespace {
 

@@ -1,11 +1,10 @@
-#include "files.hpp"
-#include "tokenizer_files.hpp"
-
-#include "troupe/core/config/config.hpp"
-#include "troupe/data/batch.hpp"
-#include "troupe/data/tokenizer/open.hpp"
-#include "troupe/data/tokens/text_source.hpp"
-#include "troupe/data/tokens/token_dataset.hpp"
+#include "core/config/config.hpp"
+#include "data/batch.hpp"
+#include "data/tokenizer/open.hpp"
+#include "data/tokens/text_source.hpp"
+#include "data/tokens/token_dataset.hpp"
+#include "tests/support/image_files.hpp"
+#include "tests/support/tokenizer_files.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
@@ -15,7 +14,7 @@
 
 using namespace troupe;
 using namespace troupe::data;
-using namespace troupe::data::testing;
+using namespace troupe::testing;
 using Catch::Matchers::ContainsSubstring;
 
 namespace {
@@ -234,7 +233,7 @@ TEST_CASE_METHOD(Texts, "a text is read in small pieces, whatever its lines end 
   constexpr std::size_t small = (std::size_t{4} << 20) + 100;
   write_bytes(path("merges.txt"), "a b\n");
   for (const auto* const split : {"gpt2", "cl100k"}) {
-    auto vocabulary = troupe::data::testing::byte_vocabulary();
+    auto vocabulary = troupe::testing::byte_vocabulary();
     vocabulary["ab"] = 256;
     write_bytes(path("vocab.json"), vocabulary.dump());
     const auto find_cut = cut_for(*open_tokenizer(path("vocab.json").string(), split).value());

@@ -1,16 +1,15 @@
-#include "../core/fuzz.hpp"
-#include "../core/mutations.hpp"
-#include "files.hpp"
-
-#include "troupe/data/tokenizer/open.hpp"
-#include "troupe/data/tokens/token_file.hpp"
+#include "data/tokenizer/open.hpp"
+#include "data/tokens/token_file.hpp"
+#include "tests/support/fuzz.hpp"
+#include "tests/support/image_files.hpp"
+#include "tests/support/mutations.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
 using namespace troupe;
 using namespace troupe::data;
-using namespace troupe::data::testing;
+using namespace troupe::testing;
 using Catch::Matchers::ContainsSubstring;
 
 namespace {
@@ -120,7 +119,7 @@ TEST_CASE_METHOD(TokenFiles, "an id that is not in the vocabulary is found when 
   CHECK(read.error().code == Errc::corrupt);
 }
 
-TEST_CASE_METHOD(TokenFiles, "mutated token files are read or refused") {
+TEST_CASE_METHOD(TokenFiles, "mutated token files are read or refused", "[fuzz]") {
   write({1, 2, 256, 3, 4, 5, 256});
   const auto whole = read_bytes(path());
   troupe::testing::MutationRandom random{3};

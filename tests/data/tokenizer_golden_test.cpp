@@ -1,15 +1,14 @@
 // Ids of tricky lines, as tests/golden/record_tokenizer.py computes them.
-#include "../source_tree.hpp"
-#include "tokenizer_files.hpp"
-
-#include "troupe/data/tokenizer/cut.hpp"
+#include "data/tokenizer/cut.hpp"
+#include "tests/support/source_tree.hpp"
+#include "tests/support/tokenizer_files.hpp"
 
 #include <fstream>
 #include <set>
 
 using namespace troupe;
 using namespace troupe::data;
-using namespace troupe::data::testing;
+using namespace troupe::testing;
 
 namespace {
 

@@ -1,9 +1,9 @@
 // Vocabularies that lie: each is refused with a reason, and none crashes the reader.
-#include "../core/fuzz.hpp"
-#include "../core/mutations.hpp"
-#include "../core/peak_memory.hpp"
-#include "../core/sanitized.hpp"
-#include "tokenizer_files.hpp"
+#include "tests/support/fuzz.hpp"
+#include "tests/support/mutations.hpp"
+#include "tests/support/peak_memory.hpp"
+#include "tests/support/sanitized.hpp"
+#include "tests/support/tokenizer_files.hpp"
 
 #include <catch2/matchers/catch_matchers_string.hpp>
 
@@ -12,7 +12,7 @@
 
 using namespace troupe;
 using namespace troupe::data;
-using namespace troupe::data::testing;
+using namespace troupe::testing;
 using Catch::Matchers::ContainsSubstring;
 using troupe::testing::MutationRandom;
 
@@ -135,12 +135,12 @@ TEST_CASE_METHOD(TokenizerFiles, "a word of any length is merged in bounded memo
   CHECK(decoded(*tokenizer, encoded(tokenizer, word)) == word);
 }
 
-TEST_CASE_METHOD(TokenizerFiles, "mutated vocabularies are read or refused") {
+TEST_CASE_METHOD(TokenizerFiles, "mutated vocabularies are read or refused", "[fuzz]") {
   write("merges.txt", "a b\nab c\n");
   open_mutated(*this, "vocab.json", small_vocabulary().dump());
 }
 
-TEST_CASE_METHOD(TokenizerFiles, "mutated merges are read or refused") {
+TEST_CASE_METHOD(TokenizerFiles, "mutated merges are read or refused", "[fuzz]") {
   const auto path = write_json("vocab.json", small_vocabulary());
   MutationRandom random{11};
   for (unsigned i = 0; i < troupe::testing::fuzzed_files(); ++i) {
@@ -152,10 +152,10 @@ TEST_CASE_METHOD(TokenizerFiles, "mutated merges are read or refused") {
   }
 }
 
-TEST_CASE_METHOD(TokenizerFiles, "mutated tokenizer.json files are read or refused") {
+TEST_CASE_METHOD(TokenizerFiles, "mutated tokenizer.json files are read or refused", "[fuzz]") {
   open_mutated(*this, "tokenizer.json", small_tokenizer().dump());
 }
 
-TEST_CASE_METHOD(TokenizerFiles, "mutated files of ranks are read or refused") {
+TEST_CASE_METHOD(TokenizerFiles, "mutated files of ranks are read or refused", "[fuzz]") {
   open_mutated(*this, "mine.tiktoken", small_ranks(), "gpt2");
 }

@@ -1,6 +1,5 @@
-#include "tokenizer_files.hpp"
-
-#include "troupe/data/tokenizer/cut.hpp"
+#include "data/tokenizer/cut.hpp"
+#include "tests/support/tokenizer_files.hpp"
 
 #include <catch2/matchers/catch_matchers_string.hpp>
 
@@ -8,7 +7,7 @@
 
 using namespace troupe;
 using namespace troupe::data;
-using namespace troupe::data::testing;
+using namespace troupe::testing;
 using Catch::Matchers::ContainsSubstring;
 
 namespace {

@@ -1,9 +1,8 @@
 // Samples that are looked at, not learned from: image files by their paths, rows without targets.
-#include "files.hpp"
-
-#include "troupe/core/config/config.hpp"
-#include "troupe/data/image_files.hpp"
-#include "troupe/data/table_dataset.hpp"
+#include "core/config/config.hpp"
+#include "data/image_files.hpp"
+#include "data/table_dataset.hpp"
+#include "tests/support/image_files.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
@@ -12,7 +11,7 @@
 
 using namespace troupe;
 using namespace troupe::data;
-using namespace troupe::data::testing;
+using namespace troupe::testing;
 using Catch::Matchers::ContainsSubstring;
 
 TEST_CASE("image files have no labels, and give what is in them, in their order") {

@@ -1,11 +1,10 @@
 // Files that cannot be read: skipped where the config says so, and found beforehand.
-#include "files.hpp"
-
-#include "troupe/core/config/config.hpp"
-#include "troupe/core/fail.hpp"
-#include "troupe/data/batch.hpp"
-#include "troupe/data/check.hpp"
-#include "troupe/data/unreadable.hpp"
+#include "core/config/config.hpp"
+#include "core/fail.hpp"
+#include "data/batch.hpp"
+#include "data/check.hpp"
+#include "data/unreadable.hpp"
+#include "tests/support/image_files.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
@@ -13,7 +12,7 @@
 
 using namespace troupe;
 using namespace troupe::data;
-using namespace troupe::data::testing;
+using namespace troupe::testing;
 using Catch::Matchers::ContainsSubstring;
 
 namespace {

@@ -1,4 +1,4 @@
-#include "troupe/data/tokenizer/whole_characters.hpp"
+#include "data/tokenizer/whole_characters.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

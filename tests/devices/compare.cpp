@@ -1,12 +1,12 @@
-#include "compare.hpp"
+#include "tests/devices/compare.hpp"
 
-#include "test_device.hpp"
+#include "tests/devices/test_device.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <functional>
 
-namespace troupe::tests {
+namespace troupe::testing {
 
 namespace {
 
@@ -191,4 +191,4 @@ void require_as_near(const RunResult& got, const RunResult& truth, const RunResu
                   {{"losses", rounded.losses()}}, values);
 }
 
-} // namespace troupe::tests
+} // namespace troupe::testing

@@ -1,10 +1,10 @@
 /// How near results have to be to the truth.
 #pragma once
 
-#include "graph_runner.hpp"
-#include "troupe/core/graph/precision.hpp"
+#include "core/graph/precision.hpp"
+#include "tests/devices/graph_runner.hpp"
 
-namespace troupe::tests {
+namespace troupe::testing {
 
 /// Requires |value - expected| <= 1e-5 + relative * the tensor's largest value: rounding errors of
 /// sums are as large as their largest terms.
@@ -39,4 +39,4 @@ void require_same_losses(const RunResult& got, const RunResult& truth, Precision
 void require_as_near(const RunResult& got, const RunResult& truth, const RunResult& rounded,
                      Precision precision);
 
-} // namespace troupe::tests
+} // namespace troupe::testing

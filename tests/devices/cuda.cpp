@@ -1,7 +1,7 @@
-#include "test_device.hpp"
-#include "troupe/gpu/cuda_device.hpp"
+#include "gpu/cuda_device.hpp"
+#include "tests/devices/test_device.hpp"
 
-namespace troupe::tests {
+namespace troupe::testing {
 
 std::unique_ptr<Device> make_test_device(std::string& why) {
   auto device = gpu::make_cuda_device(0);
@@ -20,4 +20,4 @@ DeviceTraits test_traits() {
           .same_relu_edges = false};
 }
 
-} // namespace troupe::tests
+} // namespace troupe::testing

@@ -1,12 +1,12 @@
 // What executables promise, on whichever device the program was linked with.
-#include "compare.hpp"
-#include "op_cases.hpp"
-#include "troupe/nn/builder.hpp"
+#include "nn/builder.hpp"
+#include "tests/devices/compare.hpp"
+#include "tests/devices/op_cases.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 
 using namespace troupe;
-using namespace troupe::tests;
+using namespace troupe::testing;
 
 namespace {
 

@@ -1,8 +1,7 @@
 // The flat kernels of Device, on whichever device the program was linked with.
-#include "test_device.hpp"
-
-#include "troupe/core/float16.hpp"
-#include "troupe/core/random.hpp"
+#include "core/float16.hpp"
+#include "core/random.hpp"
+#include "tests/devices/test_device.hpp"
 
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
@@ -11,11 +10,11 @@
 #include <cmath>
 
 using namespace troupe;
-using namespace troupe::tests;
+using namespace troupe::testing;
 
 namespace {
 
-std::vector<float> random_values(std::size_t n, std::uint64_t stream) {
+std::vector<float> flat_values(std::size_t n, std::uint64_t stream) {
   CounterRng random{7, stream};
   std::vector<float> values(n);
   for (float& value : values)
@@ -45,7 +44,7 @@ struct KernelFixture {
 TEST_CASE_METHOD(KernelFixture, "flat kernels do what they say, on odd sizes and places too") {
   for (const std::size_t n : {1u, 63u, 70001u})
     for (const std::size_t offset : {0u, 1u}) { // the second is not 16-byte aligned
-      const auto a = random_values(n + offset, 1), b = random_values(n + offset, 2);
+      const auto a = flat_values(n + offset, 1), b = flat_values(n + offset, 2);
       const auto on_a = upload(a), on_b = upload(b), copy = upload(b),
                  zeros = upload(std::vector<float>(n, 1));
       const auto norm = upload(std::vector<double>{1});
@@ -76,7 +75,7 @@ TEST_CASE_METHOD(KernelFixture, "flat kernels do what they say, on odd sizes and
 }
 
 TEST_CASE_METHOD(KernelFixture, "the squared norm is the same bit by bit every time") {
-  const auto values = upload(random_values(300000, 3));
+  const auto values = upload(flat_values(300000, 3));
   const auto norms = upload(std::vector<double>(3));
   for (int i = 0; i < 3; ++i)
     device->add_squared_norm(*stream, {}, values.data(), 300000, norms.data() + i, nullptr);
@@ -96,12 +95,12 @@ TEST_CASE_METHOD(KernelFixture, "the optimizer kernels equal the shared scalar d
                                    .weight_decay = 0.1f,
                                    .gradient_scale = 0.5f,
                                    .clip_value = 0.4f};
-      auto expected = random_values(n, 4);
+      auto expected = flat_values(n, 4);
       std::vector<float> expected0(n), expected1(n);
       const auto parameters = upload(expected), state0 = upload(expected0),
                  state1 = upload(expected1), clip = upload(std::vector<float>{0.25f});
       for (int step = 1; step <= 3; ++step) {
-        const auto values = random_values(n, 10 + static_cast<std::uint64_t>(step));
+        const auto values = flat_values(n, 10 + static_cast<std::uint64_t>(step));
         const auto gradients = upload(values);
         arguments.step = step;
         device->optimizer_step(
@@ -127,7 +126,7 @@ TEST_CASE_METHOD(KernelFixture, "the optimizer kernels equal the shared scalar d
 
 TEST_CASE_METHOD(KernelFixture,
                  "values are rounded to nearest, to infinity beyond a type's range") {
-  auto values = random_values(40001, 5);
+  auto values = flat_values(40001, 5);
   values.insert(values.end(), {1 + 0x1p-11f, 1 + 0x3p-11f, 65519.996f, -65520.0f, 1e-8f, INFINITY});
   const auto rounded = [](DType type, float value) {
     if (type == DType::f16)
@@ -150,9 +149,9 @@ TEST_CASE_METHOD(KernelFixture,
   for (const auto type : {DType::f16, DType::bf16})
     for (const auto kind : {OptimizerKind::sgd, OptimizerKind::adamw}) {
       OptimizerArguments arguments{.kind = kind, .lr = 0.01f, .momentum = 0.9f};
-      const auto gradients = upload(random_values(n, 6));
+      const auto gradients = upload(flat_values(n, 6));
       const auto step = [&](DType stored) {
-        const auto parameters = upload(random_values(n, 4)), state0 = upload(random_values(n, 7)),
+        const auto parameters = upload(flat_values(n, 4)), state0 = upload(flat_values(n, 7)),
                    state1 = upload(std::vector<float>(n, 0.1f));
         arguments.stored = stored;
         arguments.step = 2;
@@ -176,9 +175,9 @@ TEST_CASE_METHOD(KernelFixture,
     for (const auto kind : {OptimizerKind::sgd, OptimizerKind::adamw})
       for (const std::size_t skew : {0u, 1u}) // the second is not aligned
         for (const float found_inf : {0.0f, 1.0f}) {
-          const auto parameters = upload(random_values(n + skew, 4)),
-                     gradients = upload(random_values(n + skew, 6)),
-                     state0 = upload(random_values(n + skew, 7)),
+          const auto parameters = upload(flat_values(n + skew, 4)),
+                     gradients = upload(flat_values(n + skew, 6)),
+                     state0 = upload(flat_values(n + skew, 7)),
                      state1 = upload(std::vector<float>(n + skew, 0.1f));
           const std::vector<std::uint16_t> before(n + skew, 7);
           const auto copies = upload(before), expected = upload(before);

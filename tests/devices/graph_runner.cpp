@@ -1,14 +1,14 @@
-#include "graph_runner.hpp"
+#include "tests/devices/graph_runner.hpp"
 
-#include "graph_values.hpp"
-#include "troupe/core/device/rounded_executable.hpp"
-#include "troupe/cpu/host_device.hpp"
+#include "core/device/rounded_executable.hpp"
+#include "cpu/host_device.hpp"
+#include "tests/devices/graph_values.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <span>
 
-namespace troupe::tests {
+namespace troupe::testing {
 
 namespace {
 
@@ -252,4 +252,4 @@ RunResult run_truth(const Graph& graph, const RunOptions& options, const Steps& 
   return run_graph(*host, graph, interpreted, steps);
 }
 
-} // namespace troupe::tests
+} // namespace troupe::testing

@@ -2,9 +2,9 @@
 /// two engines can be compared tensor by tensor.
 #pragma once
 
-#include "test_device.hpp"
-#include "troupe/core/device/executable.hpp"
-#include "troupe/core/graph/precision.hpp"
+#include "core/device/executable.hpp"
+#include "core/graph/precision.hpp"
+#include "tests/devices/test_device.hpp"
 
 #include <functional>
 #include <map>
@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-namespace troupe::tests {
+namespace troupe::testing {
 
 using Values = std::map<std::string, std::vector<float>>;
 
@@ -78,4 +78,4 @@ RunResult run_graph(Device& device, const Graph& graph, const RunOptions& option
 /// The same on the host's interpreter, which is the truth.
 RunResult run_truth(const Graph& graph, const RunOptions& options = {}, const Steps& steps = {});
 
-} // namespace troupe::tests
+} // namespace troupe::testing

@@ -1,8 +1,8 @@
-#include "graph_values.hpp"
+#include "tests/devices/graph_values.hpp"
 
-#include "troupe/core/float16.hpp"
-#include "troupe/core/random.hpp"
-#include "troupe/nn/passes/cache_attention.hpp"
+#include "core/float16.hpp"
+#include "core/random.hpp"
+#include "nn/passes/cache_attention.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -10,7 +10,7 @@
 #include <functional>
 #include <string>
 
-namespace troupe::tests {
+namespace troupe::testing {
 
 namespace {
 
@@ -118,4 +118,4 @@ std::vector<std::vector<std::byte>> batch_values(const Graph& graph, int number,
   return values;
 }
 
-} // namespace troupe::tests
+} // namespace troupe::testing

@@ -1,12 +1,12 @@
 /// Values for a graph's parameters, statistics and batches, by name alone.
 #pragma once
 
-#include "troupe/core/device/executable.hpp"
+#include "core/device/executable.hpp"
 
 #include <cstddef>
 #include <vector>
 
-namespace troupe::tests {
+namespace troupe::testing {
 
 /// In the canonical layout: batch norm's scales around 1, weights small enough that deep graphs
 /// keep their range.
@@ -18,4 +18,4 @@ std::vector<float> initial_values(const Slot& slot);
 /// relatively.
 std::vector<std::vector<std::byte>> batch_values(const Graph& graph, int number, float noise = 0);
 
-} // namespace troupe::tests
+} // namespace troupe::testing

@@ -1,7 +1,7 @@
-#include "test_device.hpp"
-#include "troupe/cpu/host_device.hpp"
+#include "cpu/host_device.hpp"
+#include "tests/devices/test_device.hpp"
 
-namespace troupe::tests {
+namespace troupe::testing {
 
 std::unique_ptr<Device> make_test_device(std::string&) {
   return cpu::make_host_device(0, 2);
@@ -12,4 +12,4 @@ DeviceTraits test_traits() {
   return {.precisions = {Precision::fp32, Precision::amp_fp16, Precision::fp16}};
 }
 
-} // namespace troupe::tests
+} // namespace troupe::testing

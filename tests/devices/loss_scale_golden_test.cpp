@@ -1,13 +1,12 @@
 // Loss scaling, clipping and optimizers together, step by step as torch.amp.GradScaler makes them:
 // 200 steps with infinities and NaNs.
-#include "test_device.hpp"
-
-#include "../nn/golden_recipe.hpp"
+#include "tests/devices/test_device.hpp"
+#include "tests/nn/golden_recipe.hpp"
 
 #include <cmath>
 
 using namespace troupe;
-using namespace troupe::tests;
+using namespace troupe::testing;
 using nlohmann::json;
 using nn::test::golden_uniform;
 

@@ -1,13 +1,13 @@
 // Whole models on a device against the interpreter.
-#include "compare.hpp"
-#include "networks.hpp"
-#include "troupe/nn/compile.hpp"
+#include "nn/compile.hpp"
+#include "tests/devices/compare.hpp"
+#include "tests/devices/networks.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 
 using namespace troupe;
-using namespace troupe::tests;
+using namespace troupe::testing;
 
 namespace {
 

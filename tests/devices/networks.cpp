@@ -1,10 +1,10 @@
-#include "networks.hpp"
+#include "tests/devices/networks.hpp"
 
-#include "troupe/nn/builder.hpp"
+#include "nn/builder.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 
-namespace troupe::tests {
+namespace troupe::testing {
 
 namespace {
 
@@ -52,4 +52,4 @@ Graph bottleneck_network(const Shape& images, std::int64_t width) {
   return std::move(*graph);
 }
 
-} // namespace troupe::tests
+} // namespace troupe::testing

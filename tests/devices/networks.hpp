@@ -1,9 +1,9 @@
 /// Networks small enough for the interpreter.
 #pragma once
 
-#include "troupe/core/graph/graph.hpp"
+#include "core/graph/graph.hpp"
 
-namespace troupe::tests {
+namespace troupe::testing {
 
 /// ResNet-50's stem and four bottleneck blocks, two of them with a shortcut of their own, one with
 /// a stride: all that its blocks have. `width`: channels inside the first two blocks; twice as many
@@ -11,4 +11,4 @@ namespace troupe::tests {
 /// values at an eighth of them. Requires that it can be built (Catch2).
 Graph bottleneck_network(const Shape& images, std::int64_t width);
 
-} // namespace troupe::tests
+} // namespace troupe::testing

@@ -1,11 +1,11 @@
-#include "op_cases.hpp"
+#include "tests/devices/op_cases.hpp"
 
-#include "troupe/core/device/dropout_math.hpp"
-#include "troupe/nn/builder.hpp"
+#include "core/device/dropout_math.hpp"
+#include "nn/builder.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 
-namespace troupe::tests {
+namespace troupe::testing {
 
 namespace {
 
@@ -272,4 +272,4 @@ std::vector<OpCase> all_op_cases() {
   return all;
 }
 
-} // namespace troupe::tests
+} // namespace troupe::testing

@@ -1,7 +1,7 @@
 /// Graphs with every op in the shapes that engines treat differently.
 #pragma once
 
-#include "troupe/nn/compile.hpp"
+#include "nn/compile.hpp"
 
 #include <functional>
 #include <string>
@@ -11,7 +11,7 @@ namespace troupe::nn {
 class GraphBuilder;
 }
 
-namespace troupe::tests {
+namespace troupe::testing {
 
 /// Adds layers to the images and gives a tensor of any shape.
 using Body = std::function<TensorId(nn::GraphBuilder&, TensorId)>;
@@ -58,4 +58,4 @@ std::vector<OpCase> activations();
 std::vector<OpCase> layer_norms();
 std::vector<OpCase> all_op_cases();
 
-} // namespace troupe::tests
+} // namespace troupe::testing

@@ -1,8 +1,8 @@
 // Every op of a device against the interpreter, in graphs as the passes make them.
-#include "compare.hpp"
-#include "op_cases.hpp"
-#include "troupe/nn/builder.hpp"
-#include "troupe/nn/passes/scale_loss.hpp"
+#include "nn/builder.hpp"
+#include "nn/passes/scale_loss.hpp"
+#include "tests/devices/compare.hpp"
+#include "tests/devices/op_cases.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 
@@ -10,7 +10,7 @@
 #include <set>
 
 using namespace troupe;
-using namespace troupe::tests;
+using namespace troupe::testing;
 
 namespace {
 

@@ -1,8 +1,7 @@
 // Values in blocks that have a scale each, against a definition of its own, bit by bit.
-#include "test_device.hpp"
-
-#include "troupe/core/device/quantized.hpp"
-#include "troupe/core/random.hpp"
+#include "core/device/quantized.hpp"
+#include "core/random.hpp"
+#include "tests/devices/test_device.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 
@@ -13,7 +12,7 @@
 #include <cstring>
 
 using namespace troupe;
-using namespace troupe::tests;
+using namespace troupe::testing;
 
 namespace {
 

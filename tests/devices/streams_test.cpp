@@ -1,5 +1,5 @@
 // What streams and events promise, on whichever device the program was linked with.
-#include "test_device.hpp"
+#include "tests/devices/test_device.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 
@@ -8,7 +8,7 @@
 #include <thread>
 
 using namespace troupe;
-using namespace troupe::tests;
+using namespace troupe::testing;
 
 namespace {
 

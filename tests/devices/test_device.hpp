@@ -1,15 +1,15 @@
 /// Tests that run on every device: each program that compiles them brings its own device.
 #pragma once
 
-#include "troupe/core/device/device.hpp"
-#include "troupe/core/graph/precision.hpp"
+#include "core/device/device.hpp"
+#include "core/graph/precision.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <memory>
 #include <string>
 #include <vector>
 
-namespace troupe::tests {
+namespace troupe::testing {
 
 /// The device under test; null with a reason in `why` where the machine has none.
 std::unique_ptr<Device> make_test_device(std::string& why);
@@ -78,4 +78,4 @@ private:
   BufferPtr buffer_;
 };
 
-} // namespace troupe::tests
+} // namespace troupe::testing

@@ -1,5 +1,5 @@
 // The emulated libraries lie beside the emulated runtime; real ones elsewhere must not be opened.
-#include "troupe/gpu/library_places.hpp"
+#include "gpu/library_places.hpp"
 
 #include <cuda_runtime_api.h>
 

@@ -1,7 +1,6 @@
 // Who is whose buddy.
-#include "troupe/engine/buddies.hpp"
-
-#include "troupe/core/config/config.hpp"
+#include "core/config/config.hpp"
+#include "engine/buddies.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>

@@ -1,11 +1,10 @@
 // A buddy's copy of a shard is the shard, bit for bit, after each step; and a rank that has voted
 // for a step and not applied it can still do so; tests/gpu compiles it for CUDA.
-#include "tested_device.hpp"
-
-#include "troupe/collectives/lone_communicator.hpp"
-#include "troupe/core/config/config.hpp"
-#include "troupe/engine/exchange/exchange.hpp"
-#include "troupe/engine/platforms/platforms.hpp"
+#include "collectives/lone_communicator.hpp"
+#include "core/config/config.hpp"
+#include "engine/exchange/exchange.hpp"
+#include "engine/platforms/platforms.hpp"
+#include "tests/support/tested_device.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
@@ -314,7 +313,7 @@ private:
 
 Config tested_devices() {
   Config config;
-  config.devices.kind = engine::test::tested_kind;
+  config.devices.kind = testing::tested_kind;
   config.devices.count = ranks;
   config.devices.threads_per_worker = 1;
   return config;
@@ -369,7 +368,7 @@ bool all_finite(const std::vector<float>& values) {
 } // namespace
 
 TEST_CASE("a buddy's copy is its owner's shard after each step") {
-  engine::test::need_device();
+  testing::need_device();
   const auto of = GENERATE(from_range(cases()));
   INFO(of.name);
   Trio trio{of};
@@ -389,7 +388,7 @@ TEST_CASE("a buddy's copy is its owner's shard after each step") {
 }
 
 TEST_CASE("a rank that has voted for a step which others have applied can apply it, too") {
-  engine::test::need_device();
+  testing::need_device();
   const auto of = GENERATE(from_range(cases()));
   const std::size_t deaf = GENERATE(0U, 2U);
   const std::int64_t last = GENERATE(0, 1, 3);
@@ -419,7 +418,7 @@ TEST_CASE("a rank that has voted for a step which others have applied can apply 
 }
 
 TEST_CASE("a step sends a rank's part of the gradients once more, in the type they travel in") {
-  engine::test::need_device();
+  testing::need_device();
   const auto of = GENERATE(from_range(cases()));
   INFO(of.name);
   Trio trio{of};

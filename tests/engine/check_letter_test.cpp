@@ -1,5 +1,5 @@
 // What an owner takes of other ranks' mail, and what it says of the rest.
-#include "troupe/engine/asynchronous/check_letter.hpp"
+#include "engine/asynchronous/check_letter.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>

@@ -1,11 +1,10 @@
 // Where ranks vote, each has the statistics of slice 0 after the last step that all have voted for,
 // and those are what goes on; tests/gpu compiles it for CUDA.
-#include "tested_device.hpp"
-#include "voting_seat.hpp"
-
-#include "troupe/core/config/config.hpp"
-#include "troupe/engine/exchange/exchange.hpp"
-#include "troupe/engine/generation.hpp"
+#include "core/config/config.hpp"
+#include "engine/exchange/exchange.hpp"
+#include "engine/generation.hpp"
+#include "tests/support/tested_device.hpp"
+#include "tests/support/voting_seat.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
@@ -25,7 +24,7 @@ Config committers_job() {
   config.data.synthetic_samples = 32;
   config.data.image_size = 8;
   config.data.batch_size = 8;
-  config.devices.kind = engine::test::tested_kind;
+  config.devices.kind = testing::tested_kind;
   config.devices.count = 2;
   config.devices.threads_per_worker = 1;
   config.parallel.strategy = StrategyKind::ddp;
@@ -142,8 +141,7 @@ struct Committers {
   }
 
   std::shared_ptr<Host> host = make_host(open_job(committers_job(), {}).value(), 2, {}).value();
-  std::shared_ptr<Generation> generation =
-      form_generation(host, engine::test::voting_seat(2)).value();
+  std::shared_ptr<Generation> generation = form_generation(host, testing::voting_seat(2)).value();
   std::vector<Committer> ranks;
 };
 
@@ -162,7 +160,7 @@ bool all_statistics_are(const Checkpoint& checkpoint, float value) {
 } // namespace
 
 TEST_CASE("every rank has the first one's statistics after each step, and those after the last") {
-  engine::test::need_device();
+  testing::need_device();
   Committers two;
   for (std::int64_t step = 0; step < most_steps; ++step) {
     two.train(step, step + 1);
@@ -182,7 +180,7 @@ TEST_CASE("every rank has the first one's statistics after each step, and those 
 TEST_CASE("of a step that not all have voted for no rank has statistics that count") {
   const bool lost_behind_statistics = GENERATE(false, true);
   CAPTURE(lost_behind_statistics);
-  engine::test::need_device();
+  testing::need_device();
   Committers two;
   two.train(0, 7);
   auto &first = two.ranks[0], &second = two.ranks[1];
@@ -206,7 +204,7 @@ TEST_CASE("of a step that not all have voted for no rank has statistics that cou
 }
 
 TEST_CASE("ranks that have not voted yet have the statistics that were loaded") {
-  engine::test::need_device();
+  testing::need_device();
   Committers two;
   for (auto& rank : two.ranks) {
     rank.forward(0);

@@ -1,11 +1,11 @@
-#include "troupe/core/config/config.hpp"
-#include "troupe/core/config/own_data_set.hpp"
-#include "troupe/core/fail.hpp"
-#include "troupe/data/detail/memory_images.hpp"
-#include "troupe/data/own_images.hpp"
-#include "troupe/engine/feeding/data_identity.hpp"
-#include "troupe/engine/job.hpp"
-#include "troupe/engine/model_card.hpp"
+#include "core/config/config.hpp"
+#include "core/config/own_data_set.hpp"
+#include "core/fail.hpp"
+#include "data/detail/memory_images.hpp"
+#include "data/own_images.hpp"
+#include "engine/feeding/data_identity.hpp"
+#include "engine/job.hpp"
+#include "engine/model_card.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>

@@ -1,13 +1,12 @@
 // A model with caches against the same model without.
-#include "../data/tokenizer_files.hpp"
-#include "saved_language_model.hpp"
-
-#include "troupe/core/float16.hpp"
-#include "troupe/core/graph/precision.hpp"
-#include "troupe/cpu/host_device.hpp"
-#include "troupe/engine/inference/decoder.hpp"
-#include "troupe/engine/inference/generate.hpp"
-#include "troupe/nn/compile.hpp"
+#include "core/float16.hpp"
+#include "core/graph/precision.hpp"
+#include "cpu/host_device.hpp"
+#include "engine/inference/decoder.hpp"
+#include "engine/inference/generate.hpp"
+#include "nn/compile.hpp"
+#include "tests/engine/saved_language_model.hpp"
+#include "tests/support/tokenizer_files.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
@@ -293,10 +292,10 @@ TEST_CASE("rotary positions do not end") {
 }
 
 TEST_CASE("ids between others that have no bytes do not come, though a model has rows for them") {
-  const data::testing::TokenizerFiles files;
+  const testing::TokenizerFiles files;
   auto config = decoder_config("gpt2-mini");
   // Behind some 260 tokens the next one is the end, 50256.
-  config.data.tokenizer = files.write("r50k_base.tiktoken", data::testing::small_ranks());
+  config.data.tokenizer = files.write("r50k_base.tiktoken", testing::small_ranks());
   config.model.vocabulary = 50304;
   const auto answer = answer_of(testing::saved_language_model(config),
                                 {.prompt = "ab", .tokens = 20, .sampling = {.seed = 3}});

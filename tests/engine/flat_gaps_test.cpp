@@ -1,4 +1,4 @@
-#include "troupe/engine/state/flat_gaps.hpp"
+#include "engine/state/flat_gaps.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

@@ -4,15 +4,14 @@
 // The first losses may be three times as far from float64's as PyTorch's own float32 runs, plus the
 // rounding of a few operations. Later ones differ more: rounding decides whether a relu whose input
 // is almost zero passes its gradient, and training amplifies that.
-#include "../nn/golden_recipe.hpp"
-
-#include "troupe/core/config/config.hpp"
-#include "troupe/cpu/host_device.hpp"
-#include "troupe/engine/state/model_state.hpp"
-#include "troupe/nn/compile.hpp"
-#include "troupe/nn/initialize.hpp"
-#include "troupe/nn/learning_rates.hpp"
-#include "troupe/nn/optimizer.hpp"
+#include "core/config/config.hpp"
+#include "cpu/host_device.hpp"
+#include "engine/state/model_state.hpp"
+#include "nn/compile.hpp"
+#include "nn/initialize.hpp"
+#include "nn/learning_rates.hpp"
+#include "nn/optimizer.hpp"
+#include "tests/nn/golden_recipe.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

@@ -1,10 +1,9 @@
 // What a rank enqueues when its state lies in the host's memory: in which order, and on what it
 // waits.
-#include "three_units.hpp"
-
-#include "troupe/collectives/lone_communicator.hpp"
-#include "troupe/cpu/host_device.hpp"
-#include "troupe/engine/exchange/exchange.hpp"
+#include "collectives/lone_communicator.hpp"
+#include "cpu/host_device.hpp"
+#include "engine/exchange/exchange.hpp"
+#include "tests/engine/three_units.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>

@@ -1,4 +1,4 @@
-#include "troupe/engine/generation.hpp"
+#include "engine/generation.hpp"
 
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>

@@ -1,9 +1,8 @@
 // What export writes for transformers, and that it is read back to the same bits.
-#include "../data/tokenizer_files.hpp"
-#include "hugging_face_folder.hpp"
-#include "saved_language_model.hpp"
-
-#include "troupe/engine/exports/exports.hpp"
+#include "engine/exports/exports.hpp"
+#include "tests/engine/hugging_face_folder.hpp"
+#include "tests/engine/saved_language_model.hpp"
+#include "tests/support/tokenizer_files.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
@@ -117,19 +116,19 @@ TEST_CASE("a folder of LLaMA says its rotary positions and its heads") {
 }
 
 TEST_CASE("the tokenizer goes with the model, under transformers' names") {
-  const data::testing::TokenizerFiles files;
+  const testing::TokenizerFiles files;
   const ScratchFolder folder;
   auto config = small_language_config("gpt2-mini");
   config.model.vocabulary = 300;
   SECTION("OpenAI's files") {
-    config.data.tokenizer = files.write_json("encoder.json", data::testing::small_vocabulary());
+    config.data.tokenizer = files.write_json("encoder.json", testing::small_vocabulary());
     files.write("vocab.bpe", "#version: 0.2\na b\nab c\n");
     REQUIRE(engine::export_hugging_face(saved_language_model(config), {.output = folder / "out"}));
     CHECK(read_bytes(folder / "out/vocab.json") == read_bytes(files.folder() / "encoder.json"));
     CHECK(read_bytes(folder / "out/merges.txt") == read_bytes(files.folder() / "vocab.bpe"));
   }
   SECTION("Hugging Face's") {
-    files.write_json("tokenizer.json", data::testing::small_tokenizer());
+    files.write_json("tokenizer.json", testing::small_tokenizer());
     files.write("tokenizer_config.json", "{}");
     files.write("another.txt", "not copied");
     config.data.tokenizer = files.folder().string();
@@ -143,25 +142,25 @@ TEST_CASE("the tokenizer goes with the model, under transformers' names") {
 }
 
 TEST_CASE("a tokenizer of any kind is the same when it is read from the exported folder") {
-  const data::testing::TokenizerFiles files;
+  const testing::TokenizerFiles files;
   const ScratchFolder folder;
   auto config = small_language_config("gpt2-mini");
   config.model.vocabulary = 300;
-  auto other = data::testing::small_vocabulary(); // beside what is named, and not to be taken
+  auto other = testing::small_vocabulary(); // beside what is named, and not to be taken
   other["other"] = 259;
   std::string read_as = folder / "out";
   SECTION("a vocabulary beside others") {
     files.write_json("vocab.json", other);
     files.write_json("tokenizer.json", {{"model", other}});
-    config.data.tokenizer = files.write_json("encoder.json", data::testing::small_vocabulary());
+    config.data.tokenizer = files.write_json("encoder.json", testing::small_vocabulary());
     files.write("merges.txt", "a b\nab c\n");
   }
   SECTION("a tokenizer.json of another name") {
     files.write_json("tokenizer.json", {{"model", other}});
-    config.data.tokenizer = files.write_json("mine.json", data::testing::small_tokenizer());
+    config.data.tokenizer = files.write_json("mine.json", testing::small_tokenizer());
   }
   SECTION("tiktoken's") {
-    config.data.tokenizer = files.write("mine.tiktoken", data::testing::small_ranks());
+    config.data.tokenizer = files.write("mine.tiktoken", testing::small_ranks());
     config.data.tokenizer_split = "gpt2";
     read_as += "/mine.tiktoken";
   }

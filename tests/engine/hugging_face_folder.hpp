@@ -1,15 +1,14 @@
 /// Folders as transformers writes them, made of the graph's names by hand.
 #pragma once
 
-#include "scratch_folder.hpp"
-
-#include "troupe/core/checkpoint/safetensors.hpp"
-#include "troupe/core/checkpoint/state_source.hpp"
-#include "troupe/core/config/config.hpp"
-#include "troupe/core/float16.hpp"
-#include "troupe/engine/pretrained/pretrained.hpp"
-#include "troupe/nn/initialize.hpp"
-#include "troupe/nn/models/models.hpp"
+#include "core/checkpoint/safetensors.hpp"
+#include "core/checkpoint/state_source.hpp"
+#include "core/config/config.hpp"
+#include "core/float16.hpp"
+#include "engine/pretrained/pretrained.hpp"
+#include "nn/initialize.hpp"
+#include "nn/models/models.hpp"
+#include "tests/support/scratch_folder.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <nlohmann/json.hpp>

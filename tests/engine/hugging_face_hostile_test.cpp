@@ -1,5 +1,5 @@
 // Folders that somebody made to do harm, or that are broken.
-#include "hugging_face_folder.hpp"
+#include "tests/engine/hugging_face_folder.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>

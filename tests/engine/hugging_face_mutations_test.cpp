@@ -1,10 +1,8 @@
 // JSON files of Hugging Face's folders, damaged at every place: the model, or a message.
-#include "hugging_face_folder.hpp"
-
-#include "../core/fuzz.hpp"
-#include "../core/mutations.hpp"
-
-#include "troupe/core/printable.hpp"
+#include "core/printable.hpp"
+#include "tests/engine/hugging_face_folder.hpp"
+#include "tests/support/fuzz.hpp"
+#include "tests/support/mutations.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>

@@ -1,6 +1,5 @@
-#include "scratch_folder.hpp"
-
-#include "troupe/engine/job.hpp"
+#include "engine/job.hpp"
+#include "tests/support/scratch_folder.hpp"
 
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>

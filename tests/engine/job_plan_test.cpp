@@ -1,5 +1,5 @@
-#include "troupe/core/config/config.hpp"
-#include "troupe/engine/job_plan.hpp"
+#include "core/config/config.hpp"
+#include "engine/job_plan.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

@@ -1,12 +1,12 @@
 // Predictions against ZeRO's formulas, and against the buffers that a state then takes; and which
 // strategy is recommended when.
-#include "troupe/core/config/config.hpp"
-#include "troupe/cpu/host_device.hpp"
-#include "troupe/engine/asynchronous/step_sum.hpp"
-#include "troupe/engine/outer/change_sum.hpp"
-#include "troupe/engine/outer/outer_state.hpp"
-#include "troupe/engine/prediction/strategy_choice.hpp"
-#include "troupe/engine/state/model_state.hpp"
+#include "core/config/config.hpp"
+#include "cpu/host_device.hpp"
+#include "engine/asynchronous/step_sum.hpp"
+#include "engine/outer/change_sum.hpp"
+#include "engine/outer/outer_state.hpp"
+#include "engine/prediction/strategy_choice.hpp"
+#include "engine/state/model_state.hpp"
 
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>

@@ -1,10 +1,9 @@
-#include "scratch_folder.hpp"
-
-#include "troupe/core/config/config.hpp"
-#include "troupe/core/config/load.hpp"
-#include "troupe/engine/inference/find_weights.hpp"
-#include "troupe/engine/model_card.hpp"
-#include "troupe/nn/config_check.hpp"
+#include "core/config/config.hpp"
+#include "core/config/load.hpp"
+#include "engine/inference/find_weights.hpp"
+#include "engine/model_card.hpp"
+#include "nn/config_check.hpp"
+#include "tests/support/scratch_folder.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>

@@ -1,5 +1,5 @@
-#include "troupe/cpu/host_device.hpp"
-#include "troupe/engine/state/model_state.hpp"
+#include "cpu/host_device.hpp"
+#include "engine/state/model_state.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

@@ -1,10 +1,10 @@
 // Rounds of teams that train apart, some of which come late: parameters are what a scalar replay of
 // all that was sent makes of them, and the same on all ranks behind each round.
-#include "troupe/collectives/fragments.hpp"
-#include "troupe/core/config/config.hpp"
-#include "troupe/core/random.hpp"
-#include "troupe/engine/generation.hpp"
-#include "troupe/engine/outer/round_book.hpp"
+#include "collectives/fragments.hpp"
+#include "core/config/config.hpp"
+#include "core/random.hpp"
+#include "engine/generation.hpp"
+#include "engine/outer/round_book.hpp"
 
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>

@@ -1,6 +1,6 @@
-#include "troupe/core/config/config.hpp"
-#include "troupe/core/cores.hpp"
-#include "troupe/engine/platforms/platforms.hpp"
+#include "core/config/config.hpp"
+#include "core/cores.hpp"
+#include "engine/platforms/platforms.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

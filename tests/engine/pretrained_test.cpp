@@ -1,12 +1,11 @@
-#include "checkpoint_files.hpp"
-#include "scratch_folder.hpp"
-
-#include "troupe/core/checkpoint/safetensors.hpp"
-#include "troupe/core/config/config.hpp"
-#include "troupe/engine/initial_state.hpp"
-#include "troupe/engine/pretrained/pretrained.hpp"
-#include "troupe/nn/initialize.hpp"
-#include "troupe/nn/models/models.hpp"
+#include "core/checkpoint/safetensors.hpp"
+#include "core/config/config.hpp"
+#include "engine/initial_state.hpp"
+#include "engine/pretrained/pretrained.hpp"
+#include "nn/initialize.hpp"
+#include "nn/models/models.hpp"
+#include "tests/support/checkpoint_files.hpp"
+#include "tests/support/scratch_folder.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>

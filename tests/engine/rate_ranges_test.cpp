@@ -1,4 +1,4 @@
-#include "troupe/engine/state/rate_ranges.hpp"
+#include "engine/state/rate_ranges.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

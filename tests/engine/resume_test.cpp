@@ -1,14 +1,13 @@
-#include "checkpoint_files.hpp"
-#include "scratch_folder.hpp"
-
-#include "troupe/core/checkpoint/safetensors.hpp"
-#include "troupe/core/config/config.hpp"
-#include "troupe/core/config/own_key.hpp"
-#include "troupe/engine/earlier_run.hpp"
-#include "troupe/engine/initial_state.hpp"
-#include "troupe/engine/resume.hpp"
-#include "troupe/nn/models/family.hpp"
-#include "troupe/nn/models/models.hpp"
+#include "core/checkpoint/safetensors.hpp"
+#include "core/config/config.hpp"
+#include "core/config/own_key.hpp"
+#include "engine/earlier_run.hpp"
+#include "engine/initial_state.hpp"
+#include "engine/resume.hpp"
+#include "nn/models/family.hpp"
+#include "nn/models/models.hpp"
+#include "tests/support/checkpoint_files.hpp"
+#include "tests/support/scratch_folder.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>

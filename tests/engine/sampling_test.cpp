@@ -1,5 +1,5 @@
 // Sampling by value: logits are logarithms of known probabilities.
-#include "troupe/engine/inference/sampling.hpp"
+#include "engine/inference/sampling.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

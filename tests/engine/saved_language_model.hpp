@@ -1,11 +1,11 @@
 /// Language models as if they had been trained: their values have all bits.
 #pragma once
 
-#include "troupe/core/checkpoint/state_source.hpp"
-#include "troupe/core/config/config.hpp"
-#include "troupe/engine/inference/saved_model.hpp"
-#include "troupe/nn/initialize.hpp"
-#include "troupe/nn/models/models.hpp"
+#include "core/checkpoint/state_source.hpp"
+#include "core/config/config.hpp"
+#include "engine/inference/saved_model.hpp"
+#include "nn/initialize.hpp"
+#include "nn/models/models.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

@@ -1,9 +1,8 @@
 // What the owner of a shard gives to who reads it, published and predicted.
-#include "three_units.hpp"
-
-#include "troupe/core/config/config.hpp"
-#include "troupe/cpu/host_device.hpp"
-#include "troupe/engine/asynchronous/shard_owner.hpp"
+#include "core/config/config.hpp"
+#include "cpu/host_device.hpp"
+#include "engine/asynchronous/shard_owner.hpp"
+#include "tests/engine/three_units.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

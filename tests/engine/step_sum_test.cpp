@@ -1,6 +1,6 @@
 // Sums of gradients that come in any order, late ones compensated.
-#include "troupe/cpu/host_device.hpp"
-#include "troupe/engine/asynchronous/step_sum.hpp"
+#include "cpu/host_device.hpp"
+#include "engine/asynchronous/step_sum.hpp"
 
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>

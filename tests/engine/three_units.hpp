@@ -1,7 +1,7 @@
 /// A model of three units of one parameter each, a to c, for tests of what a rank enqueues.
 #pragma once
 
-#include "troupe/core/device/executable.hpp"
+#include "core/device/executable.hpp"
 
 #include <algorithm>
 #include <cstddef>

@@ -1,6 +1,6 @@
 // What is asked of a language model that is being trained.
-#include "troupe/core/config/config.hpp"
-#include "troupe/engine/inference/training_sample.hpp"
+#include "core/config/config.hpp"
+#include "engine/inference/training_sample.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

@@ -1,11 +1,10 @@
 // A step that not every rank has all gradients of is applied by none, where ranks vote.
-#include "three_units.hpp"
-
-#include "troupe/collectives/shared_device/shared_communicator.hpp"
-#include "troupe/core/fail.hpp"
-#include "troupe/cpu/host_device.hpp"
-#include "troupe/cpu/host_stream.hpp"
-#include "troupe/engine/exchange/exchange.hpp"
+#include "collectives/shared_device/shared_communicator.hpp"
+#include "core/fail.hpp"
+#include "cpu/host_device.hpp"
+#include "cpu/host_stream.hpp"
+#include "engine/exchange/exchange.hpp"
+#include "tests/engine/three_units.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>

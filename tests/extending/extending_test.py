@@ -30,8 +30,7 @@ def check_headers(include):
     """Each header that one includes is there, too: all of them compile as far as that goes."""
     for header in sorted(include.rglob("*.*")):
         for name in re.findall(r'^#include "([^"]+)"', header.read_text(encoding="utf-8"), re.MULTILINE):
-            beside = include if name.startswith("troupe/") else header.parent
-            if not (beside / name).exists():
+            if not (include / name).exists():
                 die(f"{header.relative_to(include)} includes {name}, which is not installed")
 
 
@@ -113,7 +112,7 @@ def check_data(program, work):
     refused("--set", "data.dataset=synthetic", says=["or a data set that has it: cifar100"])
     refused("--set", "data.labels=fine", says=["has 100 classes (", "but model.num_classes is 20"])
     refused("--set", "data.root=nowhere", says=["cannot read nowhere/coarse_label_names.txt"])
-    with open(work / "data/cifar100/train.bin", "ab") as file:
+    with open(work / "datasets/cifar100/train.bin", "ab") as file:
         file.write(b"x")
     refused("--set", "run.name=other", says=["train.bin: 786945 bytes are no whole records of 3074"])
 
@@ -123,7 +122,7 @@ with tempfile.TemporaryDirectory() as folder:
     home, work = install(scratch), scratch / "work"
     check_headers(home / ".local/include")
     shutil.copytree(SOURCE / "examples", work / "examples")
-    write_cifar100(work / "data/cifar100")
+    write_cifar100(work / "datasets/cifar100")
     follow_page(work, {**os.environ, "HOME": str(home), "CXX": COMPILER, "CMAKE_GENERATOR": GENERATOR})
     check_learnt(work / "runs/patchnet")
     check_learnt(work / "runs/cifar100")

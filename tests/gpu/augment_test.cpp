@@ -1,9 +1,8 @@
 // The augmentation kernel against the host's augmentation.
-#include "truth.hpp"
-
-#include "troupe/data/augment.hpp"
-#include "troupe/data/keys.hpp"
-#include "troupe/gpu/kernels/augment.hpp"
+#include "data/augment.hpp"
+#include "data/keys.hpp"
+#include "gpu/kernels/augment.hpp"
+#include "tests/gpu/truth.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 
@@ -12,7 +11,7 @@
 
 using namespace troupe;
 using namespace troupe::gpu;
-using namespace troupe::tests;
+using namespace troupe::testing;
 
 namespace {
 

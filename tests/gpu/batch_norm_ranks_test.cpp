@@ -1,10 +1,9 @@
 // Synchronized batch norm's kernels: two ranks with parts of the rows against the interpreter with
 // all of them.
-#include "truth.hpp"
-
-#include "troupe/core/device/sum_over_ranks.hpp"
-#include "troupe/gpu/kernels/batch_norm_ranks.hpp"
-#include "troupe/gpu/kernels/sum.hpp"
+#include "core/device/sum_over_ranks.hpp"
+#include "gpu/kernels/batch_norm_ranks.hpp"
+#include "gpu/kernels/sum.hpp"
+#include "tests/gpu/truth.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 
@@ -12,15 +11,15 @@
 
 using namespace troupe;
 using namespace troupe::gpu;
-using namespace troupe::tests;
+using namespace troupe::testing;
 
 namespace {
 
 constexpr std::int64_t channels = 24, images = 4, pixels = 35;
-constexpr std::size_t count = channels * images * pixels, per_channel = channels;
+constexpr std::size_t value_count = channels * images * pixels, per_channel = channels;
 const Shape shape{images, 5, 7, channels}, by_channel{channels};
 /// Three images and one.
-constexpr std::array<std::size_t, 3> cuts = {0, count / 4 * 3, count};
+constexpr std::array<std::size_t, 3> cuts = {0, value_count / 4 * 3, value_count};
 
 Floats part(const Floats& values, std::size_t rank) {
   return {values.begin() + static_cast<std::ptrdiff_t>(cuts[rank]),
@@ -36,7 +35,7 @@ BatchNormShape part_shape(std::size_t rank, DType dtype) {
 TEST_CASE_METHOD(GpuFixture, "two ranks' parts of the rows have the batch norm of all rows") {
   for (const auto dtype : {DType::f32, DType::f16, DType::bf16}) {
     INFO(to_string(dtype));
-    const auto x = normal_values(count, 1, dtype), dy = normal_values(count, 2, dtype);
+    const auto x = normal_values(value_count, 1, dtype), dy = normal_values(value_count, 2, dtype);
     const auto scale = normal_values(per_channel, 3), shift = normal_values(per_channel, 4);
     std::vector<TruthTensor> in{{shape, x},
                                 {by_channel, scale},

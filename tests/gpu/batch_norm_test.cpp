@@ -1,7 +1,6 @@
 // Batch norm's kernels against the interpreter.
-#include "truth.hpp"
-
-#include "troupe/gpu/kernels/batch_norm.hpp"
+#include "gpu/kernels/batch_norm.hpp"
+#include "tests/gpu/truth.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 
@@ -9,7 +8,7 @@
 
 using namespace troupe;
 using namespace troupe::gpu;
-using namespace troupe::tests;
+using namespace troupe::testing;
 
 namespace {
 

@@ -2,8 +2,8 @@
 // docs/cudnn-patterns.md found for sm_90 without a GPU has to be there on one. Of the patterns that
 // are compiled at run time, in seconds each, those of one small and one large convolution of each
 // kind are asked for. That they compute what they should is cudnn_patterns_device_test.cpp's.
-#include "../../bench/gpu/network_problems.hpp"
-#include "cudnn_device_fixture.hpp"
+#include "bench/gpu/network_problems.hpp"
+#include "tests/gpu/cudnn_device_fixture.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 
@@ -13,7 +13,7 @@
 
 using namespace troupe;
 using namespace troupe::gpu::cudnn;
-using namespace troupe::tests;
+using namespace troupe::testing;
 
 namespace {
 

@@ -1,8 +1,7 @@
 // Calls between ranks while a call of another thread blocks the driver: they end with the time-out,
 // which no thread watches that calls CUDA.
-#include "../collectives/conformance/group.hpp"
-
-#include "troupe/cpu/host_stream.hpp"
+#include "cpu/host_stream.hpp"
+#include "tests/collectives/conformance/group.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <cuda_runtime_api.h>
@@ -16,7 +15,7 @@
 extern "C" std::uint64_t troupe_emulated_loads() __attribute__((weak));
 
 using namespace troupe;
-using namespace troupe::tests;
+using namespace troupe::testing;
 using namespace std::chrono_literals;
 
 TEST_CASE("ranks whose threads are blocked in the driver fail when the time is up") {

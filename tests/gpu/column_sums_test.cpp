@@ -1,8 +1,7 @@
 // Sums over the rows of a matrix, by one block to hundreds of them
 // (gpu/kernels/detail/columns.cuh): asked of a kernel that gives them as they are.
-#include "truth.hpp"
-
-#include "troupe/gpu/kernels/batch_norm_ranks.hpp"
+#include "gpu/kernels/batch_norm_ranks.hpp"
+#include "tests/gpu/truth.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 
@@ -10,7 +9,7 @@
 
 using namespace troupe;
 using namespace troupe::gpu;
-using namespace troupe::tests;
+using namespace troupe::testing;
 
 namespace {
 

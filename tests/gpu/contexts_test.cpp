@@ -1,5 +1,5 @@
 // Contexts: a process that uses one GPU has none on another.
-#include "troupe/gpu/cuda_device.hpp"
+#include "gpu/cuda_device.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

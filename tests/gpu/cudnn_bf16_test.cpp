@@ -1,8 +1,8 @@
 // Engines that cuDNN proposes for bf16 where a driver can be loaded: those that are compiled at run
 // time. A stub of the driver is enough for that; bf16_engines_test.cpp runs their kernels, on a
 // device.
-#include "../../bench/gpu/network_problems.hpp"
-#include "cudnn_fixture.hpp"
+#include "bench/gpu/network_problems.hpp"
+#include "tests/gpu/cudnn_fixture.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 
@@ -36,7 +36,7 @@ void check_proposed(const Target& target, const OperationGraph& graph) {
 
 TEST_CASE("on Hopper general engines give bf16 statistics, behind normalized inputs too") {
   load_driver();
-  const auto target = tests::described_gpu("h100_sxm");
+  const auto target = testing::described_gpu("h100_sxm");
   for (const auto& problem : convolutions()) {
     check_proposed(target, convolution_statistics(problem));
     if (problem.in > 4)
@@ -46,7 +46,7 @@ TEST_CASE("on Hopper general engines give bf16 statistics, behind normalized inp
 
 TEST_CASE("on Hopper nothing else fuses in bf16, with a driver either") {
   load_driver();
-  const auto target = tests::described_gpu("h100_sxm");
+  const auto target = testing::described_gpu("h100_sxm");
   for (const auto& problem : convolutions()) {
     if (problem.in == 4)
       continue;

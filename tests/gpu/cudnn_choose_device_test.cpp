@@ -1,10 +1,10 @@
-#include "../core/scratch_folder.hpp"
-#include "cudnn_device_fixture.hpp"
+#include "tests/gpu/cudnn_device_fixture.hpp"
+#include "tests/support/scratch_folder.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 
 using namespace troupe::gpu::cudnn;
-using namespace troupe::tests;
+using namespace troupe::testing;
 using troupe::testing::ScratchFolder;
 
 namespace {

@@ -1,8 +1,8 @@
 // Which engines the real cuDNN has for runs that must repeat, found for GPUs that are only
 // described.
-#include "../../bench/gpu/network_problems.hpp"
-#include "cudnn_fixture.hpp"
-#include "engine_notes.hpp"
+#include "bench/gpu/network_problems.hpp"
+#include "tests/gpu/cudnn_fixture.hpp"
+#include "tests/gpu/engine_notes.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 
@@ -10,7 +10,7 @@
 
 using namespace troupe;
 using namespace troupe::gpu::cudnn;
-using troupe::tests::proposed_notes;
+using troupe::testing::proposed_notes;
 
 namespace {
 
@@ -47,8 +47,9 @@ std::ptrdiff_t marked(const std::map<std::string, NumericalNotes>& notes) {
 
 } // namespace
 
-TEST_CASE("where runs must repeat, no engine is taken that cuDNN marks as not deterministic") {
-  const auto target = tests::described_gpu("h100_sxm");
+TEST_CASE("where runs must repeat, no engine is taken that cuDNN marks as not deterministic",
+          "[long]") {
+  const auto target = testing::described_gpu("h100_sxm");
   std::ptrdiff_t not_deterministic = 0;
   for (const auto type : {CUDNN_DATA_HALF, CUDNN_DATA_BFLOAT16, CUDNN_DATA_FLOAT})
     for (const auto& problem : convolutions(type))

@@ -1,4 +1,4 @@
-#include "cudnn_device_fixture.hpp"
+#include "tests/gpu/cudnn_device_fixture.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 
@@ -13,7 +13,7 @@
 #include <limits>
 #include <random>
 
-namespace troupe::tests {
+namespace troupe::testing {
 
 using namespace gpu;
 using namespace gpu::cudnn;
@@ -230,4 +230,4 @@ std::vector<double> channel_sums(const std::vector<double>& values, std::int64_t
   return sums;
 }
 
-} // namespace troupe::tests
+} // namespace troupe::testing

@@ -1,14 +1,14 @@
 /// Runs an operation graph on a GPU with values of the host, and the scalar truth to compare with.
 #pragma once
 
-#include "troupe/gpu/cudnn/chooser.hpp"
-#include "troupe/gpu/cudnn/patterns.hpp"
+#include "gpu/cudnn/chooser.hpp"
+#include "gpu/cudnn/patterns.hpp"
 
 #include <map>
 #include <optional>
 #include <vector>
 
-namespace troupe::tests {
+namespace troupe::testing {
 
 using DeviceValues = std::map<gpu::cudnn::Uid, std::vector<float>>;
 
@@ -66,4 +66,4 @@ std::vector<double> true_backward_filter(const gpu::cudnn::ConvolutionProblem& p
 std::vector<double> channel_sums(const std::vector<double>& values, std::int64_t channels,
                                  int power);
 
-} // namespace troupe::tests
+} // namespace troupe::testing

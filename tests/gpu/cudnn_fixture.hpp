@@ -1,9 +1,9 @@
 /// cuDNN, and GPUs that are only described, for tests without a GPU.
 #pragma once
 
-#include "../source_tree.hpp"
-#include "troupe/gpu/cudnn/patterns.hpp"
-#include "troupe/gpu/cudnn/plan_search.hpp"
+#include "gpu/cudnn/patterns.hpp"
+#include "gpu/cudnn/plan_search.hpp"
+#include "tests/support/source_tree.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 
@@ -12,7 +12,7 @@
 #include <iterator>
 #include <string>
 
-namespace troupe::tests {
+namespace troupe::testing {
 
 inline std::string read_text(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
@@ -45,4 +45,4 @@ inline gpu::cudnn::ConvolutionProblem small_problem(std::int64_t kernel = 3,
   return {4, 16, 16, 64, 64, kernel, stride, kernel / 2, CUDNN_DATA_HALF};
 }
 
-} // namespace troupe::tests
+} // namespace troupe::testing

@@ -1,4 +1,4 @@
-#include "troupe/gpu/cudnn/patterns.hpp"
+#include "gpu/cudnn/patterns.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

@@ -1,5 +1,5 @@
-#include "../core/scratch_folder.hpp"
-#include "cudnn_fixture.hpp"
+#include "tests/gpu/cudnn_fixture.hpp"
+#include "tests/support/scratch_folder.hpp"
 
 #include <catch2/matchers/catch_matchers_string.hpp>
 
@@ -95,7 +95,7 @@ TEST_CASE("a library that is nowhere: the error says where it was looked for") {
 }
 
 TEST_CASE("cuDNN's and cuBLASLt's functions are found where the libraries are") {
-  const auto cudnn = tests::cudnn_or_skip();
+  const auto cudnn = testing::cudnn_or_skip();
   CHECK(cudnn.version() / 10000 == CUDNN_MAJOR);
   const auto cublas = open_cublas_lt(library_places_of_process());
   if (!cublas)

@@ -1,6 +1,6 @@
 // What must hold for the networks that are measured; docs/cudnn-patterns.md has the whole table.
-#include "../../bench/gpu/network_problems.hpp"
-#include "cudnn_fixture.hpp"
+#include "bench/gpu/network_problems.hpp"
+#include "tests/gpu/cudnn_fixture.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 
@@ -32,7 +32,7 @@ TEST_CASE("ResNet-50 has its known convolutions") {
 
 TEST_CASE("every convolution of ResNet-50 has plans in every direction") {
   for (const auto* device : {"h200", "h100_sxm", "a100_sxm"}) {
-    const auto target = tests::described_gpu(device);
+    const auto target = testing::described_gpu(device);
     for (const auto type : {CUDNN_DATA_HALF, CUDNN_DATA_BFLOAT16, CUDNN_DATA_FLOAT})
       for (const auto& problem : resnet50(type)) {
         require_plan(target, convolution_forward(problem));
@@ -45,7 +45,7 @@ TEST_CASE("every convolution of ResNet-50 has plans in every direction") {
 
 TEST_CASE("on Hopper every convolution of ResNet-50 but the stem fuses in fp16") {
   for (const auto* device : {"h200", "h100_sxm"}) {
-    const auto target = tests::described_gpu(device);
+    const auto target = testing::described_gpu(device);
     for (const auto& problem : resnet50(CUDNN_DATA_HALF)) {
       if (problem.in == 4)
         continue;
@@ -67,7 +67,7 @@ TEST_CASE("on Hopper every convolution of ResNet-50 but the stem fuses in fp16")
 }
 
 TEST_CASE("on Ampere every convolution of ResNet-50 but the stem has statistics in fp16") {
-  const auto target = tests::described_gpu("a100_sxm");
+  const auto target = testing::described_gpu("a100_sxm");
   for (const auto& problem : resnet50(CUDNN_DATA_HALF))
     if (problem.in > 4) {
       require_plan(target, convolution_statistics(problem));
@@ -77,7 +77,7 @@ TEST_CASE("on Ampere every convolution of ResNet-50 but the stem has statistics 
 }
 
 TEST_CASE("bf16 has no fused backward, with a driver or without") {
-  const auto target = tests::described_gpu("h200");
+  const auto target = testing::described_gpu("h200");
   for (const auto& problem : resnet50(CUDNN_DATA_BFLOAT16))
     for (const auto& graph :
          {backward_data_batch_norm(problem), normalized_backward_filter(problem, problem.type)}) {

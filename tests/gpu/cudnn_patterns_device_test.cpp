@@ -1,7 +1,7 @@
 // Every pattern against scalar loops, on small shapes. Tolerances are fixed beforehand: one
 // rounding of the result, and roundings of the operands that average out over a sum of a few
 // hundred terms.
-#include "cudnn_device_fixture.hpp"
+#include "tests/gpu/cudnn_device_fixture.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
@@ -10,7 +10,7 @@
 #include <cmath>
 
 using namespace troupe::gpu::cudnn;
-using namespace troupe::tests;
+using namespace troupe::testing;
 
 namespace {
 

@@ -1,8 +1,7 @@
-#include "../core/scratch_folder.hpp"
-#include "cudnn_fixture.hpp"
-
-#include "troupe/gpu/cudnn/chooser.hpp"
-#include "troupe/gpu/cudnn/patterns.hpp"
+#include "gpu/cudnn/chooser.hpp"
+#include "gpu/cudnn/patterns.hpp"
+#include "tests/gpu/cudnn_fixture.hpp"
+#include "tests/support/scratch_folder.hpp"
 
 using namespace troupe;
 using namespace troupe::gpu::cudnn;
@@ -10,8 +9,8 @@ using namespace troupe::testing;
 
 TEST_CASE("a chosen plan is found again, for the same device, graph and policy only") {
   const ScratchFolder folder;
-  const auto target = tests::described_gpu("h200");
-  const auto graph = convolution_forward(tests::small_problem());
+  const auto target = testing::described_gpu("h200");
+  const auto graph = convolution_forward(testing::small_problem());
   const PlanCache cache(folder / "plans");
   CHECK_FALSE(cache.find(target, graph, PlanPolicy{}));
   const auto chosen = choose_plan(target, graph, PlanPolicy{}, &cache);
@@ -22,9 +21,9 @@ TEST_CASE("a chosen plan is found again, for the same device, graph and policy o
   CHECK(found->plan.workspace_bytes() == chosen->plan.workspace_bytes());
   CHECK(found->microseconds < 0);
 
-  const auto other = tests::described_gpu("a100_sxm");
+  const auto other = testing::described_gpu("a100_sxm");
   CHECK_FALSE(cache.find(other, graph, PlanPolicy{}));
-  CHECK_FALSE(cache.find(target, convolution_forward(tests::small_problem(1)), PlanPolicy{}));
+  CHECK_FALSE(cache.find(target, convolution_forward(testing::small_problem(1)), PlanPolicy{}));
   PlanPolicy deterministic;
   deterministic.deterministic = true;
   CHECK_FALSE(cache.find(target, graph, deterministic));
@@ -32,8 +31,8 @@ TEST_CASE("a chosen plan is found again, for the same device, graph and policy o
 
 TEST_CASE("damaged and foreign entries of the cache count as absent, and are written anew") {
   const ScratchFolder folder;
-  const auto target = tests::described_gpu("h200");
-  const auto graph = convolution_forward(tests::small_problem());
+  const auto target = testing::described_gpu("h200");
+  const auto graph = convolution_forward(testing::small_problem());
   const PlanCache cache(folder.path());
   REQUIRE(choose_plan(target, graph, PlanPolicy{}, &cache));
   const auto path = cache.path_of(target, graph, PlanPolicy{});
@@ -57,11 +56,11 @@ TEST_CASE("damaged and foreign entries of the cache count as absent, and are wri
 
 TEST_CASE("that there is no plan is kept too, until a compiler for engines comes or goes") {
   const ScratchFolder folder;
-  auto library = tests::cudnn_or_skip();
+  auto library = testing::cudnn_or_skip();
   const auto described = [&library] {
-    return Target::of_properties(library, tests::properties_of("h200")).value();
+    return Target::of_properties(library, testing::properties_of("h200")).value();
   };
-  auto problem = tests::small_problem();
+  auto problem = testing::small_problem();
   problem.type = CUDNN_DATA_FLOAT;
   const auto graph = normalized_convolution_statistics(problem);
   const PlanCache cache(folder.path());
@@ -80,9 +79,9 @@ TEST_CASE("that there is no plan is kept too, until a compiler for engines comes
 TEST_CASE("a cache that cannot be written does not keep a plan from being chosen") {
   const ScratchFolder folder;
   write_bytes(folder / "file", "");
-  const auto target = tests::described_gpu("h200");
+  const auto target = testing::described_gpu("h200");
   const PlanCache cache(folder / "file/plans");
-  const auto graph = convolution_forward(tests::small_problem());
+  const auto graph = convolution_forward(testing::small_problem());
   const auto chosen = choose_plan(target, graph, PlanPolicy{}, &cache);
   REQUIRE(chosen);
   CHECK(cache.store(target, graph, PlanPolicy{}, *chosen).error().code == Errc::io);

@@ -1,4 +1,4 @@
-#include "cudnn_fixture.hpp"
+#include "tests/gpu/cudnn_fixture.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
@@ -13,18 +13,19 @@ using namespace troupe::gpu::cudnn;
 using Catch::Matchers::ContainsSubstring;
 
 TEST_CASE("a described GPU names itself, and cannot run anything") {
-  const auto target = tests::described_gpu("h200");
+  const auto target = testing::described_gpu("h200");
   CHECK(target.sm() == 90);
   CHECK_THAT(target.key(), ContainsSubstring("NVIDIA H200, sm_90, driver 13000, cuDNN 9"));
   CHECK(target.handle() == nullptr);
   CHECK(target.use_stream(nullptr).error().code == Errc::unsupported);
-  const auto plans = find_plans(target, convolution_forward(tests::small_problem()), PlanPolicy{});
+  const auto plans =
+      find_plans(target, convolution_forward(testing::small_problem()), PlanPolicy{});
   REQUIRE(plans);
   CHECK(plans->front().execute(target, {}, nullptr).error().code == Errc::unsupported);
 }
 
 TEST_CASE("what a plan runs on is described so that cuDNN takes it") {
-  const auto library = tests::cudnn_or_skip();
+  const auto library = testing::cudnn_or_skip();
   std::array<std::byte, 2> values = {};
   const std::vector<Binding> bindings = {{1, &values[0]}, {2, &values[1]}};
   const auto pack = variant_pack(library, bindings, nullptr);
@@ -33,16 +34,16 @@ TEST_CASE("what a plan runs on is described so that cuDNN takes it") {
 }
 
 TEST_CASE("properties that are none are refused") {
-  const auto library = tests::cudnn_or_skip();
+  const auto library = testing::cudnn_or_skip();
   for (const auto* text : {"", "{}", "[1]", R"({"deviceName": "x", "deviceVer": "90"})"})
     CHECK(Target::of_properties(library, text).error().code == Errc::invalid_input);
 }
 
 TEST_CASE("several candidates are different engines or settings, best first") {
-  const auto target = tests::described_gpu("h200");
+  const auto target = testing::described_gpu("h200");
   PlanPolicy policy;
   policy.candidates = 6;
-  const auto plans = find_plans(target, convolution_forward(tests::small_problem()), policy);
+  const auto plans = find_plans(target, convolution_forward(testing::small_problem()), policy);
   REQUIRE(plans);
   CHECK(plans->size() == 6);
   std::set<std::string> tags;
@@ -50,17 +51,17 @@ TEST_CASE("several candidates are different engines or settings, best first") {
     tags.insert(plan.tag());
   CHECK(tags.size() == plans->size());
   policy.candidates = 1;
-  const auto first = find_plans(target, convolution_forward(tests::small_problem()), policy);
+  const auto first = find_plans(target, convolution_forward(testing::small_problem()), policy);
   REQUIRE(first);
   CHECK(first->front().tag() == plans->front().tag());
 }
 
 TEST_CASE("a policy's workspace limit holds") {
-  const auto target = tests::described_gpu("h200");
+  const auto target = testing::described_gpu("h200");
   PlanPolicy policy;
   policy.candidates = 8;
   policy.workspace_bytes = 0;
-  const auto graph = convolution_backward_filter(tests::small_problem(), CUDNN_DATA_HALF);
+  const auto graph = convolution_backward_filter(testing::small_problem(), CUDNN_DATA_HALF);
   const auto plans = find_plans(target, graph, policy);
   if (plans) {
     for (const auto& plan : *plans)
@@ -71,8 +72,8 @@ TEST_CASE("a policy's workspace limit holds") {
 }
 
 TEST_CASE("fp32 convolutions round to TF32 only where that is allowed") {
-  const auto target = tests::described_gpu("h200");
-  auto problem = tests::small_problem();
+  const auto target = testing::described_gpu("h200");
+  auto problem = testing::small_problem();
   problem.type = CUDNN_DATA_FLOAT;
   PlanPolicy policy;
   const auto exact = find_plans(target, convolution_forward(problem), policy);
@@ -84,11 +85,11 @@ TEST_CASE("fp32 convolutions round to TF32 only where that is allowed") {
 }
 
 TEST_CASE("every direction of a convolution has deterministic plans") {
-  const auto target = tests::described_gpu("h200");
+  const auto target = testing::described_gpu("h200");
   PlanPolicy policy;
   policy.deterministic = true;
   for (const auto type : {CUDNN_DATA_HALF, CUDNN_DATA_BFLOAT16, CUDNN_DATA_FLOAT}) {
-    auto problem = tests::small_problem();
+    auto problem = testing::small_problem();
     problem.type = type;
     for (const auto& graph : {convolution_forward(problem), convolution_backward_data(problem),
                               convolution_backward_filter(problem, type)}) {
@@ -100,8 +101,8 @@ TEST_CASE("every direction of a convolution has deterministic plans") {
 }
 
 TEST_CASE("a pattern that no engine takes is an error with its name") {
-  const auto target = tests::described_gpu("h200");
-  auto problem = tests::small_problem();
+  const auto target = testing::described_gpu("h200");
+  auto problem = testing::small_problem();
   problem.type = CUDNN_DATA_FLOAT;
   const auto plans = find_plans(target, normalized_convolution_statistics(problem), PlanPolicy{});
   REQUIRE_FALSE(plans);
@@ -111,17 +112,17 @@ TEST_CASE("a pattern that no engine takes is an error with its name") {
 }
 
 TEST_CASE("a graph with a tensor that is not there is an error") {
-  const auto target = tests::described_gpu("h200");
-  auto graph = convolution_forward(tests::small_problem());
+  const auto target = testing::described_gpu("h200");
+  auto graph = convolution_forward(testing::small_problem());
   graph.tensors.pop_back();
   CHECK_FALSE(find_plans(target, graph, PlanPolicy{}));
 }
 
 TEST_CASE("a plan can be written as JSON and loaded again") {
-  const auto target = tests::described_gpu("h200");
-  for (const auto& graph : {convolution_forward(tests::small_problem()),
-                            convolution_backward_filter(tests::small_problem(), CUDNN_DATA_HALF),
-                            convolution_statistics(tests::small_problem())}) {
+  const auto target = testing::described_gpu("h200");
+  for (const auto& graph : {convolution_forward(testing::small_problem()),
+                            convolution_backward_filter(testing::small_problem(), CUDNN_DATA_HALF),
+                            convolution_statistics(testing::small_problem())}) {
     INFO(graph.name);
     const auto plans = find_plans(target, graph, PlanPolicy{});
     REQUIRE(plans);

@@ -1,13 +1,13 @@
 // With run.deterministic two runs that know no plans find the same ones, and end at the same bits.
-#include "../devices/graph_runner.hpp"
-#include "../devices/networks.hpp"
-#include "empty_plan_cache.hpp"
-#include "engine_notes.hpp"
-#include "troupe/gpu/cuda_device.hpp"
-#include "troupe/gpu/lowering/alignment.hpp"
-#include "troupe/gpu/lowering/convolution_graph.hpp"
-#include "troupe/gpu/lowering/fusion.hpp"
-#include "troupe/nn/compile.hpp"
+#include "gpu/alignment.hpp"
+#include "gpu/cuda_device.hpp"
+#include "gpu/lowering/convolution_graph.hpp"
+#include "gpu/lowering/fusion.hpp"
+#include "nn/compile.hpp"
+#include "tests/devices/graph_runner.hpp"
+#include "tests/devices/networks.hpp"
+#include "tests/gpu/empty_plan_cache.hpp"
+#include "tests/gpu/engine_notes.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
@@ -17,7 +17,7 @@
 #include <set>
 
 using namespace troupe;
-using namespace troupe::tests;
+using namespace troupe::testing;
 
 namespace {
 

@@ -1,4 +1,4 @@
-#include "troupe/gpu/device_rates.hpp"
+#include "gpu/device_rates.hpp"
 
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>

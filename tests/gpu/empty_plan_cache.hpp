@@ -1,13 +1,13 @@
 /// Where a device's book of plans lies, for a while.
 #pragma once
 
-#include "../core/scratch_folder.hpp"
+#include "tests/support/scratch_folder.hpp"
 
 #include <cstdlib>
 #include <optional>
 #include <string>
 
-namespace troupe::tests {
+namespace troupe::testing {
 
 /// An empty folder that books opened from now on keep their plans in, until this ends. Between
 /// tests no thread of a device asks for the environment.
@@ -28,4 +28,4 @@ private:
   std::optional<std::string> before_;
 };
 
-} // namespace troupe::tests
+} // namespace troupe::testing

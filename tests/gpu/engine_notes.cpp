@@ -1,8 +1,8 @@
-#include "engine_notes.hpp"
+#include "tests/gpu/engine_notes.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 
-namespace troupe::tests {
+namespace troupe::testing {
 
 using namespace gpu::cudnn;
 
@@ -41,4 +41,4 @@ std::map<std::string, NumericalNotes> proposed_notes(const Target& target,
   return all;
 }
 
-} // namespace troupe::tests
+} // namespace troupe::testing

@@ -1,11 +1,11 @@
 /// A device's fusions without its times.
 #pragma once
 
-#include "troupe/nn/passes/fuse_statistics.hpp"
+#include "nn/passes/fuse_statistics.hpp"
 
 #include <utility>
 
-namespace troupe::tests {
+namespace troupe::testing {
 
 /// Whatever runs and is allowed costs nothing, so that all of it is fused that can be.
 inline nn::FusionSupport wherever_it_runs(
@@ -32,4 +32,4 @@ inline Rung rung_of(const Node& node) {
   return a->statistics ? Rung::statistics : Rung::none;
 }
 
-} // namespace troupe::tests
+} // namespace troupe::testing

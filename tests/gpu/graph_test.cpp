@@ -1,8 +1,7 @@
 // What only CUDA's streams have: graphs, page-locked memory, sticky launch errors.
-#include "truth.hpp"
-
-#include "troupe/core/fail.hpp"
-#include "troupe/gpu/cuda_graph.hpp"
+#include "core/fail.hpp"
+#include "gpu/cuda_graph.hpp"
+#include "tests/gpu/truth.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 
@@ -11,7 +10,7 @@
 
 using namespace troupe;
 using namespace troupe::gpu;
-using namespace troupe::tests;
+using namespace troupe::testing;
 
 TEST_CASE_METHOD(GpuFixture, "a captured step runs when it is launched, as often as it is") {
   auto* const values = floats({1, 2, 3});

@@ -1,12 +1,11 @@
 // A stream that waits for the host holds up nothing but itself: what actors enqueue meanwhile may
 // be what it waits for (gpu/detail/load_kernels.hpp).
-#include "../devices/graph_runner.hpp"
-#include "../devices/op_cases.hpp"
-#include "truth.hpp"
-
-#include "troupe/gpu/kernels/sum.hpp"
-#include "troupe/gpu/wait_flags.hpp"
-#include "troupe/nn/builder.hpp"
+#include "gpu/kernels/sum.hpp"
+#include "gpu/wait_flags.hpp"
+#include "nn/builder.hpp"
+#include "tests/devices/graph_runner.hpp"
+#include "tests/devices/op_cases.hpp"
+#include "tests/gpu/truth.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 
@@ -16,7 +15,7 @@
 
 using namespace troupe;
 using namespace troupe::gpu;
-using namespace troupe::tests;
+using namespace troupe::testing;
 
 namespace {
 

@@ -1,8 +1,7 @@
 // Calls that return when a device has become idle, beside streams that wait for the host
 // (gpu/detail/idle_calls.hpp).
-#include "truth.hpp"
-
-#include "troupe/cpu/host_stream.hpp"
+#include "cpu/host_stream.hpp"
+#include "tests/gpu/truth.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 
@@ -16,7 +15,7 @@
 
 using namespace troupe;
 using namespace troupe::gpu;
-using namespace troupe::tests;
+using namespace troupe::testing;
 using namespace std::chrono_literals;
 
 namespace {

@@ -1,4 +1,4 @@
-#include "troupe/gpu/kernel_trace.hpp"
+#include "gpu/kernel_trace.hpp"
 
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>

@@ -1,15 +1,14 @@
 // CUPTI sees what runs on the device.
-#include "truth.hpp"
-
-#include "troupe/gpu/cuda_graph.hpp"
-#include "troupe/gpu/kernel_trace.hpp"
+#include "gpu/cuda_graph.hpp"
+#include "gpu/kernel_trace.hpp"
+#include "tests/gpu/truth.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 
 #include <algorithm>
 
 using namespace troupe::gpu;
-using namespace troupe::tests;
+using namespace troupe::testing;
 
 TEST_CASE_METHOD(GpuFixture, "a trace has every kernel, those of CUDA graphs one by one") {
   auto trace = KernelTrace::begin();

@@ -1,11 +1,10 @@
 // Element-wise, pooling and loss kernels against the interpreter.
-#include "truth.hpp"
-
-#include "troupe/gpu/kernels/batch_norm_pooled.hpp"
-#include "troupe/gpu/kernels/elementwise.hpp"
-#include "troupe/gpu/kernels/flat.hpp"
-#include "troupe/gpu/kernels/loss.hpp"
-#include "troupe/gpu/kernels/optimizer.hpp"
+#include "gpu/kernels/batch_norm_pooled.hpp"
+#include "gpu/kernels/elementwise.hpp"
+#include "gpu/kernels/flat.hpp"
+#include "gpu/kernels/loss.hpp"
+#include "gpu/kernels/optimizer.hpp"
+#include "tests/gpu/truth.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 
@@ -14,7 +13,7 @@
 
 using namespace troupe;
 using namespace troupe::gpu;
-using namespace troupe::tests;
+using namespace troupe::testing;
 
 namespace {
 

@@ -1,11 +1,10 @@
 // Kernels of language models in shapes that the models of tests/devices do not have, against the
 // interpreter.
-#include "truth.hpp"
-
-#include "troupe/gpu/kernels/attention.hpp"
-#include "troupe/gpu/kernels/cached_attention.hpp"
-#include "troupe/gpu/kernels/embedding.hpp"
-#include "troupe/gpu/kernels/linear_cross_entropy.hpp"
+#include "gpu/kernels/attention.hpp"
+#include "gpu/kernels/cached_attention.hpp"
+#include "gpu/kernels/embedding.hpp"
+#include "gpu/kernels/linear_cross_entropy.hpp"
+#include "tests/gpu/truth.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 
@@ -14,7 +13,7 @@
 
 using namespace troupe;
 using namespace troupe::gpu;
-using namespace troupe::tests;
+using namespace troupe::testing;
 
 namespace {
 

@@ -1,5 +1,5 @@
 // That a step launches as often as is counted: by the emulated runtime, which counts too.
-#include "../../bench/gpu/trainer.hpp"
+#include "bench/gpu/trainer.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>

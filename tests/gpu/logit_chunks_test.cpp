@@ -1,14 +1,13 @@
 // Losses whose logits are never there all at once.
-#include "../devices/compare.hpp"
-
-#include "troupe/gpu/lowering/linear_cross_entropy.hpp"
-#include "troupe/nn/builder.hpp"
-#include "troupe/nn/compile.hpp"
+#include "gpu/lowering/linear_cross_entropy.hpp"
+#include "nn/builder.hpp"
+#include "nn/compile.hpp"
+#include "tests/devices/compare.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 
 using namespace troupe;
-using namespace troupe::tests;
+using namespace troupe::testing;
 
 namespace {
 

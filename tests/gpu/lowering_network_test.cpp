@@ -1,11 +1,10 @@
 // Whole training graphs against what cuDNN offers on GPUs that are only described.
-#include "cudnn_fixture.hpp"
-#include "fusion_support.hpp"
-#include "missing_plan.hpp"
-
-#include "troupe/core/config/config.hpp"
-#include "troupe/gpu/lowering/fusion.hpp"
-#include "troupe/nn/compile.hpp"
+#include "core/config/config.hpp"
+#include "gpu/lowering/fusion.hpp"
+#include "nn/compile.hpp"
+#include "tests/gpu/cudnn_fixture.hpp"
+#include "tests/gpu/fusion_support.hpp"
+#include "tests/gpu/missing_plan.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
@@ -13,7 +12,7 @@
 #include <algorithm>
 
 using namespace troupe;
-using namespace troupe::tests;
+using namespace troupe::testing;
 
 namespace {
 

@@ -1,14 +1,14 @@
 // The graphs that tests/devices/ops_test.cpp runs have a plan for every convolution on GPUs that
 // are only described.
-#include "../devices/op_cases.hpp"
-#include "cudnn_fixture.hpp"
-#include "missing_plan.hpp"
+#include "tests/devices/op_cases.hpp"
+#include "tests/gpu/cudnn_fixture.hpp"
+#include "tests/gpu/missing_plan.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
 using namespace troupe;
-using namespace troupe::tests;
+using namespace troupe::testing;
 
 TEST_CASE("every convolution of the ops' tests has a plan, repeatable bit by bit") {
   for (const auto precision :

@@ -1,13 +1,13 @@
 // The element bodies that kernels share with the host, and what else needs no device.
-#include "troupe/core/device/loss_scale.hpp"
-#include "troupe/core/random.hpp"
-#include "troupe/gpu/cuda_error.hpp"
-#include "troupe/gpu/kernels/batch_norm_math.hpp"
-#include "troupe/gpu/kernels/elementwise.hpp"
-#include "troupe/gpu/kernels/loss_math.hpp"
-#include "troupe/gpu/kernels/pooling_math.hpp"
-#include "troupe/gpu/krsc_codec.hpp"
-#include "troupe/gpu/out_of_memory.hpp"
+#include "core/device/loss_scale.hpp"
+#include "core/random.hpp"
+#include "gpu/cuda_error.hpp"
+#include "gpu/kernels/batch_norm_math.hpp"
+#include "gpu/kernels/elementwise.hpp"
+#include "gpu/kernels/loss_math.hpp"
+#include "gpu/kernels/pooling_math.hpp"
+#include "gpu/krsc_codec.hpp"
+#include "gpu/out_of_memory.hpp"
 
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>

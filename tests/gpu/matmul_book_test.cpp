@@ -1,8 +1,7 @@
 // Products' algorithms: measured once on a device, and found again by the next start.
-#include "../core/scratch_folder.hpp"
-#include "truth.hpp"
-
-#include "troupe/gpu/cublas/matmul_book.hpp"
+#include "gpu/cublas/matmul_book.hpp"
+#include "tests/gpu/truth.hpp"
+#include "tests/support/scratch_folder.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
@@ -12,7 +11,7 @@
 
 using namespace troupe;
 using namespace troupe::gpu;
-using namespace troupe::tests;
+using namespace troupe::testing;
 using Catch::Matchers::ContainsSubstring;
 using troupe::testing::ScratchFolder;
 

@@ -1,8 +1,8 @@
 // How products are described to cuBLASLt, with a library of our own in its place that computes on
 // the host what it is told: column by column, with the transposes and strides that were set.
-#include "troupe/core/fail.hpp"
-#include "troupe/gpu/cublas/matmul.hpp"
-#include "troupe/gpu/detail/measure.hpp"
+#include "core/fail.hpp"
+#include "gpu/cublas/matmul.hpp"
+#include "gpu/detail/measure.hpp"
 
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>

@@ -1,8 +1,8 @@
 // What a training process takes of a device that no plan knows: CUDA's modules, cuDNN's and
 // cuBLAS's own memory, and what the pool cannot use. Hidden: what cudaMemGetInfo says counts all
 // processes, so that no other test may run beside it.
-#include "../../bench/gpu/trainer.hpp"
-#include "../devices/test_device.hpp"
+#include "bench/gpu/trainer.hpp"
+#include "tests/devices/test_device.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 
@@ -35,7 +35,7 @@ bench::Options memory_training(const std::string& device) {
 // memory: there the figure holds for the pool alone.
 TEST_CASE("a training process takes at most 1 GiB of a device beside what was allocated",
           "[.alone]") {
-  const auto options = memory_training(tests::device_or_skip()->info().name);
+  const auto options = memory_training(testing::device_or_skip()->info().name);
   const auto before = free_bytes();
   { // Searches plans, in memory that its pool gives back; what candidates have loaded stays.
     bench::Trainer first{options};

@@ -1,9 +1,10 @@
-#include "missing_plan.hpp"
+#include "tests/gpu/missing_plan.hpp"
 
-#include "troupe/gpu/lowering/convolution_graph.hpp"
+#include "gpu/lowering/convolution_graph.hpp"
 
-std::string troupe::tests::missing_plan(gpu::PlanBook& plans, const gpu::cudnn::PlanPolicy& policy,
-                                        const Graph& graph) {
+std::string troupe::testing::missing_plan(gpu::PlanBook& plans,
+                                          const gpu::cudnn::PlanPolicy& policy,
+                                          const Graph& graph) {
   for (const auto& node : graph.nodes) {
     // One is enough: weight gradients come out in the type of activations where no engine writes
     // f32.

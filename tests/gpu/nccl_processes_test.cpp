@@ -1,7 +1,6 @@
 // NCCL between two processes: this program, and itself once more.
-#include "../system/gpus.hpp"
-
-#include "troupe/collectives/nccl/nccl_communicator.hpp"
+#include "collectives/nccl/nccl_communicator.hpp"
+#include "tests/system/gpus.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <fmt/ranges.h>

@@ -1,13 +1,13 @@
 // Graphs as nn/passes/fuse_statistics rewrites them for what cuDNN fuses here, and ResNet-50 as it
 // is, against the interpreter on the same graphs.
-#include "../devices/compare.hpp"
-#include "../devices/networks.hpp"
-#include "fusion_support.hpp"
-#include "troupe/cpu/host_device.hpp"
-#include "troupe/gpu/cuda_device.hpp"
-#include "troupe/gpu/lowering/alignment.hpp"
-#include "troupe/gpu/lowering/fusion.hpp"
-#include "troupe/nn/compile.hpp"
+#include "cpu/host_device.hpp"
+#include "gpu/alignment.hpp"
+#include "gpu/cuda_device.hpp"
+#include "gpu/lowering/fusion.hpp"
+#include "nn/compile.hpp"
+#include "tests/devices/compare.hpp"
+#include "tests/devices/networks.hpp"
+#include "tests/gpu/fusion_support.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 
@@ -16,7 +16,7 @@
 #include <set>
 
 using namespace troupe;
-using namespace troupe::tests;
+using namespace troupe::testing;
 
 namespace {
 
@@ -169,19 +169,19 @@ TEST_CASE_METHOD(Fixture, "fused steps in planned memory learn what the interpre
   REQUIRE(again.losses() == got.losses());
 }
 
-TEST_CASE_METHOD(Fixture, "a fused ResNet-50 is what its graph says") {
+TEST_CASE_METHOD(Fixture, "a fused ResNet-50 is what its graph says", "[exhaustive]") {
   check_chaotic_pass(fused(resnet50(), Precision::amp_fp16), Precision::amp_fp16);
 }
 
-TEST_CASE_METHOD(Fixture, "ResNet-50 apart is what its graph says, in fp32") {
+TEST_CASE_METHOD(Fixture, "ResNet-50 apart is what its graph says, in fp32", "[exhaustive]") {
   check_pass(prepare(resnet50(), Precision::fp32), Precision::fp32);
 }
 
-TEST_CASE_METHOD(Fixture, "ResNet-50 apart is what its graph says, in tf32") {
+TEST_CASE_METHOD(Fixture, "ResNet-50 apart is what its graph says, in tf32", "[exhaustive]") {
   check_chaotic_pass(prepare(resnet50(), Precision::tf32), Precision::tf32);
 }
 
-TEST_CASE_METHOD(Fixture, "ResNet-50 apart is what its graph says, in bf16") {
+TEST_CASE_METHOD(Fixture, "ResNet-50 apart is what its graph says, in bf16", "[exhaustive]") {
   check_chaotic_pass(prepare(resnet50(), Precision::amp_bf16), Precision::amp_bf16);
 }
 

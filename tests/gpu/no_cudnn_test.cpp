@@ -1,6 +1,6 @@
 // Models that need no cuDNN: it is large, and a machine may lack it.
-#include "../../bench/gpu/trainer.hpp"
-#include "troupe/gpu/cuda_device.hpp"
+#include "bench/gpu/trainer.hpp"
+#include "gpu/cuda_device.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

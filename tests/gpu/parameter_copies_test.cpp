@@ -1,16 +1,16 @@
 // Copies of parameters in fewer bits, which an optimizer leaves as a refresh would.
-#include "../devices/networks.hpp"
-#include "../devices/test_device.hpp"
-#include "troupe/engine/initial_state.hpp"
-#include "troupe/engine/state/model_state.hpp"
-#include "troupe/gpu/cuda_device.hpp"
-#include "troupe/gpu/lowering/alignment.hpp"
-#include "troupe/nn/compile.hpp"
+#include "engine/initial_state.hpp"
+#include "engine/state/model_state.hpp"
+#include "gpu/alignment.hpp"
+#include "gpu/cuda_device.hpp"
+#include "nn/compile.hpp"
+#include "tests/devices/networks.hpp"
+#include "tests/devices/test_device.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 
 using namespace troupe;
-using namespace troupe::tests;
+using namespace troupe::testing;
 
 namespace {
 

@@ -1,9 +1,8 @@
 // Memory of one GPU that another one of the process reads and writes.
-#include "../collectives/loopback.hpp"
-
-#include "troupe/core/config/config.hpp"
-#include "troupe/engine/platforms/platforms.hpp"
-#include "troupe/gpu/cuda_device.hpp"
+#include "core/config/config.hpp"
+#include "engine/platforms/platforms.hpp"
+#include "gpu/cuda_device.hpp"
+#include "tests/support/loopback.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 
@@ -133,7 +132,7 @@ TEST_CASE("ranks of one process open their memory to each other before NCCL conn
 TEST_CASE("two nodes of one process open their memory to each other before NCCL connects them") {
   if (gpu::cuda_device_count() < 2)
     SKIP("no 2 CUDA devices");
-  tests::Loopback network{2};
+  testing::Loopback network{2};
   std::vector<std::unique_ptr<engine::PlatformDevices>> nodes;
   std::vector<std::future<Result<engine::Communicators>>> connecting;
   std::vector<std::shared_ptr<Device>> devices;

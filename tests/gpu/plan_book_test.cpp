@@ -1,14 +1,14 @@
 // One book of plans a device: searched once, compared by time, refusals and all kept on disk.
-#include "../core/scratch_folder.hpp"
-#include "../devices/networks.hpp"
-#include "../devices/test_device.hpp"
-#include "troupe/core/fail.hpp"
-#include "troupe/gpu/cuda_device.hpp"
-#include "troupe/gpu/libraries.hpp"
-#include "troupe/gpu/lowering/convolution_graph.hpp"
-#include "troupe/gpu/lowering/plan_book.hpp"
-#include "troupe/gpu/lowering/weight_gradient.hpp"
-#include "troupe/nn/compile.hpp"
+#include "core/fail.hpp"
+#include "gpu/cuda_device.hpp"
+#include "gpu/libraries.hpp"
+#include "gpu/lowering/convolution_graph.hpp"
+#include "gpu/lowering/plan_book.hpp"
+#include "gpu/lowering/weight_gradient.hpp"
+#include "nn/compile.hpp"
+#include "tests/devices/networks.hpp"
+#include "tests/devices/test_device.hpp"
+#include "tests/support/scratch_folder.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
@@ -22,7 +22,7 @@
 #include <thread>
 
 using namespace troupe;
-using namespace troupe::tests;
+using namespace troupe::testing;
 using Catch::Matchers::ContainsSubstring;
 using troupe::testing::ScratchFolder;
 

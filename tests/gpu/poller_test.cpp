@@ -1,6 +1,5 @@
-#include "troupe/gpu/poller.hpp"
-
-#include "troupe/core/fail.hpp"
+#include "core/fail.hpp"
+#include "gpu/poller.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

@@ -1,12 +1,12 @@
-#include "relu_edge.hpp"
+#include "tests/gpu/relu_edge.hpp"
 
-#include "troupe/core/random.hpp"
-#include "troupe/gpu/kernels/batch_norm_math.hpp"
+#include "core/random.hpp"
+#include "gpu/kernels/batch_norm_math.hpp"
 
 #include <algorithm>
 #include <cmath>
 
-namespace troupe::tests {
+namespace troupe::testing {
 
 using gpu::cudnn::Shortcut;
 
@@ -116,4 +116,4 @@ double ReluEdge::bound() const {
   return static_cast<double>(near) / (2 * window * static_cast<double>(first.count));
 }
 
-} // namespace troupe::tests
+} // namespace troupe::testing

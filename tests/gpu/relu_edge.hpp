@@ -11,9 +11,9 @@
 /// is 0.4 * 3 * 0.8 / 2048 = 4.7 of 10'000 elements.
 #pragma once
 
-#include "cudnn_device_fixture.hpp"
+#include "tests/gpu/cudnn_device_fixture.hpp"
 
-namespace troupe::tests {
+namespace troupe::testing {
 
 inline constexpr double half_rounding = 1.0 / 2048;
 
@@ -72,4 +72,4 @@ private:
   double sum(std::size_t i, double (ReluLayer::*of)(std::size_t) const) const;
 };
 
-} // namespace troupe::tests
+} // namespace troupe::testing

@@ -6,14 +6,14 @@
 // A share d of wrong masks among a share a of elements that pass makes a gradient wrong by sqrt(d /
 // a) of its norm, since what arrives from above does not depend on how near to the edge an element
 // is; one rounding of the gradient itself comes on top.
-#include "relu_edge.hpp"
+#include "tests/gpu/relu_edge.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 
 #include <cmath>
 
 using namespace troupe::gpu::cudnn;
-using namespace troupe::tests;
+using namespace troupe::testing;
 
 namespace {
 

@@ -1,7 +1,6 @@
 // Errors that an earlier call left behind on a thread.
-#include "truth.hpp"
-
-#include "troupe/gpu/detail/measure.hpp"
+#include "gpu/detail/measure.hpp"
+#include "tests/gpu/truth.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 
@@ -12,7 +11,7 @@
 
 using namespace troupe;
 using namespace troupe::gpu;
-using namespace troupe::tests;
+using namespace troupe::testing;
 
 namespace {
 

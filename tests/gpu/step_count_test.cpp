@@ -1,12 +1,12 @@
 // What a step moves and launches, by the plans of GPUs that are only described.
-#include "../../bench/gpu/step_count.hpp"
-#include "cudnn_fixture.hpp"
+#include "bench/gpu/step_count.hpp"
+#include "tests/gpu/cudnn_fixture.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
 using namespace troupe;
-using namespace troupe::tests;
+using namespace troupe::testing;
 
 namespace {
 

@@ -1,7 +1,6 @@
 // Live streams that were given one hardware queue (gpu/stream_list.hpp).
-#include "truth.hpp"
-
-#include "troupe/gpu/stream_list.hpp"
+#include "gpu/stream_list.hpp"
+#include "tests/gpu/truth.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 
@@ -15,7 +14,7 @@ extern "C" std::uint64_t troupe_emulated_loads() __attribute__((weak));
 
 using namespace troupe;
 using namespace troupe::gpu;
-using namespace troupe::tests;
+using namespace troupe::testing;
 
 namespace {
 

@@ -1,7 +1,7 @@
-#include "truth.hpp"
+#include "tests/gpu/truth.hpp"
 
-#include "troupe/core/random.hpp"
-#include "troupe/cpu/interpreter/ops.hpp"
+#include "core/random.hpp"
+#include "cpu/interpreter/ops.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <cuda_bf16.h>
@@ -11,7 +11,7 @@
 #include <cmath>
 #include <cstring>
 
-namespace troupe::tests {
+namespace troupe::testing {
 
 namespace {
 
@@ -157,4 +157,4 @@ float tolerance(DType dtype) {
   return dtype == DType::f16 ? 1e-3f : dtype == DType::bf16 ? 8e-3f : 1e-5f;
 }
 
-} // namespace troupe::tests
+} // namespace troupe::testing

@@ -2,14 +2,14 @@
 /// interpreter makes of the same (rounded) values.
 #pragma once
 
-#include "troupe/core/graph/graph.hpp"
-#include "troupe/gpu/cuda_device.hpp"
+#include "core/graph/graph.hpp"
+#include "gpu/cuda_device.hpp"
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
-namespace troupe::tests {
+namespace troupe::testing {
 
 using Floats = std::vector<float>;
 
@@ -59,4 +59,4 @@ void require_near(const Floats& values, const Floats& expected, float relative,
 /// For results that are rounded once to the type.
 float tolerance(DType dtype);
 
-} // namespace troupe::tests
+} // namespace troupe::testing

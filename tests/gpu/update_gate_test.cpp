@@ -1,11 +1,10 @@
 // What stands behind a wait for the host that fails, or has not the votes of all ranks, changes no
 // training state, although it was enqueued before anybody knew (gpu/kernels/update_gate.hpp).
-#include "truth.hpp"
-
-#include "troupe/core/fail.hpp"
-#include "troupe/cpu/host_stream.hpp"
-#include "troupe/gpu/cuda_graph.hpp"
-#include "troupe/gpu/kernels/batch_norm_ranks.hpp"
+#include "core/fail.hpp"
+#include "cpu/host_stream.hpp"
+#include "gpu/cuda_graph.hpp"
+#include "gpu/kernels/batch_norm_ranks.hpp"
+#include "tests/gpu/truth.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 
@@ -14,7 +13,7 @@
 
 using namespace troupe;
 using namespace troupe::gpu;
-using namespace troupe::tests;
+using namespace troupe::testing;
 
 namespace {
 

@@ -1,12 +1,10 @@
 // The table of a comparison, from the summaries of its runs.
-#include "records.hpp"
-#include "text.hpp"
-
-#include "../core/scratch_folder.hpp"
-
-#include "troupe/metrics/report/comparison.hpp"
-#include "troupe/metrics/report/run_folder.hpp"
-#include "troupe/metrics/report/run_json.hpp"
+#include "metrics/report/comparison.hpp"
+#include "metrics/report/run_folder.hpp"
+#include "metrics/report/run_json.hpp"
+#include "tests/metrics/text.hpp"
+#include "tests/support/records.hpp"
+#include "tests/support/scratch_folder.hpp"
 
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>

@@ -1,13 +1,10 @@
-#include "pseudo_terminal.hpp"
-#include "records.hpp"
-#include "terminal_screen.hpp"
-#include "text.hpp"
-
-#include "../core/scratch_folder.hpp"
-
-#include "troupe/metrics/console/console.hpp"
-
-#include "troupe/metrics/time_stamp.hpp"
+#include "metrics/console/console.hpp"
+#include "metrics/time_stamp.hpp"
+#include "tests/metrics/pseudo_terminal.hpp"
+#include "tests/metrics/terminal_screen.hpp"
+#include "tests/metrics/text.hpp"
+#include "tests/support/records.hpp"
+#include "tests/support/scratch_folder.hpp"
 
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>

@@ -1,6 +1,5 @@
-#include "../dashboards.hpp"
-
-#include "troupe/metrics/registry/names.hpp"
+#include "metrics/registry/names.hpp"
+#include "tests/support/dashboards.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

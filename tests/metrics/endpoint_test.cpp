@@ -1,8 +1,7 @@
-#include "http_client.hpp"
-#include "text.hpp"
-
-#include "troupe/metrics/http/endpoint.hpp"
-#include "troupe/metrics/http/scrape_targets.hpp"
+#include "metrics/http/endpoint.hpp"
+#include "metrics/http/scrape_targets.hpp"
+#include "tests/metrics/text.hpp"
+#include "tests/support/http_client.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

@@ -1,8 +1,7 @@
-#include "../core/scratch_folder.hpp"
-#include "records.hpp"
-
-#include "troupe/metrics/tensorboard/detail/crc32c.hpp"
-#include "troupe/metrics/tensorboard/event_file.hpp"
+#include "metrics/tensorboard/detail/crc32c.hpp"
+#include "metrics/tensorboard/event_file.hpp"
+#include "tests/support/records.hpp"
+#include "tests/support/scratch_folder.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

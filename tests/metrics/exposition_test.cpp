@@ -1,8 +1,7 @@
-#include "http_client.hpp"
-#include "records.hpp"
-#include "text.hpp"
-
-#include "troupe/metrics/http/exposition.hpp"
+#include "metrics/exposition.hpp"
+#include "tests/metrics/text.hpp"
+#include "tests/support/http_client.hpp"
+#include "tests/support/records.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

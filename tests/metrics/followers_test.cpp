@@ -1,8 +1,7 @@
-#include "http_client.hpp"
-#include "text.hpp"
-#include "watched_run.hpp"
-
-#include "troupe/metrics/http/detail/followers.hpp"
+#include "metrics/http/detail/followers.hpp"
+#include "tests/metrics/text.hpp"
+#include "tests/metrics/watched_run.hpp"
+#include "tests/support/http_client.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

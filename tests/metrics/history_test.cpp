@@ -1,7 +1,6 @@
 // The lines of a run at a node that may lead it one day.
-#include "../core/scratch_folder.hpp"
-
-#include "troupe/metrics/report/history.hpp"
+#include "metrics/report/history.hpp"
+#include "tests/support/scratch_folder.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

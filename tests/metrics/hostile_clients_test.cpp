@@ -1,7 +1,7 @@
 // Who connects and then does nothing good keeps no scrape waiting.
-#include "http_client.hpp"
-#include "text.hpp"
-#include "watched_run.hpp"
+#include "tests/metrics/text.hpp"
+#include "tests/metrics/watched_run.hpp"
+#include "tests/support/http_client.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

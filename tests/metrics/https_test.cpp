@@ -1,9 +1,8 @@
-#include "../core/certificates.hpp"
-#include "text.hpp"
-#include "tls_client.hpp"
-#include "watched_run.hpp"
-
-#include "troupe/core/net/sigpipe.hpp"
+#include "core/net/sigpipe.hpp"
+#include "tests/metrics/text.hpp"
+#include "tests/metrics/watched_run.hpp"
+#include "tests/support/certificates.hpp"
+#include "tests/support/tls_client.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

@@ -1,8 +1,7 @@
 // The page of a run: that changes make of one document the next, whatever happens, and what it says
 // of a run from its begin to its end.
-#include "records.hpp"
-
-#include "troupe/metrics/live/live_run.hpp"
+#include "metrics/live/live_run.hpp"
+#include "tests/support/records.hpp"
 
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>

@@ -1,12 +1,10 @@
-#include "records.hpp"
-#include "text.hpp"
-
-#include "../core/scratch_folder.hpp"
-
-#include "troupe/metrics/machine/host_memory.hpp"
-#include "troupe/metrics/machine/nvml.hpp"
-#include "troupe/metrics/machine/process_use.hpp"
-#include "troupe/metrics/registry/registry.hpp"
+#include "metrics/machine/host_memory.hpp"
+#include "metrics/machine/nvml.hpp"
+#include "metrics/machine/process_use.hpp"
+#include "metrics/registry/registry.hpp"
+#include "tests/metrics/text.hpp"
+#include "tests/support/records.hpp"
+#include "tests/support/scratch_folder.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

@@ -1,8 +1,7 @@
-#include "metrics_page.hpp"
+#include "tests/metrics/metrics_page.hpp"
 
-#include "../dashboards.hpp"
-
-#include "troupe/metrics/registry/names.hpp"
+#include "metrics/registry/names.hpp"
+#include "tests/support/dashboards.hpp"
 
 #include <fmt/format.h>
 

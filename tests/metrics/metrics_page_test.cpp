@@ -1,7 +1,6 @@
-#include "metrics_page.hpp"
-
-#include "../core/scratch_folder.hpp"
-#include "../source_tree.hpp"
+#include "tests/metrics/metrics_page.hpp"
+#include "tests/support/scratch_folder.hpp"
+#include "tests/support/source_tree.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

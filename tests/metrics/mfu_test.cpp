@@ -1,12 +1,11 @@
 // The model's operations, as a part of what the devices do at most.
-#include "records.hpp"
-
-#include "troupe/metrics/console/detail/progress.hpp"
-#include "troupe/metrics/readable.hpp"
-#include "troupe/metrics/report/run_json.hpp"
-#include "troupe/metrics/report/run_progress.hpp"
-#include "troupe/metrics/report/step_course.hpp"
-#include "troupe/metrics/step_sums.hpp"
+#include "metrics/console/detail/progress.hpp"
+#include "metrics/readable.hpp"
+#include "metrics/report/run_json.hpp"
+#include "metrics/report/run_progress.hpp"
+#include "metrics/report/step_course.hpp"
+#include "metrics/step_sums.hpp"
+#include "tests/support/records.hpp"
 
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>

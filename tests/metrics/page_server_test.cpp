@@ -1,11 +1,10 @@
-#include "http_client.hpp"
-#include "text.hpp"
-#include "watched_run.hpp"
-
-#include "troupe/metrics/http/detail/basic_password.hpp"
-#include "troupe/metrics/http/detail/guesses.hpp"
-#include "troupe/metrics/http/detail/page_access.hpp"
-#include "troupe/metrics/page/page.hpp"
+#include "metrics/http/detail/basic_password.hpp"
+#include "metrics/http/detail/guesses.hpp"
+#include "metrics/http/detail/page_access.hpp"
+#include "metrics/page/page.hpp"
+#include "tests/metrics/text.hpp"
+#include "tests/metrics/watched_run.hpp"
+#include "tests/support/http_client.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

@@ -1,7 +1,6 @@
-#include "../core/scratch_folder.hpp"
-#include "text.hpp"
-
-#include "troupe/metrics/http/password_file.hpp"
+#include "metrics/http/password_file.hpp"
+#include "tests/metrics/text.hpp"
+#include "tests/support/scratch_folder.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

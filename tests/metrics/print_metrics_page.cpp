@@ -1,4 +1,4 @@
-#include "metrics_page.hpp"
+#include "tests/metrics/metrics_page.hpp"
 
 #include <iostream>
 

@@ -1,11 +1,10 @@
-#include "../core/shell_line.hpp"
-#include "../source_tree.hpp"
-#include "prometheus_server.hpp"
-#include "records.hpp"
-
-#include "troupe/metrics/http/endpoint.hpp"
-#include "troupe/metrics/http/scrape_targets.hpp"
-#include "troupe/metrics/registry/registry.hpp"
+#include "metrics/http/endpoint.hpp"
+#include "metrics/http/scrape_targets.hpp"
+#include "metrics/registry/registry.hpp"
+#include "tests/support/prometheus_server.hpp"
+#include "tests/support/records.hpp"
+#include "tests/support/shell_line.hpp"
+#include "tests/support/source_tree.hpp"
 
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>

@@ -1,7 +1,6 @@
-#include "http_client.hpp"
-
-#include "troupe/core/net/socket.hpp"
-#include "troupe/metrics/push/push_gateway.hpp"
+#include "core/net/socket.hpp"
+#include "metrics/push/push_gateway.hpp"
+#include "tests/support/http_client.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

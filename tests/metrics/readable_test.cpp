@@ -1,4 +1,4 @@
-#include "troupe/metrics/readable.hpp"
+#include "metrics/readable.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

@@ -1,8 +1,7 @@
-#include "records.hpp"
-#include "text.hpp"
-
-#include "troupe/metrics/registry/names.hpp"
-#include "troupe/metrics/registry/registry.hpp"
+#include "metrics/registry/names.hpp"
+#include "metrics/registry/registry.hpp"
+#include "tests/metrics/text.hpp"
+#include "tests/support/records.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>

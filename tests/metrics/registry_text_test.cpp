@@ -1,7 +1,6 @@
-#include "text.hpp"
-
-#include "troupe/metrics/registry/detail/families.hpp"
-#include "troupe/metrics/registry/names.hpp"
+#include "metrics/registry/detail/families.hpp"
+#include "metrics/registry/names.hpp"
+#include "tests/metrics/text.hpp"
 
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>

@@ -1,8 +1,7 @@
 // The course of a run in bounded memory, against the same computed from all of its records.
-#include "records.hpp"
-
-#include "troupe/metrics/report/run_course.hpp"
-#include "troupe/metrics/report/run_document.hpp"
+#include "metrics/report/run_course.hpp"
+#include "metrics/report/run_document.hpp"
+#include "tests/support/records.hpp"
 
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>

@@ -1,8 +1,7 @@
 // The document of a run: its values, and that nothing breaks it.
-#include "records.hpp"
-#include "text.hpp"
-
-#include "troupe/metrics/report/run_document.hpp"
+#include "metrics/report/run_document.hpp"
+#include "tests/metrics/text.hpp"
+#include "tests/support/records.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <nlohmann/json.hpp>

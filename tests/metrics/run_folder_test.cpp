@@ -1,12 +1,10 @@
-#include "records.hpp"
-
-#include "../core/child_process.hpp"
-#include "../core/nested_json.hpp"
-#include "../core/scratch_folder.hpp"
-
-#include "troupe/core/drafts.hpp"
-#include "troupe/metrics/report/run_folder.hpp"
-#include "troupe/metrics/report/run_json.hpp"
+#include "core/drafts.hpp"
+#include "metrics/report/run_folder.hpp"
+#include "metrics/report/run_json.hpp"
+#include "tests/support/child_process.hpp"
+#include "tests/support/nested_json.hpp"
+#include "tests/support/records.hpp"
+#include "tests/support/scratch_folder.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>

@@ -1,13 +1,11 @@
 // The list of runs, and the best epoch of each.
-#include "records.hpp"
-
-#include "../core/nested_json.hpp"
-#include "../core/scratch_folder.hpp"
-
-#include "troupe/core/checkpoint/store.hpp"
-#include "troupe/metrics/report/best_epoch.hpp"
-#include "troupe/metrics/report/run_folder.hpp"
-#include "troupe/metrics/report/run_list.hpp"
+#include "core/checkpoint/store.hpp"
+#include "metrics/report/best_epoch.hpp"
+#include "metrics/report/run_folder.hpp"
+#include "metrics/report/run_list.hpp"
+#include "tests/support/nested_json.hpp"
+#include "tests/support/records.hpp"
+#include "tests/support/scratch_folder.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

@@ -1,12 +1,10 @@
 // The report of a run from the files of its folder: of one that has ended, goes on, or was killed.
-#include "records.hpp"
-#include "text.hpp"
-
-#include "../core/scratch_folder.hpp"
-
-#include "troupe/metrics/report/run_folder.hpp"
-#include "troupe/metrics/report/run_json.hpp"
-#include "troupe/metrics/report/standing_report.hpp"
+#include "metrics/report/run_folder.hpp"
+#include "metrics/report/run_json.hpp"
+#include "metrics/report/standing_report.hpp"
+#include "tests/metrics/text.hpp"
+#include "tests/support/records.hpp"
+#include "tests/support/scratch_folder.hpp"
 
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>

@@ -1,15 +1,13 @@
 // What is told of runs on texts.
-#include "records.hpp"
-#include "text.hpp"
-
-#include "../core/scratch_folder.hpp"
-
-#include "troupe/metrics/console/detail/progress.hpp"
-#include "troupe/metrics/readable.hpp"
-#include "troupe/metrics/registry/registry.hpp"
-#include "troupe/metrics/report/run_document.hpp"
-#include "troupe/metrics/report/run_json.hpp"
-#include "troupe/metrics/text_figures.hpp"
+#include "metrics/console/detail/progress.hpp"
+#include "metrics/readable.hpp"
+#include "metrics/registry/registry.hpp"
+#include "metrics/report/run_document.hpp"
+#include "metrics/report/run_json.hpp"
+#include "metrics/text_figures.hpp"
+#include "tests/metrics/text.hpp"
+#include "tests/support/records.hpp"
+#include "tests/support/scratch_folder.hpp"
 
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>

@@ -1,6 +1,6 @@
 // A piece of a timeline: what is in it, what is forgotten, and what waits for its device.
-#include "troupe/metrics/live/step_cut.hpp"
-#include "troupe/metrics/trace.hpp"
+#include "metrics/live/step_cut.hpp"
+#include "metrics/trace.hpp"
 
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>

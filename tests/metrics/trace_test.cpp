@@ -1,9 +1,8 @@
 // Timelines: what stands in the file, that spans wait for their events, and what a run costs that
 // writes none.
-#include "../core/child_process.hpp"
-#include "../core/scratch_folder.hpp"
-
-#include "troupe/metrics/trace.hpp"
+#include "metrics/trace.hpp"
+#include "tests/support/child_process.hpp"
+#include "tests/support/scratch_folder.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <nlohmann/json.hpp>

@@ -1,7 +1,7 @@
 /// A run that a page follows, as far as the server asks of it.
 #pragma once
 
-#include "troupe/metrics/http/endpoint.hpp"
+#include "metrics/http/endpoint.hpp"
 
 #include <atomic>
 #include <memory>

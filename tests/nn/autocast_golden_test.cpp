@@ -1,9 +1,8 @@
 // The types of our graphs against those that PyTorch's autocast runs in (tests/golden).
-#include "golden_recipe.hpp"
-
-#include "troupe/nn/compile.hpp"
-#include "troupe/nn/modules.hpp"
-#include "troupe/nn/ops/table.hpp"
+#include "nn/compile.hpp"
+#include "nn/modules.hpp"
+#include "nn/ops/table.hpp"
+#include "tests/nn/golden_recipe.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

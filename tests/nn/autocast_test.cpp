@@ -1,13 +1,12 @@
-#include "graph_runner.hpp"
-
-#include "troupe/core/config/config.hpp"
-#include "troupe/nn/builder.hpp"
-#include "troupe/nn/compile.hpp"
-#include "troupe/nn/models/models.hpp"
-#include "troupe/nn/passes/autocast.hpp"
-#include "troupe/nn/passes/autodiff.hpp"
-#include "troupe/nn/passes/fuse.hpp"
-#include "troupe/nn/validate.hpp"
+#include "core/config/config.hpp"
+#include "nn/builder.hpp"
+#include "nn/compile.hpp"
+#include "nn/models/models.hpp"
+#include "nn/passes/autocast.hpp"
+#include "nn/passes/autodiff.hpp"
+#include "nn/passes/fuse.hpp"
+#include "nn/validate.hpp"
+#include "tests/nn/graph_runner.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

@@ -1,11 +1,10 @@
 // Whole models: gradients against central differences along the gradient's direction. The loss is
 // taken in double from the logits: the rounding of a f32 loss would drown differences.
-#include "graph_runner.hpp"
-
-#include "troupe/nn/initialize.hpp"
-#include "troupe/nn/models/models.hpp"
-#include "troupe/nn/passes/autodiff.hpp"
-#include "troupe/nn/validate.hpp"
+#include "nn/initialize.hpp"
+#include "nn/models/models.hpp"
+#include "nn/passes/autodiff.hpp"
+#include "nn/validate.hpp"
+#include "tests/nn/graph_runner.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

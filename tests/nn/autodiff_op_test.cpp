@@ -1,8 +1,7 @@
 // The gradient of every op of networks of images against differences.
-#include "gradient_check.hpp"
-#include "graph_runner.hpp"
-
-#include "troupe/nn/passes/autodiff.hpp"
+#include "nn/passes/autodiff.hpp"
+#include "tests/nn/gradient_check.hpp"
+#include "tests/nn/graph_runner.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

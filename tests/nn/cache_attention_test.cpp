@@ -1,8 +1,7 @@
 // Language models that go through sequences piece by piece, on the scalar ops.
-#include "graph_runner.hpp"
-
-#include "troupe/cpu/interpreter/ops.hpp"
-#include "troupe/nn/compile.hpp"
+#include "cpu/interpreter/ops.hpp"
+#include "nn/compile.hpp"
+#include "tests/nn/graph_runner.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>

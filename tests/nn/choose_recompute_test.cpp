@@ -1,8 +1,7 @@
-#include "fused_steps.hpp"
-
-#include "troupe/nn/compile.hpp"
-#include "troupe/nn/cost.hpp"
-#include "troupe/nn/passes/recompute.hpp"
+#include "nn/compile.hpp"
+#include "nn/cost.hpp"
+#include "nn/passes/recompute.hpp"
+#include "tests/nn/fused_steps.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>

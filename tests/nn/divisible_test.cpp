@@ -1,5 +1,5 @@
-#include "troupe/core/config/config.hpp"
-#include "troupe/nn/config_check.hpp"
+#include "core/config/config.hpp"
+#include "nn/config_check.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

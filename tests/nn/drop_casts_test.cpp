@@ -1,7 +1,6 @@
-#include "graph_runner.hpp"
-
-#include "troupe/nn/passes/drop_casts.hpp"
-#include "troupe/nn/validate.hpp"
+#include "nn/passes/drop_casts.hpp"
+#include "nn/validate.hpp"
+#include "tests/nn/graph_runner.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

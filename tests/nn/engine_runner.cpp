@@ -1,7 +1,7 @@
-#include "engine_runner.hpp"
+#include "tests/nn/engine_runner.hpp"
 
-#include "troupe/core/device/rounded_executable.hpp"
-#include "troupe/nn/learning_rates.hpp"
+#include "core/device/rounded_executable.hpp"
+#include "nn/learning_rates.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

@@ -1,9 +1,9 @@
 /// An executable of the host device with the flat buffers that a shard manager would own.
 #pragma once
 
-#include "troupe/core/device/executable.hpp"
-#include "troupe/cpu/host_device.hpp"
-#include "troupe/nn/compile.hpp"
+#include "core/device/executable.hpp"
+#include "cpu/host_device.hpp"
+#include "nn/compile.hpp"
 
 #include <functional>
 #include <string>

@@ -1,4 +1,4 @@
-#include "fused_steps.hpp"
+#include "tests/nn/fused_steps.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>

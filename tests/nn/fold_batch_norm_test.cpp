@@ -1,13 +1,12 @@
 // A folded graph gives what the graph gave, on the scalar ops and on the fast ones.
-#include "engine_runner.hpp"
-#include "graph_runner.hpp"
-
-#include "troupe/nn/builder.hpp"
-#include "troupe/nn/initialize.hpp"
-#include "troupe/nn/models/models.hpp"
-#include "troupe/nn/passes/fold_batch_norm.hpp"
-#include "troupe/nn/passes/fuse.hpp"
-#include "troupe/nn/validate.hpp"
+#include "nn/builder.hpp"
+#include "nn/initialize.hpp"
+#include "nn/models/models.hpp"
+#include "nn/passes/fold_batch_norm.hpp"
+#include "nn/passes/fuse.hpp"
+#include "nn/validate.hpp"
+#include "tests/nn/engine_runner.hpp"
+#include "tests/nn/graph_runner.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
@@ -90,7 +89,7 @@ PreparedModel ready_to_predict(const Graph& graph, Precision precision, bool fol
 
 } // namespace
 
-TEST_CASE("all batch norms of a residual network are folded, and the logits stay") {
+TEST_CASE("all batch norms of a residual network are folded, and the logits stay", "[long]") {
   const auto* const name = GENERATE("resnet18", "resnet20", "resnet50");
   const auto plain = evaluated(name, 2, 16);
   for (const auto& patterns : {FusePatterns::none(), FusePatterns::all()}) {
@@ -140,7 +139,7 @@ TEST_CASE("nothing is folded where a device cannot run it, and for training") {
   CHECK(run_passes(*training, Purpose::training, options)->foldings.empty());
 }
 
-TEST_CASE("folded convolutions on the host's fast kernels are the interpreter's") {
+TEST_CASE("folded convolutions on the host's fast kernels are the interpreter's", "[long]") {
   struct Bound {
     Precision precision;
     double error;

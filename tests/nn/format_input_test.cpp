@@ -1,6 +1,5 @@
-#include "graph_runner.hpp"
-
-#include "troupe/nn/compile.hpp"
+#include "nn/compile.hpp"
+#include "tests/nn/graph_runner.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

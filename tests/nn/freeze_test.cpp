@@ -1,11 +1,10 @@
 // What is frozen gets no gradient where that can be avoided, and what is trained gets the same.
-#include "fused_steps.hpp"
-#include "graph_runner.hpp"
-
-#include "troupe/nn/learning_rates.hpp"
-#include "troupe/nn/models/models.hpp"
-#include "troupe/nn/passes/autodiff.hpp"
-#include "troupe/nn/validate.hpp"
+#include "nn/learning_rates.hpp"
+#include "nn/models/models.hpp"
+#include "nn/passes/autodiff.hpp"
+#include "nn/validate.hpp"
+#include "tests/nn/fused_steps.hpp"
+#include "tests/nn/graph_runner.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>

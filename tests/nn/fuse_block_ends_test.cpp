@@ -1,7 +1,6 @@
-#include "fused_steps.hpp"
-#include "graph_runner.hpp"
-
-#include "troupe/nn/builder.hpp"
+#include "nn/builder.hpp"
+#include "tests/nn/fused_steps.hpp"
+#include "tests/nn/graph_runner.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 
@@ -101,7 +100,8 @@ TEST_CASE("the first convolution that reads a block's end stands where its first
         *graph.find("b.relu"));
 }
 
-TEST_CASE("a step stays the same when the ends of blocks are joined, in both directions or one") {
+TEST_CASE("a step stays the same when the ends of blocks are joined, in both directions or one",
+          "[long]") {
   for (const auto& forward : networks()) {
     const auto plain = prepared(forward, {}).graph;
     for (const auto& support :

@@ -1,5 +1,5 @@
-#include "../devices/op_cases.hpp"
-#include "fused_steps.hpp"
+#include "tests/devices/op_cases.hpp"
+#include "tests/nn/fused_steps.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
@@ -18,8 +18,8 @@ bool gives_loss(const Node& node) {
 Graph language_graph(bool fused, Precision precision, const std::vector<std::string>& keep = {}) {
   FusePatterns patterns = FusePatterns::none();
   patterns.linear_loss = fused;
-  return tests::language_model(5,
-                               {.fuse = patterns, .precision = precision, .memory = {.keep = keep}})
+  return testing::language_model(
+             5, {.fuse = patterns, .precision = precision, .memory = {.keep = keep}})
       .graph;
 }
 

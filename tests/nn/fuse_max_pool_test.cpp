@@ -1,8 +1,7 @@
-#include "graph_runner.hpp"
-
-#include "troupe/nn/builder.hpp"
-#include "troupe/nn/compile.hpp"
-#include "troupe/nn/initialize.hpp"
+#include "nn/builder.hpp"
+#include "nn/compile.hpp"
+#include "nn/initialize.hpp"
+#include "tests/nn/graph_runner.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>

@@ -1,7 +1,6 @@
-#include "fused_steps.hpp"
-#include "graph_runner.hpp"
-
-#include "troupe/nn/initialize.hpp"
+#include "nn/initialize.hpp"
+#include "tests/nn/fused_steps.hpp"
+#include "tests/nn/graph_runner.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

@@ -1,11 +1,10 @@
-#include "graph_runner.hpp"
-
-#include "troupe/nn/builder.hpp"
-#include "troupe/nn/initialize.hpp"
-#include "troupe/nn/models/models.hpp"
-#include "troupe/nn/passes/autodiff.hpp"
-#include "troupe/nn/passes/fuse.hpp"
-#include "troupe/nn/validate.hpp"
+#include "nn/builder.hpp"
+#include "nn/initialize.hpp"
+#include "nn/models/models.hpp"
+#include "nn/passes/autodiff.hpp"
+#include "nn/passes/fuse.hpp"
+#include "nn/validate.hpp"
+#include "tests/nn/graph_runner.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

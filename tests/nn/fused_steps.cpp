@@ -1,10 +1,9 @@
-#include "fused_steps.hpp"
+#include "tests/nn/fused_steps.hpp"
 
-#include "graph_runner.hpp"
-
-#include "troupe/core/random.hpp"
-#include "troupe/nn/builder.hpp"
-#include "troupe/nn/initialize.hpp"
+#include "core/random.hpp"
+#include "nn/builder.hpp"
+#include "nn/initialize.hpp"
+#include "tests/nn/graph_runner.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

@@ -2,7 +2,7 @@
 /// of graphs as they were.
 #pragma once
 
-#include "troupe/nn/compile.hpp"
+#include "nn/compile.hpp"
 
 #include <functional>
 

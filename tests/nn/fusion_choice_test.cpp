@@ -1,5 +1,5 @@
 // fuse_statistics joins what is faster joined, by the times that a device gives.
-#include "fused_steps.hpp"
+#include "tests/nn/fused_steps.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

@@ -1,10 +1,9 @@
 // Pure fp16 and bf16 against PyTorch's half parameters (tests/golden/record_half.py): its fused
 // optimizers, and ten steps of a perceptron.
-#include "engine_runner.hpp"
-#include "golden_recipe.hpp"
-
-#include "troupe/core/config/config.hpp"
-#include "troupe/nn/optimizer.hpp"
+#include "core/config/config.hpp"
+#include "nn/optimizer.hpp"
+#include "tests/nn/engine_runner.hpp"
+#include "tests/nn/golden_recipe.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

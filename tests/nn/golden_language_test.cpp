@@ -5,11 +5,10 @@
 //
 // Tolerances: what golden_recipe.hpp has of PyTorch's own error. A single parameter's gradient may
 // be ten times as far as all of them together; of it, 16 bits leave only the direction.
-#include "engine_runner.hpp"
-#include "golden_recipe.hpp"
-
-#include "troupe/nn/models/models.hpp"
-#include "troupe/nn/optimizer.hpp"
+#include "nn/models/models.hpp"
+#include "nn/optimizer.hpp"
+#include "tests/nn/engine_runner.hpp"
+#include "tests/nn/golden_recipe.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 
@@ -197,6 +196,6 @@ TEST_CASE("GPT-2 and LLaMA are Hugging Face's, on both engines, in every precisi
       }
 }
 
-TEST_CASE("GPT-2 of 124 million parameters is Hugging Face's") {
+TEST_CASE("GPT-2 of 124 million parameters is Hugging Face's", "[long]") {
   LanguageRun{"gpt2_124m", Engine::fastest}.check_first_step();
 }

@@ -4,11 +4,10 @@
 //
 // Tolerances: what golden_recipe.hpp has of PyTorch's own error. A single parameter's gradient may
 // be ten times as far as all of them together.
-#include "engine_runner.hpp"
-#include "golden_recipe.hpp"
-
-#include "troupe/core/config/config.hpp"
-#include "troupe/nn/optimizer.hpp"
+#include "core/config/config.hpp"
+#include "nn/optimizer.hpp"
+#include "tests/nn/engine_runner.hpp"
+#include "tests/nn/golden_recipe.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 
@@ -194,7 +193,7 @@ TEST_CASE("ResNet-20 in amp_bf16 on the interpreter is PyTorch's") {
   run.check_first_step();
 }
 
-TEST_CASE("ResNet-50 on the interpreter is PyTorch's") {
+TEST_CASE("ResNet-50 on the interpreter is PyTorch's", "[long]") {
   GoldenRun run{"resnet50", Engine::interpreter, Precision::fp32};
   run.check_first_step();
 }

@@ -1,9 +1,8 @@
 // Single ops and losses on the interpreter against PyTorch's float64 (tests/golden/make_golden.py).
-#include "golden_recipe.hpp"
-#include "graph_runner.hpp"
-
-#include "troupe/nn/builder.hpp"
-#include "troupe/nn/passes/autodiff.hpp"
+#include "nn/builder.hpp"
+#include "nn/passes/autodiff.hpp"
+#include "tests/nn/golden_recipe.hpp"
+#include "tests/nn/graph_runner.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

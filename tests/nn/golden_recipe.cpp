@@ -1,8 +1,8 @@
-#include "golden_recipe.hpp"
+#include "tests/nn/golden_recipe.hpp"
 
-#include "../source_tree.hpp"
-#include "troupe/core/random.hpp"
-#include "troupe/nn/initialize.hpp"
+#include "core/random.hpp"
+#include "nn/initialize.hpp"
+#include "tests/support/source_tree.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

@@ -2,7 +2,7 @@
 /// makes, and what PyTorch made of them.
 #pragma once
 
-#include "troupe/core/graph/precision.hpp"
+#include "core/graph/precision.hpp"
 
 #include <nlohmann/json.hpp>
 

@@ -1,9 +1,8 @@
-#include "gradient_check.hpp"
+#include "tests/nn/gradient_check.hpp"
 
-#include "graph_runner.hpp"
-
-#include "troupe/nn/passes/autodiff.hpp"
-#include "troupe/nn/validate.hpp"
+#include "nn/passes/autodiff.hpp"
+#include "nn/validate.hpp"
+#include "tests/nn/graph_runner.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

@@ -2,7 +2,7 @@
 /// of an op's output to a target.
 #pragma once
 
-#include "troupe/nn/builder.hpp"
+#include "nn/builder.hpp"
 
 #include <functional>
 

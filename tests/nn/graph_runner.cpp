@@ -1,8 +1,8 @@
-#include "graph_runner.hpp"
+#include "tests/nn/graph_runner.hpp"
 
-#include "troupe/core/random.hpp"
-#include "troupe/cpu/interpreter/ops.hpp"
-#include "troupe/nn/initialize.hpp"
+#include "core/random.hpp"
+#include "cpu/interpreter/ops.hpp"
+#include "nn/initialize.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

@@ -1,7 +1,7 @@
 /// Runs a graph on the scalar ops, with memory of its own for every tensor.
 #pragma once
 
-#include "troupe/core/graph/graph.hpp"
+#include "core/graph/graph.hpp"
 
 #include <cstddef>
 #include <cstdint>

@@ -1,6 +1,6 @@
-#include "troupe/nn/builder.hpp"
-#include "troupe/nn/initialize.hpp"
-#include "troupe/nn/models/models.hpp"
+#include "nn/builder.hpp"
+#include "nn/initialize.hpp"
+#include "nn/models/models.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>

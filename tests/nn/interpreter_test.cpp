@@ -1,8 +1,7 @@
 // The interpreter as an engine of the host device: streams, flat buffers, codecs, memory plans.
-#include "engine_runner.hpp"
-#include "graph_runner.hpp"
-
-#include "troupe/core/config/config.hpp"
+#include "core/config/config.hpp"
+#include "tests/nn/engine_runner.hpp"
+#include "tests/nn/graph_runner.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

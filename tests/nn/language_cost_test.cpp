@@ -1,7 +1,7 @@
 // Operations of language models, which their share of the devices' peak is told of.
-#include "troupe/nn/compile.hpp"
-#include "troupe/nn/cost.hpp"
-#include "troupe/nn/models/models.hpp"
+#include "nn/compile.hpp"
+#include "nn/cost.hpp"
+#include "nn/models/models.hpp"
 
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>

@@ -1,6 +1,6 @@
 // Models of tokens: what they are called, how large they are, and what they refuse.
-#include "troupe/nn/models/families.hpp"
-#include "troupe/nn/models/models.hpp"
+#include "nn/models/families.hpp"
+#include "nn/models/models.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>

@@ -1,5 +1,5 @@
-#include "troupe/nn/learning_rates.hpp"
-#include "troupe/nn/models/models.hpp"
+#include "nn/learning_rates.hpp"
+#include "nn/models/models.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

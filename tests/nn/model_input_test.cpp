@@ -1,9 +1,8 @@
 // What a batch gives to a model: samples of any shape, and labels or values for a target.
-#include "graph_runner.hpp"
-
-#include "troupe/core/config/config.hpp"
-#include "troupe/nn/compile.hpp"
-#include "troupe/nn/models/models.hpp"
+#include "core/config/config.hpp"
+#include "nn/compile.hpp"
+#include "nn/models/models.hpp"
+#include "tests/nn/graph_runner.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>

@@ -1,7 +1,7 @@
-#include "troupe/nn/config_check.hpp"
-#include "troupe/nn/models/families.hpp"
-#include "troupe/nn/models/models.hpp"
-#include "troupe/nn/validate.hpp"
+#include "nn/config_check.hpp"
+#include "nn/models/families.hpp"
+#include "nn/models/models.hpp"
+#include "nn/validate.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>

@@ -1,5 +1,5 @@
-#include "troupe/nn/models/models.hpp"
-#include "troupe/nn/modules.hpp"
+#include "nn/models/models.hpp"
+#include "nn/modules.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

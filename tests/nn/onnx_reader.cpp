@@ -1,4 +1,4 @@
-#include "onnx_reader.hpp"
+#include "tests/nn/onnx_reader.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

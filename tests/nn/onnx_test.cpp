@@ -1,13 +1,12 @@
 // The essentials of ONNX's checker, on what is written: every input is there before it is read,
 // names are said once, tensors have the bytes that their shapes ask for.
-#include "graph_runner.hpp"
-#include "onnx_reader.hpp"
-
-#include "troupe/nn/builder.hpp"
-#include "troupe/nn/models/models.hpp"
-#include "troupe/nn/onnx/model.hpp"
-#include "troupe/nn/passes/fold_batch_norm.hpp"
-#include "troupe/nn/passes/fuse.hpp"
+#include "nn/builder.hpp"
+#include "nn/models/models.hpp"
+#include "nn/onnx/model.hpp"
+#include "nn/passes/fold_batch_norm.hpp"
+#include "nn/passes/fuse.hpp"
+#include "tests/nn/graph_runner.hpp"
+#include "tests/nn/onnx_reader.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>

@@ -1,10 +1,9 @@
 // What the records say of ops, against graphs that have every op.
-#include "../devices/op_cases.hpp"
-
-#include "troupe/nn/builder.hpp"
-#include "troupe/nn/ops/table.hpp"
-#include "troupe/nn/passes/autodiff.hpp"
-#include "troupe/nn/passes/recompute.hpp"
+#include "nn/builder.hpp"
+#include "nn/ops/table.hpp"
+#include "nn/passes/autodiff.hpp"
+#include "nn/passes/recompute.hpp"
+#include "tests/devices/op_cases.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
@@ -56,15 +55,15 @@ std::vector<Graph> graphs_of_all_ops() {
     return b.batch_norm("bn", b.conv2d("conv", x, 8, {1, 1, 0}), true);
   };
   std::vector<Graph> graphs = {
-      tests::make_model({4, 5, 7, 3}, joined, apart).graph,
-      tests::make_model({4, 5, 7, 3}, residual, apart).graph,
-      tests::make_model({4, 5, 7, 3}, pooled, without_sums).graph,
-      tests::squared_error(DType::i32, mixed).graph,
-      tests::squared_error(DType::f32, mixed).graph,
-      with_clones(tests::language_model(5, mixed).graph),
-      tests::generating_model(5, mixed).graph,
+      testing::make_model({4, 5, 7, 3}, joined, apart).graph,
+      testing::make_model({4, 5, 7, 3}, residual, apart).graph,
+      testing::make_model({4, 5, 7, 3}, pooled, without_sums).graph,
+      testing::squared_error(DType::i32, mixed).graph,
+      testing::squared_error(DType::f32, mixed).graph,
+      with_clones(testing::language_model(5, mixed).graph),
+      testing::generating_model(5, mixed).graph,
   };
-  for (const auto& one : tests::all_op_cases())
+  for (const auto& one : testing::all_op_cases())
     graphs.push_back(with_clones(one.model(mixed).graph));
   return graphs;
 }
@@ -92,7 +91,7 @@ std::string complaint(const Graph& graph, const Node& node) {
 }
 
 /// Forward and differentiated, as the model was written.
-Graph differentiated(const tests::OpCase& one) {
+Graph differentiated(const testing::OpCase& one) {
   GraphBuilder builder;
   builder.begin_unit("all");
   auto x = one.body(builder, builder.input("images", one.images));
@@ -172,7 +171,7 @@ TEST_CASE("batch norm with running statistics has no clone") {
 }
 
 TEST_CASE("gradients flow to every parameter, and to no statistic and no label") {
-  for (const auto& one : tests::all_op_cases()) {
+  for (const auto& one : testing::all_op_cases()) {
     INFO(one.name);
     const auto graph = differentiated(one);
     for (const auto& node : graph.nodes)

@@ -1,6 +1,5 @@
-#include "golden_recipe.hpp"
-
-#include "troupe/nn/optimizer.hpp"
+#include "nn/optimizer.hpp"
+#include "tests/nn/golden_recipe.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>

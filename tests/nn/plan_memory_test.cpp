@@ -1,8 +1,7 @@
-#include "graph_runner.hpp"
-
-#include "troupe/nn/compile.hpp"
-#include "troupe/nn/ops/table.hpp"
-#include "troupe/nn/passes/plan_memory.hpp"
+#include "nn/compile.hpp"
+#include "nn/ops/table.hpp"
+#include "nn/passes/plan_memory.hpp"
+#include "tests/nn/graph_runner.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
@@ -49,7 +48,7 @@ bool overlap(const Graph& graph, const MemoryPlan& plan, TensorId a, TensorId b)
 
 } // namespace
 
-TEST_CASE("results do not change when activations share an arena") {
+TEST_CASE("results do not change when activations share an arena", "[long]") {
   for (const bool bf16 : {false, true})
     for (const char* name : {"resnet20", "resnet18", "mlp"}) {
       INFO(name << " bf16 " << bf16);

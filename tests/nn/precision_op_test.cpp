@@ -1,10 +1,9 @@
 // Every op of the interpreter in f16 and bf16 is the op in f32 over the same values, rounded once.
-#include "../devices/op_cases.hpp"
-#include "graph_runner.hpp"
-
-#include "troupe/core/float16.hpp"
-#include "troupe/nn/builder.hpp"
-#include "troupe/nn/shape_rules.hpp"
+#include "core/float16.hpp"
+#include "nn/builder.hpp"
+#include "nn/shape_rules.hpp"
+#include "tests/devices/op_cases.hpp"
+#include "tests/nn/graph_runner.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
@@ -16,7 +15,7 @@
 using namespace troupe;
 using namespace troupe::nn;
 using namespace troupe::nn::test;
-using tests::make_model;
+using testing::make_model;
 
 namespace {
 
@@ -150,15 +149,15 @@ TEST_CASE("every op in f16 and bf16 is the op in f32, rounded once") {
       GENERATE(Precision::amp_fp16, Precision::amp_bf16, Precision::fp16, Precision::bf16);
   INFO(to_string(precision));
   std::set<Op> seen;
-  for (const auto& one : tests::all_op_cases()) {
+  for (const auto& one : testing::all_op_cases()) {
     INFO(one.name);
     seen.merge(check(one.model({.precision = precision}).graph));
   }
   seen.merge(check(joined_batch_norm(precision).graph));
   seen.merge(check(pooled_batch_norm(precision).graph));
-  seen.merge(check(tests::squared_error(DType::i32, {.precision = precision}).graph));
-  seen.merge(check(tests::language_model(5, {.precision = precision}).graph));
-  seen.merge(check(tests::generating_model(5, {.precision = precision}).graph));
+  seen.merge(check(testing::squared_error(DType::i32, {.precision = precision}).graph));
+  seen.merge(check(testing::language_model(5, {.precision = precision}).graph));
+  seen.merge(check(testing::generating_model(5, {.precision = precision}).graph));
   for (const auto op : all_ops) {
     INFO(to_string(op));
     CHECK(seen.contains(op));

@@ -1,11 +1,10 @@
-#include "../devices/networks.hpp"
-#include "graph_runner.hpp"
-
-#include "troupe/core/random.hpp"
-#include "troupe/nn/compile.hpp"
-#include "troupe/nn/initialize.hpp"
-#include "troupe/nn/passes/recompute.hpp"
-#include "troupe/nn/validate.hpp"
+#include "core/random.hpp"
+#include "nn/compile.hpp"
+#include "nn/initialize.hpp"
+#include "nn/passes/recompute.hpp"
+#include "nn/validate.hpp"
+#include "tests/devices/networks.hpp"
+#include "tests/nn/graph_runner.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 
@@ -118,7 +117,8 @@ TEST_CASE("what is made again gives the same bits") {
 
 TEST_CASE("any part of a network can be made again") {
   for (const bool apart : {false, true}) {
-    const auto bottlenecks = training(tests::bottleneck_network({4, 32, 32, 3}, 4), options(apart));
+    const auto bottlenecks =
+        training(testing::bottleneck_network({4, 32, 32, 3}, 4), options(apart));
     check_same_bits(bottlenecks, all_candidates(bottlenecks.graph));
     check_same_bits(bottlenecks, some_candidates(bottlenecks.graph, 1));
     const auto basic = training("resnet20", options(apart));

@@ -1,10 +1,9 @@
-#include "graph_runner.hpp"
-
-#include "troupe/nn/compile.hpp"
-#include "troupe/nn/models/models.hpp"
-#include "troupe/nn/passes/autodiff.hpp"
-#include "troupe/nn/passes/scale_loss.hpp"
-#include "troupe/nn/validate.hpp"
+#include "nn/compile.hpp"
+#include "nn/models/models.hpp"
+#include "nn/passes/autodiff.hpp"
+#include "nn/passes/scale_loss.hpp"
+#include "nn/validate.hpp"
+#include "tests/nn/graph_runner.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

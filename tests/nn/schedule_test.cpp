@@ -1,6 +1,5 @@
-#include "golden_recipe.hpp"
-
-#include "troupe/nn/schedule.hpp"
+#include "nn/schedule.hpp"
+#include "tests/nn/golden_recipe.hpp"
 
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>

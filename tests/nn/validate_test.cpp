@@ -1,6 +1,6 @@
-#include "troupe/nn/models/models.hpp"
-#include "troupe/nn/passes/autodiff.hpp"
-#include "troupe/nn/validate.hpp"
+#include "nn/models/models.hpp"
+#include "nn/passes/autodiff.hpp"
+#include "nn/validate.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>

@@ -1,6 +1,6 @@
 // print_page live | standing: the page as the program has it; a standing one with the document that
 // comes in.
-#include "troupe/metrics/page/page.hpp"
+#include "metrics/page/page.hpp"
 
 #include <iostream>
 #include <iterator>

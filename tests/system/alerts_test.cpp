@@ -1,8 +1,8 @@
 // Every alert of dashboards/alerts.yml that tells of a job in trouble, on a real job, by a real
 // Prometheus. How long each takes is shown by promtool (tests/metrics/alerts_test.yml).
-#include "../metrics/prometheus_server.hpp"
-#include "daemons.hpp"
-#include "quick_rules.hpp"
+#include "tests/support/prometheus_server.hpp"
+#include "tests/system/daemons.hpp"
+#include "tests/system/quick_rules.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 
@@ -92,7 +92,7 @@ const Settings watched_without_end = watched + Settings{"train.epochs=100000"};
 
 } // namespace
 
-TEST_CASE("alert: a job that nodes do not come to makes no steps") {
+TEST_CASE("alert: a job that nodes do not come to makes no steps", "[long]") {
   need_prometheus();
   const Experiment experiment(watched);
   auto leader = experiment.start_node("nodes", for_nodes(2, "ddp"));
@@ -100,7 +100,7 @@ TEST_CASE("alert: a job that nodes do not come to makes no steps") {
   CHECK(watch.fires("TroupeMakesNoSteps", "phase=\"waiting\""));
 }
 
-TEST_CASE("alert: a loss that is not a number ends the job, and Prometheus sees both") {
+TEST_CASE("alert: a loss that is not a number ends the job, and Prometheus sees both", "[long]") {
   need_prometheus();
   const Experiment experiment(watched);
   Daemons daemons{experiment, "nodes", for_nodes(2, "ddp") + Settings{"train.optimizer.lr=1e30"}};
@@ -115,7 +115,7 @@ TEST_CASE("alert: a loss that is not a number ends the job, and Prometheus sees 
   CHECK(watch.fires("TroupeTargetDown", "phase=\"failed\""));
 }
 
-TEST_CASE("alert: a node that is killed is down, and its job makes no steps without it") {
+TEST_CASE("alert: a node that is killed is down, and its job makes no steps without it", "[long]") {
   need_prometheus();
   const Experiment experiment(watched_without_end);
   Daemons daemons{experiment, "nodes", for_nodes(2, "ddp")};
@@ -132,7 +132,7 @@ TEST_CASE("alert: a node that is killed is down, and its job makes no steps with
   CHECK(of_leader.fires("TroupeMakesNoSteps", "phase=\"waiting\""));
 }
 
-TEST_CASE("alert: nodes that are lost again and again") {
+TEST_CASE("alert: nodes that are lost again and again", "[long]") {
   need_prometheus();
   const Experiment experiment(watched_without_end);
   Daemons daemons{experiment, "nodes",
@@ -150,7 +150,7 @@ TEST_CASE("alert: nodes that are lost again and again") {
   CHECK(watch.fires("TroupeRecoversOften", "job=\"troupe\""));
 }
 
-TEST_CASE("alert: a run in the foreground that is killed is down and makes no steps") {
+TEST_CASE("alert: a run in the foreground that is killed is down and makes no steps", "[long]") {
   need_prometheus();
   const Experiment experiment(watched_without_end);
   auto program = experiment.start("small");
@@ -174,7 +174,7 @@ TEST_CASE("no alert: a run that has completed, or was stopped, is not missed") {
   CHECK_FALSE(watch.finds_now("ALERTS{alertname!~\"TroupeWaitsForData|TroupeMemoryNearLimit\"}"));
 }
 
-TEST_CASE("alert: checkpoints that cannot be written, until they can") {
+TEST_CASE("alert: checkpoints that cannot be written, until they can", "[long]") {
   need_prometheus();
   const Experiment experiment(watched_without_end);
   const auto run = experiment.run("small");
@@ -189,7 +189,7 @@ TEST_CASE("alert: checkpoints that cannot be written, until they can") {
   CHECK(watch.clears("TroupeCheckpointTooOld"));
 }
 
-TEST_CASE("alert: workers that wait for their data") {
+TEST_CASE("alert: workers that wait for their data", "[long]") {
   need_prometheus();
   // A model that has nearly nothing to compute, and large images.
   const Experiment experiment(
@@ -201,7 +201,7 @@ TEST_CASE("alert: workers that wait for their data") {
   CHECK(watch.fires("TroupeWaitsForData", "job=\"troupe\""));
 }
 
-TEST_CASE("alert: a rank that is slower than the others of its job, while it is") {
+TEST_CASE("alert: a rank that is slower than the others of its job, while it is", "[long]") {
   need_prometheus();
   const Experiment experiment(watched_without_end);
   Daemons daemons{experiment, "nodes",
@@ -218,7 +218,7 @@ TEST_CASE("alert: a rank that is slower than the others of its job, while it is"
   CHECK(watch.clears("TroupeStraggler"));
 }
 
-TEST_CASE("alert: a process that comes near a limit of its memory, until it has more") {
+TEST_CASE("alert: a process that comes near a limit of its memory, until it has more", "[long]") {
   need_prometheus();
   const Experiment experiment(watched_without_end);
   auto program = experiment.start("small");

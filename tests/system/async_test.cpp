@@ -1,6 +1,6 @@
 // Workers that do not wait for each other: owners of shards apply what comes.
-#include "counting.hpp"
-#include "daemons.hpp"
+#include "tests/system/counting.hpp"
+#include "tests/system/daemons.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
@@ -39,7 +39,7 @@ Ended checked(const RunFiles& run, int slices, int staleness, const Settings& mo
 
 } // namespace
 
-TEST_CASE("without staleness async is ddp in one process, bit for bit") {
+TEST_CASE("without staleness async is ddp in one process, bit for bit", "[long]") {
   const Settings more =
       GENERATE(Settings{},
                Settings{"precision.mode=amp_bf16", "train.optimizer.name=adamw",
@@ -69,7 +69,8 @@ TEST_CASE("without staleness async is ddp in one process, bit for bit") {
   }
 }
 
-TEST_CASE("no gradient lacks more steps than it may, and each slice counts once in each shard") {
+TEST_CASE("no gradient lacks more steps than it may, and each slice counts once in each shard",
+          "[long]") {
   const int staleness = GENERATE(0, 1, 3, 7);
   const std::string way = staleness == 0
                               ? "stale_gradients=whole"
@@ -120,7 +121,7 @@ TEST_CASE("a run that does not wait goes on from where it was stopped") {
   CHECK(stale.column<std::int64_t>("step") == all_steps(20));
 }
 
-TEST_CASE("each sample is applied once an epoch, whoever is lost while nobody waits") {
+TEST_CASE("each sample is applied once an epoch, whoever is lost while nobody waits", "[long]") {
   const Counting experiment;
   const auto alone = experiment.completed("alone", experiment.own).digest();
   const auto& [staleness, buddies] = GENERATE(table<int, std::string>({{0, "auto"}, {3, "off"}}));

@@ -1,8 +1,8 @@
 // A link between the data ports of two nodes breaks while a job trains, and is mended.
-#include "counting.hpp"
-#include "crew.hpp"
-#include "cut.hpp"
-#include "daemons.hpp"
+#include "tests/system/counting.hpp"
+#include "tests/system/crew.hpp"
+#include "tests/system/cut.hpp"
+#include "tests/system/daemons.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 
@@ -44,7 +44,8 @@ void await_training(const Crew& crew, int node, std::size_t nodes) {
 
 } // namespace
 
-TEST_CASE("of two nodes whose data link breaks one is left out, and returns when it is mended") {
+TEST_CASE("of two nodes whose data link breaks one is left out, and returns when it is mended",
+          "[long]") {
   const Namespaces hosts{3};
   if (!hosts.made() || !std::filesystem::exists("/usr/sbin/nft"))
     SKIP("no network namespaces here: they need root, iproute2 and nftables");

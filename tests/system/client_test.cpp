@@ -1,7 +1,6 @@
-#include "../core/certificates.hpp"
-#include "language_runs.hpp"
-
-#include "troupe/core/net/socket.hpp"
+#include "core/net/socket.hpp"
+#include "tests/support/certificates.hpp"
+#include "tests/system/language_runs.hpp"
 
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>

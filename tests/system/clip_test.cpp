@@ -1,5 +1,5 @@
-#include "../core/checkpoint_files.hpp"
-#include "experiment.hpp"
+#include "tests/support/checkpoint_files.hpp"
+#include "tests/system/experiment.hpp"
 
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>

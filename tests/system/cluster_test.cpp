@@ -1,10 +1,9 @@
 // One job on several daemons of one machine.
-#include "../core/certificates.hpp"
-#include "daemons.hpp"
-#include "experiment.hpp"
-#include "timeline.hpp"
-
-#include "troupe/core/net/socket.hpp"
+#include "core/net/socket.hpp"
+#include "tests/support/certificates.hpp"
+#include "tests/system/daemons.hpp"
+#include "tests/system/experiment.hpp"
+#include "tests/system/timeline.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
@@ -49,7 +48,7 @@ RunFiles completed_alone(const Experiment& experiment, const Settings& settings)
 } // namespace
 
 // A sum of two numbers is the same in either order, so the network changes no bit.
-TEST_CASE("a job on two daemons ends with the bits of another in one process") {
+TEST_CASE("a job on two daemons ends with the bits of another in one process", "[long]") {
   const std::string strategy = GENERATE("ddp", "zero1", "zero3");
   const Settings more = GENERATE(Settings{}, Settings{"model.sync_batch_norm=true"});
   CAPTURE(strategy, more);
@@ -72,7 +71,7 @@ TEST_CASE("a node may have several workers, whose shards are one group") {
 
 // A ring adds three numbers in another order than shared memory does. The loss of a linear model is
 // convex, so training does not amplify the rounding errors: the losses of 40 steps differ by 3e-7.
-TEST_CASE("three daemons train what three workers of one process do") {
+TEST_CASE("three daemons train what three workers of one process do", "[long]") {
   const std::string strategy = GENERATE("ddp", "zero1", "zero3");
   CAPTURE(strategy);
   const Experiment experiment{{"model.name=linear"}};

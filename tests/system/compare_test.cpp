@@ -1,5 +1,5 @@
 // `troupe compare`: rows are processes of their own, and what is done is not done again.
-#include "language_runs.hpp"
+#include "tests/system/language_runs.hpp"
 
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>

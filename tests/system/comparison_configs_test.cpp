@@ -1,8 +1,7 @@
-#include "../source_tree.hpp"
-#include "experiment.hpp"
-
-#include "troupe/core/config/load.hpp"
-#include "troupe/nn/config_check.hpp"
+#include "core/config/load.hpp"
+#include "nn/config_check.hpp"
+#include "tests/support/source_tree.hpp"
+#include "tests/system/experiment.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 
@@ -54,7 +53,7 @@ nlohmann::json trained(const DebugConfig& one) {
 
 } // namespace
 
-TEST_CASE("configs that are meant for a GPU train in seconds in their debug size") {
+TEST_CASE("configs that are meant for a GPU train in seconds in their debug size", "[long]") {
   const auto configs = debug_configs(false);
   CHECK(configs.size() >= 12);
   for (const auto& one : configs) {

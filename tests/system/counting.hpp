@@ -1,9 +1,8 @@
 /// A job whose weights say how often each sample was applied.
 #pragma once
 
-#include "daemons.hpp"
-
-#include "troupe/core/checkpoint/safetensors.hpp"
+#include "core/checkpoint/safetensors.hpp"
+#include "tests/system/daemons.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <fmt/format.h>

@@ -1,6 +1,6 @@
 // Whoever is lost: each sample is applied once an epoch.
-#include "counting.hpp"
-#include "daemons.hpp"
+#include "tests/system/counting.hpp"
+#include "tests/system/daemons.hpp"
 
 #include <catch2/catch_get_random_seed.hpp>
 #include <catch2/catch_test_macros.hpp>
@@ -55,11 +55,12 @@ void check_counts(const std::string& strategy, const Settings& more, int most_lo
 
 } // namespace
 
-TEST_CASE("each sample is applied once an epoch, whoever is lost meanwhile") {
+TEST_CASE("each sample is applied once an epoch, whoever is lost meanwhile", "[exhaustive]") {
   check_counts(GENERATE("ddp", "zero3"), {}, 10);
 }
 
-TEST_CASE("each sample is applied once an epoch through twenty losses, with every strategy") {
+TEST_CASE("each sample is applied once an epoch through twenty losses, with every strategy",
+          "[exhaustive]") {
   const auto strategy = GENERATE(as<std::string>{}, "ddp", "zero1", "zero2", "zero3", "hsdp");
   check_counts(
       strategy,

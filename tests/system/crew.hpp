@@ -2,11 +2,10 @@
 /// started again as it was, also the one that leads.
 #pragma once
 
-#include "daemons.hpp"
-#include "experiment.hpp"
-#include "namespaces.hpp"
-
-#include "troupe/core/net/socket.hpp"
+#include "core/net/socket.hpp"
+#include "tests/system/daemons.hpp"
+#include "tests/system/experiment.hpp"
+#include "tests/system/namespaces.hpp"
 
 #include <nlohmann/json.hpp>
 

@@ -1,7 +1,6 @@
 // `troupe plan` against what a run on a GPU then measures.
-#include "experiment.hpp"
-
-#include "troupe/gpu/cuda_device.hpp"
+#include "gpu/cuda_device.hpp"
+#include "tests/system/experiment.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>

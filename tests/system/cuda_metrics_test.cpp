@@ -1,9 +1,9 @@
 // What Prometheus is told of GPUs, on a job that has some. Where NVML is not, as beside GPUs in
 // software, a library of ours is in its place.
-#include "daemons.hpp"
-#include "gpus.hpp"
-#include "panel_checks.hpp"
-#include "quick_rules.hpp"
+#include "tests/system/daemons.hpp"
+#include "tests/system/gpus.hpp"
+#include "tests/system/panel_checks.hpp"
+#include "tests/system/quick_rules.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 
@@ -26,7 +26,8 @@ std::vector<std::string> with_nvml(const Experiment& experiment) {
 
 } // namespace
 
-TEST_CASE("every expression of dashboards that is about GPUs finds something of a job on one") {
+TEST_CASE("every expression of dashboards that is about GPUs finds something of a job on one",
+          "[long]") {
   need_gpus(1);
   need_prometheus();
   const Experiment experiment{{"devices.kind=cuda", "metrics.listen=127.0.0.1:0",

@@ -1,6 +1,6 @@
 // What a GPU makes of somebody's model: predictions, and training a part of it.
-#include "experiment.hpp"
-#include "gpus.hpp"
+#include "tests/system/experiment.hpp"
+#include "tests/system/gpus.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>

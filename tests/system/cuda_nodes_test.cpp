@@ -1,6 +1,6 @@
 // One job on several daemons of one machine, each with GPUs of its own, which NCCL connects.
-#include "daemons.hpp"
-#include "gpus.hpp"
+#include "tests/system/daemons.hpp"
+#include "tests/system/gpus.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>

@@ -1,6 +1,6 @@
 // Jobs on GPUs, beside the same on the host.
-#include "experiment.hpp"
-#include "gpus.hpp"
+#include "tests/system/experiment.hpp"
+#include "tests/system/gpus.hpp"
 
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>

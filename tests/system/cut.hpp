@@ -1,7 +1,7 @@
 /// What hosts do not hear of each other for a while.
 #pragma once
 
-#include "namespaces.hpp"
+#include "tests/system/namespaces.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

@@ -1,7 +1,7 @@
 /// Daemons of one machine that train one job.
 #pragma once
 
-#include "experiment.hpp"
+#include "tests/system/experiment.hpp"
 
 #include <csignal>
 #include <list>

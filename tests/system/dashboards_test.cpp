@@ -1,10 +1,10 @@
 // Every expression of every panel and every rule, on a real job of two daemons that a real
 // Prometheus has found by /sd.
-#include "../data/files.hpp"
-#include "daemons.hpp"
-#include "language_runs.hpp"
-#include "panel_checks.hpp"
-#include "quick_rules.hpp"
+#include "tests/support/image_files.hpp"
+#include "tests/system/daemons.hpp"
+#include "tests/system/language_runs.hpp"
+#include "tests/system/panel_checks.hpp"
+#include "tests/system/quick_rules.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 
@@ -83,9 +83,8 @@ void check_amounts(const PrometheusServer& prometheus) {
 void write_photos(const std::filesystem::path& root) {
   for (const auto& [split, count] : {std::pair{"train", 24}, std::pair{"val", 12}})
     for (int i = 0; i < count; ++i)
-      data::testing::write_png(root / split / (i % 2 == 0 ? "cat" : "dog") /
-                                   (std::to_string(i) + ".png"),
-                               data::testing::pattern(20, 20, 3), 20, 20, 3);
+      testing::write_png(root / split / (i % 2 == 0 ? "cat" : "dog") / (std::to_string(i) + ".png"),
+                         testing::pattern(20, 20, 3), 20, 20, 3);
 }
 
 void check_rules(const PrometheusServer& prometheus) {
@@ -119,7 +118,8 @@ bool needs_async(const std::string& selector) {
   return has(selector, "troupe_staleness") || has(selector, "troupe_lease");
 }
 
-TEST_CASE("every expression of dashboards and alerts finds something of a job of two daemons") {
+TEST_CASE("every expression of dashboards and alerts finds something of a job of two daemons",
+          "[long]") {
   need_prometheus();
   const Experiment experiment(Settings{
       "metrics.listen=127.0.0.1:0", "metrics.linger=10min", "train.epochs=100000",
@@ -160,7 +160,8 @@ TEST_CASE("panels of language models find something of a job that trains one") {
   check_panels(prometheus, needs_text);
 }
 
-TEST_CASE("panels of workers that do not wait for each other find something of such a job") {
+TEST_CASE("panels of workers that do not wait for each other find something of such a job",
+          "[long]") {
   need_prometheus();
   const Experiment experiment(Settings{"metrics.listen=127.0.0.1:0", "metrics.linger=10min",
                                        "train.epochs=100000", "devices.count=2",

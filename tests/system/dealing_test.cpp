@@ -1,6 +1,6 @@
 // Slices that are dealt as workers are measured, or as another run's were.
-#include "counting.hpp"
-#include "daemons.hpp"
+#include "tests/system/counting.hpp"
+#include "tests/system/daemons.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
@@ -41,7 +41,7 @@ const std::vector<Dealt> deals = {{0, {3, 5}},  {3, {7, 1}},  {4, {1, 7}},
 
 } // namespace
 
-TEST_CASE("slices are dealt as they were recorded, each once, whatever the strategy") {
+TEST_CASE("slices are dealt as they were recorded, each once, whatever the strategy", "[long]") {
   const std::string strategy = GENERATE("dp", "ddp", "zero1", "zero2", "zero3", "local_sgd");
   CAPTURE(strategy);
   const Experiment experiment({"model.name=mlp", "data.batch_size=16", "data.slices=8",
@@ -67,7 +67,7 @@ TEST_CASE("slices are dealt as they were recorded, each once, whatever the strat
   CHECK(dealing_of(even).empty());
 }
 
-TEST_CASE("a run with slices dealt by speed is repeated bit for bit from its events") {
+TEST_CASE("a run with slices dealt by speed is repeated bit for bit from its events", "[long]") {
   const std::string strategy = GENERATE("ddp", "zero3", "local_sgd");
   CAPTURE(strategy);
   const Experiment experiment({"data.batch_size=20", "data.slices=10", "train.max_steps=20",
@@ -94,7 +94,8 @@ TEST_CASE("a run whose slices are dealt anew goes on to the same bits") {
   CHECK(experiment.completed("half", settings).digest() == whole.digest());
 }
 
-TEST_CASE("each sample is applied once an epoch where slices are dealt by speed and a node dies") {
+TEST_CASE("each sample is applied once an epoch where slices are dealt by speed and a node dies",
+          "[long]") {
   const Counting experiment;
   const auto alone = experiment.completed("alone", experiment.own).digest();
   Daemons daemons{experiment, "nodes",

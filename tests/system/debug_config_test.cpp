@@ -1,5 +1,5 @@
-#include "../source_tree.hpp"
-#include "experiment.hpp"
+#include "tests/support/source_tree.hpp"
+#include "tests/system/experiment.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>

@@ -1,6 +1,6 @@
 // Teams that train apart, with an outer optimizer over what they have changed.
-#include "counting.hpp"
-#include "daemons.hpp"
+#include "tests/system/counting.hpp"
+#include "tests/system/daemons.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
@@ -47,7 +47,7 @@ const Settings everything = {"parallel.outer.fragments=2", "parallel.outer.overl
 
 } // namespace
 
-TEST_CASE("plain rounds come to what ddp comes to, bit for bit where values are exact") {
+TEST_CASE("plain rounds come to what ddp comes to, bit for bit where values are exact", "[long]") {
   const ExactCounting experiment;
   const auto& base = experiment.own;
   const auto ddp = experiment.completed("ddp", base + four_workers({"parallel.strategy=ddp"}));
@@ -65,7 +65,7 @@ TEST_CASE("plain rounds come to what ddp comes to, bit for bit where values are 
   }
 }
 
-TEST_CASE("each change counts once, also of teams that a round does not wait for") {
+TEST_CASE("each change counts once, also of teams that a round does not wait for", "[long]") {
   const ExactCounting experiment;
   const auto& base = experiment.own;
   const auto ddp = experiment.completed("ddp", base + four_workers({"parallel.strategy=ddp"}));
@@ -106,7 +106,7 @@ TEST_CASE("ranks of a team share its state as they like") {
   }
 }
 
-TEST_CASE("a team may be of two hosts") {
+TEST_CASE("a team may be of two hosts", "[long]") {
   const ExactCounting experiment;
   const auto alone = experiment.completed("alone", experiment.own).digest();
   const std::string inner = GENERATE("ddp", "zero3");
@@ -122,7 +122,7 @@ TEST_CASE("a team may be of two hosts") {
   CHECK(experiment.run("nodes").digest() == alone);
 }
 
-TEST_CASE("a run that is stopped between two rounds goes on to the same bits") {
+TEST_CASE("a run that is stopped between two rounds goes on to the same bits", "[long]") {
   const auto experiment = perceptron({"checkpoint.every=10 steps", "train.optimizer.name=adamw",
                                       "train.optimizer.lr=0.001", "train.optimizer.nesterov=false",
                                       "train.schedule.name=constant", "train.schedule.warmup=0"});
@@ -166,7 +166,8 @@ TEST_CASE("a run may begin with another strategy, and end with one") {
   CHECK(run.losses().back() < run.losses().front());
 }
 
-TEST_CASE("each sample is applied once an epoch, whoever is lost between two rounds") {
+TEST_CASE("each sample is applied once an epoch, whoever is lost between two rounds",
+          "[exhaustive]") {
   const auto rounds = GENERATE(diloco(1), diloco(8),
                                diloco(8, {"parallel.outer.overlap=3", "parallel.outer.quorum=1",
                                           "parallel.outer.grace=0ms"}));

@@ -1,5 +1,5 @@
 // What a run records of its epochs, with an evaluation behind them and without.
-#include "experiment.hpp"
+#include "tests/system/experiment.hpp"
 
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>

@@ -1,8 +1,7 @@
-#include "experiment.hpp"
+#include "tests/system/experiment.hpp"
 
-#include "../core/checkpoint_files.hpp"
-
-#include "troupe/core/checkpoint/store.hpp"
+#include "core/checkpoint/store.hpp"
+#include "tests/support/checkpoint_files.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

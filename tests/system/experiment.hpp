@@ -1,10 +1,9 @@
 /// Runs of the program on one config, and what they leave behind.
 #pragma once
 
-#include "../source_tree.hpp"
-#include "running_program.hpp"
-
-#include "troupe/core/checkpoint/checkpoint.hpp"
+#include "core/checkpoint/checkpoint.hpp"
+#include "tests/support/source_tree.hpp"
+#include "tests/system/running_program.hpp"
 
 #include <nlohmann/json.hpp>
 

@@ -1,7 +1,6 @@
 // What can still be seen of a job that has failed, and for how long.
-#include "daemons.hpp"
-
-#include "../metrics/http_client.hpp"
+#include "tests/support/http_client.hpp"
+#include "tests/system/daemons.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 
@@ -62,7 +61,7 @@ TEST_CASE("the loss that ended a job can be scraped before the daemons go") {
   CHECK(leader.wait().code == 1);
 }
 
-TEST_CASE("who stops a run that waits for Prometheus need not wait for it") {
+TEST_CASE("who stops a run that waits for Prometheus need not wait for it", "[long]") {
   const Experiment experiment(seen_to_its_end);
   SECTION("a run that was stopped before is awaited; a second signal ends it") {
     auto program = experiment.start("small", {"train.epochs=200"});

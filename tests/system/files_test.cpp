@@ -1,6 +1,6 @@
 // docs/files.md: what it says of a run's files, against the files of runs.
-#include "daemons.hpp"
-#include "language_runs.hpp"
+#include "tests/system/daemons.hpp"
+#include "tests/system/language_runs.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

@@ -1,5 +1,5 @@
 // From weights that somebody trained to others: model.pretrained, train.freeze, train.lr_scale.
-#include "experiment.hpp"
+#include "tests/system/experiment.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
@@ -68,7 +68,7 @@ bool is_of(const std::string& name, const std::vector<std::string>& modules) {
 
 } // namespace
 
-TEST_CASE("frozen modules stay as they are, with every strategy, and others learn") {
+TEST_CASE("frozen modules stay as they are, with every strategy, and others learn", "[long]") {
   const auto mode = GENERATE(from_range(modes()));
   CAPTURE(mode.what);
   const Experiment experiment(
@@ -96,7 +96,7 @@ TEST_CASE("frozen modules stay as they are, with every strategy, and others lear
   }
 }
 
-TEST_CASE("a factor for all modules is another learning rate, with every strategy") {
+TEST_CASE("a factor for all modules is another learning rate, with every strategy", "[long]") {
   const auto mode = GENERATE(from_range(modes()));
   CAPTURE(mode.what);
   const Experiment experiment(Settings{"data.batch_size=16", "train.max_steps=4",

@@ -1,9 +1,9 @@
 // What Prometheus sees of a job that begins, waits because a daemon is killed, and goes on with it:
 // its nodes by /sd, and the alerts that fire and clear.
-#include "../metrics/prometheus_server.hpp"
-#include "daemons.hpp"
-#include "quick_rules.hpp"
-#include "services.hpp"
+#include "tests/support/prometheus_server.hpp"
+#include "tests/system/daemons.hpp"
+#include "tests/system/quick_rules.hpp"
+#include "tests/system/services.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

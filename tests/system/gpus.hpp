@@ -1,9 +1,8 @@
 /// Which GPUs the programs of a test see.
 #pragma once
 
-#include "experiment.hpp"
-
-#include "troupe/gpu/cuda_device.hpp"
+#include "gpu/cuda_device.hpp"
+#include "tests/system/experiment.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

@@ -1,8 +1,7 @@
-#include "hostile_frames.hpp"
+#include "tests/system/hostile_frames.hpp"
 
-#include "running_program.hpp"
-
-#include "troupe/core/net/socket.hpp"
+#include "core/net/socket.hpp"
+#include "tests/system/running_program.hpp"
 
 #include <array>
 #include <future>

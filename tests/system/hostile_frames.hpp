@@ -1,7 +1,7 @@
 /// What no daemon expects, for the ports of one: the same bytes for the same seed.
 #pragma once
 
-#include "troupe/core/units.hpp"
+#include "core/units.hpp"
 
 #include <cstdint>
 #include <random>

@@ -1,11 +1,10 @@
 // Who can reach a daemon's port, and does not keep to the protocol, does a job no harm.
-#include "../core/certificates.hpp"
-#include "experiment.hpp"
-#include "hostile_frames.hpp"
-#include "process_use.hpp"
-#include "stranger.hpp"
-
-#include "troupe/core/net/sigpipe.hpp"
+#include "core/net/sigpipe.hpp"
+#include "tests/support/certificates.hpp"
+#include "tests/system/experiment.hpp"
+#include "tests/system/hostile_frames.hpp"
+#include "tests/system/process_use.hpp"
+#include "tests/system/stranger.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
@@ -157,7 +156,7 @@ bool all_see_the_end(std::list<Stranger>& strangers) {
 
 } // namespace
 
-TEST_CASE("strangers do a job that trains no harm") {
+TEST_CASE("strangers do a job that trains no harm", "[long]") {
   const net::NoSigpipe no_sigpipe; // OpenSSL writes to connections that daemons have closed
   const bool secured = GENERATE(false, true);
   CAPTURE(secured);

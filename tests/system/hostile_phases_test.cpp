@@ -1,10 +1,10 @@
 // In whatever phase a job is, strangers at the ports of its nodes change nothing of it.
-#include "../core/certificates.hpp"
-#include "daemons.hpp"
-#include "hostile_frames.hpp"
-#include "process_use.hpp"
-#include "services.hpp"
-#include "stranger.hpp"
+#include "tests/support/certificates.hpp"
+#include "tests/system/daemons.hpp"
+#include "tests/system/hostile_frames.hpp"
+#include "tests/system/process_use.hpp"
+#include "tests/system/services.hpp"
+#include "tests/system/stranger.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
@@ -97,7 +97,7 @@ bool goes_on(const RunFiles& run) {
 
 } // namespace
 
-TEST_CASE("ten thousand hostile frames in each phase leave a job as it is") {
+TEST_CASE("ten thousand hostile frames in each phase leave a job as it is", "[long]") {
   const bool secured = GENERATE(false, true);
   CAPTURE(secured);
   allow_descriptors(4096);

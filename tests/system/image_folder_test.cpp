@@ -1,6 +1,6 @@
 // Training on a folder of images as users have them: several kinds of files, one of them damaged.
-#include "../data/files.hpp"
-#include "experiment.hpp"
+#include "tests/support/image_files.hpp"
+#include "tests/system/experiment.hpp"
 
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
@@ -14,7 +14,7 @@ using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
-namespace images = troupe::data::testing;
+namespace images = troupe::testing;
 
 /// Two classes, dark and bright, of JPEG, PNG and WebP images of several sizes: 24 to train on in
 /// train/, 9 to evaluate on in val/.

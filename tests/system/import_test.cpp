@@ -1,6 +1,6 @@
 // What `troupe config import` makes of other programs' files is checked by `config check`, and
 // trains.
-#include "experiment.hpp"
+#include "tests/system/experiment.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>

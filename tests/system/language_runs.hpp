@@ -1,7 +1,7 @@
 /// Small language models that learn a text of this tree, and what is asked about them.
 #pragma once
 
-#include "experiment.hpp"
+#include "tests/system/experiment.hpp"
 
 #include <filesystem>
 #include <string>

@@ -1,5 +1,5 @@
 // GPT-2 and LLaMA on a text of this tree.
-#include "language_runs.hpp"
+#include "tests/system/language_runs.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
@@ -20,7 +20,8 @@ constexpr double order_bound = 1e-5;
 
 } // namespace
 
-TEST_CASE("language models learn the same with every strategy, also where the head is tied") {
+TEST_CASE("language models learn the same with every strategy, also where the head is tied",
+          "[long]") {
   const std::string model = GENERATE("gpt2-mini", "llama-mini");
   const std::string head = GENERATE("tied", "own");
   CAPTURE(model, head);
@@ -35,7 +36,7 @@ TEST_CASE("language models learn the same with every strategy, also where the he
   }
 }
 
-TEST_CASE("in every precision a language model learns the same bits, alone or divided") {
+TEST_CASE("in every precision a language model learns the same bits, alone or divided", "[long]") {
   const std::string mode = GENERATE("fp32", "amp_bf16", "amp_fp16", "bf16", "fp16");
   const std::string model = GENERATE("gpt2-mini", "llama-mini");
   CAPTURE(mode, model);

@@ -1,8 +1,8 @@
 // Daemons that torchrun or srun start: with their variables alone, a job is trained to its end.
-#include "../core/certificates.hpp"
-#include "daemons.hpp"
-#include "namespaces.hpp"
-#include "services.hpp"
+#include "tests/support/certificates.hpp"
+#include "tests/system/daemons.hpp"
+#include "tests/system/namespaces.hpp"
+#include "tests/system/services.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

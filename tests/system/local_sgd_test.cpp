@@ -1,6 +1,6 @@
 // Workers that train by themselves for a round of steps, and are then averaged.
-#include "counting.hpp"
-#include "daemons.hpp"
+#include "tests/system/counting.hpp"
+#include "tests/system/daemons.hpp"
 
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
@@ -29,7 +29,8 @@ Experiment perceptron(const Settings& more = {}) {
 
 } // namespace
 
-TEST_CASE("rounds of any length come to what ddp comes to, bit for bit where values are exact") {
+TEST_CASE("rounds of any length come to what ddp comes to, bit for bit where values are exact",
+          "[long]") {
   const ExactCounting experiment;
   const auto& base = experiment.own;
   const auto ddp = experiment.completed("ddp", base + four_workers({"parallel.strategy=ddp"}));
@@ -84,7 +85,8 @@ TEST_CASE("a run that is stopped in the middle of a round goes on to the same bi
   CHECK(resumed.digest() == whole.digest());
 }
 
-TEST_CASE("each sample is applied once an epoch, whoever is lost in the middle of a round") {
+TEST_CASE("each sample is applied once an epoch, whoever is lost in the middle of a round",
+          "[exhaustive]") {
   const auto rounds =
       GENERATE(rounds_of(1), rounds_of(8), rounds_of(8, {"parallel.local_after=500"}));
   CAPTURE(rounds);

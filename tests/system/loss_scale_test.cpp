@@ -1,5 +1,5 @@
-#include "../core/checkpoint_files.hpp"
-#include "experiment.hpp"
+#include "tests/support/checkpoint_files.hpp"
+#include "tests/system/experiment.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 
@@ -93,7 +93,7 @@ TEST_CASE("a run of fp32 goes on in amp_fp16, and its loss scale begins then") {
   CHECK(run.newest_checkpoint().metadata.at("loss_scale") == "65536 7 0 12 0");
 }
 
-TEST_CASE("steps that overflow change nothing, and lower the scale until it fits") {
+TEST_CASE("steps that overflow change nothing, and lower the scale until it fits", "[long]") {
   Settings settings = amp_fp16;
   SECTION("on one worker") {}
   SECTION("on two workers") {

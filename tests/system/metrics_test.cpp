@@ -1,12 +1,10 @@
-#include "crew.hpp"
-#include "daemons.hpp"
-#include "experiment.hpp"
-
-#include "../core/shell_line.hpp"
-#include "../metrics/http_client.hpp"
-#include "../metrics/prometheus_server.hpp"
-
-#include "troupe/core/net/socket.hpp"
+#include "core/net/socket.hpp"
+#include "tests/support/http_client.hpp"
+#include "tests/support/prometheus_server.hpp"
+#include "tests/support/shell_line.hpp"
+#include "tests/system/crew.hpp"
+#include "tests/system/daemons.hpp"
+#include "tests/system/experiment.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 
@@ -200,7 +198,8 @@ TEST_CASE("a node that follows exports its phase and its workers, and nothing of
   CHECK(targets.at(1).at("labels").at("node") == daemon_address(follower));
 }
 
-TEST_CASE("after each of three changes of membership the ranks of /metrics are the generation's") {
+TEST_CASE("after each of three changes of membership the ranks of /metrics are the generation's",
+          "[long]") {
   need(TROUPE_PROMETHEUS);
   const Experiment experiment;
   ScrapedCrew scraped{experiment, 3,

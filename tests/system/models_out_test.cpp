@@ -1,9 +1,7 @@
 // From a run to what others use of it: predictions, and files.
-#include "experiment.hpp"
-
-#include "../data/files.hpp"
-
-#include "troupe/core/checkpoint/safetensors.hpp"
+#include "core/checkpoint/safetensors.hpp"
+#include "tests/support/image_files.hpp"
+#include "tests/system/experiment.hpp"
 
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
@@ -60,13 +58,12 @@ public:
     for (const auto* const split : {"train", "val"})
       for (int number = 0; number < (split == std::string{"train"} ? 3 : 2); ++number)
         for (const auto* const kind : {"dark", "light"}) {
-          auto pixels = data::testing::pattern(9 + number, 12, 3);
+          auto pixels = testing::pattern(9 + number, 12, 3);
           for (auto& pixel : pixels)
             pixel = static_cast<std::uint8_t>(pixel / 4 + (kind == std::string{"light"} ? 150 : 0));
           const auto folder = photos() / split / kind;
           std::filesystem::create_directories(folder);
-          data::testing::write_png(folder / fmt::format("{}.png", number), pixels, 9 + number, 12,
-                                   3);
+          testing::write_png(folder / fmt::format("{}.png", number), pixels, 9 + number, 12, 3);
         }
   }
 
@@ -89,7 +86,8 @@ std::vector<std::vector<double>> probabilities(const Json& document) {
 
 } // namespace
 
-TEST_CASE("the accuracy of a split is what training's evaluation said, for every kind of model") {
+TEST_CASE("the accuracy of a split is what training's evaluation said, for every kind of model",
+          "[long]") {
   const auto settings = GENERATE(Settings{}, Settings{"model.name=resnet18", "model.width=8"},
                                  Settings{"model.name=resnet50", "model.width=8"},
                                  Settings{"model.name=mlp"}, Settings{"model.name=linear"},

@@ -2,7 +2,7 @@
 /// (tools/network-namespaces).
 #pragma once
 
-#include "experiment.hpp"
+#include "tests/system/experiment.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

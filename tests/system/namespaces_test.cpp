@@ -1,8 +1,8 @@
 // One job on four hosts: network namespaces, each with an address of its own.
-#include "../core/certificates.hpp"
-#include "../metrics/prometheus_server.hpp"
-#include "experiment.hpp"
-#include "namespaces.hpp"
+#include "tests/support/certificates.hpp"
+#include "tests/support/prometheus_server.hpp"
+#include "tests/system/experiment.hpp"
+#include "tests/system/namespaces.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
@@ -16,7 +16,7 @@ using namespace troupe;
 using namespace troupe::testing;
 using namespace std::chrono_literals;
 
-TEST_CASE("four hosts train one job over TLS, and Prometheus follows them by /sd") {
+TEST_CASE("four hosts train one job over TLS, and Prometheus follows them by /sd", "[long]") {
   const std::string strategy = GENERATE("ddp", "zero3");
   CAPTURE(strategy);
   constexpr int hosts = 4;

@@ -1,7 +1,7 @@
 // parallel.offload: the bits of a run without it, less memory on the device, and the host's
 // optimizer beside backward.
-#include "experiment.hpp"
-#include "timeline.hpp"
+#include "tests/system/experiment.hpp"
+#include "tests/system/timeline.hpp"
 
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
@@ -34,7 +34,7 @@ struct Mode {
 
 } // namespace
 
-TEST_CASE("a run whose state lies in the host's memory has the bits of one without") {
+TEST_CASE("a run whose state lies in the host's memory has the bits of one without", "[long]") {
   const auto& [strategy, count, offload] = GENERATE(
       Mode{"single", 1, "optimizer"}, Mode{"fsdp", 1, "parameters"}, Mode{"ddp", 2, "optimizer"},
       Mode{"zero1", 2, "optimizer"}, Mode{"zero2", 2, "optimizer"}, Mode{"zero3", 2, "optimizer"},
@@ -53,7 +53,7 @@ TEST_CASE("a run whose state lies in the host's memory has the bits of one witho
   }
 }
 
-TEST_CASE("clipping, loss scaling, micro-batches and narrow types go with offload") {
+TEST_CASE("clipping, loss scaling, micro-batches and narrow types go with offload", "[long]") {
   const auto mode = GENERATE(
       Settings{"train.clip_grad_norm=0.5"},
       Settings{"precision.mode=amp_fp16", "train.clip_grad_norm=0.5",

@@ -1,5 +1,5 @@
-#include "../core/shell_line.hpp"
-#include "experiment.hpp"
+#include "tests/support/shell_line.hpp"
+#include "tests/system/experiment.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

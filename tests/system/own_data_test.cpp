@@ -1,13 +1,12 @@
 // Samples that are neither images nor rows of a table, from a data set that is not of this tree.
-#include "experiment.hpp"
-
-#include "troupe/actors/company.hpp"
-#include "troupe/core/config/load.hpp"
-#include "troupe/core/config/own_data_set.hpp"
-#include "troupe/core/config/own_key.hpp"
-#include "troupe/core/sha256.hpp"
-#include "troupe/data/adapter.hpp"
-#include "troupe/nn/config_check.hpp"
+#include "actors/company.hpp"
+#include "core/config/load.hpp"
+#include "core/config/own_data_set.hpp"
+#include "core/config/own_key.hpp"
+#include "core/sha256.hpp"
+#include "data/adapter.hpp"
+#include "nn/config_check.hpp"
+#include "tests/system/experiment.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

@@ -1,7 +1,7 @@
 // The page of a run that trains, as others than its own host may see it.
-#include "../core/certificates.hpp"
-#include "../metrics/tls_client.hpp"
-#include "experiment.hpp"
+#include "tests/support/certificates.hpp"
+#include "tests/support/tls_client.hpp"
+#include "tests/system/experiment.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

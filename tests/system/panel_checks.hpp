@@ -1,9 +1,9 @@
 /// What Grafana would ask a Prometheus, asked by a test.
 #pragma once
 
-#include "../dashboards.hpp"
-#include "../metrics/prometheus_server.hpp"
-#include "running_program.hpp"
+#include "tests/support/dashboards.hpp"
+#include "tests/support/prometheus_server.hpp"
+#include "tests/system/running_program.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <nlohmann/json.hpp>

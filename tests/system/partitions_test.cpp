@@ -1,8 +1,8 @@
 // A network that falls apart: one part goes on, the others wait, and all come together again.
-#include "counting.hpp"
-#include "crew.hpp"
-#include "cut.hpp"
-#include "daemons.hpp"
+#include "tests/system/counting.hpp"
+#include "tests/system/crew.hpp"
+#include "tests/system/cut.hpp"
+#include "tests/system/daemons.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <fmt/format.h>
@@ -201,7 +201,8 @@ void cut_apart(Partitions& job, const Sides& sides) {
 
 } // namespace
 
-TEST_CASE("where the network falls apart the part with a quorum goes on, and all meet again") {
+TEST_CASE("where the network falls apart the part with a quorum goes on, and all meet again",
+          "[long]") {
   const Namespaces namespaces{hosts};
   if (!can_be_cut(namespaces))
     SKIP("no network namespaces here: they need root, iproute2 and nftables");
@@ -223,7 +224,7 @@ TEST_CASE("where the network falls apart the part with a quorum goes on, and all
   job.check_end();
 }
 
-TEST_CASE("where the network falls apart one way only, the same") {
+TEST_CASE("where the network falls apart one way only, the same", "[exhaustive]") {
   const Namespaces namespaces{hosts};
   if (!can_be_cut(namespaces))
     SKIP("no network namespaces here: they need root, iproute2 and nftables");

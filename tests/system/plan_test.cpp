@@ -1,8 +1,8 @@
 // `troupe plan` against what a run then measures.
-#include "../core/sanitized.hpp"
-#include "../data/tokenizer_files.hpp"
-#include "daemons.hpp"
-#include "language_runs.hpp"
+#include "tests/support/sanitized.hpp"
+#include "tests/support/tokenizer_files.hpp"
+#include "tests/system/daemons.hpp"
+#include "tests/system/language_runs.hpp"
 
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
@@ -89,7 +89,7 @@ void check_memory(const nlohmann::json& planned, const RunFiles& run) {
 
 } // namespace
 
-TEST_CASE("a run needs what was planned, by kind, and sends what was planned") {
+TEST_CASE("a run needs what was planned, by kind, and sends what was planned", "[long]") {
   const std::string name = GENERATE("single", "dp", "ddp", "zero1", "zero2", "zero3", "hsdp");
   const Settings job = GENERATE(
       Settings{},
@@ -112,7 +112,8 @@ TEST_CASE("a run needs what was planned, by kind, and sends what was planned") {
         Approx(sent / workers).epsilon(0.01).margin(64)); // a found-inf is a few bytes
 }
 
-TEST_CASE("language models need what was planned, with the logits that they have at a time") {
+TEST_CASE("language models need what was planned, with the logits that they have at a time",
+          "[long]") {
   const std::string model = GENERATE("gpt2-mini", "llama-mini");
   const std::string name = GENERATE("single", "ddp", "zero3");
   const Settings in_bf16{"precision.mode=amp_bf16", "train.recompute=block"};
@@ -130,7 +131,7 @@ TEST_CASE("language models need what was planned, with the logits that they have
   CHECK(planned.at("bytes_by_kind").at("workspace") > (job == in_bf16 ? 500'000 : 16'000'000));
 }
 
-TEST_CASE("teams need what was planned, and send what was planned") {
+TEST_CASE("teams need what was planned, and send what was planned", "[long]") {
   const std::string inner = GENERATE("ddp", "zero1", "zero3");
   const Settings job = GENERATE(
       Settings{}, Settings{"parallel.outer.compress=int4", "train.accumulate=2"},
@@ -344,8 +345,8 @@ TEST_CASE("a missing tokenizer is planned without if the model's vocabulary is g
 }
 
 TEST_CASE("a vocabulary smaller than the tokenizer is refused, also without the texts") {
-  const data::testing::TokenizerFiles files;
-  const auto tokenizer = files.write_json("tokenizer.json", data::testing::small_tokenizer());
+  const testing::TokenizerFiles files;
+  const auto tokenizer = files.write_json("tokenizer.json", testing::small_tokenizer());
   const auto ended =
       plan_of_nowhere(on_text("gpt2-mini"), {"data.tokenizer=" + tokenizer, "model.vocabulary=10"});
   CHECK(ended.code == 2);

@@ -1,8 +1,7 @@
 // What precision.mode does to whole runs: what pure fp16 and bf16 store, and checkpoints that go on
 // in another precision.
-#include "experiment.hpp"
-
-#include "troupe/core/float16.hpp"
+#include "core/float16.hpp"
+#include "tests/system/experiment.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
@@ -33,7 +32,7 @@ const Settings constant_rate = {"train.schedule.name=constant", "train.schedule.
 
 } // namespace
 
-TEST_CASE("pure fp16 and bf16 learn, and store nothing but numbers of the type") {
+TEST_CASE("pure fp16 and bf16 learn, and store nothing but numbers of the type", "[long]") {
   const std::string mode = GENERATE("fp16", "bf16");
   Settings settings = {"precision.mode=" + mode};
   SECTION("sgd on the fast engine") {}

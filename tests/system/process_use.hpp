@@ -1,7 +1,7 @@
 /// What a process uses, as the system counts it.
 #pragma once
 
-#include "running_program.hpp"
+#include "tests/system/running_program.hpp"
 
 #include <cstdint>
 #include <filesystem>

@@ -1,5 +1,5 @@
 // A node that cannot take part harms nobody that can.
-#include "daemons.hpp"
+#include "tests/system/daemons.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>

@@ -1,8 +1,7 @@
 // metrics.push, into a real Pushgateway.
-#include "../metrics/http_client.hpp"
-#include "experiment.hpp"
-
-#include "troupe/core/net/socket.hpp"
+#include "core/net/socket.hpp"
+#include "tests/support/http_client.hpp"
+#include "tests/system/experiment.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

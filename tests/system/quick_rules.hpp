@@ -1,8 +1,8 @@
 /// dashboards/alerts.yml with less patience: nobody waits ten minutes for a test.
 #pragma once
 
-#include "../core/scratch_folder.hpp"
-#include "../source_tree.hpp"
+#include "tests/support/scratch_folder.hpp"
+#include "tests/support/source_tree.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

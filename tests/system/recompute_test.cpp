@@ -1,4 +1,4 @@
-#include "experiment.hpp"
+#include "tests/system/experiment.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
@@ -17,7 +17,7 @@ struct Recomputed {
 
 } // namespace
 
-TEST_CASE("a run that makes activations again ends with the same bits, in less memory") {
+TEST_CASE("a run that makes activations again ends with the same bits, in less memory", "[long]") {
   const auto& [what, settings] =
       GENERATE(Recomputed{"alone", {}}, Recomputed{"accumulating", {"train.accumulate=2"}},
                Recomputed{"ddp", {"parallel.strategy=ddp", "devices.count=2"}},

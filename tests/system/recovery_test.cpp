@@ -1,5 +1,5 @@
 // Nodes are lost and come, and the job goes on.
-#include "daemons.hpp"
+#include "tests/system/daemons.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
@@ -86,14 +86,14 @@ TEST_CASE("the job goes on without a node that is lost, and with it when it is s
   check_lost_and_back("ddp", SIGSTOP);
 }
 
-TEST_CASE("so does one of the other strategy, lost in the other way") {
+TEST_CASE("so does one of the other strategy, lost in the other way", "[exhaustive]") {
   check_lost_and_back("ddp", SIGKILL);
   check_lost_and_back("zero3", SIGSTOP);
 }
 
 // Ranks that are fewer add in another order. The loss of a linear model is convex, so training does
 // not amplify the rounding errors.
-TEST_CASE("after a node is lost, losses are those of an undisturbed run up to rounding") {
+TEST_CASE("after a node is lost, losses are those of an undisturbed run up to rounding", "[long]") {
   const Experiment experiment{{"model.name=linear", "data.batch_size=48", "data.slices=12",
                                "data.synthetic_samples=480", "data.eval_batch_size=12",
                                "train.epochs=200", "train.evaluate_every=0",
@@ -197,8 +197,8 @@ TEST_CASE("what is lost while the others come together is lost, too") {
   CHECK(run.column<std::int64_t>("step") == all_steps(run.steps_done()));
 }
 
-TEST_CASE(
-    "without min_nodes the job waits for quorum, saves what it has and ends with the reason") {
+TEST_CASE("without min_nodes the job waits for quorum, saves what it has and ends with the reason",
+          "[long]") {
   const std::string strategy = GENERATE("ddp", "zero3");
   const Experiment experiment;
   Daemons daemons{experiment, "nodes",

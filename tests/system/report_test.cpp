@@ -1,6 +1,6 @@
 // The report of a run while it goes on, when it was killed, when it has ended: what it says is what
 // the run's files say.
-#include "experiment.hpp"
+#include "tests/system/experiment.hpp"
 
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>

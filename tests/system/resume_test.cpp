@@ -1,4 +1,4 @@
-#include "experiment.hpp"
+#include "tests/system/experiment.hpp"
 
 #include <catch2/catch_get_random_seed.hpp>
 #include <catch2/catch_test_macros.hpp>
@@ -87,21 +87,22 @@ void check_kills(const Settings& settings, int kills) {
 
 } // namespace
 
-TEST_CASE("a run that is killed at 20 random moments ends with the bits of an undisturbed one") {
+TEST_CASE("a run that is killed at 20 random moments ends with the bits of an undisturbed one",
+          "[long]") {
   check_kills({}, 20);
 }
 
-TEST_CASE("so does a run of two workers") {
+TEST_CASE("so does a run of two workers", "[long]") {
   check_kills({"parallel.strategy=ddp", "devices.count=2", "parallel.bucket_size=64KiB"}, 5);
 }
 
-TEST_CASE("so does a run that accumulates two micro-batches") {
+TEST_CASE("so does a run that accumulates two micro-batches", "[exhaustive]") {
   check_kills({"train.accumulate=2", "train.optimizer.name=adamw", "train.optimizer.nesterov=false",
                "train.optimizer.lr=1e-3"},
               5);
 }
 
-TEST_CASE("so does a run that scales its loss") {
+TEST_CASE("so does a run that scales its loss", "[exhaustive]") {
   check_kills({"precision.mode=amp_fp16", "devices.engine=interpreter", "model.name=mlp"}, 5);
 }
 
@@ -129,7 +130,7 @@ TEST_CASE("a model without bias does not go on from a checkpoint that has some")
   CHECK(has(refused.err, "the checkpoint has a tensor fc.bias, and the model has none"));
 }
 
-TEST_CASE("a damaged newest checkpoint is named, and the one before it is used") {
+TEST_CASE("a damaged newest checkpoint is named, and the one before it is used", "[long]") {
   const Experiment experiment;
   const auto undisturbed = experiment.completed("undisturbed");
   experiment.completed("damaged");

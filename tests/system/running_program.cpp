@@ -1,4 +1,4 @@
-#include "running_program.hpp"
+#include "tests/system/running_program.hpp"
 
 #include <algorithm>
 #include <csignal>

@@ -1,7 +1,7 @@
 /// The program as a person runs it: a child process, its output and its end.
 #pragma once
 
-#include "../core/scratch_folder.hpp"
+#include "tests/support/scratch_folder.hpp"
 
 #include <chrono>
 #include <string>

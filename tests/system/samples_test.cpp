@@ -1,6 +1,6 @@
 // What language models write as they are trained (train.sample).
-#include "daemons.hpp"
-#include "language_runs.hpp"
+#include "tests/system/daemons.hpp"
+#include "tests/system/language_runs.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>

@@ -1,9 +1,8 @@
 /// Daemons under a service manager, that starts them again as our unit says.
 #pragma once
 
-#include "experiment.hpp"
-
-#include "troupe/core/net/socket.hpp"
+#include "core/net/socket.hpp"
+#include "tests/system/experiment.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

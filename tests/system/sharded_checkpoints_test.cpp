@@ -1,8 +1,7 @@
 // checkpoint.state: sharded, in one process and on several daemons.
-#include "daemons.hpp"
-#include "experiment.hpp"
-
-#include "troupe/core/checkpoint/state_source.hpp"
+#include "core/checkpoint/state_source.hpp"
+#include "tests/system/daemons.hpp"
+#include "tests/system/experiment.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
@@ -47,7 +46,8 @@ Led run_on_two(const Experiment& experiment, const std::string& run, const Setti
 
 } // namespace
 
-TEST_CASE("a run goes on from its ranks' parts, by any strategy, with the bits of another") {
+TEST_CASE("a run goes on from its ranks' parts, by any strategy, with the bits of another",
+          "[long]") {
   const std::string strategy =
       GENERATE("single", "dp", "ddp", "zero1", "zero2", "zero3", "fsdp", "hsdp");
   CAPTURE(strategy);
@@ -147,7 +147,7 @@ TEST_CASE("a node that does not see the leader's folder is refused with the reas
 }
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-TEST_CASE("no rank holds more than its part of a state while it is saved and loaded") {
+TEST_CASE("no rank holds more than its part of a state while it is saved and loaded", "[long]") {
   // 75 MiB of parameters and as much of each moment; the largest unit has 24.
   const auto job = for_nodes(2, "fsdp") + sharded +
                    Settings{"model.name=mlp",

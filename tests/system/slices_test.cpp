@@ -1,6 +1,6 @@
 // What a run comes to depends on the slices of its global batch, not on how many workers share
 // them, nor on how evenly.
-#include "experiment.hpp"
+#include "tests/system/experiment.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
@@ -19,7 +19,7 @@ Settings shared(const std::string& strategy, int workers) {
 
 } // namespace
 
-TEST_CASE("slices are the same whoever takes them") {
+TEST_CASE("slices are the same whoever takes them", "[long]") {
   const std::string strategy = GENERATE("dp", "ddp", "zero1", "zero2", "zero3", "hsdp");
   const std::string no_sync = GENERATE("true", "false");
   CAPTURE(strategy, no_sync);

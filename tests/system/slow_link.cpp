@@ -1,4 +1,4 @@
-#include "slow_link.hpp"
+#include "tests/system/slow_link.hpp"
 
 #include <array>
 #include <limits>

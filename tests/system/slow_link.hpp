@@ -1,8 +1,8 @@
 /// Connections that are slower than loopback.
 #pragma once
 
-#include "troupe/core/net/socket.hpp"
-#include "troupe/core/units.hpp"
+#include "core/net/socket.hpp"
+#include "core/units.hpp"
 
 #include <atomic>
 #include <list>

@@ -1,6 +1,6 @@
 // Going on from a checkpoint that only the leader has, over a slow connection.
-#include "experiment.hpp"
-#include "slow_link.hpp"
+#include "tests/system/experiment.hpp"
+#include "tests/system/slow_link.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 
@@ -56,7 +56,8 @@ Ended ended_by_us(RunningProgram& leader) {
 
 } // namespace
 
-TEST_CASE("a node gets the leader's checkpoint over a slow connection, and says how far it is") {
+TEST_CASE("a node gets the leader's checkpoint over a slow connection, and says how far it is",
+          "[long]") {
   SlowJob job;
   REQUIRE(job.has_checkpoint);
   const auto followed = job.second.wait();

@@ -1,5 +1,5 @@
 // Who waits for a place among a job's nodes, and who gives one up.
-#include "daemons.hpp"
+#include "tests/system/daemons.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
@@ -104,20 +104,22 @@ void check_spare(const Settings& more) {
 } // namespace
 
 TEST_CASE("with a spare in the place of a node that is lost, a run ends with the bits of another "
-          "that lost none") {
+          "that lost none",
+          "[long]") {
   check_spare(GENERATE(Settings{},
                        by_adam + Settings{"parallel.strategy=zero2", "train.clip_grad_norm=1"},
                        Settings{"parallel.strategy=zero3", "precision.mode=amp_fp16"}));
 }
 
-TEST_CASE("a spare takes the place of a lost node with the other strategies, too") {
+TEST_CASE("a spare takes the place of a lost node with the other strategies, too", "[exhaustive]") {
   check_spare(GENERATE(
       by_adam + Settings{"precision.mode=amp_fp16"}, by_adam + Settings{"parallel.strategy=zero1"},
       by_adam + Settings{"parallel.strategy=zero1", "parallel.offload.target=optimizer"},
       Settings{"parallel.strategy=hsdp", "devices.count=2", "data.slices=6"}));
 }
 
-TEST_CASE("when a node is lost, one that fills no group of workers waits until another comes") {
+TEST_CASE("when a node is lost, one that fills no group of workers waits until another comes",
+          "[long]") {
   const auto settings = GENERATE(
       Settings{"parallel.strategy=hsdp", "parallel.shard_group=2"},
       Settings{"parallel.strategy=diloco", "parallel.outer.team=2", "parallel.local_steps=4"});

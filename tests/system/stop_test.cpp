@@ -1,6 +1,5 @@
-#include "experiment.hpp"
-
-#include "../metrics/http_client.hpp"
+#include "tests/support/http_client.hpp"
+#include "tests/system/experiment.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
@@ -76,7 +75,7 @@ TEST_CASE("a run that is told to stop saves its last step, and goes on from ther
   check_stop_and_resume(SIGTERM, two_workers);
 }
 
-TEST_CASE("so does a run that the other signal tells to stop") {
+TEST_CASE("so does a run that the other signal tells to stop", "[exhaustive]") {
   check_stop_and_resume(SIGTERM, {});
   check_stop_and_resume(SIGINT, two_workers);
 }
@@ -129,7 +128,7 @@ TEST_CASE("two signals at the same time stop a run as one does") {
   CHECK(run.newest_checkpoint().step == run.summary().at("steps"));
 }
 
-TEST_CASE("a second signal ends the program at once, whatever it is doing") {
+TEST_CASE("a second signal ends the program at once, whatever it is doing", "[long]") {
   // The second step has just begun, and takes far longer than the second in which signals count as
   // one.
   const Experiment experiment(slow +

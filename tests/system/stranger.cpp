@@ -1,6 +1,6 @@
-#include "stranger.hpp"
+#include "tests/system/stranger.hpp"
 
-#include "troupe/core/net/socket.hpp"
+#include "core/net/socket.hpp"
 
 #include <array>
 #include <stdexcept>

@@ -1,9 +1,9 @@
 /// Somebody who connects to a daemon and does not keep to the protocol.
 #pragma once
 
-#include "troupe/core/net/descriptor.hpp"
-#include "troupe/core/net/tls.hpp"
-#include "troupe/core/units.hpp"
+#include "core/net/descriptor.hpp"
+#include "core/net/tls.hpp"
+#include "core/units.hpp"
 
 #include <chrono>
 #include <optional>

@@ -1,8 +1,7 @@
 // Every strategy trains what one worker trains that takes the same micro-batches one after the
 // other. Ranks are summed in the order of micro-batches, so that all bits are equal.
-#include "experiment.hpp"
-
-#include "troupe/core/float16.hpp"
+#include "core/float16.hpp"
+#include "tests/system/experiment.hpp"
 
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
@@ -52,15 +51,15 @@ void check_strategies(int count, const std::string& model) {
 
 } // namespace
 
-TEST_CASE("every strategy trains what one worker does") {
+TEST_CASE("every strategy trains what one worker does", "[long]") {
   check_strategies(GENERATE(2, 3), GENERATE("resnet20", "mlp"));
 }
 
-TEST_CASE("every strategy is the same for a worker alone, and for four of them") {
+TEST_CASE("every strategy is the same for a worker alone, and for four of them", "[long]") {
   check_strategies(GENERATE(1, 4), GENERATE("resnet20", "mlp"));
 }
 
-TEST_CASE("every strategy trains ResNet-50 as one worker does") {
+TEST_CASE("every strategy trains ResNet-50 as one worker does", "[exhaustive]") {
   const auto count = GENERATE(1, 2, 3, 4);
   CAPTURE(count);
   const Experiment experiment({"model.name=resnet50", "model.width=16", "data.batch_size=12",
@@ -82,7 +81,7 @@ TEST_CASE("every strategy trains ResNet-50 as one worker does") {
   }
 }
 
-TEST_CASE("what a strategy may be told about its memory does not change a bit") {
+TEST_CASE("what a strategy may be told about its memory does not change a bit", "[long]") {
   const Experiment experiment(
       {"data.batch_size=12", "train.max_steps=6", "train.evaluate_every=0"});
   const auto alone = experiment.completed("alone", micro_batches(3));
@@ -96,7 +95,8 @@ TEST_CASE("what a strategy may be told about its memory does not change a bit") 
   check_same(experiment.completed("together", workers("zero3", 3) + settings), alone);
 }
 
-TEST_CASE("micro-batches of several workers are the step's slices, sent once or one by one") {
+TEST_CASE("micro-batches of several workers are the step's slices, sent once or one by one",
+          "[long]") {
   const std::string strategy = GENERATE("ddp", "zero1", "zero2", "zero3", "hsdp");
   const auto* const no_sync = GENERATE("true", "false");
   CAPTURE(strategy, no_sync);
@@ -110,7 +110,7 @@ TEST_CASE("micro-batches of several workers are the step's slices, sent once or 
   CHECK(largest_difference(together.losses(), alone.losses()) < 1e-5);
 }
 
-TEST_CASE("clipping and loss scaling see the gradients of all ranks") {
+TEST_CASE("clipping and loss scaling see the gradients of all ranks", "[long]") {
   const std::string strategy = GENERATE("dp", "ddp", "zero1", "zero2", "zero3", "hsdp");
   const auto mode = GENERATE(Settings{"train.clip_grad_norm=0.5"},
                              Settings{"precision.mode=amp_fp16", "train.clip_grad_norm=0.5",
@@ -130,7 +130,8 @@ TEST_CASE("clipping and loss scaling see the gradients of all ranks") {
   }
 }
 
-TEST_CASE("measuring the gradient's norm changes no bit, and all strategies find the same") {
+TEST_CASE("measuring the gradient's norm changes no bit, and all strategies find the same",
+          "[long]") {
   // One whose layout has gaps between parameters, in which other buckets leave their gradients.
   const std::string model = GENERATE("resnet20", "mlp");
   CAPTURE(model);
@@ -164,7 +165,7 @@ TEST_CASE("measuring the gradient's norm changes no bit, and all strategies find
     }
 }
 
-TEST_CASE("a run that one strategy began goes on in another") {
+TEST_CASE("a run that one strategy began goes on in another", "[long]") {
   const Experiment experiment({"data.batch_size=12", "train.evaluate_every=1", "checkpoint.keep=9",
                                "checkpoint.every=4 steps"});
   const std::string first = GENERATE("ddp", "zero1", "zero3");
@@ -177,7 +178,7 @@ TEST_CASE("a run that one strategy began goes on in another") {
   check_same(parts, whole);
 }
 
-TEST_CASE("what travels may be narrower than what is kept") {
+TEST_CASE("what travels may be narrower than what is kept", "[long]") {
   const Experiment experiment(
       {"model.name=mlp", "data.batch_size=12", "train.max_steps=10", "train.evaluate_every=1"});
   const std::string strategy = GENERATE("ddp", "zero2", "zero3", "hsdp");
@@ -212,7 +213,7 @@ TEST_CASE("statistics may hold values of a narrower type") {
   CHECK(rounded > 0);
 }
 
-TEST_CASE("traffic and memory are what ZeRO's formulas say") {
+TEST_CASE("traffic and memory are what ZeRO's formulas say", "[long]") {
   constexpr double n = 4;
   const Experiment experiment(
       {"model.name=resnet50", "model.stem=cifar", "data.image_size=16", "data.batch_size=4",

@@ -1,7 +1,7 @@
 // The node that leads is lost, and the job goes on.
-#include "counting.hpp"
-#include "crew.hpp"
-#include "daemons.hpp"
+#include "tests/system/counting.hpp"
+#include "tests/system/crew.hpp"
+#include "tests/system/daemons.hpp"
 
 #include <catch2/catch_get_random_seed.hpp>
 #include <catch2/catch_test_macros.hpp>
@@ -55,7 +55,8 @@ std::size_t voters(const RunFiles& run) {
 
 } // namespace
 
-TEST_CASE("when the leader is killed another goes on with the run, its lines and its checkpoints") {
+TEST_CASE("when the leader is killed another goes on with the run, its lines and its checkpoints",
+          "[long]") {
   const bool shared = GENERATE(true, false);
   CAPTURE(shared);
   const Experiment experiment;
@@ -93,7 +94,8 @@ TEST_CASE("when the leader is killed another goes on with the run, its lines and
   CHECK_FALSE(run.has("members.json"));
 }
 
-TEST_CASE("no lines are lost when the leader and another node die, and the others are further") {
+TEST_CASE("no lines are lost when the leader and another node die, and the others are further",
+          "[exhaustive]") {
   const Experiment experiment;
   const Settings settings = {"train.epochs=100", "checkpoint.every=20 steps"};
   Crew crew{experiment, "nodes", 4, for_crew(4) + settings, false};
@@ -150,7 +152,8 @@ TEST_CASE("a stop that is asked of any node ends every node, also one that may b
     CHECK(crew[node].wait().code == 0);
 }
 
-TEST_CASE("a leader that is asked to leave does so between two steps, and the others go on") {
+TEST_CASE("a leader that is asked to leave does so between two steps, and the others go on",
+          "[long]") {
   const auto& [by_signal, divides] = GENERATE(table<bool, bool>({{true, true}, {false, false}}));
   CAPTURE(by_signal, divides);
   const Counting experiment;
@@ -185,7 +188,8 @@ TEST_CASE("a leader that is asked to leave does so between two steps, and the ot
   CHECK(change->at("steps_repeated") == 0);
 }
 
-TEST_CASE("each sample is applied once an epoch, whoever is lost meanwhile, leaders too") {
+TEST_CASE("each sample is applied once an epoch, whoever is lost meanwhile, leaders too",
+          "[long]") {
   const Counting experiment;
   // More steps: a node that comes takes part only once it is stable.
   const auto settings =
@@ -222,7 +226,8 @@ TEST_CASE("each sample is applied once an epoch, whoever is lost meanwhile, lead
   CHECK(run.digest() == alone);
 }
 
-TEST_CASE("a leader that was stopped for a while finds that another leads, and follows it") {
+TEST_CASE("a leader that was stopped for a while finds that another leads, and follows it",
+          "[long]") {
   const Experiment experiment;
   Crew crew{experiment, "nodes", 3, for_crew(3) + Settings{"train.epochs=100000"}, true};
   crew.start_all();
@@ -243,8 +248,8 @@ TEST_CASE("a leader that was stopped for a while finds that another leads, and f
   check_lines(run, run.events().back().at("step").get<std::int64_t>() + 1, 1);
 }
 
-TEST_CASE(
-    "when the leader is frozen and all others restarted, they begin the job again without it") {
+TEST_CASE("when the leader is frozen and all others restarted, they begin the job again without it",
+          "[long]") {
   const Experiment experiment;
   const Settings settings = {"cluster.timeouts.collective=5s", "cluster.timeouts.form=8s",
                              "cluster.timeouts.quorum=12s", "train.epochs=100000",

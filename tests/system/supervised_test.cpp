@@ -1,6 +1,6 @@
 // Daemons under a service manager: what the rules of our unit bring back after a crash.
-#include "daemons.hpp"
-#include "services.hpp"
+#include "tests/system/daemons.hpp"
+#include "tests/system/services.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
@@ -12,7 +12,8 @@ using namespace troupe;
 using namespace troupe::testing;
 using namespace std::chrono_literals;
 
-TEST_CASE("a job whose daemons a service manager restarts comes back by itself and completes") {
+TEST_CASE("a job whose daemons a service manager restarts comes back by itself and completes",
+          "[long]") {
   const std::size_t victim = GENERATE(0U, 2U); // the leader, or one that follows
   CAPTURE(victim);
   const Experiment experiment;

@@ -1,6 +1,6 @@
 // With model.sync_batch_norm any number of workers trains what one worker trains with the whole
 // batch, up to rounding.
-#include "experiment.hpp"
+#include "tests/system/experiment.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
@@ -77,7 +77,7 @@ struct Model {
 
 } // namespace
 
-TEST_CASE("any number of workers trains what one worker does with the whole batch") {
+TEST_CASE("any number of workers trains what one worker does with the whole batch", "[long]") {
   const auto model = GENERATE(Model{"resnet20", {}, {1e-5, 1e-5, 1e-5}},
                               Model{"resnet50",
                                     {"model.name=resnet50", "model.width=16", "data.image_size=16",

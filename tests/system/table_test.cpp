@@ -1,4 +1,4 @@
-#include "experiment.hpp"
+#include "tests/system/experiment.hpp"
 
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
@@ -82,7 +82,7 @@ TEST_CASE("padding of a test batch of rows counts in no loss") {
   CHECK(padded[1] == Catch::Approx(whole[1]).epsilon(1e-5));
 }
 
-TEST_CASE("a table trains the same on one worker and on two, in every strategy") {
+TEST_CASE("a table trains the same on one worker and on two, in every strategy", "[long]") {
   const Houses houses;
   const auto alone = houses.trained("alone", mlp).losses();
   const std::string strategy = GENERATE("ddp", "zero2", "fsdp");

@@ -1,5 +1,5 @@
 // Event files: what protoc and TensorBoard read of them.
-#include "experiment.hpp"
+#include "tests/system/experiment.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

@@ -1,7 +1,7 @@
 /// What --trace wrote.
 #pragma once
 
-#include "experiment.hpp"
+#include "tests/system/experiment.hpp"
 
 #include <algorithm>
 #include <map>

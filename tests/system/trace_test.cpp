@@ -1,6 +1,6 @@
 // --trace: what a timeline shows of a run, and that collectives beside compute are seen in it.
-#include "experiment.hpp"
-#include "timeline.hpp"
+#include "tests/system/experiment.hpp"
+#include "tests/system/timeline.hpp"
 
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
@@ -23,7 +23,7 @@ struct TracedStep {
 
 } // namespace
 
-TEST_CASE("the overlap that a timeline shows is the one that the summary tells") {
+TEST_CASE("the overlap that a timeline shows is the one that the summary tells", "[long]") {
   const auto& [strategy, names] = GENERATE(TracedStep{"ddp", {"all_reduce"}},
                                            TracedStep{"fsdp", {"all_gather", "reduce_scatter"}});
   CAPTURE(strategy);

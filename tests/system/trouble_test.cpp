@@ -1,6 +1,6 @@
 // What goes wrong while it trains.
-#include "../core/shell_line.hpp"
-#include "experiment.hpp"
+#include "tests/support/shell_line.hpp"
+#include "tests/system/experiment.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
@@ -104,7 +104,7 @@ TEST_CASE("a run whose events or summary found no room has failed") {
 
 #ifndef __SANITIZE_ADDRESS__ // which keeps freed memory
 // A run that fails has not come to its end: its memory is what training takes.
-TEST_CASE("the end of a run takes at most 64 MiB more than training") {
+TEST_CASE("the end of a run takes at most 64 MiB more than training", "[long]") {
   const Settings large = {"model.name=linear",
                           "model.num_classes=1000",
                           "data.image_size=64",

@@ -1,6 +1,6 @@
 // Who may take part in a job whose nodes have certificates.
-#include "../core/certificates.hpp"
-#include "daemons.hpp"
+#include "tests/support/certificates.hpp"
+#include "tests/system/daemons.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

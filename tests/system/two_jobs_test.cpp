@@ -1,8 +1,7 @@
-#include "experiment.hpp"
-
-#include "troupe/actors/company.hpp"
-#include "troupe/core/config/load.hpp"
-#include "troupe/nn/config_check.hpp"
+#include "actors/company.hpp"
+#include "core/config/load.hpp"
+#include "nn/config_check.hpp"
+#include "tests/system/experiment.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 
@@ -11,7 +10,7 @@
 using namespace troupe;
 using namespace troupe::testing;
 
-TEST_CASE("two jobs in one process train what each trains alone") {
+TEST_CASE("two jobs in one process train what each trains alone", "[long]") {
   const Settings one = {"run.seed=1", "train.epochs=10"};
   const Settings other = {"run.seed=2", "train.epochs=10", "parallel.strategy=ddp",
                           "devices.count=2"};

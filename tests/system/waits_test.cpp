@@ -1,9 +1,9 @@
 // Daemons that wait for each other, for one that is frozen, or after the end of their job.
-#include "../core/certificates.hpp"
-#include "../metrics/http_client.hpp"
-#include "crew.hpp"
-#include "daemons.hpp"
-#include "experiment.hpp"
+#include "tests/support/certificates.hpp"
+#include "tests/support/http_client.hpp"
+#include "tests/system/crew.hpp"
+#include "tests/system/daemons.hpp"
+#include "tests/system/experiment.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
@@ -34,7 +34,8 @@ double waited(const std::string& address, const std::vector<std::string>& more) 
 
 } // namespace
 
-TEST_CASE("two daemons whose job has failed come together again while one of them lingers") {
+TEST_CASE("two daemons whose job has failed come together again while one of them lingers",
+          "[long]") {
   const Experiment experiment;
   Crew crew{experiment, "nodes", 2,
             for_nodes(2, "ddp") + Settings{"metrics.listen=127.0.0.1:0", "metrics.linger=10min"},
@@ -61,7 +62,8 @@ TEST_CASE("two daemons whose job has failed come together again while one of the
   CHECK(crew.end(1).code == 0);
 }
 
-TEST_CASE("a node that finds its leader frozen waits, and joins it when it is continued") {
+TEST_CASE("a node that finds its leader frozen waits, and joins it when it is continued",
+          "[long]") {
   const bool secured = GENERATE(false, true);
   CAPTURE(secured);
   const Certificates certificates;

@@ -1,9 +1,8 @@
 """arrows.py FILE...: checks the includes of the named sources against the layers of the design.
 
-A folder includes its own headers and those of lower layers, each of which its CMakeLists.txt links by
-name; what lies in a detail/ is for the folder around it alone, and for tests and benchmarks; third-party
-libraries that shape a layer stay in it. CMake's targets enforce some of this already; here each failure
-gets its file and line.
+Includes are paths from the root of the repository. A folder includes its own headers and those of lower layers,
+each of which its CMakeLists.txt links by name; only the folder around a detail/, tests and benchmarks include what is
+in it; third-party libraries that shape a layer stay in it; two subfolders of a folder do not include each other.
 """
 
 import functools
@@ -34,15 +33,7 @@ RESTRICTED = [
     (re.compile(r"oneapi/|dnnl"), "oneDNN", ("cpu/", "tests/cpu", "bench/")),
 ]
 
-INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]')
-
-
-def included(path: str, header: str) -> str:
-    """The file of ours that an include names, from the top of the tree; else the header as it is."""
-    if header.startswith("troupe/"):
-        return header.removeprefix("troupe/")
-    beside = posixpath.normpath(posixpath.join(posixpath.dirname(path), header))
-    return beside if pathlib.Path(beside).exists() else header
+INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 
 
 @functools.cache
@@ -51,43 +42,80 @@ def linked(folder: str) -> set[str]:
     return set(re.findall(r"troupe::([a-z]+)", pathlib.Path(folder, "CMakeLists.txt").read_text(encoding="utf-8")))
 
 
-def problem(path: str, header: str) -> str | None:
+def from_root(path: str, header: str) -> str:
+    """The file of ours that a relative include, or one as of an installed header, names from the root; empty: none."""
+    beside = posixpath.normpath(posixpath.join(posixpath.dirname(path), header))
+    candidates = (header.removeprefix("troupe/"), beside)
+    return next((file for file in candidates if file != header and pathlib.Path(file).exists()), "")
+
+
+def problem(path: str, header: str, quoted: bool = True) -> str | None:
     """Why `path` may not include `header`, or None when it may."""
     folder = path.split("/")[0]
     if folder not in LAYERS:
         return None
-    file = included(path, header)
-    target = file.split("/")[0]
-    ours = target in LAYERS and "/" in file
-    if header.startswith("troupe/") and not ours:
-        return f"there is no folder {target}/"
-    if not ours:
+    target = header.split("/")[0]
+    if not quoted or target not in LAYERS:
+        if quoted and (file := from_root(path, header)):
+            return f'includes are paths from the root: "{file}"'
         restricted = (r for r in RESTRICTED if r[0].match(header) and not path.startswith(r[2]))
-        return next((f"{name} may be included by {', '.join(allowed)} alone" for _, name, allowed in restricted), None)
-    around, hidden, _ = file.rpartition("/detail/")
+        return next((f"only {', '.join(allowed)} may include {name}" for _, name, allowed in restricted), None)
+    if not pathlib.Path(header).exists():
+        return f"there is no {header}"
+    around, hidden, _ = header.rpartition("/detail/")
     above = LAYERS[folder] >= LAYERS["tests"]
     if hidden and not above and not path.startswith(f"{around}/"):
-        return f"{around}/detail/ is for {around}/ alone"
+        return f"only {around}/ may include {around}/detail/"
     if target == folder or (above and LAYERS[target] >= LAYERS["tests"]):
         return None
     if LAYERS[target] >= LAYERS[folder]:
-        return f"{folder}/ may not include {target}/: arrows go down only"
-    if not header.startswith("troupe/"):
-        return f'what is another folder\'s is included as "troupe/{file}"'
+        return f"{folder}/ may not include {target}/, which is not below it"
     if not above and target not in linked(folder):
-        return f"{folder}/CMakeLists.txt does not link troupe::{target}, but gets it through another"
+        return f"{folder}/CMakeLists.txt does not link troupe::{target} itself"
     return None
 
 
+def room(path: str) -> str:
+    """The subfolder of a folder that a file belongs to; a detail/ belongs to the folder around it. Empty: none."""
+    folders = path.split("/")[:-1]
+    if "detail" in folders:
+        folders = folders[: folders.index("detail")]
+    return "/".join(folders[:2]) if len(folders) > 1 and LAYERS.get(folders[0], 6) < LAYERS["tests"] else ""
+
+
+class Rooms:
+    """Which subfolders of a folder include each other: two of them may do so in one direction only."""
+
+    def __init__(self):
+        self.includes = {}  # (from, to): where, and what
+
+    def add(self, path: str, number: int, header: str) -> None:
+        ours, theirs = room(path), room(header)
+        if ours and theirs and ours != theirs and ours.split("/")[0] == theirs.split("/")[0]:
+            self.includes.setdefault((ours, theirs), []).append((path, number, header))
+
+    def failures(self) -> list[str]:
+        """One for each include in the direction that has fewer."""
+        found = []
+        for (ours, theirs), places in sorted(self.includes.items()):
+            back = self.includes.get((theirs, ours), [])
+            if (len(places), ours) < (len(back), theirs):
+                found += [f"{path}:{number}: {ours}/ and {theirs}/ include each other ({header})" for path, number, header in places]
+        return found
+
+
 def main(paths: list[str]) -> int:
-    failures = 0
+    failures, rooms = [], Rooms()
     for path in paths:
         with open(path, encoding="utf-8") as file:
             for number, line in enumerate(file, 1):
-                match = INCLUDE.match(line)
-                if match and (reason := problem(path, match[1])):
-                    print(f"{path}:{number}: {reason} ({match[1]})")
-                    failures += 1
+                if not (match := INCLUDE.match(line)):
+                    continue
+                rooms.add(path, number, match[2])
+                if reason := problem(path, match[2], match[1] == '"'):
+                    failures.append(f"{path}:{number}: {reason} ({match[2]})")
+    failures += rooms.failures()
+    print(*failures, sep="\n", end="\n" if failures else "")
     return 1 if failures else 0
 
 

@@ -58,7 +58,7 @@ copy_tree() {
   mkdir -p "$tree"
   git -C "$root" ls-files --cached --others --exclude-standard |
     while read -r file; do [ ! -e "$root/$file" ] || echo "$file"; done | sort >"$files"
-  (cd "$tree" && find . \( -path ./.deps -o -path ./build -o -path './data/*/*' \) -prune -o ! -type d -print |
+  (cd "$tree" && find . \( -path ./.deps -o -path ./build -o -path ./datasets \) -prune -o ! -type d -print |
     cut -c 3- | sort | comm -23 - "$files" | xargs -r -d '\n' rm -f)
   while read -r file; do
     cmp -s "$root/$file" "$tree/$file" || (cd "$root" && cp --parents "$file" "$tree/")

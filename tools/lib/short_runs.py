@@ -6,7 +6,7 @@ import pathlib
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CONFIG = ROOT / "tests/system/small.yaml"
-FASHION_MNIST = ROOT / "data/fashion-mnist"
+FASHION_MNIST = ROOT / "datasets/fashion-mnist"
 
 COMMON = "data.batch_size=12 data.synthetic_samples=60 train.max_steps=6 train.evaluate_every=1"
 CUDA = "devices.kind=cuda run.deterministic=true train.max_steps=4 train.optimizer.lr=0.01"

@@ -1,7 +1,7 @@
-#include "checked_chunks.hpp"
+#include "actors/cluster/detail/checked_chunks.hpp"
 
-#include "troupe/core/fail.hpp"
-#include "troupe/core/sha256.hpp"
+#include "core/fail.hpp"
+#include "core/sha256.hpp"
 
 #include <algorithm>
 #include <array>

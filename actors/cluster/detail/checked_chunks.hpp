@@ -1,8 +1,8 @@
 /// Sends and receives byte sequences on a connection, in chunks with digests.
 #pragma once
 
-#include "troupe/core/net/connection.hpp"
-#include "troupe/core/net/patience.hpp"
+#include "core/net/connection.hpp"
+#include "core/net/patience.hpp"
 
 #include <cstddef>
 #include <functional>

@@ -1,6 +1,6 @@
-#include "checkpoint_pieces.hpp"
+#include "actors/cluster/detail/checkpoint_pieces.hpp"
 
-#include "troupe/core/fail.hpp"
+#include "core/fail.hpp"
 
 #include <caf/all.hpp>
 

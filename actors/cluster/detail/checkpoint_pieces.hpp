@@ -1,8 +1,8 @@
 /// A checkpoint as one sequence of bytes, as it is sent between daemons.
 #pragma once
 
-#include "troupe/core/checkpoint/checkpoint.hpp"
-#include "troupe/core/error.hpp"
+#include "core/checkpoint/checkpoint.hpp"
+#include "core/error.hpp"
 
 #include <cstddef>
 #include <cstdint>

@@ -1,9 +1,9 @@
-#include "greeting.hpp"
+#include "actors/cluster/detail/greeting.hpp"
 
-#include "troupe/core/fail.hpp"
-#include "troupe/core/net/sigpipe.hpp"
-#include "troupe/core/net/socket.hpp"
-#include "troupe/core/net/tls.hpp"
+#include "core/fail.hpp"
+#include "core/net/sigpipe.hpp"
+#include "core/net/socket.hpp"
+#include "core/net/tls.hpp"
 
 #include <algorithm>
 #include <cerrno>

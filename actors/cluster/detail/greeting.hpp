@@ -2,7 +2,7 @@
 /// read once before CAF connects, because CAF does not report why a connection fails.
 #pragma once
 
-#include "../network.hpp"
+#include "actors/cluster/network.hpp"
 
 #include <chrono>
 #include <string>

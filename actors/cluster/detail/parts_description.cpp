@@ -1,6 +1,6 @@
-#include "parts_description.hpp"
+#include "actors/cluster/detail/parts_description.hpp"
 
-#include "troupe/core/fail.hpp"
+#include "core/fail.hpp"
 
 #include <caf/all.hpp>
 

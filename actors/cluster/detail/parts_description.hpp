@@ -1,9 +1,9 @@
 /// Description of the parts of a divided state that a node holds, for a node that lacks them.
 #pragma once
 
-#include "troupe/core/checkpoint/tensor_part.hpp"
-#include "troupe/core/error.hpp"
-#include "troupe/engine/held_state.hpp"
+#include "core/checkpoint/tensor_part.hpp"
+#include "core/error.hpp"
+#include "engine/held_state.hpp"
 
 #include <cstddef>
 #include <span>

@@ -1,8 +1,8 @@
 /// Protocol between a node that lacks parts of a divided state and one that holds them.
 #pragma once
 
-#include "troupe/collectives/tcp/data_plane.hpp"
-#include "troupe/engine/seat.hpp"
+#include "collectives/tcp/data_plane.hpp"
+#include "engine/seat.hpp"
 
 #include <chrono>
 #include <cstdint>

@@ -1,7 +1,7 @@
 /// How an actor learns what its device has done.
 #pragma once
 
-#include "../../interfaces.hpp"
+#include "actors/interfaces.hpp"
 
 #include <memory>
 #include <utility>

@@ -1,9 +1,9 @@
 /// How mail between ranks comes to an actor.
 #pragma once
 
-#include "../../interfaces.hpp"
-#include "troupe/collectives/post/post.hpp"
-#include "troupe/engine/asynchronous/letters.hpp"
+#include "actors/interfaces.hpp"
+#include "collectives/post/post.hpp"
+#include "engine/asynchronous/letters.hpp"
 
 #include <utility>
 

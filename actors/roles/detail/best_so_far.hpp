@@ -1,7 +1,7 @@
 /// Which evaluation was the best of a run (checkpoint.best).
 #pragma once
 
-#include "troupe/engine/test_results.hpp"
+#include "engine/test_results.hpp"
 
 #include <optional>
 #include <string>

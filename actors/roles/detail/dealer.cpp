@@ -1,4 +1,4 @@
-#include "dealer.hpp"
+#include "actors/roles/detail/dealer.hpp"
 
 #include <algorithm>
 

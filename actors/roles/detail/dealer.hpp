@@ -1,7 +1,7 @@
 /// When slices are dealt anew, and how (data.dealing, data.recorded_dealing).
 #pragma once
 
-#include "troupe/data/dealing.hpp"
+#include "data/dealing.hpp"
 
 #include <chrono>
 #include <cstdint>

@@ -1,11 +1,10 @@
-#include "host_sampler.hpp"
+#include "actors/roles/detail/host_sampler.hpp"
 
-#include "../checkpointer.hpp"
-#include "../shard_manager.hpp"
-#include "../worker.hpp"
-#include "mailboxes.hpp"
-
-#include "troupe/metrics/machine/host_memory.hpp"
+#include "actors/roles/checkpointer.hpp"
+#include "actors/roles/detail/mailboxes.hpp"
+#include "actors/roles/shard_manager.hpp"
+#include "actors/roles/worker.hpp"
+#include "metrics/machine/host_memory.hpp"
 
 namespace troupe::actors {
 

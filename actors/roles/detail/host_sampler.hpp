@@ -2,10 +2,10 @@
 /// threads, memory and GPUs.
 #pragma once
 
-#include "troupe/engine/generation.hpp"
-#include "troupe/metrics/live/live_run.hpp"
-#include "troupe/metrics/machine/nvml.hpp"
-#include "troupe/metrics/registry/registry.hpp"
+#include "engine/generation.hpp"
+#include "metrics/live/live_run.hpp"
+#include "metrics/machine/nvml.hpp"
+#include "metrics/registry/registry.hpp"
 
 #include <caf/actor_system.hpp>
 

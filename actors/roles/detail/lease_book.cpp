@@ -1,4 +1,4 @@
-#include "lease_book.hpp"
+#include "actors/roles/detail/lease_book.hpp"
 
 #include <algorithm>
 #include <utility>

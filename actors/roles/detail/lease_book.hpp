@@ -2,8 +2,8 @@
 /// those have measured who had one, and what ranks say of a step.
 #pragma once
 
-#include "../../messages.hpp"
-#include "troupe/data/slice_dealer.hpp"
+#include "actors/messages.hpp"
+#include "data/slice_dealer.hpp"
 
 #include <chrono>
 #include <cstdint>

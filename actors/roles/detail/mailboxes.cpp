@@ -1,4 +1,4 @@
-#include "mailboxes.hpp"
+#include "actors/roles/detail/mailboxes.hpp"
 
 #include <caf/telemetry/counter.hpp>
 #include <caf/telemetry/gauge.hpp>

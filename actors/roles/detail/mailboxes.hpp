@@ -1,7 +1,7 @@
 /// How long messages wait: CAF counts it for every actor, we add it up by role.
 #pragma once
 
-#include "troupe/metrics/registry/registry.hpp"
+#include "metrics/registry/registry.hpp"
 
 #include <caf/actor_system.hpp>
 

@@ -2,11 +2,10 @@
 /// to the next.
 #pragma once
 
-#include "best_so_far.hpp"
-
-#include "troupe/metrics/report/earlier_run.hpp"
-#include "troupe/metrics/step_record.hpp"
-#include "troupe/metrics/step_sums.hpp"
+#include "actors/roles/detail/best_so_far.hpp"
+#include "metrics/report/earlier_run.hpp"
+#include "metrics/step_record.hpp"
+#include "metrics/step_sums.hpp"
 
 namespace troupe::actors {
 

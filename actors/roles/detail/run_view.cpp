@@ -1,11 +1,10 @@
-#include "run_view.hpp"
+#include "actors/roles/detail/run_view.hpp"
 
-#include "../../cluster/members_file.hpp"
-
-#include "troupe/core/drafts.hpp"
-#include "troupe/core/fail.hpp"
-#include "troupe/engine/earlier_run.hpp"
-#include "troupe/metrics/readable.hpp"
+#include "actors/cluster/members_file.hpp"
+#include "core/drafts.hpp"
+#include "core/fail.hpp"
+#include "engine/earlier_run.hpp"
+#include "metrics/readable.hpp"
 
 #include <spdlog/spdlog.h>
 

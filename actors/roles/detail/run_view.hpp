@@ -2,18 +2,17 @@
 /// the actors, because each can fail for a reason that the user has to know; then owned by METRICS.
 #pragma once
 
-#include "../../company.hpp"
-#include "../../type_ids.hpp"
-#include "troupe/data/unreadable.hpp"
-#include "troupe/engine/job.hpp"
-#include "troupe/engine/seat.hpp"
-
-#include "troupe/metrics/console/console.hpp"
-#include "troupe/metrics/http/exposition.hpp"
-#include "troupe/metrics/report/best_epoch.hpp"
-#include "troupe/metrics/report/history.hpp"
-#include "troupe/metrics/report/run_folder.hpp"
-#include "troupe/metrics/tensorboard/event_file.hpp"
+#include "actors/company.hpp"
+#include "actors/type_ids.hpp"
+#include "data/unreadable.hpp"
+#include "engine/job.hpp"
+#include "engine/seat.hpp"
+#include "metrics/console/console.hpp"
+#include "metrics/exposition.hpp"
+#include "metrics/report/best_epoch.hpp"
+#include "metrics/report/history.hpp"
+#include "metrics/report/run_folder.hpp"
+#include "metrics/tensorboard/event_file.hpp"
 
 #include <chrono>
 #include <cstdint>

@@ -1,6 +1,6 @@
-#include "state_saver.hpp"
+#include "actors/roles/detail/state_saver.hpp"
 
-#include "announce.hpp"
+#include "actors/roles/detail/announce.hpp"
 
 #include <fmt/format.h>
 

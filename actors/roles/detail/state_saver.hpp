@@ -1,8 +1,8 @@
 /// What a rank does of saving: it copies its state, or gives it to rank 0.
 #pragma once
 
-#include "../../interfaces.hpp"
-#include "troupe/engine/exchange/exchange.hpp"
+#include "actors/interfaces.hpp"
+#include "engine/exchange/exchange.hpp"
 
 #include <cstdint>
 #include <functional>

@@ -1,4 +1,4 @@
-#include "step_summary.hpp"
+#include "actors/roles/detail/step_summary.hpp"
 
 #include <algorithm>
 #include <cmath>

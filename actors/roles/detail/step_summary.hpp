@@ -1,7 +1,7 @@
 /// What ranks report, put together.
 #pragma once
 
-#include "../../messages.hpp"
+#include "actors/messages.hpp"
 
 #include <span>
 

@@ -1,8 +1,8 @@
-#include "team_rounds.hpp"
+#include "actors/roles/detail/team_rounds.hpp"
 
-#include "troupe/collectives/fragments.hpp"
-#include "troupe/core/fail.hpp"
-#include "troupe/engine/outer/change_codec.hpp"
+#include "collectives/fragments.hpp"
+#include "core/fail.hpp"
+#include "engine/outer/change_codec.hpp"
 
 #include <fmt/format.h>
 

@@ -3,12 +3,12 @@
 /// training may go on.
 #pragma once
 
-#include "../../interfaces.hpp"
-#include "troupe/collectives/post/post.hpp"
-#include "troupe/engine/exchange/exchange.hpp"
-#include "troupe/engine/outer/change_sum.hpp"
-#include "troupe/engine/outer/outer_state.hpp"
-#include "troupe/engine/outer/round_book.hpp"
+#include "actors/interfaces.hpp"
+#include "collectives/post/post.hpp"
+#include "engine/exchange/exchange.hpp"
+#include "engine/outer/change_sum.hpp"
+#include "engine/outer/outer_state.hpp"
+#include "engine/outer/round_book.hpp"
 
 #include <chrono>
 #include <functional>

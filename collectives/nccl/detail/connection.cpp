@@ -1,8 +1,7 @@
-#include "connection.hpp"
+#include "collectives/nccl/detail/connection.hpp"
 
-#include "warm_up.hpp"
-
-#include "troupe/core/fail.hpp"
+#include "collectives/nccl/detail/warm_up.hpp"
+#include "core/fail.hpp"
 
 #include <algorithm>
 #include <thread>

@@ -1,9 +1,8 @@
 /// One rank's NCCL communicator. All but aborted() and abort() is for its GPU's owner thread.
 #pragma once
 
-#include "owner.hpp"
-
-#include "troupe/collectives/call.hpp"
+#include "collectives/call.hpp"
+#include "collectives/nccl/detail/owner.hpp"
 
 #include <array>
 #include <mutex>

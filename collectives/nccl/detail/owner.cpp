@@ -1,7 +1,7 @@
-#include "owner.hpp"
+#include "collectives/nccl/detail/owner.hpp"
 
-#include "troupe/core/fail.hpp"
-#include "troupe/gpu/device_guard.hpp"
+#include "core/fail.hpp"
+#include "gpu/device_guard.hpp"
 
 #include <condition_variable>
 #include <deque>

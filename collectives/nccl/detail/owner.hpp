@@ -1,9 +1,8 @@
 /// The one thread that calls NCCL for a GPU: NCCL cannot take two calls for one GPU at once.
 #pragma once
 
-#include "../library.hpp"
-
-#include "troupe/gpu/cuda_device.hpp"
+#include "collectives/nccl/library.hpp"
+#include "gpu/cuda_device.hpp"
 
 #include <chrono>
 #include <functional>

@@ -1,4 +1,4 @@
-#include "warm_up.hpp"
+#include "collectives/nccl/detail/warm_up.hpp"
 
 #include <array>
 

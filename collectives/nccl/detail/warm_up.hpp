@@ -1,7 +1,7 @@
 /// The calls that a new group makes before any stream waits for one.
 #pragma once
 
-#include "troupe/collectives/call.hpp"
+#include "collectives/call.hpp"
 
 #include <cstddef>
 #include <vector>

@@ -1,7 +1,7 @@
-#include "route.hpp"
+#include "collectives/post/detail/route.hpp"
 
-#include "troupe/core/fail.hpp"
-#include "troupe/core/units.hpp"
+#include "core/fail.hpp"
+#include "core/units.hpp"
 
 #include <span>
 

@@ -1,9 +1,8 @@
 /// The way between two processes: a connection in each direction, and what waits for them.
 #pragma once
 
-#include "../mail.hpp"
-
-#include "troupe/core/net/connection.hpp"
+#include "collectives/post/mail.hpp"
+#include "core/net/connection.hpp"
 
 #include <chrono>
 #include <deque>

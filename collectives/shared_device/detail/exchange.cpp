@@ -1,6 +1,6 @@
-#include "exchange.hpp"
+#include "collectives/shared_device/detail/exchange.hpp"
 
-#include "troupe/core/fail.hpp"
+#include "core/fail.hpp"
 
 #include <algorithm>
 #include <numeric>

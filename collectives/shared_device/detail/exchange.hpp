@@ -2,7 +2,7 @@
 /// buffers, and part when all are done. Each sums its own slice, in rank order.
 #pragma once
 
-#include "rendezvous.hpp"
+#include "collectives/shared_device/detail/rendezvous.hpp"
 
 #include <span>
 

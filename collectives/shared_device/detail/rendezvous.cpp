@@ -1,6 +1,6 @@
-#include "rendezvous.hpp"
+#include "collectives/shared_device/detail/rendezvous.hpp"
 
-#include "troupe/core/fail.hpp"
+#include "core/fail.hpp"
 
 #include <fmt/ranges.h>
 

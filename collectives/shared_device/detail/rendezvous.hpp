@@ -1,7 +1,7 @@
 /// Where the ranks of one process meet for a call, each on a thread that may wait.
 #pragma once
 
-#include "troupe/collectives/call.hpp"
+#include "collectives/call.hpp"
 
 #include <chrono>
 #include <condition_variable>

@@ -1,4 +1,4 @@
-#include "flow.hpp"
+#include "collectives/tcp/detail/flow.hpp"
 
 #include <algorithm>
 

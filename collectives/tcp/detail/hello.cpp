@@ -1,6 +1,6 @@
-#include "hello.hpp"
+#include "collectives/tcp/detail/hello.hpp"
 
-#include "troupe/core/fail.hpp"
+#include "core/fail.hpp"
 
 #include <algorithm>
 #include <string_view>

@@ -1,7 +1,7 @@
 /// The first 48 bytes on a connection of the data plane.
 #pragma once
 
-#include "../data_plane.hpp"
+#include "collectives/tcp/data_plane.hpp"
 
 #include <array>
 #include <cstddef>

@@ -1,6 +1,6 @@
-#include "reception.hpp"
+#include "collectives/tcp/detail/reception.hpp"
 
-#include "troupe/core/net/sigpipe.hpp"
+#include "core/net/sigpipe.hpp"
 
 #include <algorithm>
 #include <csignal>

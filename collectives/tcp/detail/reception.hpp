@@ -1,12 +1,11 @@
 /// Takes connections that other processes make, until somebody here asks for them.
 #pragma once
 
-#include "hello.hpp"
-
-#include "troupe/core/net/connection.hpp"
-#include "troupe/core/net/socket.hpp"
-#include "troupe/core/net/tls.hpp"
-#include "troupe/core/net/wakeup.hpp"
+#include "collectives/tcp/detail/hello.hpp"
+#include "core/net/connection.hpp"
+#include "core/net/socket.hpp"
+#include "core/net/tls.hpp"
+#include "core/net/wakeup.hpp"
 
 #include <atomic>
 #include <chrono>

@@ -1,8 +1,8 @@
-#include "transport.hpp"
+#include "collectives/tcp/detail/transport.hpp"
 
-#include "troupe/collectives/detail/sums.hpp"
-#include "troupe/core/fail.hpp"
-#include "troupe/core/net/sigpipe.hpp"
+#include "collectives/detail/sums.hpp"
+#include "core/fail.hpp"
+#include "core/net/sigpipe.hpp"
 
 #include <algorithm>
 #include <array>

@@ -2,10 +2,9 @@
 /// a rank exchanges values with, made when it first does.
 #pragma once
 
-#include "../data_plane.hpp"
-#include "flow.hpp"
-
-#include "troupe/collectives/call.hpp"
+#include "collectives/call.hpp"
+#include "collectives/tcp/data_plane.hpp"
+#include "collectives/tcp/detail/flow.hpp"
 
 #include <map>
 #include <memory>

@@ -1,7 +1,7 @@
-#include "safetensors_header.hpp"
+#include "core/checkpoint/detail/safetensors_header.hpp"
 
-#include "../../fail.hpp"
-#include "../../printable.hpp"
+#include "core/fail.hpp"
+#include "core/printable.hpp"
 
 #include <nlohmann/json.hpp>
 

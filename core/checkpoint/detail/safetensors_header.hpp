@@ -1,8 +1,8 @@
 /// The JSON of a safetensors file's header.
 #pragma once
 
-#include "../../error.hpp"
-#include "../safetensors.hpp"
+#include "core/checkpoint/safetensors.hpp"
+#include "core/error.hpp"
 
 #include <map>
 #include <string>

@@ -1,7 +1,7 @@
 /// The keys of the section cluster.
 #pragma once
 
-#include "../schema.hpp"
+#include "core/config/schema.hpp"
 
 namespace troupe {
 

@@ -1,9 +1,9 @@
-#include "reader.hpp"
+#include "core/config/detail/reader.hpp"
 
-#include "../../nearest.hpp"
-#include "../../printable.hpp"
-#include "value.hpp"
-#include "yaml_document.hpp"
+#include "core/config/detail/value.hpp"
+#include "core/config/detail/yaml_document.hpp"
+#include "core/nearest.hpp"
+#include "core/printable.hpp"
 
 #include <fmt/format.h>
 #include <yaml-cpp/yaml.h>

@@ -2,8 +2,8 @@
 /// key stands.
 #pragma once
 
-#include "../problem.hpp"
-#include "../schema.hpp"
+#include "core/config/problem.hpp"
+#include "core/config/schema.hpp"
 
 #include <map>
 #include <optional>

@@ -1,7 +1,7 @@
 /// Rules as the tables of keys write them.
 #pragma once
 
-#include "../schema.hpp"
+#include "core/config/schema.hpp"
 
 #include <utility>
 

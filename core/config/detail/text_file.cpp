@@ -1,8 +1,8 @@
-#include "text_file.hpp"
+#include "core/config/detail/text_file.hpp"
 
-#include "../../git_lfs.hpp"
-#include "../../nearest.hpp"
-#include "../../printable.hpp"
+#include "core/git_lfs.hpp"
+#include "core/nearest.hpp"
+#include "core/printable.hpp"
 
 #include <algorithm>
 #include <cerrno>

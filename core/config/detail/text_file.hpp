@@ -1,7 +1,7 @@
 /// The text of a config file.
 #pragma once
 
-#include "../problem.hpp"
+#include "core/config/problem.hpp"
 
 #include <tl/expected.hpp>
 

@@ -1,7 +1,7 @@
-#include "value.hpp"
+#include "core/config/detail/value.hpp"
 
-#include "../../nearest.hpp"
-#include "../../printable.hpp"
+#include "core/nearest.hpp"
+#include "core/printable.hpp"
 
 #include <fmt/format.h>
 #include <yaml-cpp/yaml.h>

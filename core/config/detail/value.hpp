@@ -1,7 +1,7 @@
 /// One YAML value into one member of a Config.
 #pragma once
 
-#include "../schema.hpp"
+#include "core/config/schema.hpp"
 
 #include <string>
 #include <vector>

@@ -1,4 +1,4 @@
-#include "yaml_document.hpp"
+#include "core/config/detail/yaml_document.hpp"
 
 #include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/yaml.h>

@@ -1,8 +1,8 @@
 // deepspeed_config: what accelerate itself says of DeepSpeed. The file that deepspeed_config_file
 // names is a table of its own.
-#include "detail/tables.hpp"
-#include "detail/values.hpp"
-#include "detail/zero_stage.hpp"
+#include "core/config/import/detail/tables.hpp"
+#include "core/config/import/detail/values.hpp"
+#include "core/config/import/detail/zero_stage.hpp"
 
 #include <fmt/format.h>
 

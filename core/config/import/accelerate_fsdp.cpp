@@ -1,8 +1,8 @@
 // fsdp_config, and parallelism_config, which goes with FSDP2.
-#include "../../nearest.hpp"
-#include "detail/sharding.hpp"
-#include "detail/tables.hpp"
-#include "detail/values.hpp"
+#include "core/config/import/detail/sharding.hpp"
+#include "core/config/import/detail/tables.hpp"
+#include "core/config/import/detail/values.hpp"
+#include "core/nearest.hpp"
 
 #include <fmt/format.h>
 

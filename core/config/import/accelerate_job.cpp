@@ -1,9 +1,9 @@
 // What accelerate starts, and in which precision.
-#include "../../nearest.hpp"
-#include "detail/sharding.hpp"
-#include "detail/tables.hpp"
-#include "detail/values.hpp"
-#include "detail/zero_stage.hpp"
+#include "core/config/import/detail/sharding.hpp"
+#include "core/config/import/detail/tables.hpp"
+#include "core/config/import/detail/values.hpp"
+#include "core/config/import/detail/zero_stage.hpp"
+#include "core/nearest.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

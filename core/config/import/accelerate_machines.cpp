@@ -1,6 +1,6 @@
 // Processes, machines and how they find each other.
-#include "detail/tables.hpp"
-#include "detail/values.hpp"
+#include "core/config/import/detail/tables.hpp"
+#include "core/config/import/detail/values.hpp"
 
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
 // What of accelerate's file troupe has nothing of.
-#include "detail/tables.hpp"
+#include "core/config/import/detail/tables.hpp"
 
 namespace troupe {
 

@@ -1,4 +1,4 @@
-#include "detail/tables.hpp"
+#include "core/config/import/detail/tables.hpp"
 
 #include <algorithm>
 #include <iterator>

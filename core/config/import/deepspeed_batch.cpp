@@ -1,8 +1,8 @@
 // Batch sizes.
-#include "detail/deepspeed_batch.hpp"
+#include "core/config/import/detail/deepspeed_batch.hpp"
 
-#include "detail/tables.hpp"
-#include "detail/values.hpp"
+#include "core/config/import/detail/tables.hpp"
+#include "core/config/import/detail/values.hpp"
 
 #include <fmt/format.h>
 

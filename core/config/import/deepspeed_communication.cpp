@@ -1,6 +1,6 @@
 // How gradients travel.
-#include "detail/tables.hpp"
-#include "detail/values.hpp"
+#include "core/config/import/detail/tables.hpp"
+#include "core/config/import/detail/values.hpp"
 
 namespace troupe {
 

@@ -1,5 +1,5 @@
 // Ways to train that troupe does not have.
-#include "detail/tables.hpp"
+#include "core/config/import/detail/tables.hpp"
 
 #include <initializer_list>
 

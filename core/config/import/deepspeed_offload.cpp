@@ -1,8 +1,8 @@
 // zero_optimization's offload_optimizer and offload_param, their old names, and what of activations
 // is not kept.
-#include "detail/tables.hpp"
-#include "detail/values.hpp"
-#include "detail/zero_stage.hpp"
+#include "core/config/import/detail/tables.hpp"
+#include "core/config/import/detail/values.hpp"
+#include "core/config/import/detail/zero_stage.hpp"
 
 #include <fmt/format.h>
 

@@ -1,7 +1,7 @@
 // The section optimizer.
-#include "detail/tables.hpp"
-#include "detail/values.hpp"
-#include "detail/zero_stage.hpp"
+#include "core/config/import/detail/tables.hpp"
+#include "core/config/import/detail/values.hpp"
+#include "core/config/import/detail/zero_stage.hpp"
 
 #include <fmt/format.h>
 

@@ -1,6 +1,6 @@
 // fp16, bf16, amp and torch_autocast.
-#include "detail/tables.hpp"
-#include "detail/values.hpp"
+#include "core/config/import/detail/tables.hpp"
+#include "core/config/import/detail/values.hpp"
 
 #include <fmt/format.h>
 

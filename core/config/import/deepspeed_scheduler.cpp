@@ -1,7 +1,7 @@
 // The section scheduler.
-#include "../../nearest.hpp"
-#include "detail/tables.hpp"
-#include "detail/values.hpp"
+#include "core/config/import/detail/tables.hpp"
+#include "core/config/import/detail/values.hpp"
+#include "core/nearest.hpp"
 
 #include <fmt/format.h>
 

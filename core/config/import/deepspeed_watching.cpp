@@ -1,5 +1,5 @@
 // Logs, profilers, monitors and checkpoints: what is seen and kept of a run.
-#include "detail/tables.hpp"
+#include "core/config/import/detail/tables.hpp"
 
 #include <initializer_list>
 

@@ -1,4 +1,4 @@
-#include "document.hpp"
+#include "core/config/import/document.hpp"
 
 #include <algorithm>
 

@@ -1,7 +1,7 @@
 /// A config file of another program as a flat list of its keys, each with its value and its place.
 #pragma once
 
-#include "../problem.hpp"
+#include "core/config/problem.hpp"
 
 #include <tl/expected.hpp>
 

@@ -1,7 +1,7 @@
 // config.json of Hugging Face's GPT-2 and LLaMA. What it does not say is what GPT2Config and
 // LlamaConfig take: the sizes of gpt2 and llama-7b, and what is set beside their names.
-#include "detail/tables.hpp"
-#include "detail/values.hpp"
+#include "core/config/import/detail/tables.hpp"
+#include "core/config/import/detail/values.hpp"
 
 #include <fmt/format.h>
 

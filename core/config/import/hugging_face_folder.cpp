@@ -1,8 +1,8 @@
-#include "../../printable.hpp"
-#include "../config.hpp"
-#include "detail/importer.hpp"
-#include "detail/values.hpp"
-#include "import.hpp"
+#include "core/config/config.hpp"
+#include "core/config/import/detail/importer.hpp"
+#include "core/config/import/detail/values.hpp"
+#include "core/config/import/import.hpp"
+#include "core/printable.hpp"
 
 #include <fmt/format.h>
 
@@ -44,7 +44,7 @@ fs::path tokenizer_of(const fs::path& folder) {
 /// The folder's weights and its tokenizer, where they are there.
 void set_files(Importer& importer, const fs::path& folder) {
   importer.set_usual("data.dataset", "text", "what a language model reads");
-  importer.set_usual("data.root", "data/text", "the file does not say it: put yours");
+  importer.set_usual("data.root", "datasets/text", "the file does not say it: put yours");
   importer.hint("the file does not say what is trained on which texts: data.root, "
                 "data.sequence_length, data.batch_size, train");
   if (has_one_of(folder, {"model.safetensors", "model.safetensors.index.json"}))

@@ -1,9 +1,9 @@
-#include "import.hpp"
+#include "core/config/import/import.hpp"
 
-#include "../../printable.hpp"
-#include "detail/deepspeed_batch.hpp"
-#include "detail/importer.hpp"
-#include "detail/values.hpp"
+#include "core/config/import/detail/deepspeed_batch.hpp"
+#include "core/config/import/detail/importer.hpp"
+#include "core/config/import/detail/values.hpp"
+#include "core/printable.hpp"
 
 #include <fmt/format.h>
 

@@ -2,8 +2,8 @@
 /// mapped, or it is said why not. What is made is checked as any config.
 #pragma once
 
-#include "../catalogue.hpp"
-#include "rows.hpp"
+#include "core/config/catalogue.hpp"
+#include "core/config/import/rows.hpp"
 
 #include <cstdint>
 #include <filesystem>

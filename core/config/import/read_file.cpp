@@ -1,5 +1,5 @@
-#include "../detail/text_file.hpp"
-#include "document.hpp"
+#include "core/config/detail/text_file.hpp"
+#include "core/config/import/document.hpp"
 
 namespace troupe {
 

@@ -1,8 +1,8 @@
 // Hjson, in which DeepSpeed reads its files: JSON with comments whose names and texts need no
 // quotes, whose members end at a comma or at the end of a line, and whose outermost braces may
 // be missing (https://hjson.github.io/syntax.html).
-#include "detail/document_builder.hpp"
-#include "detail/hjson_cursor.hpp"
+#include "core/config/import/detail/document_builder.hpp"
+#include "core/config/import/detail/hjson_cursor.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>

@@ -1,4 +1,4 @@
-#include "detail/document_builder.hpp"
+#include "core/config/import/detail/document_builder.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>

@@ -1,5 +1,5 @@
-#include "../detail/yaml_document.hpp"
-#include "detail/document_builder.hpp"
+#include "core/config/detail/yaml_document.hpp"
+#include "core/config/import/detail/document_builder.hpp"
 
 #include <yaml-cpp/yaml.h>
 

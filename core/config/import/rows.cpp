@@ -1,6 +1,6 @@
-#include "rows.hpp"
+#include "core/config/import/rows.hpp"
 
-#include "detail/values.hpp"
+#include "core/config/import/detail/values.hpp"
 
 #include <fmt/format.h>
 

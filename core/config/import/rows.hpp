@@ -2,7 +2,7 @@
 /// of docs/from-accelerate.md all come from the rows.
 #pragma once
 
-#include "document.hpp"
+#include "core/config/import/document.hpp"
 
 #include <cstdint>
 #include <optional>

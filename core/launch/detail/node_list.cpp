@@ -1,9 +1,8 @@
-#include "node_list.hpp"
+#include "core/launch/detail/node_list.hpp"
 
-#include "whole_number.hpp"
-
-#include "../../fail.hpp"
-#include "../../printable.hpp"
+#include "core/fail.hpp"
+#include "core/launch/detail/whole_number.hpp"
+#include "core/printable.hpp"
 
 #include <algorithm>
 

@@ -1,7 +1,7 @@
 /// How SLURM writes lists in short.
 #pragma once
 
-#include "../../error.hpp"
+#include "core/error.hpp"
 
 #include <cstdint>
 #include <optional>

@@ -1,8 +1,8 @@
 /// What a launcher's variables say, under the same names for all launchers.
 #pragma once
 
-#include "../../units.hpp"
-#include "variables.hpp"
+#include "core/launch/detail/variables.hpp"
+#include "core/units.hpp"
 
 #include <cstdint>
 #include <optional>

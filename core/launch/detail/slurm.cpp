@@ -1,8 +1,7 @@
 // A step of SLURM, as srun starts it.
-#include "node_list.hpp"
-#include "part.hpp"
-
-#include "../../fail.hpp"
+#include "core/fail.hpp"
+#include "core/launch/detail/node_list.hpp"
+#include "core/launch/detail/part.hpp"
 
 #include <fmt/format.h>
 

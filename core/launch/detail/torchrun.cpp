@@ -1,7 +1,6 @@
 // torchrun, and whatever else sets RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT as it does.
-#include "part.hpp"
-
-#include "../../fail.hpp"
+#include "core/fail.hpp"
+#include "core/launch/detail/part.hpp"
 
 #include <fmt/format.h>
 

@@ -1,9 +1,8 @@
-#include "variables.hpp"
+#include "core/launch/detail/variables.hpp"
 
-#include "whole_number.hpp"
-
-#include "../../fail.hpp"
-#include "../../printable.hpp"
+#include "core/fail.hpp"
+#include "core/launch/detail/whole_number.hpp"
+#include "core/printable.hpp"
 
 #include <fmt/ranges.h>
 

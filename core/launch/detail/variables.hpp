@@ -1,7 +1,7 @@
 /// Variables of the environment, with errors that say which is wrong, and what it may be.
 #pragma once
 
-#include "../launcher.hpp"
+#include "core/launch/launcher.hpp"
 
 #include <initializer_list>
 

@@ -1,7 +1,7 @@
 /// What max_pool_backward is made of, for ops that do more in one.
 #pragma once
 
-#include "operands.hpp"
+#include "cpu/interpreter/detail/operands.hpp"
 
 namespace troupe::cpu {
 

@@ -1,7 +1,7 @@
-#include "operands.hpp"
+#include "cpu/interpreter/detail/operands.hpp"
 
-#include "../../detail/sequence_places.hpp"
-#include "troupe/core/float16.hpp"
+#include "core/float16.hpp"
+#include "cpu/detail/sequence_places.hpp"
 
 #include <cmath>
 

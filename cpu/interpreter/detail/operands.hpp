@@ -3,9 +3,9 @@
 /// Inputs are copied out before anything is written, so that every op may run in place.
 #pragma once
 
-#include "troupe/core/device/sum_over_ranks.hpp"
-#include "troupe/core/error.hpp"
-#include "troupe/core/graph/graph.hpp"
+#include "core/device/sum_over_ranks.hpp"
+#include "core/error.hpp"
+#include "core/graph/graph.hpp"
 
 #include <cstdint>
 #include <span>

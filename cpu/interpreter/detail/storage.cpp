@@ -1,7 +1,7 @@
-#include "storage.hpp"
+#include "cpu/interpreter/detail/storage.hpp"
 
-#include "troupe/core/device/storage_layout.hpp"
-#include "troupe/core/fail.hpp"
+#include "core/device/storage_layout.hpp"
+#include "core/fail.hpp"
 
 #include <unordered_map>
 

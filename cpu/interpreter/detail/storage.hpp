@@ -1,7 +1,7 @@
 /// Where parameters and statistics lie in flat storage, for engines that keep them as they are.
 #pragma once
 
-#include "troupe/core/device/executable.hpp"
+#include "core/device/executable.hpp"
 
 namespace troupe::cpu {
 

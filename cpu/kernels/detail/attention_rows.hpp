@@ -1,9 +1,9 @@
 /// Included by the kernel sources alone: what attention in every type works on.
 #pragma once
 
-#include "exponential.hpp"
-#include "matrix_rows.hpp"
-#include "variant.hpp"
+#include "cpu/kernels/detail/exponential.hpp"
+#include "cpu/kernels/detail/matrix_rows.hpp"
+#include "cpu/kernels/detail/variant.hpp"
 
 namespace troupe::cpu::TROUPE_VARIANT {
 

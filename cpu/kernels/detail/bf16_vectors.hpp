@@ -2,8 +2,8 @@
 /// that are multiplied and added up in f32.
 #pragma once
 
-#include "variant.hpp"
-#include "vectors.hpp"
+#include "cpu/kernels/detail/variant.hpp"
+#include "cpu/kernels/detail/vectors.hpp"
 
 #include <type_traits>
 

@@ -2,7 +2,7 @@
 /// of, and of a register.
 #pragma once
 
-#include "vectors.hpp"
+#include "cpu/kernels/detail/vectors.hpp"
 
 #include <cstddef>
 #include <cstdint>

@@ -2,8 +2,8 @@
 /// products.
 #pragma once
 
-#include "packing.hpp"
-#include "tile_products.hpp"
+#include "cpu/kernels/detail/packing.hpp"
+#include "cpu/kernels/detail/tile_products.hpp"
 
 namespace troupe::cpu::TROUPE_VARIANT {
 

@@ -2,8 +2,8 @@
 /// memory where they are in groups (small_products.hpp).
 #pragma once
 
-#include "small_products.hpp"
-#include "variant.hpp"
+#include "cpu/kernels/detail/small_products.hpp"
+#include "cpu/kernels/detail/variant.hpp"
 
 namespace troupe::cpu::TROUPE_VARIANT {
 

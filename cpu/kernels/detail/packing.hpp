@@ -3,8 +3,8 @@
 /// matrix has zeros.
 #pragma once
 
-#include "matrix_rows.hpp"
-#include "transpose.hpp"
+#include "cpu/kernels/detail/matrix_rows.hpp"
+#include "cpu/kernels/detail/transpose.hpp"
 
 #include <immintrin.h>
 

@@ -4,7 +4,7 @@
 /// or pairs of bf16, of neighbouring columns of the left matrix and rows of the right one.
 #pragma once
 
-#include "bf16_vectors.hpp"
+#include "cpu/kernels/detail/bf16_vectors.hpp"
 
 namespace troupe::cpu::TROUPE_VARIANT {
 

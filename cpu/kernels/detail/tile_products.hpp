@@ -2,7 +2,7 @@
 /// that lie in a core's caches, as small_products.hpp has them. A tile is 16 rows of a group.
 #pragma once
 
-#include "small_products.hpp"
+#include "cpu/kernels/detail/small_products.hpp"
 
 #include <cstdint>
 #include <immintrin.h>

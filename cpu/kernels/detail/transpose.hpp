@@ -1,7 +1,7 @@
 /// Included by the kernel sources alone: squares of registers.
 #pragma once
 
-#include "vectors.hpp"
+#include "cpu/kernels/detail/vectors.hpp"
 
 #include <utility>
 

@@ -2,7 +2,7 @@
 /// namespace TROUPE_VARIANT, and how its loops read and write elements.
 #pragma once
 
-#include "../kernels.hpp"
+#include "cpu/kernels/kernels.hpp"
 
 namespace troupe::cpu::TROUPE_VARIANT {
 

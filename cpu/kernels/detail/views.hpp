@@ -1,7 +1,7 @@
 /// What kernels work on.
 #pragma once
 
-#include "troupe/core/device/optimizer_math.hpp"
+#include "core/device/optimizer_math.hpp"
 
 #include <cstddef>
 #include <cstdint>

@@ -4,7 +4,7 @@
 /// Source: A. Lavin and S. Gray, "Fast Algorithms for Convolutional Neural Networks", 2015.
 #pragma once
 
-#include "vectors.hpp"
+#include "cpu/kernels/detail/vectors.hpp"
 
 namespace troupe::cpu::TROUPE_VARIANT {
 

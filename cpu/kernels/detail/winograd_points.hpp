@@ -8,7 +8,7 @@
 /// and Improving the Accuracy of Winograd Convolution for Deep Neural Networks", 2018).
 #pragma once
 
-#include "vectors.hpp"
+#include "cpu/kernels/detail/vectors.hpp"
 
 namespace troupe::cpu::TROUPE_VARIANT {
 

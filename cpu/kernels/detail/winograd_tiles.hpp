@@ -2,8 +2,8 @@
 /// one-dimensional transforms done to their rows, then to their columns.
 #pragma once
 
-#include "small_products.hpp"
-#include "variant.hpp"
+#include "cpu/kernels/detail/small_products.hpp"
+#include "cpu/kernels/detail/variant.hpp"
 
 namespace troupe::cpu::TROUPE_VARIANT {
 

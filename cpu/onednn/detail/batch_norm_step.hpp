@@ -2,10 +2,10 @@
 /// other ranks, before the rows are gone through again.
 #pragma once
 
-#include "../lowering.hpp"
-#include "column_sums.hpp"
-#include "slice_fusion.hpp"
-#include "troupe/core/device/sum_over_ranks.hpp"
+#include "core/device/sum_over_ranks.hpp"
+#include "cpu/onednn/detail/column_sums.hpp"
+#include "cpu/onednn/detail/slice_fusion.hpp"
+#include "cpu/onednn/lowering.hpp"
 
 #include <optional>
 

@@ -1,7 +1,7 @@
 /// A head's classes, dealt out to threads.
 #pragma once
 
-#include "../../kernels/logits.hpp"
+#include "cpu/kernels/logits.hpp"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "codec.hpp"
+#include "cpu/onednn/detail/codec.hpp"
 
 #include <vector>
 

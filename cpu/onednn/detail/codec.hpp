@@ -1,8 +1,8 @@
 /// Parameters stored in one of oneDNN's blocked layouts.
 #pragma once
 
-#include "primitives.hpp"
-#include "troupe/core/device/executable.hpp"
+#include "core/device/executable.hpp"
+#include "cpu/onednn/detail/primitives.hpp"
 
 namespace troupe::cpu {
 

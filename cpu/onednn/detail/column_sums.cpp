@@ -1,4 +1,4 @@
-#include "column_sums.hpp"
+#include "cpu/onednn/detail/column_sums.hpp"
 
 namespace troupe::cpu {
 

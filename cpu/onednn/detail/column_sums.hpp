@@ -1,8 +1,8 @@
 /// Sums per channel.
 #pragma once
 
-#include "../../kernels/kernels.hpp"
-#include "columns.hpp"
+#include "cpu/kernels/kernels.hpp"
+#include "cpu/onednn/detail/columns.hpp"
 
 #include <algorithm>
 #include <vector>

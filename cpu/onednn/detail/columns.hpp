@@ -1,8 +1,8 @@
 /// Tensors as rows of channels, cut among threads.
 #pragma once
 
-#include "../../parallel.hpp"
-#include "troupe/core/graph/tensor.hpp"
+#include "core/graph/tensor.hpp"
+#include "cpu/parallel.hpp"
 
 #include <algorithm>
 #include <cstddef>

@@ -1,8 +1,8 @@
 /// Between f32 and the types that activations are stored in.
 #pragma once
 
-#include "../../kernels/kernels.hpp"
-#include "slices.hpp"
+#include "cpu/kernels/kernels.hpp"
+#include "cpu/onednn/detail/slices.hpp"
 
 #include <cstddef>
 

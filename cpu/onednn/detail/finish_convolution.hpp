@@ -1,10 +1,10 @@
 /// What is left to do behind a convolution that has an epilogue and did not do it itself.
 #pragma once
 
-#include "../../kernels/kernels.hpp"
-#include "convert.hpp"
-#include "primitives.hpp"
-#include "slices.hpp"
+#include "cpu/kernels/kernels.hpp"
+#include "cpu/onednn/detail/convert.hpp"
+#include "cpu/onednn/detail/primitives.hpp"
+#include "cpu/onednn/detail/slices.hpp"
 
 #include <span>
 #include <vector>

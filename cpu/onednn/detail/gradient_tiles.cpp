@@ -1,7 +1,7 @@
-#include "gradient_tiles.hpp"
+#include "cpu/onednn/detail/gradient_tiles.hpp"
 
-#include "../../kernels/kernels.hpp"
-#include "../../parallel.hpp"
+#include "cpu/kernels/kernels.hpp"
+#include "cpu/parallel.hpp"
 
 #include <algorithm>
 

@@ -2,7 +2,7 @@
 /// (kernels/weight_gradient_amx.cpp).
 #pragma once
 
-#include "products.hpp"
+#include "cpu/onednn/detail/products.hpp"
 
 namespace troupe::cpu {
 

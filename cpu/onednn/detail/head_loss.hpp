@@ -1,9 +1,9 @@
 /// What every way to compute a linear_cross_entropy, or its backward, has to know.
 #pragma once
 
-#include "../lowering.hpp"
-#include "labels.hpp"
-#include "row_losses.hpp"
+#include "cpu/onednn/detail/labels.hpp"
+#include "cpu/onednn/detail/row_losses.hpp"
+#include "cpu/onednn/lowering.hpp"
 
 #include <span>
 

@@ -1,7 +1,7 @@
 /// A linear_cross_entropy in bf16 by our own kernels (kernels/logits_amx.cpp).
 #pragma once
 
-#include "../lowering.hpp"
+#include "cpu/onednn/lowering.hpp"
 
 namespace troupe::cpu {
 

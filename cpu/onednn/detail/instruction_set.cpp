@@ -1,7 +1,7 @@
-#include "instruction_set.hpp"
+#include "cpu/onednn/detail/instruction_set.hpp"
 
-#include "../../engines.hpp"
-#include "../../processor.hpp"
+#include "cpu/engines.hpp"
+#include "cpu/processor.hpp"
 
 #include <oneapi/dnnl/dnnl.hpp>
 #include <optional>

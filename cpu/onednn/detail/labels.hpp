@@ -1,7 +1,7 @@
 /// Labels of rows, which data may have wrong.
 #pragma once
 
-#include "troupe/core/fail.hpp"
+#include "core/fail.hpp"
 
 #include <cstddef>
 #include <cstdint>

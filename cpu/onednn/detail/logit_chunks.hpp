@@ -1,8 +1,8 @@
 /// How the rows of a linear_cross_entropy are dealt out, so that few logits are there at a time.
 #pragma once
 
-#include "matrix_product.hpp"
-#include "step.hpp"
+#include "cpu/onednn/detail/matrix_product.hpp"
+#include "cpu/onednn/detail/step.hpp"
 
 #include <algorithm>
 #include <cstdint>

@@ -1,7 +1,7 @@
 /// Sums over a head's classes that threads share.
 #pragma once
 
-#include "../../kernels/logits.hpp"
+#include "cpu/kernels/logits.hpp"
 
 #include <algorithm>
 #include <cmath>

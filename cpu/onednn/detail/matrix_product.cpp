@@ -1,6 +1,6 @@
-#include "matrix_product.hpp"
+#include "cpu/onednn/detail/matrix_product.hpp"
 
-#include "../../parallel.hpp"
+#include "cpu/parallel.hpp"
 
 #include <array>
 #include <stdexcept>

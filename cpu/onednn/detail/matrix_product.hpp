@@ -1,7 +1,7 @@
 /// Products of matrices by the library.
 #pragma once
 
-#include "primitives.hpp"
+#include "cpu/onednn/detail/primitives.hpp"
 
 namespace troupe::cpu {
 

@@ -1,7 +1,7 @@
-#include "packed_weights.hpp"
+#include "cpu/onednn/detail/packed_weights.hpp"
 
-#include "../../parallel.hpp"
-#include "step.hpp"
+#include "cpu/onednn/detail/step.hpp"
+#include "cpu/parallel.hpp"
 
 #include <algorithm>
 

@@ -1,7 +1,7 @@
 /// Weights as the library's products of 16-bit matrices like them best.
 #pragma once
 
-#include "primitives.hpp"
+#include "cpu/onednn/detail/primitives.hpp"
 
 namespace troupe::cpu {
 

@@ -1,8 +1,8 @@
 /// Steps whose work the team's threads divide among themselves.
 #pragma once
 
-#include "../../parallel.hpp"
-#include "../lowering.hpp"
+#include "cpu/onednn/lowering.hpp"
+#include "cpu/parallel.hpp"
 
 namespace troupe::cpu {
 

@@ -1,6 +1,6 @@
-#include "primitives.hpp"
+#include "cpu/onednn/detail/primitives.hpp"
 
-#include "../../parallel.hpp"
+#include "cpu/parallel.hpp"
 
 #include <array>
 #include <stdexcept>

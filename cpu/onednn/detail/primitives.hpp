@@ -2,10 +2,10 @@
 /// primitives from operation descriptors, 3.x has none.
 #pragma once
 
-#include "instruction_set.hpp"
-#include "troupe/core/device/blocked_layout.hpp"
-#include "troupe/core/error.hpp"
-#include "troupe/core/graph/tensor.hpp"
+#include "core/device/blocked_layout.hpp"
+#include "core/error.hpp"
+#include "core/graph/tensor.hpp"
+#include "cpu/onednn/detail/instruction_set.hpp"
 
 #include <cstdint>
 #include <initializer_list>

@@ -1,7 +1,7 @@
-#include "products.hpp"
+#include "cpu/onednn/detail/products.hpp"
 
-#include "convert.hpp"
-#include "troupe/core/fail.hpp"
+#include "core/fail.hpp"
+#include "cpu/onednn/detail/convert.hpp"
 
 namespace troupe::cpu {
 

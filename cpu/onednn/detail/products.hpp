@@ -1,12 +1,12 @@
 /// Matrix products over rows of activations: 1x1 convolutions and fully connected layers.
 #pragma once
 
-#include "../lowering.hpp"
-#include "matrix_product.hpp"
-#include "packed_weights.hpp"
-#include "slice_fusion.hpp"
-#include "slices.hpp"
-#include "strided.hpp"
+#include "cpu/onednn/detail/matrix_product.hpp"
+#include "cpu/onednn/detail/packed_weights.hpp"
+#include "cpu/onednn/detail/slice_fusion.hpp"
+#include "cpu/onednn/detail/slices.hpp"
+#include "cpu/onednn/detail/strided.hpp"
+#include "cpu/onednn/lowering.hpp"
 
 #include <optional>
 

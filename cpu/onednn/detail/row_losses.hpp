@@ -1,8 +1,8 @@
 /// Losses of rows of logits.
 #pragma once
 
-#include "../../kernels/kernels.hpp"
-#include "troupe/core/graph/op.hpp"
+#include "core/graph/op.hpp"
+#include "cpu/kernels/kernels.hpp"
 
 #include <cmath>
 #include <cstdint>

@@ -1,8 +1,8 @@
 /// Sums over the rows of a matrix.
 #pragma once
 
-#include "../../parallel.hpp"
-#include "step.hpp"
+#include "cpu/onednn/detail/step.hpp"
+#include "cpu/parallel.hpp"
 
 #include <algorithm>
 #include <cstddef>

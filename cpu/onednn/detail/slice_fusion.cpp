@@ -1,4 +1,4 @@
-#include "slice_fusion.hpp"
+#include "cpu/onednn/detail/slice_fusion.hpp"
 
 #include <algorithm>
 

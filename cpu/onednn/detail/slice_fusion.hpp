@@ -3,7 +3,7 @@
 /// memory of their own then.
 #pragma once
 
-#include "step.hpp"
+#include "cpu/onednn/detail/step.hpp"
 
 #include <optional>
 #include <vector>

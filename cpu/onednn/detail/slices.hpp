@@ -2,8 +2,8 @@
 /// that work on them one after the other.
 #pragma once
 
-#include "../../parallel.hpp"
-#include "step.hpp"
+#include "cpu/onednn/detail/step.hpp"
+#include "cpu/parallel.hpp"
 
 #include <algorithm>
 #include <cstdint>

@@ -1,7 +1,7 @@
 /// One node of the graph, lowered.
 #pragma once
 
-#include "troupe/core/device/placement.hpp"
+#include "core/device/placement.hpp"
 
 #include <cstddef>
 #include <span>

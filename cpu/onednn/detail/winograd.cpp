@@ -1,11 +1,10 @@
-#include "winograd.hpp"
+#include "cpu/onednn/detail/winograd.hpp"
 
-#include "convert.hpp"
-#include "finish_convolution.hpp"
-#include "slice_fusion.hpp"
-#include "slices.hpp"
-
-#include "troupe/core/fail.hpp"
+#include "core/fail.hpp"
+#include "cpu/onednn/detail/convert.hpp"
+#include "cpu/onednn/detail/finish_convolution.hpp"
+#include "cpu/onednn/detail/slice_fusion.hpp"
+#include "cpu/onednn/detail/slices.hpp"
 
 namespace troupe::cpu {
 

@@ -2,7 +2,7 @@
 /// the time of the library's direct ones.
 #pragma once
 
-#include "../lowering.hpp"
+#include "cpu/onednn/lowering.hpp"
 
 namespace troupe::cpu {
 

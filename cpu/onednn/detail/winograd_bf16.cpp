@@ -1,11 +1,10 @@
-#include "winograd_bf16.hpp"
+#include "cpu/onednn/detail/winograd_bf16.hpp"
 
-#include "convert.hpp"
-#include "instruction_set.hpp"
-#include "slices.hpp"
-#include "winograd.hpp"
-
-#include "troupe/core/fail.hpp"
+#include "core/fail.hpp"
+#include "cpu/onednn/detail/convert.hpp"
+#include "cpu/onednn/detail/instruction_set.hpp"
+#include "cpu/onednn/detail/slices.hpp"
+#include "cpu/onednn/detail/winograd.hpp"
 
 namespace troupe::cpu {
 

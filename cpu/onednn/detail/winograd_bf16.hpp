@@ -2,7 +2,7 @@
 /// dot products are the processor's best they take 0.5 to 0.7 of the time of the library's.
 #pragma once
 
-#include "../lowering.hpp"
+#include "cpu/onednn/lowering.hpp"
 
 namespace troupe::cpu {
 

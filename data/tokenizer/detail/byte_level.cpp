@@ -1,9 +1,8 @@
-#include "byte_level.hpp"
+#include "data/tokenizer/detail/byte_level.hpp"
 
-#include "../characters.hpp"
-
-#include "troupe/core/fail.hpp"
-#include "troupe/core/printable.hpp"
+#include "core/fail.hpp"
+#include "core/printable.hpp"
+#include "data/tokenizer/characters.hpp"
 
 #include <nlohmann/json.hpp>
 

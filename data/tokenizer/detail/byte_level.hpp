@@ -2,7 +2,7 @@
 /// for themselves (! to ~ and most of Latin-1), the others are U+0100 and the next ones.
 #pragma once
 
-#include "../tokenizer.hpp"
+#include "data/tokenizer/tokenizer.hpp"
 
 #include <nlohmann/json_fwd.hpp>
 

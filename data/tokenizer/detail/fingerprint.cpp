@@ -1,6 +1,6 @@
-#include "fingerprint.hpp"
+#include "data/tokenizer/detail/fingerprint.hpp"
 
-#include "troupe/core/sha256.hpp"
+#include "core/sha256.hpp"
 
 namespace troupe::data {
 

@@ -1,7 +1,7 @@
 /// What two tokenizers have to share to make the same of all texts, in 64 hexadecimal digits.
 #pragma once
 
-#include "../tokenizer.hpp"
+#include "data/tokenizer/tokenizer.hpp"
 
 namespace troupe::data {
 

@@ -1,7 +1,7 @@
 /// The files that tokenizers are read from; open.hpp says what they are.
 #pragma once
 
-#include "../tokenizer.hpp"
+#include "data/tokenizer/tokenizer.hpp"
 
 #include <nlohmann/json_fwd.hpp>
 

@@ -1,7 +1,7 @@
-#include "mapped_file.hpp"
+#include "data/tokens/detail/mapped_file.hpp"
 
-#include "troupe/core/fail.hpp"
-#include "troupe/core/printable.hpp"
+#include "core/fail.hpp"
+#include "core/printable.hpp"
 
 #include <cerrno>
 #include <cstring>

@@ -1,7 +1,7 @@
 /// A whole file as memory, whose pages are read when they are looked at.
 #pragma once
 
-#include "troupe/core/error.hpp"
+#include "core/error.hpp"
 
 #include <cstddef>
 #include <filesystem>

@@ -1,6 +1,6 @@
-#include "token_header.hpp"
+#include "data/tokens/detail/token_header.hpp"
 
-#include "troupe/core/fail.hpp"
+#include "core/fail.hpp"
 
 #include <algorithm>
 #include <cstring>

@@ -1,7 +1,7 @@
 /// The first 256 bytes of a token file.
 #pragma once
 
-#include "../token_file.hpp"
+#include "data/tokens/token_file.hpp"
 
 #include <array>
 #include <bit>

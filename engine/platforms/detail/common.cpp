@@ -1,8 +1,7 @@
-#include "common.hpp"
+#include "engine/platforms/detail/common.hpp"
 
-#include "../platforms.hpp"
-
-#include "troupe/core/config/config.hpp"
+#include "core/config/config.hpp"
+#include "engine/platforms/platforms.hpp"
 
 namespace troupe::engine {
 

@@ -1,7 +1,7 @@
 /// What platforms have in common.
 #pragma once
 
-#include "../platform.hpp"
+#include "engine/platforms/platform.hpp"
 
 #include <future>
 #include <vector>

@@ -1,7 +1,7 @@
-#include "copy_filler.hpp"
+#include "engine/platforms/detail/copy_filler.hpp"
 
-#include "troupe/core/fail.hpp"
-#include "troupe/cpu/host_stream.hpp"
+#include "core/fail.hpp"
+#include "cpu/host_stream.hpp"
 
 namespace troupe::engine {
 

@@ -2,9 +2,8 @@
 /// rows of a table.
 #pragma once
 
-#include "../../feeding/batch_filler.hpp"
-
-#include "troupe/gpu/cuda_device.hpp"
+#include "engine/feeding/batch_filler.hpp"
+#include "gpu/cuda_device.hpp"
 
 namespace troupe::engine {
 

@@ -1,4 +1,4 @@
-#include "cuda_driver.hpp"
+#include "engine/platforms/detail/cuda_driver.hpp"
 
 #include <fmt/format.h>
 

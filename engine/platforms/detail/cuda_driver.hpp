@@ -1,7 +1,7 @@
 /// NVIDIA's driver. libcuda is loaded for the occasion: no build needs it.
 #pragma once
 
-#include "troupe/core/device/description.hpp"
+#include "core/device/description.hpp"
 
 #include <string>
 #include <vector>

@@ -1,9 +1,8 @@
-#include "cuda_groups.hpp"
+#include "engine/platforms/detail/cuda_groups.hpp"
 
-#include "common.hpp"
-
-#include "troupe/collectives/shared_device/cuda_communicator.hpp"
-#include "troupe/core/fail.hpp"
+#include "collectives/shared_device/cuda_communicator.hpp"
+#include "core/fail.hpp"
+#include "engine/platforms/detail/common.hpp"
 
 #include <algorithm>
 #include <cstdlib>

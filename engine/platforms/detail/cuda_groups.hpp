@@ -1,7 +1,7 @@
 /// Communicators of workers on GPUs.
 #pragma once
 
-#include "gpu_claims.hpp"
+#include "engine/platforms/detail/gpu_claims.hpp"
 
 #include <map>
 #include <memory>

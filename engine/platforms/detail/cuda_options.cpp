@@ -1,11 +1,10 @@
-#include "cuda_options.hpp"
+#include "engine/platforms/detail/cuda_options.hpp"
 
-#include "common.hpp"
-
-#include "troupe/core/config/config.hpp"
-#include "troupe/core/fail.hpp"
-#include "troupe/gpu/lowering/alignment.hpp"
-#include "troupe/gpu/lowering/fusion.hpp"
+#include "core/config/config.hpp"
+#include "core/fail.hpp"
+#include "engine/platforms/detail/common.hpp"
+#include "gpu/alignment.hpp"
+#include "gpu/lowering/fusion.hpp"
 
 #include <fmt/format.h>
 

@@ -1,10 +1,9 @@
 /// How a CUDA device wants a model's graph made, and compiled.
 #pragma once
 
-#include "../platform.hpp"
-
-#include "troupe/gpu/cuda_device.hpp"
-#include "troupe/gpu/lowering/plan_book.hpp"
+#include "engine/platforms/platform.hpp"
+#include "gpu/cuda_device.hpp"
+#include "gpu/lowering/plan_book.hpp"
 
 namespace troupe::engine {
 

@@ -1,8 +1,8 @@
-#include "device_filler.hpp"
+#include "engine/platforms/detail/device_filler.hpp"
 
-#include "troupe/core/fail.hpp"
-#include "troupe/cpu/host_stream.hpp"
-#include "troupe/gpu/kernels/augment.hpp"
+#include "core/fail.hpp"
+#include "cpu/host_stream.hpp"
+#include "gpu/kernels/augment.hpp"
 
 #include <algorithm>
 #include <cstring>

@@ -2,11 +2,10 @@
 /// makes the model's input of them.
 #pragma once
 
-#include "../../feeding/batch_filler.hpp"
-
-#include "troupe/data/image_adapter.hpp"
-#include "troupe/gpu/cuda_device.hpp"
-#include "troupe/nn/passes/format_input.hpp"
+#include "data/image_adapter.hpp"
+#include "engine/feeding/batch_filler.hpp"
+#include "gpu/cuda_device.hpp"
+#include "nn/passes/format_input.hpp"
 
 #include <cstdint>
 #include <memory>

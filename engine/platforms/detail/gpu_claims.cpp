@@ -1,8 +1,8 @@
-#include "gpu_claims.hpp"
+#include "engine/platforms/detail/gpu_claims.hpp"
 
-#include "troupe/collectives/tcp/tcp_communicator.hpp"
-#include "troupe/core/fail.hpp"
-#include "troupe/cpu/host_stream.hpp"
+#include "collectives/tcp/tcp_communicator.hpp"
+#include "core/fail.hpp"
+#include "cpu/host_stream.hpp"
 
 #include <fmt/format.h>
 

@@ -1,10 +1,9 @@
 /// What ranks of several nodes tell each other before NCCL connects them.
 #pragma once
 
-#include "../platform.hpp"
-
-#include "troupe/collectives/nccl/nccl_communicator.hpp"
-#include "troupe/gpu/cuda_device.hpp"
+#include "collectives/nccl/nccl_communicator.hpp"
+#include "engine/platforms/platform.hpp"
+#include "gpu/cuda_device.hpp"
 
 #include <array>
 #include <cstdint>

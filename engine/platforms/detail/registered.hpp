@@ -2,7 +2,7 @@
 /// not have it, in NAME_absent.cpp.
 #pragma once
 
-#include "../platform.hpp"
+#include "engine/platforms/platform.hpp"
 
 namespace troupe::engine {
 

@@ -1,4 +1,4 @@
-#include "saved_part.hpp"
+#include "engine/state/detail/saved_part.hpp"
 
 #include <algorithm>
 

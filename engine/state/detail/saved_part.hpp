@@ -1,7 +1,7 @@
 /// Which part of the flat space a rank saves in a checkpoint: neighbouring elements of each bucket.
 #pragma once
 
-#include "troupe/collectives/strategy.hpp"
+#include "collectives/strategy.hpp"
 
 #include <cstddef>
 #include <vector>

@@ -1,4 +1,4 @@
-#include "saved_state.hpp"
+#include "engine/state/detail/saved_state.hpp"
 
 #include <algorithm>
 

@@ -2,12 +2,11 @@
 /// layout and its plan, so it is every rank's.
 #pragma once
 
-#include "saved_part.hpp"
-
-#include "troupe/collectives/flat_plan.hpp"
-#include "troupe/core/checkpoint/checkpoint.hpp"
-#include "troupe/core/checkpoint/tensor_part.hpp"
-#include "troupe/core/device/executable.hpp"
+#include "collectives/flat_plan.hpp"
+#include "core/checkpoint/checkpoint.hpp"
+#include "core/checkpoint/tensor_part.hpp"
+#include "core/device/executable.hpp"
+#include "engine/state/detail/saved_part.hpp"
 
 #include <cstddef>
 #include <span>

@@ -1,7 +1,7 @@
 /// The tag that cuDNN's attributes want beside a value, by the value's type.
 #pragma once
 
-#include "../../libraries.hpp"
+#include "gpu/libraries.hpp"
 
 #include <cstdint>
 

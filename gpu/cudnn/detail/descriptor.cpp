@@ -1,6 +1,6 @@
-#include "descriptor.hpp"
+#include "gpu/cudnn/detail/descriptor.hpp"
 
-#include "troupe/core/fail.hpp"
+#include "core/fail.hpp"
 
 #include <array>
 #include <utility>

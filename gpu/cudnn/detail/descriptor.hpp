@@ -1,7 +1,7 @@
 /// Descriptors of cuDNN's backend API: opaque objects that attributes are set on, then finalized.
 #pragma once
 
-#include "attribute_types.hpp"
+#include "gpu/cudnn/detail/attribute_types.hpp"
 
 #include <cstdint>
 #include <memory>

@@ -1,4 +1,4 @@
-#include "operation_graph.hpp"
+#include "gpu/cudnn/detail/operation_graph.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -3,9 +3,9 @@
 /// A block is 16 * 16 threads. Of what it makes, a thread has every 16th row and every 16th column.
 #pragma once
 
-#include "../attention.hpp"
-#include "pack.cuh"
-#include "reduce.cuh"
+#include "gpu/kernels/attention.hpp"
+#include "gpu/kernels/detail/pack.cuh"
+#include "gpu/kernels/detail/reduce.cuh"
 
 #include <algorithm>
 #include <cstdint>

@@ -5,9 +5,9 @@
 /// blockIdx.y shares of the rows.
 #pragma once
 
-#include "../scratch.hpp"
-#include "pack.cuh"
-#include "reduce.cuh"
+#include "gpu/kernels/detail/pack.cuh"
+#include "gpu/kernels/detail/reduce.cuh"
+#include "gpu/kernels/scratch.hpp"
 
 #include <algorithm>
 #include <cstdint>

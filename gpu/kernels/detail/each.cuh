@@ -1,7 +1,7 @@
 /// Element-wise kernels over flat memory: a grid-stride loop of packs, and the few elements left.
 #pragma once
 
-#include "pack.cuh"
+#include "gpu/kernels/detail/pack.cuh"
 
 #include <algorithm>
 #include <cstddef>

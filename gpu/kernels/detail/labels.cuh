@@ -1,7 +1,7 @@
 /// Labels of rows, some of which are ignored.
 #pragma once
 
-#include "reduce.cuh"
+#include "gpu/kernels/detail/reduce.cuh"
 
 namespace troupe::gpu {
 

@@ -1,7 +1,7 @@
 /// Sixteen bytes at a time: loads and stores of several elements, as floats.
 #pragma once
 
-#include "troupe/core/graph/tensor.hpp"
+#include "core/graph/tensor.hpp"
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>

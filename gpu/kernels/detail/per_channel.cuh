@@ -1,7 +1,7 @@
 /// Element-wise kernels over (rows, channels) whose coefficients go by channel.
 #pragma once
 
-#include "columns.cuh"
+#include "gpu/kernels/detail/columns.cuh"
 
 #include <type_traits>
 

@@ -1,9 +1,9 @@
 /// Where a pooling's windows lie, on the device.
 #pragma once
 
-#include "../pooling.hpp"
-#include "../pooling_math.hpp"
-#include "pack.cuh"
+#include "gpu/kernels/detail/pack.cuh"
+#include "gpu/kernels/pooling.hpp"
+#include "gpu/kernels/pooling_math.hpp"
 
 namespace troupe::gpu {
 

@@ -1,8 +1,8 @@
 /// Kernels in which a warp works on a row.
 #pragma once
 
-#include "each.cuh"
-#include "reduce.cuh"
+#include "gpu/kernels/detail/each.cuh"
+#include "gpu/kernels/detail/reduce.cuh"
 
 #include <cstdint>
 #include <type_traits>

@@ -1,7 +1,7 @@
 /// How kernels ask their gate.
 #pragma once
 
-#include "../update_gate.hpp"
+#include "gpu/kernels/update_gate.hpp"
 
 namespace troupe::gpu {
 

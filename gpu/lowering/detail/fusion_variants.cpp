@@ -1,6 +1,6 @@
-#include "fusion_variants.hpp"
+#include "gpu/lowering/detail/fusion_variants.hpp"
 
-#include "../convolution_graph.hpp"
+#include "gpu/lowering/convolution_graph.hpp"
 
 #include <algorithm>
 #include <iterator>

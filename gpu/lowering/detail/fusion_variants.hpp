@@ -2,8 +2,8 @@
 /// be searched and measured at once.
 #pragma once
 
-#include "../../cudnn/patterns.hpp"
-#include "troupe/core/graph/graph.hpp"
+#include "core/graph/graph.hpp"
+#include "gpu/cudnn/patterns.hpp"
 
 #include <vector>
 

@@ -1,10 +1,10 @@
-#include "plan_searcher.hpp"
+#include "gpu/lowering/detail/plan_searcher.hpp"
 
-#include "../../detail/measure.hpp"
-#include "../../detail/random_memory.hpp"
-#include "../../device_guard.hpp"
-#include "../alignment.hpp"
-#include "troupe/core/fail.hpp"
+#include "core/fail.hpp"
+#include "gpu/alignment.hpp"
+#include "gpu/detail/measure.hpp"
+#include "gpu/detail/random_memory.hpp"
+#include "gpu/device_guard.hpp"
 
 #include <algorithm>
 #include <mutex>

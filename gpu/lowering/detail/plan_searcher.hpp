@@ -1,8 +1,8 @@
 /// Finds and measures cuDNN's plans with a handle of its own: one thread at a time.
 #pragma once
 
-#include "../../cuda_device.hpp"
-#include "../../cudnn/chooser.hpp"
+#include "gpu/cuda_device.hpp"
+#include "gpu/cudnn/chooser.hpp"
 
 #include <memory>
 #include <shared_mutex>

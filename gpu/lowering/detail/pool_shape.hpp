@@ -1,7 +1,7 @@
 /// A pooling's kernels' view of tensors.
 #pragma once
 
-#include "../../kernels/pooling.hpp"
+#include "gpu/kernels/pooling.hpp"
 
 namespace troupe::gpu {
 

@@ -1,10 +1,10 @@
 /// One node of the graph, lowered: what is enqueued for it.
 #pragma once
 
-#include "../../cuda_stream.hpp"
-#include "../../traffic.hpp"
-#include "../alignment.hpp"
-#include "troupe/core/device/placement.hpp"
+#include "core/device/placement.hpp"
+#include "gpu/alignment.hpp"
+#include "gpu/cuda_stream.hpp"
+#include "gpu/traffic.hpp"
 
 #include <cstddef>
 #include <memory>

@@ -1,8 +1,7 @@
-#include "log.hpp"
+#include "metrics/console/detail/log.hpp"
 
-#include "../../time_stamp.hpp"
-
-#include "troupe/core/printable.hpp"
+#include "core/printable.hpp"
+#include "metrics/time_stamp.hpp"
 
 #include <fmt/chrono.h>
 #include <nlohmann/json.hpp>

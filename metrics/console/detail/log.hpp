@@ -1,7 +1,7 @@
 /// The program's log: one logger, handed to whoever needs it.
 #pragma once
 
-#include "screen.hpp"
+#include "metrics/console/detail/screen.hpp"
 
 #include <spdlog/logger.h>
 

@@ -1,7 +1,7 @@
-#include "progress.hpp"
+#include "metrics/console/detail/progress.hpp"
 
-#include "../../readable.hpp"
-#include "../../text_figures.hpp"
+#include "metrics/readable.hpp"
+#include "metrics/text_figures.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

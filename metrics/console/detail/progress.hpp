@@ -1,8 +1,8 @@
 /// What a progress bar says, as plain text.
 #pragma once
 
-#include "../../recent_steps.hpp"
-#include "../../step_record.hpp"
+#include "metrics/recent_steps.hpp"
+#include "metrics/step_record.hpp"
 
 #include <cstdint>
 #include <string>

@@ -1,4 +1,4 @@
-#include "screen.hpp"
+#include "metrics/console/detail/screen.hpp"
 
 #include <algorithm>
 #include <cerrno>

@@ -1,7 +1,7 @@
-#include "basic_password.hpp"
+#include "metrics/http/detail/basic_password.hpp"
 
-#include "troupe/core/base64.hpp"
-#include "troupe/core/sha256.hpp"
+#include "core/base64.hpp"
+#include "core/sha256.hpp"
 
 #include <openssl/crypto.h>
 

@@ -1,4 +1,4 @@
-#include "followers.hpp"
+#include "metrics/http/detail/followers.hpp"
 
 #include <algorithm>
 #include <string_view>

@@ -1,7 +1,7 @@
 /// Those who follow a run, and what each of them gets: server-sent events.
 #pragma once
 
-#include "../page_sources.hpp"
+#include "metrics/http/page_sources.hpp"
 
 #include <cstddef>
 #include <memory>

@@ -1,4 +1,4 @@
-#include "guesses.hpp"
+#include "metrics/http/detail/guesses.hpp"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "head.hpp"
+#include "metrics/http/detail/head.hpp"
 
 #include <sstream>
 

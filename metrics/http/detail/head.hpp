@@ -1,7 +1,7 @@
 /// The head of an answer, as HTTP has it.
 #pragma once
 
-#include "answer.hpp"
+#include "metrics/http/detail/answer.hpp"
 
 #include <string>
 

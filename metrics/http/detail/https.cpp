@@ -1,6 +1,6 @@
-#include "https.hpp"
+#include "metrics/http/detail/https.hpp"
 
-#include "troupe/core/fail.hpp"
+#include "core/fail.hpp"
 
 namespace troupe::metrics {
 

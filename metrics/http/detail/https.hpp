@@ -1,7 +1,7 @@
 /// The certificate that the server shows.
 #pragma once
 
-#include "../endpoint.hpp"
+#include "metrics/http/endpoint.hpp"
 
 #include <memory>
 

@@ -1,8 +1,7 @@
-#include "page_access.hpp"
+#include "metrics/http/detail/page_access.hpp"
 
-#include "basic_password.hpp"
-
-#include "troupe/core/printable.hpp"
+#include "core/printable.hpp"
+#include "metrics/http/detail/basic_password.hpp"
 
 #include <fmt/format.h>
 

@@ -1,7 +1,7 @@
 /// Who may see the page of a run.
 #pragma once
 
-#include "answer.hpp"
+#include "metrics/http/detail/answer.hpp"
 
 #include <optional>
 #include <string>

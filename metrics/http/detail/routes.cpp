@@ -1,6 +1,6 @@
-#include "routes.hpp"
+#include "metrics/http/detail/routes.hpp"
 
-#include "../../page/page.hpp"
+#include "metrics/page/page.hpp"
 
 #include <fmt/format.h>
 

@@ -1,10 +1,10 @@
 /// What is answered to which request.
 #pragma once
 
-#include "../endpoint.hpp"
-#include "answer.hpp"
-#include "guesses.hpp"
-#include "page_access.hpp"
+#include "metrics/http/detail/answer.hpp"
+#include "metrics/http/detail/guesses.hpp"
+#include "metrics/http/detail/page_access.hpp"
+#include "metrics/http/endpoint.hpp"
 
 namespace troupe::metrics {
 

@@ -1,4 +1,4 @@
-#include "server.hpp"
+#include "metrics/http/detail/server.hpp"
 
 #include <algorithm>
 #include <csignal>

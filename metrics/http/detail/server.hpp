@@ -1,12 +1,11 @@
 /// The thread that serves, and all its clients.
 #pragma once
 
-#include "followers.hpp"
-#include "https.hpp"
-#include "routes.hpp"
-#include "session.hpp"
-
-#include "troupe/core/net/descriptor.hpp"
+#include "core/net/descriptor.hpp"
+#include "metrics/http/detail/followers.hpp"
+#include "metrics/http/detail/https.hpp"
+#include "metrics/http/detail/routes.hpp"
+#include "metrics/http/detail/session.hpp"
 
 #include <atomic>
 #include <list>

@@ -1,7 +1,7 @@
-#include "session.hpp"
+#include "metrics/http/detail/session.hpp"
 
-#include "head.hpp"
-#include "server.hpp"
+#include "metrics/http/detail/head.hpp"
+#include "metrics/http/detail/server.hpp"
 
 #include <algorithm>
 #include <limits>

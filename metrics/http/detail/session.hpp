@@ -1,9 +1,9 @@
 /// One client: its request and the answer, or what it follows.
 #pragma once
 
-#include "answer.hpp"
-#include "followers.hpp"
-#include "stream.hpp"
+#include "metrics/http/detail/answer.hpp"
+#include "metrics/http/detail/followers.hpp"
+#include "metrics/http/detail/stream.hpp"
 
 #include <array>
 #include <chrono>

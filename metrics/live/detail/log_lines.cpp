@@ -1,4 +1,4 @@
-#include "log_lines.hpp"
+#include "metrics/live/detail/log_lines.hpp"
 
 #include <string_view>
 

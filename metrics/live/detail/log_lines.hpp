@@ -1,7 +1,7 @@
 /// Hands lines of a log on.
 #pragma once
 
-#include "../../report/run_document.hpp"
+#include "metrics/report/run_document.hpp"
 
 #include <spdlog/sinks/sink.h>
 

@@ -1,6 +1,6 @@
-#include "families.hpp"
+#include "metrics/registry/detail/families.hpp"
 
-#include "../names.hpp"
+#include "metrics/registry/names.hpp"
 
 #include <algorithm>
 #include <array>

@@ -2,7 +2,7 @@
 /// call anything.
 #pragma once
 
-#include "family.hpp"
+#include "metrics/registry/detail/family.hpp"
 
 #include <prometheus/metric_family.h>
 #include <prometheus/registry.h>

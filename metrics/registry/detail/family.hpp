@@ -1,8 +1,8 @@
 /// The values of one name, by their labels, and their text.
 #pragma once
 
-#include "../metric_name.hpp"
-#include "value_text.hpp"
+#include "metrics/registry/detail/value_text.hpp"
+#include "metrics/registry/metric_name.hpp"
 
 #include <prometheus/family.h>
 

@@ -1,4 +1,4 @@
-#include "value_text.hpp"
+#include "metrics/registry/detail/value_text.hpp"
 
 #include <array>
 #include <charconv>

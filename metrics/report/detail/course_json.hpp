@@ -1,8 +1,8 @@
 /// The course of a run in the document: many numbers, which are written as text at once.
 #pragma once
 
-#include "../comparison.hpp"
-#include "../run_course.hpp"
+#include "metrics/report/comparison.hpp"
+#include "metrics/report/run_course.hpp"
 
 #include <cstddef>
 #include <string>

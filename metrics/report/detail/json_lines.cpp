@@ -1,6 +1,6 @@
-#include "json_lines.hpp"
+#include "metrics/report/detail/json_lines.hpp"
 
-#include "troupe/core/fail.hpp"
+#include "core/fail.hpp"
 
 #include <cerrno>
 #include <chrono>

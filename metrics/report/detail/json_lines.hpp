@@ -1,9 +1,8 @@
 /// A file of one JSON object a line that survives its writer's death.
 #pragma once
 
-#include "troupe/core/net/descriptor.hpp"
-
-#include "troupe/core/error.hpp"
+#include "core/error.hpp"
+#include "core/net/descriptor.hpp"
 
 #include <cstdint>
 #include <filesystem>

@@ -1,7 +1,7 @@
 /// Values that may not be there, in our JSON. What is not finite is null.
 #pragma once
 
-#include "../../time_stamp.hpp"
+#include "metrics/time_stamp.hpp"
 
 #include <nlohmann/json.hpp>
 

@@ -1,7 +1,7 @@
 /// What only runs that scale their losses have, the same of a step and of a summary.
 #pragma once
 
-#include "json_values.hpp"
+#include "metrics/report/detail/json_values.hpp"
 
 namespace troupe::metrics {
 

@@ -1,8 +1,8 @@
 /// Parts that summary.json, run.json and the document of a run's page have in common.
 #pragma once
 
-#include "../../step_record.hpp"
-#include "json_values.hpp"
+#include "metrics/report/detail/json_values.hpp"
+#include "metrics/step_record.hpp"
 
 #include <array>
 #include <cstddef>

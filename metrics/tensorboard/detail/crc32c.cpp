@@ -1,4 +1,4 @@
-#include "crc32c.hpp"
+#include "metrics/tensorboard/detail/crc32c.hpp"
 
 #include <array>
 #include <bit>

@@ -1,8 +1,7 @@
-#include "event.hpp"
+#include "metrics/tensorboard/detail/event.hpp"
 
-#include "crc32c.hpp"
-
-#include "troupe/core/protobuf.hpp"
+#include "core/protobuf.hpp"
+#include "metrics/tensorboard/detail/crc32c.hpp"
 
 namespace troupe::metrics {
 

@@ -1,7 +1,7 @@
 /// What convolutions and matrix products share: a weight, and what multiplying by it costs.
 #pragma once
 
-#include "shape_checks.hpp"
+#include "nn/ops/detail/shape_checks.hpp"
 
 namespace troupe::nn::ops {
 

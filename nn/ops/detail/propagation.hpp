@@ -1,8 +1,8 @@
 /// What an op's gradient may do. passes/autodiff implements it.
 #pragma once
 
-#include "troupe/core/error.hpp"
-#include "troupe/core/graph/graph.hpp"
+#include "core/error.hpp"
+#include "core/graph/graph.hpp"
 
 #include <vector>
 

@@ -1,8 +1,8 @@
 /// What the shape rules of several families share.
 #pragma once
 
-#include "../record.hpp"
-#include "troupe/core/fail.hpp"
+#include "core/fail.hpp"
+#include "nn/ops/record.hpp"
 
 namespace troupe::nn::ops {
 

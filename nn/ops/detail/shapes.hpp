@@ -1,7 +1,7 @@
 /// Ops that give the same elements another shape.
 #pragma once
 
-#include "shape_checks.hpp"
+#include "nn/ops/detail/shape_checks.hpp"
 
 namespace troupe::nn::ops {
 

@@ -1,6 +1,6 @@
-#include "end_gradients.hpp"
+#include "nn/passes/detail/end_gradients.hpp"
 
-#include "fusion_draft.hpp"
+#include "nn/passes/detail/fusion_draft.hpp"
 
 #include <algorithm>
 

@@ -1,7 +1,7 @@
 /// The backward half of fuse_block_ends.
 #pragma once
 
-#include "../fuse_statistics.hpp"
+#include "nn/passes/fuse_statistics.hpp"
 
 namespace troupe::nn {
 

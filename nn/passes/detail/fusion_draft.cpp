@@ -1,6 +1,6 @@
-#include "fusion_draft.hpp"
+#include "nn/passes/detail/fusion_draft.hpp"
 
-#include "rewrite.hpp"
+#include "nn/passes/detail/rewrite.hpp"
 
 #include <algorithm>
 

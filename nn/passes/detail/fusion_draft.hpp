@@ -2,7 +2,7 @@
 /// fuse_max_pool, fuse_loss, fuse_block_ends, finish_block_ends).
 #pragma once
 
-#include "../fuse_statistics.hpp"
+#include "nn/passes/fuse_statistics.hpp"
 
 namespace troupe::nn {
 

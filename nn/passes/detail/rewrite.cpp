@@ -1,4 +1,4 @@
-#include "rewrite.hpp"
+#include "nn/passes/detail/rewrite.hpp"
 
 namespace troupe::nn {
 

@@ -1,7 +1,7 @@
 /// What rewriting passes share.
 #pragma once
 
-#include "troupe/core/graph/graph.hpp"
+#include "core/graph/graph.hpp"
 
 #include <vector>
 

@@ -2,7 +2,7 @@
 /// its backends.
 #pragma once
 
-#include "troupe/collectives/communicator.hpp"
+#include "collectives/communicator.hpp"
 
 #include <chrono>
 #include <functional>
@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-namespace troupe::tests {
+namespace troupe::testing {
 
 using Communicators = std::vector<std::unique_ptr<collectives::Communicator>>;
 /// Of a group's ranks: which of a backend's devices each has.
@@ -33,4 +33,4 @@ struct Backend {
 /// Those of this machine; empty with a reason in `why` where there are none.
 std::vector<Backend> backends(std::string& why);
 
-} // namespace troupe::tests
+} // namespace troupe::testing

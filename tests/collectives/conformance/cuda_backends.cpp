@@ -1,12 +1,11 @@
-#include "backend.hpp"
-
-#include "troupe/collectives/nccl/nccl_communicator.hpp"
-#include "troupe/collectives/shared_device/cuda_communicator.hpp"
+#include "collectives/nccl/nccl_communicator.hpp"
+#include "collectives/shared_device/cuda_communicator.hpp"
+#include "tests/collectives/conformance/backend.hpp"
 
 #include <stdexcept>
 #include <thread>
 
-namespace troupe::tests {
+namespace troupe::testing {
 
 namespace {
 
@@ -104,4 +103,4 @@ std::vector<Backend> backends(std::string& why) {
   return all;
 }
 
-} // namespace troupe::tests
+} // namespace troupe::testing

@@ -1,6 +1,5 @@
-#include "group.hpp"
-
-#include "troupe/cpu/host_stream.hpp"
+#include "cpu/host_stream.hpp"
+#include "tests/collectives/conformance/group.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
@@ -8,7 +7,7 @@
 #include <thread>
 
 using namespace troupe;
-using namespace troupe::tests;
+using namespace troupe::testing;
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 

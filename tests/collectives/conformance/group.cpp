@@ -1,6 +1,6 @@
-#include "group.hpp"
+#include "tests/collectives/conformance/group.hpp"
 
-#include "troupe/core/float16.hpp"
+#include "core/float16.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
@@ -10,7 +10,7 @@
 #include <cstring>
 #include <numeric>
 
-namespace troupe::tests {
+namespace troupe::testing {
 
 namespace {
 
@@ -154,4 +154,4 @@ Numbers sum_of_whole_numbers(std::size_t ranks, std::size_t elements) {
   return sum;
 }
 
-} // namespace troupe::tests
+} // namespace troupe::testing

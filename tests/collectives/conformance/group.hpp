@@ -1,11 +1,11 @@
 /// A group of ranks under test, and values in their devices' memory.
 #pragma once
 
-#include "backend.hpp"
+#include "tests/collectives/conformance/backend.hpp"
 
 #include <span>
 
-namespace troupe::tests {
+namespace troupe::testing {
 
 inline constexpr std::chrono::milliseconds long_time{20000};
 
@@ -66,4 +66,4 @@ Numbers sum_of_whole_numbers(std::size_t ranks, std::size_t elements);
 inline constexpr DType every_type[] = {DType::f32, DType::bf16, DType::f16,
                                        DType::i32, DType::u8,   DType::f64};
 
-} // namespace troupe::tests
+} // namespace troupe::testing

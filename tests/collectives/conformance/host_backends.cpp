@@ -1,12 +1,11 @@
-#include "../loopback.hpp"
-#include "backend.hpp"
-
-#include "troupe/collectives/shared_device/shared_communicator.hpp"
-#include "troupe/cpu/host_device.hpp"
+#include "collectives/shared_device/shared_communicator.hpp"
+#include "cpu/host_device.hpp"
+#include "tests/collectives/conformance/backend.hpp"
+#include "tests/support/loopback.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 
-namespace troupe::tests {
+namespace troupe::testing {
 
 namespace {
 
@@ -36,4 +35,4 @@ std::vector<Backend> backends(std::string&) {
       {.name = "tcp", .connect = connect_by_tcp, .device = host_device, .in_rank_order = false}};
 }
 
-} // namespace troupe::tests
+} // namespace troupe::testing

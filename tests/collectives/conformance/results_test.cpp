@@ -1,4 +1,4 @@
-#include "group.hpp"
+#include "tests/collectives/conformance/group.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
@@ -9,7 +9,7 @@
 #include <utility>
 
 using namespace troupe;
-using namespace troupe::tests;
+using namespace troupe::testing;
 
 namespace {
 

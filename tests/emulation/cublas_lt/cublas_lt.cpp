@@ -1,9 +1,9 @@
 // libcublasLt, as far as gpu/libraries.hpp asks for it: products of column-major matrices with f32
 // sums, added to what the result is where beta says so, and a bias for every row.
-#include "runtime/loading.hpp"
-#include "runtime/memory.hpp"
-#include "runtime/stream.hpp"
-#include "values.hpp"
+#include "tests/emulation/runtime/loading.hpp"
+#include "tests/emulation/runtime/memory.hpp"
+#include "tests/emulation/runtime/stream.hpp"
+#include "tests/emulation/values.hpp"
 
 #include <cublasLt.h>
 

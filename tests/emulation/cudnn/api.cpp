@@ -1,10 +1,9 @@
 // libcudnn's backend API, as gpu/libraries.hpp asks for it.
-#include "compute.hpp"
-#include "descriptor.hpp"
-
-#include "runtime/loading.hpp"
-#include "runtime/memory.hpp"
-#include "runtime/stream.hpp"
+#include "tests/emulation/cudnn/compute.hpp"
+#include "tests/emulation/cudnn/descriptor.hpp"
+#include "tests/emulation/runtime/loading.hpp"
+#include "tests/emulation/runtime/memory.hpp"
+#include "tests/emulation/runtime/stream.hpp"
 
 #include <algorithm>
 #include <cstring>

@@ -1,5 +1,5 @@
 // From descriptors to a graph.
-#include "descriptor.hpp"
+#include "tests/emulation/cudnn/descriptor.hpp"
 
 #include <optional>
 

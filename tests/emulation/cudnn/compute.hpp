@@ -2,7 +2,7 @@
 /// operation writes is rounded to the tensor's type.
 #pragma once
 
-#include "graph.hpp"
+#include "tests/emulation/cudnn/graph.hpp"
 
 #include <vector>
 

@@ -1,4 +1,4 @@
-#include "compute.hpp"
+#include "tests/emulation/cudnn/compute.hpp"
 
 namespace emulation::cudnn {
 

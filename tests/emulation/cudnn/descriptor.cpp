@@ -1,4 +1,4 @@
-#include "descriptor.hpp"
+#include "tests/emulation/cudnn/descriptor.hpp"
 
 #include <cstring>
 

@@ -2,8 +2,8 @@
 /// it.
 #pragma once
 
-#include "engines.hpp"
-#include "graph.hpp"
+#include "tests/emulation/cudnn/engines.hpp"
+#include "tests/emulation/cudnn/graph.hpp"
 
 #include <cstddef>
 #include <memory>

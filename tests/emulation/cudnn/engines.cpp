@@ -1,4 +1,4 @@
-#include "engines.hpp"
+#include "tests/emulation/cudnn/engines.hpp"
 
 #include <algorithm>
 

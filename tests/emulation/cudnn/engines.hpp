@@ -3,7 +3,7 @@
 /// docs/cudnn-patterns.md for Hopper.
 #pragma once
 
-#include "graph.hpp"
+#include "tests/emulation/cudnn/graph.hpp"
 
 #include <vector>
 

@@ -1,4 +1,4 @@
-#include "graph.hpp"
+#include "tests/emulation/cudnn/graph.hpp"
 
 #include <nlohmann/json.hpp>
 

@@ -2,7 +2,7 @@
 /// can be, and as text.
 #pragma once
 
-#include "values.hpp"
+#include "tests/emulation/values.hpp"
 
 #include <array>
 #include <cstdint>

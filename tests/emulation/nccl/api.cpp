@@ -1,14 +1,13 @@
 // libnccl, as collectives/nccl/library.hpp asks for it: non-blocking communicators of ranks that
 // are all on this machine.
-#include "communicator.hpp"
-#include "distant_group.hpp"
-#include "last_error.hpp"
-#include "reception.hpp"
-#include "siblings.hpp"
-
-#include "runtime/memory.hpp"
-#include "runtime/settings.hpp"
-#include "runtime/stream.hpp"
+#include "tests/emulation/nccl/communicator.hpp"
+#include "tests/emulation/nccl/distant_group.hpp"
+#include "tests/emulation/nccl/last_error.hpp"
+#include "tests/emulation/nccl/reception.hpp"
+#include "tests/emulation/nccl/siblings.hpp"
+#include "tests/emulation/runtime/memory.hpp"
+#include "tests/emulation/runtime/settings.hpp"
+#include "tests/emulation/runtime/stream.hpp"
 
 #include <cstring>
 

@@ -1,10 +1,9 @@
-#include "communicator.hpp"
+#include "tests/emulation/nccl/communicator.hpp"
 
-#include "kernels.hpp"
-#include "last_error.hpp"
-
-#include "runtime/loading.hpp"
-#include "runtime/settings.hpp"
+#include "tests/emulation/nccl/kernels.hpp"
+#include "tests/emulation/nccl/last_error.hpp"
+#include "tests/emulation/runtime/loading.hpp"
+#include "tests/emulation/runtime/settings.hpp"
 
 #include <cstring>
 

@@ -2,7 +2,7 @@
 /// they need has come. Aborting it lets its own calls go, and nobody else's.
 #pragma once
 
-#include "group.hpp"
+#include "tests/emulation/nccl/group.hpp"
 
 #include <atomic>
 #include <condition_variable>

@@ -1,6 +1,6 @@
-#include "connection.hpp"
+#include "tests/emulation/nccl/connection.hpp"
 
-#include "runtime/settings.hpp"
+#include "tests/emulation/runtime/settings.hpp"
 
 #include <thread>
 

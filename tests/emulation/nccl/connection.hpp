@@ -3,8 +3,8 @@
 /// A thread sends and one receives, so that neither end waits for a process that stands still.
 #pragma once
 
-#include "member.hpp"
-#include "socket.hpp"
+#include "tests/emulation/nccl/member.hpp"
+#include "tests/emulation/nccl/socket.hpp"
 
 #include <condition_variable>
 #include <deque>

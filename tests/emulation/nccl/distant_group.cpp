@@ -1,6 +1,6 @@
-#include "distant_group.hpp"
+#include "tests/emulation/nccl/distant_group.hpp"
 
-#include "reception.hpp"
+#include "tests/emulation/nccl/reception.hpp"
 
 namespace emulation::nccl {
 

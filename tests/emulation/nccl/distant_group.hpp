@@ -1,8 +1,8 @@
 /// A group as a rank of another process than that of its id has it: the end of a connection there.
 #pragma once
 
-#include "connection.hpp"
-#include "group.hpp"
+#include "tests/emulation/nccl/connection.hpp"
+#include "tests/emulation/nccl/group.hpp"
 
 namespace emulation::nccl {
 

@@ -2,7 +2,7 @@
 /// hears of it as a Member.
 #pragma once
 
-#include "member.hpp"
+#include "tests/emulation/nccl/member.hpp"
 
 namespace emulation::nccl {
 

@@ -1,4 +1,4 @@
-#include "kernels.hpp"
+#include "tests/emulation/nccl/kernels.hpp"
 
 #include <array>
 

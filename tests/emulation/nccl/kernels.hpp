@@ -1,7 +1,7 @@
 /// Kernels that NCCL loads when a call first needs them.
 #pragma once
 
-#include "operation.hpp"
+#include "tests/emulation/nccl/operation.hpp"
 
 namespace emulation::nccl {
 

@@ -1,4 +1,4 @@
-#include "local_group.hpp"
+#include "tests/emulation/nccl/local_group.hpp"
 
 #include <algorithm>
 #include <set>

@@ -1,7 +1,7 @@
 /// The group itself, in the process that made its id.
 #pragma once
 
-#include "group.hpp"
+#include "tests/emulation/nccl/group.hpp"
 
 #include <cstddef>
 #include <map>

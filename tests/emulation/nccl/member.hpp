@@ -1,7 +1,7 @@
 /// A rank as its group sees it: where results and news of the group go.
 #pragma once
 
-#include "operation.hpp"
+#include "tests/emulation/nccl/operation.hpp"
 
 namespace emulation::nccl {
 

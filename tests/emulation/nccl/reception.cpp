@@ -1,6 +1,6 @@
-#include "reception.hpp"
+#include "tests/emulation/nccl/reception.hpp"
 
-#include "connection.hpp"
+#include "tests/emulation/nccl/connection.hpp"
 
 #include <cstdio>
 #include <cstdlib>

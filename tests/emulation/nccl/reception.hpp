@@ -1,7 +1,7 @@
 /// Where ranks of other processes come into the groups of this one, which made their ids.
 #pragma once
 
-#include "local_group.hpp"
+#include "tests/emulation/nccl/local_group.hpp"
 
 #include <string>
 

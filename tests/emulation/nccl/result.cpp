@@ -1,4 +1,4 @@
-#include "operation.hpp"
+#include "tests/emulation/nccl/operation.hpp"
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>

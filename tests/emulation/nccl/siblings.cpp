@@ -1,6 +1,6 @@
-#include "siblings.hpp"
+#include "tests/emulation/nccl/siblings.hpp"
 
-#include "runtime/memory.hpp"
+#include "tests/emulation/runtime/memory.hpp"
 
 #include <cuda_runtime_api.h>
 

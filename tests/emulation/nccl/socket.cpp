@@ -1,4 +1,4 @@
-#include "socket.hpp"
+#include "tests/emulation/nccl/socket.hpp"
 
 #include <cerrno>
 #include <cstring>

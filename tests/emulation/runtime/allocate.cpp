@@ -1,8 +1,8 @@
 // Allocations: at once, in the order of a stream, and of the host.
-#include "loading.hpp"
-#include "memory.hpp"
-#include "settings.hpp"
-#include "stream.hpp"
+#include "tests/emulation/runtime/loading.hpp"
+#include "tests/emulation/runtime/memory.hpp"
+#include "tests/emulation/runtime/settings.hpp"
+#include "tests/emulation/runtime/stream.hpp"
 
 #include <algorithm>
 #include <limits>

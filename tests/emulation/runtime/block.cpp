@@ -1,11 +1,11 @@
-#include "block.hpp"
+#include "tests/emulation/runtime/block.hpp"
 
-#include "device_code.hpp"
-#include "error.hpp"
-#include "loading.hpp"
-#include "memory.hpp"
-#include "settings.hpp"
-#include "stream.hpp"
+#include "tests/emulation/runtime/device_code.hpp"
+#include "tests/emulation/runtime/error.hpp"
+#include "tests/emulation/runtime/loading.hpp"
+#include "tests/emulation/runtime/memory.hpp"
+#include "tests/emulation/runtime/settings.hpp"
+#include "tests/emulation/runtime/stream.hpp"
 
 #include <algorithm>
 #include <array>

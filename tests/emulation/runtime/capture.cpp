@@ -1,6 +1,5 @@
-#include "stream.hpp"
-
-#include "settings.hpp"
+#include "tests/emulation/runtime/settings.hpp"
+#include "tests/emulation/runtime/stream.hpp"
 
 #include <algorithm>
 

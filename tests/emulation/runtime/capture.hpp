@@ -1,7 +1,7 @@
 /// What streams enqueue while they are captured, and which part of it comes after which other.
 #pragma once
 
-#include "queue.hpp"
+#include "tests/emulation/runtime/queue.hpp"
 
 #include <cuda_runtime_api.h>
 

@@ -1,8 +1,8 @@
 // Copies and fills. What is wrong with an address is said by the call, not by the copy.
-#include "loading.hpp"
-#include "memory.hpp"
-#include "settings.hpp"
-#include "stream.hpp"
+#include "tests/emulation/runtime/loading.hpp"
+#include "tests/emulation/runtime/memory.hpp"
+#include "tests/emulation/runtime/settings.hpp"
+#include "tests/emulation/runtime/stream.hpp"
 
 #include <cstring>
 #include <optional>

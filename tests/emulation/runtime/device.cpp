@@ -1,6 +1,6 @@
-#include "memory.hpp"
-#include "settings.hpp"
-#include "stream.hpp"
+#include "tests/emulation/runtime/memory.hpp"
+#include "tests/emulation/runtime/settings.hpp"
+#include "tests/emulation/runtime/stream.hpp"
 
 #include <array>
 #include <atomic>

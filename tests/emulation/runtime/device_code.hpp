@@ -1,7 +1,7 @@
 /// What kernels take for granted, for the host's compiler: included before each of them.
 #pragma once
 
-#include "launch.hpp"
+#include "tests/emulation/runtime/launch.hpp"
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>

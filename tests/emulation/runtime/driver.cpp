@@ -1,5 +1,5 @@
 // libcuda.so.1, as far as it is asked what there is.
-#include "settings.hpp"
+#include "tests/emulation/runtime/settings.hpp"
 
 #include <cuda.h>
 

@@ -1,4 +1,4 @@
-#include "error.hpp"
+#include "tests/emulation/runtime/error.hpp"
 
 #include <atomic>
 #include <cstdio>

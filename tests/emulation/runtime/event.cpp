@@ -1,5 +1,5 @@
-#include "loading.hpp"
-#include "stream.hpp"
+#include "tests/emulation/runtime/loading.hpp"
+#include "tests/emulation/runtime/stream.hpp"
 
 using namespace emulation;
 

@@ -1,7 +1,7 @@
-#include "loading.hpp"
+#include "tests/emulation/runtime/loading.hpp"
 
-#include "queue.hpp"
-#include "stream.hpp"
+#include "tests/emulation/runtime/queue.hpp"
+#include "tests/emulation/runtime/stream.hpp"
 
 #include <array>
 #include <atomic>

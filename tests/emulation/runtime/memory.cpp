@@ -1,7 +1,7 @@
-#include "memory.hpp"
+#include "tests/emulation/runtime/memory.hpp"
 
-#include "error.hpp"
-#include "settings.hpp"
+#include "tests/emulation/runtime/error.hpp"
+#include "tests/emulation/runtime/settings.hpp"
 
 #include <algorithm>
 #include <cstring>

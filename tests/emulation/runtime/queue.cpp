@@ -1,7 +1,7 @@
-#include "queue.hpp"
+#include "tests/emulation/runtime/queue.hpp"
 
-#include "memory.hpp"
-#include "settings.hpp"
+#include "tests/emulation/runtime/memory.hpp"
+#include "tests/emulation/runtime/settings.hpp"
 
 #include <array>
 #include <atomic>

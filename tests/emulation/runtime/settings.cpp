@@ -1,4 +1,4 @@
-#include "settings.hpp"
+#include "tests/emulation/runtime/settings.hpp"
 
 #include <algorithm>
 #include <atomic>

@@ -1,7 +1,7 @@
-#include "stream.hpp"
+#include "tests/emulation/runtime/stream.hpp"
 
-#include "loading.hpp"
-#include "settings.hpp"
+#include "tests/emulation/runtime/loading.hpp"
+#include "tests/emulation/runtime/settings.hpp"
 
 #include <array>
 #include <atomic>

@@ -1,9 +1,9 @@
 /// Streams and events: what the runtime's handles point to.
 #pragma once
 
-#include "capture.hpp"
-#include "error.hpp"
-#include "handles.hpp"
+#include "tests/emulation/runtime/capture.hpp"
+#include "tests/emulation/runtime/error.hpp"
+#include "tests/emulation/runtime/handles.hpp"
 
 #include <chrono>
 #include <condition_variable>

@@ -1,6 +1,6 @@
-#include "deepspeed_batch.hpp"
+#include "core/config/import/detail/deepspeed_batch.hpp"
 
-#include "values.hpp"
+#include "core/config/import/detail/values.hpp"
 
 #include <fmt/format.h>
 

@@ -1,7 +1,7 @@
 /// The three numbers of a batch, of which DeepSpeed makes those that are missing.
 #pragma once
 
-#include "../rows.hpp"
+#include "core/config/import/rows.hpp"
 
 #include <string>
 

@@ -1,6 +1,6 @@
-#include "document_builder.hpp"
+#include "core/config/import/detail/document_builder.hpp"
 
-#include "../../../printable.hpp"
+#include "core/printable.hpp"
 
 #include <fmt/format.h>
 

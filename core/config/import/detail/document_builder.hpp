@@ -2,7 +2,7 @@
 /// outside may be made to take all memory.
 #pragma once
 
-#include "../document.hpp"
+#include "core/config/import/document.hpp"
 
 #include <map>
 #include <string>

@@ -1,11 +1,11 @@
-#include "importer.hpp"
+#include "core/config/import/detail/importer.hpp"
 
-#include "../../../printable.hpp"
-#include "../../load.hpp"
-#include "../../schema.hpp"
-#include "../../text.hpp"
-#include "unknown_key.hpp"
-#include "values.hpp"
+#include "core/config/import/detail/unknown_key.hpp"
+#include "core/config/import/detail/values.hpp"
+#include "core/config/load.hpp"
+#include "core/config/schema.hpp"
+#include "core/config/text.hpp"
+#include "core/printable.hpp"
 
 #include <fmt/format.h>
 

@@ -1,7 +1,7 @@
 /// Applies rows to documents, and gathers the settings, the report and the problems.
 #pragma once
 
-#include "../import.hpp"
+#include "core/config/import/import.hpp"
 
 #include <cstdint>
 #include <map>

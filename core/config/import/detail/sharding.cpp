@@ -1,6 +1,6 @@
-#include "sharding.hpp"
+#include "core/config/import/detail/sharding.hpp"
 
-#include "values.hpp"
+#include "core/config/import/detail/values.hpp"
 
 #include <fmt/format.h>
 

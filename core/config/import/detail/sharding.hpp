@@ -1,7 +1,7 @@
 /// How accelerate's FSDP divides the state, in troupe's words.
 #pragma once
 
-#include "../rows.hpp"
+#include "core/config/import/rows.hpp"
 
 #include <string>
 #include <string_view>

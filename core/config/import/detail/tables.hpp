@@ -1,7 +1,7 @@
 /// The parts of the two tables, a file each.
 #pragma once
 
-#include "../rows.hpp"
+#include "core/config/import/rows.hpp"
 
 namespace troupe {
 

@@ -1,7 +1,7 @@
-#include "unknown_key.hpp"
+#include "core/config/import/detail/unknown_key.hpp"
 
-#include "../../../nearest.hpp"
-#include "values.hpp"
+#include "core/config/import/detail/values.hpp"
+#include "core/nearest.hpp"
 
 #include <fmt/ranges.h>
 

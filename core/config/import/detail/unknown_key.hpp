@@ -1,7 +1,7 @@
 /// Fate of a key that no row has: Fate::unknown, unless its value or its place is wrong.
 #pragma once
 
-#include "../rows.hpp"
+#include "core/config/import/rows.hpp"
 
 namespace troupe {
 

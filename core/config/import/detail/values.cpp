@@ -1,7 +1,7 @@
-#include "values.hpp"
+#include "core/config/import/detail/values.hpp"
 
-#include "../../../nearest.hpp"
-#include "../../../printable.hpp"
+#include "core/nearest.hpp"
+#include "core/printable.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -1,7 +1,7 @@
 /// Values of other programs' keys, and outcomes, for the functions of rows.
 #pragma once
 
-#include "../rows.hpp"
+#include "core/config/import/rows.hpp"
 
 #include <cstdint>
 #include <optional>

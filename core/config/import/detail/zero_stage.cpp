@@ -1,6 +1,6 @@
-#include "zero_stage.hpp"
+#include "core/config/import/detail/zero_stage.hpp"
 
-#include "values.hpp"
+#include "core/config/import/detail/values.hpp"
 
 #include <fmt/format.h>
 

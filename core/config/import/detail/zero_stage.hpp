@@ -1,7 +1,7 @@
 /// What accelerate's deepspeed_config and DeepSpeed's own file say alike.
 #pragma once
 
-#include "../rows.hpp"
+#include "core/config/import/rows.hpp"
 
 namespace troupe {
 

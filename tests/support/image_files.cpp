@@ -1,4 +1,4 @@
-#include "files.hpp"
+#include "tests/support/image_files.hpp"
 
 #include <cstdio>
 #include <jpeglib.h> // needs <cstdio>
@@ -7,7 +7,7 @@
 #include <webp/encode.h>
 #include <zlib.h>
 
-namespace troupe::data::testing {
+namespace troupe::testing {
 
 Bytes gzip(const Bytes& bytes) {
   z_stream stream = {};
@@ -176,4 +176,4 @@ void write_animated_webp(const std::filesystem::path& path, const Bytes& pixels,
   write_bytes(path, file);
 }
 
-} // namespace troupe::data::testing
+} // namespace troupe::testing

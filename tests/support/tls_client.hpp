@@ -1,7 +1,7 @@
 /// A request over TLS, as a browser makes it that does not know the authority.
 #pragma once
 
-#include "http_client.hpp"
+#include "tests/support/http_client.hpp"
 
 #include <memory>
 #include <stdexcept>

@@ -1,4 +1,4 @@
-#include "exposition.hpp"
+#include "metrics/exposition.hpp"
 
 namespace troupe::metrics {
 

@@ -1,11 +1,11 @@
 /// Whole checkpoints, to and from files.
 #pragma once
 
-#include "troupe/core/checkpoint/safetensors.hpp"
-#include "troupe/core/checkpoint/state_source.hpp"
-#include "troupe/core/checkpoint/write_state.hpp"
-#include "troupe/core/fail.hpp"
-#include "troupe/core/sha256.hpp"
+#include "core/checkpoint/safetensors.hpp"
+#include "core/checkpoint/state_source.hpp"
+#include "core/checkpoint/write_state.hpp"
+#include "core/fail.hpp"
+#include "core/sha256.hpp"
 
 #include <filesystem>
 #include <fstream>

@@ -1,8 +1,8 @@
 /// dashboards/, as tests read it.
 #pragma once
 
-#include "core/scratch_folder.hpp"
-#include "source_tree.hpp"
+#include "tests/support/scratch_folder.hpp"
+#include "tests/support/source_tree.hpp"
 
 #include <nlohmann/json.hpp>
 

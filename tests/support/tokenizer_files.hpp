@@ -1,10 +1,9 @@
 /// Small vocabularies, as files of others have them, in a folder that goes with the test case.
 #pragma once
 
-#include "files.hpp"
-
-#include "troupe/data/tokenizer/detail/byte_level.hpp"
-#include "troupe/data/tokenizer/open.hpp"
+#include "data/tokenizer/detail/byte_level.hpp"
+#include "data/tokenizer/open.hpp"
+#include "tests/support/image_files.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -14,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-namespace troupe::data::testing {
+namespace troupe::testing {
 
 using Json = nlohmann::json;
 
@@ -27,7 +26,7 @@ inline Json byte_vocabulary() {
   };
   Json vocabulary = Json::object();
   for (int code = '!'; code < 256 + 68; ++code)
-    if (const auto bytes = bytes_of_characters(character(code)))
+    if (const auto bytes = data::bytes_of_characters(character(code)))
       vocabulary[character(code)] = static_cast<int>(static_cast<unsigned char>((*bytes)[0]));
   return vocabulary;
 }
@@ -94,8 +93,9 @@ public:
   }
   const std::filesystem::path& folder() const { return folder_.path(); }
 
-  static std::string refusal(const std::string& name, std::string_view split = split_of_file) {
-    const auto opened = open_tokenizer(name, split);
+  static std::string refusal(const std::string& name,
+                             std::string_view split = data::split_of_file) {
+    const auto opened = data::open_tokenizer(name, split);
     REQUIRE_FALSE(opened);
     CHECK(opened.error().exit_code() == 2);
     return opened.error().message;
@@ -105,16 +105,18 @@ private:
   ScratchFolder folder_;
 };
 
-inline std::vector<TokenId> encoded(const TokenizerPtr& tokenizer, std::string_view text) {
-  std::vector<TokenId> ids;
-  Encoder{tokenizer}.encode(text, ids);
+inline std::vector<data::TokenId> encoded(const data::TokenizerPtr& tokenizer,
+                                          std::string_view text) {
+  std::vector<data::TokenId> ids;
+  data::Encoder{tokenizer}.encode(text, ids);
   return ids;
 }
 
-inline std::string decoded(const Tokenizer& tokenizer, const std::vector<TokenId>& ids) {
+inline std::string decoded(const data::Tokenizer& tokenizer,
+                           const std::vector<data::TokenId>& ids) {
   std::string bytes;
   REQUIRE(tokenizer.decode(ids, bytes));
   return bytes;
 }
 
-} // namespace troupe::data::testing
+} // namespace troupe::testing

@@ -1,7 +1,7 @@
 /// Ranks on loopback, each with a data plane of its own, as if in a process of its own.
 #pragma once
 
-#include "troupe/collectives/tcp/tcp_communicator.hpp"
+#include "collectives/tcp/tcp_communicator.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 
@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-namespace troupe::tests {
+namespace troupe::testing {
 
 class Loopback {
 public:
@@ -50,4 +50,4 @@ public:
   std::vector<std::shared_ptr<collectives::DataPlane>> planes;
 };
 
-} // namespace troupe::tests
+} // namespace troupe::testing

@@ -2,11 +2,11 @@
 /// end.
 #pragma once
 
-#include "../live/live_run.hpp"
-#include "../registry/job_phase.hpp"
-#include "../registry/registry.hpp"
-#include "endpoint.hpp"
-#include "scrape_targets.hpp"
+#include "metrics/http/endpoint.hpp"
+#include "metrics/http/scrape_targets.hpp"
+#include "metrics/live/live_run.hpp"
+#include "metrics/registry/job_phase.hpp"
+#include "metrics/registry/registry.hpp"
 
 #include <memory>
 #include <mutex>

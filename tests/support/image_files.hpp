@@ -1,20 +1,15 @@
 /// Small data files, whole and damaged, in a folder that goes with the test case.
 #pragma once
 
-#include "../core/scratch_folder.hpp"
-
-#include "troupe/data/image_dataset.hpp"
+#include "data/image_dataset.hpp"
+#include "tests/support/scratch_folder.hpp"
 
 #include <cstdint>
 #include <filesystem>
 #include <string>
 #include <vector>
 
-namespace troupe::data::testing {
-
-using troupe::testing::read_bytes;
-using troupe::testing::ScratchFolder;
-using troupe::testing::write_bytes;
+namespace troupe::testing {
 
 using Bytes = std::vector<std::uint8_t>;
 
@@ -51,4 +46,4 @@ void write_webp(const std::filesystem::path& path, const Bytes& pixels, int heig
 void write_animated_webp(const std::filesystem::path& path, const Bytes& pixels, int height,
                          int width);
 
-} // namespace troupe::data::testing
+} // namespace troupe::testing

@@ -1,7 +1,7 @@
 /// Records of a small run, for tests.
 #pragma once
 
-#include "troupe/metrics/step_record.hpp"
+#include "metrics/step_record.hpp"
 
 namespace troupe::testing {
 

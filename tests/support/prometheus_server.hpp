@@ -1,12 +1,10 @@
 /// A real Prometheus that scrapes an endpoint while a test runs.
 #pragma once
 
-#include "http_client.hpp"
-#include "program.hpp"
-
-#include "../core/scratch_folder.hpp"
-
-#include "troupe/core/net/socket.hpp"
+#include "core/net/socket.hpp"
+#include "tests/metrics/program.hpp"
+#include "tests/support/http_client.hpp"
+#include "tests/support/scratch_folder.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>

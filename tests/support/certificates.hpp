@@ -1,11 +1,10 @@
 /// Certificates for tests, made as a user makes them: by tools/make-certs.
 #pragma once
 
-#include "../source_tree.hpp"
-#include "scratch_folder.hpp"
-#include "shell_line.hpp"
-
-#include "troupe/core/config/cluster.hpp"
+#include "core/config/cluster.hpp"
+#include "tests/support/scratch_folder.hpp"
+#include "tests/support/shell_line.hpp"
+#include "tests/support/source_tree.hpp"
 
 #include <cstdlib>
 #include <fstream>

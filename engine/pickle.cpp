@@ -1,6 +1,6 @@
-#include "pickle.hpp"
+#include "engine/pickle.hpp"
 
-#include "troupe/core/printable.hpp"
+#include "core/printable.hpp"
 
 #include <fmt/format.h>
 

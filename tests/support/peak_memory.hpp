@@ -1,7 +1,7 @@
 /// The memory that a piece of work takes at most.
 #pragma once
 
-#include "child_process.hpp"
+#include "tests/support/child_process.hpp"
 
 #include <cstddef>
 #include <functional>

@@ -1,4 +1,4 @@
-#include "source_tree.hpp"
+#include "tests/support/source_tree.hpp"
 
 #include <cstdlib>
 

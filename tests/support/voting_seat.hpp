@@ -1,16 +1,16 @@
 /// For tests of generations that vote, in one process.
 #pragma once
 
-#include "troupe/engine/seat.hpp"
+#include "engine/seat.hpp"
 
-namespace troupe::engine::test {
+namespace troupe::testing {
 
 /// All ranks are here, and vote as those of several processes do: a second node has none.
-inline Seat voting_seat(std::int32_t workers) {
-  auto seat = seat_alone(workers, "here");
+inline engine::Seat voting_seat(std::int32_t workers) {
+  auto seat = engine::seat_alone(workers, "here");
   seat.generation.nodes.push_back(
       {.address = {}, .host = "elsewhere", .first_rank = workers, .workers = 0});
   return seat;
 }
 
-} // namespace troupe::engine::test
+} // namespace troupe::testing

@@ -2,12 +2,12 @@
 #pragma once
 
 #ifdef TROUPE_TEST_CUDA
-#include "troupe/gpu/cuda_device.hpp"
+#include "gpu/cuda_device.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #endif
 
-namespace troupe::engine::test {
+namespace troupe::testing {
 
 #ifdef TROUPE_TEST_CUDA
 inline constexpr const char* tested_kind = "cuda";
@@ -20,4 +20,4 @@ inline constexpr const char* tested_kind = "cpu";
 inline void need_device() {}
 #endif
 
-} // namespace troupe::engine::test
+} // namespace troupe::testing
