@@ -1,6 +1,7 @@
 #include "engine/generation.hpp"
 
 #include "core/fail.hpp"
+#include "core/net/peer_endpoint.hpp"
 #include "cpu/host_stream.hpp"
 #include "engine/exchange/all_loaded.hpp"
 #include "engine/exchange/groups.hpp"
@@ -197,7 +198,7 @@ Status Formation::open_post(const std::shared_ptr<collectives::Meeting>& meeting
     options.process_of.push_back(static_cast<int>(record.index_of(rank)));
   if (record.nodes.size() > 1)
     for (const auto& node : record.nodes)
-      options.endpoints.push_back(*parse_endpoint(node.data));
+      options.endpoints.push_back(net::peer_endpoint(node.data));
   TROUPE_TRY(generation_.post, collectives::Post::open(std::move(options), meeting));
   return {};
 }

@@ -3,6 +3,7 @@
 #include "actors/cluster/carried_error.hpp"
 #include "core/config/config.hpp"
 #include "core/fail.hpp"
+#include "core/net/peer_endpoint.hpp"
 #include "core/net/socket.hpp"
 #include "core/units.hpp"
 
@@ -15,7 +16,7 @@ Result<node_actor> reach(const Applicant& applicant, const std::string& address)
   if (address == applicant.info.address)
     return fail(Errc::invalid_input, "{} is this daemon's own address: it cannot join itself",
                 address);
-  const auto endpoint = *parse_endpoint(address);
+  const auto endpoint = net::peer_endpoint(address);
   const auto limit = applicant.config.cluster.timeouts.detection;
   if (const auto socket = net::connect_to(endpoint, limit); !socket)
     return failure(socket.error());
@@ -129,7 +130,7 @@ Result<Succession> ask_voter(const Applicant& applicant, std::int64_t generation
 
 bool may_go_on(const Applicant& applicant, const engine::Voter& voter) {
   const auto limit = applicant.config.cluster.timeouts.detection;
-  const auto endpoint = *parse_endpoint(voter.address);
+  const auto endpoint = net::peer_endpoint(voter.address);
   if (net::is_refused(endpoint, limit))
     return false;
   auto daemon = connect(applicant.system, endpoint, applicant.network, limit);

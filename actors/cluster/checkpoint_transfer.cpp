@@ -2,6 +2,7 @@
 
 #include "actors/cluster/detail/checked_chunks.hpp"
 #include "core/fail.hpp"
+#include "core/net/peer_endpoint.hpp"
 #include "metrics/readable.hpp"
 
 #include <future>
@@ -67,7 +68,7 @@ Status send_checkpoint(collectives::Meeting& meeting, const engine::GenerationRe
   const auto serve = [&](std::int32_t node) -> Status {
     const auto patience = meeting.patience(timeouts.collective);
     auto connection =
-        meeting.connect(*parse_endpoint(generation.nodes[static_cast<std::size_t>(node)].data),
+        meeting.connect(net::peer_endpoint(generation.nodes[static_cast<std::size_t>(node)].data),
                         link(generation, node), timeouts.collective);
     auto sent = connection ? send_to(*connection, pieces, patience) : failure(connection.error());
     if (sent) {

@@ -1,6 +1,7 @@
 #include "actors/cluster/meeting.hpp"
 
 #include "core/fail.hpp"
+#include "core/net/peer_endpoint.hpp"
 
 #include <tuple>
 
@@ -12,7 +13,7 @@ namespace {
 Status meet(const Caller& caller, const engine::Voter& self, const voter_actor& voter,
             const std::string& address) {
   TROUPE_TRY(const auto daemon,
-             connect(caller.system, *parse_endpoint(address), caller.network, caller.limit));
+             connect(caller.system, net::peer_endpoint(address), caller.network, caller.limit));
   Status met;
   caf::scoped_actor here{caller.system};
   here->request(daemon, caller.limit, atom::join_v, self, peer_actor{voter})

@@ -4,6 +4,7 @@
 #include "actors/cluster/parts_transfer.hpp"
 #include "core/checkpoint/state_in_parts.hpp"
 #include "core/fail.hpp"
+#include "core/net/peer_endpoint.hpp"
 
 #include <mutex>
 
@@ -134,8 +135,8 @@ Result<StateSourcePtr> gather_parts(const std::shared_ptr<collectives::Meeting>&
       continue;
     const auto& from = generation.nodes[node];
     say(fmt::format("reading parts of the state from {}", from.address));
-    TROUPE_TRY(auto connection,
-               meeting->connect(*parse_endpoint(from.data), parts_link(me, node), timeouts.quorum));
+    TROUPE_TRY(auto connection, meeting->connect(net::peer_endpoint(from.data),
+                                                 parts_link(me, node), timeouts.quorum));
     const auto holder =
         std::make_shared<Holder>(std::move(connection), meeting, timeouts.collective);
     TROUPE_TRY(const auto description, holder->description());

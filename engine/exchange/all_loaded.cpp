@@ -1,6 +1,7 @@
 #include "engine/exchange/all_loaded.hpp"
 
 #include "core/fail.hpp"
+#include "core/net/peer_endpoint.hpp"
 
 #include <array>
 #include <vector>
@@ -37,7 +38,7 @@ Status await_all_loaded(collectives::Meeting& meeting, const Seat& seat,
   if (seat.node == 0)
     return collect(meeting, seat);
   std::array<std::byte, 1> word{};
-  TROUPE_TRY(auto first, meeting.connect(*parse_endpoint(seat.generation.nodes.front().data),
+  TROUPE_TRY(auto first, meeting.connect(net::peer_endpoint(seat.generation.nodes.front().data),
                                          to_first(seat.node), timeouts.quorum));
   TROUPE_TRY(net::write_all(first, word, meeting.patience(patience)));
   return net::read_all(first, word, meeting.patience(patience));

@@ -2,6 +2,7 @@
 
 #include "collectives/lone_communicator.hpp"
 #include "core/fail.hpp"
+#include "core/net/peer_endpoint.hpp"
 #include "core/units.hpp"
 
 #include <algorithm>
@@ -81,7 +82,7 @@ private:
       place.node = options_.generation.node_of(here.front()->rank).address;
       for (int i = 0; i < ranks.size; ++i)
         place.endpoints.push_back(
-            *parse_endpoint(options_.generation.node_of(ranks.rank_of(i)).data));
+            net::peer_endpoint(options_.generation.node_of(ranks.rank_of(i)).data));
     }
     return devices_.make_group(members, place);
   }

@@ -1,5 +1,7 @@
 #include "actors/cluster/client.hpp"
+#include "actors/cluster/meeting.hpp"
 #include "actors/cluster/network.hpp"
+#include "core/net/peer_endpoint.hpp"
 #include "core/net/socket.hpp"
 #include "core/net/tls.hpp"
 #include "metrics/http/endpoint.hpp"
@@ -13,6 +15,7 @@
 #include <caf/openssl/all.hpp>
 
 #include <atomic>
+#include <future>
 #include <thread>
 #include <vector>
 
@@ -90,6 +93,27 @@ TEST_CASE("a daemon answers status and takes stop, with and without certificates
   CHECK(status->nodes[0] == NodeStatus{.name = "a", .ranks = {0, 1}});
   CHECK(ask_to_stop(options, Stopping::job, false));
   CHECK(daemon.stops() == 1);
+}
+
+TEST_CASE("an address in a message that is not HOST:PORT cannot be connected to") {
+  CHECK(net::peer_endpoint("10.0.0.2:7401") == Endpoint{"10.0.0.2", 7401});
+  const auto text = GENERATE(as<std::string>{}, "", "nonsense", "10.0.0.2\xfb", "10.0.0.2:99999");
+  CAPTURE(text);
+  const auto socket = net::connect_to(net::peer_endpoint(text), 1s);
+  REQUIRE_FALSE(socket);
+  CHECK(socket.error().code == Errc::network);
+
+  const NetworkOptions network{"1.2.3"};
+  SystemConfig config{network};
+  std::promise<std::string> tried;
+  {
+    caf::actor_system system{config};
+    const auto voter = test::spawn_stub<voter_actor>(
+        system, [&](atom::done, const std::string& address) { tried.set_value(address); });
+    introduce({system, network, 1s}, {}, voter, text);
+    CHECK(tried.get_future().get() == text);
+    caf::anon_send_exit(voter, caf::exit_reason::user_shutdown);
+  }
 }
 
 TEST_CASE("whoever asks is told that nothing listens") {
