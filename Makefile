@@ -22,7 +22,7 @@ CUDA ?= AUTO
 export CCACHE_BASEDIR ?= $(CURDIR)
 export CCACHE_NOHASHDIR ?= true
 
-# ctest prints what failed and, last, its summary. Tests wait now and then, long ones often: more at a time than there are cores.
+# ctest prints failures and, last, its summary. Tests sometimes wait, long ones often: more run at a time than there are cores.
 CTEST := ctest --output-on-failure --no-tests=error --parallel $(shell expr $(JOBS) + 1)
 # Results of each run, for tools/check-skips.
 RESULTS := $(CURDIR)/build/results
@@ -41,7 +41,7 @@ help:
 	@echo "make dev        set up, configure build/dev for editors: compile_commands.json (docs/editors.md)"
 	@echo "make asan       the tests under AddressSanitizer and UndefinedBehaviorSanitizer"
 	@echo "make tsan       the tests under ThreadSanitizer"
-	@echo "make lint       format, clang-tidy on changed files, shellcheck, dependency arrows"
+	@echo "make lint       format, includes, sentences, shellcheck, clang-tidy on changed files"
 	@echo "make format     format every source file"
 	@echo "make bench      build and run the benchmarks"
 	@echo "make gpu-bundle what runs on a GPU machine, as a tree to copy there: build/gpu-bundle"

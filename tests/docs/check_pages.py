@@ -13,7 +13,7 @@ from pages import fences
 
 ROOT, TROUPE = Path(sys.argv[1]), sys.argv[2]
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
-COMMAND = re.compile(r"(?:^|[\s/`(])troupe +([a-z]+)((?: +[^\s`]+)*)")
+COMMAND = re.compile(r"(?:^|[\s/`(])troupe +([a-z]+)(?![\w/])((?: +[^\s`]+)*)")
 
 
 def pages():

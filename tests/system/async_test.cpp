@@ -121,7 +121,7 @@ TEST_CASE("a run that does not wait goes on from where it was stopped") {
   CHECK(stale.column<std::int64_t>("step") == all_steps(20));
 }
 
-TEST_CASE("each sample is applied once an epoch, whoever is lost while nobody waits", "[long]") {
+TEST_CASE("async applies each sample once an epoch when any node is lost", "[long]") {
   const Counting experiment;
   const auto alone = experiment.completed("alone", experiment.own).digest();
   const auto& [staleness, buddies] = GENERATE(table<int, std::string>({{0, "auto"}, {3, "off"}}));

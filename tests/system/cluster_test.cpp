@@ -71,7 +71,7 @@ TEST_CASE("a node may have several workers, whose shards are one group") {
 
 // A ring adds three numbers in another order than shared memory does. The loss of a linear model is
 // convex, so training does not amplify the rounding errors: the losses of 40 steps differ by 3e-7.
-TEST_CASE("three daemons train what three workers of one process do", "[long]") {
+TEST_CASE("three daemons train to the result of three workers in one process", "[long]") {
   const std::string strategy = GENERATE("ddp", "zero1", "zero3");
   CAPTURE(strategy);
   const Experiment experiment{{"model.name=linear"}};

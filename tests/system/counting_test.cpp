@@ -55,7 +55,7 @@ void check_counts(const std::string& strategy, const Settings& more, int most_lo
 
 } // namespace
 
-TEST_CASE("each sample is applied once an epoch, whoever is lost meanwhile", "[exhaustive]") {
+TEST_CASE("each sample is applied once an epoch when any node is lost", "[exhaustive]") {
   check_counts(GENERATE("ddp", "zero3"), {}, 10);
 }
 

@@ -47,7 +47,7 @@ const Settings everything = {"parallel.outer.fragments=2", "parallel.outer.overl
 
 } // namespace
 
-TEST_CASE("plain rounds come to what ddp comes to, bit for bit where values are exact", "[long]") {
+TEST_CASE("plain rounds equal ddp, bit for bit where values are exact", "[long]") {
   const ExactCounting experiment;
   const auto& base = experiment.own;
   const auto ddp = experiment.completed("ddp", base + four_workers({"parallel.strategy=ddp"}));
@@ -122,7 +122,7 @@ TEST_CASE("a team may be of two hosts", "[long]") {
   CHECK(experiment.run("nodes").digest() == alone);
 }
 
-TEST_CASE("a run that is stopped between two rounds goes on to the same bits", "[long]") {
+TEST_CASE("a run that is stopped between two rounds resumes to the same bits", "[long]") {
   const auto experiment = perceptron({"checkpoint.every=10 steps", "train.optimizer.name=adamw",
                                       "train.optimizer.lr=0.001", "train.optimizer.nesterov=false",
                                       "train.schedule.name=constant", "train.schedule.warmup=0"});
@@ -166,7 +166,7 @@ TEST_CASE("a run may begin with another strategy, and end with one") {
   CHECK(run.losses().back() < run.losses().front());
 }
 
-TEST_CASE("each sample is applied once an epoch, whoever is lost between two rounds",
+TEST_CASE("each sample is applied once an epoch when any node is lost between two rounds",
           "[exhaustive]") {
   const auto rounds = GENERATE(diloco(1), diloco(8),
                                diloco(8, {"parallel.outer.overlap=3", "parallel.outer.quorum=1",

@@ -61,7 +61,7 @@ TEST_CASE("the loss that ended a job can be scraped before the daemons go") {
   CHECK(leader.wait().code == 1);
 }
 
-TEST_CASE("who stops a run that waits for Prometheus need not wait for it", "[long]") {
+TEST_CASE("stopping a run that waits for Prometheus does not wait", "[long]") {
   const Experiment experiment(seen_to_its_end);
   SECTION("a run that was stopped before is awaited; a second signal ends it") {
     auto program = experiment.start("small", {"train.epochs=200"});

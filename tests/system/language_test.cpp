@@ -36,7 +36,8 @@ TEST_CASE("language models learn the same with every strategy, also where the he
   }
 }
 
-TEST_CASE("in every precision a language model learns the same bits, alone or divided", "[long]") {
+TEST_CASE("in every precision a language model learns the same bits on one worker and sharded",
+          "[long]") {
   const std::string mode = GENERATE("fp32", "amp_bf16", "amp_fp16", "bf16", "fp16");
   const std::string model = GENERATE("gpt2-mini", "llama-mini");
   CAPTURE(mode, model);

@@ -85,7 +85,7 @@ TEST_CASE("a run that is stopped in the middle of a round goes on to the same bi
   CHECK(resumed.digest() == whole.digest());
 }
 
-TEST_CASE("each sample is applied once an epoch, whoever is lost in the middle of a round",
+TEST_CASE("each sample is applied once an epoch when any node is lost during a round",
           "[exhaustive]") {
   const auto rounds =
       GENERATE(rounds_of(1), rounds_of(8), rounds_of(8, {"parallel.local_after=500"}));

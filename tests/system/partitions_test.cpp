@@ -201,7 +201,7 @@ void cut_apart(Partitions& job, const Sides& sides) {
 
 } // namespace
 
-TEST_CASE("where the network falls apart the part with a quorum goes on, and all meet again",
+TEST_CASE("after a network partition the part with a quorum continues, and all nodes join again",
           "[long]") {
   const Namespaces namespaces{hosts};
   if (!can_be_cut(namespaces))
@@ -224,7 +224,8 @@ TEST_CASE("where the network falls apart the part with a quorum goes on, and all
   job.check_end();
 }
 
-TEST_CASE("where the network falls apart one way only, the same", "[exhaustive]") {
+TEST_CASE("after a one-way partition the part with a quorum continues, and all nodes join again",
+          "[exhaustive]") {
   const Namespaces namespaces{hosts};
   if (!can_be_cut(namespaces))
     SKIP("no network namespaces here: they need root, iproute2 and nftables");

@@ -46,8 +46,7 @@ Led run_on_two(const Experiment& experiment, const std::string& run, const Setti
 
 } // namespace
 
-TEST_CASE("a run goes on from its ranks' parts, by any strategy, with the bits of another",
-          "[long]") {
+TEST_CASE("a run resumes from its ranks' parts with any strategy, with the same bits", "[long]") {
   const std::string strategy =
       GENERATE("single", "dp", "ddp", "zero1", "zero2", "zero3", "fsdp", "hsdp");
   CAPTURE(strategy);

@@ -19,7 +19,7 @@ Settings shared(const std::string& strategy, int workers) {
 
 } // namespace
 
-TEST_CASE("slices are the same whoever takes them", "[long]") {
+TEST_CASE("a slice's result is the same on every worker", "[long]") {
   const std::string strategy = GENERATE("dp", "ddp", "zero1", "zero2", "zero3", "hsdp");
   const std::string no_sync = GENERATE("true", "false");
   CAPTURE(strategy, no_sync);

@@ -51,7 +51,7 @@ void check_strategies(int count, const std::string& model) {
 
 } // namespace
 
-TEST_CASE("every strategy trains what one worker does", "[long]") {
+TEST_CASE("every strategy trains to the result of one worker", "[long]") {
   check_strategies(GENERATE(2, 3), GENERATE("resnet20", "mlp"));
 }
 
@@ -81,7 +81,7 @@ TEST_CASE("every strategy trains ResNet-50 as one worker does", "[exhaustive]") 
   }
 }
 
-TEST_CASE("what a strategy may be told about its memory does not change a bit", "[long]") {
+TEST_CASE("memory settings of a strategy do not change a bit", "[long]") {
   const Experiment experiment(
       {"data.batch_size=12", "train.max_steps=6", "train.evaluate_every=0"});
   const auto alone = experiment.completed("alone", micro_batches(3));
@@ -165,7 +165,7 @@ TEST_CASE("measuring the gradient's norm changes no bit, and all strategies find
     }
 }
 
-TEST_CASE("a run that one strategy began goes on in another", "[long]") {
+TEST_CASE("a run resumes with another strategy", "[long]") {
   const Experiment experiment({"data.batch_size=12", "train.evaluate_every=1", "checkpoint.keep=9",
                                "checkpoint.every=4 steps"});
   const std::string first = GENERATE("ddp", "zero1", "zero3");
@@ -178,7 +178,7 @@ TEST_CASE("a run that one strategy began goes on in another", "[long]") {
   check_same(parts, whole);
 }
 
-TEST_CASE("what travels may be narrower than what is kept", "[long]") {
+TEST_CASE("values may be sent in a narrower type than they are stored in", "[long]") {
   const Experiment experiment(
       {"model.name=mlp", "data.batch_size=12", "train.max_steps=10", "train.evaluate_every=1"});
   const std::string strategy = GENERATE("ddp", "zero2", "zero3", "hsdp");

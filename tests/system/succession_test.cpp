@@ -188,8 +188,7 @@ TEST_CASE("a leader that is asked to leave does so between two steps, and the ot
   CHECK(change->at("steps_repeated") == 0);
 }
 
-TEST_CASE("each sample is applied once an epoch, whoever is lost meanwhile, leaders too",
-          "[long]") {
+TEST_CASE("each sample is applied once an epoch when any node is lost, the leader too", "[long]") {
   const Counting experiment;
   // More steps: a node that comes takes part only once it is stable.
   const auto settings =

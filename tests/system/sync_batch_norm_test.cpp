@@ -77,7 +77,8 @@ struct Model {
 
 } // namespace
 
-TEST_CASE("any number of workers trains what one worker does with the whole batch", "[long]") {
+TEST_CASE("any number of workers trains to the result of one worker with the whole batch",
+          "[long]") {
   const auto model = GENERATE(Model{"resnet20", {}, {1e-5, 1e-5, 1e-5}},
                               Model{"resnet50",
                                     {"model.name=resnet50", "model.width=16", "data.image_size=16",
