@@ -89,7 +89,7 @@ test-exhaustive: tests
 	@$(CTEST) --preset release -L '^exhaustive$$' --output-junit $(RESULTS)/test-exhaustive.xml
 
 fuzz: configure
-	@cmake --build --preset release -j $(JOBS) --target troupe_core_tests troupe_data_tests
+	@cmake --build --preset release -j $(JOBS) --target troupe_core_tests troupe_importers_tests troupe_data_tests
 	@TROUPE_FUZZ=$(FUZZ) $(CTEST) --preset release -L '^fuzz$$'
 
 test-emulated: bootstrap

@@ -18,7 +18,7 @@ using heartbeat_actor = caf::typed_actor<
     // The node at this address lives.
     caf::result<void>(atom::alive, std::string address),
     // A node that may lead one day has the run's lines up to there; answered when there are more.
-    caf::result<metrics::HistoryPart>(atom::fetch, metrics::HistoryPlace there)>;
+    caf::result<metrics::HistoryChunk>(atom::fetch, metrics::HistoryPlace there)>;
 
 /// METRICS: everything a person or Prometheus sees of a run.
 using metrics_actor = caf::typed_actor<
@@ -28,7 +28,7 @@ using metrics_actor = caf::typed_actor<
     // The node at this address lives.
     caf::result<void>(atom::alive, std::string address),
     // As a follower asks.
-    caf::result<metrics::HistoryPart>(atom::fetch, metrics::HistoryPlace there),
+    caf::result<metrics::HistoryChunk>(atom::fetch, metrics::HistoryPlace there),
     // One step that all ranks have committed.
     caf::result<void>(atom::step_committed, StepRecordPtr step),
     // The end of an epoch, with the evaluation if there was one.
@@ -59,12 +59,12 @@ using metrics_actor = caf::typed_actor<
 /// on. Detached: it waits for files.
 using checkpointer_actor = caf::typed_actor<
     // Writes the rank's copy; the outcome says what failed.
-    caf::result<PartOutcome>(atom::snapshot, SnapshotPtr snapshot),
+    caf::result<ShardOutcome>(atom::snapshot, SnapshotPtr snapshot),
     // The same piece by piece, from the first to the last; unless `write`, the digest of all
     // parameters alone. The outcome of the last piece counts.
-    caf::result<PartOutcome>(atom::snapshot, StatePiecePtr piece, bool write),
+    caf::result<ShardOutcome>(atom::snapshot, StateChunkPtr chunk, bool write),
     // Rank 0: makes a checkpoint of what all ranks have written, and prunes.
-    caf::result<CheckpointOutcome>(atom::finish, CheckpointParts parts)>;
+    caf::result<CheckpointOutcome>(atom::finish, CheckpointShards parts)>;
 
 /// GENERATOR: one per job, on rank 0's node, where a language model writes samples of text as it is
 /// trained; computes them on the host, while training goes on. Detached: its handlers take as long
@@ -72,7 +72,7 @@ using checkpointer_actor = caf::typed_actor<
 using generator_actor = caf::typed_actor<
     // A piece of the parameters, which come from the first to the last; answers whether that was
     // the last, when it has been copied.
-    caf::result<bool>(atom::snapshot, StatePiecePtr piece),
+    caf::result<bool>(atom::snapshot, StateChunkPtr chunk),
     // With what came: writes the sample of this number of steps. Errors are carried.
     caf::result<GeneratedRecordPtr>(atom::generate, std::int64_t steps),
     // To itself: one token more.
@@ -85,10 +85,10 @@ using worker_actor = caf::typed_actor<
     // A micro-batch is being filled; its event says when it is.
     caf::result<void>(atom::batch, MicroBatchPtr batch),
     // What the bucket needs for this use will be there at the event; null: it is there.
-    caf::result<void>(atom::parameters_ready, Use use, EventPtr there),
+    caf::result<void>(atom::parameters_ready, ParameterRequest use, EventPtr there),
     // Between two steps, none of which is under way: slices are dealt anew. Answered when DATA
     // LOADER knows.
-    caf::result<void>(atom::deal, Redealing next),
+    caf::result<void>(atom::deal, Reassignment next),
     // From its own stream: the slice under way will soon be done, and another is to be asked for.
     caf::result<void>(atom::fetch),
     // Asynchronous training: compute this slice.
@@ -99,7 +99,7 @@ using worker_actor = caf::typed_actor<
     // Steps pause: measure again what the node's processors do at most. COORDINATOR is told.
     caf::result<void>(atom::measure),
     // From its own stream: everything of a pass (or of a batch of the test set) is done.
-    caf::result<void>(atom::done, Purpose purpose, std::int64_t index),
+    caf::result<void>(atom::done, PassMode pass_mode, std::int64_t index),
     // From its own stream: the device has failed.
     caf::result<void>(atom::failed, Error error)>;
 
@@ -109,7 +109,7 @@ using data_loader_actor = caf::typed_actor<
     // Give the worker of this rank the passes of training from `first` on, as credits allow.
     caf::result<void>(atom::begin, std::int32_t rank, worker_actor worker, Pass first),
     // The same as a worker is told: give it the passes of this dealing from its first on.
-    caf::result<void>(atom::deal, std::int32_t rank, Redealing next),
+    caf::result<void>(atom::deal, std::int32_t rank, Reassignment next),
     // Give it this one pass, as soon as there is a buffer.
     caf::result<void>(atom::fetch, std::int32_t rank, Pass pass),
     // Give this worker its part of the test set, once.
@@ -124,9 +124,9 @@ using shard_manager_actor = caf::typed_actor<
     caf::result<void>(atom::join, worker_actor worker),
     // The worker will run buckets in this order, all of a pass at once; answered by
     // parameters_ready.
-    caf::result<void>(atom::need_parameters, Use use),
+    caf::result<void>(atom::need_parameters, ParameterRequest use),
     // At the event the worker has no more need of what it was given for a forward use.
-    caf::result<void>(atom::released, Use use, EventPtr read),
+    caf::result<void>(atom::released, ParameterRequest use, EventPtr read),
     // The unit's gradients of this pass will be there at the event.
     caf::result<void>(atom::gradients_ready, Pass pass, UnitId unit, EventPtr written),
     // What the worker measured of a step whose passes are all done.
@@ -136,9 +136,9 @@ using shard_manager_actor = caf::typed_actor<
     // From its own stream: the device or a collective has failed.
     caf::result<void>(atom::failed, Error error),
     // As the worker is told; answered when it is so.
-    caf::result<void>(atom::deal, Redealing next),
+    caf::result<void>(atom::deal, Reassignment next),
     // Asynchronous training. From another rank's SHARD MANAGER, or this one's.
-    caf::result<void>(atom::deliver, collectives::MailPtr mail),
+    caf::result<void>(atom::deliver, collectives::MessagePtr message),
     // From its own stream: all that is to be found in a step has been.
     caf::result<void>(atom::propose, std::int64_t step),
     // What was found in all ranks' parts of it.
@@ -149,7 +149,7 @@ using shard_manager_actor = caf::typed_actor<
     caf::result<void>(atom::advance, std::int64_t step),
     // Within a round of steps: have all ranks come to one state, behind `steps` steps; answered
     // when it is there.
-    caf::result<void>(atom::meet, std::int64_t steps),
+    caf::result<void>(atom::synchronize, std::int64_t steps),
     // Make the statistics equal on all ranks, then let the worker evaluate what `steps` steps made.
     caf::result<void>(atom::evaluate, std::int64_t steps),
     // Copy what this rank saves of the state after `steps` steps, or give rank 0 what the strategy
@@ -157,14 +157,14 @@ using shard_manager_actor = caf::typed_actor<
     // CHECKPOINTER has it; the COORDINATOR is told when it is written.
     caf::result<void>(atom::save, std::int64_t steps),
     // Have one piece of what this rank saves written; answered when it is.
-    caf::result<PartOutcome>(atom::save, std::int64_t steps, std::uint64_t piece),
+    caf::result<ShardOutcome>(atom::save, std::int64_t steps, std::uint64_t chunk),
     // Rank 0: have one piece of all parameters hashed; answered when it is.
-    caf::result<PartOutcome>(atom::digest, std::int64_t steps, std::uint64_t piece),
+    caf::result<ShardOutcome>(atom::digest, std::int64_t steps, std::uint64_t chunk),
     // The other ranks, at the same time: give rank 0 what the strategy divides of a piece.
-    caf::result<void>(atom::contribute, std::int64_t steps, std::uint64_t piece),
+    caf::result<void>(atom::contribute, std::int64_t steps, std::uint64_t chunk),
     // Rank 0, while the others contribute: give GENERATOR one piece of all parameters; answers
     // whether that was the last, when GENERATOR has it.
-    caf::result<bool>(atom::generate, std::int64_t steps, std::uint64_t piece),
+    caf::result<bool>(atom::generate, std::int64_t steps, std::uint64_t chunk),
     // From its own stream: the copy asked for is there.
     caf::result<void>(atom::saved, std::int64_t steps),
     // The generation is over, for this reason: what waits for other ranks fails. Answered when
@@ -188,7 +188,7 @@ using coordinator_actor = caf::typed_actor<
     // Operations a second that each device of the rank's node does at most, as far as measured.
     caf::result<void>(atom::measure, std::int32_t rank, double peak_operations),
     // One rank has written its part of a checkpoint.
-    caf::result<void>(atom::saved, PartOutcome part),
+    caf::result<void>(atom::saved, ShardOutcome part),
     // Some role has failed: the job ends.
     caf::result<void>(atom::failed, Error error),
     // A rank's loss is not finite; its error follows.
@@ -221,31 +221,33 @@ using coordinator_actor = caf::typed_actor<
 using peer_actor = caf::typed_actor<
     // Promise to accept nothing below this ballot. Answered when this voter, too, has lost the
     // leader, unless it is the leader that asks.
-    caf::result<Consent>(atom::vote, engine::GenerationRecord last, std::int64_t ballot),
+    caf::result<VoteReply>(atom::vote, training::GenerationRecord last, std::int64_t ballot),
     // Accept this; answered with the lowest ballot that the voter still accepts.
-    caf::result<std::int64_t>(atom::propose, engine::GenerationRecord last, RecordProposal record),
+    caf::result<std::int64_t>(atom::propose, training::GenerationRecord last,
+                              RecordProposal record),
     // This is decided.
-    caf::result<void>(atom::decided, engine::GenerationRecord record),
+    caf::result<void>(atom::decided, training::GenerationRecord record),
     // The generation after this one comes together at the node of this address, which was elected
     // by this ballot; of two such nodes the one with the higher ballot counts.
-    caf::result<void>(atom::lead, engine::GenerationRecord last, std::string address,
+    caf::result<void>(atom::lead, training::GenerationRecord last, std::string address,
                       std::int64_t ballot)>;
 
 /// VOTER: one per daemon; decides with those of other nodes what generation follows the last, and
 /// who leads when its leader is gone.
-using voter_actor = caf::typed_actor<
+using consensus_actor = caf::typed_actor<
     // As others ask.
-    caf::result<Consent>(atom::vote, engine::GenerationRecord last, std::int64_t ballot),
-    caf::result<std::int64_t>(atom::propose, engine::GenerationRecord last, RecordProposal record),
-    caf::result<void>(atom::decided, engine::GenerationRecord record),
-    caf::result<void>(atom::lead, engine::GenerationRecord last, std::string address,
+    caf::result<VoteReply>(atom::vote, training::GenerationRecord last, std::int64_t ballot),
+    caf::result<std::int64_t>(atom::propose, training::GenerationRecord last,
+                              RecordProposal record),
+    caf::result<void>(atom::decided, training::GenerationRecord record),
+    caf::result<void>(atom::lead, training::GenerationRecord last, std::string address,
                       std::int64_t ballot),
     // Another node's VOTER can be asked from now on; answered by this one.
-    caf::result<engine::Voter, peer_actor>(atom::join, engine::Voter who, peer_actor peer),
+    caf::result<training::Voter, peer_actor>(atom::join, training::Voter who, peer_actor peer),
     // The attempt to meet that of this address is over.
     caf::result<void>(atom::done, std::string address),
     // This node's MEMBERSHIP: have this decided. Errors are carried: it will never be.
-    caf::result<void>(atom::propose, engine::GenerationRecord record),
+    caf::result<void>(atom::propose, training::GenerationRecord record),
     // The same: nodes can come to it.
     caf::result<void>(atom::form),
     // This node leads no more, and takes part in deciding who does; answered when that is decided.
@@ -255,13 +257,13 @@ using voter_actor = caf::typed_actor<
     // At which address do nodes come together after this generation, and what is the last record?
     // Answered when that is known; of one below 0 at once, with no address where it is not. Error:
     // the job has ended.
-    caf::result<std::string, engine::GenerationRecord>(atom::lead, std::int64_t generation),
+    caf::result<std::string, training::GenerationRecord>(atom::lead, std::int64_t generation),
     // The job has ended for this node.
     caf::result<void>(atom::finish),
     // What is waited for; empty: nothing.
     caf::result<std::string>(atom::status),
     // The last record that this voter knows of; of number 0: none, or its job has ended.
-    caf::result<engine::GenerationRecord>(atom::decided)>;
+    caf::result<training::GenerationRecord>(atom::decided)>;
 
 /// What MEMBERSHIP asks of the NODE of a daemon that has joined.
 using member_actor = caf::typed_actor<
@@ -273,7 +275,7 @@ using member_actor = caf::typed_actor<
     caf::result<void>(atom::halt, std::int64_t generation, Error reason),
     // This generation has begun, without a place for this node, which waits for one; or it has
     // other voters and spares from now on.
-    caf::result<void>(atom::decided, engine::GenerationRecord record),
+    caf::result<void>(atom::decided, training::GenerationRecord record),
     // Try the links from this node's data plane to others'; answered with those that are broken.
     caf::result<std::vector<BrokenLink>>(atom::probe, ProbeOrder order)>;
 
@@ -282,7 +284,7 @@ using membership_actor = caf::typed_actor<
     // A daemon wants to take part in the next generation; answered when all are there, or with why
     // it may not. Where there is no place for it, it is a spare: answered when there is one. A node
     // that is no spare is refused when its time (NodeInfo::time_left_ms) is over.
-    caf::result<engine::Seat>(atom::join, NodeInfo info, member_actor node),
+    caf::result<training::NodeAssignment>(atom::join, NodeInfo info, member_actor node),
     // Slices of a global batch of the job that has begun, for a node that prepares to join it; 0:
     // it has not begun.
     caf::result<std::int64_t>(atom::begin),
@@ -312,9 +314,9 @@ using membership_actor = caf::typed_actor<
 
 /// FORMER: the helper of a NODE that does what blocks, on a thread of its own: before a generation
 /// can train, and after it has.
-using former_actor = caf::typed_actor<
+using generation_builder_actor = caf::typed_actor<
     // Comes together with the other nodes, opens, compiles, connects. Errors are carried.
-    caf::result<FormedPtr>(atom::form),
+    caf::result<BuiltGenerationPtr>(atom::form),
     // The job has ended, for all or for this node alone: drops the generation; answered when
     // nothing of it runs any more.
     caf::result<void>(atom::release, bool for_all),
@@ -322,7 +324,7 @@ using former_actor = caf::typed_actor<
     caf::result<void>(atom::halt, RunViewPtr view),
     // The generation has other voters from now on, which this node has to know if it is started
     // again.
-    caf::result<void>(atom::decided, engine::GenerationRecord record)>;
+    caf::result<void>(atom::decided, training::GenerationRecord record)>;
 
 /// NODE: one per daemon; supervises the roles on its host.
 using node_actor = caf::typed_actor<
@@ -331,28 +333,28 @@ using node_actor = caf::typed_actor<
     caf::result<membership_actor, std::string>(atom::join),
     // The daemon at this address would begin a job: which node is to, as this one has it; empty: it
     // takes part in a job of another one. And whether a job has ended here.
-    caf::result<std::string, bool>(atom::begin, std::string asker),
+    caf::result<std::string, bool>(atom::begin, std::string requester),
     // Another node's VOTER can be asked from now on; answered by this one's.
-    caf::result<engine::Voter, peer_actor>(atom::join, engine::Voter who, peer_actor peer),
+    caf::result<training::Voter, peer_actor>(atom::join, training::Voter who, peer_actor peer),
     // Takes part in the job of this MEMBERSHIP, at that address; answered when all nodes are there,
     // or when the time (NodeInfo::time_left_ms) is over.
-    caf::result<engine::Seat>(atom::join, membership_actor membership, std::string leader,
-                              NodeInfo info),
+    caf::result<training::NodeAssignment>(atom::join, membership_actor membership,
+                                          std::string leader, NodeInfo info),
     // Takes part in generations of a job: forms, trains; answers when the job has ended.
-    caf::result<RunOutcomePtr>(atom::run, former_actor former),
+    caf::result<RunOutcomePtr>(atom::run, generation_builder_actor builder),
     // The job has ended elsewhere.
     caf::result<void>(atom::finish, JobEnd end),
     // As a member is told.
     caf::result<void>(atom::abort, std::int64_t generation, Error error),
     caf::result<void>(atom::halt, std::int64_t generation, Error reason),
-    caf::result<void>(atom::decided, engine::GenerationRecord record),
+    caf::result<void>(atom::decided, training::GenerationRecord record),
     caf::result<std::vector<BrokenLink>>(atom::probe, ProbeOrder order),
     // The nodes of this node's job come together at this address.
     caf::result<void>(atom::lead, std::string address),
     // This daemon's VOTER.
-    caf::result<void>(atom::vote, engine::Voter self, voter_actor voter),
+    caf::result<void>(atom::vote, training::Voter self, consensus_actor voter),
     // Which process this is.
-    caf::result<engine::Voter>(atom::vote),
+    caf::result<training::Voter>(atom::vote),
     // Drain: the job finishes its steps, saves and ends.
     caf::result<void>(atom::stop),
     // Drain this node alone: the others go on. Error: they could not.
@@ -362,7 +364,7 @@ using node_actor = caf::typed_actor<
     // Where the job stands.
     caf::result<JobStatus>(atom::status),
     // Its VOTER's last record, for a daemon that would begin a job; of number 0: none.
-    caf::result<engine::GenerationRecord>(atom::decided)>;
+    caf::result<training::GenerationRecord>(atom::decided)>;
 
 } // namespace troupe::actors
 
@@ -373,8 +375,8 @@ CAF_BEGIN_TYPE_ID_BLOCK(troupe_roles, caf::id_block::troupe::end)
   CAF_ADD_TYPE_ID(troupe_roles, (troupe::actors::coordinator_actor))
   CAF_ADD_TYPE_ID(troupe_roles, (troupe::actors::member_actor))
   CAF_ADD_TYPE_ID(troupe_roles, (troupe::actors::membership_actor))
-  CAF_ADD_TYPE_ID(troupe_roles, (troupe::actors::former_actor))
+  CAF_ADD_TYPE_ID(troupe_roles, (troupe::actors::generation_builder_actor))
   CAF_ADD_TYPE_ID(troupe_roles, (troupe::actors::heartbeat_actor))
   CAF_ADD_TYPE_ID(troupe_roles, (troupe::actors::peer_actor))
-  CAF_ADD_TYPE_ID(troupe_roles, (troupe::actors::voter_actor))
+  CAF_ADD_TYPE_ID(troupe_roles, (troupe::actors::consensus_actor))
 CAF_END_TYPE_ID_BLOCK(troupe_roles)

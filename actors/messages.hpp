@@ -4,11 +4,11 @@
 
 #include "core/checkpoint/manifest.hpp"
 #include "core/device/executable.hpp"
-#include "engine/asynchronous/letters.hpp"
-#include "engine/feeding/micro_batch.hpp"
-#include "engine/state/snapshot.hpp"
 #include "metrics/registry/job_phase.hpp"
 #include "metrics/step_record.hpp"
+#include "training/async/messages.hpp"
+#include "training/input/micro_batch.hpp"
+#include "training/state/snapshot.hpp"
 
 #include <array>
 #include <chrono>
@@ -23,24 +23,24 @@
 namespace troupe::actors {
 
 // What a worker is asked to do is said in the engine's own terms.
-using engine::Pass;
-using engine::Purpose;
+using training::Pass;
+using training::PassMode;
 
 /// What a WORKER wants to do with a bucket's units next.
-struct Use {
-  Purpose purpose = Purpose::training;
+struct ParameterRequest {
+  PassMode pass_mode = PassMode::training;
   std::int64_t index = 0; ///< train: the pass; evaluate: the batch of the test set
   Phase phase = Phase::forward;
   UnitId unit = 0; ///< the bucket's first in this phase; released: its last
 
   template <class Inspector>
-  friend bool inspect(Inspector& f, Use& x) {
+  friend bool inspect(Inspector& f, ParameterRequest& x) {
     auto get = [&x] { return x.phase == Phase::backward; };
     auto set = [&x](bool backward) {
       x.phase = backward ? Phase::backward : Phase::forward;
       return true;
     };
-    return f.object(x).fields(f.field("purpose", x.purpose), f.field("index", x.index),
+    return f.object(x).fields(f.field("purpose", x.pass_mode), f.field("index", x.index),
                               f.field("phase", get, set), f.field("unit", x.unit));
   }
 };
@@ -141,27 +141,27 @@ struct RankCollective {
 };
 
 /// Slices are dealt anew: so many to each rank, from a step on, whose first pass has this number.
-struct Redealing {
+struct Reassignment {
   std::vector<std::int32_t> counts;
   std::int64_t step = 0;
   Pass pass = 0;
 
   template <class Inspector>
-  friend bool inspect(Inspector& f, Redealing& x) {
+  friend bool inspect(Inspector& f, Reassignment& x) {
     return f.object(x).fields(f.field("counts", x.counts), f.field("step", x.step),
                               f.field("pass", x.pass));
   }
 };
 
 // Of asynchronous training.
-using engine::SliceReads;
 using metrics::RoundTaken;
+using training::SliceReads;
 
 /// What a rank has found in its part of a step's gradients, or what was found in all of them.
 struct StepFound {
   std::int32_t rank = 0;
   std::int64_t step = 0;
-  double squared_norm = -1; ///< as engine::StepFindings has it
+  double squared_norm = -1; ///< as training::StepResults has it
   float found_inf = 0;      ///< above 0: some are not finite
 
   template <class Inspector>
@@ -180,7 +180,7 @@ struct StepReport {
   std::chrono::nanoseconds overlapped{}; ///< the part of it during which the rank also computed
   std::chrono::nanoseconds optimizer{};  ///< in the optimizer, while the rank did not compute
   MemoryUse memory = {};
-  double squared_norm = -1;       ///< as engine::StepFindings has it
+  double squared_norm = -1;       ///< as training::StepResults has it
   float loss_scale = 0;           ///< after the step; 0: losses are not scaled
   std::int64_t skipped_steps = 0; ///< of the whole run
   std::int64_t scale_growths = 0;
@@ -217,7 +217,7 @@ struct EvaluationReport {
 };
 
 /// What became of a rank's part of a checkpoint: files, or a piece of them.
-struct PartOutcome {
+struct ShardOutcome {
   std::int32_t rank = 0;
   std::int64_t step = 0;
   bool is_last = true;                ///< no piece is missing
@@ -227,7 +227,7 @@ struct PartOutcome {
   double seconds = 0;                 ///< that writing took
 
   template <class Inspector>
-  friend bool inspect(Inspector& f, PartOutcome& x) {
+  friend bool inspect(Inspector& f, ShardOutcome& x) {
     return f.object(x).fields(
         f.field("rank", x.rank), f.field("step", x.step), f.field("is_last", x.is_last),
         f.field("files", x.files), f.field("failure", x.failure),
@@ -236,15 +236,15 @@ struct PartOutcome {
 };
 
 /// What a checkpoint is made of.
-struct CheckpointParts {
+struct CheckpointShards {
   std::int64_t step = 0;
-  std::vector<PartOutcome> parts = {}; ///< by rank
+  std::vector<ShardOutcome> parts = {}; ///< by rank
   /// What is known of it beside its state: how it did on the test set.
   std::map<std::string, std::string> results = {};
   bool is_best = false;
 
   template <class Inspector>
-  friend bool inspect(Inspector& f, CheckpointParts& x) {
+  friend bool inspect(Inspector& f, CheckpointShards& x) {
     return f.object(x).fields(f.field("step", x.step), f.field("parts", x.parts),
                               f.field("results", x.results), f.field("is_best", x.is_best));
   }
@@ -289,7 +289,7 @@ namespace metrics {
 
 template <class Inspector>
 bool inspect(Inspector& f, RoundTaken::Change& x) {
-  return f.object(x).fields(f.field("team", x.team), f.field("step", x.step));
+  return f.object(x).fields(f.field("team", x.replica_group), f.field("step", x.step));
 }
 
 template <class Inspector>

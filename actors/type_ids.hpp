@@ -1,15 +1,15 @@
 /// CAF's type ids of our messages. Append only: daemons of the same version must agree.
 #pragma once
 
-#include "actors/cluster/cluster_messages.hpp"
-#include "actors/cluster/consent.hpp"
-#include "actors/cluster/job_status.hpp"
-#include "actors/cluster/links.hpp"
+#include "actors/cluster_messages.hpp"
+#include "actors/consensus/vote_reply.hpp"
+#include "actors/job_status.hpp"
+#include "actors/membership/links.hpp"
 #include "actors/messages.hpp"
 #include "core/checkpoint/checkpoint.hpp"
-#include "engine/seat.hpp"
 #include "metrics/report/history.hpp"
 #include "metrics/step_record.hpp"
+#include "training/node_assignment.hpp"
 
 #include <caf/all.hpp>
 
@@ -21,13 +21,13 @@ namespace troupe::actors {
 struct RunOutcome {
   metrics::RunSummary summary;
   std::optional<Error> error;
-  bool formed = true; ///< else nothing ever trained, and there is no record of the run
+  bool built = true; ///< else nothing ever trained, and there is no record of the run
 };
 
 // Shared with other roles of the same process; the pointee is never changed after sending.
-using MicroBatchPtr = std::shared_ptr<const engine::MicroBatch>;
-using SnapshotPtr = std::shared_ptr<const engine::Snapshot>;
-using StatePiecePtr = std::shared_ptr<const engine::StatePiece>;
+using MicroBatchPtr = std::shared_ptr<const training::MicroBatch>;
+using SnapshotPtr = std::shared_ptr<const training::Snapshot>;
+using StateChunkPtr = std::shared_ptr<const training::StateChunk>;
 using StepRecordPtr = std::shared_ptr<const metrics::StepRecord>;
 using EpochRecordPtr = std::shared_ptr<const metrics::EpochRecord>;
 using RecoveryRecordPtr = std::shared_ptr<const metrics::RecoveryRecord>;
@@ -38,12 +38,12 @@ using RunOutcomePtr = std::shared_ptr<const RunOutcome>;
 /// What a run has come to in the generations before (roles/detail/run_totals.hpp).
 struct RunTotals;
 using RunTotalsPtr = std::shared_ptr<const RunTotals>;
-/// Where a run can be seen (roles/detail/run_view.hpp).
+/// Where a run can be seen (roles/run_view.hpp).
 class RunView;
 using RunViewPtr = std::shared_ptr<RunView>;
-/// A generation that can train, and who shows it (roles/formed.hpp).
-struct Formed;
-using FormedPtr = std::shared_ptr<const Formed>;
+/// A generation that can train, and who shows it (node/built_generation.hpp).
+struct BuiltGeneration;
+using BuiltGenerationPtr = std::shared_ptr<const BuiltGeneration>;
 using ::troupe::EventPtr;
 
 } // namespace troupe::actors
@@ -56,7 +56,7 @@ CAF_BEGIN_TYPE_ID_BLOCK(troupe, first_custom_type_id)
   CAF_ADD_TYPE_ID(troupe, (troupe::actors::StepReport))
   CAF_ADD_TYPE_ID(troupe, (troupe::actors::EvaluationReport))
   CAF_ADD_TYPE_ID(troupe, (troupe::actors::CheckpointOutcome))
-  CAF_ADD_TYPE_ID(troupe, (troupe::nn::Purpose))
+  CAF_ADD_TYPE_ID(troupe, (troupe::nn::PassMode))
   CAF_ADD_TYPE_ID(troupe, (troupe::MemoryUse))
   CAF_ADD_TYPE_ID(troupe, (troupe::actors::JobStatus))
 
@@ -66,13 +66,13 @@ CAF_BEGIN_TYPE_ID_BLOCK(troupe, first_custom_type_id)
   CAF_ADD_TYPE_ID(troupe, (troupe::actors::StepRecordPtr))
   CAF_ADD_TYPE_ID(troupe, (troupe::actors::EpochRecordPtr))
   CAF_ADD_TYPE_ID(troupe, (troupe::actors::RunOutcomePtr))
-  CAF_ADD_TYPE_ID(troupe, (troupe::actors::FormedPtr))
+  CAF_ADD_TYPE_ID(troupe, (troupe::actors::BuiltGenerationPtr))
   CAF_ADD_TYPE_ID(troupe, (troupe::actors::SpansPtr))
-  CAF_ADD_TYPE_ID(troupe, (troupe::actors::Use))
+  CAF_ADD_TYPE_ID(troupe, (troupe::actors::ParameterRequest))
   CAF_ADD_TYPE_ID(troupe, (troupe::actors::WorkerSummaries))
   CAF_ADD_TYPE_ID(troupe, (troupe::actors::RankInfo))
   CAF_ADD_TYPE_ID(troupe, (troupe::actors::NodeInfo))
-  CAF_ADD_TYPE_ID(troupe, (troupe::engine::Seat))
+  CAF_ADD_TYPE_ID(troupe, (troupe::training::NodeAssignment))
   CAF_ADD_TYPE_ID(troupe, (troupe::actors::JobEnd))
   CAF_ADD_TYPE_ID(troupe, (troupe::actors::NodeStatus))
   CAF_ADD_TYPE_ID(troupe, (std::vector<troupe::actors::NodeStatus>))
@@ -102,13 +102,13 @@ CAF_BEGIN_TYPE_ID_BLOCK(troupe, first_custom_type_id)
   CAF_ADD_ATOM(troupe, troupe::atom, fetch)
   CAF_ADD_ATOM(troupe, troupe::atom, lead)
 
-  CAF_ADD_TYPE_ID(troupe, (troupe::actors::StatePiecePtr))
+  CAF_ADD_TYPE_ID(troupe, (troupe::actors::StateChunkPtr))
   CAF_ADD_TYPE_ID(troupe, (troupe::metrics::JobPhase))
   CAF_ADD_ATOM(troupe, troupe::atom, abort)
   CAF_ADD_ATOM(troupe, troupe::atom, form)
   CAF_ADD_ATOM(troupe, troupe::atom, release)
-  CAF_ADD_TYPE_ID(troupe, (troupe::actors::PartOutcome))
-  CAF_ADD_TYPE_ID(troupe, (troupe::actors::CheckpointParts))
+  CAF_ADD_TYPE_ID(troupe, (troupe::actors::ShardOutcome))
+  CAF_ADD_TYPE_ID(troupe, (troupe::actors::CheckpointShards))
   CAF_ADD_ATOM(troupe, troupe::atom, save)
   CAF_ADD_ATOM(troupe, troupe::atom, digest)
   CAF_ADD_ATOM(troupe, troupe::atom, alive)
@@ -118,19 +118,19 @@ CAF_BEGIN_TYPE_ID_BLOCK(troupe, first_custom_type_id)
   CAF_ADD_TYPE_ID(troupe, (troupe::actors::RecoveryRecordPtr))
   CAF_ADD_ATOM(troupe, troupe::atom, leave)
   CAF_ADD_TYPE_ID(troupe, (troupe::actors::RunViewPtr))
-  CAF_ADD_TYPE_ID(troupe, (troupe::engine::GenerationRecord))
-  CAF_ADD_TYPE_ID(troupe, (troupe::engine::Voter))
+  CAF_ADD_TYPE_ID(troupe, (troupe::training::GenerationRecord))
+  CAF_ADD_TYPE_ID(troupe, (troupe::training::Voter))
   CAF_ADD_TYPE_ID(troupe, (troupe::actors::RecordProposal))
-  CAF_ADD_TYPE_ID(troupe, (troupe::actors::Consent))
+  CAF_ADD_TYPE_ID(troupe, (troupe::actors::VoteReply))
   CAF_ADD_TYPE_ID(troupe, (troupe::metrics::HistoryPlace))
-  CAF_ADD_TYPE_ID(troupe, (troupe::metrics::HistoryPart))
+  CAF_ADD_TYPE_ID(troupe, (troupe::metrics::HistoryChunk))
   CAF_ADD_ATOM(troupe, troupe::atom, vote)
   CAF_ADD_ATOM(troupe, troupe::atom, propose)
   CAF_ADD_ATOM(troupe, troupe::atom, decided)
-  CAF_ADD_ATOM(troupe, troupe::atom, meet)
-  CAF_ADD_TYPE_ID(troupe, (troupe::actors::Redealing))
+  CAF_ADD_ATOM(troupe, troupe::atom, synchronize)
+  CAF_ADD_TYPE_ID(troupe, (troupe::actors::Reassignment))
   CAF_ADD_ATOM(troupe, troupe::atom, deal)
-  CAF_ADD_TYPE_ID(troupe, (troupe::collectives::MailPtr))
+  CAF_ADD_TYPE_ID(troupe, (troupe::collectives::MessagePtr))
   CAF_ADD_TYPE_ID(troupe, (troupe::actors::StepFound))
   CAF_ADD_ATOM(troupe, troupe::atom, deliver)
   CAF_ADD_TYPE_ID(troupe, (troupe::actors::GeneratedRecordPtr))
@@ -147,16 +147,16 @@ CAF_END_TYPE_ID_BLOCK(troupe)
 
 // These hold pointers into this process and must not leave it.
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::EventPtr)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::collectives::MailPtr)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::collectives::MessagePtr)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::MicroBatchPtr)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::SnapshotPtr)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::StatePiecePtr)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::StateChunkPtr)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::StepRecordPtr)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::EpochRecordPtr)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::RecoveryRecordPtr)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::GeneratedRecordPtr)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::RunOutcomePtr)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::FormedPtr)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::BuiltGenerationPtr)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::RunTotalsPtr)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::RunViewPtr)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::SpansPtr)

@@ -1,10 +1,10 @@
 // `troupe status` and `troupe stop`: ask the daemon that listens at HOST:PORT.
-#include "actors/cluster/client.hpp"
-#include "actors/cluster/waits.hpp"
+#include "actors/node/client.hpp"
+#include "actors/node/waits.hpp"
 #include "app/commands.hpp"
-#include "app/complain.hpp"
-#include "core/printable.hpp"
-#include "metrics/readable.hpp"
+#include "app/report_error.hpp"
+#include "core/escape.hpp"
+#include "metrics/number_format.hpp"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -18,9 +18,9 @@ namespace troupe::app {
 namespace {
 
 using metrics::counted;
-using metrics::readable_count;
-using metrics::readable_loss;
-using metrics::readable_rate;
+using metrics::format_count;
+using metrics::format_loss;
+using metrics::format_rate;
 
 struct ClientArguments {
   std::string daemon, config, timeout = "5s";
@@ -29,23 +29,23 @@ struct ClientArguments {
 };
 
 /// Empty, after having said on stderr what is wrong.
-std::optional<actors::ClientOptions> options_or_complain(const ClientArguments& arguments,
-                                                         const Catalogue& catalogue) {
+std::optional<actors::ClientOptions> options_or_report(const ClientArguments& arguments,
+                                                       const Catalogue& catalogue) {
   const auto daemon = parse_endpoint(arguments.daemon);
   const auto timeout = parse_duration(arguments.timeout);
   auto tls = arguments.tls;
   if (!arguments.config.empty()) {
-    const auto config = load_or_complain({arguments.config, {}}, Capabilities::all(), catalogue);
+    const auto config = load_or_report({arguments.config, {}}, Capabilities::all(), catalogue);
     if (!config)
       return std::nullopt;
     tls = config->cluster.tls;
   }
   if (!daemon)
-    complain(fmt::format("\"{}\" is no address; allowed: HOST:PORT", echoed(arguments.daemon)));
+    report_error(fmt::format("\"{}\" is no address; allowed: HOST:PORT", echoed(arguments.daemon)));
   const bool waits = timeout && timeout->count() > 0;
   if (!waits)
-    complain(fmt::format("--timeout \"{}\" is no duration above 0; allowed: 500ms, 5s, 1min",
-                         echoed(arguments.timeout)));
+    report_error(fmt::format("--timeout \"{}\" is no duration above 0; allowed: 500ms, 5s, 1min",
+                             echoed(arguments.timeout)));
   if (!daemon || !waits)
     return std::nullopt;
   return actors::ClientOptions{*daemon, std::move(tls), TROUPE_VERSION, *timeout};
@@ -99,10 +99,10 @@ std::string text_of(const actors::WaitStatus& wait) {
 
 void print_job(const actors::JobStatus& status) {
   fmt::print("{}: {}, epoch {}, step {} of {}, loss {}, {} samples/s", status.name, status.phase,
-             status.epoch + 1, readable_count(status.step), readable_count(status.total_steps),
-             readable_loss(status.loss), readable_rate(status.samples_per_second));
+             status.epoch + 1, format_count(status.step), format_count(status.total_steps),
+             format_loss(status.loss), format_rate(status.samples_per_second));
   if (status.tokens_per_second)
-    fmt::print(", {} tokens/s", readable_rate(*status.tokens_per_second));
+    fmt::print(", {} tokens/s", format_rate(*status.tokens_per_second));
   fmt::print("\n");
   if (!status.error.empty())
     fmt::print("error: {}\n", status.error);
@@ -147,12 +147,12 @@ void print_text(const actors::JobStatus& status) {
 }
 
 int show_status(const ClientArguments& arguments, const Catalogue& catalogue) {
-  const auto options = options_or_complain(arguments, catalogue);
+  const auto options = options_or_report(arguments, catalogue);
   if (!options)
     return wrong_input;
   const auto status = actors::ask_status(*options);
   if (!status)
-    return complain(status.error());
+    return report_error(status.error());
   if (arguments.json)
     fmt::print("{}\n", to_json(*status).dump(2));
   else
@@ -173,13 +173,13 @@ std::string what_follows(const actors::JobStatus& before, bool leaves_others) {
 }
 
 int stop(const ClientArguments& arguments, const Catalogue& catalogue) {
-  const auto options = options_or_complain(arguments, catalogue);
+  const auto options = options_or_report(arguments, catalogue);
   if (!options)
     return wrong_input;
   const auto before = actors::ask_to_stop(
       *options, arguments.node ? actors::Stopping::node : actors::Stopping::job, arguments.wait);
   if (!before)
-    return complain(before.error());
+    return report_error(before.error());
   fmt::print("{} {}\n", arguments.daemon,
              arguments.wait ? "has stopped" : what_follows(*before, arguments.node));
   return success;

@@ -1,8 +1,8 @@
 #include "app/command_tree.hpp"
 
+#include "core/escape.hpp"
 #include "core/fail.hpp"
-#include "core/nearest.hpp"
-#include "core/printable.hpp"
+#include "core/suggestion.hpp"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -15,34 +15,34 @@ namespace troupe::app {
 namespace {
 
 /// CLI11 shows what an option takes as TYPE:RULE, where a set of words is "{a,b}".
-void take_type(OptionFacts& facts, const std::string& type) {
+void take_type(OptionTraits& traits, const std::string& type) {
   const auto set = type.find(":{"), inside = type.find(" in [");
   const auto range = inside == type.npos ? type.npos : type.rfind(':', inside);
-  facts.value = type.substr(0, std::min(set, range));
+  traits.value = type.substr(0, std::min(set, range));
   if (range != std::string::npos)
-    facts.allowed = type.substr(range + 1);
+    traits.allowed = type.substr(range + 1);
   if (set == std::string::npos)
     return;
   std::istringstream words{type.substr(set + 2, type.find('}') - set - 2)};
   for (std::string word; std::getline(words, word, ',');)
-    facts.choices.push_back(word);
+    traits.choices.push_back(word);
 }
 
-OptionFacts facts_of(const CLI::Option& option) {
-  OptionFacts facts;
+OptionTraits traits_of(const CLI::Option& option) {
+  OptionTraits traits;
   if (!option.get_positional()) {
     for (const auto& name : option.get_snames())
-      facts.names.push_back("-" + name);
+      traits.names.push_back("-" + name);
     for (const auto& name : option.get_lnames())
-      facts.names.push_back("--" + name);
+      traits.names.push_back("--" + name);
   }
   if (option.get_type_size() != 0)
-    take_type(facts, option.get_type_name());
-  facts.usual = option.get_default_str();
-  facts.help = option.get_description();
-  facts.required = option.get_required();
-  facts.many = option.get_items_expected_max() > 1;
-  return facts;
+    take_type(traits, option.get_type_name());
+  traits.default_value = option.get_default_str();
+  traits.help = option.get_description();
+  traits.required = option.get_required();
+  traits.many = option.get_items_expected_max() > 1;
+  return traits;
 }
 
 std::vector<std::string> names_of(const std::vector<const CLI::App*>& commands) {
@@ -53,11 +53,11 @@ std::vector<std::string> names_of(const std::vector<const CLI::App*>& commands) 
 
 } // namespace
 
-std::vector<OptionFacts> options_of(const CLI::App& command) {
-  std::vector<OptionFacts> all;
+std::vector<OptionTraits> options_of(const CLI::App& command) {
+  std::vector<OptionTraits> all;
   for (const auto* option : command.get_options())
     if (!option->get_group().empty())
-      all.push_back(facts_of(*option));
+      all.push_back(traits_of(*option));
   return all;
 }
 
@@ -84,7 +84,7 @@ std::string full_name(const CLI::App& command) {
 
 std::string unknown_name(std::string_view what, const std::string& name,
                          const std::vector<std::string>& known) {
-  const auto meant = nearest(name, known);
+  const auto meant = suggest(name, known);
   return fmt::format("unknown {} \"{}\"{}", what, echoed(name),
                      meant.empty() ? meant : fmt::format("; did you mean \"{}\"?", meant));
 }

@@ -16,12 +16,12 @@ class Option;
 namespace troupe::app {
 
 /// An option, or a word that stands by its place.
-struct OptionFacts {
+struct OptionTraits {
   std::vector<std::string> names;        ///< "-o", "--output"; empty: stands by its place
   std::string value;                     ///< what it takes: "FILE", "TEXT"; empty: nothing
   std::string allowed = {};              ///< "INT in [1 - 65536]"; empty: anything
   std::vector<std::string> choices = {}; ///< all that it takes; empty: anything
-  std::string usual = {};                ///< taken where it is not given
+  std::string default_value = {};        ///< taken where it is not given
   std::string help = {};
   bool required = false, many = false;
 
@@ -29,7 +29,7 @@ struct OptionFacts {
 };
 
 /// Those that help shows, in its order.
-std::vector<OptionFacts> options_of(const CLI::App& command);
+std::vector<OptionTraits> options_of(const CLI::App& command);
 std::vector<const CLI::App*> subcommands_of(const CLI::App& command);
 
 /// The command of these words ("config", "check"). Error: invalid_input, with the nearest name.

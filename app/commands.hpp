@@ -59,8 +59,8 @@ struct ConfigArguments {
 void add_config_arguments(CLI::App& command, ConfigArguments& arguments, bool required = true);
 
 /// Empty when anything is wrong with it, after having said so on stderr.
-std::optional<Config> load_or_complain(const ConfigArguments& arguments,
-                                       const Capabilities& capabilities, const Catalogue& catalogue,
-                                       std::span<const GivenValue> given = {});
+std::optional<Config> load_or_report(const ConfigArguments& arguments,
+                                     const Capabilities& capabilities, const Catalogue& catalogue,
+                                     std::span<const GivenValue> given = {});
 
 } // namespace troupe::app

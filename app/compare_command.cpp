@@ -1,21 +1,21 @@
 // `troupe compare`: the same job in several strategies and precisions, each in a process of its
 // own; or runs that were there before.
-#include "app/child_run.hpp"
 #include "app/command_tree.hpp"
 #include "app/commands.hpp"
 #include "app/compare_runs.hpp"
-#include "app/complain.hpp"
 #include "app/doctor.hpp"
+#include "app/report_error.hpp"
+#include "app/subprocess.hpp"
 #include "core/atomic_file.hpp"
+#include "core/escape.hpp"
 #include "core/fail.hpp"
-#include "core/printable.hpp"
-#include "engine/job.hpp"
-#include "engine/platforms/platforms.hpp"
 #include "metrics/machine/host_memory.hpp"
+#include "metrics/number_format.hpp"
 #include "metrics/page/page.hpp"
-#include "metrics/readable.hpp"
 #include "metrics/report/comparison.hpp"
-#include "metrics/report/standing_report.hpp"
+#include "metrics/report/folder_report.hpp"
+#include "training/job.hpp"
+#include "training/platforms/platforms.hpp"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -76,13 +76,13 @@ std::string without_suffix(std::string strategy) {
 Settings settings_of(std::string strategy) {
   const bool offloads = strategy.ends_with(offload_suffix);
   strategy = without_suffix(std::move(strategy));
-  const auto facts = facts_of(*strategy_named(strategy));
-  const bool all = facts.divides == Divided::parameters;
+  const auto traits = traits_of(*strategy_named(strategy));
+  const bool all = traits.divides == Divided::parameters;
   const std::string target = !offloads ? "{target: none, ratio: 1}"
                              : all     ? "parameters"
                                        : "optimizer";
   Settings settings = {"parallel.strategy=" + strategy, "parallel.offload=" + target};
-  if (facts.alone)
+  if (traits.alone)
     settings.emplace_back("devices.count=1");
   return settings;
 }
@@ -105,7 +105,7 @@ public:
   /// Trains, unless the same has been trained here before. What is wrong with the config is the
   /// row's problem, and nothing is returned.
   std::optional<Config> complete() {
-    auto config = load_config(path_, overrides_, engine::machine_capabilities(), catalogue_);
+    auto config = load_config(path_, overrides_, training::machine_capabilities(), catalogue_);
     if (!config) {
       run_.problem = reason(config.error().front());
       return std::nullopt;
@@ -150,7 +150,7 @@ private:
       words.insert(words.end(), {"--set", setting});
     const auto log = output_ / (name_ + ".log");
     const auto before = summary();
-    const auto code = run_child(words, log);
+    const auto code = run_subprocess(words, log);
     if (!code)
       run_.problem = code.error().message;
     else if (*code > 128)
@@ -172,17 +172,17 @@ private:
 std::string said_of(const metrics::ComparedRun& run) {
   if (!run.problem.empty())
     return run.problem;
-  auto text = fmt::format("{}, {} samples/s", metrics::readable_seconds(run.seconds),
-                          metrics::readable_rate(run.samples_per_second));
+  auto text = fmt::format("{}, {} samples/s", metrics::format_seconds(run.seconds),
+                          metrics::format_rate(run.samples_per_second));
   if (run.tokens_per_second)
-    text += fmt::format(", {} tokens/s", metrics::readable_rate(*run.tokens_per_second));
+    text += fmt::format(", {} tokens/s", metrics::format_rate(*run.tokens_per_second));
   return text + fmt::format(", {} per worker",
-                            metrics::readable_bytes(static_cast<double>(run.peak_memory_bytes)));
+                            metrics::format_bytes(static_cast<double>(run.peak_memory_bytes)));
 }
 
 metrics::ComparedMachine this_machine() {
-  metrics::ComparedMachine machine{.host = engine::host_name()};
-  machine.cores = static_cast<std::int64_t>(engine::machine_capabilities().host_cores);
+  metrics::ComparedMachine machine{.host = training::host_name()};
+  machine.cores = static_cast<std::int64_t>(training::machine_capabilities().host_cores);
   for (const auto& memory : metrics::host_memory())
     if (memory.limit == "host")
       machine.memory_bytes = memory.limit_bytes;
@@ -202,7 +202,7 @@ Status write_tables(const fs::path& folder, const metrics::Comparison& compariso
   TROUPE_TRY(write_file_atomically(folder / "compare.md", to_markdown(comparison)));
   const auto document = to_json(comparison, std::chrono::system_clock::now());
   TROUPE_TRY(write_file_atomically(folder / "compare.json", document));
-  return write_file_atomically(folder / "compare.html", metrics::standing_page(document));
+  return write_file_atomically(folder / "compare.html", metrics::standalone_page(document));
 }
 
 /// Without a title when no row could even begin.
@@ -237,7 +237,8 @@ std::vector<std::string> precision_names(const Catalogue& catalogue) {
 bool is_known(const char* what, const std::string& name, const std::vector<std::string>& known) {
   if (std::ranges::count(known, name) > 0)
     return true;
-  complain(fmt::format("{}; allowed: {}", unknown_name(what, name, known), fmt::join(known, ", ")));
+  report_error(
+      fmt::format("{}; allowed: {}", unknown_name(what, name, known), fmt::join(known, ", ")));
   return false;
 }
 
@@ -257,10 +258,10 @@ int compare_modes(const CompareArguments& arguments, const Catalogue& catalogue)
     return wrong_input;
   const auto comparison = compare(arguments, catalogue);
   if (!comparison)
-    return complain(comparison.error());
+    return report_error(comparison.error());
   fmt::print("\n{}", to_markdown(*comparison));
   if (comparison->title.empty()) {
-    complain(comparison->runs.back().problem);
+    report_error(comparison->runs.back().problem);
     return wrong_input;
   }
   const auto completed = [](const auto& run) { return run.problem.empty(); };
@@ -277,7 +278,7 @@ Result<metrics::Comparison> tabulate_runs(const CompareArguments& arguments) {
 int compare_runs(const CompareArguments& arguments) {
   const auto comparison = tabulate_runs(arguments);
   if (!comparison)
-    return complain(comparison.error());
+    return report_error(comparison.error());
   fmt::print("{}\npage: {}\n", to_markdown(*comparison),
              (fs::path{arguments.output} / "compare.html").string());
   return success;

@@ -1,7 +1,7 @@
 #include "app/compare_runs.hpp"
 
+#include "core/escape.hpp"
 #include "core/fail.hpp"
-#include "core/printable.hpp"
 #include "metrics/report/run_folder.hpp"
 
 #include <fmt/format.h>

@@ -59,7 +59,7 @@ void add_settings(Candidates& to, const std::string& before, const Catalogue& ca
     to.lines.emplace_back(":nospace");
 }
 
-Lines choices_of(const OptionFacts& option, const Catalogue& catalogue) {
+Lines choices_of(const OptionTraits& option, const Catalogue& catalogue) {
   auto config = default_config(catalogue);
   const auto keys = config_keys(config, catalogue);
   for (const auto& [name, path] : keys_of_options)
@@ -69,7 +69,7 @@ Lines choices_of(const OptionFacts& option, const Catalogue& catalogue) {
 }
 
 /// What a shell completes itself.
-Lines files_of(const OptionFacts& option) {
+Lines files_of(const OptionTraits& option) {
   if (option.value == "CONFIG")
     return {":files yaml yml json"};
   if (option.value == "MODEL") // a run's folder, a checkpoint or a file
@@ -80,7 +80,7 @@ Lines files_of(const OptionFacts& option) {
 }
 
 /// The values of an option; `before` is what of the word is not the value: "--format=".
-Lines complete_value(const CLI::App& program, const OptionFacts& option, const std::string& word,
+Lines complete_value(const CLI::App& program, const OptionTraits& option, const std::string& word,
                      std::string before, const Catalogue& catalogue) {
   Candidates found{word};
   if (option.value == "KEY=VALUE")
@@ -98,21 +98,21 @@ Lines complete_value(const CLI::App& program, const OptionFacts& option, const s
 /// The command line up to the word that is completed.
 struct Begun {
   const CLI::App* command;
-  std::vector<OptionFacts> options;
-  const OptionFacts* open = nullptr; ///< the option whose value comes next
-  std::size_t places = 0;            ///< words so far that stand by their place
+  std::vector<OptionTraits> options;
+  const OptionTraits* open = nullptr; ///< the option whose value comes next
+  std::size_t places = 0;             ///< words so far that stand by their place
 
   explicit Begun(const CLI::App& program) { enter(program); }
 
-  const OptionFacts* named(std::string_view name) const {
-    const auto found = std::ranges::find_if(options, [&](const OptionFacts& option) {
+  const OptionTraits* named(std::string_view name) const {
+    const auto found = std::ranges::find_if(options, [&](const OptionTraits& option) {
       return std::ranges::find(option.names, name) != option.names.end();
     });
     return found == options.end() ? nullptr : &*found;
   }
 
   /// What stands at this place; the last may be there many times.
-  const OptionFacts* at_place() const {
+  const OptionTraits* at_place() const {
     std::size_t place = 0;
     for (const auto& option : options)
       if (option.by_place() && (place++ == places || option.many))

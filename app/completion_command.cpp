@@ -1,7 +1,7 @@
 // `troupe completion`: what makes a shell complete the commands of this program.
 #include "app/commands.hpp"
-#include "app/complain.hpp"
 #include "app/completion.hpp"
+#include "app/report_error.hpp"
 #include "core/atomic_file.hpp"
 
 #include <CLI/CLI.hpp>
@@ -20,7 +20,7 @@ int print_script(const std::string& shell, const std::string& output, const std:
     return success;
   }
   const auto written = write_file_atomically(output, script);
-  return written ? success : complain(written.error());
+  return written ? success : report_error(written.error());
 }
 
 } // namespace

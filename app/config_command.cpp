@@ -1,14 +1,14 @@
 #include "app/commands.hpp"
-#include "app/complain.hpp"
 #include "app/graph_text.hpp"
 #include "app/import_command.hpp"
-#include "app/launched.hpp"
+#include "app/launcher_arguments.hpp"
+#include "app/report_error.hpp"
 #include "core/config/notes.hpp"
 #include "core/config/schema.hpp"
 #include "core/config/text.hpp"
-#include "core/printable.hpp"
-#include "engine/platforms/platforms.hpp"
-#include "engine/prediction/training_graph.hpp"
+#include "core/escape.hpp"
+#include "training/platforms/platforms.hpp"
+#include "training/prediction/training_graph.hpp"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -35,10 +35,10 @@ CLI::Option* add_overrides(CLI::App& command, std::vector<std::string>& override
 
 int check(const CheckArguments& arguments, const Catalogue& catalogue) {
   const auto capabilities =
-      arguments.any_machine ? Capabilities::all() : engine::machine_capabilities();
+      arguments.any_machine ? Capabilities::all() : training::machine_capabilities();
   int code = success;
   for (const auto& path : arguments.paths) {
-    const auto config = load_or_complain({path, arguments.overrides}, capabilities, catalogue);
+    const auto config = load_or_report({path, arguments.overrides}, capabilities, catalogue);
     if (!config) {
       code = wrong_input;
       continue;
@@ -63,9 +63,9 @@ struct ShowArguments {
 int show_launched(const ShowArguments& arguments, const Catalogue& catalogue) {
   const auto process = find_part(arguments.launcher, arguments.config, catalogue);
   if (!process)
-    return complain(process.error());
+    return report_error(process.error());
   const auto config =
-      load_or_complain(arguments.config, Capabilities::all(), catalogue, process->values);
+      load_or_report(arguments.config, Capabilities::all(), catalogue, process->values);
   if (!config)
     return wrong_input;
   const auto own = stated_values(arguments.config.path, arguments.config.overrides, catalogue);
@@ -79,12 +79,12 @@ int show_launched(const ShowArguments& arguments, const Catalogue& catalogue) {
 
 /// What passes make of the model depends on the device, so this machine has to have it.
 int show_graph(const ShowArguments& arguments, const Catalogue& catalogue) {
-  const auto config = load_or_complain(arguments.config, engine::machine_capabilities(), catalogue);
+  const auto config = load_or_report(arguments.config, training::machine_capabilities(), catalogue);
   if (!config)
     return wrong_input;
-  const auto graph = engine::training_graph(*config);
+  const auto graph = training::training_graph(*config);
   if (!graph)
-    return complain(graph.error());
+    return report_error(graph.error());
   fmt::print("{}", arguments.json ? graph_json(*graph) : graph_table(*graph));
   return success;
 }
@@ -95,7 +95,7 @@ int show(const ShowArguments& arguments, const Catalogue& catalogue) {
   if (!arguments.launcher.empty())
     return show_launched(arguments, catalogue);
   // The file may be meant for another machine: only `check` and `train` ask whether it runs here.
-  const auto config = load_or_complain(arguments.config, Capabilities::all(), catalogue);
+  const auto config = load_or_report(arguments.config, Capabilities::all(), catalogue);
   if (!config)
     return wrong_input;
   fmt::print("{}", to_yaml(*config, catalogue));
@@ -111,9 +111,9 @@ void add_config_arguments(CLI::App& command, ConfigArguments& arguments, bool re
   add_overrides(command, arguments.overrides);
 }
 
-std::optional<Config> load_or_complain(const ConfigArguments& arguments,
-                                       const Capabilities& capabilities, const Catalogue& catalogue,
-                                       std::span<const GivenValue> given) {
+std::optional<Config> load_or_report(const ConfigArguments& arguments,
+                                     const Capabilities& capabilities, const Catalogue& catalogue,
+                                     std::span<const GivenValue> given) {
   auto config = load_config(arguments.path, arguments.overrides, capabilities, catalogue, given);
   if (config)
     return std::move(*config);

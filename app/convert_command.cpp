@@ -1,11 +1,11 @@
 // troupe convert: a saved state in another form.
 #include "app/commands.hpp"
-#include "app/complain.hpp"
+#include "app/report_error.hpp"
 #include "core/checkpoint/given_file.hpp"
 #include "core/checkpoint/state_source.hpp"
 #include "core/checkpoint/write_state.hpp"
+#include "core/escape.hpp"
 #include "core/fail.hpp"
-#include "core/printable.hpp"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -87,7 +87,7 @@ void add_convert_command(CLI::App& app, Action& action) {
   command->callback([&action, arguments] {
     action = [arguments](const Catalogue&) {
       const auto done = convert(*arguments);
-      return done ? success : complain(done.error());
+      return done ? success : report_error(done.error());
     };
   });
 }

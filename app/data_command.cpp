@@ -1,11 +1,11 @@
 // `troupe data check`: reads all samples before anything is trained on them.
 #include "app/commands.hpp"
-#include "app/complain.hpp"
+#include "app/report_error.hpp"
 #include "core/config/config.hpp"
-#include "core/printable.hpp"
+#include "core/escape.hpp"
 #include "data/check.hpp"
 #include "data/normalization.hpp"
-#include "metrics/readable.hpp"
+#include "metrics/number_format.hpp"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -19,7 +19,7 @@ namespace troupe::app {
 namespace {
 
 using data::SplitCheck;
-using metrics::readable_count;
+using metrics::format_count;
 using Json = nlohmann::ordered_json;
 
 struct DataCheckArguments {
@@ -37,12 +37,12 @@ void print_classes(const SplitCheck& check) {
     const auto name = [&](auto count) {
       return echoed(check.class_names[static_cast<std::size_t>(count - counts.begin())]);
     };
-    fmt::print("  {} classes: {} ({}) to {} ({})\n", readable_count(std::ssize(counts)),
-               readable_count(*least), name(least), readable_count(*most), name(most));
+    fmt::print("  {} classes: {} ({}) to {} ({})\n", format_count(std::ssize(counts)),
+               format_count(*least), name(least), format_count(*most), name(most));
     return;
   }
   for (std::size_t i = 0; i < counts.size(); ++i)
-    fmt::print("  {:>8}  {}\n", readable_count(counts[i]), echoed(check.class_names[i]));
+    fmt::print("  {:>8}  {}\n", format_count(counts[i]), echoed(check.class_names[i]));
 }
 
 /// The first of the messages, each after `what`.
@@ -65,8 +65,8 @@ void print_left_out(const data::LeftOut& left_out) {
 void print_text(const SplitCheck& check) {
   const auto unreadable = check.unreadable.size();
   fmt::print("{}: {} of {} {} read{}{}\n", to_string(check.split),
-             readable_count(check.samples - static_cast<std::int64_t>(unreadable)),
-             readable_count(check.samples), check.sample_name, check.source.empty() ? "" : " from ",
+             format_count(check.samples - static_cast<std::int64_t>(unreadable)),
+             format_count(check.samples), check.sample_name, check.source.empty() ? "" : " from ",
              echoed(check.source));
   if (check.least)
     fmt::print("  height {} to {}, width {} to {}\n", check.least->height, check.largest->height,
@@ -123,7 +123,7 @@ void print(const Config& config, const std::vector<SplitCheck>& checks, bool as_
 }
 
 int check_data(const DataCheckArguments& arguments, const Catalogue& catalogue) {
-  const auto config = load_or_complain(arguments.config, Capabilities::all(), catalogue);
+  const auto config = load_or_report(arguments.config, Capabilities::all(), catalogue);
   if (!config)
     return wrong_input;
   std::vector<SplitCheck> checks;
@@ -132,7 +132,7 @@ int check_data(const DataCheckArguments& arguments, const Catalogue& catalogue) 
       continue; // a run would not open it
     auto check = data::check_split(*config, split);
     if (!check)
-      return complain(check.error());
+      return report_error(check.error());
     checks.push_back(*std::move(check));
   }
   print(*config, checks, arguments.json);

@@ -1,6 +1,6 @@
 #include "app/commands.hpp"
 #include "app/doctor.hpp"
-#include "engine/platforms/platforms.hpp"
+#include "training/platforms/platforms.hpp"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -40,7 +40,7 @@ void print_json(const Findings& findings) {
 int examine(const DoctorArguments& arguments, const Catalogue& catalogue) {
   Config config;
   if (!arguments.config.path.empty()) {
-    auto loaded = load_or_complain(arguments.config, engine::machine_capabilities(), catalogue);
+    auto loaded = load_or_report(arguments.config, training::machine_capabilities(), catalogue);
     if (!loaded)
       return wrong_input;
     config = std::move(*loaded);
@@ -74,11 +74,11 @@ void print_findings(const Findings& findings) {
 
 Findings platform_findings() {
   Findings all;
-  const auto platforms = engine::platforms();
+  const auto platforms = training::platforms();
   for (auto platform = platforms.rbegin(); platform != platforms.rend(); ++platform)
-    for (auto& fact : platform->facts())
-      all.push_back({fact.section, fact.name, fact.value,
-                     fact.found ? Finding::State::good : Finding::State::absent});
+    for (auto& trait : platform->traits())
+      all.push_back({trait.section, trait.name, trait.value,
+                     trait.found ? Finding::State::good : Finding::State::absent});
   return all;
 }
 

@@ -1,12 +1,12 @@
 // `troupe evaluate`: how well a language model foretells texts.
 #include "app/commands.hpp"
-#include "app/complain.hpp"
 #include "app/model_arguments.hpp"
+#include "app/report_error.hpp"
+#include "core/escape.hpp"
 #include "core/fail.hpp"
-#include "core/printable.hpp"
-#include "engine/hugging_face/config_file.hpp"
-#include "engine/inference/evaluate_text.hpp"
-#include "metrics/readable.hpp"
+#include "inference/evaluate_text.hpp"
+#include "metrics/number_format.hpp"
+#include "training/hugging_face/config_file.hpp"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -38,32 +38,33 @@ Status expect_texts(const EvaluateArguments& arguments) {
                          std::ranges::any_of(model.overrides, [](const auto& set) {
                            return set.starts_with("data.");
                          });
-  if (has_texts || !engine::is_hugging_face(model.path))
+  if (has_texts || !training::is_hugging_face(model.path))
     return {};
   return fail(Errc::invalid_input, "{} is a Hugging Face folder, without texts: --data TEXT",
               escaped(model.path));
 }
 
-Result<engine::TextScore> evaluate(const EvaluateArguments& arguments, const Catalogue& catalogue) {
+Result<inference::TextScore> evaluate(const EvaluateArguments& arguments,
+                                      const Catalogue& catalogue) {
   TROUPE_TRY(expect_texts(arguments));
   auto options = arguments.model.options();
   if (!arguments.data.empty())
     options.overrides.push_back("data.test_root=" + yaml_string(arguments.data));
-  TROUPE_TRY(const auto model, engine::open_saved_model(options, catalogue));
-  return engine::evaluate_text(model, say_line);
+  TROUPE_TRY(const auto model, inference::open_saved_model(options, catalogue));
+  return inference::evaluate_text(model, say_line);
 }
 
-void print_text(const engine::TextScore& score) {
+void print_text(const inference::TextScore& score) {
   fmt::print("loss           {:.4f} nats a token\n", score.loss());
   fmt::print("perplexity     {:.4f}\n", score.perplexity());
   fmt::print("bits per byte  {:.4f}\n", score.bits_per_byte());
   fmt::print("{} in {}, {}; {} tokens/s\n", metrics::counted(score.tokens, "token"),
              metrics::counted(score.windows, "window"), metrics::counted(score.bytes, "byte"),
-             metrics::readable_rate(score.tokens_per_second()));
+             metrics::format_rate(score.tokens_per_second()));
 }
 
 /// What is not finite is null.
-void print_json(const engine::TextScore& score) {
+void print_json(const inference::TextScore& score) {
   const nlohmann::ordered_json json = {{"loss", score.loss()},
                                        {"perplexity", score.perplexity()},
                                        {"bits_per_byte", score.bits_per_byte()},
@@ -92,7 +93,7 @@ void add_evaluate_command(CLI::App& app, Action& action) {
     action = [arguments](const Catalogue& catalogue) -> int {
       const auto score = evaluate(*arguments, catalogue);
       if (!score)
-        return complain(score.error());
+        return report_error(score.error());
       arguments->json ? print_json(*score) : print_text(*score);
       return success;
     };

@@ -1,12 +1,12 @@
 // `troupe export`: a trained model as a file for other programs.
 #include "app/commands.hpp"
-#include "app/complain.hpp"
 #include "app/model_arguments.hpp"
+#include "app/report_error.hpp"
+#include "core/escape.hpp"
 #include "core/fail.hpp"
 #include "core/graph/precision.hpp"
-#include "core/printable.hpp"
-#include "engine/exports/exports.hpp"
-#include "metrics/readable.hpp"
+#include "inference/exports/exports.hpp"
+#include "metrics/number_format.hpp"
 #include "nn/onnx/model.hpp"
 
 #include <CLI/CLI.hpp>
@@ -25,8 +25,8 @@ struct ExportArguments {
   bool fold_batch_norm = false, softmax = false, normalization = false;
 };
 
-Result<std::vector<engine::ExportedFile>> run(const ExportArguments& arguments,
-                                              const Catalogue& catalogue) {
+Result<std::vector<inference::ExportedFile>> run(const ExportArguments& arguments,
+                                                 const Catalogue& catalogue) {
   const auto dtype = float_type_of(arguments.precision);
   const bool onnx = arguments.format == "onnx";
   const bool hugging_face = arguments.format == "huggingface";
@@ -37,27 +37,27 @@ Result<std::vector<engine::ExportedFile>> run(const ExportArguments& arguments,
   if (!onnx && (arguments.fold_batch_norm || arguments.softmax || arguments.normalization))
     return fail(Errc::invalid_input, "--fold-batch-norm, --softmax and --include-normalization are "
                                      "of --format onnx: other files have weights alone");
-  TROUPE_TRY(const auto model, engine::open_saved_model(arguments.model.options(), catalogue));
+  TROUPE_TRY(const auto model, inference::open_saved_model(arguments.model.options(), catalogue));
   if (hugging_face)
-    return engine::export_hugging_face(model, {.output = arguments.output, .dtype = dtype});
+    return inference::export_hugging_face(model, {.output = arguments.output, .dtype = dtype});
   if (!onnx)
-    return engine::export_safetensors(model, {.output = arguments.output, .dtype = dtype});
-  return engine::export_onnx(model, {.output = arguments.output,
-                                     .dtype = dtype,
-                                     .opset = arguments.opset,
-                                     .fold_batch_norm = arguments.fold_batch_norm,
-                                     .probabilities = arguments.softmax,
-                                     .normalization = arguments.normalization,
-                                     .version = TROUPE_VERSION});
+    return inference::export_safetensors(model, {.output = arguments.output, .dtype = dtype});
+  return inference::export_onnx(model, {.output = arguments.output,
+                                        .dtype = dtype,
+                                        .opset = arguments.opset,
+                                        .fold_batch_norm = arguments.fold_batch_norm,
+                                        .probabilities = arguments.softmax,
+                                        .normalization = arguments.normalization,
+                                        .version = TROUPE_VERSION});
 }
 
 int export_model(const ExportArguments& arguments, const Catalogue& catalogue) {
   const auto files = run(arguments, catalogue);
   if (!files)
-    return complain(files.error());
+    return report_error(files.error());
   for (const auto& [path, bytes] : *files)
     say_line(fmt::format("{}: {}", escaped(path.string()),
-                         metrics::readable_bytes(static_cast<double>(bytes))));
+                         metrics::format_bytes(static_cast<double>(bytes))));
   return success;
 }
 

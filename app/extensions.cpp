@@ -20,16 +20,16 @@ Status check(const nn::Family& family) {
   return {};
 }
 
-Status check(const OwnDataSet& row) {
-  if (row.facts.name.empty())
+Status check(const CustomDataSet& row) {
+  if (row.traits.name.empty())
     return fail(Errc::invalid_input, "an own data set has no name");
   if (!row.open)
-    return fail(Errc::invalid_input, "the own data set {} has no open", row.facts.name);
-  if (row.facts.sample == SampleKind::tensor && !row.sample)
+    return fail(Errc::invalid_input, "the own data set {} has no open", row.traits.name);
+  if (row.traits.sample == SampleKind::tensor && !row.sample)
     return fail(Errc::invalid_input,
                 "the samples of the own data set {} are tensors: it needs a "
                 "function that says their shape (sample)",
-                row.facts.name);
+                row.traits.name);
   return {};
 }
 
@@ -74,11 +74,11 @@ Result<Catalogue> make_catalogue(const Extensions& extensions) {
     TROUPE_TRY(check(family));
   for (const auto& row : extensions.data_sets)
     TROUPE_TRY(check(row));
-  auto catalogue = nn::model_catalogue(OwnRows{extensions.families});
-  catalogue.own_sets = OwnRows{extensions.data_sets};
+  auto catalogue = nn::model_catalogue(CustomRows{extensions.families});
+  catalogue.custom_sets = CustomRows{extensions.data_sets};
   TROUPE_TRY(check_names("models", catalogue.names));
   DataConfig data;
-  data.own_sets = catalogue.own_sets;
+  data.custom_sets = catalogue.custom_sets;
   TROUPE_TRY(check_names("data sets", data_set_names(data)));
   TROUPE_TRY(check_keys(extensions, catalogue));
   return catalogue;

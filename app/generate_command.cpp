@@ -1,9 +1,9 @@
 // `troupe generate`: how a language model goes on with a text.
 #include "app/commands.hpp"
-#include "app/complain.hpp"
 #include "app/model_arguments.hpp"
+#include "app/report_error.hpp"
 #include "core/fail.hpp"
-#include "engine/inference/generate.hpp"
+#include "inference/generate.hpp"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -25,7 +25,7 @@ constexpr std::size_t most_prompt_bytes = std::size_t{64} << 20;
 
 struct GenerateArguments {
   ModelArguments model;
-  engine::GenerateOptions options;
+  training::GenerateOptions options;
   bool json = false, quiet = false;
 };
 
@@ -50,21 +50,21 @@ Status print_piece(std::string_view piece) {
   return {};
 }
 
-void say_speed(const engine::Generated& result) {
+void say_speed(const inference::Generated& result) {
   say_line(fmt::format(
       "{} tokens of the prompt, {:.1f} tokens/s; {} tokens, {:.1f} tokens/s{}",
       result.prompt.size(), result.prompt_tokens_per_second(), result.tokens.size(),
       result.tokens_per_second(),
-      result.ending == engine::Ending::context ? "; the model has no positions for more" : ""));
+      result.ending == inference::Ending::context ? "; the model has no positions for more" : ""));
 }
 
 /// What is no UTF-8 becomes U+FFFD.
 void print_json(const GenerateArguments& arguments, const std::string& text,
-                const engine::Generated& result) {
+                const inference::Generated& result) {
   const nlohmann::ordered_json json = {
       {"prompt", arguments.options.prompt},
       {"text", text},
-      {"ending", engine::to_string(result.ending)},
+      {"ending", inference::to_string(result.ending)},
       {"prompt_tokens", result.prompt},
       {"tokens", result.tokens},
       {"prompt_tokens_per_second", result.prompt_tokens_per_second()},
@@ -74,13 +74,13 @@ void print_json(const GenerateArguments& arguments, const std::string& text,
 
 Status generate(GenerateArguments arguments, const Catalogue& catalogue) {
   TROUPE_TRY(read_prompt(arguments.options.prompt));
-  TROUPE_TRY(const auto model, engine::open_saved_model(arguments.model.options(), catalogue));
+  TROUPE_TRY(const auto model, inference::open_saved_model(arguments.model.options(), catalogue));
   std::string text;
   const auto take = [&](std::string_view piece) -> Status {
     text += piece;
     return arguments.json ? Status{} : print_piece(piece);
   };
-  TROUPE_TRY(const auto result, engine::generate(model, arguments.options, take, say_line));
+  TROUPE_TRY(const auto result, inference::generate(model, arguments.options, take, say_line));
   if (arguments.json) {
     print_json(arguments, text, result);
     return {};
@@ -118,7 +118,7 @@ CLI::Validator whole_number() {
           fmt::format("UINT in [0 - {}]", most)};
 }
 
-void add_sampling_options(CLI::App& command, engine::SamplingOptions& sampling) {
+void add_sampling_options(CLI::App& command, training::SamplingOptions& sampling) {
   command
       .add_option("--temperature", sampling.temperature,
                   "Below 1 likely tokens come more often; 0: always the likeliest")
@@ -156,7 +156,7 @@ void add_generate_command(CLI::App& app, Action& action) {
   command->callback([&action, arguments] {
     action = [arguments](const Catalogue& catalogue) -> int {
       const auto done = generate(*arguments, catalogue);
-      return done ? success : complain(done.error());
+      return done ? success : report_error(done.error());
     };
   });
 }

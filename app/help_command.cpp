@@ -1,8 +1,8 @@
 // `troupe help` and `troupe version`: what --help and --version say, and more.
 #include "app/command_tree.hpp"
 #include "app/commands.hpp"
-#include "app/complain.hpp"
 #include "app/doctor.hpp"
+#include "app/report_error.hpp"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -16,7 +16,7 @@ namespace {
 int help(const CLI::App& app, const std::vector<std::string>& words) {
   const auto command = find_command(app, words);
   if (!command) {
-    complain(command.error().message);
+    report_error(command.error().message);
     return wrong_input;
   }
   // Not help(), which would be that of `help` itself, as the command that is being obeyed.

@@ -1,9 +1,9 @@
 #include "app/import_command.hpp"
 
-#include "app/complain.hpp"
+#include "app/report_error.hpp"
 #include "core/atomic_file.hpp"
-#include "core/config/import/import.hpp"
-#include "core/printable.hpp"
+#include "core/escape.hpp"
+#include "importers/import.hpp"
 #include "nn/config_check.hpp"
 
 #include <CLI/CLI.hpp>
@@ -83,11 +83,11 @@ int write(const ImportArguments& arguments, const std::string& yaml) {
   }
   std::error_code error;
   if (!arguments.force && std::filesystem::exists(arguments.output, error)) {
-    complain(fmt::format("{} is there already; --force replaces it", arguments.output));
+    report_error(fmt::format("{} is there already; --force replaces it", arguments.output));
     return wrong_input;
   }
   const auto written = write_file_atomically(arguments.output, yaml);
-  return written ? int{success} : complain(written.error());
+  return written ? int{success} : report_error(written.error());
 }
 
 int run_import(const Program& program, const ImportArguments& arguments,
@@ -97,7 +97,7 @@ int run_import(const Program& program, const ImportArguments& arguments,
     return success;
   }
   if (arguments.path.empty()) {
-    complain("FILE is missing: the file to import");
+    report_error("FILE is missing: the file to import");
     return wrong_input;
   }
   const auto imported = program.import(arguments.path, arguments.options, catalogue);

@@ -55,12 +55,12 @@ std::string sentence(const std::string& text) {
   return text.empty() || text.ends_with('.') ? text : text + ".";
 }
 
-std::string value_of(const OptionFacts& option) {
+std::string value_of(const OptionTraits& option) {
   return option.choices.empty() ? italic(option.value)
                                 : bold(fmt::format("{}", fmt::join(option.choices, "|")));
 }
 
-std::string term_of(const OptionFacts& option) {
+std::string term_of(const OptionTraits& option) {
   if (option.by_place())
     return value_of(option) + (option.many ? " ..." : "");
   std::vector<std::string> names;
@@ -70,12 +70,12 @@ std::string term_of(const OptionFacts& option) {
                      option.value.empty() ? "" : " " + value_of(option));
 }
 
-std::string said_of(const OptionFacts& option) {
+std::string said_of(const OptionTraits& option) {
   auto text = sentence(option.help);
   if (!option.allowed.empty())
     text += fmt::format(" Allowed: {}.", option.allowed);
-  if (!option.usual.empty())
-    text += fmt::format(" Default: {}.", option.usual);
+  if (!option.default_value.empty())
+    text += fmt::format(" Default: {}.", option.default_value);
   if (option.many)
     text += " May be given several times.";
   if (option.required)

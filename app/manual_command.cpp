@@ -1,8 +1,8 @@
 // `troupe man`: manual pages, made from the commands and the config's keys.
 #include "app/command_tree.hpp"
 #include "app/commands.hpp"
-#include "app/complain.hpp"
 #include "app/manual.hpp"
+#include "app/report_error.hpp"
 #include "core/atomic_file.hpp"
 #include "core/fail.hpp"
 
@@ -58,7 +58,7 @@ void add_manual_command(CLI::App& app, Action& action) {
       const auto pages = manual_pages(app, catalogue);
       const auto done = arguments->folder.empty() ? print_page(pages, arguments->page)
                                                   : write_pages(pages, arguments->folder);
-      return done ? success : complain(done.error());
+      return done ? success : report_error(done.error());
     };
   });
 }

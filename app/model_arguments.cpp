@@ -1,13 +1,13 @@
 #include "app/model_arguments.hpp"
 
-#include "app/complain.hpp"
+#include "app/report_error.hpp"
 
 #include <CLI/CLI.hpp>
 
 namespace troupe::app {
 
-engine::SavedModelOptions ModelArguments::options() const {
-  engine::SavedModelOptions options{.path = path, .overrides = overrides};
+inference::SavedModelOptions ModelArguments::options() const {
+  inference::SavedModelOptions options{.path = path, .overrides = overrides};
   options.say = [](const std::string& line) { say_line(line); };
   if (!config.empty())
     options.config = config;

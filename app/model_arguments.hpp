@@ -1,7 +1,7 @@
 /// What commands that use a trained model have in common: MODEL, and what it lacks.
 #pragma once
 
-#include "engine/inference/saved_model.hpp"
+#include "inference/saved_model.hpp"
 
 #include <string>
 #include <vector>
@@ -16,7 +16,7 @@ struct ModelArguments {
   std::string path, config, class_names;
   std::vector<std::string> overrides;
 
-  engine::SavedModelOptions options() const;
+  inference::SavedModelOptions options() const;
 };
 
 void add_model_arguments(CLI::App& command, ModelArguments& arguments);

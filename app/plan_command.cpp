@@ -1,9 +1,9 @@
 // `troupe plan`: what each strategy would need of every worker, and which one to choose.
 #include "app/commands.hpp"
-#include "app/complain.hpp"
-#include "engine/platforms/platforms.hpp"
-#include "engine/prediction/strategy_choice.hpp"
-#include "metrics/readable.hpp"
+#include "app/report_error.hpp"
+#include "metrics/number_format.hpp"
+#include "training/platforms/platforms.hpp"
+#include "training/prediction/strategy_choice.hpp"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -16,7 +16,7 @@ namespace troupe::app {
 
 namespace {
 
-using engine::Prediction;
+using training::Prediction;
 
 struct PlanArguments {
   ConfigArguments config;
@@ -30,10 +30,10 @@ struct Refused {
 };
 
 struct Plan {
-  engine::WorkerNeeds needs;
+  training::WorkerNeeds needs;
   std::vector<Prediction> predictions;
   std::vector<Refused> refused;
-  engine::Recommendation recommendation;
+  training::Recommendation recommendation;
 };
 
 /// Empty: it is not.
@@ -46,23 +46,23 @@ std::string why_refused(Config config, const ParallelConfig& parallel,
   return fmt::format("{}", fmt::join(reasons, "; "));
 }
 
-Plan make_plan(engine::WorkerNeeds needs, const Config& config, const Capabilities& capabilities,
+Plan make_plan(training::WorkerNeeds needs, const Config& config, const Capabilities& capabilities,
                const Catalogue& catalogue) {
   std::vector<ParallelConfig> possible;
   std::vector<Refused> refused;
-  for (const auto& parallel : engine::alternatives(needs, config.parallel)) {
+  for (const auto& parallel : training::alternatives(needs, config.parallel)) {
     if (auto reason = why_refused(config, parallel, capabilities, catalogue); reason.empty())
       possible.push_back(parallel);
     else
-      refused.push_back({engine::name_of(parallel), std::move(reason)});
+      refused.push_back({training::name_of(parallel), std::move(reason)});
   }
-  auto predictions = engine::predict_all(needs, possible);
-  auto recommendation = engine::recommend(predictions);
+  auto predictions = training::predict_all(needs, possible);
+  auto recommendation = training::recommend(predictions);
   return {std::move(needs), std::move(predictions), std::move(refused), std::move(recommendation)};
 }
 
 std::string readable(std::uint64_t bytes) {
-  return metrics::readable_bytes(static_cast<double>(bytes));
+  return metrics::format_bytes(static_cast<double>(bytes));
 }
 
 std::vector<MemoryKind> device_kinds() {
@@ -125,15 +125,15 @@ void print_json(const Plan& plan) {
 }
 
 int plan(const PlanArguments& arguments, const Catalogue& catalogue) {
-  const auto capabilities = engine::machine_capabilities();
-  const auto config = load_or_complain(arguments.config, capabilities, catalogue);
+  const auto capabilities = training::machine_capabilities();
+  const auto config = load_or_report(arguments.config, capabilities, catalogue);
   if (!config)
     return wrong_input;
-  auto needs = engine::measure_needs(*config);
+  auto needs = training::measure_needs(*config);
   if (!needs)
-    return complain(needs.error());
+    return report_error(needs.error());
   if (!needs->note.empty())
-    complain(needs->note);
+    report_error(needs->note);
   const auto made = make_plan(*std::move(needs), *config, capabilities, catalogue);
   arguments.json ? print_json(made) : print_text(*config, made);
   return success;

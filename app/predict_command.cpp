@@ -1,15 +1,15 @@
 // `troupe predict`: what a trained model says of files, folders, rows of tables, or a split of its
 // data set.
 #include "app/commands.hpp"
-#include "app/complain.hpp"
 #include "app/model_arguments.hpp"
 #include "app/prediction_text.hpp"
+#include "app/report_error.hpp"
 #include "core/atomic_file.hpp"
 #include "core/config/data_sets.hpp"
+#include "core/escape.hpp"
 #include "core/fail.hpp"
-#include "core/printable.hpp"
 #include "data/file_notes.hpp"
-#include "engine/inference/inputs.hpp"
+#include "inference/inputs.hpp"
 #include "nn/models/input.hpp"
 
 #include <CLI/CLI.hpp>
@@ -25,7 +25,7 @@ namespace troupe::app {
 namespace {
 
 /// Of files, whose images may be large; of a split the config's own.
-constexpr std::int64_t usual_batch = 32;
+constexpr std::int64_t default_batch = 32;
 
 struct PredictArguments {
   ModelArguments model;
@@ -35,7 +35,7 @@ struct PredictArguments {
   bool logits = false, each = false;
 };
 
-engine::SavedModelOptions saved_model_options(const PredictArguments& arguments) {
+inference::SavedModelOptions saved_model_options(const PredictArguments& arguments) {
   auto options = arguments.model.options();
   const auto set = [&](const char* key, const std::string& value) {
     options.overrides.push_back(fmt::format("{}={}", key, value));
@@ -86,7 +86,7 @@ private:
   std::shared_ptr<AtomicFile> file_;
 };
 
-PredictionForm form_of(const PredictArguments& arguments, const engine::SavedModel& model,
+PredictionForm form_of(const PredictArguments& arguments, const inference::SavedModel& model,
                        const data::Adapter& adapter) {
   const auto kind = kind_of(model.config);
   return {.format = arguments.format,
@@ -99,16 +99,17 @@ PredictionForm form_of(const PredictArguments& arguments, const engine::SavedMod
           .each = arguments.split.empty() || arguments.each};
 }
 
-Result<engine::Inputs> open(const PredictArguments& arguments, const engine::SavedModel& model) {
+Result<inference::Inputs> open(const PredictArguments& arguments,
+                               const inference::SavedModel& model) {
   if (!arguments.split.empty())
-    return engine::open_split(model,
-                              arguments.split == "train" ? data::Split::train : data::Split::test);
-  return engine::open_inputs(
+    return inference::open_split(model, arguments.split == "train" ? data::Split::train
+                                                                   : data::Split::test);
+  return inference::open_inputs(
       model, std::vector<std::filesystem::path>{arguments.inputs.begin(), arguments.inputs.end()});
 }
 
 Status refuse_tokens(const Config& config) {
-  if (facts_of_data(config.data).sample != SampleKind::tokens)
+  if (traits_of_data(config.data).sample != SampleKind::tokens)
     return {};
   return fail(Errc::invalid_input,
               "{} is a language model: `troupe evaluate` says how well it foretells texts",
@@ -116,29 +117,30 @@ Status refuse_tokens(const Config& config) {
 }
 
 /// Predicts, and says on stderr which inputs could not be read.
-Result<engine::Score> run(const PredictArguments& arguments, const Catalogue& catalogue) {
-  TROUPE_TRY(auto model, engine::open_saved_model(saved_model_options(arguments), catalogue));
+Result<inference::Score> run(const PredictArguments& arguments, const Catalogue& catalogue) {
+  TROUPE_TRY(auto model, inference::open_saved_model(saved_model_options(arguments), catalogue));
   TROUPE_TRY(refuse_tokens(model.config));
   TROUPE_TRY(const auto inputs, open(arguments, model));
   std::ranges::for_each(inputs.notes, say_line);
   auto& batch = model.config.data.eval_batch_size;
   if (arguments.split.empty() && arguments.batch == 0)
-    batch = std::min(batch, usual_batch);
+    batch = std::min(batch, default_batch);
   batch = std::clamp<std::int64_t>(inputs.adapter->dataset().size(), 1, batch);
-  TROUPE_TRY(const auto predictor, engine::Predictor::create(model, *inputs.adapter, say_line));
+  TROUPE_TRY(const auto predictor, inference::Predictor::create(model, *inputs.adapter, say_line));
   TROUPE_TRY(const auto output, Output::open(arguments.output));
   const auto writer =
       make_prediction_writer(form_of(arguments, model, *inputs.adapter), output.writer());
   const bool each = arguments.split.empty() || arguments.each;
   TROUPE_TRY(writer->begin());
   TROUPE_TRY(const auto score,
-             engine::predict(*predictor, inputs.adapter, arguments.top,
-                             [&](const engine::SamplePrediction& prediction) -> Status {
-                               if (prediction.error)
-                                 complain(prediction.error->to_string());
-                               return each ? writer->add(inputs.name(prediction.sample), prediction)
-                                           : Status{};
-                             }));
+             inference::predict(*predictor, inputs.adapter, arguments.top,
+                                [&](const inference::SamplePrediction& prediction) -> Status {
+                                  if (prediction.error)
+                                    report_error(prediction.error->to_string());
+                                  return each ? writer->add(inputs.name(prediction.sample),
+                                                            prediction)
+                                              : Status{};
+                                }));
   if (const auto damaged = inputs.adapter->damaged())
     std::ranges::for_each(damaged->take_lines(), say_line);
   TROUPE_TRY(writer->end(arguments.split, score));
@@ -148,15 +150,15 @@ Result<engine::Score> run(const PredictArguments& arguments, const Catalogue& ca
 
 int predict(const PredictArguments& arguments, const Catalogue& catalogue) {
   if (arguments.inputs.empty() == arguments.split.empty()) {
-    complain("give either INPUTs (files or folders) or a split of the data set (--split test)");
+    report_error("give either INPUTs (files or folders) or a split of the data set (--split test)");
     return wrong_input;
   }
   const auto score = run(arguments, catalogue);
   if (!score)
-    return complain(score.error());
+    return report_error(score.error());
   if (score->unreadable == 0)
     return success;
-  complain(fmt::format("{} of {} inputs could not be read", score->unreadable, score->samples));
+  report_error(fmt::format("{} of {} inputs could not be read", score->unreadable, score->samples));
   return score->unreadable == score->samples ? wrong_input : run_failed;
 }
 

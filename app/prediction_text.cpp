@@ -1,7 +1,7 @@
 #include "app/prediction_text.hpp"
 
-#include "core/printable.hpp"
-#include "metrics/readable.hpp"
+#include "core/escape.hpp"
+#include "metrics/number_format.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -13,8 +13,8 @@ namespace troupe::app {
 
 namespace {
 
-using engine::SamplePrediction;
-using engine::Score;
+using inference::SamplePrediction;
+using inference::Score;
 using Json = nlohmann::ordered_json;
 
 /// The sum that the largest output's probability is 1 / of: exp(x - largest) cannot overflow.
@@ -42,15 +42,15 @@ public:
     if (split.empty())
       return {};
     auto text =
-        fmt::format("{}: {} {}", split, metrics::readable_count(score.samples), form().sample_name);
+        fmt::format("{}: {} {}", split, metrics::format_count(score.samples), form().sample_name);
     if (score.unreadable > 0)
-      text += fmt::format(", {} unreadable", metrics::readable_count(score.unreadable));
+      text += fmt::format(", {} unreadable", metrics::format_count(score.unreadable));
     if (const auto accuracy = score.accuracy())
       text += fmt::format(", accuracy {:.2f}%", 100 * *accuracy);
     if (const auto top5 = score.top5())
       text += fmt::format(", top-5 {:.2f}%", 100 * *top5);
     if (const auto loss = score.loss())
-      text += ", loss " + metrics::readable_loss(*loss);
+      text += ", loss " + metrics::format_loss(*loss);
     return write(text + "\n");
   }
 

@@ -1,7 +1,7 @@
 /// What `troupe predict` prints: predictions and scores as text, JSON or CSV.
 #pragma once
 
-#include "engine/inference/predict.hpp"
+#include "inference/predict.hpp"
 
 #include <functional>
 #include <memory>
@@ -43,9 +43,9 @@ public:
 
   virtual Status begin() { return {}; }
   /// Where `prediction` has an error, nothing else is said of it.
-  virtual Status add(const std::string& input, const engine::SamplePrediction& prediction) = 0;
+  virtual Status add(const std::string& input, const inference::SamplePrediction& prediction) = 0;
   /// `split`: empty where there is no score.
-  virtual Status end(const std::string& split, const engine::Score& score) = 0;
+  virtual Status end(const std::string& split, const inference::Score& score) = 0;
 
 protected:
   const PredictionForm& form() const { return form_; }
@@ -59,7 +59,7 @@ protected:
     double value; ///< a probability, or the output as it is
   };
   /// The ranked outputs, in their order; all of them, in the model's, where they are values.
-  std::vector<Shown> shown(const engine::SamplePrediction& prediction) const;
+  std::vector<Shown> shown(const inference::SamplePrediction& prediction) const;
 
 private:
   PredictionForm form_;

@@ -2,13 +2,13 @@
 
 #include "app/command_tree.hpp"
 #include "app/commands.hpp"
-#include "app/complain.hpp"
 #include "app/completion.hpp"
 #include "app/extensions.hpp"
+#include "app/report_error.hpp"
 #include "app/runs_command.hpp"
 #include "app/standard_output.hpp"
-#include "core/printable.hpp"
-#include "engine/platforms/platforms.hpp"
+#include "core/escape.hpp"
+#include "training/platforms/platforms.hpp"
 
 #include <CLI/CLI.hpp>
 
@@ -45,7 +45,7 @@ int refuse(const CLI::App& app, const CLI::ParseError& error) {
   const auto unknown = unknown_word(app);
   if (error.get_exit_code() == 0 && unknown.empty()) // --help, --version
     return app.exit(error);
-  complain(unknown.empty() ? echoed(error.what()) : unknown);
+  report_error(unknown.empty() ? echoed(error.what()) : unknown);
   say_line("Run with --help to see what is possible.");
   return wrong_input;
 }
@@ -91,13 +91,13 @@ int obey(CLI::App& app, Action& action, const Catalogue& catalogue, int argc, ch
 int run(int argc, char** argv, const Extensions& extensions) {
   // A limit of a file's size is an error where the file is written, as a full disk is.
   std::signal(SIGXFSZ, SIG_IGN);
-  if (const auto prepared = engine::prepare_process(); !prepared) {
-    complain(prepared.error().message);
+  if (const auto prepared = training::prepare_process(); !prepared) {
+    report_error(prepared.error().message);
     return wrong_input;
   }
   const auto catalogue = make_catalogue(extensions);
   if (!catalogue)
-    return complain(catalogue.error());
+    return report_error(catalogue.error());
   CLI::App app{"Trains neural networks on a company of actors", program_name(argc, argv)};
   app.require_subcommand(0, 1);
   Action action;
@@ -115,7 +115,7 @@ int run_program(int argc, char** argv, const Extensions& extensions) {
     return run(argc, argv, extensions);
   } catch (const std::exception& error) { // ours return errors; libraries may throw
     if (printed_all())
-      complain(error);
+      report_error(error);
     return run_failed;
   }
 }

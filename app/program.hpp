@@ -2,7 +2,7 @@
 /// own, which then are trained by name as all others are (docs/extending.md).
 #pragma once
 
-#include "core/config/own_data_set.hpp"
+#include "core/config/custom_data_set.hpp"
 #include "nn/models/family.hpp"
 
 #include <vector>
@@ -12,7 +12,7 @@ namespace troupe::app {
 /// What a program has beside what troupe has.
 struct Extensions {
   std::vector<nn::Family> families;
-  std::vector<OwnDataSet> data_sets;
+  std::vector<CustomDataSet> data_sets;
 };
 
 /// Obeys the command line and gives the exit code (docs/exit-codes.md). It is main's one statement:

@@ -1,10 +1,10 @@
 // `troupe report`: the page of a run, made again from the files of its folder.
 #include "app/commands.hpp"
-#include "app/complain.hpp"
+#include "app/report_error.hpp"
 #include "core/atomic_file.hpp"
 #include "metrics/page/page.hpp"
+#include "metrics/report/folder_report.hpp"
 #include "metrics/report/run_folder.hpp"
-#include "metrics/report/standing_report.hpp"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -27,9 +27,9 @@ int make_report(const ReportArguments& arguments) {
   const std::filesystem::path folder{arguments.folder};
   const auto report = metrics::read_report(folder);
   if (!report)
-    return complain(report.error());
+    return report_error(report.error());
   for (const auto& note : report->notes)
-    complain(note);
+    report_error(note);
   const auto document = to_json(report->document, false, std::chrono::system_clock::now());
   if (arguments.json && arguments.output.empty()) {
     fmt::print("{}\n", document);
@@ -38,9 +38,9 @@ int make_report(const ReportArguments& arguments) {
   const auto path = arguments.output.empty() ? folder / metrics::run_files::report
                                              : std::filesystem::path{arguments.output};
   const auto written = write_file_atomically(
-      path, arguments.json ? document + "\n" : metrics::standing_page(document));
+      path, arguments.json ? document + "\n" : metrics::standalone_page(document));
   if (!written)
-    return complain(written.error());
+    return report_error(written.error());
   fmt::print("report: {}\n", path.string());
   return success;
 }

@@ -1,8 +1,8 @@
 // `troupe runs`: the runs of a folder, a line each.
 #include "app/runs_command.hpp"
 
-#include "app/complain.hpp"
-#include "core/printable.hpp"
+#include "app/report_error.hpp"
+#include "core/escape.hpp"
 #include "metrics/report/best_epoch.hpp"
 #include "metrics/report/run_list.hpp"
 #include "metrics/time_stamp.hpp"
@@ -33,7 +33,7 @@ struct RunsArguments {
 
 /// "test accuracy 91.2% (epoch 3)"
 std::string best_of(const ListedRun& run) {
-  return run.best ? fmt::format("{} (epoch {})", metrics::readable_result(run.info, *run.best),
+  return run.best ? fmt::format("{} (epoch {})", metrics::format_result(run.info, *run.best),
                                 run.best->epoch + 1)
                   : "-";
 }
@@ -91,7 +91,7 @@ void print_json(const std::vector<ListedRun>& runs) {
 int list_runs(const RunsArguments& arguments) {
   const auto runs = metrics::list_runs(arguments.folder);
   if (!runs)
-    return complain(runs.error());
+    return report_error(runs.error());
   if (arguments.json)
     print_json(*runs);
   else if (runs->empty())

@@ -1,6 +1,6 @@
 #include "app/standard_output.hpp"
 
-#include "app/complain.hpp"
+#include "app/report_error.hpp"
 
 #include <fmt/format.h>
 
@@ -25,8 +25,8 @@ bool printed_all() {
   if (std::fflush(stdout) == 0 && !std::ferror(stdout) && std::cout)
     return true;
   const int number = errno; // of an earlier write nothing is known
-  complain(fmt::format("standard output: {}",
-                       number ? std::strerror(number) : "not all of it could be written"));
+  report_error(fmt::format("standard output: {}",
+                           number ? std::strerror(number) : "not all of it could be written"));
   return false;
 }
 

@@ -1,8 +1,8 @@
 // troupe tokenize: what becomes of texts, as numbers or as a file of tokens.
 #include "app/commands.hpp"
-#include "app/complain.hpp"
+#include "app/report_error.hpp"
+#include "core/escape.hpp"
 #include "core/fail.hpp"
-#include "core/printable.hpp"
 #include "data/tokenizer/open.hpp"
 #include "data/tokens/token_file.hpp"
 #include "data/tokens/tokenize.hpp"
@@ -141,7 +141,7 @@ void add_tokenize_command(CLI::App& app, Action& action) {
   command->callback([&action, arguments] {
     action = [arguments](const Catalogue&) {
       const auto done = tokenize(*arguments);
-      return done ? success : complain(done.error());
+      return done ? success : report_error(done.error());
     };
   });
 }

@@ -1,16 +1,16 @@
 // `troupe train` and `troupe node`: the same company, in the foreground for a person or as a
 // daemon.
-#include "actors/company.hpp"
+#include "actors/node_runtime.hpp"
 #include "actors/run_threads.hpp"
 #include "app/command_line.hpp"
 #include "app/commands.hpp"
-#include "app/complain.hpp"
-#include "app/launched.hpp"
+#include "app/launcher_arguments.hpp"
+#include "app/report_error.hpp"
 #include "app/service.hpp"
 #include "app/signals.hpp"
 #include "core/threads.hpp"
 #include "core/units.hpp"
-#include "engine/platforms/platforms.hpp"
+#include "training/platforms/platforms.hpp"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -42,12 +42,12 @@ void say_ready() {
 /// Says what a run that was stopped has saved, and how to go on from there.
 void say_how_to_go_on(const metrics::RunSummary& summary, const Config& config) {
   if (summary.checkpoint.empty())
-    return complain("stopped; no checkpoint was written (checkpoint.every)");
-  complain("stopped; checkpoint: " + summary.checkpoint);
+    return report_error("stopped; no checkpoint was written (checkpoint.every)");
+  report_error("stopped; checkpoint: " + summary.checkpoint);
   auto words = own_command_line();
   if (config.checkpoint.resume != "auto")
     words.insert(words.end(), {"--set", "checkpoint.resume=auto"});
-  complain("to go on: " + as_shell_command(words));
+  report_error("to go on: " + as_shell_command(words));
 }
 
 /// A daemon that was asked to stop did what it was asked; `train` in the foreground tells the
@@ -59,31 +59,31 @@ int exit_code(const actors::RunEnd& end, bool daemon, int signal) {
 }
 
 /// Exit code, after having said what is wrong.
-tl::expected<Config, int> config_or_complain(const TrainArguments& arguments,
-                                             const Catalogue& catalogue) {
+tl::expected<Config, int> config_or_report(const TrainArguments& arguments,
+                                           const Catalogue& catalogue) {
   std::vector<GivenValue> given;
   if (!arguments.launcher.empty()) {
     const auto process = find_part(arguments.launcher, arguments.config, catalogue);
     if (!process)
-      return tl::unexpected{complain(process.error())};
+      return tl::unexpected{report_error(process.error())};
     if (const auto shown = show_own_gpu(*process); !shown)
-      return tl::unexpected{complain(shown.error())};
+      return tl::unexpected{report_error(shown.error())};
     given = process->values;
   }
   // A witness needs nothing that the others train with.
-  const auto machine = arguments.witness ? Capabilities::all() : engine::machine_capabilities();
-  auto config = load_or_complain(arguments.config, machine, catalogue, given);
+  const auto machine = arguments.witness ? Capabilities::all() : training::machine_capabilities();
+  auto config = load_or_report(arguments.config, machine, catalogue, given);
   if (!config)
     return tl::unexpected{int{wrong_input}};
   return *std::move(config);
 }
 
 int train(const TrainArguments& arguments, const Catalogue& catalogue) {
-  auto config = config_or_complain(arguments, catalogue);
+  auto config = config_or_report(arguments, catalogue);
   if (!config)
     return config.error();
   if (!arguments.daemon && config->cluster.min_nodes > 1) {
-    complain(
+    report_error(
         fmt::format("cluster.min_nodes is {}: start the job with `troupe node` on so many hosts",
                     config->cluster.min_nodes));
     return wrong_input;
@@ -91,11 +91,11 @@ int train(const TrainArguments& arguments, const Catalogue& catalogue) {
   config->cluster.join.insert(config->cluster.join.end(), arguments.join.begin(),
                               arguments.join.end());
   if (arguments.witness && config->cluster.join.empty()) {
-    complain("--witness: of which job? Name its nodes: --join HOST:PORT, or cluster.join");
+    report_error("--witness: of which job? Name its nodes: --join HOST:PORT, or cluster.join");
     return wrong_input;
   }
   if (const auto enough = expect_threads(actors::threads_of_run(*config)); !enough)
-    return complain(enough.error());
+    return report_error(enough.error());
   StopSignals signals{config->cluster.timeouts.drain};
   actors::RunOptions options;
   options.quiet = arguments.quiet;
@@ -108,7 +108,7 @@ int train(const TrainArguments& arguments, const Catalogue& catalogue) {
   options.daemon = arguments.daemon;
   options.witness = arguments.witness;
   options.stays = arguments.launcher.empty();
-  options.on_waiting = [](const std::string& why) { complain(why); };
+  options.on_waiting = [](const std::string& why) { report_error(why); };
   options.stop_asked = [&signals] { return signals.received() != 0; };
   options.on_started = [&](std::function<void()> drain) {
     if (arguments.daemon)
@@ -125,12 +125,12 @@ int train(const TrainArguments& arguments, const Catalogue& catalogue) {
   const auto summary = actors::run_training(*config, options);
   signals.on_stop({}); // there is nobody left to drain
   if (!summary)
-    return complain(summary.error());
+    return report_error(summary.error());
   const int code = exit_code(*summary, arguments.daemon, signals.received());
   if (code > signalled)
     say_how_to_go_on(*summary, *config);
   if (lost)
-    complain(fmt::format("standard output: {}", std::strerror(lost)));
+    report_error(fmt::format("standard output: {}", std::strerror(lost)));
   return lost && code == success ? run_failed : code;
 }
 

@@ -22,3 +22,9 @@ endif()
 if(TROUPE_BENCH)
   find_package(benchmark REQUIRED)
 endif()
+
+# Debian 12 calls the target yaml-cpp, newer ones yaml-cpp::yaml-cpp.
+set(TROUPE_YAML_CPP yaml-cpp)
+if(TARGET yaml-cpp::yaml-cpp)
+  set(TROUPE_YAML_CPP yaml-cpp::yaml-cpp)
+endif()

@@ -47,12 +47,12 @@ Strategy::Outer outer_of(const OuterConfig& config) {
 } // namespace
 
 Strategy strategy_of(const ParallelConfig& parallel, int world_size) {
-  const auto& facts = facts_of(parallel.strategy);
+  const auto& traits = traits_of(parallel.strategy);
   Strategy strategy{.world_size = world_size,
-                    .team = static_cast<int>(parallel.team(world_size)),
+                    .replica_group = static_cast<int>(parallel.team(world_size)),
                     .shards = static_cast<int>(parallel.shards(world_size)),
-                    .root_only = facts.root_only && world_size > 1,
-                    .policy = facts.policy,
+                    .root_only = traits.root_only && world_size > 1,
+                    .policy = traits.policy,
                     .rounds = {.steps = parallel.rounds.local_steps,
                                .after = parallel.rounds.after,
                                .optimizer = at_round(parallel.rounds.momentum)},
@@ -84,7 +84,7 @@ std::vector<UnitRange> wrap(const ParallelConfig& parallel,
                             std::span<const std::size_t> unit_elements,
                             std::span<const std::string> unit_names) {
   // Who reads all parameters at once has no window of them to keep small.
-  const bool asynchronous = facts_of(parallel.strategy).policy == StepPolicy::async;
+  const bool asynchronous = traits_of(parallel.strategy).policy == StepPolicy::async;
   if (!parallel.divides_parameters() || asynchronous)
     return wrap_by_size(unit_elements, parallel.bucket_size);
   const auto& wrap = parallel.wrap;
@@ -100,7 +100,7 @@ std::vector<UnitRange> wrap_units(const ParallelConfig& parallel,
                                   std::span<const std::size_t> unit_elements,
                                   std::span<const std::string> unit_names) {
   auto ranges = wrap(parallel, unit_elements, unit_names);
-  if (!parallel.has_teams())
+  if (!parallel.has_replica_groups())
     return ranges;
   const auto fragments = static_cast<int>(parallel.outer.fragments);
   return cut_at(ranges, fragments_of(unit_elements, fragments), unit_elements);

@@ -46,7 +46,7 @@ struct Strategy {
 
   int world_size = 1;
   /// Ranks [k * team, (k + 1) * team) sum their gradients: all, but where teams train apart.
-  int team = 1;
+  int replica_group = 1;
   int shards = 1; ///< 1: nothing is divided
   bool divides_optimizer = false, divides_gradients = false, divides_parameters = false;
   /// DataParallel: rank 0 alone has an optimizer; it is sent gradients, and sends parameters.
@@ -72,13 +72,13 @@ struct Strategy {
 
   /// Whether each rank may have a state of its own for a while.
   bool trains_apart() const {
-    return has_teams() || (policy == StepPolicy::local_sgd && world_size > 1);
+    return has_replica_groups() || (policy == StepPolicy::local_sgd && world_size > 1);
   }
   /// Whether ranks train in teams, with an outer optimizer over them; there may be one team.
-  bool has_teams() const { return policy == StepPolicy::diloco; }
-  int teams() const { return world_size / team; }
+  bool has_replica_groups() const { return policy == StepPolicy::diloco; }
+  int replica_groups() const { return world_size / replica_group; }
   /// Whether a rank speaks for its team, of its shard, where teams meet.
-  bool leads_team(int rank) const { return rank % team < shards; }
+  bool leads_replica_group(int rank) const { return rank % replica_group < shards; }
   /// Whether no rank waits for another one, unless it would be more than `staleness` steps ahead.
   bool is_asynchronous() const { return policy == StepPolicy::async && world_size > 1; }
   /// Whether divided gradients travel after each micro-batch, and their sum is a rank's shard.
@@ -89,7 +89,7 @@ struct Strategy {
   /// front. Backward completes the end first, and forward needs it last, so what lies there has the
   /// most time to be updated by the host.
   std::size_t kept(std::size_t elements) const;
-  int replicas() const { return world_size / shards; }
+  int copies() const { return world_size / shards; }
   /// How many of `buckets` may have their parameters gathered at a time.
   std::size_t parameters_alive(std::size_t buckets) const {
     return reshard_after_forward ? alive : buckets;

@@ -1,7 +1,7 @@
 #include "core/atomic_file.hpp"
 
+#include "core/escape.hpp"
 #include "core/fail.hpp"
-#include "core/printable.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -57,10 +57,10 @@ AtomicFile::~AtomicFile() {
 }
 
 Result<AtomicFile> AtomicFile::create(const std::filesystem::path& path,
-                                      const std::filesystem::path& drafts) {
+                                      const std::filesystem::path& staging) {
   if (std::error_code error; std::filesystem::is_directory(path, error))
     return fail(Errc::io, "cannot create {}: {}", echoed(path.string()), std::strerror(EISDIR));
-  auto temporary = temporary_name(drafts.empty() ? path : drafts / path.filename());
+  auto temporary = temporary_name(staging.empty() ? path : staging / path.filename());
   const int descriptor = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   if (const int number = errno; descriptor < 0)
     return fail(code_of(number), "cannot create {}: {}", echoed(temporary.string()),
@@ -156,8 +156,8 @@ void AtomicFile::abandon() {
 }
 
 Status write_file_atomically(const std::filesystem::path& path, std::string_view text,
-                             const std::filesystem::path& drafts) {
-  TROUPE_TRY(auto file, AtomicFile::create(path, drafts));
+                             const std::filesystem::path& staging) {
+  TROUPE_TRY(auto file, AtomicFile::create(path, staging));
   TROUPE_TRY(file.write(text));
   return file.commit();
 }

@@ -19,7 +19,7 @@ public:
   /// Opens temporary_name(path), or such a one in another folder of its file system; the folder
   /// must exist.
   static Result<AtomicFile> create(const std::filesystem::path& path,
-                                   const std::filesystem::path& drafts = {});
+                                   const std::filesystem::path& staging = {});
 
   AtomicFile(AtomicFile&& other) noexcept;
   AtomicFile& operator=(AtomicFile&&) = delete;
@@ -59,7 +59,7 @@ std::filesystem::path temporary_name(std::filesystem::path path);
 
 /// Writes `text` as the whole file.
 Status write_file_atomically(const std::filesystem::path& path, std::string_view text,
-                             const std::filesystem::path& drafts = {});
+                             const std::filesystem::path& staging = {});
 
 /// The folder and those that it is in, where they are not there yet. Errors: no_space, io.
 Status make_folders(const std::filesystem::path& folder);

@@ -1,7 +1,7 @@
 #include "core/json.hpp"
 
+#include "core/escape.hpp"
 #include "core/fail.hpp"
-#include "core/printable.hpp"
 
 #include <nlohmann/json.hpp>
 

@@ -56,13 +56,13 @@ std::string gibibytes(const std::string& proc_kilobytes) {
 }
 
 /// What is used of the vectors: "avx2 of avx512_core_bf16 (TROUPE_ISA)".
-Fact isa_fact() {
+Trait isa_trait() {
   const auto used = isa_name(processor());
   const auto whole = isa_name(whole_processor());
   return {"host", "isa", used == whole ? used : fmt::format("{} of {} (TROUPE_ISA)", used, whole)};
 }
 
-Fact bf16_fact() {
+Trait bf16_trait() {
   const bool multiplies = arithmetic_type(DType::bf16) == DType::bf16;
   return {"host", "bf16",
           multiplies ? "fast"
@@ -70,8 +70,8 @@ Fact bf16_fact() {
 }
 
 /// What each precision that the host has means on this processor.
-Facts precision_facts() {
-  Facts all;
+Traits precision_traits() {
+  Traits all;
   for (const auto precision : {Precision::fp32, Precision::fp16, Precision::bf16,
                                Precision::amp_fp16, Precision::amp_bf16})
     all.push_back({"precision", std::string{to_string(precision)},
@@ -81,18 +81,18 @@ Facts precision_facts() {
 
 } // namespace
 
-Facts description() {
+Traits description() {
   const auto flags = vector_flags();
-  Facts all;
+  Traits all;
   all.push_back({"host", "cpu", proc_value("/proc/cpuinfo", "model name")});
   all.push_back({"host", "cores", describe_cores(usable_cores(), sysconf(_SC_NPROCESSORS_CONF))});
   all.push_back({"host", "vectors", fmt::format("{}", fmt::join(flags, " ")), !flags.empty()});
-  all.push_back(isa_fact());
-  all.push_back(bf16_fact());
+  all.push_back(isa_trait());
+  all.push_back(bf16_trait());
   all.push_back({"host", "memory",
                  fmt::format("{}, {} available", gibibytes(proc_value("/proc/meminfo", "MemTotal")),
                              gibibytes(proc_value("/proc/meminfo", "MemAvailable")))});
-  std::ranges::move(precision_facts(), std::back_inserter(all));
+  std::ranges::move(precision_traits(), std::back_inserter(all));
   return all;
 }
 

@@ -6,6 +6,6 @@
 namespace troupe::cpu {
 
 /// Processor, instruction sets, cores, memory, and what precisions mean on it.
-Facts description();
+Traits description();
 
 } // namespace troupe::cpu

@@ -1,7 +1,7 @@
 #include "cpu/processor.hpp"
 
 #include "core/fail.hpp"
-#include "core/nearest.hpp"
+#include "core/suggestion.hpp"
 #include "cpu/detail/bursts.hpp"
 
 #include <algorithm>
@@ -45,7 +45,7 @@ Result<IsaLimit> isa_limit() {
   const auto found = std::ranges::find(words, given);
   if (found != words.end())
     return static_cast<IsaLimit>(found - words.begin());
-  const auto meant = nearest(given, words);
+  const auto meant = suggest(given, words);
   return fail(Errc::invalid_input, "TROUPE_ISA: unknown value \"{}\"; allowed: {}{}", given,
               fmt::join(words, ", "),
               meant.empty() ? meant : fmt::format("; did you mean \"{}\"?", meant));

@@ -1,8 +1,8 @@
 #include "data/adapter.hpp"
 
 #include "core/config/config.hpp"
+#include "core/config/custom_data_set.hpp"
 #include "core/config/data_sets.hpp"
-#include "core/config/own_data_set.hpp"
 #include "core/fail.hpp"
 #include "data/image_adapter.hpp"
 #include "data/table_adapter.hpp"
@@ -33,9 +33,9 @@ Result<AdapterPtr> open_token_adapter(const Config& config, Split split) {
 } // namespace
 
 Result<AdapterPtr> open_adapter(const Config& config, Split split) {
-  if (const auto* const own = own_data_set(config.data))
+  if (const auto* const own = custom_data_set(config.data))
     return own->open(config, split);
-  switch (facts_of_data(config.data).sample) {
+  switch (traits_of_data(config.data).sample) {
   case SampleKind::table_row:
     return open_table_adapter(config, split);
   case SampleKind::tokens:

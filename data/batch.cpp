@@ -79,7 +79,8 @@ Result<BatchAssembler> evaluation_batches(const Config& config, int world_size) 
   return assemble(config, Split::test, world_size);
 }
 
-Result<BatchAssembler> dealt(const BatchAssembler& evaluation, std::int64_t batch, int world_size) {
+Result<BatchAssembler> assigned(const BatchAssembler& evaluation, std::int64_t batch,
+                                int world_size) {
   const auto limit = evaluation.sampler().options().size;
   TROUPE_TRY(const auto sampler, DistributedSampler::create(evaluation_sampler(
                                      evaluation.dataset().size(), batch, world_size, limit)));

@@ -56,6 +56,7 @@ private:
 Result<BatchAssembler> training_batches(const Config& config);
 Result<BatchAssembler> evaluation_batches(const Config& config, int world_size = 1);
 /// The assembler of evaluation for another number of ranks: `batch` samples on each.
-Result<BatchAssembler> dealt(const BatchAssembler& evaluation, std::int64_t batch, int world_size);
+Result<BatchAssembler> assigned(const BatchAssembler& evaluation, std::int64_t batch,
+                                int world_size);
 
 } // namespace troupe::data

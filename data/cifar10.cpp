@@ -21,7 +21,7 @@ ImageInfo cifar10_info(const fs::path& root) {
           .class_names = {"airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse",
                           "ship", "truck"},
           .channels = 3,
-          .normalization = usual_normalization("cifar10")};
+          .normalization = default_normalization("cifar10")};
 }
 
 /// Planes of red, green and blue to pixels of three bytes.

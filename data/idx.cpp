@@ -25,14 +25,14 @@ Flavour describe(IdxFlavour flavour, const fs::path& root) {
              .source = root.string(),
              .class_names = {"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"},
              .channels = 1,
-             .normalization = usual_normalization("mnist")},
+             .normalization = default_normalization("mnist")},
             "mnist"};
   return {{.name = "fashion_mnist",
            .source = root.string(),
            .class_names = {"T-shirt/top", "trouser", "pullover", "dress", "coat", "sandal", "shirt",
                            "sneaker", "bag", "ankle boot"},
            .channels = 1,
-           .normalization = usual_normalization("fashion_mnist")},
+           .normalization = default_normalization("fashion_mnist")},
           "fashion-mnist"};
 }
 

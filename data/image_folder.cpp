@@ -1,5 +1,5 @@
+#include "core/escape.hpp"
 #include "core/fail.hpp"
-#include "core/printable.hpp"
 #include "core/sha256.hpp"
 #include "data/detail/file.hpp"
 #include "data/detail/image_file.hpp"
@@ -138,7 +138,7 @@ Result<std::shared_ptr<ImageDataset>> open_image_folder(const fs::path& root, Sp
                 .source = folder->string(),
                 .class_names = std::move(classes),
                 .channels = channels,
-                .normalization = usual_normalization("image_folder")},
+                .normalization = default_normalization("image_folder")},
       std::move(labels), *folder, std::move(found));
 }
 

@@ -1,6 +1,6 @@
 #include "data/left_out.hpp"
 
-#include "core/printable.hpp"
+#include "core/escape.hpp"
 #include "data/detail/file.hpp"
 
 #include <fmt/format.h>

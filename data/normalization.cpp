@@ -30,7 +30,7 @@ std::array<float, 3> by_channel(const std::vector<double>& values) {
 
 } // namespace
 
-Normalization usual_normalization(std::string_view dataset) {
+Normalization default_normalization(std::string_view dataset) {
   if (dataset == "cifar10")
     return cifar10;
   if (dataset == "mnist")
@@ -44,7 +44,7 @@ Normalization usual_normalization(std::string_view dataset) {
 
 Normalization normalization_of(const DataConfig& data) {
   if (data.mean.empty() || data.deviation.empty())
-    return usual_normalization(data.dataset);
+    return default_normalization(data.dataset);
   return {by_channel(data.mean), by_channel(data.deviation)};
 }
 

@@ -23,7 +23,7 @@ struct Normalization {
 
 /// The values usual for a data set of images: CIFAR-10's, MNIST's and Fashion-MNIST's own,
 /// ImageNet's for image folders. Of another name: those that change nothing.
-Normalization usual_normalization(std::string_view dataset);
+Normalization default_normalization(std::string_view dataset);
 
 /// What the config says (data.mean, data.std), else what is usual for its data set. Of
 /// model.in_channels channels the first ones count.

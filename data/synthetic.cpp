@@ -27,7 +27,7 @@ ImageInfo synthetic_info(const SyntheticOptions& options) {
                  .source = "synthetic",
                  .class_names = {},
                  .channels = options.channels,
-                 .normalization = usual_normalization("synthetic")};
+                 .normalization = default_normalization("synthetic")};
   for (std::int64_t i = 0; i < options.classes; ++i)
     info.class_names.push_back(fmt::format("class {}", i));
   return info;

@@ -10,7 +10,7 @@ namespace {
 
 std::vector<Field> fields_of(const TableDataset& table) {
   const auto& columns = table.columns();
-  const auto target = columns.facts.class_names.empty()
+  const auto target = columns.traits.class_names.empty()
                           ? Field{"targets", DType::f32, {std::ssize(columns.targets)}}
                           : Field{"labels", DType::i32, {}};
   return {{"features", DType::f32, {std::ssize(columns.features)}}, target};

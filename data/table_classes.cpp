@@ -1,6 +1,6 @@
 #include "data/table_classes.hpp"
 
-#include "core/nearest.hpp"
+#include "core/suggestion.hpp"
 #include "data/detail/csv_number.hpp"
 #include "data/detail/name_list.hpp"
 
@@ -53,7 +53,7 @@ std::string why_no_class(const std::string& cell, std::span<const std::string> c
   if (are_numbered(classes))
     return fmt::format("\"{}\" is not a class; the classes are 0 to {}", echoed(cell),
                        classes.size() - 1);
-  const auto near = nearest(cell, classes);
+  const auto near = suggest(cell, classes);
   return fmt::format("\"{}\" is not a class; the classes are {}{}", echoed(cell),
                      quoted_list(classes),
                      near.empty() ? "" : fmt::format("; did you mean \"{}\"?", echoed(near)));

@@ -2,8 +2,8 @@
 
 #include "core/config/config.hpp"
 #include "core/config/delimiters.hpp"
+#include "core/escape.hpp"
 #include "core/fail.hpp"
-#include "core/printable.hpp"
 #include "core/sha256.hpp"
 #include "data/detail/csv_file.hpp"
 #include "data/detail/table_values.hpp"
@@ -24,18 +24,18 @@ public:
   CsvOpener(const DataConfig& data, const ModelConfig& model)
       : data_{data}, model_{model}, classes_{has_classes(model)} {}
 
-  Result<TablePtr> open(Split split, const std::optional<TableFacts>& known) const {
+  Result<TablePtr> open(Split split, const std::optional<TableTraits>& known) const {
     TROUPE_TRY(check_targets());
     if (known) {
       TROUPE_TRY(const auto rows, read(split));
       return table(split, rows, *known);
     }
     TROUPE_TRY(auto training, read(Split::train));
-    TROUPE_TRY(const auto facts, facts_of(training));
+    TROUPE_TRY(const auto traits, traits_of(training));
     if (split == Split::train)
-      return table(split, training, facts);
+      return table(split, training, traits);
     TROUPE_TRY(const auto rows, read(split));
-    return table(split, rows, facts);
+    return table(split, rows, traits);
   }
 
 private:
@@ -60,18 +60,18 @@ private:
 
   /// Classes come from all training rows, so that data.limit changes no label; means and deviations
   /// come from the rows that are trained on.
-  Result<TableFacts> facts_of(const CsvColumns& training) const {
-    TableFacts facts;
+  Result<TableTraits> traits_of(const CsvColumns& training) const {
+    TableTraits traits;
     if (classes_) {
-      TROUPE_TRY(facts.class_names,
+      TROUPE_TRY(traits.class_names,
                  find_classes(class_column(Split::train, training), model_.num_classes));
     }
     const auto width = query().numbers.size();
     if (data_.standardize)
-      facts.standardization = standardization_of(
+      traits.standardization = standardization_of(
           std::span{training.numbers}.first(used_rows(Split::train, training) * width), width,
           data_.features.size());
-    return facts;
+    return traits;
   }
 
   std::size_t used_rows(Split split, const CsvColumns& rows) const {
@@ -81,15 +81,15 @@ private:
                : all;
   }
 
-  Result<TablePtr> table(Split split, const CsvColumns& rows, const TableFacts& facts) const {
-    TableValues values{data_, facts.standardization};
+  Result<TablePtr> table(Split split, const CsvColumns& rows, const TableTraits& traits) const {
+    TableValues values{data_, traits.standardization};
     std::vector<std::int32_t> labels;
     if (classes_) {
-      TROUPE_TRY(labels, labels_of(class_column(split, rows), facts.class_names));
+      TROUPE_TRY(labels, labels_of(class_column(split, rows), traits.class_names));
     }
     TROUPE_TRY(values.add(file(split), rows, used_rows(split, rows), labels));
     return std::make_shared<const TableDataset>(
-        TableDataset::Columns{data_.features, data_.targets, facts}, std::move(values).take());
+        TableDataset::Columns{data_.features, data_.targets, traits}, std::move(values).take());
   }
 
   Status check_targets() const {
@@ -122,14 +122,14 @@ void TableDataset::add_content(Sha256& sha) const {
 }
 
 Result<TablePtr> open_csv(const DataConfig& data, const ModelConfig& model, Split split,
-                          const std::optional<TableFacts>& known) {
+                          const std::optional<TableTraits>& known) {
   return CsvOpener{data, model}.open(split, known);
 }
 
 Result<TablePtr> open_csv_rows(std::span<const std::filesystem::path> files, const DataConfig& data,
-                               const ModelConfig& model, const TableFacts& facts,
+                               const ModelConfig& model, const TableTraits& traits,
                                std::vector<std::int64_t>& rows) {
-  auto used = facts;
+  auto used = traits;
   if (has_classes(model) && used.class_names.empty())
     used.class_names = numbered_classes(model.num_classes);
   TableValues values{data, used.standardization};

@@ -16,7 +16,7 @@
 namespace troupe::data {
 
 /// Facts about a table that come from its training rows.
-struct TableFacts {
+struct TableTraits {
   Standardization standardization = {};
   std::vector<std::string> class_names = {}; ///< by label; empty unless the target is a class
 };
@@ -26,7 +26,7 @@ class TableDataset final : public Dataset {
 public:
   struct Columns {
     std::vector<std::string> features, targets; ///< names
-    TableFacts facts = {};
+    TableTraits traits = {};
   };
   /// `values`: a row after the other, its features and then its targets.
   TableDataset(Columns columns, std::vector<float> values)
@@ -34,7 +34,7 @@ public:
 
   std::string_view name() const override { return "csv"; }
   const std::vector<std::string>& class_names() const override {
-    return columns_.facts.class_names;
+    return columns_.traits.class_names;
   }
   std::int64_t size() const override { return static_cast<std::int64_t>(values_.size() / width()); }
 
@@ -66,12 +66,12 @@ using TablePtr = std::shared_ptr<const TableDataset>;
 /// only for its rows. Errors (Errc::data, exit code 2): those of read_csv, find_classes and
 /// labels_of; a value that a float cannot hold.
 Result<TablePtr> open_csv(const DataConfig& data, const ModelConfig& model, Split split,
-                          const std::optional<TableFacts>& known = {});
+                          const std::optional<TableTraits>& known = {});
 
 /// Rows of files without their targets, whose columns need not exist: a class is -1, numbers are
 /// NaN. `rows`: receives the number of rows of each file. Errors: as open_csv.
 Result<TablePtr> open_csv_rows(std::span<const std::filesystem::path> files, const DataConfig& data,
-                               const ModelConfig& model, const TableFacts& facts,
+                               const ModelConfig& model, const TableTraits& traits,
                                std::vector<std::int64_t>& rows);
 
 } // namespace troupe::data

@@ -1,6 +1,6 @@
 /// Files that could not be read, where data.skip_unreadable lets a run go on without them: how
 /// many, and the first by name. What stands for them in a batch decides ImageAdapter. `troupe
-/// predict` has an error for each of its inputs instead (engine/inference/tolerant_adapter.hpp).
+/// predict` has an error for each of its inputs instead (inference/tolerant_adapter.hpp).
 #pragma once
 
 #include "core/error.hpp"

@@ -1,14 +1,14 @@
 #include "gpu/cuda_device.hpp"
 
 #include "core/fail.hpp"
-#include "gpu/cublas/matmul_book.hpp"
+#include "gpu/cublas/matmul_plan_registry.hpp"
 #include "gpu/detail/load_kernels.hpp"
 #include "gpu/device_rates.hpp"
 #include "gpu/engines.hpp"
 #include "gpu/kernels/flat.hpp"
 #include "gpu/kernels/optimizer.hpp"
 #include "gpu/kernels/quantize.hpp"
-#include "gpu/lowering/plan_book.hpp"
+#include "gpu/lowering/plan_registry.hpp"
 
 #include <cstring>
 #include <fmt/format.h>
@@ -42,20 +42,20 @@ CudaDevice::CudaDevice(std::shared_ptr<DeviceContext> context, DeviceInfo info)
 
 CudaDevice::~CudaDevice() = default;
 
-Result<PlanBook*> CudaDevice::plans() {
+Result<PlanRegistry*> CudaDevice::plans() {
   if (!plans_) {
     TROUPE_TRY(plans_,
-               PlanBook::open(*this, {.cache = PlanBook::usual_cache(),
-                                      .say = [this](const std::string& line) { say(line); }}));
+               PlanRegistry::open(*this, {.cache = PlanRegistry::default_cache(),
+                                          .say = [this](const std::string& line) { say(line); }}));
   }
   return plans_.get();
 }
 
-Result<MatmulBook*> CudaDevice::products() {
+Result<MatmulPlanRegistry*> CudaDevice::products() {
   if (!products_) {
-    TROUPE_TRY(products_,
-               MatmulBook::open(*this, {.cache = PlanBook::usual_cache(),
-                                        .say = [this](const std::string& line) { say(line); }}));
+    TROUPE_TRY(products_, MatmulPlanRegistry::open(
+                              *this, {.cache = PlanRegistry::default_cache(),
+                                      .say = [this](const std::string& line) { say(line); }}));
   }
   return products_.get();
 }

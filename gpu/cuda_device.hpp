@@ -10,8 +10,8 @@
 
 namespace troupe::gpu {
 
-class MatmulBook;
-class PlanBook;
+class MatmulPlanRegistry;
+class PlanRegistry;
 
 /// Flat kernels are enqueued on streams of this device and take memory of this device; copy() takes
 /// the host's too. Copies to the host never hold up the caller; copies from it do until the source
@@ -31,9 +31,9 @@ public:
   Result<BufferPtr> allocate_pinned(std::size_t bytes);
   /// The book of cuDNN's plans, opened at the first call. For setting up: one thread at a time.
   /// Errors: unsupported, where there is no cuDNN.
-  Result<PlanBook*> plans();
+  Result<PlanRegistry*> plans();
   /// The book of cuBLASLt's algorithms, likewise.
-  Result<MatmulBook*> products();
+  Result<MatmulPlanRegistry*> products();
   /// Lets kernels of another device of this process read and write this one's memory from now on.
   /// Errors: unsupported, unless reachable_from(peer); device.
   Status open_memory_to(int peer) const;
@@ -86,8 +86,8 @@ private:
   std::shared_ptr<DeviceContext> context_;
   DeviceInfo info_;
   // Last: they have streams and measure in memory of this device.
-  std::unique_ptr<PlanBook> plans_;
-  std::unique_ptr<MatmulBook> products_;
+  std::unique_ptr<PlanRegistry> plans_;
+  std::unique_ptr<MatmulPlanRegistry> products_;
 };
 
 /// 0 where there is no driver or no device.

@@ -9,14 +9,14 @@ namespace troupe::gpu {
 namespace {
 
 template <class Library>
-Fact fact(const char* name, const Result<Library>& library) {
+Trait trait(const char* name, const Result<Library>& library) {
   if (!library)
     return {"cuda", name, library.error().message, false};
   return {"cuda", name, found_library(dotted(library->version()), library->file)};
 }
 
 /// The compiler of cuDNN's engines.
-Fact nvrtc_fact(const Result<CudnnLibrary>& cudnn) {
+Trait nvrtc_trait(const Result<CudnnLibrary>& cudnn) {
   if (!cudnn || cudnn->nvrtc.version == 0)
     return {"cuda", "NVRTC", "not found: cuDNN has no engines that are compiled at run time",
             false};
@@ -35,10 +35,10 @@ std::string found_library(const std::string& version, const std::string& file) {
   return fmt::format("{}, {}", version, file);
 }
 
-Facts library_facts() {
+Traits library_traits() {
   const auto places = library_places_of_process();
   const auto cudnn = open_cudnn(places);
-  return {fact("cuDNN", cudnn), nvrtc_fact(cudnn), fact("cuBLASLt", open_cublas_lt(places))};
+  return {trait("cuDNN", cudnn), nvrtc_trait(cudnn), trait("cuBLASLt", open_cublas_lt(places))};
 }
 
 } // namespace troupe::gpu

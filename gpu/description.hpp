@@ -15,6 +15,6 @@ std::string dotted(std::size_t version);
 std::string found_library(const std::string& version, const std::string& file);
 
 /// cuDNN, NVRTC and cuBLASLt, which are opened; in the section "cuda".
-Facts library_facts();
+Traits library_traits();
 
 } // namespace troupe::gpu

@@ -23,7 +23,7 @@ enum class CollectiveKind : std::uint8_t {
   all_gather,
   broadcast,
   reduce,
-  buddy ///< gradients to who has a copy of a rank's shard
+  shard_replica ///< gradients to who has a copy of a rank's shard
 };
 
 inline constexpr std::array<std::string_view, 6> collective_kind_names = {
@@ -53,7 +53,7 @@ struct SliceRead {
 /// ended behind `step`, or where all met behind it.
 struct RoundTaken {
   struct Change {
-    std::int32_t team = 0;
+    std::int32_t replica_group = 0;
     std::int64_t step = 0; ///< behind which its round ended
   };
   std::int32_t owner = 0, fragment = 0;
@@ -71,11 +71,11 @@ struct StepRecord {
   /// Part of the global batch that was classified right; empty where there are no classes.
   std::optional<double> accuracy = {};
   double lr = 0;
-  std::int64_t samples = 0;      ///< of the global batch
-  std::vector<int> dealing = {}; ///< slices of each rank; empty: as in the step before
+  std::int64_t samples = 0;               ///< of the global batch
+  std::vector<int> slice_assignment = {}; ///< slices of each rank; empty: as in the step before
   /// Where workers are asynchronous: how many steps the parameters lacked that its gradients were
   /// computed with, mean over slices and shards; and the longest that a slice was with a worker.
-  std::optional<double> staleness = {}, lease_seconds = {};
+  std::optional<double> staleness = {}, item_seconds = {};
   /// Of the same, by shard: what it was told of each slice. Empty unless it is to be recorded.
   std::vector<std::vector<SliceRead>> reads = {};
   double seconds = 0;                 ///< since the step before was committed

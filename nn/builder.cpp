@@ -150,12 +150,14 @@ TensorId GraphBuilder::linear(const std::string& name, TensorId x, std::int64_t 
   if (!status_)
     return -1;
   const auto in = shape(x).rank() == 2 ? shape(x)[1] : 0;
-  const auto usual = Initial::uniform(1.0 / std::sqrt(static_cast<double>(in)));
+  const auto default_value = Initial::uniform(1.0 / std::sqrt(static_cast<double>(in)));
   const auto& output = options.output.empty() ? name : options.output;
-  const auto weight = parameter(name + ".weight", {out, in}, options.weight.value_or(usual));
+  const auto weight =
+      parameter(name + ".weight", {out, in}, options.weight.value_or(default_value));
   if (!options.bias)
     return apply(Op::matmul, output, {x, weight});
-  const auto bias = parameter(name + ".bias", {out}, options.weight ? Initial::constant(0) : usual);
+  const auto bias =
+      parameter(name + ".bias", {out}, options.weight ? Initial::constant(0) : default_value);
   const auto product = apply(Op::matmul, name + ".product", {x, weight});
   return apply(Op::bias, output, {product, bias});
 }

@@ -52,7 +52,7 @@ Result<Graph> join_block_ends(Graph graph, const PassOptions& options) {
 
 } // namespace
 
-Result<PreparedModel> run_passes(const Graph& forward, Purpose purpose,
+Result<PreparedModel> run_passes(const Graph& forward, PassMode pass_mode,
                                  const PassOptions& options) {
   const auto precision = options.precision;
   TROUPE_TRY(to_status(find_conflicts(options.autocast_off, forward)));
@@ -66,12 +66,13 @@ Result<PreparedModel> run_passes(const Graph& forward, Purpose purpose,
   // After autocast: what is rounded apart must not be computed as one.
   graph = fuse(graph, options.fuse, options.memory.keep);
   PreparedModel prepared;
-  if (purpose == Purpose::evaluation && options.fold_batch_norm && options.fuse.convolution_bias) {
+  if (pass_mode == PassMode::evaluation && options.fold_batch_norm &&
+      options.fuse.convolution_bias) {
     auto folded = nn::fold_batch_norm(graph, options.memory.keep);
     graph = std::move(folded.graph);
     prepared.foldings = std::move(folded.foldings);
   }
-  if (purpose == Purpose::training) {
+  if (pass_mode == PassMode::training) {
     if (options.loss_rows > 0)
       graph = normalize_loss(std::move(graph), options.loss_rows);
     if (options.sync_batch_norm)
@@ -87,7 +88,7 @@ Result<PreparedModel> run_passes(const Graph& forward, Purpose purpose,
       graph = fuse_linear_loss(graph, options.memory.keep);
     TROUPE_TRY(graph, join_block_ends(std::move(graph), options));
   }
-  if (purpose == Purpose::training && options.recompute.kind != RecomputeConfig::Kind::none) {
+  if (pass_mode == PassMode::training && options.recompute.kind != RecomputeConfig::Kind::none) {
     TROUPE_TRY(prepared.recompute, apply_recompute(graph, options));
   }
   TROUPE_TRY(validate(graph));
@@ -98,7 +99,7 @@ Result<PreparedModel> run_passes(const Graph& forward, Purpose purpose,
   return prepared;
 }
 
-Result<PreparedModel> prepare_model(const Config& config, std::int64_t batch, Purpose purpose,
+Result<PreparedModel> prepare_model(const Config& config, std::int64_t batch, PassMode pass_mode,
                                     PassOptions options) {
   const auto& mode = config.precision.mode;
   const auto precision = precision_of(mode);
@@ -110,7 +111,7 @@ Result<PreparedModel> prepare_model(const Config& config, std::int64_t batch, Pu
   options.recompute = config.train.recompute;
   options.sync_batch_norm = config.model.sync_batch_norm;
   options.freeze = config.train.freeze;
-  const bool training = purpose == Purpose::training;
+  const bool training = pass_mode == PassMode::training;
   const ModelOptions model{.input = input_spec(config),
                            .batch = batch,
                            .training = training,
@@ -120,7 +121,7 @@ Result<PreparedModel> prepare_model(const Config& config, std::int64_t batch, Pu
   TROUPE_TRY(
       to_status(unknown_units("parallel.wrap.units", config.parallel.wrap.units, forward.units)));
   TROUPE_TRY(to_status(find_rate_conflicts(config.train, forward)));
-  return run_passes(forward, purpose, options);
+  return run_passes(forward, pass_mode, options);
 }
 
 DType image_type(const Config& config) {

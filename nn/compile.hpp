@@ -4,6 +4,7 @@
 #include "core/config/recompute.hpp"
 #include "core/graph/precision.hpp"
 #include "nn/models/models.hpp"
+#include "nn/pass_mode.hpp"
 #include "nn/passes/autocast_regions.hpp"
 #include "nn/passes/cache_attention.hpp"
 #include "nn/passes/fold_batch_norm.hpp"
@@ -11,7 +12,6 @@
 #include "nn/passes/fuse.hpp"
 #include "nn/passes/fuse_statistics.hpp"
 #include "nn/passes/plan_memory.hpp"
-#include "nn/purpose.hpp"
 
 #include <optional>
 #include <string>
@@ -62,12 +62,13 @@ struct PreparedModel {
 /// list has there, as losses; parameters, gradients and statistics are rounded where they are
 /// stored (core/device/rounded_executable.hpp). Errors: invalid_input for modules or units that the
 /// graph does not have, when its activations cannot be made to fit, and as cache_attention.
-Result<PreparedModel> run_passes(const Graph& forward, Purpose purpose, const PassOptions& options);
+Result<PreparedModel> run_passes(const Graph& forward, PassMode pass_mode,
+                                 const PassOptions& options);
 
 /// build_model and run_passes. `batch` is the micro-batch of one worker. Training and evaluation
 /// have the same parameters and statistics, in the same order. Errors: as build_model and
 /// run_passes; what a device cannot run of the result, its compile() says.
-Result<PreparedModel> prepare_model(const Config& config, std::int64_t batch, Purpose purpose,
+Result<PreparedModel> prepare_model(const Config& config, std::int64_t batch, PassMode pass_mode,
                                     PassOptions options);
 
 /// The type in which a loader may write the images of a config's model: the compute type, or f32

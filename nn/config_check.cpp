@@ -62,7 +62,7 @@ ConfigConflicts nothing_to_synchronize(const ModelConfig& model) {
 /// The size of a model is the config's alone, so that whoever has it builds the same: files are
 /// not asked.
 ConfigConflicts unknown_vocabulary(const Config& config) {
-  if (facts_of_data(config.data).sample != SampleKind::tokens || config.model.vocabulary ||
+  if (traits_of_data(config.data).sample != SampleKind::tokens || config.model.vocabulary ||
       config.data.tokenizer == byte_tokenizer)
     return {};
   return {{{"model.vocabulary", "data.tokenizer"},
@@ -91,22 +91,22 @@ std::vector<ConfigKey> config_keys_of_models(ModelConfig& model) {
 
 } // namespace
 
-Catalogue model_catalogue(const OwnRows<Family>& own) {
+Catalogue model_catalogue(const CustomRows<Family>& own) {
   ModelConfig any;
-  any.own_families = own;
+  any.custom_families = own;
   return {.names = names_where(any, [](const Family&) { return true; }),
-          .usual = std::string{usual_model},
+          .default_value = std::string{default_model},
           .help = names_help(any),
           .keys = config_keys_of_models,
           .conflicts = find_model_conflicts,
           .graph_conflicts = find_graph_conflicts,
           .notes = unused_key_notes,
-          .own_families = own};
+          .custom_families = own};
 }
 
 Catalogue catalogue_of(const Config& config) {
-  auto catalogue = model_catalogue(config.model.own_families);
-  catalogue.own_sets = config.data.own_sets;
+  auto catalogue = model_catalogue(config.model.custom_families);
+  catalogue.custom_sets = config.data.custom_sets;
   return catalogue;
 }
 

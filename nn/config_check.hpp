@@ -7,7 +7,7 @@ namespace troupe::nn {
 
 /// The names of all models, the keys that some of them take, and the checks below: for load_config
 /// and what else describes configs. `own`: families that are not of this tree.
-Catalogue model_catalogue(const OwnRows<Family>& own = {});
+Catalogue model_catalogue(const CustomRows<Family>& own = {});
 
 /// The catalogue that a config was made with, as the config carries what is not of this tree.
 Catalogue catalogue_of(const Config& config);

@@ -43,7 +43,7 @@ ConfigConflicts too_much_to_divide(const Config& config, const Graph& forward) {
                      fmt::format("{} units alive, but the model has {} units with parameters",
                                  *parallel.max_units_alive, there.units),
                      fmt::format("at most {}, or null", there.units)});
-  if (parallel.has_teams() && parallel.outer.fragments > there.units)
+  if (parallel.has_replica_groups() && parallel.outer.fragments > there.units)
     found.push_back({{"parallel.outer.fragments", "model.name"},
                      fmt::format("{} fragments, but the model has {} units with parameters",
                                  parallel.outer.fragments, there.units),

@@ -1,7 +1,7 @@
 #include "nn/learning_rates.hpp"
 
-#include "core/nearest.hpp"
-#include "core/printable.hpp"
+#include "core/escape.hpp"
+#include "core/suggestion.hpp"
 #include "nn/modules.hpp"
 
 #include <fmt/format.h>
@@ -65,12 +65,12 @@ public:
     if (count(parameters_, name) > 0)
       return true;
     refuse(fmt::format("the model has no unit or module \"{}\" with parameters", echoed(name)),
-           outermost(known_), nearest(name, known_));
+           outermost(known_), suggest(name, known_));
     return false;
   }
-  void refuse(std::string what, std::string allowed, std::string nearest = {}) {
+  void refuse(std::string what, std::string allowed, std::string suggestion = {}) {
     found_.push_back(
-        {{key_, "model.name"}, std::move(what), std::move(allowed), std::move(nearest)});
+        {{key_, "model.name"}, std::move(what), std::move(allowed), std::move(suggestion)});
   }
 
 private:

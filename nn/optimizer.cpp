@@ -1,7 +1,7 @@
 #include "nn/optimizer.hpp"
 
 #include "core/fail.hpp"
-#include "core/nearest.hpp"
+#include "core/suggestion.hpp"
 
 #include <algorithm>
 
@@ -17,7 +17,7 @@ Result<OptimizerArguments> optimizer_arguments(const OptimizerConfig& config) {
   const auto& names = optimizer_names();
   const auto found = std::find(names.begin(), names.end(), config.name);
   if (found == names.end()) {
-    const auto near = nearest(config.name, names);
+    const auto near = suggest(config.name, names);
     return fail(Errc::invalid_input, "there is no optimizer \"{}\": {}", config.name,
                 near.empty() ? "known are sgd, adam, adamw" : "did you mean " + near + "?");
   }

@@ -1,7 +1,7 @@
 #include "nn/unit_names.hpp"
 
-#include "core/nearest.hpp"
-#include "core/printable.hpp"
+#include "core/escape.hpp"
+#include "core/suggestion.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -39,7 +39,7 @@ ConfigConflicts unknown_units(const std::string& key, const std::vector<std::str
       found.push_back({{key, "model.name"},
                        fmt::format("the model has no unit \"{}\"", echoed(name)),
                        fmt::format("{}", fmt::join(names, ", ")),
-                       nearest(name, names)});
+                       suggest(name, names)});
   return found;
 }
 

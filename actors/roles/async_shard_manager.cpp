@@ -1,104 +1,106 @@
 #include "actors/roles/async_shard_manager.hpp"
 
-#include "actors/roles/detail/attend.hpp"
+#include "actors/roles/detail/subscribe.hpp"
 #include "actors/roles/traced.hpp"
 
 namespace troupe::actors {
 
-using collectives::Mail;
-using collectives::MailPtr;
+using collectives::Message;
+using collectives::MessagePtr;
 using metrics::CollectiveKind;
 
 AsyncShardManagerState::AsyncShardManagerState(shard_manager_actor::pointer self,
                                                AsyncShardManagerSetup setup)
-    : self_{self}, setup_{std::move(setup)}, exchange_{setup_.exchange},
-      saver_{self, exchange_, setup_.exchange.replica, setup_.saver}, owner_{setup_.owner},
-      reader_{setup_.exchange.replica, setup_.post}, rules_{letter_rules()} {}
+    : self_{self}, setup_{std::move(setup)}, reducer_{setup_.reducer},
+      saver_{self, reducer_, setup_.reducer.rank_state, setup_.saver}, owner_{setup_.owner},
+      reader_{setup_.reducer.rank_state, setup_.point_to_point}, rules_{message_rules()} {}
 
-engine::LetterRules AsyncShardManagerState::letter_rules() const {
-  return engine::letter_rules(state(), setup_.exchange.dealing.slices(), owner_->published());
+training::MessageRules AsyncShardManagerState::message_rules() const {
+  return training::message_rules(state(), setup_.reducer.slice_assignment.slices(),
+                                 owner_->published());
 }
 
 shard_manager_actor::behavior_type AsyncShardManagerState::make_behavior() {
-  attend(*setup_.post, replica().device(), replica().rank, me());
+  subscribe(*setup_.point_to_point, rank_state().device(), rank_state().rank, me());
   return traced<shard_manager_actor>(
       setup_.row, [this](atom::join, const worker_actor& worker) { worker_ = worker; },
-      [this](atom::need_parameters, const Use& use) {
-        requests_.push_back(use);
+      [this](atom::need_parameters, const ParameterRequest& request) {
+        requests_.push_back(request);
         serve();
       },
-      [](atom::released, const Use&, const EventPtr&) {}, // whole copies stay
+      [](atom::released, const ParameterRequest&, const EventPtr&) {}, // whole copies stay
       [this](atom::gradients_ready, Pass pass, UnitId unit, const EventPtr& event) {
         gradients_ready(pass, unit, event);
       },
       [](atom::done, const WorkerStep&, const SpansPtr&) {}, // COORDINATOR is told
-      [this](atom::deliver, const MailPtr& mail) { open(mail); },
+      [this](atom::deliver, const MessagePtr& message) { open(message); },
       [this](atom::propose, std::int64_t step) {
         self_->send(setup_.saver.coordinator, atom::propose_v,
-                    StepFound{.rank = replica().rank,
+                    StepFound{.rank = rank_state().rank,
                               .step = step,
                               .squared_norm = found_->squared_norm,
                               .found_inf = found_->loss_scale.found_inf});
       },
       [this](atom::decided, const StepFound& of_all) { prepare(of_all); },
       [this](atom::vote, std::int64_t step) {
-        self_->send(setup_.saver.coordinator, atom::vote_v, replica().rank, step);
+        self_->send(setup_.saver.coordinator, atom::vote_v, rank_state().rank, step);
       },
       [this](atom::advance, std::int64_t step) { apply(step); },
       [this](atom::done, std::int64_t step) { finish_step(step); },
       [this](atom::failed, Error error) { fail(std::move(error)); },
-      [](atom::deal, const Redealing&) {}, [](atom::meet, std::int64_t) {}, // always met
+      [](atom::deal, const Reassignment&) {}, [](atom::synchronize, std::int64_t) {}, // always met
       [this](atom::evaluate, std::int64_t step) { evaluate(step); },
       [this](atom::save, std::int64_t step) {
         take_rest(step); // a pass has left its own there
         return saver_.save(step);
       },
-      [this](atom::save, std::int64_t step, std::uint64_t piece) {
+      [this](atom::save, std::int64_t step, std::uint64_t chunk) {
         take_rest(step);
-        return saver_.write_piece(step, piece);
+        return saver_.write_chunk(step, chunk);
       },
-      [this](atom::digest, std::int64_t step, std::uint64_t piece) {
+      [this](atom::digest, std::int64_t step, std::uint64_t chunk) {
         take_rest(step);
-        return saver_.hash_piece(step, piece);
+        return saver_.hash_chunk(step, chunk);
       },
-      [this](atom::contribute, std::int64_t, std::uint64_t piece) {
-        exchange_.gather_piece(piece, nullptr);
+      [this](atom::contribute, std::int64_t, std::uint64_t chunk) {
+        reducer_.gather_chunk(chunk, nullptr);
       },
-      [this](atom::generate, std::int64_t step, std::uint64_t piece) {
+      [this](atom::generate, std::int64_t step, std::uint64_t chunk) {
         take_rest(step);
-        return saver_.give_piece(step, piece);
+        return saver_.give_chunk(step, chunk);
       },
       [this](atom::saved, std::int64_t step) { saver_.copied(step); },
       [this](atom::abort, const Error& reason) { return abort(reason); },
       [this](atom::abort) { aborted_.deliver(); });
 }
 
-void AsyncShardManagerState::send(Mail mail, int to) {
-  mail.from = replica().rank;
-  mail.to = to;
-  setup_.post->send(std::move(mail));
+void AsyncShardManagerState::send(Message message, int to) {
+  message.from = rank_state().rank;
+  message.to = to;
+  setup_.point_to_point->send(std::move(message));
 }
 
-AsyncShardManagerState::Reading AsyncShardManagerState::reading_for(const Use& use) const {
-  return {use.purpose, use.purpose == Purpose::training ? use.index : evaluated_};
+AsyncShardManagerState::Reading
+AsyncShardManagerState::reading_for(const ParameterRequest& request) const {
+  return {request.pass_mode, request.pass_mode == PassMode::training ? request.index : evaluated_};
 }
 
-engine::Version AsyncShardManagerState::wanted_for(const Reading& reading) const {
-  const bool trains = reading.purpose == Purpose::training;
-  return trains ? setup_.exchange.dealing.step_of(reading.index) : reading.index;
+training::Version AsyncShardManagerState::wanted_for(const Reading& reading) const {
+  const bool trains = reading.pass_mode == PassMode::training;
+  return trains ? setup_.reducer.slice_assignment.step_of(reading.index) : reading.index;
 }
 
 /// Parameters are read once for all that a pass asks for, all buckets together.
 void AsyncShardManagerState::serve() {
   while (!requests_.empty()) {
-    const auto& use = requests_.front();
-    if (const auto needed = reading_for(use); reading_ != needed)
+    const auto& request = requests_.front();
+    if (const auto needed = reading_for(request); reading_ != needed)
       return begin_reading(needed);
     if (!asked_.empty())
       return;
     // Backward writes where gradients of the pass before were read.
-    self_->send(worker_, atom::parameters_ready_v, use,
-                use.phase == Phase::forward ? read_ : replica().communication->record());
+    self_->send(worker_, atom::parameters_ready_v, request,
+                request.phase == Phase::forward ? read_ : rank_state().communication->record());
     requests_.pop_front();
   }
 }
@@ -111,29 +113,30 @@ void AsyncShardManagerState::begin_reading(const Reading& next) {
   reading_ = next;
   for (int owner = 0; owner < ranks(); ++owner) {
     asked_.insert(owner);
-    send(engine::Pull{.have = reader_.read(owner), .wanted = wanted_for(next)}.to_mail(), owner);
+    send(training::Pull{.have = reader_.read(owner), .wanted = wanted_for(next)}.to_message(),
+         owner);
   }
 }
 
-void AsyncShardManagerState::take_parameters(const MailPtr& mail) {
-  reader_.take(mail);
-  asked_.erase(mail->from);
+void AsyncShardManagerState::take_parameters(const MessagePtr& message) {
+  reader_.take(message);
+  asked_.erase(message->from);
   if (!asked_.empty())
     return;
   take_rest(owner_->published());
-  read_ = replica().communication->record();
+  read_ = rank_state().communication->record();
   serve();
 }
 
-void AsyncShardManagerState::take_rest(engine::Version version) {
+void AsyncShardManagerState::take_rest(training::Version version) {
   if (const auto taken = reader_.take_rest(version, owner_->scale()); !taken)
     fail(taken.error());
 }
 
 void AsyncShardManagerState::gradients_ready(Pass pass, UnitId unit, const EventPtr& event) {
-  replica().communication->wait(event);
-  const auto& dealing = setup_.exchange.dealing;
-  const engine::SliceOf slice{dealing.step_of(pass), dealing.place(pass)};
+  rank_state().communication->wait(event);
+  const auto& slice_assignment = setup_.reducer.slice_assignment;
+  const training::SliceOf slice{slice_assignment.step_of(pass), slice_assignment.place(pass)};
   const auto number = state().plan().bucket_of[static_cast<std::size_t>(unit)];
   const auto& bucket = state().plan().buckets[number];
   if (unit == bucket.units.first && !state().is_frozen(bucket))
@@ -146,7 +149,7 @@ void AsyncShardManagerState::gradients_ready(Pass pass, UnitId unit, const Event
     count(CollectiveKind::broadcast, *bytes);
 }
 
-void AsyncShardManagerState::give(const collectives::Bucket& bucket, engine::SliceOf slice) {
+void AsyncShardManagerState::give(const collectives::Bucket& bucket, training::SliceOf slice) {
   const auto number = state().plan().bucket_of[static_cast<std::size_t>(bucket.units.first)];
   if (const auto bytes = reader_.give(bucket, number, slice); !bytes)
     fail(bytes.error());
@@ -156,15 +159,15 @@ void AsyncShardManagerState::give(const collectives::Bucket& bucket, engine::Sli
 
 void AsyncShardManagerState::evaluate(std::int64_t step) {
   evaluated_ = step;
-  self_->send(worker_, atom::evaluate_v, step, replica().communication->record());
+  self_->send(worker_, atom::evaluate_v, step, rank_state().communication->record());
 }
 
 /// Whatever the streams have still to tell comes before.
 caf::result<void> AsyncShardManagerState::abort(const Error& reason) {
-  replica().abort(reason);
+  rank_state().abort(reason);
   aborted_ = self_->make_response_promise<void>();
-  replica().communication->wait(owner_->stream().record());
-  replica().communication->on_complete(
+  rank_state().communication->wait(owner_->stream().record());
+  rank_state().communication->on_complete(
       [me = me()](const Status&) { caf::anon_send(me, atom::abort_v); });
   return aborted_;
 }
@@ -172,7 +175,7 @@ caf::result<void> AsyncShardManagerState::abort(const Error& reason) {
 void AsyncShardManagerState::fail(Error error) {
   error.where.actor = name;
   if (error.where.rank < 0)
-    error.where.rank = replica().rank;
+    error.where.rank = rank_state().rank;
   if (error.where.step < 0)
     error.where.step = owner_->version();
   self_->send(setup_.saver.coordinator, atom::failed_v, std::move(error));

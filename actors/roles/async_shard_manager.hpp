@@ -7,9 +7,9 @@
 
 #include "actors/interfaces.hpp"
 #include "actors/roles/detail/state_saver.hpp"
-#include "engine/asynchronous/check_letter.hpp"
-#include "engine/asynchronous/shard_owner.hpp"
-#include "engine/asynchronous/slice_reader.hpp"
+#include "training/async/check_message.hpp"
+#include "training/async/parameter_client.hpp"
+#include "training/async/parameter_server_shard.hpp"
 
 #include <array>
 #include <deque>
@@ -21,10 +21,10 @@
 namespace troupe::actors {
 
 struct AsyncShardManagerSetup {
-  engine::ExchangeSetup exchange;
-  std::shared_ptr<engine::ShardOwner> owner;
-  std::shared_ptr<collectives::Post> post;
-  std::optional<int> buddy = {}; ///< who has a copy of this rank's shard
+  training::GradientReducerSetup reducer;
+  std::shared_ptr<training::ParameterServerShard> owner;
+  std::shared_ptr<collectives::PointToPoint> point_to_point;
+  std::optional<int> replica_rank = {}; ///< who has a copy of this rank's shard
   StateSaverSetup saver;
   metrics::Track row = {}; ///< of the actor in the timeline
 };
@@ -48,29 +48,29 @@ private:
   enum class Stage : std::uint8_t { summing, taken, finding, preparing, applying };
   /// What parameters are read for.
   struct Reading {
-    Purpose purpose;
+    PassMode pass_mode;
     std::int64_t index; ///< the pass; of evaluation: the steps
     bool operator==(const Reading&) const = default;
   };
-  engine::Version wanted_for(const Reading& reading) const;
+  training::Version wanted_for(const Reading& reading) const;
 
   // For this rank's WORKER.
   void serve();
   void begin_reading(const Reading& next);
-  Reading reading_for(const Use& use) const;
-  void take_parameters(const collectives::MailPtr& mail);
-  void take_rest(engine::Version version);
+  Reading reading_for(const ParameterRequest& request) const;
+  void take_parameters(const collectives::MessagePtr& message);
+  void take_rest(training::Version version);
   void gradients_ready(Pass pass, UnitId unit, const EventPtr& event);
-  void give(const collectives::Bucket& bucket, engine::SliceOf slice);
+  void give(const collectives::Bucket& bucket, training::SliceOf slice);
   void evaluate(std::int64_t step);
   // For all.
-  engine::LetterRules letter_rules() const;
-  void open(const collectives::MailPtr& mail);
-  Status check(const collectives::Mail& mail) const;
-  bool awaits(const collectives::Mail& mail) const;
-  void answer_pull(const collectives::Mail& mail);
-  void take_gradients(const collectives::MailPtr& mail);
-  void take_statistics(const collectives::MailPtr& mail);
+  training::MessageRules message_rules() const;
+  void open(const collectives::MessagePtr& message);
+  Status check(const collectives::Message& message) const;
+  bool awaits(const collectives::Message& message) const;
+  void answer_pull(const collectives::Message& message);
+  void take_gradients(const collectives::MessagePtr& message);
+  void take_statistics(const collectives::MessagePtr& message);
   void go_on();
   void take();
   void find();
@@ -85,31 +85,32 @@ private:
   void count(metrics::CollectiveKind kind, std::uint64_t bytes) {
     sent_[static_cast<std::size_t>(kind)].bytes += bytes;
   }
-  void send(collectives::Mail mail, int to);
-  void send_when_copied(collectives::Mail mail, int to);
-  engine::Replica& replica() const { return *setup_.exchange.replica; }
-  engine::ModelState& state() const { return *replica().state; }
+  void send(collectives::Message message, int to);
+  void send_when_copied(collectives::Message message, int to);
+  training::RankState& rank_state() const { return *setup_.reducer.rank_state; }
+  training::ModelState& state() const { return *rank_state().state; }
   int ranks() const { return state().strategy().world_size; }
   shard_manager_actor me() const { return self_; }
 
   shard_manager_actor::pointer self_;
   AsyncShardManagerSetup setup_;
-  engine::Exchange exchange_; ///< to save with
+  training::GradientReducer reducer_; ///< to save with
   StateSaver saver_;
-  std::shared_ptr<engine::ShardOwner> owner_;
-  engine::SliceReader reader_;
-  engine::LetterRules rules_;
+  std::shared_ptr<training::ParameterServerShard> owner_;
+  training::ParameterClient reader_;
+  training::MessageRules rules_;
   worker_actor worker_;
-  std::deque<Use> requests_;
+  std::deque<ParameterRequest> requests_;
   std::optional<Reading> reading_;
   std::set<int> asked_; ///< owners whose parameters are still to come
   EventPtr read_;       ///< when what is being read for can be computed with
   std::int64_t evaluated_ = 0;
   Stage stage_ = Stage::summing;
-  std::map<std::int64_t, collectives::MailPtr> buddys_; ///< sums of who has its copy here, by step
-  std::set<std::int64_t> statistics_;                   ///< steps whose batch norms' are here
-  std::shared_ptr<engine::StepFindings> found_, of_all_;
-  engine::SliceReads reads_;
+  std::map<std::int64_t, collectives::MessagePtr>
+      replicated_;                    ///< sums of who has its copy here, by step
+  std::set<std::int64_t> statistics_; ///< steps whose batch norms' are here
+  std::shared_ptr<training::StepResults> found_, of_all_;
+  training::SliceReads reads_;
   std::array<RankCollective, metrics::collective_kind_names.size()> sent_ = {};
   caf::typed_response_promise<void> aborted_;
 };

@@ -26,7 +26,7 @@ bool are_finite(std::span<const float> values) {
 }
 
 /// Where a rank cannot write, what the others have written is worth nothing.
-Status check(const std::vector<PartOutcome>& parts) {
+Status check(const std::vector<ShardOutcome>& parts) {
   for (const auto& part : parts)
     if (part.failure)
       return failure(*part.failure);
@@ -47,41 +47,41 @@ checkpointer_actor::behavior_type CheckpointerState::make_behavior() {
     std::ignore = setup_.store.remove_temporaries(); // of a process that was killed
   return traced<checkpointer_actor>(
       setup_.row, [this](atom::snapshot, const SnapshotPtr& snapshot) { return take(*snapshot); },
-      [this](atom::snapshot, const StatePiecePtr& piece, bool write) {
-        return take(*piece, write);
+      [this](atom::snapshot, const StateChunkPtr& chunk, bool write) {
+        return take(*chunk, write);
       },
-      [this](atom::finish, const CheckpointParts& parts) { return finish(parts); });
+      [this](atom::finish, const CheckpointShards& parts) { return finish(parts); });
 }
 
 /// Training goes on meanwhile.
-PartOutcome CheckpointerState::take(const engine::Snapshot& snapshot) {
+ShardOutcome CheckpointerState::take(const training::Snapshot& snapshot) {
   begin(snapshot.step, snapshot.loss_scale, {.is_written = true});
   BackgroundWork writing;
-  for (const auto& piece : setup_.state->written())
+  for (const auto& chunk : setup_.state->written())
     writing.run([&] {
-      for (const auto& range : piece.ranges)
+      for (const auto& range : chunk.ranges)
         add(range, setup_.state->in_snapshot(range));
     });
   return end();
 }
 
-PartOutcome CheckpointerState::take(const engine::StatePiece& piece, bool write) {
-  if (piece.index == 0)
-    begin(piece.step, piece.loss_scale,
-          {.is_written = write, .is_hashed = !write || !setup_.state->saves_part()});
+ShardOutcome CheckpointerState::take(const training::StateChunk& chunk, bool write) {
+  if (chunk.index == 0)
+    begin(chunk.step, chunk.loss_scale,
+          {.is_written = write, .is_hashed = !write || !setup_.state->saves_shard()});
   const auto& state = *setup_.state;
-  const auto& pieces = write ? state.written() : state.saved();
-  const auto count = write ? pieces.size() : engine::count_parameter_pieces(pieces);
-  if (piece.index < count) {
-    const float* stored = piece.values.data();
-    for (const auto& range : pieces[piece.index].ranges) {
+  const auto& chunks = write ? state.written() : state.saved();
+  const auto count = write ? chunks.size() : training::count_parameter_chunks(chunks);
+  if (chunk.index < count) {
+    const float* stored = chunk.values.data();
+    for (const auto& range : chunks[chunk.index].ranges) {
       add(range, stored);
       stored += range.elements;
     }
   }
-  if (piece.index + 1 >= count)
+  if (chunk.index + 1 >= count)
     return end();
-  return {.rank = setup_.rank, .step = piece.step, .is_last = false};
+  return {.rank = setup_.rank, .step = chunk.step, .is_last = false};
 }
 
 void CheckpointerState::begin(std::int64_t step, const std::optional<LossScaleState>& loss_scale,
@@ -104,27 +104,27 @@ void CheckpointerState::begin(std::int64_t step, const std::optional<LossScaleSt
 
 Result<StateWriter> CheckpointerState::open_writer() const {
   TROUPE_TRY(const auto folder, setup_.store.begin(header_.step));
-  return setup_.state->saves_part() ? StateWriter::part(folder, setup_.rank, setup_.world_size,
-                                                        setup_.state->describe_part())
-                                    : StateWriter::full(folder, header_);
+  return setup_.state->saves_shard() ? StateWriter::part(folder, setup_.rank, setup_.world_size,
+                                                         setup_.state->describe_shard())
+                                     : StateWriter::full(folder, header_);
 }
 
-void CheckpointerState::add(const engine::SavedRange& range, const float* stored) {
-  if (setup_.state->saves_part() && !work_->is_hashed) // as the rank stores it
+void CheckpointerState::add(const training::SavedRange& range, const float* stored) {
+  if (setup_.state->saves_shard() && !work_->is_hashed) // as the rank stores it
     return write(range, {stored, range.elements});
-  const auto values = engine::in_canonical_layout(range, stored, canonical_);
-  if (work_->is_hashed && range.array == engine::parameters_array)
+  const auto values = training::in_canonical_layout(range, stored, canonical_);
+  if (work_->is_hashed && range.array == training::parameters_array)
     work_->digest.update(std::as_bytes(values));
   write(range, values);
 }
 
-void CheckpointerState::write(const engine::SavedRange& range, std::span<const float> values) {
+void CheckpointerState::write(const training::SavedRange& range, std::span<const float> values) {
   while (work_->writer && !values.empty()) {
-    const auto piece = values.first(std::min(values.size(), most_appended));
-    values = values.subspan(piece.size());
-    if (!are_finite(piece)) // no run could go on from it
+    const auto chunk = values.first(std::min(values.size(), most_appended));
+    values = values.subspan(chunk.size());
+    if (!are_finite(chunk)) // no run could go on from it
       fail({Errc::numeric, fmt::format("{} has values that are not finite", range.slot->name)});
-    else if (const auto written = work_->writer->append(piece); !written)
+    else if (const auto written = work_->writer->append(chunk); !written)
       fail(written.error());
   }
 }
@@ -134,7 +134,7 @@ void CheckpointerState::fail(Error error) {
   work_->outcome.failure = std::move(error);
 }
 
-PartOutcome CheckpointerState::end() {
+ShardOutcome CheckpointerState::end() {
   auto& outcome = work_->outcome;
   if (work_->is_hashed)
     outcome.parameters_sha256 = work_->digest.hex_digest();
@@ -151,7 +151,7 @@ PartOutcome CheckpointerState::end() {
   return ended;
 }
 
-CheckpointOutcome CheckpointerState::finish(const CheckpointParts& parts) {
+CheckpointOutcome CheckpointerState::finish(const CheckpointShards& parts) {
   const auto begin = Clock::now();
   CheckpointOutcome outcome{.step = parts.step, .path = setup_.store.path_of(parts.step).string()};
   for (const auto& part : parts.parts) {
@@ -172,7 +172,7 @@ CheckpointOutcome CheckpointerState::finish(const CheckpointParts& parts) {
   return outcome;
 }
 
-Status CheckpointerState::publish(const CheckpointParts& parts) {
+Status CheckpointerState::publish(const CheckpointShards& parts) {
   Manifest manifest{
       .step = header_.step, .epoch = header_.epoch, .metadata = header_.metadata, .files = {}};
   for (const auto& [key, value] : parts.results)

@@ -5,8 +5,8 @@
 #include "actors/interfaces.hpp"
 #include "core/checkpoint/store.hpp"
 #include "core/checkpoint/write_state.hpp"
-#include "engine/state/model_state.hpp"
 #include "metrics/trace.hpp"
+#include "training/state/model_state.hpp"
 
 #include <chrono>
 #include <map>
@@ -19,7 +19,7 @@ namespace troupe::actors {
 
 struct CheckpointerSetup {
   CheckpointStore store;
-  std::shared_ptr<const engine::ModelState> state; ///< knows the layout, and has the snapshot
+  std::shared_ptr<const training::ModelState> state; ///< knows the layout, and has the snapshot
   std::int32_t rank = 0, world_size = 1;
   // Of rank 0 alone:
   std::map<std::string, std::string> metadata = {};
@@ -50,23 +50,23 @@ private:
   };
   /// A part that is being written, hashed, or both.
   struct Work {
-    PartOutcome outcome;
+    ShardOutcome outcome;
     bool is_hashed = false;
     std::optional<StateWriter> writer = {}; ///< empty: nothing (more) is written
     Sha256 digest = {};                     ///< of the parameters
     Clock::time_point begin = Clock::now();
   };
 
-  PartOutcome take(const engine::Snapshot& snapshot);
-  PartOutcome take(const engine::StatePiece& piece, bool write);
+  ShardOutcome take(const training::Snapshot& snapshot);
+  ShardOutcome take(const training::StateChunk& chunk, bool write);
   void begin(std::int64_t step, const std::optional<LossScaleState>& loss_scale, Ends ends);
   Result<StateWriter> open_writer() const;
-  void add(const engine::SavedRange& range, const float* stored);
-  void write(const engine::SavedRange& range, std::span<const float> values);
+  void add(const training::SavedRange& range, const float* stored);
+  void write(const training::SavedRange& range, std::span<const float> values);
   void fail(Error error);
-  PartOutcome end();
-  CheckpointOutcome finish(const CheckpointParts& parts);
-  Status publish(const CheckpointParts& parts);
+  ShardOutcome end();
+  CheckpointOutcome finish(const CheckpointShards& parts);
+  Status publish(const CheckpointShards& parts);
 
   CheckpointerSetup setup_;
   CheckpointHeader header_; ///< of the checkpoint under way

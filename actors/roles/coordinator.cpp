@@ -1,6 +1,6 @@
 #include "actors/roles/coordinator.hpp"
 
-#include "actors/cluster/blame.hpp"
+#include "actors/membership/blame.hpp"
 #include "actors/roles/detail/step_summary.hpp"
 #include "actors/roles/traced.hpp"
 
@@ -13,8 +13,8 @@ namespace troupe::actors {
 
 CoordinatorState::CoordinatorState(coordinator_actor::pointer self, CoordinatorSetup setup)
     : self_{self}, setup_{std::move(setup)}, committed_{setup_.first_step},
-      granted_{setup_.first_step}, dealer_{setup_.dealer, setup_.first_step},
-      dealt_{dealer_.deals_anew() ? setup_.first_step : -1}, agreed_{setup_.first_step},
+      granted_{setup_.first_step}, balancer_{setup_.balancer, setup_.first_step},
+      assigned_{balancer_.reassigns() ? setup_.first_step : -1}, agreed_{setup_.first_step},
       epoch_{setup_.before.epoch}, totals_{setup_.totals}, summary_{setup_.info} {
   summary_.checkpoints = totals_.summary.checkpoints;
   summary_.checkpoint_failures = totals_.summary.checkpoint_failures;
@@ -27,11 +27,13 @@ CoordinatorState::CoordinatorState(coordinator_actor::pointer self, CoordinatorS
     sampled_ = totals_.sampled;
   measured_ = setup_.first_step; // when the devices were made
   save_wanted_ = setup_.takes_over && setup_.plan.saves();
-  if (const auto& dealing = setup_.dealer.dealing; dealing.is_leased())
-    leases_.emplace(data::SliceDealing{.slices = dealing.slices(),
-                                       .workers = dealing.world_size(),
-                                       .first_step = setup_.first_step,
-                                       .patience = setup_.dealer.patience});
+  if (const auto& slice_assignment = setup_.balancer.slice_assignment;
+      slice_assignment.is_on_demand())
+    work_items_.emplace(
+        data::SliceAssignerOptions{.slices = slice_assignment.slices(),
+                                   .workers = slice_assignment.world_size(),
+                                   .first_step = setup_.first_step,
+                                   .wait_tolerance = setup_.balancer.wait_tolerance});
 }
 
 coordinator_actor::behavior_type CoordinatorState::make_behavior() {
@@ -49,7 +51,7 @@ coordinator_actor::behavior_type CoordinatorState::make_behavior() {
       [this](atom::step_committed, const StepReport& report) { commit(report); },
       [this](atom::evaluated, const EvaluationReport& report) { count_evaluation(report); },
       [this](atom::measure, std::int32_t rank, double peak) { take_peak(rank, peak); },
-      [this](atom::saved, const PartOutcome& part) { count_part(part); },
+      [this](atom::saved, const ShardOutcome& part) { count_shard(part); },
       [this](atom::failed, const Error& error) {
         is_between_nodes(error.code) ? suspect(error) : fail(error);
       },
@@ -59,13 +61,13 @@ coordinator_actor::behavior_type CoordinatorState::make_behavior() {
         come(rank, slice, measured);
       },
       [this](atom::propose, const StepFound& by_rank) {
-        if (leases_to(by_rank.rank))
+        if (assigns_to(by_rank.rank))
           find(by_rank);
       },
       [this](atom::vote, std::int32_t rank, std::int64_t step) {
-        if (!leases_to(rank))
+        if (!assigns_to(rank))
           return;
-        leases_->vote(step);
+        work_items_->vote(step);
         apply();
       },
       [this](atom::stop) { stop(); },
@@ -96,7 +98,7 @@ caf::result<void> CoordinatorState::halt(bool save) {
 /// A node that leaves takes its part of the state along: without a copy of that elsewhere, the
 /// state outlives the generation in a checkpoint alone.
 void CoordinatorState::answer_halts() {
-  if (committed_ != granted_ || sampling_ || writing_ || !meet())
+  if (committed_ != granted_ || sampling_ || writing_ || !synchronize())
     return;
   if ((setup_.dies_with_a_node || halts_saved_) && saved_ < committed_ && setup_.plan.saves())
     return save_for_next();
@@ -179,12 +181,12 @@ std::int64_t CoordinatorState::pause() const {
   if (stopping_)
     return granted_;
   const auto pause = setup_.plan.next_pause(committed_);
-  return std::min(pause, dealer_.next_look(committed_).value_or(pause));
+  return std::min(pause, balancer_.next_look(committed_).value_or(pause));
 }
 
 void CoordinatorState::grant() {
-  if (leases_)
-    return lease();
+  if (work_items_)
+    return assign_work();
   if (!halts_.empty())
     return answer_halts();
   const auto limit = std::min(pause(), committed_ + setup_.window);
@@ -209,10 +211,10 @@ void CoordinatorState::commit(StepReport report) {
   if (!members_.contains(report.rank))
     return; // no role of this generation sent it
   const auto step = report.worker.step;
-  if (leases_)
-    report.worker = leases_->measured(report.rank, step);
+  if (work_items_)
+    report.worker = work_items_->measured(report.rank, step);
   members_.at(report.rank).add(report);
-  dealer_.add(report.rank, report.worker.busy);
+  balancer_.add(report.rank, report.worker.busy);
   auto& reports = reports_[step];
   reports.push_back(std::move(report));
   if (std::ssize(reports) < world_size() || phase_ == Phase::ended)
@@ -237,13 +239,13 @@ void CoordinatorState::record_step(std::int64_t step, const std::vector<StepRepo
   record->epoch = setup_.plan.epoch_of(step);
   record->time = std::chrono::system_clock::now();
   record->lr = setup_.learning_rate(step);
-  if (leases_)
-    add_leases(step, reports, *record);
+  if (work_items_)
+    add_work_items(step, reports, *record);
   if (setup_.records_reads)
     for (const auto& report : reports)
       std::ranges::copy(report.rounds, std::back_inserter(record->rounds));
-  if (step == dealt_)
-    record->dealing = dealer_.dealing().counts();
+  if (step == assigned_)
+    record->slice_assignment = balancer_.slice_assignment().counts();
   const auto now = Clock::now();
   record->seconds = seconds(now - std::exchange(last_commit_, now));
   step_seconds_ += record->seconds;
@@ -312,19 +314,19 @@ void CoordinatorState::record_recovery() {
 }
 
 /// Whether all ranks have one state; else they come to one, and what asked is asked again.
-bool CoordinatorState::meet() {
+bool CoordinatorState::synchronize() {
   if (agreed_ == committed_)
     return true;
-  if (std::exchange(meeting_, true))
+  if (std::exchange(synchronizes_, true))
     return false;
   auto left = std::make_shared<std::size_t>(members_.size());
   for (const auto& [rank, member] : members_)
-    self_->request(member.shard_manager, caf::infinite, atom::meet_v, committed_)
+    self_->request(member.shard_manager, caf::infinite, atom::synchronize_v, committed_)
         .then(
             [this, left] {
               if (--*left > 0 || phase_ == Phase::ended)
                 return;
-              meeting_ = false;
+              synchronizes_ = false;
               agreed_ = committed_;
               halts_.empty() ? reach_pause() : answer_halts();
             },
@@ -335,11 +337,11 @@ bool CoordinatorState::meet() {
 /// Whether slices are dealt as they are to be; else they are dealt anew, and training goes on when
 /// all know.
 bool CoordinatorState::deal() {
-  const auto counts = dealer_.deal(committed_);
+  const auto counts = balancer_.deal(committed_);
   if (!counts)
     return true;
-  dealt_ = committed_;
-  const Redealing next{*counts, committed_, dealer_.dealing().pass_of(committed_)};
+  assigned_ = committed_;
+  const Reassignment next{*counts, committed_, balancer_.slice_assignment().pass_of(committed_)};
   auto left = std::make_shared<std::size_t>(2 * members_.size());
   const auto tell = [&, left](const auto& role) {
     self_->request(role, caf::infinite, atom::deal_v, next)
@@ -360,12 +362,12 @@ bool CoordinatorState::deal() {
 
 /// Whether what is due behind the last step asks for one state of all ranks.
 bool CoordinatorState::needs_one_state() const {
-  return is_over() || save_wanted_ || dealer_.deals_anew() || next_parts_.is_best ||
+  return is_over() || save_wanted_ || balancer_.reassigns() || next_shards_.is_best ||
          setup_.plan.evaluation_due(committed_) || setup_.plan.checkpoint_due(committed_);
 }
 
 void CoordinatorState::reach_pause() {
-  if (needs_one_state() && !meet())
+  if (needs_one_state() && !synchronize())
     return;
   if (setup_.plan.evaluation_due(committed_) && epoch_.steps > 0) {
     enter(Phase::evaluating);
@@ -410,9 +412,9 @@ void CoordinatorState::record_epoch(std::int64_t last_step, const EvaluationRepo
 }
 
 /// For the checkpoint of this step, if there will be one.
-void CoordinatorState::note_results(const engine::TestResults& results) {
-  next_parts_.results = engine::to_metadata(results);
-  next_parts_.is_best = totals_.best.beat(results);
+void CoordinatorState::note_results(const training::TestResults& results) {
+  next_shards_.results = training::to_metadata(results);
+  next_shards_.is_best = totals_.best.beat(results);
 }
 
 void CoordinatorState::end(std::string_view status) {

@@ -2,13 +2,13 @@
 #pragma once
 
 #include "actors/interfaces.hpp"
-#include "actors/roles/detail/dealer.hpp"
-#include "actors/roles/detail/lease_book.hpp"
 #include "actors/roles/detail/run_totals.hpp"
-#include "engine/job_plan.hpp"
+#include "actors/roles/detail/slice_balancer.hpp"
+#include "actors/roles/detail/work_items.hpp"
 #include "metrics/report/earlier_run.hpp"
 #include "metrics/step_sums.hpp"
 #include "metrics/trace.hpp"
+#include "training/job_plan.hpp"
 
 #include <chrono>
 #include <functional>
@@ -22,9 +22,9 @@
 namespace troupe::actors {
 
 struct CoordinatorSetup {
-  engine::JobPlan plan;
+  training::JobPlan plan;
   std::int64_t first_step = 0;
-  engine::GenerationRecord generation;
+  training::GenerationRecord generation;
   // Of the training set: every node must have the same.
   std::int64_t samples = 0;
   std::string data = {}; ///< its fingerprint
@@ -35,7 +35,7 @@ struct CoordinatorSetup {
   std::int64_t window = 1; ///< steps that may be under way
   /// Whether all ranks have one state behind it.
   std::function<bool(std::int64_t step)> agree = [](std::int64_t) { return true; };
-  DealerSetup dealer = {};
+  SliceBalancerSetup balancer = {};
   bool records_reads = false; ///< metrics.reads
   std::function<double(std::int64_t step)> learning_rate;
   metrics::RunInfo info = {};
@@ -116,23 +116,23 @@ private:
   void take_peak(std::int32_t rank, double operations);
   bool needs_one_state() const;
   void reach_pause();
-  bool meet();
+  bool synchronize();
   bool deal();
-  void lease();
-  void lease_again();
-  bool leases_to(std::int32_t rank) const;
+  void assign_work();
+  void assign_again();
+  bool assigns_to(std::int32_t rank) const;
   void want(std::int32_t rank);
   void come(std::int32_t rank, Pass pass, const WorkerStep& measured);
   void find(const StepFound& by_rank);
   void apply();
-  void add_leases(std::int64_t step, const std::vector<StepReport>& reports,
-                  metrics::StepRecord& record);
+  void add_work_items(std::int64_t step, const std::vector<StepReport>& reports,
+                      metrics::StepRecord& record);
   void count_evaluation(const EvaluationReport& report);
   /// `test`: null where nothing is evaluated behind it.
   void record_epoch(std::int64_t last_step, const EvaluationReport* test);
-  void note_results(const engine::TestResults& results);
+  void note_results(const training::TestResults& results);
   void sample_if_due();
-  void sample_piece(std::uint64_t index);
+  void sample_chunk(std::uint64_t index);
   void write_sample();
   void count_sample(const GeneratedRecordPtr& record);
   void not_sampled(std::int64_t step, const caf::error& error);
@@ -140,12 +140,12 @@ private:
   void save_if_due();
   void save();
   void copied();
-  void save_pieces();
-  void save_piece(std::int32_t rank, std::uint64_t index);
-  void hash_piece(std::uint64_t index);
-  void contribute(std::uint64_t piece);
+  void save_chunks();
+  void save_chunk(std::int32_t rank, std::uint64_t index);
+  void hash_chunk(std::uint64_t index);
+  void contribute(std::uint64_t chunk);
   std::size_t writers() const;
-  void count_part(const PartOutcome& part);
+  void count_shard(const ShardOutcome& part);
   void finish_checkpoint();
   void conclude();
   std::function<void(const caf::error&)> not_saved(const char* role, int rank = -1);
@@ -178,24 +178,24 @@ private:
   std::map<std::int32_t, Member> members_;
   std::int64_t committed_, granted_;
   bool stopping_ = false;
-  Dealer dealer_;
-  std::optional<LeaseBook> leases_; ///< where ranks train asynchronously
-  bool leases_later_ = false;       ///< by itself, as somebody's patience will end
-  std::int64_t dealt_;              ///< the first step of the last dealing; below 0: always one
-  std::int64_t agreed_;             ///< steps after which all ranks last had one state
-  bool meeting_ = false;            ///< they are coming to one
-  bool sampling_ = false;           ///< a sample is gathered or written: there is memory for one
-  bool sample_due_ = false;         ///< when that is written
-  bool concludes_ = false;          ///< the same
-  std::int64_t sampled_ = -1;       ///< steps after which a sample was begun
-  bool writing_ = false;            ///< a snapshot: there is memory for one
-  bool save_due_ = false;           ///< when that is written
-  bool save_wanted_ = false;        ///< whatever step it is
-  std::size_t copying_ = 0;         ///< ranks that have not yet copied what they save
-  std::int64_t saved_ = -1;         ///< steps after which a checkpoint was written, or should be
-  std::int64_t hashed_ = -1;        ///< steps after which the summary's digest was taken
-  CheckpointParts parts_ = {};      ///< of the checkpoint that is being written
-  CheckpointParts next_parts_ = {}; ///< what is known of the next one
+  SliceBalancer balancer_;
+  std::optional<WorkItems> work_items_; ///< where ranks train asynchronously
+  bool assigns_later_ = false;          ///< by itself, as somebody's patience will end
+  std::int64_t assigned_;               ///< the first step of the last dealing; below 0: always one
+  std::int64_t agreed_;                 ///< steps after which all ranks last had one state
+  bool synchronizes_ = false;       ///< they are coming to one
+  bool sampling_ = false;             ///< a sample is gathered or written: there is memory for one
+  bool sample_due_ = false;           ///< when that is written
+  bool concludes_ = false;            ///< the same
+  std::int64_t sampled_ = -1;         ///< steps after which a sample was begun
+  bool writing_ = false;              ///< a snapshot: there is memory for one
+  bool save_due_ = false;             ///< when that is written
+  bool save_wanted_ = false;          ///< whatever step it is
+  std::size_t copying_ = 0;           ///< ranks that have not yet copied what they save
+  std::int64_t saved_ = -1;           ///< steps after which a checkpoint was written, or should be
+  std::int64_t hashed_ = -1;          ///< steps after which the summary's digest was taken
+  CheckpointShards parts_ = {};       ///< of the checkpoint that is being written
+  CheckpointShards next_shards_ = {}; ///< what is known of the next one
   std::map<std::int64_t, std::vector<StepReport>> reports_;
   double step_seconds_ = 0;   ///< of this generation's steps
   std::int64_t measured_ = 0; ///< steps after which peaks were measured last

@@ -1,5 +1,5 @@
 // What COORDINATOR does when a role of some rank has failed.
-#include "actors/cluster/blame.hpp"
+#include "actors/membership/blame.hpp"
 #include "actors/roles/coordinator.hpp"
 #include "core/device/memory_advice.hpp"
 

@@ -18,16 +18,16 @@ void CoordinatorState::sample_if_due() {
   enter(Phase::sampling);
   sample_due_ = sampling_;
   if (!std::exchange(sampling_, true))
-    sample_piece(0);
+    sample_chunk(0);
 }
 
-void CoordinatorState::sample_piece(std::uint64_t index) {
+void CoordinatorState::sample_chunk(std::uint64_t index) {
   if (phase_ == Phase::ended)
     return;
   contribute(index);
   self_->request(members_.at(0).shard_manager, caf::infinite, atom::generate_v, committed_, index)
       .then(
-          [this, next = index + 1](bool is_last) { is_last ? write_sample() : sample_piece(next); },
+          [this, next = index + 1](bool is_last) { is_last ? write_sample() : sample_chunk(next); },
           not_saved("shard_manager", 0));
 }
 

@@ -12,11 +12,11 @@ namespace troupe::actors {
 void CoordinatorState::save_if_due() {
   if (phase_ == Phase::ended) // while the checkpoint before was written
     return;
-  const bool saves = setup_.plan.saves() || next_parts_.is_best;
-  const bool is_due = std::exchange(save_wanted_, false) ||
-                      setup_.plan.checkpoint_due(committed_) || next_parts_.is_best;
+  const bool saves = setup_.plan.saves() || next_shards_.is_best;
+  const bool is_due = std::exchange(save_wanted_, false) || setup_.plan.checkpoint_due(committed_) ||
+                      next_shards_.is_best;
   if (!is_over() && !is_due) {
-    next_parts_ = {};
+    next_shards_ = {};
     return resume_training();
   }
   if (phase_ != Phase::saving)
@@ -25,12 +25,12 @@ void CoordinatorState::save_if_due() {
   save_due_ = writing_;
   if (writing_)
     return;
-  parts_ = std::exchange(next_parts_, {});
+  parts_ = std::exchange(next_shards_, {});
   parts_.step = committed_;
   if (!is_over())
     return save();
   phase_ = Phase::finishing;
-  saves ? save_pieces() : conclude();
+  saves ? save_chunks() : conclude();
 }
 
 /// What is done when a role has not done its part of saving: the job ends with that.
@@ -48,7 +48,7 @@ void CoordinatorState::save_for_next() {
   enter(Phase::saving);
   writing_ = true;
   parts_ = {.step = committed_};
-  save_pieces();
+  save_chunks();
 }
 
 void CoordinatorState::save() {
@@ -81,34 +81,34 @@ std::size_t CoordinatorState::writers() const {
 }
 
 /// Nothing is trained any more, so what is saved need not be copied before it is written.
-void CoordinatorState::save_pieces() {
+void CoordinatorState::save_chunks() {
   for (std::int32_t rank = 0; rank < static_cast<std::int32_t>(writers()); ++rank)
-    save_piece(rank, 0);
+    save_chunk(rank, 0);
 }
 
-void CoordinatorState::save_piece(std::int32_t rank, std::uint64_t index) {
+void CoordinatorState::save_chunk(std::int32_t rank, std::uint64_t index) {
   if (phase_ == Phase::ended)
     return;
   if (!setup_.is_sharded)
     contribute(index);
   self_->request(members_.at(rank).shard_manager, caf::infinite, atom::save_v, committed_, index)
       .then(
-          [this, rank, next = index + 1](const PartOutcome& part) {
-            part.is_last ? count_part(part) : save_piece(rank, next);
+          [this, rank, next = index + 1](const ShardOutcome& part) {
+            part.is_last ? count_shard(part) : save_chunk(rank, next);
           },
           not_saved("shard_manager", rank));
 }
 
 /// The parameters' digest alone.
-void CoordinatorState::hash_piece(std::uint64_t index) {
+void CoordinatorState::hash_chunk(std::uint64_t index) {
   if (phase_ == Phase::ended)
     return;
   contribute(index);
   self_->request(members_.at(0).shard_manager, caf::infinite, atom::digest_v, committed_, index)
       .then(
-          [this, next = index + 1](const PartOutcome& part) {
+          [this, next = index + 1](const ShardOutcome& part) {
             if (!part.is_last)
-              return hash_piece(next);
+              return hash_chunk(next);
             summary_.parameters_sha256 = part.parameters_sha256;
             finish();
           },
@@ -116,14 +116,14 @@ void CoordinatorState::hash_piece(std::uint64_t index) {
 }
 
 /// Rank 0 gets a piece; the other ranks give it what the strategy divides.
-void CoordinatorState::contribute(std::uint64_t piece) {
+void CoordinatorState::contribute(std::uint64_t chunk) {
   for (const auto& [rank, member] : members_)
     if (rank != 0)
-      self_->request(member.shard_manager, caf::infinite, atom::contribute_v, committed_, piece)
+      self_->request(member.shard_manager, caf::infinite, atom::contribute_v, committed_, chunk)
           .then([] {}, not_saved("shard_manager", rank));
 }
 
-void CoordinatorState::count_part(const PartOutcome& part) {
+void CoordinatorState::count_shard(const ShardOutcome& part) {
   if (part.step != parts_.step)
     return;
   parts_.parts.push_back(part);
@@ -132,7 +132,7 @@ void CoordinatorState::count_part(const PartOutcome& part) {
 }
 
 void CoordinatorState::finish_checkpoint() {
-  std::ranges::sort(parts_.parts, {}, &PartOutcome::rank);
+  std::ranges::sort(parts_.parts, {}, &ShardOutcome::rank);
   self_->request(setup_.checkpointer, caf::infinite, atom::finish_v, parts_)
       .then(
           [this](const CheckpointOutcome& outcome) {
@@ -153,7 +153,7 @@ void CoordinatorState::conclude() {
   concludes_ = sampling_;
   if (concludes_)
     return;
-  hashed_ == committed_ ? finish() : hash_piece(0);
+  hashed_ == committed_ ? finish() : hash_chunk(0);
 }
 
 void CoordinatorState::count_saved(CheckpointOutcome outcome) {

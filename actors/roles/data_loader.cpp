@@ -9,8 +9,8 @@ namespace troupe::actors {
 
 namespace {
 
-std::size_t index_of(Purpose purpose) {
-  return static_cast<std::size_t>(purpose);
+std::size_t index_of(PassMode pass_mode) {
+  return static_cast<std::size_t>(pass_mode);
 }
 
 } // namespace
@@ -23,16 +23,17 @@ std::int64_t labelled_samples(const data::BatchAssembler& evaluation, int rank, 
 }
 
 DataLoaderState::DataLoaderState(data_loader_actor::pointer self, DataLoaderSetup setup)
-    : self_{self}, setup_{std::move(setup)}, clients_(setup_.replicas.size()) {
+    : self_{self}, setup_{std::move(setup)}, clients_(setup_.rank_states.size()) {
   for (std::size_t i = 0; i < clients_.size(); ++i) {
     const auto make_credits = [](Supply& supply,
-                                 const std::shared_ptr<engine::BatchFiller>& filler) {
-      supply.free.resize(filler ? static_cast<std::size_t>(filler->slots()) : 0);
+                                 const std::shared_ptr<training::BatchProducer>& producer) {
+      supply.free.resize(producer ? static_cast<std::size_t>(producer->slots()) : 0);
       std::iota(supply.free.rbegin(), supply.free.rend(), 0);
     };
-    clients_[i].dealing = setup_.dealing;
-    make_credits(clients_[i].supplies[index_of(Purpose::training)], setup_.fillers[i].training);
-    make_credits(clients_[i].supplies[index_of(Purpose::evaluation)], setup_.fillers[i].evaluation);
+    clients_[i].slice_assignment = setup_.slice_assignment;
+    make_credits(clients_[i].supplies[index_of(PassMode::training)], setup_.producers[i].training);
+    make_credits(clients_[i].supplies[index_of(PassMode::evaluation)],
+                 setup_.producers[i].evaluation);
   }
 }
 
@@ -42,85 +43,85 @@ data_loader_actor::behavior_type DataLoaderState::make_behavior() {
       [this](atom::begin, std::int32_t rank, const worker_actor& worker, Pass first) {
         begin(rank, worker, first);
       },
-      [this](atom::deal, std::int32_t rank, const Redealing& next) { deal(rank, next); },
+      [this](atom::deal, std::int32_t rank, const Reassignment& next) { deal(rank, next); },
       [this](atom::fetch, std::int32_t rank, Pass pass) {
-        auto& supply = client(rank).supplies[index_of(Purpose::training)];
+        auto& supply = client(rank).supplies[index_of(PassMode::training)];
         supply.next = pass;
         supply.end = pass + 1;
-        fill(rank, Purpose::training);
+        fill(rank, PassMode::training);
       },
       [this](atom::evaluate, std::int32_t rank) {
-        auto& supply = client(rank).supplies[index_of(Purpose::evaluation)];
+        auto& supply = client(rank).supplies[index_of(PassMode::evaluation)];
         supply.next = 0;
         supply.end = setup_.evaluation->sampler().steps_per_epoch();
-        fill(rank, Purpose::evaluation);
+        fill(rank, PassMode::evaluation);
       },
       [this](atom::credit, std::int32_t rank, const MicroBatchPtr& batch) {
-        client(rank).supplies[index_of(batch->purpose)].free.push_back(batch->slot);
-        fill(rank, batch->purpose);
+        client(rank).supplies[index_of(batch->pass_mode)].free.push_back(batch->slot);
+        fill(rank, batch->pass_mode);
       });
 }
 
 DataLoaderState::Client& DataLoaderState::client(std::int32_t rank) {
-  return clients_[static_cast<std::size_t>(rank - setup_.replicas.front()->rank)];
+  return clients_[static_cast<std::size_t>(rank - setup_.rank_states.front()->rank)];
 }
 
 void DataLoaderState::begin(std::int32_t rank, const worker_actor& worker, Pass first) {
   client(rank).worker = worker;
-  if (dealing(rank).is_leased())
+  if (slice_assignment(rank).is_on_demand())
     return; // each is fetched
-  auto& supply = client(rank).supplies[index_of(Purpose::training)];
+  auto& supply = client(rank).supplies[index_of(PassMode::training)];
   supply.next = first;
-  supply.end = dealing(rank).pass_of(setup_.steps);
-  fill(rank, Purpose::training);
+  supply.end = slice_assignment(rank).pass_of(setup_.steps);
+  fill(rank, PassMode::training);
 }
 
-void DataLoaderState::deal(std::int32_t rank, const Redealing& next) {
+void DataLoaderState::deal(std::int32_t rank, const Reassignment& next) {
   auto& mine = client(rank);
-  mine.dealing = mine.dealing.followed_by(next.counts, next.step, next.pass);
+  mine.slice_assignment = mine.slice_assignment.followed_by(next.counts, next.step, next.pass);
   begin(rank, mine.worker, next.pass);
 }
 
-void DataLoaderState::fill(std::int32_t rank, Purpose purpose) {
-  auto& supply = client(rank).supplies[index_of(purpose)];
+void DataLoaderState::fill(std::int32_t rank, PassMode pass_mode) {
+  auto& supply = client(rank).supplies[index_of(pass_mode)];
   while (!supply.free.empty() && supply.next < supply.end) {
-    if (is_empty(rank, purpose, supply.next)) {
+    if (is_empty(rank, pass_mode, supply.next)) {
       ++supply.next;
       continue;
     }
     const auto slot = supply.free.back();
     supply.free.pop_back();
-    self_->send(client(rank).worker, atom::batch_v, fill_one(rank, purpose, slot, supply.next++));
+    self_->send(client(rank).worker, atom::batch_v, fill_one(rank, pass_mode, slot, supply.next++));
   }
 }
 
-bool DataLoaderState::is_empty(std::int32_t rank, Purpose purpose, std::int64_t index) {
-  return purpose == Purpose::training && dealing(rank).turn(rank, index) < 0;
+bool DataLoaderState::is_empty(std::int32_t rank, PassMode pass_mode, std::int64_t index) {
+  return pass_mode == PassMode::training && slice_assignment(rank).turn(rank, index) < 0;
 }
 
 /// Precondition: it is not empty.
-data::Slice DataLoaderState::slice(std::int32_t rank, Purpose purpose, std::int64_t index) {
-  return purpose == Purpose::training ? *dealing(rank).slice(rank, index)
-                                      : data::Slice{rank, setup_.dealing.world_size()};
+data::Slice DataLoaderState::slice(std::int32_t rank, PassMode pass_mode, std::int64_t index) {
+  return pass_mode == PassMode::training ? *slice_assignment(rank).slice(rank, index)
+                                         : data::Slice{rank, setup_.slice_assignment.world_size()};
 }
 
-engine::BatchFiller& DataLoaderState::filler(std::int32_t rank, Purpose purpose) const {
-  const auto& fillers =
-      setup_.fillers[static_cast<std::size_t>(rank - setup_.replicas.front()->rank)];
-  return purpose == Purpose::training ? *fillers.training : *fillers.evaluation;
+training::BatchProducer& DataLoaderState::producer(std::int32_t rank, PassMode pass_mode) const {
+  const auto& producers =
+      setup_.producers[static_cast<std::size_t>(rank - setup_.rank_states.front()->rank)];
+  return pass_mode == PassMode::training ? *producers.training : *producers.evaluation;
 }
 
-MicroBatchPtr DataLoaderState::fill_one(std::int32_t rank, Purpose purpose, std::int32_t slot,
+MicroBatchPtr DataLoaderState::fill_one(std::int32_t rank, PassMode pass_mode, std::int32_t slot,
                                         std::int64_t index) {
-  const bool train = purpose == Purpose::training;
-  const auto step = train ? dealing(rank).step_of(index) : -1;
+  const bool train = pass_mode == PassMode::training;
+  const auto step = train ? slice_assignment(rank).step_of(index) : -1;
   const auto at = train ? setup_.training->sampler().position(step) : data::Position{0, index};
-  const auto part = slice(rank, purpose, index);
-  auto& with = filler(rank, purpose);
+  const auto part = slice(rank, pass_mode, index);
+  auto& with = producer(rank, pass_mode);
   auto filling = with.fill(slot, at, part, failure_report(rank, step));
 
-  auto batch = std::make_shared<engine::MicroBatch>();
-  batch->purpose = purpose;
+  auto batch = std::make_shared<training::MicroBatch>();
+  batch->pass_mode = pass_mode;
   batch->index = index;
   batch->slot = slot;
   batch->samples = train ? setup_.training->sampler().slice_size(part).value()
@@ -130,8 +131,8 @@ MicroBatchPtr DataLoaderState::fill_one(std::int32_t rank, Purpose purpose, std:
   return batch;
 }
 
-engine::BatchFiller::Failed DataLoaderState::failure_report(std::int32_t rank,
-                                                            std::int64_t step) const {
+training::BatchProducer::Failed DataLoaderState::failure_report(std::int32_t rank,
+                                                                std::int64_t step) const {
   return [coordinator = setup_.coordinator, rank, step](Error error) {
     error.where.actor = name;
     error.where.rank = rank;

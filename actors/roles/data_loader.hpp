@@ -2,8 +2,8 @@
 #pragma once
 
 #include "actors/interfaces.hpp"
-#include "engine/feeding/fillers.hpp"
-#include "engine/replica.hpp"
+#include "training/input/batch_producers.hpp"
+#include "training/rank_state.hpp"
 
 #include <memory>
 #include <vector>
@@ -11,11 +11,11 @@
 namespace troupe::actors {
 
 struct DataLoaderSetup {
-  std::vector<std::shared_ptr<engine::Replica>> replicas; ///< of this node
+  std::vector<std::shared_ptr<training::RankState>> rank_states; ///< of this node
   std::shared_ptr<const data::BatchAssembler> training, evaluation;
-  data::Dealing dealing = {};           ///< of training
-  std::int64_t steps = 0;               ///< of the whole job
-  std::vector<engine::Fillers> fillers; ///< by replica
+  data::SliceAssignment slice_assignment = {};     ///< of training
+  std::int64_t steps = 0;                          ///< of the whole job
+  std::vector<training::BatchProducers> producers; ///< by replica
   coordinator_actor coordinator;
   metrics::Track row = {}; ///< of the actor in the timeline
 };
@@ -35,21 +35,24 @@ private:
   };
   struct Client {
     worker_actor worker;
-    data::Dealing dealing;
+    data::SliceAssignment slice_assignment;
     Supply supplies[2]; ///< by Purpose
   };
 
   Client& client(std::int32_t rank);
-  const data::Dealing& dealing(std::int32_t rank) { return client(rank).dealing; }
-  data::Slice slice(std::int32_t rank, Purpose purpose, std::int64_t index);
+  const data::SliceAssignment& slice_assignment(std::int32_t rank) {
+    return client(rank).slice_assignment;
+  }
+  data::Slice slice(std::int32_t rank, PassMode pass_mode, std::int64_t index);
   void begin(std::int32_t rank, const worker_actor& worker, Pass first);
-  void deal(std::int32_t rank, const Redealing& next);
-  void fill(std::int32_t rank, Purpose purpose);
-  bool is_empty(std::int32_t rank, Purpose purpose, std::int64_t index);
-  engine::BatchFiller& filler(std::int32_t rank, Purpose purpose) const;
-  MicroBatchPtr fill_one(std::int32_t rank, Purpose purpose, std::int32_t slot, std::int64_t index);
+  void deal(std::int32_t rank, const Reassignment& next);
+  void fill(std::int32_t rank, PassMode pass_mode);
+  bool is_empty(std::int32_t rank, PassMode pass_mode, std::int64_t index);
+  training::BatchProducer& producer(std::int32_t rank, PassMode pass_mode) const;
+  MicroBatchPtr fill_one(std::int32_t rank, PassMode pass_mode, std::int32_t slot,
+                         std::int64_t index);
   /// `step`: of training; below 0: of none.
-  engine::BatchFiller::Failed failure_report(std::int32_t rank, std::int64_t step) const;
+  training::BatchProducer::Failed failure_report(std::int32_t rank, std::int64_t step) const;
 
   data_loader_actor::pointer self_;
   DataLoaderSetup setup_;

@@ -1,9 +1,9 @@
 #include "actors/roles/generator.hpp"
 
-#include "actors/cluster/carried_error.hpp"
+#include "actors/caf_error.hpp"
 #include "actors/roles/traced.hpp"
-#include "engine/inference/saved_model.hpp"
-#include "engine/inference/training_sample.hpp"
+#include "inference/saved_model.hpp"
+#include "training/sampling/training_sample.hpp"
 
 #include <fmt/format.h>
 
@@ -15,7 +15,7 @@ namespace troupe::actors {
 generator_actor::behavior_type GeneratorState::make_behavior() {
   return traced<generator_actor>(
       setup_.row,
-      [this](atom::snapshot, const StatePiecePtr& piece) { return parameters_.add(*piece); },
+      [this](atom::snapshot, const StateChunkPtr& chunk) { return parameters_.add(*chunk); },
       [this](atom::generate, std::int64_t steps) { return begin(steps); },
       [this](atom::tick) { advance(); });
 }
@@ -24,7 +24,7 @@ caf::result<GeneratedRecordPtr> GeneratorState::begin(std::int64_t steps) {
   record_ = {.step = steps, .prompt = setup_.config.train.sample.prompt};
   auto text = read(steps);
   if (!text)
-    return carry(text.error());
+    return to_caf_error(text.error());
   text_ = *std::move(text);
   answer_ = self_->make_response_promise<GeneratedRecordPtr>();
   self_->send(self_, atom::tick_v);
@@ -32,16 +32,16 @@ caf::result<GeneratedRecordPtr> GeneratorState::begin(std::int64_t steps) {
 }
 
 /// The copy of the parameters lives until the decoder has one in its own layout.
-Result<engine::Continuation> GeneratorState::read(std::int64_t steps) {
-  const engine::SavedModel model{.file = fmt::format("the parameters of step {}", steps),
-                                 .config = engine::sample_config(setup_.config),
-                                 .card = {},
-                                 .weights = parameters_.take()};
-  return engine::Continuation::begin(model, engine::sample_options(setup_.config, steps),
-                                     [this](std::string_view piece) -> Status {
-                                       record_.text += piece;
-                                       return {};
-                                     });
+Result<inference::Continuation> GeneratorState::read(std::int64_t steps) {
+  const inference::SavedModel model{.file = fmt::format("the parameters of step {}", steps),
+                                    .config = training::sample_config(setup_.config),
+                                    .card = {},
+                                    .weights = parameters_.take()};
+  return inference::Continuation::begin(model, training::sample_options(setup_.config, steps),
+                                        [this](std::string_view chunk) -> Status {
+                                          record_.text += chunk;
+                                          return {};
+                                        });
 }
 
 void GeneratorState::advance() {
@@ -51,7 +51,7 @@ void GeneratorState::advance() {
   if (goes_on)
     answer_.deliver(end());
   else
-    answer_.deliver(carry(goes_on.error()));
+    answer_.deliver(to_caf_error(goes_on.error()));
   text_.reset(); // with all its memory
 }
 

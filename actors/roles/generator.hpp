@@ -4,9 +4,9 @@
 
 #include "actors/interfaces.hpp"
 #include "core/config/config.hpp"
-#include "engine/inference/continuation.hpp"
-#include "engine/state/gathered_parameters.hpp"
+#include "inference/continuation.hpp"
 #include "metrics/trace.hpp"
+#include "training/state/gathered_parameters.hpp"
 
 #include <memory>
 #include <optional>
@@ -14,9 +14,9 @@
 namespace troupe::actors {
 
 struct GeneratorSetup {
-  std::shared_ptr<const engine::ModelState> state; ///< rank 0's: knows the layout
-  Config config;                                   ///< of the job
-  metrics::Track row = {};                         ///< of the actor in the timeline
+  std::shared_ptr<const training::ModelState> state; ///< rank 0's: knows the layout
+  Config config;                                     ///< of the job
+  metrics::Track row = {};                           ///< of the actor in the timeline
 };
 
 /// A message for each token, so that whoever ends it waits for one at most.
@@ -32,16 +32,16 @@ public:
 
 private:
   caf::result<GeneratedRecordPtr> begin(std::int64_t steps);
-  Result<engine::Continuation> read(std::int64_t steps);
+  Result<inference::Continuation> read(std::int64_t steps);
   void advance();
   GeneratedRecordPtr end();
 
   generator_actor::pointer self_;
   GeneratorSetup setup_;
-  engine::GatheredParameters parameters_;
+  training::GatheredParameters parameters_;
   // Of the sample that is being written.
   metrics::GeneratedRecord record_;
-  std::optional<engine::Continuation> text_;
+  std::optional<inference::Continuation> text_;
   caf::typed_response_promise<GeneratedRecordPtr> answer_;
 };
 

@@ -7,7 +7,7 @@ namespace troupe::actors {
 MetricsState::MetricsState(metrics_actor::pointer self, MetricsSetup setup)
     : self_{self}, view_{std::move(setup.view)}, sampler_{std::move(setup.sampler)},
       address_{std::move(setup.address)}, trace_{std::move(setup.trace)}, row_{trace_.track(
-                                                                              engine::node_rows,
+                                                                              training::node_rows,
                                                                               name)} {}
 
 metrics_actor::behavior_type MetricsState::make_behavior() {
@@ -19,9 +19,10 @@ metrics_actor::behavior_type MetricsState::make_behavior() {
         follow(leader);
       },
       [this](atom::alive, const std::string& address) { view_->show_heartbeat(address); },
-      [this](atom::fetch, const metrics::HistoryPlace& there) -> caf::result<metrics::HistoryPart> {
+      [this](atom::fetch,
+             const metrics::HistoryPlace& there) -> caf::result<metrics::HistoryChunk> {
         auto& follower = followers_.emplace_back(
-            Follower{there, self_->make_response_promise<metrics::HistoryPart>()});
+            Follower{there, self_->make_response_promise<metrics::HistoryChunk>()});
         auto lines = follower.lines;
         tell_lines();
         return lines;
@@ -78,7 +79,7 @@ void MetricsState::fetch_lines() {
     return;
   self_->request(leader_, caf::infinite, atom::fetch_v, *place)
       .then(
-          [this](const metrics::HistoryPart& part) {
+          [this](const metrics::HistoryChunk& part) {
             if (!view_)
               return;
             view_->keep(part);

@@ -3,7 +3,7 @@
 
 #include "actors/interfaces.hpp"
 #include "actors/roles/detail/host_sampler.hpp"
-#include "actors/roles/detail/run_view.hpp"
+#include "actors/roles/run_view.hpp"
 #include "metrics/trace.hpp"
 
 #include <memory>
@@ -40,7 +40,7 @@ private:
   /// Wait for lines of the run that they do not have yet.
   struct Follower {
     metrics::HistoryPlace there;
-    caf::typed_response_promise<metrics::HistoryPart> lines;
+    caf::typed_response_promise<metrics::HistoryChunk> lines;
   };
   std::vector<Follower> followers_;
   metrics::Trace trace_;

@@ -1,7 +1,7 @@
 #include "actors/roles/shard_manager.hpp"
 
 #include "actors/roles/detail/announce.hpp"
-#include "actors/roles/detail/attend.hpp"
+#include "actors/roles/detail/subscribe.hpp"
 #include "actors/roles/traced.hpp"
 
 #include <fmt/format.h>
@@ -35,7 +35,7 @@ std::vector<Span> merged(std::vector<Span> spans) {
 }
 
 /// Time of the optimizer while the rank neither computed nor exchanged anything.
-std::chrono::nanoseconds bare_updates(const engine::Collectives& done,
+std::chrono::nanoseconds bare_updates(const training::Collectives& done,
                                       const std::vector<Span>& computing) {
   auto busy = computing;
   for (const auto& each : done.done)
@@ -52,24 +52,24 @@ bool reached(const EventPtr& event) {
 }
 
 /// How far ranks were from their mean: root mean square, as a part of the mean's norm.
-double drift_of(const engine::StepFindings& found) {
+double drift_of(const training::StepResults& found) {
   if (found.square_of_mean <= 0)
     return -1;
   return std::sqrt(std::max(0.0, found.mean_square - found.square_of_mean) / found.square_of_mean);
 }
 
-bool same_pass(const Use& a, const Use& b) {
-  return a.purpose == b.purpose && a.index == b.index;
+bool same_pass(const ParameterRequest& a, const ParameterRequest& b) {
+  return a.pass_mode == b.pass_mode && a.index == b.index;
 }
 
 } // namespace
 
 ShardManagerState::ShardManagerState(shard_manager_actor::pointer self, ShardManagerSetup setup)
-    : self_{self}, setup_{std::move(setup)}, exchange_{setup_.exchange},
-      saver_{self, exchange_, setup_.exchange.replica, setup_.saver}, pass_{setup_.first_pass},
-      gathered_(exchange_.plan().buckets.size(), false), ready_(gathered_.size()) {
-  if (setup_.teams)
-    rounds_.emplace(*setup_.teams, shard_manager_actor{self_},
+    : self_{self}, setup_{std::move(setup)}, reducer_{setup_.reducer},
+      saver_{self, reducer_, setup_.reducer.rank_state, setup_.saver}, pass_{setup_.first_pass},
+      gathered_(reducer_.plan().buckets.size(), false), ready_(gathered_.size()) {
+  if (setup_.replica_groups)
+    rounds_.emplace(*setup_.replica_groups, shard_manager_actor{self_},
                     [this](std::chrono::milliseconds time, std::function<void()> then) {
                       self_->run_delayed(time, std::move(then));
                     });
@@ -77,48 +77,51 @@ ShardManagerState::ShardManagerState(shard_manager_actor::pointer self, ShardMan
 
 shard_manager_actor::behavior_type ShardManagerState::make_behavior() {
   if (rounds_)
-    attend(*setup_.teams->post, replica().device(), replica().rank, shard_manager_actor{self_});
+    subscribe(*setup_.replica_groups->point_to_point, rank_state().device(), rank_state().rank,
+              shard_manager_actor{self_});
   return traced<shard_manager_actor>(
       setup_.row, [this](atom::join, const worker_actor& worker) { worker_ = worker; },
-      [this](atom::need_parameters, const Use& use) {
-        requests_.push_back(use);
+      [this](atom::need_parameters, const ParameterRequest& request) {
+        requests_.push_back(request);
         answer_requests();
       },
-      [this](atom::released, const Use& use, const EventPtr& event) { released(use, event); },
+      [this](atom::released, const ParameterRequest& request, const EventPtr& event) {
+        released(request, event);
+      },
       [this](atom::gradients_ready, Pass pass, UnitId unit, const EventPtr& event) {
         gradients_ready(pass, unit, event);
       },
       [this](atom::done, const WorkerStep& worker, const SpansPtr& computing) {
-        flights_[worker.step].worker = worker;
-        flights_[worker.step].computing = computing;
+        in_flight_[worker.step].worker = worker;
+        in_flight_[worker.step].computing = computing;
         commit_if_done(worker.step);
       },
       [this](atom::done, std::int64_t step) {
-        flights_[step].applied = true;
+        in_flight_[step].applied = true;
         commit_if_done(step);
       },
       [this](atom::failed, Error error) { fail(std::move(error)); },
-      [this](atom::deal, const Redealing& next) {
-        exchange_.deal(dealing().followed_by(next.counts, next.step, next.pass));
+      [this](atom::deal, const Reassignment& next) {
+        reducer_.deal(slice_assignment().followed_by(next.counts, next.step, next.pass));
       },
-      [this](atom::deliver, const collectives::MailPtr& mail) { deliver(mail); },
+      [this](atom::deliver, const collectives::MessagePtr& message) { deliver(message); },
       // Of steps that ranks apply by message.
       [](atom::propose, std::int64_t) {}, [](atom::decided, const StepFound&) {},
       [](atom::vote, std::int64_t) {}, [](atom::advance, std::int64_t) {},
-      [this](atom::meet, std::int64_t steps) { return meet(steps); },
+      [this](atom::synchronize, std::int64_t steps) { return synchronize(steps); },
       [this](atom::evaluate, std::int64_t step) { evaluate(step); },
       [this](atom::save, std::int64_t step) { return saver_.save(step); },
-      [this](atom::save, std::int64_t step, std::uint64_t piece) {
-        return saver_.write_piece(step, piece);
+      [this](atom::save, std::int64_t step, std::uint64_t chunk) {
+        return saver_.write_chunk(step, chunk);
       },
-      [this](atom::digest, std::int64_t step, std::uint64_t piece) {
-        return saver_.hash_piece(step, piece);
+      [this](atom::digest, std::int64_t step, std::uint64_t chunk) {
+        return saver_.hash_chunk(step, chunk);
       },
-      [this](atom::contribute, std::int64_t, std::uint64_t piece) {
-        exchange_.gather_piece(piece, nullptr);
+      [this](atom::contribute, std::int64_t, std::uint64_t chunk) {
+        reducer_.gather_chunk(chunk, nullptr);
       },
-      [this](atom::generate, std::int64_t step, std::uint64_t piece) {
-        return saver_.give_piece(step, piece);
+      [this](atom::generate, std::int64_t step, std::uint64_t chunk) {
+        return saver_.give_chunk(step, chunk);
       },
       [this](atom::saved, std::int64_t step) { saver_.copied(step); },
       [this](atom::abort, const Error& reason) { return abort(reason); },
@@ -127,11 +130,11 @@ shard_manager_actor::behavior_type ShardManagerState::make_behavior() {
 
 /// Whatever the stream has still to tell comes before.
 caf::result<void> ShardManagerState::abort(const Error& reason) {
-  replica().abort(reason);
+  rank_state().abort(reason);
   aborted_ = self_->make_response_promise<void>();
-  if (rounds_ && setup_.teams->sum)
-    exchange_.last_stream().wait(setup_.teams->sum->stream().record());
-  exchange_.last_stream().on_complete(
+  if (rounds_ && setup_.replica_groups->sum)
+    reducer_.last_stream().wait(setup_.replica_groups->sum->stream().record());
+  reducer_.last_stream().on_complete(
       [me = shard_manager_actor{self_}](const Status&) { caf::anon_send(me, atom::abort_v); });
   return aborted_;
 }
@@ -141,79 +144,81 @@ void ShardManagerState::answer_requests() {
     self_->send(worker_, atom::parameters_ready_v, requests_.front(), event_for(requests_.front()));
 }
 
-bool ShardManagerState::takes_place(const Use& use) const {
-  return use.phase == Phase::forward
+bool ShardManagerState::takes_place(const ParameterRequest& request) const {
+  return request.phase == Phase::forward
              ? strategy().divides_parameters && strategy().reshard_after_forward
              : strategy().divides_gradients;
 }
 
-bool ShardManagerState::admit(const Use& use) {
-  if (rounds_ && use.purpose == Purpose::training && !begins(dealing().step_of(use.index)))
+bool ShardManagerState::admit(const ParameterRequest& request) {
+  if (rounds_ && request.pass_mode == PassMode::training &&
+      !begins(slice_assignment().step_of(request.index)))
     return false;
-  const auto bucket = bucket_of(use.unit);
-  if (!takes_place(use)) {
+  const auto bucket = bucket_of(request.unit);
+  if (!takes_place(request)) {
     if (strategy().divides_parameters && !gathered_[bucket])
-      gather(use, bucket);
+      gather(request, bucket);
     return true;
   }
-  if (is_open(use, bucket))
+  if (is_open(request, bucket))
     return true;
   // Backward must not gather what forward still reads.
   if (open_.size() == strategy().alive || std::ranges::count(open_, bucket) > 0)
     return false;
-  open(use, bucket);
+  open(request, bucket);
   return true;
 }
 
 /// The bucket that ends forward begins backward, and stays open in between.
-bool ShardManagerState::is_open(const Use& use, std::size_t bucket) const {
-  return opened_ && opened_->bucket == bucket && same_pass(opened_->use, use);
+bool ShardManagerState::is_open(const ParameterRequest& request, std::size_t bucket) const {
+  return opened_ && opened_->bucket == bucket && same_pass(opened_->request, request);
 }
 
-void ShardManagerState::open(const Use& use, std::size_t bucket) {
+void ShardManagerState::open(const ParameterRequest& request, std::size_t bucket) {
   open_.push_back(bucket);
   const bool gathers = strategy().divides_parameters && strategy().reshard_after_forward &&
-                       (use.phase == Phase::forward ||
-                        replica().state->has_backward(exchange_.plan().buckets[bucket]));
+                       (request.phase == Phase::forward ||
+                        rank_state().state->has_backward(reducer_.plan().buckets[bucket]));
   if (gathers)
-    gather(use, bucket);
+    gather(request, bucket);
   // A place for gradients is free when the bucket that had it is reduced: parameters that are
   // published behind that are not waited for.
-  opened_ = {bucket, use,
-             gathers || !last_reduced_ ? replica().communication->record() : last_reduced_};
+  opened_ = {bucket, request,
+             gathers || !last_reduced_ ? rank_state().communication->record() : last_reduced_};
 }
 
-void ShardManagerState::gather(const Use& use, std::size_t bucket) {
+void ShardManagerState::gather(const ParameterRequest& request, std::size_t bucket) {
   // Whoever had this memory before has been released by now.
   if (last_release_)
-    replica().communication->wait(last_release_);
-  engine::Collectives of_no_step;
-  exchange_.gather(exchange_.plan().buckets[bucket],
-                   use.purpose == Purpose::training ? collectives_of(dealing().step_of(use.index))
-                                                    : of_no_step);
+    rank_state().communication->wait(last_release_);
+  training::Collectives of_no_step;
+  reducer_.gather(reducer_.plan().buckets[bucket],
+                  request.pass_mode == PassMode::training
+                      ? collectives_of(slice_assignment().step_of(request.index))
+                      : of_no_step);
   gathered_[bucket] = !strategy().reshard_after_forward;
-  ready_[bucket] = replica().communication->record();
+  ready_[bucket] = rank_state().communication->record();
 }
 
-engine::Collectives& ShardManagerState::collectives_of(std::int64_t step) {
-  auto& collectives = flights_[step].collectives;
+training::Collectives& ShardManagerState::collectives_of(std::int64_t step) {
+  auto& collectives = in_flight_[step].collectives;
   collectives.step = step;
   return collectives;
 }
 
-EventPtr ShardManagerState::event_for(const Use& use) {
-  if (takes_place(use))
+EventPtr ShardManagerState::event_for(const ParameterRequest& request) {
+  if (takes_place(request))
     return opened_->event;
   // Backward writes where gradients of the pass before were read.
-  return use.phase == Phase::forward ? ready_[bucket_of(use.unit)]
-                                     : replica().communication->record();
+  return request.phase == Phase::forward ? ready_[bucket_of(request.unit)]
+                                         : rank_state().communication->record();
 }
 
-void ShardManagerState::released(const Use& use, const EventPtr& event) {
-  const auto bucket = bucket_of(use.unit);
-  const bool complete = use.unit == exchange_.plan().buckets[bucket].units.last;
-  const bool turns = use.purpose == Purpose::training && bucket == 0; // to backward
-  if (complete && !turns && takes_place(use))
+void ShardManagerState::released(const ParameterRequest& request, const EventPtr& event) {
+  const auto bucket = bucket_of(request.unit);
+  const bool complete = request.unit == reducer_.plan().buckets[bucket].units.last;
+  const bool turns = request.pass_mode == PassMode::training && bucket == 0; // to backward
+  if (complete && !turns && takes_place(request))
     release(event);
   else if (complete)
     last_release_ = event;
@@ -227,26 +232,26 @@ void ShardManagerState::release(const EventPtr& event) {
 
 void ShardManagerState::gradients_ready(Pass pass, UnitId unit, const EventPtr& event) {
   pass_ = pass;
-  replica().communication->wait(event);
-  exchange_.accumulate(unit, pass);
-  const auto& bucket = exchange_.plan().buckets[bucket_of(unit)];
+  rank_state().communication->wait(event);
+  reducer_.accumulate(unit, pass);
+  const auto& bucket = reducer_.plan().buckets[bucket_of(unit)];
   if (unit == bucket.units.first)
     finish_bucket(pass, bucket, event);
-  if (unit == 0 && dealing().ends_step(pass))
-    finish_step(dealing().step_of(pass));
+  if (unit == 0 && slice_assignment().ends_step(pass))
+    finish_step(slice_assignment().step_of(pass));
   answer_requests();
 }
 
 void ShardManagerState::finish_bucket(Pass pass, const collectives::Bucket& bucket,
                                       const EventPtr& event) {
-  const auto step = dealing().step_of(pass);
-  const bool last = dealing().ends_step(pass);
-  if (exchange_.sums(pass))
-    exchange_.reduce(bucket, pass, collectives_of(step));
-  last_reduced_ = replica().communication->record();
-  if (last && exchange_.applies_early(step))
-    exchange_.apply(bucket, collectives_of(step));
-  if (last && exchange_.publishes_early(bucket, step))
+  const auto step = slice_assignment().step_of(pass);
+  const bool last = slice_assignment().ends_step(pass);
+  if (reducer_.sums(pass))
+    reducer_.reduce(bucket, pass, collectives_of(step));
+  last_reduced_ = rank_state().communication->record();
+  if (last && reducer_.applies_early(step))
+    reducer_.apply(bucket, collectives_of(step));
+  if (last && reducer_.publishes_early(bucket, step))
     publish(bucket, collectives_of(step));
   if (strategy().divides_gradients)
     release(event);
@@ -254,59 +259,59 @@ void ShardManagerState::finish_bucket(Pass pass, const collectives::Bucket& buck
 
 void ShardManagerState::finish_step(std::int64_t step) {
   auto& done = collectives_of(step);
-  const auto& found = flights_[step].found;
-  exchange_.finish_step(step, found.get(), done);
-  flights_[step].made = replica().communication->record();
+  const auto& found = in_flight_[step].found;
+  reducer_.finish_step(step, found.get(), done);
+  in_flight_[step].made = rank_state().communication->record();
   // The next forward begins with the first units.
-  const auto& buckets = exchange_.plan().buckets;
+  const auto& buckets = reducer_.plan().buckets;
   for (auto bucket = buckets.rbegin(); bucket != buckets.rend(); ++bucket)
-    if (!exchange_.publishes_early(*bucket, step))
+    if (!reducer_.publishes_early(*bucket, step))
       publish(*bucket, done);
   gathered_.assign(gathered_.size(), false);
   if (rounds_)
     end_round(step);
-  announce(shard_manager_actor{self_}, exchange_.last_stream(), atom::done_v, step, found);
+  announce(shard_manager_actor{self_}, reducer_.last_stream(), atom::done_v, step, found);
 }
 
-void ShardManagerState::publish(const collectives::Bucket& bucket, engine::Collectives& done) {
-  exchange_.publish(bucket, done);
-  ready_[bucket_of(bucket.units.first)] = replica().communication->record();
+void ShardManagerState::publish(const collectives::Bucket& bucket, training::Collectives& done) {
+  reducer_.publish(bucket, done);
+  ready_[bucket_of(bucket.units.first)] = rank_state().communication->record();
 }
 
 void ShardManagerState::commit_if_done(std::int64_t step) {
-  const auto& flight = flights_[step];
-  if (!is_committed(flight))
+  const auto& in_flight = in_flight_[step];
+  if (!is_committed(in_flight))
     return;
-  if (const auto sound = check_loss(flight); !sound) {
-    self_->send(setup_.saver.coordinator, atom::failed_v, flight.worker->loss);
+  if (const auto sound = check_loss(in_flight); !sound) {
+    self_->send(setup_.saver.coordinator, atom::failed_v, in_flight.worker->loss);
     return fail(sound.error());
   }
-  auto report = report_of(flight);
-  add_round(report, flight);
-  replica().before.reset(); // all have come this far
-  flights_.erase(step);
+  auto report = report_of(in_flight);
+  add_round(report, in_flight);
+  rank_state().before.reset(); // all have come this far
+  in_flight_.erase(step);
   self_->send(setup_.saver.coordinator, atom::step_committed_v, report);
 }
 
-StepReport ShardManagerState::report_of(const Flight& flight) const {
-  StepReport report{.rank = replica().rank, .worker = *flight.worker};
-  for (const auto& each : flight.collectives.done) {
+StepReport ShardManagerState::report_of(const InFlightStep& in_flight) const {
+  StepReport report{.rank = rank_state().rank, .worker = *in_flight.worker};
+  for (const auto& each : in_flight.collectives.done) {
     if (!reached(each.end)) // the group has failed since
       continue;
     auto& [bytes, time] = report.collectives[static_cast<std::size_t>(each.kind)];
     bytes += each.bytes;
     time += each.end->time() - each.begin->time();
-    report.overlapped += covered(*flight.computing, each.begin->time(), each.end->time());
+    report.overlapped += covered(*in_flight.computing, each.begin->time(), each.end->time());
   }
   if (!failed_)
-    report.optimizer = bare_updates(flight.collectives, *flight.computing);
+    report.optimizer = bare_updates(in_flight.collectives, *in_flight.computing);
   // Batch norms sum within passes (ADR 0011).
   report.collectives[static_cast<std::size_t>(metrics::CollectiveKind::all_reduce)].bytes +=
-      flight.worker->statistics_bytes;
-  report.memory = replica().device().memory();
-  report.squared_norm = flight.found->squared_norm;
-  if (replica().state->loss_scale()) {
-    const auto& scaler = flight.found->loss_scale;
+      in_flight.worker->statistics_bytes;
+  report.memory = rank_state().device().memory();
+  report.squared_norm = in_flight.found->squared_norm;
+  if (rank_state().state->loss_scale()) {
+    const auto& scaler = in_flight.found->loss_scale;
     report.loss_scale = scaler.scale;
     report.skipped_steps = scaler.skipped;
     report.scale_growths = scaler.grown;
@@ -315,7 +320,7 @@ StepReport ShardManagerState::report_of(const Flight& flight) const {
 }
 
 /// Where ranks do not meet in every step: what a round has sent, and how far they were apart.
-void ShardManagerState::add_round(StepReport& report, const Flight& flight) {
+void ShardManagerState::add_round(StepReport& report, const InFlightStep& in_flight) {
   const auto bytes_of = [&](metrics::CollectiveKind kind) -> std::uint64_t& {
     return report.collectives[static_cast<std::size_t>(kind)].bytes;
   };
@@ -326,52 +331,52 @@ void ShardManagerState::add_round(StepReport& report, const Flight& flight) {
     report.round_bytes = round.changes + round.sums;
     report.drift = round.drift;
     report.rounds = std::move(round.taken);
-  } else if (flight.found->square_of_mean > 0) {
+  } else if (in_flight.found->square_of_mean > 0) {
     for (const auto& [bytes, time] : report.collectives)
       report.round_bytes += bytes;
-    report.drift = drift_of(*flight.found);
+    report.drift = drift_of(*in_flight.found);
   }
 }
 
 /// A scaled loss that is not finite is a step to skip while a smaller scale may help.
-Status ShardManagerState::check_loss(const Flight& flight) const {
-  if (std::isfinite(flight.worker->loss) || flight.found->loss_scale.scale >= 1)
+Status ShardManagerState::check_loss(const InFlightStep& in_flight) const {
+  if (std::isfinite(in_flight.worker->loss) || in_flight.found->loss_scale.scale >= 1)
     return {};
   return failure(Error{Errc::numeric,
                        fmt::format("the loss is {}, and the loss scale has fallen to {}",
-                                   flight.worker->loss, flight.found->loss_scale.scale),
-                       {.step = flight.worker->step}});
+                                   in_flight.worker->loss, in_flight.found->loss_scale.scale),
+                       {.step = in_flight.worker->step}});
 }
 
-caf::result<void> ShardManagerState::meet(std::int64_t steps) {
+caf::result<void> ShardManagerState::synchronize(std::int64_t steps) {
   auto promise = self_->make_response_promise<void>();
-  meeting_ = Meeting{steps, promise};
-  meet_if_settled();
+  synchronization_ = Synchronization{steps, promise};
+  synchronize_if_settled();
   return promise;
 }
 
-void ShardManagerState::meet_if_settled() {
-  if (!meeting_ || (rounds_ && !rounds_->is_settled(meeting_->steps)))
+void ShardManagerState::synchronize_if_settled() {
+  if (!synchronization_ || (rounds_ && !rounds_->is_settled(synchronization_->steps)))
     return;
-  const auto meeting = std::exchange(meeting_, std::nullopt);
+  const auto synchronization = std::exchange(synchronization_, std::nullopt);
   if (rounds_)
-    rounds_->meet(meeting->steps, weight());
-  exchange_.meet(meeting->steps - 1);
-  engine::Collectives of_no_step;
-  for (const auto& bucket : exchange_.plan().buckets)
+    rounds_->synchronize(synchronization->steps, weight());
+  reducer_.synchronize(synchronization->steps - 1);
+  training::Collectives of_no_step;
+  for (const auto& bucket : reducer_.plan().buckets)
     publish(bucket, of_no_step);
-  saver_.when_copied(meeting->steps, nullptr,
-                     [promise = meeting->promise]() mutable { promise.deliver(); });
+  saver_.when_copied(synchronization->steps, nullptr,
+                     [promise = synchronization->promise]() mutable { promise.deliver(); });
 }
 
 /// From another team.
-void ShardManagerState::deliver(const collectives::MailPtr& mail) {
+void ShardManagerState::deliver(const collectives::MessagePtr& message) {
   if (!rounds_)
     return; // nobody writes to who meets the others
-  if (auto opened = rounds_->open(mail); !opened)
+  if (auto opened = rounds_->open(message); !opened)
     return fail(opened.error());
   answer_requests();
-  meet_if_settled();
+  synchronize_if_settled();
 }
 
 /// Whether what other teams have sent for this step is here: then parameters have it.
@@ -380,8 +385,8 @@ bool ShardManagerState::begins(std::int64_t step) {
     return false;
   for (const auto fragment : rounds_->apply_before(step))
     for (const auto& part :
-         setup_.teams->state->fragments()[static_cast<std::size_t>(fragment)].parts)
-      publish(exchange_.plan().buckets[part.bucket], collectives_of(step));
+         setup_.replica_groups->state->fragments()[static_cast<std::size_t>(fragment)].parts)
+      publish(reducer_.plan().buckets[part.bucket], collectives_of(step));
   return true;
 }
 
@@ -392,25 +397,27 @@ void ShardManagerState::end_round(std::int64_t step) {
 
 /// Of all slices, the part that the team has.
 double ShardManagerState::weight() const {
-  const auto slices = engine::slices_of_team(dealing(), strategy(), replica().rank);
-  return static_cast<double>(slices) / dealing().slices();
+  const auto slices =
+      training::slices_of_replica_group(slice_assignment(), strategy(), rank_state().rank);
+  return static_cast<double>(slices) / slice_assignment().slices();
 }
 
 void ShardManagerState::evaluate(std::int64_t step) {
-  exchange_.share_statistics();
-  self_->send(worker_, atom::evaluate_v, step, replica().communication->record());
+  reducer_.share_statistics();
+  self_->send(worker_, atom::evaluate_v, step, rank_state().communication->record());
 }
 
 /// A step that was applied counts, also where the group has failed before its parameters were
 /// published: others may have voted for it and not heard so.
-bool ShardManagerState::is_committed(const Flight& flight) const {
-  return flight.worker && (flight.applied || (failed_ && flight.made && reached(flight.made)));
+bool ShardManagerState::is_committed(const InFlightStep& in_flight) const {
+  return in_flight.worker &&
+         (in_flight.applied || (failed_ && in_flight.made && reached(in_flight.made)));
 }
 
 void ShardManagerState::report_what_was_made() {
   failed_ = true;
   std::vector<std::int64_t> steps;
-  for (const auto& [step, flight] : flights_)
+  for (const auto& [step, in_flight] : in_flight_)
     steps.push_back(step);
   for (const auto step : steps)
     commit_if_done(step);
@@ -421,9 +428,9 @@ void ShardManagerState::fail(Error error) {
     report_what_was_made();
   error.where.actor = name;
   if (error.where.rank < 0)
-    error.where.rank = replica().rank;
+    error.where.rank = rank_state().rank;
   if (error.where.step < 0)
-    error.where.step = dealing().step_of(pass_);
+    error.where.step = slice_assignment().step_of(pass_);
   self_->send(setup_.saver.coordinator, atom::failed_v, std::move(error));
 }
 

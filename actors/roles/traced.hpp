@@ -1,8 +1,8 @@
 /// Behaviors whose handlers show in the timeline, by the name of the message's atom.
 #pragma once
 
-#include "engine/trace_rows.hpp"
 #include "metrics/trace.hpp"
+#include "training/trace_rows.hpp"
 
 #include <caf/all.hpp>
 

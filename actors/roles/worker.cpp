@@ -38,8 +38,9 @@ WorkerState::WorkerState(worker_actor::pointer self, WorkerSetup setup)
     : self_{self}, setup_{std::move(setup)}, next_pass_{setup_.first_pass} {}
 
 worker_actor::behavior_type WorkerState::make_behavior() {
-  self_->send(setup_.loader, atom::begin_v, setup_.replica->rank, worker_actor{self_}, next_pass_);
-  if (dealing().is_leased())
+  self_->send(setup_.loader, atom::begin_v, setup_.rank_state->rank, worker_actor{self_},
+              next_pass_);
+  if (slice_assignment().is_on_demand())
     ask_for_slice();
   return traced<worker_actor>(
       setup_.row,
@@ -48,39 +49,39 @@ worker_actor::behavior_type WorkerState::make_behavior() {
         begin_pass();
       },
       [this](atom::batch, const MicroBatchPtr& batch) { take(batch); },
-      [this](atom::parameters_ready, const Use& use, const EventPtr& event) {
-        run_bucket(use, event);
+      [this](atom::parameters_ready, const ParameterRequest& request, const EventPtr& event) {
+        run_bucket(request, event);
       },
-      [this](atom::deal, const Redealing& next) { return deal(next); },
+      [this](atom::deal, const Reassignment& next) { return deal(next); },
       [this](atom::fetch) { ask_for_slice(); },
       [this](atom::deal, Pass slice) {
-        self_->send(setup_.loader, atom::fetch_v, setup_.replica->rank, slice);
+        self_->send(setup_.loader, atom::fetch_v, setup_.rank_state->rank, slice);
       },
       [this](atom::evaluate, std::int64_t step, const EventPtr& statistics) {
         begin_evaluation(step, statistics);
       },
       [this](atom::measure) { measure_peak(); },
-      [this](atom::done, Purpose purpose, std::int64_t index) {
-        purpose == Purpose::training ? finish_pass(index) : finish_test_batch(index);
+      [this](atom::done, PassMode pass_mode, std::int64_t index) {
+        pass_mode == PassMode::training ? finish_pass(index) : finish_test_batch(index);
       },
       [this](atom::failed, Error error) { fail(std::move(error)); });
 }
 
 void WorkerState::take(const MicroBatchPtr& batch) {
-  if (batch->purpose != Purpose::training) {
+  if (batch->pass_mode != PassMode::training) {
     test_batches_.push_back(batch);
     return begin_test_batch();
   }
-  if (!dealing().is_leased() && batch->index < next_pass_) // of a dealing that is over
-    return self_->send(setup_.loader, atom::credit_v, setup_.replica->rank, batch);
+  if (!slice_assignment().is_on_demand() && batch->index < next_pass_) // of a dealing that is over
+    return self_->send(setup_.loader, atom::credit_v, setup_.rank_state->rank, batch);
   batches_.push_back(batch);
   begin_pass();
 }
 
 /// What was filled ahead for the dealing before is given back.
-caf::result<void> WorkerState::deal(const Redealing& next) {
-  const auto rank = setup_.replica->rank;
-  setup_.dealing = dealing().followed_by(next.counts, next.step, next.pass);
+caf::result<void> WorkerState::deal(const Reassignment& next) {
+  const auto rank = setup_.rank_state->rank;
+  setup_.slice_assignment = slice_assignment().followed_by(next.counts, next.step, next.pass);
   setup_.first_pass = next_pass_ = next.pass;
   for (const auto& batch : std::exchange(batches_, {}))
     self_->send(setup_.loader, atom::credit_v, rank, batch);
@@ -88,7 +89,7 @@ caf::result<void> WorkerState::deal(const Redealing& next) {
 }
 
 UnitId WorkerState::units() const {
-  return static_cast<UnitId>(setup_.replica->train().layout().unit_elements.size());
+  return static_cast<UnitId>(setup_.rank_state->train().layout().unit_elements.size());
 }
 
 /// Whether a forward use of a bucket that was gathered ends with this unit.
@@ -97,46 +98,49 @@ bool WorkerState::releases(UnitId unit) const {
          plan().buckets[plan().bucket_of[static_cast<std::size_t>(unit)]].units.last == unit;
 }
 
-metrics::SpanLabel WorkerState::label(std::string_view what, const Use& use) const {
+metrics::SpanLabel WorkerState::label(std::string_view what,
+                                      const ParameterRequest& request) const {
   return {metrics::SpanKind::compute, what,
-          setup_.replica->train().layout().unit_names[static_cast<std::size_t>(use.unit)],
-          use.purpose == Purpose::training ? dealing().step_of(use.index) : -1};
+          setup_.rank_state->train().layout().unit_names[static_cast<std::size_t>(request.unit)],
+          request.pass_mode == PassMode::training ? slice_assignment().step_of(request.index) : -1};
 }
 
 void WorkerState::begin_pass() {
-  if (dealing().is_leased() && !batches_.empty())
+  if (slice_assignment().is_on_demand() && !batches_.empty())
     next_pass_ = batches_.front()->index;
   const bool computes = turn(next_pass_) >= 0;
   if (enqueuing_ || (computes && batches_.empty()) || !is_granted(next_pass_))
     return;
   enqueuing_ = true;
-  auto flight = std::make_shared<Flight>();
-  flight->statistics_bytes = statistics_bytes();
+  auto in_flight = std::make_shared<InFlightStep>();
+  in_flight->statistics_bytes = statistics_bytes();
   if (computes)
-    if (auto taken = take_batch(*flight); !taken)
+    if (auto taken = take_batch(*in_flight); !taken)
       return fail(std::move(taken).error());
-  passes_[next_pass_] = std::move(flight);
+  passes_[next_pass_] = std::move(in_flight);
   // All at once: the shard manager answers in this order, and may fetch ahead.
-  ask(Purpose::training, next_pass_, Phase::forward);
+  ask(PassMode::training, next_pass_, Phase::forward);
   if (!alone())
-    ask(Purpose::training, next_pass_, Phase::backward);
+    ask(PassMode::training, next_pass_, Phase::backward);
 }
 
-Status WorkerState::take_batch(Flight& flight) {
-  flight.batch = batches_.front();
+Status WorkerState::take_batch(InFlightStep& in_flight) {
+  in_flight.batch = batches_.front();
   batches_.pop_front();
-  auto& stream = *setup_.replica->compute;
-  flight.asked = stream.record();
-  stream.wait(flight.batch->ready);
-  flight.fed = stream.record();
-  setup_.stream_row.add({metrics::SpanKind::data, "wait for batch"}, flight.asked, flight.fed);
-  return setup_.replica->train().set_batch(flight.batch->view);
+  auto& stream = *setup_.rank_state->compute;
+  in_flight.asked = stream.record();
+  stream.wait(in_flight.batch->ready);
+  in_flight.fed = stream.record();
+  setup_.stream_row.add({metrics::SpanKind::data, "wait for batch"}, in_flight.asked,
+                        in_flight.fed);
+  return setup_.rank_state->train().set_batch(in_flight.batch->view);
 }
 
-void WorkerState::ask(Purpose purpose, std::int64_t index, Phase phase) {
+void WorkerState::ask(PassMode pass_mode, std::int64_t index, Phase phase) {
   const auto& buckets = plan().buckets; // in the order of backward
   const auto need = [&](UnitId unit) {
-    self_->send(setup_.shard_manager, atom::need_parameters_v, Use{purpose, index, phase, unit});
+    self_->send(setup_.shard_manager, atom::need_parameters_v,
+                ParameterRequest{pass_mode, index, phase, unit});
   };
   if (phase == Phase::backward)
     for (const auto& bucket : buckets)
@@ -146,78 +150,78 @@ void WorkerState::ask(Purpose purpose, std::int64_t index, Phase phase) {
       need(bucket->units.first);
 }
 
-void WorkerState::run_bucket(Use use, const EventPtr& parameters) {
+void WorkerState::run_bucket(ParameterRequest request, const EventPtr& parameters) {
   if (const auto asked = std::exchange(asked_, std::nullopt))
     came_in_ = std::chrono::steady_clock::now() - *asked;
   if (parameters)
-    setup_.replica->compute->wait(parameters);
-  const auto units = plan().buckets[plan().bucket_of[static_cast<std::size_t>(use.unit)]].units;
-  if (use.phase == Phase::backward)
-    for (use.unit = units.last; use.unit >= units.first; --use.unit)
-      backward(use);
+    setup_.rank_state->compute->wait(parameters);
+  const auto units = plan().buckets[plan().bucket_of[static_cast<std::size_t>(request.unit)]].units;
+  if (request.phase == Phase::backward)
+    for (request.unit = units.last; request.unit >= units.first; --request.unit)
+      backward(request);
   else
-    for (use.unit = units.first; use.unit <= units.last; ++use.unit)
-      use.purpose == Purpose::training ? forward(use) : test_unit(use);
+    for (request.unit = units.first; request.unit <= units.last; ++request.unit)
+      request.pass_mode == PassMode::training ? forward(request) : test_unit(request);
 }
 
-void WorkerState::forward(const Use& use) {
-  auto& stream = *setup_.replica->compute;
-  auto& flight = *passes_.at(use.index);
-  if (!alone() || use.unit == 0)
-    flight.begin = stream.record();
+void WorkerState::forward(const ParameterRequest& request) {
+  auto& stream = *setup_.rank_state->compute;
+  auto& in_flight = *passes_.at(request.index);
+  if (!alone() || request.unit == 0)
+    in_flight.begin = stream.record();
   if (alone())
-    return use.unit + 1 == units() ? run_whole(use.index) : void();
-  if (turn(use.index) >= 0)
-    run_forward(use);
+    return request.unit + 1 == units() ? run_whole(request.index) : void();
+  if (turn(request.index) >= 0)
+    run_forward(request);
   auto end = stream.record();
-  if (releases(use.unit))
-    self_->send(setup_.shard_manager, atom::released_v, use, end);
-  flight.running.emplace_back(std::move(flight.begin), std::move(end));
+  if (releases(request.unit))
+    self_->send(setup_.shard_manager, atom::released_v, request, end);
+  in_flight.running.emplace_back(std::move(in_flight.begin), std::move(end));
 }
 
-void WorkerState::run_forward(const Use& use) {
-  auto& stream = *setup_.replica->compute;
-  auto& executable = setup_.replica->train();
-  if (refreshes(use.index)) {
-    const auto span = setup_.stream_row.span(stream, label("refresh", use));
-    executable.refresh(stream, use.unit);
+void WorkerState::run_forward(const ParameterRequest& request) {
+  auto& stream = *setup_.rank_state->compute;
+  auto& executable = setup_.rank_state->train();
+  if (refreshes(request.index)) {
+    const auto span = setup_.stream_row.span(stream, label("refresh", request));
+    executable.refresh(stream, request.unit);
   }
-  const auto span = setup_.stream_row.span(stream, label("forward", use));
-  executable.forward(stream, use.unit);
+  const auto span = setup_.stream_row.span(stream, label("forward", request));
+  executable.forward(stream, request.unit);
 }
 
-void WorkerState::backward(const Use& use) {
-  auto& stream = *setup_.replica->compute;
+void WorkerState::backward(const ParameterRequest& request) {
+  auto& stream = *setup_.rank_state->compute;
   auto begin = stream.record();
-  if (turn(use.index) >= 0) {
-    const auto span = setup_.stream_row.span(stream, label("backward", use));
-    setup_.replica->train().backward(stream, use.unit);
+  if (turn(request.index) >= 0) {
+    const auto span = setup_.stream_row.span(stream, label("backward", request));
+    setup_.rank_state->train().backward(stream, request.unit);
   }
-  if (dealing().is_leased() && use.unit == ask_behind_)
+  if (slice_assignment().is_on_demand() && request.unit == ask_behind_)
     stream.on_complete([me = worker_actor{self_}](const Status& status) {
       if (status)
         caf::anon_send(me, atom::fetch_v);
     });
-  if (use.unit == 0)
-    settle_statistics(use.index);
+  if (request.unit == 0)
+    settle_statistics(request.index);
   auto end = stream.record();
-  self_->send(setup_.shard_manager, atom::gradients_ready_v, use.index, use.unit, end);
-  passes_.at(use.index)->running.emplace_back(std::move(begin), std::move(end));
-  if (use.unit == 0)
-    end_pass(use.index);
+  self_->send(setup_.shard_manager, atom::gradients_ready_v, request.index, request.unit, end);
+  passes_.at(request.index)->running.emplace_back(std::move(begin), std::move(end));
+  if (request.unit == 0)
+    end_pass(request.index);
 }
 
 void WorkerState::ask_for_slice() {
   asked_ = std::chrono::steady_clock::now();
-  self_->send(setup_.coordinator, atom::deal_v, setup_.replica->rank);
+  self_->send(setup_.coordinator, atom::deal_v, setup_.rank_state->rank);
 }
 
 /// The next slice is asked for when as much of a pass is left as one has lately taken to come, and
 /// half of that more. Not earlier: who is slow would hold a slice that another could have begun. A
 /// wait that is longer than what can be asked ahead counts as that: one for an evaluation would
 /// else be remembered for long.
-void WorkerState::plan_asking(const Flight& flight) {
-  const auto& running = flight.running; // backward's units are the last, from the highest on
+void WorkerState::plan_asking(const InFlightStep& in_flight) {
+  const auto& running = in_flight.running; // backward's units are the last, from the highest on
   const auto left_behind = [&](UnitId unit) {
     const auto& ran = running[running.size() - 1 - static_cast<std::size_t>(unit)];
     return running.back().second->time() - ran.second->time();
@@ -230,21 +234,22 @@ void WorkerState::plan_asking(const Flight& flight) {
 }
 
 void WorkerState::run_whole(Pass pass) {
-  auto& stream = *setup_.replica->compute;
+  auto& stream = *setup_.rank_state->compute;
   if (refreshes(pass)) {
     const auto span = setup_.stream_row.span(
-        stream, {metrics::SpanKind::compute, "refresh", "", dealing().step_of(pass)});
-    setup_.replica->train().refresh_all(stream);
+        stream, {metrics::SpanKind::compute, "refresh", "", slice_assignment().step_of(pass)});
+    setup_.rank_state->train().refresh_all(stream);
   }
   {
-    const auto span = setup_.stream_row.span(
-        stream, {metrics::SpanKind::compute, "forward and backward", "", dealing().step_of(pass)});
-    setup_.replica->train().run(stream);
+    const auto span =
+        setup_.stream_row.span(stream, {metrics::SpanKind::compute, "forward and backward", "",
+                                        slice_assignment().step_of(pass)});
+    setup_.rank_state->train().run(stream);
   }
   settle_statistics(pass);
   const auto end = stream.record();
-  auto& flight = *passes_.at(pass);
-  flight.running.emplace_back(std::move(flight.begin), end);
+  auto& in_flight = *passes_.at(pass);
+  in_flight.running.emplace_back(std::move(in_flight.begin), end);
   for (UnitId unit = units() - 1; unit >= 0; --unit)
     self_->send(setup_.shard_manager, atom::gradients_ready_v, pass, unit, end);
   end_pass(pass);
@@ -253,38 +258,38 @@ void WorkerState::run_whole(Pass pass) {
 /// Running statistics are those of slice 0, however many others the same rank has (ADR 25); and are
 /// so when the last gradients of a step are there, behind which SHARD MANAGER reads them.
 void WorkerState::settle_statistics(Pass pass) {
-  const auto& replica = *setup_.replica;
-  if (!replica.state->keeps_statistics())
+  const auto& rank_state = *setup_.rank_state;
+  if (!rank_state.state->keeps_statistics())
     return;
   if (turn(pass) == 0)
-    replica.state->keep_statistics(*replica.compute);
-  else if (dealing().ends_step(pass))
-    replica.state->restore_statistics(*replica.compute);
+    rank_state.state->keep_statistics(*rank_state.compute);
+  else if (slice_assignment().ends_step(pass))
+    rank_state.state->restore_statistics(*rank_state.compute);
 }
 
 void WorkerState::end_pass(Pass pass) {
-  auto& stream = *setup_.replica->compute;
-  const auto& flight = passes_.at(pass);
-  flight->statistics_bytes = statistics_bytes() - flight->statistics_bytes;
-  if (flight->batch)
-    setup_.replica->train().read_outputs(stream, &flight->outputs);
-  announce_done(Purpose::training, pass, flight);
+  auto& stream = *setup_.rank_state->compute;
+  const auto& in_flight = passes_.at(pass);
+  in_flight->statistics_bytes = statistics_bytes() - in_flight->statistics_bytes;
+  if (in_flight->batch)
+    setup_.rank_state->train().read_outputs(stream, &in_flight->outputs);
+  announce_done(PassMode::training, pass, in_flight);
   ++next_pass_;
   enqueuing_ = false;
   begin_pass();
 }
 
 std::uint64_t WorkerState::statistics_bytes() const {
-  const auto& group = setup_.replica->statistics_group;
+  const auto& group = setup_.rank_state->statistics_group;
   return group ? group->traffic().bytes : 0;
 }
 
-void WorkerState::announce_done(Purpose purpose, std::int64_t index,
-                                std::shared_ptr<const Flight> written) {
-  setup_.replica->compute->on_complete([me = worker_actor{self_}, purpose, index,
-                                        written = std::move(written)](const Status& status) {
+void WorkerState::announce_done(PassMode pass_mode, std::int64_t index,
+                                std::shared_ptr<const InFlightStep> written) {
+  setup_.rank_state->compute->on_complete([me = worker_actor{self_}, pass_mode, index,
+                                           written = std::move(written)](const Status& status) {
     if (status)
-      caf::anon_send(me, atom::done_v, purpose, index);
+      caf::anon_send(me, atom::done_v, pass_mode, index);
     else
       caf::anon_send(me, atom::failed_v, status.error());
   });
@@ -294,31 +299,32 @@ void WorkerState::finish_pass(Pass pass) {
   const auto node = passes_.extract(pass);
   if (node.empty())
     return;
-  const auto& flight = *node.mapped();
-  if (dealing().begins_step(pass) || dealing().is_leased())
-    step_ =
-        WorkerStep{.step = dealing().step_of(pass), .begin = flight.running.front().first->time()};
-  if (flight.batch)
-    add_outputs(flight);
-  step_.statistics_bytes += flight.statistics_bytes;
-  for (const auto& [begin, end] : flight.running) {
+  const auto& in_flight = *node.mapped();
+  if (slice_assignment().begins_step(pass) || slice_assignment().is_on_demand())
+    step_ = WorkerStep{.step = slice_assignment().step_of(pass),
+                       .begin = in_flight.running.front().first->time()};
+  if (in_flight.batch)
+    add_outputs(in_flight);
+  step_.statistics_bytes += in_flight.statistics_bytes;
+  for (const auto& [begin, end] : in_flight.running) {
     computing_.emplace_back(begin->time(), end->time());
     step_.busy += end->time() - begin->time();
   }
   step_.end = computing_.back().second;
-  if (dealing().is_leased())
-    plan_asking(flight);
-  if (dealing().ends_step(pass) || dealing().is_leased())
+  if (slice_assignment().is_on_demand())
+    plan_asking(in_flight);
+  if (slice_assignment().ends_step(pass) || slice_assignment().is_on_demand())
     finish_step(pass);
 }
 
-void WorkerState::add_outputs(const Flight& flight) {
-  self_->send(setup_.loader, atom::credit_v, setup_.replica->rank, flight.batch);
-  const auto slices_of_a_rank = static_cast<double>(dealing().slices()) / dealing().world_size();
-  step_.loss += double{flight.outputs["loss"]} / slices_of_a_rank;
-  step_.right.add(counts_of(flight.outputs));
-  step_.samples += flight.batch->samples;
-  step_.data_wait += flight.fed->time() - flight.asked->time();
+void WorkerState::add_outputs(const InFlightStep& in_flight) {
+  self_->send(setup_.loader, atom::credit_v, setup_.rank_state->rank, in_flight.batch);
+  const auto slices_of_a_rank =
+      static_cast<double>(slice_assignment().slices()) / slice_assignment().world_size();
+  step_.loss += double{in_flight.outputs["loss"]} / slices_of_a_rank;
+  step_.right.add(counts_of(in_flight.outputs));
+  step_.samples += in_flight.batch->samples;
+  step_.data_wait += in_flight.fed->time() - in_flight.asked->time();
 }
 
 std::int64_t WorkerState::ready_batches() const {
@@ -333,8 +339,8 @@ void WorkerState::finish_step(Pass last) {
   step_.ready_batches = ready_batches();
   if (!setup_.scales_loss && !std::isfinite(step_.loss))
     fail_loss(step_.step);
-  else if (dealing().is_leased())
-    self_->send(setup_.coordinator, atom::done_v, setup_.replica->rank, last, step_);
+  else if (slice_assignment().is_on_demand())
+    self_->send(setup_.coordinator, atom::done_v, setup_.rank_state->rank, last, step_);
   else
     self_->send(setup_.shard_manager, atom::done_v, step_,
                 SpansPtr{std::make_shared<const std::vector<Span>>(std::move(computing_))});
@@ -345,7 +351,7 @@ void WorkerState::finish_step(Pass last) {
 void WorkerState::measure_peak() {
   if (setup_.measure_peak)
     setup_.measure_peak(
-        [coordinator = setup_.coordinator, rank = setup_.replica->rank](double operations) {
+        [coordinator = setup_.coordinator, rank = setup_.rank_state->rank](double operations) {
           caf::anon_send(coordinator, atom::measure_v, rank, operations);
         });
 }
@@ -359,11 +365,11 @@ void WorkerState::fail_loss(std::int64_t step) {
 
 void WorkerState::begin_evaluation(std::int64_t step, const EventPtr& statistics) {
   if (statistics)
-    setup_.replica->compute->wait(statistics);
-  evaluation_ = {.rank = setup_.replica->rank, .step = step};
+    setup_.rank_state->compute->wait(statistics);
+  evaluation_ = {.rank = setup_.rank_state->rank, .step = step};
   tested_ = 0;
   refreshed_ = false;
-  self_->send(setup_.loader, atom::evaluate_v, setup_.replica->rank);
+  self_->send(setup_.loader, atom::evaluate_v, setup_.rank_state->rank);
 }
 
 void WorkerState::begin_test_batch() {
@@ -372,38 +378,38 @@ void WorkerState::begin_test_batch() {
   enqueuing_ = true;
   const auto batch = test_batches_.front();
   test_batches_.pop_front();
-  auto& flight = *(tests_[batch->index] = std::make_shared<Flight>());
-  flight.batch = batch;
-  setup_.replica->compute->wait(batch->ready);
-  if (auto set = setup_.replica->evaluate().set_batch(batch->view); !set)
+  auto& in_flight = *(tests_[batch->index] = std::make_shared<InFlightStep>());
+  in_flight.batch = batch;
+  setup_.rank_state->compute->wait(batch->ready);
+  if (auto set = setup_.rank_state->evaluate().set_batch(batch->view); !set)
     return fail(std::move(set).error());
-  ask(Purpose::evaluation, batch->index, Phase::forward);
+  ask(PassMode::evaluation, batch->index, Phase::forward);
 }
 
-void WorkerState::test_unit(const Use& use) {
-  auto& stream = *setup_.replica->compute;
-  auto& executable = setup_.replica->evaluate();
+void WorkerState::test_unit(const ParameterRequest& request) {
+  auto& stream = *setup_.rank_state->compute;
+  auto& executable = setup_.rank_state->evaluate();
   if (!refreshed_)
-    executable.refresh(stream, use.unit);
-  const bool last = use.unit + 1 == units();
+    executable.refresh(stream, request.unit);
+  const bool last = request.unit + 1 == units();
   if (strategy().divides_parameters) {
-    const auto span = setup_.stream_row.span(stream, label("evaluate", use));
-    executable.forward(stream, use.unit);
-    if (releases(use.unit))
-      self_->send(setup_.shard_manager, atom::released_v, use, stream.record());
+    const auto span = setup_.stream_row.span(stream, label("evaluate", request));
+    executable.forward(stream, request.unit);
+    if (releases(request.unit))
+      self_->send(setup_.shard_manager, atom::released_v, request, stream.record());
   } else if (last) {
     const auto span = setup_.stream_row.span(stream, {metrics::SpanKind::compute, "evaluate"});
     executable.run(stream);
   }
   if (last)
-    end_test_batch(use.index);
+    end_test_batch(request.index);
 }
 
 void WorkerState::end_test_batch(std::int64_t index) {
   refreshed_ = true;
-  const auto& flight = tests_.at(index);
-  setup_.replica->evaluate().read_outputs(*setup_.replica->compute, &flight->outputs);
-  announce_done(Purpose::evaluation, index, flight);
+  const auto& in_flight = tests_.at(index);
+  setup_.rank_state->evaluate().read_outputs(*setup_.rank_state->compute, &in_flight->outputs);
+  announce_done(PassMode::evaluation, index, in_flight);
   enqueuing_ = false;
   begin_test_batch();
 }
@@ -414,7 +420,7 @@ void WorkerState::finish_test_batch(std::int64_t index) {
     return;
   const auto& batch = node.mapped()->batch;
   const auto& outputs = node.mapped()->outputs;
-  self_->send(setup_.loader, atom::credit_v, setup_.replica->rank, batch);
+  self_->send(setup_.loader, atom::credit_v, setup_.rank_state->rank, batch);
   const auto counts = counts_of(outputs);
   if (counts.rows > 0) // the mean of no rows is not a number
     evaluation_.loss_sum += double{outputs["loss"]} * static_cast<double>(counts.rows);
@@ -425,9 +431,9 @@ void WorkerState::finish_test_batch(std::int64_t index) {
 
 void WorkerState::fail(Error error) {
   error.where.actor = name;
-  error.where.rank = setup_.replica->rank;
+  error.where.rank = setup_.rank_state->rank;
   if (error.where.step < 0)
-    error.where.step = dealing().step_of(next_pass_);
+    error.where.step = slice_assignment().step_of(next_pass_);
   self_->send(setup_.coordinator, atom::failed_v, std::move(error));
 }
 

@@ -3,8 +3,8 @@
 
 #include "actors/interfaces.hpp"
 #include "core/graph/precision.hpp"
-#include "engine/replica.hpp"
 #include "metrics/trace.hpp"
+#include "training/rank_state.hpp"
 
 #include <deque>
 #include <functional>
@@ -14,8 +14,8 @@
 namespace troupe::actors {
 
 struct WorkerSetup {
-  std::shared_ptr<engine::Replica> replica;
-  data::Dealing dealing = {};
+  std::shared_ptr<training::RankState> rank_state;
+  data::SliceAssignment slice_assignment = {};
   Pass first_pass = 0;
   std::int64_t test_batches = 0; ///< of this rank's part of the test set
   bool scales_loss = false;      ///< a loss that is not finite is the shard manager's affair
@@ -44,7 +44,7 @@ public:
 
 private:
   /// What the device writes while a pass is under way: the stream, too, keeps it until then.
-  struct Flight {
+  struct InFlightStep {
     MicroBatchPtr batch; ///< null: of an empty pass
     StepOutputs outputs;
     std::uint64_t statistics_bytes = 0;                 ///< sent before the pass, then by it
@@ -52,31 +52,32 @@ private:
     EventPtr begin;                                     ///< of what is being enqueued
     std::vector<std::pair<EventPtr, EventPtr>> running; ///< begin and end of what was enqueued
   };
-  using Flights = std::map<std::int64_t, std::shared_ptr<Flight>>;
+  using InFlightSteps = std::map<std::int64_t, std::shared_ptr<InFlightStep>>;
 
-  caf::result<void> deal(const Redealing& next);
+  caf::result<void> deal(const Reassignment& next);
   void take(const MicroBatchPtr& batch);
   void ask_for_slice();
-  void plan_asking(const Flight& flight);
+  void plan_asking(const InFlightStep& in_flight);
   void begin_pass();
-  Status take_batch(Flight& flight);
-  void ask(Purpose purpose, std::int64_t index, Phase phase);
-  void run_bucket(Use use, const EventPtr& parameters);
-  void forward(const Use& use);
-  void run_forward(const Use& use);
-  void backward(const Use& use);
+  Status take_batch(InFlightStep& in_flight);
+  void ask(PassMode pass_mode, std::int64_t index, Phase phase);
+  void run_bucket(ParameterRequest request, const EventPtr& parameters);
+  void forward(const ParameterRequest& request);
+  void run_forward(const ParameterRequest& request);
+  void backward(const ParameterRequest& request);
   void run_whole(Pass pass);
   void end_pass(Pass pass);
   void finish_pass(Pass pass);
   void settle_statistics(Pass pass);
-  void add_outputs(const Flight& flight);
+  void add_outputs(const InFlightStep& in_flight);
   void finish_step(Pass last);
   void begin_evaluation(std::int64_t step, const EventPtr& statistics);
   void begin_test_batch();
-  void test_unit(const Use& use);
+  void test_unit(const ParameterRequest& request);
   void end_test_batch(std::int64_t index);
   void finish_test_batch(std::int64_t index);
-  void announce_done(Purpose purpose, std::int64_t index, std::shared_ptr<const Flight> written);
+  void announce_done(PassMode pass_mode, std::int64_t index,
+                     std::shared_ptr<const InFlightStep> written);
   void measure_peak();
   void fail_loss(std::int64_t step);
   void fail(Error error);
@@ -85,28 +86,29 @@ private:
   /// Sent so far for synchronized batch norms.
   std::uint64_t statistics_bytes() const;
   /// What the stream's row shows.
-  metrics::SpanLabel label(std::string_view what, const Use& use) const;
+  metrics::SpanLabel label(std::string_view what, const ParameterRequest& request) const;
   UnitId units() const;
   bool releases(UnitId unit) const;
   /// Where the pass stands among those of its step in which this rank computes; below 0: it is
   /// empty.
-  int turn(Pass pass) const { return dealing().turn(setup_.replica->rank, pass); }
+  int turn(Pass pass) const { return slice_assignment().turn(setup_.rank_state->rank, pass); }
   /// Parameters change between steps, not between the passes of one. An optimizer that writes the
   /// copies of parameters leaves nothing to refresh.
   bool refreshes(Pass pass) const {
-    if (dealing().is_leased()) // another version may have come
+    if (slice_assignment().is_on_demand()) // another version may have come
       return true;
-    return turn(pass) == 0 && (dealing().step_of(pass) == dealing().step_of(setup_.first_pass) ||
-                               !setup_.replica->state->writes_copies());
+    return turn(pass) == 0 &&
+           (slice_assignment().step_of(pass) == slice_assignment().step_of(setup_.first_pass) ||
+            !setup_.rank_state->state->writes_copies());
   }
   /// Slices that are dealt one by one are so.
   bool is_granted(Pass pass) const {
-    return dealing().is_leased() || pass < dealing().pass_of(limit_);
+    return slice_assignment().is_on_demand() || pass < slice_assignment().pass_of(limit_);
   }
-  const data::Dealing& dealing() const { return setup_.dealing; }
+  const data::SliceAssignment& slice_assignment() const { return setup_.slice_assignment; }
   bool alone() const { return strategy().world_size == 1 && !strategy().offloads(); }
-  const collectives::Strategy& strategy() const { return setup_.replica->state->strategy(); }
-  const collectives::FlatPlan& plan() const { return setup_.replica->state->plan(); }
+  const collectives::Strategy& strategy() const { return setup_.rank_state->state->strategy(); }
+  const collectives::FlatPlan& plan() const { return setup_.rank_state->state->plan(); }
 
   worker_actor::pointer self_;
   WorkerSetup setup_;
@@ -114,7 +116,7 @@ private:
   Pass next_pass_;
   bool enqueuing_ = false; ///< a pass waits for its parameters
   std::deque<MicroBatchPtr> batches_, test_batches_;
-  Flights passes_, tests_;
+  InFlightSteps passes_, tests_;
   // Where slices are dealt to who comes free.
   UnitId ask_behind_ = 0; ///< whose backward the next slice is asked for
   std::optional<std::chrono::steady_clock::time_point> asked_; ///< and has not come yet

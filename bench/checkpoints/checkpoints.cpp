@@ -9,8 +9,8 @@
 #include "actors/roles/checkpointer.hpp"
 #include "bench/checkpoints/plain_files.hpp"
 #include "core/checkpoint/state_source.hpp"
-#include "engine/exchange/exchange.hpp"
-#include "engine/generation.hpp"
+#include "training/generation.hpp"
+#include "training/reducer/reducer.hpp"
 
 #include <CLI/CLI.hpp>
 #include <caf/scoped_actor.hpp>
@@ -73,25 +73,26 @@ T value_or_give_up(Result<T> result) {
 }
 
 /// The ranks of a job and what puts their state on disk.
-class Company {
+class NodeRuntime {
 public:
-  Company(const Options& options, int ranks)
-      : generation_{value_or_give_up(engine::form_alone(job_of(options, ranks)))},
+  NodeRuntime(const Options& options, int ranks)
+      : generation_{value_or_give_up(
+            training::build_single_node_generation(job_of(options, ranks)))},
         store_{fs::path{options.folder} / fmt::format("of-{}", ranks)} {
-    for (const auto& replica : generation_->replicas) {
-      exchanges_.emplace_back(engine::ExchangeSetup{.replica = replica});
+    for (const auto& rank_state : generation_->rank_states) {
+      exchanges_.emplace_back(training::GradientReducerSetup{.rank_state = rank_state});
       checkpointers_.push_back(
           system_.spawn<checkpointer_actor::stateful_impl<CheckpointerState>, caf::detached>(
               CheckpointerSetup{.store = store_,
-                                .state = replica->state,
-                                .rank = replica->rank,
+                                .state = rank_state->state,
+                                .rank = rank_state->rank,
                                 .world_size = ranks,
                                 .keep = 2}));
     }
   }
-  Company(const Company&) = delete;
-  Company& operator=(const Company&) = delete;
-  ~Company() {
+  NodeRuntime(const NodeRuntime&) = delete;
+  NodeRuntime& operator=(const NodeRuntime&) = delete;
+  ~NodeRuntime() {
     for (const auto& checkpointer : checkpointers_)
       self_->send_exit(checkpointer, caf::exit_reason::kill);
   }
@@ -99,11 +100,11 @@ public:
   /// What each rank writes, where its snapshot has it.
   std::vector<std::span<const std::byte>> parts() const {
     std::vector<std::span<const std::byte>> all;
-    for (const auto& replica : generation_->replicas) {
+    for (const auto& rank_state : generation_->rank_states) {
       std::size_t elements = 0;
-      for (const auto& piece : replica->state->written())
+      for (const auto& piece : rank_state->state->written())
         elements += piece.elements;
-      const auto* const first = replica->state->in_snapshot(engine::parameters_array, 0);
+      const auto* const first = rank_state->state->in_snapshot(training::parameters_array, 0);
       all.push_back(std::as_bytes(std::span{first, elements}));
     }
     return all;
@@ -111,15 +112,15 @@ public:
 
   /// What a step with a snapshot does besides.
   void copy() {
-    for (auto& exchange : exchanges_)
-      exchange.copy_state(&snapshot_);
-    for (const auto& replica : generation_->replicas)
-      check(replica->communication->synchronize());
+    for (auto& reducer : exchanges_)
+      reducer.copy_state(&snapshot_);
+    for (const auto& rank_state : generation_->rank_states)
+      check(rank_state->communication->synchronize());
   }
 
   /// A checkpoint of what was copied last.
   void save() {
-    const auto snapshot = std::make_shared<engine::Snapshot>();
+    const auto snapshot = std::make_shared<training::Snapshot>();
     snapshot->step = ++step_;
     const auto ask = [&](const checkpointer_actor& checkpointer) {
       return self_->request(checkpointer, caf::infinite, atom::snapshot_v, SnapshotPtr{snapshot});
@@ -127,9 +128,9 @@ public:
     std::vector<decltype(ask({}))> asked;
     for (const auto& checkpointer : checkpointers_)
       asked.push_back(ask(checkpointer));
-    CheckpointParts parts{.step = step_};
+    CheckpointShards parts{.step = step_};
     for (auto& part : asked)
-      part.receive([&](PartOutcome& outcome) { parts.parts.push_back(std::move(outcome)); },
+      part.receive([&](ShardOutcome& outcome) { parts.parts.push_back(std::move(outcome)); },
                    [](const caf::error& error) { give_up(caf::to_string(error)); });
     self_->request(checkpointers_.front(), caf::infinite, atom::finish_v, parts)
         .receive(
@@ -143,8 +144,8 @@ public:
   /// The newest checkpoint, verified and taken.
   void load() {
     const auto source = value_or_give_up(open_state(newest()));
-    for (const auto& replica : generation_->replicas)
-      check(replica->state->load(*replica->communication, *source));
+    for (const auto& rank_state : generation_->rank_states)
+      check(rank_state->state->load(*rank_state->communication, *source));
   }
 
   fs::path newest() const { return store_.list().front().path; }
@@ -159,14 +160,14 @@ private:
       give_up(status.error().to_string());
   }
 
-  std::shared_ptr<engine::Generation> generation_;
+  std::shared_ptr<training::Generation> generation_;
   CheckpointStore store_;
-  engine::Snapshot snapshot_;
+  training::Snapshot snapshot_;
   std::int64_t step_ = 0;
   caf::actor_system_config config_;
   caf::actor_system system_{config_};
   caf::scoped_actor self_{system_};
-  std::vector<engine::Exchange> exchanges_;
+  std::vector<training::GradientReducer> exchanges_;
   std::vector<checkpointer_actor> checkpointers_;
 };
 
@@ -205,33 +206,33 @@ void compare(
   std::fflush(stdout);
 }
 
-void compare_copying(Company& company, int rounds) {
-  const auto bytes = company.parts().front();
+void compare_copying(NodeRuntime& runtime, int rounds) {
+  const auto bytes = runtime.parts().front();
   std::vector<std::byte> copy(bytes.size());
   compare(
-      "copying, of 1 rank", rounds, [&] { company.copy(); },
+      "copying, of 1 rank", rounds, [&] { runtime.copy(); },
       [&] { std::memcpy(copy.data(), bytes.data(), bytes.size()); });
 }
 
-void compare_saving(Company& company, const fs::path& plain, int rounds) {
-  const auto parts = company.parts();
+void compare_saving(NodeRuntime& runtime, const fs::path& plain, int rounds) {
+  const auto parts = runtime.parts();
   compare(
       fmt::format("saving, {} writers of {:.0f} MiB", parts.size(),
                   static_cast<double>(parts.front().size()) / (1 << 20)),
-      rounds, [&] { company.save(); }, [&] { write_hashed(plain, parts); },
+      rounds, [&] { runtime.save(); }, [&] { write_hashed(plain, parts); },
       [&] { // an old file's room is given back before the next is timed
         for (const auto& file : fs::directory_iterator{plain})
           fs::remove(file);
-        company.remove_old();
+        runtime.remove_old();
       });
 }
 
-void compare_loading(Company& company, int rounds) {
+void compare_loading(NodeRuntime& runtime, int rounds) {
   std::vector<std::byte> bytes;
   compare(
-      "loading, of 1 rank", rounds, [&] { company.load(); },
+      "loading, of 1 rank", rounds, [&] { runtime.load(); },
       [&] {
-        for (const auto& file : fs::directory_iterator{company.newest()}) {
+        for (const auto& file : fs::directory_iterator{runtime.newest()}) {
           bytes.resize(file.file_size());
           read_hashed(file.path(), bytes);
         }
@@ -242,12 +243,12 @@ void run(const Options& options) {
   const auto plain = fs::path{options.folder} / "plain";
   fs::create_directories(plain);
   {
-    Company alone{options, 1};
+    NodeRuntime alone{options, 1};
     compare_copying(alone, options.rounds);
     compare_saving(alone, plain, options.rounds);
     compare_loading(alone, options.rounds);
   }
-  Company many{options, options.writers};
+  NodeRuntime many{options, options.writers};
   many.copy();
   compare_saving(many, plain, options.rounds);
 }

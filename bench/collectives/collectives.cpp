@@ -66,7 +66,7 @@ Group connect_by_tcp(int world) {
   at_once(world, [&](int rank) {
     const auto r = static_cast<std::size_t>(rank);
     group[r] = collectives::connect_tcp({.rank = rank, .endpoints = endpoints, .group = "bench"},
-                                        planes[r]->meet(1, "secret"))
+                                        planes[r]->join_group(1, "secret"))
                    .value();
   });
   return group;

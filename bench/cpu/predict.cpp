@@ -4,9 +4,9 @@
 #include "core/fail.hpp"
 #include "cpu/onednn/profile.hpp"
 #include "data/image_adapter.hpp"
-#include "engine/inference/predictor.hpp"
-#include "engine/initial_state.hpp"
+#include "inference/predictor.hpp"
 #include "nn/models/models.hpp"
+#include "training/initial_state.hpp"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -48,10 +48,10 @@ Config config_of(const Options& options) {
   return config;
 }
 
-Result<engine::SavedModel> untrained(const Config& config) {
+Result<inference::SavedModel> untrained(const Config& config) {
   TROUPE_TRY(const auto graph,
              nn::build_model(config.model, {.input = nn::input_spec(config), .training = false}));
-  return engine::SavedModel{.config = config, .weights = engine::initial_state(graph, 1)};
+  return inference::SavedModel{.config = config, .weights = training::initial_state(graph, 1)};
 }
 
 struct Timings {
@@ -64,11 +64,11 @@ double processor_seconds() {
   return static_cast<double>(std::clock()) / CLOCKS_PER_SEC;
 }
 
-Result<Timings> measure(engine::Predictor& predictor, const data::AdapterPtr& adapter,
+Result<Timings> measure(inference::Predictor& predictor, const data::AdapterPtr& adapter,
                         const Options& options) {
-  TROUPE_TRY(const auto filler, predictor.make_filler(adapter, 1));
-  const auto batch = filler->fill(0, {}, {}, [](const Error&) {});
-  engine::Answer answer;
+  TROUPE_TRY(const auto producer, predictor.make_producer(adapter, 1));
+  const auto batch = producer->fill(0, {}, {}, [](const Error&) {});
+  inference::Answer answer;
   const auto run = [&]() -> Result<double> {
     const auto start = Clock::now();
     TROUPE_TRY(predictor.ask(batch, answer));
@@ -103,7 +103,7 @@ Status run(const Options& options) {
   const auto config = config_of(options);
   TROUPE_TRY(const auto model, untrained(config));
   TROUPE_TRY(const auto adapter, data::open_adapter(config, data::Split::test));
-  TROUPE_TRY(const auto predictor, engine::Predictor::create(model, *adapter));
+  TROUPE_TRY(const auto predictor, inference::Predictor::create(model, *adapter));
   TROUPE_TRY(auto timings, measure(*predictor, adapter, options));
   auto& times = timings.runs;
   std::ranges::sort(times);

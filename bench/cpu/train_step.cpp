@@ -88,7 +88,7 @@ public:
   explicit Trainer(const Options& options) : options_{options} {
     const nn::PassOptions passes{.fuse = nn::FusePatterns::all(), .memory = host_plan()};
     auto model = value_or_give_up(
-        nn::prepare_model(config_of(options), options.batch, nn::Purpose::training, passes));
+        nn::prepare_model(config_of(options), options.batch, nn::PassMode::training, passes));
     executable_ = value_or_give_up(
         device_->compile(model.graph, {.threads = options.threads, .memory = model.memory}));
     stream_ = device_->create_stream({"compute", options.threads});

@@ -27,14 +27,14 @@ struct Arguments {
 };
 
 /// A book for the GPU that a file describes.
-Result<std::unique_ptr<gpu::PlanBook>> open_plans(const std::string& file) {
+Result<std::unique_ptr<gpu::PlanRegistry>> open_plans(const std::string& file) {
   std::ifstream in{file, std::ios::binary};
   if (!in)
     return fail(Errc::invalid_input, "{} cannot be read", file);
   TROUPE_TRY(const auto library, gpu::open_cudnn(gpu::library_places_of_process()));
   TROUPE_TRY(auto target,
              gpu::cudnn::Target::of_properties(library, {std::istreambuf_iterator<char>{in}, {}}));
-  return std::make_unique<gpu::PlanBook>(std::move(target));
+  return std::make_unique<gpu::PlanRegistry>(std::move(target));
 }
 
 Json json_of(const CountedWork& work) {
@@ -48,7 +48,7 @@ Json json_of(const CountedWork& work) {
           {"launches", work.traffic.launches}};
 }
 
-Json json_of(const gpu::PlanBook& plans) {
+Json json_of(const gpu::PlanRegistry& plans) {
   const auto& rates = plans.rates();
   return {{"name", plans.target().key()},
           {"bytes_per_second", rates.bytes_per_second},

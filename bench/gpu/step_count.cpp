@@ -3,11 +3,11 @@
 #include "core/config/augmentation.hpp"
 #include "core/device/loss_scale.hpp"
 #include "core/fail.hpp"
-#include "engine/platforms/detail/cuda_options.hpp"
 #include "gpu/lowering/storage.hpp"
 #include "gpu/lowering/traffic.hpp"
 #include "gpu/lowering/weight_gradient.hpp"
 #include "nn/optimizer.hpp"
+#include "training/platforms/detail/cuda_options.hpp"
 
 #include <map>
 #include <numeric>
@@ -61,7 +61,7 @@ Traffic flat(std::size_t elements, int read, int written) {
 
 class StepCounter {
 public:
-  StepCounter(const Config& config, gpu::PlanBook& plans) : config_{config}, plans_{plans} {}
+  StepCounter(const Config& config, gpu::PlanRegistry& plans) : config_{config}, plans_{plans} {}
 
   Result<std::vector<CountedWork>> run() {
     TROUPE_TRY(check_scope(config_));
@@ -75,9 +75,9 @@ public:
 
 private:
   Status prepare() {
-    auto engine = engine::cuda_options(config_, plans_);
-    engine.passes.input = engine::cuda_input(config_, may_augment_on_device(config_.data));
-    TROUPE_TRY(model_, nn::prepare_model(config_, config_.data.batch_size, nn::Purpose::training,
+    auto engine = training::cuda_options(config_, plans_);
+    engine.passes.input = training::cuda_input(config_, may_augment_on_device(config_.data));
+    TROUPE_TRY(model_, nn::prepare_model(config_, config_.data.batch_size, nn::PassMode::training,
                                          engine.passes));
     policy_ = gpu::policy_of(engine.compile);
     layout_ = gpu::store_parameters(model_.graph);
@@ -135,7 +135,7 @@ private:
       add("round", "gradients", layout_.unit_names[unit], flat(layout_.unit_elements[unit], 1, 1));
   }
 
-  /// As engine/exchange ends a step of a worker that is alone.
+  /// As training/reducer ends a step of a worker that is alone.
   Status optimize() {
     TROUPE_TRY(const auto arguments, nn::optimizer_arguments(config_.train.optimizer));
     const bool scaled = loss_scale_options(config_.precision).has_value();
@@ -159,7 +159,7 @@ private:
   }
 
   const Config& config_;
-  gpu::PlanBook& plans_;
+  gpu::PlanRegistry& plans_;
   nn::PreparedModel model_;
   gpu::cudnn::PlanPolicy policy_;
   StorageLayout layout_;
@@ -171,7 +171,7 @@ private:
 
 } // namespace
 
-Result<std::vector<CountedWork>> count_step(const Config& config, gpu::PlanBook& plans) {
+Result<std::vector<CountedWork>> count_step(const Config& config, gpu::PlanRegistry& plans) {
   return StepCounter{config, plans}.run();
 }
 

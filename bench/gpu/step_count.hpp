@@ -3,7 +3,7 @@
 #pragma once
 
 #include "core/config/config.hpp"
-#include "gpu/lowering/plan_book.hpp"
+#include "gpu/lowering/plan_registry.hpp"
 #include "gpu/traffic.hpp"
 
 #include <string>
@@ -22,7 +22,7 @@ struct CountedWork {
 /// In the order in which it is enqueued, as bench_gpu_train_step and a job's only worker do.
 /// Errors: unsupported for several workers or micro-batches a step, and where cuDNN has no engine;
 /// as nn::prepare_model.
-Result<std::vector<CountedWork>> count_step(const Config& config, gpu::PlanBook& plans);
+Result<std::vector<CountedWork>> count_step(const Config& config, gpu::PlanRegistry& plans);
 
 gpu::Traffic total(const std::vector<CountedWork>& works);
 

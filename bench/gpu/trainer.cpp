@@ -4,9 +4,9 @@
 #include "core/float16.hpp"
 #include "core/graph/precision.hpp"
 #include "core/random.hpp"
-#include "engine/initial_state.hpp"
-#include "engine/platforms/detail/cuda_options.hpp"
 #include "nn/optimizer.hpp"
+#include "training/initial_state.hpp"
+#include "training/platforms/detail/cuda_options.hpp"
 
 #include <fmt/format.h>
 
@@ -93,10 +93,10 @@ Trainer::Trainer(const Options& options)
                                                                                 say))},
       stream_{device_->create_stream({.name = "compute"})} {
   phases_.end("device");
-  auto engine = value_or_give_up(engine::cuda_options(config_, *device_));
-  engine.passes.input = engine::cuda_input(config_, !options.is_language());
+  auto engine = value_or_give_up(training::cuda_options(config_, *device_));
+  engine.passes.input = training::cuda_input(config_, !options.is_language());
   auto model = value_or_give_up(
-      nn::prepare_model(config_, options.batch, nn::Purpose::training, engine.passes));
+      nn::prepare_model(config_, options.batch, nn::PassMode::training, engine.passes));
   phases_.end("graph");
   engine.compile.memory = model.memory;
   executable_ = value_or_give_up(device_->compile(model.graph, engine.compile));
@@ -121,7 +121,7 @@ void Trainer::step() {
   if (!state_->writes_copies())
     executable_->refresh_all(*stream_);
   executable_->run(*stream_);
-  for (const auto& all : state_->pieces()) { // one worker has its state in one piece
+  for (const auto& all : state_->chunks()) { // one worker has its state in one piece
     if (state_->loss_scale())
       device_->check_finite(*stream_, all.gradients, all.elements,
                             &state_->loss_scale()->found_inf);
@@ -179,13 +179,13 @@ OptimizerArguments Trainer::optimizer() const {
 void Trainer::make_state() {
   first_update_ = value_or_give_up(nn::optimizer_arguments(config_.train.optimizer));
   const bool scaled = scales_loss(*precision_of(options_.precision));
-  state_ = value_or_give_up(engine::ModelState::create(
+  state_ = value_or_give_up(training::ModelState::create(
       *device_, executable_->layout(),
-      {.optimizer_slots = engine::optimizer_slot_names(first_update_),
+      {.optimizer_slots = training::optimizer_slot_names(first_update_),
        .loss_scale = scaled ? std::optional{LossScaleOptions{}} : std::nullopt,
        .stored = stored_type(*precision_of(options_.precision))}));
-  check(state_->load(*stream_, *engine::initial_state(graph_, 1)));
-  engine::bind(*executable_, *state_);
+  check(state_->load(*stream_, *training::initial_state(graph_, 1)));
+  training::bind(*executable_, *state_);
   state_->write(executable_->copies());
   executable_->refresh_all(*stream_);
 }

@@ -3,9 +3,9 @@
 
 #include "bench/gpu/step_count.hpp"
 #include "core/config/config.hpp"
-#include "engine/state/model_state.hpp"
 #include "gpu/cuda_device.hpp"
 #include "gpu/lowering/executable.hpp"
+#include "training/state/model_state.hpp"
 
 #include <chrono>
 #include <memory>
@@ -92,7 +92,7 @@ private:
   Graph graph_;
   std::unique_ptr<Executable> executable_;
   gpu::CudaExecutable* lowered_ = nullptr; ///< within it
-  std::shared_ptr<engine::ModelState> state_;
+  std::shared_ptr<training::ModelState> state_;
   OptimizerArguments first_update_;
   BufferPtr inputs_, targets_;
   StepOutputs outputs_;

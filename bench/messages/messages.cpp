@@ -23,25 +23,25 @@ struct Server {
   explicit Server(shard_manager_actor::pointer me) : self{me} {}
   shard_manager_actor::behavior_type make_behavior() {
     return {[this](atom::join, const worker_actor& who) { worker = who; },
-            [this](atom::need_parameters, const Use& use) {
+            [this](atom::need_parameters, const ParameterRequest& use) {
               self->send(worker, atom::parameters_ready_v, use, EventPtr{});
             },
-            [](atom::released, const Use&, const EventPtr&) {},
+            [](atom::released, const ParameterRequest&, const EventPtr&) {},
             [](atom::gradients_ready, Pass, UnitId, const EventPtr&) {},
             [](atom::done, const WorkerStep&, const SpansPtr&) {},
             [](atom::done, std::int64_t) {},
             [](atom::failed, const Error&) {},
-            [](atom::deal, const Redealing&) {},
-            [](atom::deliver, const collectives::MailPtr&) {},
+            [](atom::deal, const Reassignment&) {},
+            [](atom::deliver, const collectives::MessagePtr&) {},
             [](atom::propose, std::int64_t) {},
             [](atom::decided, const StepFound&) {},
             [](atom::vote, std::int64_t) {},
             [](atom::advance, std::int64_t) {},
-            [](atom::meet, std::int64_t) {},
+            [](atom::synchronize, std::int64_t) {},
             [](atom::evaluate, std::int64_t) {},
             [](atom::save, std::int64_t) {},
-            [](atom::save, std::int64_t, std::uint64_t) { return PartOutcome{}; },
-            [](atom::digest, std::int64_t, std::uint64_t) { return PartOutcome{}; },
+            [](atom::save, std::int64_t, std::uint64_t) { return ShardOutcome{}; },
+            [](atom::digest, std::int64_t, std::uint64_t) { return ShardOutcome{}; },
             [](atom::contribute, std::int64_t, std::uint64_t) {},
             [](atom::generate, std::int64_t, std::uint64_t) { return true; },
             [](atom::saved, std::int64_t) {},
@@ -61,19 +61,19 @@ struct Client {
     self->send(server, atom::join_v, worker_actor{self});
     return {[this](atom::advance, std::int64_t count) {
               left = count;
-              self->send(server, atom::need_parameters_v, Use{});
+              self->send(server, atom::need_parameters_v, ParameterRequest{});
             },
             [](atom::batch, const MicroBatchPtr&) {},
-            [this](atom::parameters_ready, const Use& use, const EventPtr&) {
+            [this](atom::parameters_ready, const ParameterRequest& use, const EventPtr&) {
               if (--left > 0)
                 self->send(server, atom::need_parameters_v, use);
               else
                 caf::anon_send(report, std::int64_t{0});
             },
-            [](atom::deal, const Redealing&) {}, [](atom::fetch) {}, [](atom::deal, Pass) {},
+            [](atom::deal, const Reassignment&) {}, [](atom::fetch) {}, [](atom::deal, Pass) {},
             [](atom::evaluate, std::int64_t, const EventPtr&) {}, [](atom::measure) {},
             // One-way: as many gradients_ready as asked for.
-            [this](atom::done, Purpose, std::int64_t count) {
+            [this](atom::done, PassMode, std::int64_t count) {
               for (std::int64_t i = 0; i < count; ++i)
                 self->send(server, atom::gradients_ready_v, Pass{0}, UnitId{0}, EventPtr{});
               caf::anon_send(report, count);
@@ -106,7 +106,7 @@ void measure(const std::string& policy, const char* label, std::int64_t count) {
   const auto round_trip = since(begin) / static_cast<double>(count);
 
   begin = Clock::now();
-  self->send(client, atom::done_v, Purpose::training, count * 10);
+  self->send(client, atom::done_v, PassMode::training, count * 10);
   self->receive([](std::int64_t) {});
   self->request(server, caf::infinite, atom::save_v, std::int64_t{0})
       .receive([] {}, [](const caf::error&) {});

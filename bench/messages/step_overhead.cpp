@@ -2,8 +2,8 @@
 // turn. Same device, graph, data and optimizer; the difference is messages, events and reports.
 //
 //   bench_step_overhead [rounds] [steps]
-#include "actors/company.hpp"
-#include "engine/generation.hpp"
+#include "actors/node_runtime.hpp"
+#include "training/generation.hpp"
 
 #include <fmt/format.h>
 
@@ -41,20 +41,20 @@ double samples_per_second(std::int64_t samples, Clock::time_point begin) {
 
 /// One thread calls everything in order; the next batch is filled while the device works.
 Result<double> plain_loop(const Config& config, std::int64_t steps) {
-  const auto formed = engine::form_alone(config);
-  if (!formed)
-    return failure(formed.error());
-  const auto& generation = **formed;
+  const auto built = training::build_single_node_generation(config);
+  if (!built)
+    return failure(built.error());
+  const auto& generation = **built;
   const auto& job = generation.job();
-  const auto& replica = *generation.replicas.front();
-  auto& stream = *replica.compute;
-  auto& state = *replica.state;
+  const auto& rank_state = *generation.rank_states.front();
+  auto& stream = *rank_state.compute;
+  auto& state = *rank_state.state;
   const auto units = static_cast<UnitId>(state.layout().unit_elements.size());
   StepOutputs outputs;
-  auto& filler = *generation.fillers.front().training;
+  auto& producer = *generation.producers.front().training;
   const auto fill = [&](std::int64_t step) {
-    return filler.fill(static_cast<std::int32_t>(step % 2), job.training->sampler().position(step),
-                       {}, [](const Error&) {});
+    return producer.fill(static_cast<std::int32_t>(step % 2),
+                         job.training->sampler().position(step), {}, [](const Error&) {});
   };
   auto filling = fill(0);
   Clock::time_point begin;
@@ -62,22 +62,22 @@ Result<double> plain_loop(const Config& config, std::int64_t steps) {
     if (step == 2) // warm
       begin = Clock::now();
     stream.wait(filling.ready);
-    if (auto set = replica.train().set_batch(filling.view); !set)
+    if (auto set = rank_state.train().set_batch(filling.view); !set)
       return failure(set.error());
     filling = fill(step + 1);
     for (UnitId unit = 0; unit < units; ++unit)
-      replica.train().refresh(stream, unit);
-    replica.train().run(stream);
-    replica.train().read_outputs(stream, &outputs);
+      rank_state.train().refresh(stream, unit);
+    rank_state.train().run(stream);
+    rank_state.train().read_outputs(stream, &outputs);
     for (const auto& piece : state.pieces())
-      replica.device().optimizer_step(stream, job.optimizer(step), piece, nullptr, nullptr);
+      rank_state.device().optimizer_step(stream, job.optimizer(step), piece, nullptr, nullptr);
     if (auto done = stream.synchronize(); !done)
       return failure(done.error());
   }
   return samples_per_second((steps - 2) * config.data.batch_size, begin);
 }
 
-Result<double> company(const Config& config) {
+Result<double> runtime(const Config& config) {
   const auto summary = actors::run_training(config, {.quiet = true});
   if (!summary)
     return failure(summary.error());
@@ -100,7 +100,7 @@ int main(int argc, char** argv) {
   const auto config = resnet20(output, steps);
   std::vector<double> loop, actors;
   for (int round = 0; round < rounds; ++round) {
-    const auto a = plain_loop(config, steps), b = company(config);
+    const auto a = plain_loop(config, steps), b = runtime(config);
     if (!a || !b) {
       fmt::print(stderr, "{}\n", (a ? b.error() : a.error()).to_string());
       return 1;

@@ -4,9 +4,9 @@
 // the communication stream.
 //
 //   bench_unit_scheduling [passes]
-#include "actors/cluster/network.hpp"
+#include "actors/node/network.hpp"
 #include "actors/roles/shard_manager.hpp"
-#include "engine/generation.hpp"
+#include "training/generation.hpp"
 
 #include <fmt/format.h>
 
@@ -31,7 +31,7 @@ struct Nobody {
             [](atom::step_committed, const StepReport&) {},
             [](atom::evaluated, const EvaluationReport&) {},
             [](atom::measure, std::int32_t, double) {},
-            [](atom::saved, const PartOutcome&) {},
+            [](atom::saved, const ShardOutcome&) {},
             [](atom::failed, const Error&) {},
             [](atom::failed, double) {},
             [](atom::deal, std::int32_t) {},
@@ -60,7 +60,7 @@ struct Client {
     ask();
     return {[](atom::advance, std::int64_t) {},
             [](atom::batch, const MicroBatchPtr&) {},
-            [this](atom::parameters_ready, const Use& use, const EventPtr& event) {
+            [this](atom::parameters_ready, const ParameterRequest& use, const EventPtr& event) {
               times->push_back(
                   std::chrono::duration<double, std::micro>(Clock::now() - asked).count());
               self->send(server, atom::released_v, use, event);
@@ -69,12 +69,12 @@ struct Client {
                 return caf::anon_send(report, std::int64_t{0});
               ask();
             },
-            [](atom::deal, const Redealing&) {},
+            [](atom::deal, const Reassignment&) {},
             [](atom::fetch) {},
             [](atom::deal, Pass) {},
             [](atom::evaluate, std::int64_t, const EventPtr&) {},
             [](atom::measure) {},
-            [](atom::done, Purpose, std::int64_t) {},
+            [](atom::done, PassMode, std::int64_t) {},
             [](atom::failed, const Error&) {}};
   }
   void ask() {
@@ -86,7 +86,7 @@ struct Client {
   UnitId units;
   std::int64_t left;
   caf::actor report;
-  Use next{.purpose = Purpose::evaluation};
+  ParameterRequest next{.pass_mode = PassMode::evaluation};
   Clock::time_point asked;
   std::shared_ptr<Times> times;
 };
@@ -110,7 +110,7 @@ Config two_workers(StrategyKind strategy) {
 /// The times of both ranks.
 Result<Times> measure(StrategyKind strategy, std::int64_t passes) {
   const auto config = two_workers(strategy);
-  const auto generation = engine::form_alone(config);
+  const auto generation = training::build_single_node_generation(config);
   if (!generation)
     return failure(generation.error());
   SystemConfig settings{std::nullopt};
@@ -119,13 +119,13 @@ Result<Times> measure(StrategyKind strategy, std::int64_t passes) {
   const auto coordinator = system.spawn<coordinator_actor::stateful_impl<Nobody>>();
   std::vector<caf::actor> others = {caf::actor_cast<caf::actor>(coordinator)};
   std::vector<std::shared_ptr<Times>> kept;
-  for (const auto& replica : (*generation)->replicas) {
+  for (const auto& rank_state : (*generation)->rank_states) {
     const auto shard_manager = system.spawn<shard_manager_actor::stateful_impl<ShardManagerState>>(
-        ShardManagerSetup{.exchange = {.replica = replica,
-                                       .dealing = (*generation)->dealing,
-                                       .optimizer = (*generation)->job().optimizer},
+        ShardManagerSetup{.reducer = {.rank_state = rank_state,
+                                      .slice_assignment = (*generation)->slice_assignment,
+                                      .optimizer = (*generation)->job().optimizer},
                           .saver = {.coordinator = coordinator}});
-    const auto units = static_cast<UnitId>(replica->train().layout().unit_elements.size());
+    const auto units = static_cast<UnitId>(rank_state->train().layout().unit_elements.size());
     kept.push_back(std::make_shared<Times>());
     others.push_back(caf::actor_cast<caf::actor>(shard_manager));
     others.push_back(caf::actor_cast<caf::actor>(system.spawn<worker_actor::stateful_impl<Client>>(
@@ -134,8 +134,8 @@ Result<Times> measure(StrategyKind strategy, std::int64_t passes) {
   Times all;
   for (std::size_t i = 0; i < kept.size(); ++i)
     self->receive([](std::int64_t) {});
-  for (const auto& replica : (*generation)->replicas)
-    std::ignore = replica->communication->synchronize();
+  for (const auto& rank_state : (*generation)->rank_states)
+    std::ignore = rank_state->communication->synchronize();
   for (const auto& other : others)
     caf::anon_send_exit(other, caf::exit_reason::kill);
   for (const auto& times : kept)

@@ -4,7 +4,7 @@
 #include "core/config/cluster.hpp"
 #include "core/error.hpp"
 #include "core/net/connection.hpp"
-#include "core/net/patience.hpp"
+#include "core/net/io_deadline.hpp"
 #include "core/units.hpp"
 
 #include <array>
@@ -20,7 +20,7 @@
 
 namespace troupe::collectives {
 
-class Reception;
+class ConnectionListener;
 
 /// One a process.
 struct DataPlaneOptions {
@@ -40,10 +40,11 @@ struct LinkName {
 using GenerationKey = std::array<std::byte, 32>;
 
 /// The connections of one generation. From any thread.
-class Meeting {
+class ConnectionGroup {
 public:
-  Meeting(std::shared_ptr<Reception> reception, std::int64_t generation, const GenerationKey& key)
-      : reception_{std::move(reception)}, generation_{generation}, key_{key} {}
+  ConnectionGroup(std::shared_ptr<ConnectionListener> listener, std::int64_t generation,
+                  const GenerationKey& key)
+      : listener_{std::move(listener)}, generation_{generation}, key_{key} {}
 
   std::int64_t generation() const { return generation_; }
   /// To the process that listens there. Blocks until it is connected. Errors: network; whatever
@@ -64,12 +65,14 @@ public:
   /// The same, waiting for one so long.
   Status await_reason(std::chrono::milliseconds timeout) const;
   /// For waiting on its connections.
-  net::Patience patience(std::chrono::milliseconds timeout) const { return {timeout, &cancelled_}; }
+  net::IoDeadline io_deadline(std::chrono::milliseconds timeout) const {
+    return {timeout, &cancelled_};
+  }
 
 private:
   tl::unexpected<Error> because(const Error& error) const;
 
-  std::shared_ptr<Reception> reception_;
+  std::shared_ptr<ConnectionListener> listener_;
   std::int64_t generation_;
   GenerationKey key_;
   net::Wakeup cancelled_;
@@ -87,7 +90,7 @@ public:
 
   std::uint16_t port() const;
   /// The same meeting for the same generation, until there is another.
-  std::shared_ptr<Meeting> meet(std::int64_t generation, const std::string& secret);
+  std::shared_ptr<ConnectionGroup> join_group(std::int64_t generation, const std::string& secret);
   /// For so long, answers those that probe this node's data port and know the ticket.
   void answer_probes(const std::string& ticket, const std::string& node,
                      std::chrono::milliseconds limit);
@@ -102,12 +105,13 @@ public:
   void cancel(std::int64_t generation, const Error& reason);
 
 private:
-  explicit DataPlane(std::shared_ptr<Reception> reception) : reception_{std::move(reception)} {}
+  explicit DataPlane(std::shared_ptr<ConnectionListener> listener)
+      : listener_{std::move(listener)} {}
 
-  std::shared_ptr<Reception> reception_;
+  std::shared_ptr<ConnectionListener> listener_;
   net::Wakeup probes_ended_; ///< stays signalled
   std::mutex mutex_;
-  std::shared_ptr<Meeting> meeting_;
+  std::shared_ptr<ConnectionGroup> connection_group_;
 };
 
 /// A secret that nobody guesses: 32 hex characters. Error: internal, where the system has none.

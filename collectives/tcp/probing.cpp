@@ -1,6 +1,6 @@
 // How a data plane proves that it can be reached, before any generation depends on it.
 #include "collectives/tcp/data_plane.hpp"
-#include "collectives/tcp/detail/reception.hpp"
+#include "collectives/tcp/detail/connection_listener.hpp"
 #include "core/fail.hpp"
 #include "core/net/sigpipe.hpp"
 
@@ -27,12 +27,12 @@ Status ask_port(ssl_ctx_st* tls, const Endpoint& to, const GenerationKey& key, c
   const net::NoSigpipe no_sigpipe;
   TROUPE_TRY(auto socket, net::connect_to(to, time_until(end), ended));
   net::Connection connection{std::move(socket), tls, net::Side::connects, to_string(to)};
-  TROUPE_TRY(const auto hello, make_hello(key, link));
-  TROUPE_TRY(
-      net::write_all(connection, std::as_bytes(std::span{&hello, 1}), {time_until(end), &ended}));
+  TROUPE_TRY(const auto handshake, make_handshake(key, link));
+  TROUPE_TRY(net::write_all(connection, std::as_bytes(std::span{&handshake, 1}),
+                            {time_until(end), &ended}));
   Proof answer = {};
   TROUPE_TRY(net::read_all(connection, answer, {time_until(end), &ended}));
-  if (answer != probe_answer(hello, key))
+  if (answer != probe_answer(handshake, key))
     return fail(Errc::network, "{}: another process listens there", to_string(to));
   return {};
 }
@@ -42,7 +42,7 @@ Status ask_port(ssl_ctx_st* tls, const Endpoint& to, const GenerationKey& key, c
 void DataPlane::answer_probes(const std::string& ticket, const std::string& node,
                               milliseconds limit) {
   const auto key = probe_key(ticket);
-  reception_->answer(key, link_proof(key, probed_link(node)), Clock::now() + limit);
+  listener_->answer(key, link_proof(key, probed_link(node)), Clock::now() + limit);
 }
 
 Status DataPlane::probe(const std::string& node, const Endpoint& to, const std::string& ticket,
@@ -51,7 +51,7 @@ Status DataPlane::probe(const std::string& node, const Endpoint& to, const std::
   const auto key = probe_key(ticket);
   const auto link = probed_link(node);
   while (true) {
-    const auto answered = ask_port(reception_->tls(), to, key, link, end, probes_ended_);
+    const auto answered = ask_port(listener_->tls(), to, key, link, end, probes_ended_);
     if (answered || Clock::now() + pause_between_probes >= end)
       return answered;
     pollfd waiting{probes_ended_.number(), POLLIN, 0};

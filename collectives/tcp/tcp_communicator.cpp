@@ -219,15 +219,15 @@ private:
 
 /// A barrier: who passes it has connections to his neighbours in the ring and in the rounds of
 /// small calls, and so has everybody.
-Status meet_neighbours(Transport& transport) {
-  const Call meeting{.kind = CallKind::barrier, .sequence = -1};
-  return Execution{transport, meeting}.run();
+Status connect_neighbours(Transport& transport) {
+  const Call barrier{.kind = CallKind::barrier, .sequence = -1};
+  return Execution{transport, barrier}.run();
 }
 
 /// Where somebody has said why there is nobody to connect to, that; else what was met.
-Error why_nobody_came(const Meeting& meeting, const Error& met, const std::string& group,
-                      const Place& place) {
-  if (const auto told = meeting.status(); !told)
+Error why_nobody_came(const ConnectionGroup& connection_group, const Error& met,
+                      const std::string& group, const Place& place) {
+  if (const auto told = connection_group.status(); !told)
     return told.error();
   return {Errc::network,
           fmt::format("rank {} could not connect to the {} ranks of {}: {}", place.rank,
@@ -237,13 +237,13 @@ Error why_nobody_came(const Meeting& meeting, const Error& met, const std::strin
 
 } // namespace
 
-Result<std::unique_ptr<Communicator>> connect_tcp(TcpOptions options,
-                                                  const std::shared_ptr<Meeting>& meeting) {
+Result<std::unique_ptr<Communicator>>
+connect_tcp(TcpOptions options, const std::shared_ptr<ConnectionGroup>& connection_group) {
   const auto timeout = std::exchange(options.timeout, options.connect_timeout);
   const auto group = options.group;
-  const auto transport = std::make_shared<Transport>(std::move(options), meeting);
-  if (const auto met = meet_neighbours(*transport); !met)
-    return failure(why_nobody_came(*meeting, met.error(), group, transport->place()));
+  const auto transport = std::make_shared<Transport>(std::move(options), connection_group);
+  if (const auto met = connect_neighbours(*transport); !met)
+    return failure(why_nobody_came(*connection_group, met.error(), group, transport->place()));
   transport->set_timeout(timeout);
   return std::make_unique<TcpCommunicator>(transport);
 }

@@ -1,10 +1,10 @@
 #include "core/checkpoint/manifest.hpp"
 
 #include "core/atomic_file.hpp"
+#include "core/escape.hpp"
 #include "core/fail.hpp"
 #include "core/git_lfs.hpp"
 #include "core/json.hpp"
-#include "core/printable.hpp"
 #include "core/sha256.hpp"
 
 #include <nlohmann/json.hpp>

@@ -1,8 +1,8 @@
 // What is opened by its path: files of any maker, checkpoints of any version.
 #include "core/checkpoint/single_file.hpp"
 #include "core/checkpoint/state_files.hpp"
+#include "core/escape.hpp"
 #include "core/fail.hpp"
-#include "core/printable.hpp"
 
 #include <utility>
 

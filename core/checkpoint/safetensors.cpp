@@ -2,9 +2,9 @@
 
 #include "core/atomic_file.hpp"
 #include "core/checkpoint/detail/safetensors_header.hpp"
+#include "core/escape.hpp"
 #include "core/fail.hpp"
 #include "core/git_lfs.hpp"
-#include "core/printable.hpp"
 
 #include <nlohmann/json.hpp>
 

@@ -1,7 +1,7 @@
 #include "core/checkpoint/single_file.hpp"
 
+#include "core/escape.hpp"
 #include "core/fail.hpp"
-#include "core/printable.hpp"
 #include "core/sha256.hpp"
 
 #include <algorithm>

@@ -3,8 +3,8 @@
 #include "core/checkpoint/tensor_part.hpp"
 #include "core/checkpoint/widened.hpp"
 #include "core/cores.hpp"
+#include "core/escape.hpp"
 #include "core/fail.hpp"
-#include "core/printable.hpp"
 #include "core/sha256.hpp"
 #include "core/threads.hpp"
 

@@ -1,7 +1,7 @@
 #include "core/checkpoint/state_in_parts.hpp"
 
+#include "core/escape.hpp"
 #include "core/fail.hpp"
-#include "core/printable.hpp"
 
 #include <algorithm>
 #include <iterator>

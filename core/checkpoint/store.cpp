@@ -99,8 +99,8 @@ Status remove_checkpoint(const fs::path& path) {
 
 } // namespace
 
-CheckpointStore::CheckpointStore(fs::path folder, fs::path drafts)
-    : folder_(std::move(folder)), drafts_(std::move(drafts)) {}
+CheckpointStore::CheckpointStore(fs::path folder, fs::path staging)
+    : folder_(std::move(folder)), staging_(std::move(staging)) {}
 
 fs::path CheckpointStore::path_of(std::int64_t step) const {
   return folder_ / fmt::format("{}{:09}", prefix, step);
@@ -109,7 +109,7 @@ fs::path CheckpointStore::path_of(std::int64_t step) const {
 fs::path CheckpointStore::partial_of(std::int64_t step) const {
   auto name = path_of(step).filename();
   name += partial_suffix;
-  return (drafts_.empty() ? folder_ : drafts_) / name;
+  return (staging_.empty() ? folder_ : staging_) / name;
 }
 
 /// The folder of drafts is not made: who has no right to write any more has none.
@@ -178,7 +178,7 @@ CheckpointStore::Newest CheckpointStore::newest_valid(Verify verify) {
 }
 
 Status CheckpointStore::mark_best(std::int64_t step) const {
-  const auto temporary = temporary_name((drafts_.empty() ? folder_ : drafts_) / best_link);
+  const auto temporary = temporary_name((staging_.empty() ? folder_ : staging_) / best_link);
   std::error_code error;
   fs::create_directory_symlink(path_of(step).filename(), temporary, error);
   if (!error)

@@ -20,7 +20,7 @@ class CheckpointStore {
 public:
   /// The folder need not exist yet. `drafts`: where checkpoints are written, which must
   /// (drafts.hpp); empty: beside their names.
-  explicit CheckpointStore(std::filesystem::path folder, std::filesystem::path drafts = {});
+  explicit CheckpointStore(std::filesystem::path folder, std::filesystem::path staging = {});
 
   struct Entry {
     std::int64_t step = 0;
@@ -34,7 +34,7 @@ public:
   };
 
   /// How files begin that only say to others that this folder is theirs, too
-  /// (engine/shared_folder.hpp).
+  /// (training/shared_folder.hpp).
   static constexpr std::string_view mark_prefix = ".shared-";
 
   const std::filesystem::path& folder() const { return folder_; }
@@ -85,7 +85,7 @@ private:
   void remember(const Entry& entry);
   static std::optional<Verified> identify(const Entry& entry);
 
-  std::filesystem::path folder_, drafts_;
+  std::filesystem::path folder_, staging_;
   std::optional<Verified> verified_; ///< spares prune() from reading what was just written
 };
 

@@ -47,8 +47,8 @@ Result<std::vector<FileRecord>> write_whole(const fs::path& folder, const StateS
 }
 
 /// One of `count` equal parts of each tensor.
-Result<std::vector<FileRecord>> write_part(const fs::path& folder, const StateSource& state,
-                                           std::size_t number, std::size_t count) {
+Result<std::vector<FileRecord>> write_shard(const fs::path& folder, const StateSource& state,
+                                            std::size_t number, std::size_t count) {
   auto parts = whole_parts(state.header().tensors);
   for (auto& part : parts) {
     part.first = part.stored * number / count;
@@ -69,8 +69,8 @@ Status write_files(const fs::path& folder, const StateSource& state, int parts) 
     TROUPE_TRY(manifest.files, write_whole(folder, state));
   }
   for (int number = 0; number < parts; ++number) {
-    TROUPE_TRY(const auto files, write_part(folder, state, static_cast<std::size_t>(number),
-                                            static_cast<std::size_t>(parts)));
+    TROUPE_TRY(const auto files, write_shard(folder, state, static_cast<std::size_t>(number),
+                                             static_cast<std::size_t>(parts)));
     manifest.files.push_back(files.front());
   }
   return write_manifest(folder, manifest);

@@ -1,8 +1,8 @@
 /// What data.augment and its neighbours ask for.
 #pragma once
 
+#include "core/config/custom_data_set.hpp"
 #include "core/config/data_sets.hpp"
-#include "core/config/own_data_set.hpp"
 #include "core/config/training.hpp"
 
 #include <algorithm>
@@ -22,7 +22,7 @@ inline bool is_resampled(const DataConfig& data) {
 
 /// Whether a device that can may augment: known before files are read.
 inline bool may_augment_on_device(const DataConfig& data) {
-  return facts_of_data(data).same_size && !is_resampled(data);
+  return traits_of_data(data).same_size && !is_resampled(data);
 }
 
 /// What the shorter side of a test image becomes before its centre is cut out. With resized_crop

@@ -12,7 +12,7 @@ namespace troupe {
 
 struct Catalogue {
   std::vector<std::string> names = {}; ///< what model.name may be; empty: any text
-  std::string usual = {};              ///< its default
+  std::string default_value = {};      ///< its default
   std::string help = {};               ///< what the names choose among
   /// Keys of the section model that some models take and others do not, bound to its members.
   std::vector<ConfigKey> (*keys)(ModelConfig& model) = nullptr;
@@ -25,8 +25,8 @@ struct Catalogue {
   /// What is given and changes nothing for the model: a sentence each.
   std::vector<std::string> (*notes)(const Config& config) = nullptr;
   /// What is not of this tree: each config that is made with this catalogue carries it (ADR 20).
-  OwnRows<nn::Family> own_families = {};
-  OwnRows<OwnDataSet> own_sets = {};
+  CustomRows<nn::Family> custom_families = {};
+  CustomRows<CustomDataSet> custom_sets = {};
 };
 
 } // namespace troupe

@@ -116,22 +116,23 @@ struct ParallelConfig {
   StaleConfig stale;
 
   bool offloads() const { return offload.target != "none"; }
-  bool has_teams() const { return facts_of(strategy).policy == StepPolicy::diloco; }
+  bool has_replica_groups() const { return traits_of(strategy).policy == StepPolicy::diloco; }
   /// What is divided among workers, of a team where there are some.
   Divided divides() const {
-    return has_teams() ? facts_of(strategy_named(outer.inner).value_or(StrategyKind::ddp)).divides
-                       : facts_of(strategy).divides;
+    return has_replica_groups()
+               ? traits_of(strategy_named(outer.inner).value_or(StrategyKind::ddp)).divides
+               : traits_of(strategy).divides;
   }
   bool divides_parameters() const { return divides() == Divided::parameters; }
-  bool has_shard_groups() const { return facts_of(strategy).group == ShardGroup::configured; }
+  bool has_shard_groups() const { return traits_of(strategy).group == ShardGroup::configured; }
   /// The number of workers that train is a multiple of this.
   std::int64_t group() const {
-    return has_teams() ? outer.team : has_shard_groups() ? shard_group : 1;
+    return has_replica_groups() ? outer.team : has_shard_groups() ? shard_group : 1;
   }
   /// Of `workers`, how many sum their gradients. Workers that do not divide into teams are one
   /// team, which saves the state.
   std::int64_t team(std::int64_t workers) const {
-    return has_teams() && workers % outer.team == 0 ? outer.team : workers;
+    return has_replica_groups() && workers % outer.team == 0 ? outer.team : workers;
   }
   /// Of `workers`, how many hold one copy of what is divided together; 1: nothing is divided.
   /// Workers that do not divide into groups are one group.

@@ -16,10 +16,10 @@ enum class SampleKind : std::uint8_t {
   image,
   table_row, ///< of the columns that the config names
   tokens,    ///< a window of a text's tokens
-  tensor,    ///< f32, of the shape that an own data set says (own_data_set.hpp)
+  tensor,    ///< f32, of the shape that an own data set says (custom_data_set.hpp)
 };
 
-struct DataSetFacts {
+struct DataSetTraits {
   std::string_view name; ///< the config's word
   SampleKind sample = SampleKind::image;
   bool same_size = true; ///< of all its images
@@ -33,18 +33,18 @@ inline constexpr std::string_view byte_tokenizer = "bytes";
 inline constexpr std::int64_t byte_vocabulary = 257;
 
 inline constexpr std::array data_sets = {
-    DataSetFacts{.name = "cifar10", .classes = 10, .channels = 3},
-    DataSetFacts{.name = "mnist", .classes = 10, .channels = 1},
-    DataSetFacts{.name = "fashion_mnist", .classes = 10, .channels = 1},
-    DataSetFacts{.name = "image_folder", .same_size = false},
-    DataSetFacts{.name = "synthetic", .files = false},
-    DataSetFacts{.name = "csv", .sample = SampleKind::table_row, .same_size = false},
-    DataSetFacts{.name = "text", .sample = SampleKind::tokens},
+    DataSetTraits{.name = "cifar10", .classes = 10, .channels = 3},
+    DataSetTraits{.name = "mnist", .classes = 10, .channels = 1},
+    DataSetTraits{.name = "fashion_mnist", .classes = 10, .channels = 1},
+    DataSetTraits{.name = "image_folder", .same_size = false},
+    DataSetTraits{.name = "synthetic", .files = false},
+    DataSetTraits{.name = "csv", .sample = SampleKind::table_row, .same_size = false},
+    DataSetTraits{.name = "text", .sample = SampleKind::tokens},
 };
 
 /// Of the data set that data.dataset names. Of a name that there is not, as checked configs have
 /// none: of images of one size.
-DataSetFacts facts_of_data(const DataConfig& data);
+DataSetTraits traits_of_data(const DataConfig& data);
 
 /// Tokens in a training step of the whole job; 0: the data set has none.
 std::int64_t tokens_per_step(const DataConfig& data);

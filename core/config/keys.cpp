@@ -1,12 +1,12 @@
 // The table of all keys but those that only some models take, which stand beside these models, and
 // those of own data sets. A new key is a member in config.hpp and a line here.
 #include "core/config/catalogue.hpp"
+#include "core/config/custom_data_set.hpp"
 #include "core/config/data_sets.hpp"
 #include "core/config/delimiters.hpp"
 #include "core/config/detail/keys_cluster.hpp"
 #include "core/config/detail/keys_parallel.hpp"
 #include "core/config/detail/rules.hpp"
-#include "core/config/own_data_set.hpp"
 
 #include <fmt/format.h>
 
@@ -75,11 +75,11 @@ void add_model(Keys& keys, ModelConfig& c, const Catalogue& catalogue) {
                   "several nodes"});
 }
 
-std::string own_help(const DataConfig& c) {
+std::string custom_help(const DataConfig& c) {
   std::string help;
-  for (const auto& row : c.own_sets.rows())
+  for (const auto& row : c.custom_sets.rows())
     if (!row.help.empty())
-      help += fmt::format("; {}: {}", row.facts.name, row.help);
+      help += fmt::format("; {}: {}", row.traits.name, row.help);
   return help;
 }
 
@@ -113,7 +113,7 @@ void add_data(Keys& keys, DataConfig& c) {
                   "Kind of data; tools/fetch-data gets cifar10, mnist and fashion-mnist, and the "
                   "texts kjv and docs; csv is a "
                   "table: train.csv, test.csv; text is files and folders of it" +
-                      own_help(c)});
+                      custom_help(c)});
   keys.push_back({"data.root", &c.root, a_path(),
                   "Folder of the files; needed unless synthetic. Of text a file, too"});
   keys.push_back({"data.image_size",
@@ -201,7 +201,7 @@ void add_data(Keys& keys, DataConfig& c) {
   keys.push_back({"data.delimiter", &c.delimiter, one_of(delimiter_names()),
                   "csv: character between the cells of a row"});
   add_text(keys, c);
-  std::ranges::move(own_data_keys(c), std::back_inserter(keys));
+  std::ranges::move(custom_data_keys(c), std::back_inserter(keys));
 }
 
 void add_optimizer(Keys& keys, OptimizerConfig& c) {
@@ -376,9 +376,9 @@ void add_service(Keys& keys, Config& c) {
 
 Config default_config(const Catalogue& catalogue) {
   Config config;
-  config.model.name = catalogue.usual;
-  config.model.own_families = catalogue.own_families;
-  config.data.own_sets = catalogue.own_sets;
+  config.model.name = catalogue.default_value;
+  config.model.custom_families = catalogue.custom_families;
+  config.data.custom_sets = catalogue.custom_sets;
   return config;
 }
 

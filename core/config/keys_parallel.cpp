@@ -11,8 +11,8 @@ namespace {
 /// The help of the key parallel.strategy: that of all strategies.
 std::string strategy_help() {
   std::string help = "How workers share the job";
-  for (const auto& facts : strategies)
-    help += fmt::format("{} {}: {}", facts.alone ? '.' : ';', facts.name, facts.help);
+  for (const auto& traits : strategies)
+    help += fmt::format("{} {}: {}", traits.alone ? '.' : ';', traits.name, traits.help);
   return help;
 }
 

@@ -1,9 +1,9 @@
 #include "core/config/load.hpp"
 
 #include "core/config/detail/reader.hpp"
-#include "core/config/detail/text_file.hpp"
 #include "core/config/downloads.hpp"
 #include "core/config/text.hpp"
+#include "core/config/text_file.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -15,11 +15,11 @@ namespace {
 /// The default of run.name is the file's name without its extension, where that can name a folder.
 Config default_config_of(const std::filesystem::path& path, const Catalogue& catalogue) {
   auto config = default_config(catalogue);
-  const auto usual = std::exchange(config.run.name, path.stem().string());
+  const auto default_value = std::exchange(config.run.name, path.stem().string());
   const auto keys = config_keys(config, catalogue);
   const auto name = std::ranges::find(keys, "run.name", &ConfigKey::path);
   if (!check_rule(*name).empty())
-    config.run.name = usual;
+    config.run.name = default_value;
   return config;
 }
 
@@ -36,7 +36,7 @@ void add(ConfigReader& reader, ConfigConflicts conflicts) {
     reader.add({.key = conflict.keys.front(),
                 .what = std::move(conflict.what),
                 .allowed = std::move(conflict.allowed),
-                .nearest = std::move(conflict.nearest)},
+                .suggestion = std::move(conflict.suggestion)},
                conflict.keys);
 }
 

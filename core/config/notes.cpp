@@ -12,8 +12,8 @@ namespace troupe {
 std::vector<std::string> config_notes(const Config& config, const Catalogue& catalogue) {
   auto notes = config.notes;
   auto given = config,
-       usual = default_config(catalogue); // keys point to members that can be written
-  const auto keys = config_keys(given, catalogue), defaults = config_keys(usual, catalogue);
+       default_value = default_config(catalogue); // keys point to members that can be written
+  const auto keys = config_keys(given, catalogue), defaults = config_keys(default_value, catalogue);
   for (std::size_t i = 0; i < keys.size(); ++i)
     if (!keys[i].deprecated.empty() && config_value_text(keys[i]) != config_value_text(defaults[i]))
       notes.push_back(fmt::format("{} is deprecated: {}", keys[i].path, keys[i].deprecated));

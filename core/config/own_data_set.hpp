@@ -1,44 +1,10 @@
-/// A data set that is not of this tree: what its program says of it, and how it is opened.
+/// Names of custom_data_set.hpp before 0.2, for programs that use them. Removed in 0.3.
 #pragma once
 
-#include "core/config/data_sets.hpp"
-#include "core/config/schema.hpp"
-#include "core/config/validate.hpp"
-#include "core/error.hpp"
-#include "core/graph/tensor.hpp"
-
-#include <cstdint>
-#include <memory>
-#include <string_view>
-#include <vector>
+#include "core/config/custom_data_set.hpp"
 
 namespace troupe {
 
-namespace data {
-class Adapter;
-enum class Split : std::uint8_t;
-} // namespace data
-
-struct OwnDataSet {
-  DataSetFacts facts;
-  std::string_view help = {}; ///< what it is, after its name
-  /// Its keys (own_key.hpp), bound to the section; null: it has none.
-  std::vector<ConfigKey> (*keys)(DataConfig& data) = nullptr;
-  /// Of SampleKind::tensor: the shape of one sample.
-  Shape (*sample)(const DataConfig& data) = nullptr;
-  /// Opens it, with data.limit for the training samples. An adapter is in data/adapter.hpp; for
-  /// images data/own_images.hpp makes it. Errors: Errc::data, naming the file.
-  Result<std::shared_ptr<const data::Adapter>> (*open)(const Config& config,
-                                                       data::Split split) = nullptr;
-};
-
-/// The one that data.dataset names; null: that is one of this tree.
-const OwnDataSet* own_data_set(const DataConfig& data);
-
-/// The keys of all own data sets, each once, with the names of those that have it in their help.
-std::vector<ConfigKey> own_data_keys(DataConfig& data);
-
-/// Keys with another value than their default, of data sets that data.dataset does not name.
-ConfigConflicts unused_own_keys(const DataConfig& data);
+using OwnDataSet = CustomDataSet;
 
 } // namespace troupe

@@ -1,39 +1,14 @@
-/// What sections of a config hold for models and data sets that are not of this tree.
+/// Names of custom_values.hpp before 0.2, for programs that use them. Removed in 0.3.
 #pragma once
 
-#include <cstdint>
-#include <map>
-#include <memory>
-#include <span>
-#include <string>
-#include <variant>
-#include <vector>
+#include "core/config/custom_values.hpp"
 
 namespace troupe {
 
-using OwnValue = std::variant<bool, std::int64_t, double, std::string, std::vector<std::int64_t>,
-                              std::vector<double>, std::vector<std::string>>;
+using OwnValue = CustomValue;
+using OwnValues = CustomValues;
 
-/// Values of own keys (own_key.hpp), by their names within the section.
-using OwnValues = std::map<std::string, OwnValue>;
-
-/// Descriptions that a config carries to whoever reads it. They are the program's and no values of
-/// a file's: all compare equal, and none is printed.
 template <class Row>
-class OwnRows {
-public:
-  OwnRows() = default;
-  explicit OwnRows(std::vector<Row> rows)
-      : rows_{std::make_shared<const std::vector<Row>>(std::move(rows))} {}
-
-  std::span<const Row> rows() const {
-    return rows_ ? std::span<const Row>{*rows_} : std::span<const Row>{};
-  }
-
-  friend bool operator==(const OwnRows&, const OwnRows&) { return true; }
-
-private:
-  std::shared_ptr<const std::vector<Row>> rows_;
-};
+using OwnRows = CustomRows<Row>;
 
 } // namespace troupe

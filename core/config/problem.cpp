@@ -1,6 +1,6 @@
 #include "core/config/problem.hpp"
 
-#include "core/printable.hpp"
+#include "core/escape.hpp"
 
 #include <fmt/format.h>
 
@@ -15,8 +15,8 @@ std::string ConfigProblem::to_string() const {
       text.append(text.empty() ? "" : ": ").append(part);
   if (!allowed.empty())
     text += "; allowed: " + allowed;
-  if (!nearest.empty())
-    text += fmt::format("; did you mean \"{}\"?", echoed(nearest));
+  if (!suggestion.empty())
+    text += fmt::format("; did you mean \"{}\"?", echoed(suggestion));
   // One problem is one line, whatever was pasted into the file.
   return escaped(text);
 }

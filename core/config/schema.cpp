@@ -1,7 +1,7 @@
 #include "core/config/schema.hpp"
 
-#include "core/nearest.hpp"
-#include "core/printable.hpp"
+#include "core/escape.hpp"
+#include "core/suggestion.hpp"
 #include "core/utf8.hpp"
 
 #include <fmt/format.h>
@@ -133,7 +133,7 @@ struct Check {
       return;
     } else if (!rule.choices.empty()) {
       if (std::find(rule.choices.begin(), rule.choices.end(), *v) == rule.choices.end())
-        fails(fmt::format("\"{}\" is not a choice", echoed(*v, 60)), nearest(*v, rule.choices));
+        fails(fmt::format("\"{}\" is not a choice", echoed(*v, 60)), suggest(*v, rule.choices));
     } else if (rule.format == ConfigFormat::not_empty) {
       if (v->empty())
         fails("it is empty");

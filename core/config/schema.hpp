@@ -75,7 +75,7 @@ std::string allowed_values(const ConfigKey& key);
 /// Why a value breaks a rule (type aside).
 struct RuleBreach {
   std::string what;
-  std::string nearest = {};
+  std::string suggestion = {};
   int item = -1; ///< of a list
 };
 std::vector<RuleBreach> check_rule(const ConfigKey& key);

@@ -17,7 +17,7 @@ static_assert(rows_stand_where_facts_of_looks());
 } // namespace
 
 std::optional<StrategyKind> strategy_named(std::string_view name) {
-  const auto* const found = std::ranges::find(strategies, name, &StrategyFacts::name);
+  const auto* const found = std::ranges::find(strategies, name, &StrategyTraits::name);
   return found == strategies.end() ? std::nullopt : std::optional{found->kind};
 }
 
@@ -25,9 +25,9 @@ namespace {
 
 std::vector<std::string> names_of(Divided least, bool any_policy) {
   std::vector<std::string> names;
-  for (const auto& facts : strategies)
-    if (facts.divides >= least && (any_policy || facts.policy == StepPolicy::every_step))
-      names.emplace_back(facts.name);
+  for (const auto& traits : strategies)
+    if (traits.divides >= least && (any_policy || traits.policy == StepPolicy::every_step))
+      names.emplace_back(traits.name);
   return names;
 }
 

@@ -36,7 +36,7 @@ enum class ShardGroup : std::uint8_t { all_workers, configured /*!< parallel.sha
 /// When ranks meet (collectives/step_policy.hpp).
 enum class StepPolicy : std::uint8_t { every_step, local_sgd, diloco, async };
 
-struct StrategyFacts {
+struct StrategyTraits {
   StrategyKind kind;
   std::string_view name; ///< the config's word
   std::string_view help;
@@ -52,70 +52,71 @@ struct StrategyFacts {
 
 /// From what costs least to what saves most.
 inline constexpr std::array strategies = {
-    StrategyFacts{.kind = StrategyKind::single,
-                  .name = "single",
-                  .help = "one worker",
-                  .alone = true,
-                  .reason = "everything fits on each worker: nothing has to be divided"},
-    StrategyFacts{.kind = StrategyKind::dp,
-                  .name = "dp",
-                  .help = "the old DataParallel, to compare with",
-                  .root_only = true},
-    StrategyFacts{.kind = StrategyKind::ddp,
-                  .name = "ddp",
-                  .help = "each worker has everything",
-                  .reason = "everything fits on each worker: nothing has to be divided"},
-    StrategyFacts{.kind = StrategyKind::zero1,
-                  .name = "zero1",
-                  .help = "the optimizer's state is divided",
-                  .divides = Divided::optimizer,
-                  .reason = "the optimizer's state does not fit beside the rest; divided among the "
-                            "workers it does, and no more is sent than with ddp"},
-    StrategyFacts{.kind = StrategyKind::zero2,
-                  .name = "zero2",
-                  .help = "gradients too",
-                  .divides = Divided::gradients,
-                  .reason = "optimizer state and gradients have to be divided; no more is sent "
-                            "than with ddp"},
-    StrategyFacts{.kind = StrategyKind::zero3,
-                  .name = "zero3",
-                  .help = "parameters too",
-                  .divides = Divided::parameters,
-                  .reason = "parameters have to be divided too, which costs half as much sending "
-                            "again"},
-    StrategyFacts{.kind = StrategyKind::fsdp,
-                  .name = "fsdp",
-                  .help = "zero3 by its other name",
-                  .divides = Divided::parameters,
-                  .alias = true},
-    StrategyFacts{.kind = StrategyKind::hsdp,
-                  .name = "hsdp",
-                  .help = "as zero3, within groups of workers",
-                  .divides = Divided::parameters,
-                  .group = ShardGroup::configured},
-    StrategyFacts{.kind = StrategyKind::local_sgd,
-                  .name = "local_sgd",
-                  .help = "each worker trains by itself, and all are averaged every local_steps",
-                  .policy = StepPolicy::local_sgd},
-    StrategyFacts{.kind = StrategyKind::diloco,
-                  .name = "diloco",
-                  .help = "teams of workers train by themselves, and what each has come to in "
-                          "local_steps is a gradient of an outer optimizer",
-                  .policy = StepPolicy::diloco},
-    StrategyFacts{.kind = StrategyKind::async,
-                  .name = "async",
-                  .help = "no worker waits for another: each owns a part of the parameters, to "
-                          "which all send gradients of what they have come to",
-                  .divides = Divided::parameters,
-                  .policy = StepPolicy::async},
+    StrategyTraits{.kind = StrategyKind::single,
+                   .name = "single",
+                   .help = "one worker",
+                   .alone = true,
+                   .reason = "everything fits on each worker: nothing has to be divided"},
+    StrategyTraits{.kind = StrategyKind::dp,
+                   .name = "dp",
+                   .help = "the old DataParallel, to compare with",
+                   .root_only = true},
+    StrategyTraits{.kind = StrategyKind::ddp,
+                   .name = "ddp",
+                   .help = "each worker has everything",
+                   .reason = "everything fits on each worker: nothing has to be divided"},
+    StrategyTraits{.kind = StrategyKind::zero1,
+                   .name = "zero1",
+                   .help = "the optimizer's state is divided",
+                   .divides = Divided::optimizer,
+                   .reason =
+                       "the optimizer's state does not fit beside the rest; divided among the "
+                       "workers it does, and no more is sent than with ddp"},
+    StrategyTraits{.kind = StrategyKind::zero2,
+                   .name = "zero2",
+                   .help = "gradients too",
+                   .divides = Divided::gradients,
+                   .reason = "optimizer state and gradients have to be divided; no more is sent "
+                             "than with ddp"},
+    StrategyTraits{.kind = StrategyKind::zero3,
+                   .name = "zero3",
+                   .help = "parameters too",
+                   .divides = Divided::parameters,
+                   .reason = "parameters have to be divided too, which costs half as much sending "
+                             "again"},
+    StrategyTraits{.kind = StrategyKind::fsdp,
+                   .name = "fsdp",
+                   .help = "zero3 by its other name",
+                   .divides = Divided::parameters,
+                   .alias = true},
+    StrategyTraits{.kind = StrategyKind::hsdp,
+                   .name = "hsdp",
+                   .help = "as zero3, within groups of workers",
+                   .divides = Divided::parameters,
+                   .group = ShardGroup::configured},
+    StrategyTraits{.kind = StrategyKind::local_sgd,
+                   .name = "local_sgd",
+                   .help = "each worker trains by itself, and all are averaged every local_steps",
+                   .policy = StepPolicy::local_sgd},
+    StrategyTraits{.kind = StrategyKind::diloco,
+                   .name = "diloco",
+                   .help = "teams of workers train by themselves, and what each has come to in "
+                           "local_steps is a gradient of an outer optimizer",
+                   .policy = StepPolicy::diloco},
+    StrategyTraits{.kind = StrategyKind::async,
+                   .name = "async",
+                   .help = "no worker waits for another: each owns a part of the parameters, to "
+                           "which all send gradients of what they have come to",
+                   .divides = Divided::parameters,
+                   .policy = StepPolicy::async},
 };
 
-constexpr const StrategyFacts& facts_of(StrategyKind kind) {
+constexpr const StrategyTraits& traits_of(StrategyKind kind) {
   return strategies[static_cast<std::size_t>(kind)];
 }
 
 constexpr std::string_view to_string(StrategyKind kind) {
-  return facts_of(kind).name;
+  return traits_of(kind).name;
 }
 std::optional<StrategyKind> strategy_named(std::string_view name);
 

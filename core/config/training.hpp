@@ -1,8 +1,8 @@
 /// The sections of the config that say what is trained, on what, and how.
 #pragma once
 
+#include "core/config/custom_values.hpp"
 #include "core/config/length.hpp"
-#include "core/config/own_values.hpp"
 #include "core/config/recompute.hpp"
 #include "core/units.hpp"
 
@@ -17,7 +17,7 @@ namespace troupe {
 namespace nn {
 struct Family; // nn/models/family.hpp
 }
-struct OwnDataSet;
+struct CustomDataSet;
 
 struct RunConfig {
   std::string name = "run";
@@ -43,12 +43,12 @@ struct ModelConfig {
   bool sync_batch_norm = false;             ///< statistics of all workers' batches
   /// Of language models; not set: the named model's, and of the vocabulary the data's.
   std::optional<std::int64_t> layers, heads, kv_heads, intermediate, positions, vocabulary;
-  std::string head = "usual";       ///< its weight: tied (the embedding's table), own, usual
-  double rope_theta = 10000.0;      ///< of the longest wave of rotary positions
-  double norm_epsilon = 1e-5;       ///< of a language model's norms: added to variances
-  double dropout = 0;               ///< rate, while a language model is trained
-  OwnValues own;                    ///< of keys that models from outside have
-  OwnRows<nn::Family> own_families; ///< those models
+  std::string head = "usual";             ///< its weight: tied (the embedding's table), own, usual
+  double rope_theta = 10000.0;            ///< of the longest wave of rotary positions
+  double norm_epsilon = 1e-5;             ///< of a language model's norms: added to variances
+  double dropout = 0;                     ///< rate, while a language model is trained
+  CustomValues own;                       ///< of keys that models from outside have
+  CustomRows<nn::Family> custom_families; ///< those models
 
   bool operator==(const ModelConfig&) const = default;
 };
@@ -85,10 +85,10 @@ struct DataConfig {
   double validation_part = 0.1;               ///< text: of all samples, the last ones
   std::optional<std::string> test_root;       ///< text: instead of that part
   std::optional<std::string> tokens_cache;    ///< text: folder of token files
-  OwnValues own;                              ///< of keys that data sets from outside have
-  OwnRows<OwnDataSet> own_sets;               ///< those data sets
+  CustomValues own;                           ///< of keys that data sets from outside have
+  CustomRows<CustomDataSet> custom_sets;      ///< those data sets
 
-  bool deals_anew() const { return dealing != "even" || recorded_dealing.has_value(); }
+  bool reassigns() const { return dealing != "even" || recorded_dealing.has_value(); }
 
   bool operator==(const DataConfig&) const = default;
 };

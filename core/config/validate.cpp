@@ -1,7 +1,7 @@
 #include "core/config/validate.hpp"
 
 #include "core/config/catalogue.hpp"
-#include "core/printable.hpp"
+#include "core/escape.hpp"
 
 #include <fmt/format.h>
 
@@ -21,7 +21,7 @@ std::vector<ConfigProblem> without_place(ConfigConflicts conflicts) {
     problems.push_back({.key = conflict.keys.front(),
                         .what = std::move(conflict.what),
                         .allowed = std::move(conflict.allowed),
-                        .nearest = std::move(conflict.nearest)});
+                        .suggestion = std::move(conflict.suggestion)});
   return problems;
 }
 
@@ -124,7 +124,7 @@ std::vector<ConfigProblem> validate(const Config& config, const Capabilities& ca
       problems.push_back({.key = key.path,
                           .what = std::move(breach.what),
                           .allowed = allowed_values(key),
-                          .nearest = std::move(breach.nearest)});
+                          .suggestion = std::move(breach.suggestion)});
   if (!problems.empty()) // conflicts may divide by what a rule refuses
     return problems;
   return without_place(find_conflicts(config, capabilities, catalogue));

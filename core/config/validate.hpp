@@ -15,7 +15,7 @@ struct ConfigConflict {
   std::vector<std::string> keys; ///< all that take part, the one to report first
   std::string what;
   std::string allowed = {};
-  std::string nearest = {};
+  std::string suggestion = {};
 };
 using ConfigConflicts = std::vector<ConfigConflict>;
 

@@ -1,10 +1,10 @@
 // Conflicts of the data's keys, and of the model's with them.
 #include "core/config/augmentation.hpp"
+#include "core/config/custom_data_set.hpp"
 #include "core/config/data_sets.hpp"
-#include "core/config/own_data_set.hpp"
 #include "core/config/training.hpp"
 #include "core/config/validate.hpp"
-#include "core/printable.hpp"
+#include "core/escape.hpp"
 
 #include <fmt/format.h>
 
@@ -19,7 +19,7 @@ namespace {
 /// Conflicts of a table's columns; no other data set has any.
 ConfigConflicts validate_columns(const DataConfig& data) {
   ConfigConflicts found;
-  const bool table = facts_of_data(data).sample == SampleKind::table_row;
+  const bool table = traits_of_data(data).sample == SampleKind::table_row;
   for (const auto& [key, columns] :
        {std::pair{"data.features", &data.features}, {"data.targets", &data.targets}})
     if (table == columns->empty())
@@ -61,7 +61,7 @@ ConfigConflicts validate_sizes(const DataConfig& data) {
 
 /// Conflicts of keys that only images have.
 ConfigConflicts validate_no_images(const DataConfig& data) {
-  const bool table = facts_of_data(data).sample == SampleKind::table_row;
+  const bool table = traits_of_data(data).sample == SampleKind::table_row;
   const std::string what = table ? "rows of a table" : "samples that are no images";
   ConfigConflicts found;
   const auto refuse = [&](const char* key, bool is_set, std::string_view why, const char* allowed) {
@@ -93,7 +93,7 @@ ConfigConflicts validate_normalization(const DataConfig& data, std::int64_t chan
 
 ConfigConflicts validate(const ModelConfig& model, const DataConfig& data) {
   ConfigConflicts found;
-  if (const auto known = facts_of_data(data); known.classes > 0) {
+  if (const auto known = traits_of_data(data); known.classes > 0) {
     if (model.num_classes != known.classes)
       found.push_back(
           {{"model.num_classes", "data.dataset"},
@@ -107,7 +107,7 @@ ConfigConflicts validate(const ModelConfig& model, const DataConfig& data) {
   }
   if (model.in_channels == 2)
     found.push_back({{"model.in_channels"}, "no image has 2 channels", "1, 3"});
-  if (facts_of_data(data).sample == SampleKind::image)
+  if (traits_of_data(data).sample == SampleKind::image)
     std::ranges::move(validate_normalization(data, model.in_channels), std::back_inserter(found));
   return found;
 }
@@ -115,13 +115,13 @@ ConfigConflicts validate(const ModelConfig& model, const DataConfig& data) {
 ConfigConflicts validate(const DataConfig& data) {
   ConfigConflicts found;
   const bool synthetic = data.dataset == "synthetic";
-  if (facts_of_data(data).files && data.root.empty())
+  if (traits_of_data(data).files && data.root.empty())
     found.push_back({{"data.root", "data.dataset"},
                      fmt::format("dataset {} needs the folder of its files", data.dataset),
                      "a folder; tools/fetch-data fills one"});
   std::ranges::move(validate_columns(data), std::back_inserter(found));
-  std::ranges::move(unused_own_keys(data), std::back_inserter(found));
-  if (facts_of_data(data).sample != SampleKind::image)
+  std::ranges::move(unused_custom_keys(data), std::back_inserter(found));
+  if (traits_of_data(data).sample != SampleKind::image)
     std::ranges::move(validate_no_images(data), std::back_inserter(found));
   std::ranges::move(validate_sizes(data), std::back_inserter(found));
   std::map<std::string_view, int> times;

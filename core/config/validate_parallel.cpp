@@ -51,8 +51,8 @@ ConfigConflicts validate_given_slices(const Config& config, std::int64_t slices)
 }
 
 /// Whether slices can be dealt otherwise than evenly.
-ConfigConflicts validate_dealing(const Config& config) {
-  if (!config.data.deals_anew())
+ConfigConflicts validate_slice_assignment(const Config& config) {
+  if (!config.data.reassigns())
     return {};
   const std::string key = config.data.recorded_dealing ? "data.recorded_dealing" : "data.dealing";
   if (config.model.sync_batch_norm)
@@ -100,7 +100,7 @@ std::string dividing_parameters() {
 
 /// What workers that do not wait for each other cannot have.
 ConfigConflicts validate_stale(const ParallelConfig& parallel, const Config& config) {
-  if (facts_of(parallel.strategy).policy != StepPolicy::async)
+  if (traits_of(parallel.strategy).policy != StepPolicy::async)
     return {};
   ConfigConflicts found;
   if (config.train.clip_grad_norm && parallel.stale.staleness > 0)
@@ -111,7 +111,7 @@ ConfigConflicts validate_stale(const ParallelConfig& parallel, const Config& con
     found.push_back({{"model.sync_batch_norm", "parallel.strategy"},
                      "workers that do not wait for each other cannot sum batch statistics",
                      "false, or another strategy"});
-  if (config.data.deals_anew())
+  if (config.data.reassigns())
     found.push_back({{config.data.recorded_dealing ? "data.recorded_dealing" : "data.dealing",
                       "parallel.strategy"},
                      "slices go to whoever comes free",
@@ -143,7 +143,7 @@ ConfigConflicts validate_stale(const ParallelConfig& parallel, const Config& con
 /// What teams, each with a state of its own, cannot have.
 ConfigConflicts validate_teams(const ParallelConfig& parallel, const Config& config) {
   const auto& outer = parallel.outer;
-  if (!parallel.has_teams())
+  if (!parallel.has_replica_groups())
     return {};
   ConfigConflicts found;
   if (config.model.sync_batch_norm)
@@ -187,7 +187,7 @@ ConfigConflicts validate_teams(const ParallelConfig& parallel, const Config& con
 
 /// What averaging takes no part in.
 ConfigConflicts validate_rounds(const ParallelConfig& parallel, const Config& config) {
-  if (facts_of(parallel.strategy).policy != StepPolicy::local_sgd)
+  if (traits_of(parallel.strategy).policy != StepPolicy::local_sgd)
     return {};
   ConfigConflicts found;
   if (config.model.sync_batch_norm)
@@ -218,11 +218,11 @@ ConfigConflicts validate(const ParallelConfig& parallel, const Config& config,
                          const Capabilities& capabilities) {
   ConfigConflicts found;
   const auto workers = config.workers();
-  const auto& facts = facts_of(parallel.strategy);
-  if (facts.alone && workers != 1)
+  const auto& traits = traits_of(parallel.strategy);
+  if (traits.alone && workers != 1)
     found.push_back(
         {{"parallel.strategy", "devices.count", "cluster.min_nodes"},
-         fmt::format("strategy {} is for one worker, there are {}", facts.name, workers),
+         fmt::format("strategy {} is for one worker, there are {}", traits.name, workers),
          "ddp, or devices.count: 1 and cluster.min_nodes: 1"});
   if (parallel.has_shard_groups() && workers % parallel.shard_group != 0)
     found.push_back(
@@ -237,11 +237,11 @@ ConfigConflicts validate(const ParallelConfig& parallel, const Config& config,
                      "names of units for policy explicit, none for the others"});
   if (parallel.mixed_precision.parameters != "fp32" && !parallel.divides_parameters())
     found.push_back({{"parallel.mixed_precision.parameters", "parallel.strategy"},
-                     fmt::format("{} gathers no parameters", facts.name),
+                     fmt::format("{} gathers no parameters", traits.name),
                      "fp32, or strategy " + dividing_parameters()});
-  if (parallel.buddies == "on" && facts.divides == Divided::nothing)
+  if (parallel.buddies == "on" && traits.divides == Divided::nothing)
     found.push_back({{"parallel.buddies", "parallel.strategy"},
-                     fmt::format("{} divides nothing that could be lost with a host", facts.name),
+                     fmt::format("{} divides nothing that could be lost with a host", traits.name),
                      "auto, or strategy " + dividing()});
   if (parallel.buddies == "on" && config.cluster.max_nodes < 2)
     found.push_back({{"parallel.buddies", "cluster.max_nodes"},
@@ -253,7 +253,7 @@ ConfigConflicts validate(const ParallelConfig& parallel, const Config& config,
                      "CUDA workers of several nodes cannot synchronize batch norm yet",
                      "false; devices.kind: cpu; one node"});
   std::ranges::move(validate_slices(config), std::back_inserter(found));
-  std::ranges::move(validate_dealing(config), std::back_inserter(found));
+  std::ranges::move(validate_slice_assignment(config), std::back_inserter(found));
   std::ranges::move(validate_rounds(parallel, config), std::back_inserter(found));
   std::ranges::move(validate_teams(parallel, config), std::back_inserter(found));
   std::ranges::move(validate_stale(parallel, config), std::back_inserter(found));
@@ -262,7 +262,7 @@ ConfigConflicts validate(const ParallelConfig& parallel, const Config& config,
 
 ConfigConflicts validate(const OffloadConfig& offload, const Config& config,
                          const Capabilities& capabilities) {
-  const auto& facts = facts_of(config.parallel.strategy);
+  const auto& traits = traits_of(config.parallel.strategy);
   if (offload.target == "none") {
     if (offload.ratio != 1)
       return {{{"parallel.offload.ratio", "parallel.offload.target"},
@@ -271,16 +271,16 @@ ConfigConflicts validate(const OffloadConfig& offload, const Config& config,
     return {};
   }
   ConfigConflicts found;
-  if (facts.root_only)
+  if (traits.root_only)
     found.push_back({{"parallel.offload.target", "parallel.strategy"},
                      fmt::format("{} is DataParallel as it was, whose worker 0 has the optimizer; "
                                  "it offloads nothing",
-                                 facts.name),
+                                 traits.name),
                      "none, or another strategy"});
   else if (offload.target == "parameters" && !config.parallel.divides_parameters())
     found.push_back(
         {{"parallel.offload.target", "parallel.strategy"},
-         fmt::format("{} reads its parameters where they are, whole on each device", facts.name),
+         fmt::format("{} reads its parameters where they are, whole on each device", traits.name),
          "optimizer, or strategy " + dividing_parameters()});
   const auto& optimizer = config.train.optimizer;
   if (offload.target == "optimizer" && optimizer.name == "sgd" && optimizer.momentum == 0)

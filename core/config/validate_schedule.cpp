@@ -118,7 +118,7 @@ ConfigConflicts validate(const TrainConfig& train, const DataConfig& data) {
     found.push_back({{"train.epochs", "train.max_steps", "train.max_tokens"},
                      "nothing ends the run",
                      "a number, or null beside max_steps or max_tokens"});
-  const bool reads_text = facts_of_data(data).sample == SampleKind::tokens;
+  const bool reads_text = traits_of_data(data).sample == SampleKind::tokens;
   if (!reads_text && train.sample.every.unit != Interval::Unit::never)
     found.push_back({{"train.sample.every", "data.dataset"},
                      fmt::format("what is trained on dataset {} writes no text", data.dataset),

@@ -6,10 +6,10 @@
 
 namespace troupe {
 
-struct Fact {
+struct Trait {
   std::string section, name, value;
   bool found = true; ///< false: it is not there, and nothing fails without it
 };
-using Facts = std::vector<Fact>;
+using Traits = std::vector<Trait>;
 
 } // namespace troupe

@@ -79,8 +79,8 @@ Result<std::size_t> Connection::write(std::span<const std::byte> from, bool more
 }
 
 /// Either direction of a session may have to wait for the other one of its socket.
-Result<std::size_t> Connection::moved(int result, short& events, short usual) {
-  events = usual;
+Result<std::size_t> Connection::moved(int result, short& events, short default_value) {
+  events = default_value;
   if (result > 0)
     return static_cast<std::size_t>(result);
   switch (SSL_get_error(session_.get(), result)) {

@@ -42,7 +42,7 @@ private:
   struct FreeSession {
     void operator()(ssl_st* session) const;
   };
-  Result<std::size_t> moved(int result, short& events, short usual);
+  Result<std::size_t> moved(int result, short& events, short default_value);
   tl::unexpected<Error> broken(const std::string& why) const;
 
   Descriptor socket_;

@@ -1,7 +1,7 @@
 #include "data/detail/csv_file.hpp"
 
+#include "core/escape.hpp"
 #include "core/fail.hpp"
-#include "core/printable.hpp"
 #include "data/detail/csv_header.hpp"
 #include "data/detail/csv_number.hpp"
 #include "data/detail/file.hpp"

@@ -1,7 +1,7 @@
 #include "data/detail/csv_header.hpp"
 
 #include "core/config/delimiters.hpp"
-#include "core/nearest.hpp"
+#include "core/suggestion.hpp"
 #include "data/detail/csv_number.hpp"
 #include "data/detail/name_list.hpp"
 
@@ -65,7 +65,7 @@ std::string CsvHeader::advice(const std::string& column) const {
     if (has_column || (names_.size() == 1 && names.size() > 1 && character != ' '))
       return fmt::format("; the delimiter seems to be a {0}: set data.delimiter: {0}", name);
   }
-  if (const auto near = nearest(column, names_); !near.empty())
+  if (const auto near = suggest(column, names_); !near.empty())
     return fmt::format("; did you mean \"{}\"?", echoed(near));
   return all_numbers(names_) ? "; the first line must contain the names of the columns" : "";
 }

@@ -1,6 +1,6 @@
 #include "data/detail/csv_number.hpp"
 
-#include "core/printable.hpp"
+#include "core/escape.hpp"
 
 #include <fmt/format.h>
 

@@ -1,8 +1,8 @@
 #include "data/detail/file.hpp"
 
+#include "core/escape.hpp"
 #include "core/fail.hpp"
 #include "core/git_lfs.hpp"
-#include "core/printable.hpp"
 
 #include <algorithm>
 #include <cerrno>

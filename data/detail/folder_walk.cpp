@@ -1,7 +1,7 @@
 #include "data/detail/folder_walk.hpp"
 
+#include "core/escape.hpp"
 #include "core/fail.hpp"
-#include "core/printable.hpp"
 
 #include <algorithm>
 #include <cerrno>

@@ -1,8 +1,8 @@
 /// Lists of names in messages.
 #pragma once
 
+#include "core/escape.hpp"
 #include "core/fail.hpp"
-#include "core/printable.hpp"
 
 #include <algorithm>
 #include <span>

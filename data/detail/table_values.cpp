@@ -1,8 +1,8 @@
 #include "data/detail/table_values.hpp"
 
 #include "core/config/config.hpp"
+#include "core/escape.hpp"
 #include "core/fail.hpp"
-#include "core/printable.hpp"
 
 #include <cmath>
 #include <limits>

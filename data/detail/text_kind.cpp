@@ -1,7 +1,7 @@
 #include "data/detail/text_kind.hpp"
 
+#include "core/escape.hpp"
 #include "core/fail.hpp"
-#include "core/printable.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,5 +1,5 @@
+#include "core/escape.hpp"
 #include "core/fail.hpp"
-#include "core/printable.hpp"
 #include "data/detail/text_file.hpp"
 #include "data/tokenizer/detail/byte_level.hpp"
 #include "data/tokenizer/detail/formats.hpp"

@@ -1,8 +1,8 @@
 #include "data/tokenizer/open.hpp"
 
 #include "core/config/data_sets.hpp"
+#include "core/escape.hpp"
 #include "core/fail.hpp"
-#include "core/printable.hpp"
 #include "data/detail/text_file.hpp"
 #include "data/tokenizer/detail/formats.hpp"
 

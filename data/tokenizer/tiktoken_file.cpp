@@ -1,6 +1,6 @@
 #include "core/base64.hpp"
+#include "core/escape.hpp"
 #include "core/fail.hpp"
-#include "core/printable.hpp"
 #include "data/detail/text_file.hpp"
 #include "data/tokenizer/detail/formats.hpp"
 

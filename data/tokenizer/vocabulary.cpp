@@ -1,7 +1,7 @@
 #include "data/tokenizer/vocabulary.hpp"
 
+#include "core/escape.hpp"
 #include "core/fail.hpp"
-#include "core/printable.hpp"
 
 namespace troupe::data {
 

@@ -1,7 +1,7 @@
 #include "data/tokens/text_files.hpp"
 
+#include "core/escape.hpp"
 #include "core/fail.hpp"
-#include "core/printable.hpp"
 #include "core/sha256.hpp"
 #include "data/detail/file.hpp"
 #include "data/detail/folder_walk.hpp"

@@ -1,8 +1,8 @@
 #include "data/tokens/text_source.hpp"
 
+#include "core/escape.hpp"
 #include "core/fail.hpp"
 #include "core/json.hpp"
-#include "core/printable.hpp"
 #include "data/detail/file.hpp"
 #include "data/detail/text_file.hpp"
 #include "data/detail/text_kind.hpp"

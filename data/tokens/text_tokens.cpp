@@ -1,8 +1,8 @@
 #include "data/tokens/text_tokens.hpp"
 
 #include "core/config/config.hpp"
+#include "core/escape.hpp"
 #include "core/fail.hpp"
-#include "core/printable.hpp"
 #include "data/detail/file.hpp"
 #include "data/tokenizer/open.hpp"
 #include "data/tokens/tokenize.hpp"
@@ -19,7 +19,7 @@ Result<TokenFilePtr> open_finished(const fs::path& path, const Tokenizer& tokeni
   if (!opened)
     return fail(Errc::data, "{}", opened.error().message); // it is the user's, not a cache of ours
   const auto file = *std::move(opened);
-  if (file->facts().tokenizer != tokenizer.fingerprint())
+  if (file->traits().tokenizer != tokenizer.fingerprint())
     return fail(Errc::data, "{}: its tokens are of another tokenizer than data.tokenizer: {}",
                 echoed(path.string()), echoed(name));
   return file;
@@ -64,8 +64,8 @@ Result<TextTokens> open_text_tokens(const DataConfig& data, const std::string& r
   TROUPE_TRY(const auto path, cache_path(data, root));
   TROUPE_TRY(const auto sources, fingerprint_of(found.files, data.text_key));
   auto made = TokenFile::open(path);
-  if (!made || (*made)->facts().tokenizer != tokenizer->fingerprint() ||
-      (*made)->facts().sources != sources) {
+  if (!made || (*made)->traits().tokenizer != tokenizer->fingerprint() ||
+      (*made)->traits().sources != sources) {
     TROUPE_TRY(write_tokens(path, found.files, data, tokenizer, sources));
     made = TokenFile::open(path);
   }

@@ -1,8 +1,8 @@
 #include "data/tokens/token_dataset.hpp"
 
 #include "core/config/config.hpp"
+#include "core/escape.hpp"
 #include "core/fail.hpp"
-#include "core/printable.hpp"
 #include "core/sha256.hpp"
 #include "data/tokens/text_tokens.hpp"
 
@@ -38,15 +38,15 @@ Status TokenDataset::read(std::int64_t window, std::span<TokenId> to) const {
 }
 
 void TokenDataset::add_content(Sha256& sha) const {
-  sha.update(file_->facts().tokenizer);
-  sha.update(file_->facts().content);
+  sha.update(file_->traits().tokenizer);
+  sha.update(file_->traits().content);
   sha.update(fmt::format("{} {} {}", windows_.first, windows_.count, windows_.length));
 }
 
 Result<TokenDatasetPtr> open_text(const DataConfig& data, Split split) {
   const auto& root = split == Split::test && data.test_root ? *data.test_root : data.root;
   TROUPE_TRY(auto opened, open_text_tokens(data, root));
-  const auto tokens = opened.file->facts().tokens;
+  const auto tokens = opened.file->traits().tokens;
   const auto all = std::max<std::int64_t>(tokens - 1, 0) / data.sequence_length;
   const auto windows = windows_of(data, split, all);
   if (windows.count < 1)
@@ -68,7 +68,7 @@ Status check_vocabulary(std::int64_t tokens, const Config& config) {
 }
 
 Status check_vocabulary(const TokenDataset& windows, const Config& config) {
-  return check_vocabulary(windows.file().facts().vocabulary_size, config);
+  return check_vocabulary(windows.file().traits().vocabulary_size, config);
 }
 
 } // namespace troupe::data

@@ -20,7 +20,7 @@
 
 namespace troupe::data {
 
-struct TokenFacts {
+struct TokenTraits {
   std::int64_t vocabulary_size = 0; ///< all ids are less
   TokenId end_of_document = 0;
   std::string tokenizer; ///< Tokenizer::fingerprint
@@ -40,14 +40,14 @@ public:
   /// Appends; behind each end of a document the next one begins.
   Status append(std::span<const TokenId> ids);
   /// What the file has. Once.
-  Result<TokenFacts> commit();
+  Result<TokenTraits> commit();
 
 private:
-  TokenWriter(AtomicFile file, TokenFacts facts)
-      : file_{std::move(file)}, facts_{std::move(facts)} {}
+  TokenWriter(AtomicFile file, TokenTraits traits)
+      : file_{std::move(file)}, traits_{std::move(traits)} {}
 
   AtomicFile file_;
-  TokenFacts facts_;
+  TokenTraits traits_;
   std::vector<std::uint64_t> ends_;
   Sha256 sha_;
 };
@@ -59,7 +59,7 @@ public:
   /// and the ends of its documents tell; of MappedFile.
   static Result<std::shared_ptr<const TokenFile>> open(const std::filesystem::path& path);
 
-  const TokenFacts& facts() const { return facts_; }
+  const TokenTraits& traits() const { return traits_; }
   /// The tokens from `first` on; they have to be there. Errors: Errc::corrupt for an id that is not
   /// in the vocabulary.
   Status read(std::int64_t first, std::span<TokenId> to) const;
@@ -67,13 +67,13 @@ public:
   std::int64_t document_end(std::int64_t document) const;
 
 private:
-  TokenFile(std::filesystem::path path, MappedFile file, TokenFacts facts)
-      : path_{std::move(path)}, file_{std::move(file)}, facts_{std::move(facts)} {}
+  TokenFile(std::filesystem::path path, MappedFile file, TokenTraits traits)
+      : path_{std::move(path)}, file_{std::move(file)}, traits_{std::move(traits)} {}
   Status check_ends() const;
 
   std::filesystem::path path_;
   MappedFile file_;
-  TokenFacts facts_;
+  TokenTraits traits_;
 };
 using TokenFilePtr = std::shared_ptr<const TokenFile>;
 

@@ -4,9 +4,9 @@
 // are not trusted: each error names the file, what was found and what to do.
 #include <troupe/app/program.hpp>
 #include <troupe/core/config/config.hpp>
-#include <troupe/core/config/own_key.hpp>
+#include <troupe/core/config/custom_key.hpp>
 #include <troupe/core/fail.hpp>
-#include <troupe/data/own_images.hpp>
+#include <troupe/data/custom_images.hpp>
 
 #include <algorithm>
 #include <filesystem>
@@ -18,10 +18,10 @@ namespace {
 using namespace troupe;
 namespace fs = std::filesystem;
 
-const OwnKey<std::string> labels = {"labels",
-                                    "fine",
-                                    {.choices = {"fine", "coarse"}},
-                                    "What is learnt: one of 100 classes, or of 20"};
+const CustomKey<std::string> labels = {"labels",
+                                       "fine",
+                                       {.choices = {"fine", "coarse"}},
+                                       "What is learnt: one of 100 classes, or of 20"};
 
 constexpr int side = 32;
 constexpr std::size_t plane = std::size_t{side} * side, record = 2 + 3 * plane;
@@ -70,7 +70,7 @@ Result<Records> read_records(const fs::path& file, bool fine) {
 
 Result<data::AdapterPtr> open_cifar100(const Config& config, data::Split split) {
   const fs::path root = config.data.root;
-  const auto kind = own_value(config.data, labels);
+  const auto kind = custom_value(config.data, labels);
   TROUPE_TRY(auto names, read_names(root / (kind + "_label_names.txt")));
   const auto file = root / (split == data::Split::train ? "train.bin" : "test.bin");
   TROUPE_TRY(auto records, read_records(file, kind == "fine"));
@@ -82,13 +82,13 @@ Result<data::AdapterPtr> open_cifar100(const Config& config, data::Split split) 
                                      .normalization = normal},
                                     std::move(records.labels), std::move(records.pixels),
                                     {.height = side, .width = side}));
-  return data::open_own_images(std::move(images), config, split);
+  return data::open_custom_images(std::move(images), config, split);
 }
 
-const OwnDataSet cifar100 = {
-    .facts = {.name = "cifar100", .channels = 3},
+const CustomDataSet cifar100 = {
+    .traits = {.name = "cifar100", .channels = 3},
     .help = "its binary version",
-    .keys = [](DataConfig& data) { return std::vector{own_key(data, labels)}; },
+    .keys = [](DataConfig& data) { return std::vector{custom_key(data, labels)}; },
     .open = open_cifar100};
 
 } // namespace

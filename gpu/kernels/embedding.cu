@@ -47,9 +47,9 @@ __global__ void __launch_bounds__(each_threads)
     for (auto end = static_cast<std::int64_t>(row); found < 0 && end > 0; end -= 32) {
       const std::int64_t at = end - 1 - lane;
       // Of the lanes that find one, the lowest is the nearest row.
-      const auto nearest = warp_max(at >= 0 && ids[at] == id ? 32u - lane : 0u);
-      if (nearest > 0)
-        found = end - 1 - (32 - nearest);
+      const auto suggestion = warp_max(at >= 0 && ids[at] == id ? 32u - lane : 0u);
+      if (suggestion > 0)
+        found = end - 1 - (32 - suggestion);
     }
     if (lane == 0)
       (found < 0 ? links.first[id] : links.next[found]) = static_cast<std::int32_t>(row);

@@ -12,7 +12,7 @@ namespace {
 
 class FusionTimes {
 public:
-  using Open = std::function<PlanBook*()>;
+  using Open = std::function<PlanRegistry*()>;
 
   FusionTimes(Open open, const DeviceRates& rates, const cudnn::PlanPolicy& policy)
       : open_{std::move(open)}, rates_{rates}, policy_{policy} {}
@@ -78,14 +78,14 @@ private:
   Open open_;
   DeviceRates rates_;
   cudnn::PlanPolicy policy_;
-  PlanBook* plans_ = nullptr; ///< none: the graph has no convolutions, or there is no cuDNN
+  PlanRegistry* plans_ = nullptr; ///< none: the graph has no convolutions, or there is no cuDNN
   bool prepared_ = false;
 };
 
 } // namespace
 
 std::function<std::optional<double>(const Graph&, const Node&)>
-fusion_times(PlanBook& plans, const cudnn::PlanPolicy& policy) {
+fusion_times(PlanRegistry& plans, const cudnn::PlanPolicy& policy) {
   return FusionTimes{[&plans] { return &plans; }, plans.rates(), policy};
 }
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "core/graph/graph.hpp"
-#include "gpu/lowering/plan_book.hpp"
+#include "gpu/lowering/plan_registry.hpp"
 
 #include <functional>
 #include <optional>
@@ -15,7 +15,7 @@ namespace troupe::gpu {
 /// on kernels of ours, and their time is reckoned. The function finds and measures plans, those of
 /// a whole graph at the first question, so it belongs to set-up. The book must outlive it.
 std::function<std::optional<double>(const Graph&, const Node&)>
-fusion_times(PlanBook& plans, const cudnn::PlanPolicy& policy);
+fusion_times(PlanRegistry& plans, const cudnn::PlanPolicy& policy);
 /// The same with the device's book, which is opened for the first graph that has convolutions: a
 /// model without any needs no cuDNN. Where it cannot be opened nothing is fused to a convolution,
 /// and lowering reports why. The device must outlive the function.

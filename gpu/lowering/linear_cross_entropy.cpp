@@ -3,7 +3,7 @@
 #include "gpu/lowering/linear_cross_entropy.hpp"
 
 #include "core/fail.hpp"
-#include "gpu/cublas/matmul_book.hpp"
+#include "gpu/cublas/matmul_plan_registry.hpp"
 #include "gpu/kernels/flat.hpp"
 #include "gpu/kernels/linear_cross_entropy.hpp"
 #include "gpu/lowering/lowering.hpp"
@@ -142,16 +142,16 @@ private:
   }
 
   Result<Matmul> product(Lowering& lowering, Product kind, std::int64_t rows, DType result) const {
-    TROUPE_TRY(auto* const book, lowering.products());
-    TROUPE_TRY(auto chosen, book->product({.product = kind,
-                                           .rows = rows,
-                                           .in = shape_.width,
-                                           .out = shape_.classes,
-                                           .operands = dtype_,
-                                           .result = result,
-                                           .tf32 = lowering.options.tf32,
-                                           .workspace_bytes = product_workspace},
-                                          lowering.options.deterministic));
+    TROUPE_TRY(auto* const registry, lowering.products());
+    TROUPE_TRY(auto chosen, registry->product({.product = kind,
+                                               .rows = rows,
+                                               .in = shape_.width,
+                                               .out = shape_.classes,
+                                               .operands = dtype_,
+                                               .result = result,
+                                               .tf32 = lowering.options.tf32,
+                                               .workspace_bytes = product_workspace},
+                                              lowering.options.deterministic));
     return std::move(chosen.matmul);
   }
 

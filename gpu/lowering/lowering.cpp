@@ -49,7 +49,7 @@ std::size_t Lowering::staging_bytes() const {
   return std::ranges::max(narrow_gradients, {}, &NarrowGradients::bytes).bytes();
 }
 
-Result<MatmulBook*> Lowering::products() {
+Result<MatmulPlanRegistry*> Lowering::products() {
   return device_.products();
 }
 

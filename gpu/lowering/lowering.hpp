@@ -5,7 +5,7 @@
 #include "gpu/cuda_device.hpp"
 #include "gpu/lowering/detail/step.hpp"
 #include "gpu/lowering/narrow_gradients.hpp"
-#include "gpu/lowering/plan_book.hpp"
+#include "gpu/lowering/plan_registry.hpp"
 
 #include <optional>
 #include <vector>
@@ -41,7 +41,7 @@ public:
   const CompileOptions& options;
   StorageLayout layout;
   Placement placement;
-  PlanBook* plans = nullptr;     ///< the device's; null for a graph without convolutions
+  PlanRegistry* plans = nullptr; ///< the device's; null for a graph without convolutions
   cudnn::PlanPolicy policy;      ///< for them
   std::vector<DType> copy_types; ///< by unit (storage.hpp)
   std::vector<NarrowGradients> narrow_gradients; ///< by unit
@@ -55,7 +55,7 @@ public:
   /// Memory that the unit with the largest narrow gradients takes for them.
   std::size_t staging_bytes() const;
   /// Opened for the first node that asks. Errors: unsupported where cuBLASLt is missing.
-  Result<MatmulBook*> products();
+  Result<MatmulPlanRegistry*> products();
 
 private:
   Lowering(CudaDevice& device, const Graph& graph_, const CompileOptions& options_)

@@ -1,5 +1,5 @@
 #include "core/fail.hpp"
-#include "gpu/cublas/matmul_book.hpp"
+#include "gpu/cublas/matmul_plan_registry.hpp"
 #include "gpu/lowering/lowering.hpp"
 
 #include <optional>

@@ -355,7 +355,7 @@ Traffic traffic_of(const Graph& graph, const Node& node, const Decisions& decisi
 }
 
 Result<Traffic> traffic_of(const Graph& graph, const Node& node, const MemoryPlan& memory,
-                           PlanBook* plans, const cudnn::PlanPolicy& policy) {
+                           PlanRegistry* plans, const cudnn::PlanPolicy& policy) {
   Decisions decisions{.in_place = share_place(memory, node)};
   if (node.op == Op::conv2d_backward_weight) {
     TROUPE_TRY(const auto way, weight_gradient(*plans, policy, graph, node));

@@ -4,7 +4,7 @@
 
 #include "core/device/executable.hpp"
 #include "core/graph/graph.hpp"
-#include "gpu/lowering/plan_book.hpp"
+#include "gpu/lowering/plan_registry.hpp"
 #include "gpu/traffic.hpp"
 
 #include <vector>
@@ -19,9 +19,9 @@ struct Decisions {
 
 Traffic traffic_of(const Graph& graph, const Node& node, const Decisions& decisions = {});
 
-/// As this memory and these plans make it. Errors: as PlanBook::plan, for a convolution.
+/// As this memory and these plans make it. Errors: as PlanRegistry::plan, for a convolution.
 Result<Traffic> traffic_of(const Graph& graph, const Node& node, const MemoryPlan& memory,
-                           PlanBook* plans, const cudnn::PlanPolicy& policy);
+                           PlanRegistry* plans, const cudnn::PlanPolicy& policy);
 
 Traffic cast_traffic(std::size_t elements, DType from, DType to);
 /// Of weight gradients' casts that share a launch (narrow_gradients.hpp).

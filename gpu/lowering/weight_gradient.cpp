@@ -12,7 +12,7 @@ std::size_t weight_gradient_elements(const Graph& graph, const Node& node) {
   return static_cast<std::size_t>(dw[0] * graph[node.inputs[1]].shape[3] * dw[2] * dw[3]);
 }
 
-Result<WeightGradientWay> weight_gradient(PlanBook& plans, const cudnn::PlanPolicy& policy,
+Result<WeightGradientWay> weight_gradient(PlanRegistry& plans, const cudnn::PlanPolicy& policy,
                                           const Graph& graph, const Node& node) {
   const auto type = graph[node.inputs[1]].dtype;
   const auto wide_graph = backward_weight_graph(graph, node);

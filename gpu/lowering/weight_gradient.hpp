@@ -3,7 +3,7 @@
 #pragma once
 
 #include "core/graph/graph.hpp"
-#include "gpu/lowering/plan_book.hpp"
+#include "gpu/lowering/plan_registry.hpp"
 
 namespace troupe::gpu {
 
@@ -13,9 +13,9 @@ struct WeightGradientWay {
   double microseconds = 0; ///< with the cast, where there is one
 };
 
-/// The faster of both, noted in the book where both exist; errors as PlanBook::plan where none
+/// The faster of both, noted in the book where both exist; errors as PlanRegistry::plan where none
 /// does.
-Result<WeightGradientWay> weight_gradient(PlanBook& plans, const cudnn::PlanPolicy& policy,
+Result<WeightGradientWay> weight_gradient(PlanRegistry& plans, const cudnn::PlanPolicy& policy,
                                           const Graph& graph, const Node& node);
 
 /// Elements of a weight gradient as it is stored, with the padded channels of the images.

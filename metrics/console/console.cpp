@@ -1,7 +1,7 @@
 #include "metrics/console/console.hpp"
 
-#include "core/printable.hpp"
-#include "metrics/readable.hpp"
+#include "core/escape.hpp"
+#include "metrics/number_format.hpp"
 #include "metrics/report/run_json.hpp"
 #include "metrics/text_figures.hpp"
 #include "metrics/time_stamp.hpp"
@@ -61,32 +61,32 @@ std::string json_of(const RunInfo& run) {
 std::string opening(const RunInfo& run) {
   auto text =
       fmt::format("{}: {} on {}, {} of {} samples, {} with {}, {}", run.name, run.model,
-                  run.dataset, counted(run.total_steps, "step"), readable_count(run.batch_size),
+                  run.dataset, counted(run.total_steps, "step"), format_count(run.batch_size),
                   to_string(run.strategy), counted(run.world_size, "worker"), run.precision);
   if (run.first_step > 0)
-    text += fmt::format("; goes on after step {}", readable_count(run.first_step));
+    text += fmt::format("; goes on after step {}", format_count(run.first_step));
   return text;
 }
 
 /// A test loss, and what it comes to where samples are texts.
 std::string test_loss_of(const RunInfo& run, double loss) {
-  auto text = "test loss " + readable_loss(loss);
+  auto text = "test loss " + format_loss(loss);
   if (const auto found = perplexity(run, loss))
-    text += ", test perplexity " + readable_perplexity(*found);
+    text += ", test perplexity " + format_perplexity(*found);
   return text;
 }
 
 std::string line_of(const EpochRecord& epoch, const RunInfo& run) {
   const auto each = std::max<std::int64_t>(1, run.steps_per_epoch);
   auto text = fmt::format("epoch {}/{}: loss {}", epoch.epoch + 1,
-                          (run.total_steps + each - 1) / each, readable_loss(epoch.train_loss));
+                          (run.total_steps + each - 1) / each, format_loss(epoch.train_loss));
   if (epoch.train_accuracy)
-    text += ", accuracy " + readable_percent(*epoch.train_accuracy);
+    text += ", accuracy " + format_percent(*epoch.train_accuracy);
   if (epoch.test_loss)
     text += ", " + test_loss_of(run, *epoch.test_loss);
   if (epoch.test_accuracy)
-    text += ", test accuracy " + readable_percent(*epoch.test_accuracy);
-  return text + ", " + readable_seconds(epoch.seconds);
+    text += ", test accuracy " + format_percent(*epoch.test_accuracy);
+  return text + ", " + format_seconds(epoch.seconds);
 }
 
 std::string line_of_skipped(const StepRecord& step) {
@@ -98,22 +98,22 @@ std::string line_of_skipped(const StepRecord& step) {
 
 /// On one line, whatever the model has written.
 std::string line_of(const GeneratedRecord& generated) {
-  return fmt::format("step {} writes: {}", readable_count(generated.step),
+  return fmt::format("step {} writes: {}", format_count(generated.step),
                      escaped(generated.prompt + generated.text));
 }
 
 std::string closing(const RunSummary& run) {
   auto text =
       fmt::format("{}: {} after {}, {}", run.name, run.status,
-                  readable_steps(run.steps, run.steps_per_epoch), readable_seconds(run.seconds));
+                  format_steps(run.steps, run.steps_per_epoch), format_seconds(run.seconds));
   if (const auto [rate, what] = throughput(run, run.samples_per_second); rate > 0)
-    text += fmt::format(", {} {}/s", readable_rate(rate), what);
+    text += fmt::format(", {} {}/s", format_rate(rate), what);
   if (run.steps > 0)
-    text += fmt::format(", loss {}", readable_loss(run.loss));
+    text += fmt::format(", loss {}", format_loss(run.loss));
   if (run.accuracy)
-    text += fmt::format(", test accuracy {}", readable_percent(*run.accuracy));
+    text += fmt::format(", test accuracy {}", format_percent(*run.accuracy));
   if (const auto found = perplexity(run, run.test_loss))
-    text += ", test perplexity " + readable_perplexity(*found);
+    text += ", test perplexity " + format_perplexity(*found);
   if (run.checkpoint_failures > 0)
     text += fmt::format(", {} not written", counted(run.checkpoint_failures, "checkpoint"));
   return text;

@@ -1,8 +1,8 @@
 #include "metrics/http/password_file.hpp"
 
+#include "core/escape.hpp"
 #include "core/fail.hpp"
 #include "core/net/descriptor.hpp"
-#include "core/printable.hpp"
 
 #include <array>
 #include <cerrno>

@@ -46,7 +46,7 @@ ActorRecord record_of(const ActorSample& sample, const MailboxSample* before, do
 LiveRun::LiveRun(const RunInfo& run) {
   document_.status = to_string(JobPhase::waiting);
   document_.run = run;
-  document_.course.progress.begin(run);
+  document_.history.progress.begin(run);
   changed_.set();
   stale_.set();
 }
@@ -69,9 +69,9 @@ void LiveRun::set_config(std::string_view yaml) {
   touch({Part::config});
 }
 
-void LiveRun::begin(const RunInfo& run, const RunCourse& before, std::int64_t generation) {
+void LiveRun::begin(const RunInfo& run, const RunHistory& before, std::int64_t generation) {
   const std::lock_guard lock{mutex_};
-  document_.course = before;
+  document_.history = before;
   changed_from_ = 0;
   touch({Part::steps, Part::epochs, Part::step_seconds, Part::recoveries, Part::generated});
   show(run, generation);
@@ -98,7 +98,7 @@ void LiveRun::forget_generation() {
 void LiveRun::show(const RunInfo& run, std::int64_t generation) {
   forget_generation();
   document_.run = run;
-  document_.course.progress.begin(run);
+  document_.history.progress.begin(run);
   document_.generation = generation;
   touch({Part::run, Part::progress, Part::generation});
 }
@@ -116,7 +116,7 @@ void LiveRun::enter(JobPhase phase) {
 
 void LiveRun::record(const StepRecord& step) {
   const std::lock_guard lock{mutex_};
-  changed_from_ = std::min(changed_from_, document_.course.add(step));
+  changed_from_ = std::min(changed_from_, document_.history.add(step));
   if (watched_)
     cut_.commit(step.step, moment_of_commit(step));
   touch({Part::progress, Part::steps, Part::step_seconds});
@@ -124,9 +124,9 @@ void LiveRun::record(const StepRecord& step) {
 
 void LiveRun::record_steps(std::int64_t steps) {
   const std::lock_guard lock{mutex_};
-  if (steps == document_.course.progress.now().steps)
+  if (steps == document_.history.progress.now().steps)
     return;
-  document_.course.progress.note_steps(steps);
+  document_.history.progress.note_steps(steps);
   if (watched_)
     cut_.commit(steps - 1, Clock::now().time_since_epoch());
   touch({Part::progress});
@@ -134,19 +134,19 @@ void LiveRun::record_steps(std::int64_t steps) {
 
 void LiveRun::record(const RecoveryRecord& recovery) {
   const std::lock_guard lock{mutex_};
-  document_.course.add(recovery);
+  document_.history.add(recovery);
   touch({Part::recoveries});
 }
 
 void LiveRun::record(const GeneratedRecord& generated) {
   const std::lock_guard lock{mutex_};
-  document_.course.add(generated);
+  document_.history.add(generated);
   touch({Part::generated});
 }
 
 void LiveRun::record(const EpochRecord& epoch) {
   const std::lock_guard lock{mutex_};
-  document_.course.add(epoch);
+  document_.history.add(epoch);
   touch({Part::progress, Part::epochs});
 }
 
@@ -184,7 +184,7 @@ void LiveRun::record(const CheckpointRecord& checkpoint, std::string_view path) 
   totals.last_bytes = checkpoint.bytes;
   totals.last_time = std::chrono::system_clock::now();
   totals.path = path;
-  document_.course.progress.note_pause(checkpoint.pause_seconds);
+  document_.history.progress.note_pause(checkpoint.pause_seconds);
   touch({Part::progress, Part::checkpoints});
 }
 
@@ -196,9 +196,9 @@ void LiveRun::record_checkpoint_failure() {
 
 void LiveRun::record_unreadable(std::int64_t samples) {
   const std::lock_guard lock{mutex_};
-  if (samples == document_.course.progress.now().unreadable_samples)
+  if (samples == document_.history.progress.now().unreadable_samples)
     return;
-  document_.course.progress.note_unreadable(samples);
+  document_.history.progress.note_unreadable(samples);
   touch({Part::progress});
 }
 
@@ -230,7 +230,7 @@ void LiveRun::fail(std::string_view error) {
 void LiveRun::finish(const RunSummary& summary) {
   const std::lock_guard lock{mutex_};
   document_.error = summary.error;
-  document_.course.progress.finish(summary);
+  document_.history.progress.finish(summary);
   if (!summary.workers.empty())
     document_.workers = summary.workers;
   auto& totals = document_.checkpoints;
@@ -338,7 +338,7 @@ std::string LiveRun::changes() {
                       part == index_of(Part::steps) ? json_of(document_, Part::steps, changed_from_)
                                                     : fresh(part));
   changed_.reset();
-  changed_from_ = document_.course.steps.points().size();
+  changed_from_ = document_.history.steps.points().size();
   return text + "}";
 }
 

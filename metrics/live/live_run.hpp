@@ -48,7 +48,7 @@ public:
   void set_config(std::string_view yaml);
 
   /// All of the run is known now; `before`: the steps before its first one.
-  void begin(const RunInfo& run, const RunCourse& before, std::int64_t generation);
+  void begin(const RunInfo& run, const RunHistory& before, std::int64_t generation);
   /// Another generation, of which nothing is made again.
   void go_on(const RunInfo& run, std::int64_t generation);
   /// Its workers and nodes are not shown any more.

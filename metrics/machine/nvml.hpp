@@ -14,10 +14,10 @@ namespace troupe::metrics {
 
 class Nvml {
 public:
-  static constexpr const char* usual_name = "libnvidia-ml.so.1";
+  static constexpr const char* default_name = "libnvidia-ml.so.1";
 
   /// Errors: unsupported, when there is no such library, or it does not start.
-  static Result<std::unique_ptr<Nvml>> open(const std::string& name = usual_name);
+  static Result<std::unique_ptr<Nvml>> open(const std::string& name = default_name);
   Nvml(const Nvml&) = delete;
   Nvml& operator=(const Nvml&) = delete;
   ~Nvml();

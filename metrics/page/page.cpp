@@ -25,7 +25,7 @@ std::string_view live_page() {
   return page_text;
 }
 
-std::string standing_page(std::string_view document) {
+std::string standalone_page(std::string_view document) {
   const auto place = page_text.find(place_of_document) + place_of_document.size();
   std::string page;
   page.reserve(page_text.size() + document.size() + document.size() / 16);

@@ -10,6 +10,6 @@ namespace troupe::metrics {
 /// The page that follows a run: it asks for /events.
 std::string_view live_page();
 /// A standing page: the document (JSON, docs/files.md) is in it.
-std::string standing_page(std::string_view document);
+std::string standalone_page(std::string_view document);
 
 } // namespace troupe::metrics

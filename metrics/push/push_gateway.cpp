@@ -1,6 +1,6 @@
 #include "metrics/push/push_gateway.hpp"
 
-#include "core/printable.hpp"
+#include "core/escape.hpp"
 
 #include <curl/curl.h>
 #include <fmt/format.h>

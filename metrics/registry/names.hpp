@@ -12,7 +12,7 @@ namespace troupe::metrics::names {
 // clang-format off
 inline constexpr std::array all = {
     build_info, run_info, phase, last_error, ready, start_time, world_size, generation, heartbeat_time,
-    loss, accuracy, gradient_norm, drift, round_bytes, staleness, lease_time, learning_rate, epoch, step, last_step, time_left,
+    loss, accuracy, gradient_norm, drift, round_bytes, staleness, item_time, learning_rate, epoch, step, last_step, time_left,
     evaluation_time,
     loss_scale, skipped_steps, scale_growths,
     recoveries, recovery_time,

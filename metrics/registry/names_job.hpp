@@ -50,7 +50,7 @@ inline constexpr M staleness{
     "troupe_staleness_steps", gauge, leader,
     "Where workers are asynchronous (parallel.strategy: async): how many steps the parameters "
     "lacked with which the last step's gradients were computed, mean over slices and shards"};
-inline constexpr M lease_time{
+inline constexpr M item_time{
     "troupe_lease_seconds", gauge, leader,
     "The same: the longest that a slice of the last step was with a worker"};
 inline constexpr M learning_rate{"troupe_learning_rate", gauge, leader,

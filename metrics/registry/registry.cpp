@@ -99,7 +99,7 @@ void Registry::record(const StepRecord& step) {
   if (step.round_bytes > 0)
     v.set(names::round_bytes, static_cast<double>(step.round_bytes));
   v.set(names::staleness, step.staleness);
-  v.set(names::lease_time, step.lease_seconds);
+  v.set(names::item_time, step.item_seconds);
   v.set(names::learning_rate, step.lr);
   v.set(names::epoch, static_cast<double>(step.epoch + 1));
   v.set(names::step, static_cast<double>(step.step + 1));

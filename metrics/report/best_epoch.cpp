@@ -1,8 +1,8 @@
 #include "metrics/report/best_epoch.hpp"
 
 #include "core/checkpoint/store.hpp"
-#include "metrics/readable.hpp"
-#include "metrics/report/epoch_course.hpp"
+#include "metrics/number_format.hpp"
+#include "metrics/report/epoch_history.hpp"
 #include "metrics/report/run_folder.hpp"
 #include "metrics/report/run_json.hpp"
 #include "metrics/text_figures.hpp"
@@ -40,12 +40,12 @@ std::optional<EpochRecord> read_best_epoch(const std::filesystem::path& run, Bes
   return best;
 }
 
-std::string readable_result(const RunInfo& run, const EpochRecord& epoch, BestBy by) {
+std::string format_result(const RunInfo& run, const EpochRecord& epoch, BestBy by) {
   if (by == BestBy::accuracy && epoch.test_accuracy)
-    return "test accuracy " + readable_percent(*epoch.test_accuracy);
+    return "test accuracy " + format_percent(*epoch.test_accuracy);
   if (const auto found = perplexity(run, epoch.test_loss))
-    return "test perplexity " + readable_perplexity(*found);
-  return "test loss " + readable_loss(epoch.test_loss.value_or(0));
+    return "test perplexity " + format_perplexity(*found);
+  return "test loss " + format_loss(epoch.test_loss.value_or(0));
 }
 
 std::string describe_best(const std::filesystem::path& folder, const RunInfo& run, BestBy by) {
@@ -53,7 +53,7 @@ std::string describe_best(const std::filesystem::path& folder, const RunInfo& ru
   if (!best)
     return {};
   const auto checkpoint = checkpoint_of(folder, last_step_of(*best, run) + 1);
-  return fmt::format("best: epoch {}, {}, {}", best->epoch + 1, readable_result(run, *best, by),
+  return fmt::format("best: epoch {}, {}, {}", best->epoch + 1, format_result(run, *best, by),
                      checkpoint.empty() ? "its checkpoint was not kept (checkpoint.best)"
                                         : "checkpoint " + checkpoint);
 }

@@ -18,8 +18,8 @@ std::optional<EpochRecord> read_best_epoch(const std::filesystem::path& run,
 
 /// "test accuracy 91.2%"; of a run without accuracies, or compared by loss, "test loss 1.234" or,
 /// of texts, "test perplexity 6.21".
-std::string readable_result(const RunInfo& run, const EpochRecord& epoch,
-                            BestBy by = BestBy::accuracy);
+std::string format_result(const RunInfo& run, const EpochRecord& epoch,
+                          BestBy by = BestBy::accuracy);
 
 /// "best: epoch 2, test accuracy 91.2%, checkpoint FOLDER", with the checkpoint of that epoch where
 /// it was kept. Empty where no epoch was evaluated. Blocks on files.

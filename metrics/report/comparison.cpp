@@ -1,12 +1,12 @@
 #include "metrics/report/comparison.hpp"
 
+#include "core/escape.hpp"
 #include "core/fail.hpp"
-#include "core/printable.hpp"
-#include "metrics/readable.hpp"
-#include "metrics/report/detail/course_json.hpp"
+#include "metrics/number_format.hpp"
+#include "metrics/report/detail/history_json.hpp"
 #include "metrics/report/detail/json_values.hpp"
+#include "metrics/report/folder_report.hpp"
 #include "metrics/report/run_json.hpp"
-#include "metrics/report/standing_report.hpp"
 #include "metrics/text_figures.hpp"
 
 #include <fmt/format.h>
@@ -83,17 +83,16 @@ std::string cell(std::string text) {
   return text;
 }
 
-std::string readable_overlap(const ComparedRun& run) {
-  return run.workers > 1 ? readable_percent(run.overlap_ratio) : "-";
+std::string format_overlap(const ComparedRun& run) {
+  return run.workers > 1 ? format_percent(run.overlap_ratio) : "-";
 }
 
 std::string or_dash(const std::optional<double>& figure, std::string (*readable)(double)) {
   return figure ? readable(*figure) : "-";
 }
 
-std::string readable_memory(const ComparedRun& run) {
-  return run.peak_memory_bytes > 0 ? readable_bytes(static_cast<double>(run.peak_memory_bytes))
-                                   : "-";
+std::string format_memory(const ComparedRun& run) {
+  return run.peak_memory_bytes > 0 ? format_bytes(static_cast<double>(run.peak_memory_bytes)) : "-";
 }
 
 using Run = const ComparedRun&;
@@ -112,15 +111,15 @@ std::vector<Column> columns_of(const std::vector<ComparedRun>& runs) {
   const bool classes = any(&ComparedRun::accuracy);
   std::vector<Column> columns = {
       {"workers", [](Run run) { return std::to_string(run.workers); }},
-      {"time", [](Run run) { return readable_seconds(run.seconds); }},
-      {"samples/s", [](Run run) { return readable_rate(run.samples_per_second); }},
-      {"tokens/s", [](Run run) { return or_dash(run.tokens_per_second, readable_rate); }, texts},
-      {"peak memory per worker", readable_memory},
-      {"busy", [](Run run) { return or_dash(run.busy_ratio, readable_percent); }},
-      {"overlap", readable_overlap},
-      {"test accuracy", [](Run run) { return or_dash(run.accuracy, readable_percent); },
+      {"time", [](Run run) { return format_seconds(run.seconds); }},
+      {"samples/s", [](Run run) { return format_rate(run.samples_per_second); }},
+      {"tokens/s", [](Run run) { return or_dash(run.tokens_per_second, format_rate); }, texts},
+      {"peak memory per worker", format_memory},
+      {"busy", [](Run run) { return or_dash(run.busy_ratio, format_percent); }},
+      {"overlap", format_overlap},
+      {"test accuracy", [](Run run) { return or_dash(run.accuracy, format_percent); },
        classes || !texts},
-      {"test perplexity", [](Run run) { return or_dash(run.perplexity, readable_perplexity); },
+      {"test perplexity", [](Run run) { return or_dash(run.perplexity, format_perplexity); },
        texts}};
   std::erase_if(columns, [](const Column& column) { return !column.is_shown; });
   return columns;
@@ -149,7 +148,7 @@ std::string markdown_row(const ComparedRun& run, const std::vector<Column>& colu
 }
 
 Result<std::string> label_of(const RunDocument& document, const std::filesystem::path& folder) {
-  if (document.course.progress.now().steps == 0)
+  if (document.history.progress.now().steps == 0)
     return fail(Errc::invalid_input, "{}: the run has made no step yet", echoed(folder.string()));
   return document.status == "completed"
              ? document.run.name
@@ -159,8 +158,8 @@ Result<std::string> label_of(const RunDocument& document, const std::filesystem:
 } // namespace
 
 RunCurves curves_of(const RunDocument& document) {
-  RunCurves curves{.steps = document.course.steps};
-  for (auto& epoch : document.course.epochs.epochs())
+  RunCurves curves{.steps = document.history.steps};
+  for (auto& epoch : document.history.epochs.epochs())
     if (epoch.test_loss) {
       epoch.step = last_step_of(epoch, document.run);
       curves.tests.push_back(epoch);
@@ -174,7 +173,7 @@ Result<ComparedRun> read_compared_run(const std::filesystem::path& folder) {
   ComparedRun run{std::string{to_string(document.run.strategy)}, document.run.precision};
   TROUPE_TRY(run.name, label_of(document, folder));
   run.job = fmt::format("{} on {}", document.run.model, document.run.dataset);
-  take_standing(run, document.run, document.course.progress.now());
+  take_standing(run, document.run, document.history.progress.now());
   if (!document.workers.empty())
     take_workers(run, document.workers);
   run.curves = curves_of(document);

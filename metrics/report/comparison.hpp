@@ -17,7 +17,7 @@ namespace troupe::metrics {
 
 /// The course of a run, for charts that show several.
 struct RunCurves {
-  StepCourse steps = {};
+  StepHistory steps = {};
   std::vector<EpochRecord> tests = {}; ///< epochs with an evaluation, each with its step
 };
 

@@ -21,7 +21,7 @@ std::int64_t epochs_before(const RunInfo& run) {
 Recollection::Recollection(const RunInfo& run)
     : first_step_{run.first_step}, steps_per_epoch_{std::max<std::int64_t>(1, run.steps_per_epoch)},
       epochs_{epochs_before(run)} {
-  course_.progress.begin(run);
+  history_.progress.begin(run);
 }
 
 bool Recollection::add(const StepRecord& step) {
@@ -29,7 +29,7 @@ bool Recollection::add(const StepRecord& step) {
     return false;
   last_step_ = step.step;
   ++steps_;
-  course_.add(step);
+  history_.add(step);
   run_.loss = step.loss;
   if (step.step / steps_per_epoch_ == (first_step_ - 1) / steps_per_epoch_)
     run_.epoch.add(step);
@@ -40,7 +40,7 @@ bool Recollection::add(const EpochRecord& epoch) {
   if (epoch.epoch <= last_epoch_ || epoch.epoch >= epochs_)
     return false;
   last_epoch_ = epoch.epoch;
-  course_.add(epoch);
+  history_.add(epoch);
   if ((epoch.epoch + 1) * steps_per_epoch_ == first_step_)
     run_.epoch = {}; // it is over
   if (epoch.test_loss)
@@ -54,7 +54,7 @@ bool Recollection::add(const GeneratedRecord& sample) {
   if (sample.step <= last_sample_ || sample.step > first_step_)
     return false;
   last_sample_ = sample.step;
-  course_.add(sample);
+  history_.add(sample);
   return true;
 }
 

@@ -1,7 +1,7 @@
 /// What a run that goes on was before.
 #pragma once
 
-#include "metrics/report/run_course.hpp"
+#include "metrics/report/run_history.hpp"
 #include "metrics/step_sums.hpp"
 
 #include <cstdint>
@@ -26,12 +26,12 @@ public:
   bool add(const GeneratedRecord& sample);
   /// All of them: what was before is not undone where steps are made again.
   bool add(const RecoveryRecord& recovery) {
-    course_.add(recovery);
+    history_.add(recovery);
     return true;
   }
 
   const EarlierRun& run() const { return run_; }
-  const RunCourse& course() const { return course_; }
+  const RunHistory& history() const { return history_; }
   /// Steps that the files do not have: lost with the machine's power, or with who led the job.
   std::int64_t missing_steps() const { return first_step_ - steps_; }
 
@@ -39,7 +39,7 @@ private:
   std::int64_t first_step_, steps_per_epoch_, epochs_;
   std::int64_t steps_ = 0, last_step_ = -1, last_epoch_ = -1, last_sample_ = -1;
   EarlierRun run_;
-  RunCourse course_;
+  RunHistory history_;
 };
 
 } // namespace troupe::metrics

@@ -1,8 +1,8 @@
 #include "metrics/report/history.hpp"
 
+#include "core/escape.hpp"
 #include "core/fail.hpp"
 #include "core/net/descriptor.hpp"
-#include "core/printable.hpp"
 #include "metrics/report/run_folder.hpp"
 
 #include <cerrno>
@@ -40,8 +40,8 @@ tl::unexpected<Error> not_kept(const fs::path& path, int number) {
 
 } // namespace
 
-HistoryPart read_history(const fs::path& run, const std::string& opening,
-                         const HistoryPlace& there) {
+HistoryChunk read_history(const fs::path& run, const std::string& opening,
+                          const HistoryPlace& there) {
   const bool is_same = there.opening == opening;
   for (std::size_t i = 0; i < files.size(); ++i) {
     const auto at = is_same ? there.bytes[i] : 0;
@@ -53,7 +53,7 @@ HistoryPart read_history(const fs::path& run, const std::string& opening,
 
 KeptHistory::KeptHistory(const fs::path& run) : run_{run}, folder_{run / ".history"} {}
 
-Status KeptHistory::add(const HistoryPart& part) {
+Status KeptHistory::add(const HistoryChunk& part) {
   const auto file = static_cast<std::size_t>(part.file);
   if (part.opening != place_.opening) {
     remove();

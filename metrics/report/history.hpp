@@ -24,14 +24,14 @@ struct HistoryPlace {
 };
 
 /// Bytes of one of the files.
-struct HistoryPart {
+struct HistoryChunk {
   std::string opening;
   std::int32_t file = 0;
   std::int64_t at = 0;
   std::string bytes;
 
   template <class Inspector>
-  friend bool inspect(Inspector& f, HistoryPart& x) {
+  friend bool inspect(Inspector& f, HistoryChunk& x) {
     return f.object(x).fields(f.field("opening", x.opening), f.field("file", x.file),
                               f.field("at", x.at), f.field("bytes", x.bytes));
   }
@@ -39,8 +39,8 @@ struct HistoryPart {
 
 /// What the files of a run's folder have that somebody lacks; no bytes: nothing, or they cannot be
 /// read now. Blocks on files.
-HistoryPart read_history(const std::filesystem::path& run, const std::string& opening,
-                         const HistoryPlace& there);
+HistoryChunk read_history(const std::filesystem::path& run, const std::string& opening,
+                          const HistoryPlace& there);
 
 /// A copy in a folder of its own. Blocks on files.
 class KeptHistory {
@@ -50,7 +50,7 @@ public:
 
   const HistoryPlace& place() const { return place_; }
   /// Appends; of another opening, from its begin on. Errors: io, no_space.
-  Status add(const HistoryPart& part);
+  Status add(const HistoryChunk& part);
   /// Its files become those of the run's folder. Errors: io.
   Status hand_over() const;
   void remove() const;

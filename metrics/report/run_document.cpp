@@ -1,7 +1,7 @@
 #include "metrics/report/run_document.hpp"
 
 #include "metrics/known_ratio.hpp"
-#include "metrics/report/detail/course_json.hpp"
+#include "metrics/report/detail/history_json.hpp"
 #include "metrics/report/detail/summary_values.hpp"
 
 #include <fmt/format.h>
@@ -171,13 +171,13 @@ std::string json_of(const RunDocument& document, DocumentPart part, std::size_t 
   case DocumentPart::run:
     return dumped(object_of(document.run));
   case DocumentPart::progress:
-    return dumped(json_of_standing(document.course.progress.now()));
+    return dumped(json_of_standing(document.history.progress.now()));
   case DocumentPart::steps:
-    return json_of(document.course.steps, from);
+    return json_of(document.history.steps, from);
   case DocumentPart::epochs:
-    return json_of(document.course.epochs);
+    return json_of(document.history.epochs);
   case DocumentPart::step_seconds:
-    return json_of(document.course.step_seconds);
+    return json_of(document.history.step_seconds);
   case DocumentPart::workers:
     return dumped(json_of_workers(document));
   case DocumentPart::nodes:
@@ -187,9 +187,9 @@ std::string json_of(const RunDocument& document, DocumentPart part, std::size_t 
   case DocumentPart::generation:
     return fmt::format("{}", document.generation);
   case DocumentPart::recoveries:
-    return json_of(document.course.recoveries);
+    return json_of(document.history.recoveries);
   case DocumentPart::generated:
-    return json_of(document.course.generated);
+    return json_of(document.history.generated);
   case DocumentPart::actors:
     return dumped(json_of_actors(document.actors));
   case DocumentPart::timeline:

@@ -2,7 +2,7 @@
 /// however long the run is.
 #pragma once
 
-#include "metrics/report/run_course.hpp"
+#include "metrics/report/run_history.hpp"
 #include "metrics/step_record.hpp"
 #include "metrics/timeline.hpp"
 
@@ -59,7 +59,7 @@ struct RunDocument {
 
   std::string status, error; ///< error: empty where nothing has failed
   RunInfo run;
-  RunCourse course;
+  RunHistory history;
   std::vector<WorkerSummary> workers;
   std::vector<NodeRecord> nodes;
   bool leads = true; ///< false: this process follows the node that leads the job

@@ -1,8 +1,8 @@
 #include "metrics/report/run_folder.hpp"
 
 #include "core/atomic_file.hpp"
+#include "core/escape.hpp"
 #include "core/fail.hpp"
-#include "core/printable.hpp"
 #include "metrics/page/page.hpp"
 #include "metrics/report/run_json.hpp"
 
@@ -39,9 +39,9 @@ void remove_temporaries(const std::filesystem::path& run) {
 /// Empty without daemons, where the lines are made again, and for changes of membership, which are
 /// kept.
 std::filesystem::path aside_of(const std::filesystem::path& lines, const RunWriter& writer) {
-  if (writer.drafts.empty() || lines.filename() == run_files::recoveries)
+  if (writer.staging.empty() || lines.filename() == run_files::recoveries)
     return {};
-  return writer.drafts / (lines.filename().string() + ".cut");
+  return writer.staging / (lines.filename().string() + ".cut");
 }
 
 /// Opens a file of lines, of which those stay that come before the run's first step.
@@ -54,7 +54,7 @@ Result<JsonLines> open_lines(const std::filesystem::path& path,
     return record && before.add(*record);
   };
   const auto aside = aside_of(path, writer);
-  return writer.takes_over ? JsonLines::take_over(path, writer.drafts, keep, aside)
+  return writer.takes_over ? JsonLines::take_over(path, writer.staging, keep, aside)
                            : JsonLines::open(path, keep, aside);
 }
 
@@ -70,16 +70,16 @@ Result<RunFolder> RunFolder::open(const std::filesystem::path& output, const Run
   TROUPE_TRY(auto recoveries,
              open_lines(path / run_files::recoveries, parse_recovery, before, writer));
   TROUPE_TRY(auto samples, open_lines(path / run_files::samples, parse_generated, before, writer));
-  RunFolder folder(std::move(path), writer.drafts,
+  RunFolder folder(std::move(path), writer.staging,
                    {std::move(steps), std::move(epochs), std::move(recoveries), std::move(samples)},
                    std::move(before));
   remove_temporaries(folder.path_);
   std::error_code error;
   std::filesystem::remove(folder.summary(), error);
   std::filesystem::remove(folder.report(), error);
-  TROUPE_TRY(write_file_atomically(folder.path_ / run_files::config, config_yaml, writer.drafts));
+  TROUPE_TRY(write_file_atomically(folder.path_ / run_files::config, config_yaml, writer.staging));
   TROUPE_TRY(folder.write(run));
-  if (writer.drafts.empty()) // a run of one process: no daemon is to continue the earlier job
+  if (writer.staging.empty()) // a run of one process: no daemon is to continue the earlier job
     std::filesystem::remove(folder.path_ / run_files::members, error);
   return folder;
 }
@@ -129,15 +129,15 @@ Status RunFolder::settle() {
 }
 
 Status RunFolder::write(const RunInfo& run) const {
-  return write_file_atomically(path_ / run_files::info, to_json(run), drafts_);
+  return write_file_atomically(path_ / run_files::info, to_json(run), staging_);
 }
 
 Status RunFolder::write(const RunSummary& last) const {
-  return write_file_atomically(summary(), to_json(last), drafts_);
+  return write_file_atomically(summary(), to_json(last), staging_);
 }
 
 Status RunFolder::write_report(std::string_view document) const {
-  return write_file_atomically(report(), standing_page(document), drafts_);
+  return write_file_atomically(report(), standalone_page(document), staging_);
 }
 
 } // namespace troupe::metrics

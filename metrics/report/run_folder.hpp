@@ -27,8 +27,8 @@ inline constexpr const char* checkpoints = "checkpoints";
 
 /// How a process writes to a run's folder.
 struct RunWriter {
-  std::filesystem::path drafts = {}; ///< of core/drafts.hpp; empty: beside the files
-  bool takes_over = false;           ///< from another process, which may still write
+  std::filesystem::path staging = {}; ///< of core/staging.hpp; empty: beside the files
+  bool takes_over = false;            ///< from another process, which may still write
 };
 
 /// Its files of lines.
@@ -72,12 +72,12 @@ public:
   Status write_report(std::string_view document) const;
 
 private:
-  RunFolder(std::filesystem::path path, std::filesystem::path drafts, RunLines lines,
+  RunFolder(std::filesystem::path path, std::filesystem::path staging, RunLines lines,
             Recollection before)
-      : path_(std::move(path)), drafts_(std::move(drafts)), lines_(std::move(lines)),
+      : path_(std::move(path)), staging_(std::move(staging)), lines_(std::move(lines)),
         before_(std::move(before)) {}
 
-  std::filesystem::path path_, drafts_;
+  std::filesystem::path path_, staging_;
   RunLines lines_;
   Recollection before_;
 };

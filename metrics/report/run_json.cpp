@@ -96,12 +96,12 @@ std::string to_json(const StepRecord& step) {
     object["mfu"] = *step.mfu;
   if (step.gradient_norm)
     object["gradient_norm"] = *step.gradient_norm;
-  if (!step.dealing.empty())
-    object["dealing"] = step.dealing;
+  if (!step.slice_assignment.empty())
+    object["dealing"] = step.slice_assignment;
   if (step.staleness)
     object["staleness"] = *step.staleness;
-  if (step.lease_seconds)
-    object["lease_seconds"] = *step.lease_seconds;
+  if (step.item_seconds)
+    object["lease_seconds"] = *step.item_seconds;
   for (const auto& shard : step.reads) {
     auto& told = object["reads"].emplace_back(nlohmann::json::array());
     for (const auto& [slice, read, parts] : shard)
@@ -113,8 +113,8 @@ std::string to_json(const StepRecord& step) {
     object["round_bytes"] = step.round_bytes;
   for (const auto& [owner, fragment, behind, is_meeting, changes] : step.rounds) {
     auto taken = nlohmann::json::array();
-    for (const auto& [team, of] : changes)
-      taken.push_back({team, of});
+    for (const auto& [replica_group, of] : changes)
+      taken.push_back({replica_group, of});
     object["rounds"].push_back({owner, fragment, behind, is_meeting, std::move(taken)});
   }
   add_loss_scale(object, step);

@@ -1,7 +1,7 @@
 #include "metrics/report/run_list.hpp"
 
+#include "core/escape.hpp"
 #include "core/fail.hpp"
-#include "core/printable.hpp"
 #include "metrics/report/best_epoch.hpp"
 #include "metrics/report/run_state.hpp"
 

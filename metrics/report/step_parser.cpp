@@ -47,7 +47,7 @@ constexpr std::array<StepField, 27> step_fields = {{
     {"gradient_norm", &StepRecord::gradient_norm},
     {"dealing"},
     {"staleness", &StepRecord::staleness},
-    {"lease_seconds", &StepRecord::lease_seconds},
+    {"lease_seconds", &StepRecord::item_seconds},
     {"reads"},
     {"drift", &StepRecord::drift},
     {"round_bytes", &StepRecord::round_bytes},
@@ -141,7 +141,7 @@ bool StepReader::number(Number value) {
       use.bytes = static_cast<std::uint64_t>(value);
   }
   if (depth_ == 2 && field_->key == "dealing")
-    record_.dealing.push_back(static_cast<int>(value));
+    record_.slice_assignment.push_back(static_cast<int>(value));
   if (depth_ != 1)
     return true;
   std::visit(

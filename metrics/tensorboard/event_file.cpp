@@ -1,8 +1,8 @@
 #include "metrics/tensorboard/event_file.hpp"
 
 #include "core/atomic_file.hpp"
+#include "core/escape.hpp"
 #include "core/fail.hpp"
-#include "core/printable.hpp"
 #include "metrics/tensorboard/detail/event.hpp"
 #include "metrics/text_figures.hpp"
 
@@ -77,7 +77,7 @@ Status EventFile::append(const StepRecord& step) {
   if (step.round_bytes > 0)
     scalars.push_back({"train/round_bytes", static_cast<double>(step.round_bytes)});
   add(scalars, "train/staleness", step.staleness);
-  add(scalars, "time/lease_seconds", step.lease_seconds);
+  add(scalars, "time/lease_seconds", step.item_seconds);
   add(scalars, "train/loss_scale", step.loss_scale);
   if (step.seconds > 0) {
     const auto rate = static_cast<double>(step.samples) / step.seconds;

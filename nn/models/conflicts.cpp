@@ -12,7 +12,7 @@ namespace troupe::nn {
 
 namespace {
 
-std::string usual_value(const ModelConfig& model, const std::string& path) {
+std::string default_value(const ModelConfig& model, const std::string& path) {
   auto defaults = untouched(model);
   for (const auto& one : model_keys(defaults))
     if (one.key.path == path)
@@ -24,7 +24,7 @@ ConfigConflict not_taken(const ModelConfig& model, const ModelKey& one) {
   const auto& path = one.key.path;
   return {{path, "model.name"},
           fmt::format(fmt::runtime(one.elsewhere), model.name),
-          fmt::format("{}, or a model that takes it: {}", usual_value(model, path),
+          fmt::format("{}, or a model that takes it: {}", default_value(model, path),
                       fmt::join(models_with(model, path), ", "))};
 }
 

@@ -21,7 +21,7 @@ std::vector<ModelKey> keys_of(const Family& family, ModelConfig& model) {
 
 std::vector<Family> families(const ModelConfig& model) {
   std::vector<Family> all = {resnet(), cifar_resnet(), mlp(), linear(), gpt2(), llama()};
-  std::ranges::copy(model.own_families.rows(), std::back_inserter(all));
+  std::ranges::copy(model.custom_families.rows(), std::back_inserter(all));
   return all;
 }
 
@@ -34,7 +34,7 @@ std::optional<Family> family_of(const ModelConfig& model) {
 
 ModelConfig untouched(const ModelConfig& model) {
   ModelConfig fresh;
-  fresh.own_families = model.own_families;
+  fresh.custom_families = model.custom_families;
   return fresh;
 }
 
@@ -52,7 +52,7 @@ std::vector<std::string> models_with(const ModelConfig& model, const std::string
   return names_where(model, [&](const Family& family) { return has(keys_of(family, any), path); });
 }
 
-std::map<std::string, std::string> own_settings(ModelConfig model) {
+std::map<std::string, std::string> custom_settings(ModelConfig model) {
   std::map<std::string, std::string> settings;
   const auto family = family_of(model);
   if (!family)
@@ -68,9 +68,10 @@ std::vector<ModelKey> unused_keys(ModelConfig& model, const Family& family) {
   const auto taken = keys_of(family, model), defaults = model_keys(fresh);
   std::vector<ModelKey> unused;
   for (auto& one : model_keys(model)) {
-    const auto usual =
+    const auto default_value =
         std::ranges::find(defaults, one.key.path, [](const ModelKey& key) { return key.key.path; });
-    if (!has(taken, one.key.path) && config_value_text(one.key) != config_value_text(usual->key))
+    if (!has(taken, one.key.path) &&
+        config_value_text(one.key) != config_value_text(default_value->key))
       unused.push_back(std::move(one));
   }
   return unused;

@@ -21,7 +21,7 @@ Family gpt2();
 Family llama();
 
 /// The default of model.name.
-inline constexpr std::string_view usual_model = "resnet20";
+inline constexpr std::string_view default_model = "resnet20";
 
 /// All families that there are for a config, in the order in which names are listed.
 std::vector<Family> families(const ModelConfig& model);
@@ -48,9 +48,9 @@ std::vector<ModelKey> model_keys(ModelConfig& model);
 /// Names of the models that take the key of this path.
 std::vector<std::string> models_with(const ModelConfig& model, const std::string& path);
 
-/// The own keys (core/config/own_key.hpp) that the config's model takes, with their values as a
+/// The own keys (core/config/custom_key.hpp) that the config's model takes, with their values as a
 /// config file has them.
-std::map<std::string, std::string> own_settings(ModelConfig model);
+std::map<std::string, std::string> custom_settings(ModelConfig model);
 
 /// The keys that the family does not take and that have another value than their default.
 std::vector<ModelKey> unused_keys(ModelConfig& model, const Family& family);

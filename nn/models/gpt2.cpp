@@ -14,7 +14,7 @@ namespace troupe::nn {
 
 namespace {
 
-constexpr std::int64_t usual_positions = 1024;
+constexpr std::int64_t default_positions = 1024;
 
 constexpr std::array gpt2_sizes = {LanguageSize{"gpt2-mini", 6, 384, 6, 6, 4 * 384},
                                    LanguageSize{"gpt2", 12, 768, 12, 12, 4 * 768},
@@ -49,7 +49,7 @@ std::vector<ModelKey> keys_of_gpt2(ModelConfig& model) {
 
 ConfigConflicts conflicts_of_gpt2(const ModelConfig& model, const InputSpec& input) {
   auto found = language_conflicts(size_of_gpt2(model), model, input);
-  const auto positions = model.positions.value_or(usual_positions);
+  const auto positions = model.positions.value_or(default_positions);
   if (input.sample.elements() > positions)
     found.push_back({{"model.positions"},
                      fmt::format("sequences have {} tokens, of which {} have a position",
@@ -81,7 +81,7 @@ private:
     const auto x = builder_.apply(Op::embedding, "transformer.wte", {arguments_.tokens, table});
     const auto positions =
         builder_.parameter("transformer.wpe.weight",
-                           {arguments_.model.positions.value_or(usual_positions), size_.width},
+                           {arguments_.model.positions.value_or(default_positions), size_.width},
                            Initial::normal(initial_deviation));
     return dropout("transformer.drop",
                    builder_.apply(Op::position_embedding, "transformer.wpe", {x, positions},
@@ -141,23 +141,24 @@ void add_gpt2(const LanguageArguments& arguments) {
 std::vector<HuggingFaceKey> hugging_face_keys_of_gpt2(const ModelConfig& model,
                                                       const InputSpec& input) {
   const auto size = size_of_gpt2(model);
-  const std::int64_t positions = model.positions.value_or(usual_positions);
-  return {{"model_type", "gpt2", {}, "model.name"},
-          {"vocab_size", vocabulary_of(model, input.vocabulary), 50257, "model.vocabulary"},
-          {"n_positions", positions, 1024, "model.positions"},
-          {"n_embd", size.width, 768, "model.width"},
-          {"n_layer", size.layers, 12, "model.layers"},
-          {"n_head", size.heads, 12, "model.heads"},
-          {"n_inner", size.intermediate, 4 * size.width, "model.intermediate"},
-          {.name = "activation_function",
-           .value = "gelu_new",
-           .usual = "gelu_new",
-           .same = {"gelu_pytorch_tanh"}},
-          {"layer_norm_epsilon", model.norm_epsilon, 1e-5, "model.norm_epsilon"},
-          {"tie_word_embeddings", model.head != "own", true, "model.head"},
-          {"scale_attn_weights", true, true},
-          {"scale_attn_by_inverse_layer_idx", false, false},
-          {.name = "add_cross_attention", .value = false, .usual = false, .is_written = false}};
+  const std::int64_t positions = model.positions.value_or(default_positions);
+  return {
+      {"model_type", "gpt2", {}, "model.name"},
+      {"vocab_size", vocabulary_of(model, input.vocabulary), 50257, "model.vocabulary"},
+      {"n_positions", positions, 1024, "model.positions"},
+      {"n_embd", size.width, 768, "model.width"},
+      {"n_layer", size.layers, 12, "model.layers"},
+      {"n_head", size.heads, 12, "model.heads"},
+      {"n_inner", size.intermediate, 4 * size.width, "model.intermediate"},
+      {.name = "activation_function",
+       .value = "gelu_new",
+       .default_value = "gelu_new",
+       .same = {"gelu_pytorch_tanh"}},
+      {"layer_norm_epsilon", model.norm_epsilon, 1e-5, "model.norm_epsilon"},
+      {"tie_word_embeddings", model.head != "own", true, "model.head"},
+      {"scale_attn_weights", true, true},
+      {"scale_attn_by_inverse_layer_idx", false, false},
+      {.name = "add_cross_attention", .value = false, .default_value = false, .is_written = false}};
 }
 
 /// Those of transformers' Conv1D.

@@ -23,7 +23,7 @@ struct HuggingFaceKey {
   std::string name;       ///< as it is written; "rope_parameters.rope_theta": within an object
   HuggingFaceValue value; ///< of the model here
   /// What a file means that lacks the key, or has null; none: it has to have it.
-  std::optional<HuggingFaceValue> usual = {};
+  std::optional<HuggingFaceValue> default_value = {};
   std::string_view ours = {};              ///< the key of our config; empty: there is no choice
   std::vector<std::string> elsewhere = {}; ///< its names in other versions
   std::vector<std::string> same = {};      ///< other words for the value

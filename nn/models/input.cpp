@@ -1,8 +1,8 @@
 #include "nn/models/input.hpp"
 
 #include "core/config/config.hpp"
+#include "core/config/custom_data_set.hpp"
 #include "core/config/data_sets.hpp"
-#include "core/config/own_data_set.hpp"
 
 #include <iterator>
 
@@ -14,15 +14,15 @@ InputSpec image_input(std::int64_t size, std::int64_t channels) {
 
 InputSpec input_spec(const Config& config) {
   const auto& data = config.data;
-  if (facts_of_data(data).sample == SampleKind::image)
+  if (traits_of_data(data).sample == SampleKind::image)
     return image_input(data.image_size, config.model.in_channels);
-  if (facts_of_data(data).sample == SampleKind::tokens)
+  if (traits_of_data(data).sample == SampleKind::tokens)
     return {.name = "tokens",
             .sample = {data.sequence_length},
             .target = "targets",
             .vocabulary = data.tokenizer == byte_tokenizer ? byte_vocabulary
                                                            : config.model.vocabulary.value_or(1)};
-  const auto* const own = own_data_set(data);
+  const auto* const own = custom_data_set(data);
   InputSpec input{.name = "features",
                   .sample =
                       own && own->sample ? own->sample(data) : Shape{std::ssize(data.features)}};

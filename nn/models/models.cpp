@@ -2,7 +2,7 @@
 
 #include "core/device/dropout_math.hpp"
 #include "core/fail.hpp"
-#include "core/nearest.hpp"
+#include "core/suggestion.hpp"
 #include "nn/models/families.hpp"
 
 #include <fmt/ranges.h>
@@ -14,7 +14,7 @@ namespace troupe::nn {
 namespace {
 
 std::string suggestion(const std::string& name, const std::vector<std::string>& known) {
-  const auto near = nearest(name, known);
+  const auto near = suggest(name, known);
   return near.empty() ? fmt::format("known are {}", fmt::join(known, ", "))
                       : fmt::format("did you mean {}?", near);
 }

@@ -1,7 +1,7 @@
 #include "nn/passes/autocast_regions.hpp"
 
-#include "core/nearest.hpp"
-#include "core/printable.hpp"
+#include "core/escape.hpp"
+#include "core/suggestion.hpp"
 #include "nn/modules.hpp"
 
 #include <fmt/format.h>
@@ -35,11 +35,11 @@ std::vector<std::string> outermost(const std::vector<std::string>& modules) {
   return names;
 }
 
-ConfigConflict conflict(std::string what, std::string allowed, std::string nearest = {}) {
+ConfigConflict conflict(std::string what, std::string allowed, std::string suggestion = {}) {
   return {{"model.autocast_off", "model.name"},
           std::move(what),
           std::move(allowed),
-          std::move(nearest)};
+          std::move(suggestion)};
 }
 
 } // namespace
@@ -62,7 +62,7 @@ ConfigConflicts find_conflicts(const AutocastRegions& off, const Graph& forward)
       found.push_back(conflict(
           fmt::format("the model has no module \"{}\"", echoed(name)),
           fmt::format("{}, and the modules inside them", fmt::join(outermost(modules), ", ")),
-          nearest(name, modules)));
+          suggest(name, modules)));
     else if (std::any_of(off.begin(), entry, same))
       found.push_back(conflict(fmt::format("{} is there twice", name), "each once"));
     else if (is_autocast(parent(name), off) == switches_on(*entry))

@@ -14,46 +14,47 @@ using namespace troupe;
 using namespace troupe::actors;
 using namespace std::chrono_literals;
 using Catch::Matchers::ContainsSubstring;
-using engine::Gradients;
+using training::Gradients;
 
 namespace {
 
 constexpr std::size_t per_unit = 5;
 
 /// One of two ranks, without the other one and without a worker.
-class LoneOwner {
+class SingleServer {
 public:
-  LoneOwner() {
-    replica_ = make_replica();
-    engine::ExchangeSetup exchange{.replica = replica_,
-                                   .dealing = data::Dealing::leased(2, 2),
-                                   .optimizer = [](std::int64_t) { return OptimizerArguments{}; }};
-    const auto owner = engine::ShardOwner::create(exchange, {.staleness = 1}).value();
+  SingleServer() {
+    rank_state_ = make_rank_state();
+    training::GradientReducerSetup reducer{
+        .rank_state = rank_state_,
+        .slice_assignment = data::SliceAssignment::on_demand(2, 2),
+        .optimizer = [](std::int64_t) { return OptimizerArguments{}; }};
+    const auto owner = training::ParameterServerShard::create(reducer, {.staleness = 1}).value();
     coordinator_ = test::spawn_stub<coordinator_actor>(
         system_, [this](atom::failed, const Error& error) { error_.set_value(error); });
-    shard_bytes_ = replica_->state->plan().shard_elements() * sizeof(float);
-    memory_ = replica_->device().allocate(shard_bytes_, MemoryKind::communication).value();
-    post_ = collectives::Post::open({.process_of = {0, 0}}, nullptr).value();
+    shard_bytes_ = rank_state_->state->plan().shard_elements() * sizeof(float);
+    memory_ = rank_state_->device().allocate(shard_bytes_, MemoryKind::communication).value();
+    point_to_point_ = collectives::PointToPoint::open({.process_of = {0, 0}}, nullptr).value();
     shard_manager_ = test::spawn_state<AsyncShardManagerState, shard_manager_actor>(
-        system_, AsyncShardManagerSetup{.exchange = std::move(exchange),
+        system_, AsyncShardManagerSetup{.reducer = std::move(reducer),
                                         .owner = owner,
-                                        .post = post_,
+                                        .point_to_point = point_to_point_,
                                         .saver = {.coordinator = coordinator_}});
   }
-  ~LoneOwner() {
+  ~SingleServer() {
     // As a generation does: what runs works on memory that goes with the owner.
-    CHECK(replica_->owner->synchronize());
-    CHECK(replica_->communication->synchronize());
+    CHECK(rank_state_->owner->synchronize());
+    CHECK(rank_state_->communication->synchronize());
     caf::anon_send_exit(shard_manager_, caf::exit_reason::kill);
     caf::anon_send_exit(coordinator_, caf::exit_reason::kill);
   }
 
   void send(const Gradients& gradients) {
-    auto mail = gradients.to_mail();
-    mail.from = 1;
-    mail.bytes = shard_bytes_;
-    mail.values = memory_;
-    post_->send(std::move(mail));
+    auto message = gradients.to_message();
+    message.from = 1;
+    message.bytes = shard_bytes_;
+    message.values = memory_;
+    point_to_point_->send(std::move(message));
   }
   Error error() {
     auto error = error_.get_future();
@@ -62,34 +63,34 @@ public:
   }
 
 private:
-  static std::shared_ptr<engine::Replica> make_replica() {
+  static std::shared_ptr<training::RankState> make_rank_state() {
     StorageLayout layout;
     layout.parameters = {{"a", {per_unit}, 0, 0, per_unit, nullptr}};
     layout.unit_elements = {per_unit};
     layout.unit_names = {"a"};
-    auto replica = std::make_shared<engine::Replica>();
-    replica->equipment = std::make_shared<engine::Equipment>(
-        engine::Equipment{.device = cpu::make_host_device(0, 1)});
-    replica->communication = replica->device().create_stream({.name = "communication"});
-    replica->owner = replica->device().create_stream({.name = "owner"});
-    replica->state = engine::ModelState::create(
-                         replica->device(), layout,
-                         {.optimizer_slots = {"momentum"},
-                          .strategy = collectives::strategy_of(
-                              {.strategy = StrategyKind::async, .stale = {.staleness = 1}}, 2)})
-                         .value();
+    auto rank_state = std::make_shared<training::RankState>();
+    rank_state->compiled = std::make_shared<training::CompiledWorker>(
+        training::CompiledWorker{.device = cpu::make_host_device(0, 1)});
+    rank_state->communication = rank_state->device().create_stream({.name = "communication"});
+    rank_state->owner = rank_state->device().create_stream({.name = "owner"});
+    rank_state->state = training::ModelState::create(
+                            rank_state->device(), layout,
+                            {.optimizer_slots = {"momentum"},
+                             .strategy = collectives::strategy_of(
+                                 {.strategy = StrategyKind::async, .stale = {.staleness = 1}}, 2)})
+                            .value();
     Checkpoint start;
     const std::vector<float> values = {1, -2, 3, -4, 5};
     start.tensors = {{"a", {per_unit}, values}};
-    REQUIRE(replica->state->load(*replica->communication, *state_in_memory(start)));
-    return replica;
+    REQUIRE(rank_state->state->load(*rank_state->communication, *state_in_memory(start)));
+    return rank_state;
   }
 
-  std::shared_ptr<engine::Replica> replica_;
+  std::shared_ptr<training::RankState> rank_state_;
   std::promise<Error> error_;
   caf::actor_system_config config_;
   caf::actor_system system_{config_};
-  std::shared_ptr<collectives::Post> post_;
+  std::shared_ptr<collectives::PointToPoint> point_to_point_;
   std::size_t shard_bytes_ = 0;
   BufferPtr memory_;
   coordinator_actor coordinator_;
@@ -99,7 +100,7 @@ private:
 } // namespace
 
 TEST_CASE("gradients of a bucket that there is not fail the generation") {
-  LoneOwner owner;
+  SingleServer owner;
   owner.send({.step = 0, .bucket = 1});
   const auto error = owner.error();
   CHECK(error.code == Errc::network);
@@ -109,7 +110,7 @@ TEST_CASE("gradients of a bucket that there is not fail the generation") {
 }
 
 TEST_CASE("gradients that come a second time fail the generation") {
-  LoneOwner owner;
+  SingleServer owner;
   owner.send({.step = 1, .slice = 1});
   owner.send({.step = 1, .slice = 0});
   owner.send({.step = 1, .slice = 1});

@@ -1,6 +1,6 @@
 // Which nodes are left out for broken links: by examples, and against all sets of nodes.
-#include "actors/cluster/blame.hpp"
-#include "actors/cluster/return_delay.hpp"
+#include "actors/membership/blame.hpp"
+#include "actors/node/return_delay.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 
@@ -43,11 +43,12 @@ bool covers(const Nodes& out, const Links& links) {
 struct Trouble {
   std::vector<BlameCandidate> nodes;
   Links links;
-  Nodes buddies, voters; ///< not all of the former may go; enough of the latter have to stay
+  Nodes shard_replicas, voters; ///< not all of the former may go; enough of the latter have to stay
   bool leader_may_leave = true;
 
   BlameCosts costs() const {
-    return {.loses_state = [this](const Nodes& out) { return std::ranges::includes(out, buddies); },
+    return {.loses_state =
+                [this](const Nodes& out) { return std::ranges::includes(out, shard_replicas); },
             .loses_quorum =
                 [this](const Nodes& out) {
                   const auto gone = std::ranges::count_if(
@@ -74,7 +75,7 @@ Trouble random_trouble(std::mt19937_64& random) {
     return trouble.nodes[static_cast<std::size_t>(below(static_cast<int>(trouble.nodes.size())))]
         .address;
   };
-  trouble.buddies = {some(), some()};
+  trouble.shard_replicas = {some(), some()};
   trouble.voters = {some(), some(), some()};
   return trouble;
 }

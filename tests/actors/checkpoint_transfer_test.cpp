@@ -1,5 +1,5 @@
 // How nodes get the checkpoint of the one that leads.
-#include "actors/cluster/checkpoint_transfer.hpp"
+#include "actors/node/checkpoint_transfer.hpp"
 #include "tests/support/loopback.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -33,24 +33,24 @@ std::shared_ptr<Checkpoint> some_checkpoint(std::vector<float>& values) {
 struct Transfer {
   Transfer() {
     for (const auto& endpoint : loopback.endpoints)
-      seat.generation.nodes.push_back(
-          {.data = to_string(endpoint), .lacks_state = !seat.generation.nodes.empty()});
+      assignment.generation.nodes.push_back(
+          {.data = to_string(endpoint), .lacks_state = !assignment.generation.nodes.empty()});
   }
   Status send() {
-    return send_checkpoint(*loopback.meet(0), seat.generation, pieces, timeouts,
+    return send_checkpoint(*loopback.join_group(0), assignment.generation, chunks, timeouts,
                            [this] { ++arrived; });
   }
   Result<Checkpoint> fetch(std::int32_t node) {
-    auto mine = seat;
+    auto mine = assignment;
     mine.node = node;
-    return fetch_checkpoint(*loopback.meet(node), mine, timeouts, [](const std::string&) {});
+    return fetch_checkpoint(*loopback.join_group(node), mine, timeouts, [](const std::string&) {});
   }
 
   std::vector<float> values;
   std::shared_ptr<Checkpoint> sent = some_checkpoint(values);
-  CheckpointPieces pieces{sent};
+  CheckpointChunks chunks{sent};
   testing::Loopback loopback{3};
-  engine::Seat seat;
+  training::NodeAssignment assignment;
   TimeoutsConfig timeouts{.collective = 20s, .quorum = 30s};
   std::atomic<int> arrived = 0;
 };
@@ -84,7 +84,7 @@ TEST_CASE("nodes that wait for a checkpoint hear why it does not come") {
   Transfer transfer;
   auto fetching = std::async(std::launch::async, [&] { return transfer.fetch(1); });
   transfer.loopback.planes[1]->cancel(1, {Errc::network, "node c:1 is gone"});
-  transfer.loopback.meet(1)->cancel({Errc::network, "node c:1 is gone"});
+  transfer.loopback.join_group(1)->cancel({Errc::network, "node c:1 is gone"});
   const auto got = fetching.get();
   REQUIRE_FALSE(got);
   CHECK(got.error().message == "node c:1 is gone");
@@ -95,10 +95,10 @@ TEST_CASE("who does not know the secret gets no checkpoint, and gives none") {
   transfer.timeouts = {.collective = 300ms, .quorum = 300ms};
   SECTION("one that asks") {
     for (const int node : {1, 2})
-      std::ignore = transfer.loopback.meet(node, 1, "a guess");
+      std::ignore = transfer.loopback.join_group(node, 1, "a guess");
   }
   SECTION("one that offers") {
-    std::ignore = transfer.loopback.meet(0, 1, "a guess");
+    std::ignore = transfer.loopback.join_group(0, 1, "a guess");
   }
   auto sending = std::async(std::launch::async, [&] { return transfer.send(); });
   auto first = std::async(std::launch::async, [&] { return transfer.fetch(1); });
@@ -110,12 +110,12 @@ TEST_CASE("who does not know the secret gets no checkpoint, and gives none") {
 
 TEST_CASE("a checkpoint that is not whole is found out") {
   std::vector<float> values;
-  const CheckpointPieces pieces{some_checkpoint(values)};
-  const std::shared_ptr<std::byte[]> row{new std::byte[static_cast<std::size_t>(pieces.bytes())]};
+  const CheckpointChunks chunks{some_checkpoint(values)};
+  const std::shared_ptr<std::byte[]> row{new std::byte[static_cast<std::size_t>(chunks.bytes())]};
   auto* end = row.get();
-  for (const auto& part : pieces.parts())
+  for (const auto& part : chunks.parts())
     end = std::ranges::copy(part, end).out;
-  CHECK(join_pieces(row, pieces.bytes()));
-  CHECK(join_pieces(row, pieces.bytes() - 4).error().code == Errc::corrupt);
-  CHECK(join_pieces(row, 4).error().code == Errc::corrupt);
+  CHECK(join_chunks(row, chunks.bytes()));
+  CHECK(join_chunks(row, chunks.bytes() - 4).error().code == Errc::corrupt);
+  CHECK(join_chunks(row, 4).error().code == Errc::corrupt);
 }

@@ -1,11 +1,11 @@
 // A checkpointer that writes the state of a real rank to a real folder.
 #include "actors/roles/checkpointer.hpp"
-#include "engine/exchange/exchange.hpp"
 #include "tests/actors/deterministic.hpp"
 #include "tests/actors/full_disk.hpp"
 #include "tests/actors/small_job.hpp"
 #include "tests/support/checkpoint_files.hpp"
 #include "tests/support/scratch_folder.hpp"
+#include "training/reducer/reducer.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
@@ -34,7 +34,7 @@ struct Archive : test::Deterministic {
   explicit Archive(std::int64_t keep = 3) : store{folder.path() / "checkpoints"} {
     checkpointer = test::spawn_state<CheckpointerState, checkpointer_actor>(
         system, CheckpointerSetup{.store = store,
-                                  .state = replica->state,
+                                  .state = rank_state->state,
                                   .metadata = {{"seed", "7"}},
                                   .steps_per_epoch = 4,
                                   .keep = keep});
@@ -47,21 +47,21 @@ struct Archive : test::Deterministic {
 
   /// Every parameter is `value` from now on.
   void set_parameters(float value) const {
-    std::fill_n(replica->state->parameters(0), replica->state->plan().elements, value);
+    std::fill_n(rank_state->state->parameters(0), rank_state->state->plan().elements, value);
   }
   SnapshotPtr copy(std::int64_t step) {
-    auto snapshot = std::make_shared<engine::Snapshot>();
+    auto snapshot = std::make_shared<training::Snapshot>();
     snapshot->step = step;
-    exchange.copy_state(snapshot.get());
-    REQUIRE(replica->communication->synchronize());
+    reducer.copy_state(snapshot.get());
+    REQUIRE(rank_state->communication->synchronize());
     return snapshot;
   }
-  StatePiecePtr copy_piece(std::int64_t step, std::size_t index) {
-    auto piece = std::make_shared<engine::StatePiece>();
-    piece->step = step;
-    exchange.gather_piece(index, piece.get());
-    REQUIRE(replica->communication->synchronize());
-    return piece;
+  StateChunkPtr copy_chunk(std::int64_t step, std::size_t index) {
+    auto chunk = std::make_shared<training::StateChunk>();
+    chunk->step = step;
+    reducer.gather_chunk(index, chunk.get());
+    REQUIRE(rank_state->communication->synchronize());
+    return chunk;
   }
   template <class Answer, class... Message>
   Answer ask(Message&&... message) {
@@ -72,25 +72,25 @@ struct Archive : test::Deterministic {
                   [](const caf::error& error) { FAIL(caf::to_string(error)); });
     return taken;
   }
-  PartOutcome write(const SnapshotPtr& snapshot) {
-    return ask<PartOutcome>(atom::snapshot_v, snapshot);
+  ShardOutcome write(const SnapshotPtr& snapshot) {
+    return ask<ShardOutcome>(atom::snapshot_v, snapshot);
   }
-  PartOutcome write(const StatePiecePtr& piece, bool writes) {
-    return ask<PartOutcome>(atom::snapshot_v, piece, writes);
+  ShardOutcome write(const StateChunkPtr& chunk, bool writes) {
+    return ask<ShardOutcome>(atom::snapshot_v, chunk, writes);
   }
-  CheckpointOutcome finish(const PartOutcome& part) {
+  CheckpointOutcome finish(const ShardOutcome& part) {
     return ask<CheckpointOutcome>(atom::finish_v,
-                                  CheckpointParts{.step = part.step, .parts = {part}});
+                                  CheckpointShards{.step = part.step, .parts = {part}});
   }
   CheckpointOutcome save(std::int64_t step) { return finish(write(copy(step))); }
-  PartOutcome write_pieces(std::int64_t step) { return take_pieces(step, pieces(), true); }
-  PartOutcome hash_pieces(std::int64_t step) {
-    return take_pieces(step, engine::count_parameter_pieces(replica->state->saved()), false);
+  ShardOutcome write_chunks(std::int64_t step) { return take_chunks(step, chunks(), true); }
+  ShardOutcome hash_chunks(std::int64_t step) {
+    return take_chunks(step, training::count_parameter_chunks(rank_state->state->saved()), false);
   }
-  PartOutcome take_pieces(std::int64_t step, std::size_t count, bool write_too) {
-    PartOutcome part;
+  ShardOutcome take_chunks(std::int64_t step, std::size_t count, bool write_too) {
+    ShardOutcome part;
     for (std::size_t i = 0; i < count; ++i)
-      part = write(copy_piece(step, i), write_too);
+      part = write(copy_chunk(step, i), write_too);
     return part;
   }
   std::vector<std::int64_t> steps() const {
@@ -104,15 +104,16 @@ struct Archive : test::Deterministic {
     return static_cast<std::size_t>(
         std::distance(std::filesystem::directory_iterator{store.folder(), none}, {}));
   }
-  std::size_t pieces() const { return replica->state->saved().size(); }
+  std::size_t chunks() const { return rank_state->state->saved().size(); }
 
   ScratchFolder folder;
   CheckpointStore store;
-  std::shared_ptr<engine::Generation> generation =
-      engine::form_generation(test::make_host(job_that_saves(), 1), engine::seat_alone(1, "here"))
+  std::shared_ptr<training::Generation> generation =
+      training::build_generation(test::compile_job(job_that_saves(), 1),
+                                 training::single_node_assignment(1, "here"))
           .value();
-  std::shared_ptr<engine::Replica> replica = generation->replicas.front();
-  engine::Exchange exchange{{.replica = replica}};
+  std::shared_ptr<training::RankState> rank_state = generation->rank_states.front();
+  training::GradientReducer reducer{{.rank_state = rank_state}};
   checkpointer_actor checkpointer;
 };
 
@@ -143,7 +144,7 @@ TEST_CASE("what is written is the state at the snapshot, under the step's name")
   CHECK(written->step == 6);
   CHECK(written->epoch == 1);
   CHECK(written->metadata.at("seed") == "7");
-  const auto& name = archive.replica->state->layout().parameters.front().name;
+  const auto& name = archive.rank_state->state->layout().parameters.front().name;
   REQUIRE(written->find(name));
   CHECK(std::ranges::count(written->find(name)->values, 0.25f) ==
         std::ssize(written->find(name)->values));
@@ -155,11 +156,11 @@ TEST_CASE("a state that comes in pieces gives the file that a snapshot gives") {
   const auto whole = archive.save(3);
   const auto bytes = all_bytes(whole.path);
   std::filesystem::remove_all(whole.path);
-  REQUIRE(archive.pieces() > 2);
-  PartOutcome part;
-  for (std::size_t i = 0; i < archive.pieces(); ++i) {
+  REQUIRE(archive.chunks() > 2);
+  ShardOutcome part;
+  for (std::size_t i = 0; i < archive.chunks(); ++i) {
     CHECK(part.is_last == (i == 0)); // before the first one
-    part = archive.write(archive.copy_piece(3, i), true);
+    part = archive.write(archive.copy_chunk(3, i), true);
     CHECK(archive.steps().empty()); // it is there whole, or not at all
   }
   CHECK(part.is_last);
@@ -171,14 +172,14 @@ TEST_CASE("a state that comes in pieces gives the file that a snapshot gives") {
 
 TEST_CASE("a state that is not to be written is hashed, and no file is made") {
   Archive archive;
-  const auto written = archive.write_pieces(3);
+  const auto written = archive.write_chunks(3);
   CHECK(archive.finish(written).parameters_sha256 == written.parameters_sha256);
-  const auto hashed = archive.hash_pieces(4);
+  const auto hashed = archive.hash_chunks(4);
   CHECK(hashed.files.empty());
   CHECK(hashed.parameters_sha256 == written.parameters_sha256);
   CHECK(archive.steps() == Steps{3});
   archive.set_parameters(1);
-  CHECK(archive.hash_pieces(5).parameters_sha256 != written.parameters_sha256);
+  CHECK(archive.hash_chunks(5).parameters_sha256 != written.parameters_sha256);
 }
 
 TEST_CASE("the best checkpoint is marked, with its results, and kept") {
@@ -186,10 +187,10 @@ TEST_CASE("the best checkpoint is marked, with its results, and kept") {
   for (std::int64_t step = 1; step <= 3; ++step) {
     const auto part = archive.write(archive.copy(step));
     const auto made = archive.ask<CheckpointOutcome>(
-        atom::finish_v, CheckpointParts{.step = step,
-                                        .parts = {part},
-                                        .results = {{"test_loss", std::to_string(step)}},
-                                        .is_best = step == 1});
+        atom::finish_v, CheckpointShards{.step = step,
+                                         .parts = {part},
+                                         .results = {{"test_loss", std::to_string(step)}},
+                                         .is_best = step == 1});
     CHECK_FALSE(made.failure);
   }
   CHECK(archive.steps() == Steps{3, 1});
@@ -204,8 +205,8 @@ TEST_CASE("where one rank could not write its part there is no checkpoint") {
   const auto part = archive.write(archive.copy(1));
   const auto made = archive.ask<CheckpointOutcome>(
       atom::finish_v,
-      CheckpointParts{.step = 1,
-                      .parts = {part, {.rank = 1, .failure = Error{Errc::io, "it is broken"}}}});
+      CheckpointShards{.step = 1,
+                       .parts = {part, {.rank = 1, .failure = Error{Errc::io, "it is broken"}}}});
   REQUIRE(made.failure);
   CHECK(made.failure->message == "it is broken");
   CHECK(archive.files() == 0);
@@ -220,7 +221,7 @@ TEST_CASE("so many checkpoints are kept, the newest") {
 
 TEST_CASE("a full disk is an outcome: what was written before stays, and the next one is written") {
   Archive archive{1};
-  const auto digest = archive.hash_pieces(1).parameters_sha256;
+  const auto digest = archive.hash_chunks(1).parameters_sha256;
   CHECK_FALSE(archive.save(1).failure);
   {
     const test::FullDisk full{4096};
@@ -228,9 +229,9 @@ TEST_CASE("a full disk is an outcome: what was written before stays, and the nex
     REQUIRE(outcome.failure);
     CHECK(outcome.failure->code == Errc::no_space);
     CHECK_THAT(outcome.failure->message, ContainsSubstring(archive.store.path_of(2).string()));
-    const auto in_pieces = archive.write_pieces(2); // what cannot be written is hashed
-    CHECK(in_pieces.parameters_sha256 == digest);
-    CHECK(archive.finish(in_pieces).failure);
+    const auto in_chunks = archive.write_chunks(2); // what cannot be written is hashed
+    CHECK(in_chunks.parameters_sha256 == digest);
+    CHECK(archive.finish(in_chunks).failure);
   }
   CHECK(archive.steps() == Steps{1});
   CHECK(archive.files() == 1); // and nothing of the one that failed
@@ -260,7 +261,7 @@ TEST_CASE("values that are not finite are not written: no run could go on from t
 
 TEST_CASE("a state that does not come to its end leaves no file, and the next one is whole") {
   Archive archive;
-  CHECK_FALSE(archive.write(archive.copy_piece(1, 0), true).is_last);
+  CHECK_FALSE(archive.write(archive.copy_chunk(1, 0), true).is_last);
   CHECK(archive.files() == 1); // under a temporary name
   CHECK(archive.steps().empty());
   CHECK_FALSE(archive.save(2).failure);
@@ -275,7 +276,7 @@ TEST_CASE("what a killed process left half written is removed at the beginning")
   testing::write_bytes(left / "model.safetensors.tmp-999999999", "half");
   Archive archive;
   const auto another = test::spawn_state<CheckpointerState, checkpointer_actor>(
-      archive.system, CheckpointerSetup{.store = store, .state = archive.replica->state});
+      archive.system, CheckpointerSetup{.store = store, .state = archive.rank_state->state});
   archive.scheduler.run();
   CHECK_FALSE(std::filesystem::exists(left));
 }

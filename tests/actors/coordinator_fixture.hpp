@@ -1,7 +1,7 @@
 /// COORDINATOR with neighbours that note what they are told.
 #pragma once
 
-#include "actors/cluster/carried_error.hpp"
+#include "actors/caf_error.hpp"
 #include "actors/roles/coordinator.hpp"
 #include "core/config/config.hpp"
 #include "tests/actors/deterministic.hpp"
@@ -16,16 +16,16 @@
 namespace troupe::actors::test {
 
 /// That a state is saved in.
-constexpr std::uint64_t pieces = 2;
+constexpr std::uint64_t chunks = 2;
 
 /// Everything the coordinator's neighbours were told.
 struct Seen {
   std::vector<std::int64_t> limits; ///< of rank 0
   std::vector<std::int64_t> evaluations, snapshots;
-  std::vector<std::int32_t> dealt;                            ///< ranks that were dealt a slice
+  std::vector<std::int32_t> assigned;                         ///< ranks that were dealt a slice
   std::vector<std::int32_t> measuring;                        ///< ranks that were asked to measure
   std::vector<std::int64_t> meetings;                         ///< of both ranks
-  std::vector<std::pair<std::int64_t, std::uint64_t>> pieces; ///< step and piece
+  std::vector<std::pair<std::int64_t, std::uint64_t>> chunks; ///< step and piece
   std::vector<std::pair<std::int64_t, std::uint64_t>> gathered; ///< for samples
   std::vector<GeneratedRecordPtr> samples;
   std::vector<std::pair<std::int64_t, Error>> unwritten_samples;
@@ -42,9 +42,9 @@ struct Seen {
   int failing_writes = 0; ///< so many, from the first
   bool is_slow = false;   ///< a checkpoint is there when the clock is moved
   bool is_sharded = false;
-  std::vector<CheckpointParts> checkpoints; ///< that were to be made
-  std::vector<SharedFailure> failures;      ///< that MEMBERSHIP was told of
-  std::vector<Error> node_failures;         ///< the same, of one node
+  std::vector<CheckpointShards> checkpoints; ///< that were to be made
+  std::vector<SharedFailure> failures;       ///< that MEMBERSHIP was told of
+  std::vector<Error> node_failures;          ///< the same, of one node
 };
 
 /// Only what rank 0 is told is noted where all ranks are told the same.
@@ -56,22 +56,22 @@ inline worker_actor spawn_worker(caf::actor_system& system, int rank,
         if (rank == 0)
           seen->limits.push_back(limit);
       },
-      [rank, seen](atom::deal, Pass) { seen->dealt.push_back(rank); },
+      [rank, seen](atom::deal, Pass) { seen->assigned.push_back(rank); },
       [rank, seen](atom::measure) { seen->measuring.push_back(rank); });
 }
 
 inline shard_manager_actor spawn_shard_manager(caf::actor_system& system, int rank,
                                                const coordinator_actor& coordinator,
                                                const std::shared_ptr<Seen>& seen) {
-  const auto take_piece = [rank, seen](std::int64_t step, std::uint64_t piece) {
-    seen->pieces.emplace_back(step, piece);
-    return PartOutcome{.rank = rank,
-                       .step = step,
-                       .is_last = piece + 1 == pieces,
-                       .parameters_sha256 = seen->is_sharded ? "" : "digest"};
+  const auto take_chunk = [rank, seen](std::int64_t step, std::uint64_t chunk) {
+    seen->chunks.emplace_back(step, chunk);
+    return ShardOutcome{.rank = rank,
+                        .step = step,
+                        .is_last = chunk + 1 == chunks,
+                        .parameters_sha256 = seen->is_sharded ? "" : "digest"};
   };
   return spawn_stub<shard_manager_actor>(
-      system, [seen](atom::meet, std::int64_t steps) { seen->meetings.push_back(steps); },
+      system, [seen](atom::synchronize, std::int64_t steps) { seen->meetings.push_back(steps); },
       [rank, seen](atom::evaluate, std::int64_t step) {
         if (rank == 0)
           seen->evaluations.push_back(step);
@@ -80,26 +80,26 @@ inline shard_manager_actor spawn_shard_manager(caf::actor_system& system, int ra
         seen->snapshots.push_back(step);
         if (rank == 0 || seen->is_sharded)
           caf::anon_send(coordinator, atom::saved_v,
-                         PartOutcome{.rank = rank,
-                                     .step = step,
-                                     .parameters_sha256 = seen->is_sharded ? "" : "digest"});
+                         ShardOutcome{.rank = rank,
+                                      .step = step,
+                                      .parameters_sha256 = seen->is_sharded ? "" : "digest"});
       },
-      [take_piece](atom::save, std::int64_t step, std::uint64_t piece) {
-        return take_piece(step, piece);
+      [take_chunk](atom::save, std::int64_t step, std::uint64_t chunk) {
+        return take_chunk(step, chunk);
       },
-      [take_piece, seen](atom::digest, std::int64_t step, std::uint64_t piece) {
-        auto part = take_piece(step, piece);
+      [take_chunk, seen](atom::digest, std::int64_t step, std::uint64_t chunk) {
+        auto part = take_chunk(step, chunk);
         part.parameters_sha256 = "digest";
         if (part.is_last)
           seen->writes.push_back(false);
         return part;
       },
-      [seen](atom::generate, std::int64_t step, std::uint64_t piece) {
-        seen->gathered.emplace_back(step, piece);
-        return piece + 1 == pieces;
+      [seen](atom::generate, std::int64_t step, std::uint64_t chunk) {
+        seen->gathered.emplace_back(step, chunk);
+        return chunk + 1 == chunks;
       },
-      [seen](atom::contribute, std::int64_t step, std::uint64_t piece) {
-        seen->pieces.emplace_back(step, piece);
+      [seen](atom::contribute, std::int64_t step, std::uint64_t chunk) {
+        seen->chunks.emplace_back(step, chunk);
       });
 }
 
@@ -108,9 +108,9 @@ struct CheckpointerStub {
   CheckpointerStub(checkpointer_actor::pointer its_self, std::shared_ptr<Seen> seen_by)
       : self{its_self}, seen{std::move(seen_by)} {}
   checkpointer_actor::behavior_type make_behavior() {
-    return {[](atom::snapshot, const SnapshotPtr&) { return PartOutcome{}; },
-            [](atom::snapshot, const StatePiecePtr&, bool) { return PartOutcome{}; },
-            [this](atom::finish, const CheckpointParts& parts) -> caf::result<CheckpointOutcome> {
+    return {[](atom::snapshot, const SnapshotPtr&) { return ShardOutcome{}; },
+            [](atom::snapshot, const StateChunkPtr&, bool) { return ShardOutcome{}; },
+            [this](atom::finish, const CheckpointShards& parts) -> caf::result<CheckpointOutcome> {
               seen->checkpoints.push_back(parts);
               if (!seen->is_slow)
                 return finish(parts);
@@ -121,7 +121,7 @@ struct CheckpointerStub {
               return promise;
             }};
   }
-  CheckpointOutcome finish(const CheckpointParts& parts) const {
+  CheckpointOutcome finish(const CheckpointShards& parts) const {
     seen->writes.push_back(true);
     CheckpointOutcome outcome{.step = parts.step,
                               .path = "somewhere",
@@ -141,10 +141,10 @@ struct GeneratorStub {
   GeneratorStub(generator_actor::pointer its_self, std::shared_ptr<Seen> seen_by)
       : self{its_self}, seen{std::move(seen_by)} {}
   generator_actor::behavior_type make_behavior() {
-    return {[](atom::snapshot, const StatePiecePtr&) { return true; },
+    return {[](atom::snapshot, const StateChunkPtr&) { return true; },
             [this](atom::generate, std::int64_t step) -> caf::result<GeneratedRecordPtr> {
               if (seen->failing_samples-- > 0)
-                return carry(Error{Errc::out_of_memory, "there is no room"});
+                return to_caf_error(Error{Errc::out_of_memory, "there is no room"});
               const GeneratedRecordPtr record = std::make_shared<const metrics::GeneratedRecord>(
                   metrics::GeneratedRecord{.step = step});
               if (!seen->writes_slowly)
@@ -179,12 +179,13 @@ inline metrics_actor spawn_metrics(caf::actor_system& system, const std::shared_
 }
 
 /// Two ranks, two epochs of six steps, an evaluation and a checkpoint after each.
-struct Company : Deterministic {
-  explicit Company(std::int64_t first_step = 0,
-                   std::vector<engine::NodePlace> nodes = {{"here", "here", "here:1", 0, 2}},
-                   BestSoFar best = BestSoFar{}, bool is_sharded = false,
-                   bool saves_best_alone = false, std::int64_t steps_of_a_round = 1,
-                   Interval sample_every = {}, data::Dealing dealing = {2, 2}) {
+struct NodeRuntime : Deterministic {
+  explicit NodeRuntime(std::int64_t first_step = 0,
+                       std::vector<training::MemberInfo> nodes = {{"here", "here", "here:1", 0, 2}},
+                       BestSoFar best = BestSoFar{}, bool is_sharded = false,
+                       bool saves_best_alone = false, std::int64_t steps_of_a_round = 1,
+                       Interval sample_every = {},
+                       data::SliceAssignment slice_assignment = {2, 2}) {
     seen->is_sharded = is_sharded;
     Config two_epochs;
     two_epochs.train.epochs = 2;
@@ -207,13 +208,13 @@ struct Company : Deterministic {
     coordinator = spawn_state<CoordinatorState, coordinator_actor>(
         system,
         CoordinatorSetup{
-            .plan = engine::JobPlan{two_epochs, 6},
+            .plan = training::JobPlan{two_epochs, 6},
             .first_step = first_step,
             .generation = {.number = 1, .nodes = std::move(nodes)},
             .window = 4,
             .agree = [steps_of_a_round](
                          std::int64_t step) { return (step + 1) % steps_of_a_round == 0; },
-            .dealer = {.dealing = dealing},
+            .balancer = {.slice_assignment = slice_assignment},
             .learning_rate = [](std::int64_t step) { return 0.5 * static_cast<double>(step); },
             .info = {.operations_per_step = 6e9},
             .totals = {.best = std::move(best)},
@@ -223,7 +224,7 @@ struct Company : Deterministic {
             .metrics = metrics,
             .membership = membership});
   }
-  ~Company() {
+  ~NodeRuntime() {
     for (const auto& actor : others)
       self->send_exit(actor, caf::exit_reason::kill);
     self->send_exit(coordinator, caf::exit_reason::kill);

@@ -11,21 +11,21 @@
 
 using namespace troupe;
 using namespace troupe::actors;
-using test::Company;
+using test::NodeRuntime;
 
 TEST_CASE("a job starts when all ranks have joined, and grants a window of steps") {
-  Company company;
-  company.self->send(company.coordinator, atom::run_v);
-  company.join(0);
-  CHECK(company.seen->limits.empty());
-  company.join(1);
-  CHECK(company.seen->limits == std::vector<std::int64_t>{4});
+  NodeRuntime runtime;
+  runtime.self->send(runtime.coordinator, atom::run_v);
+  runtime.join(0);
+  CHECK(runtime.seen->limits.empty());
+  runtime.join(1);
+  CHECK(runtime.seen->limits == std::vector<std::int64_t>{4});
 }
 
 TEST_CASE("a rank whose training data are not the leader's ends the job") {
-  Company company;
-  company.self->send(company.coordinator, atom::run_v);
-  company.join(0);
+  NodeRuntime runtime;
+  runtime.self->send(runtime.coordinator, atom::run_v);
+  runtime.join(0);
   RankInfo other{.rank = 1, .metrics = {}, .device = "b"};
   std::string difference;
   SECTION("by their number") {
@@ -36,68 +36,68 @@ TEST_CASE("a rank whose training data are not the leader's ends the job") {
     other.data = "abc";
     difference = "the training data here have the fingerprint abc, those of the leader :";
   }
-  company.self->send(company.coordinator, atom::join_v, other, worker_actor{},
-                     shard_manager_actor{}, company.metrics);
-  company.scheduler.run();
-  REQUIRE(company.seen->outcome);
-  REQUIRE(company.seen->outcome->error);
-  CHECK(company.seen->outcome->error->code == Errc::data);
-  CHECK(company.seen->outcome->error->message.starts_with(difference));
+  runtime.self->send(runtime.coordinator, atom::join_v, other, worker_actor{},
+                     shard_manager_actor{}, runtime.metrics);
+  runtime.scheduler.run();
+  REQUIRE(runtime.seen->outcome);
+  REQUIRE(runtime.seen->outcome->error);
+  CHECK(runtime.seen->outcome->error->code == Errc::data);
+  CHECK(runtime.seen->outcome->error->message.starts_with(difference));
 }
 
 TEST_CASE("a node whose training data are not the leader's is reported, and the job does not end") {
-  Company company{0, {{"a:1", "a", "a:2", 0, 1}, {"b:1", "b", "b:2", 1, 1}}};
-  company.self->send(company.coordinator, atom::run_v);
-  company.join(0);
-  company.self->send(company.coordinator, atom::join_v,
+  NodeRuntime runtime{0, {{"a:1", "a", "a:2", 0, 1}, {"b:1", "b", "b:2", 1, 1}}};
+  runtime.self->send(runtime.coordinator, atom::run_v);
+  runtime.join(0);
+  runtime.self->send(runtime.coordinator, atom::join_v,
                      RankInfo{.rank = 1, .metrics = {}, .device = "b", .data = "abc"},
-                     worker_actor{}, shard_manager_actor{}, company.metrics);
-  company.scheduler.run();
-  CHECK_FALSE(company.seen->outcome);
-  REQUIRE(company.seen->node_failures.size() == 1);
-  CHECK(company.seen->node_failures.front().code == Errc::data);
-  CHECK(company.seen->node_failures.front().where.node == "b:1");
+                     worker_actor{}, shard_manager_actor{}, runtime.metrics);
+  runtime.scheduler.run();
+  CHECK_FALSE(runtime.seen->outcome);
+  REQUIRE(runtime.seen->node_failures.size() == 1);
+  CHECK(runtime.seen->node_failures.front().code == Errc::data);
+  CHECK(runtime.seen->node_failures.front().where.node == "b:1");
 }
 
 TEST_CASE("messages that name a rank which the generation lacks are ignored") {
-  Company company;
-  company.self->send(company.coordinator, atom::run_v);
+  NodeRuntime runtime;
+  runtime.self->send(runtime.coordinator, atom::run_v);
   for (const int rank : {-1, 2, 1'000'000'000}) {
-    company.self->send(company.coordinator, atom::join_v,
+    runtime.self->send(runtime.coordinator, atom::join_v,
                        RankInfo{.rank = rank, .metrics = {}, .device = "b"}, worker_actor{},
-                       shard_manager_actor{}, company.metrics);
-    company.self->send(company.coordinator, atom::step_committed_v, StepReport{.rank = rank});
-    company.self->send(company.coordinator, atom::measure_v, rank, 1e9);
+                       shard_manager_actor{}, runtime.metrics);
+    runtime.self->send(runtime.coordinator, atom::step_committed_v, StepReport{.rank = rank});
+    runtime.self->send(runtime.coordinator, atom::measure_v, rank, 1e9);
   }
-  company.join(0);
-  company.join(1);
-  CHECK(company.seen->limits == std::vector<std::int64_t>{4});
-  company.self->send(company.coordinator, atom::failed_v,
+  runtime.join(0);
+  runtime.join(1);
+  CHECK(runtime.seen->limits == std::vector<std::int64_t>{4});
+  runtime.self->send(runtime.coordinator, atom::failed_v,
                      Error{Errc::internal, "it broke", {.rank = 1'000'000'000}});
-  company.scheduler.run();
-  REQUIRE(company.seen->outcome);
-  CHECK(company.seen->outcome->error->message == "it broke");
+  runtime.scheduler.run();
+  REQUIRE(runtime.seen->outcome);
+  CHECK(runtime.seen->outcome->error->message == "it broke");
 }
 
 TEST_CASE("a step counts as committed when all ranks have committed it") {
-  Company company;
-  company.start();
-  company.commit(0, 0, 1.0);
-  CHECK(company.seen->steps.empty());
-  CHECK(company.seen->limits.size() == 1);
-  company.commit(1, 0, 3.0);
-  REQUIRE(company.seen->steps.size() == 1);
-  CHECK(company.seen->steps[0]->loss == 2.0);
-  CHECK(company.seen->steps[0]->samples == 8);
-  CHECK(company.seen->steps[0]->accuracy == 0.5);
-  CHECK(company.seen->limits == std::vector<std::int64_t>{4, 5});
+  NodeRuntime runtime;
+  runtime.start();
+  runtime.commit(0, 0, 1.0);
+  CHECK(runtime.seen->steps.empty());
+  CHECK(runtime.seen->limits.size() == 1);
+  runtime.commit(1, 0, 3.0);
+  REQUIRE(runtime.seen->steps.size() == 1);
+  CHECK(runtime.seen->steps[0]->loss == 2.0);
+  CHECK(runtime.seen->steps[0]->samples == 8);
+  CHECK(runtime.seen->steps[0]->accuracy == 0.5);
+  CHECK(runtime.seen->limits == std::vector<std::int64_t>{4, 5});
 }
 
 TEST_CASE("what ranks report is put together by kind of collective, and by rank") {
   using metrics::CollectiveKind;
   const auto of = [](CollectiveKind kind) { return static_cast<std::size_t>(kind); };
-  Company company;
-  company.start();
+  NodeRuntime runtime;
+  runtime.start();
   for (std::int64_t step = 0; step < 2; ++step)
     for (std::int32_t rank = 0; rank < 2; ++rank) {
       StepReport report{.rank = rank,
@@ -112,10 +112,10 @@ TEST_CASE("what ranks report is put together by kind of collective, and by rank"
       report.collectives[of(CollectiveKind::all_gather)] = {100, std::chrono::seconds{4}};
       report.collectives[of(CollectiveKind::all_reduce)] = {8, std::chrono::seconds{2 * rank}};
       report.squared_norm = rank == 0 ? 4 : 9; // rank 0 alone may have the sums
-      company.self->send(company.coordinator, atom::step_committed_v, report);
-      company.scheduler.run();
+      runtime.self->send(runtime.coordinator, atom::step_committed_v, report);
+      runtime.scheduler.run();
     }
-  const auto& record = *company.seen->steps.at(1);
+  const auto& record = *runtime.seen->steps.at(1);
   CHECK(record.collectives[of(CollectiveKind::all_gather)] == metrics::CollectiveUse{200, 4});
   CHECK(record.collectives[of(CollectiveKind::all_reduce)] == metrics::CollectiveUse{16, 1});
   CHECK(record.collectives[of(CollectiveKind::broadcast)] == metrics::CollectiveUse{});
@@ -123,129 +123,129 @@ TEST_CASE("what ranks report is put together by kind of collective, and by rank"
   CHECK(record.collective_seconds == 5);
   CHECK(record.optimizer_seconds == 1);
   CHECK(record.gradient_norm == 2);
-  REQUIRE(company.seen->workers.size() == 2);
-  const auto& second = company.seen->workers[1];
+  REQUIRE(runtime.seen->workers.size() == 2);
+  const auto& second = runtime.seen->workers[1];
   CHECK(second.steps == 2);
   CHECK(second.compute_seconds == 8);
   CHECK(second.data_wait_seconds == 2);
   CHECK(second.collective_seconds == 10); // what was hidden behind computing is not in it
   CHECK(second.optimizer_seconds == 4);
   CHECK(second.step_seconds ==
-        company.seen->steps.at(0)->seconds + company.seen->steps.at(1)->seconds);
+        runtime.seen->steps.at(0)->seconds + runtime.seen->steps.at(1)->seconds);
   CHECK(second.busy_ratio == Catch::Approx(8 / second.step_seconds)); // evaluations do not count
   CHECK(second.ready_batches == 2);
 }
 
 TEST_CASE("a norm that nobody measured is not told") {
-  Company company;
-  company.start();
-  company.commit_all(0, 1);
-  CHECK_FALSE(company.seen->steps.at(0)->gradient_norm);
+  NodeRuntime runtime;
+  runtime.start();
+  runtime.commit_all(0, 1);
+  CHECK_FALSE(runtime.seen->steps.at(0)->gradient_norm);
 }
 
 TEST_CASE("a step's operations a second are a part of what all devices do at most") {
-  Company company;
-  company.peaks = {1e12, 2e12};
-  company.start();
-  company.commit_all(0, 1);
-  const auto& step = *company.seen->steps.at(0);
+  NodeRuntime runtime;
+  runtime.peaks = {1e12, 2e12};
+  runtime.start();
+  runtime.commit_all(0, 1);
+  const auto& step = *runtime.seen->steps.at(0);
   REQUIRE(step.mfu);
   CHECK(*step.mfu == Catch::Approx(6e9 / step.seconds / 3e12));
 }
 
 TEST_CASE("peaks are measured again at a pause, and the largest counts from then on") {
-  Company company;
-  company.peaks = {1e12, 1e12};
-  company.start();
-  company.commit_all(0, 6);
-  CHECK(company.seen->measuring == std::vector<std::int32_t>{0}); // ranks share their node
-  company.measured(0, 3e12);
-  company.evaluated();
-  company.commit_all(6, 7);
-  CHECK(company.seen->steps.at(5)->peak_operations == 2e12);
-  CHECK(company.seen->steps.at(6)->peak_operations == 6e12);
-  CHECK(company.seen->workers.at(1).peak_operations == 3e12);
-  CHECK(company.seen->measuring.size() == 1); // the checkpoint of that step asks for no other
-  company.measured(0, 2e12);
-  company.commit_all(7, 8);
-  CHECK(company.seen->steps.at(7)->peak_operations == 6e12);
+  NodeRuntime runtime;
+  runtime.peaks = {1e12, 1e12};
+  runtime.start();
+  runtime.commit_all(0, 6);
+  CHECK(runtime.seen->measuring == std::vector<std::int32_t>{0}); // ranks share their node
+  runtime.measured(0, 3e12);
+  runtime.evaluated();
+  runtime.commit_all(6, 7);
+  CHECK(runtime.seen->steps.at(5)->peak_operations == 2e12);
+  CHECK(runtime.seen->steps.at(6)->peak_operations == 6e12);
+  CHECK(runtime.seen->workers.at(1).peak_operations == 3e12);
+  CHECK(runtime.seen->measuring.size() == 1); // the checkpoint of that step asks for no other
+  runtime.measured(0, 2e12);
+  runtime.commit_all(7, 8);
+  CHECK(runtime.seen->steps.at(7)->peak_operations == 6e12);
 }
 
 TEST_CASE("each node measures its own peak") {
-  Company company{0, {{"a", "a", "a:1", 0, 1}, {"b", "b", "b:1", 1, 1}}};
-  company.peaks = {1e12, 1e12};
-  company.start();
-  company.commit_all(0, 6);
-  CHECK(company.seen->measuring == std::vector<std::int32_t>{0, 1});
-  company.measured(1, 2e12);
-  company.evaluated();
-  company.commit_all(6, 7);
-  CHECK(company.seen->workers.at(0).peak_operations == 1e12);
-  CHECK(company.seen->workers.at(1).peak_operations == 2e12);
+  NodeRuntime runtime{0, {{"a", "a", "a:1", 0, 1}, {"b", "b", "b:1", 1, 1}}};
+  runtime.peaks = {1e12, 1e12};
+  runtime.start();
+  runtime.commit_all(0, 6);
+  CHECK(runtime.seen->measuring == std::vector<std::int32_t>{0, 1});
+  runtime.measured(1, 2e12);
+  runtime.evaluated();
+  runtime.commit_all(6, 7);
+  CHECK(runtime.seen->workers.at(0).peak_operations == 1e12);
+  CHECK(runtime.seen->workers.at(1).peak_operations == 2e12);
 }
 
 TEST_CASE("that part is not told where one device's most is unknown") {
-  Company company;
-  company.peaks = {1e12, 0};
-  company.start();
-  company.commit_all(0, 1);
-  CHECK_FALSE(company.seen->steps.at(0)->mfu);
+  NodeRuntime runtime;
+  runtime.peaks = {1e12, 0};
+  runtime.start();
+  runtime.commit_all(0, 1);
+  CHECK_FALSE(runtime.seen->steps.at(0)->mfu);
 }
 
 TEST_CASE("a failure ends the job at once and says what failed") {
-  Company company;
-  company.start();
-  company.commit_all(0, 2);
-  company.self->send(company.coordinator, atom::failed_v,
+  NodeRuntime runtime;
+  runtime.start();
+  runtime.commit_all(0, 2);
+  runtime.self->send(runtime.coordinator, atom::failed_v,
                      Error{Errc::numeric, "the loss is nan", {.rank = 1, .step = 2}});
-  company.scheduler.run();
-  REQUIRE(company.seen->outcome);
-  CHECK(company.seen->outcome->summary.status == "failed");
-  REQUIRE(company.seen->outcome->error);
-  CHECK(company.seen->outcome->error->where.step == 2);
-  company.commit_all(2, 3); // late messages change nothing
-  CHECK(company.seen->steps.size() == 2);
+  runtime.scheduler.run();
+  REQUIRE(runtime.seen->outcome);
+  CHECK(runtime.seen->outcome->summary.status == "failed");
+  REQUIRE(runtime.seen->outcome->error);
+  CHECK(runtime.seen->outcome->error->where.step == 2);
+  runtime.commit_all(2, 3); // late messages change nothing
+  CHECK(runtime.seen->steps.size() == 2);
 }
 
 TEST_CASE("a second failure does not hide the first") {
-  Company company;
-  company.start();
+  NodeRuntime runtime;
+  runtime.start();
   for (const char* why : {"the first", "the second"})
-    company.self->send(company.coordinator, atom::failed_v, Error{Errc::device, why});
-  company.scheduler.run();
-  REQUIRE(company.seen->outcome);
-  CHECK(company.seen->outcome->error->message == "the first");
+    runtime.self->send(runtime.coordinator, atom::failed_v, Error{Errc::device, why});
+  runtime.scheduler.run();
+  REQUIRE(runtime.seen->outcome);
+  CHECK(runtime.seen->outcome->error->message == "the first");
 }
 
 TEST_CASE("an actor that cannot say when it failed did so at the step under way") {
-  Company company;
-  company.start();
+  NodeRuntime runtime;
+  runtime.start();
   const Error died{Errc::internal, "the worker died", {.actor = "worker", .rank = 1}};
   SECTION("while it trains") {
-    company.commit_all(0, 2);
-    company.self->send(company.coordinator, atom::failed_v, died);
-    company.scheduler.run();
-    CHECK(company.seen->outcome->error->to_string() ==
+    runtime.commit_all(0, 2);
+    runtime.self->send(runtime.coordinator, atom::failed_v, died);
+    runtime.scheduler.run();
+    CHECK(runtime.seen->outcome->error->to_string() ==
           "internal: the worker died (node here, rank 1, step 3, actor worker)");
   }
   SECTION("while it is evaluated") {
-    company.commit_all(0, 6);
-    company.self->send(company.coordinator, atom::failed_v, died);
-    company.scheduler.run();
-    CHECK(company.seen->outcome->error->where.step == 5);
+    runtime.commit_all(0, 6);
+    runtime.self->send(runtime.coordinator, atom::failed_v, died);
+    runtime.scheduler.run();
+    CHECK(runtime.seen->outcome->error->where.step == 5);
   }
 }
 
 TEST_CASE("ranks that have not come to a collective that failed are named, not those that say so") {
   using Behind = std::vector<std::string>;
-  Company company{0, {{"a:1", "a", "a:2", 0, 1}, {"b:1", "b", "b:2", 1, 1}}};
-  company.start();
-  company.commit_all(0, 2);
+  NodeRuntime runtime{0, {{"a:1", "a", "a:2", 0, 1}, {"b:1", "b", "b:2", 1, 1}}};
+  runtime.start();
+  runtime.commit_all(0, 2);
   const auto code = GENERATE(Errc::collective, Errc::network);
   const auto fails = [&](int rank) {
-    company.self->send(company.coordinator, atom::failed_v,
+    runtime.self->send(runtime.coordinator, atom::failed_v,
                        Error{code, "no word for 60s", {.rank = rank}});
-    company.scheduler.run();
+    runtime.scheduler.run();
   };
   fails(0);
   Behind expected;
@@ -254,32 +254,32 @@ TEST_CASE("ranks that have not come to a collective that failed are named, not t
   }
   SECTION("one has not made the step before") {
     fails(1);
-    company.commit(1, 2);
+    runtime.commit(1, 2);
     expected = {"a:1"};
   }
   SECTION("all have come to it") {
     fails(1);
   }
-  CHECK(company.seen->failures.empty()); // a node that is gone would explain it
-  company.scheduler.advance_time(std::chrono::seconds{5});
-  company.scheduler.run();
-  REQUIRE(company.seen->failures.size() == 1);
-  CHECK(company.seen->failures.front().error.where.node == "a:1");
-  CHECK(company.seen->failures.front().behind == expected);
-  CHECK_FALSE(company.seen->outcome);
+  CHECK(runtime.seen->failures.empty()); // a node that is gone would explain it
+  runtime.scheduler.advance_time(std::chrono::seconds{5});
+  runtime.scheduler.run();
+  REQUIRE(runtime.seen->failures.size() == 1);
+  CHECK(runtime.seen->failures.front().error.where.node == "a:1");
+  CHECK(runtime.seen->failures.front().behind == expected);
+  CHECK_FALSE(runtime.seen->outcome);
 }
 
 TEST_CASE("a run whose METRICS are gone has no record, and so it has failed") {
-  Company company;
+  NodeRuntime runtime;
   RunOutcomePtr outcome;
-  auto asked = company.self->request(company.coordinator, caf::infinite, atom::run_v);
-  company.join(0);
-  company.join(1);
-  company.commit_all(0, 6);
-  company.evaluated();
-  company.self->send_exit(company.metrics, caf::exit_reason::kill);
-  company.commit_all(6, 12);
-  company.evaluated();
+  auto asked = runtime.self->request(runtime.coordinator, caf::infinite, atom::run_v);
+  runtime.join(0);
+  runtime.join(1);
+  runtime.commit_all(0, 6);
+  runtime.evaluated();
+  runtime.self->send_exit(runtime.metrics, caf::exit_reason::kill);
+  runtime.commit_all(6, 12);
+  runtime.evaluated();
   asked.receive([&](RunOutcomePtr& answer) { outcome = std::move(answer); },
                 [](const caf::error& error) { FAIL(caf::to_string(error)); });
   CHECK(outcome->summary.status == "failed");
@@ -290,74 +290,74 @@ TEST_CASE("a run whose METRICS are gone has no record, and so it has failed") {
 
 TEST_CASE("nodes show what the job does, each once") {
   using enum metrics::JobPhase;
-  Company company;
-  company.start();
-  company.commit_all(0, 6);
-  company.evaluated();
-  CHECK(company.seen->phases ==
+  NodeRuntime runtime;
+  runtime.start();
+  runtime.commit_all(0, 6);
+  runtime.evaluated();
+  CHECK(runtime.seen->phases ==
         std::vector<metrics::JobPhase>{training, evaluating, saving, training});
 }
 
 TEST_CASE("a loss that is not finite is shown, and then ends the job") {
-  Company company;
-  company.start();
-  company.self->send(company.coordinator, atom::failed_v, std::numeric_limits<double>::infinity());
-  company.scheduler.run();
-  CHECK(company.seen->failed_losses ==
+  NodeRuntime runtime;
+  runtime.start();
+  runtime.self->send(runtime.coordinator, atom::failed_v, std::numeric_limits<double>::infinity());
+  runtime.scheduler.run();
+  CHECK(runtime.seen->failed_losses ==
         std::vector<double>{std::numeric_limits<double>::infinity()});
-  CHECK_FALSE(company.seen->outcome);
+  CHECK_FALSE(runtime.seen->outcome);
 }
 
 TEST_CASE("another generation waits for the steps under way, and none begins") {
-  Company company;
-  company.start();
+  NodeRuntime runtime;
+  runtime.start();
   bool quiet = false;
-  company.system.spawn([&](caf::event_based_actor* membership) {
-    membership->request(company.coordinator, caf::infinite, atom::halt_v, false).then([&] {
+  runtime.system.spawn([&](caf::event_based_actor* membership) {
+    membership->request(runtime.coordinator, caf::infinite, atom::halt_v, false).then([&] {
       quiet = true;
     });
   });
-  company.scheduler.run();
+  runtime.scheduler.run();
   CHECK_FALSE(quiet);
-  company.commit_all(0, 4);
+  runtime.commit_all(0, 4);
   CHECK(quiet);
-  CHECK(company.seen->limits == std::vector<std::int64_t>{4});
+  CHECK(runtime.seen->limits == std::vector<std::int64_t>{4});
 }
 
 TEST_CASE("a slice that a worker asked for before its rank had joined is dealt to it") {
-  Company company{0,  {{"here", "here", "here:1", 0, 2}}, BestSoFar{}, false, false, 1,
-                  {}, data::Dealing::leased(2, 2)};
+  NodeRuntime runtime{0,  {{"here", "here", "here:1", 0, 2}},    BestSoFar{}, false, false, 1,
+                      {}, data::SliceAssignment::on_demand(2, 2)};
   for (const std::int32_t rank : {0, 1, 2, -1}) // those that do not exist are given none
-    company.self->send(company.coordinator, atom::deal_v, rank);
-  company.scheduler.run();
-  company.start();
-  std::ranges::sort(company.seen->dealt);
-  CHECK(company.seen->dealt == std::vector<std::int32_t>{0, 1});
+    runtime.self->send(runtime.coordinator, atom::deal_v, rank);
+  runtime.scheduler.run();
+  runtime.start();
+  std::ranges::sort(runtime.seen->assigned);
+  CHECK(runtime.seen->assigned == std::vector<std::int32_t>{0, 1});
 }
 
 TEST_CASE("what one rank has reported of a step when the generation is over is recorded") {
-  Company company;
-  company.start();
-  company.commit_all(0, 1);
-  company.commit(1, 1);
+  NodeRuntime runtime;
+  runtime.start();
+  runtime.commit_all(0, 1);
+  runtime.commit(1, 1);
   RunTotalsPtr totals;
-  auto asked = company.self->request(company.coordinator, caf::infinite, atom::release_v);
-  company.scheduler.run();
+  auto asked = runtime.self->request(runtime.coordinator, caf::infinite, atom::release_v);
+  runtime.scheduler.run();
   asked.receive([&](const RunTotalsPtr& left) { totals = left; }, [](const caf::error&) {});
   REQUIRE(totals);
   CHECK(totals->steps.steps == 2);
-  CHECK(company.seen->steps.size() == 2);
+  CHECK(runtime.seen->steps.size() == 2);
   // Nothing that comes late ends the job.
-  company.self->send(company.coordinator, atom::failed_v, Error{Errc::device, "lost"});
-  company.scheduler.run();
-  CHECK_FALSE(company.seen->outcome);
+  runtime.self->send(runtime.coordinator, atom::failed_v, Error{Errc::device, "lost"});
+  runtime.scheduler.run();
+  CHECK_FALSE(runtime.seen->outcome);
 }
 
 TEST_CASE("a resumed job goes on from its first step; a finished one ends without training") {
-  Company company{7};
-  company.start();
-  CHECK(company.seen->limits == std::vector<std::int64_t>{11});
-  Company finished{12};
+  NodeRuntime runtime{7};
+  runtime.start();
+  CHECK(runtime.seen->limits == std::vector<std::int64_t>{11});
+  NodeRuntime finished{12};
   finished.start();
   REQUIRE(finished.seen->outcome);
   CHECK(finished.seen->outcome->summary.status == "completed");
@@ -365,34 +365,34 @@ TEST_CASE("a resumed job goes on from its first step; a finished one ends withou
 }
 
 TEST_CASE("ranks that train apart meet before what needs one state, and only where they have not") {
-  const auto here = std::vector<engine::NodePlace>{{"here", "here", "here:1", 0, 2}};
-  Company company{0, here, BestSoFar{}, false, false, 4};
-  company.start();
-  company.commit_all(0, 6);
-  CHECK(company.seen->meetings == std::vector<std::int64_t>{6, 6});
-  CHECK(company.seen->evaluations == std::vector<std::int64_t>{6});
-  company.evaluated();
-  company.commit_all(6, 12); // the end of a round
-  CHECK(company.seen->evaluations == std::vector<std::int64_t>{6, 12});
-  CHECK(company.seen->meetings.size() == 2);
+  const auto here = std::vector<training::MemberInfo>{{"here", "here", "here:1", 0, 2}};
+  NodeRuntime runtime{0, here, BestSoFar{}, false, false, 4};
+  runtime.start();
+  runtime.commit_all(0, 6);
+  CHECK(runtime.seen->meetings == std::vector<std::int64_t>{6, 6});
+  CHECK(runtime.seen->evaluations == std::vector<std::int64_t>{6});
+  runtime.evaluated();
+  runtime.commit_all(6, 12); // the end of a round
+  CHECK(runtime.seen->evaluations == std::vector<std::int64_t>{6, 12});
+  CHECK(runtime.seen->meetings.size() == 2);
 }
 
 TEST_CASE("ranks that train apart meet before a generation ends") {
-  const auto here = std::vector<engine::NodePlace>{{"here", "here", "here:1", 0, 2}};
-  Company company{0, here, BestSoFar{}, false, false, 4};
-  company.start();
-  company.commit_all(0, 1); // five are granted
+  const auto here = std::vector<training::MemberInfo>{{"here", "here", "here:1", 0, 2}};
+  NodeRuntime runtime{0, here, BestSoFar{}, false, false, 4};
+  runtime.start();
+  runtime.commit_all(0, 1); // five are granted
   bool quiet = false;
-  company.system.spawn([&](caf::event_based_actor* membership) {
-    membership->request(company.coordinator, caf::infinite, atom::halt_v, false).then([&] {
+  runtime.system.spawn([&](caf::event_based_actor* membership) {
+    membership->request(runtime.coordinator, caf::infinite, atom::halt_v, false).then([&] {
       quiet = true;
     });
   });
-  company.scheduler.run();
-  company.commit_all(1, 4);
+  runtime.scheduler.run();
+  runtime.commit_all(1, 4);
   CHECK_FALSE(quiet);
-  CHECK(company.seen->meetings.empty());
-  company.commit_all(4, 5);
-  CHECK(company.seen->meetings == std::vector<std::int64_t>{5, 5});
+  CHECK(runtime.seen->meetings.empty());
+  runtime.commit_all(4, 5);
+  CHECK(runtime.seen->meetings == std::vector<std::int64_t>{5, 5});
   CHECK(quiet);
 }

@@ -35,21 +35,21 @@ Config job_of_two() {
 /// A loader with `workers` that take what they get.
 struct Larder : test::Deterministic {
   explicit Larder(const Config& job_config)
-      : generation{
-            engine::form_generation(
-                test::make_host(job_config, job_config.slices()),
-                engine::seat_alone(static_cast<std::int32_t>(job_config.devices.count), "here"))
-                .value()} {
+      : generation{training::build_generation(
+                       test::compile_job(job_config, job_config.slices()),
+                       training::single_node_assignment(
+                           static_cast<std::int32_t>(job_config.devices.count), "here"))
+                       .value()} {
     const auto& job = generation->job();
     const auto coordinator = test::spawn_stub<coordinator_actor>(
         system, [this](atom::failed, const Error& error) { errors.push_back(error); });
     loader = test::spawn_state<DataLoaderState, data_loader_actor>(
-        system, DataLoaderSetup{.replicas = generation->replicas,
+        system, DataLoaderSetup{.rank_states = generation->rank_states,
                                 .training = job.training,
                                 .evaluation = generation->evaluation,
-                                .dealing = generation->dealing,
+                                .slice_assignment = generation->slice_assignment,
                                 .steps = job.plan.total_steps(),
-                                .fillers = generation->fillers,
+                                .producers = generation->producers,
                                 .coordinator = coordinator});
   }
   ~Larder() {
@@ -84,7 +84,7 @@ struct Larder : test::Deterministic {
     return all;
   }
 
-  std::shared_ptr<engine::Generation> generation;
+  std::shared_ptr<training::Generation> generation;
   data_loader_actor loader;
   std::map<std::int32_t, std::vector<MicroBatchPtr>> batches; ///< by rank
   std::vector<Error> errors;
@@ -170,7 +170,7 @@ TEST_CASE("each evaluation is the whole test set once, without training's credit
   larder.batches.clear();
   larder.tell(atom::evaluate_v, 1);
   CHECK(larder.indices(1) == Indices{0, 1});
-  CHECK(larder.batches[1][0]->purpose == Purpose::evaluation);
+  CHECK(larder.batches[1][0]->pass_mode == PassMode::evaluation);
   larder.give_back(1, 0);
   CHECK(larder.indices(1) == Indices{0, 1, 2});
   // 16 samples in batches of 3 a rank: the third has 12 to 14 for rank 0 and one for rank 1.

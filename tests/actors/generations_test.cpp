@@ -1,8 +1,8 @@
 // Generations of different sizes, one after the other, on one host; tests/gpu compiles it for CUDA.
-#include "actors/roles/node.hpp"
+#include "actors/node/node.hpp"
 #include "tests/actors/small_job.hpp"
 #include "tests/support/tested_device.hpp"
-#include "tests/support/voting_seat.hpp"
+#include "tests/support/voting_assignment.hpp"
 
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
@@ -17,7 +17,7 @@ namespace {
 
 constexpr int workers = 4;
 constexpr std::int64_t steps_each = 3;
-using Replicas = std::vector<std::shared_ptr<engine::Replica>>;
+using RankStates = std::vector<std::shared_ptr<training::RankState>>;
 
 Config small_job(StrategyKind strategy, std::int64_t steps) {
   auto config = test::small_job();
@@ -28,8 +28,8 @@ Config small_job(StrategyKind strategy, std::int64_t steps) {
   return config;
 }
 
-std::shared_ptr<const engine::Job> job_of(StrategyKind strategy, std::int64_t steps) {
-  return engine::open_job(small_job(strategy, steps), {}).value();
+std::shared_ptr<const training::Job> job_of(StrategyKind strategy, std::int64_t steps) {
+  return training::open_job(small_job(strategy, steps), {}).value();
 }
 
 /// Two workers' job.
@@ -39,18 +39,19 @@ struct Shared {
   const char* precision = "fp32";
 };
 
-std::shared_ptr<const engine::Job> job_of(const Shared& shared, std::int64_t steps) {
+std::shared_ptr<const training::Job> job_of(const Shared& shared, std::int64_t steps) {
   auto config = small_job(shared.strategy, steps);
   config.devices.count = 2;
   config.data.slices = shared.slices;
   config.precision.mode = shared.precision;
-  return engine::open_job(config, {}).value();
+  return training::open_job(config, {}).value();
 }
 
 /// Trains to the end of the host's job with the workers of the seat; their losses, and, if asked
 /// for, what is left of the ranks.
-std::vector<double> train(const std::shared_ptr<engine::Host>& host, const engine::Seat& seat,
-                          Replicas* replicas = nullptr) {
+std::vector<double> train(const std::shared_ptr<training::CompiledJob>& host,
+                          const training::NodeAssignment& assignment,
+                          RankStates* rank_states = nullptr) {
   const auto losses = std::make_shared<std::vector<double>>();
   caf::actor_system_config settings;
   caf::actor_system system{settings};
@@ -58,14 +59,14 @@ std::vector<double> train(const std::shared_ptr<engine::Host>& host, const engin
       system,
       [losses](atom::step_committed, const StepRecordPtr& step) { losses->push_back(step->loss); },
       [](atom::finish, const RunOutcomePtr& outcome) { return outcome; });
-  const auto former =
-      test::spawn_former(system, host, seat, metrics, [&](const engine::Generation& generation) {
-        if (replicas)
-          *replicas = generation.replicas;
-      });
+  const auto builder = test::spawn_generation_builder(system, host, assignment, metrics,
+                                                      [&](const training::Generation& generation) {
+                                                        if (rank_states)
+                                                          *rank_states = generation.rank_states;
+                                                      });
   const auto node = system.spawn<node_actor::stateful_impl<NodeState>>(NodeSetup{.stopped = [] {}});
   caf::scoped_actor self{system};
-  self->request(node, caf::infinite, atom::run_v, former)
+  self->request(node, caf::infinite, atom::run_v, builder)
       .receive(
           [&](const RunOutcomePtr& outcome) {
             INFO((outcome->error ? outcome->error->to_string() : ""));
@@ -76,8 +77,8 @@ std::vector<double> train(const std::shared_ptr<engine::Host>& host, const engin
   return *losses;
 }
 
-std::vector<double> train(const std::shared_ptr<engine::Host>& host, std::int32_t ranks) {
-  return train(host, engine::seat_alone(ranks, "here"));
+std::vector<double> train(const std::shared_ptr<training::CompiledJob>& host, std::int32_t ranks) {
+  return train(host, training::single_node_assignment(ranks, "here"));
 }
 
 bool same_bits(const Checkpoint& a, const Checkpoint& b) {
@@ -93,24 +94,27 @@ bool same_bits(const Checkpoint& a, const Checkpoint& b) {
 }
 
 /// What the host has, given to a generation and taken back.
-Checkpoint through_a_generation(const std::shared_ptr<engine::Host>& host, std::int32_t ranks) {
+Checkpoint through_a_generation(const std::shared_ptr<training::CompiledJob>& host,
+                                std::int32_t ranks) {
   const auto step = host->state->header().step;
   {
-    const auto generation = engine::form_generation(host, engine::seat_alone(ranks, "here"));
+    const auto generation =
+        training::build_generation(host, training::single_node_assignment(ranks, "here"));
     REQUIRE(generation);
     CHECK_FALSE(host->state);
-    REQUIRE(engine::leave_state(**generation, step));
+    REQUIRE(training::return_state(**generation, step));
   }
   return read_whole(*host->state).value();
 }
 
 /// Whether a rank has the statistics that were left after a step.
-bool has_committed(const engine::Replica& replica, std::int64_t step, const Checkpoint& left) {
-  const auto& layout = replica.state->layout();
+bool has_committed(const training::RankState& rank_state, std::int64_t step,
+                   const Checkpoint& left) {
+  const auto& layout = rank_state.state->layout();
   std::vector<float> values(layout.statistic_elements);
-  auto& stream = *replica.communication;
-  replica.device().copy(stream, values.data(), replica.state->committed_statistics(step),
-                        values.size() * sizeof(float));
+  auto& stream = *rank_state.communication;
+  rank_state.device().copy(stream, values.data(), rank_state.state->committed_statistics(step),
+                           values.size() * sizeof(float));
   REQUIRE(stream.synchronize());
   return std::ranges::all_of(layout.statistics, [&](const Slot& slot) {
     return std::memcmp(left.find(slot.name)->values.data(), values.data() + slot.offset,
@@ -119,17 +123,17 @@ bool has_committed(const engine::Replica& replica, std::int64_t step, const Chec
 }
 
 /// Bytes of activations on all devices: what compiled graphs hold.
-std::size_t compiled_bytes(const engine::Host& host) {
+std::size_t compiled_bytes(const training::CompiledJob& host) {
   std::size_t bytes = 0;
-  for (const auto& equipment : host.equipment)
-    bytes += equipment->device->memory().current[static_cast<std::size_t>(MemoryKind::activations)];
+  for (const auto& compiled : host.compiled)
+    bytes += compiled->device->memory().current[static_cast<std::size_t>(MemoryKind::activations)];
   return bytes;
 }
 
-std::vector<const Executable*> executables(const engine::Host& host) {
+std::vector<const Executable*> executables(const training::CompiledJob& host) {
   std::vector<const Executable*> all;
-  for (const auto& equipment : host.equipment)
-    all.push_back(equipment->train.get());
+  for (const auto& compiled : host.compiled)
+    all.push_back(compiled->train.get());
   return all;
 }
 
@@ -141,11 +145,11 @@ TEST_CASE("generations of 4, 3, 2 and 1 workers go on from each other on one hos
   CAPTURE(to_string(strategy));
 
   const auto undisturbed_host =
-      engine::make_host(job_of(strategy, 4 * steps_each), workers, {}).value();
+      training::compile_job(job_of(strategy, 4 * steps_each), workers, {}).value();
   const auto undisturbed = train(undisturbed_host, workers);
   REQUIRE(undisturbed.size() == 4 * steps_each);
 
-  const auto host = engine::make_host(job_of(strategy, steps_each), workers, {}).value();
+  const auto host = training::compile_job(job_of(strategy, steps_each), workers, {}).value();
   const auto compiled = executables(*host);
   const auto bytes = compiled_bytes(*host);
   std::vector<double> losses;
@@ -176,29 +180,30 @@ TEST_CASE("where ranks vote, each has the first slice's statistics after each st
   CAPTURE(to_string(shared.strategy), shared.slices, shared.precision);
   constexpr std::int64_t steps = 3;
   // In one process what is left are the first rank's own.
-  const auto alone = engine::make_host(job_of(shared, 1), shared.slices, {}).value();
+  const auto alone = training::compile_job(job_of(shared, 1), shared.slices, {}).value();
   std::vector<Checkpoint> left;
   for (std::int64_t step = 0; step < steps; ++step) {
     alone->job = job_of(shared, step + 1);
     train(alone, 2);
     left.push_back(read_whole(*alone->state).value());
   }
-  const auto voting = engine::make_host(job_of(shared, steps), shared.slices, {}).value();
-  Replicas replicas;
-  train(voting, testing::voting_seat(2), &replicas);
+  const auto voting = training::compile_job(job_of(shared, steps), shared.slices, {}).value();
+  RankStates rank_states;
+  train(voting, testing::voting_assignment(2), &rank_states);
   CHECK(same_bits(left.back(), read_whole(*voting->state).value()));
-  REQUIRE(replicas.size() == 2);
-  for (const auto& replica : replicas)
+  REQUIRE(rank_states.size() == 2);
+  for (const auto& rank_state : rank_states)
     for (std::int64_t step = 0; step < steps; ++step) {
-      CAPTURE(replica->rank, step);
-      CHECK(has_committed(*replica, step, left[static_cast<std::size_t>(step)]));
+      CAPTURE(rank_state->rank, step);
+      CHECK(has_committed(*rank_state, step, left[static_cast<std::size_t>(step)]));
     }
 }
 
 TEST_CASE("fewer slices than ranks are refused, and the host keeps its state") {
   testing::need_device();
-  const auto host = engine::make_host(job_of(StrategyKind::ddp, 1), 2, {}).value();
-  const auto generation = engine::form_generation(host, engine::seat_alone(3, "here"));
+  const auto host = training::compile_job(job_of(StrategyKind::ddp, 1), 2, {}).value();
+  const auto generation =
+      training::build_generation(host, training::single_node_assignment(3, "here"));
   REQUIRE_FALSE(generation);
   CHECK(generation.error().code == Errc::invalid_input);
   CHECK(host->state);

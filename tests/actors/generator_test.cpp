@@ -1,11 +1,11 @@
 // A GENERATOR that is given the parameters of a real rank.
 #include "actors/roles/generator.hpp"
-#include "engine/exchange/exchange.hpp"
-#include "engine/inference/generate.hpp"
-#include "engine/inference/training_sample.hpp"
+#include "inference/generate.hpp"
 #include "tests/actors/deterministic.hpp"
 #include "tests/actors/small_job.hpp"
 #include "tests/support/scratch_folder.hpp"
+#include "training/reducer/reducer.hpp"
+#include "training/sampling/training_sample.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
@@ -53,15 +53,15 @@ struct Author : test::Deterministic {
 
   generator_actor spawn(const Config& of) {
     return test::spawn_state<GeneratorState, generator_actor>(
-        system, GeneratorSetup{.state = replica->state, .config = of});
+        system, GeneratorSetup{.state = rank_state->state, .config = of});
   }
   void give_parameters(const generator_actor& to) {
-    const auto count = engine::count_parameter_pieces(replica->state->saved());
+    const auto count = training::count_parameter_chunks(rank_state->state->saved());
     for (std::size_t index = 0; index < count; ++index) {
-      auto piece = std::make_shared<engine::StatePiece>();
-      exchange.gather_piece(index, piece.get());
-      REQUIRE(replica->communication->synchronize());
-      auto asked = self->request(to, caf::infinite, atom::snapshot_v, StatePiecePtr{piece});
+      auto chunk = std::make_shared<training::StateChunk>();
+      reducer.gather_chunk(index, chunk.get());
+      REQUIRE(rank_state->communication->synchronize());
+      auto asked = self->request(to, caf::infinite, atom::snapshot_v, StateChunkPtr{chunk});
       scheduler.run();
       asked.receive([&](bool is_last) { CHECK(is_last == (index + 1 == count)); },
                     [](const caf::error& error) { FAIL(caf::to_string(error)); });
@@ -74,18 +74,18 @@ struct Author : test::Deterministic {
     auto asked = self->request(by, caf::infinite, atom::generate_v, steps);
     scheduler.run();
     asked.receive([&](const GeneratedRecordPtr& record) { written = record; },
-                  [&](const caf::error& error) { refused = carried(error, {}); });
+                  [&](const caf::error& error) { refused = from_caf_error(error, {}); });
     return written;
   }
   /// What `troupe generate` makes of what the job begins with.
   std::string expected(std::int64_t steps) const {
     std::string text;
-    const auto result = engine::generate({"initial", engine::sample_config(config), {}, initial},
-                                         engine::sample_options(config, steps),
-                                         [&](std::string_view piece) -> Status {
-                                           text += piece;
-                                           return {};
-                                         });
+    const auto result = inference::generate(
+        {"initial", training::sample_config(config), {}, initial},
+        training::sample_options(config, steps), [&](std::string_view chunk) -> Status {
+          text += chunk;
+          return {};
+        });
     INFO((result ? "" : result.error().to_string()));
     REQUIRE(result);
     return text;
@@ -93,12 +93,12 @@ struct Author : test::Deterministic {
 
   testing::ScratchFolder folder;
   Config config;
-  std::shared_ptr<engine::Host> host = test::make_host(config, 1);
+  std::shared_ptr<training::CompiledJob> host = test::compile_job(config, 1);
   StateSourcePtr initial = host->initial;
-  std::shared_ptr<engine::Generation> generation =
-      engine::form_generation(host, engine::seat_alone(1, "here")).value();
-  std::shared_ptr<engine::Replica> replica = generation->replicas.front();
-  engine::Exchange exchange{{.replica = replica}};
+  std::shared_ptr<training::Generation> generation =
+      training::build_generation(host, training::single_node_assignment(1, "here")).value();
+  std::shared_ptr<training::RankState> rank_state = generation->rank_states.front();
+  training::GradientReducer reducer{{.rank_state = rank_state}};
   generator_actor generator;
   std::optional<Error> refused;
 };
@@ -125,7 +125,7 @@ TEST_CASE("each sample is of the parameters that came last") {
   Author author{"llama-mini"};
   const auto first = author.write(author.generator, 3);
   REQUIRE(first);
-  auto& state = *author.replica->state;
+  auto& state = *author.rank_state->state;
   std::fill_n(state.parameters(0), state.plan().elements, 0.0f);
   const auto other = author.write(author.generator, 3);
   REQUIRE(other);

@@ -1,4 +1,4 @@
-#include "actors/cluster/members_file.hpp"
+#include "actors/membership/members_file.hpp"
 #include "tests/support/nested_json.hpp"
 #include "tests/support/scratch_folder.hpp"
 
@@ -9,7 +9,7 @@ using namespace troupe::actors;
 
 TEST_CASE("members are read as they were written") {
   const testing::ScratchFolder folder;
-  engine::GenerationRecord record{.number = 3};
+  training::GenerationRecord record{.number = 3};
   record.nodes.push_back({.address = "a:7401", .process = "1"});
   record.voters.push_back({"a:7401", "1"});
   REQUIRE(write_members(folder.path(), record));

@@ -27,8 +27,10 @@ struct Job : Cluster {
     REQUIRE(std::ssize(record().nodes) == nodes);
     told->halts = 0;
   }
-  test::Applicant& operator[](std::size_t node) { return *daemons[node]; }
-  const engine::GenerationRecord& record() const { return daemons.front()->seat->generation; }
+  test::JoinContext& operator[](std::size_t node) { return *daemons[node]; }
+  const training::GenerationRecord& record() const {
+    return daemons.front()->assignment->generation;
+  }
   std::vector<std::string> trains() const {
     std::vector<std::string> all;
     for (const auto& place : record().nodes)
@@ -45,7 +47,7 @@ struct Job : Cluster {
     asked.receive([&](std::int64_t) { lives = true; }, [](const caf::error&) {});
     return lives;
   }
-  std::vector<std::shared_ptr<test::Applicant>> daemons;
+  std::vector<std::shared_ptr<test::JoinContext>> daemons;
 };
 
 using Addresses = std::vector<std::string>;
@@ -60,10 +62,10 @@ TEST_CASE(
   Job job{4};
   job.cuts->insert({"b:1", "c:1"}); // one way is enough
   job.report(code, reporter);
-  REQUIRE(job[2].seat->refused);
-  CHECK(job[2].seat->left_out);
-  CHECK(job[2].seat->refused->code == Errc::network);
-  CHECK(job[2].seat->refused->message ==
+  REQUIRE(job[2].assignment->refused);
+  CHECK(job[2].assignment->left_out);
+  CHECK(job[2].assignment->refused->code == Errc::network);
+  CHECK(job[2].assignment->refused->message ==
         "left out: the data port of c:1 cannot be reached from b:1: no connection within 5s");
   CHECK_FALSE(job[2].end); // its daemon stays
   CHECK(job.trains() == Addresses{"a:1", "b:1", "d:1"});
@@ -76,21 +78,21 @@ TEST_CASE("a node that nobody reaches is left out, not those that report it") {
   for (const char* other : {"a:1", "c:1", "d:1"})
     job.cuts->insert({other, "b:1"});
   job.report(Errc::network, "c:1");
-  CHECK(job[1].seat->left_out);
+  CHECK(job[1].assignment->left_out);
   CHECK(job.trains() == Addresses{"a:1", "c:1", "d:1"});
 }
 
 TEST_CASE("the node that has the last copy of a shard is not left out") {
   Job job{3};
   const auto holds = [&](std::size_t node, std::vector<std::int32_t> held) {
-    job[node].offer.parts = {{.step = 9, .applied = true, .shards = 3, .held = std::move(held)}};
+    job[node].offer.parts = {{.step = 9, .applied = true, .shards = 3, .retained = std::move(held)}};
   };
   holds(0, {0, 1});
   holds(1, {1});
   holds(2, {2});
   job.cut("b:1", "c:1");
   job.report(Errc::collective, "b:1");
-  CHECK(job[1].seat->left_out);
+  CHECK(job[1].assignment->left_out);
   CHECK(job.trains() == Addresses{"a:1", "c:1"});
   CHECK(job.record().step == 9);
 }
@@ -102,12 +104,12 @@ TEST_CASE("a broken link in the first generation ends no job, and its node is wa
   cluster.tell(atom::failed_v, std::int64_t{1},
                Error{Errc::network, "no way to c:1", {.node = "a:1"}});
   CHECK_FALSE(a->end);
-  CHECK(c->seat->left_out);
+  CHECK(c->assignment->left_out);
   CHECK(cluster.said.back() == "waiting for 1 more node (2 of 3: a:1, b:1)");
   cluster.cuts->clear();
   cluster.ask_again("c:1");
-  REQUIRE(a->seat->generation.number == 2);
-  CHECK(a->seat->generation.nodes.size() == 3);
+  REQUIRE(a->assignment->generation.number == 2);
+  CHECK(a->assignment->generation.nodes.size() == 3);
 }
 
 TEST_CASE("a link that breaks while nodes connect is found before a rank says so") {
@@ -117,12 +119,12 @@ TEST_CASE("a link that breaks while nodes connect is found before a rank says so
   cluster.scheduler.advance_time(test::form);
   cluster.scheduler.run();
   CHECK(b->probes.size() == before + 1);
-  CHECK(a->seat->generation.number == 1); // they take their time
+  CHECK(a->assignment->generation.number == 1); // they take their time
   cluster.cut("b:1", "c:1");
   cluster.scheduler.advance_time(test::form);
   cluster.scheduler.run();
-  CHECK(c->seat->left_out);
-  CHECK_FALSE(b->seat->refused);
+  CHECK(c->assignment->left_out);
+  CHECK_FALSE(b->assignment->refused);
 }
 
 TEST_CASE("where all links work, the node that the others waited for is left out") {
@@ -133,10 +135,10 @@ TEST_CASE("where all links work, the node that the others waited for is left out
   job.tell(atom::failed_v, job.record().number,
            SharedFailure{{Errc::collective, "no word for 60s", {.node = "c:1"}}, {"b:1"}});
   const std::size_t blamed = link_is_broken ? 2 : 1;
-  CHECK(job[blamed].seat->left_out);
+  CHECK(job[blamed].assignment->left_out);
   CHECK(job.record().nodes.size() == 2);
   if (!link_is_broken)
-    CHECK_THAT(job[1].seat->refused->message,
+    CHECK_THAT(job[1].assignment->refused->message,
                ContainsSubstring("b:1 had sent less than the other nodes, which waited for it"));
 }
 
@@ -162,10 +164,10 @@ TEST_CASE("the leader is left out where it is at fault, and another can lead") {
   for (const char* other : {"b:1", "c:1", "d:1"})
     job.cuts->insert({"a:1", other});
   job.report(Errc::network, "d:1");
-  CHECK(job[0].seat->left_out == another_can);
+  CHECK(job[0].assignment->left_out == another_can);
   CHECK(job.membership_lives() == !another_can);
   for (std::size_t node = 1; node < 4; ++node)
-    CHECK(job[node].seat->left_out == !another_can);
+    CHECK(job[node].assignment->left_out == !another_can);
   CHECK_FALSE(job[0].end);
 }
 
@@ -177,20 +179,21 @@ TEST_CASE("a node that was left out comes back by a new attempt, and not by its 
   REQUIRE(job.trains() == Addresses{"a:1", "b:1"});
   job.cuts->clear();
   const auto replay = [&](const char* address, const char* process) {
-    std::optional<engine::Seat> seat;
+    std::optional<training::NodeAssignment> assignment;
     auto asked = job.self->request(
         job.membership, caf::infinite, atom::join_v,
         NodeInfo{.address = address, .version = "1", .process = process, .attempt = 1},
         job.stubs.at(address));
     job.scheduler.run();
-    asked.receive([&](const engine::Seat& got) { seat = got; }, [](const caf::error&) {});
-    return seat;
+    asked.receive([&](const training::NodeAssignment& got) { assignment = got; },
+                  [](const caf::error&) {});
+    return assignment;
   };
-  for (const auto& seat : {replay("c:1", "3"), replay("b:1", "2")}) {
-    REQUIRE(seat);
-    REQUIRE(seat->refused);
-    CHECK(seat->refused->code == Errc::stopped);
-    CHECK_FALSE(seat->left_out);
+  for (const auto& assignment : {replay("c:1", "3"), replay("b:1", "2")}) {
+    REQUIRE(assignment);
+    REQUIRE(assignment->refused);
+    CHECK(assignment->refused->code == Errc::stopped);
+    CHECK_FALSE(assignment->left_out);
   }
   CHECK(job.told->halts == 0);
   job.ask_again("c:1");
@@ -248,8 +251,8 @@ TEST_CASE("before the first step a node that cannot do its part ends, and anothe
   CHECK_FALSE(b->end->for_all);
   CHECK_FALSE(a->end);
   const auto c = cluster.join("c:1");
-  CHECK(a->seat->generation.number == 2);
-  CHECK(c->seat->place().first_rank == 1);
+  CHECK(a->assignment->generation.number == 2);
+  CHECK(c->assignment->member().first_rank == 1);
 }
 
 TEST_CASE("before the first step what the leader cannot do ends the job, whoever says so first") {

@@ -1,8 +1,8 @@
 /// MEMBERSHIP with daemons and a COORDINATOR that only note what they are told.
 #pragma once
 
-#include "actors/cluster/carried_error.hpp"
-#include "actors/cluster/membership.hpp"
+#include "actors/caf_error.hpp"
+#include "actors/membership/membership.hpp"
 #include "tests/actors/deterministic.hpp"
 #include "tests/actors/stub_roles.hpp"
 
@@ -22,8 +22,8 @@ using namespace std::chrono_literals;
 using Cuts = std::set<std::pair<std::string, std::string>>;
 
 /// A daemon's NODE, as far as MEMBERSHIP knows it: asks for a seat, and notes what it is told.
-struct Applicant {
-  std::optional<engine::Seat> seat;
+struct JoinContext {
+  std::optional<training::NodeAssignment> assignment;
   std::optional<JobEnd> end;
   std::optional<Error> aborted; ///< why its ranks will not be connected
   std::optional<Error> halted;  ///< why a generation is over
@@ -42,7 +42,7 @@ struct Applicant {
 struct DaemonStub {
   static inline const char* name = "daemon_stub";
   DaemonStub(member_actor::pointer stub, membership_actor asked, NodeInfo its_info,
-             std::shared_ptr<Applicant> seen_by, std::shared_ptr<const Cuts> missing,
+             std::shared_ptr<JoinContext> seen_by, std::shared_ptr<const Cuts> missing,
              coordinator_actor coordinator = {})
       : self{stub}, membership{std::move(asked)}, info{std::move(its_info)},
         seen{std::move(seen_by)}, cuts{std::move(missing)}, leads_with{std::move(coordinator)} {}
@@ -50,17 +50,17 @@ struct DaemonStub {
     seen->waits = true;
     ++info.attempt;
     self->request(membership, caf::infinite, atom::join_v, info, member_actor{self})
-        .then([this](const engine::Seat& seat) {
+        .then([this](const training::NodeAssignment& assignment) {
           seen->waits = false;
-          seen->seat = seat;
-          if (leads_with && !seat.refused)
-            seat.leads() ? self->send(membership, atom::lead_v, leads_with) : follow();
+          seen->assignment = assignment;
+          if (leads_with && !assignment.refused)
+            assignment.leads() ? self->send(membership, atom::lead_v, leads_with) : follow();
         });
   }
   void follow() {
     self->request(membership, caf::infinite, atom::lead_v)
         .then([](const coordinator_actor&) {},
-              [this, number = seen->seat->generation.number](const caf::error&) {
+              [this, number = seen->assignment->generation.number](const caf::error&) {
                 if (number > halted && !seen->end)
                   seen->takes_leader_for_dead = true;
               });
@@ -76,11 +76,11 @@ struct DaemonStub {
               return answer;
             },
             [this](atom::abort, std::int64_t generation, const Error& error) {
-              if (generation == seen->seat->generation.number)
+              if (generation == seen->assignment->generation.number)
                 seen->aborted = error;
             },
             [this](atom::halt, std::int64_t generation, const Error& reason) {
-              if (generation != seen->seat->generation.number)
+              if (generation != seen->assignment->generation.number)
                 return;
               seen->halted = reason;
               halted = generation;
@@ -88,7 +88,7 @@ struct DaemonStub {
               if (!seen->is_stuck)
                 join();
             },
-            [this](atom::decided, const engine::GenerationRecord& record) {
+            [this](atom::decided, const training::GenerationRecord& record) {
               seen->waits_since = record.number;
               seen->voters = record.voters.size();
             },
@@ -110,7 +110,7 @@ struct DaemonStub {
   member_actor::pointer self;
   membership_actor membership;
   NodeInfo info;
-  std::shared_ptr<Applicant> seen;
+  std::shared_ptr<JoinContext> seen;
   std::shared_ptr<const Cuts> cuts;
   coordinator_actor leads_with = {}; ///< it has this COORDINATOR lead, as soon as it may
   std::int64_t halted = 0;           ///< the last generation that is over
@@ -134,9 +134,9 @@ struct Cluster : Deterministic {
   explicit Cluster(std::int32_t min_nodes, std::int32_t max_nodes = 0, bool decides = false,
                    std::int64_t group = 1, std::chrono::milliseconds stable = 0ms) {
     if (decides)
-      voter = spawn_stub<voter_actor>(
+      voter = spawn_stub<consensus_actor>(
           system,
-          [this](atom::propose, const engine::GenerationRecord& record) -> caf::result<void> {
+          [this](atom::propose, const training::GenerationRecord& record) -> caf::result<void> {
             proposals.push_back(record);
             if (voters_are_silent)
               return caf::delegated<void>{};
@@ -164,10 +164,10 @@ struct Cluster : Deterministic {
     scheduler.run();
   }
   /// It asks for a seat when messages are run.
-  std::shared_ptr<Applicant> start(const std::string& address,
-                                   const std::map<std::string, std::string>& job = {},
-                                   std::int32_t workers = 1,
-                                   std::chrono::milliseconds time_left = 0ms) {
+  std::shared_ptr<JoinContext> start(const std::string& address,
+                                     const std::map<std::string, std::string>& job = {},
+                                     std::int32_t workers = 1,
+                                     std::chrono::milliseconds time_left = 0ms) {
     return start(NodeInfo{.address = address,
                           .data = address,
                           .host = {},
@@ -176,17 +176,17 @@ struct Cluster : Deterministic {
                           .job = job,
                           .time_left_ms = time_left.count()});
   }
-  std::shared_ptr<Applicant> start(NodeInfo info) {
-    auto daemon = daemons[info.address] = std::make_shared<Applicant>();
+  std::shared_ptr<JoinContext> start(NodeInfo info) {
+    auto daemon = daemons[info.address] = std::make_shared<JoinContext>();
     if (info.process.empty())
       info.process = std::to_string(++processes);
     stubs[info.address] =
         spawn_state<DaemonStub, member_actor>(system, membership, info, daemon, cuts, coordinator);
     return daemon;
   }
-  std::shared_ptr<Applicant> join(const std::string& address,
-                                  const std::map<std::string, std::string>& job = {},
-                                  std::int32_t workers = 1) {
+  std::shared_ptr<JoinContext> join(const std::string& address,
+                                    const std::map<std::string, std::string>& job = {},
+                                    std::int32_t workers = 1) {
     auto daemon = start(address, job, workers);
     scheduler.run();
     return daemon;
@@ -224,7 +224,7 @@ struct Cluster : Deterministic {
   }
   /// One that was refused.
   void ask_again(const std::string& address) {
-    come_again(address, engine::Seat{}.generation.number);
+    come_again(address, training::NodeAssignment{}.generation.number);
   }
   /// In both directions.
   void cut(const std::string& one, const std::string& other) {
@@ -245,7 +245,7 @@ struct Cluster : Deterministic {
     std::optional<Error> refused;
     auto asked = self->request(membership, caf::infinite, atom::leave_v, stubs.at(address), waits);
     scheduler.run();
-    asked.receive([] {}, [&](const caf::error& error) { refused = carried(error, {}); });
+    asked.receive([] {}, [&](const caf::error& error) { refused = from_caf_error(error, {}); });
     return refused;
   }
   template <class... Message>
@@ -254,15 +254,15 @@ struct Cluster : Deterministic {
     scheduler.run();
   }
 
-  std::vector<engine::GenerationRecord> proposals; ///< that the VOTER was asked to have decided
-  bool voters_are_silent = false;                  ///< it never answers
-  voter_actor voter;
+  std::vector<training::GenerationRecord> proposals; ///< that the VOTER was asked to have decided
+  bool voters_are_silent = false;                    ///< it never answers
+  consensus_actor voter;
   membership_actor membership;
   coordinator_actor coordinator;
   std::map<std::string, member_actor> stubs;
   std::shared_ptr<Cuts> cuts = std::make_shared<Cuts>();
-  int processes = 0;                                         ///< so many were started
-  std::map<std::string, std::shared_ptr<Applicant>> daemons; ///< the last of each address
+  int processes = 0;                                           ///< so many were started
+  std::map<std::string, std::shared_ptr<JoinContext>> daemons; ///< the last of each address
   std::vector<std::string> said;
   std::shared_ptr<Told> told = std::make_shared<Told>();
 };

@@ -14,10 +14,10 @@ namespace {
 
 /// Lets the quorum timeout pass. Returns the number of workers of the generation that saves the
 /// state and ends the job, because they fill no groups of two.
-std::int64_t workers_that_save(Cluster& cluster, const test::Applicant& leader) {
+std::int64_t workers_that_save(Cluster& cluster, const test::JoinContext& leader) {
   cluster.scheduler.advance_time(61s);
   cluster.scheduler.run();
-  const auto workers = leader.seat->generation.world_size();
+  const auto workers = leader.assignment->generation.world_size();
   cluster.lead();
   REQUIRE(cluster.told->ending);
   CHECK_THAT(cluster.told->ending->message, ContainsSubstring("groups of 2"));
@@ -31,38 +31,38 @@ TEST_CASE("nodes whose workers fill no group wait as spares until others complet
   const auto a = cluster.join("a:1"), b = cluster.join("b:1");
   cluster.lead();
   const auto c = cluster.join("c:1");
-  CHECK_FALSE(c->seat);
+  CHECK_FALSE(c->assignment);
   CHECK(cluster.told->halts == 0);
   CHECK(cluster.status("c:1") == "waiting as a spare: workers train in groups of 2 "
                                  "(parallel.shard_group), and no further group is complete");
   const auto d = cluster.join("d:1");
-  REQUIRE(c->seat);
-  REQUIRE(d->seat);
-  CHECK(d->seat->generation.world_size() == 4);
+  REQUIRE(c->assignment);
+  REQUIRE(d->assignment);
+  CHECK(d->assignment->generation.world_size() == 4);
   cluster.lead();
   cluster.kill("b:1");
-  const auto& record = a->seat->generation;
+  const auto& record = a->assignment->generation;
   CHECK(record.number == 3);
   CHECK(record.world_size() == 2);
   CHECK(record.spares == std::vector<std::string>{"c:1"}); // it had come last
-  CHECK(c->seat->generation.number == 2);
+  CHECK(c->assignment->generation.number == 2);
   CHECK(c->waits_since == 3);
-  CHECK(d->seat->place().first_rank == 1);
+  CHECK(d->assignment->member().first_rank == 1);
   cluster.lead();
   cluster.kill("d:1"); // whose ranks the spare takes
-  CHECK(a->seat->generation.number == 4);
-  CHECK(c->seat->place().first_rank == 1);
+  CHECK(a->assignment->generation.number == 4);
+  CHECK(c->assignment->member().first_rank == 1);
 }
 
 TEST_CASE("without a whole group of workers nodes wait, and then save what they have") {
   Cluster cluster{1, 4, false, 2};
   const auto a = cluster.join("a:1");
-  CHECK_FALSE(a->seat);
+  CHECK_FALSE(a->assignment);
   CHECK(
       cluster.said.back() ==
       "waiting for more nodes: workers train in groups of 2 (parallel.shard_group), and 1 is here");
   const auto b = cluster.join("b:1");
-  REQUIRE(a->seat);
+  REQUIRE(a->assignment);
   cluster.lead();
   cluster.kill("b:1");
   CHECK(a->waits);
@@ -75,8 +75,8 @@ TEST_CASE("nodes whose workers cannot fill whole groups save what they have as o
   cluster.join("c:1");
   cluster.lead();
   cluster.join("b:1", {}, 2);
-  REQUIRE(a->seat);
-  CHECK(a->seat->generation.world_size() == 4);
+  REQUIRE(a->assignment);
+  CHECK(a->assignment->generation.world_size() == 4);
   cluster.lead();
   cluster.kill("c:1"); // 1 worker and 2 are left
   CHECK(a->waits);
@@ -90,8 +90,8 @@ TEST_CASE("a node does not disturb the others where a spare that it needs has no
   cluster.join("b:1", {}, 3);
   const auto c = cluster.join("c:1", {}, 3);
   CHECK(cluster.told->halts == 0);
-  CHECK_FALSE(c->seat);
+  CHECK_FALSE(c->assignment);
   const auto d = cluster.join("d:1");
-  REQUIRE(d->seat);
-  CHECK(d->seat->generation.world_size() == 12);
+  REQUIRE(d->assignment);
+  CHECK(d->assignment->generation.world_size() == 12);
 }

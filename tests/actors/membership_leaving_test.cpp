@@ -24,7 +24,7 @@ struct TwoNodes : Cluster {
     tell(atom::lead_v, coordinator);
     told->halts = told->saves = 0;
   }
-  std::shared_ptr<test::Applicant> a, b;
+  std::shared_ptr<test::JoinContext> a, b;
 };
 
 } // namespace
@@ -46,11 +46,11 @@ TEST_CASE("a node that is asked to leaves between two steps, and the others go o
     CHECK(cluster.status("a:1") == "waiting for 1 more node (2 of 3: a:1, c:1)");
     cluster.join("d:1");
   }
-  REQUIRE(a->seat->generation.number == 2);
-  CHECK_FALSE(a->seat->generation.change.is_loss);
-  CHECK(a->seat->generation.node_of(has_spare ? 1 : 2).address == "d:1");
+  REQUIRE(a->assignment->generation.number == 2);
+  CHECK_FALSE(a->assignment->generation.change.is_loss);
+  CHECK(a->assignment->generation.node_of(has_spare ? 1 : 2).address == "d:1");
   cluster.kill("b:1");
-  CHECK(a->seat->generation.number == 2);
+  CHECK(a->assignment->generation.number == 2);
 }
 
 TEST_CASE("the leader cannot leave when the others could not go on") {
@@ -74,7 +74,7 @@ TEST_CASE("the leader cannot leave when the others could not go on") {
 
 TEST_CASE("a leader that is to leave while nodes come together leaves when they train") {
   TwoNodes cluster{3};
-  REQUIRE(cluster.a->seat->generation.number == 2);
+  REQUIRE(cluster.a->assignment->generation.number == 2);
   cluster.b->is_stuck = true;
   cluster.join("c:1");
   REQUIRE(cluster.leave("a:1")); // without waiting
@@ -86,7 +86,7 @@ TEST_CASE("a leader that is to leave while nodes come together leaves when they 
   CHECK(cluster.told->saves == 1);
   CHECK_FALSE(cluster.a->end);
   CHECK_FALSE(cluster.b->end);
-  CHECK_FALSE(cluster.join("d:1")->seat); // MEMBERSHIP has ended
+  CHECK_FALSE(cluster.join("d:1")->assignment); // MEMBERSHIP has ended
 }
 
 TEST_CASE("a leader that waits for too few nodes to train again may not leave") {
@@ -126,7 +126,7 @@ TEST_CASE("the leader leaves between two steps, and with it MEMBERSHIP") {
   CHECK(cluster.told->saves == (has_ended ? 0 : 1)); // who leads next may leave, too
   CHECK(cluster.b->end.has_value() == has_ended);
   const auto later = cluster.join("c:1");
-  CHECK(later->seat.has_value() == has_ended); // with why it gets none
+  CHECK(later->assignment.has_value() == has_ended); // with why it gets none
 }
 
 TEST_CASE("who is asked to leave while nodes come together, or connect, leaves at once") {
@@ -136,7 +136,7 @@ TEST_CASE("who is asked to leave while nodes come together, or connect, leaves a
   CHECK(b->aborted);
   CHECK(b->end);
   const auto c = cluster.join("c:1");
-  REQUIRE(c->seat->generation.number == 2);
+  REQUIRE(c->assignment->generation.number == 2);
   cluster.lead();
   a->is_stuck = true;
   const auto d = cluster.join("d:1");
@@ -144,9 +144,9 @@ TEST_CASE("who is asked to leave while nodes come together, or connect, leaves a
   CHECK(c->end);
   a->is_stuck = false;
   cluster.come_again("a:1", 2);
-  REQUIRE(d->seat);
-  CHECK(d->seat->generation.nodes[1].address == "d:1");
-  CHECK(d->seat->generation.world_size() == 2);
+  REQUIRE(d->assignment);
+  CHECK(d->assignment->generation.nodes[1].address == "d:1");
+  CHECK(d->assignment->generation.world_size() == 2);
 }
 
 TEST_CASE("before the job has begun a node may leave, and another is waited for") {
@@ -154,7 +154,7 @@ TEST_CASE("before the job has begun a node may leave, and another is waited for"
   cluster.join("a:1");
   const auto b = cluster.join("b:1");
   CHECK_FALSE(cluster.leave("b:1"));
-  CHECK(b->seat->refused->code == Errc::stopped);
+  CHECK(b->assignment->refused->code == Errc::stopped);
   cluster.join("c:1");
   CHECK(cluster.status("a:1") == "waiting for 1 more node (2 of 3: a:1, c:1)");
 }
@@ -163,7 +163,7 @@ TEST_CASE("a node that is to leave when it is elected leaves when the others hav
   const bool others_come = GENERATE(true, false);
   Cluster cluster{1, 3, true};
   cluster.self->send_exit(cluster.membership, caf::exit_reason::kill);
-  engine::GenerationRecord before{.number = 4, .slices = 12};
+  training::GenerationRecord before{.number = 4, .slices = 12};
   for (const char* address : {"a:1", "b:1", "c:1"}) {
     before.nodes.push_back({.address = address, .workers = 1});
     before.voters.push_back({address, address});

@@ -30,13 +30,13 @@ struct Training : Cluster {
     b = come(with_data("b:1", "good"));
     lead();
   }
-  std::shared_ptr<test::Applicant> come(const NodeInfo& info) {
+  std::shared_ptr<test::JoinContext> come(const NodeInfo& info) {
     auto daemon = start(info);
     scheduler.run();
     return daemon;
   }
   /// All links work but this one, which the joiner finds broken.
-  std::shared_ptr<test::Applicant> come_unreachable(const std::string& address) {
+  std::shared_ptr<test::JoinContext> come_unreachable(const std::string& address) {
     auto daemon = start(with_data(address, "good"));
     daemon->broken = {{address, "a:1", "connection refused"}};
     scheduler.run();
@@ -51,14 +51,14 @@ struct Training : Cluster {
         said, [&](const std::string& line) { return line.find(address) != std::string::npos; });
   }
 
-  std::shared_ptr<test::Applicant> a, b;
+  std::shared_ptr<test::JoinContext> a, b;
 };
 
-void check_refused(const test::Applicant& node, Errc code, const std::string& why) {
-  REQUIRE(node.seat);
-  REQUIRE(node.seat->refused);
-  CHECK(node.seat->refused->code == code);
-  CHECK_THAT(node.seat->refused->message, ContainsSubstring(why));
+void check_refused(const test::JoinContext& node, Errc code, const std::string& why) {
+  REQUIRE(node.assignment);
+  REQUIRE(node.assignment->refused);
+  CHECK(node.assignment->refused->code == code);
+  CHECK_THAT(node.assignment->refused->message, ContainsSubstring(why));
 }
 
 } // namespace
@@ -69,7 +69,7 @@ TEST_CASE("a node with other training data is refused before anybody halts, and 
   for (int i = 0; i < 3; ++i) {
     const auto c = job.come(with_data("c:1", "bad"));
     check_refused(*c, Errc::data, "fingerprint bad");
-    CHECK_THAT(c->seat->refused->message, ContainsSubstring("fingerprint good"));
+    CHECK_THAT(c->assignment->refused->message, ContainsSubstring("fingerprint good"));
     CHECK(c->probes.empty());
   }
   CHECK(job.said.size() == before + 1);
@@ -84,7 +84,7 @@ TEST_CASE("before the first generation, too, a node with other data is refused")
   const auto other = cluster.start(with_data("b:1", "bad"));
   cluster.scheduler.run();
   check_refused(*other, Errc::data, "data.root");
-  CHECK_FALSE(a->seat);
+  CHECK_FALSE(a->assignment);
   auto fewer = with_data("b:1", "good");
   fewer.training.samples = 99;
   const auto second = cluster.start(fewer);
@@ -92,9 +92,9 @@ TEST_CASE("before the first generation, too, a node with other data is refused")
   check_refused(*second, Errc::data, "99 training samples");
   const auto third = cluster.start(with_data("c:1", "good"));
   cluster.scheduler.run();
-  REQUIRE(a->seat);
-  CHECK_FALSE(a->seat->refused);
-  CHECK(third->seat->generation.training == engine::TrainingData{"good", 100});
+  REQUIRE(a->assignment);
+  CHECK_FALSE(a->assignment->refused);
+  CHECK(third->assignment->generation.training == training::TrainingData{"good", 100});
 }
 
 TEST_CASE("a leader started again with other data is refused itself, not the nodes that trained") {
@@ -114,7 +114,7 @@ TEST_CASE("a node that data connections cannot be made with is refused, and the 
   const auto halts = job.told->halts;
   const auto c = job.come_unreachable("c:1");
   check_refused(*c, Errc::network, "c:1 to a:1: connection refused");
-  CHECK_THAT(c->seat->refused->message, ContainsSubstring("cluster.advertise"));
+  CHECK_THAT(c->assignment->refused->message, ContainsSubstring("cluster.advertise"));
   CHECK(job.lines_about("c:1") == 1);
   job.pass(stable);
   CHECK(job.told->halts == halts);
@@ -135,7 +135,7 @@ TEST_CASE("links are tried in both directions, with a ticket that is not the job
     CHECK(order.ticket == c->probes[0].ticket);
     REQUIRE(order.to.size() == 1);
     CHECK(order.to[0].data == "data of c:1");
-    CHECK(order.ticket != member->seat->generation.secret);
+    CHECK(order.ticket != member->assignment->generation.secret);
   }
 }
 
@@ -152,7 +152,7 @@ TEST_CASE("a running job halts for a node that has stayed connected, and was tri
   CHECK(c->probes[2].to.empty());
   CHECK(job.told->halts == 1);
   job.lead();
-  CHECK(c->seat->generation.nodes.size() == 3);
+  CHECK(c->assignment->generation.nodes.size() == 3);
 }
 
 TEST_CASE("a node that goes, or whose links break, before it is stable halts nobody") {
@@ -174,9 +174,9 @@ TEST_CASE("nobody waits for a node to be stable where nothing is trained") {
   Training job;
   const auto c = job.come(with_data("c:1", "good"));
   job.kill("b:1"); // fewer than min_nodes are left
-  REQUIRE(c->seat);
-  CHECK_FALSE(c->seat->refused);
-  CHECK(c->seat->generation.nodes.size() == 2);
+  REQUIRE(c->assignment);
+  CHECK_FALSE(c->assignment->refused);
+  CHECK(c->assignment->generation.nodes.size() == 2);
 }
 
 TEST_CASE("a data port that could not be reached is dialled again after a minute") {
@@ -237,13 +237,13 @@ TEST_CASE("a node that is stuck when the record would name it is not in it") {
   job.b->is_stuck = true; // the others wait for it
   job.pass(stable);
   CHECK(job.told->halts == 1);
-  CHECK_FALSE(d->seat);
+  CHECK_FALSE(d->assignment);
   c->is_silent = true;
   job.kill("b:1");
   job.pass(5s);
   check_refused(*c, Errc::network, "does not answer any more");
-  REQUIRE(d->seat);
-  CHECK(d->seat->generation.nodes.size() == 2);
+  REQUIRE(d->assignment);
+  CHECK(d->assignment->generation.nodes.size() == 2);
 }
 
 TEST_CASE("a node that is not proven yet hears that the job has ended, or leaves") {

@@ -14,7 +14,7 @@ namespace {
 
 using Addresses = std::vector<std::string>;
 
-Addresses voters_of(const engine::GenerationRecord& record) {
+Addresses voters_of(const training::GenerationRecord& record) {
   Addresses addresses;
   for (const auto& voter : record.voters)
     addresses.push_back(voter.address);
@@ -83,7 +83,7 @@ TEST_CASE("the next generation follows the revision that is decided on, and then
   cluster.join("w:1", {}, 0);
   cluster.kill("b:1");
   cluster.join("c:1");
-  REQUIRE(a->seat->generation.number == 2);
+  REQUIRE(a->assignment->generation.number == 2);
   CHECK(cluster.proposals.back().order() == std::pair{std::int64_t{2}, 0});
   CHECK(voters_of(cluster.proposals.back()) == Addresses{"a:1", "c:1", "w:1"});
 }
@@ -94,7 +94,7 @@ TEST_CASE("a job whose voters decide nothing any more ends within the quorum tim
   const auto c = cluster.join("c:1");
   const auto& a = cluster.daemons.at("a:1");
   cluster.kill("b:1"); // its place is for the spare, once the record before is known
-  CHECK(a->seat->generation.number == 1);
+  CHECK(a->assignment->generation.number == 1);
   CHECK_FALSE(a->end);
   while (!a->end && cluster.scheduler.trigger_timeout())
     cluster.scheduler.run();
@@ -114,7 +114,7 @@ TEST_CASE("the end of a job is decided before its nodes are told") {
     cluster.tell(atom::finish_v, end);
     CHECK_FALSE(b->end);
     const auto early = cluster.join("c:1");
-    CHECK(early->seat->refused->code == Errc::network); // it may try again
+    CHECK(early->assignment->refused->code == Errc::network); // it may try again
     cluster.scheduler.advance_time(5s);
     cluster.scheduler.run();
   }
@@ -137,7 +137,7 @@ TEST_CASE("the end follows a revision that is decided on") {
   cluster.scheduler.run();
   REQUIRE(c->end);
   CHECK(c->end->result.status == "stopped");
-  CHECK(c->seat->refused->code == Errc::stopped);
+  CHECK(c->assignment->refused->code == Errc::stopped);
 }
 
 TEST_CASE("a job without other voters ends without a decision") {

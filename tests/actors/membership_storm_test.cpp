@@ -81,7 +81,7 @@ public:
       bool returns = false;
       come_again();
       for (auto& [address, node] : nodes_) {
-        if (is_refused(*node) && node->seat->left_out && !node->end) {
+        if (is_refused(*node) && node->assignment->left_out && !node->end) {
           cluster_.ask_again(address);
           returns = true;
         } else if (has_to_retry(*node))
@@ -108,7 +108,7 @@ public:
     CHECK(leader.waits == (living < min_nodes));
     if (leader.waits)
       return;
-    const auto& record = leader.seat->generation;
+    const auto& record = leader.assignment->generation;
     const auto trains = std::min<std::ptrdiff_t>(living, max_nodes()) / group_ * group_;
     CHECK(std::ssize(record.nodes) == trains);
     for (std::size_t i = 0; i < record.nodes.size(); ++i)
@@ -120,24 +120,26 @@ private:
   void come_again() {
     for (auto& [address, node] : nodes_)
       if (std::exchange(node->is_stuck, false) && node->halted && !node->waits)
-        cluster_.come_again(address, node->seat->generation.number);
+        cluster_.come_again(address, node->assignment->generation.number);
   }
-  static bool trains(const test::Applicant& node) {
-    return node.seat && !node.seat->refused && !node.waits && !node.end;
+  static bool trains(const test::JoinContext& node) {
+    return node.assignment && !node.assignment->refused && !node.waits && !node.end;
   }
   /// Between nodes of its generation.
-  bool has_broken_link(const test::Applicant& node) const {
-    const auto& nodes = node.seat->generation.nodes;
+  bool has_broken_link(const test::JoinContext& node) const {
+    const auto& nodes = node.assignment->generation.nodes;
     return std::ranges::any_of(*cluster_.cuts, [&](const auto& link) {
-      return std::ranges::count(nodes, link.first, &engine::NodePlace::address) > 0 &&
-             std::ranges::count(nodes, link.second, &engine::NodePlace::address) > 0;
+      return std::ranges::count(nodes, link.first, &training::MemberInfo::address) > 0 &&
+             std::ranges::count(nodes, link.second, &training::MemberInfo::address) > 0;
     });
   }
   int max_nodes() const { return group_ == 1 ? 3 : 2 * group_; }
   static std::string name(int index) { return fmt::format("n{}:1", index); }
-  static bool is_refused(const test::Applicant& node) { return node.seat && node.seat->refused; }
-  static bool has_to_retry(const test::Applicant& node) {
-    return !node.end && is_refused(node) && node.seat->refused->code == Errc::network;
+  static bool is_refused(const test::JoinContext& node) {
+    return node.assignment && node.assignment->refused;
+  }
+  static bool has_to_retry(const test::JoinContext& node) {
+    return !node.end && is_refused(node) && node.assignment->refused->code == Errc::network;
   }
   int below(int end) { return std::uniform_int_distribution<int>{0, end - 1}(random_); }
   int some_name() { return 1 + below(names - 1); }
@@ -162,8 +164,8 @@ private:
   void report(Errc what, const std::string& node) {
     auto& leader = *nodes_.at(name(0));
     leader.offer = {.step = ++steps_, .travels = true};
-    if (leader.seat)
-      cluster_.self->send(cluster_.membership, atom::failed_v, leader.seat->generation.number,
+    if (leader.assignment)
+      cluster_.self->send(cluster_.membership, atom::failed_v, leader.assignment->generation.number,
                           Error{what, "it fails", {.node = node}});
   }
   /// One way, or both where the other way is cut, too.
@@ -176,7 +178,7 @@ private:
       nodes_.at(name(index))->is_stuck = true;
   }
 
-  void check_member(const engine::GenerationRecord& record, std::size_t index) {
+  void check_member(const training::GenerationRecord& record, std::size_t index) {
     const auto& place = record.nodes[index];
     CAPTURE(place.address);
     CHECK(place.first_rank == static_cast<std::int32_t>(index));
@@ -184,20 +186,20 @@ private:
     const auto& node = *nodes_.at(place.address);
     CHECK_FALSE(node.end);
     CHECK_FALSE(node.waits);
-    REQUIRE(node.seat);
-    CHECK(node.seat->generation.number == record.number);
-    CHECK(node.seat->generation.secret == record.secret);
-    CHECK(node.seat->node == static_cast<std::int32_t>(index));
+    REQUIRE(node.assignment);
+    CHECK(node.assignment->generation.number == record.number);
+    CHECK(node.assignment->generation.secret == record.secret);
+    CHECK(node.assignment->node == static_cast<std::int32_t>(index));
   }
 
   /// Who has no place waits for one, and there is none.
-  void check_others(const engine::GenerationRecord& record, std::ptrdiff_t trains) {
+  void check_others(const training::GenerationRecord& record, std::ptrdiff_t trains) {
     for (const auto& [address, node] : nodes_) {
       CAPTURE(address);
       if (node->waits)
         CHECK(std::ssize(record.nodes) == trains);
       else if (!node->end && !is_refused(*node))
-        CHECK(std::ranges::count(record.nodes, address, &engine::NodePlace::address) == 1);
+        CHECK(std::ranges::count(record.nodes, address, &training::MemberInfo::address) == 1);
     }
   }
 
@@ -209,7 +211,7 @@ private:
   std::mt19937_64 random_;
   int group_; ///< workers that train together
   Cluster cluster_;
-  std::map<std::string, std::shared_ptr<test::Applicant>> nodes_; ///< those that live
+  std::map<std::string, std::shared_ptr<test::JoinContext>> nodes_; ///< those that live
   std::int64_t steps_ = 0;
 };
 

@@ -1,4 +1,4 @@
-#include "actors/cluster/carried_error.hpp"
+#include "actors/caf_error.hpp"
 #include "tests/actors/membership_fixture.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -16,21 +16,21 @@ using test::Cluster;
 TEST_CASE("the job begins when all nodes are there, and says who is waited for") {
   Cluster cluster{3};
   const auto a = cluster.join("a:1"), b = cluster.join("b:1");
-  CHECK_FALSE(a->seat);
+  CHECK_FALSE(a->assignment);
   CHECK(cluster.said.back() == "waiting for 1 more node (2 of 3: a:1, b:1)");
   const auto c = cluster.join("c:1");
-  REQUIRE(a->seat);
-  REQUIRE(c->seat);
-  CHECK_FALSE(a->seat->refused);
-  CHECK(a->seat->leads());
-  CHECK_FALSE(c->seat->leads());
-  CHECK(c->seat->place().address == "c:1");
-  CHECK(c->seat->place().first_rank == 2);
+  REQUIRE(a->assignment);
+  REQUIRE(c->assignment);
+  CHECK_FALSE(a->assignment->refused);
+  CHECK(a->assignment->leads());
+  CHECK_FALSE(c->assignment->leads());
+  CHECK(c->assignment->member().address == "c:1");
+  CHECK(c->assignment->member().first_rank == 2);
   // Their ranks connect with what nobody else knows.
-  CHECK(a->seat->generation.secret.size() == 32);
-  CHECK(a->seat->generation.secret == c->seat->generation.secret);
-  CHECK(a->seat->generation.secret != Cluster{1}.join("a:1")->seat->generation.secret);
-  CHECK(c->seat->place().data == "c:1");
+  CHECK(a->assignment->generation.secret.size() == 32);
+  CHECK(a->assignment->generation.secret == c->assignment->generation.secret);
+  CHECK(a->assignment->generation.secret != Cluster{1}.join("a:1")->assignment->generation.secret);
+  CHECK(c->assignment->member().data == "c:1");
 }
 
 TEST_CASE("who comes when the job has ended is told whether to try again") {
@@ -42,13 +42,13 @@ TEST_CASE("who comes when the job has ended is told whether to try again") {
   failed.tell(atom::finish_v, JobEnd{.result = {.status = "failed"},
                                      .error = Error{Errc::network, "node b:1 is gone"}});
   const auto early = failed.join("b:1");
-  REQUIRE(early->seat);
-  CHECK(early->seat->refused->code == Errc::network);
+  REQUIRE(early->assignment);
+  CHECK(early->assignment->refused->code == Errc::network);
   completed.tell(atom::finish_v, JobEnd{.result = {.status = "completed"}, .error = {}});
   const auto late = completed.join("b:1");
-  REQUIRE(late->seat);
-  CHECK(late->seat->refused->code == Errc::stopped);
-  CHECK(late->seat->refused->message == "the job has ended already: completed");
+  REQUIRE(late->assignment);
+  CHECK(late->assignment->refused->code == Errc::stopped);
+  CHECK(late->assignment->refused->message == "the job has ended already: completed");
 }
 
 TEST_CASE("a node that comes too late, and with another config, hears what differs") {
@@ -56,9 +56,10 @@ TEST_CASE("a node that comes too late, and with another config, hears what diffe
   cluster.join("a:1", {{"seed", "1"}});
   cluster.join("b:1", {{"seed", "1"}});
   const auto other = cluster.join("c:1", {{"seed", "2"}});
-  REQUIRE(other->seat);
-  REQUIRE(other->seat->refused);
-  CHECK_THAT(other->seat->refused->message, ContainsSubstring("seed: 2 here, 1 at the leader"));
+  REQUIRE(other->assignment);
+  REQUIRE(other->assignment->refused);
+  CHECK_THAT(other->assignment->refused->message,
+             ContainsSubstring("seed: 2 here, 1 at the leader"));
 }
 
 TEST_CASE(
@@ -69,24 +70,24 @@ TEST_CASE(
   const auto c = cluster.join("c:1");
   cluster.lead();
   const auto d = cluster.join("d:1"), e = cluster.join("e:1");
-  CHECK_FALSE(d->seat);
+  CHECK_FALSE(d->assignment);
   CHECK(cluster.status("d:1") ==
         "waiting as a spare: there are 3 nodes already, and cluster.max_nodes is 3");
   CHECK(cluster.status("a:1").empty());
   CHECK(cluster.told->halts == 1); // for c:1 alone
   cluster.kill("b:1");
-  REQUIRE(d->seat);
-  CHECK(d->seat->place().first_rank == 1);
-  CHECK(d->seat->place().lacks_state == false); // nobody has one here
-  CHECK(c->seat->place().first_rank == 2);
-  CHECK(c->seat->generation.number == 3);
-  CHECK(c->seat->generation.change.is_loss);
-  CHECK_FALSE(e->seat);
+  REQUIRE(d->assignment);
+  CHECK(d->assignment->member().first_rank == 1);
+  CHECK(d->assignment->member().lacks_state == false); // nobody has one here
+  CHECK(c->assignment->member().first_rank == 2);
+  CHECK(c->assignment->generation.number == 3);
+  CHECK(c->assignment->generation.change.is_loss);
+  CHECK_FALSE(e->assignment);
   cluster.lead();
   cluster.kill("e:1"); // nobody's loss
-  CHECK(c->seat->generation.number == 3);
+  CHECK(c->assignment->generation.number == 3);
   cluster.kill("c:1");
-  CHECK(a->seat->generation.nodes.size() == 2);
+  CHECK(a->assignment->generation.nodes.size() == 2);
 }
 
 TEST_CASE("a spare hears how the job has ended, and may leave before") {
@@ -95,22 +96,22 @@ TEST_CASE("a spare hears how the job has ended, and may leave before") {
   cluster.lead();
   const auto b = cluster.join("b:1"), c = cluster.join("c:1");
   CHECK_FALSE(cluster.leave("b:1"));
-  REQUIRE(b->seat);
-  CHECK(b->seat->refused->code == Errc::stopped);
-  CHECK_FALSE(c->seat);
+  REQUIRE(b->assignment);
+  CHECK(b->assignment->refused->code == Errc::stopped);
+  CHECK_FALSE(c->assignment);
   cluster.tell(atom::finish_v, JobEnd{.result = {.status = "completed"}, .error = {}});
-  REQUIRE(c->seat);
-  CHECK(c->seat->refused->message == "the job has ended already: completed");
+  REQUIRE(c->assignment);
+  CHECK(c->assignment->refused->message == "the job has ended already: completed");
 }
 
 TEST_CASE(
     "a job that begins without a part of the state reports it as a change that took no time") {
   Cluster cluster{2};
   NodeInfo info{.address = "a:1", .data = "a:1", .host = {}, .version = "1", .workers = 1};
-  info.offer.parts = {{.step = 50, .applied = true, .shards = 2, .held = {0}}};
+  info.offer.parts = {{.step = 50, .applied = true, .shards = 2, .retained = {0}}};
   const auto a = cluster.start(info);
   cluster.join("b:1");
-  const auto& change = a->seat->generation.change;
+  const auto& change = a->assignment->generation.change;
   CHECK(
       change.reason.starts_with("part 2 of 2 of the state after 50 steps is on no node any more"));
   CHECK(change.halt == 0);
@@ -121,10 +122,10 @@ TEST_CASE("a node that goes before the beginning is waited for again") {
   const auto a = cluster.join("a:1");
   cluster.kill("a:1");
   const auto b = cluster.join("b:1");
-  CHECK_FALSE(b->seat);
+  CHECK_FALSE(b->assignment);
   const auto c = cluster.join("c:1");
-  REQUIRE(c->seat);
-  CHECK(b->seat->leads());
+  REQUIRE(c->assignment);
+  CHECK(b->assignment->leads());
 }
 
 TEST_CASE("nodes that do not come within the quorum timeout end the waiting") {
@@ -132,9 +133,9 @@ TEST_CASE("nodes that do not come within the quorum timeout end the waiting") {
   const auto a = cluster.join("a:1");
   REQUIRE(cluster.scheduler.trigger_timeout());
   cluster.scheduler.run();
-  REQUIRE(a->seat);
-  REQUIRE(a->seat->refused);
-  CHECK_THAT(a->seat->refused->message,
+  REQUIRE(a->assignment);
+  REQUIRE(a->assignment->refused);
+  CHECK_THAT(a->assignment->refused->message,
              ContainsSubstring("1 of 2: a:1") && ContainsSubstring("cluster.timeouts.quorum"));
 }
 
@@ -142,16 +143,16 @@ TEST_CASE("when a node goes in the middle of the job, the others come again with
   Cluster cluster{2, 3};
   const auto a = cluster.join("a:1"), b = cluster.join("b:1");
   cluster.lead();
-  const auto secret = a->seat->generation.secret;
+  const auto secret = a->assignment->generation.secret;
   a->offer = {.step = 7, .travels = true};
   const auto c = cluster.join("c:1");
   REQUIRE(cluster.told->halts == 1); // between two steps
-  REQUIRE(c->seat);
+  REQUIRE(c->assignment);
   CHECK(a->halted->message == "another node has come");
-  REQUIRE(a->seat->generation.number == 2);
-  CHECK(a->seat->generation.step == 7);
-  CHECK(a->seat->generation.secret != secret);
-  CHECK(c->seat->place().lacks_state);
+  REQUIRE(a->assignment->generation.number == 2);
+  CHECK(a->assignment->generation.step == 7);
+  CHECK(a->assignment->generation.secret != secret);
+  CHECK(c->assignment->member().lacks_state);
   cluster.lead();
 
   a->offer.step = 9;
@@ -159,14 +160,14 @@ TEST_CASE("when a node goes in the middle of the job, the others come again with
   cluster.kill("b:1");
   CHECK_THAT(c->halted->message, ContainsSubstring("node b:1 (rank 1) is gone"));
   CHECK(c->halted->where.node == "b:1");
-  REQUIRE(c->seat->generation.number == 3);
-  CHECK(c->seat->generation.world_size() == 2);
-  CHECK(a->seat->leads());
-  CHECK(c->seat->is_source());
-  CHECK(a->seat->place().lacks_state);
-  CHECK_FALSE(c->seat->place().lacks_state);
-  CHECK(c->seat->generation.step == 10);
-  CHECK(c->seat->generation.slices == 12);
+  REQUIRE(c->assignment->generation.number == 3);
+  CHECK(c->assignment->generation.world_size() == 2);
+  CHECK(a->assignment->leads());
+  CHECK(c->assignment->is_source());
+  CHECK(a->assignment->member().lacks_state);
+  CHECK_FALSE(c->assignment->member().lacks_state);
+  CHECK(c->assignment->generation.step == 10);
+  CHECK(c->assignment->generation.slices == 12);
   CHECK(cluster.told->failures.empty());
 }
 
@@ -178,10 +179,10 @@ TEST_CASE("a node that was cut off, and lives, takes part again as soon as it co
   CHECK(a->halted->message == "node b:1 (rank 1) is gone: its connection was closed");
   CHECK_FALSE(b->end);
   cluster.come_again("b:1", 1);
-  REQUIRE(b->seat);
-  CHECK_FALSE(b->seat->refused);
-  CHECK(b->seat->generation.number == 2);
-  CHECK(a->seat->generation.world_size() == 2);
+  REQUIRE(b->assignment);
+  CHECK_FALSE(b->assignment->refused);
+  CHECK(b->assignment->generation.number == 2);
+  CHECK(a->assignment->generation.world_size() == 2);
 }
 
 TEST_CASE("without min_nodes the others are waited for, and then what there is is saved") {
@@ -192,13 +193,13 @@ TEST_CASE("without min_nodes the others are waited for, and then what there is i
   a->offer = {.step = 7, .travels = true};
   cluster.kill("b:1");
   CHECK(cluster.said.back() == "waiting for 1 more node (1 of 2: a:1)");
-  REQUIRE(a->seat->generation.number == 1);
+  REQUIRE(a->assignment->generation.number == 1);
   if (comes_back)
-    REQUIRE(cluster.join("b:1")->seat->place().lacks_state);
+    REQUIRE(cluster.join("b:1")->assignment->member().lacks_state);
   else
-    while (a->seat->generation.number == 1 && cluster.scheduler.trigger_timeout())
+    while (a->assignment->generation.number == 1 && cluster.scheduler.trigger_timeout())
       cluster.scheduler.run();
-  REQUIRE(a->seat->generation.number == 2);
+  REQUIRE(a->assignment->generation.number == 2);
   cluster.lead();
   CHECK(cluster.told->ending.has_value() == !comes_back);
   if (!comes_back)
@@ -211,15 +212,15 @@ TEST_CASE("a node that fails is left behind, and told so; not the leader") {
   const auto a = cluster.join("a:1"), b = cluster.join("b:1");
   cluster.lead();
   cluster.tell(atom::failed_v, std::int64_t{1}, Error{Errc::device, "broken", {.node = "a:1"}});
-  CHECK(a->seat->generation.number == 1);
+  CHECK(a->assignment->generation.number == 1);
   cluster.join("c:1");
-  REQUIRE(b->seat->generation.number == 2);
+  REQUIRE(b->assignment->generation.number == 2);
   cluster.lead();
   cluster.tell(atom::failed_v, std::int64_t{2}, Error{Errc::device, "broken", {.node = "b:1"}});
   REQUIRE(b->end);
   CHECK(b->end->error->message == "broken");
-  REQUIRE(a->seat->generation.number == 3);
-  CHECK(a->seat->generation.nodes[1].address == "c:1");
+  REQUIRE(a->assignment->generation.number == 3);
+  CHECK(a->assignment->generation.nodes[1].address == "c:1");
   CHECK_FALSE(a->end);
 }
 
@@ -228,9 +229,9 @@ TEST_CASE("who is told late that a generation is over does not end the next one"
   const auto a = cluster.join("a:1");
   cluster.lead();
   cluster.join("b:1");
-  REQUIRE(a->seat->generation.number == 2);
+  REQUIRE(a->assignment->generation.number == 2);
   cluster.tell(atom::failed_v, std::int64_t{1}, Error{Errc::network, "cut", {.node = "b:1"}});
-  CHECK(a->seat->generation.number == 2);
+  CHECK(a->assignment->generation.number == 2);
   CHECK_FALSE(a->end);
 }
 
@@ -238,11 +239,11 @@ TEST_CASE("when nobody knows what has failed, all try again, but not for ever") 
   Cluster cluster{2};
   const auto a = cluster.join("a:1"), b = cluster.join("b:1");
   for (std::int64_t generation = 1; generation <= 4; ++generation) {
-    REQUIRE(a->seat->generation.number == generation);
+    REQUIRE(a->assignment->generation.number == generation);
     cluster.lead();
     cluster.tell(atom::failed_v, generation, Error{Errc::collective, "cut", {.node = "b:1"}});
   }
-  CHECK(a->seat->generation.number == 4);
+  CHECK(a->assignment->generation.number == 4);
 }
 
 TEST_CASE("where steps are made in between, they try again as often as it takes") {
@@ -252,7 +253,7 @@ TEST_CASE("where steps are made in between, they try again as often as it takes"
     cluster.lead();
     a->offer = {.step = generation, .travels = true};
     cluster.tell(atom::failed_v, generation, Error{Errc::collective, "cut", {.node = "b:1"}});
-    REQUIRE(a->seat->generation.number == generation + 1);
+    REQUIRE(a->assignment->generation.number == generation + 1);
   }
 }
 
@@ -262,9 +263,9 @@ TEST_CASE("a node that comes before the job begins, and is one too many, is a sp
   cluster.join("b:1");
   const auto c = cluster.start("c:1"), d = cluster.start("d:1");
   cluster.scheduler.run();
-  REQUIRE(c->seat);
-  CHECK_FALSE(c->seat->refused);
-  CHECK_FALSE(d->seat);
+  REQUIRE(c->assignment);
+  CHECK_FALSE(c->assignment->refused);
+  CHECK_FALSE(d->assignment);
   CHECK(cluster.status("d:1") ==
         "waiting as a spare: there are 3 nodes already, and cluster.max_nodes is 3");
 }
@@ -273,18 +274,19 @@ TEST_CASE("a node that is lost while room is made for another is told of as a lo
   Cluster cluster{1, 3};
   const auto a = cluster.join("a:1"), b = cluster.join("b:1");
   cluster.lead();
-  REQUIRE(b->seat->generation.number == 2);
-  CHECK_FALSE(b->seat->generation.change.is_loss);
+  REQUIRE(b->assignment->generation.number == 2);
+  CHECK_FALSE(b->assignment->generation.change.is_loss);
   cluster.lead();
   a->is_stuck = true; // long enough for the other one to go
   const auto c = cluster.join("c:1");
   cluster.kill("b:1");
-  REQUIRE_FALSE(c->seat);
+  REQUIRE_FALSE(c->assignment);
   a->is_stuck = false;
   cluster.come_again("a:1", 2);
-  REQUIRE(c->seat);
-  CHECK(c->seat->generation.change.is_loss);
-  CHECK_THAT(c->seat->generation.change.reason, ContainsSubstring("node b:1 (rank 1) is gone"));
+  REQUIRE(c->assignment);
+  CHECK(c->assignment->generation.change.is_loss);
+  CHECK_THAT(c->assignment->generation.change.reason,
+             ContainsSubstring("node b:1 (rank 1) is gone"));
 }
 
 TEST_CASE("a node that does not come again is left behind") {
@@ -294,16 +296,16 @@ TEST_CASE("a node that does not come again is left behind") {
   b->is_stuck = true;
   const auto c = cluster.join("c:1");
   CHECK(cluster.status("a:1") == "waiting for b:1 to come together again");
-  while (!c->seat && cluster.scheduler.trigger_timeout())
+  while (!c->assignment && cluster.scheduler.trigger_timeout())
     cluster.scheduler.run();
-  REQUIRE(c->seat);
-  CHECK(c->seat->generation.nodes[1].address == "c:1");
+  REQUIRE(c->assignment);
+  CHECK(c->assignment->generation.nodes[1].address == "c:1");
   REQUIRE(b->end);
   CHECK_THAT(b->end->error->message, ContainsSubstring("cluster.timeouts.form"));
   b->is_stuck = false;
   cluster.come_again("b:1", 1);
-  REQUIRE(b->seat->refused);
-  CHECK(b->seat->refused->code == Errc::stopped); // its daemon ends
+  REQUIRE(b->assignment->refused);
+  CHECK(b->assignment->refused->code == Errc::stopped); // its daemon ends
 }
 
 TEST_CASE("a node for which there are no slices has to wait") {
@@ -311,10 +313,10 @@ TEST_CASE("a node for which there are no slices has to wait") {
   cluster.join("a:1");
   cluster.lead();
   for (int node = 1; node < 12; ++node) {
-    REQUIRE(cluster.join(fmt::format("b:{}", node))->seat);
+    REQUIRE(cluster.join(fmt::format("b:{}", node))->assignment);
     cluster.lead();
   }
-  CHECK_FALSE(cluster.join("c:1")->seat);
+  CHECK_FALSE(cluster.join("c:1")->assignment);
   CHECK_THAT(cluster.status("c:1"), ContainsSubstring("12 slices of a global batch"));
 }
 
@@ -344,15 +346,15 @@ TEST_CASE(
   Cluster waiting{2};
   const auto a = waiting.join("a:1");
   waiting.tell(atom::stop_v);
-  REQUIRE(a->seat);
-  CHECK(a->seat->refused->code == Errc::stopped);
+  REQUIRE(a->assignment);
+  CHECK(a->assignment->refused->code == Errc::stopped);
 
-  Cluster formed{1};
-  formed.join("a:1");
-  formed.tell(atom::stop_v);
-  CHECK(formed.told->stops == 0);
-  formed.lead();
-  CHECK(formed.told->stops == 1);
+  Cluster built{1};
+  built.join("a:1");
+  built.tell(atom::stop_v);
+  CHECK(built.told->stops == 0);
+  built.lead();
+  CHECK(built.told->stops == 1);
 }
 
 TEST_CASE("who tells the end is answered when all members have heard it, or are gone") {
@@ -397,7 +399,8 @@ TEST_CASE("a request for a place that names no node is refused") {
   auto asked = cluster.self->request(cluster.membership, caf::infinite, atom::join_v,
                                      NodeInfo{.address = "a:1", .version = "1"}, member_actor{});
   cluster.scheduler.run();
-  asked.receive([](const engine::Seat&) {}, [&](const caf::error&) { is_refused = true; });
+  asked.receive([](const training::NodeAssignment&) {},
+                [&](const caf::error&) { is_refused = true; });
   CHECK(is_refused);
-  CHECK(cluster.join("b:1")->seat);
+  CHECK(cluster.join("b:1")->assignment);
 }

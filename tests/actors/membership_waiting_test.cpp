@@ -17,13 +17,13 @@ TEST_CASE("a node that is not seated in its time is refused, and the others do n
   cluster.scheduler.run();
   cluster.scheduler.advance_time(11s);
   cluster.scheduler.run();
-  REQUIRE(b->seat);
-  CHECK(b->seat->refused->code == Errc::network);
-  CHECK(b->seat->refused->exit_code() == 1);
-  CHECK_THAT(b->seat->refused->message,
+  REQUIRE(b->assignment);
+  CHECK(b->assignment->refused->code == Errc::network);
+  CHECK(b->assignment->refused->exit_code() == 1);
+  CHECK_THAT(b->assignment->refused->message,
              ContainsSubstring("no place in the job of a:1 in time: waiting for 1 more node"));
   CHECK(cluster.said.back() == "waiting for 2 more nodes (1 of 3: a:1)");
-  CHECK_FALSE(a->seat);
+  CHECK_FALSE(a->assignment);
 }
 
 TEST_CASE("a node that waits no longer is given no seat, and may come again") {
@@ -33,11 +33,11 @@ TEST_CASE("a node that waits no longer is given no seat, and may come again") {
   cluster.tell(atom::abort_v, cluster.stubs.at("b:1"));
   CHECK(cluster.said.back() == "waiting for 2 more nodes (1 of 3: a:1)");
   const auto c = cluster.join("c:1");
-  CHECK_FALSE(c->seat);
+  CHECK_FALSE(c->assignment);
   const auto again = cluster.join("b:1");
-  REQUIRE(again->seat);
-  CHECK_FALSE(again->seat->refused);
-  CHECK(c->seat);
+  REQUIRE(again->assignment);
+  CHECK_FALSE(again->assignment->refused);
+  CHECK(c->assignment);
 }
 
 TEST_CASE("a spare that waits no longer gets no place") {
@@ -46,10 +46,10 @@ TEST_CASE("a spare that waits no longer gets no place") {
   cluster.join("b:1");
   cluster.lead();
   const auto c = cluster.join("c:1");
-  CHECK_FALSE(c->seat);
+  CHECK_FALSE(c->assignment);
   cluster.tell(atom::abort_v, cluster.stubs.at("c:1"));
   cluster.kill("b:1");
-  CHECK_FALSE(c->seat);
+  CHECK_FALSE(c->assignment);
   CHECK(cluster.status("a:1") == "waiting for 1 more node (1 of 2: a:1)");
 }
 

@@ -30,12 +30,13 @@ struct Audience : test::Deterministic {
   explicit Audience(bool leads = true, Config in_folder = test::small_job())
       : exposition{metrics::Exposition::open("off", small_run(), leads).value()} {
     in_folder.run.output = folder.path().string();
-    job = engine::open_job(in_folder, {}).value();
-    auto seat = engine::seat_alone(2, "here");
-    seat.generation.nodes.front().workers = 1;
-    seat.generation.nodes.push_back({.address = {}, .host = "there", .first_rank = 1});
-    seat.node = leads ? 0 : 1;
-    auto view = RunView::open(*job, small_run(), seat, true, false, {.quiet = true}, *exposition);
+    job = training::open_job(in_folder, {}).value();
+    auto assignment = training::single_node_assignment(2, "here");
+    assignment.generation.nodes.front().workers = 1;
+    assignment.generation.nodes.push_back({.address = {}, .host = "there", .first_rank = 1});
+    assignment.node = leads ? 0 : 1;
+    auto view =
+        RunView::open(*job, small_run(), assignment, true, false, {.quiet = true}, *exposition);
     REQUIRE(view);
     metrics = test::spawn_state<MetricsState, metrics_actor>(
         system, MetricsSetup{.view = std::move(*view), .address = "here:7401"});
@@ -82,7 +83,7 @@ struct Audience : test::Deterministic {
 
   testing::ScratchFolder folder;
   std::unique_ptr<metrics::Exposition> exposition;
-  std::shared_ptr<const engine::Job> job;
+  std::shared_ptr<const training::Job> job;
   metrics_actor metrics;
 };
 

@@ -1,6 +1,6 @@
-#include "actors/cluster/client.hpp"
-#include "actors/cluster/meeting.hpp"
-#include "actors/cluster/network.hpp"
+#include "actors/node/client.hpp"
+#include "actors/node/introduction.hpp"
+#include "actors/node/network.hpp"
 #include "core/net/peer_endpoint.hpp"
 #include "core/net/socket.hpp"
 #include "core/net/tls.hpp"
@@ -108,7 +108,7 @@ TEST_CASE("an address in a message that is not HOST:PORT cannot be connected to"
   std::promise<std::string> tried;
   {
     caf::actor_system system{config};
-    const auto voter = test::spawn_stub<voter_actor>(
+    const auto voter = test::spawn_stub<consensus_actor>(
         system, [&](atom::done, const std::string& address) { tried.set_value(address); });
     introduce({system, network, 1s}, {}, voter, text);
     CHECK(tried.get_future().get() == text);

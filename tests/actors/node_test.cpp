@@ -1,6 +1,6 @@
 // A node with real roles on the host's device, between a FORMER and METRICS that are not; and a
 // node that follows, whose neighbours on other nodes are not there at all.
-#include "actors/roles/node.hpp"
+#include "actors/node/node.hpp"
 #include "tests/actors/deterministic.hpp"
 #include "tests/actors/small_job.hpp"
 
@@ -26,15 +26,15 @@ struct Shown {
 };
 
 /// A node that trains a small job alone.
-class Lone {
+class Single {
 public:
   /// The job is changed before anything is made of it.
-  explicit Lone(const std::function<void(engine::Job&)>& change = [](engine::Job&) {}) {
+  explicit Single(const std::function<void(training::Job&)>& change = [](training::Job&) {}) {
     auto config = test::small_job();
     config.train.max_steps = 3;
-    auto job = std::make_shared<engine::Job>(*engine::open_job(config, {}).value());
+    auto job = std::make_shared<training::Job>(*training::open_job(config, {}).value());
     change(*job);
-    host = engine::make_host(job, 1, {}).value();
+    host = training::compile_job(job, 1, {}).value();
     metrics = test::spawn_stub<metrics_actor>(
         system,
         [shown = shown](atom::step_committed, const StepRecordPtr&) {
@@ -47,18 +47,19 @@ public:
           return outcome;
         });
   }
-  ~Lone() { caf::anon_send_exit(node, caf::exit_reason::user_shutdown); }
-  Lone(const Lone&) = delete;
-  Lone& operator=(const Lone&) = delete;
+  ~Single() { caf::anon_send_exit(node, caf::exit_reason::user_shutdown); }
+  Single(const Single&) = delete;
+  Single& operator=(const Single&) = delete;
 
-  RunOutcome run(const std::function<void(engine::Generation&)>& before = [](engine::Generation&) {
-  }) {
-    return run(test::spawn_former(system, host, engine::seat_alone(1, "here"), metrics, before));
+  RunOutcome run(const std::function<void(training::Generation&)>& before =
+                     [](training::Generation&) {}) {
+    return run(test::spawn_generation_builder(
+        system, host, training::single_node_assignment(1, "here"), metrics, before));
   }
-  RunOutcome run(const former_actor& former) {
+  RunOutcome run(const generation_builder_actor& builder) {
     RunOutcome ended;
     caf::scoped_actor self{system};
-    self->request(node, caf::infinite, atom::run_v, former)
+    self->request(node, caf::infinite, atom::run_v, builder)
         .receive([&](const RunOutcomePtr& outcome) { ended = *outcome; },
                  [](const caf::error& error) { FAIL(caf::to_string(error)); });
     return ended;
@@ -66,7 +67,7 @@ public:
 
   std::atomic<int> stops = 0;
   std::shared_ptr<Shown> shown = std::make_shared<Shown>();
-  std::shared_ptr<engine::Host> host;
+  std::shared_ptr<training::CompiledJob> host;
   caf::actor_system_config settings;
   caf::actor_system system{settings};
   metrics_actor metrics;
@@ -75,11 +76,11 @@ public:
 };
 
 /// Fills nothing, but throws.
-class BrokenFiller final : public engine::BatchFiller {
+class BrokenProducer final : public training::BatchProducer {
 public:
   std::int32_t slots() const override { return 1; }
   std::int64_t samples() const override { return 1; }
-  engine::Filling fill(std::int32_t, data::Position, const data::Slice&, const Failed&) override {
+  training::Filling fill(std::int32_t, data::Position, const data::Slice&, const Failed&) override {
     throw std::runtime_error("it breaks");
   }
 };
@@ -87,16 +88,15 @@ public:
 /// A node that has a seat in the job of another, and is about to train.
 struct Follower : test::Deterministic {
   Follower() {
-    engine::Seat seat{
+    training::NodeAssignment assignment{
         .refused = {},
         .generation = {.number = 1,
                        .nodes = {{"a:1", "a", "a:2", 0, 1}, {"b:1", "b", "b:2", 1, 1}}},
         .node = 1};
     membership = test::spawn_stub<membership_actor>(
         system,
-        [seat](atom::join, const NodeInfo&, const member_actor&) -> caf::result<engine::Seat> {
-          return seat;
-        },
+        [assignment](atom::join, const NodeInfo&, const member_actor&)
+            -> caf::result<training::NodeAssignment> { return assignment; },
         [](atom::lead) -> caf::result<coordinator_actor> {
           return caf::delegated<coordinator_actor>{}; // it is waited for
         });
@@ -105,17 +105,17 @@ struct Follower : test::Deterministic {
           ++finishes;
           return end;
         });
-    generation = std::make_shared<engine::Generation>(test::make_host(test::small_job(), 2), seat,
-                                                      metrics::Trace{});
-    former = test::spawn_stub<former_actor>(
+    generation = std::make_shared<training::Generation>(test::compile_job(test::small_job(), 2),
+                                                        assignment, metrics::Trace{});
+    builder = test::spawn_stub<generation_builder_actor>(
         system,
-        [this](atom::form) -> caf::result<FormedPtr> {
+        [this](atom::form) -> caf::result<BuiltGenerationPtr> {
           if (end_while_forming)
             caf::anon_send(node, atom::finish_v, *end_while_forming);
-          if (not_formed)
-            return carry(*not_formed);
-          return FormedPtr{std::make_shared<const Formed>(
-              Formed{.generation = generation, .info = generation->info(), .metrics = metrics})};
+          if (not_built)
+            return to_caf_error(*not_built);
+          return BuiltGenerationPtr{std::make_shared<const BuiltGeneration>(BuiltGeneration{
+              .generation = generation, .info = generation->info(), .metrics = metrics})};
         },
         [this](atom::release, bool) { ++releases; });
     node = test::spawn_state<NodeState, node_actor>(system, NodeSetup{.stopped = [] {}});
@@ -130,7 +130,7 @@ struct Follower : test::Deterministic {
   }
 
   void run() {
-    self->request(node, caf::infinite, atom::run_v, former);
+    self->request(node, caf::infinite, atom::run_v, builder);
     scheduler.run();
   }
   template <class... Message>
@@ -141,42 +141,42 @@ struct Follower : test::Deterministic {
 
   int finishes = 0, releases = 0;
   std::optional<JobEnd> end_while_forming;
-  std::optional<Error> not_formed;
-  std::shared_ptr<engine::Generation> generation;
+  std::optional<Error> not_built;
+  std::shared_ptr<training::Generation> generation;
   membership_actor membership;
   metrics_actor metrics;
-  former_actor former;
+  generation_builder_actor builder;
   node_actor node;
 };
 
 } // namespace
 
 TEST_CASE("a node forms, trains, lets go, and only then says how it ended") {
-  Lone lone;
-  const auto outcome = lone.run();
+  Single single;
+  const auto outcome = single.run();
   CHECK_FALSE(outcome.error);
   CHECK(outcome.summary.status == "completed");
   CHECK(outcome.summary.steps == 3);
-  CHECK(lone.shown->log == std::vector<std::string>{"step", "step", "step", "completed"});
-  REQUIRE(lone.host->state); // what the generation left when it was released
-  CHECK(lone.host->state->header().step == 3);
-  CHECK(lone.stops == 0);
+  CHECK(single.shown->log == std::vector<std::string>{"step", "step", "step", "completed"});
+  REQUIRE(single.host->state); // what the generation left when it was released
+  CHECK(single.host->state->header().step == 3);
+  CHECK(single.stops == 0);
 }
 
 TEST_CASE("asked to stop while it forms, a node trains no step") {
-  Lone lone;
+  Single single;
   const auto outcome =
-      lone.run([&](engine::Generation&) { caf::anon_send(lone.node, atom::stop_v); });
+      single.run([&](training::Generation&) { caf::anon_send(single.node, atom::stop_v); });
   CHECK_FALSE(outcome.error);
   CHECK(outcome.summary.status == "stopped");
   CHECK(outcome.summary.steps == 0);
-  CHECK(lone.shown->log == std::vector<std::string>{"stopped"});
-  CHECK(lone.stops == 1);
+  CHECK(single.shown->log == std::vector<std::string>{"stopped"});
+  CHECK(single.stops == 1);
 }
 
 TEST_CASE("an actor that dies ends the job, and is named") {
-  std::function<void(engine::Job&)> change = [](engine::Job&) {};
-  std::function<void(engine::Generation&)> tamper = [](engine::Generation&) {};
+  std::function<void(training::Job&)> change = [](training::Job&) {};
+  std::function<void(training::Generation&)> tamper = [](training::Generation&) {};
   const auto throws_at_step_1 = [](auto function) {
     return [function](std::int64_t step) {
       return step < 1 ? function(step) : throw std::runtime_error("it breaks");
@@ -185,27 +185,27 @@ TEST_CASE("an actor that dies ends the job, and is named") {
   Where where;
   bool metrics_break = false;
   SECTION("a rank's") {
-    change = [&](engine::Job& job) { job.optimizer = throws_at_step_1(job.optimizer); };
+    change = [&](training::Job& job) { job.optimizer = throws_at_step_1(job.optimizer); };
     where.actor = "shard_manager";
     where.rank = 0;
   }
   SECTION("the node's") {
-    tamper = [](engine::Generation& generation) {
-      generation.fillers.front().training = std::make_shared<BrokenFiller>();
+    tamper = [](training::Generation& generation) {
+      generation.producers.front().training = std::make_shared<BrokenProducer>();
     };
     where.actor = "data_loader";
   }
   SECTION("the job's") {
-    change = [&](engine::Job& job) { job.learning_rate = throws_at_step_1(job.learning_rate); };
+    change = [&](training::Job& job) { job.learning_rate = throws_at_step_1(job.learning_rate); };
     where.actor = "coordinator";
   }
   SECTION("the one that shows it") {
     metrics_break = true;
     where.actor = "metrics";
   }
-  Lone lone{change};
-  lone.shown->breaks = metrics_break;
-  const auto outcome = lone.run(tamper);
+  Single single{change};
+  single.shown->breaks = metrics_break;
+  const auto outcome = single.run(tamper);
   CHECK(outcome.summary.status == "failed");
   REQUIRE(outcome.error);
   CHECK(outcome.error->code == Errc::internal);
@@ -215,26 +215,27 @@ TEST_CASE("an actor that dies ends the job, and is named") {
   CHECK(outcome.error->where.actor == where.actor);
   CHECK(outcome.error->where.rank == where.rank);
   CHECK(outcome.error->where.step <= 3);
-  CHECK(lone.host->state); // it was let go
+  CHECK(single.host->state); // it was let go
 }
 
 TEST_CASE("a former that dies is named; what it says itself is told as it is") {
-  Lone lone;
+  Single single;
   SECTION("it dies") {
-    const auto outcome = lone.run(test::spawn_stub<former_actor>(
-        lone.system, [](atom::form) -> FormedPtr { throw std::runtime_error("it breaks"); }));
-    CHECK_FALSE(outcome.formed);
+    const auto outcome = single.run(test::spawn_stub<generation_builder_actor>(
+        single.system,
+        [](atom::form) -> BuiltGenerationPtr { throw std::runtime_error("it breaks"); }));
+    CHECK_FALSE(outcome.built);
     REQUIRE(outcome.error);
     CHECK_THAT(outcome.error->to_string(),
                ContainsSubstring("internal: the former died: ") &&
-                   ContainsSubstring("(node " + engine::host_name() + ", actor former)"));
+                   ContainsSubstring("(node " + training::host_name() + ", actor former)"));
   }
   SECTION("it says why") {
-    const auto outcome = lone.run(
-        test::spawn_stub<former_actor>(lone.system, [](atom::form) -> caf::result<FormedPtr> {
-          return carry({Errc::data, "there are no images", {.node = "b:1"}});
+    const auto outcome = single.run(test::spawn_stub<generation_builder_actor>(
+        single.system, [](atom::form) -> caf::result<BuiltGenerationPtr> {
+          return to_caf_error({Errc::data, "there are no images", {.node = "b:1"}});
         }));
-    CHECK_FALSE(outcome.formed);
+    CHECK_FALSE(outcome.built);
     REQUIRE(outcome.error);
     CHECK(outcome.error->to_string() == "data: there are no images (node b:1)");
   }
@@ -243,7 +244,7 @@ TEST_CASE("a former that dies is named; what it says itself is told as it is") {
 TEST_CASE("the first end of a job is its end, also for a node that does not lead") {
   Follower follower;
   RunOutcomePtr outcome;
-  auto asked = follower.self->request(follower.node, caf::infinite, atom::run_v, follower.former);
+  auto asked = follower.self->request(follower.node, caf::infinite, atom::run_v, follower.builder);
   follower.scheduler.run();
   CHECK(follower.releases == 0); // it waits for the coordinator
   const auto tell_end = [&](const std::string& why) {
@@ -266,7 +267,7 @@ TEST_CASE("the first end of a job is its end, also for a node that does not lead
 TEST_CASE("a job that ends while a node still forms ends for it once it has formed") {
   Follower follower;
   follower.end_while_forming = JobEnd{.result = {.status = "stopped"}, .error = {}};
-  auto asked = follower.self->request(follower.node, caf::infinite, atom::run_v, follower.former);
+  auto asked = follower.self->request(follower.node, caf::infinite, atom::run_v, follower.builder);
   follower.scheduler.run();
   asked.receive(
       [](const RunOutcomePtr& outcome) {
@@ -283,8 +284,9 @@ TEST_CASE("a node that cannot reach the others any more says why the job has end
   const auto said = [&](const Error& error) {
     Follower follower;
     follower.end_while_forming = JobEnd{.result = {.status = "failed"}, .error = why};
-    follower.not_formed = error;
-    auto asked = follower.self->request(follower.node, caf::infinite, atom::run_v, follower.former);
+    follower.not_built = error;
+    auto asked =
+        follower.self->request(follower.node, caf::infinite, atom::run_v, follower.builder);
     follower.scheduler.run();
     std::string text;
     asked.receive([&](const RunOutcomePtr& outcome) { text = outcome->error->message; },
@@ -314,7 +316,7 @@ TEST_CASE("a node whose job has ended reports it after the leader is gone") {
 
 TEST_CASE("a leader that is gone is named by its address") {
   Follower follower;
-  auto asked = follower.self->request(follower.node, caf::infinite, atom::run_v, follower.former);
+  auto asked = follower.self->request(follower.node, caf::infinite, atom::run_v, follower.builder);
   follower.scheduler.run();
   follower.self->send_exit(follower.membership, caf::exit_reason::kill);
   follower.scheduler.run();
@@ -337,14 +339,14 @@ TEST_CASE("a node that is left out asks again by another attempt, and says why i
   const auto membership = test::spawn_stub<membership_actor>(
       actors.system, [&](atom::join, const NodeInfo& info, const member_actor&) {
         attempts.push_back(info.attempt);
-        return engine::Seat{.refused = Error{Errc::network, "left out: nobody reaches it"},
-                            .left_out = true};
+        return training::NodeAssignment{
+            .refused = Error{Errc::network, "left out: nobody reaches it"}, .left_out = true};
       });
   const auto voter =
-      test::spawn_stub<voter_actor>(actors.system, [&](atom::leave) { ++votes_left; });
+      test::spawn_stub<consensus_actor>(actors.system, [&](atom::leave) { ++votes_left; });
   const auto node = test::spawn_state<NodeState, node_actor>(
       actors.system, NodeSetup{.run = "run", .stopped = [&] { ++stops; }});
-  actors.self->send(node, atom::vote_v, engine::Voter{"b:1", "1"}, voter);
+  actors.self->send(node, atom::vote_v, training::Voter{"b:1", "1"}, voter);
   for (int times = 0; times < 2; ++times) {
     actors.self->send(node, atom::join_v, membership, std::string{has_led ? "b:1" : "a:1"},
                       NodeInfo{.address = "b:1"});

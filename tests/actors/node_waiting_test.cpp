@@ -1,7 +1,7 @@
 // A node that waits for its seat at a MEMBERSHIP that does what the test says, and what it tells
 // those who ask about its job.
-#include "actors/cluster/carried_error.hpp"
-#include "actors/roles/node.hpp"
+#include "actors/caf_error.hpp"
+#include "actors/node/node.hpp"
 #include "tests/actors/deterministic.hpp"
 #include "tests/actors/stub_roles.hpp"
 
@@ -25,10 +25,11 @@ struct Waiting : test::Deterministic {
   explicit Waiting(std::vector<std::string> join = {"a:1", "b:1", "c:1"}, bool is_silent = false) {
     membership = test::spawn_stub<membership_actor>(
         system,
-        [this](atom::join, const NodeInfo&, const member_actor&) -> caf::result<engine::Seat> {
-          if (seat)
-            return *seat;
-          return caf::delegated<engine::Seat>{};
+        [this](atom::join, const NodeInfo&,
+               const member_actor&) -> caf::result<training::NodeAssignment> {
+          if (assignment)
+            return *assignment;
+          return caf::delegated<training::NodeAssignment>{};
         },
         [this, is_silent](atom::status, const member_actor&) -> caf::result<WaitStatus> {
           if (is_silent)
@@ -39,7 +40,7 @@ struct Waiting : test::Deterministic {
         [this](atom::leave, const member_actor&, bool) -> caf::result<void> {
           ++leaves;
           if (keeps)
-            return carry({Errc::invalid_input, "it leads the job, which would end with it"});
+            return to_caf_error({Errc::invalid_input, "it leads the job, which would end with it"});
           return caf::unit;
         },
         [this](atom::stop) { ++stops; });
@@ -51,7 +52,7 @@ struct Waiting : test::Deterministic {
                           .quorum = 5min,
                           .say = [this](const std::string& text) { said.push_back(text); },
                           .stopped = [] {}});
-    self->send(node, atom::vote_v, engine::Voter{"b:1", "process"}, voter_actor{});
+    self->send(node, atom::vote_v, training::Voter{"b:1", "process"}, consensus_actor{});
     scheduler.run();
   }
   ~Waiting() {
@@ -61,7 +62,7 @@ struct Waiting : test::Deterministic {
     scheduler.run();
   }
 
-  void ask_for_seat(std::chrono::milliseconds time_left, const std::string& leader = "a:1") {
+  void ask_for_assignment(std::chrono::milliseconds time_left, const std::string& leader = "a:1") {
     asked.emplace(self->request(node, caf::infinite, atom::join_v, membership, leader,
                                 NodeInfo{.address = "b:1", .time_left_ms = time_left.count()}));
     scheduler.run();
@@ -76,8 +77,9 @@ struct Waiting : test::Deterministic {
   /// Why there is no seat.
   Error refusal() {
     Error error;
-    asked->receive([&](const engine::Seat& seat) { error = seat.refused.value(); },
-                   [](const caf::error& answer) { FAIL(caf::to_string(answer)); });
+    asked->receive(
+        [&](const training::NodeAssignment& assignment) { error = assignment.refused.value(); },
+        [](const caf::error& answer) { FAIL(caf::to_string(answer)); });
     return error;
   }
   /// What it answers to whoever looks for a job.
@@ -86,12 +88,12 @@ struct Waiting : test::Deterministic {
     auto request = self->request(node, caf::infinite, atom::join_v);
     scheduler.run();
     request.receive([](const membership_actor&, const std::string&) { FAIL("it has a job"); },
-                    [&](const caf::error& answer) { error = carried(answer, {}); });
+                    [&](const caf::error& answer) { error = from_caf_error(answer, {}); });
     return error;
   }
-  std::pair<std::string, bool> begins(const std::string& asker) {
+  std::pair<std::string, bool> begins(const std::string& requester) {
     std::pair<std::string, bool> answer;
-    auto request = self->request(node, caf::infinite, atom::begin_v, asker);
+    auto request = self->request(node, caf::infinite, atom::begin_v, requester);
     scheduler.run();
     request.receive(
         [&](const std::string& address, bool has_ended) {
@@ -115,7 +117,7 @@ struct Waiting : test::Deterministic {
   }
 
   WaitStatus told{"waiting for 1 more node (2 of 3: a:1, b:1)", 0, 300'000};
-  std::optional<engine::Seat> seat; ///< that it gives
+  std::optional<training::NodeAssignment> assignment; ///< that it gives
   bool withdrawn = false;
   bool keeps = false;        ///< it refuses requests to leave
   int leaves = 0, stops = 0; ///< requests of the node to leave, and to stop the job
@@ -132,7 +134,7 @@ struct Waiting : test::Deterministic {
 
 TEST_CASE("a node whose time for a seat is over gives up, and tells MEMBERSHIP") {
   Waiting waiting;
-  waiting.ask_for_seat(60s);
+  waiting.ask_for_assignment(60s);
   waiting.pass(61s);
   CHECK_FALSE(waiting.withdrawn);
   waiting.pass(2s);
@@ -147,7 +149,7 @@ TEST_CASE("a node whose time for a seat is over gives up, and tells MEMBERSHIP")
 TEST_CASE("a spare waits as long as the job lasts") {
   Waiting waiting;
   waiting.told = {"waiting as a spare: there are 3 nodes already"};
-  waiting.ask_for_seat(60s);
+  waiting.ask_for_assignment(60s);
   waiting.pass(120s);
   CHECK_FALSE(waiting.withdrawn);
   CHECK(waiting.said.empty());
@@ -156,7 +158,7 @@ TEST_CASE("a spare waits as long as the job lasts") {
 
 TEST_CASE("a node that waits for a MEMBERSHIP that does not answer takes the leader for lost") {
   Waiting waiting{{"a:1"}, true};
-  waiting.ask_for_seat(600s);
+  waiting.ask_for_assignment(600s);
   waiting.pass(20s);
   CHECK(waiting.status().phase == "waiting for a place in the job of a:1");
   waiting.pass(10s);
@@ -169,7 +171,7 @@ TEST_CASE("a node that waits for a MEMBERSHIP that does not answer takes the lea
 TEST_CASE("a node that waits for its seat ends when it hears that the job has") {
   const bool has_failed = GENERATE(false, true);
   Waiting waiting;
-  waiting.ask_for_seat(600s);
+  waiting.ask_for_assignment(600s);
   waiting.end({.result = {.status = has_failed ? "failed" : "completed"},
                .error = has_failed ? std::optional{Error{Errc::device, "broken"}} : std::nullopt});
   const auto error = waiting.refusal();
@@ -179,11 +181,11 @@ TEST_CASE("a node that waits for its seat ends when it hears that the job has") 
 
 TEST_CASE("a node that has trained, and becomes a spare, says why") {
   Waiting waiting;
-  engine::GenerationRecord record{.number = 1, .nodes = {{.address = "a:1"}, {.address = "b:1"}}};
-  waiting.seat = engine::Seat{.refused = {}, .generation = record, .node = 1};
-  waiting.ask_for_seat(600s);
-  waiting.seat.reset();
-  waiting.ask_for_seat(600s);
+  training::GenerationRecord record{.number = 1, .nodes = {{.address = "a:1"}, {.address = "b:1"}}};
+  waiting.assignment = training::NodeAssignment{.refused = {}, .generation = record, .node = 1};
+  waiting.ask_for_assignment(600s);
+  waiting.assignment.reset();
+  waiting.ask_for_assignment(600s);
   waiting.told = {"waiting as a spare: workers train in groups of 2 (parallel.shard_group)"};
   record.spares = {"b:1"};
   for (const std::int64_t generation : {2, 3}) { // for the same reason, which is said once
@@ -197,7 +199,7 @@ TEST_CASE("a node that has trained, and becomes a spare, says why") {
 TEST_CASE("a node that waits logs it at a tenth of the leader's limit, and status reports it") {
   Waiting waiting;
   waiting.told.waited_ms = 29'000;
-  waiting.ask_for_seat(600s);
+  waiting.ask_for_assignment(600s);
   waiting.pass(3s);
   CHECK(waiting.said.empty());
   waiting.told.waited_ms = 31'000;
@@ -210,7 +212,7 @@ TEST_CASE("a node that waits logs it at a tenth of the leader's limit, and statu
 
 TEST_CASE("a node whose job has ended has none to take part in, and says how it ended") {
   Waiting waiting;
-  waiting.ask_for_seat(600s);
+  waiting.ask_for_assignment(600s);
   SECTION("it has failed") {
     waiting.end(failed_end({Errc::device, "it has failed"}));
     const auto error = waiting.no_job();
@@ -233,7 +235,7 @@ TEST_CASE("a node whose job has ended has none to take part in, and says how it 
 TEST_CASE("a node names the one that is to begin a job, unless it takes part in another's") {
   Waiting first_of_several;
   CHECK(first_of_several.begins("c:1") == std::pair{std::string{"a:1"}, false});
-  first_of_several.ask_for_seat(0s);
+  first_of_several.ask_for_assignment(0s);
   CHECK(first_of_several.begins("c:1") == std::pair{std::string{}, false});
   CHECK(first_of_several.begins("a:1").first == "a:1"); // it leads nothing, or it would not ask
   Waiting told_of_one{{"a:1"}};
@@ -245,18 +247,18 @@ TEST_CASE("a node names the one that is to begin a job, unless it takes part in 
 TEST_CASE("a request to leave or to stop is repeated when another node leads") {
   const bool stops = GENERATE(false, true);
   Waiting waiting;
-  waiting.ask_for_seat(600s);
+  waiting.ask_for_assignment(600s);
   stops ? waiting.self->send(waiting.node, atom::stop_v)
         : waiting.self->send(waiting.node, atom::done_v);
   waiting.scheduler.run();
   CHECK(std::pair{waiting.leaves, waiting.stops} == (stops ? std::pair{0, 1} : std::pair{1, 0}));
-  waiting.ask_for_seat(600s);
+  waiting.ask_for_assignment(600s);
   CHECK(std::pair{waiting.leaves, waiting.stops} == (stops ? std::pair{0, 2} : std::pair{2, 0}));
 }
 
 TEST_CASE("a node that is elected before it notices the loss of its leader names the leader") {
   Waiting waiting;
-  waiting.ask_for_seat(600s);
+  waiting.ask_for_assignment(600s);
   waiting.self->send(waiting.node, atom::lead_v, std::string{"b:1"});
   waiting.scheduler.run();
   CHECK(waiting.refusal().message == "node a:1, which led the job, is gone: this node was elected");
@@ -264,7 +266,7 @@ TEST_CASE("a node that is elected before it notices the loss of its leader names
 
 TEST_CASE("SIGTERM stops a job whose leader may not leave, also after a request to leave") {
   Waiting waiting;
-  waiting.ask_for_seat(0s, "b:1");
+  waiting.ask_for_assignment(0s, "b:1");
   waiting.keeps = true;
   waiting.self->send(waiting.node, atom::leave_v);
   waiting.scheduler.run();

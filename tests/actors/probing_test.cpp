@@ -1,5 +1,5 @@
 // NODEs of one process try the links between their data planes, as if each had a host of its own.
-#include "actors/roles/node.hpp"
+#include "actors/node/node.hpp"
 #include "core/net/socket.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -23,7 +23,7 @@ public:
       REQUIRE(plane);
       const auto node = system_.spawn<node_actor::stateful_impl<NodeState>>(
           NodeSetup{.stopped = [] {}, .data_plane = *plane});
-      caf::anon_send(node, atom::vote_v, engine::Voter{name, name}, voter_actor{});
+      caf::anon_send(node, atom::vote_v, training::Voter{name, name}, consensus_actor{});
       nodes_[name] = node;
       ports[name] = {name, to_string(Endpoint{"127.0.0.1", (*plane)->port()})};
     }

@@ -67,35 +67,35 @@ private:
   std::vector<double> failed_losses_; ///< each before its error
 };
 
-std::shared_ptr<engine::Replica> make_replica(int rank, int world_size,
-                                              const LossScaleOptions& loss_scale) {
+std::shared_ptr<training::RankState> make_rank_state(int rank, int world_size,
+                                                     const LossScaleOptions& loss_scale) {
   StorageLayout layout;
   layout.parameters = {{"a", {per_unit}, 0, 0, per_unit, nullptr},
                        {"b", {per_unit}, 1, 0, per_unit, nullptr}};
   layout.unit_elements = {per_unit, per_unit};
   layout.unit_names = {"a", "b"};
-  auto replica = std::make_shared<engine::Replica>();
-  replica->rank = rank;
-  replica->equipment = std::make_shared<engine::Equipment>(
-      engine::Equipment{.device = cpu::make_host_device(rank, 1)});
-  replica->communication = replica->device().create_stream({.name = "communication"});
-  replica->state = engine::ModelState::create(replica->device(), layout,
-                                              {.optimizer_slots = {"momentum"},
-                                               .loss_scale = loss_scale,
-                                               .strategy = {.world_size = world_size},
-                                               .buckets = {{1, 1}, {0, 0}}})
-                       .value();
+  auto rank_state = std::make_shared<training::RankState>();
+  rank_state->rank = rank;
+  rank_state->compiled = std::make_shared<training::CompiledWorker>(
+      training::CompiledWorker{.device = cpu::make_host_device(rank, 1)});
+  rank_state->communication = rank_state->device().create_stream({.name = "communication"});
+  rank_state->state = training::ModelState::create(rank_state->device(), layout,
+                                                   {.optimizer_slots = {"momentum"},
+                                                    .loss_scale = loss_scale,
+                                                    .strategy = {.world_size = world_size},
+                                                    .buckets = {{1, 1}, {0, 0}}})
+                          .value();
   Checkpoint start;
   const std::vector<float> values = {1, -2, 3, -4, 5};
   start.tensors = {{"a", {per_unit}, values}, {"b", {per_unit}, values}};
-  REQUIRE(replica->state->load(*replica->communication, *state_in_memory(start)));
-  return replica;
+  REQUIRE(rank_state->state->load(*rank_state->communication, *state_in_memory(start)));
+  return rank_state;
 }
 
 /// Ranks that are given gradients, without workers.
-class ShardCompany {
+class ShardRuntime {
 public:
-  ShardCompany(int world_size, const LossScaleOptions& loss_scale,
+  ShardRuntime(int world_size, const LossScaleOptions& loss_scale,
                const OptimizerArguments& optimizer = {.lr = 0.5f, .momentum = 0.5f}) {
     auto everybody = collectives::make_shared_group(world_size, 10s);
     coordinator_ = test::spawn_stub<coordinator_actor>(
@@ -104,19 +104,19 @@ public:
         [to = reports_](atom::failed, const Error& error) { to->add(error); },
         [to = reports_](atom::failed, double loss) { to->add_failed(loss); });
     for (int rank = 0; rank < world_size; ++rank) {
-      replicas_.push_back(make_replica(rank, world_size, loss_scale));
-      replicas_.back()->world = replicas_.back()->replica_group =
+      rank_states_.push_back(make_rank_state(rank, world_size, loss_scale));
+      rank_states_.back()->world = rank_states_.back()->replicate_group =
           std::move(everybody[static_cast<std::size_t>(rank)]);
       shard_managers_.push_back(test::spawn_state<ShardManagerState, shard_manager_actor>(
           system_, ShardManagerSetup{
-                       .exchange = {.replica = replicas_.back(),
-                                    .dealing = {world_size, world_size},
-                                    .loss_scale = loss_scale,
-                                    .optimizer = [optimizer](std::int64_t) { return optimizer; }},
+                       .reducer = {.rank_state = rank_states_.back(),
+                                   .slice_assignment = {world_size, world_size},
+                                   .loss_scale = loss_scale,
+                                   .optimizer = [optimizer](std::int64_t) { return optimizer; }},
                        .saver = {.coordinator = coordinator_}}));
     }
   }
-  ~ShardCompany() {
+  ~ShardRuntime() {
     for (const auto& shard_manager : shard_managers_)
       caf::anon_send_exit(shard_manager, caf::exit_reason::kill);
     caf::anon_send_exit(coordinator_, caf::exit_reason::kill);
@@ -125,15 +125,15 @@ public:
   /// One step; the gradients are `value` everywhere, and on `rank` the element `at` is `bad`.
   void begin_step(std::int64_t step, float value, int rank = -1, std::size_t at = 0, float bad = 0,
                   double loss = 1, const std::vector<Span>& computing = {}) {
-    for (const auto& replica : replicas_) {
-      REQUIRE(replica->communication->synchronize());
-      auto* const gradients = replica->state->gradients(0);
+    for (const auto& rank_state : rank_states_) {
+      REQUIRE(rank_state->communication->synchronize());
+      auto* const gradients = rank_state->state->gradients(0);
       std::fill_n(gradients, units * per_unit, value);
-      if (replica->rank == rank)
+      if (rank_state->rank == rank)
         gradients[at] = bad;
     }
-    for (std::size_t i = 0; i < replicas_.size(); ++i) {
-      const auto event = replicas_[i]->communication->record();
+    for (std::size_t i = 0; i < rank_states_.size(); ++i) {
+      const auto event = rank_states_[i]->communication->record();
       for (UnitId unit = units - 1; unit >= 0; --unit)
         caf::anon_send(shard_managers_[i], atom::gradients_ready_v, Pass{step}, unit, event);
       caf::anon_send(shard_managers_[i], atom::done_v, WorkerStep{.step = step, .loss = loss},
@@ -143,17 +143,17 @@ public:
   std::vector<StepReport> step(std::int64_t step, float value, int rank = -1, std::size_t at = 0,
                                float bad = 0) {
     begin_step(step, value, rank, at, bad);
-    return reports_->take(replicas_.size());
+    return reports_->take(rank_states_.size());
   }
   std::vector<StepReport> step_while_computing(std::int64_t step, const std::vector<Span>& spans) {
     begin_step(step, 1, -1, 0, 0, 1, spans);
-    return reports_->take(replicas_.size());
+    return reports_->take(rank_states_.size());
   }
   Error error() { return reports_->take_error(); }
   std::vector<double> failed_losses() { return reports_->failed_losses(); }
 
   std::vector<float> parameters(std::size_t rank) const {
-    const auto* const first = replicas_[rank]->state->parameters(0);
+    const auto* const first = rank_states_[rank]->state->parameters(0);
     return {first, first + units * per_unit};
   }
 
@@ -161,7 +161,7 @@ private:
   caf::actor_system_config config_;
   caf::actor_system system_{config_};
   std::shared_ptr<Reports> reports_ = std::make_shared<Reports>();
-  std::vector<std::shared_ptr<engine::Replica>> replicas_;
+  std::vector<std::shared_ptr<training::RankState>> rank_states_;
   coordinator_actor coordinator_;
   std::vector<shard_manager_actor> shard_managers_;
 };
@@ -173,56 +173,56 @@ TEST_CASE("what one rank alone finds makes all ranks skip the step, and then agr
   const float bad = GENERATE(NAN, INFINITY, -INFINITY);
   const std::size_t at = GENERATE(0u, 7u);
   CAPTURE(world_size, bad, at);
-  ShardCompany company{world_size, {.initial = 1024, .interval = 2}};
-  const auto start = company.parameters(0);
+  ShardRuntime runtime{world_size, {.initial = 1024, .interval = 2}};
+  const auto start = runtime.parameters(0);
 
-  for (const auto& report : company.step(0, 512, world_size - 1, at, bad)) {
+  for (const auto& report : runtime.step(0, 512, world_size - 1, at, bad)) {
     CHECK(report.loss_scale == 512);
     CHECK(report.skipped_steps == 1);
   }
   for (std::size_t rank = 0; rank < static_cast<std::size_t>(world_size); ++rank)
-    CHECK(company.parameters(rank) == start);
+    CHECK(runtime.parameters(rank) == start);
 
   // The scale is 512 now: this gradient is 1, and it is the optimizer's first step.
-  for (const auto& report : company.step(1, 512))
+  for (const auto& report : runtime.step(1, 512))
     CHECK(report.skipped_steps == 1);
-  for (const auto& report : company.step(2, 512)) {
+  for (const auto& report : runtime.step(2, 512)) {
     CHECK(report.loss_scale == 1024);
     CHECK(report.skipped_steps == 1);
     CHECK(report.scale_growths == 1);
   }
   for (std::size_t rank = 0; rank < static_cast<std::size_t>(world_size); ++rank) {
-    const auto parameters = company.parameters(rank);
+    const auto parameters = runtime.parameters(rank);
     for (std::size_t i = 0; i < parameters.size(); ++i)
       CHECK(std::abs(parameters[i] - (start[i] - 0.5f * 1 - 0.5f * 1.5f)) < 1e-6f);
-    CHECK(parameters == company.parameters(0));
+    CHECK(parameters == runtime.parameters(0));
   }
 }
 
 TEST_CASE("gradients of all ranks are averaged before they are clipped by value") {
-  ShardCompany company{2, {.initial = 4}, {.lr = 1, .clip_value = 2}};
-  const auto start = company.parameters(0);
+  ShardRuntime runtime{2, {.initial = 4}, {.lr = 1, .clip_value = 2}};
+  const auto start = runtime.parameters(0);
   // Scaled by 4. On rank 1 one element is -40: the mean of 2 and -10 is -4, and is clipped to -2.
-  company.step(0, 8, 1, 3, -40);
-  const auto parameters = company.parameters(1);
+  runtime.step(0, 8, 1, 3, -40);
+  const auto parameters = runtime.parameters(1);
   for (std::size_t i = 0; i < parameters.size(); ++i)
     CHECK(parameters[i] == start[i] - (i == 3 ? -2.0f : 2.0f));
 }
 
 TEST_CASE("the optimizer's time counts unless the rank computes meanwhile") {
-  ShardCompany company{2, {}};
-  for (const auto& report : company.step(0, 1))
+  ShardRuntime runtime{2, {}};
+  for (const auto& report : runtime.step(0, 1))
     CHECK(report.optimizer > 0ns);
-  for (const auto& report : company.step_while_computing(1, {{0ns, 1h * 24 * 365 * 100}}))
+  for (const auto& report : runtime.step_while_computing(1, {{0ns, 1h * 24 * 365 * 100}}))
     CHECK(report.optimizer == 0ns);
 }
 
 TEST_CASE("a loss that is not finite while the scale cannot fall any more ends the run") {
-  ShardCompany company{1, {.initial = 1}};
-  company.begin_step(0, NAN, -1, 0, 0, NAN);
-  const auto error = company.error();
+  ShardRuntime runtime{1, {.initial = 1}};
+  runtime.begin_step(0, NAN, -1, 0, 0, NAN);
+  const auto error = runtime.error();
   CHECK(error.code == Errc::numeric);
   CHECK(error.message == "the loss is nan, and the loss scale has fallen to 0.5");
-  REQUIRE(company.failed_losses().size() == 1);
-  CHECK(std::isnan(company.failed_losses().front()));
+  REQUIRE(runtime.failed_losses().size() == 1);
+  CHECK(std::isnan(runtime.failed_losses().front()));
 }

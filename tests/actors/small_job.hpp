@@ -1,13 +1,13 @@
 /// A job whose steps take no time, and the FORMER of a node that trains it.
 #pragma once
 
-#include "actors/cluster/carried_error.hpp"
-#include "actors/roles/formed.hpp"
+#include "actors/caf_error.hpp"
+#include "actors/node/built_generation.hpp"
 #include "core/config/config.hpp"
 #include "data/image_dataset.hpp"
-#include "engine/generation.hpp"
-#include "engine/seat.hpp"
 #include "tests/actors/stub_roles.hpp"
+#include "training/generation.hpp"
+#include "training/node_assignment.hpp"
 
 #include <algorithm>
 #include <functional>
@@ -41,8 +41,9 @@ inline Config small_job() {
 }
 
 /// A host that begins the job afresh, for so many slices of a global batch.
-inline std::shared_ptr<engine::Host> make_host(const Config& config, std::int64_t slices) {
-  return engine::make_host(engine::open_job(config, {}).value(), slices, {}).value();
+inline std::shared_ptr<training::CompiledJob> compile_job(const Config& config,
+                                                          std::int64_t slices) {
+  return training::compile_job(training::open_job(config, {}).value(), slices, {}).value();
 }
 
 // How a batch and a data set say what a sample is: the one place of these tests that knows.
@@ -52,7 +53,7 @@ inline std::int32_t label_of(const data::Dataset& dataset, std::int64_t sample) 
 }
 
 /// Of a micro-batch in the host's memory, once it is filled.
-inline std::vector<std::int32_t> labels_of(const engine::MicroBatch& batch) {
+inline std::vector<std::int32_t> labels_of(const training::MicroBatch& batch) {
   const auto labels = std::ranges::find(batch.view, "labels", &BatchTensor::name);
   const auto* const first = static_cast<const std::int32_t*>(labels->data);
   return {first, first + batch.samples};
@@ -60,24 +61,25 @@ inline std::vector<std::int32_t> labels_of(const engine::MicroBatch& batch) {
 
 /// Forms one generation, all of it on a host that is there; let go, it leaves its state.
 /// `before` it is given to NODE, it may be looked at, or tampered with.
-inline former_actor spawn_former(
-    caf::actor_system& system, std::shared_ptr<engine::Host> host, const engine::Seat& seat,
-    metrics_actor metrics,
-    std::function<void(engine::Generation&)> before = [](engine::Generation&) {}) {
-  const auto generation = std::make_shared<std::shared_ptr<engine::Generation>>();
-  return spawn_stub<former_actor>(
+inline generation_builder_actor spawn_generation_builder(
+    caf::actor_system& system, std::shared_ptr<training::CompiledJob> host,
+    const training::NodeAssignment& assignment, metrics_actor metrics,
+    std::function<void(training::Generation&)> before = [](training::Generation&) {}) {
+  const auto generation = std::make_shared<std::shared_ptr<training::Generation>>();
+  return spawn_stub<generation_builder_actor>(
       system,
-      [host, seat, metrics, before, generation](atom::form) -> caf::result<FormedPtr> {
-        auto formed = engine::form_generation(host, seat);
-        if (!formed)
-          return carry(formed.error());
-        *generation = std::move(*formed);
+      [host, assignment, metrics, before,
+       generation](atom::form) -> caf::result<BuiltGenerationPtr> {
+        auto built = training::build_generation(host, assignment);
+        if (!built)
+          return to_caf_error(built.error());
+        *generation = std::move(*built);
         before(**generation);
-        return FormedPtr{std::make_shared<const Formed>(
-            Formed{.generation = *generation, .info = (*generation)->info(), .metrics = metrics})};
+        return BuiltGenerationPtr{std::make_shared<const BuiltGeneration>(BuiltGeneration{
+            .generation = *generation, .info = (*generation)->info(), .metrics = metrics})};
       },
       [host, generation](atom::release, bool) {
-        std::ignore = engine::leave_state(**generation, host->job->plan.total_steps());
+        std::ignore = training::return_state(**generation, host->job->plan.total_steps());
         generation->reset();
       });
 }

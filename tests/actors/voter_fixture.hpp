@@ -1,8 +1,8 @@
 /// VOTERs of a few nodes, which are lost at any moment, and whose messages arrive in any order.
 #pragma once
 
-#include "actors/cluster/carried_error.hpp"
-#include "actors/cluster/voter.hpp"
+#include "actors/caf_error.hpp"
+#include "actors/consensus/consensus.hpp"
 #include "tests/actors/deterministic.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -22,13 +22,13 @@ namespace troupe::actors::test {
 
 using namespace std::chrono_literals;
 
-using Record = engine::GenerationRecord;
+using Record = training::GenerationRecord;
 
 inline std::string name(int index) {
   return fmt::format("n{}:1", index);
 }
 
-inline engine::Voter identity(const std::string& address) {
+inline training::Voter identity(const std::string& address) {
   return {address, address + " once"};
 }
 
@@ -38,15 +38,15 @@ class Town : public Deterministic {
 public:
   explicit Town(int nodes, int witnesses = 0) {
     for (int i = 0; i < nodes + witnesses; ++i)
-      start(name(i), i < nodes), spawn_voter(name(i));
+      start(name(i), i < nodes), spawn_consensus(name(i));
     const auto first = record_of(name(0), 1);
     propose(name(0), first);
     scheduler.run();
     for (auto& [address, daemon] : daemons_) {
       self->send(daemon->voter, atom::decided_v, first);
       if (daemon->trains)
-        system.spawn([this, address = address](caf::event_based_actor* former) {
-          return form(former, address);
+        system.spawn([this, address = address](caf::event_based_actor* builder) {
+          return form(builder, address);
         });
     }
     pass(3s);
@@ -85,7 +85,7 @@ public:
   void replace(const std::string& address) {
     start(address, true);
     daemons_.at(address)->process += " again";
-    spawn_voter(address);
+    spawn_consensus(address);
   }
   bool lives(const std::string& address) const { return daemons_.contains(address); }
   std::size_t living() const { return daemons_.size(); }
@@ -99,7 +99,7 @@ public:
   }
 
   /// The leader has another set of voters decided, without a new generation.
-  void revise(const std::vector<engine::Voter>& voters) {
+  void revise(const std::vector<training::Voter>& voters) {
     auto record = last();
     ++record.revision;
     record.voters = voters;
@@ -117,7 +117,7 @@ public:
                                [](const auto& daemon) { return daemon.second->proposes; });
   }
   /// Those that live, the leader first.
-  std::vector<engine::Voter> voters() const { return record_of(last().leader(), 0).voters; }
+  std::vector<training::Voter> voters() const { return record_of(last().leader(), 0).voters; }
   std::size_t told_the_end() const {
     return static_cast<std::size_t>(std::ranges::count_if(
         daemons_, [](const auto& daemon) { return daemon.second->ended.has_value(); }));
@@ -128,7 +128,7 @@ public:
         self->request(daemons_.at(address)->voter, caf::infinite, atom::lead_v, std::int64_t{-1});
     scheduler.run();
     answer.receive([](const std::string&, const Record&) { FAIL("it names a leader"); },
-                   [&](const caf::error& error) { why = carried(error, {}); });
+                   [&](const caf::error& error) { why = from_caf_error(error, {}); });
     return why;
   }
 
@@ -164,7 +164,7 @@ public:
 
 private:
   struct Daemon {
-    voter_actor voter;
+    consensus_actor voter;
     std::string process;
     bool trains = true, leaves = false, proposes = false;
     std::optional<JobEnd> ended = {}; ///< as its VOTER has told
@@ -178,30 +178,31 @@ private:
     daemons_[address] = daemon;
   }
 
-  engine::Voter who(const std::string& address) const {
+  training::Voter who(const std::string& address) const {
     return {address, daemons_.at(address)->process};
   }
 
-  void spawn_voter(const std::string& address) {
+  void spawn_consensus(const std::string& address) {
     const auto daemon = daemons_.at(address);
-    daemon->voter = spawn_state<VoterState, voter_actor>(
-        system, VoterSetup{.self = who(address),
-                           .detection = 2s,
-                           .meet = [this, address](const std::string& other,
-                                                   const voter_actor&) { meet(address, other); },
-                           .moved =
-                               [told = std::weak_ptr{daemon}](const std::string& there) {
-                                 if (const auto of = told.lock())
-                                   of->gathers_at = there;
-                               },
-                           .ended =
-                               [told = std::weak_ptr{daemon}](const JobEnd& end) {
-                                 if (const auto of = told.lock())
-                                   of->ended = end;
-                               }});
+    daemon->voter = spawn_state<ConsensusState, consensus_actor>(
+        system,
+        ConsensusSetup{.self = who(address),
+                       .detection = 2s,
+                       .connect = [this, address](const std::string& other,
+                                               const consensus_actor&) { connect(address, other); },
+                       .moved =
+                           [told = std::weak_ptr{daemon}](const std::string& there) {
+                             if (const auto of = told.lock())
+                               of->gathers_at = there;
+                           },
+                       .ended =
+                           [told = std::weak_ptr{daemon}](const JobEnd& end) {
+                             if (const auto of = told.lock())
+                               of->ended = end;
+                           }});
   }
 
-  void meet(const std::string& one, const std::string& other) {
+  void connect(const std::string& one, const std::string& other) {
     if (lives(one) && lives(other)) {
       self->send(daemons_.at(one)->voter, atom::join_v, who(other),
                  peer_actor{daemons_.at(other)->voter});
@@ -215,7 +216,7 @@ private:
   Record record_of(const std::string& leader, std::int64_t number) const {
     Record record{.number = number, .nodes = {}, .secret = fmt::format("{} {}", leader, number)};
     record.job = "job";
-    std::vector<engine::Voter> witnesses;
+    std::vector<training::Voter> witnesses;
     for (const auto& [address, daemon] : daemons_)
       if (daemon->leaves)
         continue;
@@ -257,33 +258,33 @@ private:
   }
 
   /// As a FORMER does, which has no other leader to go to.
-  caf::behavior form(caf::event_based_actor* former, const std::string& address) {
-    former->send(former, atom::tick_v);
-    return {[this, former, address](atom::tick) {
+  caf::behavior form(caf::event_based_actor* builder, const std::string& address) {
+    builder->send(builder, atom::tick_v);
+    return {[this, builder, address](atom::tick) {
       if (!lives(address))
-        return former->quit();
+        return builder->quit();
       const auto generation = last().number;
-      former->request(daemons_.at(address)->voter, caf::infinite, atom::lead_v, generation)
+      builder->request(daemons_.at(address)->voter, caf::infinite, atom::lead_v, generation)
           .then(
-              [this, former, address](const std::string& leader, const Record& last) {
+              [this, builder, address](const std::string& leader, const Record& last) {
                 if (leader == address)
-                  gather(former, address, last.number + 1);
-                former->delayed_send(former, 100ms + 2 * busy[address], atom::tick_v);
+                  gather(builder, address, last.number + 1);
+                builder->delayed_send(builder, 100ms + 2 * busy[address], atom::tick_v);
               },
-              [former](const caf::error&) { former->quit(); }); // it is lost
+              [builder](const caf::error&) { builder->quit(); }); // it is lost
     }};
   }
 
   /// What it does comes to nothing where others come together elsewhere meanwhile.
-  void gather(caf::event_based_actor* former, const std::string& address, std::int64_t number) {
+  void gather(caf::event_based_actor* builder, const std::string& address, std::int64_t number) {
     const auto leads = [this, address] {
       return lives(address) && daemons_.at(address)->gathers_at == address;
     };
-    former->run_delayed(busy[address], [=, this] {
+    builder->run_delayed(busy[address], [=, this] {
       if (!leads())
         return;
       self->send(daemons_.at(address)->voter, atom::form_v);
-      former->run_delayed(busy[address], [=, this] {
+      builder->run_delayed(busy[address], [=, this] {
         if (leads())
           propose(address, record_of(address, number));
       });

@@ -1,8 +1,8 @@
 // What a daemon waits for, as its log and status show it; and how it pauses between attempts.
-#include "actors/cluster/backoff.hpp"
-#include "actors/cluster/own_host.hpp"
-#include "actors/cluster/seen_from.hpp"
-#include "actors/cluster/waits.hpp"
+#include "actors/node/backoff.hpp"
+#include "actors/node/listen_address.hpp"
+#include "actors/node/seen_from.hpp"
+#include "actors/node/waits.hpp"
 #include "core/net/socket.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -104,10 +104,11 @@ TEST_CASE("a daemon waits for an address of its own until the limit, and not for
   int pauses = 0;
   const auto never_stopped = [&](std::chrono::milliseconds) { return ++pauses > 1000; };
   const auto taken = net::listen_on({"127.0.0.1", 0}).value();
-  CHECK(await_own_host({"cluster.listen", {"127.0.0.1", taken.port}}, 1min, say, never_stopped));
+  CHECK(await_listen_address({"cluster.listen", {"127.0.0.1", taken.port}}, 1min, say,
+                             never_stopped));
   CHECK(pauses == 0);
-  const OwnHost missing{"cluster.listen", {"192.0.2.1", 7401}}; // of no host (RFC 5737)
-  const auto late = await_own_host(missing, 20ms, say, [](std::chrono::milliseconds pause) {
+  const ListenAddress missing{"cluster.listen", {"192.0.2.1", 7401}}; // of no host (RFC 5737)
+  const auto late = await_listen_address(missing, 20ms, say, [](std::chrono::milliseconds pause) {
     std::this_thread::sleep_for(pause);
     return false;
   });
@@ -116,7 +117,7 @@ TEST_CASE("a daemon waits for an address of its own until the limit, and not for
   CHECK(late.error().exit_code() == 1);
   REQUIRE(said.size() == 1);
   CHECK(said.front().starts_with("cluster.listen: cannot listen on 192.0.2.1:0: "));
-  const auto stopped = await_own_host(missing, 1min, say, [](auto) { return true; });
+  const auto stopped = await_listen_address(missing, 1min, say, [](auto) { return true; });
   REQUIRE_FALSE(stopped);
   CHECK(stopped.error().code == Errc::stopped);
 }

@@ -20,7 +20,7 @@ struct Heard {
   std::vector<Pass> begins;                       ///< DATA LOADER: from which pass
   std::vector<std::int32_t> credits;              ///< slots
   int evaluations = 0;                            ///< batches of the test set were asked for
-  std::vector<Use> needs, released;               ///< SHARD MANAGER
+  std::vector<ParameterRequest> needs, released;  ///< SHARD MANAGER
   std::vector<std::pair<Pass, UnitId>> gradients; //
   std::vector<WorkerStep> steps;                  //
   std::vector<Error> errors;                      ///< COORDINATOR
@@ -43,14 +43,14 @@ inline Config workers_job(std::int64_t ranks) {
 /// Rank 0 of some, of which the others have nothing to say.
 struct Workplace : Deterministic {
   explicit Workplace(const Config& job, WorkerSetup setup = {})
-      : host{make_host(job, job.slices())},
-        generation{
-            engine::form_generation(
-                host, engine::seat_alone(static_cast<std::int32_t>(job.devices.count), "here"))
-                .value()},
-        compute{replica().compute} {
-    setup.replica = generation->replicas.front();
-    setup.dealing = generation->dealing;
+      : host{compile_job(job, job.slices())},
+        generation{training::build_generation(
+                       host, training::single_node_assignment(
+                                 static_cast<std::int32_t>(job.devices.count), "here"))
+                       .value()},
+        compute{rank_state().compute} {
+    setup.rank_state = generation->rank_states.front();
+    setup.slice_assignment = generation->slice_assignment;
     setup.test_batches = generation->evaluation->sampler().steps_per_epoch();
     setup.loader = spawn_stub<data_loader_actor>(
         system,
@@ -62,8 +62,11 @@ struct Workplace : Deterministic {
           told.credits.push_back(batch->slot);
         });
     setup.shard_manager = spawn_stub<shard_manager_actor>(
-        system, [this](atom::need_parameters, const Use& use) { told.needs.push_back(use); },
-        [this](atom::released, const Use& use, const EventPtr&) { told.released.push_back(use); },
+        system,
+        [this](atom::need_parameters, const ParameterRequest& use) { told.needs.push_back(use); },
+        [this](atom::released, const ParameterRequest& use, const EventPtr&) {
+          told.released.push_back(use);
+        },
         [this](atom::gradients_ready, Pass pass, UnitId unit, const EventPtr&) {
           told.gradients.emplace_back(pass, unit);
         },
@@ -93,24 +96,24 @@ struct Workplace : Deterministic {
   void fill_batches() {
     const auto& job = generation->job();
     loader = spawn_state<DataLoaderState, data_loader_actor>(
-        system, DataLoaderSetup{.replicas = generation->replicas,
+        system, DataLoaderSetup{.rank_states = generation->rank_states,
                                 .training = job.training,
                                 .evaluation = generation->evaluation,
-                                .dealing = generation->dealing,
+                                .slice_assignment = generation->slice_assignment,
                                 .steps = job.plan.total_steps(),
-                                .fillers = generation->fillers});
+                                .producers = generation->producers});
     const auto taker =
         spawn_stub<worker_actor>(system, [this](atom::batch, const MicroBatchPtr& batch) {
-          batches[batch->purpose].push_back(batch);
+          batches[batch->pass_mode].push_back(batch);
         });
     self->send(loader, atom::begin_v, 0, taker, Pass{0});
     self->send(loader, atom::evaluate_v, 0);
     scheduler.run();
   }
 
-  engine::Replica& replica() const { return *generation->replicas.front(); }
+  training::RankState& rank_state() const { return *generation->rank_states.front(); }
   const std::vector<collectives::Bucket>& buckets() const {
-    return replica().state->plan().buckets;
+    return rank_state().state->plan().buckets;
   }
 
   template <class... Message>
@@ -118,8 +121,8 @@ struct Workplace : Deterministic {
     self->send(worker, std::forward<Message>(message)...);
     scheduler.run();
   }
-  void give_batch(Purpose purpose, std::size_t index) {
-    tell(atom::batch_v, batches[purpose].at(index));
+  void give_batch(PassMode pass_mode, std::size_t index) {
+    tell(atom::batch_v, batches[pass_mode].at(index));
   }
   /// Says of so many requests that were not answered yet that all is there.
   void answer(std::size_t count) {
@@ -137,16 +140,16 @@ struct Workplace : Deterministic {
     scheduler.run();
   }
   void pass(std::size_t index) {
-    give_batch(Purpose::training, index);
+    give_batch(PassMode::training, index);
     answer_all();
     compute_all();
   }
 
-  std::shared_ptr<engine::Host> host;
-  std::shared_ptr<engine::Generation> generation;
+  std::shared_ptr<training::CompiledJob> host;
+  std::shared_ptr<training::Generation> generation;
   HeldStream compute;
   Heard told;
-  std::map<Purpose, std::vector<MicroBatchPtr>> batches;
+  std::map<PassMode, std::vector<MicroBatchPtr>> batches;
   std::size_t answered = 0; ///< of told.needs
   data_loader_actor loader;
   worker_actor worker;

@@ -1,5 +1,5 @@
-#include "actors/cluster/roster.hpp"
-#include "actors/cluster/worker_groups.hpp"
+#include "actors/membership/member_list.hpp"
+#include "actors/membership/worker_groups.hpp"
 #include "collectives/strategy.hpp"
 #include "core/config/config.hpp"
 
@@ -44,27 +44,27 @@ std::int64_t most_trainers(const Workers& workers, std::int64_t group) {
 /// Every group of communicators that the engine makes has all of its ranks.
 void check_strategy(const ParallelConfig& parallel, int workers) {
   const auto strategy = collectives::strategy_of(parallel, workers);
-  CHECK(strategy.replicas() * strategy.shards == workers);
-  CHECK(strategy.teams() * strategy.team == workers);
-  CHECK(strategy.team % strategy.shards == 0);
+  CHECK(strategy.copies() * strategy.shards == workers);
+  CHECK(strategy.replica_groups() * strategy.replica_group == workers);
+  CHECK(strategy.replica_group % strategy.shards == 0);
 }
 
 NodeInfo holding(const std::string& address, std::int32_t shard) {
   NodeInfo node{.address = address};
-  node.offer.parts = {{.step = 9, .shards = 4, .held = {shard}}};
+  node.offer.parts = {{.step = 9, .shards = 4, .retained = {shard}}};
   return node;
 }
 
 } // namespace
 
 TEST_CASE("with every strategy and any number of workers left, whole groups train") {
-  for (const auto& facts : strategies)
+  for (const auto& traits : strategies)
     for (const std::int64_t group : {2, 3, 4})
       for (const char* inner : {"ddp", "zero3"})
         for (std::int32_t left = 1; left <= 12; ++left) {
-          ParallelConfig parallel{.strategy = facts.kind, .shard_group = group};
+          ParallelConfig parallel{.strategy = traits.kind, .shard_group = group};
           parallel.outer = {.team = group, .inner = inner};
-          CAPTURE(to_string(facts.kind), group, inner, left);
+          CAPTURE(to_string(traits.kind), group, inner, left);
           const Workers workers(static_cast<std::size_t>(left), 1);
           const auto trained = count_trainers(workers, parallel.group());
           CHECK(trained == left - left % parallel.group());
@@ -97,7 +97,7 @@ TEST_CASE("the last nodes wait, and the leader never does") {
 TEST_CASE("nodes that hold the only copy of a shard train before others") {
   const std::vector<NodeInfo> nodes = {holding("a:1", 0), holding("c:1", 2), holding("d:1", 3),
                                        holding("e:1", 0), holding("f:1", 1), holding("g:1", 2)};
-  const auto ordered = Roster::by_need(nodes);
+  const auto ordered = MemberList::by_need(nodes);
   std::string addresses;
   for (const auto& node : ordered)
     addresses += node.address.front();

@@ -37,7 +37,7 @@ TEST_CASE("a worker asks for each bucket, forward and then backward, and runs wh
   CHECK(place.told.begins == std::vector<Pass>{0});
   place.tell(atom::advance_v, std::int64_t{1});
   CHECK(place.told.needs.empty()); // there is no batch
-  place.give_batch(Purpose::training, 0);
+  place.give_batch(PassMode::training, 0);
 
   REQUIRE(place.told.needs.size() == 2 * buckets.size());
   for (std::size_t i = 0; i < buckets.size(); ++i) {
@@ -65,7 +65,7 @@ TEST_CASE("a worker asks for each bucket, forward and then backward, and runs wh
 TEST_CASE("a worker frees the slot of a batch, and reports, when the device has done the pass") {
   Workplace place{workers_job(2)};
   place.tell(atom::advance_v, std::int64_t{1});
-  place.give_batch(Purpose::training, 0);
+  place.give_batch(PassMode::training, 0);
   place.answer_all();
   CHECK(place.told.credits.empty()); // the device has not begun
   CHECK(place.told.steps.empty());
@@ -99,7 +99,7 @@ TEST_CASE("a worker begins the next pass before the last is done, and never one 
   const auto asks = 2 * place.buckets().size();
   place.tell(atom::advance_v, std::int64_t{2});
   for (std::size_t pass = 0; pass < 3; ++pass)
-    place.give_batch(Purpose::training, pass);
+    place.give_batch(PassMode::training, pass);
   CHECK(place.told.needs.size() == asks); // one is enqueued at a time
   place.answer(asks);
   CHECK(place.told.needs.size() == 2 * asks);
@@ -152,11 +152,11 @@ TEST_CASE("in an empty pass a worker asks and reports, and computes nothing") {
   place.tell(atom::advance_v, std::int64_t{1}); // without a batch
   CHECK(place.told.needs.size() == asks);
   place.answer_all();
-  CHECK(place.told.gradients.size() == place.replica().train().layout().unit_elements.size());
+  CHECK(place.told.gradients.size() == place.rank_state().train().layout().unit_elements.size());
   place.compute_all();
   CHECK(place.told.credits.empty());
   CHECK(place.told.steps.empty());
-  place.give_batch(Purpose::training, 0);
+  place.give_batch(PassMode::training, 0);
   CHECK(place.told.needs.size() == 2 * asks);
   CHECK(place.told.needs.back().index == 1);
   place.answer_all();
@@ -170,12 +170,12 @@ TEST_CASE("in an empty pass a worker asks and reports, and computes nothing") {
 TEST_CASE("a rank that is alone asks once, and enqueues the pass in one piece") {
   Workplace place{workers_job(1)};
   place.tell(atom::advance_v, std::int64_t{1});
-  place.give_batch(Purpose::training, 0);
+  place.give_batch(PassMode::training, 0);
   CHECK(place.told.needs.size() == place.buckets().size());
   place.answer(place.buckets().size() - 1);
   CHECK(place.told.gradients.empty());
   place.answer(1);
-  CHECK(place.told.gradients.size() == place.replica().train().layout().unit_elements.size());
+  CHECK(place.told.gradients.size() == place.rank_state().train().layout().unit_elements.size());
 }
 
 TEST_CASE("where parameters are divided, a worker says of each bucket when forward has read it") {
@@ -183,7 +183,7 @@ TEST_CASE("where parameters are divided, a worker says of each bucket when forwa
   job.parallel.strategy = StrategyKind::zero3;
   Workplace place{job};
   place.tell(atom::advance_v, std::int64_t{1});
-  place.give_batch(Purpose::training, 0);
+  place.give_batch(PassMode::training, 0);
   place.answer(1);
   REQUIRE(place.told.released.size() == 1);
   CHECK(place.told.released[0].unit == place.buckets().back().units.last);
@@ -198,7 +198,7 @@ TEST_CASE("a worker classifies the test set once, and counts no padding") {
   place.tell(atom::evaluate_v, std::int64_t{4}, EventPtr{});
   CHECK(place.told.evaluations == 1);
   for (std::size_t i = 0; i < batches; ++i)
-    place.give_batch(Purpose::evaluation, i);
+    place.give_batch(PassMode::evaluation, i);
   place.answer_all();
   CHECK(place.told.evaluated.empty());
   place.compute_all();
@@ -221,7 +221,7 @@ TEST_CASE("a loss that is not finite ends the run, unless the loss is scaled") {
   setup.scales_loss = scales_loss;
   setup.precision = Precision::bf16;
   Workplace place{workers_job(1), std::move(setup)};
-  std::fill_n(place.replica().state->parameters(0), 16, std::numeric_limits<float>::quiet_NaN());
+  std::fill_n(place.rank_state().state->parameters(0), 16, std::numeric_limits<float>::quiet_NaN());
   place.tell(atom::advance_v, std::int64_t{1});
   place.pass(0);
   CHECK(place.told.steps.size() == (scales_loss ? 1u : 0u));

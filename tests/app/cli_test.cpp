@@ -1,5 +1,5 @@
 #include "core/config/text.hpp"
-#include "core/printable.hpp"
+#include "core/escape.hpp"
 #include "nn/config_check.hpp"
 #include "tests/app/program.hpp"
 

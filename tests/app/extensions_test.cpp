@@ -1,9 +1,12 @@
 // What a program adds: refused where it cannot be, and read, printed and checked as what is of this
 // tree.
 #include "app/extensions.hpp"
+#include "core/config/custom_key.hpp"
+#include "core/config/own_data_set.hpp"
+#include "core/config/own_key.hpp"
+#include "core/config/own_values.hpp"
 #include "core/config/load.hpp"
 #include "core/config/notes.hpp"
-#include "core/config/own_key.hpp"
 #include "core/config/text.hpp"
 #include "data/adapter.hpp"
 #include "nn/config_check.hpp"
@@ -20,12 +23,12 @@ using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
-const OwnKey<std::int64_t> depth = {"depth", 3, {.min = 1, .max = 9}, "Layers"};
-const OwnKey<std::string> depth_in_words = {"depth", "three", {}, "Layers"};
-const OwnKey<bool> gated = {"gated", false, {}, "Whether there are gates"};
-const OwnKey<double> leak = {"leak", 0.5, {.min = 0}, "What passes below 0"};
-const OwnKey<std::vector<std::int64_t>> sizes = {"sizes", {1, 2}, {.min = 1}, "Of each layer"};
-const OwnKey<std::int64_t> window = {"window", 8, {.min = 1}, "Values of a sample"};
+const CustomKey<std::int64_t> depth = {"depth", 3, {.min = 1, .max = 9}, "Layers"};
+const CustomKey<std::string> depth_in_words = {"depth", "three", {}, "Layers"};
+const CustomKey<bool> gated = {"gated", false, {}, "Whether there are gates"};
+const CustomKey<double> leak = {"leak", 0.5, {.min = 0}, "What passes below 0"};
+const CustomKey<std::vector<std::int64_t>> sizes = {"sizes", {1, 2}, {.min = 1}, "Of each layer"};
+const CustomKey<std::int64_t> window = {"window", 8, {.min = 1}, "Values of a sample"};
 
 TensorId features_of_tower(const nn::FeatureArguments& to) {
   to.builder.begin_unit("head");
@@ -34,7 +37,7 @@ TensorId features_of_tower(const nn::FeatureArguments& to) {
 
 /// More than it divides by would be a mistake in a test that gives it 0.
 ConfigConflicts conflicts_of_tower(const ModelConfig& model, const nn::InputSpec&) {
-  if (12 % own_value(model, depth) == 0)
+  if (12 % custom_value(model, depth) == 0)
     return {};
   return {{{"model.depth"}, "12 does not divide"}};
 }
@@ -43,10 +46,10 @@ nn::Family tower() {
   return {.names = {"tower"},
           .help = "layer on layer",
           .keys = [](ModelConfig& model) -> std::vector<nn::ModelKey> {
-            return {{.key = own_key(model, depth)},
-                    {.key = own_key(model, gated)},
-                    {.key = own_key(model, leak)},
-                    {.key = own_key(model, sizes)},
+            return {{.key = custom_key(model, depth)},
+                    {.key = custom_key(model, gated)},
+                    {.key = custom_key(model, leak)},
+                    {.key = custom_key(model, sizes)},
                     nn::bias_key(model)};
           },
           .conflicts = conflicts_of_tower,
@@ -57,7 +60,7 @@ nn::Family tower() {
 nn::Family spire() {
   return {.names = {"spire"},
           .keys = [](ModelConfig& model) -> std::vector<nn::ModelKey> {
-            return {{.key = own_key(model, depth)}};
+            return {{.key = custom_key(model, depth)}};
           },
           .add_features = features_of_tower};
 }
@@ -66,13 +69,13 @@ Result<data::AdapterPtr> open_nothing(const Config&, data::Split) {
   return failure({Errc::data, "there is nothing"});
 }
 
-OwnDataSet waves() {
-  return {.facts = {.name = "waves", .sample = SampleKind::tensor, .files = false},
+CustomDataSet waves() {
+  return {.traits = {.name = "waves", .sample = SampleKind::tensor, .files = false},
           .help = "sounds",
-          .keys = [](DataConfig& data) { return std::vector{own_key(data, window)}; },
+          .keys = [](DataConfig& data) { return std::vector{custom_key(data, window)}; },
           .sample =
               [](const DataConfig& data) {
-                return Shape{own_value(data, window), 2};
+                return Shape{custom_value(data, window), 2};
               },
           .open = open_nothing};
 }
@@ -107,6 +110,15 @@ std::string problem(const std::string& setting) {
   return config ? "" : to_error(config.error()).message;
 }
 
+TEST_CASE("names of version 0.1 for custom models and data sets still compile") {
+  static_assert(std::is_same_v<OwnDataSet, CustomDataSet>);
+  static_assert(std::is_same_v<OwnRows<int>, CustomRows<int>>);
+  ModelConfig model;
+  const OwnKey<std::int64_t> key{"depth", 3, {}, "Layers"};
+  CHECK(own_key(model, key).path == "model.depth");
+  CHECK(own_value<std::int64_t>(model, key) == 3);
+}
+
 } // namespace
 
 TEST_CASE("extensions that cannot be are refused, with the name") {
@@ -124,7 +136,7 @@ TEST_CASE("extensions that cannot be are refused, with the name") {
   CHECK_THAT(refusal({.families = {family}}), ContainsSubstring("tower has no add_features"));
 
   auto row = waves();
-  row.facts.name = "csv";
+  row.traits.name = "csv";
   CHECK(refusal({.data_sets = {row}}) == "there are two data sets of the name csv");
   row = waves();
   row.open = nullptr;
@@ -137,40 +149,40 @@ TEST_CASE("extensions that cannot be are refused, with the name") {
 TEST_CASE("two keys of one name are refused, but for one that two models share") {
   auto family = spire();
   family.keys = [](ModelConfig& model) -> std::vector<nn::ModelKey> {
-    return {{.key = own_key(model, depth_in_words)}};
+    return {{.key = custom_key(model, depth_in_words)}};
   };
   CHECK_THAT(refusal({.families = {tower(), family}}), ContainsSubstring("model.depth"));
   CHECK(refusal({.families = {family}}).empty());
   // Of this tree: one of all models, and one of some.
   family.keys = [](ModelConfig& model) -> std::vector<nn::ModelKey> {
-    return {{.key = own_key(model, OwnKey<std::string>{"loss", "", {}, ""})}};
+    return {{.key = custom_key(model, CustomKey<std::string>{"loss", "", {}, ""})}};
   };
   CHECK_THAT(refusal({.families = {family}}), ContainsSubstring("model.loss"));
   family.keys = [](ModelConfig& model) -> std::vector<nn::ModelKey> {
-    return {{.key = own_key(model, OwnKey<bool>{"bias", true, {}, ""})}};
+    return {{.key = custom_key(model, CustomKey<bool>{"bias", true, {}, ""})}};
   };
   CHECK_THAT(refusal({.families = {family}}), ContainsSubstring("model.bias"));
   auto row = waves();
   row.keys = [](DataConfig& data) {
-    return std::vector{own_key(data, OwnKey<std::string>{"root", "", {}, ""})};
+    return std::vector{custom_key(data, CustomKey<std::string>{"root", "", {}, ""})};
   };
   CHECK_THAT(refusal({.data_sets = {row}}), ContainsSubstring("data.root"));
 }
 
 TEST_CASE("own keys are read, printed and read again") {
   const auto config = loaded(text);
-  CHECK(own_value(config.model, depth) == 4);
-  CHECK(own_value(config.model, sizes) == std::vector<std::int64_t>{5});
-  CHECK(own_value(config.model, leak) == 0.25);
-  CHECK_FALSE(own_value(config.model, gated));
-  CHECK(own_value(config.data, window) == 16);
+  CHECK(custom_value(config.model, depth) == 4);
+  CHECK(custom_value(config.model, sizes) == std::vector<std::int64_t>{5});
+  CHECK(custom_value(config.model, leak) == 0.25);
+  CHECK_FALSE(custom_value(config.model, gated));
+  CHECK(custom_value(config.data, window) == 16);
   const auto yaml = to_yaml(config, nn::catalogue_of(config));
   CHECK_THAT(yaml, ContainsSubstring("  sizes: [5]\n"));
   CHECK_THAT(yaml, ContainsSubstring("  window: 16\n"));
   const auto again = loaded(yaml);
   CHECK(again == config);
   CHECK_FALSE(loaded("model: {name: tower}\ndata: {dataset: waves}") == config);
-  CHECK(own_value(ModelConfig{}, depth) == 3); // as a config that was made in code
+  CHECK(custom_value(ModelConfig{}, depth) == 3); // as a config that was made in code
 }
 
 TEST_CASE("own keys are checked as others are") {
@@ -211,10 +223,11 @@ TEST_CASE("a model sees samples as the own data set says them") {
 }
 
 TEST_CASE("the settings that a run goes on with are those of its own model") {
-  const auto settings = nn::own_settings(loaded(text).model);
+  const auto settings = nn::custom_settings(loaded(text).model);
   CHECK(settings == std::map<std::string, std::string>{{"model.depth", "4"},
                                                        {"model.gated", "false"},
                                                        {"model.leak", "0.25"},
                                                        {"model.sizes", "[5]"}});
-  CHECK(nn::own_settings(loaded("model: {name: mlp}\ndata: {dataset: synthetic}").model).empty());
+  CHECK(
+      nn::custom_settings(loaded("model: {name: mlp}\ndata: {dataset: synthetic}").model).empty());
 }

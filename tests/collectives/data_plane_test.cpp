@@ -30,15 +30,15 @@ const LinkName one_way{.group = "test", .from = 0, .to = 1};
 
 /// Rank 0 sends a byte to rank 1.
 void check_connects(Loopback& ranks) {
-  auto to = ranks.meet(0)->connect(ranks.endpoints[1], one_way, patience);
-  auto from = ranks.meet(1)->accept(one_way, patience);
+  auto to = ranks.join_group(0)->connect(ranks.endpoints[1], one_way, patience);
+  auto from = ranks.join_group(1)->accept(one_way, patience);
   INFO((to ? "" : to.error().to_string()) << (from ? "" : from.error().to_string()));
   REQUIRE(to);
   REQUIRE(from);
   std::array<std::byte, 1> byte = {std::byte{42}};
-  REQUIRE(net::write_all(*to, byte, ranks.meet(0)->patience(patience)));
+  REQUIRE(net::write_all(*to, byte, ranks.join_group(0)->io_deadline(patience)));
   byte = {};
-  REQUIRE(net::read_all(*from, byte, ranks.meet(1)->patience(patience)));
+  REQUIRE(net::read_all(*from, byte, ranks.join_group(1)->io_deadline(patience)));
   CHECK(byte[0] == std::byte{42});
 }
 
@@ -78,22 +78,22 @@ TEST_CASE("a rank is connected with the one that it names, whoever comes first")
   Loopback ranks{2};
   const auto late = std::chrono::milliseconds{GENERATE(0, 50)};
   auto accepting =
-      std::async(std::launch::async, [&] { return ranks.meet(1)->accept(one_way, patience); });
+      std::async(std::launch::async, [&] { return ranks.join_group(1)->accept(one_way, patience); });
   std::this_thread::sleep_for(late);
-  CHECK(ranks.meet(0)->connect(ranks.endpoints[1], one_way, patience));
+  CHECK(ranks.join_group(0)->connect(ranks.endpoints[1], one_way, patience));
   CHECK(accepting.get());
   // Other groups, ranks and generations are not meant.
-  CHECK(ranks.meet(0)->connect(ranks.endpoints[1], {"other", 0, 1}, patience));
-  CHECK_FALSE(ranks.meet(1)->accept(one_way, 50ms));
-  CHECK_FALSE(ranks.meet(1)->accept({"other", 1, 0}, 50ms));
-  CHECK_FALSE(ranks.meet(1, 2)->accept({"other", 0, 1}, 50ms));
+  CHECK(ranks.join_group(0)->connect(ranks.endpoints[1], {"other", 0, 1}, patience));
+  CHECK_FALSE(ranks.join_group(1)->accept(one_way, 50ms));
+  CHECK_FALSE(ranks.join_group(1)->accept({"other", 1, 0}, 50ms));
+  CHECK_FALSE(ranks.join_group(1, 2)->accept({"other", 0, 1}, 50ms));
 }
 
 TEST_CASE("who does not know the secret takes nobody's place") {
   Loopback ranks{2};
-  Meeting& guessing = *ranks.meet(0, 1, "a guess");
+  ConnectionGroup& guessing = *ranks.join_group(0, 1, "a guess");
   REQUIRE(guessing.connect(ranks.endpoints[1], one_way, patience)); // nobody says so
-  const auto accepted = ranks.meet(1)->accept(one_way, 100ms);
+  const auto accepted = ranks.join_group(1)->accept(one_way, 100ms);
   REQUIRE_FALSE(accepted);
   CHECK_THAT(accepted.error().message, ContainsSubstring("rank 0 has not connected within 100ms"));
 }
@@ -108,7 +108,7 @@ TEST_CASE(
                           .group = "test",
                           .timeout = 300ms,
                           .connect_timeout = 300ms},
-                         ranks.meet(rank, 1, secret));
+                         ranks.join_group(rank, 1, secret));
     });
   };
   auto member = join(0, "a secret"), guessing = join(1, "a guess");
@@ -118,27 +118,28 @@ TEST_CASE(
 
 TEST_CASE("a process may connect before the other one has heard of the generation") {
   Loopback ranks{2};
-  REQUIRE(ranks.meet(1, 1, "the secret before"));
-  auto early = ranks.meet(0, 2)->connect(ranks.endpoints[1], one_way, patience);
-  auto guess = ranks.meet(0, 3, "a guess")->connect(ranks.endpoints[1], one_way, patience);
+  REQUIRE(ranks.join_group(1, 1, "the secret before"));
+  auto early = ranks.join_group(0, 2)->connect(ranks.endpoints[1], one_way, patience);
+  auto guess = ranks.join_group(0, 3, "a guess")->connect(ranks.endpoints[1], one_way, patience);
   REQUIRE(early);
   REQUIRE(guess);
   std::this_thread::sleep_for(20ms);
-  CHECK(ranks.meet(1, 2)->accept(one_way, patience));
+  CHECK(ranks.join_group(1, 2)->accept(one_way, patience));
 }
 
 TEST_CASE("who has said a wrong hello is not kept, and drives out nobody who knows the secret") {
   Loopback ranks{2, {}, 300ms};
   const net::NoSigpipe no_sigpipe;
-  REQUIRE(ranks.meet(1));
-  auto to = ranks.meet(0)->connect(ranks.endpoints[1], one_way, patience);
-  const std::string wrong_hello(48, 'x');
+  REQUIRE(ranks.join_group(1));
+  auto to = ranks.join_group(0)->connect(ranks.endpoints[1], one_way, patience);
+  const std::string wrong_handshake(48, 'x');
   std::vector<net::Descriptor> strangers;
   for (int i = 0; i < 600; ++i) {
     strangers.push_back(stranger_at(ranks.endpoints[1]));
-    std::ignore = ::send(strangers.back().number(), wrong_hello.data(), wrong_hello.size(), 0);
+    std::ignore =
+        ::send(strangers.back().number(), wrong_handshake.data(), wrong_handshake.size(), 0);
   }
-  CHECK(ranks.meet(1)->accept(one_way, patience));
+  CHECK(ranks.join_group(1)->accept(one_way, patience));
   for (const auto& stranger : strangers) { // each sees its end
     std::byte nothing{};
     CHECK(::recv(stranger.number(), &nothing, 1, 0) <= 0);
@@ -148,26 +149,26 @@ TEST_CASE("who has said a wrong hello is not kept, and drives out nobody who kno
 TEST_CASE("a hello opens one connection, and its copies are closed") {
   Loopback ranks{2};
   const net::NoSigpipe no_sigpipe;
-  REQUIRE(ranks.meet(1));
+  REQUIRE(ranks.join_group(1));
   const auto listener = net::listen_on({"127.0.0.1", 0}).value();
-  auto sender = ranks.meet(0)->connect({"127.0.0.1", listener.port}, one_way, patience);
+  auto sender = ranks.join_group(0)->connect({"127.0.0.1", listener.port}, one_way, patience);
   REQUIRE(sender);
   pollfd waiting{listener.socket.number(), POLLIN, 0};
   REQUIRE(::poll(&waiting, 1, 30'000) == 1);
   const net::Descriptor overheard{::accept(listener.socket.number(), nullptr, nullptr)};
-  std::string hello(48, '\0');
-  REQUIRE(::recv(overheard.number(), hello.data(), hello.size(), MSG_WAITALL) == 48);
+  std::string handshake(48, '\0');
+  REQUIRE(::recv(overheard.number(), handshake.data(), handshake.size(), MSG_WAITALL) == 48);
   std::vector<net::Descriptor> copies;
   for (int i = 0; i < 300; ++i) {
     copies.push_back(stranger_at(ranks.endpoints[1]));
-    std::ignore = ::send(copies.back().number(), hello.data(), hello.size(), MSG_NOSIGNAL);
+    std::ignore = ::send(copies.back().number(), handshake.data(), handshake.size(), MSG_NOSIGNAL);
   }
-  CHECK(ranks.meet(1)->accept(one_way, patience)); // the first
+  CHECK(ranks.join_group(1)->accept(one_way, patience)); // the first
   for (std::size_t i = 1; i < copies.size(); ++i) {
     std::byte nothing{};
     CHECK(::recv(copies[i].number(), &nothing, 1, 0) <= 0);
   }
-  CHECK_FALSE(ranks.meet(1)->accept(one_way, 50ms));
+  CHECK_FALSE(ranks.join_group(1)->accept(one_way, 50ms));
   check_connects(ranks); // the same link, with a hello of its own
 }
 
@@ -176,12 +177,12 @@ TEST_CASE("a flood of strangers leaves everybody time to say hello") {
   Loopback ranks{2, certificates.of("node")};
   const net::NoSigpipe no_sigpipe;
   auto connecting = std::async(std::launch::async, [&] {
-    return ranks.meet(0)->connect(ranks.endpoints[1], one_way, patience);
+    return ranks.join_group(0)->connect(ranks.endpoints[1], one_way, patience);
   });
   std::vector<net::Descriptor> strangers; // more than there is room for, all the time
   for (int i = 0; i < 1000; ++i)
     strangers.push_back(stranger_at(ranks.endpoints[1]));
-  CHECK(ranks.meet(1)->accept(one_way, patience));
+  CHECK(ranks.join_group(1)->accept(one_way, patience));
   CHECK(connecting.get());
 }
 
@@ -194,9 +195,9 @@ TEST_CASE("a certificate for a name that is not pinned does not connect, to eith
   };
   Loopback nodes{2, of("node", "node")}, other{1, certificates.of("client")};
   check_connects(nodes);
-  std::ignore = other.meet(0)->connect(nodes.endpoints[1], one_way, patience);
-  CHECK_FALSE(nodes.meet(1)->accept(one_way, 200ms));
-  const auto refused = nodes.meet(0)->connect(other.endpoints[0], one_way, patience);
+  std::ignore = other.join_group(0)->connect(nodes.endpoints[1], one_way, patience);
+  CHECK_FALSE(nodes.join_group(1)->accept(one_way, 200ms));
+  const auto refused = nodes.join_group(0)->connect(other.endpoints[0], one_way, patience);
   REQUIRE_FALSE(refused);
   CHECK_THAT(refused.error().message, ContainsSubstring("none of cluster.tls.names"));
 }
@@ -220,11 +221,11 @@ TEST_CASE("with certificates, values travel encrypted, and who has none does not
   Loopback ranks{3, certificates.of("node")};
   check_sums(ranks);
   Loopback without{1};
-  auto to = without.meet(0)->connect(ranks.endpoints[1], one_way, patience);
-  CHECK_FALSE(ranks.meet(1)->accept(one_way, 200ms));
+  auto to = without.join_group(0)->connect(ranks.endpoints[1], one_way, patience);
+  CHECK_FALSE(ranks.join_group(1)->accept(one_way, 200ms));
   const Certificates of_others;
   Loopback foreign{1, of_others.of("node")};
-  auto refused = foreign.meet(0)->connect(ranks.endpoints[1], one_way, patience);
+  auto refused = foreign.join_group(0)->connect(ranks.endpoints[1], one_way, patience);
   REQUIRE_FALSE(refused);
   CHECK_THAT(refused.error().message, ContainsSubstring("certificate"));
 }
@@ -294,9 +295,9 @@ TEST_CASE("who waits for others hears at once why they do not come") {
   const Error reason{Errc::network, "node b:1 is gone", {.node = "b:1"}};
   const auto begin = steady_clock::now();
   auto accepting =
-      std::async(std::launch::async, [&] { return ranks.meet(1)->accept(one_way, patience); });
+      std::async(std::launch::async, [&] { return ranks.join_group(1)->accept(one_way, patience); });
   auto group = std::async(std::launch::async, [&] {
-    return connect_tcp({.rank = 1, .endpoints = ranks.endpoints, .group = "test"}, ranks.meet(1));
+    return connect_tcp({.rank = 1, .endpoints = ranks.endpoints, .group = "test"}, ranks.join_group(1));
   });
   std::this_thread::sleep_for(20ms);
   ranks.planes[1]->cancel(2, reason); // another generation's
@@ -304,10 +305,10 @@ TEST_CASE("who waits for others hears at once why they do not come") {
   ranks.planes[1]->cancel(1, reason);
   CHECK(accepting.get().error().message == reason.message);
   CHECK(group.get().error().where.node == "b:1");
-  CHECK(ranks.meet(1)->connect(ranks.endpoints[0], one_way, patience).error().message ==
+  CHECK(ranks.join_group(1)->connect(ranks.endpoints[0], one_way, patience).error().message ==
         reason.message);
   CHECK(steady_clock::now() - begin < patience / 3);
-  CHECK(ranks.meet(1, 2)->status()); // the next generation is none of it
+  CHECK(ranks.join_group(1, 2)->status()); // the next generation is none of it
 }
 
 TEST_CASE("an abort ends the wait for a rank that has never connected") {
@@ -331,7 +332,7 @@ TEST_CASE("nobody listens where a rank should be: that is said at once") {
   ranks.planes.pop_back();
   const auto begin = steady_clock::now();
   const auto connected =
-      connect_tcp({.rank = 0, .endpoints = endpoints, .group = "test"}, ranks.meet(0));
+      connect_tcp({.rank = 0, .endpoints = endpoints, .group = "test"}, ranks.join_group(0));
   REQUIRE_FALSE(connected);
   CHECK_THAT(connected.error().message, ContainsSubstring("Connection refused"));
   CHECK(steady_clock::now() - begin < patience / 3);

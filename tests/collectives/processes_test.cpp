@@ -38,9 +38,9 @@ std::vector<Endpoint> all_endpoints(const std::filesystem::path& folder, int ran
 
 /// All-reduces until it fails, at most `times`; tells of the first. Gives what went wrong.
 std::string reduce_for_ever(const TcpOptions& options,
-                            const std::shared_ptr<collectives::Meeting>& meeting, int times,
-                            int output) {
-  auto communicator = collectives::connect_tcp(options, meeting);
+                            const std::shared_ptr<collectives::ConnectionGroup>& connection_group,
+                            int times, int output) {
+  auto communicator = collectives::connect_tcp(options, connection_group);
   if (!communicator)
     return communicator.error().to_string();
   cpu::HostStream stream{{.name = "communication"}};
@@ -64,11 +64,11 @@ void take_part(const std::filesystem::path& folder, int rank, int output) {
   const auto plane = *collectives::DataPlane::open({.listen = {"127.0.0.1", 0}, .handshake = 10s});
   auto endpoints = all_endpoints(folder, rank, plane->port());
   const auto error = reduce_for_ever({.rank = rank, .endpoints = endpoints, .group = "all"},
-                                     plane->meet(1, "first"), 1000000, output);
+                                     plane->join_group(1, "first"), 1000000, output);
   write_text(output, error + "\n");
   endpoints.erase(endpoints.begin() + 1);
   const TcpOptions survivors{.rank = rank == 0 ? 0 : 1, .endpoints = endpoints, .group = "all"};
-  const auto then = reduce_for_ever(survivors, plane->meet(2, "second"), 5, output);
+  const auto then = reduce_for_ever(survivors, plane->join_group(2, "second"), 5, output);
   write_text(output, "then " + then + "\n");
 }
 
@@ -104,7 +104,7 @@ TEST_CASE("a process without descriptors to spare takes ranks again when it has 
     const rlimit limit{most, most};
     ::setrlimit(RLIMIT_NOFILE, &limit);
     const auto written = write_file_atomically(folder / "port", std::to_string(plane->port()));
-    const auto taken = plane->meet(1, "a secret")->accept(link, 30s);
+    const auto taken = plane->join_group(1, "a secret")->accept(link, 30s);
     write_text(output, written && taken ? "taken" : taken.error().message);
   }};
   while (!std::filesystem::exists(folder / "port"))
@@ -114,7 +114,7 @@ TEST_CASE("a process without descriptors to spare takes ranks again when it has 
   for (int i = 0; i < 40; ++i)
     strangers.push_back(std::move(net::connect_to(endpoint, 30s).value()));
   testing::Loopback others{1};
-  const auto connected = others.meet(0)->connect(endpoint, link, 30s);
+  const auto connected = others.join_group(0)->connect(endpoint, link, 30s);
   CHECK(connected);
   CHECK_FALSE(limited.wait_for_first_output(300)); // it waits behind the strangers
   strangers.clear();

@@ -115,16 +115,18 @@ TEST_CASE("diloco: ranks sum within their teams, and never agree by themselves")
   const auto& rules = rules_of(StepPolicy::diloco);
   ParallelConfig parallel{.strategy = StrategyKind::diloco};
   parallel.rounds.local_steps = 4;
-  parallel.outer = {.team = 2, .inner = "zero1", .fragments = 2, .overlap = 3, .compress = "int4"};
+  parallel.outer = {
+      .team = 2, .inner = "zero1", .fragments = 2, .overlap = 3, .compress = "int4"};
   const auto strategy = strategy_of(parallel, 6);
-  CHECK((strategy.team == 2 && strategy.teams() == 3 && strategy.shards == 2));
+  CHECK((strategy.replica_group == 2 && strategy.replica_groups() == 3 && strategy.shards == 2));
   CHECK((strategy.divides_optimizer && !strategy.divides_gradients));
   CHECK((strategy.trains_apart() && strategy_of(parallel, 2).trains_apart()));
   CHECK(strategy.outer.compression == Compression::int4);
   CHECK((rules.sums(strategy, 0, true) && !rules.sums(strategy, 0, false)));
   CHECK_FALSE(rules.agree(strategy, 3));
   CHECK(rules.window(strategy) >= 2 * 4 + 3); // one that is late may be a round behind
-  CHECK((strategy.leads_team(4) && strategy.leads_team(5)));
+  CHECK((strategy.leads_replica_group(4) && strategy.leads_replica_group(5)));
   parallel.outer.inner = "ddp";
-  CHECK((strategy_of(parallel, 6).leads_team(4) && !strategy_of(parallel, 6).leads_team(5)));
+  CHECK((strategy_of(parallel, 6).leads_replica_group(4) &&
+         !strategy_of(parallel, 6).leads_replica_group(5)));
 }

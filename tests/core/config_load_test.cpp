@@ -23,7 +23,7 @@ TEST_CASE("an empty text is the default config, but for the data") {
 }
 
 TEST_CASE("models, their keys and their checks are those that are handed in") {
-  Catalogue models{.names = {"oak", "fir"}, .usual = "fir"};
+  Catalogue models{.names = {"oak", "fir"}, .default_value = "fir"};
   models.keys = [](ModelConfig& model) -> std::vector<ConfigKey> {
     return {{"model.hidden", &model.hidden, {.min = 1}, "Rings"}};
   };

@@ -83,7 +83,7 @@ TEST_CASE("a missing file is named, with the file beside it that was meant") {
   std::filesystem::create_symlink("loop.yaml", folder / "loop.yaml");
   const auto unreadable = load_config(folder / "loop.yaml");
   REQUIRE(!unreadable);
-  CHECK(unreadable.error().at(0).nearest.empty()); // it is there
+  CHECK(unreadable.error().at(0).suggestion.empty()); // it is there
 }
 
 TEST_CASE("a run without a name gets the file's, where that can name a folder") {

@@ -6,13 +6,13 @@ using namespace troupe;
 using namespace troupe::testing;
 
 TEST_CASE("every strategy is read and printed by its own word") {
-  for (const auto& facts : strategies) {
-    const auto config = good(synthetic, {"parallel.strategy=" + std::string{facts.name},
-                                         facts.alone ? "devices.count=1" : "devices.count=4"});
-    CHECK(config.parallel.strategy == facts.kind);
-    CHECK(printed(config).find("\n  strategy: " + std::string{facts.name} + "\n") !=
+  for (const auto& traits : strategies) {
+    const auto config = good(synthetic, {"parallel.strategy=" + std::string{traits.name},
+                                         traits.alone ? "devices.count=1" : "devices.count=4"});
+    CHECK(config.parallel.strategy == traits.kind);
+    CHECK(printed(config).find("\n  strategy: " + std::string{traits.name} + "\n") !=
           std::string::npos);
-    CHECK(strategy_named(facts.name) == facts.kind);
+    CHECK(strategy_named(traits.name) == traits.kind);
   }
   CHECK(strategy_named("zero4") == std::nullopt);
 }
@@ -30,13 +30,13 @@ TEST_CASE("a strategy that is none, or no word at all, is refused with the neare
 }
 
 TEST_CASE("another word for a strategy means what the row above says") {
-  for (const auto& facts : strategies)
-    if (facts.alias) {
-      const auto& other = strategies[static_cast<std::size_t>(facts.kind) - 1];
-      CHECK(facts.divides == other.divides);
-      CHECK(facts.group == other.group);
-      CHECK(facts.policy == other.policy);
-      CHECK(facts.root_only == other.root_only);
+  for (const auto& traits : strategies)
+    if (traits.alias) {
+      const auto& other = strategies[static_cast<std::size_t>(traits.kind) - 1];
+      CHECK(traits.divides == other.divides);
+      CHECK(traits.group == other.group);
+      CHECK(traits.policy == other.policy);
+      CHECK(traits.root_only == other.root_only);
     }
 }
 

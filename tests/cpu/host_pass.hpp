@@ -13,8 +13,8 @@ inline void require_pass_of_interpreter(const nn::PreparedModel& model, Precisio
   auto options = options_for(precision, model.memory);
   options.threads = threads;
   const auto device = cpu::make_host_device(0, threads);
-  const auto truth = run_truth(model.graph, options);
-  require_same_pass(run_graph(*device, model.graph, options), truth, precision);
+  const auto reference = run_reference(model.graph, options);
+  require_same_pass(run_graph(*device, model.graph, options), reference, precision);
 }
 
 } // namespace troupe::testing

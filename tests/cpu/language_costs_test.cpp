@@ -22,7 +22,7 @@ namespace {
 constexpr std::int64_t heads = 4, head_dim = 8;
 
 /// Attention over embedded tokens, and the loss of a head with so many classes; its gradient, too.
-nn::PreparedModel model_of(std::int64_t tokens, std::int64_t classes, nn::Purpose purpose) {
+nn::PreparedModel model_of(std::int64_t tokens, std::int64_t classes, nn::PassMode pass_mode) {
   constexpr std::int64_t width = heads * head_dim;
   nn::GraphBuilder b;
   b.begin_unit("all");
@@ -37,14 +37,14 @@ nn::PreparedModel model_of(std::int64_t tokens, std::int64_t classes, nn::Purpos
           {"log_sum_exp", "counted"});
   auto graph = std::move(b).finish();
   REQUIRE(graph);
-  auto prepared = nn::run_passes(*graph, purpose, {});
+  auto prepared = nn::run_passes(*graph, pass_mode, {});
   REQUIRE(prepared);
   return *std::move(prepared);
 }
 
 /// Of activations and of what ops work in.
-double bytes_of_pass(std::int64_t tokens, std::int64_t classes, nn::Purpose purpose) {
-  const auto model = model_of(tokens, classes, purpose);
+double bytes_of_pass(std::int64_t tokens, std::int64_t classes, nn::PassMode pass_mode) {
+  const auto model = model_of(tokens, classes, pass_mode);
   const auto device = cpu::make_host_device(0, 2);
   REQUIRE(device->compile(model.graph, {.threads = 2, .memory = model.memory}));
   const auto& peak = device->memory().peak;
@@ -55,22 +55,22 @@ double bytes_of_pass(std::int64_t tokens, std::int64_t classes, nn::Purpose purp
 } // namespace
 
 TEST_CASE("attention's memory grows as its text does, and has no scores of all pairs of tokens") {
-  const auto purpose = GENERATE(nn::Purpose::training, nn::Purpose::evaluation);
-  const auto once = bytes_of_pass(2048, 16, purpose), twice = bytes_of_pass(4096, 16, purpose);
+  const auto pass_mode = GENERATE(nn::PassMode::training, nn::PassMode::evaluation);
+  const auto once = bytes_of_pass(2048, 16, pass_mode), twice = bytes_of_pass(4096, 16, pass_mode);
   CHECK(twice < 2.2 * once);
   CHECK(twice < 4096.0 * 4096 * sizeof(float) / 4); // of one head of the four
 }
 
 TEST_CASE("the loss has some logits at a time, however many tokens and classes there are") {
-  const auto purpose = GENERATE(nn::Purpose::training, nn::Purpose::evaluation);
-  const auto once = bytes_of_pass(8192, 32768, purpose);
-  CHECK(bytes_of_pass(16384, 32768, purpose) < 1.2 * once);
-  CHECK(bytes_of_pass(8192, 65536, purpose) < 1.2 * once);
+  const auto pass_mode = GENERATE(nn::PassMode::training, nn::PassMode::evaluation);
+  const auto once = bytes_of_pass(8192, 32768, pass_mode);
+  CHECK(bytes_of_pass(16384, 32768, pass_mode) < 1.2 * once);
+  CHECK(bytes_of_pass(8192, 65536, pass_mode) < 1.2 * once);
   CHECK(once < 8192.0 * 32768 * sizeof(float) / 4); // of all of them
 }
 
 TEST_CASE("a profile tells the operations of attention, forward and backward") {
-  const auto model = model_of(16, 16, nn::Purpose::training);
+  const auto model = model_of(16, 16, nn::PassMode::training);
   const auto device = cpu::make_host_device(0, 2);
   const auto stream = device->create_stream({.threads = 2});
   const auto executable = device->compile(model.graph, {.threads = 2, .memory = model.memory});

@@ -89,7 +89,7 @@ nn::PreparedModel layers(std::int64_t rows) {
   auto graph = std::move(b).finish();
   REQUIRE(graph);
   const nn::PassOptions passes{.fuse = nn::FusePatterns::all(), .precision = Precision::amp_bf16};
-  auto prepared = nn::run_passes(*graph, nn::Purpose::training, passes);
+  auto prepared = nn::run_passes(*graph, nn::PassMode::training, passes);
   REQUIRE(prepared);
   return *std::move(prepared);
 }

@@ -190,7 +190,8 @@ nn::PreparedModel head(std::int64_t rows, std::int64_t width, std::int64_t class
           LossAttributes{.label_smoothing = 0.1f}, {"log_sum_exp", "counted"});
   auto graph = std::move(b).finish();
   REQUIRE(graph);
-  auto prepared = nn::run_passes(*graph, nn::Purpose::training, {.precision = Precision::amp_bf16});
+  auto prepared =
+      nn::run_passes(*graph, nn::PassMode::training, {.precision = Precision::amp_bf16});
   REQUIRE(prepared);
   return *std::move(prepared);
 }

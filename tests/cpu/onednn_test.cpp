@@ -40,7 +40,7 @@ nn::PreparedModel prepare(const std::string& name, Precision precision,
   config.data.image_size = 32;
   config.precision.mode = to_string(precision);
   auto model =
-      nn::prepare_model(config, 4, nn::Purpose::training, {.fuse = nn::FusePatterns::all()});
+      nn::prepare_model(config, 4, nn::PassMode::training, {.fuse = nn::FusePatterns::all()});
   if (!model)
     FAIL(model.error().to_string());
   return std::move(*model);
@@ -63,18 +63,18 @@ TEST_CASE("every op in bf16, by native products and by widened ones") {
   for (const auto& one : all_op_cases()) {
     INFO(one.name);
     const auto graph = one.model({.precision = Precision::amp_bf16}).graph;
-    const auto truth = run_truth(graph);
+    const auto reference = run_reference(graph);
     if (cpu::has_native_bf16()) {
       const auto native = run_graph(*device, graph, in_mode(cpu::Bf16Mode::native));
-      require_close_on_average(native.activations, truth.activations, native_tolerance);
-      require_close_on_average(native.gradients, truth.gradients, native_tolerance);
-      require_close_on_average(native.statistics, truth.statistics, native_tolerance);
+      require_close_on_average(native.activations, reference.activations, native_tolerance);
+      require_close_on_average(native.gradients, reference.gradients, native_tolerance);
+      require_close_on_average(native.statistics, reference.statistics, native_tolerance);
     }
     const auto widened = run_graph(*device, graph, in_mode(cpu::Bf16Mode::widened));
-    require_close_on_average(widened.gradients, truth.gradients, widened_gradient_tolerance);
-    require_close_on_average(widened.statistics, truth.statistics, native_tolerance);
-    REQUIRE(std::abs(widened.outputs["loss"] - truth.outputs["loss"]) <=
-            0.02f * truth.outputs["loss"]);
+    require_close_on_average(widened.gradients, reference.gradients, widened_gradient_tolerance);
+    require_close_on_average(widened.statistics, reference.statistics, native_tolerance);
+    REQUIRE(std::abs(widened.outputs["loss"] - reference.outputs["loss"]) <=
+            0.02f * reference.outputs["loss"]);
   }
 }
 
@@ -100,7 +100,7 @@ TEST_CASE("gradients that a loss scale makes too large for f16 are not finite, a
     const RunOptions options{.loss_scale = scale};
     const auto got = run_graph(*device, model.graph, options);
     CHECK(finite(got) == (scale < 0x1p40f));
-    CHECK(finite(run_truth(model.graph, options)) == finite(got));
+    CHECK(finite(run_reference(model.graph, options)) == finite(got));
     CHECK(std::isfinite(got.outputs["loss"]));
   }
 }
@@ -115,7 +115,7 @@ TEST_CASE("activations that overflow f16 end in a loss that is not a number") {
                    return b.relu("relu", b.batch_norm("bn", x, true));
                  },
                  {.fuse = nn::FusePatterns::all(), .precision = Precision::amp_fp16});
-  CHECK(std::isnan(run_truth(model.graph).outputs["loss"]));
+  CHECK(std::isnan(run_reference(model.graph).outputs["loss"]));
   CHECK(std::isnan(run_graph(*device, model.graph).outputs["loss"]));
 }
 
@@ -128,8 +128,8 @@ TEST_CASE("regions in f32 of a bf16 network, by native products and by widened o
       prepare("resnet20", Precision::amp_bf16,
               {"bn1", "layer1.0", "-layer1.0.conv2", "layer2.1.add", "layer3", "-layer3.1", "fc"})
           .graph;
-  require_same_pass(run_graph(*device, graph, in_mode(mode)), run_truth(graph), Precision::amp_bf16,
-                    Depth::deep);
+  require_same_pass(run_graph(*device, graph, in_mode(mode)), run_reference(graph),
+                    Precision::amp_bf16, Depth::deep);
 }
 
 TEST_CASE("what other devices' passes make is refused by name") {

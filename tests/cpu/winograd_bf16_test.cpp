@@ -57,9 +57,9 @@ struct Added {
 };
 
 /// What the kernels should give.
-std::vector<float> truth(const cpu::Kernels& kernels, std::vector<double> sums,
-                         const std::vector<float>& bias, const std::vector<float>& residual,
-                         const Added& added) {
+std::vector<float> reference(const cpu::Kernels& kernels, std::vector<double> sums,
+                             const std::vector<float>& bias, const std::vector<float>& residual,
+                             const Added& added) {
   std::vector<float> values(sums.size());
   for (std::size_t i = 0; i < sums.size(); ++i) {
     double value = sums[i] + (added.bias ? double{bias[i % bias.size()]} : 0) +
@@ -96,7 +96,7 @@ TEST_CASE(
                  {y.data(), added.bias ? bias.data() : nullptr, added.residual ? y.data() : nullptr,
                   added.relu});
         CHECK(widen(kernels, y) ==
-              truth(kernels, convolve(p, x, weights, false), bias, residual, added));
+              reference(kernels, convolve(p, x, weights, false), bias, residual, added));
       }
 }
 

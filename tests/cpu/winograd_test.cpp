@@ -47,13 +47,13 @@ std::vector<double> weight_gradient(const Problem& p, const std::vector<float>& 
   return gradient;
 }
 
-double largest_error(const std::vector<float>& found, const std::vector<double>& truth) {
+double largest_error(const std::vector<float>& found, const std::vector<double>& reference) {
   double squares = 0, largest = 0;
-  for (std::size_t i = 0; i < truth.size(); ++i) {
-    squares += truth[i] * truth[i];
-    largest = std::max(largest, std::abs(double{found[i]} - truth[i]));
+  for (std::size_t i = 0; i < reference.size(); ++i) {
+    squares += reference[i] * reference[i];
+    largest = std::max(largest, std::abs(double{found[i]} - reference[i]));
   }
-  return largest / std::sqrt(squares / static_cast<double>(truth.size()));
+  return largest / std::sqrt(squares / static_cast<double>(reference.size()));
 }
 
 // Images with and without inner tiles, cut tiles on both sides, less than one tile; one and several

@@ -1,6 +1,6 @@
 #include "core/config/config.hpp"
+#include "data/custom_images.hpp"
 #include "data/formats.hpp"
-#include "data/own_images.hpp"
 #include "tests/support/image_files.hpp"
 
 #include <catch2/catch_test_macros.hpp>

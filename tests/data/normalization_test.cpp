@@ -12,7 +12,7 @@ TEST_CASE("what a config normalizes with is the data set's, or its own") {
   data.dataset = "image_folder";
   CHECK(to_string(normalization_of(data)) == "mean 0.485, 0.456, 0.406, std 0.229, 0.224, 0.225");
   data.dataset = "mnist";
-  CHECK(normalization_of(data) == usual_normalization("mnist"));
+  CHECK(normalization_of(data) == default_normalization("mnist"));
   data.mean = {0.5};
   data.deviation = {0.25};
   CHECK(to_string(normalization_of(data)) == "mean 0.5, 0.5, 0.5, std 0.25, 0.25, 0.25");
@@ -27,11 +27,11 @@ TEST_CASE("images are normalized with what the config says, in both splits") {
   const ImageInfo info{.name = "cifar10",
                        .source = "here",
                        .class_names = {},
-                       .normalization = usual_normalization("cifar10")};
+                       .normalization = default_normalization("cifar10")};
   const auto used = [&](Split split) {
     return augment_options(data, {}, info, split, 1).value().normalization;
   };
-  CHECK(used(Split::train) == usual_normalization("cifar10"));
+  CHECK(used(Split::train) == default_normalization("cifar10"));
   data.mean = {0, 0, 0};
   data.deviation = {1, 1, 1};
   for (const auto split : {Split::train, Split::test})

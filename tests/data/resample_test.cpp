@@ -29,7 +29,7 @@ AugmentOptions options_of(const nlohmann::json& recorded) {
   return {.image_size = recorded["size"],
           .channels = recorded["out_channels"],
           .resampled = true,
-          .normalization = usual_normalization("image_folder")};
+          .normalization = default_normalization("image_folder")};
 }
 
 void check_values(const nlohmann::json& recorded, const std::vector<float>& output) {

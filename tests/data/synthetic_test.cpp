@@ -54,11 +54,11 @@ TEST_CASE("the class of a synthetic test image can be learned from the training 
   }
   for (std::int64_t i = 0; i < test->size(); ++i) {
     const auto pixels = pixels_of(*test, i);
-    const auto nearest =
+    const auto suggestion =
         std::min_element(centres.begin(), centres.end(), [&](const auto& a, const auto& b) {
           return squared_distance(a, pixels) < squared_distance(b, pixels);
         });
-    CHECK(nearest - centres.begin() == test->label(i));
+    CHECK(suggestion - centres.begin() == test->label(i));
   }
 }
 

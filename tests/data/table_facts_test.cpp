@@ -36,7 +36,7 @@ public:
     config.model.num_classes = count;
   }
   Result<TablePtr> open(Split split = Split::train,
-                        const std::optional<TableFacts>& known = {}) const {
+                        const std::optional<TableTraits>& known = {}) const {
     return open_csv(config.data, config.model, split, known);
   }
   std::vector<float> features(Split split = Split::train) const {
@@ -83,7 +83,7 @@ TEST_CASE_METHOD(TableFiles, "a constant column is 0 in training, and its differ
       rows += fmt::format("{},1\n", value);
     write("train", rows);
     CHECK(features() == std::vector<float>(7, 0.0f));
-    CHECK(open().value()->columns().facts.standardization.deviation[0] == 1);
+    CHECK(open().value()->columns().traits.standardization.deviation[0] == 1);
   }
   write("train", "x,y\n14.62,1\n14.62,1\n14.62,1\n");
   write("test", "x,y\n14.63,1\n");
@@ -181,7 +181,7 @@ TEST_CASE_METHOD(TableFiles,
                  "with facts of a trained model, a split is opened without training rows") {
   expect_classes(2);
   write("test", "x,y\n5,cat\n7,dog\n");
-  const TableFacts known{{{3}, {2}}, {"dog", "cat"}};
+  const TableTraits known{{{3}, {2}}, {"dog", "cat"}};
   const auto test = open(Split::test, known);
   REQUIRE(test);
   CHECK(labels(**test) == std::vector<float>{1, 0});

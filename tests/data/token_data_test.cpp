@@ -55,7 +55,7 @@ public:
   }
   Ids all_tokens() const {
     const auto opened = open_text(config.data, Split::train).value();
-    Ids ids(static_cast<std::size_t>(opened->file().facts().tokens));
+    Ids ids(static_cast<std::size_t>(opened->file().traits().tokens));
     REQUIRE(opened->file().read(0, ids));
     return ids;
   }
@@ -214,7 +214,7 @@ TEST_CASE_METHOD(Texts, "a long text is read in pieces, and comes back whole") {
 }
 
 TEST_CASE_METHOD(Texts, "a text is read in small pieces, whatever its lines end in") {
-  const auto largest_piece = [this](const std::string& line, FindCut find_cut) {
+  const auto largest_chunk = [this](const std::string& line, FindCut find_cut) {
     std::string text;
     while (text.size() < (std::size_t{9} << 20))
       text += line;
@@ -238,9 +238,9 @@ TEST_CASE_METHOD(Texts, "a text is read in small pieces, whatever its lines end 
     write_bytes(path("vocab.json"), vocabulary.dump());
     const auto find_cut = cut_for(*open_tokenizer(path("vocab.json").string(), split).value());
     for (const auto* const line : {"ab\n", "ab\r\n", "ab.\n", "ab.\r\n", "ab \n", "\u3002\r\n"})
-      CHECK(largest_piece(line, find_cut) <= small);
+      CHECK(largest_chunk(line, find_cut) <= small);
   }
-  CHECK(largest_piece("ab", cut_for(*open_tokenizer("bytes").value())) <= small);
+  CHECK(largest_chunk("ab", cut_for(*open_tokenizer("bytes").value())) <= small);
 }
 
 TEST_CASE_METHOD(Texts, "tokens are made again for a text that changes with equal size and time") {

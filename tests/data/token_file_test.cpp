@@ -19,7 +19,7 @@ using Ids = std::vector<TokenId>;
 class TokenFiles {
 public:
   /// Bytes as tokens; 256 ends a document.
-  TokenFacts write(const Ids& ids, const TokenizerPtr& tokenizer = bytes()) const {
+  TokenTraits write(const Ids& ids, const TokenizerPtr& tokenizer = bytes()) const {
     auto writer = TokenWriter::create(path(), *tokenizer, std::string(64, '5')).value();
     const std::span all{ids};
     REQUIRE(writer.append(all.first(all.size() / 2)));
@@ -57,12 +57,12 @@ TEST_CASE_METHOD(TokenFiles, "a token file gives back tokens, documents and what
   Ids two(2);
   REQUIRE(file->read(4, two));
   CHECK(two == Ids{255, 256});
-  const auto& facts = file->facts();
-  CHECK((facts.tokens == 8 && facts.documents == 3 && facts.vocabulary_size == 257));
-  CHECK(facts.end_of_document == 256);
-  CHECK(facts.tokenizer == bytes()->fingerprint());
-  CHECK(facts.sources == std::string(64, '5'));
-  CHECK((facts.content == written.content && facts.content.size() == 64));
+  const auto& traits = file->traits();
+  CHECK((traits.tokens == 8 && traits.documents == 3 && traits.vocabulary_size == 257));
+  CHECK(traits.end_of_document == 256);
+  CHECK(traits.tokenizer == bytes()->fingerprint());
+  CHECK(traits.sources == std::string(64, '5'));
+  CHECK((traits.content == written.content && traits.content.size() == 64));
   CHECK(file->document_end(0) == 3);
   CHECK(file->document_end(2) == 7);
 }
@@ -82,7 +82,7 @@ TEST_CASE_METHOD(TokenFiles, "a token file that is not finished leaves what was 
     auto writer = TokenWriter::create(path(), *bytes(), std::string(64, '6')).value();
     REQUIRE(writer.append(Ids{4, 5, 6, 7}));
   }
-  CHECK(TokenFile::open(path()).value()->facts().tokens == 3);
+  CHECK(TokenFile::open(path()).value()->traits().tokens == 3);
 }
 
 TEST_CASE_METHOD(TokenFiles, "a damaged token file is refused with what is wrong") {
@@ -133,9 +133,9 @@ TEST_CASE_METHOD(TokenFiles, "mutated token files are read or refused", "[fuzz]"
     const auto file = TokenFile::open(path());
     if (!file)
       continue;
-    Ids found(static_cast<std::size_t>((*file)->facts().tokens));
+    Ids found(static_cast<std::size_t>((*file)->traits().tokens));
     if ((*file)->read(0, found))
       for (const auto id : found)
-        CHECK(id < (*file)->facts().vocabulary_size);
+        CHECK(id < (*file)->traits().vocabulary_size);
   }
 }

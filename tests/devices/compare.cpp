@@ -68,11 +68,11 @@ double distance(std::vector<float> a, const std::vector<float>& b) {
   return norm(a);
 }
 
-void require_as_near(const Values& got, const Values& truth, const Values& rounded,
+void require_as_near(const Values& got, const Values& reference, const Values& rounded,
                      float relative) {
-  REQUIRE(got.size() == truth.size());
-  const double largest = largest_norm(truth);
-  for (const auto& [name, wanted] : truth) {
+  REQUIRE(got.size() == reference.size());
+  const double largest = largest_norm(reference);
+  for (const auto& [name, wanted] : reference) {
     const auto error = distance(got.at(name), wanted), own = distance(rounded.at(name), wanted);
     INFO(name << " is off by " << error << ", by a rounding of the images alone " << own
               << "; its norm is " << norm(wanted) << ", the largest " << largest);
@@ -136,58 +136,58 @@ float epsilon(Precision precision) {
   return 0x1p-23f;
 }
 
-void require_same_pass(const RunResult& got, const RunResult& truth, Precision precision,
+void require_same_pass(const RunResult& got, const RunResult& reference, Precision precision,
                        Depth depth) {
   const auto [values, gradients] = tolerance(precision, depth);
-  require_close_on_average(part_of(got.activations, false), part_of(truth.activations, false),
+  require_close_on_average(part_of(got.activations, false), part_of(reference.activations, false),
                            values);
-  require_close_on_average(part_of(got.activations, true), part_of(truth.activations, true),
+  require_close_on_average(part_of(got.activations, true), part_of(reference.activations, true),
                            gradients);
-  require_close_on_average(got.gradients, truth.gradients, gradients);
-  require_close_on_average(got.statistics, truth.statistics, values);
-  REQUIRE(got.outputs.find("loss").has_value() == truth.outputs.find("loss").has_value());
-  if (truth.outputs.find("loss"))
-    require_scalar(got.outputs["loss"], truth.outputs["loss"], values);
+  require_close_on_average(got.gradients, reference.gradients, gradients);
+  require_close_on_average(got.statistics, reference.statistics, values);
+  REQUIRE(got.outputs.find("loss").has_value() == reference.outputs.find("loss").has_value());
+  if (reference.outputs.find("loss"))
+    require_scalar(got.outputs["loss"], reference.outputs["loss"], values);
   if (precision != Precision::fp32)
     return;
   const bool deep = depth == Depth::deep;
   const float largest = deep ? deep_fp32_tolerance : fp32_tolerance;
-  require_close(part_of(got.activations, false), part_of(truth.activations, false), largest);
+  require_close(part_of(got.activations, false), part_of(reference.activations, false), largest);
   // The gradient of a value at relu's edge is all there or not at all.
   if (!deep || test_traits().same_relu_edges) {
-    require_close(part_of(got.activations, true), part_of(truth.activations, true), largest);
-    require_close(got.gradients, truth.gradients, largest);
+    require_close(part_of(got.activations, true), part_of(reference.activations, true), largest);
+    require_close(got.gradients, reference.gradients, largest);
   }
-  require_close(got.statistics, truth.statistics, largest);
+  require_close(got.statistics, reference.statistics, largest);
   for (const auto* count : {"correct", "loss.counted"})
-    REQUIRE(got.outputs.find(count) == truth.outputs.find(count));
+    REQUIRE(got.outputs.find(count) == reference.outputs.find(count));
   if (!got.indices.empty())
-    require_close(got.indices, truth.indices, 0);
+    require_close(got.indices, reference.indices, 0);
 }
 
-void require_same_losses(const RunResult& got, const RunResult& truth, Precision precision,
+void require_same_losses(const RunResult& got, const RunResult& reference, Precision precision,
                          Depth depth) {
-  REQUIRE(got.steps.size() == truth.steps.size());
+  REQUIRE(got.steps.size() == reference.steps.size());
   for (std::size_t i = 0; i < got.steps.size(); ++i) {
     INFO("step " << i);
-    require_scalar(got.steps[i]["loss"], truth.steps[i]["loss"],
+    require_scalar(got.steps[i]["loss"], reference.steps[i]["loss"],
                    precision == Precision::fp32 && depth == Depth::deep
                        ? deep_fp32_losses
                        : tolerance(precision, depth).values);
   }
 }
 
-void require_as_near(const RunResult& got, const RunResult& truth, const RunResult& rounded,
+void require_as_near(const RunResult& got, const RunResult& reference, const RunResult& rounded,
                      Precision precision) {
   const float values = tolerance(precision, Depth::deep).values;
   const float gradients = std::max(values, relu_edge_tolerance);
-  require_as_near(part_of(got.activations, false), part_of(truth.activations, false),
+  require_as_near(part_of(got.activations, false), part_of(reference.activations, false),
                   part_of(rounded.activations, false), values);
-  require_as_near(part_of(got.activations, true), part_of(truth.activations, true),
+  require_as_near(part_of(got.activations, true), part_of(reference.activations, true),
                   part_of(rounded.activations, true), gradients);
-  require_as_near(got.gradients, truth.gradients, rounded.gradients, gradients);
-  require_as_near(got.statistics, truth.statistics, rounded.statistics, values);
-  require_as_near({{"losses", got.losses()}}, {{"losses", truth.losses()}},
+  require_as_near(got.gradients, reference.gradients, rounded.gradients, gradients);
+  require_as_near(got.statistics, reference.statistics, rounded.statistics, values);
+  require_as_near({{"losses", got.losses()}}, {{"losses", reference.losses()}},
                   {{"losses", rounded.losses()}}, values);
 }
 

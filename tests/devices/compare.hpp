@@ -26,17 +26,17 @@ enum class Depth { shallow, deep };
 /// value, to 1e-4 of a tensor's largest (deep: 2e-3, and 1e-4 on average but for gradients, which
 /// are compared on average alone where a device has other relu edges); in reduced precisions on
 /// average, by their epsilon.
-void require_same_pass(const RunResult& got, const RunResult& truth, Precision precision,
+void require_same_pass(const RunResult& got, const RunResult& reference, Precision precision,
                        Depth depth = Depth::shallow);
 
 /// Losses step by step: 1e-4 in fp32 (deep: 1e-3), else by epsilon.
-void require_same_losses(const RunResult& got, const RunResult& truth, Precision precision,
+void require_same_losses(const RunResult& got, const RunResult& reference, Precision precision,
                          Depth depth = Depth::shallow);
 
 /// For networks that amplify one rounding of their images until gradients change by a percent
 /// (fp32) or a half (fp16): values may be at most three times as far from the truth, on average, as
 /// the truth is from itself with such images (`rounded`), and the precision's tolerance on top.
-void require_as_near(const RunResult& got, const RunResult& truth, const RunResult& rounded,
+void require_as_near(const RunResult& got, const RunResult& reference, const RunResult& rounded,
                      Precision precision);
 
 } // namespace troupe::testing

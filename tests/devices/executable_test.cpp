@@ -77,12 +77,12 @@ TEST_CASE("whole passes learn what the interpreter learns") {
   for (const auto precision : test_traits().precisions) {
     INFO(to_string(precision));
     const auto model = training_model(precision);
-    const auto truth = run_truth(model.graph, options_for(precision), steps);
+    const auto reference = run_reference(model.graph, options_for(precision), steps);
     const auto got = run_graph(*device, model.graph, options_for(precision, model.memory), steps);
-    require_same_losses(got, truth, precision, Depth::deep);
+    require_same_losses(got, reference, precision, Depth::deep);
     const auto relative = precision == Precision::fp32 ? 1e-4f : 13 * epsilon(precision);
-    require_close_on_average(got.parameters, truth.parameters, relative);
-    require_close_on_average(got.statistics, truth.statistics, 4 * relative);
+    require_close_on_average(got.parameters, reference.parameters, relative);
+    require_close_on_average(got.statistics, reference.statistics, 4 * relative);
   }
 }
 
@@ -112,13 +112,13 @@ TEST_CASE("evaluation with the running statistics, in the training executable's 
       const auto passes = passes_for(precision);
       const auto training = make_model({4, 8, 8, 3}, body(true), passes),
                  evaluation =
-                     make_model({6, 8, 8, 3}, body(false), passes, nn::Purpose::evaluation);
+                     make_model({6, 8, 8, 3}, body(false), passes, nn::PassMode::evaluation);
       const GraphRun trained{*device, training.graph, options_for(precision)};
-      const auto truth = run_truth(evaluation.graph, options_for(precision));
+      const auto reference = run_reference(evaluation.graph, options_for(precision));
       for (const auto* layout : {static_cast<const StorageLayout*>(nullptr), &trained.layout()}) {
         auto options = options_for(precision);
         options.layout = layout;
-        require_same_pass(run_graph(*device, evaluation.graph, options), truth, precision);
+        require_same_pass(run_graph(*device, evaluation.graph, options), reference, precision);
       }
     }
 }

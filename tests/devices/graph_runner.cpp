@@ -244,7 +244,7 @@ RunResult run_graph(Device& device, const Graph& graph, const RunOptions& option
   return GraphRun{device, graph, options}(steps);
 }
 
-RunResult run_truth(const Graph& graph, const RunOptions& options, const Steps& steps) {
+RunResult run_reference(const Graph& graph, const RunOptions& options, const Steps& steps) {
   const auto host = cpu::make_host_device(0, 2);
   auto interpreted = options;
   interpreted.engine = CompileOptions::Engine::interpreter;

@@ -76,6 +76,7 @@ RunResult run_graph(Device& device, const Graph& graph, const RunOptions& option
                     const Steps& steps = {});
 
 /// The same on the host's interpreter, which is the truth.
-RunResult run_truth(const Graph& graph, const RunOptions& options = {}, const Steps& steps = {});
+RunResult run_reference(const Graph& graph, const RunOptions& options = {},
+                        const Steps& steps = {});
 
 } // namespace troupe::testing

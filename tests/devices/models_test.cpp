@@ -35,7 +35,7 @@ nn::PreparedModel prepare(const Graph& forward, Precision precision,
   passes.memory.also_in_place.push_back(Op::batch_norm_backward);
   if (const auto channels = test_traits().image_channels; channels > 0)
     passes.input = {compute_type(precision), channels};
-  auto prepared = nn::run_passes(forward, nn::Purpose::training, passes);
+  auto prepared = nn::run_passes(forward, nn::PassMode::training, passes);
   if (!prepared)
     FAIL(prepared.error().to_string());
   return std::move(*prepared);
@@ -49,7 +49,7 @@ void check_pass(const Graph& forward, Depth depth, const nn::AutocastRegions& of
     const auto prepared = prepare(forward, precision, off);
     const auto options = options_for(precision);
     require_same_pass(run_graph(*device, prepared.graph, options),
-                      run_truth(prepared.graph, options), precision, depth);
+                      run_reference(prepared.graph, options), precision, depth);
   }
 }
 
@@ -61,12 +61,12 @@ void check_steps(const Graph& forward, Depth depth) {
     const auto prepared = prepare(forward, precision);
     auto options = options_for(precision);
     Steps steps{.count = 10, .batches = 2, .learn = true};
-    const auto truth = run_truth(prepared.graph, options, steps);
+    const auto reference = run_reference(prepared.graph, options, steps);
     options.memory = prepared.memory;
     steps.whole = true;
     const auto got = run_graph(*device, prepared.graph, options, steps);
-    REQUIRE(truth.losses().back() < truth.losses()[1]); // of the same batch
-    require_same_losses(got, truth, precision, depth);
+    REQUIRE(reference.losses().back() < reference.losses()[1]); // of the same batch
+    require_same_losses(got, reference, precision, depth);
   }
 }
 

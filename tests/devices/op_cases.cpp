@@ -10,11 +10,11 @@ namespace troupe::testing {
 namespace {
 
 nn::PreparedModel prepare(nn::GraphBuilder builder, const nn::PassOptions& passes,
-                          nn::Purpose purpose) {
+                          nn::PassMode pass_mode) {
   auto graph = std::move(builder).finish();
   if (!graph)
     FAIL(graph.error().to_string());
-  auto prepared = nn::run_passes(*graph, purpose, passes);
+  auto prepared = nn::run_passes(*graph, pass_mode, passes);
   if (!prepared)
     FAIL(prepared.error().to_string());
   return std::move(*prepared);
@@ -23,7 +23,7 @@ nn::PreparedModel prepare(nn::GraphBuilder builder, const nn::PassOptions& passe
 } // namespace
 
 nn::PreparedModel make_model(const Shape& images, const Body& body, const nn::PassOptions& passes,
-                             nn::Purpose purpose) {
+                             nn::PassMode pass_mode) {
   nn::GraphBuilder builder;
   builder.begin_unit("body");
   auto x = builder.input("images", images);
@@ -34,7 +34,7 @@ nn::PreparedModel make_model(const Shape& images, const Body& body, const nn::Pa
   const auto logits = builder.linear("fc", flat, 3);
   builder.softmax_cross_entropy("loss", logits, labels, 0.1f);
   builder.count_correct("correct", logits, labels);
-  return prepare(std::move(builder), passes, purpose);
+  return prepare(std::move(builder), passes, pass_mode);
 }
 
 nn::PreparedModel squared_error(DType target, const nn::PassOptions& passes) {
@@ -45,7 +45,7 @@ nn::PreparedModel squared_error(DType target, const nn::PassOptions& passes) {
   const auto t = target == DType::i32 ? builder.target("labels", {5}, target)
                                       : builder.target("values", {5, 4}, target);
   builder.mean_squared_error("loss", y, t);
-  return prepare(std::move(builder), passes, nn::Purpose::training);
+  return prepare(std::move(builder), passes, nn::PassMode::training);
 }
 
 namespace {
@@ -86,7 +86,7 @@ TensorId packed_block(nn::GraphBuilder& b, TensorId x, std::int64_t sequence) {
   return b.add("add3", x, b.gelu("gelu", b.linear("proj", y, 20), {.tanh = true}));
 }
 
-nn::GraphBuilder language_builder(std::int64_t sequence, nn::Purpose purpose) {
+nn::GraphBuilder language_builder(std::int64_t sequence, nn::PassMode pass_mode) {
   nn::GraphBuilder b;
   b.begin_unit("embedding");
   const auto tokens = b.input("tokens", {2, sequence}, DType::i32);
@@ -97,7 +97,7 @@ nn::GraphBuilder language_builder(std::int64_t sequence, nn::Purpose purpose) {
   x = b.apply(Op::position_embedding, "wpe",
               {x, b.parameter("wpe.weight", {sequence + 4, 20}, Initial::normal(0.02))},
               PositionAttributes{sequence});
-  if (purpose == nn::Purpose::training)
+  if (pass_mode == nn::PassMode::training)
     x = b.apply(Op::dropout, "dropout", {x, b.input("keys", {2, dropout_key_words}, DType::i32)},
                 DropoutAttributes{.rate = 0.25f, .place = 1});
   x = packed_block(b, rotary_block(b, x, sequence), sequence);
@@ -110,14 +110,15 @@ nn::GraphBuilder language_builder(std::int64_t sequence, nn::Purpose purpose) {
 } // namespace
 
 nn::PreparedModel language_model(std::int64_t sequence, const nn::PassOptions& passes) {
-  return prepare(language_builder(sequence, nn::Purpose::training), passes, nn::Purpose::training);
+  return prepare(language_builder(sequence, nn::PassMode::training), passes,
+                 nn::PassMode::training);
 }
 
 nn::PreparedModel generating_model(std::int64_t sequence, nn::PassOptions passes) {
   passes.cache = nn::CacheOptions{.places = sequence + 8};
   passes.memory.keep.emplace_back("logits");
-  return prepare(language_builder(sequence, nn::Purpose::evaluation), passes,
-                 nn::Purpose::evaluation);
+  return prepare(language_builder(sequence, nn::PassMode::evaluation), passes,
+                 nn::PassMode::evaluation);
 }
 
 Body two_convolutions(std::int64_t out, Conv2dAttributes attributes) {

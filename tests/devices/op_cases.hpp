@@ -20,7 +20,7 @@ using Body = std::function<TensorId(nn::GraphBuilder&, TensorId)>;
 /// that the passes succeed (Catch2).
 nn::PreparedModel make_model(const Shape& images, const Body& body,
                              const nn::PassOptions& passes = {},
-                             nn::Purpose purpose = nn::Purpose::training);
+                             nn::PassMode pass_mode = nn::PassMode::training);
 
 /// Linear layer, mean squared error with labels (i32) or values (f32).
 nn::PreparedModel squared_error(DType target, const nn::PassOptions& passes);

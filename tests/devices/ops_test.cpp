@@ -18,15 +18,15 @@ namespace {
 /// again, as a whole.
 void check(Device& device, const nn::PreparedModel& model, Precision precision) {
   const auto options = options_for(precision);
-  const auto truth = run_truth(model.graph, options);
-  require_same_pass(run_graph(device, model.graph, options), truth, precision);
+  const auto reference = run_reference(model.graph, options);
+  require_same_pass(run_graph(device, model.graph, options), reference, precision);
   auto planned = options;
   planned.memory = model.memory;
   auto got = run_graph(device, model.graph, planned, {.count = 3, .whole = true});
-  got.activations = truth.activations; // gone
-  got.indices = truth.indices;
-  got.statistics = truth.statistics; // of three batches
-  require_same_pass(got, truth, precision);
+  got.activations = reference.activations; // gone
+  got.indices = reference.indices;
+  got.statistics = reference.statistics; // of three batches
+  require_same_pass(got, reference, precision);
 }
 
 void check(const std::vector<OpCase>& cases) {
@@ -50,8 +50,8 @@ void check_loss_scale(Device& device, const Graph& graph) {
   const auto scaled = nn::scale_loss(graph);
   GraphRun run{device, scaled};
   const auto plain = run({.loss_scale = 1}), got = run({.loss_scale = 4096});
-  require_same_pass(plain, run_truth(graph), Precision::fp32);
-  require_close(got.gradients, run_truth(scaled, {.loss_scale = 4096}).gradients, 1e-4f);
+  require_same_pass(plain, run_reference(graph), Precision::fp32);
+  require_close(got.gradients, run_reference(scaled, {.loss_scale = 4096}).gradients, 1e-4f);
   REQUIRE(got.outputs["loss"] == plain.outputs["loss"]);
   for (const auto& [name, values] : plain.gradients)
     for (std::size_t i = 0; i < values.size(); ++i)
@@ -167,7 +167,7 @@ TEST_CASE("language models that go on with sequences") {
 TEST_CASE("results in reduced precision are the interpreter's in f32, up to rounding") {
   const auto device = device_or_skip();
   for (const auto& one : all_op_cases()) {
-    const auto exact = run_truth(one.model({}).graph);
+    const auto exact = run_reference(one.model({}).graph);
     for (const auto precision : test_traits().precisions) {
       if (compute_type(precision) == DType::f32)
         continue;
@@ -201,8 +201,8 @@ TEST_CASE("batch norm of values far from zero") {
     x = b.batch_norm("far.bias", b.conv2d("conv", x, 16, {3, 1, 1}), true);
     return b.batch_norm("bn", x, true);
   });
-  const auto truth = run_truth(model.graph), got = run_graph(*device, model.graph);
-  require_close(got.activations, truth.activations, 1e-4f);
+  const auto reference = run_reference(model.graph), got = run_graph(*device, model.graph);
+  require_close(got.activations, reference.activations, 1e-4f);
 }
 
 TEST_CASE("mean squared error, of labels and of values") {

@@ -41,6 +41,12 @@ class Case(typing.NamedTuple):
     optimizers: dict = OPTIMIZERS
 
 
+def compact(value):
+    if not isinstance(value, dict):
+        return json.dumps(value, separators=(",", ":"))
+    return "{" + ",".join(f"\n{json.dumps(key)}: {json.dumps(entry, separators=(',', ':'))}" for key, entry in value.items()) + "}"
+
+
 def gpt2(**sizes):
     return transformers.GPT2LMHeadModel(transformers.GPT2Config(
         attn_pdrop=0, embd_pdrop=0, resid_pdrop=0, attn_implementation="eager", **sizes))
@@ -165,7 +171,9 @@ def record(name, case):
         "gradients": {key: digest(g.numpy()) for key, g in truth["gradients"].items()},
         "pytorch_error": {mode: error(run(case, mode), truth) for mode in modes},
     }
-    (HERE / f"{name}.json").write_text(json.dumps(golden, indent=1) + "\n")
+    # One line for each value, or for each tensor of a mapping.
+    lines = [f"{json.dumps(key)}: {compact(value)}" for key, value in golden.items()]
+    (HERE / f"{name}.json").write_text("{\n" + ",\n".join(lines) + "\n}\n")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Records what PyTorch trains where a part is frozen and another has a learning rate of its own, for
-tests/engine/golden_fine_tuning_test.cpp.
+tests/training/golden_fine_tuning_test.cpp.
 
 Usage: record_fine_tuning.py. Writes fine_tuning.json beside itself. Made with Debian's torch 2.14.
 

@@ -2,7 +2,7 @@
 #include "data/augment.hpp"
 #include "data/keys.hpp"
 #include "gpu/kernels/augment.hpp"
-#include "tests/gpu/truth.hpp"
+#include "tests/gpu/reference.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

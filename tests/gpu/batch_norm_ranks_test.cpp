@@ -3,7 +3,7 @@
 #include "core/device/sum_over_ranks.hpp"
 #include "gpu/kernels/batch_norm_ranks.hpp"
 #include "gpu/kernels/sum.hpp"
-#include "tests/gpu/truth.hpp"
+#include "tests/gpu/reference.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 
@@ -37,17 +37,17 @@ TEST_CASE_METHOD(GpuFixture, "two ranks' parts of the rows have the batch norm o
     INFO(to_string(dtype));
     const auto x = normal_values(value_count, 1, dtype), dy = normal_values(value_count, 2, dtype);
     const auto scale = normal_values(per_channel, 3), shift = normal_values(per_channel, 4);
-    std::vector<TruthTensor> in{{shape, x},
-                                {by_channel, scale},
-                                {by_channel, shift},
-                                {by_channel, Floats(per_channel)},
-                                {by_channel, Floats(per_channel, 1)}};
-    std::vector<TruthTensor> out{{shape}, {by_channel}, {by_channel}};
-    run_truth(Op::batch_norm, BatchNormAttributes{}, in, out);
-    std::vector<TruthTensor> backward_in{
+    std::vector<ReferenceTensor> in{{shape, x},
+                                    {by_channel, scale},
+                                    {by_channel, shift},
+                                    {by_channel, Floats(per_channel)},
+                                    {by_channel, Floats(per_channel, 1)}};
+    std::vector<ReferenceTensor> out{{shape}, {by_channel}, {by_channel}};
+    run_reference(Op::batch_norm, BatchNormAttributes{}, in, out);
+    std::vector<ReferenceTensor> backward_in{
         {shape, dy}, {shape, x}, {by_channel, scale}, out[1], out[2]};
-    std::vector<TruthTensor> gradients{{shape}, {by_channel}, {by_channel}};
-    run_truth(Op::batch_norm_backward, BatchNormAttributes{}, backward_in, gradients);
+    std::vector<ReferenceTensor> gradients{{shape}, {by_channel}, {by_channel}};
+    run_reference(Op::batch_norm_backward, BatchNormAttributes{}, backward_in, gradients);
 
     constexpr auto values = 2 * per_channel + 1;
     std::array<double*, 2> sums = {};

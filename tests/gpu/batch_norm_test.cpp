@@ -1,6 +1,6 @@
 // Batch norm's kernels against the interpreter.
 #include "gpu/kernels/batch_norm.hpp"
-#include "tests/gpu/truth.hpp"
+#include "tests/gpu/reference.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 
@@ -44,18 +44,18 @@ struct Forward {
   Floats y, mean, inv_std, running_mean, running_variance;
 };
 
-Forward truth(const Case& k, const BatchNormAttributes& a) {
-  std::vector<TruthTensor> in{{k.shape, k.x},
-                              {{k.channels}, k.scale},
-                              {{k.channels}, k.shift},
-                              {{k.channels}, k.running_mean},
-                              {{k.channels}, k.running_variance}};
+Forward reference(const Case& k, const BatchNormAttributes& a) {
+  std::vector<ReferenceTensor> in{{k.shape, k.x},
+                                  {{k.channels}, k.scale},
+                                  {{k.channels}, k.shift},
+                                  {{k.channels}, k.running_mean},
+                                  {{k.channels}, k.running_variance}};
   if (a.add)
     in.push_back({k.shape, k.residual});
-  std::vector<TruthTensor> out{{k.shape}};
+  std::vector<ReferenceTensor> out{{k.shape}};
   if (a.training)
     out.insert(out.end(), 2, {{k.channels}});
-  run_truth(Op::batch_norm, a, in, out);
+  run_reference(Op::batch_norm, a, in, out);
   if (!a.training)
     out.resize(3);
   return {out[0].values, out[1].values, out[2].values, in[3].values, in[4].values};
@@ -69,7 +69,7 @@ TEST_CASE_METHOD(GpuFixture, "batch norm forward in training, with add and relu"
       for (const bool fused : {false, true}) {
         const Case k{shape, dtype};
         INFO(shape.to_string() << ' ' << to_string(dtype) << ' ' << fused);
-        const auto expected = truth(k, {.relu = fused, .add = fused});
+        const auto expected = reference(k, {.relu = fused, .add = fused});
         auto *const mean = float_room(k.c), *const inv_std = float_room(k.c),
                     *const running_mean = floats(k.running_mean),
                     *const running_variance = floats(k.running_variance),
@@ -116,7 +116,7 @@ TEST_CASE_METHOD(GpuFixture, "batch norm forward in training, with add and relu"
 
 TEST_CASE_METHOD(GpuFixture, "statistics of values far from zero, and from sums given") {
   const Case far{{8, 16, 16, 16}, DType::f32, 1000};
-  const auto expected = truth(far, {});
+  const auto expected = reference(far, {});
   auto *const mean = float_room(far.c), *const inv_std = float_room(far.c);
   launch_batch_norm_statistics(handle(), far.kernel_shape(), upload(far.x),
                                {.saved_mean = mean, .saved_inv_std = inv_std}, stream().scratch());
@@ -124,7 +124,7 @@ TEST_CASE_METHOD(GpuFixture, "statistics of values far from zero, and from sums 
   require_near(download(inv_std, far.c), expected.inv_std, 1e-4f, "inverse deviation");
 
   const Case k{{4, 5, 5, 24}, DType::f32};
-  const auto near_zero = truth(k, {});
+  const auto near_zero = reference(k, {});
   Floats sum(k.c), squares(k.c);
   for (std::size_t i = 0; i < k.n; ++i) {
     sum[i % k.c] += k.x[i];
@@ -164,7 +164,7 @@ TEST_CASE_METHOD(GpuFixture, "statistics of values far from zero, and from sums 
 TEST_CASE_METHOD(GpuFixture, "batch norm of inference takes the running statistics") {
   for (const auto dtype : {DType::f32, DType::f16}) {
     const Case k{{3, 4, 5, 16}, dtype};
-    const auto expected = truth(k, {.training = false, .relu = true});
+    const auto expected = reference(k, {.training = false, .relu = true});
     auto* const y = room(k.n, dtype);
     launch_batch_norm_apply(handle(), k.kernel_shape(),
                             {.x = upload(k.x, dtype),
@@ -189,20 +189,20 @@ TEST_CASE_METHOD(GpuFixture, "batch norm backward, plain, with relu, with add, a
         const Case k{shape, dtype};
         INFO(shape.to_string() << ' ' << to_string(dtype) << ' ' << relu << add << give_y);
         const BatchNormAttributes a{.relu = relu, .add = add};
-        const auto forward = truth(k, a);
+        const auto forward = reference(k, a);
         // Relu's mask is that of y as it was stored.
-        std::vector<TruthTensor> in{{k.shape, k.dy},
-                                    {k.shape, k.x},
-                                    {{k.channels}, k.scale},
-                                    {{k.channels}, forward.mean},
-                                    {{k.channels}, forward.inv_std}};
+        std::vector<ReferenceTensor> in{{k.shape, k.dy},
+                                        {k.shape, k.x},
+                                        {{k.channels}, k.scale},
+                                        {{k.channels}, forward.mean},
+                                        {{k.channels}, forward.inv_std}};
         const auto y = rounded(forward.y, dtype);
         if (relu)
           in.push_back({k.shape, y});
-        std::vector<TruthTensor> out{{k.shape}, {{k.channels}}, {{k.channels}}};
+        std::vector<ReferenceTensor> out{{k.shape}, {{k.channels}}, {{k.channels}}};
         if (add)
           out.push_back({k.shape});
-        run_truth(Op::batch_norm_backward, a, in, out);
+        run_reference(Op::batch_norm_backward, a, in, out);
 
         auto* const dy = upload(k.dy, dtype);
         auto *const dscale = float_room(k.c), *const dshift = float_room(k.c);
@@ -285,23 +285,24 @@ TEST_CASE_METHOD(GpuFixture, "batch norm backward adds up two gradients and read
         const Case k{shape, dtype};
         INFO(shape.to_string() << ' ' << to_string(dtype) << ' ' << masked << two);
         BatchNormAttributes a{.relu = true, .add = true};
-        const auto forward = truth(k, a);
+        const auto forward = reference(k, a);
         const auto y = rounded(forward.y, dtype);
         a.mask = masked;
         auto gradient = k.dy; // added up here: the interpreter would round as f32
         const auto other = normal_values(k.n, 9, dtype);
         for (std::size_t i = 0; two && i < k.n; ++i)
           gradient[i] += other[i];
-        std::vector<TruthTensor> in{{k.shape, rounded(gradient, dtype)},
-                                    {k.shape, k.x},
-                                    {{k.channels}, k.scale},
-                                    {{k.channels}, forward.mean},
-                                    {{k.channels}, forward.inv_std}};
+        std::vector<ReferenceTensor> in{{k.shape, rounded(gradient, dtype)},
+                                        {k.shape, k.x},
+                                        {{k.channels}, k.scale},
+                                        {{k.channels}, forward.mean},
+                                        {{k.channels}, forward.inv_std}};
         auto bytes = k.shape;
         bytes.dims.back() /= 8;
-        in.push_back(masked ? TruthTensor{bytes, mask_of(y), DType::u8} : TruthTensor{k.shape, y});
-        std::vector<TruthTensor> out{{k.shape}, {{k.channels}}, {{k.channels}}, {k.shape}};
-        run_truth(Op::batch_norm_backward, a, in, out);
+        in.push_back(masked ? ReferenceTensor{bytes, mask_of(y), DType::u8}
+                            : ReferenceTensor{k.shape, y});
+        std::vector<ReferenceTensor> out{{k.shape}, {{k.channels}}, {{k.channels}}, {k.shape}};
+        run_reference(Op::batch_norm_backward, a, in, out);
 
         auto* const dy = upload(k.dy, dtype);
         auto *const dscale = float_room(k.c), *const dshift = float_room(k.c);

@@ -1,7 +1,7 @@
 // Sums over the rows of a matrix, by one block to hundreds of them
 // (gpu/kernels/detail/columns.cuh): asked of a kernel that gives them as they are.
 #include "gpu/kernels/batch_norm_ranks.hpp"
-#include "tests/gpu/truth.hpp"
+#include "tests/gpu/reference.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

@@ -55,7 +55,7 @@ struct FreshRun {
     if (compute_type(precision) != DType::f32)
       passes.fuse_statistics = {gpu::fusion_times(*plans, policy())};
     auto ready =
-        nn::run_passes(bottleneck_network({4, 32, 32, 3}, 64), nn::Purpose::training, passes);
+        nn::run_passes(bottleneck_network({4, 32, 32, 3}, 64), nn::PassMode::training, passes);
     REQUIRE(ready);
     model = std::move(*ready);
   }
@@ -77,7 +77,7 @@ struct FreshRun {
   Precision precision;
   Said said;
   std::unique_ptr<gpu::CudaDevice> device;
-  gpu::PlanBook* plans = nullptr;
+  gpu::PlanRegistry* plans = nullptr;
   nn::PreparedModel model;
 };
 

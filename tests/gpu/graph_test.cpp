@@ -1,7 +1,7 @@
 // What only CUDA's streams have: graphs, page-locked memory, sticky launch errors.
 #include "core/fail.hpp"
 #include "gpu/cuda_graph.hpp"
-#include "tests/gpu/truth.hpp"
+#include "tests/gpu/reference.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

@@ -5,7 +5,7 @@
 #include "nn/builder.hpp"
 #include "tests/devices/graph_runner.hpp"
 #include "tests/devices/op_cases.hpp"
-#include "tests/gpu/truth.hpp"
+#include "tests/gpu/reference.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

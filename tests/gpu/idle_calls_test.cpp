@@ -1,7 +1,7 @@
 // Calls that return when a device has become idle, beside streams that wait for the host
 // (gpu/detail/idle_calls.hpp).
 #include "cpu/host_stream.hpp"
-#include "tests/gpu/truth.hpp"
+#include "tests/gpu/reference.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

@@ -1,7 +1,7 @@
 // CUPTI sees what runs on the device.
 #include "gpu/cuda_graph.hpp"
 #include "gpu/kernel_trace.hpp"
-#include "tests/gpu/truth.hpp"
+#include "tests/gpu/reference.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

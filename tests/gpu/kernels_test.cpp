@@ -4,7 +4,7 @@
 #include "gpu/kernels/flat.hpp"
 #include "gpu/kernels/loss.hpp"
 #include "gpu/kernels/optimizer.hpp"
-#include "tests/gpu/truth.hpp"
+#include "tests/gpu/reference.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 
@@ -44,29 +44,29 @@ TEST_CASE_METHOD(GpuFixture, "relu, its backward, add and bias are the interpret
       const auto a = normal_values(n, 1, dtype), b = normal_values(n, 2, dtype),
                  bias = normal_values(24, 3);
       auto* const out = room(n, dtype, skew);
-      std::vector<TruthTensor> y{{shape}};
+      std::vector<ReferenceTensor> y{{shape}};
 
-      std::vector<TruthTensor> one{{shape, a}};
-      run_truth(Op::relu, {}, one, y);
+      std::vector<ReferenceTensor> one{{shape, a}};
+      run_reference(Op::relu, {}, one, y);
       launch_relu(handle(), dtype, upload(a, dtype, skew), out, n);
       require_near(download(out, n, dtype), y[0].values, 0, "relu");
 
-      std::vector<TruthTensor> two{{shape, a}, {shape, b}};
-      run_truth(Op::relu_backward, {}, two, y);
+      std::vector<ReferenceTensor> two{{shape, a}, {shape, b}};
+      run_reference(Op::relu_backward, {}, two, y);
       launch_relu_backward(handle(), dtype, upload(a, dtype, skew), upload(b, dtype, skew), out, n);
       require_near(download(out, n, dtype), y[0].values, 0, "relu backward");
 
-      run_truth(Op::add, {}, two, y);
+      run_reference(Op::add, {}, two, y);
       launch_add(handle(), dtype, out, upload(a, dtype, skew), upload(b, dtype, skew), n);
       require_near(download(out, n, dtype), y[0].values, tolerance(dtype), "add");
 
-      std::vector<TruthTensor> with_bias{{shape, a}, {{24}, bias}};
-      run_truth(Op::bias, {}, with_bias, y);
+      std::vector<ReferenceTensor> with_bias{{shape, a}, {{24}, bias}};
+      run_reference(Op::bias, {}, with_bias, y);
       launch_bias(handle(), dtype, upload(a, dtype, skew), floats(bias), out, 7, 24);
       require_near(download(out, n, dtype), y[0].values, tolerance(dtype), "bias");
 
-      std::vector<TruthTensor> dbias{{{24}}};
-      run_truth(Op::bias_backward, {}, one, dbias);
+      std::vector<ReferenceTensor> dbias{{{24}}};
+      run_reference(Op::bias_backward, {}, one, dbias);
       auto* const sums = float_room(24);
       launch_bias_backward(handle(), dtype, upload(a, dtype), sums, 7, 24);
       require_near(download(sums, 24), dbias[0].values, 1e-5f, "bias backward");
@@ -78,14 +78,16 @@ TEST_CASE_METHOD(GpuFixture, "subsampling with padded channels, there and back")
   const Shape x_shape{2, 7, 6, 8}, y_shape{2, 4, 3, 16};
   const SubsampleShape shape{2, 7, 6, 8, 4, 3, 16, 2, 3};
   for (const auto dtype : types) {
-    std::vector<TruthTensor> in{{x_shape, normal_values(count(x_shape), 1, dtype)}}, out{{y_shape}};
-    run_truth(Op::subsample_pad, a, in, out);
+    std::vector<ReferenceTensor> in{{x_shape, normal_values(count(x_shape), 1, dtype)}},
+        out{{y_shape}};
+    run_reference(Op::subsample_pad, a, in, out);
     auto* const y = room(count(y_shape), dtype);
     launch_subsample_pad(handle(), dtype, upload(in[0].values, dtype), y, shape);
     REQUIRE(download(y, count(y_shape), dtype) == out[0].values);
 
-    std::vector<TruthTensor> dy{{y_shape, normal_values(count(y_shape), 2, dtype)}}, dx{{x_shape}};
-    run_truth(Op::subsample_pad_backward, a, dy, dx);
+    std::vector<ReferenceTensor> dy{{y_shape, normal_values(count(y_shape), 2, dtype)}},
+        dx{{x_shape}};
+    run_reference(Op::subsample_pad_backward, a, dy, dx);
     auto* const x = room(count(x_shape), dtype);
     launch_subsample_pad_backward(handle(), dtype, upload(dy[0].values, dtype), x, shape);
     REQUIRE(download(x, count(x_shape), dtype) == dx[0].values);
@@ -112,22 +114,22 @@ TEST_CASE_METHOD(GpuFixture, "pooling of packs and of odd channels, indices of i
           auto* const dy = upload(gradients, dtype);
           auto *const y = room(count(ys), dtype), *const dx = room(count(xs), dtype),
                       *const index = room(count(ys), index_type);
-          std::vector<TruthTensor> in{{xs, values}}, out{{ys}, {ys, {}, DType::i32}};
-          run_truth(Op::max_pool, pool, in, out);
+          std::vector<ReferenceTensor> in{{xs, values}}, out{{ys}, {ys, {}, DType::i32}};
+          run_reference(Op::max_pool, pool, in, out);
           launch_max_pool(handle(), shape, x, y, index, index_type);
           require_near(download(y, count(ys), dtype), out[0].values, 0, "max pool");
           REQUIRE(download(index, count(ys), index_type) == out[1].values);
 
-          std::vector<TruthTensor> back{{ys, gradients}, out[1]}, to{{xs}};
-          run_truth(Op::max_pool_backward, pool, back, to);
+          std::vector<ReferenceTensor> back{{ys, gradients}, out[1]}, to{{xs}};
+          run_reference(Op::max_pool_backward, pool, back, to);
           launch_max_pool_backward(handle(), shape, dy, index, index_type, dx);
           require_near(download(dx, count(xs), dtype), to[0].values, tolerance(dtype), "backward");
 
-          std::vector<TruthTensor> averages{{ys}}, average_dy{{ys, gradients}};
-          run_truth(Op::avg_pool, pool, in, averages);
+          std::vector<ReferenceTensor> averages{{ys}}, average_dy{{ys, gradients}};
+          run_reference(Op::avg_pool, pool, in, averages);
           launch_avg_pool(handle(), shape, x, y);
           require_near(download(y, count(ys), dtype), averages[0].values, tolerance(dtype), "avg");
-          run_truth(Op::avg_pool_backward, pool, average_dy, to);
+          run_reference(Op::avg_pool_backward, pool, average_dy, to);
           launch_avg_pool_backward(handle(), shape, dy, dx);
           require_near(download(dx, count(xs), dtype), to[0].values, tolerance(dtype), "backward");
         }
@@ -141,14 +143,14 @@ TEST_CASE_METHOD(GpuFixture, "pooling of what a batch norm would have stored, an
       const Shape xs{2, 9, 7, channels}, ys{2, 5, 4, channels}, cs{channels};
       const PoolShape shape{2, 9, 7, 5, 4, channels, pool, dtype};
       const auto normal = [&](const Shape& s, std::uint64_t seed, DType type = DType::f32) {
-        return TruthTensor{s, normal_values(count(s), seed, type), type};
+        return ReferenceTensor{s, normal_values(count(s), seed, type), type};
       };
       const auto x = normal(xs, 1, dtype), dy = normal(ys, 2, dtype), factor = normal(cs, 3),
                  offset = normal(cs, 4), scale = normal(cs, 5), mean = normal(cs, 6);
       auto inv_std = normal(cs, 7);
       for (auto& value : inv_std.values)
         value = std::abs(value) + 0.5f;
-      const auto by_channel = [&](const TruthTensor& t) {
+      const auto by_channel = [&](const ReferenceTensor& t) {
         return reinterpret_cast<float*>(upload(t.values, DType::f32));
       };
       auto *const x_at = upload(x.values, dtype), *const dy_at = upload(dy.values, dtype);
@@ -156,17 +158,18 @@ TEST_CASE_METHOD(GpuFixture, "pooling of what a batch norm would have stored, an
       auto* const index = reinterpret_cast<std::uint8_t*>(room(count(ys), DType::u8));
       auto *const factors = by_channel(factor), *const offsets = by_channel(offset);
 
-      std::vector<TruthTensor> in{x, factor, offset}, out{{ys, {}, dtype}, {ys, {}, DType::i32}};
-      run_truth(Op::max_pool, pool, in, out);
+      std::vector<ReferenceTensor> in{x, factor, offset},
+          out{{ys, {}, dtype}, {ys, {}, DType::i32}};
+      run_reference(Op::max_pool, pool, in, out);
       launch_normalized_max_pool(handle(), shape, x_at, factors, offsets, y, index);
       require_near(download(y, count(ys), dtype), out[0].values, tolerance(dtype), "max pool");
       REQUIRE(download(index, count(ys), DType::u8) == out[1].values);
 
       BatchNormAttributes attributes{.relu = true, .pooled = pool};
       attributes.pooled->prologue = false;
-      std::vector<TruthTensor> back{dy, x, scale, mean, inv_std, factor, offset, out[1]};
-      std::vector<TruthTensor> to{{xs, {}, dtype}, {cs}, {cs}};
-      run_truth(Op::batch_norm_backward, attributes, back, to);
+      std::vector<ReferenceTensor> back{dy, x, scale, mean, inv_std, factor, offset, out[1]};
+      std::vector<ReferenceTensor> to{{xs, {}, dtype}, {cs}, {cs}};
+      run_reference(Op::batch_norm_backward, attributes, back, to);
       auto* const dscale = reinterpret_cast<float*>(room(channels, DType::f32));
       auto* const dshift = reinterpret_cast<float*>(room(channels, DType::f32));
       launch_pooled_batch_norm_backward(handle(), shape,
@@ -200,13 +203,13 @@ TEST_CASE_METHOD(GpuFixture, "cross entropy and its gradient, in one kernel and 
         Floats labels;
         for (int i = 0; i < rows; ++i)
           labels.push_back(i % 5 == 1 ? -1.0f : static_cast<float>(i * 7 % classes));
-        std::vector<TruthTensor> in{{shape, normal_values(n, 1)}, {{rows}, labels, DType::i32}};
-        std::vector<TruthTensor> out{{Shape{}}, {shape}, {Shape{}}}, gradient{{shape}},
+        std::vector<ReferenceTensor> in{{shape, normal_values(n, 1)}, {{rows}, labels, DType::i32}};
+        std::vector<ReferenceTensor> out{{Shape{}}, {shape}, {Shape{}}}, gradient{{shape}},
             correct{{Shape{}}};
-        run_truth(Op::softmax_cross_entropy, attributes, in, out);
-        std::vector<TruthTensor> back{out[1], in[1]};
-        run_truth(Op::softmax_cross_entropy_backward, attributes, back, gradient);
-        run_truth(Op::count_correct, {}, in, correct);
+        run_reference(Op::softmax_cross_entropy, attributes, in, out);
+        std::vector<ReferenceTensor> back{out[1], in[1]};
+        run_reference(Op::softmax_cross_entropy_backward, attributes, back, gradient);
+        run_reference(Op::count_correct, {}, in, correct);
         for (auto& value : gradient[0].values)
           value *= 8;
 
@@ -273,11 +276,12 @@ TEST_CASE_METHOD(GpuFixture, "the mean squared error, of values and of labels") 
   auto values = normal_values(n, 2);
   std::fill_n(values.begin() + 20, 10, NAN); // a row that is ignored
   for (const bool of_values : {true, false}) {
-    std::vector<TruthTensor> in{{shape, normal_values(n, 1)}}, loss{{Shape{}}, {Shape{}}},
+    std::vector<ReferenceTensor> in{{shape, normal_values(n, 1)}}, loss{{Shape{}}, {Shape{}}},
         gradient{{shape}};
-    in.push_back(of_values ? TruthTensor{shape, values} : TruthTensor{{33}, labels, DType::i32});
-    run_truth(Op::mean_squared_error, LossAttributes{}, in, loss);
-    run_truth(Op::mean_squared_error_backward, LossAttributes{}, in, gradient);
+    in.push_back(of_values ? ReferenceTensor{shape, values}
+                           : ReferenceTensor{{33}, labels, DType::i32});
+    run_reference(Op::mean_squared_error, LossAttributes{}, in, loss);
+    run_reference(Op::mean_squared_error_backward, LossAttributes{}, in, gradient);
     SquaredError arguments{.prediction = floats(in[0].values), .rows = 33, .columns = 10};
     if (of_values)
       arguments.values = floats(values);

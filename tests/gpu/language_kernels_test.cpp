@@ -4,7 +4,7 @@
 #include "gpu/kernels/cached_attention.hpp"
 #include "gpu/kernels/embedding.hpp"
 #include "gpu/kernels/linear_cross_entropy.hpp"
-#include "tests/gpu/truth.hpp"
+#include "tests/gpu/reference.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 
@@ -25,7 +25,7 @@ Floats ids_of(std::size_t rows, std::size_t table_rows) {
   return ids;
 }
 
-TruthTensor normal(const Shape& shape, std::uint64_t stream, DType dtype = DType::f32) {
+ReferenceTensor normal(const Shape& shape, std::uint64_t stream, DType dtype = DType::f32) {
   return {shape, normal_values(static_cast<std::size_t>(shape.elements()), stream, dtype), dtype};
 }
 
@@ -34,17 +34,17 @@ TruthTensor normal(const Shape& shape, std::uint64_t stream, DType dtype = DType
 TEST_CASE_METHOD(GpuFixture, "rows of a table, and gradients of rows that many ids share") {
   for (const std::int64_t columns : {5, 8}) {
     const Shape rows{150, columns}, table{40, columns};
-    const TruthTensor ids{{150}, ids_of(150, 40), DType::i32};
+    const ReferenceTensor ids{{150}, ids_of(150, 40), DType::i32};
     const EmbeddingShape shape{150, columns, 40};
     auto* const on_device = static_cast<std::int32_t*>(upload(ids.values, DType::i32));
-    std::vector<TruthTensor> in{ids, normal(table, 1)}, y{{rows}};
-    run_truth(Op::embedding, {}, in, y);
+    std::vector<ReferenceTensor> in{ids, normal(table, 1)}, y{{rows}};
+    run_reference(Op::embedding, {}, in, y);
     auto* const got = float_room(y[0].values.size());
     launch_embedding(handle(), shape, on_device, floats(in[1].values), got);
     REQUIRE(download(got, y[0].values.size()) == y[0].values);
 
-    std::vector<TruthTensor> back{normal(rows, 2), ids}, dtable{{table}};
-    run_truth(Op::embedding_backward, {}, back, dtable);
+    std::vector<ReferenceTensor> back{normal(rows, 2), ids}, dtable{{table}};
+    run_reference(Op::embedding_backward, {}, back, dtable);
     auto* const sums = float_room(dtable[0].values.size());
     auto* const links = static_cast<std::int32_t*>(room(shape.link_bytes() / 4, DType::i32));
     launch_embedding_backward(handle(), shape, on_device, floats(back[0].values), links, sums);
@@ -80,15 +80,15 @@ TEST_CASE_METHOD(GpuFixture, "attention of large heads that share keys and value
       const auto room_for = [&](const Shape& s, DType type) {
         return room(static_cast<std::size_t>(s.elements()), type);
       };
-      const auto near = [&](const void* got, const TruthTensor& truth, DType type,
+      const auto near = [&](const void* got, const ReferenceTensor& reference, DType type,
                             const char* what) {
-        require_near(download(got, truth.values.size(), type), truth.values,
+        require_near(download(got, reference.values.size(), type), reference.values,
                      type == DType::f32 ? 1e-5f : tolerance(type), what);
       };
-      std::vector<TruthTensor> in{normal(wide, 1, dtype), normal(narrow, 2, dtype),
-                                  normal(narrow, 3, dtype)};
-      std::vector<TruthTensor> out{{wide}, {scalars}};
-      run_truth(Op::causal_attention, a, in, out);
+      std::vector<ReferenceTensor> in{normal(wide, 1, dtype), normal(narrow, 2, dtype),
+                                      normal(narrow, 3, dtype)};
+      std::vector<ReferenceTensor> out{{wide}, {scalars}};
+      run_reference(Op::causal_attention, a, in, out);
       const Attention on{.q = upload(in[0].values, dtype),
                          .k = upload(in[1].values, dtype),
                          .v = upload(in[2].values, dtype),
@@ -100,9 +100,9 @@ TEST_CASE_METHOD(GpuFixture, "attention of large heads that share keys and value
 
       const auto y = rounded(out[0].values, dtype);
       const auto dy = normal(wide, 4, dtype);
-      std::vector<TruthTensor> back{dy, in[0], in[1], in[2], {wide, y, dtype}, out[1]};
-      std::vector<TruthTensor> gradients{{wide}, {narrow}, {narrow}};
-      run_truth(Op::causal_attention_backward, a, back, gradients);
+      std::vector<ReferenceTensor> back{dy, in[0], in[1], in[2], {wide, y, dtype}, out[1]};
+      std::vector<ReferenceTensor> gradients{{wide}, {narrow}, {narrow}};
+      run_reference(Op::causal_attention_backward, a, back, gradients);
       const AttentionBackward to{.dy = upload(dy.values, dtype),
                                  .q = on.q,
                                  .k = on.k,
@@ -126,9 +126,9 @@ TEST_CASE_METHOD(GpuFixture, "cached attention of large heads that share keys an
       INFO(to_string(dtype) << ", heads of " << dim);
       const AttentionAttributes a{.sequence = 3, .heads = 2, .kv_heads = 1, .head_dim = dim};
       const Shape wide{6, 2 * dim}, narrow{6, dim}, cache{2 * 20, dim};
-      std::vector<TruthTensor> in{normal(wide, 1, dtype),   normal(narrow, 2, dtype),
-                                  normal(narrow, 3, dtype), normal(cache, 4),
-                                  normal(cache, 5),         {{1}, {11}, DType::i32}};
+      std::vector<ReferenceTensor> in{normal(wide, 1, dtype),   normal(narrow, 2, dtype),
+                                      normal(narrow, 3, dtype), normal(cache, 4),
+                                      normal(cache, 5),         {{1}, {11}, DType::i32}};
       const CachedAttention on{
           .q = upload(in[0].values, dtype),
           .k = upload(in[1].values, dtype),
@@ -138,8 +138,8 @@ TEST_CASE_METHOD(GpuFixture, "cached attention of large heads that share keys an
           .first = static_cast<const std::int32_t*>(upload(in[5].values, DType::i32)),
           .places = 20,
           .y = room(static_cast<std::size_t>(wide.elements()), dtype)};
-      std::vector<TruthTensor> out{{wide}};
-      run_truth(Op::cached_attention, a, in, out); // which caches, too
+      std::vector<ReferenceTensor> out{{wide}};
+      run_reference(Op::cached_attention, a, in, out); // which caches, too
       launch_cached_attention(handle(), {a, dtype, 2, 2 * dim, dim}, on);
       require_near(download(on.y, out[0].values.size(), dtype), out[0].values,
                    dtype == DType::f32 ? 1e-5f : tolerance(dtype), "y");

@@ -31,7 +31,7 @@ nn::PreparedModel head(std::int64_t tokens, std::int64_t classes) {
           LossAttributes{.label_smoothing = 0.1f}, {"log_sum_exp", "counted"});
   auto graph = std::move(b).finish();
   REQUIRE(graph);
-  auto prepared = nn::run_passes(*graph, nn::Purpose::training, {});
+  auto prepared = nn::run_passes(*graph, nn::PassMode::training, {});
   REQUIRE(prepared);
   return std::move(*prepared);
 }
@@ -64,6 +64,6 @@ TEST_CASE("chunks of logits give the loss and the gradients of all") {
     deterministic.deterministic = true;
     return on.compile(graph, deterministic);
   };
-  require_same_pass(run_graph(*device, model.graph, options), run_truth(model.graph),
+  require_same_pass(run_graph(*device, model.graph, options), run_reference(model.graph),
                     Precision::fp32);
 }

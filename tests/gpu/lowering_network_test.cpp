@@ -47,18 +47,18 @@ Counts count(const Graph& graph) {
 }
 
 struct Network {
-  std::shared_ptr<gpu::PlanBook> plans;
+  std::shared_ptr<gpu::PlanRegistry> plans;
   nn::PreparedModel model;
 };
 
 Network prepare(Config config, const std::string& device, std::int64_t batch, bool fused) {
   const auto precision = config.precision.mode;
-  auto plans = std::make_shared<gpu::PlanBook>(described_gpu(device));
+  auto plans = std::make_shared<gpu::PlanRegistry>(described_gpu(device));
   nn::PassOptions passes{.fuse = nn::FusePatterns::all(),
                          .input = {compute_type(*precision_of(precision)), 4}};
   if (fused)
     passes.fuse_statistics = wherever_it_runs(gpu::fusion_times(*plans, gpu::policy_of({})));
-  auto model = nn::prepare_model(config, batch, nn::Purpose::training, passes);
+  auto model = nn::prepare_model(config, batch, nn::PassMode::training, passes);
   if (!model)
     FAIL(model.error().to_string());
   return {std::move(plans), *std::move(model)};

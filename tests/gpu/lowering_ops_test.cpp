@@ -14,7 +14,7 @@ TEST_CASE("every convolution of the ops' tests has a plan, repeatable bit by bit
   for (const auto precision :
        {Precision::fp32, Precision::tf32, Precision::amp_fp16, Precision::amp_bf16}) {
     const CompileOptions options{.deterministic = true, .tf32 = precision == Precision::tf32};
-    gpu::PlanBook plans{described_gpu("h100_sxm")};
+    gpu::PlanRegistry plans{described_gpu("h100_sxm")};
     const auto policy = gpu::policy_of(options);
     for (const auto& one : all_op_cases()) {
       INFO(to_string(precision) << ", " << one.name);

@@ -54,15 +54,15 @@ cublasStatus_t set(cublasLtMatmulDesc_t description, cublasLtMatmulDescAttribute
 }
 
 /// Where all threads that are counted meet before any computes; null: nobody waits.
-std::barrier<>* meeting = nullptr;
+std::barrier<>* start_together = nullptr;
 
 cublasStatus_t multiply(cublasLtHandle_t, cublasLtMatmulDesc_t description, const void*,
                         const void* a, cublasLtMatrixLayout_t a_layout, const void* b,
                         cublasLtMatrixLayout_t b_layout, const void*, const void*,
                         cublasLtMatrixLayout_t, void* d, cublasLtMatrixLayout_t d_layout,
                         const cublasLtMatmulAlgo_t*, void*, std::size_t, cudaStream_t) {
-  if (meeting)
-    meeting->arrive_and_wait();
+  if (start_together)
+    start_together->arrive_and_wait();
   const auto& operation = *as<Operation>(description);
   const auto &left = *as<Matrix>(a_layout), &right = *as<Matrix>(b_layout),
              &result = *as<Matrix>(d_layout);
@@ -222,7 +222,7 @@ TEST_CASE("two threads run one product with two biases at once") {
       Matmul::candidates(handle, {.rows = rows, .in = in, .out = out, .bias = true}, 1);
   REQUIRE(matmuls);
   std::barrier both{2};
-  meeting = &both;
+  start_together = &both;
   {
     std::vector<std::jthread> threads;
     for (std::size_t i = 0; i < 2; ++i)
@@ -231,7 +231,7 @@ TEST_CASE("two threads run one product with two biases at once") {
                                    results[i].data(), nullptr);
       });
   }
-  meeting = nullptr;
+  start_together = nullptr;
   CHECK(results == expected);
 }
 

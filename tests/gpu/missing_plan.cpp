@@ -2,7 +2,7 @@
 
 #include "gpu/lowering/convolution_graph.hpp"
 
-std::string troupe::testing::missing_plan(gpu::PlanBook& plans,
+std::string troupe::testing::missing_plan(gpu::PlanRegistry& plans,
                                           const gpu::cudnn::PlanPolicy& policy,
                                           const Graph& graph) {
   for (const auto& node : graph.nodes) {

@@ -66,7 +66,7 @@ struct Fixture {
                            .fuse_statistics = std::move(support),
                            .memory = {.alignment = gpu::tensor_alignment}};
     passes.memory.also_in_place.push_back(Op::batch_norm_backward);
-    auto model = nn::run_passes(forward, nn::Purpose::training, passes);
+    auto model = nn::run_passes(forward, nn::PassMode::training, passes);
     REQUIRE(model);
     return std::move(*model);
   }
@@ -89,7 +89,7 @@ struct Fixture {
 
   void check_pass(const nn::PreparedModel& model, Precision precision) const {
     const auto options = options_for(precision);
-    require_same_pass(run_graph(*device, model.graph, options), run_truth(model.graph, options),
+    require_same_pass(run_graph(*device, model.graph, options), run_reference(model.graph, options),
                       precision, Depth::deep);
   }
 
@@ -97,9 +97,9 @@ struct Fixture {
   void check_chaotic_pass(const nn::PreparedModel& model, Precision precision) const {
     auto options = options_for(precision);
     const auto got = run_graph(*device, model.graph, options),
-               truth = run_truth(model.graph, options);
+               reference = run_reference(model.graph, options);
     options.noise = one_rounding(precision);
-    require_as_near(got, truth, run_truth(model.graph, options), precision);
+    require_as_near(got, reference, run_reference(model.graph, options), precision);
   }
 
   static RunOptions options_for(Precision precision, const MemoryPlan& memory = {}) {
@@ -159,11 +159,11 @@ TEST_CASE_METHOD(Fixture, "the same in bf16, as far as cuDNN fuses it") {
 TEST_CASE_METHOD(Fixture, "fused steps in planned memory learn what the interpreter learns") {
   const Steps steps{.count = 4, .batches = 2, .whole = true, .learn = true};
   const auto model = fused(bottlenecks(), Precision::amp_fp16);
-  const auto truth = run_truth(model.graph, options_for(Precision::amp_fp16), steps);
+  const auto reference = run_reference(model.graph, options_for(Precision::amp_fp16), steps);
   GraphRun run{*device, model.graph, options_for(Precision::amp_fp16, model.memory)};
   const auto got = run(steps);
-  require_same_losses(got, truth, Precision::amp_fp16, Depth::deep);
-  require_close_on_average(got.statistics, truth.statistics, 0.05f);
+  require_same_losses(got, reference, Precision::amp_fp16, Depth::deep);
+  require_close_on_average(got.statistics, reference.statistics, 0.05f);
   const auto again = run(steps);
   REQUIRE(again.raw_gradients == got.raw_gradients);
   REQUIRE(again.losses() == got.losses());
@@ -191,16 +191,16 @@ TEST_CASE_METHOD(Fixture, "ResNet-50: ten steps with the host's losses") {
   Steps steps{.count = 10, .batches = 2, .learn = true, .lr = 1e-6f};
   const auto forward = resnet50();
   const auto model = nn::run_passes(
-      forward, nn::Purpose::training,
+      forward, nn::PassMode::training,
       {.fuse = nn::FusePatterns::all(), .memory = {.alignment = gpu::tensor_alignment}});
   REQUIRE(model);
   const auto host = cpu::make_host_device(0, 0);
-  const auto truth = run_graph(*host, model->graph, {}, steps);
+  const auto reference = run_graph(*host, model->graph, {}, steps);
   const auto rounded =
       run_graph(*host, model->graph, {.noise = one_rounding(Precision::fp32)}, steps);
   steps.whole = true;
   const auto got = run_graph(*device, model->graph, {.memory = model->memory}, steps);
-  const auto losses = got.losses(), wanted = truth.losses(), others = rounded.losses();
+  const auto losses = got.losses(), wanted = reference.losses(), others = rounded.losses();
   float own = 0;
   for (std::size_t i = 0; i < wanted.size(); ++i)
     own = std::max(own, std::abs(others[i] - wanted[i]));

@@ -1,11 +1,11 @@
 // Copies of parameters in fewer bits, which an optimizer leaves as a refresh would.
-#include "engine/initial_state.hpp"
-#include "engine/state/model_state.hpp"
 #include "gpu/alignment.hpp"
 #include "gpu/cuda_device.hpp"
 #include "nn/compile.hpp"
 #include "tests/devices/networks.hpp"
 #include "tests/devices/test_device.hpp"
+#include "training/initial_state.hpp"
+#include "training/state/model_state.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 
@@ -23,18 +23,18 @@ struct ModelOnDevice {
                            .autocast_off = std::move(off),
                            .memory = {.alignment = gpu::tensor_alignment}};
     auto model =
-        nn::run_passes(bottleneck_network({2, 16, 16, 4}, 8), nn::Purpose::training, passes);
+        nn::run_passes(bottleneck_network({2, 16, 16, 4}, 8), nn::PassMode::training, passes);
     REQUIRE(model);
     graph = std::move(model->graph);
     auto compiled = device->compile(graph, {.memory = model->memory});
     REQUIRE(compiled);
     executable = std::move(*compiled);
-    auto made = engine::ModelState::create(*device, executable->layout(),
-                                           {.optimizer_slots = {"momentum"}, .strategy = strategy});
+    auto made = training::ModelState::create(
+        *device, executable->layout(), {.optimizer_slots = {"momentum"}, .strategy = strategy});
     REQUIRE(made);
     state = std::move(*made);
-    REQUIRE(state->load(*stream, *engine::initial_state(graph, 1)));
-    engine::bind(*executable, *state);
+    REQUIRE(state->load(*stream, *training::initial_state(graph, 1)));
+    training::bind(*executable, *state);
     state->write(executable->copies());
   }
 
@@ -52,7 +52,7 @@ struct ModelOnDevice {
   std::unique_ptr<Device> device;
   std::unique_ptr<Stream> stream;
   std::unique_ptr<Executable> executable;
-  std::shared_ptr<engine::ModelState> state;
+  std::shared_ptr<training::ModelState> state;
 };
 
 } // namespace
@@ -62,7 +62,7 @@ TEST_CASE("an optimizer leaves the copies that a refresh would make") {
     const ModelOnDevice run{precision};
     REQUIRE(run.state->writes_copies());
     CHECK(run.executable->copies().type == compute_type(precision));
-    for (const auto& views : run.state->pieces()) {
+    for (const auto& views : run.state->chunks()) {
       run.device->zero(*run.stream, const_cast<float*>(views.gradients),
                        views.elements * sizeof(float));
       run.device->optimizer_step(*run.stream, {.lr = 0.1f, .momentum = 0.9f, .weight_decay = 0.1f},

@@ -1,8 +1,8 @@
 // Memory of one GPU that another one of the process reads and writes.
 #include "core/config/config.hpp"
-#include "engine/platforms/platforms.hpp"
 #include "gpu/cuda_device.hpp"
 #include "tests/support/loopback.hpp"
+#include "training/platforms/platforms.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 
@@ -29,9 +29,9 @@ Config two_gpus() {
   return config;
 }
 
-std::unique_ptr<engine::PlatformDevices> make_node() {
+std::unique_ptr<training::PlatformDevices> make_node() {
   const auto config = two_gpus();
-  return engine::platform_of(config.devices).make_devices(config, {});
+  return training::platform_of(config.devices).make_devices(config, {});
 }
 
 /// Each of two ranks adds its number, from 1, to the other's.
@@ -78,7 +78,7 @@ public:
     }
   }
 
-  Result<engine::Communicators> connect() {
+  Result<training::Communicators> connect() {
     return node_->make_group(
         members_, {.name = "test", .world_size = 2, .collective = patience, .connect = patience});
   }
@@ -94,9 +94,9 @@ public:
   }
 
 private:
-  std::unique_ptr<engine::PlatformDevices> node_ = make_node();
+  std::unique_ptr<training::PlatformDevices> node_ = make_node();
   std::vector<std::shared_ptr<Device>> devices_;
-  std::vector<engine::GroupMember> members_;
+  std::vector<training::GroupMember> members_;
 };
 
 /// Emulated GPUs that see each other as told, until it goes.
@@ -133,8 +133,8 @@ TEST_CASE("two nodes of one process open their memory to each other before NCCL 
   if (gpu::cuda_device_count() < 2)
     SKIP("no 2 CUDA devices");
   testing::Loopback network{2};
-  std::vector<std::unique_ptr<engine::PlatformDevices>> nodes;
-  std::vector<std::future<Result<engine::Communicators>>> connecting;
+  std::vector<std::unique_ptr<training::PlatformDevices>> nodes;
+  std::vector<std::future<Result<training::Communicators>>> connecting;
   std::vector<std::shared_ptr<Device>> devices;
   for (int rank = 0; rank < 2; ++rank) {
     auto& node = *nodes.emplace_back(make_node());
@@ -142,16 +142,16 @@ TEST_CASE("two nodes of one process open their memory to each other before NCCL 
       if (auto device = node.add().value(); worker == rank)
         devices.push_back(std::move(device));
     connecting.push_back(std::async(std::launch::async, [&network, &node, rank] {
-      const std::vector<engine::GroupMember> members{{.worker = rank, .rank = rank}};
+      const std::vector<training::GroupMember> members{{.worker = rank, .rank = rank}};
       return node.make_group(members, {.name = "test",
                                        .world_size = 2,
-                                       .meeting = network.meet(rank),
+                                       .connection_group = network.join_group(rank),
                                        .endpoints = network.endpoints,
                                        .collective = patience,
                                        .connect = patience});
     }));
   }
-  std::vector<engine::Communicators> groups;
+  std::vector<training::Communicators> groups;
   for (auto& each : connecting) {
     auto group = each.get();
     INFO((group ? "" : group.error().to_string()));

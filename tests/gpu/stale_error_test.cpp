@@ -1,6 +1,6 @@
 // Errors that an earlier call left behind on a thread.
 #include "gpu/detail/measure.hpp"
-#include "tests/gpu/truth.hpp"
+#include "tests/gpu/reference.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

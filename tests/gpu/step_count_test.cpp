@@ -23,7 +23,7 @@ Config resnet50(const std::string& precision) {
 }
 
 gpu::Traffic count(const std::string& device, const Config& config) {
-  gpu::PlanBook plans{described_gpu(device)};
+  gpu::PlanRegistry plans{described_gpu(device)};
   const auto works = bench::count_step(config, plans);
   if (!works)
     FAIL(works.error().to_string());
@@ -59,7 +59,7 @@ TEST_CASE("a step of ResNet-50 computes what its layers are") {
 }
 
 TEST_CASE("what no step of one worker is, is not counted") {
-  gpu::PlanBook plans{described_gpu("h100_sxm")};
+  gpu::PlanRegistry plans{described_gpu("h100_sxm")};
   auto several = resnet50("amp_fp16");
   several.train.accumulate = 2;
   const auto counted = bench::count_step(several, plans);

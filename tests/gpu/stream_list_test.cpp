@@ -1,6 +1,6 @@
 // Live streams that were given one hardware queue (gpu/stream_list.hpp).
 #include "gpu/stream_list.hpp"
-#include "tests/gpu/truth.hpp"
+#include "tests/gpu/reference.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

@@ -4,7 +4,7 @@
 #include "cpu/host_stream.hpp"
 #include "gpu/cuda_graph.hpp"
 #include "gpu/kernels/batch_norm_ranks.hpp"
-#include "tests/gpu/truth.hpp"
+#include "tests/gpu/reference.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

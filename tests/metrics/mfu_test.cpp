@@ -1,9 +1,9 @@
 // The model's operations, as a part of what the devices do at most.
 #include "metrics/console/detail/progress.hpp"
-#include "metrics/readable.hpp"
+#include "metrics/number_format.hpp"
 #include "metrics/report/run_json.hpp"
 #include "metrics/report/run_progress.hpp"
-#include "metrics/report/step_course.hpp"
+#include "metrics/report/step_history.hpp"
 #include "metrics/step_sums.hpp"
 #include "tests/support/records.hpp"
 
@@ -31,7 +31,7 @@ TEST_CASE("several steps have the mean over their time, not over their number") 
   StepSums sums;
   RecentSteps recent;
   RunProgress progress;
-  CoursePoint point{step_of(1, 0.5)};
+  HistoryPoint point{step_of(1, 0.5)};
   point.add(step_of(3, 0.1));
   for (const auto& step : {step_of(1, 0.5), step_of(3, 0.1)}) {
     sums.add(step);
@@ -59,8 +59,8 @@ TEST_CASE("a share of the peak has the operations a second beside it") {
 
 TEST_CASE("a share above 100% is written without a number and with its reasons") {
   const std::string reasons = " (Winograd, or peak measured too low)";
-  CHECK(readable_mfu(1.532) == "above 100%" + reasons);
-  CHECK(readable_mfu(1) == "100.0%");
+  CHECK(format_mfu(1.532) == "above 100%" + reasons);
+  CHECK(format_mfu(1) == "100.0%");
   RecentSteps recent;
   recent.add(step_of(0.125, 1.532));
   const auto progress = progress_after(small_run(), small_step(0), recent);
@@ -83,7 +83,7 @@ TEST_CASE("where nobody knows what a device does at most, nothing is told") {
   }
   CHECK_FALSE(sums.mfu());
   CHECK_FALSE(progress.now().mfu);
-  CHECK(std::isnan(CoursePoint{unknown}.mfu()));
+  CHECK(std::isnan(HistoryPoint{unknown}.mfu()));
   CHECK(to_json(unknown).find("mfu") == std::string::npos);
   CHECK_FALSE(parse_step(to_json(unknown)).value().mfu);
   RecentSteps recent;

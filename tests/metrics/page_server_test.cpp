@@ -49,7 +49,7 @@ TEST_CASE("the page of a run, its document and a standing copy are there") {
   CHECK(http(port, "/run.json").body == R"({"kind":"run"})");
   CHECK(has(http(port, "/run.json").head, "Content-Type: application/json"));
   const auto report = http(port, "/report.html");
-  CHECK(report.body == standing_page(R"({"kind":"run"})"));
+  CHECK(report.body == standalone_page(R"({"kind":"run"})"));
   CHECK(has(report.head, "Content-Disposition: attachment; filename=\"report.html\""));
   CHECK(http(port, "/", "HEAD").status == 200);
   CHECK(http(port, "/", "HEAD").body.empty());

@@ -18,11 +18,11 @@ RunDocument small_document(std::int64_t steps = 30) {
   RunDocument document;
   document.status = "completed";
   document.run = small_run();
-  document.course.progress.begin(document.run);
+  document.history.progress.begin(document.run);
   for (std::int64_t step = 0; step < steps; ++step) {
-    document.course.add(small_step(step));
+    document.history.add(small_step(step));
     if (step % 10 == 9)
-      document.course.add(small_epoch(step / 10));
+      document.history.add(small_epoch(step / 10));
   }
   document.workers = {small_worker(0), small_worker(1)};
   return document;
@@ -100,10 +100,10 @@ TEST_CASE("a loss that becomes nan is a gap") {
   auto document = small_document(20);
   auto step = small_step(20);
   step.loss = std::numeric_limits<double>::quiet_NaN();
-  document.course.add(step);
+  document.history.add(step);
   step.loss = std::numeric_limits<double>::infinity();
   step.step = 21;
-  document.course.add(step);
+  document.history.add(step);
   const auto read = parsed_document(document);
   for (const char* column : {"loss", "loss_low", "loss_high"}) {
     CHECK(read.at("steps").at(column)[20].is_null());
@@ -118,11 +118,11 @@ TEST_CASE(
   RunDocument document;
   document.run = small_run();
   document.run.first_step = 15;
-  document.course.progress.begin(document.run);
+  document.history.progress.begin(document.run);
   for (std::int64_t step = 0; step < 20; ++step) {
-    document.course.add(small_step(step));
+    document.history.add(small_step(step));
     if (step == 9)
-      document.course.add(small_epoch(0));
+      document.history.add(small_epoch(0));
   }
   const auto read = parsed_document(document);
   CHECK(read.at("steps").at("step").size() == 20);

@@ -1,4 +1,4 @@
-#include "core/drafts.hpp"
+#include "core/staging.hpp"
 #include "metrics/report/run_folder.hpp"
 #include "metrics/report/run_json.hpp"
 #include "tests/support/child_process.hpp"
@@ -116,8 +116,8 @@ TEST_CASE("lines that were cut off come back when nodes bring a later state") {
     train(folder, 0, 25); // the leader dies, and is started again with the checkpoint of step 10
     REQUIRE(folder.append(small_generated(20)));
   }
-  REQUIRE(claim_drafts(output / "small", "1-a"));
-  const RunWriter writer{.drafts = drafts_of(output / "small", "1-a")};
+  REQUIRE(claim_staging(output / "small", "1-a"));
+  const RunWriter writer{.staging = staging_of(output / "small", "1-a")};
   {
     auto folder = open(output, 10, writer);
     CHECK(steps_in(output) == up_to(10));
@@ -140,8 +140,8 @@ TEST_CASE("lines that are made again are not doubled by those that were cut off"
     auto folder = open(output);
     train(folder, 0, 20);
   }
-  REQUIRE(claim_drafts(run, "1-a"));
-  const RunWriter writer{.drafts = drafts_of(run, "1-a")};
+  REQUIRE(claim_staging(run, "1-a"));
+  const RunWriter writer{.staging = staging_of(run, "1-a")};
   for (const auto& [from, to] : {std::pair{5, 15}, std::pair{10, 18}}) {
     auto folder = open(output, from, writer);
     train(folder, from, to);
@@ -181,10 +181,10 @@ TEST_CASE("a run that goes on knows what it was before, as if it had not been st
   CHECK(before.run().epoch.loss == sums.loss);
   CHECK(before.run().epoch.accuracy() == sums.accuracy());
   CHECK(before.run().epoch.seconds == sums.seconds);
-  CHECK(before.course().steps.points().size() == 25);
-  CHECK(before.course().progress.now().steps == 25);
-  CHECK(before.course().progress.now().samples == 0); // of this start
-  CHECK(before.course().epochs.epochs().size() == 2);
+  CHECK(before.history().steps.points().size() == 25);
+  CHECK(before.history().progress.now().steps == 25);
+  CHECK(before.history().progress.now().samples == 0); // of this start
+  CHECK(before.history().epochs.epochs().size() == 2);
 }
 
 TEST_CASE("what is known of a run at its begin is in its folder, and reads back") {
@@ -311,7 +311,7 @@ TEST_CASE("a run of one process forgets the nodes of a job of daemons in its fol
   write_bytes(members, "{}");
   RunWriter writer;
   if (is_daemon)
-    writer.drafts = output / "small/.drafts-1-a";
+    writer.staging = output / "small/.drafts-1-a";
   REQUIRE(RunFolder::open(output.path(), small_run(), "", writer));
   CHECK(std::filesystem::exists(members) == is_daemon);
 }
@@ -436,7 +436,7 @@ TEST_CASE("samples stay when a run goes on, but for those of steps that are made
   }
   auto folder = open(output, 20); // with the sample of its state
   CHECK(keys_in(output / "small/samples.jsonl", "step") == std::vector<std::int64_t>{10, 20});
-  const auto kept = folder.before().course().generated.records();
+  const auto kept = folder.before().history().generated.records();
   REQUIRE(kept.size() == 2);
   CHECK(kept.back().text == sample.text);
   REQUIRE(folder.append(small_generated(25)));
@@ -457,7 +457,7 @@ TEST_CASE("changes of membership stay when a run goes on, also where steps are m
   CHECK_FALSE(parse_recovery(R"({"generation":2,"is_loss":"x"})").value().is_loss);
   const ScratchFolder output;
   REQUIRE(open(output).append(lost));
-  const auto again = open(output).before().course().recoveries.records();
+  const auto again = open(output).before().history().recoveries.records();
   REQUIRE(again.size() == 1);
   CHECK(again.front().reason == lost.reason);
 }

@@ -1,6 +1,6 @@
 // What is told of runs on texts.
 #include "metrics/console/detail/progress.hpp"
-#include "metrics/readable.hpp"
+#include "metrics/number_format.hpp"
 #include "metrics/registry/registry.hpp"
 #include "metrics/report/run_document.hpp"
 #include "metrics/report/run_json.hpp"
@@ -62,7 +62,7 @@ TEST_CASE("a bar of texts says their perplexity and tokens") {
 TEST_CASE("what a model writes is in the document, of the last twenty times") {
   RunDocument document;
   for (std::int64_t step = 1; step <= 25; ++step)
-    document.course.add(small_generated(step));
+    document.history.add(small_generated(step));
   const auto texts = nlohmann::json::parse(to_json(document, false, {})).at("generated");
   REQUIRE(texts.size() == 20);
   CHECK(texts.front().at("step") == 6);
@@ -78,9 +78,9 @@ TEST_CASE("letters that are no UTF-8 do not cost the rest") {
 }
 
 TEST_CASE("a large perplexity is a whole number") {
-  CHECK(readable_perplexity(6.2149) == "6.21");
-  CHECK(readable_perplexity(12480.4) == "12,480");
-  CHECK(readable_perplexity(INFINITY) == "inf");
+  CHECK(format_perplexity(6.2149) == "6.21");
+  CHECK(format_perplexity(12480.4) == "12,480");
+  CHECK(format_perplexity(INFINITY) == "inf");
 }
 
 TEST_CASE("tokens are counted for Prometheus, of texts alone") {

@@ -38,7 +38,7 @@ nn::PreparedModel prepare(const nlohmann::json& run) {
       build_model(config, {.input = image_input(config.name == "resnet50" ? 64 : 32), .batch = 4});
   REQUIRE(forward.has_value());
   auto prepared =
-      run_passes(*forward, Purpose::training,
+      run_passes(*forward, PassMode::training,
                  {.fuse = {.matmul_bias = true},
                   .precision = run.at("type") == "f16" ? Precision::amp_fp16 : Precision::amp_bf16,
                   .autocast_off = run.at("autocast_off")});

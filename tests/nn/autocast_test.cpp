@@ -184,7 +184,7 @@ TEST_CASE("a batch norm, an addition and a relu in different regions are not fus
   const PassOptions apart{.fuse = FusePatterns::all(),
                           .precision = Precision::amp_bf16,
                           .autocast_off = {"layer1.0.add"}};
-  const auto prepared = run_passes(four_small_images("resnet20"), Purpose::training, apart);
+  const auto prepared = run_passes(four_small_images("resnet20"), PassMode::training, apart);
   REQUIRE(prepared.has_value());
   const auto& graph = prepared->graph;
   CHECK(type_of(graph, "layer1.0.bn2") == DType::bf16);
@@ -203,7 +203,7 @@ TEST_CASE("a batch norm, an addition and a relu in different regions are not fus
 TEST_CASE("a region in f32 brings a step nearer to f32") {
   const auto forward = four_small_images("resnet20");
   const auto run = [&](const PassOptions& options) {
-    const auto prepared = run_passes(forward, Purpose::training, options);
+    const auto prepared = run_passes(forward, PassMode::training, options);
     REQUIRE(prepared.has_value());
     GraphRunner runner{prepared->graph};
     runner.fill();
@@ -225,7 +225,7 @@ TEST_CASE("entries that name nothing, or change nothing, are conflicts") {
     const auto found = find_conflicts(off, forward);
     REQUIRE(found.size() == 1);
     CHECK(found[0].keys.front() == "model.autocast_off");
-    return found[0].what + "; " + found[0].nearest;
+    return found[0].what + "; " + found[0].suggestion;
   };
   CHECK(find_conflicts({"layer1", "-layer1.0", "layer1.0.bn1", "fc"}, forward).empty());
   CHECK(what({"layr1.0"}) == "the model has no module \"layr1.0\"; layer1.0");
@@ -236,7 +236,7 @@ TEST_CASE("entries that name nothing, or change nothing, are conflicts") {
   CHECK(what({"fc", "-fc"}) == "fc is there twice; ");
   CHECK(what({"-fc"}) == "autocast is on around fc already; ");
   CHECK(what({"layer1", "layer1.0"}) == "autocast is off around layer1.0 already; ");
-  const auto prepared = run_passes(forward, Purpose::training, {.autocast_off = {"layr1"}});
+  const auto prepared = run_passes(forward, PassMode::training, {.autocast_off = {"layr1"}});
   REQUIRE_FALSE(prepared.has_value());
   CHECK(prepared.error().code == Errc::invalid_input);
 }

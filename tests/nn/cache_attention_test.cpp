@@ -37,7 +37,7 @@ Graph language_graph_of(const ModelConfig& model, std::int64_t tokens) {
 }
 
 Graph prepared_graph(const Graph& forward, const PassOptions& options) {
-  auto prepared = run_passes(forward, Purpose::evaluation, options);
+  auto prepared = run_passes(forward, PassMode::evaluation, options);
   INFO((prepared ? "" : prepared.error().to_string()));
   REQUIRE(prepared.has_value());
   return std::move(prepared->graph);
@@ -194,7 +194,7 @@ TEST_CASE("only language models go on") {
 
 TEST_CASE("caches with fewer places than there are rows are refused") {
   const auto forward = language_graph_of(small_model("gpt2-mini", "tied"), 9);
-  const auto prepared = run_passes(forward, Purpose::evaluation, {.cache = CacheOptions{8}});
+  const auto prepared = run_passes(forward, PassMode::evaluation, {.cache = CacheOptions{8}});
   REQUIRE_FALSE(prepared.has_value());
   CHECK_THAT(prepared.error().message,
              Catch::Matchers::ContainsSubstring("are no cache for sequences of 9"));

@@ -29,7 +29,7 @@ Result<PreparedModel> prepare(const std::string& name, const RecomputeConfig& re
   options.memory.also_in_place.push_back(Op::batch_norm_backward);
   if (fused)
     options.fuse_statistics = test::without_ends; // they stay apart in any case
-  return run_passes(*forward, Purpose::training, options);
+  return run_passes(*forward, PassMode::training, options);
 }
 
 PreparedModel prepared(const std::string& name, const RecomputeConfig& recompute,

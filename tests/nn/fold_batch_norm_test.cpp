@@ -82,7 +82,7 @@ PreparedModel ready_to_predict(const Graph& graph, Precision precision, bool fol
   options.fuse.convolution_bias = fold;
   options.fold_batch_norm = fold;
   options.memory.keep = {"logits"};
-  auto made = run_passes(graph, Purpose::evaluation, options);
+  auto made = run_passes(graph, PassMode::evaluation, options);
   REQUIRE(made.has_value());
   return *std::move(made);
 }
@@ -130,13 +130,13 @@ TEST_CASE("only a convolution that nobody else reads takes a batch norm in") {
 TEST_CASE("nothing is folded where a device cannot run it, and for training") {
   const auto graph = evaluated("resnet20", 2, 16);
   PassOptions options{.fuse = FusePatterns::all(), .fold_batch_norm = true};
-  CHECK(run_passes(graph, Purpose::evaluation, options)->foldings.empty());
+  CHECK(run_passes(graph, PassMode::evaluation, options)->foldings.empty());
   options.fuse.convolution_bias = true;
-  CHECK(run_passes(graph, Purpose::evaluation, options)->foldings.size() == 19);
+  CHECK(run_passes(graph, PassMode::evaluation, options)->foldings.size() == 19);
   ModelConfig config;
   config.name = "resnet20";
   const auto training = build_model(config, {.input = image_input(16), .batch = 2});
-  CHECK(run_passes(*training, Purpose::training, options)->foldings.empty());
+  CHECK(run_passes(*training, PassMode::training, options)->foldings.empty());
 }
 
 TEST_CASE("folded convolutions on the host's fast kernels are the interpreter's", "[long]") {
@@ -157,8 +157,9 @@ TEST_CASE("folded convolutions on the host's fast kernels are the interpreter's"
   CHECK(count(folded.graph, Op::relu) == 0);
   const auto values = folded_values(trained(graph), folded.foldings);
   const auto fast = engine_logits(folded, CompileOptions::Engine::fastest, values, precision);
-  const auto truth = engine_logits(folded, CompileOptions::Engine::interpreter, values, precision);
-  CHECK(relative_error(fast, truth) < bound);
+  const auto reference =
+      engine_logits(folded, CompileOptions::Engine::interpreter, values, precision);
+  CHECK(relative_error(fast, reference) < bound);
   const auto plain = ready_to_predict(graph, precision, false);
   CHECK(relative_error(fast, engine_logits(plain, CompileOptions::Engine::fastest, trained(graph),
                                            precision)) < bound);

@@ -18,7 +18,7 @@ Graph training(const std::string& name, Precision precision, const InputFormat& 
   const auto forward = build_model(config, {.input = image_input(8), .batch = 4});
   REQUIRE(forward.has_value());
   const auto ready =
-      run_passes(*forward, Purpose::training, {.precision = precision, .input = input});
+      run_passes(*forward, PassMode::training, {.precision = precision, .input = input});
   INFO((ready ? "" : ready.error().to_string()));
   REQUIRE(ready.has_value());
   return ready->graph;
@@ -82,5 +82,5 @@ TEST_CASE("images of another type than the arithmetic's are found") {
   config.name = "resnet20";
   const auto forward = build_model(config, {.input = image_input(8), .batch = 4});
   REQUIRE(forward.has_value());
-  CHECK_FALSE(run_passes(*forward, Purpose::training, {.input = {DType::f16, 4}}).has_value());
+  CHECK_FALSE(run_passes(*forward, PassMode::training, {.input = {DType::f16, 4}}).has_value());
 }

@@ -105,7 +105,7 @@ TEST_CASE("fused steps of a partly frozen model are those of its plain graph") {
   CAPTURE(freeze);
   const auto forward = small_bottlenecks();
   const auto step = [&](const FusionSupport& runs, const FusePatterns& patterns) {
-    const auto ready = run_passes(forward, Purpose::training,
+    const auto ready = run_passes(forward, PassMode::training,
                                   {.fuse = patterns, .fuse_statistics = runs, .freeze = freeze});
     INFO((ready ? "" : ready.error().to_string()));
     REQUIRE(ready.has_value());

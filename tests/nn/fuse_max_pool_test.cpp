@@ -44,7 +44,7 @@ FusionSupport support(bool sums) {
 
 Graph prepared_stem(const Graph& forward, PassOptions options) {
   options.fuse = FusePatterns::all();
-  const auto ready = run_passes(forward, Purpose::training, options);
+  const auto ready = run_passes(forward, PassMode::training, options);
   INFO((ready ? "" : ready.error().to_string()));
   REQUIRE(ready.has_value());
   return ready->graph;

@@ -26,7 +26,7 @@ void check_same_values(const Graph& fused, const Graph& plain) {
 
 TEST_CASE("synchronized batch norms stay whole, forward and backward") {
   const auto ready = run_passes(
-      small_bottlenecks(), Purpose::training,
+      small_bottlenecks(), PassMode::training,
       {.fuse = FusePatterns::all(), .fuse_statistics = everything, .sync_batch_norm = true});
   REQUIRE(ready.has_value());
   CHECK(count(ready->graph, Op::batch_norm) == 15);
@@ -94,7 +94,7 @@ TEST_CASE("training steps stay the same without `fuse` before") {
   const auto apart = [&](const FusionSupport& runs) {
     PassOptions options;
     options.fuse_statistics = runs;
-    const auto ready = run_passes(forward, Purpose::training, options);
+    const auto ready = run_passes(forward, PassMode::training, options);
     REQUIRE(ready.has_value());
     return ready->graph;
   };

@@ -72,7 +72,7 @@ Graph small_bottlenecks() {
 
 PreparedModel prepared(const Graph& forward, const FusionSupport& runs, Precision precision,
                        const PlanOptions& memory, const RecomputeConfig& recompute) {
-  const auto ready = run_passes(forward, Purpose::training,
+  const auto ready = run_passes(forward, PassMode::training,
                                 {.fuse = FusePatterns::all(),
                                  .precision = precision,
                                  .fuse_statistics = runs,

@@ -33,7 +33,7 @@ PreparedModel prepared(const ModelConfig& config, std::int64_t image_size, std::
   const auto forward = build_model(config, {.input = image_input(image_size), .batch = batch});
   REQUIRE(forward);
   auto ready =
-      run_passes(*forward, Purpose::training,
+      run_passes(*forward, PassMode::training,
                  {.fuse = FusePatterns::all(), .precision = precision, .fuse_statistics = support});
   REQUIRE(ready);
   return std::move(*ready);

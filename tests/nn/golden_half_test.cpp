@@ -93,7 +93,7 @@ void check_perceptron(const nlohmann::json& golden, Engine engine) {
   config.model = {.name = "mlp", .num_classes = 10, .in_channels = 3, .hidden = {32}};
   config.data.image_size = 4;
   config.precision.mode = to_string(precision);
-  const auto model = prepare_model(config, 16, Purpose::training, {.fuse = FusePatterns::all()});
+  const auto model = prepare_model(config, 16, PassMode::training, {.fuse = FusePatterns::all()});
   REQUIRE(model.has_value());
   EngineRunner runner{model->graph, engine, model->memory, nullptr, precision};
   runner.fill(golden_parameter);

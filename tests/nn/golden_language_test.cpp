@@ -50,7 +50,7 @@ public:
         golden_model(family), {.input = input, .batch = golden_.at("batch").get<std::int64_t>()});
     INFO((forward ? "" : forward.error().to_string()));
     REQUIRE(forward.has_value());
-    auto ready = run_passes(*forward, Purpose::training,
+    auto ready = run_passes(*forward, PassMode::training,
                             {.precision = precision, .memory = {.keep = {last_norm()}}});
     INFO((ready ? "" : ready.error().to_string()));
     REQUIRE(ready.has_value());

@@ -47,7 +47,7 @@ public:
     config_.model.num_classes = golden_.at("classes");
     config_.data.image_size = golden_.at("image_size");
     config_.precision.mode = to_string(precision);
-    training_ = prepare(Purpose::training);
+    training_ = prepare(PassMode::training);
     runner_ = std::make_unique<EngineRunner>(training_.graph, engine_, training_.memory, nullptr,
                                              precision);
     load(*runner_);
@@ -87,8 +87,8 @@ public:
   }
 
 private:
-  PreparedModel prepare(Purpose purpose) const {
-    auto ready = prepare_model(config_, golden_.at("batch"), purpose,
+  PreparedModel prepare(PassMode pass_mode) const {
+    auto ready = prepare_model(config_, golden_.at("batch"), pass_mode,
                                {.fuse = FusePatterns::all(), .memory = {.keep = {"logits"}}});
     INFO((ready ? "" : ready.error().to_string()));
     REQUIRE(ready.has_value());
@@ -156,7 +156,7 @@ private:
 
   /// Evaluation reads the trained values through the training executable's layout.
   void check_evaluation() const {
-    const auto evaluation = prepare(Purpose::evaluation);
+    const auto evaluation = prepare(PassMode::evaluation);
     EngineRunner evaluate{evaluation.graph, engine_, evaluation.memory,
                           &runner_->executable().layout(), precision_};
     load(evaluate);

@@ -15,11 +15,11 @@ namespace {
 
 constexpr std::int64_t batch = 2;
 
-PreparedModel prepare(Purpose purpose) {
+PreparedModel prepare(PassMode pass_mode) {
   Config config;
   config.model.name = "resnet20";
   config.data.image_size = 8;
-  auto ready = prepare_model(config, batch, purpose,
+  auto ready = prepare_model(config, batch, pass_mode,
                              {.fuse = FusePatterns::all(), .memory = {.keep = {"logits"}}});
   INFO((ready ? "" : ready.error().to_string()));
   REQUIRE(ready.has_value());
@@ -54,7 +54,7 @@ void fill(EngineRunner& runner, const Graph& graph) {
 } // namespace
 
 TEST_CASE("the interpreter gives what its ops give, with and without a memory plan") {
-  const auto ready = prepare(Purpose::training);
+  const auto ready = prepare(PassMode::training);
   GraphRunner expected{ready.graph};
   expected.fill();
   expected.run();
@@ -73,7 +73,7 @@ TEST_CASE("the interpreter gives what its ops give, with and without a memory pl
 }
 
 TEST_CASE("the interpreter reads and writes another engine's layout") {
-  const auto ready = prepare(Purpose::training);
+  const auto ready = prepare(PassMode::training);
   EngineRunner plain{ready.graph, engine, {}};
   auto layout = plain.executable().layout();
   std::ranges::fill(layout.unit_elements, 0u);
@@ -94,7 +94,7 @@ TEST_CASE("the interpreter reads and writes another engine's layout") {
 }
 
 TEST_CASE("an evaluation graph runs on the layout of training") {
-  const auto training = prepare(Purpose::training), evaluation = prepare(Purpose::evaluation);
+  const auto training = prepare(PassMode::training), evaluation = prepare(PassMode::evaluation);
   EngineRunner train{training.graph, engine, training.memory};
   EngineRunner evaluate{evaluation.graph, engine, evaluation.memory, &train.executable().layout()};
   fill(evaluate, evaluation.graph);
@@ -106,7 +106,7 @@ TEST_CASE("an evaluation graph runs on the layout of training") {
 }
 
 TEST_CASE("tensors that are unknown, not kept or of another size cannot be read") {
-  const auto ready = prepare(Purpose::evaluation);
+  const auto ready = prepare(PassMode::evaluation);
   EngineRunner runner{ready.graph, engine, ready.memory};
   std::vector<float> room(20);
   auto& e = runner.executable();
@@ -118,7 +118,7 @@ TEST_CASE("tensors that are unknown, not kept or of another size cannot be read"
 }
 
 TEST_CASE("a label that is no class fails the stream with an error of the data") {
-  const auto ready = prepare(Purpose::evaluation);
+  const auto ready = prepare(PassMode::evaluation);
   EngineRunner runner{ready.graph, engine, ready.memory};
   fill(runner, ready.graph);
   runner.set_batch(std::vector<float>(2 * 8 * 8 * 3), {3, 10});

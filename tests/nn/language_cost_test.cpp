@@ -18,7 +18,7 @@ Graph language_training_graph(const ModelConfig& model) {
   const InputSpec input{.name = "tokens", .sample = {8}, .vocabulary = 30};
   const auto forward = build_model(model, {.input = input, .batch = 2});
   REQUIRE(forward);
-  auto prepared = run_passes(*forward, Purpose::training, {});
+  auto prepared = run_passes(*forward, PassMode::training, {});
   INFO((prepared ? "" : prepared.error().to_string()));
   REQUIRE(prepared);
   return std::move(prepared->graph);

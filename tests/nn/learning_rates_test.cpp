@@ -27,7 +27,7 @@ double factor_of(const TrainConfig& train, const Graph& graph, std::string_view 
 std::string only_conflict(const TrainConfig& train) {
   const auto found = find_rate_conflicts(train, resnet20());
   REQUIRE(found.size() == 1);
-  return found[0].what + "; " + found[0].allowed + "; " + found[0].nearest;
+  return found[0].what + "; " + found[0].allowed + "; " + found[0].suggestion;
 }
 
 } // namespace

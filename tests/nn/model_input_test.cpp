@@ -89,7 +89,7 @@ TEST_CASE("the loss of a regression is the mean of the squared differences") {
 TEST_CASE("a regression is trained through all passes") {
   const auto forward = built(regression("mlp"), 4);
   for (const auto precision : {Precision::fp32, Precision::amp_bf16}) {
-    const auto model = run_passes(forward, Purpose::training, {.precision = precision});
+    const auto model = run_passes(forward, PassMode::training, {.precision = precision});
     INFO((model ? "" : model.error().to_string()));
     REQUIRE(model);
     CHECK(names(model->graph, Role::gradient).size() == 4);

@@ -21,7 +21,7 @@ Graph network(const std::string& loss, std::int64_t batch, double loss_rows) {
   const auto forward =
       build_model(config, {.input = image_input(image), .batch = batch, .label_smoothing = 0.1f});
   REQUIRE(forward);
-  auto prepared = run_passes(*forward, Purpose::training, {.loss_rows = loss_rows});
+  auto prepared = run_passes(*forward, PassMode::training, {.loss_rows = loss_rows});
   REQUIRE(prepared);
   return std::move(prepared->graph);
 }

@@ -15,15 +15,15 @@ using namespace troupe::nn::test;
 namespace {
 
 Graph prepared(const std::string& name, std::int64_t image_size, std::int64_t batch,
-               Purpose purpose, bool bf16 = false, const char* stem = "cifar") {
+               PassMode pass_mode, bool bf16 = false, const char* stem = "cifar") {
   ModelConfig config;
   config.name = name;
   config.stem = stem;
-  const auto forward = build_model(
-      config,
-      {.input = image_input(image_size), .batch = batch, .training = purpose == Purpose::training});
+  const auto forward = build_model(config, {.input = image_input(image_size),
+                                            .batch = batch,
+                                            .training = pass_mode == PassMode::training});
   REQUIRE(forward.has_value());
-  const auto ready = run_passes(*forward, purpose,
+  const auto ready = run_passes(*forward, pass_mode,
                                 {.fuse = FusePatterns::all(),
                                  .precision = bf16 ? Precision::amp_bf16 : Precision::fp32,
                                  .memory = {}});
@@ -52,7 +52,7 @@ TEST_CASE("results do not change when activations share an arena", "[long]") {
   for (const bool bf16 : {false, true})
     for (const char* name : {"resnet20", "resnet18", "mlp"}) {
       INFO(name << " bf16 " << bf16);
-      const auto graph = prepared(name, 8, 4, Purpose::training, bf16);
+      const auto graph = prepared(name, 8, 4, PassMode::training, bf16);
       const auto planned = plan(graph, {.keep = {"logits"}});
       GraphRunner apart{graph}, shared{graph, planned.plan};
       apart.fill();
@@ -69,7 +69,7 @@ TEST_CASE("results do not change when activations share an arena", "[long]") {
 }
 
 TEST_CASE("every activation is aligned and inside the arena; the rest lies elsewhere") {
-  const auto graph = prepared("resnet18", 16, 2, Purpose::training);
+  const auto graph = prepared("resnet18", 16, 2, PassMode::training);
   const auto planned = plan(graph);
   for (std::size_t i = 0; i < graph.tensors.size(); ++i) {
     const auto offset = planned.plan.offsets[i];
@@ -87,16 +87,16 @@ TEST_CASE("the arena of every ResNet is within 2% of what no plan can go below")
     const char* name;
     std::int64_t image_size, batch;
     const char* stem;
-    Purpose purpose;
+    PassMode pass_mode;
   };
-  for (const auto& c : {Case{"resnet20", 32, 128, "cifar", Purpose::training},
-                        Case{"resnet20", 32, 256, "cifar", Purpose::evaluation},
-                        Case{"resnet56", 32, 128, "cifar", Purpose::training},
-                        Case{"resnet18", 224, 8, "imagenet", Purpose::training},
-                        Case{"resnet50", 224, 8, "imagenet", Purpose::training},
-                        Case{"resnet50", 224, 8, "imagenet", Purpose::evaluation},
-                        Case{"resnet152", 224, 8, "imagenet", Purpose::training}}) {
-    const auto planned = plan(prepared(c.name, c.image_size, c.batch, c.purpose, false, c.stem));
+  for (const auto& c : {Case{"resnet20", 32, 128, "cifar", PassMode::training},
+                        Case{"resnet20", 32, 256, "cifar", PassMode::evaluation},
+                        Case{"resnet56", 32, 128, "cifar", PassMode::training},
+                        Case{"resnet18", 224, 8, "imagenet", PassMode::training},
+                        Case{"resnet50", 224, 8, "imagenet", PassMode::training},
+                        Case{"resnet50", 224, 8, "imagenet", PassMode::evaluation},
+                        Case{"resnet152", 224, 8, "imagenet", PassMode::training}}) {
+    const auto planned = plan(prepared(c.name, c.image_size, c.batch, c.pass_mode, false, c.stem));
     const auto bound = static_cast<double>(planned.lower_bound_bytes);
     const auto arena = static_cast<double>(planned.plan.arena_bytes);
     INFO(c.name << " " << c.image_size << ": arena " << arena / 1e6 << " MB, bound " << bound / 1e6
@@ -107,7 +107,7 @@ TEST_CASE("the arena of every ResNet is within 2% of what no plan can go below")
 }
 
 TEST_CASE("what is kept survives the pass") {
-  const auto graph = prepared("resnet20", 8, 2, Purpose::evaluation);
+  const auto graph = prepared("resnet20", 8, 2, PassMode::evaluation);
   const auto planned = plan(graph, {.keep = {"relu", "logits"}});
   GraphRunner apart{graph}, shared{graph, planned.plan};
   apart.fill();
@@ -120,14 +120,14 @@ TEST_CASE("what is kept survives the pass") {
 }
 
 TEST_CASE("keeping a tensor that does not exist is an error that names it") {
-  const auto graph = prepared("mlp", 8, 2, Purpose::evaluation);
+  const auto graph = prepared("mlp", 8, 2, PassMode::evaluation);
   const auto planned = plan_memory(graph, {.keep = {"logist"}});
   REQUIRE_FALSE(planned.has_value());
   CHECK_THAT(planned.error().message, Catch::Matchers::ContainsSubstring("logist"));
 }
 
 TEST_CASE("a node writes where one of its inputs lies if its op does so in place, and else apart") {
-  const auto graph = prepared("resnet20", 8, 4, Purpose::training);
+  const auto graph = prepared("resnet20", 8, 4, PassMode::training);
   const auto planned = plan(graph);
   std::size_t shared = 0;
   for (const auto& node : graph.nodes)
@@ -144,7 +144,7 @@ TEST_CASE("a node writes where one of its inputs lies if its op does so in place
 }
 
 TEST_CASE("a device says which ops it runs in place besides") {
-  const auto graph = prepared("resnet20", 8, 4, Purpose::training);
+  const auto graph = prepared("resnet20", 8, 4, PassMode::training);
   const auto in_place = [&](const PlanOptions& options) {
     const auto planned = plan(graph, options);
     return std::ranges::count_if(graph.nodes, [&](const Node& node) {

@@ -25,7 +25,7 @@ struct Training {
 Training training(const Graph& forward, const PassOptions& options) {
   auto values = initial_values(forward, 1);
   REQUIRE(values.has_value());
-  auto ready = run_passes(forward, Purpose::training, options);
+  auto ready = run_passes(forward, PassMode::training, options);
   INFO((ready ? "" : ready.error().to_string()));
   REQUIRE(ready.has_value());
   return {std::move(ready->graph), std::move(*values)};

@@ -58,7 +58,7 @@ TEST_CASE("the loss scale rescues gradients that f16 would flush to zero") {
   // As little flows back as in a batch of 2^27 samples.
   const auto first_layer = [&](Precision precision, float scale) {
     auto prepared =
-        run_passes(forward, Purpose::training, {.precision = precision, .loss_rows = 0x1p27});
+        run_passes(forward, PassMode::training, {.precision = precision, .loss_rows = 0x1p27});
     REQUIRE(prepared);
     GraphRunner runner{std::move(prepared->graph)};
     runner.fill();

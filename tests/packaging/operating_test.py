@@ -35,12 +35,12 @@ UNITS = {
 
 
 def next_version(deb, folder):
-    """The package again, as version 0.1.1."""
+    """The package again, as version 0.2.1."""
     tree = folder / "tree"
     subprocess.run(["dpkg-deb", "-R", deb, tree], check=True)
     control = tree / "DEBIAN/control"
-    control.write_text(changed(control.read_text(), [("Version: 0.1.0\n", "Version: 0.1.1\n")], "control"))
-    newer = folder / "troupe_0.1.1_amd64.deb"
+    control.write_text(changed(control.read_text(), [("Version: 0.2.0\n", "Version: 0.2.1\n")], "control"))
+    newer = folder / "troupe_0.2.1_amd64.deb"
     subprocess.run(["dpkg-deb", "--root-owner-group", "-Zgzip", "-z1", "-b", tree, newer], check=True, stdout=subprocess.DEVNULL)
     return newer
 
@@ -69,7 +69,7 @@ class Following:
             "apt-get install -y prometheus": lambda _: self.is_watched(),
             "journalctl -u troupe-node@node -n 5": self.shows_log,
             "troupe stop 10.0.0.1:7401 --wait --config /etc/troupe/node.yaml": lambda _: self.has_stopped(),
-            "apt-get install -y ./troupe_0.1.1_amd64.deb": lambda _: self.is_newer(),
+            "apt-get install -y ./troupe_0.2.1_amd64.deb": lambda _: self.is_newer(),
             "systemctl stop troupe-node@node": lambda _: self.has_stopped(),
             "rm -r /var/lib/troupe/node/runs": lambda _: self.has_stopped(),
             "systemctl start troupe-node@node": lambda _: self.trains(after=self.stopped_at),
@@ -166,7 +166,7 @@ class Following:
         self.trains(after=before)
         for host in self.hosts:
             version = host.run("dpkg-query -W -f='${Version}' troupe").stdout
-            if version != "0.1.1" or "advertise: 10.0.0" not in host.run("cat /etc/troupe/node.yaml").stdout:
+            if version != "0.2.1" or "advertise: 10.0.0" not in host.run("cat /etc/troupe/node.yaml").stdout:
                 die(f"{host.name} has version {version}, or another config")
         line = self.first.run("journalctl -u troupe-node@node -o cat -n 1").stdout
         if json.loads(line)["event"] not in ("step", "epoch", "log"):

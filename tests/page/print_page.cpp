@@ -18,6 +18,6 @@ int main(int count, char** words) {
     return 2;
   }
   const std::string document{std::istreambuf_iterator<char>{std::cin}, {}};
-  std::cout << troupe::metrics::standing_page(document);
+  std::cout << troupe::metrics::standalone_page(document);
   return 0;
 }

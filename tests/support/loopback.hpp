@@ -25,9 +25,9 @@ public:
     }
   }
 
-  std::shared_ptr<collectives::Meeting> meet(int rank, std::int64_t generation = 1,
-                                             const std::string& secret = "a secret") {
-    return planes[static_cast<std::size_t>(rank)]->meet(generation, secret);
+  std::shared_ptr<collectives::ConnectionGroup> join_group(int rank, std::int64_t generation = 1,
+                                                     const std::string& secret = "a secret") {
+    return planes[static_cast<std::size_t>(rank)]->join_group(generation, secret);
   }
 
   /// All at a time, as each waits for the others.
@@ -38,7 +38,7 @@ public:
       connecting.push_back(std::async(std::launch::async, [this, rank, timeout] {
         return collectives::connect_tcp(
             {.rank = rank, .endpoints = endpoints, .group = "test", .timeout = timeout},
-            meet(rank));
+            join_group(rank));
       }));
     std::vector<Result<std::unique_ptr<collectives::Communicator>>> connected;
     for (auto& each : connecting)

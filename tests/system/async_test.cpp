@@ -124,11 +124,12 @@ TEST_CASE("a run that does not wait goes on from where it was stopped") {
 TEST_CASE("async applies each sample once an epoch when any node is lost", "[long]") {
   const Counting experiment;
   const auto alone = experiment.completed("alone", experiment.own).digest();
-  const auto& [staleness, buddies] = GENERATE(table<int, std::string>({{0, "auto"}, {3, "off"}}));
-  CAPTURE(staleness, buddies);
+  const auto& [staleness, shard_replicas] =
+      GENERATE(table<int, std::string>({{0, "auto"}, {3, "off"}}));
+  CAPTURE(staleness, shard_replicas);
   Daemons daemons{experiment, "nodes",
                   quick_timeouts + experiment.own +
-                      Settings{"parallel.strategy=async", "parallel.buddies=" + buddies,
+                      Settings{"parallel.strategy=async", "parallel.buddies=" + shard_replicas,
                                "parallel.staleness=" + std::to_string(staleness),
                                "cluster.min_nodes=1", "cluster.max_nodes=3", soon_stable}};
   auto& leader = daemons.lead();

@@ -81,9 +81,9 @@ TEST_CASE("the fastest engine gives the interpreter's losses") {
                                "data.batch_size=4", "train.evaluate_every=0",
                                // Small steps: large ones make a difference of one bit grow.
                                "train.optimizer.lr=0.01"});
-  const auto truth = experiment.completed("truth", {"devices.engine=interpreter"}).losses();
+  const auto reference = experiment.completed("truth", {"devices.engine=interpreter"}).losses();
   const auto fast = experiment.completed("fast").losses();
-  CAPTURE(truth, fast);
-  CHECK(truth.size() == 10);
-  CHECK(largest_difference(fast, truth) < 1e-4);
+  CAPTURE(reference, fast);
+  CHECK(reference.size() == 10);
+  CHECK(largest_difference(fast, reference) < 1e-4);
 }

@@ -162,12 +162,12 @@ std::string HostileFrames::for_cluster() {
 }
 
 std::string HostileFrames::for_data() {
-  constexpr int hello_size = 48;
+  constexpr int handshake_size = 48;
   switch (number(2)) {
   case 0:
     return nonsense(300);
   case 1:
-    return nonsense(hello_size);
+    return nonsense(handshake_size);
   default:
     return cut_off(words_);
   }

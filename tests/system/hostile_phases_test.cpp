@@ -156,13 +156,13 @@ TEST_CASE("ten thousand hostile frames in each phase leave a job as it is", "[lo
   REQUIRE(undisturbed.prints("undisturbed: completed"));
   CHECK(experiment.run("undisturbed").digest() ==
         attacked.at("parameters_sha256").get<std::string>());
-  const auto usual = peak_memory(undisturbed);
-  CHECK(peak - usual <= most_growth);
+  const auto default_value = peak_memory(undisturbed);
+  CHECK(peak - default_value <= most_growth);
 
   const auto ended = open_sockets(undisturbed); // it stays, to be asked
   Attacker{HostileFrames{words, 3}, third}.send(frames_a_phase);
   CHECK(answers(third, shown));
   CHECK(becomes_true([&] { return open_sockets(undisturbed) <= ended; }));
-  CHECK(peak_memory(undisturbed) - usual <= most_growth);
+  CHECK(peak_memory(undisturbed) - default_value <= most_growth);
   CHECK(terminate(undisturbed).code == 0);
 }

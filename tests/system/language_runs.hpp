@@ -10,21 +10,21 @@
 namespace troupe::testing {
 
 inline Experiment on_text(const std::string& model, const Settings& more = {}) {
-  const Settings usual = {"data.dataset=text",
-                          "data.sequence_length=32",
-                          "data.augment=[]",
-                          "data.batch_size=8",
-                          "model.name=" + model,
-                          "model.layers=2",
-                          "model.width=32",
-                          "model.heads=4",
-                          "train.max_steps=8",
-                          "train.optimizer.name=adamw",
-                          "train.optimizer.lr=0.003",
-                          "train.optimizer.nesterov=false",
-                          "train.optimizer.decay=matrices",
-                          "train.schedule.warmup=0"};
-  return Experiment{text_of_this_tree() + usual + more};
+  const Settings default_value = {"data.dataset=text",
+                                  "data.sequence_length=32",
+                                  "data.augment=[]",
+                                  "data.batch_size=8",
+                                  "model.name=" + model,
+                                  "model.layers=2",
+                                  "model.width=32",
+                                  "model.heads=4",
+                                  "train.max_steps=8",
+                                  "train.optimizer.name=adamw",
+                                  "train.optimizer.lr=0.003",
+                                  "train.optimizer.nesterov=false",
+                                  "train.optimizer.decay=matrices",
+                                  "train.schedule.warmup=0"};
+  return Experiment{text_of_this_tree() + default_value + more};
 }
 
 /// `troupe VERB MODEL OPTIONS`

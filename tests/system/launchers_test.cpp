@@ -112,7 +112,7 @@ std::string free_port() {
 const Settings job = {"parallel.strategy=ddp", "data.batch_size=12", "data.synthetic_samples=96",
                       "data.eval_batch_size=12"};
 
-std::string usual_digest(const Experiment& experiment) {
+std::string default_digest(const Experiment& experiment) {
   Daemons daemons{experiment, "usual", for_nodes(3, "ddp")};
   auto& leader = daemons.lead();
   auto& second = daemons.join();
@@ -133,7 +133,7 @@ TEST_CASE("processes that torchrun has started train a job, and all end with it"
   const auto run = launched.completed();
   CHECK(run.summary().at("status") == "completed");
   CHECK(run.summary().at("world_size") == 3);
-  CHECK(run.digest() == usual_digest(experiment));
+  CHECK(run.digest() == default_digest(experiment));
 }
 
 TEST_CASE("processes that srun has started train a job, and all end with it") {
@@ -143,7 +143,7 @@ TEST_CASE("processes that srun has started train a job, and all end with it") {
     launched.start(by_slurm(rank));
   const auto run = launched.completed();
   CHECK(run.summary().at("status") == "completed");
-  CHECK(run.digest() == usual_digest(experiment));
+  CHECK(run.digest() == default_digest(experiment));
 }
 
 TEST_CASE("processes of three hosts find each other by torchrun's variables, over TLS") {

@@ -63,16 +63,16 @@ public:
     const auto written = lines_of(sides.wait);
     for (const int node : sides.wait)
       CHECK(becomes_true([&] { return says_that_few_are_here(node); }));
-    const int heir = sides.go_on.front();
-    REQUIRE(becomes_true([&] { return crew_.members(heir) == sides.go_on.size(); }));
-    const auto step = step_of(heir);
+    const int successor = sides.go_on.front();
+    REQUIRE(becomes_true([&] { return crew_.members(successor) == sides.go_on.size(); }));
+    const auto step = step_of(successor);
     std::this_thread::sleep_until(since + 3 * detection);
-    CHECK(becomes_true([&] { return step_of(heir) > step + 20; }));
+    CHECK(becomes_true([&] { return step_of(successor) > step + 20; }));
     CHECK(lines_of(sides.wait) == written);
     for (const int node : sides.wait)
       CHECK(says_that_few_are_here(node));
     for (const int node : sides.go_on)
-      CHECK(crew_.leader(node) == crew_.leader(heir));
+      CHECK(crew_.leader(node) == crew_.leader(successor));
     cut.heal();
     await_all();
   }

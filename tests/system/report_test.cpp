@@ -26,7 +26,7 @@ Json reported(const RunFiles& run) {
 }
 
 /// Of a run with fewer steps than the document has points.
-void check_course(const Json& document, const std::vector<Json>& events) {
+void check_history(const Json& document, const std::vector<Json>& events) {
   const auto& steps = document.at("steps");
   REQUIRE(steps.at("per_point") == 1);
   REQUIRE(steps.at("step").size() == events.size());
@@ -64,7 +64,7 @@ TEST_CASE("a report can be made of a run that goes on, and of the same when it w
   CHECK(after.at("status") == "interrupted");
   CHECK(after.at("progress").at("steps") >= before.at("progress").at("steps"));
   CHECK(after.at("progress").at("seconds_left").is_null());
-  check_course(after, run.events());
+  check_history(after, run.events());
 
   const auto elsewhere = experiment / "look.html";
   const auto unchanged = read_bytes(run / "report.html");
@@ -99,7 +99,7 @@ TEST_CASE("the report of a run that has ended says what its summary and its line
   for (std::size_t i = 0; i < 2; ++i)
     for (const char* key : {"device", "peak_memory_bytes", "busy_ratio", "peak_bytes_by_kind"})
       CHECK(document.at("workers")[i].at(key) == summary.at("workers")[i].at(key));
-  check_course(document, run.events());
+  check_history(document, run.events());
 }
 
 TEST_CASE("a folder that is no run's is refused, with what it lacks, and notes are said") {

@@ -42,7 +42,7 @@ std::map<std::int64_t, std::pair<double, int>> course(const RunFiles& run) {
 /// Each step with the same loss. The last one before a node was lost may have been applied where
 /// the leader heard of it too late (docs/cluster.md): then its line is missing, which the leader
 /// says. Lines of the last two may be of fewer samples, as not all could report them in time.
-void check_course(const RunFiles& disturbed, const RunFiles& whole, const std::string& said) {
+void check_history(const RunFiles& disturbed, const RunFiles& whole, const std::string& said) {
   const auto recoveries = disturbed.recoveries();
   const auto last_before =
       recoveries.empty() ? -1 : recoveries.back().at("step").get<std::int64_t>() - 1;
@@ -93,7 +93,7 @@ void check_spare(const Settings& more) {
     return run;
   };
   const auto disturbed = trained("disturbed", true), whole = trained("whole", false);
-  check_course(disturbed, whole, said);
+  check_history(disturbed, whole, said);
   const auto one = disturbed.newest_checkpoint(), other = whole.newest_checkpoint();
   CHECK(one.step == other.step);
   CHECK(have_same_bits(one, other));

@@ -40,7 +40,7 @@ void check_lines(const RunFiles& run, std::int64_t steps, std::int64_t losses) {
   CHECK(std::ssize(lines) >= steps - losses * under_way);
 }
 
-bool has_drafts(const RunFiles& run) {
+bool has_staging(const RunFiles& run) {
   return std::ranges::any_of(
       std::filesystem::directory_iterator{run.folder()},
       [](const auto& entry) { return entry.path().filename().string().starts_with(".drafts-"); });
@@ -66,17 +66,18 @@ TEST_CASE("when the leader is killed another goes on with the run, its lines and
   const auto before = crew.run(0).losses();
   crew[0].kill();
   REQUIRE(becomes_true([&] { return crew.leader(1) > 0; }));
-  const int heir = crew.leader(1);
-  CHECK(has(crew[heir].out(), "this node leads the job from now on, after " + crew.address(0)));
+  const int successor = crew.leader(1);
+  CHECK(
+      has(crew[successor].out(), "this node leads the job from now on, after " + crew.address(0)));
   crew.start(0);
   REQUIRE(becomes_true([&] { return crew.members(0) == 3; }));
-  CHECK(crew.leader(0) == heir);
+  CHECK(crew.leader(0) == successor);
   if (!shared)
-    CHECK(becomes_true([&] { return !has_drafts(crew.run(0)); }));
+    CHECK(becomes_true([&] { return !has_staging(crew.run(0)); }));
 
-  const auto run = crew.run(heir);
-  REQUIRE(crew[heir].prints("nodes: completed"));
-  for (const int node : {heir, 3 - heir, 0})
+  const auto run = crew.run(successor);
+  REQUIRE(crew[successor].prints("nodes: completed"));
+  for (const int node : {successor, 3 - successor, 0})
     CHECK(crew.end(node).code == 0);
   check_lines(run, 25 * 8, 1);
   const auto losses = run.losses();
@@ -234,16 +235,16 @@ TEST_CASE("a leader that was stopped for a while finds that another leads, and f
   REQUIRE(becomes_true([&] { return crew.members(0) == 3 && run.steps_done() > 40; }));
   crew[0].send(SIGSTOP);
   REQUIRE(becomes_true([&] { return crew.leader(1) > 0; }));
-  const int heir = crew.leader(1);
+  const int successor = crew.leader(1);
   const auto then = run.steps_done();
   REQUIRE(becomes_true([&] { return run.steps_done() > then + 40; }));
   crew[0].send(SIGCONT);
-  REQUIRE(crew[0].prints("the others have come together at " + crew.address(heir)));
+  REQUIRE(crew[0].prints("the others have come together at " + crew.address(successor)));
   REQUIRE(becomes_true([&] { return crew.members(0) == 3; }));
-  CHECK(crew.leader(0) == heir);
+  CHECK(crew.leader(0) == successor);
   const auto now = run.steps_done();
   REQUIRE(becomes_true([&] { return run.steps_done() > now + 40; }));
-  CHECK(stop(crew[heir]).code == 0);
+  CHECK(stop(crew[successor]).code == 0);
   check_lines(run, run.events().back().at("step").get<std::int64_t>() + 1, 1);
 }
 
@@ -353,7 +354,7 @@ TEST_CASE(
   CHECK(crew.leader(0) == 2);
   CHECK(stop(crew[2]).code == 0);
   CHECK(crew[0].wait().code == 0);
-  CHECK_FALSE(has_drafts(crew.run(0)));
+  CHECK_FALSE(has_staging(crew.run(0)));
 }
 
 TEST_CASE("a witness that is told of no node is refused") {

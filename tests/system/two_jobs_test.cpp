@@ -1,4 +1,4 @@
-#include "actors/company.hpp"
+#include "actors/node_runtime.hpp"
 #include "core/config/load.hpp"
 #include "nn/config_check.hpp"
 #include "tests/system/experiment.hpp"

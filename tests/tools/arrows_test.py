@@ -7,7 +7,7 @@ import tempfile
 import unittest
 
 ARROWS = pathlib.Path(__file__).resolve().parents[2] / "tools/lib/arrows.py"
-LINKS = {"core": "", "nn": "troupe::core", "engine": "troupe::core troupe::nn", "actors": "troupe::engine"}
+LINKS = {"core": "", "nn": "troupe::core", "training": "troupe::core troupe::nn", "actors": "troupe::training"}
 
 
 class ArrowsCase(unittest.TestCase):
@@ -62,13 +62,13 @@ class ArrowsCase(unittest.TestCase):
         self.refuse("nn/a.cpp", '"troupe/core/graph/graph.hpp"', 'includes are paths from the root: "core/graph/graph.hpp"')
 
     def test_a_library_is_linked_by_name(self):
-        self.allow("engine/a.cpp", '"nn/compile.hpp"')
+        self.allow("training/a.cpp", '"nn/compile.hpp"')
         self.refuse("actors/a.cpp", '"nn/compile.hpp"', "actors/CMakeLists.txt does not link troupe::nn itself")
 
     def test_libraries_stay_in_their_layers(self):
         self.allow("actors/a.cpp", '"caf/actor.hpp"')
-        self.refuse("engine/a.cpp", '"caf/actor.hpp"', "only actors/, app/, tests/, bench/ may include CAF")
-        self.refuse("engine/a.cpp", "<cuda_runtime.h>", "only gpu/")
+        self.refuse("training/a.cpp", '"caf/actor.hpp"', "only actors/, app/, tests/, bench/ may include CAF")
+        self.refuse("training/a.cpp", "<cuda_runtime.h>", "only gpu/")
         self.refuse("nn/a.cpp", "<oneapi/dnnl/dnnl.hpp>", "only cpu/")
 
     def test_a_missing_header_is_reported(self):

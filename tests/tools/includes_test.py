@@ -6,7 +6,7 @@ import sys
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-FOLDERS = ("actors", "app", "bench", "collectives", "core", "cpu", "data", "engine", "gpu", "metrics", "nn", "tests", "tools")
+FOLDERS = ("actors", "app", "bench", "collectives", "core", "cpu", "data", "gpu", "importers", "inference", "metrics", "nn", "tests", "tools", "training")
 INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
 
 

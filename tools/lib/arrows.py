@@ -13,12 +13,13 @@ import sys
 
 LAYERS = {
     "core": 0,
-    "cpu": 1, "gpu": 1,
+    "cpu": 1, "gpu": 1, "importers": 1,
     "collectives": 2, "nn": 2, "data": 2, "metrics": 2,
-    "engine": 3,
-    "actors": 4,
-    "app": 5,
-    "tests": 6, "bench": 6, "tools": 6,
+    "training": 3,
+    "inference": 4,
+    "actors": 5,
+    "app": 6,
+    "tests": 7, "bench": 7, "tools": 7,
 }  # fmt: skip
 
 # What is included -> the folders (or paths) that may.
@@ -80,7 +81,7 @@ def room(path: str) -> str:
     folders = path.split("/")[:-1]
     if "detail" in folders:
         folders = folders[: folders.index("detail")]
-    return "/".join(folders[:2]) if len(folders) > 1 and LAYERS.get(folders[0], 6) < LAYERS["tests"] else ""
+    return "/".join(folders[:2]) if len(folders) > 1 and LAYERS.get(folders[0], 7) < LAYERS["tests"] else ""
 
 
 class Rooms:

@@ -1,7 +1,7 @@
 /// Which evaluation was the best of a run (checkpoint.best).
 #pragma once
 
-#include "engine/test_results.hpp"
+#include "training/test_results.hpp"
 
 #include <optional>
 #include <string>
@@ -17,7 +17,7 @@ public:
       : metric_{std::move(metric)}, value_{value} {}
 
   /// Whether these are better than all before; then they are what the next ones have to beat.
-  bool beat(const engine::TestResults& results) {
+  bool beat(const training::TestResults& results) {
     const bool higher = metric_ == "accuracy";
     const auto& now = higher ? results.accuracy : results.loss;
     if (metric_ == "none" || !now)

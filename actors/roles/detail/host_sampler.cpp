@@ -8,17 +8,17 @@
 
 namespace troupe::actors {
 
-HostSampler::HostSampler(const engine::Generation& generation) : work_{generation.loader_work} {
+HostSampler::HostSampler(const training::Generation& generation) : work_{generation.loader_work} {
   for (const auto& batches : {generation.job().training, generation.job().evaluation})
     if (batches)
       batches_.push_back(batches);
-  const auto ranks = std::ssize(generation.replicas);
+  const auto ranks = std::ssize(generation.rank_states);
   counts_ = {{WorkerState::name, ranks}, {ShardManagerState::name, ranks}};
   if (generation.job().config.checkpoint.is_sharded())
     counts_[CheckpointerState::name] = ranks;
-  for (const auto& replica : generation.replicas)
-    if (const auto& id = replica->device().info().id; !id.empty())
-      gpus_.push_back({replica->rank, id});
+  for (const auto& rank_state : generation.rank_states)
+    if (const auto& id = rank_state->device().info().id; !id.empty())
+      gpus_.push_back({rank_state->rank, id});
   if (gpus_.empty())
     return;
   if (auto opened = metrics::Nvml::open())

@@ -2,10 +2,10 @@
 /// threads, memory and GPUs.
 #pragma once
 
-#include "engine/generation.hpp"
 #include "metrics/live/live_run.hpp"
 #include "metrics/machine/nvml.hpp"
 #include "metrics/registry/registry.hpp"
+#include "training/generation.hpp"
 
 #include <caf/actor_system.hpp>
 
@@ -21,7 +21,7 @@ class HostSampler {
 public:
   HostSampler() = default;
   /// Of the ranks of this generation's host. Opens NVML where there is a GPU: may block.
-  explicit HostSampler(const engine::Generation& generation);
+  explicit HostSampler(const training::Generation& generation);
 
   /// A few small files, and a few calls of the driver for each GPU.
   void sample(metrics::Registry& registry);
@@ -35,7 +35,7 @@ private:
   };
   metrics::LoaderSample loader() const;
 
-  std::shared_ptr<const engine::LoaderWork> work_;                   ///< null: no generation
+  std::shared_ptr<const training::LoaderWork> work_;                 ///< null: no generation
   std::vector<std::shared_ptr<const data::BatchAssembler>> batches_; ///< what they fill
   std::vector<Gpu> gpus_;
   std::map<std::string, std::int64_t> counts_; ///< of actors, by role, where that is not one

@@ -8,23 +8,24 @@
 
 namespace troupe::actors {
 
-StateSaver::StateSaver(shard_manager_actor::pointer self, engine::Exchange& exchange,
-                       const std::shared_ptr<engine::Replica>& replica, StateSaverSetup setup)
-    : self_{self}, exchange_{exchange}, replica_{replica}, setup_{std::move(setup)} {}
+StateSaver::StateSaver(shard_manager_actor::pointer self, training::GradientReducer& reducer,
+                       const std::shared_ptr<training::RankState>& rank_state,
+                       StateSaverSetup setup)
+    : self_{self}, reducer_{reducer}, rank_state_{rank_state}, setup_{std::move(setup)} {}
 
 caf::result<void> StateSaver::save(std::int64_t step) {
   if (!setup_.checkpointer) {
-    exchange_.copy_state(nullptr);
+    reducer_.copy_state(nullptr);
     return caf::unit;
   }
-  auto copy = std::make_shared<engine::Snapshot>(engine::Snapshot{.step = step});
-  exchange_.copy_state(copy.get());
+  auto copy = std::make_shared<training::Snapshot>(training::Snapshot{.step = step});
+  reducer_.copy_state(copy.get());
   auto promise = self_->make_response_promise<void>();
   when_copied(step, copy, [this, step, copy, promise]() mutable {
     promise.deliver();
     self_->request(setup_.checkpointer, caf::infinite, atom::snapshot_v, SnapshotPtr{copy})
         .then(
-            [this](const PartOutcome& part) {
+            [this](const ShardOutcome& part) {
               self_->send(setup_.coordinator, atom::saved_v, part);
             },
             [this, step](const caf::error& reason) { not_written(step, reason); });
@@ -32,27 +33,27 @@ caf::result<void> StateSaver::save(std::int64_t step) {
   return promise;
 }
 
-caf::result<PartOutcome> StateSaver::write_piece(std::int64_t step, std::size_t index) {
-  const auto piece = next_piece(step);
-  if (replica_->state->saves_part())
-    exchange_.copy_own_piece(index, *piece);
+caf::result<ShardOutcome> StateSaver::write_chunk(std::int64_t step, std::size_t index) {
+  const auto chunk = next_chunk(step);
+  if (rank_state_->state->saves_shard())
+    reducer_.copy_own_chunk(index, *chunk);
   else
-    exchange_.gather_piece(index, piece.get());
-  return hand_over(piece, true);
+    reducer_.gather_chunk(index, chunk.get());
+  return hand_over(chunk, true);
 }
 
-caf::result<PartOutcome> StateSaver::hash_piece(std::int64_t step, std::size_t index) {
-  const auto piece = next_piece(step);
-  exchange_.gather_piece(index, piece.get());
-  return hand_over(piece, false);
+caf::result<ShardOutcome> StateSaver::hash_chunk(std::int64_t step, std::size_t index) {
+  const auto chunk = next_chunk(step);
+  reducer_.gather_chunk(index, chunk.get());
+  return hand_over(chunk, false);
 }
 
-caf::result<bool> StateSaver::give_piece(std::int64_t step, std::size_t index) {
-  const auto piece = next_piece(step);
-  exchange_.gather_piece(index, piece.get());
+caf::result<bool> StateSaver::give_chunk(std::int64_t step, std::size_t index) {
+  const auto chunk = next_chunk(step);
+  reducer_.gather_chunk(index, chunk.get());
   auto promise = self_->make_response_promise<bool>();
-  when_copied(step, piece, [this, piece, promise]() mutable {
-    self_->request(setup_.generator, caf::infinite, atom::snapshot_v, StatePiecePtr{piece})
+  when_copied(step, chunk, [this, chunk, promise]() mutable {
+    self_->request(setup_.generator, caf::infinite, atom::snapshot_v, StateChunkPtr{chunk})
         .then([promise](bool is_last) mutable { promise.deliver(is_last); },
               [promise](const caf::error& reason) mutable { promise.deliver(reason); });
   });
@@ -62,26 +63,26 @@ caf::result<bool> StateSaver::give_piece(std::int64_t step, std::size_t index) {
 void StateSaver::when_copied(std::int64_t step, std::shared_ptr<const void> copy,
                              std::function<void()> then) {
   copies_[step] = std::move(then);
-  announce(shard_manager_actor{self_}, *replica_->communication, atom::saved_v, step,
+  announce(shard_manager_actor{self_}, *rank_state_->communication, atom::saved_v, step,
            std::move(copy));
 }
 
-std::shared_ptr<engine::StatePiece> StateSaver::next_piece(std::int64_t step) {
-  if (piece_.use_count() != 1) // somebody still reads the last one
-    piece_ = std::make_shared<engine::StatePiece>();
-  piece_->step = step;
-  return piece_;
+std::shared_ptr<training::StateChunk> StateSaver::next_chunk(std::int64_t step) {
+  if (chunk_.use_count() != 1) // somebody still reads the last one
+    chunk_ = std::make_shared<training::StateChunk>();
+  chunk_->step = step;
+  return chunk_;
 }
 
 /// Answers with what CHECKPOINTER answers, when the stream has come that far.
-caf::result<PartOutcome> StateSaver::hand_over(const std::shared_ptr<engine::StatePiece>& piece,
-                                               bool write) {
-  auto promise = self_->make_response_promise<PartOutcome>();
-  when_copied(piece->step, piece, [this, piece, write, promise]() mutable {
+caf::result<ShardOutcome> StateSaver::hand_over(const std::shared_ptr<training::StateChunk>& chunk,
+                                                bool write) {
+  auto promise = self_->make_response_promise<ShardOutcome>();
+  when_copied(chunk->step, chunk, [this, chunk, write, promise]() mutable {
     self_
-        ->request(setup_.checkpointer, caf::infinite, atom::snapshot_v, StatePiecePtr{piece}, write)
-        .then([promise](const PartOutcome& part) mutable { promise.deliver(part); },
-              [this, step = piece->step, promise](const caf::error& reason) mutable {
+        ->request(setup_.checkpointer, caf::infinite, atom::snapshot_v, StateChunkPtr{chunk}, write)
+        .then([promise](const ShardOutcome& part) mutable { promise.deliver(part); },
+              [this, step = chunk->step, promise](const caf::error& reason) mutable {
                 not_written(step, reason);
                 promise.deliver(reason);
               });
@@ -94,7 +95,7 @@ void StateSaver::not_written(std::int64_t step, const caf::error& reason) {
               Error{Errc::internal,
                     fmt::format("the checkpointer did not save its part of the state: {}",
                                 caf::to_string(reason)),
-                    {.actor = "checkpointer", .rank = replica_->rank, .step = step - 1}});
+                    {.actor = "checkpointer", .rank = rank_state_->rank, .step = step - 1}});
 }
 
 } // namespace troupe::actors

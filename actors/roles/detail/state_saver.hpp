@@ -2,7 +2,7 @@
 #pragma once
 
 #include "actors/interfaces.hpp"
-#include "engine/exchange/exchange.hpp"
+#include "training/reducer/reducer.hpp"
 
 #include <cstdint>
 #include <functional>
@@ -20,28 +20,29 @@ struct StateSaverSetup {
 /// A part of a SHARD MANAGER. What it copies is there when that is told so by copied().
 class StateSaver {
 public:
-  StateSaver(shard_manager_actor::pointer self, engine::Exchange& exchange,
-             const std::shared_ptr<engine::Replica>& replica, StateSaverSetup setup);
+  StateSaver(shard_manager_actor::pointer self, training::GradientReducer& reducer,
+             const std::shared_ptr<training::RankState>& rank_state, StateSaverSetup setup);
 
   caf::result<void> save(std::int64_t step);
-  caf::result<PartOutcome> write_piece(std::int64_t step, std::size_t index);
-  caf::result<PartOutcome> hash_piece(std::int64_t step, std::size_t index);
+  caf::result<ShardOutcome> write_chunk(std::int64_t step, std::size_t index);
+  caf::result<ShardOutcome> hash_chunk(std::int64_t step, std::size_t index);
   /// To GENERATOR.
-  caf::result<bool> give_piece(std::int64_t step, std::size_t index);
+  caf::result<bool> give_chunk(std::int64_t step, std::size_t index);
   /// When all that is enqueued is done, and `copy` with it.
   void when_copied(std::int64_t step, std::shared_ptr<const void> copy, std::function<void()> then);
   void copied(std::int64_t step) { copies_.extract(step).mapped()(); }
 
 private:
-  std::shared_ptr<engine::StatePiece> next_piece(std::int64_t step);
-  caf::result<PartOutcome> hand_over(const std::shared_ptr<engine::StatePiece>& piece, bool write);
+  std::shared_ptr<training::StateChunk> next_chunk(std::int64_t step);
+  caf::result<ShardOutcome> hand_over(const std::shared_ptr<training::StateChunk>& chunk,
+                                      bool write);
   void not_written(std::int64_t step, const caf::error& reason);
 
   shard_manager_actor::pointer self_;
-  engine::Exchange& exchange_;
-  std::shared_ptr<engine::Replica> replica_;
+  training::GradientReducer& reducer_;
+  std::shared_ptr<training::RankState> rank_state_;
   StateSaverSetup setup_;
-  std::shared_ptr<engine::StatePiece> piece_;            ///< its memory serves the next one too
+  std::shared_ptr<training::StateChunk> chunk_;          ///< its memory serves the next one too
   std::map<std::int64_t, std::function<void()>> copies_; ///< by step: what follows its copy
 };
 

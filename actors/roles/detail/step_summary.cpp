@@ -61,8 +61,8 @@ metrics::StepRecord summarize(std::span<const StepReport> reports, CollectiveTim
 
 std::chrono::nanoseconds collective_time(const StepReport& report) {
   std::chrono::nanoseconds sum{};
-  for (const auto& use : report.collectives)
-    sum += use.time;
+  for (const auto& request : report.collectives)
+    sum += request.time;
   return sum;
 }
 

@@ -11,7 +11,7 @@ from suite.programs import Trouble
 from suite.rows import AMP, GPT2, SMALL
 
 LOG = "start"
-SEARCHED = re.compile(r"(plan of .*|.*: no plan for .*) \(([0-9.]+) s")  # as gpu/lowering/plan_book.cpp says it
+SEARCHED = re.compile(r"(plan of .*|.*: no plan for .*) \(([0-9.]+) s")  # as gpu/lowering/plan_registry.cpp says it
 
 
 BASIC = ("--fusion", "basic")

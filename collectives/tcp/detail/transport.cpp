@@ -29,8 +29,8 @@ std::uint64_t bytes_of(const std::vector<Piece>& pieces, std::size_t count) {
 
 } // namespace
 
-Transport::Transport(TcpOptions options, std::shared_ptr<Meeting> meeting)
-    : options_{std::move(options)}, meeting_{std::move(meeting)},
+Transport::Transport(TcpOptions options, std::shared_ptr<ConnectionGroup> connection_group)
+    : options_{std::move(options)}, connection_group_{std::move(connection_group)},
       scratch_{std::make_unique_for_overwrite<std::byte[]>(piece_bytes)} {}
 
 Transport::~Transport() = default;
@@ -41,8 +41,8 @@ public:
   Run(Transport& transport, const Flow& flow, const FlowMemory& memory, DType type,
       std::uint64_t slot)
       : transport_{transport}, flow_{flow}, memory_{memory}, type_{type},
-        sent_heading_{slot, bytes_of(flow.first, flow.first.size()) +
-                                bytes_of(flow.received, flow.forwarded)},
+        sent_header_{slot, bytes_of(flow.first, flow.first.size()) +
+                               bytes_of(flow.received, flow.forwarded)},
         expected_{slot, bytes_of(flow.received, flow.received.size())} {}
   Run(const Run&) = delete;
   Run& operator=(const Run&) = delete;
@@ -97,9 +97,9 @@ private:
       return false;
     peer_ = flow_.to, waits_for_ = "way to";
     if (!headed_) {
-      const auto heading = std::as_bytes(std::span{&sent_heading_, 1}).subspan(sent_bytes_);
-      TROUPE_TRY(const auto count, to_->write(heading, true));
-      headed_ = count == heading.size();
+      const auto header = std::as_bytes(std::span{&sent_header_, 1}).subspan(sent_bytes_);
+      TROUPE_TRY(const auto count, to_->write(header, true));
+      headed_ = count == header.size();
       sent_bytes_ = headed_ ? 0 : sent_bytes_ + count;
       return count > 0;
     }
@@ -118,7 +118,7 @@ private:
       return false;
     peer_ = flow_.from, waits_for_ = "word from";
     if (!met_)
-      return meet();
+      return read_header();
     const auto& piece = flow_.received[taken_];
     auto* const place =
         summed(taken_) ? transport_.scratch_.get() : memory_.received + piece.offset;
@@ -130,14 +130,14 @@ private:
     return count > 0;
   }
 
-  Result<bool> meet() {
-    const auto heading = std::as_writable_bytes(std::span{&heading_, 1});
-    TROUPE_TRY(const auto count, from_->read(heading.subspan(received_bytes_)));
+  Result<bool> read_header() {
+    const auto header = std::as_writable_bytes(std::span{&header_, 1});
+    TROUPE_TRY(const auto count, from_->read(header.subspan(received_bytes_)));
     received_bytes_ += count;
-    if (received_bytes_ < heading.size())
+    if (received_bytes_ < header.size())
       return count > 0;
     met_ = true, received_bytes_ = 0;
-    if (heading_.slot != expected_.slot || heading_.bytes != expected_.bytes)
+    if (header_.slot != expected_.slot || header_.bytes != expected_.bytes)
       return fail(Errc::collective, "it has made another call");
     return true;
   }
@@ -177,7 +177,7 @@ private:
   const Flow& flow_;
   FlowMemory memory_;
   DType type_;
-  Heading sent_heading_, expected_, heading_ = {};
+  Heading sent_header_, expected_, header_ = {};
   net::Connection *to_ = nullptr, *from_ = nullptr;
   bool headed_ = false, met_ = false;               ///< the headings are sent, and received
   std::size_t sent_ = 0, taken_ = 0;                ///< pieces
@@ -203,16 +203,16 @@ Result<net::Connection*> Transport::sending_to(int rank) {
   if (const auto link = sending_.find(rank); link != sending_.end())
     return &link->second;
   return add(sending_, rank,
-             meeting_->connect(options_.endpoints[static_cast<std::size_t>(rank)],
-                               {options_.group, options_.rank, rank}, options_.timeout));
+             connection_group_->connect(options_.endpoints[static_cast<std::size_t>(rank)],
+                                        {options_.group, options_.rank, rank}, options_.timeout));
 }
 
 Result<net::Connection*> Transport::receiving_from(int rank) {
   if (const auto link = receiving_.find(rank); link != receiving_.end())
     return &link->second;
-  return add(
-      receiving_, rank,
-      meeting_->accept({options_.group, rank, options_.rank}, options_.timeout, stop_.get_token()));
+  return add(receiving_, rank,
+             connection_group_->accept({options_.group, rank, options_.rank}, options_.timeout,
+                                       stop_.get_token()));
 }
 
 Result<net::Connection*> Transport::add(Links& links, int rank, Result<net::Connection> link) {
@@ -241,7 +241,7 @@ void Transport::abort(const Error& reason) {
   }
   aborting_.signal();
   stop_.request_stop();
-  meeting_->look_again();
+  connection_group_->look_again();
 }
 
 } // namespace troupe::collectives

@@ -32,7 +32,7 @@ struct FlowMemory {
 /// Once one rank has failed, it closes its connections, and so the others fail too.
 class Transport {
 public:
-  Transport(TcpOptions options, std::shared_ptr<Meeting> meeting);
+  Transport(TcpOptions options, std::shared_ptr<ConnectionGroup> connection_group);
   ~Transport();
   Transport(const Transport&) = delete;
   Transport& operator=(const Transport&) = delete;
@@ -56,7 +56,7 @@ private:
   Result<net::Connection*> add(Links& links, int rank, Result<net::Connection> link);
 
   TcpOptions options_;
-  std::shared_ptr<Meeting> meeting_;
+  std::shared_ptr<ConnectionGroup> connection_group_;
   std::mutex running_;
   std::unique_ptr<std::byte[]> scratch_; ///< a piece that is received before it is added
   net::Wakeup aborting_;

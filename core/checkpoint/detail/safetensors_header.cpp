@@ -1,7 +1,7 @@
 #include "core/checkpoint/detail/safetensors_header.hpp"
 
+#include "core/escape.hpp"
 #include "core/fail.hpp"
-#include "core/printable.hpp"
 
 #include <nlohmann/json.hpp>
 

@@ -1,9 +1,9 @@
 #include "core/config/detail/reader.hpp"
 
 #include "core/config/detail/value.hpp"
-#include "core/config/detail/yaml_document.hpp"
-#include "core/nearest.hpp"
-#include "core/printable.hpp"
+#include "core/config/yaml_document.hpp"
+#include "core/escape.hpp"
+#include "core/suggestion.hpp"
 
 #include <fmt/format.h>
 #include <yaml-cpp/yaml.h>
@@ -192,7 +192,7 @@ void ConfigReader::read_value(const ConfigKey& key, const YAML::Node& node, cons
     const auto index = static_cast<std::size_t>(std::max(problem.item, 0));
     report(of_item ? at(node[index]) : at(node),
            of_item ? fmt::format("{}[{}]", key.path, index) : key.path, problem.what,
-           allowed_values(key), problem.nearest);
+           allowed_values(key), problem.suggestion);
     broken_.insert(key.path);
   }
   if (problems.size() > most)
@@ -210,7 +210,7 @@ void ConfigReader::report_unknown(const std::string& path, const Place& name) {
     return;
   }
   const auto known = children(section);
-  auto near = nearest(last_part(path), known);
+  auto near = suggest(last_part(path), known);
   if (near.empty()) // right name, wrong section?
     for (const auto& key : keys_)
       if (last_part(key.path) == last_part(path)) {

@@ -48,7 +48,7 @@ private:
 
   Place place(const YAML::Mark& mark) const;
   void report(const Place& place, const std::string& key, std::string what,
-              std::string allowed = {}, std::string nearest = {});
+              std::string allowed = {}, std::string suggestion = {});
   void read_section(const std::string& path, const YAML::Node& node);
   void read_entry(const std::string& path, const YAML::Node& node, const Place& name);
   void read_value(const ConfigKey& key, const YAML::Node& node, const Place& name);

@@ -1,7 +1,7 @@
 #include "core/config/detail/value.hpp"
 
-#include "core/nearest.hpp"
-#include "core/printable.hpp"
+#include "core/escape.hpp"
+#include "core/suggestion.hpp"
 
 #include <fmt/format.h>
 #include <yaml-cpp/yaml.h>
@@ -53,8 +53,8 @@ bool parse_bool(std::string_view text, bool& value) {
 /// Not a number nor a truth value, as an editor with the JSON schema sees it.
 bool is_text(const YAML::Node& node) {
   double number = 0;
-  bool truth = false;
-  return !is_plain(node) || !(parse_bool(node.Scalar(), truth) ||
+  bool boolean = false;
+  return !is_plain(node) || !(parse_bool(node.Scalar(), boolean) ||
                               (parse_number(node.Scalar(), number) && std::isfinite(number)));
 }
 
@@ -67,7 +67,7 @@ std::string bool_meant(const YAML::Node& node) {
   for (std::size_t i = 0; i < known.size(); ++i)
     if (edit_distance(node.Scalar(), known[i]) == 0)
       return i < 6 ? "true" : "false";
-  return nearest(node.Scalar(), std::array<std::string, 2>{"true", "false"});
+  return suggest(node.Scalar(), std::array<std::string, 2>{"true", "false"});
 }
 
 /// Returns the text, with the home folder in place of "~" if it is a path that begins with "~/".
@@ -174,7 +174,7 @@ struct Assign {
     if (const auto kind = strategy_named(name))
       *target = *kind;
     else
-      fails(fmt::format("\"{}\" is not a choice", echoed(name, 60)), nearest(name, rule.choices));
+      fails(fmt::format("\"{}\" is not a choice", echoed(name, 60)), suggest(name, rule.choices));
   }
   void operator()(RecomputeConfig* target) const {
     using Kind = RecomputeConfig::Kind;
@@ -201,7 +201,7 @@ struct Assign {
     } else if (node.IsScalar() && !is_null(node)) {
       static const std::array<std::string, 2> words = {"none", "block"};
       if (node.Scalar() != "none" && node.Scalar() != "block")
-        return fails(describe_node(node) + " is not a choice", nearest(node.Scalar(), words));
+        return fails(describe_node(node) + " is not a choice", suggest(node.Scalar(), words));
       *target = {.kind = node.Scalar() == "block" ? Kind::block : Kind::none};
     } else {
       wrong_type();
@@ -282,7 +282,7 @@ std::vector<ValueProblem> assign_value(const YAML::Node& node, const ConfigKey& 
   if (!problems.empty())
     return problems;
   for (auto& breach : check_rule(key))
-    problems.push_back({std::move(breach.what), std::move(breach.nearest), breach.item});
+    problems.push_back({std::move(breach.what), std::move(breach.suggestion), breach.item});
   return problems;
 }
 

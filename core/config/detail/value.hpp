@@ -15,7 +15,7 @@ namespace troupe {
 /// A value, or an item of a list, that cannot be taken.
 struct ValueProblem {
   std::string what;
-  std::string nearest = {};
+  std::string suggestion = {};
   int item = -1; ///< of a list
 };
 

@@ -1,8 +1,8 @@
 #include "core/launch/detail/node_list.hpp"
 
+#include "core/escape.hpp"
 #include "core/fail.hpp"
 #include "core/launch/detail/whole_number.hpp"
-#include "core/printable.hpp"
 
 #include <algorithm>
 

@@ -1,8 +1,8 @@
 #include "core/launch/detail/variables.hpp"
 
+#include "core/escape.hpp"
 #include "core/fail.hpp"
 #include "core/launch/detail/whole_number.hpp"
-#include "core/printable.hpp"
 
 #include <fmt/ranges.h>
 

@@ -11,9 +11,9 @@ namespace {
 /// cache beside the weights, but not of so few rows that reading weights is all that they do. All
 /// threads together have a faster way to multiply f32 (MatrixProduct).
 Slicing slice_rows(const ProductProblem& p, int threads) {
-  constexpr std::int64_t bytes = 256 << 10, usual_rows = 64, least_rows = 16;
+  constexpr std::int64_t bytes = 256 << 10, default_rows = 64, least_rows = 16;
   const auto row_bytes = (p.in + p.out) * static_cast<std::int64_t>(size_of(p.stored));
-  const auto slicing = slice_batch(p.images, std::max(bytes / row_bytes, usual_rows), threads);
+  const auto slicing = slice_batch(p.images, std::max(bytes / row_bytes, default_rows), threads);
   const bool worth_it = p.computed != DType::f32 && slicing.images >= least_rows;
   return worth_it ? slicing : Slicing{p.images, 1, false};
 }

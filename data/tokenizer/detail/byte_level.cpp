@@ -1,7 +1,7 @@
 #include "data/tokenizer/detail/byte_level.hpp"
 
+#include "core/escape.hpp"
 #include "core/fail.hpp"
-#include "core/printable.hpp"
 #include "data/tokenizer/characters.hpp"
 
 #include <nlohmann/json.hpp>

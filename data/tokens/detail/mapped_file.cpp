@@ -1,7 +1,7 @@
 #include "data/tokens/detail/mapped_file.hpp"
 
+#include "core/escape.hpp"
 #include "core/fail.hpp"
-#include "core/printable.hpp"
 
 #include <cerrno>
 #include <cstring>

@@ -53,32 +53,32 @@ std::uint64_t place_of_ends(std::int64_t vocabulary_size, std::uint64_t tokens) 
   return sizeof(TokenHeader) + (tokens * token_width(vocabulary_size) + 7) / 8 * 8;
 }
 
-TokenHeader to_header(const TokenFacts& facts) {
+TokenHeader to_header(const TokenTraits& traits) {
   return {.magic = token_magic,
           .version = token_version,
-          .width = token_width(facts.vocabulary_size),
-          .vocabulary_size = static_cast<std::uint64_t>(facts.vocabulary_size),
-          .tokens = static_cast<std::uint64_t>(facts.tokens),
-          .documents = static_cast<std::uint64_t>(facts.documents),
-          .end_of_document = static_cast<std::uint32_t>(facts.end_of_document),
-          .tokenizer = to_digest(facts.tokenizer),
-          .sources = to_digest(facts.sources),
-          .content = to_digest(facts.content)};
+          .width = token_width(traits.vocabulary_size),
+          .vocabulary_size = static_cast<std::uint64_t>(traits.vocabulary_size),
+          .tokens = static_cast<std::uint64_t>(traits.tokens),
+          .documents = static_cast<std::uint64_t>(traits.documents),
+          .end_of_document = static_cast<std::uint32_t>(traits.end_of_document),
+          .tokenizer = to_digest(traits.tokenizer),
+          .sources = to_digest(traits.sources),
+          .content = to_digest(traits.content)};
 }
 
-Result<TokenFacts> read_token_header(std::span<const std::byte> file) {
+Result<TokenTraits> read_token_header(std::span<const std::byte> file) {
   TokenHeader header;
   if (file.size() < sizeof header)
     return fail(Errc::corrupt, "it is no token file: it has {} bytes", file.size());
   std::memcpy(&header, file.data(), sizeof header);
   TROUPE_TRY(check_header(header, file.size()));
-  return TokenFacts{static_cast<std::int64_t>(header.vocabulary_size),
-                    static_cast<TokenId>(header.end_of_document),
-                    to_text(header.tokenizer),
-                    to_text(header.sources),
-                    to_text(header.content),
-                    static_cast<std::int64_t>(header.tokens),
-                    static_cast<std::int64_t>(header.documents)};
+  return TokenTraits{static_cast<std::int64_t>(header.vocabulary_size),
+                     static_cast<TokenId>(header.end_of_document),
+                     to_text(header.tokenizer),
+                     to_text(header.sources),
+                     to_text(header.content),
+                     static_cast<std::int64_t>(header.tokens),
+                     static_cast<std::int64_t>(header.documents)};
 }
 
 } // namespace troupe::data

@@ -30,8 +30,8 @@ std::uint32_t token_width(std::int64_t vocabulary_size);
 /// Where the documents' ends begin in the file.
 std::uint64_t place_of_ends(std::int64_t vocabulary_size, std::uint64_t tokens);
 
-TokenHeader to_header(const TokenFacts& facts);
+TokenHeader to_header(const TokenTraits& traits);
 /// Errors (Errc::corrupt): what the bytes of a file cannot have.
-Result<TokenFacts> read_token_header(std::span<const std::byte> file);
+Result<TokenTraits> read_token_header(std::span<const std::byte> file);
 
 } // namespace troupe::data

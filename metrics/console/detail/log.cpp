@@ -1,6 +1,6 @@
 #include "metrics/console/detail/log.hpp"
 
-#include "core/printable.hpp"
+#include "core/escape.hpp"
 #include "metrics/time_stamp.hpp"
 
 #include <fmt/chrono.h>

@@ -1,6 +1,6 @@
 #include "metrics/console/detail/progress.hpp"
 
-#include "metrics/readable.hpp"
+#include "metrics/number_format.hpp"
 #include "metrics/text_figures.hpp"
 
 #include <fmt/format.h>
@@ -22,19 +22,19 @@ struct Parts {
 std::string quality_of(const Progress& progress) {
   const auto& recent = progress.recent;
   if (const auto accuracy = recent.accuracy())
-    return "accuracy " + readable_percent(*accuracy);
+    return "accuracy " + format_percent(*accuracy);
   const auto found = perplexity(progress.run, recent.loss());
-  return found ? "perplexity " + readable_perplexity(*found) : "";
+  return found ? "perplexity " + format_perplexity(*found) : "";
 }
 
 std::string text_of_mfu(const Progress& progress) {
   const auto mfu = progress.recent.mfu();
   if (!mfu)
     return "";
-  auto text = "MFU " + readable_mfu(*mfu);
+  auto text = "MFU " + format_mfu(*mfu);
   if (const auto reached =
           operations_per_second(progress.run, progress.recent.samples_per_second()))
-    text += ", " + readable_operations(*reached);
+    text += ", " + format_operations(*reached);
   return text;
 }
 
@@ -43,9 +43,9 @@ Parts parts_of(const Progress& progress) {
   const auto left = static_cast<double>(progress.steps_left) * recent.seconds_per_step();
   const auto [rate, what] = throughput(progress.run, recent.samples_per_second());
   return {.place = fmt::format("{}/{}", progress.step, progress.steps),
-          .loss = "loss " + readable_loss(recent.loss()),
-          .left = readable_clock(left) + " left",
-          .rate = fmt::format("{} {}/s", readable_rate(rate), what),
+          .loss = "loss " + format_loss(recent.loss()),
+          .left = format_clock(left) + " left",
+          .rate = fmt::format("{} {}/s", format_rate(rate), what),
           .quality = quality_of(progress),
           .mfu = text_of_mfu(progress)};
 }

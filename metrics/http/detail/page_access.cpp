@@ -1,6 +1,6 @@
 #include "metrics/http/detail/page_access.hpp"
 
-#include "core/printable.hpp"
+#include "core/escape.hpp"
 #include "metrics/http/detail/basic_password.hpp"
 
 #include <fmt/format.h>

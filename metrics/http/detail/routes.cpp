@@ -84,7 +84,7 @@ HttpAnswer HttpRoutes::page_answer(const HttpQuestion& question) {
     answer = {.content_type = "text/event-stream", .followed = true};
   else
     answer = {.content_type = html,
-              .body = standing_page(sources_.page.document()),
+              .body = standalone_page(sources_.page.document()),
               .headers = {{"Content-Disposition", "attachment; filename=\"report.html\""}}};
   protect(answer);
   return answer;

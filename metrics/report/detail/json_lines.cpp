@@ -78,10 +78,10 @@ Result<JsonLines> JsonLines::open(const std::filesystem::path& path,
 }
 
 Result<JsonLines> JsonLines::take_over(const std::filesystem::path& path,
-                                       const std::filesystem::path& drafts,
+                                       const std::filesystem::path& staging,
                                        const std::function<bool(std::string_view)>& keep,
                                        const std::filesystem::path& aside) {
-  const auto draft = drafts / path.filename();
+  const auto draft = staging / path.filename();
   std::error_code error;
   if (std::filesystem::exists(path, error))
     std::filesystem::copy_file(path, draft, std::filesystem::copy_options::overwrite_existing,

@@ -25,9 +25,9 @@ public:
                                 const std::filesystem::path& aside = {});
 
   /// The same where another process may still write the file: it goes on with one that has no name
-  /// any more. The new one is written in `drafts` first (core/drafts.hpp).
+  /// any more. The new one is written in `drafts` first (core/staging.hpp).
   static Result<JsonLines> take_over(const std::filesystem::path& path,
-                                     const std::filesystem::path& drafts,
+                                     const std::filesystem::path& staging,
                                      const std::function<bool(std::string_view)>& keep,
                                      const std::filesystem::path& aside = {});
 

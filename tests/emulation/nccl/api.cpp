@@ -34,7 +34,7 @@ Id id_of(const ncclUniqueId& bytes) {
 }
 
 std::shared_ptr<Group> group_at(const Id& id, int size) {
-  if (id.place == reception())
+  if (id.place == listener())
     return group_of(id.number, size);
   return std::make_shared<DistantGroup>(id.place, id.number, size);
 }
@@ -113,7 +113,7 @@ ncclResult_t ncclGetVersion(int* version) {
 
 ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {
   static std::atomic<std::uint64_t> made = 0;
-  const Id words{reception(), ++made};
+  const Id words{listener(), ++made};
   *id = {};
   std::memcpy(id->internal, &words, sizeof words);
   return ncclSuccess;

@@ -20,7 +20,7 @@ void tell(Member& member, const Message& message, Bytes bytes) {
 } // namespace
 
 void DistantGroup::join(const std::shared_ptr<Member>& member, const Place& place) {
-  auto socket = Socket::connected(name_of_reception(place_));
+  auto socket = Socket::connected(name_of_listener(place_));
   if (!socket)
     return member->fail(ncclSystemError);
   connection_ = std::make_shared<Connection>(std::move(socket));

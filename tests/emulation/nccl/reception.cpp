@@ -14,9 +14,11 @@ namespace {
 using Call = Message::Call;
 
 /// A rank of another process, in a group of this one.
-class Guest final : public Member, public std::enable_shared_from_this<Guest> {
+class PendingConnection final : public Member,
+                                public std::enable_shared_from_this<PendingConnection> {
 public:
-  explicit Guest(std::shared_ptr<Connection> connection) : connection_{std::move(connection)} {}
+  explicit PendingConnection(std::shared_ptr<Connection> connection)
+      : connection_{std::move(connection)} {}
 
   void complete() override { connection_->send({.call = Call::complete}); }
   void answer(std::uint64_t ticket, BytesPtr result) override {
@@ -47,16 +49,16 @@ private:
 
 void receive(Socket socket) {
   const auto connection = std::make_shared<Connection>(std::move(socket));
-  const auto guest = std::make_shared<Guest>(connection);
+  const auto pending = std::make_shared<PendingConnection>(connection);
   connection->start(
-      [guest](const Message& message, Bytes bytes) { guest->take(message, std::move(bytes)); },
-      [guest] { guest->gone(); });
+      [pending](const Message& message, Bytes bytes) { pending->take(message, std::move(bytes)); },
+      [pending] { pending->gone(); });
 }
 
-std::uint64_t open_reception() {
+std::uint64_t open_listener() {
   std::random_device random;
   const auto place = std::uint64_t{random()} << 32 | random();
-  auto listening = Socket::listening(name_of_reception(place));
+  auto listening = Socket::listening(name_of_listener(place));
   if (!listening) {
     std::perror("the emulated NCCL cannot listen");
     std::abort();
@@ -70,12 +72,12 @@ std::uint64_t open_reception() {
 
 } // namespace
 
-std::uint64_t reception() {
-  static const auto place = open_reception();
+std::uint64_t listener() {
+  static const auto place = open_listener();
   return place;
 }
 
-std::string name_of_reception(std::uint64_t place) {
+std::string name_of_listener(std::uint64_t place) {
   return "troupe-emulated-nccl-" + std::to_string(place);
 }
 

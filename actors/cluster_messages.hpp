@@ -1,0 +1,70 @@
+/// Messages between daemons about the begin, the nodes and the end of a job.
+#pragma once
+
+#include "training/job_end.hpp"
+#include "training/node_assignment.hpp"
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace troupe::actors {
+
+/// The state that a daemon can resume from.
+struct StateOffer {
+  std::int64_t step = -1; ///< after so many steps; below 0: it has none
+  bool travels = false;   ///< is sent; else others read it from the folder, or draw it by seed
+  training::SharedFolder shared = {};
+  std::vector<training::RetainedShards> parts = {}; ///< its shards of a divided state
+
+  template <class Inspector>
+  friend bool inspect(Inspector& f, StateOffer& x) {
+    return f.object(x).fields(f.field("step", x.step), f.field("travels", x.travels),
+                              f.field("shared", x.shared), f.field("parts", x.parts));
+  }
+};
+
+/// A daemon that wants to take part.
+struct NodeInfo {
+  std::string address; ///< HOST:PORT where others reach it; its name in errors
+  std::string data;    ///< HOST:PORT where others' ranks connect (collectives/tcp/data_plane.hpp)
+  std::string host;    ///< its name
+  std::string version; ///< of the program
+  std::string process; ///< unique (training::Voter)
+  std::int32_t workers = 1; ///< 0: a witness, which has a vote and trains nothing
+  /// Config keys that must be equal on all nodes of a job, and their values as in a file.
+  std::map<std::string, std::string> job;
+  StateOffer offer = {};
+  std::int64_t generation = 0; ///< the last that it had a seat in, in any job
+  /// How much longer it waits for a seat, unless it is a spare; 0: as long as the job lasts.
+  std::int64_t time_left_ms = 0;
+  training::TrainingData training = {};
+  std::int64_t attempt = 0; ///< to take part, counted by its process: no two are equal
+
+  template <class Inspector>
+  friend bool inspect(Inspector& f, NodeInfo& x) {
+    return f.object(x).fields(
+        f.field("address", x.address), f.field("data", x.data), f.field("host", x.host),
+        f.field("version", x.version), f.field("process", x.process), f.field("workers", x.workers),
+        f.field("job", x.job), f.field("offer", x.offer), f.field("generation", x.generation),
+        f.field("time_left_ms", x.time_left_ms), f.field("training", x.training),
+        f.field("attempt", x.attempt));
+  }
+};
+
+/// A failure between ranks, as COORDINATOR reports it.
+struct SharedFailure {
+  Error error;
+  std::vector<std::string> behind = {}; ///< nodes that the others were waiting for; empty: unknown
+
+  template <class Inspector>
+  friend bool inspect(Inspector& f, SharedFailure& x) {
+    return f.object(x).fields(f.field("error", x.error), f.field("behind", x.behind));
+  }
+};
+
+using training::failed_end;
+using training::JobEnd;
+
+} // namespace troupe::actors

@@ -1,0 +1,250 @@
+#include "actors/consensus/consensus.hpp"
+
+#include "actors/caf_error.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace troupe::actors {
+
+ConsensusState::ConsensusState(consensus_actor::pointer self, ConsensusSetup setup)
+    : self_{self}, setup_{std::move(setup)}, lost_{self, setup_.detection} {}
+
+consensus_actor::behavior_type ConsensusState::make_behavior() {
+  self_->set_down_handler([this](const caf::down_msg& down) { peer_down(down); });
+  return {
+      [this](atom::vote, const Record& last, std::int64_t ballot) { return vote(last, ballot); },
+      [this](atom::propose, const Record& last, const RecordProposal& proposal) {
+        return accept(last, proposal);
+      },
+      [this](atom::decided, const Record& record) { learn(record); },
+      [this](atom::lead, const Record& last, const std::string& address, std::int64_t ballot) {
+        gather_at(last, address, ballot);
+      },
+      [this](atom::join, const training::Voter& who, const peer_actor& peer) {
+        return add_peer(who, peer);
+      },
+      [this](atom::done, const std::string& address) { dialled_.erase(address); },
+      [this](atom::propose, const Record& record) { return propose(record); },
+      [this](atom::form) { announce(); },
+      [this](atom::leave) { return leave(); },
+      [this](atom::failed, std::int64_t generation) {
+        if (last_ && last_->number == generation)
+          lose_leader();
+      },
+      [this](atom::lead, std::int64_t generation) { return leader_after(generation); },
+      [this](atom::finish) { end(); },
+      [this](atom::status) { return status(); },
+      [this](atom::decided) { return last_record(); }};
+}
+
+/// Whether this voter has a vote in the decision that follows `last`. A record that is new to this
+/// node is adopted first: it has been decided, as another node asks about what follows it.
+bool ConsensusState::is_about(const Record& last) {
+  learn(last);
+  return instance_ && is_last(last);
+}
+
+bool ConsensusState::is_last(const Record& record) const {
+  return last_ && last_->job == record.job && last_->order() == record.order();
+}
+
+bool ConsensusState::concerns(const Record& record) const {
+  const auto& address = setup_.self.address;
+  return own_vote(record) || std::ranges::count(record.spares, address) > 0 ||
+         std::ranges::any_of(record.nodes, [this](const training::MemberInfo& place) {
+           return training::Voter{place.address, place.process} == setup_.self;
+         });
+}
+
+/// Another job's record is for the nodes that take part in it. A node that has joined another job
+/// since then never returns to it: its vote there is gone, as if it had been started again.
+void ConsensusState::learn(const Record& record) {
+  if (record.nodes.empty()) // a peer's corrupted message
+    return;
+  const bool is_other = !last_ || last_->job != record.job;
+  if (is_other ? concerns(record) && !record.end && !left_jobs_.contains(record.job)
+               : last_->order() < record.order())
+    adopt(record);
+  else if (is_other && !record.end)
+    note_other_job(record);
+}
+
+void ConsensusState::note_other_job(const Record& record) {
+  for (const auto& place : record.nodes)
+    elsewhere_.insert(place.process);
+  for (const auto& voter : record.voters)
+    elsewhere_.insert(voter.process);
+}
+
+void ConsensusState::adopt(const Record& record) {
+  refuse_pending_proposal();
+  const bool is_other = !last_ || last_->job != record.job;
+  if (last_ && is_other)
+    left_jobs_.insert(last_->job);
+  if (is_other)
+    elsewhere_.clear();
+  // A revision has the same leader, which may be lost already.
+  const bool is_led = is_other || last_->number != record.number || !has_lost_leader_;
+  has_ended_ = (has_ended_ && !is_other) || record.end;
+  last_ = record;
+  has_lost_leader_ = !is_led;
+  has_left_ = has_left_ && !is_led;
+  yielded_ = 0;
+  begin_instance();
+  answer_candidates();
+  if (record.end)
+    close();
+  else if (is_led)
+    follow_leader();
+  else
+    forget_place();
+  if (has_lost_leader_)
+    campaign_in(turn());
+  connect_to_peers();
+  if (is_other) // a node of the job before must not count this one's process as free for it
+    tell_all(record);
+}
+
+void ConsensusState::tell_all(const Record& record) {
+  for (const auto& [address, peer] : peers_)
+    self_->send(peer.voter, atom::decided_v, record);
+}
+
+void ConsensusState::begin_instance() {
+  instance_.reset();
+  heard_ = 0;
+  was_frozen_ = false;
+  const auto index = own_vote(*last_);
+  if (!index || last_->end)
+    return;
+  instance_.emplace(last_->voters.size(), *index);
+  if (*index == 0)
+    instance_->begin_first();
+}
+
+void ConsensusState::follow_leader() {
+  if (leaver_.pending())
+    leaver_.deliver();
+  move_to(last_->leader(), 0);
+  self_->run_delayed(setup_.detection, [this, order = last_->order()] {
+    if (last_->order() == order && !leads() && !peers_.contains(last_->leader()))
+      lose_leader();
+  });
+}
+
+/// Ends the job for this node. Peers that it meets later get the record of the end.
+void ConsensusState::close() {
+  forget_place();
+  if (leaver_.pending())
+    leaver_.deliver();
+  end();
+  setup_.ended(*last_->end);
+}
+
+std::optional<std::size_t> ConsensusState::own_vote(const Record& record) const {
+  const auto own = std::ranges::find(record.voters, setup_.self);
+  if (own == record.voters.end())
+    return std::nullopt;
+  return static_cast<std::size_t>(own - record.voters.begin());
+}
+
+/// The higher ballot wins if two nodes were elected one after the other: if each followed the
+/// other, none would lead.
+void ConsensusState::gather_at(const Record& last, const std::string& address, Ballot ballot) {
+  learn(last);
+  if (!is_last(last) || last_->end || ballot < gathers_by_)
+    return;
+  has_lost_leader_ = true;
+  move_to(address, ballot);
+}
+
+void ConsensusState::forget_place() {
+  gathers_at_.clear();
+  gathers_by_ = 0;
+}
+
+void ConsensusState::move_to(const std::string& address, Ballot ballot) {
+  gathers_at_ = address;
+  gathers_by_ = ballot;
+  if (requester_ && is_known_after(asked_about_)) // a revision has the leader that it has lost
+    std::exchange(requester_, std::nullopt)->deliver(address, *last_);
+  setup_.moved(address);
+}
+
+/// Asks all connected peers to come together here.
+void ConsensusState::announce() {
+  if (!gathers_here()) // any more
+    return;
+  for (const auto& [address, peer] : peers_)
+    self_->send(peer.voter, atom::lead_v, *last_, setup_.self.address, gathers_by_);
+}
+
+bool ConsensusState::is_known_after(std::int64_t generation) const {
+  return last_ && !gathers_at_.empty() &&
+         (last_->number > generation || gathers_at_ != last_->leader());
+}
+
+caf::result<std::string, training::GenerationRecord>
+ConsensusState::leader_after(std::int64_t generation) {
+  if (has_ended_)
+    return to_caf_error(why_ended());
+  if (is_known_after(generation))
+    return {gathers_at_, *last_};
+  if (generation < 0)
+    return {std::string{}, Record{}};
+  asked_about_ = generation;
+  return requester_.emplace(self_->make_response_promise<std::string, Record>());
+}
+
+/// Stops leading, but continues to vote: exactly half of the voters need this one to decide.
+caf::result<void> ConsensusState::leave() {
+  if (!leads())
+    return caf::unit;
+  leaver_ = self_->make_response_promise<void>();
+  if (!std::exchange(has_left_, true)) {
+    refuse_pending_proposal();
+    has_lost_leader_ = true;
+    forget_place();
+    answer_candidates();
+  }
+  return leaver_;
+}
+
+/// The job has ended for this node.
+void ConsensusState::end() {
+  has_ended_ = true;
+  if (requester_)
+    std::exchange(requester_, std::nullopt)->deliver(to_caf_error(why_ended()));
+}
+
+Error ConsensusState::why_ended() const {
+  if (!last_ || !last_->end)
+    return {Errc::stopped, "the job has ended"};
+  return last_->end->error.value_or(Error{
+      Errc::stopped, fmt::format("the job has ended already: {}", last_->end->result.status)});
+}
+
+/// The last record for nodes that take no part: without the secret of its data connections.
+training::GenerationRecord ConsensusState::last_record() const {
+  if (!last_ || has_ended_)
+    return {.number = 0};
+  auto record = *last_;
+  record.secret.clear();
+  return record;
+}
+
+std::string ConsensusState::status() const {
+  if (!last_ || has_ended_ || !(has_lost_leader_ || pending_proposal_))
+    return {};
+  const auto here = std::ranges::count_if(last_->voters, [this](const training::Voter& voter) {
+    return voter == setup_.self || peer_of(voter) != nullptr;
+  });
+  return fmt::format(
+      "{}{} of {} nodes that decide who takes part are here",
+      pending_proposal_ ? "" : fmt::format("node {}, which led, is gone; ", last_->leader()), here,
+      last_->voters.size());
+}
+
+} // namespace troupe::actors

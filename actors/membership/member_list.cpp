@@ -1,0 +1,152 @@
+#include "actors/membership/member_list.hpp"
+
+#include "actors/membership/worker_groups.hpp"
+#include "core/config/text.hpp"
+#include "core/fail.hpp"
+#include "core/sha256.hpp"
+#include "nn/config_check.hpp"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+
+namespace troupe::actors {
+
+namespace {
+
+/// Sections and keys that each node may set for itself.
+constexpr std::array<std::string_view, 12> own_keys = {
+    "checkpoint.keep", "checkpoint.resume", "cluster.",  "data.loader_threads",
+    "data.prefetch",   "data.residency",    "data.root", "devices.",
+    "metrics.",        "model.pretrained",  "run.name",  "run.output"};
+/// Keys that only the leader needs, if it writes the checkpoints for all.
+constexpr std::array<std::string_view, 2> writers_keys = {"checkpoint.best", "checkpoint.every"};
+
+bool is_own(std::string_view key, bool writes) {
+  return (!writes && std::ranges::count(writers_keys, key) > 0) ||
+         std::ranges::any_of(own_keys, [key](std::string_view own) {
+           return own.ends_with('.') ? key.starts_with(own) : key == own;
+         });
+}
+
+/// Shortens a value: a list of thousands of layers would make a message too large to send.
+std::string in_short(const std::string& value) {
+  constexpr std::size_t most = 200;
+  if (value.size() <= most)
+    return value;
+  Sha256 digest;
+  digest.update(value);
+  return fmt::format("{}... ({} characters, SHA-256 {})", value.substr(0, most / 2), value.size(),
+                     digest.hex_digest());
+}
+
+} // namespace
+
+std::map<std::string, std::string> shared_settings(const Config& config) {
+  auto copy = config;
+  std::map<std::string, std::string> settings;
+  for (const auto& key : config_keys(copy, nn::catalogue_of(config)))
+    if (!is_own(key.path, config.checkpoint.is_sharded()))
+      settings.emplace(key.path, in_short(config_value_text(key)));
+  return settings;
+}
+
+Status MemberList::check(const NodeInfo& node) const {
+  if (!nodes_.empty())
+    TROUPE_TRY(check_same_job(node));
+  if (std::ranges::count(nodes_, node.address, &NodeInfo::address) > 0)
+    return fail(Errc::invalid_input,
+                "{} takes part already; give every node its own cluster.listen, or "
+                "cluster.advertise",
+                node.address);
+  return {};
+}
+
+void MemberList::admit(const NodeInfo& node, std::ptrdiff_t place) {
+  nodes_.insert(nodes_.begin() + place, node);
+}
+
+Status MemberList::check_same_job(const NodeInfo& node) const {
+  const auto& leader = nodes_.front();
+  if (node.version != leader.version)
+    return fail(Errc::invalid_input, "{} is troupe {}, the leader {} is {}; use one version",
+                node.address, node.version, leader.address, leader.version);
+  std::string differences;
+  for (const auto& [key, value] : leader.job)
+    if (const auto other = node.job.find(key); other == node.job.end() || other->second != value)
+      differences += fmt::format("\n  {}: {} here, {} at the leader", key,
+                                 other == node.job.end() ? "nothing" : other->second, value);
+  if (!differences.empty())
+    return fail(Errc::invalid_input, "the config of {} is of another job than that of {}:{}",
+                node.address, leader.address, differences);
+  return {};
+}
+
+Status MemberList::check_same_data(const NodeInfo& node, const training::TrainingData& job) {
+  if (node.workers == 0 || node.training == job)
+    return {};
+  const auto in_words = [](const training::TrainingData& data) {
+    return fmt::format("{} training samples with the fingerprint {}", data.samples,
+                       data.fingerprint);
+  };
+  return fail(Errc::data,
+              "{} has {}, and the job has {}: data.root must hold the same files on every node",
+              node.address, in_words(node.training), in_words(job));
+}
+
+void MemberList::come_again(const NodeInfo& node) {
+  *std::ranges::find(nodes_, node.address, &NodeInfo::address) = node;
+  absent_.erase(node.address);
+}
+
+void MemberList::remove(std::string_view address) {
+  std::erase_if(nodes_, [address](const NodeInfo& node) { return node.address == address; });
+  std::erase_if(absent_, [address](const std::string& absent) { return absent == address; });
+}
+
+std::int64_t MemberList::workers() const {
+  return total_workers(nodes_);
+}
+
+std::string MemberList::waiting_for() const {
+  if (complete())
+    return {};
+  if (has_enough())
+    return fmt::format("waiting for {} to come together again", fmt::join(absent_, ", "));
+  const auto missing = min_nodes_ - std::ssize(nodes_);
+  std::string there;
+  for (const auto& node : nodes_)
+    there += (there.empty() ? "" : ", ") + node.address;
+  return fmt::format("waiting for {} more node{} ({} of {}: {})", missing, missing == 1 ? "" : "s",
+                     nodes_.size(), min_nodes_, there);
+}
+
+training::GenerationRecord MemberList::generation(std::int64_t number, std::string secret,
+                                                  std::int64_t slices) const {
+  const auto step_of = [](const NodeInfo& node) { return node.offer.step; };
+  const auto source = std::ranges::max_element(nodes_, {}, step_of);
+  training::GenerationRecord generation{.number = number,
+                                        .nodes = {},
+                                        .secret = std::move(secret),
+                                        .slices = slices,
+                                        .step = std::max<std::int64_t>(0, source->offer.step),
+                                        .source =
+                                            static_cast<std::int32_t>(source - nodes_.begin())};
+  std::int32_t rank = 0;
+  for (const auto& node : nodes_) {
+    generation.nodes.push_back(
+        {.address = node.address,
+         .host = node.host,
+         .data = node.data,
+         .first_rank = rank,
+         .workers = node.workers,
+         .lacks_state = source->offer.travels && node.offer.step != source->offer.step,
+         .process = node.process});
+    rank += node.workers;
+  }
+  choose_state(generation);
+  return generation;
+}
+
+} // namespace troupe::actors

@@ -1,0 +1,87 @@
+#include "actors/membership/members_file.hpp"
+
+#include "core/atomic_file.hpp"
+#include "core/fail.hpp"
+#include "core/json.hpp"
+#include "core/units.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <fstream>
+#include <iterator>
+#include <system_error>
+
+namespace troupe::actors {
+
+namespace {
+
+using Json = nlohmann::json;
+
+std::filesystem::path file_in(const std::filesystem::path& folder) {
+  return folder / members_file;
+}
+
+Json to_json(const training::Voter& voter) {
+  return {{"address", voter.address}, {"process", voter.process}};
+}
+
+/// Ignores malformed entries.
+std::vector<training::Voter> voters_of(const Json& file, const char* key) {
+  std::vector<training::Voter> voters;
+  for (const auto& entry : file.value(key, Json::array()))
+    if (entry.is_object())
+      voters.push_back({entry.value("address", ""), entry.value("process", "")});
+  std::erase_if(voters,
+                [](const training::Voter& voter) { return !parse_endpoint(voter.address); });
+  return voters;
+}
+
+} // namespace
+
+Members members_of(const training::GenerationRecord& record) {
+  Members members{.generation = record.number,
+                  .nodes = {},
+                  .voters = record.voters,
+                  .revision = record.revision};
+  for (const auto& place : record.nodes)
+    members.nodes.push_back({place.address, place.process});
+  return members;
+}
+
+Status write_members(const std::filesystem::path& folder,
+                     const training::GenerationRecord& record) {
+  const auto members = members_of(record);
+  Json file{{"generation", members.generation},
+            {"revision", members.revision},
+            {"nodes", Json::array()},
+            {"voters", Json::array()}};
+  for (const auto& node : members.nodes)
+    file["nodes"].push_back(to_json(node));
+  for (const auto& voter : members.voters)
+    file["voters"].push_back(to_json(voter));
+  TROUPE_TRY(make_folders(folder));
+  return write_file_atomically(file_in(folder), file.dump(1) + "\n");
+}
+
+Members read_members(const std::filesystem::path& folder) {
+  std::ifstream in{file_in(folder)};
+  const std::string text{std::istreambuf_iterator<char>{in}, {}};
+  const auto file = parse_json(text).value_or(nullptr);
+  if (!file.is_object())
+    return {};
+  try {
+    return {.generation = file.value("generation", std::int64_t{0}),
+            .nodes = voters_of(file, "nodes"),
+            .voters = voters_of(file, "voters"),
+            .revision = file.value("revision", std::int32_t{0})};
+  } catch (const Json::exception&) { // a key has another type
+    return {};
+  }
+}
+
+void forget_members(const std::filesystem::path& folder) {
+  std::error_code ignored; // the next start then asks its nodes in vain
+  std::filesystem::remove(file_in(folder), ignored);
+}
+
+} // namespace troupe::actors

@@ -1,0 +1,38 @@
+#include "actors/node/introduction.hpp"
+
+#include "core/fail.hpp"
+#include "core/net/peer_endpoint.hpp"
+
+#include <tuple>
+
+namespace troupe::actors {
+
+namespace {
+
+/// Blocks. Errors: those of connect(), network where it does not answer.
+Status exchange_peers(const Caller& caller, const training::Voter& self, const consensus_actor& voter,
+            const std::string& address) {
+  TROUPE_TRY(const auto daemon,
+             connect(caller.system, net::peer_endpoint(address), caller.network, caller.limit));
+  Status met;
+  caf::scoped_actor here{caller.system};
+  here->request(daemon, caller.limit, atom::join_v, self, peer_actor{voter})
+      .receive([&](const training::Voter& who,
+                   const peer_actor& peer) { caf::anon_send(voter, atom::join_v, who, peer); },
+               [&](const caf::error& error) {
+                 met = fail(Errc::network, "{} did not answer: {}", address, caf::to_string(error));
+               });
+  return met;
+}
+
+} // namespace
+
+void introduce(const Caller& caller, const training::Voter& self, const consensus_actor& voter,
+               const std::string& address) {
+  caller.system.spawn<caf::detached>([=] {
+    std::ignore = exchange_peers(caller, self, voter, address); // it is tried again
+    caf::anon_send(voter, atom::done_v, address);
+  });
+}
+
+} // namespace troupe::actors

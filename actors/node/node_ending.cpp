@@ -1,0 +1,223 @@
+// How a node's part in a job ends: with the job, or when it leaves the others.
+#include "actors/node/node.hpp"
+
+#include <fmt/format.h>
+
+namespace troupe::actors {
+
+void NodeState::ended(const RunOutcomePtr& outcome) {
+  ended_ = outcome;
+  if (!membership_)
+    return conclude(outcome);
+  // This daemon may go once the others know: they would take its end for a failure.
+  const auto answer = [this, outcome] {
+    if (!is_halted(assignment_of_)) // else the generation is let go of already, and that concludes
+      conclude(outcome);
+  };
+  self_
+      // Longer than it waits for the voters, and then for all nodes.
+      ->request(membership_, setup_.form + setup_.detection, atom::finish_v,
+                JobEnd{.result = outcome->summary, .error = outcome->error})
+      .then(answer, [answer](const caf::error&) { answer(); });
+}
+
+void NodeState::finish(const JobEnd& end) {
+  if (built_ && generation().assignment.leads() && coordinator_) {
+    if (!end.for_all) { // its MEMBERSHIP ends, and another node leads
+      hands_over_ = true;
+      hands_over_for_ = end.error;
+    }
+    return; // this end is its COORDINATOR's
+  }
+  if (end_)
+    return; // nothing that is lost after the end was needed any more
+  end_ = end;
+  if (!end.for_all && leader_ == identity_.address) // before its generation was formed
+    hands_over_ = true;
+  if (voter_ && !hands_over_)
+    self_->send(voter_, atom::finish_v);
+  if (!left_out_.empty()) // it waits, and need not
+    setup_.stopped();
+  refuse_assignment();
+  if (built_ && !is_halted(generation().assignment.generation.number))
+    tell_outcome(end);
+}
+
+/// The MEMBERSHIP that it is waited for at may not know of the end, which VOTERs have decided.
+void NodeState::refuse_assignment() {
+  if (!assignment_.pending())
+    return;
+  leave();
+  assignment_.deliver(training::NodeAssignment{.refused = why_ended()});
+}
+
+Error NodeState::why_ended() const {
+  return end_->error.value_or(
+      Error{Errc::stopped, end_->for_all
+                               ? fmt::format("the job has ended already: {}", end_->result.status)
+                               : "asked to leave the job"});
+}
+
+void NodeState::tell_outcome(const JobEnd& end) {
+  RunOutcome outcome{.summary = {built_->info}, .error = end.error};
+  static_cast<metrics::RunResult&>(outcome.summary) = end.result;
+  if (end.error)
+    outcome.summary.error = end.error->to_string();
+  const RunOutcomePtr shared = std::make_shared<const RunOutcome>(std::move(outcome));
+  const auto answer = [this](const RunOutcomePtr& ended) { conclude(ended); };
+  self_->request(built_->metrics, caf::infinite, atom::finish_v, shared)
+      .then(answer, [answer, shared](const caf::error&) { answer(shared); });
+}
+
+void NodeState::stop() {
+  stopping_ = true;
+  stop_job();
+}
+
+void NodeState::stop_job() {
+  if (membership_)
+    self_->send(membership_, atom::stop_v);
+  else if (coordinator_)
+    self_->send(coordinator_, atom::stop_v);
+  setup_.stopped();
+}
+
+/// Where a node that follows is refused, MEMBERSHIP is gone: it ends all the same.
+void NodeState::end() {
+  leaving_ = true;
+  const bool leads = leader_ == identity_.address;
+  if (!membership_)
+    return leave_next();
+  if (setup_.ends_for_all && leads)
+    return stop();
+  if (leads && asked_to_leave_ == membership_.address())
+    return; // it answers when it can hand over
+  asked_to_leave_ = membership_.address();
+  ask_to_leave(
+      true, [] {},
+      [this](const caf::error&) {
+        if (leader_ == identity_.address)
+          stop_job();
+      });
+  if (!leads)
+    setup_.stopped();
+}
+
+/// Repeats a request that this node had when it lost its leader: the next one does not know of it.
+void NodeState::repeat_request() {
+  if (leaving_)
+    end();
+  else if (stopping_ && leader_ != identity_.address) // else it stops the job when it trains
+    self_->send(membership_, atom::stop_v);
+}
+
+/// Between two leaders: leaves the next one.
+void NodeState::leave_next() {
+  if (!voter_)
+    return stop();
+  leaving_ = true;
+  setup_.stopped();
+}
+
+caf::result<void> NodeState::leave_others() {
+  if (!membership_) {
+    leave_next();
+    return caf::unit;
+  }
+  auto promise = self_->make_response_promise<void>();
+  ask_to_leave(
+      false, [promise]() mutable { promise.deliver(); },
+      [promise](const caf::error& error) mutable { promise.deliver(error); });
+  return promise;
+}
+
+void NodeState::ask_to_leave(bool waits, std::function<void()> left,
+                             std::function<void(const caf::error&)> refused) {
+  self_->request(membership_, caf::infinite, atom::leave_v, member_actor{node_actor{self_}}, waits)
+      .then(
+          [this, left = std::move(left), led = leader_ == identity_.address] {
+            hands_over_ = led;
+            setup_.stopped();
+            left();
+          },
+          std::move(refused));
+}
+
+/// They may need this node's vote to decide who leads.
+void NodeState::leave_to_others() {
+  const RunOutcomePtr outcome = std::make_shared<const RunOutcome>(
+      RunOutcome{.summary = {},
+                 .error = hands_over_for_.value_or(
+                     Error{Errc::stopped, "this node has left the job, and another leads it"}),
+                 .built = false});
+  leave_vote([this, outcome] { release(outcome); });
+}
+
+/// Waits until the others have decided who leads, as they may need this node's vote.
+void NodeState::leave_vote(const std::function<void()>& then) {
+  self_->request(voter_, setup_.form, atom::leave_v).then(then, [then](const caf::error&) {
+    then();
+  });
+}
+
+/// The way out of a generation that ends the job.
+void NodeState::conclude(const RunOutcomePtr& outcome) {
+  if (!outcome->error)
+    return release(outcome);
+  cancel_connecting(generation().assignment.generation.number, *outcome->error);
+  abort_ranks(*outcome->error, [this, outcome] { release(outcome); });
+}
+
+/// Without this, ranks that wait for a failed one would wait for the timeout.
+void NodeState::abort_ranks(const Error& reason, const std::function<void()>& then) {
+  const auto waiting = std::make_shared<std::size_t>(shard_managers_.size());
+  const auto answered = [waiting, then] {
+    if (--*waiting == 0)
+      then();
+  };
+  if (shard_managers_.empty())
+    return then();
+  for (const auto& shard_manager : shard_managers_)
+    self_->request(shard_manager, caf::infinite, atom::abort_v, reason)
+        .then(answered, [answered](const caf::error&) { answered(); });
+}
+
+/// All that runs must have ended before anybody hears that the job has.
+void NodeState::release(const RunOutcomePtr& outcome) {
+  end_ranks();
+  const auto answer = [this, outcome] { outcome_.deliver(outcome); };
+  self_->request(builder_, caf::infinite, atom::release_v, end_ ? end_->for_all : !hands_over_)
+      .then(answer, [answer](const caf::error&) { answer(); });
+}
+
+void NodeState::end_ranks() {
+  shard_managers_.clear();
+  std::erase_if(roles_, [this](const Role& role) {
+    const bool stays = role.actor.address() == coordinator_.address() ||
+                       role.actor.address() == built_->metrics.address();
+    if (!stays) {
+      ending_.push_back(role.actor.address());
+      self_->send_exit(role.actor, caf::exit_reason::user_shutdown);
+    }
+    return !stays;
+  });
+}
+
+void NodeState::when_ended(std::function<void()> then) {
+  if (ending_.empty())
+    return then();
+  when_ended_ = std::move(then);
+}
+
+void NodeState::end_all() {
+  if (setup_.data_plane)
+    setup_.data_plane->end_probes();
+  end_ranks();
+  for (const auto& role : roles_)
+    self_->send_exit(role.actor, caf::exit_reason::user_shutdown);
+  built_.reset(); // FORMER drops the generation after this, so that its last owner is not NODE
+  if (builder_)
+    self_->send_exit(builder_, caf::exit_reason::user_shutdown);
+}
+
+} // namespace troupe::actors

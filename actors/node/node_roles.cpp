@@ -1,0 +1,208 @@
+// The roles of a generation on this host.
+#include "actors/node/node.hpp"
+#include "actors/roles/async_shard_manager.hpp"
+#include "actors/roles/checkpointer.hpp"
+#include "actors/roles/coordinator.hpp"
+#include "actors/roles/data_loader.hpp"
+#include "actors/roles/generator.hpp"
+#include "actors/roles/shard_manager.hpp"
+#include "actors/roles/worker.hpp"
+#include "collectives/step_policy.hpp"
+#include "training/trace_rows.hpp"
+
+namespace troupe::actors {
+
+template <class State, class Handle, caf::spawn_options Options, class Setup>
+Handle NodeState::spawn_role(std::string_view group, Setup setup, int rank) {
+  setup.row = generation().trace.track(group, State::name);
+  auto role =
+      self_->spawn<typename Handle::template stateful_impl<State>, Options>(std::move(setup));
+  watch(caf::actor_cast<caf::actor>(role), State::name, rank);
+  return role;
+}
+
+checkpointer_actor
+NodeState::spawn_checkpointer(const std::shared_ptr<training::RankState>& rank_state) {
+  const auto& job = generation().job();
+  return spawn_role<CheckpointerState, checkpointer_actor, caf::detached>(
+      job.config.checkpoint.is_sharded() ? training::rank_rows(rank_state->rank)
+                                         : training::node_rows,
+      CheckpointerSetup{.store = job.checkpoints(generation().assignment.generation.writer),
+                        .state = rank_state->state,
+                        .rank = rank_state->rank,
+                        .world_size = generation().world_size,
+                        .metadata = job.checkpoint_metadata,
+                        .steps_per_epoch = job.plan.steps_per_epoch(),
+                        .keep = job.config.checkpoint.keep},
+      job.config.checkpoint.is_sharded() ? rank_state->rank : -1);
+}
+
+/// Null where no samples are written.
+generator_actor NodeState::spawn_generator(const std::shared_ptr<training::RankState>& rank_state) {
+  const auto& job = generation().job();
+  if (!job.plan.writes_samples())
+    return {};
+  return spawn_role<GeneratorState, generator_actor, caf::detached>(
+      training::node_rows, GeneratorSetup{.state = rank_state->state, .config = job.config});
+}
+
+void NodeState::spawn_workers() {
+  const auto& job = generation().job();
+  const auto& slice_assignment = generation().slice_assignment;
+  const auto loader = spawn_role<DataLoaderState, data_loader_actor>(
+      training::node_rows, DataLoaderSetup{.rank_states = generation().rank_states,
+                                           .training = job.training,
+                                           .evaluation = generation().evaluation,
+                                           .slice_assignment = slice_assignment,
+                                           .steps = job.plan.total_steps(),
+                                           .producers = generation().producers,
+                                           .coordinator = coordinator_});
+  for (const auto& rank_state : generation().rank_states)
+    spawn_rank(rank_state, loader);
+}
+
+shard_manager_actor
+NodeState::spawn_shard_manager(const std::shared_ptr<training::RankState>& rank_state, Pass first,
+                               const metrics::Track& compute) {
+  const auto& on = generation();
+  const auto rows = training::rank_rows(rank_state->rank);
+  const StateSaverSetup saver{.checkpointer = checkpointer_of(rank_state),
+                              .coordinator = coordinator_,
+                              .generator = rank_state->rank == 0 ? generator_ : generator_actor{}};
+  auto reducer = on.reducer(rank_state);
+  reducer.row = rank_state->communication == rank_state->compute
+                    ? compute
+                    : on.trace.track(rows, "communication");
+  if (rank_state->updates)
+    reducer.host_rows = {on.trace.track(rows, "copies"), on.trace.track(rows, "host optimizer")};
+  const auto index = static_cast<std::size_t>(rank_state->rank - on.rank_states.front()->rank);
+  if (!on.strategy.is_asynchronous()) {
+    ShardManagerSetup setup{.reducer = std::move(reducer), .first_pass = first, .saver = saver};
+    if (on.strategy.has_replica_groups())
+      setup.replica_groups = {on.outer[index], on.sums[index], on.point_to_point, on.first_step};
+    return spawn_role<ShardManagerState, shard_manager_actor>(rows, std::move(setup),
+                                                              rank_state->rank);
+  }
+  return spawn_role<AsyncShardManagerState, shard_manager_actor>(
+      rows,
+      AsyncShardManagerSetup{
+          .reducer = std::move(reducer),
+          .owner = on.owners[index],
+          .point_to_point = on.point_to_point,
+          .replica_rank = on.shard_replicas
+                              ? std::optional{on.shard_replicas.replica_rank_of(rank_state->rank)}
+                              : std::nullopt,
+          .saver = saver},
+      rank_state->rank);
+}
+
+void NodeState::spawn_rank(const std::shared_ptr<training::RankState>& rank_state,
+                           const data_loader_actor& loader) {
+  const auto& job = generation().job();
+  const auto& slice_assignment = generation().slice_assignment;
+  const auto& evaluation = generation().evaluation;
+  const auto rows = training::rank_rows(rank_state->rank);
+  const auto compute = generation().trace.track(rows, "compute");
+  const auto first_pass = slice_assignment.pass_of(generation().first_step);
+  const auto shard_manager = spawn_shard_manager(rank_state, first_pass, compute);
+  shard_managers_.push_back(shard_manager);
+  const auto worker = spawn_role<WorkerState, worker_actor>(
+      rows,
+      WorkerSetup{.rank_state = rank_state,
+                  .slice_assignment = slice_assignment,
+                  .first_pass = first_pass,
+                  .test_batches = evaluation ? evaluation->sampler().steps_per_epoch() : 0,
+                  .scales_loss = job.loss_scale.has_value(),
+                  .precision = job.precision,
+                  .measure_peak =
+                      [devices = generation().host->devices, rank_state,
+                       precision = job.precision](std::function<void(double)> then) {
+                        devices->measure_peak(rank_state->compiled->worker, precision,
+                                              *rank_state->compute, std::move(then));
+                      },
+                  .loader = loader,
+                  .shard_manager = shard_manager,
+                  .coordinator = coordinator_,
+                  .stream_row = compute},
+      rank_state->rank);
+  // Before COORDINATOR can ask for an evaluation, which may be the first thing.
+  self_->send(shard_manager, atom::join_v, worker);
+  const auto& info = rank_state->device().info();
+  self_->send(coordinator_, atom::join_v,
+              RankInfo{.rank = rank_state->rank,
+                       .metrics = built_->metrics_address,
+                       .device = info.name,
+                       .samples = job.training->dataset().size(),
+                       .data = job.data_fingerprint,
+                       .memory_bytes = info.on_host ? 0 : info.memory_bytes,
+                       .peak_operations = peak_of(*rank_state)},
+              worker, shard_manager, built_->metrics);
+}
+
+/// As far as known: it was measured when the host was made, and may have been since.
+double NodeState::peak_of(const training::RankState& rank_state) {
+  return generation()
+      .host->devices->peak_operations(rank_state.compiled->worker, generation().job().precision)
+      .value_or(0);
+}
+
+/// Null where the rank writes nothing.
+checkpointer_actor
+NodeState::checkpointer_of(const std::shared_ptr<training::RankState>& rank_state) {
+  if (rank_state->rank == 0)
+    return checkpointer_;
+  return generation().job().saves(rank_state->rank) ? spawn_checkpointer(rank_state)
+                                                    : checkpointer_actor{};
+}
+
+void NodeState::lead() {
+  const auto& job = generation().job();
+  const auto& rules = collectives::rules_of(generation().strategy.policy);
+  const auto totals =
+      totals_ ? *totals_ : RunTotals{.best = BestSoFar{job.config.checkpoint.best, built_->best}};
+  checkpointer_ = spawn_checkpointer(generation().rank_states.front());
+  generator_ = spawn_generator(generation().rank_states.front());
+  coordinator_ = spawn_role<CoordinatorState, coordinator_actor>(
+      training::node_rows,
+      CoordinatorSetup{.plan = job.plan,
+                       .first_step = generation().first_step,
+                       .generation = generation().assignment.generation,
+                       .samples = job.training->dataset().size(),
+                       .data = job.data_fingerprint,
+                       .detection = job.config.cluster.timeouts.detection,
+                       .collective = job.config.cluster.timeouts.collective,
+                       .window = rules.window(generation().strategy),
+                       .agree = [&rules, strategy = generation().strategy](
+                                    std::int64_t step) { return rules.agree(strategy, step); },
+                       .balancer = {.slice_assignment = generation().slice_assignment,
+                                    .by_speed = job.config.data.dealing == "speed",
+                                    .least = generation().strategy.trains_apart() ? 1 : 0,
+                                    .recorded = job.slice_assignment,
+                                    .wait_tolerance = job.config.parallel.stale.patience},
+                       .records_reads = job.config.metrics.reads,
+                       .learning_rate = job.learning_rate,
+                       .info = built_->info,
+                       .before = built_->before.value_or(totals.run),
+                       .heal = built_->heal,
+                       .connect = built_->connect,
+                       .totals = totals,
+                       .dies_with_a_node = !training::outlives_a_node(
+                           generation().strategy, generation().shard_replicas,
+                           generation().assignment.generation),
+                       .is_sharded = job.config.checkpoint.is_sharded(),
+                       .takes_over = built_->takes_over,
+                       .checkpointer = checkpointer_,
+                       .generator = generator_,
+                       .metrics = built_->metrics,
+                       .membership = membership_});
+  spawn_workers();
+  if (membership_)
+    self_->send(membership_, atom::lead_v, coordinator_);
+  if (stopping_)
+    self_->send(coordinator_, atom::stop_v);
+  self_->request(coordinator_, caf::infinite, atom::run_v)
+      .then([this](const RunOutcomePtr& outcome) { ended(outcome); },
+            [](const caf::error&) {}); // it has died, as down() is told with the reason
+}
+
+} // namespace troupe::actors

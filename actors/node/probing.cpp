@@ -1,0 +1,85 @@
+#include "actors/node/probing.hpp"
+
+#include "core/fail.hpp"
+#include "core/units.hpp"
+
+#include <algorithm>
+
+namespace troupe::actors {
+
+namespace {
+
+using std::chrono::milliseconds;
+using ProbePromise = caf::typed_response_promise<std::vector<BrokenLink>>;
+
+constexpr std::size_t most_links = 256;       ///< of an order
+constexpr milliseconds longest_probe{60'000}; ///< for a link
+constexpr milliseconds time_to_tell{1'000};   ///< that an attempt has come to nothing
+
+/// Empty: the link can be made.
+using dialer_actor = caf::typed_actor<caf::result<std::string>(atom::probe)>;
+
+std::string why_not(const collectives::DataPlane& data_plane, const NodePort& to,
+                    const std::string& ticket, milliseconds limit) {
+  const auto endpoint = parse_endpoint(to.data);
+  if (!endpoint)
+    return fmt::format("{} is not HOST:PORT", to.data);
+  const auto answered = data_plane.probe(to.node, *endpoint, ticket, limit);
+  return answered ? "" : answered.error().message;
+}
+
+dialer_actor spawn_dialer(caf::actor_system& system,
+                          std::shared_ptr<collectives::DataPlane> data_plane, NodePort to,
+                          std::string ticket, milliseconds limit) {
+  return system.spawn<caf::detached>(
+      [=](dialer_actor::pointer self) -> dialer_actor::behavior_type {
+        return {[=](atom::probe) {
+          self->quit();
+          return why_not(*data_plane, to, ticket, limit);
+        }};
+      });
+}
+
+/// The links of an order, while they are tried.
+struct Probing {
+  ProbePromise promise;
+  std::size_t open;
+  std::vector<BrokenLink> broken = {};
+
+  void tried(const std::string& from, const std::string& to, std::string why) {
+    if (!why.empty())
+      broken.push_back({from, to, std::move(why)});
+    if (--open == 0)
+      promise.deliver(std::move(broken));
+  }
+};
+
+} // namespace
+
+caf::result<std::vector<BrokenLink>>
+probe_links(node_actor::pointer self, const std::shared_ptr<collectives::DataPlane>& data_plane,
+            const std::string& name, const ProbeOrder& order) {
+  if (order.to.size() > most_links)
+    return caf::make_error(caf::sec::invalid_argument, "an order of too many links");
+  const auto limit = std::clamp(milliseconds{order.limit_ms}, milliseconds{0}, longest_probe);
+  data_plane->answer_probes(order.ticket, name, limit);
+  if (order.to.empty())
+    return std::vector<BrokenLink>{};
+  const auto probing = std::make_shared<Probing>(
+      Probing{self->make_response_promise<std::vector<BrokenLink>>(), order.to.size()});
+  for (const auto& to : order.to) {
+    const auto dialer = spawn_dialer(self->system(), data_plane, to, order.ticket, limit);
+    // A name may take longer to look up than the limit.
+    self->request(dialer, limit + time_to_tell, atom::probe_v)
+        .then([probing, name,
+               node = to.node](std::string& why) { probing->tried(name, node, std::move(why)); },
+              [probing, name, to, limit](const caf::error&) {
+                probing->tried(
+                    name, to.node,
+                    fmt::format("{}: no connection within {}", to.data, format_duration(limit)));
+              });
+  }
+  return probing->promise;
+}
+
+} // namespace troupe::actors

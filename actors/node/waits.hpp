@@ -1,0 +1,81 @@
+/// The waits of a daemon: one table, for its log and for `troupe status`. docs/cluster.md lists
+/// them and their limits.
+#pragma once
+
+#include "actors/job_status.hpp"
+
+#include <chrono>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <string>
+
+namespace troupe::actors {
+
+/// "30s of 5min", or "30s" without a limit.
+std::string how_long(const WaitStatus& wait);
+
+/// Thread-safe.
+class Waits {
+public:
+  using Clock = std::chrono::steady_clock;
+  using Time = Clock::time_point;
+
+  class Row;
+
+  /// `what` is what a person reads after the daemon's name: "waiting for ...", "looking for ...".
+  /// Without a limit (0) the wait lasts as long as the other side lives. The row is in the table
+  /// until it is destroyed.
+  Row begin(std::string what, std::chrono::milliseconds limit, Time now = Clock::now());
+  /// The wait that began last, because the earlier ones wait for its end. Empty if there is none.
+  WaitStatus shown(Time now = Clock::now()) const;
+
+private:
+  struct Entry {
+    std::string what;
+    Time since;
+    std::chrono::milliseconds limit;
+    bool is_told = false;
+  };
+  struct Table {
+    mutable std::mutex mutex;
+    std::list<Entry> entries;
+  };
+
+  static WaitStatus status(const Entry& entry, Time now);
+
+  std::shared_ptr<Table> table_ = std::make_shared<Table>();
+};
+
+/// One wait. Outlives the table safely.
+class Waits::Row {
+public:
+  Row(Row&& other) noexcept : table_{std::move(other.table_)}, entry_{other.entry_} {}
+  Row& operator=(Row&& other) noexcept;
+  Row(const Row&) = delete;
+  Row& operator=(const Row&) = delete;
+  ~Row() { end(); }
+
+  /// Changes the text of the wait.
+  void rename(std::string what);
+  /// Takes text and limit from another node's wait, which this one depends on. An empty one changes
+  /// nothing.
+  void take(const WaitStatus& told, Time now = Clock::now());
+  WaitStatus status(Time now = Clock::now()) const;
+  bool has_limit() const;
+  bool is_over(Time now = Clock::now()) const;
+  std::chrono::milliseconds left(Time now = Clock::now()) const;
+  /// The line for the log, once, when a tenth of the limit has passed; empty: none is due.
+  std::string due(Time now = Clock::now());
+
+private:
+  friend class Waits;
+  Row(std::shared_ptr<Table> table, std::list<Entry>::iterator entry)
+      : table_{std::move(table)}, entry_{entry} {}
+  void end();
+
+  std::shared_ptr<Table> table_; ///< null: it was moved from
+  std::list<Entry>::iterator entry_;
+};
+
+} // namespace troupe::actors

@@ -1,0 +1,358 @@
+#include "actors/node_runtime.hpp"
+
+#include "actors/consensus/consensus.hpp"
+#include "actors/interfaces.hpp"
+#include "actors/node/drain.hpp"
+#include "actors/node/generation_builder.hpp"
+#include "actors/node/introduction.hpp"
+#include "actors/node/linger.hpp"
+#include "actors/node/listen_address.hpp"
+#include "actors/node/network.hpp"
+#include "actors/node/node.hpp"
+#include "actors/node/previous_members.hpp"
+#include "actors/node/seen_from.hpp"
+#include "actors/roles/traced.hpp"
+#include "core/fail.hpp"
+#include "core/net/socket.hpp"
+#include "core/net/tls.hpp"
+#include "core/units.hpp"
+#include "metrics/exposition.hpp"
+#include "metrics/http/password_file.hpp"
+#include "metrics/push/push_gateway.hpp"
+
+#include <limits>
+
+namespace troupe::actors {
+
+namespace {
+
+/// HOST:PORT that other hosts can use for what listens at `bound`, also where that is every
+/// address.
+std::string reachable_address(Endpoint bound, const ClusterConfig& cluster) {
+  const auto advertised = parse_endpoint(cluster.advertise.value_or(""));
+  if (is_any_address(bound))
+    bound.host = advertised ? advertised->host : training::host_name();
+  return to_string(bound);
+}
+
+/// By which other nodes know this one. A port that is left open there is the one that it got here.
+std::string advertised_address(const Endpoint& bound, const ClusterConfig& cluster) {
+  auto advertised = parse_endpoint(cluster.advertise.value_or(""));
+  if (!advertised)
+    return reachable_address(bound, cluster);
+  if (advertised->port == 0)
+    advertised->port = bound.port;
+  return to_string(*advertised);
+}
+
+/// The actors of this process, from the first spawn to the last exit.
+class NodeRuntime {
+public:
+  NodeRuntime(const Config& config, const RunOptions& options, metrics::Exposition& exposition,
+              NodeSetup node)
+      : config_{config}, options_{options}, data_plane_{node.data_plane}, waits_{node.waits},
+        exposition_{exposition}, network_{options.version, config.cluster.tls,
+                                          config.cluster.timeouts, config.cluster.max_nodes},
+        screen_{options.on_output_lost}, log_{make_run_logger(screen_, options, exposition.live())},
+        settings_{options.daemon ? std::optional{network_} : std::nullopt}, system_{settings_},
+        node_{spawn_node(std::move(node))} {
+    show_endpoint();
+  }
+  NodeRuntime(const NodeRuntime&) = delete;
+  NodeRuntime& operator=(const NodeRuntime&) = delete;
+
+  ~NodeRuntime() {
+    caf::anon_send_exit(node_, caf::exit_reason::user_shutdown);
+    caf::anon_send_exit(voter_, caf::exit_reason::user_shutdown);
+    system_.await_all_actors_done();
+  }
+
+  const node_actor& node() const { return node_; }
+  bool may_begin() const { return actors::may_begin(config_.cluster, address_); }
+
+  /// Listens at cluster.listen. Its address is then this node's name.
+  Status publish();
+  /// Blocks until the job has ended. `formed` is called when it is about to train.
+  RunOutcome run(const metrics::Trace& trace, const std::shared_ptr<Drain>& drain,
+                 std::function<void()> built);
+  spdlog::logger& log() { return *log_; }
+
+private:
+  void show_endpoint();
+  node_actor spawn_node(NodeSetup setup);
+  std::string metrics_address() const;
+  consensus_actor spawn_consensus();
+
+  const Config& config_;
+  const RunOptions& options_;
+  std::shared_ptr<collectives::DataPlane> data_plane_;
+  std::shared_ptr<Waits> waits_;
+  metrics::Exposition& exposition_;
+  NetworkOptions network_;
+  metrics::Screen screen_;
+  std::shared_ptr<spdlog::logger> log_;
+  SystemConfig settings_;
+  caf::actor_system system_;
+  node_actor node_;
+  std::string address_, process_;
+  consensus_actor voter_; ///< null: a node alone
+};
+
+node_actor NodeRuntime::spawn_node(NodeSetup setup) {
+  setup.say = [log = log_](const std::string& text) { log->info(text); };
+  return system_.spawn<node_actor::stateful_impl<NodeState>>(std::move(setup));
+}
+
+void NodeRuntime::show_endpoint() {
+  const auto bound = exposition_.listens_at();
+  if (!bound)
+    return;
+  if (const auto wanted = parse_endpoint(config_.metrics.listen);
+      wanted->port != 0 && wanted->port != bound->port)
+    log_->warn("metrics.listen: port {} is in use; taking port {}", wanted->port, bound->port);
+  log_->info("metrics at http://{}/metrics", to_string(*bound));
+  log_->info("page at http://{}/", to_string(*bound));
+  exposition_.targets().set({{metrics_address(), {{"node", training::host_name()}}}});
+}
+
+/// Empty: off.
+std::string NodeRuntime::metrics_address() const {
+  const auto bound = exposition_.listens_at();
+  return bound ? reachable_address(*bound, config_.cluster) : "";
+}
+
+Status NodeRuntime::publish() {
+  const auto& cluster = config_.cluster;
+  auto listen = *parse_endpoint(cluster.listen);
+  TROUPE_TRY(listen.port, actors::publish(node_, listen, network_));
+  address_ = advertised_address(listen, cluster);
+  log_->info("daemon at {}", address_);
+  TROUPE_TRY(process_, collectives::make_secret());
+  voter_ = spawn_consensus();
+  caf::anon_send(node_, atom::vote_v, training::Voter{address_, process_}, voter_);
+  return {};
+}
+
+consensus_actor NodeRuntime::spawn_consensus() {
+  ConsensusSetup setup{
+      .self = {address_, process_},
+      .detection = config_.cluster.timeouts.detection,
+      .connect =
+          [this](const std::string& address, const consensus_actor& voter) {
+            introduce({system_, network_, config_.cluster.timeouts.detection}, {address_, process_},
+                      voter, address);
+          },
+      .moved =
+          [node = caf::actor_cast<caf::strong_actor_ptr>(node_)](const std::string& address) {
+            caf::anon_send(caf::actor_cast<node_actor>(node), atom::lead_v, address);
+          },
+      .ended =
+          [node = caf::actor_cast<caf::strong_actor_ptr>(node_)](const JobEnd& end) {
+            caf::anon_send(caf::actor_cast<node_actor>(node), atom::finish_v, end);
+          }};
+  return system_.spawn<consensus_actor::stateful_impl<ConsensusState>>(std::move(setup));
+}
+
+RunOutcome NodeRuntime::run(const metrics::Trace& trace, const std::shared_ptr<Drain>& drain,
+                            std::function<void()> built) {
+  const auto builder =
+      system_.spawn<generation_builder_actor::stateful_impl<GenerationBuilderState>, caf::detached>(
+          GenerationBuilderSetup{
+              .config = config_,
+              .options = options_,
+              .exposition = exposition_,
+              .network = network_,
+              .address = address_,
+              .metrics_address = metrics_address(),
+              .data_plane = data_plane_,
+              .trace = trace,
+              .say = [log = log_](const std::string& text) { log->info(text); },
+              .stopped_within = [drain](auto limit) { return drain->asked_within(limit); },
+              .built = std::move(built),
+              .node = node_,
+              .voter = voter_,
+              .process = process_,
+              .waits = waits_,
+              .row = trace.track(training::node_rows, GenerationBuilderState::name)});
+  RunOutcome outcome{.summary = {}, .error = {}, .built = false};
+  caf::scoped_actor self{system_};
+  self->request(node_, caf::infinite, atom::run_v, builder)
+      .receive([&](const RunOutcomePtr& ended) { outcome = *ended; },
+               [&](const caf::error& error) {
+                 outcome.error = Error{Errc::internal,
+                                       "the node died: " + caf::to_string(error),
+                                       {.node = training::host_name(), .actor = NodeState::name}};
+               });
+  if (outcome.error)
+    outcome.error = seen_from(address_, *std::move(outcome.error));
+  return outcome;
+}
+
+/// This process's part in a job, from its first message to its last.
+Result<RunEnd> take_part(const Config& config, const RunOptions& options,
+                         const metrics::Trace& trace, NodeRuntime& runtime,
+                         const std::shared_ptr<Drain>& drain,
+                         const std::function<void()>& started) {
+  if (options.daemon) {
+    TROUPE_TRY(runtime.publish());
+    started();
+  }
+  auto outcome = runtime.run(trace, drain, options.daemon ? std::function<void()>{} : started);
+  RunEnd end{outcome.summary, outcome.error};
+  if (!outcome.built) {
+    // A process that was asked to stop before the job began has done what it was asked.
+    if (outcome.error->code != Errc::stopped)
+      return failure(*std::move(outcome.error));
+    runtime.log().info("{}", outcome.error->message);
+    end = {{training::run_info(config)}};
+    end.status = "stopped";
+  }
+  // A job that has failed is begun again by whoever supervises the daemons, all of them. One that
+  // was stopped, at whatever node, ends on all.
+  if (options.daemon && options.stays && runtime.may_begin() && outcome.built &&
+      end.status == "completed")
+    drain->wait();
+  return end;
+}
+
+/// Null where there is one node alone.
+Result<std::shared_ptr<collectives::DataPlane>> open_data_plane(const Config& config,
+                                                                const RunOptions& options) {
+  if (!options.daemon)
+    return nullptr;
+  const auto& cluster = config.cluster;
+  auto plane =
+      collectives::DataPlane::open({.listen = {parse_endpoint(cluster.listen)->host,
+                                               static_cast<std::uint16_t>(cluster.data_port)},
+                                    .tls = cluster.tls,
+                                    .handshake = cluster.timeouts.handshake});
+  if (!plane && plane.error().code == Errc::network)
+    return cluster.data_port > 0
+               ? fail(Errc::network,
+                      "cluster.data_port: {}; choose another port, or end what listens there",
+                      plane.error().message)
+               : fail(Errc::network, "cluster.listen: {}", plane.error().message);
+  return plane;
+}
+
+/// Empty where metrics.push is not set. The exposition and the log outlive it.
+std::unique_ptr<metrics::PushGateway> push_metrics(const Config& config, const RunOptions& options,
+                                                   metrics::Exposition& exposition,
+                                                   spdlog::logger& log) {
+  if (!config.metrics.push)
+    return nullptr;
+  auto instance = training::host_name();
+  if (options.daemon) // a host may have several
+    instance += fmt::format(":{}", parse_endpoint(config.cluster.listen)->port);
+  return std::make_unique<metrics::PushGateway>(
+      metrics::PushOptions{
+          .url = *config.metrics.push, .run = config.run.name, .instance = std::move(instance)},
+      [&exposition] { return exposition.registry().text(); },
+      [&log](const std::string& why) { log.warn("{}", why); });
+}
+
+/// Of the page: the cluster's certificate is also shown to browsers.
+Result<metrics::EndpointSecurity> endpoint_security(const Config& config) {
+  metrics::EndpointSecurity security;
+  if (const auto& file = config.metrics.password_file) {
+    TROUPE_TRY(security.password, metrics::read_password(*file));
+  }
+  if (const auto& tls = config.cluster.tls; tls.enabled()) {
+    security.certificate = tls.certificate;
+    security.key = tls.key;
+  }
+  return security;
+}
+
+/// Opens the endpoint. A run in the foreground takes the next free port if metrics.listen is used.
+Result<std::unique_ptr<metrics::Exposition>>
+open_exposition(const Config& config, const RunOptions& options, bool leads,
+                const metrics::EndpointSecurity& security) {
+  constexpr int most_ports = 100;
+  const auto open = [&](const std::string& listen) {
+    return metrics::Exposition::open(listen, training::run_info(config, options.version), leads,
+                                     security);
+  };
+  auto exposition = open(config.metrics.listen);
+  auto next = parse_endpoint(config.metrics.listen);
+  if (exposition || options.daemon || !next || !net::is_in_use(*next))
+    return exposition;
+  for (int i = 1; i < most_ports && next->port < std::numeric_limits<std::uint16_t>::max(); ++i) {
+    ++next->port;
+    if (auto other = open(to_string(*next)))
+      return other;
+  }
+  return exposition;
+}
+
+Result<RunEnd> run_node_runtime(const Config& config, const RunOptions& options,
+                                const metrics::Trace& trace) {
+  const bool leads = config.cluster.join.empty();
+  TROUPE_TRY(const auto security, endpoint_security(config));
+  // Before all else: a port in use is said at once, and a daemon that waits can be asked.
+  TROUPE_TRY(auto exposition, open_exposition(config, options, leads, security));
+  exposition->live().set_config(options.config_text);
+  exposition->live().show_timeline_of(trace);
+  TROUPE_TRY(auto data_plane, open_data_plane(config, options));
+  const auto drain = std::make_shared<Drain>();
+  const auto waits = std::make_shared<Waits>();
+  NodeRuntime runtime{config,
+                      options,
+                      *exposition,
+                      {.run = config.run.name,
+                       .join = config.cluster.join,
+                       .detection = config.cluster.timeouts.detection,
+                       .form = config.cluster.timeouts.form,
+                       .quorum = config.cluster.timeouts.quorum,
+                       .waits = waits,
+                       .ends_for_all = !options.stays,
+                       .stopped = [drain] { drain->note(); },
+                       .data_plane = std::move(data_plane),
+                       .row = trace.track(training::node_rows, NodeState::name)}};
+  auto push = push_metrics(config, options, *exposition, runtime.log());
+  drain->watch(runtime.node());
+  const ForgetAtEnd forget{*drain};
+  auto summary = take_part(config, options, trace, runtime, drain, [&] {
+    if (options.on_started)
+      options.on_started([drain] { drain->ask(); });
+  });
+  if (!summary) {
+    exposition->live().fail(summary.error().to_string());
+    exposition->fail(summary.error().code);
+  }
+  const auto end = summary ? metrics::ended_as(summary->status) : metrics::JobPhase::failed;
+  exposition->enter(end);
+  push.reset(); // with the end
+  if (options.on_ended)
+    options.on_ended();
+  // While all of it can still be asked.
+  linger(*exposition, *drain, config.metrics.linger, runtime.log(), *waits);
+  return summary;
+}
+
+} // namespace
+
+Result<RunEnd> run_training(const Config& config, const RunOptions& options) {
+  if (options.daemon) {
+    TROUPE_TRY(check_reach(*parse_endpoint(config.cluster.listen), network_is_bounded()));
+    const auto here = await_listen_addresses(config, options);
+    if (!here && here.error().code == Errc::stopped) {
+      RunEnd end{{training::run_info(config)}};
+      end.status = "stopped";
+      return end;
+    }
+    TROUPE_TRY(here);
+  }
+  // CAF ends the process where they do not fit; the endpoint shows them, too.
+  if (config.cluster.tls.enabled() && (options.daemon || config.metrics.listen != "off"))
+    if (const auto tls = net::open_tls(config.cluster.tls); !tls)
+      return failure(tls.error());
+  TROUPE_TRY(auto trace, options.trace.empty() ? Result<metrics::Trace>{metrics::Trace::unwritten()}
+                                               : metrics::Trace::create(options.trace));
+  auto summary = run_node_runtime(config, options, trace);
+  if (summary)
+    TROUPE_TRY(trace.close()); // the streams are drained
+  return summary;
+}
+
+} // namespace troupe::actors

@@ -1,0 +1,189 @@
+// Of an asynchronous SHARD MANAGER, what becomes of its shard: mail comes in, and one step after
+// the other is applied.
+#include "actors/roles/async_shard_manager.hpp"
+#include "actors/roles/detail/announce.hpp"
+#include "core/fail.hpp"
+
+namespace troupe::actors {
+
+using collectives::Message;
+using collectives::MessagePtr;
+using metrics::CollectiveKind;
+using training::MessageKind;
+
+void AsyncShardManagerState::open(const MessagePtr& message) {
+  if (const auto fits = check(*message); !fits)
+    return fail(fits.error());
+  switch (training::kind_of(*message)) {
+  case MessageKind::pull:
+    return answer_pull(*message);
+  case MessageKind::parameters:
+    return take_parameters(message);
+  case MessageKind::gradients:
+    return take_gradients(message);
+  case MessageKind::statistics:
+    return take_statistics(message);
+  case MessageKind::copy:
+    replicated_[training::step_of(*message)] = message;
+    return go_on();
+  }
+}
+
+Status AsyncShardManagerState::check(const Message& message) const {
+  TROUPE_TRY(training::check_message(
+      message, rules_,
+      {.version = owner_->version(), .published = owner_->published(), .read = reader_.read()}));
+  if (awaits(message))
+    return {};
+  return failure(training::wrong_message(message, "which nobody awaits"));
+}
+
+/// Of letters that may come at this time: whether this one has not come yet.
+bool AsyncShardManagerState::awaits(const Message& message) const {
+  switch (training::kind_of(message)) {
+  case MessageKind::pull:
+    return true;
+  case MessageKind::parameters:
+    return asked_.contains(message.from);
+  case MessageKind::gradients:
+    return !owner_->has(training::Gradients::of(message));
+  case MessageKind::statistics:
+    return !statistics_.contains(training::step_of(message));
+  case MessageKind::copy:
+    return !replicated_.contains(training::step_of(message));
+  }
+  return false;
+}
+
+void AsyncShardManagerState::answer_pull(const Message& pull) {
+  const auto asked = training::Pull::of(pull);
+  const auto at = owner_->version_for(asked.wanted);
+  auto answer = training::Parameters{at}.to_message();
+  if (asked.have == at)
+    return send(std::move(answer), pull.from);
+  auto values = owner_->parameters(at);
+  if (!values)
+    return fail(values.error());
+  answer.values = *std::move(values);
+  answer.bytes = answer.values->bytes();
+  if (pull.from != rank_state().rank)
+    count(CollectiveKind::all_gather, answer.bytes);
+  if (at.predicted == 0)
+    return send(std::move(answer), pull.from);
+  send_when_copied(std::move(answer), pull.from);
+}
+
+void AsyncShardManagerState::take_gradients(const MessagePtr& message) {
+  owner_->add(message);
+  go_on();
+}
+
+void AsyncShardManagerState::take_statistics(const MessagePtr& message) {
+  const auto step = training::step_of(*message);
+  rank_state().device().copy(owner_->stream(), state().committed_statistics(step),
+                             message->values->data(), message->bytes);
+  owner_->stream().on_complete([message](const Status&) {}); // it lives so long
+  statistics_.insert(step);
+  go_on();
+}
+
+void AsyncShardManagerState::go_on() {
+  const auto step = owner_->version();
+  const bool has_statistics = !state().commits_statistics() || statistics_.contains(step);
+  if (stage_ == Stage::summing && owner_->is_whole() && has_statistics)
+    take();
+  if (stage_ == Stage::taken && (!state().shard_replica() || replicated_.contains(step)))
+    find();
+}
+
+void AsyncShardManagerState::take() {
+  stage_ = Stage::taken;
+  statistics_.erase(owner_->version());
+  owner_->take();
+  if (!setup_.replica_rank)
+    return;
+  auto values = owner_->copy_of_gradients();
+  if (!values)
+    return fail(values.error());
+  auto message = training::message_of_step(MessageKind::copy, owner_->version());
+  message.values = *std::move(values);
+  message.bytes = message.values->bytes();
+  count(CollectiveKind::shard_replica, message.bytes);
+  send_when_copied(std::move(message), *setup_.replica_rank);
+}
+
+/// When the owner's stream has come so far.
+void AsyncShardManagerState::send_when_copied(Message message, int to) {
+  message.from = rank_state().rank;
+  message.to = to;
+  owner_->stream().on_complete([point_to_point = setup_.point_to_point,
+                                message = std::move(message)](const Status& status) mutable {
+    if (status)
+      point_to_point->send(std::move(message));
+  });
+}
+
+void AsyncShardManagerState::find() {
+  stage_ = Stage::finding;
+  if (const auto replicated = replicated_.extract(owner_->version()))
+    owner_->keep_replica(replicated.mapped());
+  found_ = std::make_shared<training::StepResults>();
+  if (!owner_->finds())
+    return prepare({.step = owner_->version()}); // the others ask nothing, either
+  owner_->find(found_.get());
+  announce(me(), owner_->stream(), atom::propose_v, owner_->version(), found_);
+}
+
+void AsyncShardManagerState::prepare(const StepFound& of_all) {
+  stage_ = Stage::preparing;
+  of_all_ = std::make_shared<training::StepResults>();
+  of_all_->squared_norm = of_all.squared_norm;
+  of_all_->loss_scale.found_inf = of_all.found_inf;
+  owner_->prepare(of_all_.get());
+  announce(me(), owner_->stream(), atom::vote_v, of_all.step, of_all_);
+}
+
+void AsyncShardManagerState::apply(std::int64_t step) {
+  stage_ = Stage::applying;
+  auto reads = owner_->apply(found_);
+  if (!reads)
+    return fail(reads.error());
+  reads_ = *std::move(reads);
+  announce(me(), owner_->stream(), atom::done_v, step, found_);
+}
+
+void AsyncShardManagerState::finish_step(std::int64_t step) {
+  owner_->settle();
+  if (const auto sound = check_scale(); !sound)
+    return fail(sound.error());
+  rank_state().before.reset(); // all have come this far
+  stage_ = Stage::summing;
+  self_->send(setup_.saver.coordinator, atom::step_committed_v, report(step));
+  sent_ = {};
+  go_on();
+}
+
+StepReport AsyncShardManagerState::report(std::int64_t step) const {
+  StepReport report{.rank = rank_state().rank, .worker = {.step = step}, .collectives = sent_};
+  report.memory = rank_state().device().memory();
+  report.squared_norm = of_all_->squared_norm;
+  report.reads = reads_;
+  if (state().loss_scale()) {
+    const auto& scaler = found_->loss_scale;
+    report.loss_scale = scaler.scale;
+    report.skipped_steps = scaler.skipped;
+    report.scale_growths = scaler.grown;
+  }
+  return report;
+}
+
+/// Losses that are not finite are steps to skip while a smaller scale may help.
+Status AsyncShardManagerState::check_scale() const {
+  if (owner_->scale() >= 1)
+    return {};
+  return troupe::fail(Errc::numeric,
+                      "gradients are not finite, and the loss scale has fallen to {}",
+                      owner_->scale());
+}
+
+} // namespace troupe::actors

@@ -1,0 +1,273 @@
+#include "actors/roles/detail/diloco_rounds.hpp"
+
+#include "collectives/fragments.hpp"
+#include "core/fail.hpp"
+#include "training/diloco/pseudo_gradient_codec.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace troupe::actors {
+
+using collectives::Message;
+using collectives::MessagePtr;
+using training::PseudoGradientMessage;
+using training::Round;
+using training::RoundMessageKind;
+using training::RoundSum;
+
+namespace {
+
+bool is_there(const std::vector<MessagePtr>& sums) {
+  return std::ranges::none_of(sums, [](const MessagePtr& sum) { return sum == nullptr; });
+}
+
+} // namespace
+
+DilocoRounds::DilocoRounds(DilocoRoundsSetup setup, shard_manager_actor me, Later later)
+    : setup_{std::move(setup)}, me_{std::move(me)}, later_{std::move(later)},
+      registry_{strategy(), fragments(), setup_.first_step},
+      applied_(setup_.state->fragments().size(), setup_.first_step - 1) {}
+
+Status DilocoRounds::end_step(std::int64_t step, double weight) {
+  for (int fragment = 0; fragment < fragments(); ++fragment)
+    if (collectives::ends_round(strategy(), fragment, step))
+      TROUPE_TRY(send_changes({fragment, step}, weight));
+  return {};
+}
+
+Status DilocoRounds::send_changes(Round round, double weight) {
+  rounds_[round].resize(static_cast<std::size_t>(strategy().replica_groups()));
+  TROUPE_TRY(auto chunks, setup_.state->end_round(round.fragment, weight));
+  std::vector<Message> letters;
+  for (int owner = 0; owner < std::ssize(chunks); ++owner) {
+    auto& letter = letters.emplace_back(PseudoGradientMessage{round, weight}.to_message());
+    letter.from = rank();
+    letter.to = speaker(owner);
+    letter.values = std::move(chunks[static_cast<std::size_t>(owner)]);
+    letter.bytes = letter.values->bytes();
+    // And as much comes back from here, whenever that is.
+    auto& sent = sent_[round.step];
+    sent.changes += owner == replica_group() ? 0 : letter.bytes;
+    sent.sums += owner == replica_group() ? 0 : letter.bytes;
+  }
+  setup_.state->rank_state().communication->on_complete(
+      [point_to_point = setup_.point_to_point,
+       letters = std::move(letters)](const Status& status) mutable {
+        if (!status)
+          return; // the stream has failed, and says so itself
+        for (auto& letter : letters)
+          point_to_point->send(std::move(letter));
+      });
+  return {};
+}
+
+Status DilocoRounds::open(const MessagePtr& message) {
+  return training::round_message_kind(*message) == RoundMessageKind::pseudo_gradient
+             ? take_pseudo_gradient(message)
+             : take_sum(message);
+}
+
+Status DilocoRounds::check(const Message& message, bool fits) const {
+  const auto [fragment, step] = training::round_of(message);
+  if (fits && message.values) {
+    const auto chunk = setup_.state->fragments()[static_cast<std::size_t>(fragment)].chunk;
+    if (message.bytes == training::pseudo_gradient_bytes(strategy().outer.compression, chunk))
+      return {};
+  }
+  // Of the sender: its node is the one that others go on without.
+  return failure(Error{Errc::network,
+                       fmt::format("rank {} has sent {} bytes of fragment {} behind step {}, which "
+                                   "nobody awaits",
+                                   message.from, message.bytes, fragment, step),
+                       {.rank = message.from}});
+}
+
+Status DilocoRounds::take_pseudo_gradient(const MessagePtr& message) {
+  const auto round = training::round_of(*message);
+  const auto from = message->from / strategy().replica_group;
+  TROUPE_TRY(check(*message, setup_.sum && message->from == speaker(from) &&
+                                 registry_.expects(round, from) &&
+                                 PseudoGradientMessage::weight_of(*message) > 0));
+  registry_.come(round, from, message);
+  return close_if_due(round.fragment);
+}
+
+Status DilocoRounds::close_if_due(int fragment) {
+  const auto round = registry_.next(fragment);
+  if (registry_.is_whole(fragment))
+    return close(fragment);
+  if (registry_.has_quorum(fragment) && in_grace_.insert(round).second)
+    begin_grace(round);
+  return {};
+}
+
+/// Whoever is late until then counts in the next round.
+void DilocoRounds::begin_grace(Round round) {
+  later_(strategy().outer.grace, [this, round] {
+    if (registry_.next(round.fragment) != round)
+      return; // the others have come
+    if (auto closed = close(round.fragment); !closed)
+      caf::anon_send(me_, atom::failed_v, closed.error());
+  });
+}
+
+Status DilocoRounds::close(int fragment) {
+  const auto round = registry_.next(fragment);
+  in_grace_.erase(round);
+  std::vector<int> to(static_cast<std::size_t>(strategy().replica_groups()));
+  std::ranges::generate(to,
+                        [this, replica_group = 0]() mutable { return speaker(replica_group++); });
+  auto changes = registry_.close(fragment);
+  note(round, false, changes);
+  return setup_.sum->close(
+      round, std::move(changes),
+      [point_to_point = setup_.point_to_point, from = rank(), to](Message letter) {
+        letter.from = from;
+        for (const auto each : to) {
+          letter.to = each;
+          point_to_point->send(letter);
+        }
+      });
+}
+
+void DilocoRounds::note(Round round, bool is_meeting, std::span<const MessagePtr> changes) {
+  auto& taken = taken_.emplace_back(RoundTaken{.owner = replica_group(),
+                                               .fragment = round.fragment,
+                                               .step = round.step,
+                                               .is_meeting = is_meeting});
+  for (const auto& change : changes)
+    taken.changes.push_back(
+        {change->from / strategy().replica_group, training::round_of(*change).step});
+}
+
+/// Of a round that has not been applied, and has not come.
+bool DilocoRounds::awaits_sum(const Message& message) const {
+  const auto round = training::round_of(message);
+  const auto owner = RoundSum::owner_of(message);
+  if (round.fragment < 0 || round.fragment >= fragments() || owner < 0 ||
+      owner >= strategy().replica_groups() ||
+      (message.from != speaker(static_cast<int>(owner)) &&
+       message.from != speaker(replica_group())))
+    return false;
+  const auto known = rounds_.find(round);
+  const bool is_new = known == rounds_.end() || !known->second[static_cast<std::size_t>(owner)];
+  return is_new && round.step > applied_[static_cast<std::size_t>(round.fragment)] &&
+         collectives::ends_round(strategy(), round.fragment, round.step);
+}
+
+Status DilocoRounds::take_sum(const MessagePtr& message) {
+  const auto round = training::round_of(*message);
+  const auto owner = RoundSum::owner_of(*message);
+  TROUPE_TRY(check(*message, awaits_sum(*message)));
+  auto& sums = rounds_[round];
+  sums.resize(static_cast<std::size_t>(strategy().replica_groups()));
+  sums[static_cast<std::size_t>(owner)] = message;
+  if (setup_.sum)
+    tell_replica_group(*message);
+  return {};
+}
+
+/// Those of the team that have the same shard, and speak to nobody.
+void DilocoRounds::tell_replica_group(const Message& message) const {
+  const auto first = replica_group() * strategy().replica_group;
+  for (int member = first; member < first + strategy().replica_group; ++member)
+    if (member != rank() && strategy().shard_of(member) == strategy().shard_of(rank())) {
+      auto copy = message;
+      copy.from = rank();
+      copy.to = member;
+      setup_.point_to_point->send(std::move(copy));
+    }
+}
+
+bool DilocoRounds::may_begin(std::int64_t step) const {
+  return std::ranges::all_of(rounds_, [&](const auto& each) {
+    return each.first.step + strategy().outer.overlap >= step || is_there(each.second);
+  });
+}
+
+std::vector<int> DilocoRounds::apply_before(std::int64_t step) {
+  std::vector<int> changed;
+  Apart apart;
+  for (auto at = rounds_.begin(); at != rounds_.end();) {
+    const auto& [round, sums] = *at;
+    if (round.step + strategy().outer.overlap >= step) {
+      ++at;
+      continue;
+    }
+    apply(round, sums, apart);
+    changed.push_back(round.fragment);
+    at = rounds_.erase(at);
+  }
+  if (!changed.empty())
+    apart_[step] = apart;
+  return changed;
+}
+
+void DilocoRounds::apply(Round round, const Sums& sums, Apart& apart) {
+  const auto& norm = apart.squared_norms.emplace_back(std::make_shared<double>(0));
+  setup_.state->apply(round.fragment, sums, norm.get());
+  setup_.state->rank_state().communication->on_complete([kept = norm](const Status&) {});
+  for (const auto& sum : sums)
+    apart.spread += RoundSum::spread_of(*sum);
+  applied_[static_cast<std::size_t>(round.fragment)] = round.step;
+}
+
+bool DilocoRounds::is_settled(std::int64_t steps) const {
+  const bool here = std::ranges::all_of(
+      rounds_, [&](const auto& each) { return each.first.step >= steps || is_there(each.second); });
+  if (!here || !setup_.sum)
+    return here;
+  for (int fragment = 0; fragment < fragments(); ++fragment)
+    if (!registry_.is_settled(fragment, steps))
+      return false;
+  return true;
+}
+
+void DilocoRounds::synchronize(std::int64_t steps, double weight) {
+  for (auto& [round, sums] : std::exchange(rounds_, {})) {
+    Apart apart;
+    apply(round, sums, apart);
+  }
+  const auto& rank_state = setup_.state->rank_state();
+  if (setup_.sum)
+    rank_state.communication->wait(setup_.sum->stream().record());
+  for (int fragment = 0; fragment < fragments(); ++fragment)
+    synchronize_fragment(fragment, steps, weight);
+  setup_.state->average_optimizer(weight);
+  if (!setup_.sum)
+    return;
+  setup_.sum->stream().wait(rank_state.communication->record());
+  for (int fragment = 0; fragment < fragments(); ++fragment)
+    setup_.sum->forget(fragment);
+}
+
+void DilocoRounds::synchronize_fragment(int fragment, std::int64_t steps, double weight) {
+  const bool trained = !collectives::ends_round(strategy(), fragment, steps - 1);
+  if (!setup_.sum)
+    return setup_.state->synchronize(fragment, trained, weight, {}, nullptr);
+  const auto late = registry_.take_rest(fragment);
+  if (!late.empty())
+    note({fragment, steps - 1}, true, late);
+  setup_.state->synchronize(fragment, trained, weight, late, setup_.sum->rounded_off(fragment));
+}
+
+RoundReport DilocoRounds::take_report(std::int64_t step) {
+  const auto sent = sent_.extract(step);
+  auto report = sent.empty() ? RoundReport{} : sent.mapped();
+  report.taken = std::exchange(taken_, {});
+  const auto found = apart_.extract(step);
+  if (found.empty())
+    return report;
+  double norms = 0;
+  for (const auto& norm : found.mapped().squared_norms)
+    norms += *norm;
+  if (norms > 0)
+    report.drift = std::sqrt(found.mapped().spread / norms);
+  return report;
+}
+
+} // namespace troupe::actors

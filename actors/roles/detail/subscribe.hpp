@@ -1,0 +1,31 @@
+/// How mail between ranks comes to an actor.
+#pragma once
+
+#include "actors/interfaces.hpp"
+#include "collectives/point_to_point/point_to_point.hpp"
+#include "training/async/messages.hpp"
+
+#include <utility>
+
+namespace troupe::actors {
+
+/// From now on a SHARD MANAGER is sent its rank's mail, and what becomes of the others.
+inline void subscribe(collectives::PointToPoint& point_to_point, Device& device, int rank,
+                      const shard_manager_actor& me) {
+  point_to_point.subscribe(
+      rank, {.deliver =
+                 [me](const collectives::MessagePtr& message) {
+                   caf::anon_send(me, atom::deliver_v, message);
+                 },
+             .memory =
+                 [&device](std::size_t bytes) {
+                   return device.allocate(bytes, training::message_memory(device));
+                 },
+             .lost =
+                 [me](int, Error why) {
+                   why.code = Errc::collective; // as where ranks meet: somebody is gone
+                   caf::anon_send(me, atom::failed_v, std::move(why));
+                 }});
+}
+
+} // namespace troupe::actors

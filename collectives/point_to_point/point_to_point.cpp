@@ -1,0 +1,176 @@
+#include "collectives/point_to_point/point_to_point.hpp"
+
+#include "collectives/point_to_point/detail/peer_link.hpp"
+#include "core/fail.hpp"
+#include "core/net/sigpipe.hpp"
+
+#include <algorithm>
+
+#include <poll.h>
+
+namespace troupe::collectives {
+
+namespace {
+
+/// How often a connection that takes nothing is looked at.
+constexpr std::chrono::milliseconds look_again{1000};
+
+} // namespace
+
+PointToPoint::PointToPoint(PointToPointOptions options) : options_{std::move(options)} {}
+
+Result<std::shared_ptr<PointToPoint>>
+PointToPoint::open(PointToPointOptions options,
+                   const std::shared_ptr<ConnectionGroup>& connection_group) {
+  std::shared_ptr<PointToPoint> point_to_point{new PointToPoint{std::move(options)}};
+  if (point_to_point->options_.endpoints.size() < 2)
+    return point_to_point;
+  TROUPE_TRY(point_to_point->connect(*connection_group));
+  point_to_point->thread_ = std::thread{[raw = point_to_point.get()] { raw->serve(); }};
+  return point_to_point;
+}
+
+PointToPoint::~PointToPoint() {
+  closing_ = true;
+  changed_.signal();
+  if (thread_.joinable())
+    thread_.join();
+}
+
+/// Each connects to all others, and is then connected to.
+Status PointToPoint::connect(ConnectionGroup& connection_group) {
+  const auto here = options_.process, all = static_cast<int>(options_.endpoints.size());
+  std::map<int, net::Connection> out;
+  for (int there = 0; there < all; ++there)
+    if (there != here) {
+      TROUPE_TRY(out[there],
+                 connection_group.connect(options_.endpoints[static_cast<std::size_t>(there)],
+                                          {options_.group, here, there}, options_.connect_timeout));
+    }
+  for (auto& [there, connection] : out) {
+    TROUPE_TRY(auto in,
+               connection_group.accept({options_.group, there, here}, options_.connect_timeout));
+    links_.push_back(std::make_unique<PeerLink>(there, std::move(connection), std::move(in)));
+  }
+  return {};
+}
+
+void PointToPoint::subscribe(int rank, Mailbox mailbox) {
+  {
+    const std::lock_guard lock{mutex_};
+    for (const auto& message : std::exchange(early_, {}))
+      message->to == rank ? mailbox.deliver(message) : early_.push_back(message);
+    for (const auto& [process, why] : lost_)
+      mailbox.lost(process, why);
+    mailboxes_[rank] = std::move(mailbox);
+  }
+  changed_.signal();
+}
+
+void PointToPoint::leave(int rank) {
+  const std::lock_guard lock{mutex_};
+  mailboxes_[rank] = {};
+}
+
+bool PointToPoint::all_subscribed() const {
+  const std::lock_guard lock{mutex_};
+  return std::ranges::count(options_.process_of, options_.process) == std::ssize(mailboxes_);
+}
+
+void PointToPoint::send(Message message) {
+  const auto process = options_.process_of[static_cast<std::size_t>(message.to)];
+  if (message.from != message.to) {
+    const std::lock_guard lock{mutex_};
+    auto& traffic = traffic_[message.from];
+    ++traffic.operations;
+    traffic.bytes += message.bytes;
+  }
+  if (process == options_.process)
+    return deliver(std::make_shared<const Message>(std::move(message)));
+  const auto link = std::ranges::find(links_, process, &PeerLink::process);
+  (*link)->enqueue(std::move(message));
+  changed_.signal();
+}
+
+Traffic PointToPoint::traffic(int rank) const {
+  const std::lock_guard lock{mutex_};
+  const auto found = traffic_.find(rank);
+  return found == traffic_.end() ? Traffic{} : found->second;
+}
+
+void PointToPoint::deliver(MessagePtr message) {
+  const std::lock_guard lock{mutex_};
+  const auto mailbox = mailboxes_.find(message->to);
+  if (mailbox == mailboxes_.end())
+    early_.push_back(std::move(message));
+  else if (mailbox->second.deliver)
+    mailbox->second.deliver(std::move(message));
+}
+
+Result<BufferPtr> PointToPoint::memory_for(int rank, std::size_t bytes) {
+  const std::lock_guard lock{mutex_};
+  const auto mailbox = mailboxes_.find(rank);
+  if (mailbox == mailboxes_.end() || !mailbox->second.memory)
+    return fail(Errc::invalid_input, "there is a mail for rank {}, which is not here", rank);
+  return bytes > 0 ? mailbox->second.memory(bytes) : BufferPtr{};
+}
+
+void PointToPoint::serve() {
+  const net::NoSigpipe no_sigpipe;
+  while (!closing_) {
+    await();
+    changed_.clear();
+    move_messages();
+  }
+}
+
+void PointToPoint::await() const {
+  std::vector<pollfd> waiting = {{changed_.number(), POLLIN, 0}};
+  const bool reads = all_subscribed();
+  bool writes = false;
+  for (const auto& link : links_) {
+    if (link->lost)
+      continue;
+    if (reads)
+      waiting.push_back({link->in().number(), link->in().read_events(), 0});
+    if (!link->has_message())
+      continue;
+    writes = true;
+    waiting.push_back({link->out().number(), link->out().write_events(), 0});
+  }
+  ::poll(waiting.data(), waiting.size(), writes ? static_cast<int>(look_again.count()) : -1);
+}
+
+void PointToPoint::move_messages() {
+  const bool reads = all_subscribed();
+  for (const auto& link : links_) {
+    if (link->lost)
+      continue;
+    if (const auto written = link->write(options_.timeout); !written)
+      lose(*link, written.error());
+    while (reads && !link->lost) {
+      auto message =
+          link->read([this](int rank, std::size_t bytes) { return memory_for(rank, bytes); },
+                     options_.most_bytes);
+      if (!message)
+        lose(*link, message.error());
+      else if (*message)
+        deliver(*std::move(message));
+      else
+        break;
+    }
+  }
+}
+
+void PointToPoint::lose(PeerLink& link, const Error& why) {
+  link.lost = true;
+  link.out().shut_down();
+  link.in().shut_down();
+  const std::lock_guard lock{mutex_};
+  lost_.emplace_back(link.process(), why);
+  for (const auto& [rank, mailbox] : mailboxes_)
+    if (mailbox.lost)
+      mailbox.lost(link.process(), why);
+}
+
+} // namespace troupe::collectives

@@ -1,0 +1,34 @@
+#include "collectives/single_rank_communicator.hpp"
+
+#include "collectives/call.hpp"
+
+namespace troupe::collectives {
+
+namespace {
+
+class SingleRankCommunicator final : public CallCommunicator {
+public:
+  explicit SingleRankCommunicator(std::shared_ptr<Device> device)
+      : CallCommunicator{0, 1}, device_{std::move(device)} {}
+
+  void abort(const Error& /*reason*/) override {}
+
+private:
+  void enqueue(Stream& stream, const Call& call) override {
+    if (!call.all || call.all == call.data())
+      return;
+    const bool scatters = call.kind == CallKind::reduce_scatter;
+    device_->copy(stream, scatters ? call.data() : call.all, scatters ? call.all : call.data(),
+                  call.values.bytes());
+  }
+
+  std::shared_ptr<Device> device_;
+};
+
+} // namespace
+
+std::unique_ptr<Communicator> make_single_rank_communicator(std::shared_ptr<Device> device) {
+  return std::make_unique<SingleRankCommunicator>(std::move(device));
+}
+
+} // namespace troupe::collectives

@@ -1,0 +1,54 @@
+#include "core/net/io_deadline.hpp"
+
+#include "core/fail.hpp"
+#include "core/net/sigpipe.hpp"
+#include "core/units.hpp"
+
+#include <array>
+#include <cerrno>
+
+#include <poll.h>
+
+namespace troupe::net {
+
+namespace {
+
+Status await(const Connection& connection, short events, const IoDeadline& io_deadline) {
+  std::array<pollfd, 2> waiting = {
+      {{connection.number(), events, 0}, {io_deadline.cancelled->number(), POLLIN, 0}}};
+  const int ready =
+      ::poll(waiting.data(), waiting.size(), static_cast<int>(io_deadline.timeout.count()));
+  if (waiting[1].revents != 0)
+    return fail(Errc::network, "{}: cancelled", connection.name());
+  if (ready == 0)
+    return fail(Errc::network, "{}: nothing for {}", connection.name(),
+                format_duration(io_deadline.timeout));
+  return {};
+}
+
+} // namespace
+
+Status read_all(Connection& connection, std::span<std::byte> to, const IoDeadline& io_deadline) {
+  const NoSigpipe no_sigpipe;
+  while (!to.empty()) {
+    TROUPE_TRY(const auto count, connection.read(to));
+    to = to.subspan(count);
+    if (count == 0)
+      TROUPE_TRY(await(connection, connection.read_events(), io_deadline));
+  }
+  return {};
+}
+
+Status write_all(Connection& connection, std::span<const std::byte> from,
+                 const IoDeadline& io_deadline) {
+  const NoSigpipe no_sigpipe;
+  while (!from.empty()) {
+    TROUPE_TRY(const auto count, connection.write(from));
+    from = from.subspan(count);
+    if (count == 0)
+      TROUPE_TRY(await(connection, connection.write_events(), io_deadline));
+  }
+  return {};
+}
+
+} // namespace troupe::net

@@ -1,0 +1,105 @@
+#include "core/staging.hpp"
+
+#include "core/escape.hpp"
+#include "core/fail.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdint>
+#include <string>
+#include <system_error>
+#include <vector>
+
+namespace troupe {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::string_view staging_prefix = ".drafts-";
+
+tl::unexpected<Error> not_done(std::string_view doing, const fs::path& path,
+                               const std::error_code& error) {
+  return fail(error == std::errc::no_space_on_device ? Errc::no_space : Errc::io,
+              "cannot {} {}: {}", doing, echoed(path.string()), error.message());
+}
+
+/// Another process may make files there while this one removes them, or remove them, too.
+Status remove_folder(const fs::path& folder) {
+  constexpr int tries = 100;
+  std::error_code error;
+  for (int i = 0; i < tries; ++i) {
+    fs::remove_all(folder, error);
+    if (!error)
+      return {};
+    if (error != std::errc::directory_not_empty && error != std::errc::no_such_file_or_directory)
+      break;
+  }
+  return not_done("remove", folder, error);
+}
+
+/// Of a writer's folder: "12-5c377464" after the prefix.
+std::int64_t number_of(const fs::path& staging) {
+  const auto name = staging.filename().string();
+  std::int64_t number = 0;
+  std::from_chars(name.data() + staging_prefix.size(), name.data() + name.size(), number);
+  return number;
+}
+
+Result<std::vector<fs::path>> staging_beside(const fs::path& own) {
+  const auto run = own.parent_path();
+  std::error_code error;
+  std::vector<fs::path> staging;
+  for (fs::directory_iterator at(run, error), end; !error && at != end; at.increment(error))
+    if (at->path().filename().string().starts_with(staging_prefix) && at->path() != own)
+      staging.push_back(at->path());
+  if (error)
+    return not_done("read", run, error);
+  return staging;
+}
+
+Status make_staging(const fs::path& folder) {
+  std::error_code error;
+  fs::create_directory(folder, error);
+  return error ? Status{not_done("make", folder, error)} : Status{};
+}
+
+} // namespace
+
+fs::path staging_of(const fs::path& run, std::string_view writer) {
+  return run / fmt::format("{}{}", staging_prefix, writer);
+}
+
+void withdraw_staging(const fs::path& run, std::string_view writer) {
+  std::error_code ignored; // the next one that writes there removes it
+  fs::remove_all(staging_of(run, writer), ignored);
+}
+
+void remove_earlier_staging(const fs::path& run, std::string_view writer) {
+  const auto current = staging_of(run, writer);
+  const auto others = staging_beside(current);
+  if (!others)
+    return;
+  std::error_code ignored;
+  for (const auto& other : *others)
+    if (number_of(other) < number_of(current))
+      fs::remove_all(other, ignored);
+}
+
+/// It is made before others are looked for: of two that do so at least one sees the other.
+Status claim_staging(const fs::path& run, std::string_view writer, Claim claim) {
+  const auto own = staging_of(run, writer);
+  TROUPE_TRY(remove_folder(own));
+  TROUPE_TRY(make_staging(own));
+  TROUPE_TRY(const auto others, staging_beside(own));
+  const auto is_later = [&](const fs::path& other) { return number_of(other) > number_of(own); };
+  if (claim == Claim::takes_over && std::ranges::any_of(others, is_later)) {
+    TROUPE_TRY(remove_folder(own));
+    return fail(Errc::network, "a later leader writes to {} already", echoed(run.string()));
+  }
+  for (const auto& other : others)
+    TROUPE_TRY(remove_folder(other));
+  return {};
+}
+
+} // namespace troupe

@@ -1,0 +1,143 @@
+#include "gpu/cublas/matmul_plan_registry.hpp"
+
+#include "core/fail.hpp"
+#include "gpu/alignment.hpp"
+#include "gpu/cuda_error.hpp"
+#include "gpu/detail/measure.hpp"
+#include "gpu/detail/random_memory.hpp"
+#include "gpu/device_guard.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+
+namespace troupe::gpu {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// As of cuDNN's plans: the library orders them by the time that it expects, and is seldom wrong by
+/// more than a few places.
+constexpr int measured_candidates = 8;
+
+Result<std::string> name_of(int device, const CublasLtLibrary& library) {
+  cudaDeviceProp properties = {};
+  int driver = 0;
+  TROUPE_TRY(cuda_status(cudaGetDeviceProperties(&properties, device), "its properties", device));
+  TROUPE_TRY(cuda_status(cudaDriverGetVersion(&driver), "its driver", device));
+  return fmt::format("{}, sm_{}{}, driver {}, cuBLASLt {}", properties.name, properties.major,
+                     properties.minor, driver, library.version());
+}
+
+/// Each operand may be the largest.
+std::size_t operand_bytes(const MatmulOptions& o) {
+  return aligned(static_cast<std::size_t>(std::max({o.rows * o.in, o.out * o.in, o.rows * o.out})) *
+                 sizeof(float));
+}
+
+/// Operands, with the workspace behind them.
+class Operands {
+public:
+  static Result<Operands> make(CudaDevice& device, const MatmulOptions& options) {
+    Operands made;
+    made.bytes_ = operand_bytes(options);
+    TROUPE_TRY(made.memory_, device.allocate(count * made.bytes_ + options.workspace_bytes,
+                                             MemoryKind::workspace));
+    return made;
+  }
+  Status randomize(CudaDevice& device, Stream& stream) const {
+    return fill_with_random_halves(device, stream, (*this)[0], bytes());
+  }
+  std::size_t bytes() const { return count * bytes_; }
+  std::byte* operator[](std::size_t i) const { return memory_->data() + i * bytes_; }
+  std::byte* workspace() const { return (*this)[count]; }
+  const float* bias() const { return reinterpret_cast<const float*>((*this)[2]); }
+  std::byte* result() const { return (*this)[3]; }
+
+private:
+  static constexpr std::size_t count = 4;
+
+  BufferPtr memory_;
+  std::size_t bytes_ = 0;
+};
+
+} // namespace
+
+Result<std::unique_ptr<MatmulPlanRegistry>>
+MatmulPlanRegistry::open(CudaDevice& device, MatmulPlanRegistryOptions options) {
+  TROUPE_TRY(const auto library, open_cublas_lt(library_places_of_process()));
+  TROUPE_TRY(auto handle, CublasLt::create(library, device.info().index));
+  TROUPE_TRY(auto name, name_of(device.info().index, library));
+  MatmulCache cache{std::move(options.cache), std::move(name)};
+  return std::unique_ptr<MatmulPlanRegistry>{
+      new MatmulPlanRegistry{device, std::move(handle), std::move(cache), std::move(options.say)}};
+}
+
+Result<ChosenMatmul> MatmulPlanRegistry::product(const MatmulOptions& options, bool deterministic) {
+  auto key = fmt::format("{} {} {}", deterministic, options.workspace_bytes, to_string(options));
+  if (const auto found = chosen_.find(key); found != chosen_.end())
+    return found->second;
+  TROUPE_TRY(auto chosen, choose(options, deterministic));
+  return chosen_.emplace(std::move(key), std::move(chosen)).first->second;
+}
+
+Result<ChosenMatmul> MatmulPlanRegistry::choose(const MatmulOptions& options, bool deterministic) {
+  const DeviceGuard guard{device_.info().index};
+  if (deterministic)
+    return first(options);
+  if (auto found = known(options))
+    return found;
+  return measured(options);
+}
+
+Result<ChosenMatmul> MatmulPlanRegistry::first(const MatmulOptions& options) const {
+  TROUPE_TRY(auto candidates, Matmul::candidates(handle_, options, 1));
+  auto& only = candidates.front();
+  say(fmt::format("plan of {}: {}, not measured", to_string(options), only.tag()));
+  return ChosenMatmul{std::move(only)};
+}
+
+Result<ChosenMatmul> MatmulPlanRegistry::known(const MatmulOptions& options) const {
+  const auto algorithm = cache_.find(options);
+  if (!algorithm)
+    return fail(Errc::unsupported, "a {} was not measured yet", to_string(options));
+  TROUPE_TRY(auto matmul, Matmul::with(handle_, options, algorithm->value));
+  return ChosenMatmul{std::move(matmul), algorithm->microseconds};
+}
+
+/// On a stream that ends with this: one that stayed would take one of the device's hardware queues
+/// from those that wait for the host. It ends before its operands are freed: a candidate that
+/// failed half-way may still write to them.
+Result<ChosenMatmul> MatmulPlanRegistry::measured(const MatmulOptions& options) const {
+  const auto start = Clock::now();
+  TROUPE_TRY(auto candidates, Matmul::candidates(handle_, options, measured_candidates));
+  TROUPE_TRY(const auto on, Operands::make(device_, options));
+  const auto stream = device_.create_stream({.name = "measure"});
+  const auto raw = cuda_stream(*stream).handle();
+  TROUPE_TRY(wake_up(raw, on[0], on.bytes()));
+  TROUPE_TRY(on.randomize(device_, *stream));
+  std::vector<Result<double>> times;
+  times.reserve(candidates.size());
+  for (const auto& matmul : candidates)
+    times.push_back(least_microseconds(raw, [&] {
+      return matmul.run(raw, on[0], on[1], options.bias ? on.bias() : nullptr, on.result(),
+                        on.workspace());
+    }));
+  TROUPE_TRY(const auto best, fastest(times));
+  ChosenMatmul chosen{std::move(candidates[best]), *times[best]};
+  const auto kept = cache_.store(options, {chosen.matmul.algorithm(), chosen.microseconds});
+  const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  say(fmt::format("plan of {}: {}, {:.1f} us ({:.1f} s, {} candidates){}", to_string(options),
+                  chosen.matmul.tag(), chosen.microseconds, seconds, candidates.size(),
+                  kept ? "" : fmt::format("; not kept: {}", kept.error().message)));
+  return chosen;
+}
+
+void MatmulPlanRegistry::say(const std::string& line) const {
+  if (say_)
+    say_(line);
+}
+
+} // namespace troupe::gpu

@@ -1,0 +1,149 @@
+// What accelerate starts, and in which precision.
+#include "core/suggestion.hpp"
+#include "importers/detail/sharding.hpp"
+#include "importers/detail/tables.hpp"
+#include "importers/detail/values.hpp"
+#include "importers/detail/zero_stage.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <vector>
+
+namespace troupe {
+
+namespace of_accelerate_job {
+namespace {
+
+using Context = ForeignContext;
+using Entry = ForeignEntry;
+using Outcome = ForeignOutcome;
+
+const std::vector<std::string>& known_types() {
+  static const std::vector<std::string> names = {
+      "NO",        "MULTI_GPU",    "MULTI_CPU", "FSDP",       "DEEPSPEED",
+      "MULTI_XPU", "MULTI_NPU",    "MULTI_MLU", "MULTI_SDAA", "MULTI_MUSA",
+      "MULTI_HPU", "MULTI_NEURON", "XLA",       "TPU",        "MEGATRON_LM"};
+  return names;
+}
+
+/// Stage 2 is what accelerate takes where nothing says.
+Outcome map_deepspeed(const Context& context) {
+  if (context.find("deepspeed_config.deepspeed_config_file"))
+    return mapped({}, "what deepspeed_config_file says");
+  const auto stage = whole_at(context, "deepspeed_config.zero_stage").value_or(2);
+  return mapped(zero_stage_settings(stage), fmt::format("ZeRO stage {}", stage));
+}
+
+Outcome map_none(const Context& context, const Entry&) {
+  if (context.world.processes > 1)
+    return contradicts(fmt::format("NO is one process, num_processes is {}; MULTI_GPU, or "
+                                   "num_processes: 1",
+                                   context.world.processes));
+  return mapped({{"parallel.strategy", "single"}});
+}
+
+Outcome map_type(const Context& context, const Entry& entry) {
+  const auto& type = entry.text;
+  if (type == "NO" || (entry.kind == ForeignKind::boolean && boolean_of(entry) == false))
+    return map_none(context, entry);
+  if (type == "MULTI_GPU" || type == "MULTI_CPU")
+    return mapped({{"parallel.strategy", "ddp"}});
+  if (type == "FSDP")
+    return mapped(sharding_settings(context));
+  if (type == "DEEPSPEED")
+    return map_deepspeed(context);
+  if (type == "XLA" || type == "TPU" || type == "MEGATRON_LM")
+    return {Fate::refused, "troupe has neither TPUs nor Megatron-LM's tensor and pipeline "
+                           "parallelism; FSDP is the nearest: distributed_type: FSDP"};
+  if (type.starts_with("MULTI_") && suggest(type, known_types()) == type)
+    return {Fate::left_out,
+            "troupe runs on CUDA GPUs and CPUs: parallel.strategy: ddp on these",
+            {{"parallel.strategy", "ddp"}}};
+  return wrong(entry, fmt::format("{}", fmt::join(known_types(), ", ")),
+               suggest(type, known_types()));
+}
+
+/// FSDP also gathers, sums and keeps statistics in the type.
+ForeignSettings fsdp_types(const Context& context, const std::string& type) {
+  ForeignSettings settings = {{"parallel.mixed_precision.reduce", type}};
+  if (divides_parameters(context))
+    settings.push_back({"parallel.mixed_precision.parameters", type});
+  if (!is_fsdp2(context))
+    settings.push_back({"parallel.mixed_precision.buffers", type});
+  return settings;
+}
+
+Outcome map_mode(const Context& context, const std::string& type) {
+  ForeignSettings settings = {{"precision.mode", "amp_" + type}};
+  if (const auto* of = context.find("distributed_type"); of && of->text == "FSDP")
+    for (auto& more : fsdp_types(context, type))
+      settings.push_back(std::move(more));
+  return mapped(std::move(settings));
+}
+
+Outcome map_precision(const Context& context, const Entry& entry) {
+  const auto word = word_of(entry);
+  if (word == "no" || word == "fp32" || (entry.kind == ForeignKind::boolean && word == "false"))
+    return mapped({{"precision.mode", "fp32", Firmness::default_value}});
+  if (word == "fp16" || word == "bf16")
+    return map_mode(context, word);
+  if (word == "fp8")
+    return with_fate(Fate::refused, "troupe has no fp8; mixed_precision: bf16 is the nearest");
+  return wrong(entry, "no, fp16, bf16, fp8",
+               suggest(word, std::vector<std::string>{"no", "fp16", "bf16", "fp8"}));
+}
+
+Outcome map_old_fp16(const Context& context, const Entry& entry) {
+  const auto on = boolean_of(entry);
+  if (!on)
+    return wrong(entry, "true or false");
+  return *on ? map_mode(context, "fp16") : with_fate(Fate::idle, "false asks for nothing");
+}
+
+Outcome map_cpu(const Context&, const Entry& entry) {
+  const auto on = boolean_of(entry);
+  if (!on)
+    return wrong(entry, "true or false");
+  return mapped({{"devices.kind", *on ? "cpu" : "auto"}});
+}
+
+Outcome map_environment(const Context&, const Entry& entry) {
+  if (entry.text == "LOCAL_MACHINE" || entry.text == "0")
+    return with_fate(Fate::built_in, "troupe starts where it is called");
+  if (entry.text == "AMAZON_SAGEMAKER" || entry.text == "1")
+    return with_fate(Fate::refused, "troupe starts no cloud jobs: start `troupe node` on the "
+                                    "machines, as docs/cluster.md shows");
+  return wrong(entry, "LOCAL_MACHINE, AMAZON_SAGEMAKER");
+}
+
+} // namespace
+} // namespace of_accelerate_job
+
+ForeignRows accelerate_job_rows() {
+  using namespace of_accelerate_job;
+  return {
+      {.key = "compute_environment",
+       .default_value = Fate::built_in,
+       .says = "troupe starts where it is called; AMAZON_SAGEMAKER is not supported",
+       .map = map_environment},
+      {.key = "distributed_type",
+       .default_value = Fate::mapped,
+       .says = "`parallel.strategy`: NO is single, MULTI_GPU and MULTI_CPU ddp, FSDP and DEEPSPEED "
+               "what their sections say; XLA and MEGATRON_LM are not supported",
+       .map = map_type,
+       .needed = true},
+      {.key = "mixed_precision",
+       .default_value = Fate::mapped,
+       .says = "`precision.mode`: no is fp32, fp16 amp_fp16, bf16 amp_bf16; with FSDP also "
+               "`parallel.mixed_precision`; fp8 is not supported",
+       .map = map_precision},
+      {.key = "fp16",
+       .default_value = Fate::mapped,
+       .says = "`precision.mode`: the old way to say mixed_precision: fp16",
+       .map = map_old_fp16},
+      {.key = "use_cpu", .default_value = Fate::mapped, .says = "`devices.kind`", .map = map_cpu},
+  };
+}
+
+} // namespace troupe

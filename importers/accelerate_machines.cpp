@@ -1,0 +1,155 @@
+// Processes, machines and how they find each other.
+#include "importers/detail/tables.hpp"
+#include "importers/detail/values.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+
+namespace troupe {
+
+namespace of_accelerate_machines {
+namespace {
+
+using Context = ForeignContext;
+using Entry = ForeignEntry;
+using Outcome = ForeignOutcome;
+
+constexpr std::int64_t torch_port = 29500;
+
+Outcome map_processes(const Context& context, const Entry& entry) {
+  const auto processes = whole_of(entry);
+  if (processes == -1)
+    return context.world.known
+               ? mapped({{"devices.count", fmt::format("{}", context.world.per_machine())}},
+                        "-1 is what --processes says")
+               : with_fate(Fate::open, "`devices.count`: --processes N says how many");
+  if (!processes || *processes < 1)
+    return wrong(entry, "a whole number, at least 1, or -1");
+  if (*processes % context.world.machines != 0)
+    return contradicts(fmt::format("{} processes do not divide into {} machines", *processes,
+                                   context.world.machines));
+  return mapped({{"devices.count", fmt::format("{}", context.world.per_machine())}},
+                "workers of each node");
+}
+
+Outcome map_machines(const Context&, const Entry& entry) {
+  const auto machines = whole_of(entry);
+  if (!machines || *machines < 1)
+    return wrong(entry, "a whole number, at least 1");
+  const auto text = fmt::format("{}", *machines);
+  return mapped({{"cluster.min_nodes", text}, {"cluster.max_nodes", text}});
+}
+
+bool is_address(std::string_view text) {
+  return !text.empty() && text.size() < 254 && std::ranges::all_of(text, [](unsigned char c) {
+    return std::isalnum(c) != 0 || c == '.' || c == '-' || c == '_' || c == ':';
+  });
+}
+
+bool is_loopback_name(std::string_view host) {
+  return host.starts_with("127.") || host == "localhost" || host == "::1";
+}
+
+/// Off loopback troupe listens with certificates only.
+ForeignSettings trust(const std::string& name) {
+  return {{"cluster.tls.certificate", fmt::format("\"certs/{}.crt\"", name)},
+          {"cluster.tls.key", fmt::format("\"certs/{}.key\"", name)},
+          {"cluster.tls.ca", "certs/ca.crt"}};
+}
+
+/// The leader listens at the address; the others join it there.
+ForeignSettings address_settings(const Context& context, const std::string& host) {
+  const auto port = whole_at(context, "main_process_port").value_or(torch_port);
+  const auto rank = whole_at(context, "machine_rank").value_or(0);
+  const bool v6 = host.find(':') != host.npos;
+  const auto at = fmt::format("\"{}{}{}:{}\"", v6 ? "[" : "", host, v6 ? "]" : "", port);
+  ForeignSettings settings = {rank == 0 ? ForeignSetting{"cluster.listen", at}
+                                        : ForeignSetting{"cluster.join", fmt::format("[{}]", at)}};
+  if (!is_loopback_name(host))
+    for (auto& more : trust(rank == 0 ? host : fmt::format("node-{}", rank)))
+      settings.push_back(std::move(more));
+  return settings;
+}
+
+Outcome alone() {
+  return with_fate(Fate::idle, "one machine needs no address");
+}
+
+Outcome map_address(const Context& context, const Entry& entry) {
+  if (!is_address(entry.text))
+    return wrong(entry, "a host's name or address");
+  if (context.world.machines == 1)
+    return alone();
+  return mapped(address_settings(context, entry.text),
+                is_loopback_name(entry.text) ? "" : "tools/make-certs makes the certificates");
+}
+
+Outcome map_port(const Context& context, const Entry& entry) {
+  const auto port = whole_of(entry);
+  if (!port || *port < 0 || *port > 65535)
+    return wrong(entry, "a port, 0 to 65535");
+  const auto* host = context.find("main_process_ip");
+  if (context.world.machines == 1 || !host || !is_address(host->text))
+    return alone();
+  auto settings = address_settings(context, host->text);
+  settings.resize(1);
+  return mapped(std::move(settings));
+}
+
+Outcome map_rank(const Context& context, const Entry& entry) {
+  const auto rank = whole_of(entry);
+  if (!rank || *rank < 0 || *rank >= context.world.machines)
+    return wrong(entry, fmt::format("a whole number, 0 to {}", context.world.machines - 1));
+  if (context.world.machines == 1)
+    return alone();
+  return mapped({}, *rank == 0 ? "this node leads: cluster.join stays empty"
+                               : "this node joins: cluster.join; its own address goes to "
+                                 "cluster.listen");
+}
+
+} // namespace
+} // namespace of_accelerate_machines
+
+ForeignRows accelerate_machine_rows() {
+  using namespace of_accelerate_machines;
+  return {
+      {.key = "num_processes",
+       .default_value = Fate::mapped,
+       .says = "`devices.count`: the processes of one machine",
+       .map = map_processes},
+      {.key = "num_machines",
+       .default_value = Fate::mapped,
+       .says = "`cluster.min_nodes` and `cluster.max_nodes`",
+       .map = map_machines},
+      {.key = "machine_rank",
+       .default_value = Fate::mapped,
+       .says = "0 leads (`cluster.listen`), the others join (`cluster.join`)",
+       .map = map_rank},
+      {.key = "main_process_ip",
+       .default_value = Fate::mapped,
+       .says = "`cluster.listen` of the leader, `cluster.join` of the others, with `cluster.tls`",
+       .map = map_address},
+      {.key = "main_process_port",
+       .default_value = Fate::mapped,
+       .says = "the port of `cluster.listen` or `cluster.join`",
+       .map = map_port},
+      {.key = "rdzv_backend",
+       .default_value = Fate::built_in,
+       .says = "nodes join the leader's daemon by themselves",
+       .neutral = "static"},
+      {.key = "same_network",
+       .default_value = Fate::built_in,
+       .says = "nodes need only reach each other's cluster.listen"},
+      {.key = "gpu_ids",
+       .default_value = Fate::left_out,
+       .says = "start troupe with CUDA_VISIBLE_DEVICES set to these",
+       .neutral = "all"},
+      {.key = "enable_cpu_affinity",
+       .default_value = Fate::left_out,
+       .says = "start troupe with numactl; devices.threads_per_worker says how many threads"},
+  };
+}
+
+} // namespace troupe

@@ -1,0 +1,210 @@
+#include "importers/detail/importer.hpp"
+
+#include "core/config/load.hpp"
+#include "core/config/schema.hpp"
+#include "core/config/text.hpp"
+#include "core/escape.hpp"
+#include "importers/detail/unknown_key.hpp"
+#include "importers/detail/values.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace troupe {
+
+namespace {
+
+bool is_problem(Fate fate, bool allow_unsupported) {
+  return fate == Fate::wrong || (fate == Fate::refused && !allow_unsupported);
+}
+
+/// What a report says of a fate that maps nothing, before the row's own words.
+std::string_view begin_of(Fate fate) {
+  switch (fate) {
+  case Fate::built_in:
+    return "is how troupe always works: ";
+  case Fate::left_out:
+    return "not supported: ";
+  case Fate::refused:
+    return "not supported, left out: ";
+  case Fate::idle:
+    return "changes nothing: ";
+  case Fate::unknown:
+    return "warning: ignored: ";
+  default:
+    return "\"auto\" is left at troupe's default";
+  }
+}
+
+/// The rows write for a page; a terminal shows no code.
+std::string without_marks(std::string text) {
+  std::erase(text, '`');
+  return text;
+}
+
+ForeignOutcome outcome_of_unknown(const ForeignRows& rows, const ForeignContext& context,
+                                  const ForeignEntry& entry) {
+  auto outcome = unknown_key(rows, entry);
+  if (outcome.fate != Fate::unknown || context.allows_unknown)
+    return outcome;
+  outcome.fate = Fate::refused;
+  return outcome;
+}
+
+} // namespace
+
+ForeignOutcome Importer::outcome(const ForeignRows& rows, const ForeignContext& context,
+                                 const ForeignEntry& entry) const {
+  const auto* row = find_row(rows, entry.key);
+  if (!row)
+    return outcome_of_unknown(rows, context, entry);
+  auto outcome = outcome_of(*row, context, entry);
+  if (!is_problem(outcome.fate, options_.allow_unsupported))
+    for (const auto& setting : outcome.settings)
+      if (auto why = contradiction(setting); !why.empty())
+        return {Fate::wrong, std::move(why)};
+  return outcome;
+}
+
+std::string Importer::contradiction(const ForeignSetting& setting) const {
+  const auto found = settings_.find(setting.key);
+  if (found == settings_.end() || setting.firmness != Firmness::firm)
+    return {};
+  const auto& [other, origin] = found->second;
+  if (other.firmness != Firmness::firm || other.value == setting.value)
+    return {};
+  return fmt::format("asks for {}: {}, and {} in line {} of {} for {}", setting.key, setting.value,
+                     origin.key, origin.line, escaped(origin.source), other.value);
+}
+
+void Importer::set(const ForeignSetting& setting, ConfigProblem origin) {
+  const auto [found, is_new] = settings_.try_emplace(setting.key, Chosen{setting, origin});
+  if (!is_new && setting.firmness > found->second.setting.firmness)
+    found->second = {setting, std::move(origin)};
+}
+
+std::int64_t Importer::count(Fate fate) const {
+  return std::ranges::count(result_.lines, fate, &ImportLine::fate);
+}
+
+void Importer::set_default(const std::string& key, const std::string& value,
+                           const std::string& why) {
+  set({key, value, Firmness::default_value}, {.what = why});
+}
+
+/// "data.batch_size: 64, train.accumulate: 2", with what another key has overruled.
+std::string Importer::settings_text(const ForeignSettings& settings) const {
+  std::string text;
+  for (const auto& [key, value, firmness] : settings) {
+    const auto& [chosen, origin] = settings_.at(key);
+    const bool overruled = chosen.value != value;
+    if (firmness == Firmness::default_value && overruled)
+      continue;
+    text += fmt::format("{}{}: {}", text.empty() ? "" : ", ", key, value);
+    if (overruled)
+      text += fmt::format(", which {} overrules", origin.key);
+  }
+  return text;
+}
+
+std::string Importer::words(const ForeignOutcome& outcome) const {
+  const auto says = without_marks(outcome.says);
+  if (outcome.fate == Fate::open)
+    return std::string{begin_of(outcome.fate)} + (says.empty() ? "" : "; a value is " + says);
+  if (outcome.fate == Fate::unknown && !outcome.suggestion.empty())
+    return fmt::format("{}{}; did you mean \"{}\"?", begin_of(outcome.fate), says,
+                       outcome.suggestion);
+  if (outcome.fate != Fate::mapped)
+    return std::string{begin_of(outcome.fate)} + says;
+  const auto to = settings_text(outcome.settings);
+  return (to.empty() ? "mapped" : "mapped to " + to) + (says.empty() ? "" : " (" + says + ")");
+}
+
+void Importer::report(const ForeignDocument& document, const ForeignEntry& entry,
+                      const ForeignOutcome& outcome) {
+  if (is_problem(outcome.fate, options_.allow_unsupported)) {
+    const auto what =
+        (outcome.fate == Fate::refused ? "not supported: " : "") + without_marks(outcome.says);
+    return add(entry.problem(document.source, what, outcome.allowed, outcome.suggestion));
+  }
+  result_.lines.push_back({document.source, entry.line, entry.key, outcome.fate, words(outcome)});
+}
+
+void Importer::apply(const ForeignRows& rows, const ForeignContext& context) {
+  std::vector<ForeignOutcome> outcomes;
+  for (const auto& entry : context.document.entries) {
+    outcomes.push_back(outcome(rows, context, entry));
+    if (!is_problem(outcomes.back().fate, options_.allow_unsupported))
+      for (const auto& setting : outcomes.back().settings)
+        set(setting, entry.problem(context.document.source, {}));
+  }
+  // Last, as a later key may overrule one before it.
+  for (std::size_t i = 0; i < outcomes.size(); ++i)
+    report(context.document, context.document.entries[i], outcomes[i]);
+}
+
+std::string Importer::comment(const Chosen& chosen) const {
+  const auto& origin = chosen.origin;
+  if (origin.source.empty())
+    return origin.what;
+  return escaped(fmt::format("{}:{}: {}", origin.source, origin.line, origin.key));
+}
+
+std::optional<std::int64_t> Importer::number(const std::string& key) const {
+  const auto found = settings_.find(key);
+  if (found == settings_.end())
+    return std::nullopt;
+  return whole_of({.kind = ForeignKind::number, .text = found->second.setting.value});
+}
+
+/// The settings were given as overrides: a problem is of the key of the file that made one.
+ConfigProblem Importer::placed(ConfigProblem problem) const {
+  const std::string begin = "--set ";
+  auto found = settings_.find(problem.key);
+  if (found == settings_.end() && problem.source.starts_with(begin))
+    found = settings_.find(
+        problem.source.substr(begin.size(), problem.source.find('=') - begin.size()));
+  if (found == settings_.end() || found->second.origin.source.empty())
+    return problem;
+  const auto& origin = found->second.origin;
+  problem.what = fmt::format("{}: {}", problem.key, problem.what);
+  problem.source = origin.source, problem.line = origin.line, problem.column = origin.column;
+  problem.key = origin.key;
+  return problem;
+}
+
+/// Every key that was set, or that an override has changed, with where it comes from.
+std::string Importer::yaml_of(const Config& config) const {
+  auto default_value = default_config(catalogue_);
+  std::map<std::string, std::string> default_texts;
+  for (const auto& key : config_keys(default_value, catalogue_))
+    default_texts[key.path] = config_value_text(key);
+  return to_yaml(config, catalogue_, [&](const ConfigKey& key) -> std::optional<std::string> {
+    if (const auto found = settings_.find(key.path); found != settings_.end())
+      return comment(found->second);
+    if (config_value_text(key) == default_texts[key.path])
+      return std::nullopt;
+    return "--set";
+  });
+}
+
+Imported Importer::finish(const std::string& title) && {
+  if (!result_.problems.empty())
+    return std::move(result_);
+  std::vector<std::string> overrides;
+  for (const auto& [key, chosen] : settings_)
+    overrides.push_back(key + "=" + chosen.setting.value);
+  overrides.insert(overrides.end(), options_.overrides.begin(), options_.overrides.end());
+  // The config may be meant for another machine.
+  const auto config =
+      parse_config("", "the config that was made", overrides, Capabilities::all(), catalogue_);
+  if (config)
+    result_.yaml = title + yaml_of(*config);
+  else
+    for (const auto& problem : config.error())
+      add(placed(problem));
+  return std::move(result_);
+}
+
+} // namespace troupe

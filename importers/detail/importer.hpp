@@ -1,0 +1,58 @@
+/// Applies rows to documents, and gathers the settings, the report and the problems.
+#pragma once
+
+#include "importers/import.hpp"
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+
+namespace troupe {
+
+class Importer {
+public:
+  Importer(ImportOptions options, const Catalogue& catalogue)
+      : options_{std::move(options)}, catalogue_{catalogue} {}
+
+  void apply(const ForeignRows& rows, const ForeignContext& context);
+  /// What no key of the file says.
+  void set_default(const std::string& key, const std::string& value, const std::string& why);
+  void hint(std::string text) { result_.hints.push_back(std::move(text)); }
+  void add(ConfigProblem problem) { result_.problems.push_back(std::move(problem)); }
+  /// Keys of which this has become.
+  std::int64_t count(Fate fate) const;
+  const ImportOptions& options() const { return options_; }
+  bool has(const std::string& key) const { return settings_.contains(key); }
+  /// What a key is set to; nothing where it is not set.
+  std::optional<std::int64_t> number(const std::string& key) const;
+
+  /// Checks what was made and writes it; `title` is its first line.
+  Imported finish(const std::string& title) &&;
+
+private:
+  struct Chosen {
+    ForeignSetting setting;
+    ConfigProblem origin; ///< the place and the key that said it; no source: `origin.what` says why
+  };
+
+  ForeignOutcome outcome(const ForeignRows& rows, const ForeignContext& context,
+                         const ForeignEntry& entry) const;
+  /// Why it contradicts what another key has set; empty: it does not.
+  std::string contradiction(const ForeignSetting& setting) const;
+  void set(const ForeignSetting& setting, ConfigProblem origin);
+  std::string settings_text(const ForeignSettings& settings) const;
+  std::string words(const ForeignOutcome& outcome) const;
+  void report(const ForeignDocument& document, const ForeignEntry& entry,
+              const ForeignOutcome& outcome);
+  std::string comment(const Chosen& chosen) const;
+  std::string yaml_of(const Config& config) const;
+  ConfigProblem placed(ConfigProblem problem) const;
+
+  ImportOptions options_;
+  const Catalogue& catalogue_;
+  std::map<std::string, Chosen> settings_;
+  Imported result_;
+};
+
+} // namespace troupe

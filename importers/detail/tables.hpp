@@ -1,0 +1,24 @@
+/// The parts of the two tables, a file each.
+#pragma once
+
+#include "importers/rows.hpp"
+
+namespace troupe {
+
+ForeignRows accelerate_job_rows();       ///< what is started, and in which precision
+ForeignRows accelerate_machine_rows();   ///< processes, machines, addresses
+ForeignRows accelerate_fsdp_rows();      ///< fsdp_config, parallelism_config
+ForeignRows accelerate_deepspeed_rows(); ///< deepspeed_config
+ForeignRows accelerate_other_rows();     ///< what troupe has nothing of
+
+ForeignRows deepspeed_batch_rows();
+ForeignRows deepspeed_optimizer_rows();
+ForeignRows deepspeed_scheduler_rows();
+ForeignRows deepspeed_precision_rows();
+ForeignRows deepspeed_zero_rows();
+ForeignRows deepspeed_offload_rows();
+ForeignRows deepspeed_communication_rows();
+ForeignRows deepspeed_watching_rows(); ///< logs, profilers, checkpoints
+ForeignRows deepspeed_method_rows();   ///< ways to train that troupe does not have
+
+} // namespace troupe

@@ -1,0 +1,66 @@
+#include "importers/detail/unknown_key.hpp"
+
+#include "core/suggestion.hpp"
+#include "importers/detail/values.hpp"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <set>
+
+namespace troupe {
+
+namespace {
+
+/// Names of what lies in a section: of "optimizer" type and params. Empty: it is no section.
+std::vector<std::string> children(const ForeignRows& rows, std::string_view section) {
+  std::set<std::string> names;
+  for (const auto& row : rows) {
+    auto key = row.key;
+    if (!section.empty()) {
+      if (!key.starts_with(section) || key.size() == section.size() || key[section.size()] != '.')
+        continue;
+      key.remove_prefix(section.size() + 1);
+    }
+    names.emplace(key.substr(0, key.find('.')));
+  }
+  return {names.begin(), names.end()};
+}
+
+/// The longest section around the key that there is.
+std::string_view known_section(const ForeignRows& rows, std::string_view key) {
+  for (auto dot = key.rfind('.'); dot != key.npos && dot > 0; dot = key.rfind('.', dot - 1))
+    if (!children(rows, key.substr(0, dot)).empty())
+      return key.substr(0, dot);
+  return {};
+}
+
+ForeignOutcome wrong_section(const ForeignEntry& entry, const std::vector<std::string>& names) {
+  if (is_neutral(entry) && entry.kind != ForeignKind::list)
+    return with_fate(Fate::idle, "it is empty");
+  return {Fate::wrong,
+          value_text(entry) + " has the wrong type",
+          {},
+          fmt::format("a mapping with {}", fmt::join(names, ", "))};
+}
+
+} // namespace
+
+ForeignOutcome unknown_key(const ForeignRows& rows, const ForeignEntry& entry) {
+  if (const auto names = children(rows, entry.key); !names.empty())
+    return wrong_section(entry, names);
+  const auto section = known_section(rows, entry.key);
+  const auto name = std::string_view{entry.key}.substr(section.empty() ? 0 : section.size() + 1);
+  const auto first = name.substr(0, name.find('.'));
+  const auto known = children(rows, section);
+  if (std::ranges::find(known, first) != known.end()) // a row of its own
+    return {Fate::refused, fmt::format("unknown key: {} is a value, not a section", first)};
+  constexpr std::size_t most = 20; // of names that a line shows
+  return {Fate::unknown,
+          "unknown key",
+          {},
+          known.size() <= most ? fmt::format("{}", fmt::join(known, ", ")) : std::string{},
+          suggest(first, known)};
+}
+
+} // namespace troupe

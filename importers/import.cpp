@@ -1,0 +1,211 @@
+#include "importers/import.hpp"
+
+#include "core/escape.hpp"
+#include "importers/detail/deepspeed_batch.hpp"
+#include "importers/detail/importer.hpp"
+#include "importers/detail/values.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace troupe {
+
+namespace {
+
+constexpr std::int64_t most_workers = 1024 * 1024; // devices.count x cluster.min_nodes
+
+void add_problems(Importer& importer, const ForeignResult& failed) {
+  for (const auto& problem : failed.error())
+    importer.add(problem);
+}
+
+bool is_count(std::optional<std::int64_t> value) {
+  return value && *value >= 1 && *value <= most_workers;
+}
+
+/// accelerate writes fsdp_config with and without the prefix of its options.
+void use_one_name(ForeignDocument& document) {
+  const std::string section = "fsdp_config.";
+  for (auto& entry : document.entries)
+    if (entry.key.starts_with(section) && !entry.key.starts_with(section + "fsdp_"))
+      entry.key.insert(section.size(), "fsdp_");
+}
+
+void use_new_names(ForeignDocument& document) {
+  for (auto& entry : document.entries)
+    if (entry.key.starts_with("bfloat16."))
+      entry.key.replace(0, 8, "bf16");
+}
+
+ForeignWorld accelerate_world(const ForeignDocument& document, const ImportOptions& options) {
+  const ForeignContext context{.document = document, .world = {}};
+  ForeignWorld world;
+  if (const auto machines = whole_at(context, "num_machines"); is_count(machines))
+    world.machines = *machines;
+  auto processes = whole_at(context, "num_processes");
+  if (!processes || *processes == -1)
+    processes = options.processes;
+  world.known = is_count(processes);
+  world.processes = world.known ? *processes : world.machines;
+  if (world.processes % world.machines != 0) // a problem of num_processes
+    world.processes = world.machines;
+  return world;
+}
+
+ForeignWorld world_of_deepspeed(const ForeignDocument& document, const ImportOptions& options) {
+  return options.processes ? ForeignWorld{1, *options.processes, true} : deepspeed_world(document);
+}
+
+/// What neither program's file says: it stands for something that trains anywhere.
+void set_what_is_trained(Importer& importer) {
+  const auto& given = importer.options().overrides;
+  const bool known = std::ranges::any_of(
+      given, [](const auto& text) { return text.starts_with("data.dataset="); });
+  importer.set_default("model.name", "resnet20", "the file does not say it: put yours");
+  if (known)
+    return;
+  importer.set_default("data.dataset", "synthetic", "the file does not say it: put yours");
+  importer.hint("the file does not say what is trained on what: resnet20 on synthetic images "
+                "stands for it; --set model.name=... --set data.dataset=... --set data.root=...");
+}
+
+/// Batches that have a sample for each worker and micro-batch, of a data set that has a batch.
+void set_sizes(Importer& importer, const ForeignWorld& world) {
+  constexpr std::int64_t default_batch = 128, default_samples = 1024;
+  const auto slices = world.processes * importer.number("train.accumulate").value_or(1);
+  if (!importer.has("data.batch_size") && slices > default_batch)
+    importer.set_default("data.batch_size", fmt::format("{}", slices),
+                         "a sample for each worker and micro-batch");
+  if (const auto batch = importer.number("data.batch_size"); batch > default_samples)
+    importer.set_default("data.synthetic_samples", fmt::format("{}", *batch), "one batch");
+}
+
+void hint_at_script(Importer& importer) {
+  importer.hint("batch size, optimizer, schedule and epochs are the script's with accelerate: "
+                "data.batch_size (of all workers together), train");
+}
+
+void hint_at_nodes(Importer& importer, const ForeignContext& context) {
+  if (context.world.machines == 1)
+    return;
+  if (!importer.has("cluster.listen") && !importer.has("cluster.join"))
+    importer.hint("main_process_ip is not given: cluster.listen of the node that leads is an "
+                  "address that the others reach, and their cluster.join is the same");
+  else if (importer.has("cluster.join"))
+    importer.hint("cluster.listen is this node's own address, which the others reach: "
+                  "--set cluster.listen=HOST:PORT");
+}
+
+void hint_at_processes(Importer& importer, const ForeignWorld& world, const std::string& who) {
+  if (!world.known)
+    importer.hint(fmt::format("the file does not say how many processes train, {} does: "
+                              "devices.count is {}; --processes N says another",
+                              who, world.per_machine()));
+}
+
+/// Read from the folder of the file that names it, or from where the program was called.
+std::filesystem::path beside(const std::filesystem::path& file, const std::filesystem::path& name) {
+  std::error_code error;
+  const auto path = file.parent_path() / name;
+  return std::filesystem::exists(path, error) || !std::filesystem::exists(name, error) ? path
+                                                                                       : name;
+}
+
+const ForeignEntry* deepspeed_file(const ForeignDocument& document) {
+  const auto* type = document.find("distributed_type");
+  const auto* file = document.find("deepspeed_config.deepspeed_config_file");
+  const bool used = type && type->text == "DEEPSPEED" && file && file->kind == ForeignKind::text &&
+                    !file->text.empty();
+  return used ? file : nullptr;
+}
+
+std::string precision_of(const ForeignDocument& document) {
+  const auto* entry = document.find("mixed_precision");
+  const auto word = entry ? word_of(*entry) : std::string{};
+  return word == "fp16" || word == "bf16" ? word : std::string{};
+}
+
+void apply_deepspeed(Importer& importer, const ForeignContext& context) {
+  importer.apply(deepspeed_rows(), context);
+  if (!context.find("zero_optimization.stage"))
+    importer.set_default("parallel.strategy", "ddp", "DeepSpeed without ZeRO");
+  if (!context.find("gradient_clipping"))
+    importer.hint("gradient_clipping is not given: nothing is clipped, as in DeepSpeed before "
+                  "2026; newer ones clip at 1: --set train.clip_grad_norm=1");
+}
+
+std::string title(const std::string& program, const std::filesystem::path& path) {
+  return fmt::format("# Made by troupe config import {} of {}.\n", program, escaped(path.string()));
+}
+
+} // namespace
+
+std::string ImportLine::to_string() const {
+  return escaped(fmt::format("{}:{}: {}: {}", source, line, key, says));
+}
+
+Imported import_accelerate(const std::filesystem::path& path, const ImportOptions& options,
+                           const Catalogue& catalogue) {
+  Importer importer{options, catalogue};
+  auto document = read_foreign_file(path, path.extension() == ".json" ? ForeignFormat::json
+                                                                      : ForeignFormat::yaml);
+  if (!document) {
+    add_problems(importer, document);
+    return std::move(importer).finish({});
+  }
+  use_one_name(*document);
+  ForeignResult second = ForeignDocument{};
+  const auto* named = deepspeed_file(*document);
+  if (named)
+    second = read_foreign_file(beside(path, named->text), ForeignFormat::hjson);
+  if (!second)
+    add_problems(importer, second);
+  ForeignContext context{.document = *document,
+                         .world = accelerate_world(*document, options),
+                         .deepspeed = named && second ? &*second : nullptr,
+                         .auto_below = "deepspeed_config."};
+  if (!document->find("distributed_type"))
+    importer.add({.source = document->source,
+                  .key = "distributed_type",
+                  .what = "is missing",
+                  .allowed = "NO, MULTI_GPU, MULTI_CPU, FSDP, DEEPSPEED"});
+  importer.apply(accelerate_rows(), context);
+  if (context.deepspeed) {
+    use_new_names(*second);
+    apply_deepspeed(importer, {.document = *second,
+                               .world = context.world,
+                               .steps_per_epoch = options.steps_per_epoch,
+                               .precision = precision_of(*document)});
+  }
+  if (const auto* type = document->find("distributed_type"); type && type->text != "NO")
+    hint_at_processes(importer, context.world, "accelerate's launcher");
+  hint_at_nodes(importer, context);
+  if (!importer.has("data.batch_size"))
+    hint_at_script(importer);
+  set_sizes(importer, context.world);
+  set_what_is_trained(importer);
+  return std::move(importer).finish(title("accelerate", path));
+}
+
+Imported import_deepspeed(const std::filesystem::path& path, const ImportOptions& options,
+                          const Catalogue& catalogue) {
+  Importer importer{options, catalogue};
+  auto document = read_foreign_file(path, ForeignFormat::hjson);
+  if (!document) {
+    add_problems(importer, document);
+    return std::move(importer).finish({});
+  }
+  use_new_names(*document);
+  const ForeignContext context{.document = *document,
+                               .world = world_of_deepspeed(*document, options),
+                               .steps_per_epoch = options.steps_per_epoch};
+  apply_deepspeed(importer, context);
+  hint_at_processes(importer, context.world, "DeepSpeed's launcher");
+  importer.set_default("devices.count", fmt::format("{}", context.world.processes), "--processes");
+  set_sizes(importer, context.world);
+  set_what_is_trained(importer);
+  return std::move(importer).finish(title("deepspeed", path));
+}
+
+} // namespace troupe

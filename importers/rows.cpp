@@ -1,0 +1,97 @@
+#include "importers/rows.hpp"
+
+#include "importers/detail/values.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace troupe {
+
+namespace {
+
+bool is_below(std::string_view key, std::string_view pattern) {
+  return pattern.ends_with(".*") && key.starts_with(pattern.substr(0, pattern.size() - 1)) &&
+         key.size() + 1 > pattern.size();
+}
+
+bool holds(std::string_view when, const ForeignContext& context) {
+  const auto equals = when.find('=');
+  if (equals == when.npos)
+    return is_on(context, when);
+  const auto* entry = context.find(when.substr(0, equals));
+  return entry && entry->text == when.substr(equals + 1);
+}
+
+/// The switch of a section around the key that is off: "elasticity.enabled". Empty: none is.
+std::string closed_switch(const ForeignContext& context, std::string_view key) {
+  for (auto dot = key.find('.'); dot != key.npos; dot = key.find('.', dot + 1))
+    for (const auto* name : {".enabled", ".shared_parameters.enabled"}) {
+      auto path = std::string{key.substr(0, dot)} + name;
+      if (const auto* entry = context.find(path); entry && path != key && !is_on(context, path))
+        return path;
+    }
+  return {};
+}
+
+/// Why the value asks for nothing; empty: it asks for something.
+std::string idle_reason(const ForeignRow& row, const ForeignContext& context,
+                        const ForeignEntry& entry) {
+  if (!row.when.empty() && !holds(row.when, context))
+    return fmt::format("it is used with {} alone", row.when);
+  if (const auto closed = closed_switch(context, entry.key); !closed.empty())
+    return closed + " is off";
+  const bool asks_nothing =
+      !row.needed && (entry.kind == ForeignKind::null || entry.kind == ForeignKind::mapping);
+  if (asks_nothing || (row.map == nullptr && (is_neutral(entry) || entry.text == row.neutral)))
+    return fmt::format("{} asks for nothing", value_text(entry));
+  return {};
+}
+
+std::string_view word_of(Fate fate) {
+  switch (fate) {
+  case Fate::mapped:
+    return "mapped";
+  case Fate::built_in:
+    return "as troupe always works";
+  case Fate::left_out:
+    return "not supported; trains the same";
+  case Fate::refused:
+    return "**not supported**";
+  default:
+    return "changes nothing";
+  }
+}
+
+} // namespace
+
+const ForeignRow* find_row(std::span<const ForeignRow> rows, std::string_view key) {
+  const auto exact = std::ranges::find(rows, key, &ForeignRow::key);
+  if (exact != rows.end())
+    return &*exact;
+  const auto around =
+      std::ranges::find_if(rows, [&](const auto& row) { return is_below(key, row.key); });
+  return around == rows.end() ? nullptr : &*around;
+}
+
+ForeignOutcome outcome_of(const ForeignRow& row, const ForeignContext& context,
+                          const ForeignEntry& entry) {
+  if (row.default_value == Fate::built_in && !row.map) // whatever the value is
+    return {Fate::built_in, std::string{row.says}};
+  if (auto idle = idle_reason(row, context, entry); !idle.empty())
+    return {Fate::idle, std::move(idle)};
+  if (is_auto(entry) && entry.key.starts_with(context.auto_below))
+    return {Fate::open, row.default_value == Fate::mapped ? std::string{row.says} : std::string{}};
+  if (row.map)
+    return row.map(context, entry);
+  return {row.default_value, std::string{row.says}};
+}
+
+std::string foreign_rows_markdown(std::span<const ForeignRow> rows) {
+  std::string text = "| key | what becomes of it | how, or what to do instead |\n|---|---|---|\n";
+  for (const auto& row : rows)
+    text += fmt::format("| `{}` | {} | {} |\n", row.key, word_of(row.default_value), row.says);
+  return text;
+}
+
+} // namespace troupe

@@ -1,0 +1,70 @@
+/// A language model's continuation of a text, token by token: who asks can do something else in
+/// between, or stop.
+#pragma once
+
+#include "inference/decoder.hpp"
+#include "inference/text_stream.hpp"
+#include "training/sampling/prompt.hpp"
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+namespace troupe::inference {
+
+/// Why no more tokens came.
+enum class Ending : std::uint8_t {
+  enough,   ///< there are as many as were asked for
+  document, ///< the model has ended the document
+  context,  ///< the model has no positions for more
+};
+std::string_view to_string(Ending ending);
+
+struct Generated {
+  std::vector<data::TokenId> prompt, tokens; ///< tokens: with the end of the document
+  double prompt_seconds = 0, seconds = 0;    ///< of computing them
+  Ending ending = Ending::enough;
+
+  double prompt_tokens_per_second() const { return rate(prompt, prompt_seconds); }
+  double tokens_per_second() const { return rate(tokens, seconds); }
+
+private:
+  static double rate(const std::vector<data::TokenId>& ids, double time) {
+    return time > 0 ? static_cast<double>(ids.size()) / time : 0;
+  }
+};
+
+class Continuation {
+public:
+  /// Reads the prompt; of the model nothing is needed any more. Blocks. Errors: of read_prompt, of
+  /// Decoder.
+  static Result<Continuation> begin(const SavedModel& model,
+                                    const training::GenerateOptions& options, TakeText take,
+                                    const training::SayLine& say = {});
+
+  /// Goes on by a token; gives whether there are more to come. Blocks. Errors: of Decoder, of
+  /// `take`.
+  Result<bool> advance();
+  const Generated& result() const { return result_; }
+
+private:
+  using Clock = std::chrono::steady_clock;
+
+  Continuation(std::unique_ptr<Decoder> decoder, training::Prompt prompt,
+               const training::GenerateOptions& options, TakeText take);
+  Status feed_prompt();
+  data::TokenId choose();
+  Result<bool> finish(Ending ending);
+
+  std::unique_ptr<Decoder> decoder_;
+  data::TokenizerPtr tokenizer_;
+  std::int64_t wanted_;
+  training::Sampler sampler_;
+  TextStream text_;
+  Generated result_;
+  Clock::time_point begin_;
+};
+
+} // namespace troupe::inference

@@ -1,0 +1,132 @@
+// A folder as transformers' from_pretrained takes it.
+#include "core/atomic_file.hpp"
+#include "core/escape.hpp"
+#include "core/fail.hpp"
+#include "data/tokenizer/open.hpp"
+#include "inference/exports/exports.hpp"
+#include "inference/exports/tokenizer_files.hpp"
+#include "inference/exports/weights_file.hpp"
+#include "inference/model_weights.hpp"
+#include "training/hugging_face/config_file.hpp"
+
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+
+#include <iterator>
+
+namespace troupe::inference {
+
+namespace {
+
+namespace fs = std::filesystem;
+using OrderedJson = nlohmann::ordered_json;
+
+Result<nn::HuggingFaceForm> form_of(const SavedModel& model) {
+  const auto& config = model.config;
+  auto form = nn::hugging_face_form(config.model, nn::input_spec(config));
+  if (!form)
+    return fail(Errc::invalid_input, "{} has no form of Hugging Face's; models that have one: {}",
+                config.model.name, fmt::join(nn::hugging_face_models(config.model), ", "));
+  return *std::move(form);
+}
+
+/// Where a text ends, which is also what one may begin with: GPT-2 has a single such token.
+Result<OrderedJson> end_tokens(const SavedModel& model) {
+  const auto& data = model.config.data;
+  auto tokenizer = data::open_tokenizer(data.tokenizer, data.tokenizer_split);
+  if (!tokenizer)
+    return fail(tokenizer.error().code, "data.tokenizer: {}", tokenizer.error().message);
+  const auto end = (*tokenizer)->end_of_document();
+  return OrderedJson{{"bos_token_id", end}, {"eos_token_id", end}};
+}
+
+const char* torch_name(DType dtype) {
+  return dtype == DType::f16 ? "float16" : dtype == DType::bf16 ? "bfloat16" : "float32";
+}
+
+void set_member(OrderedJson& json, const std::string& name, const nn::HuggingFaceValue& value) {
+  std::visit([&](const auto& one) { json[name] = one; }, value);
+}
+
+std::string config_text(const nn::HuggingFaceForm& form, const OrderedJson& ends, DType dtype) {
+  OrderedJson json{{"architectures", OrderedJson::array({form.architecture})}};
+  for (const auto& key : form.keys)
+    if (key.is_written)
+      set_member(json, key.name, key.value);
+  for (const auto& [name, value] : form.written)
+    set_member(json, name, value);
+  json.update(ends);
+  json["torch_dtype"] = torch_name(dtype);
+  return json.dump(2) + "\n";
+}
+
+/// The folder under a temporary name, which goes with all that is in it unless it gets its own.
+class StagingFolder {
+public:
+  static Result<StagingFolder> make(const fs::path& folder) {
+    std::error_code ignored;
+    if (fs::exists(fs::symlink_status(folder, ignored)) && !fs::is_empty(folder, ignored))
+      return fail(Errc::invalid_input, "{} is there already: write to another folder",
+                  escaped(folder.string()));
+    auto absolute = fs::absolute(folder).lexically_normal();
+    if (!absolute.has_filename()) // "out/"
+      absolute = absolute.parent_path();
+    auto draft = temporary_name(absolute);
+    TROUPE_TRY(make_folders(draft));
+    return StagingFolder{folder, std::move(absolute), std::move(draft)};
+  }
+  StagingFolder(StagingFolder&& other) noexcept
+      : shown_{std::move(other.shown_)}, folder_{std::move(other.folder_)}, draft_{std::exchange(
+                                                                                other.draft_, {})} {
+  }
+  StagingFolder& operator=(StagingFolder&&) = delete;
+  ~StagingFolder() {
+    std::error_code ignored;
+    if (!draft_.empty())
+      fs::remove_all(draft_, ignored);
+  }
+
+  const fs::path& path() const { return draft_; }
+  void add(ExportedFile file) {
+    file.path = shown_ / file.path.filename();
+    files_.push_back(std::move(file));
+  }
+  Status add(const char* name, const std::string& text) {
+    TROUPE_TRY(write_file_atomically(draft_ / name, text));
+    add({draft_ / name, text.size()});
+    return {};
+  }
+  Result<std::vector<ExportedFile>> commit() {
+    TROUPE_TRY(rename_folder_atomically(draft_, folder_));
+    draft_.clear();
+    return std::move(files_);
+  }
+
+private:
+  StagingFolder(fs::path shown, fs::path folder, fs::path draft)
+      : shown_{std::move(shown)}, folder_{std::move(folder)}, draft_{std::move(draft)} {}
+
+  fs::path shown_, folder_, draft_; ///< as it was named; whole; empty: it has its name
+  std::vector<ExportedFile> files_;
+};
+
+} // namespace
+
+Result<std::vector<ExportedFile>> export_hugging_face(const SavedModel& model,
+                                                      const HuggingFaceExport& options) {
+  TROUPE_TRY(const auto form, form_of(model));
+  TROUPE_TRY(const auto weights, weights_of(model));
+  TROUPE_TRY(const auto ends, end_tokens(model));
+  TROUPE_TRY(auto folder, StagingFolder::make(options.output));
+  TROUPE_TRY(folder.add("config.json", config_text(form, ends, options.dtype)));
+  TROUPE_TRY(folder.add("generation_config.json", ends.dump(2) + "\n"));
+  TROUPE_TRY(auto written, write_weights(folder.path() / "model.safetensors", model, weights,
+                                         {{{"format", "pt"}}, options.dtype, form.is_transposed}));
+  folder.add(std::move(written));
+  TROUPE_TRY(auto copied, copy_tokenizer(model.config.data.tokenizer, folder.path()));
+  for (auto& file : copied)
+    folder.add(std::move(file));
+  return folder.commit();
+}
+
+} // namespace troupe::inference

@@ -1,0 +1,187 @@
+#include "inference/predict.hpp"
+
+#include "core/fail.hpp"
+#include "data/image_adapter.hpp"
+#include "data/table_dataset.hpp"
+#include "inference/tolerant_adapter.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <mutex>
+#include <numeric>
+
+namespace troupe::inference {
+
+namespace {
+
+/// A stream and a half of batches: one is computed, the others are filled.
+constexpr std::int64_t most_slots = 4;
+constexpr std::size_t top5 = 5;
+
+/// The class of a sample; empty where it has none.
+std::optional<std::int32_t> label_of(const data::Dataset& dataset, std::int64_t sample) {
+  std::optional<std::int32_t> label;
+  if (const auto* const images = dynamic_cast<const data::ImageDataset*>(&dataset))
+    label = images->label(sample);
+  else if (const auto* const table = dynamic_cast<const data::TableDataset*>(&dataset);
+           table && !table->class_names().empty())
+    label = static_cast<std::int32_t>(table->targets(sample)[0]);
+  return label && *label >= 0 ? label : std::nullopt;
+}
+
+/// The first failure of what fills batches, on any of its streams.
+class FirstFailure {
+public:
+  void set(Error error) {
+    const std::lock_guard lock{mutex_};
+    if (!error_)
+      error_ = std::move(error);
+  }
+  Status status() {
+    const std::lock_guard lock{mutex_};
+    return error_ ? Status{failure(*error_)} : Status{};
+  }
+
+private:
+  std::mutex mutex_;
+  std::optional<Error> error_;
+};
+
+class PredictionRun {
+public:
+  PredictionRun(Predictor& predictor, const data::AdapterPtr& adapter, std::int64_t top,
+                const OnPrediction& each)
+      : predictor_{predictor}, adapter_{adapter}, dataset_{adapter->dataset()},
+        top_{static_cast<std::size_t>(std::min(top, predictor.outputs()))}, each_{each},
+        steps_{(dataset_.size() + predictor.batch() - 1) / predictor.batch()},
+        order_(static_cast<std::size_t>(predictor.outputs())) {
+    score_.samples = dataset_.size();
+  }
+
+  PredictionRun(const PredictionRun&) = delete;
+  PredictionRun& operator=(const PredictionRun&) = delete;
+  ~PredictionRun() { predictor_.drain(); }
+
+  Result<Score> run();
+
+private:
+  Status open();
+  Status fill(std::int64_t step);
+  Status ask(std::int64_t step) {
+    return predictor_.ask(fillings_[static_cast<std::size_t>(step % producer_->slots())],
+                          answers_[static_cast<std::size_t>(step % 2)]);
+  }
+  Status take(std::int64_t step);
+  Status take_sample(std::int64_t sample, std::span<const float> outputs);
+  /// The places of the largest outputs first; of equal ones the first place.
+  std::span<const std::int32_t> rank(std::span<const float> outputs);
+
+  Predictor& predictor_;
+  data::AdapterPtr adapter_;
+  const data::Dataset& dataset_;
+  std::shared_ptr<const TolerantAdapter> tolerant_; ///< null where all of it is in memory
+  std::size_t top_;
+  const OnPrediction& each_;
+  std::int64_t steps_;
+  FirstFailure failure_;
+  std::shared_ptr<training::BatchProducer> producer_;
+  std::vector<training::Filling> fillings_; ///< by slot
+  std::array<Answer, 2> answers_;
+  std::vector<std::int32_t> order_;
+  Score score_;
+};
+
+/// A data set whose images have one size is in memory: each of its samples can be read, and a
+/// device may take them all to itself.
+Status PredictionRun::open() {
+  if (!data::may_augment_on_device(*adapter_)) {
+    tolerant_ = std::make_shared<const TolerantAdapter>(adapter_);
+    adapter_ = tolerant_;
+  }
+  TROUPE_TRY(producer_, predictor_.make_producer(adapter_, std::min(steps_, most_slots)));
+  fillings_.resize(static_cast<std::size_t>(producer_->slots()));
+  return {};
+}
+
+Status PredictionRun::fill(std::int64_t step) {
+  if (step >= steps_)
+    return {};
+  const auto slot = static_cast<std::int32_t>(step % producer_->slots());
+  fillings_[static_cast<std::size_t>(slot)] =
+      producer_->fill(slot, {0, step}, {}, [this](Error error) { failure_.set(std::move(error)); });
+  return {};
+}
+
+Result<Score> PredictionRun::run() {
+  if (steps_ == 0)
+    return score_;
+  TROUPE_TRY(open());
+  for (std::int64_t step = 0; step < producer_->slots(); ++step)
+    TROUPE_TRY(fill(step));
+  TROUPE_TRY(ask(0));
+  for (std::int64_t step = 0; step < steps_; ++step) {
+    const auto finished = predictor_.finish();
+    TROUPE_TRY(failure_.status());
+    TROUPE_TRY(finished);
+    TROUPE_TRY(fill(step + producer_->slots()));
+    if (step + 1 < steps_)
+      TROUPE_TRY(ask(step + 1));
+    TROUPE_TRY(take(step));
+  }
+  return score_;
+}
+
+Status PredictionRun::take(std::int64_t step) {
+  const auto& answer = answers_[static_cast<std::size_t>(step % 2)];
+  if (const auto counted = std::llround(answer.sums["loss.counted"]); counted > 0) {
+    score_.counted += counted;
+    score_.loss_sum += static_cast<double>(answer.sums["loss"]) * static_cast<double>(counted);
+    if (const auto correct = answer.sums.find("correct"))
+      score_.correct = score_.correct.value_or(0) + std::llround(*correct);
+  }
+  const auto outputs = static_cast<std::size_t>(predictor_.outputs());
+  const auto first = step * predictor_.batch();
+  const auto count = std::min(predictor_.batch(), dataset_.size() - first);
+  for (std::int64_t i = 0; i < count; ++i)
+    TROUPE_TRY(take_sample(first + i, std::span{answer.logits}.subspan(
+                                          static_cast<std::size_t>(i) * outputs, outputs)));
+  return {};
+}
+
+Status PredictionRun::take_sample(std::int64_t sample, std::span<const float> outputs) {
+  if (tolerant_)
+    if (auto error = tolerant_->take_error(sample)) {
+      ++score_.unreadable;
+      return each_({.sample = sample, .outputs = {}, .ranked = {}, .error = std::move(error)});
+    }
+  const auto ranked = rank(outputs);
+  const bool can_miss = outputs.size() > top5; // else any label is among the first five
+  if (const auto label = label_of(dataset_, sample); label && can_miss)
+    score_.correct_top5 = score_.correct_top5.value_or(0) +
+                          (std::ranges::count(ranked.first(top5), *label) > 0 ? 1 : 0);
+  return each_({.sample = sample, .outputs = outputs, .ranked = ranked.first(top_)});
+}
+
+std::span<const std::int32_t> PredictionRun::rank(std::span<const float> outputs) {
+  std::iota(order_.begin(), order_.end(), 0);
+  const auto wanted = static_cast<std::ptrdiff_t>(std::min(std::max(top_, top5), order_.size()));
+  std::partial_sort(order_.begin(), order_.begin() + wanted, order_.end(),
+                    [&](std::int32_t a, std::int32_t b) {
+                      const float x = outputs[static_cast<std::size_t>(a)],
+                                  y = outputs[static_cast<std::size_t>(b)];
+                      if (std::isnan(x) || std::isnan(y)) // last, so that the order is one
+                        return !std::isnan(x) || (std::isnan(y) && a < b);
+                      return x != y ? x > y : a < b;
+                    });
+  return std::span{order_}.first(static_cast<std::size_t>(wanted));
+}
+
+} // namespace
+
+Result<Score> predict(Predictor& predictor, const data::AdapterPtr& adapter, std::int64_t top,
+                      const OnPrediction& each) {
+  return PredictionRun{predictor, adapter, top, each}.run();
+}
+
+} // namespace troupe::inference

@@ -1,0 +1,52 @@
+/// Asks a model about all samples of a data set, in order: batches are read while the one before is
+/// computed, and no more than a few are in memory.
+#pragma once
+
+#include "inference/predictor.hpp"
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+
+namespace troupe::inference {
+
+/// What the model says of one sample.
+struct SamplePrediction {
+  std::int64_t sample = 0; ///< in the data set
+  std::span<const float> outputs;
+  /// The largest outputs' places, largest first, and as many as were asked for.
+  std::span<const std::int32_t> ranked;
+  std::optional<Error> error = {}; ///< the sample could not be read: the rest is empty
+};
+
+/// Over the samples that could be read and have a label or targets.
+struct Score {
+  std::int64_t samples = 0;    ///< in all
+  std::int64_t unreadable = 0; ///< of these
+  std::int64_t counted = 0;
+  std::optional<std::int64_t> correct;      ///< where targets are classes
+  std::optional<std::int64_t> correct_top5; ///< where there are more than five of them
+  double loss_sum = 0;
+
+  std::optional<double> loss() const { return share(loss_sum); }
+  std::optional<double> accuracy() const { return correct ? share(*correct) : std::nullopt; }
+  std::optional<double> top5() const { return correct_top5 ? share(*correct_top5) : std::nullopt; }
+
+private:
+  template <class Count>
+  std::optional<double> share(Count count) const {
+    return counted > 0 ? std::optional{static_cast<double>(count) / static_cast<double>(counted)}
+                       : std::nullopt;
+  }
+};
+
+/// Called in order, while the next batch is computed. An error ends the whole.
+using OnPrediction = std::function<Status(const SamplePrediction& prediction)>;
+
+/// Reads and predicts the samples of `adapter`; of those that cannot be read, `each` is told.
+/// `top`: how many outputs are ranked. Blocks. Errors: of the device, and those of `each`.
+Result<Score> predict(Predictor& predictor, const data::AdapterPtr& adapter, std::int64_t top,
+                      const OnPrediction& each);
+
+} // namespace troupe::inference

@@ -1,0 +1,128 @@
+#include "metrics/report/detail/history_json.hpp"
+
+#include "metrics/report/run_json.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <iterator>
+#include <limits>
+#include <span>
+
+namespace troupe::metrics {
+
+namespace {
+
+void append_number(std::string& text, double value) {
+  if (std::isfinite(value))
+    fmt::format_to(std::back_inserter(text), "{:.7g}", value);
+  else
+    text += "null";
+}
+
+void append_number(std::string& text, std::int64_t value) {
+  fmt::format_to(std::back_inserter(text), "{}", value);
+}
+
+constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
+
+/// ","NAME":[...]" of what `value` gives of each point.
+template <class Points, class Value>
+void append_column(std::string& text, std::string_view name, const Points& points,
+                   const Value& value) {
+  text += fmt::format(R"(,"{}":[)", name);
+  const char* separator = "";
+  for (const auto& point : points) {
+    text += separator;
+    append_number(text, value(point));
+    separator = ",";
+  }
+  text += "]";
+}
+
+template <class Records>
+std::string list_of(const Records& records) {
+  std::string text = "[";
+  for (const auto& record : records)
+    text.append(text.size() > 1 ? "," : "").append(to_json(record));
+  return text + "]";
+}
+
+} // namespace
+
+std::string json_of(const StepHistory& steps, std::size_t from) {
+  const auto points = std::span{steps.points()}.subspan(from);
+  auto text = fmt::format(R"({{"from":{},"per_point":{})", from, steps.steps_per_point());
+  const auto column = [&](std::string_view name, const auto& value) {
+    append_column(text, name, points, value);
+  };
+  column("step", [](const HistoryPoint& at) { return at.step; });
+  column("loss", [](const HistoryPoint& at) { return at.loss.value(); });
+  column("loss_low", [](const HistoryPoint& at) { return at.loss_low; });
+  column("loss_high", [](const HistoryPoint& at) { return at.loss_high; });
+  column("accuracy", [](const HistoryPoint& at) { return at.accuracy.value(); });
+  column("lr", [](const HistoryPoint& at) { return at.lr.value(); });
+  column("samples_per_second", [](const HistoryPoint& at) { return at.samples_per_second(); });
+  column("mfu", [](const HistoryPoint& at) { return at.mfu(); });
+  column("gradient_norm", [](const HistoryPoint& at) { return at.gradient_norm.value(); });
+  column("loss_scale", [](const HistoryPoint& at) { return at.loss_scale.value(); });
+  column("data_wait_ratio", [](const HistoryPoint& at) { return at.data_wait_ratio(); });
+  column("overlap_ratio", [](const HistoryPoint& at) { return at.overlap_ratio(); });
+  column("epoch", [](const HistoryPoint& at) { return at.epoch; });
+  return text + "}";
+}
+
+std::string json_of(const DurationHistogram& seconds) {
+  const auto bins = seconds.bins();
+  std::string text;
+  const auto append = [&text](std::string_view name, double value) {
+    text += fmt::format(R"({}"{}":)", text.empty() ? "{" : ",", name);
+    append_number(text, value);
+  };
+  append("low", bins.low);
+  append("high", bins.high);
+  text += R"(,"counts":[)";
+  const char* separator = "";
+  for (const auto count : bins.counts) {
+    text += separator;
+    append_number(text, count);
+    separator = ",";
+  }
+  text += "]";
+  append("median", seconds.quantile(0.5));
+  append("p95", seconds.quantile(0.95));
+  append("max", seconds.most());
+  return text + "}";
+}
+
+std::string json_of(const EpochHistory& epochs) {
+  return list_of(epochs.epochs());
+}
+
+std::string json_of(const RecoveryHistory& recoveries) {
+  return list_of(recoveries.records());
+}
+
+std::string json_of(const GeneratedHistory& generated) {
+  return list_of(generated.records());
+}
+
+std::string json_of(const RunCurves& curves) {
+  std::string text = fmt::format(R"({{"per_point":{})", curves.steps.steps_per_point());
+  const auto of_steps = [&](std::string_view name, const auto& value) {
+    append_column(text, name, curves.steps.points(), value);
+  };
+  const auto of_tests = [&](std::string_view name, const auto& value) {
+    append_column(text, name, curves.tests, value);
+  };
+  of_steps("step", [](const HistoryPoint& at) { return at.step; });
+  of_steps("loss", [](const HistoryPoint& at) { return at.loss.value(); });
+  of_steps("accuracy", [](const HistoryPoint& at) { return at.accuracy.value(); });
+  of_tests("test_step", [](const EpochRecord& at) { return at.step.value_or(0); });
+  of_tests("test_loss", [](const EpochRecord& at) { return at.test_loss.value_or(unknown); });
+  of_tests("test_accuracy",
+           [](const EpochRecord& at) { return at.test_accuracy.value_or(unknown); });
+  return text + "}";
+}
+
+} // namespace troupe::metrics

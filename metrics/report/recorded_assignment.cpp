@@ -1,0 +1,60 @@
+#include "metrics/report/recorded_assignment.hpp"
+
+#include "core/fail.hpp"
+#include "core/json.hpp"
+#include "metrics/report/detail/json_lines.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <numeric>
+
+namespace troupe::metrics {
+
+namespace {
+
+/// Empty: the line says nothing of it.
+std::vector<int> slice_assignment_of(const nlohmann::json& line) {
+  if (!line.is_object() || !line.contains("dealing") || !line.at("dealing").is_array())
+    return {};
+  std::vector<int> counts;
+  for (const auto& count : line.at("dealing"))
+    counts.push_back(count.is_number_unsigned() ? count.get<int>() : -1);
+  return counts;
+}
+
+/// Whether the line says nothing of a dealing, or one of so many slices, which is added.
+bool add_slice_assignment(std::string_view text, std::int64_t slices, int least,
+                          RecordedAssignment& recorded) {
+  const auto line = parse_json(text).value_or(nullptr);
+  const auto counts = slice_assignment_of(line);
+  if (counts.empty())
+    return true;
+  const bool has_step = line.contains("step") && line.at("step").is_number_unsigned();
+  if (!has_step || std::ranges::min(counts) < least ||
+      std::accumulate(counts.begin(), counts.end(), std::int64_t{0}) != slices)
+    return false;
+  recorded[line.at("step")] = counts;
+  return true;
+}
+
+} // namespace
+
+Result<RecordedAssignment> read_slice_assignment(const std::filesystem::path& events,
+                                                 std::int64_t slices, int least) {
+  if (!std::filesystem::exists(events))
+    return fail(Errc::invalid_input, "{}: no such file (data.recorded_dealing)", events.string());
+  RecordedAssignment recorded;
+  std::int64_t number = 0;
+  bool sound = true;
+  for_each_line(events, [&](std::string_view text) {
+    ++number;
+    return sound = add_slice_assignment(text, slices, least, recorded);
+  });
+  if (!sound)
+    return fail(Errc::data, "{}:{}: its dealing is not one of the {} slices that this job has{}",
+                events.string(), number, slices, least > 0 ? ", with one for each worker" : "");
+  return recorded;
+}
+
+} // namespace troupe::metrics

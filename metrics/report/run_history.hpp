@@ -1,0 +1,38 @@
+/// The course of a run from its first step on, also over several processes, in bounded memory.
+#pragma once
+
+#include "metrics/report/duration_histogram.hpp"
+#include "metrics/report/epoch_history.hpp"
+#include "metrics/report/latest.hpp"
+#include "metrics/report/run_progress.hpp"
+#include "metrics/report/step_history.hpp"
+
+namespace troupe::metrics {
+
+/// Changes of the membership.
+using RecoveryHistory = Latest<RecoveryRecord, 50>;
+using GeneratedHistory = Latest<GeneratedRecord, 20>;
+
+struct RunHistory {
+  StepHistory steps;
+  DurationHistogram step_seconds;
+  EpochHistory epochs;
+  RecoveryHistory recoveries;
+  GeneratedHistory generated;
+  RunProgress progress;
+
+  /// Gives the index of the first point of `steps` that is not as it was.
+  std::size_t add(const StepRecord& step) {
+    step_seconds.add(step.seconds);
+    progress.add(step);
+    return steps.add(step);
+  }
+  void add(const EpochRecord& epoch) {
+    progress.add(epoch);
+    epochs.add(epoch);
+  }
+  void add(const RecoveryRecord& recovery) { recoveries.add(recovery); }
+  void add(const GeneratedRecord& text) { generated.add(text); }
+};
+
+} // namespace troupe::metrics

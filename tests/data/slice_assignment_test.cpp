@@ -1,0 +1,105 @@
+#include "data/slice_assignment.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+
+#include <algorithm>
+#include <vector>
+
+using namespace troupe::data;
+
+namespace {
+
+/// The slices that a rank computes in a step, in the order of its passes.
+std::vector<int> slices_in_step(const SliceAssignment& slice_assignment, int rank,
+                                std::int64_t step) {
+  std::vector<int> numbers;
+  for (int i = 0; i < slice_assignment.passes(); ++i)
+    if (const auto slice = slice_assignment.slice(rank, step * slice_assignment.passes() + i))
+      numbers.push_back(slice->number);
+  return numbers;
+}
+
+} // namespace
+
+TEST_CASE("every slice is dealt once, in the order of ranks, and runs differ by one at most") {
+  const int slices = GENERATE(1, 2, 3, 4, 7, 12, 64, 1000), world = GENERATE(1, 2, 3, 4, 5, 8, 64);
+  const SliceAssignment slice_assignment{slices, world};
+  for (const std::int64_t step : {0, 1, 17}) {
+    std::vector<int> all;
+    for (int rank = 0; rank < world; ++rank) {
+      const auto own = slices_in_step(slice_assignment, rank, step);
+      CHECK(std::ssize(own) == slice_assignment.slices_of(rank));
+      CHECK((std::ssize(own) == slices / world || std::ssize(own) == slices / world + 1));
+      all.insert(all.end(), own.begin(), own.end());
+    }
+    REQUIRE(std::ssize(all) == slices);
+    for (int number = 0; number < slices; ++number)
+      CHECK(all[static_cast<std::size_t>(number)] == number);
+  }
+  CHECK(slice_assignment.is_even() == (slices % world == 0));
+}
+
+TEST_CASE("a rank with fewer slices than others begins its steps with an empty pass") {
+  const SliceAssignment slice_assignment{4, 3};
+  CHECK(slice_assignment.passes() == 2);
+  CHECK(slice_assignment.turn(0, 6) == -1);
+  CHECK(slice_assignment.turn(0, 7) == 0);
+  CHECK(slice_assignment.turn(2, 6) == 0);
+  CHECK(slice_assignment.turn(2, 7) == 1);
+  CHECK_FALSE(slice_assignment.slice(0, 6));
+  CHECK(slice_assignment.slice(0, 7) == Slice{0, 4});
+  CHECK(slice_assignment.slice(2, 6) == Slice{2, 4});
+  CHECK(slice_assignment.slice(2, 7) == Slice{3, 4});
+  CHECK(slice_assignment.step_of(7) == 3);
+  CHECK_FALSE(slice_assignment.ends_step(6));
+  CHECK(slice_assignment.ends_step(7));
+}
+
+TEST_CASE("a rank without a slice has empty passes alone") {
+  const SliceAssignment slice_assignment{2, 3};
+  CHECK(slice_assignment.passes() == 1);
+  CHECK(slices_in_step(slice_assignment, 0, 5).empty());
+  CHECK(slices_in_step(slice_assignment, 1, 5) == std::vector{0});
+  CHECK(slices_in_step(slice_assignment, 2, 5) == std::vector{1});
+}
+
+TEST_CASE("a dealing that follows on another begins its passes elsewhere, and its steps where it "
+          "is said") {
+  const SliceAssignment even{8, 2};
+  const auto next = even.followed_by(std::vector{6, 2}, 10, 1000);
+  CHECK(next.passes() == 6);
+  CHECK(next.pass_of(10) == 1000);
+  CHECK(next.pass_of(12) == 1012);
+  CHECK(next.step_of(1005) == 10);
+  CHECK(next.step_of(1006) == 11);
+  CHECK(next.begins_step(1006));
+  CHECK(next.ends_step(1005));
+  CHECK_FALSE(next.slice(1, 1003));
+  CHECK(next.slice(1, 1004) == Slice{6, 8});
+  CHECK(next.slice(0, 1000) == Slice{0, 8});
+  CHECK(next.counts() == std::vector{6, 2});
+  CHECK_FALSE(next.is_even());
+  CHECK(next.keeps_statistics(0));
+  CHECK_FALSE(next.keeps_statistics(1));
+}
+
+TEST_CASE("slices are dealt by speed so that nobody is waited for longer than must be") {
+  CHECK(balanced_by_speed(16, std::vector{1.0, 1.0, 1.0, 4.0}) == std::vector{5, 5, 5, 1});
+  CHECK(balanced_by_speed(4, std::vector{1.0, 1.0}) == std::vector{2, 2});
+  CHECK(balanced_by_speed(3, std::vector{1.0, 100.0}) == std::vector{3, 0});
+  CHECK(balanced_by_speed(1, std::vector{2.0, 1.0, 1.0}) == std::vector{1, 0, 0});
+  // No other counts are done earlier.
+  const std::vector seconds = {0.7, 1.1, 0.4};
+  const auto longest = [&](const std::vector<int>& counts) {
+    double most = 0;
+    for (std::size_t rank = 0; rank < counts.size(); ++rank)
+      most = std::max(most, counts[rank] * seconds[rank]);
+    return most;
+  };
+  double least = 1e9;
+  for (int a = 0; a <= 11; ++a)
+    for (int b = 0; a + b <= 11; ++b)
+      least = std::min(least, longest({a, b, 11 - a - b}));
+  CHECK(longest(balanced_by_speed(11, seconds)) == least);
+}

@@ -1,0 +1,207 @@
+// Products' algorithms: measured once on a device, and found again by the next start.
+#include "gpu/cublas/matmul_plan_registry.hpp"
+#include "tests/gpu/reference.hpp"
+#include "tests/support/scratch_folder.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <nlohmann/json.hpp>
+
+#include <fstream>
+
+using namespace troupe;
+using namespace troupe::gpu;
+using namespace troupe::testing;
+using Catch::Matchers::ContainsSubstring;
+using troupe::testing::ScratchFolder;
+
+namespace {
+
+constexpr std::size_t workspace_bytes = std::size_t{1} << 20;
+constexpr MatmulOptions with_bias{.rows = 6,
+                                  .in = 16,
+                                  .out = 8,
+                                  .operands = DType::f16,
+                                  .result = DType::f32,
+                                  .bias = true,
+                                  .workspace_bytes = workspace_bytes};
+
+struct Products : GpuFixture {
+  std::unique_ptr<MatmulPlanRegistry> open() {
+    said.clear();
+    auto registry = MatmulPlanRegistry::open(
+        device(), {folder.path(), [this](const std::string& line) { said.push_back(line); }});
+    INFO((registry ? "" : registry.error().to_string()));
+    REQUIRE(registry);
+    return std::move(*registry);
+  }
+
+  /// x · weightᵀ + bias, of values that are the same at each call.
+  Floats result_of(const Matmul& matmul, const MatmulOptions& o) {
+    const auto rows = static_cast<std::size_t>(o.rows), in = static_cast<std::size_t>(o.in),
+               out = static_cast<std::size_t>(o.out);
+    const auto *const x = upload(normal_values(rows * in, 1, o.operands), o.operands),
+                      *const weight = upload(normal_values(out * in, 2, o.operands), o.operands);
+    auto* const y = room(rows * out, o.result);
+    auto* const workspace = room(workspace_bytes / sizeof(float));
+    stream().enqueue("product", [&](cudaStream_t raw) {
+      return matmul.run(raw, x, weight, o.bias ? floats(normal_values(out, 3)) : nullptr, y,
+                        workspace);
+    });
+    return download(y, rows * out, o.result);
+  }
+
+  Floats reference_of(const MatmulOptions& o) const {
+    const auto rows = static_cast<std::size_t>(o.rows), in = static_cast<std::size_t>(o.in),
+               out = static_cast<std::size_t>(o.out);
+    const auto x = normal_values(rows * in, 1, o.operands),
+               weight = normal_values(out * in, 2, o.operands), bias = normal_values(out, 3);
+    Floats y(rows * out);
+    for (std::size_t r = 0; r < rows; ++r)
+      for (std::size_t c = 0; c < out; ++c) {
+        double sum = o.bias ? static_cast<double>(bias[c]) : 0;
+        for (std::size_t k = 0; k < in; ++k)
+          sum += static_cast<double>(x[r * in + k]) * static_cast<double>(weight[c * in + k]);
+        y[r * out + c] = static_cast<float>(sum);
+      }
+    return y;
+  }
+
+  /// As if another start, or a damaged disk, had written it.
+  void change_entry(const MatmulPlanRegistry& registry, const char* name,
+                    const nlohmann::json& value) const {
+    const auto path = registry.cache().path_of(with_bias);
+    std::ifstream file{path};
+    auto entry = nlohmann::json::parse(file);
+    entry[name] = value;
+    std::ofstream{path} << entry.dump();
+  }
+
+  ScratchFolder folder;
+  std::vector<std::string> said;
+};
+
+} // namespace
+
+TEST_CASE_METHOD(Products,
+                 "equal products are measured once, and the choice is a line in the log") {
+  const auto registry = open();
+  const auto chosen = registry->product(with_bias, false);
+  REQUIRE(chosen);
+  CHECK(chosen->microseconds > 0);
+  REQUIRE(said.size() == 1);
+  CHECK_THAT(said[0],
+             ContainsSubstring("plan of product forward 6x16 -> 8 f16 -> f32, bias: algorithm "));
+  CHECK_THAT(said[0], ContainsSubstring(" us (") && ContainsSubstring(" candidates)"));
+  const auto again = registry->product(with_bias, false);
+  REQUIRE(again);
+  CHECK(again->microseconds == chosen->microseconds);
+  CHECK(said.size() == 1);
+  require_near(result_of(chosen->matmul, with_bias), reference_of(with_bias), 1e-3f, "y");
+  auto larger = with_bias;
+  larger.rows = 7;
+  REQUIRE(registry->product(larger, false));
+  CHECK(said.size() == 2);
+}
+
+TEST_CASE_METHOD(Products, "a candidate that the library refuses leaves no error behind") {
+  REQUIRE(open()->product(with_bias, false));
+  CHECK(cudaPeekAtLastError() == cudaSuccess);
+}
+
+// Else a kernel of the candidate writes to memory that was freed, and ends the process.
+TEST_CASE_METHOD(Products, "operands are freed after a candidate that failed half-way has ended") {
+  REQUIRE(open()->product(with_bias, false));
+  CHECK(cudaDeviceSynchronize() == cudaSuccess);
+}
+
+TEST_CASE_METHOD(Products, "matrices may lie at multiples of 64 bytes, as shards do") {
+  const auto chosen = open()->product(with_bias, false);
+  REQUIRE(chosen);
+  constexpr std::size_t rows = 6, in = 16, out = 8, halves = 32, words = 16; // 64 bytes
+  const auto *const x = upload(normal_values(rows * in, 1, DType::f16), DType::f16, halves),
+                    *const weight =
+                        upload(normal_values(out * in, 2, DType::f16), DType::f16, halves);
+  auto* const y = room(rows * out, DType::f32, words);
+  auto* const workspace = room(workspace_bytes / sizeof(float));
+  stream().enqueue("product", [&](cudaStream_t raw) {
+    return chosen->matmul.run(raw, x, weight, floats(normal_values(out, 3)), y, workspace);
+  });
+  require_near(download(y, rows * out), reference_of(with_bias), 1e-3f, "y");
+}
+
+TEST_CASE_METHOD(Products, "the next start finds what was measured, and computes the same") {
+  const auto first = open()->product(with_bias, false);
+  REQUIRE(first);
+  const auto registry = open();
+  const auto second = registry->product(with_bias, false);
+  REQUIRE(second);
+  CHECK(said.empty());
+  CHECK(second->microseconds == first->microseconds);
+  CHECK(second->matmul.tag() == first->matmul.tag());
+  CHECK(result_of(second->matmul, with_bias) == result_of(first->matmul, with_bias));
+}
+
+TEST_CASE_METHOD(Products, "an entry that is damaged is measured anew") {
+  const auto before = open();
+  REQUIRE(before->product(with_bias, false));
+  change_entry(*before, "algorithm", std::string(128, '0'));
+  const auto registry = open();
+  REQUIRE(registry->product(with_bias, false));
+  CHECK(said.size() == 1);
+  REQUIRE(open()->product(with_bias, false));
+  CHECK(said.empty());
+}
+
+TEST_CASE_METHOD(Products, "where bits must repeat, nothing is measured, kept or taken from disk") {
+  const auto registry = open();
+  const auto first = registry->product(with_bias, true);
+  REQUIRE(first);
+  CHECK(first->microseconds < 0);
+  REQUIRE(said.size() == 1);
+  CHECK_THAT(said[0], ContainsSubstring("not measured"));
+  CHECK_FALSE(std::filesystem::exists(registry->cache().path_of(with_bias)));
+  require_near(result_of(first->matmul, with_bias), reference_of(with_bias), 1e-3f, "y");
+  REQUIRE(registry->product(with_bias, false));
+  const auto again = open()->product(with_bias, true);
+  REQUIRE(again);
+  CHECK(again->matmul.tag() == first->matmul.tag());
+  CHECK(again->microseconds < 0);
+}
+
+TEST_CASE_METHOD(Products, "a folder that cannot be written is said, and no failure") {
+  std::ofstream{folder.path() / "file"} << "no folder";
+  std::string line;
+  const auto registry = MatmulPlanRegistry::open(
+      device(), {folder.path() / "file", [&](const std::string& said_line) { line = said_line; }});
+  REQUIRE(registry);
+  REQUIRE((*registry)->product(with_bias, false));
+  CHECK_THAT(line, ContainsSubstring("; not kept: "));
+}
+
+TEST_CASE_METHOD(Products, "two streams run one product with two biases") {
+  const auto registry = open();
+  const auto chosen = registry->product(with_bias, false);
+  REQUIRE(chosen);
+  constexpr std::size_t rows = 6, in = 16, out = 8, count = 2;
+  const auto *const x = upload(normal_values(rows * in, 1, DType::f16), DType::f16),
+                    *const weight = upload(normal_values(out * in, 2, DType::f16), DType::f16);
+  std::array<std::unique_ptr<Stream>, count> streams;
+  std::array<float*, count> biases{}, results{};
+  std::array<void*, count> workspaces{};
+  for (std::size_t i = 0; i < count; ++i) {
+    streams[i] = device().create_stream({.name = "test"});
+    biases[i] = floats(Floats(out, i == 0 ? 100.0f : -100.0f));
+    results[i] = float_room(rows * out);
+    workspaces[i] = room(workspace_bytes / sizeof(float));
+  }
+  for (std::size_t i = 0; i < count; ++i)
+    cuda_stream(*streams[i]).enqueue("product", [&](cudaStream_t raw) {
+      return chosen->matmul.run(raw, x, weight, biases[i], results[i], workspaces[i]);
+    });
+  for (const auto& one : streams)
+    REQUIRE(one->synchronize());
+  const auto plus = download(results[0], rows * out), minus = download(results[1], rows * out);
+  for (std::size_t i = 0; i < plus.size(); ++i)
+    CHECK(plus[i] - minus[i] > 100);
+}

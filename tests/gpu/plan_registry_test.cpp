@@ -1,0 +1,283 @@
+// One book of plans a device: searched once, compared by time, refusals and all kept on disk.
+#include "core/fail.hpp"
+#include "gpu/cuda_device.hpp"
+#include "gpu/libraries.hpp"
+#include "gpu/lowering/convolution_graph.hpp"
+#include "gpu/lowering/plan_registry.hpp"
+#include "gpu/lowering/weight_gradient.hpp"
+#include "nn/compile.hpp"
+#include "tests/devices/networks.hpp"
+#include "tests/devices/test_device.hpp"
+#include "tests/support/scratch_folder.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <fstream>
+#include <future>
+#include <shared_mutex>
+#include <thread>
+
+using namespace troupe;
+using namespace troupe::testing;
+using Catch::Matchers::ContainsSubstring;
+using troupe::testing::ScratchFolder;
+
+namespace {
+
+/// A book of a device's own, with what it said.
+struct EmulatedCudnn {
+  EmulatedCudnn() : device{device_or_skip()} {
+    nn::PassOptions passes{.fuse = nn::FusePatterns::all(),
+                           .precision = Precision::amp_fp16,
+                           .input = {DType::f16, 4}};
+    auto ready =
+        nn::run_passes(bottleneck_network({2, 16, 16, 3}, 64), nn::PassMode::training, passes);
+    REQUIRE(ready);
+    graph = std::move(ready->graph);
+  }
+
+  gpu::CudaDevice& cuda() const { return static_cast<gpu::CudaDevice&>(*device); }
+
+  std::unique_ptr<gpu::PlanRegistry> open(unsigned threads = 4) {
+    said.clear();
+    auto registry = gpu::PlanRegistry::open(
+        cuda(),
+        {folder.path(), [this](const std::string& line) { said.push_back(line); }, threads});
+    if (!registry)
+      FAIL(registry.error().to_string());
+    return std::move(*registry);
+  }
+
+  std::vector<gpu::cudnn::OperationGraph> all() const {
+    std::vector<gpu::cudnn::OperationGraph> graphs;
+    for (const auto& node : graph.nodes)
+      std::ranges::copy(gpu::convolution_graphs(graph, node), std::back_inserter(graphs));
+    return graphs;
+  }
+
+  const Node& weight_gradient_node() const {
+    const auto last = std::ranges::find(graph.nodes, Op::conv2d_backward_weight, &Node::op);
+    REQUIRE(last != graph.nodes.end());
+    return *last;
+  }
+
+  /// As if its plan had been measured so on this device.
+  void pretend(const gpu::PlanRegistry& registry, const gpu::cudnn::OperationGraph& of,
+               double microseconds) {
+    const auto path = gpu::cudnn::PlanCache{folder.path()}.path_of(registry.target(), of, policy);
+    std::ifstream file{path};
+    auto entry = nlohmann::json::parse(file);
+    entry["microseconds"] = microseconds;
+    std::ofstream{path} << entry.dump();
+  }
+
+  std::ptrdiff_t count(const std::string& words) const {
+    return std::ranges::count_if(
+        said, [&](const std::string& line) { return line.find(words) != std::string::npos; });
+  }
+
+  std::unique_ptr<Device> device;
+  ScratchFolder folder;
+  Graph graph;
+  gpu::cudnn::PlanPolicy policy = gpu::policy_of({});
+  std::vector<std::string> said;
+};
+
+std::string told(const Result<gpu::TimedPlan>& plan) {
+  return plan ? plan->plan->tag() : plan.error().message;
+}
+
+/// A pattern that no engine takes: statistics of a convolution in f32.
+gpu::cudnn::OperationGraph refused_graph() {
+  return gpu::cudnn::normalized_convolution_statistics(
+      {2, 16, 16, 64, 64, 3, 1, 1, CUDNN_DATA_FLOAT});
+}
+
+} // namespace
+
+TEST_CASE_METHOD(EmulatedCudnn, "a device has one book, and executables share what it has found") {
+  const auto first = cuda().plans(), second = cuda().plans();
+  REQUIRE(first);
+  REQUIRE(second);
+  CHECK(*first == *second);
+  const auto one = (*first)->plan(all().front(), policy),
+             two = (*first)->plan(all().front(), policy);
+  REQUIRE(one);
+  CHECK(one->plan == two->plan);
+}
+
+TEST_CASE_METHOD(EmulatedCudnn,
+                 "a search is one line, with seconds, candidates, compiled, engine, time") {
+  const auto registry = open();
+  const auto plan = registry->plan(all().front(), policy);
+  REQUIRE(plan);
+  CHECK(plan->measured);
+  REQUIRE(said.size() == 1);
+  CHECK_THAT(said.front(), ContainsSubstring(all().front().name) &&
+                               ContainsSubstring(plan->plan->tag()) && ContainsSubstring(" us (") &&
+                               ContainsSubstring(" candidates, ") &&
+                               ContainsSubstring(" compiled)"));
+  REQUIRE(registry->plan(all().front(), policy));
+  CHECK(said.size() == 1);
+}
+
+// What is finalized may load a kernel, which holds up the launches of what is measured.
+TEST_CASE_METHOD(EmulatedCudnn, "no plan is measured while another thread finalizes one") {
+  const auto library = gpu::open_cudnn(gpu::library_places_of_process());
+  REQUIRE(library);
+  const auto searcher = gpu::PlanSearcher::open(*library, cuda());
+  REQUIRE(searcher);
+  std::shared_mutex loading;
+  std::shared_lock finalizing{loading};
+  const auto graph_of_first = all().front();
+  auto chosen = std::async(std::launch::async, [&] {
+    return (*searcher)->choose(graph_of_first, policy, nullptr, loading).has_value();
+  });
+  CHECK(chosen.wait_for(std::chrono::milliseconds{500}) == std::future_status::timeout);
+  finalizing.unlock();
+  CHECK(chosen.get());
+}
+
+TEST_CASE_METHOD(EmulatedCudnn, "a candidate that does not launch leaves no error behind") {
+  const auto registry = open();
+  REQUIRE(registry->plan(all().front(), policy));
+  CHECK(cudaPeekAtLastError() == cudaSuccess);
+}
+
+TEST_CASE_METHOD(EmulatedCudnn, "several threads find what one finds, once each") {
+  // The first that heuristics propose: measurements may differ.
+  policy.deterministic = true;
+  const auto graphs = all();
+  std::vector<std::string> tags[2];
+  for (const unsigned threads : {1u, 4u}) {
+    std::filesystem::remove_all(folder.path());
+    const auto registry = open(threads);
+    registry->prepare(graphs, policy);
+    const auto searched = said.size();
+    for (const auto& one : graphs)
+      tags[threads == 1 ? 0 : 1].push_back(told(registry->plan(one, policy)));
+    CHECK(said.size() == searched);
+  }
+  CHECK(tags[0] == tags[1]);
+}
+
+TEST_CASE_METHOD(EmulatedCudnn,
+                 "nothing is compiled at run time where an engine has a kernel ready") {
+  const auto registry = open();
+  const auto& node = weight_gradient_node();
+  const auto narrow = registry->plan(gpu::backward_weight_graph(graph, node, DType::f16), policy);
+  REQUIRE(narrow);
+  CHECK_FALSE(narrow->plan->compiled());
+  CHECK(count("0 compiled") == 1);
+  const auto wide = registry->plan(gpu::backward_weight_graph(graph, node), policy);
+  if (wide) // cuDNN 9 has a general engine alone for it
+    CHECK(wide->plan->compiled());
+}
+
+TEST_CASE_METHOD(EmulatedCudnn,
+                 "plans and refusals are found again on disk, and not searched again") {
+  auto graphs = all();
+  graphs.push_back(refused_graph());
+  std::vector<std::string> tags;
+  {
+    const auto registry = open();
+    registry->prepare(graphs, policy);
+    for (const auto& one : all())
+      tags.push_back(told(registry->plan(one, policy)));
+    CHECK(registry->plan(refused_graph(), policy).error().code == Errc::unsupported);
+    CHECK(count("no plan for") > 0);
+  }
+  const auto registry = open();
+  registry->prepare(graphs, policy);
+  REQUIRE(said.size() == 1);
+  CHECK_THAT(said.front(), ContainsSubstring("plans were known from"));
+  CHECK_THAT(registry->plan(refused_graph(), policy).error().message,
+             ContainsSubstring("no plan for"));
+  for (std::size_t i = 0; i < tags.size(); ++i)
+    CHECK(told(registry->plan(all()[i], policy)) == tags[i]);
+}
+
+TEST_CASE_METHOD(EmulatedCudnn,
+                 "a weight gradient comes out in the type that is faster with its cast") {
+  const auto& node = weight_gradient_node();
+  const auto wide = gpu::backward_weight_graph(graph, node),
+             narrow = gpu::backward_weight_graph(graph, node, DType::f16);
+  {
+    const auto registry = open();
+    registry->prepare({wide, narrow}, policy);
+    if (!registry->plan(wide, policy))
+      SKIP("no engine writes f32");
+    pretend(*registry, narrow, 50);
+    pretend(*registry, wide, 5000);
+  }
+  auto registry = open();
+  auto way = gpu::weight_gradient(*registry, policy, graph, node);
+  REQUIRE(way);
+  CHECK(way->written == DType::f16);
+  CHECK(way->microseconds > 50);
+  CHECK(count("choice for") == 1);
+  REQUIRE(gpu::weight_gradient(*registry, policy, graph, node));
+  CHECK(count("choice for") == 1);
+
+  pretend(*registry, wide, 50); // spares the cast
+  registry = open();
+  way = gpu::weight_gradient(*registry, policy, graph, node);
+  REQUIRE(way);
+  CHECK(way->written == DType::f32);
+  CHECK(way->microseconds == 50);
+}
+
+TEST_CASE_METHOD(EmulatedCudnn,
+                 "where runs must repeat nothing is measured, and no time on disk decides") {
+  policy.deterministic = true;
+  const auto& node = weight_gradient_node();
+  const auto wide = gpu::backward_weight_graph(graph, node),
+             narrow = gpu::backward_weight_graph(graph, node, DType::f16);
+  auto registry = open();
+  const auto first = registry->plan(narrow, policy);
+  REQUIRE(first);
+  CHECK_FALSE(first->measured);
+  CHECK(first->microseconds > 0);
+  CHECK(count("not measured") == 1);
+  const auto chosen = gpu::weight_gradient(*registry, policy, graph, node);
+  REQUIRE(chosen);
+  registry = open();
+  const auto again = gpu::weight_gradient(*registry, policy, graph, node);
+  REQUIRE(again);
+  CHECK(again->written == chosen->written);
+  CHECK(again->microseconds == chosen->microseconds);
+}
+
+// Libraries' own kernels are launched by the driver's API, which asks for a context.
+TEST_CASE_METHOD(EmulatedCudnn, "a plan runs on a thread that has never met the device") {
+  const auto registry = open();
+  const auto of = all().front();
+  const auto plan = registry->plan(of, policy);
+  REQUIRE(plan);
+  std::vector<BufferPtr> memory;
+  const auto take = [&](std::size_t bytes) -> void* {
+    memory.push_back(
+        device->allocate(std::max<std::size_t>(bytes, 1), MemoryKind::workspace).value());
+    return memory.back()->data();
+  };
+  std::vector<gpu::cudnn::Binding> bindings;
+  for (const auto& tensor : of.tensors)
+    bindings.push_back({tensor.uid, take(static_cast<std::size_t>(tensor.dims[0] * tensor.dims[1] *
+                                                                  tensor.dims[2] * tensor.dims[3]) *
+                                         sizeof(float))});
+  auto* const workspace = take(plan->plan->workspace_bytes());
+  const auto stream = device->create_stream({.name = "compute"});
+  std::thread{[&] {
+    gpu::cuda_stream(*stream).enqueue("plan", [&](cudaStream_t raw) -> Status {
+      TROUPE_TRY(plan->target->use_stream(raw));
+      return plan->plan->execute(*plan->target, bindings, workspace);
+    });
+  }}.join();
+  const auto status = stream->synchronize();
+  INFO((status ? "" : status.error().to_string()));
+  CHECK(status);
+}

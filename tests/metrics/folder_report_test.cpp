@@ -1,0 +1,130 @@
+// The report of a run from the files of its folder: of one that has ended, goes on, or was killed.
+#include "metrics/report/folder_report.hpp"
+#include "metrics/report/run_folder.hpp"
+#include "metrics/report/run_json.hpp"
+#include "tests/metrics/text.hpp"
+#include "tests/support/records.hpp"
+#include "tests/support/scratch_folder.hpp"
+
+#include <catch2/catch_approx.hpp>
+#include <catch2/catch_test_macros.hpp>
+#include <nlohmann/json.hpp>
+
+using namespace troupe;
+using namespace troupe::metrics;
+using namespace troupe::testing;
+
+namespace {
+
+FolderReport report_of(const std::filesystem::path& folder) {
+  auto report = read_report(folder);
+  if (!report)
+    FAIL(report.error().to_string());
+  return *std::move(report);
+}
+
+std::string refusal_of(const std::filesystem::path& folder) {
+  const auto report = read_report(folder);
+  REQUIRE_FALSE(report);
+  CHECK(report.error().code == Errc::invalid_input);
+  return report.error().message;
+}
+
+RunFolder trained_folder(const ScratchFolder& output, std::int64_t steps) {
+  auto folder = RunFolder::open(output.path(), small_run(), "run: {name: small}\n").value();
+  for (std::int64_t step = 0; step < steps; ++step) {
+    REQUIRE(folder.append(small_step(step)));
+    if (step % 10 == 9)
+      REQUIRE(folder.append(small_epoch(step / 10)));
+  }
+  return folder;
+}
+
+} // namespace
+
+TEST_CASE("a run goes on while its files are held, and was interrupted when they are not") {
+  const ScratchFolder output;
+  {
+    const auto folder = trained_folder(output, 25);
+    const auto report = report_of(folder.path());
+    CHECK(report.document.status == "running");
+    CHECK(report.document.history.progress.now().steps == 25);
+    CHECK(report.document.history.progress.now().seconds_left);
+    CHECK_FALSE(RunFolder::open(output.path(), small_run(), "")); // it is still held
+  }
+  const auto report = report_of(output / "small");
+  const auto& document = report.document;
+  CHECK(document.status == "interrupted");
+  CHECK(document.run.model == "resnet20");
+  CHECK(document.config == "run: {name: small}\n");
+  CHECK(document.history.steps.points().size() == 25);
+  CHECK(document.history.epochs.epochs().size() == 2);
+  CHECK_FALSE(document.history.progress.now().seconds_left);
+  CHECK(document.history.progress.now().samples_per_second == 1024);
+  CHECK(*document.history.progress.now().mfu == Catch::Approx(0.02));
+  CHECK_FALSE(document.checkpoints.written);
+  CHECK(report.notes.empty());
+  CHECK(RunFolder::open(output.path(), small_run(), "")); // nothing has stayed held
+}
+
+TEST_CASE("what a language model wrote is read, but for lines that are damaged") {
+  const ScratchFolder output;
+  {
+    auto folder = trained_folder(output, 10);
+    for (const std::int64_t steps : {4, 8, 8})
+      REQUIRE(folder.append(small_generated(steps)));
+  }
+  const auto report = report_of(output / "small");
+  const auto samples = report.document.history.generated.records();
+  REQUIRE(samples.size() == 2);
+  CHECK(samples.back().step == 8);
+  CHECK(samples.back().text == small_generated(8).text);
+  REQUIRE(report.notes.size() == 1);
+  CHECK(report.notes.front() == "1 damaged line of samples.jsonl is left out");
+}
+
+TEST_CASE("a run that has ended is as its summary says") {
+  const ScratchFolder output;
+  auto summary = small_summary();
+  summary.status = "stopped";
+  REQUIRE(trained_folder(output, 30).write(summary));
+  const auto document = report_of(output / "small").document;
+  CHECK(document.status == "stopped");
+  CHECK(document.history.progress.now().samples_per_second == summary.samples_per_second);
+  CHECK(document.history.progress.now().mfu == summary.mfu);
+  CHECK(document.history.progress.now().checkpoint_seconds == 0.5);
+  CHECK(document.run.operations_per_step == summary.operations_per_step);
+  CHECK(document.history.progress.now().parameters_sha256 == summary.parameters_sha256);
+  REQUIRE(document.workers.size() == 2);
+  CHECK(document.workers[1].memory.peak == summary.workers[1].memory.peak);
+  CHECK(document.workers[1].peak_operations == summary.workers[1].peak_operations);
+  // Of an earlier version, which wrote no run.json.
+  std::filesystem::remove(output / "small/run.json");
+  CHECK(report_of(output / "small").document.run.model == "resnet20");
+}
+
+TEST_CASE("damaged lines are left out, and counted") {
+  const ScratchFolder output;
+  trained_folder(output, 10);
+  auto text = read_bytes(output / "small/events.jsonl");
+  text[text.find("\"step\":5")] = '#';
+  text += "nonsense\n" + to_json(small_step(3)) + "\n" + to_json(small_step(10)) + "\n{\"step\":";
+  write_bytes(output / "small/events.jsonl", text);
+  const auto report = report_of(output / "small");
+  CHECK(report.document.history.steps.points().size() == 10);
+  REQUIRE(report.notes.size() == 1);
+  CHECK(report.notes[0] == "3 damaged lines of events.jsonl are left out");
+  CHECK(report.document.log.back().text == report.notes[0]);
+}
+
+TEST_CASE("a folder that is no run's is refused, with what it lacks") {
+  const ScratchFolder output;
+  CHECK(has(refusal_of(output / "missing"), "missing: there is no such folder"));
+  std::filesystem::create_directory(output / "empty");
+  const auto why = refusal_of(output / "empty");
+  CHECK(has(why, (output / "empty").string()));
+  CHECK(has(why, "run.json"));
+  CHECK(has(why, "summary.json"));
+  write_bytes(output / "empty/run.json", "{");
+  refusal_of(output / "empty");
+}

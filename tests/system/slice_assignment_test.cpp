@@ -1,0 +1,135 @@
+// Slices that are dealt as workers are measured, or as another run's were.
+#include "tests/system/counting.hpp"
+#include "tests/system/daemons.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+
+#include <csignal>
+#include <fstream>
+
+using namespace troupe;
+using namespace troupe::testing;
+
+namespace {
+
+struct Dealt {
+  int step;
+  std::vector<int> counts;
+};
+
+/// An events.jsonl in which slices were dealt so.
+std::filesystem::path recorded(const Experiment& experiment, const std::vector<Dealt>& deals) {
+  const auto path = experiment / "recorded.jsonl";
+  std::ofstream out{path};
+  for (const auto& [step, counts] : deals)
+    out << nlohmann::json{{"step", step}, {"loss", 1.5}, {"dealing", counts}} << '\n';
+  return path;
+}
+
+/// How slices were dealt from which step on.
+std::map<int, std::vector<int>> slice_assignment_of(const RunFiles& run) {
+  std::map<int, std::vector<int>> found;
+  for (const auto& event : run.events())
+    if (event.contains("dealing"))
+      found[event.at("step")] = event.at("dealing").get<std::vector<int>>();
+  return found;
+}
+
+const std::vector<Dealt> deals = {{0, {3, 5}},  {3, {7, 1}},  {4, {1, 7}},
+                                  {20, {8, 0}}, {33, {4, 4}}, {34, {5, 3}}};
+
+} // namespace
+
+TEST_CASE("slices are dealt as they were recorded, each once, whatever the strategy", "[long]") {
+  const std::string strategy = GENERATE("dp", "ddp", "zero1", "zero2", "zero3", "local_sgd");
+  CAPTURE(strategy);
+  const Experiment experiment({"model.name=mlp", "data.batch_size=16", "data.slices=8",
+                               "data.synthetic_samples=160", "train.max_steps=40",
+                               "train.evaluate_every=0"});
+  auto those = deals;
+  if (strategy == "local_sgd") // each worker has to have one
+    those[3].counts = {7, 1};
+  const Settings apart = strategy == "local_sgd"
+                             ? Settings{"parallel.local_steps=1", "train.optimizer.momentum=0",
+                                        "train.optimizer.nesterov=false"}
+                             : Settings{};
+  const auto settings = workers(strategy, 2) + apart +
+                        Settings{"data.recorded_dealing=" + recorded(experiment, those).string()};
+  const auto even = experiment.completed("even", workers(strategy, 2) + apart);
+  const auto dealt = experiment.completed("dealt", settings);
+  CHECK(dealt.column<int>("samples") == std::vector<int>(40, 16));
+  CHECK(largest_difference(dealt.losses(), even.losses()) < 1e-4);
+  const auto found = slice_assignment_of(dealt);
+  REQUIRE(found.size() == those.size());
+  for (const auto& [step, counts] : those)
+    CHECK(found.at(step) == counts);
+  CHECK(slice_assignment_of(even).empty());
+}
+
+TEST_CASE("a run with slices dealt by speed is repeated bit for bit from its events", "[long]") {
+  const std::string strategy = GENERATE("ddp", "zero3", "local_sgd");
+  CAPTURE(strategy);
+  const Experiment experiment({"data.batch_size=20", "data.slices=10", "train.max_steps=20",
+                               "train.evaluate_every=0", "precision.mode=amp_bf16"});
+  const auto settings = workers(strategy, 3) +
+                        (strategy == "local_sgd" ? Settings{"parallel.local_steps=4"} : Settings{});
+  const auto first = experiment.completed("first", settings + Settings{"data.dealing=speed"});
+  const auto found = slice_assignment_of(first);
+  CHECK(found.at(0) == std::vector{3, 3, 4}); // as even as can be, until they are measured
+  const auto events = experiment.run("first") / "events.jsonl";
+  check_same(experiment.completed("again",
+                                  settings + Settings{"data.recorded_dealing=" + events.string()}),
+             first);
+}
+
+TEST_CASE("a run whose slices are dealt anew goes on to the same bits") {
+  const Experiment experiment({"data.batch_size=16", "data.slices=8", "checkpoint.every=10 steps",
+                               "data.synthetic_samples=128", "train.schedule.name=constant",
+                               "train.schedule.warmup=0"});
+  const auto settings = workers("zero2", 2) +
+                        Settings{"data.recorded_dealing=" + recorded(experiment, deals).string()};
+  const auto whole = experiment.completed("whole", settings);
+  experiment.completed("half", settings + Settings{"train.max_steps=27"});
+  CHECK(experiment.completed("half", settings).digest() == whole.digest());
+}
+
+TEST_CASE("each sample is applied once an epoch where slices are dealt by speed and a node dies",
+          "[long]") {
+  const Counting experiment;
+  const auto alone = experiment.completed("alone", experiment.own).digest();
+  Daemons daemons{experiment, "nodes",
+                  quick_timeouts + experiment.own +
+                      Settings{"parallel.strategy=ddp", "data.dealing=speed", "cluster.min_nodes=1",
+                               "cluster.max_nodes=2"}};
+  auto& leader = daemons.lead();
+  auto& member = daemons.join();
+  const auto run = experiment.run("nodes");
+  becomes_true([&] { return run.steps_done() >= 200; });
+  member.kill();
+  REQUIRE(leader.prints("nodes: completed"));
+  CHECK(stop(leader).code == 0);
+  CHECK(run.digest() == alone);
+  CHECK(run.column<std::int64_t>("step") == all_steps(3200));
+}
+
+TEST_CASE("a dealing that cannot be repeated is refused") {
+  const Experiment experiment({"data.batch_size=16", "data.slices=8", "train.max_steps=4"});
+  const auto refused = [&](const Settings& settings, const std::string& reason) {
+    CAPTURE(settings);
+    const auto ended = experiment.train("refused", workers("ddp", 2) + settings);
+    CHECK(ended.code == 2);
+    CHECK(has(ended.err, reason));
+  };
+  const auto wrong = recorded(experiment, {{0, {3, 5}}, {3, {7, 2}}}).string();
+  refused({"data.recorded_dealing=" + wrong}, wrong + ":2: its dealing is not one of the 8 slices");
+  refused({"data.recorded_dealing=/nowhere/events.jsonl"}, "no such file");
+  refused({"parallel.strategy=local_sgd",
+           "data.recorded_dealing=" + recorded(experiment, {{3, {8, 0}}}).string()},
+          "with one for each worker");
+  recorded(experiment, {{0, {3, 5}}, {3, {7, 2}}});
+  refused({"data.dealing=speed", "data.recorded_dealing=" + wrong}, "one of the two");
+  refused({"data.dealing=speed", "data.slices=2"}, "2 slices leave 2 workers no choice");
+  refused({"data.dealing=speed", "model.sync_batch_norm=true"}, "as many slices each");
+  refused({"data.dealing=fast"}, "even, speed");
+}

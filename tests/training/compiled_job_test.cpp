@@ -1,0 +1,113 @@
+#include "training/generation.hpp"
+
+#include <catch2/catch_approx.hpp>
+#include <catch2/catch_test_macros.hpp>
+
+namespace troupe::training {
+
+namespace {
+
+Config two_workers() {
+  Config config;
+  config.model.name = "resnet20";
+  config.data.dataset = "synthetic";
+  config.data.synthetic_samples = 32;
+  config.data.image_size = 8;
+  config.data.batch_size = 8;
+  config.devices.kind = "cpu";
+  config.devices.count = 2;
+  config.devices.threads_per_worker = 1;
+  config.parallel.strategy = StrategyKind::ddp;
+  config.checkpoint.resume = "never";
+  config.run.output = "no-such-folder";
+  return config;
+}
+
+Result<std::shared_ptr<CompiledJob>> prepared(const Config& config,
+                                              const Preparing& preparing = {}) {
+  return compile_job(open_job(config, {}).value(), config.devices.count, {}, preparing);
+}
+
+} // namespace
+
+TEST_CASE("preparing a host is cancelled between devices") {
+  int asked = 0;
+  const auto host = prepared(two_workers(), {.cancelled = [&] { return ++asked == 2; }});
+  REQUIRE_FALSE(host);
+  CHECK(host.error().code == Errc::stopped);
+  CHECK(asked == 2);
+}
+
+TEST_CASE("operations are those of the model's products, whoever makes them and whatever is made "
+          "again") {
+  auto config = two_workers();
+  config.model.name = "mlp";
+  config.model.hidden = {16};
+  const auto generation =
+      build_generation(prepared(config).value(), single_node_assignment(2, "here")).value();
+  // Of 8 images: x W forward, and the gradient of W; of the second layer that of its input, too.
+  const double inputs = 3 * 8 * 8, outputs = 10;
+  const double expected = 2 * 8 * (2 * inputs * 16 + 3 * 16 * outputs);
+  CHECK(generation->info().operations_per_step == expected);
+  REQUIRE(return_state(*generation, 0));
+
+  config = two_workers();
+  const auto plain = prepared(config).value()->operations;
+  config.train.recompute.kind = RecomputeConfig::Kind::block;
+  const auto again = prepared(config).value();
+  REQUIRE(again->recompute);
+  CHECK(again->recompute->operations_ratio > 0.1);
+  CHECK(again->operations == Catch::Approx(plain));
+}
+
+TEST_CASE("workers of the host share what its processors do at most") {
+  const auto host = prepared(two_workers()).value();
+  const auto peak = [&](int worker) {
+    return host->devices->peak_operations(worker, Precision::fp32).value();
+  };
+  const auto first = peak(0);
+  CHECK(first > 0);
+  CHECK(peak(1) == first); // measured once
+  auto stream = host->compiled[0]->device->create_stream({.name = "compute", .threads = 1});
+  double again = 0;
+  host->devices->measure_peak(0, Precision::fp32, *stream, [&](double most) { again = most; });
+  REQUIRE(stream->synchronize());
+  CHECK(again >= first); // the largest is kept
+  CHECK(peak(1) == again);
+}
+
+TEST_CASE("a host begins with the state of step 0, or with the checkpoint's") {
+  const auto config = two_workers();
+  const auto fresh = prepared(config).value();
+  REQUIRE(fresh->state);
+  CHECK(fresh->state->header().step == 0);
+  REQUIRE(return_state(*build_generation(fresh, single_node_assignment(2, "here")).value(), 3));
+  const auto resumed = compile_job(open_job(config, {}).value(), 2, fresh->state).value();
+  CHECK(resumed->state->header().step == 3);
+  CHECK(build_generation(resumed, single_node_assignment(2, "here")).value()->first_step == 3);
+}
+
+TEST_CASE("test batches are dealt to as many ranks as a generation has") {
+  auto config = two_workers();
+  config.data.eval_batch_size = 4;
+  const auto host = prepared(config).value();
+  const auto size = host->job->evaluation->dataset().size();
+  for (const std::int32_t ranks : {2, 1}) {
+    const auto generation = build_generation(host, single_node_assignment(ranks, "here")).value();
+    CHECK(generation->slice_assignment.passes() == 2 / ranks);
+    CHECK(generation->evaluation->sampler().steps_per_epoch() ==
+          (size + 4 * ranks - 1) / (4 * ranks));
+    REQUIRE(return_state(*generation, 0));
+  }
+}
+
+TEST_CASE("a seat for more workers than the host has devices is refused") {
+  const auto host = prepared(two_workers()).value();
+  host->slices = 4;
+  const auto generation = build_generation(host, single_node_assignment(4, "here"));
+  REQUIRE_FALSE(generation);
+  CHECK(generation.error().code == Errc::invalid_input);
+  CHECK(host->state);
+}
+
+} // namespace troupe::training

@@ -1,0 +1,467 @@
+// Predictions against ZeRO's formulas, and against the buffers that a state then takes; and which
+// strategy is recommended when.
+#include "core/config/config.hpp"
+#include "cpu/host_device.hpp"
+#include "training/async/step_sum.hpp"
+#include "training/diloco/outer_state.hpp"
+#include "training/diloco/pseudo_gradient_reducer.hpp"
+#include "training/prediction/strategy_choice.hpp"
+#include "training/state/model_state.hpp"
+
+#include <catch2/catch_approx.hpp>
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+
+#include <algorithm>
+#include <numeric>
+
+using namespace troupe;
+using namespace troupe::training;
+using Catch::Approx;
+
+namespace {
+
+/// A model of 25 million parameters, Adam, 4 workers.
+WorkerNeeds large() {
+  return {.world_size = 4,
+          .unit_elements = std::vector<std::size_t>(25, 1'000'000),
+          .unit_names = std::vector<std::string>(25, "unit"),
+          .optimizer_slots = 2,
+          .capacity = SIZE_MAX};
+}
+
+ParallelConfig parallel(std::string_view strategy) {
+  return {.strategy = strategy_named(strategy).value()};
+}
+
+std::size_t bytes(const Prediction& prediction, MemoryKind kind) {
+  return prediction.bytes[static_cast<std::size_t>(kind)];
+}
+
+double model_state_bytes(const Prediction& prediction) {
+  return static_cast<double>(bytes(prediction, MemoryKind::parameters) +
+                             bytes(prediction, MemoryKind::gradients) +
+                             bytes(prediction, MemoryKind::optimizer));
+}
+
+std::vector<Prediction> all_of(const WorkerNeeds& needs) {
+  return predict_all(needs, alternatives(needs, parallel("ddp")));
+}
+
+Prediction option(std::string_view strategy, bool fits) {
+  return {.strategy = strategy_named(strategy).value(), .fits = fits};
+}
+
+/// Two teams of two workers.
+ParallelConfig replica_groups_of_two(const std::string& inner) {
+  auto config = parallel("diloco");
+  config.outer.team = 2;
+  config.outer.inner = inner;
+  config.rounds.local_steps = 4;
+  return config;
+}
+
+/// Of rank 0.
+struct Speaker {
+  std::shared_ptr<RankState> rank_state = std::make_shared<RankState>();
+  std::shared_ptr<OuterState> outer = nullptr;
+  std::shared_ptr<PseudoGradientReducer> sums = nullptr;
+};
+
+Speaker speaker(const std::shared_ptr<Device>& device, std::shared_ptr<ModelState> state) {
+  Speaker made;
+  made.rank_state->compiled = std::make_shared<CompiledWorker>();
+  made.rank_state->compiled->device = device;
+  made.rank_state->state = std::move(state);
+  made.rank_state->communication = device->create_stream({.name = "communication"});
+  made.rank_state->owner = device->create_stream({.name = "owner"});
+  made.outer = *OuterState::create(made.rank_state);
+  made.sums = *PseudoGradientReducer::create(made.rank_state, made.outer->fragments());
+  return made;
+}
+
+/// All that is sent of a fragment from here, before any of it has come.
+std::vector<BufferPtr> sent_in_a_round(const Speaker& rank, int fragment) {
+  const Round round{fragment, 0};
+  auto sent = *rank.outer->end_round(fragment, 0.5);
+  REQUIRE(rank.rank_state->communication->synchronize());
+  const auto change =
+      std::make_shared<collectives::Message>(PseudoGradientMessage{round, 0.5}.to_message());
+  change->values = sent.front();
+  REQUIRE(rank.sums->close(round, {change},
+                           [&](const collectives::Message& sum) { sent.push_back(sum.values); }));
+  REQUIRE(rank.sums->stream().synchronize());
+  return sent;
+}
+
+} // namespace
+
+TEST_CASE("parameters, gradients and optimizer are within 2% of ZeRO's formulas") {
+  const double psi = 25e6 * 4; // bytes of fp32; Adam has two more values
+  const double n = 4;
+  const auto of = [&](const char* strategy) {
+    return model_state_bytes(predict(large(), parallel(strategy)));
+  };
+  CHECK(of("ddp") == Approx(psi + psi + 2 * psi).epsilon(0.02));
+  CHECK(of("zero1") == Approx(psi + psi + 2 * psi / n).epsilon(0.02));
+  CHECK(of("zero2") == Approx(psi + (psi + 2 * psi) / n).epsilon(0.02));
+  CHECK(of("zero3") == Approx((psi + psi + 2 * psi) / n).epsilon(0.02));
+}
+
+TEST_CASE("what is sent is ZeRO's 2 and 3 of what parameters have") {
+  const double share = 25e6 * 4 * 3 / 4; // (N - 1) / N
+  const auto of = [&](const char* strategy) {
+    return static_cast<double>(predict(large(), parallel(strategy)).sent);
+  };
+  for (const char* strategy : {"ddp", "zero1", "zero2"})
+    CHECK(of(strategy) == Approx(2 * share).epsilon(0.01));
+  // One unit of 25 is gathered once for forward and backward.
+  CHECK(of("zero3") == Approx(3 * share).epsilon(0.05));
+  CHECK(of("zero3") < 3 * share);
+}
+
+TEST_CASE("workers that train apart send what ddp sends in a step once a round") {
+  auto config = parallel("local_sgd");
+  config.rounds.local_steps = 10;
+  const auto ddp = predict(large(), parallel("ddp")).sent;
+  CHECK(predict(large(), config).sent == ddp / 10);
+  config.rounds.momentum = "averaged"; // both of Adam's moments
+  CHECK(predict(large(), config).sent == 3 * ddp / 10);
+}
+
+TEST_CASE("teams send what their inner strategy does, and once a round what they have changed") {
+  auto of_a_replica_group = large();
+  of_a_replica_group.world_size = 2;
+  const double all = 25e6 * 4, steps = 4;
+  const auto in_rounds = [&](const ParallelConfig& config) {
+    const auto inner = predict(of_a_replica_group, parallel(config.outer.inner)).sent;
+    return static_cast<double>(predict(large(), config).sent - inner);
+  };
+  // One of two speaks; or each of its shard. To one other team half as changes, half as sums.
+  CHECK(in_rounds(replica_groups_of_two("ddp")) == all / 2 / steps);
+  CHECK(in_rounds(replica_groups_of_two("zero3")) == all / 2 / steps);
+  // What they come to is gathered in the team.
+  for (const char* inner : {"zero1", "zero2"})
+    CHECK(in_rounds(replica_groups_of_two(inner)) == all / 2 / steps + all / 2 / steps);
+  auto config = replica_groups_of_two("ddp");
+  config.outer.fragments = 5;
+  CHECK(in_rounds(config) == all / 2 / steps);
+  config.outer.overlap = 3;
+  CHECK(in_rounds(config) == all / 2 / steps);
+  for (const auto& [compress, size] : {std::pair{"fp16", 2.0}, std::pair{"int8", 1 + 4.0 / 128},
+                                       std::pair{"int4", 0.5 + 4.0 / 128}}) {
+    config.outer.compress = compress;
+    CHECK(in_rounds(config) == Approx(all / 4 * size / 2 / steps).epsilon(1e-4));
+  }
+  config.outer.team = 4; // there is no other team
+  of_a_replica_group.world_size = 4;
+  CHECK(in_rounds(config) == 0);
+}
+
+TEST_CASE("asynchronous workers read each version once, and send gradients of each slice") {
+  const double share = 25e6 * 4 * 3 / 4; // (N - 1) / N
+  auto needs = large();
+  CHECK(static_cast<double>(predict(needs, parallel("async")).sent) ==
+        Approx(2 * share).epsilon(0.01));
+  needs.passes = 4;
+  CHECK(static_cast<double>(predict(needs, parallel("async")).sent) ==
+        Approx(5 * share).epsilon(0.01));
+}
+
+TEST_CASE("parameters that are foreseen are read once more, and take a copy of the shard") {
+  auto needs = large();
+  needs.passes = 4;
+  const auto as_they_are = predict(needs, parallel("async"));
+  auto config = parallel("async");
+  config.stale.prediction = true;
+  const auto foreseen = predict(needs, config);
+  CHECK(foreseen.sent - as_they_are.sent == 25'000'000ull * 4 * 3 / 4);
+  const std::size_t shard = 25'000'000 / 4 * 4;
+  for (const auto& [kind, shards] :
+       {std::pair{MemoryKind::parameters, 1}, std::pair{MemoryKind::optimizer, 2}})
+    CHECK(bytes(foreseen, kind) - bytes(as_they_are, kind) ==
+          shard * static_cast<std::size_t>(shards));
+}
+
+TEST_CASE("workers of several nodes also send their votes, and the first one its statistics") {
+  auto needs = large();
+  needs.statistic_elements = 1000;
+  const auto of_one_node = predict(needs, parallel("ddp")).sent;
+  needs.votes = true;
+  CHECK(predict(needs, parallel("ddp")).sent == of_one_node + 2 * 3 + 1000);
+}
+
+TEST_CASE("with buddies a worker sends its part of the gradients once more") {
+  auto needs = large();
+  const auto of = [&](const char* strategy, const std::string& shard_replicas) {
+    auto config = parallel(strategy);
+    config.buddies = shard_replicas;
+    return predict(needs, config).sent;
+  };
+  for (const char* strategy : {"zero1", "zero2", "zero3"})
+    CHECK(of(strategy, "auto") == of(strategy, "off")); // on one node there are none
+  needs.votes = true;
+  for (const char* strategy : {"zero1", "zero2", "zero3"})
+    CHECK(of(strategy, "auto") == of(strategy, "off") + 25e6 * 4 / 4);
+  for (const char* strategy : {"ddp", "hsdp"})
+    CHECK(of(strategy, "auto") == of(strategy, "off"));
+}
+
+TEST_CASE("what is frozen is neither reduced nor published, and gathered for forward alone") {
+  auto frozen = large();
+  frozen.unit_frozen.assign(25, false);
+  std::fill_n(frozen.unit_frozen.begin(), 10, true); // from below
+  frozen.unit_frozen[20] = true;                     // between others
+  const double unit = 1e6 * 4 * 3 / 4;
+  const auto of = [&](const char* strategy) {
+    auto by_unit = parallel(strategy);
+    by_unit.bucket_size = 1;
+    return static_cast<double>(predict(frozen, by_unit).sent);
+  };
+  for (const char* strategy : {"ddp", "zero1", "zero2"})
+    CHECK(of(strategy) == Approx(2 * 14 * unit).epsilon(0.01));
+  CHECK(of("zero3") == Approx((25 + 14 + 14) * unit).epsilon(0.01)); // the last stays for backward
+}
+
+TEST_CASE("a state takes the memory that was predicted, to the byte") {
+  const std::string name = GENERATE("ddp", "zero1", "zero2", "zero3", "hsdp", "local_sgd", "async");
+  const bool accumulates = GENERATE(false, true), communicates_once = GENERATE(false, true);
+  const bool votes = GENERATE(false, true);
+  const std::string travels_in = GENERATE("fp32", "bf16");
+  const auto offload =
+      GENERATE(OffloadConfig{}, OffloadConfig{"optimizer", 1}, OffloadConfig{"optimizer", 0.3},
+               OffloadConfig{"parameters", 1}, OffloadConfig{"parameters", 0.3});
+  const std::string shard_replicas = GENERATE("auto", "off");
+  CAPTURE(name, accumulates, communicates_once, votes, travels_in, offload.target, offload.ratio,
+          shard_replicas);
+  auto config = parallel(name);
+  config.buddies = shard_replicas;
+  if (offload.target == "parameters" && !config.divides_parameters())
+    return; // is refused
+  const bool apart = name == "local_sgd";
+  const bool stale = name == "async";
+  if ((apart || stale) && (offload.target != "none" || travels_in != "fp32"))
+    return; // likewise
+  config.offload = offload;
+  config.mixed_precision.reduce = travels_in;
+  config.no_sync = communicates_once;
+  WorkerNeeds needs{.world_size = 4,
+                    .unit_elements = {70, 0, 333, 1000, 5},
+                    .unit_names = {"stem", "pool", "a", "b", "head"},
+                    .statistic_elements = 12,
+                    .optimizer_slots = 2,
+                    .passes = accumulates ? 2 : 1,
+                    .keeps_statistics = accumulates,
+                    .votes = votes,
+                    .scales_loss = true};
+  StorageLayout layout;
+  layout.unit_elements = needs.unit_elements;
+  layout.unit_names = needs.unit_names;
+  layout.statistic_elements = needs.statistic_elements;
+  const auto device = cpu::make_host_device(0, 1);
+  const auto state = ModelState::create(
+      *device, layout,
+      {.optimizer_slots = {"exp_avg", "exp_avg_sq"},
+       .accumulate = accumulates && !stale,
+       .keeps_statistics = accumulates,
+       .commits_statistics = stale || (votes && !apart),
+       .loss_scale = LossScaleOptions{},
+       .strategy = collectives::strategy_of(config, needs.world_size),
+       .rank = 1,
+       .buckets = collectives::wrap_units(config, layout.unit_elements, layout.unit_names),
+       .prepares = votes,
+       .replica_rank_of = votes && shard_replicas == "auto" && (stale || name.starts_with("zero"))
+                              ? std::optional{0}
+                              : std::nullopt,
+       .keeps_base = votes && apart});
+  REQUIRE(state);
+  std::vector<StepSum> sums; // of an owner
+  for (int i = 0; stale && i <= config.stale.staleness; ++i)
+    sums.push_back(*StepSum::create(*device, (*state)->plan(), {}));
+  const auto prediction = predict(needs, config);
+  for (std::size_t kind = 0; kind < memory_kinds; ++kind) {
+    if (stale && static_cast<MemoryKind>(kind) == MemoryKind::communication)
+      continue; // what travels depends on time
+    INFO(to_string(static_cast<MemoryKind>(kind)));
+    CHECK(device->memory().current[kind] == prediction.bytes[kind]);
+  }
+}
+
+TEST_CASE("who speaks for a team takes the memory that was predicted, to the byte") {
+  const std::string inner = GENERATE("ddp", "zero1", "zero3");
+  const std::string compress = GENERATE("none", "fp16", "int4");
+  const std::int64_t overlap = GENERATE(0, 2), fragments = GENERATE(1, 2);
+  const bool votes = GENERATE(false, true), frozen = GENERATE(false, true);
+  const double momentum = GENERATE(0.0, 0.9);
+  CAPTURE(inner, compress, overlap, fragments, votes, frozen, momentum);
+  auto config = replica_groups_of_two(inner);
+  config.bucket_size = 1;
+  config.outer.momentum = momentum;
+  config.outer.fragments = fragments;
+  config.outer.overlap = overlap;
+  config.outer.compress = compress;
+  const WorkerNeeds needs{.world_size = 4,
+                          .unit_elements = {70, 0, 333, 1000, 5},
+                          .unit_names = {"stem", "pool", "a", "b", "head"},
+                          .unit_frozen = {false, true, frozen, false, false},
+                          .statistic_elements = 12,
+                          .optimizer_slots = 2,
+                          .passes = 2,
+                          .keeps_statistics = true,
+                          .votes = votes,
+                          .workers_of_node = 4, // what others send is theirs
+                          .scales_loss = true,
+                          .snapshots = true};
+  StorageLayout layout;
+  layout.unit_elements = needs.unit_elements;
+  layout.unit_names = needs.unit_names;
+  layout.statistic_elements = needs.statistic_elements;
+  std::vector<nn::ParameterRate> rates;
+  for (UnitId unit = 0; unit < std::ssize(needs.unit_elements); ++unit) {
+    const auto number = static_cast<std::size_t>(unit);
+    const auto elements = needs.unit_elements[number];
+    if (elements == 0)
+      continue;
+    layout.parameters.push_back({needs.unit_names[number],
+                                 {static_cast<std::int64_t>(elements)},
+                                 unit,
+                                 0,
+                                 elements,
+                                 nullptr});
+    rates.push_back(needs.unit_frozen[number] ? 0 : 1);
+  }
+  const std::shared_ptr<Device> device = cpu::make_host_device(0, 1);
+  auto state = ModelState::create(
+      *device, layout,
+      {.optimizer_slots = {"exp_avg", "exp_avg_sq"},
+       .accumulate = true,
+       .keeps_statistics = true,
+       .loss_scale = LossScaleOptions{},
+       .strategy = collectives::strategy_of(config, needs.world_size),
+       .buckets = collectives::wrap_units(config, layout.unit_elements, layout.unit_names),
+       .rates = rates,
+       .snapshots = true,
+       .keeps_base = votes,
+       .outer_momentum = momentum > 0});
+  REQUIRE(state);
+  const auto rank = speaker(device, *std::move(state));
+  const auto& parts = rank.outer->fragments();
+  REQUIRE(std::ssize(parts) == fragments);
+  // With this overlap the one has not come back when the other is sent.
+  std::vector<BufferPtr> under_way;
+  const auto largest = std::ranges::max_element(parts, {}, &Fragment::elements) - parts.begin();
+  for (int fragment = 0; fragment < fragments; ++fragment)
+    if (overlap > 0 || fragment == largest)
+      std::ranges::move(sent_in_a_round(rank, fragment), std::back_inserter(under_way));
+  const auto prediction = predict(needs, config);
+  for (std::size_t kind = 0; kind < memory_kinds; ++kind) {
+    INFO(to_string(static_cast<MemoryKind>(kind)));
+    CHECK(device->memory().current[kind] == prediction.bytes[kind]);
+  }
+}
+
+TEST_CASE("what teams of other nodes send takes memory, and more where some are not waited for") {
+  auto needs = large();
+  needs.votes = true;
+  const std::size_t chunk = 25'000'000 * 4 / 2; // bytes; one of two teams' owner has it
+  auto config = replica_groups_of_two("ddp");
+  const auto message = [&](int workers_of_node) {
+    needs.workers_of_node = workers_of_node;
+    return bytes(predict(needs, config), MemoryKind::communication);
+  };
+  const auto alone = message(4);
+  CHECK(message(2) == alone + 2 * chunk); // a change and a sum
+  CHECK(message(1) == message(2));        // a team does not write to itself
+  config.outer.quorum = 1;
+  // Its changes, until the next round takes them, and sums, as far as a team may be ahead.
+  CHECK(message(4) == alone + (2 + 4) * chunk);
+  const auto most = message(2);
+  CHECK(most == alone + 2 * chunk + (3 + 4 * 2) * chunk);
+  needs.host_capacity = SIZE_MAX;
+  const auto on_gpu = predict(needs, config);
+  CHECK(on_gpu.pinned() == (5 + 11) * chunk);
+  CHECK(bytes(on_gpu, MemoryKind::communication) + on_gpu.pinned() == most);
+}
+
+TEST_CASE("diloco is compared where the config's teams divide the workers") {
+  auto config = parallel("ddp");
+  config.mixed_precision = {.parameters = "bf16", .reduce = "bf16", .buffers = "bf16"};
+  const auto found = [&] {
+    std::vector<ParallelConfig> found;
+    std::ranges::copy_if(alternatives(large(), config), std::back_inserter(found),
+                         &ParallelConfig::has_replica_groups);
+    return found;
+  };
+  config.outer.team = 3;
+  CHECK(found().empty());
+  config.outer.team = 2;
+  REQUIRE(found().size() == 1);
+  const auto& precision = found().front().mixed_precision;
+  CHECK(precision.reduce == "bf16"); // within a team
+  CHECK(precision.parameters == "fp32");
+  CHECK(precision.buffers == "fp32");
+  config.outer.inner = "zero3";
+  CHECK(found().front().mixed_precision.parameters == "bf16");
+}
+
+TEST_CASE("the recommendation is the first strategy that fits, from what costs least") {
+  struct Case {
+    std::vector<bool> fit; // ddp, zero1, zero2, zero3, fsdp_offload
+    std::string strategy;
+  };
+  const auto& [fit, strategy] = GENERATE(Case{{true, true, true, true, true}, "ddp"},
+                                         Case{{false, true, true, true, true}, "zero1"},
+                                         Case{{false, false, true, true, true}, "zero2"},
+                                         Case{{false, false, false, true, true}, "zero3"},
+                                         Case{{false, false, false, false, true}, "fsdp_offload"},
+                                         Case{{false, false, false, false, false}, ""});
+  auto offloaded = option("fsdp", fit[4]);
+  offloaded.offloads = true;
+  const auto recommendation =
+      recommend(std::vector{option("dp", true), option("ddp", fit[0]), option("zero1", fit[1]),
+                            option("zero2", fit[2]), option("zero3", fit[3]), offloaded});
+  CHECK(recommendation.strategy == strategy);
+  CHECK_FALSE(recommendation.reason.empty());
+  CHECK(recommend(std::vector{option("single", true)}).strategy == "single");
+}
+
+TEST_CASE("where nothing fits, the reason says whether activations are to blame") {
+  auto needs = large();
+  needs.capacity = 1 << 20;
+  const auto reason = [&] { return recommend(all_of(needs)).reason; };
+  CHECK(reason().find("more workers divide it further") != std::string::npos);
+  needs.undivided[static_cast<std::size_t>(MemoryKind::activations)] = std::size_t{1} << 40;
+  CHECK(reason().find("train.recompute") != std::string::npos);
+}
+
+TEST_CASE(
+    "what does not fit on devices is recommended to lie in the host's memory, if that has room") {
+  auto needs = large();
+  needs.capacity = std::size_t{80} << 20; // zero3 needs 100 MB, and a window
+  const auto choice = [&] { return recommend(all_of(needs)).strategy; };
+  CHECK(choice().empty()); // a host's devices share its memory
+  needs.host_capacity = std::size_t{64} << 30;
+  CHECK(choice() == "fsdp_offload");
+  needs.host_capacity = 1 << 20;
+  CHECK(choice().empty());
+}
+
+TEST_CASE("offloading saves the device the bytes that the ratio says, and costs the host more") {
+  auto config = parallel("zero3");
+  const auto without = predict(large(), config);
+  const double shard = 25e6 * 4 / 4; // bytes of one value for each of its parameters
+  const double ratio = GENERATE(0.25, 0.5, 1.0);
+  config.offload = {"optimizer", ratio};
+  const auto optimizer = predict(large(), config);
+  CHECK(optimizer.name() == "zero3_offload");
+  const auto saved = [&](const Prediction& with) {
+    return static_cast<double>(without.total()) - static_cast<double>(with.total());
+  };
+  CHECK(saved(optimizer) == Approx(2 * shard * ratio).epsilon(0.001));
+  // Adam's two values, the parameters and their gradients.
+  CHECK(static_cast<double>(optimizer.pinned()) == Approx(4 * shard * ratio).epsilon(0.001));
+  config.offload.target = "parameters";
+  const auto parameters = predict(large(), config);
+  CHECK(saved(parameters) == Approx(3 * shard * ratio).epsilon(0.001));
+  CHECK(parameters.pinned() == optimizer.pinned());
+}

@@ -1,0 +1,224 @@
+#include "cpu/host_device.hpp"
+#include "training/state/model_state.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+using namespace troupe;
+using training::ModelState;
+
+namespace {
+
+/// Stores values in reverse order behind one element of padding, as no real device would.
+class Reversed : public ParameterCodec {
+public:
+  void encode(std::span<const float> canonical, std::span<float> stored) const override {
+    std::ranges::reverse_copy(canonical, stored.begin() + 1);
+  }
+  void decode(std::span<const float> stored, std::span<float> canonical) const override {
+    std::ranges::reverse_copy(stored.subspan(1), canonical.begin());
+  }
+  BlockedLayout layout() const override { return {}; } // there is none that says this
+};
+
+StorageLayout two_units() {
+  StorageLayout layout;
+  layout.parameters = {{"a.weight", {2, 2}, 0, 0, 5, std::make_shared<Reversed>()},
+                       {"a.bias", {2}, 0, 5, 2, nullptr},
+                       {"b.weight", {3}, 1, 0, 3, nullptr}};
+  layout.statistics = {{"a.running_mean", {2}, 0, 0, 2, nullptr}};
+  layout.unit_elements = {7, 3};
+  layout.statistic_elements = 2;
+  layout.unit_names = {"a", "b"};
+  return layout;
+}
+
+struct Values {
+  std::vector<float> weight{1, 2, 3, 4}, bias{5, 6}, other{7, 8, 9}, mean{10, 11};
+  std::vector<float> momentum{-1, -2, -3, -4}, bias_momentum{-5, -6}, other_momentum{-7, -8, -9};
+
+  /// Of views into these values.
+  Checkpoint checkpoint(std::int64_t step) const {
+    Checkpoint result;
+    result.step = step;
+    result.tensors = {{"a.weight", {2, 2}, weight},
+                      {"a.bias", {2}, bias},
+                      {"b.weight", {3}, other},
+                      {"a.running_mean", {2}, mean}};
+    if (step > 0)
+      for (const auto& [name, shape, values] : {CheckpointTensor{"a.weight", {2, 2}, momentum},
+                                                CheckpointTensor{"a.bias", {2}, bias_momentum},
+                                                CheckpointTensor{"b.weight", {3}, other_momentum}})
+        result.tensors.push_back({optimizer_tensor_name("momentum", name), shape, values});
+    return result;
+  }
+};
+
+struct Fixture {
+  Fixture() : device{cpu::make_host_device(0, 1)}, stream{device->create_stream({})} {
+    auto created = ModelState::create(
+        *device, two_units(),
+        {.optimizer_slots = {"momentum"}, .accumulate = true, .snapshots = true});
+    REQUIRE(created);
+    state = *created;
+  }
+  std::unique_ptr<cpu::HostDevice> device;
+  std::unique_ptr<Stream> stream;
+  std::shared_ptr<ModelState> state;
+};
+
+} // namespace
+
+TEST_CASE_METHOD(Fixture, "what is loaded into a state of f16 is rounded to it") {
+  const auto half = ModelState::create(*device, two_units(),
+                                       {.optimizer_slots = {"momentum"}, .stored = DType::f16});
+  REQUIRE(half);
+  Values values;
+  values.bias = {1 + 0x1p-11f, 1e6f};
+  values.mean = {1 + 0x3p-11f, 1e-9f};
+  values.bias_momentum = {-2 - 0x3p-10f, 0};
+  REQUIRE((*half)->load(*stream, *state_in_memory(values.checkpoint(3))));
+  CHECK((*half)->parameters(0)[5] == 1.0f);
+  CHECK((*half)->parameters(0)[6] == INFINITY);
+  CHECK((*half)->statistics()[0] == 1 + 0x1p-9f);
+  CHECK((*half)->statistics()[1] == 0.0f);
+  CHECK((*half)->chunks().front().state0[5] == -2 - 0x1p-8f);
+}
+
+TEST_CASE_METHOD(Fixture, "parameters are stored in the device's layout, unit after unit") {
+  REQUIRE(state->load(*stream, *state_in_memory(Values{}.checkpoint(3))));
+  CHECK(state->plan().elements == 10);
+  CHECK(state->parameters(1) == state->parameters(0) + 7);
+  REQUIRE(state->chunks().size() == 1);
+  const auto all = state->chunks().front();
+  CHECK(all.elements == 10);
+  const std::vector<float> stored(all.parameters, all.parameters + 10);
+  CHECK(stored == std::vector<float>{0, 4, 3, 2, 1, 5, 6, 7, 8, 9});
+  CHECK(all.state0[1] == -4.0f);
+  CHECK(all.state1 == nullptr);
+  CHECK(state->statistics()[1] == 11.0f);
+}
+
+TEST_CASE_METHOD(Fixture, "a snapshot gives back what was loaded, in canonical layout") {
+  const Values values;
+  const auto loaded = values.checkpoint(3);
+  REQUIRE(state->load(*stream, *state_in_memory(loaded)));
+  for (const std::size_t array : {0, 1, 2})
+    array == training::statistics_array ? state->copy_statistics(*stream)
+                                        : state->copy_bucket(*stream, array, 0);
+  REQUIRE(stream->synchronize());
+  const auto entries = state->describe({}).tensors;
+  REQUIRE(entries.size() == loaded.tensors.size());
+  auto entry = entries.begin();
+  for (const auto& chunk : state->saved())
+    for (const auto& range : chunk.ranges) {
+      CAPTURE(entry->name);
+      std::vector<float> copied(range.elements), canonical(range.values());
+      state->copy_range(*stream, range, copied.data());
+      REQUIRE(stream->synchronize());
+      const float* const stored = state->in_snapshot(range);
+      CHECK(std::equal(copied.begin(), copied.end(), stored));
+      if (range.slot->codec)
+        range.slot->codec->decode(copied, canonical);
+      else
+        canonical = copied;
+      const auto* const found = loaded.find(entry->name);
+      REQUIRE(found);
+      CHECK(found->shape == entry->shape);
+      CHECK(std::ranges::equal(found->values, canonical));
+      ++entry;
+    }
+}
+
+TEST_CASE("what is saved is cut into pieces of one bucket, no larger than they must be") {
+  auto layout = two_units();
+  layout.parameters[0].codec = nullptr;
+  layout.parameters[0].elements = 4;
+  const auto plan = collectives::plan_flat(std::vector<collectives::UnitRange>{{1, 1}, {0, 0}},
+                                           layout.unit_elements, 1);
+  const auto saved = training::plan_saved(layout, plan, 1, 3);
+  struct Cut {
+    std::string name;
+    std::size_t array, first, elements;
+    bool operator==(const Cut&) const = default;
+  };
+  std::vector<std::vector<Cut>> cuts;
+  for (const auto& chunk : saved) {
+    cuts.emplace_back();
+    for (const auto& range : chunk.ranges)
+      cuts.back().push_back({range.slot->name, range.array, range.first, range.elements});
+  }
+  // By name; a.bias and the first of a.weight would be more than 3, a and b are of two buckets.
+  CHECK(cuts == std::vector<std::vector<Cut>>{{{"a.bias", 0, 0, 2}},
+                                              {{"a.weight", 0, 0, 3}},
+                                              {{"a.weight", 0, 3, 1}},
+                                              {{"b.weight", 0, 0, 3}},
+                                              {{"a.running_mean", 1, 0, 2}},
+                                              {{"a.bias", 2, 0, 2}},
+                                              {{"a.weight", 2, 0, 3}},
+                                              {{"a.weight", 2, 3, 1}},
+                                              {{"b.weight", 2, 0, 3}}});
+  CHECK(training::count_parameter_chunks(saved) == 4);
+  CHECK(training::plan_saved(layout, plan, 1).size() == 5); // a, b, statistics, a, b
+}
+
+TEST_CASE_METHOD(Fixture,
+                 "a run that begins has optimizer state zero, one that goes on must have it") {
+  const Values values;
+  REQUIRE(state->load(*stream, *state_in_memory(values.checkpoint(0))));
+  CHECK(state->chunks().front().state0[3] == 0.0f);
+  auto broken = values.checkpoint(5);
+  broken.tensors.pop_back();
+  const auto status = state->load(*stream, *state_in_memory(broken));
+  REQUIRE_FALSE(status);
+  CHECK(status.error().code == Errc::invalid_input);
+  CHECK(status.error().message == "the checkpoint has no tensor optimizer.momentum.b.weight: it is "
+                                  "of another model or optimizer");
+}
+
+TEST_CASE_METHOD(Fixture, "a tensor of another shape is named with both shapes") {
+  const Values values;
+  auto wrong = values.checkpoint(0);
+  wrong.tensors[2].shape = {1, 3};
+  const auto status = state->load(*stream, *state_in_memory(wrong));
+  REQUIRE_FALSE(status);
+  CHECK(status.error().message == "tensor b.weight of the checkpoint is 1x3, the model's is 3");
+}
+
+TEST_CASE_METHOD(Fixture, "a run that scales its loss goes on with the checkpoint's scale") {
+  auto created = ModelState::create(
+      *device, two_units(),
+      {.optimizer_slots = {"momentum"}, .loss_scale = LossScaleOptions{.initial = 128}});
+  REQUIRE(created);
+  const auto& scaled = **created;
+  CHECK(state->loss_scale() == nullptr);
+
+  const Values values;
+  auto checkpoint = values.checkpoint(3);
+  REQUIRE((*created)->load(*stream, *state_in_memory(checkpoint))); // of a run without a scale
+  CHECK(*scaled.loss_scale() == LossScaleState{.scale = 128, .taken = 3});
+  const LossScaleState other{.scale = 0.3f, .growth_tracker = 17, .skipped = 2, .taken = 1};
+  checkpoint.metadata["loss_scale"] = to_string(other);
+  REQUIRE((*created)->load(*stream, *state_in_memory(checkpoint)));
+  CHECK(*scaled.loss_scale() == other);
+
+  std::optional<LossScaleState> copied;
+  scaled.copy_loss_scale(*stream, copied);
+  REQUIRE(stream->synchronize());
+  CHECK(scaled.describe(copied).metadata.at("loss_scale") == to_string(other));
+
+  checkpoint.metadata["loss_scale"] = "much";
+  const auto status = (*created)->load(*stream, *state_in_memory(checkpoint));
+  REQUIRE_FALSE(status);
+  CHECK(status.error().code == Errc::corrupt);
+}
+
+TEST_CASE_METHOD(Fixture, "memory is counted by kind") {
+  const auto use = device->memory();
+  CHECK(use.current[static_cast<std::size_t>(MemoryKind::parameters)] >= 48);
+  CHECK(use.current[static_cast<std::size_t>(MemoryKind::gradients)] >= 80); // with the accumulator
+  CHECK(use.current[static_cast<std::size_t>(MemoryKind::optimizer)] >= 40);
+}

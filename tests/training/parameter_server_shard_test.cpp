@@ -1,0 +1,212 @@
+// What the owner of a shard gives to who reads it, published and predicted.
+#include "core/config/config.hpp"
+#include "cpu/host_device.hpp"
+#include "tests/training/three_units.hpp"
+#include "training/async/parameter_server_shard.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+#include <algorithm>
+#include <future>
+
+using namespace troupe;
+using namespace troupe::training;
+
+namespace {
+
+/// Rank 0 of two, which trains by SGD of rate 1 and momentum 0.5 from parameters of 8; steps have
+/// two slices.
+class Owner {
+public:
+  explicit Owner(const ParameterServerOptions& options) {
+    rank_state_->compiled =
+        std::make_shared<CompiledWorker>(CompiledWorker{.device = cpu::make_host_device(0, 1)});
+    rank_state_->communication = rank_state_->device().create_stream({.name = "communication"});
+    rank_state_->owner = rank_state_->device().create_stream({.name = "owner"});
+    rank_state_->state =
+        ModelState::create(
+            rank_state_->device(), test::three_units(),
+            {.optimizer_slots = {"momentum"},
+             .strategy = collectives::strategy_of(
+                 {.strategy = StrategyKind::async, .stale = {.staleness = options.staleness}}, 2),
+             .buckets = collectives::wrap_by_size(test::three_units().unit_elements, 1)})
+            .value();
+    Checkpoint start;
+    const std::vector<float> values(test::unit_elements, 8);
+    for (const auto* const unit : {"a", "b", "c"})
+      start.tensors.push_back({unit, {test::unit_elements}, values});
+    REQUIRE(rank_state_->state->load(*rank_state_->communication, *state_in_memory(start)));
+    owner_ = ParameterServerShard::create(
+                 {.rank_state = rank_state_,
+                  .slice_assignment = data::SliceAssignment::on_demand(2, 2),
+                  .optimizer =
+                      [](std::int64_t step) {
+                        return OptimizerArguments{.lr = 1, .momentum = 0.5f, .step = step + 1};
+                      }},
+                 options)
+                 .value();
+  }
+
+  /// Of a slice, gradients that are all this.
+  void add(Version step, int slice, float gradient) {
+    for (std::size_t bucket = 0; bucket < rank_state_->state->plan().buckets.size(); ++bucket)
+      add(step, slice, bucket, gradient);
+  }
+  void add(Version step, int slice, std::size_t bucket, float gradient) {
+    const auto& plan = rank_state_->state->plan();
+    const auto elements = plan.shard_elements(plan.buckets[bucket]);
+    auto message =
+        Gradients{.step = step, .slice = slice, .bucket = bucket, .read = owner_->published()}
+            .to_message();
+    message.bytes = elements * sizeof(float);
+    message.values =
+        rank_state_->device().allocate(message.bytes, MemoryKind::communication).value();
+    std::fill_n(message.values->floats(), elements, gradient);
+    owner_->add(std::make_shared<const collectives::Message>(std::move(message)));
+  }
+  /// Enqueues the next step, whose gradients are all here.
+  void apply() {
+    REQUIRE(owner_->is_whole());
+    owner_->take();
+    const auto found = std::make_shared<StepResults>();
+    owner_->prepare(found.get());
+    REQUIRE(owner_->apply(found));
+  }
+  void begin_step(float gradient) {
+    add(owner_->version(), 0, gradient);
+    add(owner_->version(), 1, gradient);
+    apply();
+  }
+  void settle() { owner_->settle(); }
+  void step(float gradient) {
+    begin_step(gradient);
+    REQUIRE(stream().synchronize());
+    settle();
+  }
+  Stream& stream() const { return owner_->stream(); }
+  BufferPtr parameters(const ParameterVersion& at) const { return owner_->parameters(at).value(); }
+  /// Memory of as many buffers of a shard as may have been given back is another's.
+  void write_to_free_memory() {
+    const auto elements = rank_state_->state->plan().shard_elements();
+    for (int i = 0; i < 8; ++i) {
+      others_.push_back(rank_state_->device()
+                            .allocate(elements * sizeof(float), MemoryKind::communication)
+                            .value());
+      std::fill_n(others_.back()->floats(), elements, 77.0f);
+    }
+  }
+  ParameterVersion version_for(Version step) const { return owner_->version_for(step); }
+  /// What all parameters are that a slice of a step is computed with.
+  float read_for(Version step) const {
+    const auto values = parameters(version_for(step));
+    REQUIRE(stream().synchronize());
+    const auto elements = rank_state_->state->plan().shard_elements();
+    CHECK(std::all_of(values->floats(), values->floats() + elements,
+                      [&](float v) { return v == values->floats()[0]; }));
+    return values->floats()[0];
+  }
+
+  /// Of what is read for a step, what all parameters of a bucket are.
+  float read_for(Version step, std::size_t bucket) const {
+    const auto values = parameters(version_for(step));
+    REQUIRE(stream().synchronize());
+    const auto& plan = rank_state_->state->plan();
+    return values->floats()[plan.shard_offset(plan.buckets[bucket])];
+  }
+  std::int64_t buckets() const { return std::ssize(rank_state_->state->plan().buckets); }
+
+private:
+  std::shared_ptr<RankState> rank_state_ = std::make_shared<RankState>();
+  std::shared_ptr<ParameterServerShard> owner_;
+  std::vector<BufferPtr> others_;
+};
+
+} // namespace
+
+TEST_CASE("parameters that lack steps are read as they are, where nothing is predicted") {
+  Owner owner{{.staleness = 3}};
+  owner.step(2);
+  for (const Version step : {1, 2, 4}) {
+    CHECK(owner.version_for(step) == ParameterVersion{.version = 1});
+    CHECK(owner.read_for(step) == 6);
+  }
+}
+
+TEST_CASE("where none of their gradients has come, momentum is what steps are foreseen by") {
+  Owner owner{{.staleness = 3, .predicts = true}};
+  CHECK(owner.version_for(2) == ParameterVersion{.version = 0, .predicted = 2});
+  CHECK(owner.read_for(2) == 8);
+  owner.step(2);
+  CHECK(owner.version_for(4) == ParameterVersion{.version = 1, .predicted = 3});
+  CHECK(owner.read_for(4) == 4.25f); // it has fallen by 2, and falls by 1, 0.5 and 0.25
+  CHECK(owner.read_for(1) == 6);
+  CHECK(owner.read_for(2) == 5);
+  CHECK(owner.read_for(3) == 4.5f);
+}
+
+TEST_CASE("of a step's gradients those that have come are foreseen to be all") {
+  Owner owner{{.staleness = 3, .predicts = true}};
+  owner.step(2);
+  owner.add(1, 0, 1);
+  CHECK(owner.version_for(3) ==
+        ParameterVersion{.version = 1, .predicted = 2, .come = owner.buckets()});
+  CHECK(owner.read_for(2) == 4); // by 0.5 * 2 + 1
+  CHECK(owner.read_for(3) == 3);
+  owner.add(2, 1, 4); // of the step behind it
+  CHECK(owner.version_for(2) ==
+        ParameterVersion{.version = 1, .predicted = 1, .come = owner.buckets()});
+  CHECK(owner.read_for(3) == -1);
+  owner.add(1, 1, 3);
+  CHECK(owner.version_for(3) ==
+        ParameterVersion{.version = 1, .predicted = 2, .come = 3 * owner.buckets()});
+  CHECK(owner.read_for(2) == 3);
+  owner.apply();
+  CHECK(owner.version_for(3) ==
+        ParameterVersion{.version = 1, .predicted = 2, .come = 3 * owner.buckets()});
+  CHECK(owner.read_for(2) == 3); // as it is
+  CHECK(owner.read_for(3) == -2.5f);
+  owner.settle();
+  CHECK(owner.version_for(3) ==
+        ParameterVersion{.version = 2, .predicted = 1, .come = owner.buckets()});
+  CHECK(owner.read_for(3) == -2.5f);
+  CHECK(owner.read_for(2) == 3);
+}
+
+TEST_CASE("each bucket's step is foreseen with what has come of it") {
+  Owner owner{{.staleness = 3, .predicts = true}};
+  REQUIRE(owner.buckets() == 3);
+  owner.step(2);
+  owner.add(1, 0, 1, 1);
+  CHECK(owner.read_for(2, 0) == 5);
+  CHECK(owner.read_for(2, 1) == 4);
+  owner.add(1, 0, 0, 1);
+  owner.add(1, 1, 1, 1);
+  owner.add(1, 1, 0, 1);
+  for (const int slice : {0, 1})
+    owner.add(1, slice, 2, 1);
+  owner.apply(); // what was foreseen has changed nothing of what is so
+  owner.settle();
+  CHECK(owner.read_for(2) == 4);
+}
+
+TEST_CASE("a step that is made already needs no prediction") {
+  Owner owner{{.staleness = 3, .predicts = true}};
+  owner.step(2);
+  CHECK(owner.version_for(0) == ParameterVersion{.version = 1});
+  CHECK(owner.read_for(0) == 6);
+}
+
+TEST_CASE("what is foreseen lives until it is read, whatever comes meanwhile") {
+  Owner owner{{.staleness = 3, .predicts = true}};
+  owner.step(2);
+  std::promise<void> may_go_on;
+  owner.stream().on_complete(
+      [waited = may_go_on.get_future().share()](const Status&) { waited.wait(); });
+  const auto foreseen = owner.parameters(owner.version_for(3));
+  owner.begin_step(1);
+  owner.settle();
+  owner.write_to_free_memory();
+  may_go_on.set_value();
+  REQUIRE(owner.stream().synchronize());
+  CHECK(foreseen->floats()[0] == 4.5f);
+}

@@ -1,0 +1,66 @@
+// What is asked of a language model that is being trained.
+#include "core/config/config.hpp"
+#include "training/sampling/training_sample.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+#include <string>
+
+using namespace troupe;
+using namespace troupe::training;
+
+namespace {
+
+/// Of GPT-2 on bytes, with 32 positions.
+Config trained(const std::string& prompt) {
+  Config config;
+  config.run.seed = 7;
+  config.model.name = "gpt2-mini";
+  config.model.layers = 1;
+  config.model.width = 32;
+  config.model.heads = 2;
+  config.model.positions = 32;
+  config.data.dataset = "text";
+  config.data.root = "text";
+  config.data.sequence_length = 32;
+  config.train.sample = {{Interval::Unit::steps, 10}, prompt, 50};
+  return config;
+}
+
+} // namespace
+
+TEST_CASE("a sample has the seed of its step, and is computed by one thread of the host in fp32") {
+  auto config = trained("And God");
+  config.precision.mode = "amp_bf16";
+  config.devices.kind = "cuda";
+  config.devices.count = 8;
+  config.parallel.strategy = StrategyKind::zero3;
+  const auto options = sample_options(config, 30);
+  CHECK(options.prompt == "And God");
+  CHECK(options.tokens == 50);
+  CHECK(options.sampling.seed == 37);
+  const auto used = sample_config(config);
+  CHECK(used.precision.mode == "fp32");
+  CHECK(used.devices.kind == "cpu");
+  CHECK(used.devices.count == 1);
+  CHECK(used.devices.threads_per_worker == 1);
+  CHECK(used.parallel.strategy == StrategyKind::single);
+  CHECK(used.model == config.model);
+  CHECK(used.data.tokenizer == config.data.tokenizer);
+}
+
+TEST_CASE("a prompt that cannot be gone on with is found before anything is trained") {
+  CHECK(check_sample(trained("")));
+  CHECK(check_sample(trained(std::string(32, 'a'))));
+  const auto refused = check_sample(trained(std::string(33, 'a')));
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == Errc::invalid_input);
+  CHECK(refused.error().message ==
+        "train.sample: the prompt has 33 tokens, the model positions for 32");
+}
+
+TEST_CASE("a prompt is looked at only where samples are asked for") {
+  auto config = trained(std::string(33, 'a'));
+  config.train.sample.every = {};
+  CHECK(check_sample(config));
+}

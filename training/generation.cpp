@@ -1,0 +1,349 @@
+#include "training/generation.hpp"
+
+#include "core/fail.hpp"
+#include "core/net/peer_endpoint.hpp"
+#include "cpu/host_stream.hpp"
+#include "nn/learning_rates.hpp"
+#include "nn/models/input.hpp"
+#include "training/platforms/platforms.hpp"
+#include "training/reducer/all_loaded.hpp"
+#include "training/reducer/groups.hpp"
+#include "training/reducer/host_optimizer.hpp"
+#include "training/trace_rows.hpp"
+
+#include <fmt/format.h>
+
+#include <tuple>
+#include <utility>
+
+namespace troupe::training {
+
+namespace {
+
+/// Makes the parts of a generation in the order in which they need each other.
+class GenerationBuild {
+public:
+  explicit GenerationBuild(Generation& generation)
+      : generation_{generation}, job_{generation.job()}, strategy_{generation.strategy} {}
+
+  Status run(const std::shared_ptr<collectives::ConnectionGroup>& connection_group) {
+    TROUPE_TRY(check_slices());
+    generation_.first_step = generation_.host->state->header().step;
+    TROUPE_TRY(assign_evaluation());
+    for (int index = 0; index < generation_.assignment.member().workers; ++index)
+      TROUPE_TRY(add_rank_state(index));
+    if (generation_.assignment.generation.shards > 0 && connection_group)
+      TROUPE_TRY(await_all_loaded(*connection_group, generation_.assignment,
+                                  job_.config.cluster.timeouts));
+    TROUPE_TRY(join_groups(*generation_.host->devices, generation_.rank_states, strategy_,
+                           {.generation = generation_.assignment.generation,
+                            .timeouts = job_.config.cluster.timeouts,
+                            .connection_group = connection_group,
+                            .statistics = job_.config.model.sync_batch_norm}));
+    if (strategy_.is_asynchronous())
+      TROUPE_TRY(add_owners(connection_group));
+    if (strategy_.has_replica_groups())
+      TROUPE_TRY(add_outer(connection_group));
+    TROUPE_TRY(add_producers());
+    generation_.host->devices->separate_streams();
+    return {};
+  }
+
+private:
+  Status check_slices() const;
+  Status assign_evaluation();
+  Status add_rank_state(int index);
+  void add_streams(RankState& rank_state) const;
+  std::chrono::milliseconds host_limit() const;
+  bool may_accumulate() const;
+  bool keeps_statistics(int rank) const;
+  bool commits_statistics() const;
+  Status add_state(RankState& rank_state) const;
+  Status open_point_to_point(const std::shared_ptr<collectives::ConnectionGroup>& connection_group,
+                             std::size_t most_bytes);
+  Status add_owners(const std::shared_ptr<collectives::ConnectionGroup>& connection_group);
+  Status add_outer(const std::shared_ptr<collectives::ConnectionGroup>& connection_group);
+  Status add_producers();
+
+  Generation& generation_;
+  const Job& job_;
+  const collectives::Strategy& strategy_;
+};
+
+Status GenerationBuild::check_slices() const {
+  const auto& host = *generation_.host;
+  if (host.slices < generation_.world_size)
+    return fail(Errc::invalid_input, "{} slices of a global batch cannot be dealt to {} ranks",
+                host.slices, generation_.world_size);
+  if (job_.config.model.sync_batch_norm && !generation_.slice_assignment.is_even())
+    return fail(
+        Errc::invalid_input,
+        "{} slices cannot be dealt equally to {} ranks, which synchronize batch norms slice "
+        "by slice (data.slices)",
+        host.slices, generation_.world_size);
+  if (generation_.assignment.member().workers > std::ssize(host.compiled))
+    return fail(Errc::invalid_input, "this node has {} devices, and a seat for {} workers",
+                host.compiled.size(), generation_.assignment.member().workers);
+  return {};
+}
+
+Status GenerationBuild::assign_evaluation() {
+  if (!job_.evaluation)
+    return {};
+  TROUPE_TRY(auto assigned, data::assigned(*job_.evaluation, job_.config.data.eval_batch_size,
+                                           generation_.world_size));
+  generation_.evaluation = std::make_shared<const data::BatchAssembler>(std::move(assigned));
+  return {};
+}
+
+Status GenerationBuild::add_rank_state(int index) {
+  auto rank_state = std::make_shared<RankState>();
+  rank_state->rank = generation_.assignment.member().first_rank + index;
+  rank_state->compiled = generation_.host->compiled[static_cast<std::size_t>(index)];
+  add_streams(*rank_state);
+  TROUPE_TRY(add_state(*rank_state));
+  generation_.rank_states.push_back(std::move(rank_state));
+  return {};
+}
+
+void GenerationBuild::add_streams(RankState& rank_state) const {
+  const auto threads = threads_per_worker(job_.config.devices);
+  rank_state.compute = rank_state.device().create_stream({.name = "compute", .threads = threads});
+  // A single rank has nothing to overlap: one stream keeps one team of threads warm. Beside
+  // backward, one thread is enough for sums: a second team would fight with the first.
+  rank_state.communication =
+      generation_.world_size == 1 && !strategy_.offloads()
+          ? rank_state.compute
+          : rank_state.device().create_stream(
+                {.name = "communication",
+                 .threads = 1,
+                 .urgent = true,
+                 .host_limit = strategy_.offloads() ? host_limit() : std::chrono::milliseconds{0}});
+  if (strategy_.offloads())
+    add_host_streams(rank_state, threads, host_limit());
+  if (strategy_.is_asynchronous() ||
+      (strategy_.has_replica_groups() && strategy_.leads_replica_group(rank_state.rank)))
+    rank_state.owner =
+        rank_state.device().create_stream({.name = "owner", .threads = 1, .urgent = true});
+}
+
+/// The host's optimizer may itself wait for a call between ranks, which has its own time-out.
+std::chrono::milliseconds GenerationBuild::host_limit() const {
+  return 2 * job_.config.cluster.timeouts.collective;
+}
+
+/// Another dealing may follow, which gives a rank more slices.
+bool GenerationBuild::may_accumulate() const {
+  return job_.config.data.reassigns() &&
+         generation_.slice_assignment.slices() > generation_.slice_assignment.world_size();
+}
+
+/// Where each rank trains by itself, each has a first slice of its own.
+bool GenerationBuild::keeps_statistics(int rank) const {
+  const auto& slice_assignment = generation_.slice_assignment;
+  if (strategy_.is_asynchronous())
+    return false;
+  if (strategy_.trains_apart())
+    return may_accumulate() || slice_assignment.slices_of(rank) > 1;
+  return slice_assignment.keeps_statistics(rank) || (rank == 0 && may_accumulate());
+}
+
+Status GenerationBuild::add_state(RankState& rank_state) const {
+  const auto& layout = rank_state.train().layout();
+  TROUPE_TRY(
+      auto state,
+      ModelState::create(
+          rank_state.device(), layout,
+          {.optimizer_slots = optimizer_slot_names(job_.optimizer(0)),
+           .accumulate = !strategy_.is_asynchronous() &&
+                         (generation_.slice_assignment.passes() > 1 || may_accumulate()),
+           .keeps_statistics = layout.statistic_elements > 0 && keeps_statistics(rank_state.rank),
+           .commits_statistics = commits_statistics(),
+           .loss_scale = job_.loss_scale,
+           .stored = stored_type(job_.precision),
+           .strategy = strategy_,
+           .rank = rank_state.rank,
+           .buckets = collectives::wrap_units(job_.config.parallel, layout.unit_elements,
+                                              layout.unit_names),
+           .rates = nn::parameter_rates(job_.config.train, layout),
+           .saves_shard = job_.config.checkpoint.is_sharded(),
+           .snapshots = job_.saves(rank_state.rank) && job_.plan.saves_while_training(),
+           .prepares = generation_.votes() && !strategy_.trains_apart() &&
+                       lies_apart(strategy_, generation_.assignment.generation),
+           .replica_rank_of =
+               generation_.shard_replicas
+                   ? std::optional{generation_.shard_replicas.owner_of(rank_state.rank)}
+                   : std::nullopt,
+           .keeps_base = generation_.votes() && strategy_.trains_apart(),
+           .outer_momentum = strategy_.has_replica_groups() && strategy_.outer.momentum > 0}));
+  rank_state.state = std::move(state);
+  bind(rank_state.train(), *rank_state.state);
+  rank_state.state->write(rank_state.train().copies());
+  if (rank_state.evaluates())
+    bind(rank_state.evaluate(), *rank_state.state);
+  return rank_state.state->load(*rank_state.compute, *generation_.host->state);
+}
+
+/// Whether statistics of a step that counts have a place of their own.
+bool GenerationBuild::commits_statistics() const {
+  return strategy_.is_asynchronous() || (generation_.votes() && !strategy_.trains_apart());
+}
+
+Status GenerationBuild::open_point_to_point(
+    const std::shared_ptr<collectives::ConnectionGroup>& connection_group, std::size_t most_bytes) {
+  const auto& record = generation_.assignment.generation;
+  const auto& timeouts = job_.config.cluster.timeouts;
+  collectives::PointToPointOptions options{
+      .process = static_cast<int>(record.index_of(generation_.rank_states.front()->rank)),
+      .group = fmt::format("{}/post", record.number),
+      .most_bytes = most_bytes,
+      .timeout = timeouts.collective,
+      .connect_timeout = timeouts.quorum};
+  for (int rank = 0; rank < generation_.world_size; ++rank)
+    options.process_of.push_back(static_cast<int>(record.index_of(rank)));
+  if (record.nodes.size() > 1)
+    for (const auto& node : record.nodes)
+      options.endpoints.push_back(net::peer_endpoint(node.data));
+  TROUPE_TRY(generation_.point_to_point,
+             collectives::PointToPoint::open(std::move(options), connection_group));
+  return {};
+}
+
+Status
+GenerationBuild::add_owners(const std::shared_ptr<collectives::ConnectionGroup>& connection_group) {
+  const auto& state = *generation_.rank_states.front()->state;
+  TROUPE_TRY(open_point_to_point(
+      connection_group,
+      std::max(state.plan().shard_elements(), state.layout().statistic_elements) * sizeof(float)));
+  for (const auto& rank_state : generation_.rank_states) {
+    auto reducer = generation_.reducer(rank_state);
+    reducer.row = generation_.trace.track(rank_rows(rank_state->rank), "owner");
+    TROUPE_TRY(auto owner, ParameterServerShard::create(
+                               std::move(reducer), parameter_server_options(job_.config.parallel)));
+    generation_.owners.push_back(std::move(owner));
+  }
+  return {};
+}
+
+Status
+GenerationBuild::add_outer(const std::shared_ptr<collectives::ConnectionGroup>& connection_group) {
+  for (const auto& rank_state : generation_.rank_states) {
+    TROUPE_TRY(auto outer, OuterState::create(rank_state));
+    std::shared_ptr<PseudoGradientReducer> sum;
+    if (outer->leads()) {
+      TROUPE_TRY(sum, PseudoGradientReducer::create(rank_state, outer->fragments()));
+    }
+    generation_.outer.push_back(std::move(outer));
+    generation_.sums.push_back(std::move(sum));
+  }
+  return open_point_to_point(connection_group,
+                             largest(generation_.outer.front()->fragments()) * sizeof(float));
+}
+
+Status GenerationBuild::add_producers() {
+  // Host streams read and augment, whatever the device is.
+  for (std::int64_t i = 0; i < job_.config.data.loader_threads; ++i)
+    generation_.loader_streams.push_back(
+        {std::make_shared<cpu::HostStream>(StreamOptions{.name = "loader"}),
+         generation_.trace.track(node_rows, fmt::format("loader {}", i)), generation_.loader_work});
+  ProducerFactory maker{*generation_.host->devices,
+                        {.training = job_.training,
+                         .evaluation = generation_.evaluation,
+                         .prefetch = job_.config.data.prefetch,
+                         .slice_assignment = generation_.slice_assignment},
+                        generation_.loader_streams,
+                        generation_.trace};
+  for (const auto& rank_state : generation_.rank_states) {
+    TROUPE_TRY(auto producers, maker.make(rank_state->rank, *rank_state->compiled));
+    generation_.producers.push_back(std::move(producers));
+  }
+  return {};
+}
+
+} // namespace
+
+Generation::Generation(std::shared_ptr<CompiledJob> on, NodeAssignment given, metrics::Trace to)
+    : host{std::move(on)}, assignment{std::move(given)},
+      world_size{assignment.generation.world_size()}, strategy{collectives::strategy_of(
+                                                          host->job->config.parallel, world_size)},
+      shard_replicas{
+          shard_replicas_of(host->job->config.parallel, strategy, assignment.generation)},
+      slice_assignment{
+          strategy.is_asynchronous()
+              ? data::SliceAssignment::on_demand(static_cast<int>(host->slices), world_size)
+              : data::SliceAssignment{static_cast<int>(host->slices), world_size}},
+      trace{std::move(to)} {}
+
+Generation::~Generation() {
+  drain();
+  for (const auto& rank_state : rank_states) {
+    unbind(rank_state->train());
+    if (rank_state->evaluates())
+      unbind(rank_state->evaluate());
+  }
+}
+
+metrics::RunInfo Generation::info() const {
+  auto info = run_info(job().config);
+  info.recompute = host->recompute;
+  info.class_names = job().training->dataset().class_names();
+  info.sample_name = job().training->adapter().sample_name();
+  if (const auto input = nn::input_spec(job().config); input.vocabulary > 0)
+    info.tokens_per_sample = input.labels_of_sample();
+  info.world_size = world_size;
+  info.batch_size = job().config.data.batch_size;
+  info.steps_per_epoch = job().plan.steps_per_epoch();
+  info.total_steps = job().plan.total_steps();
+  info.first_step = first_step;
+  info.checkpoint_interval = job().plan.save_interval();
+  info.operations_per_step = host->operations * static_cast<double>(host->slices);
+  info.host = assignment.member().host;
+  info.started = std::chrono::system_clock::now();
+  return info;
+}
+
+GradientReducerSetup Generation::reducer(const std::shared_ptr<RankState>& rank_state) const {
+  return {.rank_state = rank_state,
+          .slice_assignment = slice_assignment,
+          .votes = votes(),
+          .replica_distance = shard_replicas.distance,
+          .clip_norm = job().config.train.clip_grad_norm,
+          .norm_every = job().config.train.gradient_norm_every,
+          .loss_scale = job().loss_scale,
+          .optimizer = job().optimizer};
+}
+
+void Generation::drain() const {
+  for (const auto& rank_state : rank_states)
+    for (const auto& stream : {rank_state->compute, rank_state->communication, rank_state->copies,
+                               rank_state->updates, rank_state->owner})
+      if (stream)
+        std::ignore = stream->synchronize();
+  for (const auto& loader : loader_streams)
+    std::ignore = loader.stream->synchronize();
+}
+
+Result<std::shared_ptr<Generation>>
+build_generation(const std::shared_ptr<CompiledJob>& host, const NodeAssignment& assignment,
+                 const std::shared_ptr<collectives::ConnectionGroup>& connection_group,
+                 const metrics::Trace& trace) {
+  auto generation = std::make_shared<Generation>(host, assignment, trace);
+  TROUPE_TRY(GenerationBuild{*generation}.run(connection_group));
+  host->state.reset();
+  const auto before = std::make_shared<const RetainedStates>(
+      begun_with(std::exchange(host->retained, {}), generation->first_step));
+  for (const auto& rank_state : generation->rank_states)
+    rank_state->before = before;
+  return generation;
+}
+
+Result<std::shared_ptr<Generation>> build_single_node_generation(const Config& config) {
+  TROUPE_TRY(auto resume_point, find_resume_point(config, run_folder(config)));
+  TROUPE_TRY(auto job, open_job(config, resume_point));
+  const auto workers = static_cast<std::int32_t>(config.devices.count);
+  TROUPE_TRY(const auto host,
+             compile_job(std::move(job), config.slices(), std::move(resume_point.state)));
+  return build_generation(host, single_node_assignment(workers, host_name()));
+}
+
+} // namespace troupe::training

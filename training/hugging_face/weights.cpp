@@ -1,0 +1,158 @@
+#include "training/hugging_face/weights.hpp"
+
+#include "core/checkpoint/state_files.hpp"
+#include "core/config/config.hpp"
+#include "core/escape.hpp"
+#include "core/fail.hpp"
+#include "nn/models/hugging_face.hpp"
+#include "training/hugging_face/config_file.hpp"
+#include "training/hugging_face/transposed_state.hpp"
+#include "training/hugging_face/weight_files.hpp"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cstring>
+#include <string_view>
+#include <utility>
+
+namespace troupe::training {
+
+namespace {
+
+using EntryList = std::vector<SafetensorsEntry>;
+using nn::HuggingFaceForm;
+
+EntryList entries_of(const std::vector<SafetensorsReader>& readers) {
+  EntryList all;
+  for (const auto& reader : readers)
+    all.insert(all.end(), reader.entries().begin(), reader.entries().end());
+  return all;
+}
+
+/// Those of a checkpoint's file may be parts of larger tensors, which Hugging Face's are not.
+Status expect_whole(const EntryList& entries, const StateSource& state) {
+  for (const auto& entry : entries)
+    if (const auto number = state.find(entry.name);
+        number && state.header().tensors[*number].shape != entry.shape)
+      return fail(Errc::invalid_input, "tensor '{}' is a part of another", echoed(entry.name));
+  return {};
+}
+
+bool is_tied_head(std::string_view name, const Graph& graph) {
+  return name == nn::hugging_face_head && !graph.find(std::string{name});
+}
+
+/// By its bits. `a` and `b` are numbers of tensors of one shape.
+Result<bool> are_equal(const StateSource& state, std::size_t a, std::size_t b) {
+  constexpr std::size_t chunk = std::size_t{1} << 16;
+  const auto elements = static_cast<std::size_t>(state.header().tensors[a].shape.elements());
+  std::vector<float> one(chunk), other(chunk);
+  for (std::size_t at = 0; at < elements; at += chunk) {
+    const auto count = std::min(chunk, elements - at);
+    TROUPE_TRY(state.read(a, at, std::span{one}.first(count)));
+    TROUPE_TRY(state.read(b, at, std::span{other}.first(count)));
+    if (std::memcmp(one.data(), other.data(), count * sizeof(float)) != 0)
+      return false;
+  }
+  return true;
+}
+
+class Opening {
+public:
+  Opening(const Graph& graph, const HuggingFaceForm& form, EntryList entries, StateSourcePtr state)
+      : graph_{graph}, form_{form}, entries_{std::move(entries)}, state_{std::move(state)},
+        has_prefix_{std::ranges::any_of(
+            entries_, [&](const auto& entry) { return entry.name.starts_with(form_.prefix); })} {}
+
+  Result<HuggingFaceWeights> run() && {
+    for (auto& entry : entries_)
+      TROUPE_TRY(take(entry));
+    return HuggingFaceWeights{std::move(taken_), transposed_state(state_, std::move(turned_))};
+  }
+
+private:
+  std::string name_here(const std::string& name) const {
+    return has_prefix_ || name == nn::hugging_face_head ? name : form_.prefix + name;
+  }
+
+  Status take(const SafetensorsEntry& entry) {
+    if (form_.is_constant && form_.is_constant(entry.name))
+      return {};
+    if (is_tied_head(entry.name, graph_))
+      return expect_tied(entry);
+    auto name = name_here(entry.name);
+    const bool is_transposed = form_.is_transposed && form_.is_transposed(name);
+    auto shape = entry.shape;
+    if (is_transposed) {
+      TROUPE_TRY(expect_transposed(entry, name));
+      std::swap(shape.dims.front(), shape.dims.back());
+    }
+    if (const auto number = state_->find(entry.name))
+      turned_.push_back({name, *number, is_transposed});
+    taken_.push_back({.name = std::move(name), .dtype = entry.dtype, .shape = std::move(shape)});
+    return {};
+  }
+
+  /// With the shapes that the file has: match_weights knows those here.
+  Status expect_transposed(const SafetensorsEntry& entry, const std::string& name) const {
+    const auto id = graph_.find(name);
+    auto expected = id ? graph_[*id].shape : Shape{0, 0};
+    std::swap(expected.dims.front(), expected.dims.back());
+    if (entry.shape == expected || (!id && entry.shape.rank() == 2))
+      return {};
+    return fail(Errc::invalid_input, "{}: {} in the file, expected {} (in, out)",
+                echoed(entry.name), echoed(entry.shape.to_string()), expected.to_string());
+  }
+
+  Status expect_tied(const SafetensorsEntry& entry) const {
+    const auto head = state_->find(entry.name);
+    auto table = state_->find(form_.table);
+    if (!table && !has_prefix_)
+      table = state_->find(form_.table.substr(form_.prefix.size()));
+    if (!head)
+      return fail(Errc::invalid_input, "{}: {} in the file, expected F32, F16, BF16 or F64",
+                  entry.name, entry.dtype);
+    if (!table) // it will be missed by its name
+      return {};
+    TROUPE_TRY(const bool equal, state_->header().tensors[*table].shape == entry.shape
+                                     ? are_equal(*state_, *head, *table)
+                                     : Result<bool>{false});
+    if (equal)
+      return {};
+    return fail(Errc::invalid_input,
+                "{} has other values than {}: the head is not tied (model.head: own)", entry.name,
+                form_.table);
+  }
+
+  const Graph& graph_;
+  const HuggingFaceForm& form_;
+  EntryList entries_;
+  StateSourcePtr state_;
+  bool has_prefix_; ///< names of the file do
+  EntryList taken_;
+  std::vector<TransposedTensor> turned_;
+};
+
+} // namespace
+
+Result<HuggingFaceWeights> open_hugging_face(const std::filesystem::path& folder,
+                                             const Config& config, const Graph& graph) {
+  const auto form = nn::hugging_face_form(config.model, nn::input_spec(config));
+  if (!form)
+    return fail(Errc::invalid_input,
+                "{} is a folder of Hugging Face's, of which {} takes nothing; models that do: {}",
+                escaped(folder.string()), config.model.name,
+                fmt::join(nn::hugging_face_models(config.model), ", "));
+  TROUPE_TRY(check_config_file(folder, config.model.name, *form));
+  TROUPE_TRY(auto readers, open_weight_files(folder));
+  auto entries = entries_of(readers);
+  TROUPE_TRY(auto state, state_in_files({}, std::move(readers)));
+  TROUPE_TRY(expect_whole(entries, *state));
+  auto opened = Opening{graph, *form, std::move(entries), std::move(state)}.run();
+  if (!opened)
+    return fail(opened.error().code, "{}: {}", escaped(folder.string()), opened.error().message);
+  return opened;
+}
+
+} // namespace troupe::training

@@ -1,0 +1,186 @@
+// CUDA's GPUs.
+#include "collectives/nccl/library.hpp"
+#include "core/config/config.hpp"
+#include "core/fail.hpp"
+#include "gpu/description.hpp"
+#include "training/platforms/detail/copy_producer.hpp"
+#include "training/platforms/detail/cuda_driver.hpp"
+#include "training/platforms/detail/cuda_groups.hpp"
+#include "training/platforms/detail/cuda_options.hpp"
+#include "training/platforms/detail/device_producer.hpp"
+#include "training/platforms/detail/registered.hpp"
+#include "training/trace_rows.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <iterator>
+#include <map>
+
+namespace troupe::training {
+
+namespace {
+
+template <class Producer>
+Result<std::shared_ptr<BatchProducer>> shared(Result<std::unique_ptr<Producer>> producer) {
+  if (!producer)
+    return failure(std::move(producer).error());
+  return std::shared_ptr<BatchProducer>{*std::move(producer)};
+}
+
+class CudaDevices final : public PlatformDevices {
+public:
+  CudaDevices(const Config& config, SayLine say) : config_{config}, say_{std::move(say)} {}
+
+  /// Where there are fewer GPUs than workers, some share one.
+  Result<std::shared_ptr<Device>> add() override {
+    const auto gpus = std::max(1, gpu::cuda_device_count());
+    TROUPE_TRY(auto device,
+               gpu::make_cuda_device(static_cast<int>(workers_.size()) % gpus, say_, peers_));
+    workers_.push_back({.device = std::move(device), .residents = {}});
+    return workers_.back().device;
+  }
+
+  Result<EngineOptions> engine_options(int worker) override {
+    return cuda_options(config_, *at(worker).device);
+  }
+
+  Result<double> peak_operations(int worker, Precision precision) override {
+    const auto& peak = at(worker).device->info().peak;
+    if (compute_type(precision) != DType::f32)
+      return peak.narrow;
+    return precision == Precision::tf32 ? peak.tf32 : peak.f32;
+  }
+
+  nn::InputFormat preferred_input(bool augments) const override {
+    return cuda_input(config_, augments);
+  }
+
+  Result<std::shared_ptr<BatchProducer>> make_producer(int worker,
+                                                       ProducerOptions options) override;
+
+  Result<Communicators> make_group(std::span<const GroupMember> members,
+                                   const GroupPlace& place) override {
+    std::vector<GpuMember> ranks;
+    ranks.reserve(members.size());
+    for (const auto& member : members)
+      ranks.push_back({at(member.worker).device, member.rank});
+    return groups_.make(ranks, place);
+  }
+
+  void separate_streams() override { peers_.streams->separate(say_); }
+
+private:
+  struct Worker {
+    std::shared_ptr<gpu::CudaDevice> device;
+    /// What lies in its memory; keeps the sets, so that none takes another's place.
+    std::map<data::ImageDatasetPtr, std::shared_ptr<const ResidentImages>> residents;
+  };
+
+  Worker& at(int worker) { return workers_[static_cast<std::size_t>(worker)]; }
+  /// Null when pixels stay on the host.
+  Result<std::shared_ptr<const ResidentImages>>
+  resident_copy(Worker& worker, const data::ImageDatasetPtr& images) const;
+
+  Config config_; ///< a copy: a host may be given another job
+  SayLine say_;
+  gpu::DevicePeers peers_;
+  std::vector<Worker> workers_;
+  GpuGroups groups_;
+};
+
+Result<std::shared_ptr<BatchProducer>> CudaDevices::make_producer(int worker,
+                                                                  ProducerOptions options) {
+  auto& device = *at(worker).device;
+  const LoaderStream stream{device.create_stream({.name = "loader"}),
+                            options.trace.track(rank_rows(options.rank), "loader")};
+  options.streams->push_back(stream);
+  const auto* const images = options.assembler->adapter().images();
+  if (!data::may_augment_on_device(options.assembler->adapter()))
+    return shared(CopyProducer::create(device, {.assembler = options.assembler,
+                                                .host_streams = std::move(options.host_streams),
+                                                .stream = stream,
+                                                .slice = options.slice,
+                                                .slots = options.slots}));
+  TROUPE_TRY(auto resident, resident_copy(at(worker), images->source()));
+  return shared(DeviceProducer::create(device, {.assembler = options.assembler,
+                                                .resident = std::move(resident),
+                                                .host_streams = std::move(options.host_streams),
+                                                .stream = stream,
+                                                .slice = options.slice,
+                                                .slots = static_cast<std::int32_t>(options.slots),
+                                                .format = options.format}));
+}
+
+Result<std::shared_ptr<const ResidentImages>>
+CudaDevices::resident_copy(Worker& worker, const data::ImageDatasetPtr& images) const {
+  std::shared_ptr<const ResidentImages> nothing;
+  if (config_.data.residency == "host")
+    return nothing;
+  auto& copy = worker.residents[images];
+  if (copy)
+    return copy;
+  auto made = make_resident(*worker.device, *images);
+  if (made)
+    return copy = *std::move(made);
+  // What does not fit is no error unless it was asked for.
+  if (config_.data.residency == "auto" && made.error().code == Errc::out_of_memory)
+    return nothing;
+  return made;
+}
+
+/// Workers share a GPU only where the config asks for CUDA.
+bool suits(const DevicesConfig& devices) {
+  return devices.engine != "interpreter" && gpu::cuda_device_count() >= devices.count;
+}
+
+void add_capabilities(Capabilities& capabilities) {
+  capabilities.cuda_build = true;
+  const auto driver = probe_cuda_driver();
+  capabilities.cuda_devices = static_cast<int>(driver.devices.size());
+  capabilities.cuda_pinned = !driver.integrated;
+}
+
+Trait nccl_trait() {
+  const auto nccl = collectives::open_nccl();
+  int version = 0;
+  if (nccl && nccl->version(&version) == ncclSuccess)
+    return {"cuda", "NCCL",
+            gpu::found_library(gpu::dotted(static_cast<std::size_t>(version)), nccl->file)};
+  return {"cuda", "NCCL", nccl ? "" : nccl.error().message, false};
+}
+
+Traits traits() {
+  Traits all{{"cuda", "build", "with CUDA"}};
+  std::ranges::move(gpu::library_traits(), std::back_inserter(all));
+  all.push_back(nccl_trait());
+  std::ranges::move(cuda_driver_traits(), std::back_inserter(all));
+  return all;
+}
+
+/// Asks CUDA for all of its hardware queues. With 8, the default, streams of workers that share a
+/// GPU would share queues, and those that wait for the host would hold up the others
+/// (gpu/wait_flags.hpp).
+Status take_connections() {
+  ::setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
+  return {};
+}
+
+} // namespace
+
+Platform cuda_platform() {
+  return {.name = "cuda",
+          .suits = suits,
+          .make_devices = [](const Config& config,
+                             const SayLine& say) -> std::unique_ptr<PlatformDevices> {
+            return std::make_unique<CudaDevices>(config, say);
+          },
+          .arithmetic =
+              [](const Config&, Precision precision) {
+                return describe(precision, compute_type(precision));
+              },
+          .add_capabilities = add_capabilities,
+          .traits = traits,
+          .prepare_process = take_connections};
+}
+
+} // namespace troupe::training

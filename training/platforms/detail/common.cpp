@@ -1,0 +1,31 @@
+#include "training/platforms/detail/common.hpp"
+
+#include "core/config/config.hpp"
+#include "training/platforms/platforms.hpp"
+
+namespace troupe::training {
+
+EngineOptions common_options(const Config& config) {
+  EngineOptions options;
+  options.compile.deterministic = config.run.deterministic;
+  options.compile.threads = threads_per_worker(config.devices);
+  options.passes.fuse = nn::FusePatterns::all();
+  // Every device's kernels read before they write.
+  options.passes.memory.also_in_place.push_back(Op::batch_norm_backward);
+  return options;
+}
+
+Result<Communicators>
+all_of(std::vector<std::future<Result<std::unique_ptr<collectives::Communicator>>>>& connecting) {
+  Result<Communicators> connected;
+  for (auto& each : connecting) {
+    auto communicator = each.get();
+    if (!communicator)
+      connected = failure(std::move(communicator).error());
+    else if (connected)
+      connected->push_back(std::move(*communicator));
+  }
+  return connected;
+}
+
+} // namespace troupe::training

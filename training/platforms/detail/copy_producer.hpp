@@ -1,0 +1,45 @@
+/// Fills micro-batches on a CUDA device with what the host has written: images that differ in size,
+/// rows of a table.
+#pragma once
+
+#include "gpu/cuda_device.hpp"
+#include "training/input/batch_producer.hpp"
+
+namespace troupe::training {
+
+/// Host streams read and augment into page-locked memory, a stream of the device copies it. Tensors
+/// are those of the assembler.
+class CopyProducer final : public BatchProducer {
+public:
+  struct Options {
+    std::shared_ptr<const data::BatchAssembler> assembler;
+    std::vector<LoaderStream> host_streams;
+    LoaderStream stream; ///< of the device
+    data::Slice slice;
+    std::int64_t slots = 2;
+  };
+  /// Errors: out_of_memory; those of the sampler. The device must outlive the filler.
+  static Result<std::unique_ptr<CopyProducer>> create(gpu::CudaDevice& device, Options options);
+
+  std::int32_t slots() const override { return static_cast<std::int32_t>(slots_.size()); }
+  std::int64_t samples() const override { return slots_.front().staged.samples; }
+  Filling fill(std::int32_t slot, data::Position at, const data::Slice& slice,
+               const Failed& failed) override;
+
+private:
+  struct Slot {
+    data::BatchBuffer staged; ///< page-locked
+    data::BatchBuffer there;  ///< on the device
+  };
+
+  CopyProducer(gpu::CudaDevice& device, Options options)
+      : device_{device}, options_{std::move(options)} {}
+  Result<Slot> make_slot() const;
+
+  gpu::CudaDevice& device_;
+  Options options_;
+  std::vector<Slot> slots_;
+  std::size_t next_stream_ = 0;
+};
+
+} // namespace troupe::training

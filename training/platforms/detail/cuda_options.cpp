@@ -1,0 +1,79 @@
+#include "training/platforms/detail/cuda_options.hpp"
+
+#include "core/config/config.hpp"
+#include "core/fail.hpp"
+#include "gpu/alignment.hpp"
+#include "gpu/lowering/fusion.hpp"
+#include "training/platforms/detail/common.hpp"
+
+#include <fmt/format.h>
+
+#include <memory>
+#include <set>
+#include <string>
+
+namespace troupe::training {
+
+namespace {
+
+std::string text_of(const nn::FusionChoice& choice) {
+  const auto apart = choice.apart ? fmt::format("{:.1f} us", *choice.apart) : "no way";
+  return fmt::format("choice of {} at {} {}: {} (fused {:.1f} us, apart {})", choice.what,
+                     choice.at.shape.to_string(), to_string(choice.at.dtype),
+                     choice.taken ? "fused" : "apart", choice.fused, apart);
+}
+
+/// The book's times; choices go into it.
+nn::FusionSupport fusion_support(gpu::PlanRegistry& plans, const CompileOptions& options) {
+  return {gpu::fusion_times(plans, gpu::policy_of(options)),
+          [&plans](const nn::FusionChoice& choice) { plans.note(text_of(choice)); }};
+}
+
+/// The device's times; says each choice once.
+Result<nn::FusionSupport> fusion_support(gpu::CudaDevice& device, const CompileOptions& options) {
+  TROUPE_TRY(const auto rates, gpu::DeviceRates::of_device(device.info().index));
+  return nn::FusionSupport{
+      gpu::fusion_times(device, rates, gpu::policy_of(options)),
+      [&device, said = std::make_shared<std::set<std::string>>()](const nn::FusionChoice& choice) {
+        if (const auto [line, first] = said->insert(text_of(choice)); first)
+          device.say(*line);
+      }};
+}
+
+/// What cuDNN's engines fuse exists for f16 and bf16 alone.
+bool fuses_statistics(const Config& config) {
+  const auto precision = precision_of(config.precision.mode);
+  return config.devices.fusion == "full" && precision && compute_type(*precision) != DType::f32;
+}
+
+EngineOptions without_fusion(const Config& config) {
+  auto options = common_options(config);
+  options.passes.memory.alignment = gpu::tensor_alignment;
+  options.compile.tf32 = config.precision.mode == "tf32";
+  return options;
+}
+
+} // namespace
+
+EngineOptions cuda_options(const Config& config, gpu::PlanRegistry& plans) {
+  auto options = without_fusion(config);
+  if (fuses_statistics(config))
+    options.passes.fuse_statistics = fusion_support(plans, options.compile);
+  return options;
+}
+
+Result<EngineOptions> cuda_options(const Config& config, gpu::CudaDevice& device) {
+  auto options = without_fusion(config);
+  if (fuses_statistics(config)) {
+    TROUPE_TRY(options.passes.fuse_statistics, fusion_support(device, options.compile));
+  }
+  return options;
+}
+
+/// What a device cannot augment is made on the host, which writes f32.
+nn::InputFormat cuda_input(const Config& config, bool augments) {
+  return augments ? nn::InputFormat{.dtype = nn::image_type(config), .channels = 4}
+                  : nn::InputFormat{};
+}
+
+} // namespace troupe::training

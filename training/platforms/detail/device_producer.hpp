@@ -1,0 +1,80 @@
+/// Fills micro-batches on a CUDA device: bytes and random choices are sent there, and one kernel
+/// makes the model's input of them.
+#pragma once
+
+#include "data/image_adapter.hpp"
+#include "gpu/cuda_device.hpp"
+#include "nn/passes/format_input.hpp"
+#include "training/input/batch_producer.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace troupe::training {
+
+/// A data set in device memory, shared by the fillers of a device.
+struct ResidentImages {
+  BufferPtr pixels; ///< u8 (samples, height, width, channels)
+  BufferPtr labels; ///< i32 (samples)
+};
+
+/// Copies a data set of images of one size. Blocks: for set-up. Errors: out_of_memory; of
+/// ImageDataset::read.
+Result<std::shared_ptr<const ResidentImages>> make_resident(gpu::CudaDevice& device,
+                                                            const data::ImageDataset& dataset);
+
+/// With a resident data set a filling is a kilobyte of sample numbers and windows; without, a host
+/// stream gathers the samples' bytes in page-locked memory first.
+class DeviceProducer final : public BatchProducer {
+public:
+  struct Options {
+    std::shared_ptr<const data::BatchAssembler> assembler;
+    std::shared_ptr<const ResidentImages> resident; ///< null: gathered on the host
+    std::vector<LoaderStream> host_streams;
+    LoaderStream stream; ///< of the device
+    data::Slice slice;
+    std::int32_t slots = 2;
+    nn::InputFormat format;
+  };
+  /// Of an assembler of images. Errors: out_of_memory; those of the sampler. The device must
+  /// outlive the filler.
+  static Result<std::unique_ptr<DeviceProducer>> create(gpu::CudaDevice& device, Options options);
+
+  std::int32_t slots() const override { return static_cast<std::int32_t>(slots_.size()); }
+  std::int64_t samples() const override { return samples_; }
+  Filling fill(std::int32_t slot, data::Position at, const data::Slice& slice,
+               const Failed& failed) override;
+
+private:
+  /// Memory of one micro-batch. `staged` and `choices` have the same layout: sample numbers,
+  /// windows, then (when gathered) labels and pixels.
+  struct Slot {
+    BufferPtr staged;  ///< page-locked
+    BufferPtr choices; ///< on the device
+    BufferPtr images, labels;
+    BatchView view;
+  };
+  /// Offsets in staged memory, bytes.
+  struct StagedLayout {
+    std::size_t windows = 0, labels = 0, pixels = 0, bytes = 0;
+  };
+
+  DeviceProducer(gpu::CudaDevice& device, Options options, std::int64_t samples);
+  Result<Slot> make_slot() const;
+  void choose(const Slot& slot, data::Position at, std::span<const std::int64_t> indices) const;
+  const data::ImageAdapter& images() const { return *options_.assembler->adapter().images(); }
+  EventPtr gather(const Slot& slot, std::vector<std::int64_t> indices, const Failed& failed);
+  void augment(const Slot& slot);
+
+  gpu::CudaDevice& device_;
+  Options options_;
+  std::int64_t samples_;
+  Extent extent_;
+  std::size_t image_bytes_;
+  StagedLayout layout_;
+  std::vector<Slot> slots_;
+  std::size_t next_stream_ = 0;
+};
+
+} // namespace troupe::training

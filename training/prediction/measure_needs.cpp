@@ -1,0 +1,215 @@
+// The parts of a worker's memory that strategies have no say in: allocated as a job does, and
+// counted by the device. The host's device only counts. A GPU allocates, because its plans are
+// chosen by running them; where it has too little memory, smaller batches are measured: what no
+// strategy divides grows linearly with them.
+#include "core/config/config.hpp"
+#include "core/fail.hpp"
+#include "cpu/host_device.hpp"
+#include "data/image_adapter.hpp"
+#include "nn/learning_rates.hpp"
+#include "nn/optimizer.hpp"
+#include "training/input/batch_producers.hpp"
+#include "training/job_plan.hpp"
+#include "training/platforms/platforms.hpp"
+#include "training/prediction/memory_prediction.hpp"
+#include "training/prediction/stand_in_data.hpp"
+#include "training/state/model_state.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+namespace troupe::training {
+
+namespace {
+
+std::uint64_t statistics_bytes(const Graph& training) {
+  std::size_t values = 0;
+  for (const auto& node : training.nodes)
+    if (is_synchronized(node))
+      values +=
+          RankSums::count(static_cast<std::size_t>(training[node.inputs[0]].shape.dims.back()));
+  return sizeof(double) * values;
+}
+
+std::vector<bool> frozen_units(const TrainConfig& train, const StorageLayout& layout) {
+  std::vector<bool> frozen(layout.unit_elements.size(), true);
+  const auto factors = nn::rate_factors(train, nn::parameter_names(layout));
+  for (std::size_t i = 0; i < factors.size(); ++i)
+    if (factors[i] != 0)
+      frozen[static_cast<std::size_t>(layout.parameters[i].unit)] = false;
+  return frozen;
+}
+
+class Measurement {
+public:
+  explicit Measurement(Config config)
+      : config_{std::move(config)}, world_{static_cast<int>(config_.workers())},
+        devices_{platform_of(config_.devices).make_devices(config_, {})} {}
+
+  Result<WorkerNeeds> run() {
+    TROUPE_TRY(compiled_.device, devices_->add_for_planning());
+    TROUPE_TRY(open_data(config_));
+    TROUPE_TRY(compile());
+    add_streams();
+    ProducerFactory maker{*devices_,
+                          {.training = training_,
+                           .evaluation = evaluation_,
+                           .prefetch = config_.data.prefetch,
+                           .slice_assignment = {static_cast<int>(config_.slices()), world_}},
+                          streams_,
+                          {}};
+    TROUPE_TRY(const auto producers, maker.make(0, compiled_));
+    return needs();
+  }
+
+private:
+  Status open_data(const Config& config);
+  Status compile();
+  void add_streams();
+  Status compile(std::int64_t batch, nn::PassMode pass_mode, EngineOptions& engine,
+                 std::unique_ptr<Executable>& executable);
+  Result<WorkerNeeds> needs() const;
+
+  const Config config_;
+  int world_;
+  std::unique_ptr<PlatformDevices> devices_;
+  CompiledWorker compiled_;
+  std::vector<LoaderStream> streams_;
+  std::vector<std::unique_ptr<Stream>> job_streams_;
+  std::shared_ptr<const data::BatchAssembler> training_, evaluation_;
+  std::uint64_t statistics_bytes_ = 0;
+};
+
+Status Measurement::open_data(const Config& config) {
+  TROUPE_TRY(auto training, data::training_batches(config));
+  training_ = std::make_shared<const data::BatchAssembler>(std::move(training));
+  if (config.train.evaluate_every == 0)
+    return {};
+  TROUPE_TRY(auto evaluation, data::evaluation_batches(config, world_));
+  evaluation_ = std::make_shared<const data::BatchAssembler>(std::move(evaluation));
+  return {};
+}
+
+Status Measurement::compile() {
+  TROUPE_TRY(auto engine, devices_->engine_options(0));
+  engine.passes.input =
+      devices_->preferred_input(data::may_augment_on_device(training_->adapter()));
+  TROUPE_TRY(const auto slice,
+             training_->sampler().largest_slice({0, static_cast<int>(config_.slices())}));
+  TROUPE_TRY(compile(slice, nn::PassMode::training, engine, compiled_.train));
+  if (!evaluation_)
+    return {};
+  engine.compile.layout = &compiled_.train->layout();
+  return compile(config_.data.eval_batch_size, nn::PassMode::evaluation, engine,
+                 compiled_.evaluate);
+}
+
+/// Each has memory of its own on a device. A worker among others has one for what it sends, and so
+/// has its communicator.
+void Measurement::add_streams() {
+  job_streams_.push_back(compiled_.device->create_stream({.name = "compute"}));
+  for (const char* name : {"communication", "collectives"})
+    if (world_ > 1)
+      job_streams_.push_back(compiled_.device->create_stream({.name = name}));
+}
+
+Status Measurement::compile(std::int64_t batch, nn::PassMode pass_mode, EngineOptions& engine,
+                            std::unique_ptr<Executable>& executable) {
+  TROUPE_TRY(auto model, nn::prepare_model(config_, batch, pass_mode, engine.passes));
+  if (pass_mode == nn::PassMode::training)
+    statistics_bytes_ = statistics_bytes(model.graph);
+  compiled_.input = nn::input_format(model.graph);
+  engine.compile.memory = std::move(model.memory);
+  TROUPE_TRY(executable, compiled_.device->compile(model.graph, engine.compile));
+  return {};
+}
+
+Result<WorkerNeeds> Measurement::needs() const {
+  TROUPE_TRY(const auto optimizer, nn::optimizer_arguments(config_.train.optimizer));
+  const auto& layout = compiled_.train->layout();
+  const data::SliceAssignment slice_assignment{static_cast<int>(config_.slices()), world_};
+  const auto& info = compiled_.device->info();
+  const JobPlan plan{config_, training_->sampler().steps_per_epoch()};
+  // Workers of a host share its memory.
+  const auto workers = static_cast<std::size_t>(config_.devices.count);
+  const bool on_host = info.on_host;
+  const auto host = cpu::make_host_device(0, 1)->info().memory_bytes / workers;
+  return WorkerNeeds{.world_size = world_,
+                     .unit_elements = layout.unit_elements,
+                     .unit_names = layout.unit_names,
+                     .unit_frozen = frozen_units(config_.train, layout),
+                     .statistic_elements = layout.statistic_elements,
+                     .optimizer_slots = optimizer_slot_names(optimizer).size(),
+                     .passes = slice_assignment.passes(),
+                     .keeps_statistics =
+                         layout.statistic_elements > 0 && slice_assignment.keeps_statistics(0),
+                     .votes = config_.cluster.min_nodes > 1,
+                     .workers_of_node = static_cast<int>(config_.devices.count),
+                     .scales_loss = loss_scale_options(config_.precision).has_value(),
+                     .snapshots = plan.saves_while_training(),
+                     .saves_shard = config_.checkpoint.is_sharded(),
+                     .statistics_bytes = statistics_bytes_,
+                     .undivided = compiled_.device->memory().peak,
+                     .capacity = on_host ? host : info.memory_bytes,
+                     .host_capacity = on_host ? std::nullopt : std::optional{host}};
+}
+
+} // namespace
+
+namespace {
+
+/// Samples of a micro-batch, and of an evaluation batch.
+struct BatchSizes {
+  std::int64_t training = 0, evaluation = 0;
+};
+
+BatchSizes sizes_of(const Config& config) {
+  const auto slices = config.slices();
+  return {(config.data.batch_size + slices - 1) / slices, config.data.eval_batch_size};
+}
+
+Config with_sizes(Config config, const BatchSizes& sizes) {
+  config.data.batch_size = sizes.training * config.slices();
+  config.data.eval_batch_size = sizes.evaluation;
+  return config;
+}
+
+/// From batches of so few samples that they fit anywhere.
+Result<WorkerNeeds> extrapolate_needs(const Config& config) {
+  constexpr std::int64_t few = 2;
+  const auto wanted = sizes_of(config);
+  TROUPE_TRY(auto needs, Measurement{with_sizes(config, {few, few})}.run());
+  TROUPE_TRY(const auto training, Measurement{with_sizes(config, {2 * few, few})}.run());
+  TROUPE_TRY(const auto evaluation, Measurement{with_sizes(config, {few, 2 * few})}.run());
+  for (std::size_t kind = 0; kind < memory_kinds; ++kind) {
+    const auto base = static_cast<double>(needs.undivided[kind]);
+    const auto more = [&](const WorkerNeeds& larger, std::int64_t samples) {
+      return (static_cast<double>(larger.undivided[kind]) - base) / few *
+             static_cast<double>(samples - few);
+    };
+    needs.undivided[kind] = static_cast<std::size_t>(std::max(
+        0.0, base + more(training, wanted.training) + more(evaluation, wanted.evaluation)));
+  }
+  return needs;
+}
+
+Result<WorkerNeeds> measure_or_extrapolate(const Config& config) {
+  auto needs = Measurement{config}.run();
+  return needs || needs.error().code != Errc::out_of_memory ? needs : extrapolate_needs(config);
+}
+
+} // namespace
+
+Result<WorkerNeeds> measure_needs(const Config& config) {
+  auto needs = measure_or_extrapolate(config);
+  if (needs || needs.error().code != Errc::data)
+    return needs;
+  const auto missing = needs.error().message;
+  needs = measure_or_extrapolate(without_data(config));
+  if (needs)
+    needs->note = fmt::format("planned without the data set: {}", missing);
+  return needs;
+}
+
+} // namespace troupe::training

@@ -1,0 +1,48 @@
+#include "training/reducer/all_loaded.hpp"
+
+#include "core/fail.hpp"
+#include "core/net/peer_endpoint.hpp"
+
+#include <array>
+#include <vector>
+
+namespace troupe::training {
+
+namespace {
+
+/// Whether others live is seen elsewhere.
+constexpr std::chrono::hours patience{24};
+
+collectives::LinkName to_first(std::int32_t node) {
+  return {.group = "loaded", .from = node, .to = 0};
+}
+
+/// The first node hears it of all others, and tells each that all have it.
+Status collect(collectives::ConnectionGroup& connection_group, const NodeAssignment& assignment) {
+  std::vector<net::Connection> others;
+  std::array<std::byte, 1> word{};
+  for (std::int32_t node = 1; node < std::ssize(assignment.generation.nodes); ++node) {
+    TROUPE_TRY(auto other, connection_group.accept(to_first(node), patience));
+    TROUPE_TRY(net::read_all(other, word, connection_group.io_deadline(patience)));
+    others.push_back(std::move(other));
+  }
+  for (auto& other : others)
+    TROUPE_TRY(net::write_all(other, word, connection_group.io_deadline(patience)));
+  return {};
+}
+
+} // namespace
+
+Status await_all_loaded(collectives::ConnectionGroup& connection_group,
+                        const NodeAssignment& assignment, const TimeoutsConfig& timeouts) {
+  if (assignment.node == 0)
+    return collect(connection_group, assignment);
+  std::array<std::byte, 1> word{};
+  TROUPE_TRY(auto first,
+             connection_group.connect(net::peer_endpoint(assignment.generation.nodes.front().data),
+                                      to_first(assignment.node), timeouts.quorum));
+  TROUPE_TRY(net::write_all(first, word, connection_group.io_deadline(patience)));
+  return net::read_all(first, word, connection_group.io_deadline(patience));
+}
+
+} // namespace troupe::training

@@ -1,0 +1,122 @@
+#include "training/reducer/groups.hpp"
+
+#include "collectives/single_rank_communicator.hpp"
+#include "core/fail.hpp"
+#include "core/net/peer_endpoint.hpp"
+#include "core/units.hpp"
+
+#include <algorithm>
+#include <vector>
+
+namespace troupe::training {
+
+namespace {
+
+using Member = std::shared_ptr<collectives::Communicator> RankState::*;
+
+/// Ranks first, first + step, ...
+struct Ranks {
+  int first = 0, step = 1, size = 1;
+  bool apart = false; ///< their calls have no order among those of other groups
+
+  int index_of(int rank) const { return (rank - first) / step; }
+  int rank_of(int index) const { return first + index * step; }
+  bool contain(int rank) const {
+    return rank >= first && (rank - first) % step == 0 && (rank - first) / step < size;
+  }
+};
+
+class Groups {
+public:
+  Groups(PlatformDevices& devices, std::span<const std::shared_ptr<RankState>> rank_states,
+         const GroupOptions& options)
+      : devices_{devices}, rank_states_{rank_states}, options_{options} {}
+
+  /// Every node goes through all groups in one order, so that none waits for another in a circle.
+  Status join(const Ranks& ranks, Member member) {
+    std::vector<RankState*> here;
+    for (const auto& rank_state : rank_states_)
+      if (ranks.contain(rank_state->rank))
+        here.push_back(rank_state.get());
+    if (ranks.size == options_.generation.world_size() && !ranks.apart)
+      for (auto* rank_state : here)
+        rank_state->*member = rank_state->world;
+    if (here.empty() || here.front()->*member)
+      return {};
+    TROUPE_TRY(auto communicators, make(here, ranks));
+    for (std::size_t i = 0; i < here.size(); ++i)
+      here[i]->*member = std::move(communicators[i]);
+    return {};
+  }
+
+  /// All ranks once more, for what `train` sums up in the middle of a pass.
+  Status join_statistics() {
+    TROUPE_TRY(join({.size = options_.generation.world_size(), .apart = true},
+                    &RankState::statistics_group));
+    for (const auto& rank_state : rank_states_)
+      rank_state->train().bind_sum_over_ranks(
+          [group = rank_state->statistics_group](Stream& stream, double* values,
+                                                 std::size_t count) {
+            group->all_reduce(stream, {values, count, DType::f64});
+          });
+    return {};
+  }
+
+private:
+  Result<Communicators> make(const std::vector<RankState*>& here, const Ranks& ranks) {
+    if (ranks.size == 1) {
+      Communicators alone;
+      alone.push_back(collectives::make_single_rank_communicator(here.front()->compiled->device));
+      return alone;
+    }
+    std::vector<GroupMember> members;
+    members.reserve(here.size());
+    for (const auto* rank_state : here)
+      members.push_back({rank_state->compiled->worker, ranks.index_of(rank_state->rank)});
+    GroupPlace place{.name = name(ranks),
+                     .world_size = ranks.size,
+                     .collective = options_.timeouts.collective,
+                     .connect = options_.timeouts.quorum,
+                     .apart = ranks.apart};
+    if (std::ssize(here) < ranks.size) {
+      place.connection_group = options_.connection_group;
+      place.node = options_.generation.node_of(here.front()->rank).address;
+      for (int i = 0; i < ranks.size; ++i)
+        place.endpoints.push_back(
+            net::peer_endpoint(options_.generation.node_of(ranks.rank_of(i)).data));
+    }
+    return devices_.make_group(members, place);
+  }
+
+  std::string name(const Ranks& ranks) const {
+    return fmt::format("{}/{}+{}x{}{}", options_.generation.number, ranks.first, ranks.step,
+                       ranks.size, ranks.apart ? " apart" : "");
+  }
+
+  PlatformDevices& devices_;
+  std::span<const std::shared_ptr<RankState>> rank_states_;
+  const GroupOptions& options_;
+};
+
+} // namespace
+
+Status join_groups(PlatformDevices& devices,
+                   std::span<const std::shared_ptr<RankState>> rank_states,
+                   const collectives::Strategy& strategy, const GroupOptions& options) {
+  Groups groups{devices, rank_states, options};
+  TROUPE_TRY(groups.join({0, 1, strategy.world_size}, &RankState::world));
+  for (int copy = 0; copy < strategy.copies(); ++copy)
+    TROUPE_TRY(groups.join({copy * strategy.shards, 1, strategy.shards}, &RankState::shard_group));
+  for (int replica_group = 0; replica_group < strategy.world_size;
+       replica_group += strategy.replica_group)
+    for (int shard = 0; shard < strategy.shards; ++shard)
+      TROUPE_TRY(groups.join(
+          {replica_group + shard, strategy.shards, strategy.replica_group / strategy.shards},
+          &RankState::replicate_group));
+  for (int place = 0; strategy.has_replica_groups() && place < strategy.replica_group; ++place)
+    TROUPE_TRY(groups.join({place, strategy.replica_group, strategy.replica_groups()},
+                           &RankState::across));
+  return options.statistics && strategy.world_size > 1 ? groups.join_statistics() : Status{};
+}
+
+} // namespace troupe::training

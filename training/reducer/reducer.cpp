@@ -1,0 +1,374 @@
+#include "training/reducer/reducer.hpp"
+
+#include <algorithm>
+
+namespace troupe::training {
+
+using collectives::Bucket;
+using collectives::Values;
+using metrics::CollectiveKind;
+
+GradientReducer::GradientReducer(GradientReducerSetup setup)
+    : setup_{std::move(setup)}, rules_{collectives::rules_of(strategy().policy)} {
+  if (strategy().offloads())
+    host_.emplace(setup_.rank_state, setup_.host_rows);
+}
+
+void GradientReducer::collective(collectives::Communicator& communicator, CollectiveKind kind,
+                                 std::size_t bytes, Collectives& done,
+                                 const std::function<void()>& call, std::string_view of) {
+  const auto before = communicator.traffic().bytes;
+  auto begin = stream().record();
+  {
+    const auto span = setup_.row.span(
+        stream(), {metrics::SpanKind::collective, metrics::to_string(kind), of, done.step, bytes});
+    call();
+  }
+  done.done.push_back(
+      {kind, std::move(begin), stream().record(), communicator.traffic().bytes - before});
+}
+
+void GradientReducer::gather(const Bucket& bucket, Collectives& done) {
+  if (host_)
+    await_host(bucket, done);
+  float* const mine = shard_of_parameters(bucket);
+  const auto elements = plan().shard_elements(bucket);
+  float* const all = state().parameters(bucket);
+  auto& group = *rank_state().shard_group;
+  auto& device = rank_state().device();
+  const auto type = strategy().gathered;
+  Values shard{mine, elements};
+  void* whole = all;
+  if (type != DType::f32) {
+    shard = shard_on_wire(elements, type);
+    whole = state().wire();
+    device.narrow(stream(), mine, shard.data, type, elements);
+  }
+  collective(group, CollectiveKind::all_gather, bucket.elements * size_of(type), done,
+             [&] { group.all_gather(stream(), shard, whole); });
+  if (type != DType::f32)
+    device.widen(stream(), whole, type, all, bucket.elements);
+}
+
+/// What is offloaded is copied to its place among those of all ranks.
+float* GradientReducer::shard_of_parameters(const Bucket& bucket) {
+  const auto kept = state().kept_chunk(bucket);
+  const auto offloaded = state().host_chunk(bucket).host;
+  if (!strategy().offloads_parameters || offloaded.elements == 0)
+    return kept.parameters;
+  auto& device = rank_state().device();
+  float* const place =
+      state().parameters(bucket) + state().shard() * (kept.elements + offloaded.elements);
+  device.copy(stream(), place + kept.elements, offloaded.parameters,
+              offloaded.elements * sizeof(float));
+  if (kept.elements > 0)
+    device.copy(stream(), place, kept.parameters, kept.elements * sizeof(float));
+  return place;
+}
+
+/// Where this rank's shard lies in a bucket on the wire.
+Values GradientReducer::shard_on_wire(std::size_t elements, DType type) const {
+  return {state().wire() + state().shard() * elements * size_of(type), elements, type};
+}
+
+void GradientReducer::accumulate(UnitId unit, std::int64_t pass) {
+  if (state().is_frozen(unit))
+    return;
+  const auto turn = setup_.slice_assignment.turn(rank_state().rank, pass);
+  const auto elements = state().layout().unit_elements[static_cast<std::size_t>(unit)];
+  if (turn < 0 && sums(pass)) // the others' gradients are added to what lies there
+    rank_state().device().zero(stream(), state().gradients(unit), elements * sizeof(float));
+  else if (turn >= 0 && !state().sums_shards())
+    add_part(state().gradients(unit), state().accumulated(unit), elements, turn,
+             setup_.slice_assignment.slices_of(rank_state().rank));
+}
+
+void GradientReducer::add_part(float* fresh, float* sum, std::size_t elements, int index,
+                               int parts) {
+  if (parts == 1)
+    return;
+  auto& device = rank_state().device();
+  if (index == 0)
+    return device.copy(stream(), sum, fresh, elements * sizeof(float));
+  const bool last = index + 1 == parts;
+  float* const target = last ? fresh : sum;
+  device.add(stream(), target, last ? sum : fresh, elements);
+  device.round(stream(), target, state().stored(), elements);
+}
+
+void GradientReducer::reduce(const Bucket& bucket, std::int64_t pass, Collectives& done) {
+  if (state().is_frozen(bucket))
+    return; // nobody reads what its gradients' memory holds
+  const auto mine = state().chunk(bucket);
+  float* const gradients = const_cast<float*>(mine.gradients);
+  auto& device = rank_state().device();
+  if (strategy().divides_optimizer)
+    reduce_shards(bucket, gradients, done);
+  if (!applies_early(done.step)) // something is asked of all gradients together
+    for (const auto& gap : state().foreign_gradients(bucket))
+      device.zero(stream(), gradients + gap.first, gap.elements * sizeof(float));
+  if (rank_state().replicate_group->world_size() > 1)
+    reduce_replicated(gradients, mine.elements, done);
+  if (strategy().world_size > 1)
+    device.round(stream(), gradients, state().stored(), mine.elements);
+  const auto& slice_assignment = setup_.slice_assignment;
+  if (state().sums_shards())
+    add_part(gradients, state().accumulated(bucket), mine.elements, slice_assignment.place(pass),
+             slice_assignment.passes());
+  if (setup_.replica_distance > 0 && slice_assignment.ends_step(pass))
+    send_to_replica(bucket, gradients, done);
+  if (host_ && slice_assignment.ends_step(pass))
+    host_->fetch(bucket, done.step);
+}
+
+void GradientReducer::reduce_shards(const Bucket& bucket, float* mine, Collectives& done) {
+  float* const all = state().gradients(bucket);
+  auto& group = *rank_state().shard_group;
+  auto& device = rank_state().device();
+  const auto elements = plan().shard_elements(bucket);
+  const auto type = strategy().reduced;
+  // Where buckets share memory, the padding has what another one left there.
+  device.zero(stream(), all + bucket.elements - bucket.padding, bucket.padding * sizeof(float));
+  Values shard{mine, elements};
+  void* whole = all;
+  if (type != DType::f32) {
+    shard = shard_on_wire(elements, type);
+    whole = state().wire();
+    device.narrow(stream(), all, whole, type, bucket.elements);
+  }
+  collective(group, CollectiveKind::reduce_scatter, bucket.elements * size_of(type), done,
+             [&] { group.reduce_scatter(stream(), whole, shard); });
+  if (type != DType::f32)
+    device.widen(stream(), shard.data, type, mine, elements);
+}
+
+void GradientReducer::reduce_replicated(float* gradients, std::size_t elements, Collectives& done) {
+  auto& group = *rank_state().replicate_group;
+  auto& device = rank_state().device();
+  const auto type = strategy().reduced;
+  Values values{gradients, elements};
+  if (type != DType::f32) {
+    values = {state().wire(), elements, type};
+    device.narrow(stream(), gradients, values.data, type, elements);
+  }
+  const auto kind = strategy().root_only ? CollectiveKind::reduce : CollectiveKind::all_reduce;
+  collective(group, kind, values.bytes(), done, [&] {
+    strategy().root_only ? group.reduce(stream(), values, 0) : group.all_reduce(stream(), values);
+  });
+  if (type != DType::f32)
+    device.widen(stream(), values.data, type, gradients, elements);
+}
+
+bool GradientReducer::measures_norm(std::int64_t step) const {
+  return setup_.clip_norm || (setup_.norm_every > 0 && step % setup_.norm_every == 0);
+}
+
+bool GradientReducer::applies_early(std::int64_t step) const {
+  const bool beside_backward = strategy().world_size > 1 || strategy().offloads();
+  return beside_backward && !votes(step) && !measures_norm(step) && !state().loss_scale();
+}
+
+/// Backward takes twice as long as forward: it has room for the reduce-scatters, which are half of
+/// the bytes, and for up to half of the all-gathers. It takes those of the last units' parameters,
+/// which the next forward needs last; were all left to that, it would wait for them.
+bool GradientReducer::publishes_early(const Bucket& bucket, std::int64_t step) const {
+  const bool gathers = strategy().divides_optimizer && !strategy().divides_parameters;
+  return gathers && applies_early(step) && !host_ && 2 * bucket.offset >= plan().elements;
+}
+
+OptimizerArguments GradientReducer::arguments(std::int64_t step) const {
+  auto arguments = setup_.optimizer(step);
+  arguments.gradient_scale = static_cast<float>(1.0 / summed_slices(step));
+  return arguments;
+}
+
+/// Of a step, whose gradients a rank has the sum of.
+int GradientReducer::summed_slices(std::int64_t step) const {
+  const auto& slice_assignment = setup_.slice_assignment;
+  if (!sums_step(step))
+    return slice_assignment.slices_of(rank_state().rank);
+  return strategy().has_replica_groups()
+             ? slices_of_replica_group(slice_assignment, strategy(), rank_state().rank)
+             : slice_assignment.slices();
+}
+
+/// Whether all ranks apply a step together. What teams do by themselves counts where they meet.
+bool GradientReducer::votes(std::int64_t step) const {
+  return setup_.votes && !strategy().has_replica_groups() && sums_step(step);
+}
+
+void GradientReducer::apply(const Bucket& bucket, Collectives& done) {
+  auto begin = stream().record();
+  {
+    const auto span =
+        setup_.row.span(stream(), {metrics::SpanKind::optimizer, "optimizer", "", done.step});
+    for (const auto& chunk : state().kept_chunks(bucket))
+      apply(chunk, arguments(done.step));
+  }
+  done.updates.emplace_back(std::move(begin), stream().record());
+  if (host_)
+    host_->apply(bucket, arguments(done.step), false, done.step);
+}
+
+void GradientReducer::await_host(const Bucket& bucket, Collectives& done) {
+  auto begin = stream().record();
+  host_->await(bucket);
+  done.updates.emplace_back(std::move(begin), stream().record());
+}
+
+void GradientReducer::apply(const OptimizerChunk& chunk, const OptimizerArguments& arguments) {
+  if (has_optimizer())
+    rank_state().device().optimizer_step(stream(), at_rate(arguments, chunk.rate), chunk,
+                                         setup_.clip_norm ? state().clip_factor() : nullptr,
+                                         state().loss_scale());
+}
+
+void GradientReducer::finish_step(std::int64_t step, StepResults* found, Collectives& done) {
+  if (applies_early(step))
+    rank_state().device().count_update(stream(), state().steps());
+  else
+    apply_together(step, found, done);
+  if (strategy().trains_apart() && rules_.agree(strategy(), step))
+    end_round(step, found, done);
+}
+
+void GradientReducer::apply_together(std::int64_t step, StepResults* found, Collectives& done) {
+  const auto taken = arguments(step);
+  auto begin = stream().record();
+  const auto span =
+      setup_.row.span(stream(), {metrics::SpanKind::optimizer, "optimizer", "", step});
+  if (state().loss_scale())
+    find_overflow(done);
+  if (measures_norm(step))
+    find_norm(taken, found, done);
+  if (state().prepares())
+    state().prepare(stream());
+  if (votes(step))
+    vote(step, done);
+  if (host_)
+    apply_on_host(taken, step);
+  for (const auto& chunk : state().kept_chunks())
+    apply(chunk, taken);
+  if (state().shard_replica())
+    apply_to_copy(taken);
+  end_scaled_step(found);
+  done.updates.emplace_back(std::move(begin), stream().record());
+}
+
+void GradientReducer::end_scaled_step(StepResults* found) {
+  auto& device = rank_state().device();
+  auto* const scale = state().loss_scale();
+  if (scale)
+    device.update_loss_scale(stream(), *setup_.loss_scale, scale);
+  device.count_update(stream(), state().steps());
+  if (!scale)
+    return;
+  if (strategy().root_only) // rank 0 alone knows whether the sums are finite
+    rank_state().world->broadcast(stream(), {scale, sizeof *scale, DType::u8}, 0);
+  device.copy(stream(), &found->loss_scale, scale, sizeof *scale);
+}
+
+void GradientReducer::apply_on_host(const OptimizerArguments& taken, std::int64_t step) {
+  host_->take_findings(setup_.votes);
+  // The next forward begins with the first units.
+  for (auto bucket = plan().buckets.rbegin(); bucket != plan().buckets.rend(); ++bucket)
+    host_->apply(*bucket, taken, setup_.clip_norm.has_value(), step);
+}
+
+/// Who gets all votes knows that each rank has all that it needs of the others for this step: what
+/// one of them applies, all can, and each has the statistics to go on with.
+void GradientReducer::vote(std::int64_t step, Collectives& done) {
+  auto& world = *rank_state().world;
+  if (state().commits_statistics())
+    commit_statistics(step, done);
+  else if (votes(step))
+    share_statistics(); // what a base keeps is the job's
+  state().vote(stream());
+  collective(
+      world, CollectiveKind::all_reduce, sizeof(float), done,
+      [&] {
+        world.all_reduce(stream(), {state().votes(), 1});
+      },
+      "vote");
+  rank_state().device().gate_updates(stream(), state().votes(),
+                                     static_cast<float>(strategy().world_size));
+}
+
+/// Rank 0 has slice 0, whose statistics are the job's.
+void GradientReducer::commit_statistics(std::int64_t step, Collectives& done) {
+  auto& world = *rank_state().world;
+  if (rank_state().rank == 0)
+    state().commit_statistics(stream(), step);
+  const Values statistics{state().committed_statistics(step), state().layout().statistic_elements};
+  collective(
+      world, CollectiveKind::broadcast, statistics.bytes(), done,
+      [&] { world.broadcast(stream(), statistics, 0); }, "statistics");
+}
+
+void GradientReducer::find_overflow(Collectives& done) {
+  auto& found = state().loss_scale()->found_inf;
+  // Gradients are sums over ranks by now: what was not finite on one rank is found by all that hold
+  // the sum.
+  for (const auto& views : state().chunks())
+    rank_state().device().check_finite(stream(), views.gradients, views.elements, &found);
+  if (strategy().divides_optimizer)
+    collective(
+        *rank_state().shard_group, CollectiveKind::all_reduce, sizeof found, done,
+        [&] {
+          rank_state().shard_group->all_reduce(stream(), {&found, 1});
+        },
+        "found_inf");
+}
+
+void GradientReducer::find_norm(const OptimizerArguments& arguments, StepResults* found,
+                                Collectives& done) {
+  auto& device = rank_state().device();
+  double* const norm = state().squared_norm();
+  add_squared_gradients(arguments);
+  if (strategy().divides_optimizer)
+    collective(
+        *rank_state().shard_group, CollectiveKind::all_reduce, sizeof *norm, done,
+        [&] {
+          rank_state().shard_group->all_reduce(stream(), {norm, 1, DType::f64});
+        },
+        "norm");
+  device.copy(stream(), &found->squared_norm, norm, sizeof *norm);
+  if (setup_.clip_norm)
+    device.clip_factor(stream(), norm, static_cast<float>(*setup_.clip_norm),
+                       state().clip_factor());
+}
+
+/// To squared_norm(), of what this rank has.
+void GradientReducer::add_squared_gradients(const OptimizerArguments& arguments) {
+  auto& device = rank_state().device();
+  double* const norm = state().squared_norm();
+  device.zero(stream(), norm, sizeof *norm);
+  for (const auto& views : state().chunks())
+    device.add_squared_norm(stream(), arguments, views.gradients, views.elements, norm,
+                            state().loss_scale());
+}
+
+void GradientReducer::publish(const Bucket& bucket, Collectives& done) {
+  if (state().is_frozen(bucket))
+    return; // all ranks have what was loaded
+  if (host_) {
+    host_->publish(bucket, done.step);
+    if (!strategy().divides_parameters)
+      await_host(bucket, done);
+  }
+  if (strategy().root_only) {
+    auto& world = *rank_state().world;
+    return collective(world, CollectiveKind::broadcast, bucket.elements * sizeof(float), done, [&] {
+      world.broadcast(stream(), {state().parameters(bucket), bucket.elements}, 0);
+    });
+  }
+  if (strategy().divides_optimizer && !strategy().divides_parameters)
+    gather(bucket, done);
+}
+
+void GradientReducer::share_statistics() {
+  rank_state().world->broadcast(stream(),
+                                {state().statistics(), state().layout().statistic_elements}, 0);
+}
+
+} // namespace troupe::training

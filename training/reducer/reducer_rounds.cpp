@@ -1,0 +1,116 @@
+// The ends of rounds, between which ranks train by themselves.
+#include "training/reducer/reducer.hpp"
+
+#include <cmath>
+
+namespace troupe::training {
+
+using collectives::OptimizerAtRound;
+using metrics::CollectiveKind;
+
+int slices_of_replica_group(const data::SliceAssignment& slice_assignment,
+                            const collectives::Strategy& strategy, int rank) {
+  const auto first = rank / strategy.replica_group * strategy.replica_group;
+  int slices = 0;
+  for (int member = first; member < first + strategy.replica_group; ++member)
+    slices += slice_assignment.slices_of(member);
+  return slices;
+}
+
+/// Where ranks are in several processes, a round counts when all have voted for it: until then each
+/// has what the last one came to (ModelState::base).
+void GradientReducer::end_round(std::int64_t step, StepResults* found, Collectives& done) {
+  const auto span = setup_.row.span(stream(), {metrics::SpanKind::optimizer, "round", "", step});
+  if (!sums_step(step)) {
+    average(strategy().rounds.optimizer, found, done);
+    if (setup_.votes)
+      vote(step, done);
+  }
+  state().keep_base(stream());
+}
+
+void GradientReducer::synchronize(std::int64_t step) {
+  Collectives of_no_step;
+  if (strategy().has_replica_groups())
+    average_rest(of_no_step);
+  else
+    average(OptimizerAtRound::averaged, nullptr, of_no_step);
+  if (setup_.votes)
+    vote(step, of_no_step);
+  state().keep_base(stream());
+}
+
+/// Of all slices of a step, those of this rank.
+double GradientReducer::weight() const {
+  const auto& slice_assignment = setup_.slice_assignment;
+  return static_cast<double>(slice_assignment.slices_of(rank_state().rank)) /
+         slice_assignment.slices();
+}
+
+void GradientReducer::average(OptimizerAtRound optimizer, StepResults* found, Collectives& done) {
+  auto& device = rank_state().device();
+  if (found) {
+    add_squared_parameters(weight());
+    rank_state().world->all_reduce(stream(), {state().squared_norm(), 1, DType::f64});
+    device.copy(stream(), &found->mean_square, state().squared_norm(), sizeof(double));
+  }
+  for (const auto& bucket : plan().buckets)
+    if (!state().is_frozen(bucket))
+      average(state().parameters(bucket), bucket.elements, done, "parameters");
+  if (found) {
+    add_squared_parameters(1);
+    device.copy(stream(), &found->square_of_mean, state().squared_norm(), sizeof(double));
+  }
+  average_optimizer(optimizer, done);
+  average_rest(done);
+}
+
+void GradientReducer::average_rest(Collectives& done) {
+  if (const auto elements = state().layout().statistic_elements; elements > 0)
+    average(state().statistics(), elements, done, "statistics");
+  // One rank's, as a scale is a power of two that a mean need not be.
+  if (auto* const scale = state().loss_scale())
+    rank_state().world->broadcast(stream(), {scale, sizeof *scale, DType::u8}, 0);
+}
+
+/// Each rank counts for the slices that it has. A mean of values of a narrow type need not be one.
+void GradientReducer::average(float* values, std::size_t elements, Collectives& done,
+                              std::string_view what) {
+  auto& device = rank_state().device();
+  const auto& slice_assignment = setup_.slice_assignment;
+  if (!slice_assignment.is_even())
+    device.scale(stream(), values,
+                 static_cast<float>(slice_assignment.slices_of(rank_state().rank)), elements);
+  auto& world = *rank_state().world;
+  collective(
+      world, CollectiveKind::all_reduce, elements * sizeof(float), done,
+      [&] {
+        world.all_reduce(stream(), {values, elements});
+      },
+      what);
+  const auto all =
+      slice_assignment.is_even() ? slice_assignment.world_size() : slice_assignment.slices();
+  device.scale(stream(), values, static_cast<float>(1.0 / all), elements);
+  device.round(stream(), values, state().stored(), elements);
+}
+
+void GradientReducer::average_optimizer(OptimizerAtRound how, Collectives& done) {
+  for (const auto& slot : state().optimizer_arrays()) {
+    if (how == OptimizerAtRound::reset)
+      rank_state().device().zero(stream(), slot.data(), slot.size_bytes());
+    if (how == OptimizerAtRound::averaged)
+      average(slot.data(), slot.size(), done, "optimizer");
+  }
+}
+
+void GradientReducer::add_squared_parameters(double weight) {
+  auto& device = rank_state().device();
+  double* const sum = state().squared_norm();
+  const OptimizerArguments scaled{.gradient_scale = static_cast<float>(std::sqrt(weight))};
+  device.zero(stream(), sum, sizeof *sum);
+  for (const auto& bucket : plan().buckets)
+    device.add_squared_norm(stream(), scaled, state().parameters(bucket), bucket.elements, sum,
+                            nullptr);
+}
+
+} // namespace troupe::training

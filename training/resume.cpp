@@ -1,0 +1,157 @@
+#include "training/resume.hpp"
+
+#include "core/config/config.hpp"
+#include "core/config/data_sets.hpp"
+#include "core/escape.hpp"
+#include "core/fail.hpp"
+#include "data/normalization.hpp"
+#include "metrics/report/run_folder.hpp"
+#include "nn/models/families.hpp"
+#include "training/model_card.hpp"
+#include "training/pretrained/pretrained.hpp"
+
+#include <algorithm>
+#include <iterator>
+
+namespace troupe::training {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The one key of a checkpoint's metadata that may differ: parameters and state are always fp32.
+constexpr const char* precision_key = "precision";
+/// Checkpoints of earlier versions, which always shuffled, lack this key.
+constexpr const char* shuffle_key = "shuffle";
+/// What checkpoints of earlier versions say of images instead of "normalization"
+/// (data_identity.hpp). Those that lack this too were normalized as is usual.
+constexpr const char* earlier_normalization_key = "pixel_normalization";
+
+std::string to_text(bool value) {
+  return value ? "true" : "false";
+}
+
+/// What a checkpoint means that does not say this key: it is of an earlier version of this program,
+/// or of the model. Nothing: it has to say it.
+std::optional<std::string> unsaid(const std::string& key, const Config& config) {
+  if (key == shuffle_key)
+    return to_text(true);
+  if (key == earlier_normalization_key)
+    return data::to_string(data::default_normalization(config.data.dataset));
+  auto fresh = nn::untouched(config.model);
+  fresh.name = config.model.name;
+  const auto default_value = nn::custom_settings(fresh);
+  const auto found = default_value.find(key);
+  return found == default_value.end() ? std::nullopt : std::optional{found->second};
+}
+
+/// What a checkpoint has to say for a run of this config to go on from it.
+std::map<std::string, std::string> expected_of(const CheckpointHeader& checkpoint,
+                                               const Config& config) {
+  auto expected = checkpoint_metadata(config);
+  expected.erase(precision_key);
+  if (!checkpoint.metadata.contains(normalization_key) &&
+      traits_of_data(config.data).sample == SampleKind::image)
+    expected.emplace(earlier_normalization_key,
+                     data::to_string(data::normalization_of(config.data)));
+  return expected;
+}
+
+/// A run that went on with other values of these would be neither the old run nor the new one.
+Status check_same_run(const ResumePoint& resume_point, const Config& config) {
+  constexpr std::string_view way_out =
+      "set checkpoint.resume to never to begin afresh (the earlier "
+      "run is kept), or choose another run.name";
+  const auto& checkpoint = resume_point.state->header();
+  for (const auto& [key, value] : expected_of(checkpoint, config)) {
+    const auto found = checkpoint.metadata.find(key);
+    const auto said =
+        found == checkpoint.metadata.end() ? unsaid(key, config) : std::optional{found->second};
+    if (!said)
+      return fail(
+          Errc::invalid_input,
+          "{}: its metadata do not say the {}: it is no checkpoint that a run goes on from; "
+          "{}",
+          escaped(resume_point.path.string()), key, way_out);
+    if (*said != value)
+      return fail(Errc::invalid_input,
+                  "the checkpoint of step {} was made with {} {}, the config says {}; {}",
+                  checkpoint.step, key, echoed(*said), echoed(value), way_out);
+  }
+  return {};
+}
+
+/// Opens a checkpoint that the config names: what is wrong with it is wrong with the config.
+Result<StateSourcePtr> open_named(std::string_view key, const std::string& path) {
+  auto state = open_state(path);
+  if (!state)
+    return fail(Errc::invalid_input, "{}: {}", key, state.error().message);
+  return state;
+}
+
+void note_precision(ResumePoint& resume_point, const std::string& mode) {
+  const auto& header = resume_point.state->header();
+  if (const auto before = header.metadata.find(precision_key);
+      before != header.metadata.end() && before->second != mode)
+    resume_point.notes.push_back(
+        fmt::format("the checkpoint of step {} was trained in {}; going on in {}", header.step,
+                    before->second, mode));
+}
+
+} // namespace
+
+std::map<std::string, std::string> checkpoint_metadata(const Config& config) {
+  auto metadata = nn::custom_settings(config.model);
+  metadata.merge(
+      std::map<std::string, std::string>{{"model", config.model.name},
+                                         {"dataset", config.data.dataset},
+                                         {"batch_size", std::to_string(config.data.batch_size)},
+                                         {"seed", std::to_string(config.run.seed)},
+                                         {"optimizer", config.train.optimizer.name},
+                                         {shuffle_key, to_text(config.data.shuffle)},
+                                         {precision_key, config.precision.mode}});
+  return metadata;
+}
+
+fs::path run_folder(const Config& config) {
+  return fs::path{config.run.output} / config.run.name;
+}
+
+ResumePoint find_newest(const fs::path& folder, Verify verify) {
+  ResumePoint resume_point;
+  auto newest = CheckpointStore{folder / "checkpoints"}.newest_valid(verify);
+  for (const auto& skipped : newest.skipped)
+    resume_point.notes.push_back(fmt::format("skipped: {}", skipped.to_string()));
+  if (newest.entry) {
+    resume_point.state = std::move(newest.state);
+    resume_point.path = newest.entry->path;
+  }
+  return resume_point;
+}
+
+Result<ResumePoint> find_resume_point(const Config& config, const fs::path& folder) {
+  TROUPE_TRY(metrics::check_no_other_files(folder));
+  ResumePoint resume_point;
+  const auto& resume = config.checkpoint.resume;
+  if (resume == "never") {
+    TROUPE_TRY(metrics::check_unwritten(folder));
+  } else if (resume == "auto") {
+    resume_point = find_newest(folder);
+  } else {
+    TROUPE_TRY(resume_point.state, open_named("checkpoint.resume", resume));
+    resume_point.path = resume;
+  }
+  if (resume_point.state) {
+    TROUPE_TRY(check_same_run(resume_point, config));
+    note_precision(resume_point, config.precision.mode);
+    return resume_point;
+  }
+  if (config.model.pretrained) {
+    TROUPE_TRY(auto pretrained, open_pretrained(config));
+    resume_point.state = std::move(pretrained.state);
+    std::ranges::move(pretrained.notes, std::back_inserter(resume_point.notes));
+  }
+  return resume_point;
+}
+
+} // namespace troupe::training

@@ -1,0 +1,158 @@
+// What a node keeps of a generation that had divided the state.
+#include "training/salvage_shards.hpp"
+
+#include "core/fail.hpp"
+#include "training/reducer/reducer.hpp"
+
+#include <algorithm>
+#include <map>
+
+namespace troupe::training {
+
+namespace {
+
+struct Counts {
+  std::int64_t applied = 0, prepared = 0;
+};
+
+/// One after the other reads what each of this node's ranks holds.
+class ShardSalvage {
+public:
+  explicit ShardSalvage(const Generation& generation) : generation_{generation} {}
+
+  Result<RetainedStates> run() {
+    for (const auto& rank_state : generation_.rank_states)
+      TROUPE_TRY(take(rank_state));
+    RetainedStates retained;
+    for (auto& [step, state] : by_step_)
+      retained.push_back(std::make_shared<const RetainedState>(std::move(state)));
+    add_those_before(retained);
+    return retained;
+  }
+
+private:
+  /// Until a step was committed, others may hold no more than what the generation began with.
+  void add_those_before(RetainedStates& retained) const {
+    const auto& before = generation_.rank_states.front()->before;
+    if (!before)
+      return;
+    for (const auto& state : *before)
+      if (!find_retained(retained, state->shards.step, state->shards.shards))
+        retained.push_back(state);
+  }
+
+  Status take(const std::shared_ptr<RankState>& rank_state) {
+    TROUPE_TRY(const auto counts, counts_of(*rank_state));
+    TROUPE_TRY(take(*rank_state, counts.applied, true));
+    if (counts.prepared <= counts.applied)
+      return {};
+    GradientReducer reducer{{.rank_state = rank_state,
+                             .slice_assignment = generation_.slice_assignment,
+                             .clip_norm = generation_.job().config.train.clip_grad_norm,
+                             .loss_scale = generation_.job().loss_scale,
+                             .optimizer = generation_.job().optimizer}};
+    TROUPE_TRY(reducer.roll_forward(counts.applied));
+    return take(*rank_state, counts.prepared, false);
+  }
+
+  static Result<Counts> counts_of(const RankState& rank_state) {
+    const auto& state = *rank_state.state;
+    const auto stream = rank_state.device().create_stream({.name = "leaving"});
+    Counts counts;
+    rank_state.device().copy(*stream, &counts.applied, state.steps(), sizeof(std::int64_t));
+    rank_state.device().copy(*stream, &counts.prepared, state.prepared_steps(),
+                             sizeof(std::int64_t));
+    TROUPE_TRY(stream->synchronize());
+    if (!state.prepares())
+      counts.prepared = counts.applied;
+    return counts;
+  }
+
+  /// What it holds, as that of so many steps. A stream that has failed does nothing any more.
+  Status take(const RankState& rank_state, std::int64_t step, bool applied) {
+    const auto& state = *rank_state.state;
+    const auto stream = rank_state.device().create_stream({.name = "leaving"});
+    auto& retained = by_step_[step];
+    if (retained.shards.step < 0)
+      TROUPE_TRY(begin(retained, rank_state, *stream, step));
+    retained.shards.applied = retained.shards.applied || applied;
+    TROUPE_TRY(take_shard(retained, state, *stream, state.shard(), &ModelState::copy_of_shard));
+    if (const auto* const shard_replica = state.shard_replica())
+      TROUPE_TRY(take_shard(retained, state, *stream, shard_replica->shard(),
+                            &ModelState::copy_of_replica));
+    return {};
+  }
+
+  Status begin(RetainedState& retained, const RankState& rank_state, Stream& stream,
+               std::int64_t step) {
+    const auto& state = *rank_state.state;
+    retained.shards = {.step = step, .applied = false, .shards = state.strategy().shards};
+    std::optional<LossScaleState> loss_scale;
+    state.copy_loss_scale(stream, loss_scale);
+    TROUPE_TRY(stream.synchronize());
+    retained.header = state.describe(loss_scale);
+    retained.header.tensors.clear();
+    retained.header.step = step;
+    retained.header.epoch = generation_.job().plan.epoch_of(step);
+    return take_statistics(retained, rank_state, stream);
+  }
+
+  static Status take_statistics(RetainedState& retained, const RankState& rank_state,
+                                Stream& stream) {
+    const auto& state = *rank_state.state;
+    const auto elements = state.layout().statistic_elements;
+    if (elements == 0)
+      return {};
+    const float* const from = state.commits_statistics()
+                                  ? state.committed_statistics(retained.shards.step - 1)
+                                  : state.statistics();
+    const std::shared_ptr<float[]> values{new float[elements]};
+    rank_state.device().copy(stream, values.get(), from, elements * sizeof(float));
+    TROUPE_TRY(stream.synchronize());
+    for (const auto& slot : state.layout().statistics)
+      retained.parts.push_back({{.what = {.name = slot.name,
+                                          .shape = slot.shape,
+                                          .stored = slot.elements,
+                                          .first = 0,
+                                          .elements = slot.elements}},
+                                {values.get() + slot.offset, slot.elements}});
+    retained.storage.push_back(values);
+    return {};
+  }
+
+  using Copy = void (ModelState::*)(Stream&, const SavedRange&, float*) const;
+
+  Status take_shard(RetainedState& retained, const ModelState& state, Stream& stream,
+                    std::size_t shard, Copy copy) {
+    const auto number = static_cast<std::int32_t>(shard);
+    if (retained.holds(number)) // another rank of this node has it, too
+      return {};
+    const auto part = SavedShard::of_shard(state.plan(), shard);
+    const auto chunks =
+        plan_saved_shard(state.layout(), state.plan(), state.saved_slots(), part, false);
+    std::size_t elements = 0;
+    for (const auto& chunk : chunks)
+      elements += chunk.elements;
+    const std::shared_ptr<float[]> values{new float[elements]};
+    float* to = values.get();
+    for (const auto& chunk : chunks)
+      for (const auto& range : chunk.ranges) {
+        (state.*copy)(stream, range, to);
+        to += range.elements;
+      }
+    TROUPE_TRY(stream.synchronize());
+    retained.add(number, state.describe_chunks(chunks), values);
+    return {};
+  }
+
+  const Generation& generation_;
+  std::map<std::int64_t, RetainedState> by_step_;
+};
+
+} // namespace
+
+Result<RetainedStates> salvage_shards(const Generation& generation) {
+  return ShardSalvage{generation}.run();
+}
+
+} // namespace troupe::training
