@@ -1,28 +1,31 @@
-# One entry for what one does with this tree; the work is in tools/, CMakePresets.json and ctest.
+# Entry points for common tasks; the implementation is in tools/, CMakePresets.json and ctest.
 .DEFAULT_GOAL := help
 .PHONY: help bootstrap configure dev build tests everything demo test test-long test-exhaustive fuzz test-emulated chaos storm soak asan tsan lint format bench gpu-bundle check-debian13 package install install-development clean
 
 JOBS ?= $(shell nproc)
 PREFIX ?= /usr/local
-# How many seeds of delays the emulated GPU's tests run with, one after the other; 0: once, without delays.
+# Number of seeds of delays for the tests on the emulated GPU, run one after another; 0: once,
+# without delays.
 SEEDS ?= 1
-# How many mutated files of each kind readers of files are given by make fuzz.
+# Number of mutated files of each kind for make fuzz.
 FUZZ ?= 10000
-# How many scenarios make storm judges; those that have verdicts of this program already count.
+# Number of scenarios for make storm; includes those that already have a verdict for this program.
 N ?= 60
-# The folder that make check-debian13 keeps its system in, and builds in again; none: a temporary one.
+# Folder of the system of make check-debian13, reused by later builds; empty: a temporary one.
 CHROOT ?=
-# Warnings as errors, as .ci/run has it: make WERROR=ON test
+# Warnings as errors, like .ci/run: make WERROR=ON test
 WERROR ?= OFF
 
-# ON, OFF, or AUTO: the CUDA device is built where nvcc and the headers are found.
+# ON, OFF, or AUTO: builds the CUDA device if nvcc and the headers are found.
 CUDA ?= AUTO
 
-# ccache finds an object of one build for another, in another folder: most of build/emulated's are build/release's.
+# Lets ccache reuse objects between build folders: build/emulated shares most objects with
+# build/release.
 export CCACHE_BASEDIR ?= $(CURDIR)
 export CCACHE_NOHASHDIR ?= true
 
-# ctest prints failures and, last, its summary. Tests sometimes wait, long ones often: more run at a time than there are cores.
+# Prints failures and, last, the summary. Tests sometimes wait, long ones often: more run at a time
+# than there are cores.
 CTEST := ctest --output-on-failure --no-tests=error --parallel $(shell expr $(JOBS) + 1)
 # Results of each run, for tools/check-skips.
 RESULTS := $(CURDIR)/build/results
@@ -57,24 +60,24 @@ bootstrap:
 configure: bootstrap
 	@cmake --preset release -DTROUPE_WERROR=$(WERROR) -DTROUPE_CUDA=$(CUDA) >/dev/null
 
-# One entry per source file, for clangd and for people who work on a file.
+# One entry for each source file, for clangd and editors.
 dev: bootstrap
 	@cmake --preset dev -DTROUPE_CUDA=$(CUDA) >/dev/null
 	@ln -sf build/dev/compile_commands.json compile_commands.json
 	@echo "build/dev is configured; compile_commands.json is there for editors (docs/editors.md)"
 
-# The programs that are installed: tests and benchmarks would double the time.
+# Only the installed programs: tests and benchmarks would double the time.
 build: configure
 	@cmake --build --preset release -j $(JOBS) --target troupe cifar10-from-png
 
-# What tests need: all but the benchmarks.
+# Everything except the benchmarks.
 tests: configure
 	@cmake --build --preset release -j $(JOBS)
 
 everything: tests
 	@cmake --build --preset release -j $(JOBS) --target benchmarks
 
-# Without a GPU no CUDA, which would take longer to build than the demo takes.
+# Without a GPU, skips CUDA, whose build would take longer than the demo.
 demo: CUDA := $(if $(wildcard /dev/nvidia0),AUTO,OFF)
 demo: build
 	@tools/demo

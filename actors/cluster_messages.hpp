@@ -13,8 +13,9 @@ namespace troupe::actors {
 
 /// The state that a daemon can resume from.
 struct StateOffer {
-  std::int64_t step = -1; ///< after so many steps; below 0: it has none
-  bool travels = false;   ///< is sent; else others read it from the folder, or draw it by seed
+  std::int64_t step = -1; ///< the state after this many steps; below 0: it has none
+  bool travels = false;   ///< it is sent to other nodes; otherwise they read it from the folder, or
+                          ///< draw it from the seed
   training::SharedFolder shared = {};
   std::vector<training::RetainedShards> parts = {}; ///< its shards of a divided state
 
@@ -25,22 +26,22 @@ struct StateOffer {
   }
 };
 
-/// A daemon that wants to take part.
+/// A daemon that requests to take part.
 struct NodeInfo {
   std::string address; ///< HOST:PORT where others reach it; its name in errors
   std::string data;    ///< HOST:PORT where others' ranks connect (collectives/tcp/data_plane.hpp)
-  std::string host;    ///< its name
+  std::string host;    ///< host name
   std::string version; ///< of the program
-  std::string process; ///< unique (training::Voter)
+  std::string process; ///< unique id of the process (training::Voter)
   std::int32_t workers = 1; ///< 0: a witness, which has a vote and trains nothing
-  /// Config keys that must be equal on all nodes of a job, and their values as in a file.
+  /// Config keys that must be equal on all nodes of a job, with their values as in a config file.
   std::map<std::string, std::string> job;
   StateOffer offer = {};
-  std::int64_t generation = 0; ///< the last that it had a seat in, in any job
-  /// How much longer it waits for a seat, unless it is a spare; 0: as long as the job lasts.
+  std::int64_t generation = 0; ///< the last one in which it had an assignment, in any job
+  /// How much longer it waits for an assignment, unless it is a spare; 0: as long as the job lasts.
   std::int64_t time_left_ms = 0;
   training::TrainingData training = {};
-  std::int64_t attempt = 0; ///< to take part, counted by its process: no two are equal
+  std::int64_t attempt = 0; ///< number of the join request in its process; never repeated
 
   template <class Inspector>
   friend bool inspect(Inspector& f, NodeInfo& x) {

@@ -1,5 +1,7 @@
-/// Every role's typed interface: the architecture in one page. The order of the messages is the
-/// order of the handlers in each role's behavior; the names of parameters are for the reader.
+/// The typed interface of every role: the architecture in one page. A message's comment names its
+/// sender and what the receiver does; "its stream" is the callback of a device stream that the role
+/// owns. An error in an answer is a caf::error that contains ours (caf_error.hpp). The messages
+/// have the order of the handlers in the role's behavior. Parameter names are only documentation.
 ///
 ///   COORDINATOR --advance--------> WORKER <--batch, credit--> DATA LOADER
 ///        ^                           |  ^
@@ -13,357 +15,375 @@
 
 namespace troupe::actors {
 
-/// What every node tells the METRICS of the one that leads.
+/// The messages that the METRICS of every node sends to the METRICS of the leader.
 using heartbeat_actor = caf::typed_actor<
-    // The node at this address lives.
+    // Notes that the node at this address is alive. Sent once a second.
     caf::result<void>(atom::alive, std::string address),
-    // A node that may lead one day has the run's lines up to there; answered when there are more.
+    // Sends the lines of the run's files after the position `there`, to a node that may lead one
+    // day. Answered when such lines exist.
     caf::result<metrics::HistoryChunk>(atom::fetch, metrics::HistoryPlace there)>;
 
-/// METRICS: everything a person or Prometheus sees of a run.
+/// METRICS: shows a run to people and to Prometheus.
 using metrics_actor = caf::typed_actor<
-    // The nodes that take part now, for Prometheus to find them, and the METRICS of the one that
-    // leads, which is told once a second that this node lives.
+    // COORDINATOR: exports the list of nodes to Prometheus, and reports once a second to the
+    // leader's METRICS that this node is alive.
     caf::result<void>(atom::join, std::vector<NodeStatus> nodes, heartbeat_actor leader),
-    // The node at this address lives.
+    // METRICS of another node: notes that the node at this address is alive.
     caf::result<void>(atom::alive, std::string address),
-    // As a follower asks.
+    // METRICS of another node: sends the lines after `there`, when such lines exist.
     caf::result<metrics::HistoryChunk>(atom::fetch, metrics::HistoryPlace there),
-    // One step that all ranks have committed.
+    // COORDINATOR: records a step that all ranks have committed.
     caf::result<void>(atom::step_committed, StepRecordPtr step),
-    // The end of an epoch, with the evaluation if there was one.
+    // COORDINATOR: records the end of an epoch, with its evaluation if there was one.
     caf::result<void>(atom::evaluated, EpochRecordPtr epoch),
-    // What a language model writes by now.
+    // COORDINATOR: records a sample of text from a language model in training.
     caf::result<void>(atom::evaluated, GeneratedRecordPtr generated),
-    // The first step of a generation that goes on from another.
+    // COORDINATOR: records the first step of a generation that continues another.
     caf::result<void>(atom::begin, RecoveryRecordPtr recovery),
-    // What every worker of this node uses, for gauges and the summary.
+    // COORDINATOR: shows the resources of this node's workers; the leader's METRICS gets those of
+    // all workers.
     caf::result<void>(atom::status, WorkerSummaries workers),
-    // What the job does from now on.
+    // COORDINATOR: shows the phase that the job has entered.
     caf::result<void>(atom::status, metrics::JobPhase phase),
-    // A loss that is not finite, of a step that will not be committed.
+    // COORDINATOR: counts a loss that is not finite, of a step that will not be committed.
     caf::result<void>(atom::failed, double loss),
-    // The sample of text after so many steps was not written; the run goes on.
+    // COORDINATOR: reports that the text sample after `steps` steps was not written. The run
+    // continues.
     caf::result<void>(atom::failed, std::int64_t steps, Error why),
-    // A checkpoint was written or has failed.
+    // COORDINATOR: records a checkpoint that was written or has failed.
     caf::result<void>(atom::saved, CheckpointOutcome checkpoint),
-    // Reads CAF's own counters, then again a second later.
+    // Itself, once a second: samples this host and CAF's own counters.
     caf::result<void>(atom::tick),
-    // The run has ended: writes summary and report, then answers how it ended. A run whose record
-    // is not whole has failed.
+    // COORDINATOR or NODE, when the run has ended: writes the summary and the report. Answers the
+    // outcome, which is "failed" if the run's files are incomplete.
     caf::result<RunOutcomePtr>(atom::finish, RunOutcomePtr outcome),
-    // The generation is over, and the run goes on: leaves its view to the next METRICS, and ends.
+    // NODE, when the generation is over and the run continues: answers the view for the next
+    // METRICS, and quits.
     caf::result<RunViewPtr>(atom::release)>;
 
-/// CHECKPOINTER: one per rank that writes; puts on disk what the rank saves, while training goes
-/// on. Detached: it waits for files.
+/// CHECKPOINTER: one per rank that writes. Writes the rank's state to disk while training
+/// continues. Detached, because it blocks on files.
 using checkpointer_actor = caf::typed_actor<
-    // Writes the rank's copy; the outcome says what failed.
+    // SHARD MANAGER: writes the rank's snapshot. ShardOutcome::failure is the error, if any.
     caf::result<ShardOutcome>(atom::snapshot, SnapshotPtr snapshot),
-    // The same piece by piece, from the first to the last; unless `write`, the digest of all
-    // parameters alone. The outcome of the last piece counts.
+    // SHARD MANAGER: writes one chunk of the state; the chunks arrive in order. Without `write` it
+    // only hashes all parameters. The outcome of the last chunk is the result.
     caf::result<ShardOutcome>(atom::snapshot, StateChunkPtr chunk, bool write),
-    // Rank 0: makes a checkpoint of what all ranks have written, and prunes.
+    // COORDINATOR, to rank 0: publishes a checkpoint of the files of all ranks, and deletes old
+    // ones.
     caf::result<CheckpointOutcome>(atom::finish, CheckpointShards parts)>;
 
-/// GENERATOR: one per job, on rank 0's node, where a language model writes samples of text as it is
-/// trained; computes them on the host, while training goes on. Detached: its handlers take as long
-/// as a token.
+/// GENERATOR: one per job, on rank 0's node, if a language model writes samples of text during
+/// training. Computes them on the host while training continues. Detached: a handler takes as long
+/// as one token.
 using generator_actor = caf::typed_actor<
-    // A piece of the parameters, which come from the first to the last; answers whether that was
-    // the last, when it has been copied.
+    // SHARD MANAGER: copies one chunk of the parameters; the chunks arrive in order. Answers, after
+    // the copy, whether it was the last chunk.
     caf::result<bool>(atom::snapshot, StateChunkPtr chunk),
-    // With what came: writes the sample of this number of steps. Errors are carried.
+    // COORDINATOR: writes the sample after `steps` steps, from the copied parameters.
     caf::result<GeneratedRecordPtr>(atom::generate, std::int64_t steps),
-    // To itself: one token more.
+    // Itself: generates the next token.
     caf::result<void>(atom::tick)>;
 
-/// WORKER: one per device; enqueues forward and backward.
+/// WORKER: one per device. Enqueues forward and backward.
 using worker_actor = caf::typed_actor<
-    // Steps below the limit may be run.
+    // COORDINATOR: allows the steps below the limit.
     caf::result<void>(atom::advance, std::int64_t limit),
-    // A micro-batch is being filled; its event says when it is.
+    // DATA LOADER: takes a micro-batch that is being filled. Its event completes when it is full.
     caf::result<void>(atom::batch, MicroBatchPtr batch),
-    // What the bucket needs for this use will be there at the event; null: it is there.
+    // SHARD MANAGER: the parameters of a requested bucket are ready at the event; null: they are
+    // ready now.
     caf::result<void>(atom::parameters_ready, ParameterRequest use, EventPtr there),
-    // Between two steps, none of which is under way: slices are dealt anew. Answered when DATA
-    // LOADER knows.
-    caf::result<void>(atom::deal, Reassignment next),
-    // From its own stream: the slice under way will soon be done, and another is to be asked for.
+    // COORDINATOR, between two steps, when none is in flight: uses this slice assignment from
+    // `next.step` on. Answered when DATA LOADER uses it too.
+    caf::result<void>(atom::assign, Reassignment next),
+    // Its stream: the slice in flight is almost done. Asks COORDINATOR for the next one.
     caf::result<void>(atom::fetch),
-    // Asynchronous training: compute this slice.
-    caf::result<void>(atom::deal, Pass slice),
-    // Classify the test set with the parameters after `steps` steps; statistics are there at the
-    // event.
+    // COORDINATOR, in asynchronous training: computes this slice.
+    caf::result<void>(atom::assign, Pass slice),
+    // SHARD MANAGER: evaluates on the test set with the parameters after `steps` steps. The batch
+    // norm statistics are ready at the event.
     caf::result<void>(atom::evaluate, std::int64_t steps, EventPtr statistics),
-    // Steps pause: measure again what the node's processors do at most. COORDINATOR is told.
+    // COORDINATOR, while no step is in flight: measures the peak rate of the node's processors
+    // again, and reports it to COORDINATOR.
     caf::result<void>(atom::measure),
-    // From its own stream: everything of a pass (or of a batch of the test set) is done.
+    // Its stream: all work of a pass, or of a batch of the test set, is done.
     caf::result<void>(atom::done, PassMode pass_mode, std::int64_t index),
-    // From its own stream: the device has failed.
+    // Its stream: the device has failed.
     caf::result<void>(atom::failed, Error error)>;
 
-/// DATA LOADER: one per node. Fills free buffers; a buffer that has been read comes back as a
-/// credit.
+/// DATA LOADER: one per node. Fills free buffers ahead of the workers. A buffer that was read comes
+/// back as a credit.
 using data_loader_actor = caf::typed_actor<
-    // Give the worker of this rank the passes of training from `first` on, as credits allow.
+    // WORKER: fills its training passes from `first` on, as credits allow.
     caf::result<void>(atom::begin, std::int32_t rank, worker_actor worker, Pass first),
-    // The same as a worker is told: give it the passes of this dealing from its first on.
-    caf::result<void>(atom::deal, std::int32_t rank, Reassignment next),
-    // Give it this one pass, as soon as there is a buffer.
+    // WORKER: fills its passes by this slice assignment, from `next.pass` on.
+    caf::result<void>(atom::assign, std::int32_t rank, Reassignment next),
+    // WORKER: fills only this pass, as soon as a buffer is free.
     caf::result<void>(atom::fetch, std::int32_t rank, Pass pass),
-    // Give this worker its part of the test set, once.
+    // WORKER: fills its part of the test set, once.
     caf::result<void>(atom::evaluate, std::int32_t rank),
-    // The buffer of a rank's micro-batch is free again.
+    // WORKER: the buffer of this micro-batch is free again.
     caf::result<void>(atom::credit, std::int32_t rank, MicroBatchPtr batch)>;
 
-/// SHARD MANAGER: one per device; owns parameters, gradients, optimizer state and the communicator,
-/// and is the only one that issues collectives, but for those inside of a pass (ADR 0011).
+/// SHARD MANAGER: one per device. Owns parameters, gradients, optimizer state and the communicator.
+/// Only it issues collectives, except for those within a pass (ADR 0011).
 using shard_manager_actor = caf::typed_actor<
-    // The worker on the same device.
+    // NODE: the worker on the same device.
     caf::result<void>(atom::join, worker_actor worker),
-    // The worker will run buckets in this order, all of a pass at once; answered by
-    // parameters_ready.
+    // WORKER: requests the parameters of a bucket. It requests all buckets of a pass at once, in
+    // the order in which it runs them. Answered by parameters_ready.
     caf::result<void>(atom::need_parameters, ParameterRequest use),
-    // At the event the worker has no more need of what it was given for a forward use.
+    // WORKER: at the event it no longer reads the parameters of this forward request.
     caf::result<void>(atom::released, ParameterRequest use, EventPtr read),
-    // The unit's gradients of this pass will be there at the event.
+    // WORKER: the unit's gradients of this pass are ready at the event.
     caf::result<void>(atom::gradients_ready, Pass pass, UnitId unit, EventPtr written),
-    // What the worker measured of a step whose passes are all done.
+    // WORKER: the measurements of a step whose passes are all done.
     caf::result<void>(atom::done, WorkerStep step, SpansPtr computing),
-    // From its own stream: the optimizer has applied this step.
+    // Its stream: the optimizer has applied this step.
     caf::result<void>(atom::done, std::int64_t step),
-    // From its own stream: the device or a collective has failed.
+    // Its stream: the device or a collective has failed.
     caf::result<void>(atom::failed, Error error),
-    // As the worker is told; answered when it is so.
-    caf::result<void>(atom::deal, Reassignment next),
-    // Asynchronous training. From another rank's SHARD MANAGER, or this one's.
+    // COORDINATOR, as to WORKER: uses this slice assignment from `next.step` on. Answered when it
+    // does.
+    caf::result<void>(atom::assign, Reassignment next),
+    // Point-to-point transport: a message from another rank's SHARD MANAGER, or from itself.
     caf::result<void>(atom::deliver, collectives::MessagePtr message),
-    // From its own stream: all that is to be found in a step has been.
+    // Its stream: the results of its shard of this step are computed (StepFound). This and the next
+    // three messages are the two-phase commit of asynchronous training.
     caf::result<void>(atom::propose, std::int64_t step),
-    // What was found in all ranks' parts of it.
+    // COORDINATOR: the combined results of all ranks. Prepares the step.
     caf::result<void>(atom::decided, StepFound of_all),
-    // From its own stream: the step can be applied, whatever happens.
+    // Its stream: the step is prepared, so that applying it cannot fail. Votes for it.
     caf::result<void>(atom::vote, std::int64_t step),
-    // All ranks can: apply it.
+    // COORDINATOR, when all ranks have voted: applies the step.
     caf::result<void>(atom::advance, std::int64_t step),
-    // Within a round of steps: have all ranks come to one state, behind `steps` steps; answered
-    // when it is there.
+    // COORDINATOR, within a round of steps: synchronizes all ranks to one state after `steps`
+    // steps. Answered when this rank has it.
     caf::result<void>(atom::synchronize, std::int64_t steps),
-    // Make the statistics equal on all ranks, then let the worker evaluate what `steps` steps made.
+    // COORDINATOR: makes batch norm statistics equal on all ranks, then has WORKER evaluate the
+    // state after `steps` steps.
     caf::result<void>(atom::evaluate, std::int64_t steps),
-    // Copy what this rank saves of the state after `steps` steps, or give rank 0 what the strategy
-    // divides; all of them are committed, none later has begun. Answered when the copy is there and
-    // CHECKPOINTER has it; the COORDINATOR is told when it is written.
+    // COORDINATOR: copies the rank's part of the state after `steps` steps for CHECKPOINTER, or
+    // sends rank 0 what the strategy divides. All these steps are committed, and no later one has
+    // begun. Answered when CHECKPOINTER has the copy; COORDINATOR gets `saved` when it is written.
     caf::result<void>(atom::save, std::int64_t steps),
-    // Have one piece of what this rank saves written; answered when it is.
+    // COORDINATOR, when nothing is trained any more: has one chunk of the rank's state written.
+    // Answered when it is.
     caf::result<ShardOutcome>(atom::save, std::int64_t steps, std::uint64_t chunk),
-    // Rank 0: have one piece of all parameters hashed; answered when it is.
+    // COORDINATOR, to rank 0: has one chunk of all parameters hashed. Answered when it is.
     caf::result<ShardOutcome>(atom::digest, std::int64_t steps, std::uint64_t chunk),
-    // The other ranks, at the same time: give rank 0 what the strategy divides of a piece.
+    // COORDINATOR, to the other ranks at the same time: sends rank 0 this rank's shard of a chunk.
     caf::result<void>(atom::contribute, std::int64_t steps, std::uint64_t chunk),
-    // Rank 0, while the others contribute: give GENERATOR one piece of all parameters; answers
-    // whether that was the last, when GENERATOR has it.
+    // COORDINATOR, to rank 0 while the others contribute: sends GENERATOR one chunk of all
+    // parameters. Answers, when GENERATOR has it, whether it was the last.
     caf::result<bool>(atom::generate, std::int64_t steps, std::uint64_t chunk),
-    // From its own stream: the copy asked for is there.
+    // Its stream: the requested copy is complete.
     caf::result<void>(atom::saved, std::int64_t steps),
-    // The generation is over, for this reason: what waits for other ranks fails. Answered when
-    // nothing runs any more on its stream, and the COORDINATOR knows of all steps that were made.
+    // NODE, when the generation is over: fails all that waits for other ranks, with this reason.
+    // Answered when its stream has drained and COORDINATOR has the reports of all applied steps.
     caf::result<void>(atom::abort, Error reason),
-    // From its own stream: nothing runs any more.
+    // Its stream: it has drained.
     caf::result<void>(atom::abort)>;
 
-/// COORDINATOR: one per job; decides how far workers may go, when to evaluate, save and end.
+/// COORDINATOR: one per job. Decides how far workers may go, and when to evaluate, save and end.
 using coordinator_actor = caf::typed_actor<
-    // A rank's roles are there, and the METRICS of its node. The job starts when all ranks have
+    // NODE: the roles of a rank, and the METRICS of its node. The job starts when all ranks have
     // joined.
     caf::result<void>(atom::join, RankInfo info, worker_actor worker,
                       shard_manager_actor shard_manager, metrics_actor metrics),
-    // Runs the job; answers when it has ended (also when it was stopped), or with what failed.
+    // NODE: runs the job. Answers when it has ended or was stopped, or with the error that ended
+    // it.
     caf::result<RunOutcomePtr>(atom::run),
-    // One rank has committed a step.
+    // SHARD MANAGER: its rank has committed a step.
     caf::result<void>(atom::step_committed, StepReport report),
-    // One rank has seen its part of the test set.
+    // WORKER: its rank has evaluated its part of the test set.
     caf::result<void>(atom::evaluated, EvaluationReport report),
-    // Operations a second that each device of the rank's node does at most, as far as measured.
+    // WORKER: the peak rate of each device of the rank's node, in operations per second.
     caf::result<void>(atom::measure, std::int32_t rank, double peak_operations),
-    // One rank has written its part of a checkpoint.
+    // SHARD MANAGER: its rank has written its part of a checkpoint.
     caf::result<void>(atom::saved, ShardOutcome part),
-    // Some role has failed: the job ends.
+    // Any role: it has failed, and the job ends.
     caf::result<void>(atom::failed, Error error),
-    // A rank's loss is not finite; its error follows.
+    // WORKER or SHARD MANAGER: a rank's loss is not finite. Its error follows.
     caf::result<void>(atom::failed, double loss),
-    // Asynchronous training: a rank will soon be free for another slice.
-    caf::result<void>(atom::deal, std::int32_t rank),
-    // A rank has computed a slice, and sent its gradients.
+    // WORKER, in asynchronous training: the rank will soon be free for another slice.
+    caf::result<void>(atom::assign, std::int32_t rank),
+    // WORKER: the rank has computed a slice and sent its gradients.
     caf::result<void>(atom::done, std::int32_t rank, Pass slice, WorkerStep measured),
-    // A rank has all gradients of its part of a step, and found this in them.
+    // SHARD MANAGER: the rank has all gradients for its shard of a step, with these results.
     caf::result<void>(atom::propose, StepFound by_rank),
-    // A rank can apply a step, whatever happens.
+    // SHARD MANAGER: the rank has prepared the step, and votes for it.
     caf::result<void>(atom::vote, std::int32_t rank, std::int64_t step),
-    // Finish the steps under way, save, end.
+    // NODE or MEMBERSHIP: finishes the steps in flight, saves, and ends the job.
     caf::result<void>(atom::stop),
-    // The same, and the job has failed, for this reason.
+    // MEMBERSHIP: the same, and the job has failed with this reason.
     caf::result<void>(atom::stop, Error reason),
-    // Another generation is wanted: answered when no step is under way, and none begins, and when
-    // all are saved, if `save`.
+    // MEMBERSHIP: pauses the job for another generation. Answered when no step is in flight and
+    // none begins; with `save`, when the state is on disk.
     caf::result<void>(atom::halt, bool save),
-    // The generation is over: what fails from now on is of no account.
+    // NODE: the generation is over. Ignores later failures.
     caf::result<void>(atom::abort),
-    // Nothing of it runs any more: records what has been reported, and answers with what the next
-    // COORDINATOR goes on from.
+    // NODE, when no role of the generation runs any more: records the steps that were reported.
+    // Answers the totals with which the next COORDINATOR continues.
     caf::result<RunTotalsPtr>(atom::release),
-    // Where the job stands.
+    // NODE: answers the progress of the job.
     caf::result<JobStatus>(atom::status)>;
 
-/// What VOTERs of different nodes ask of each other. `last`: the record of the last generation, on
-/// whose successor they decide.
+/// The messages between the CONSENSUS actors of different nodes. `last`: the record of the last
+/// generation; they decide the record after it.
 using peer_actor = caf::typed_actor<
-    // Promise to accept nothing below this ballot. Answered when this voter, too, has lost the
-    // leader, unless it is the leader that asks.
+    // Asks for a promise to accept nothing below this ballot. If the sender is not the leader, the
+    // answer waits until the receiver has lost the leader too.
     caf::result<VoteReply>(atom::vote, training::GenerationRecord last, std::int64_t ballot),
-    // Accept this; answered with the lowest ballot that the voter still accepts.
+    // Asks to accept this proposal. Answers the lowest ballot that the receiver still accepts.
     caf::result<std::int64_t>(atom::propose, training::GenerationRecord last,
                               RecordProposal record),
-    // This is decided.
+    // This record is decided.
     caf::result<void>(atom::decided, training::GenerationRecord record),
-    // The generation after this one comes together at the node of this address, which was elected
-    // by this ballot; of two such nodes the one with the higher ballot counts.
+    // The next generation is built at the node of this address, which was elected by this ballot.
+    // If two nodes were elected, the one with the higher ballot counts.
     caf::result<void>(atom::lead, training::GenerationRecord last, std::string address,
                       std::int64_t ballot)>;
 
-/// VOTER: one per daemon; decides with those of other nodes what generation follows the last, and
-/// who leads when its leader is gone.
+/// CONSENSUS: one per daemon. Runs Paxos with the CONSENSUS actors of other nodes: they decide the
+/// record of the next generation, and which node leads when the leader is lost.
 using consensus_actor = caf::typed_actor<
-    // As others ask.
+    // From other nodes: the messages of peer_actor.
     caf::result<VoteReply>(atom::vote, training::GenerationRecord last, std::int64_t ballot),
     caf::result<std::int64_t>(atom::propose, training::GenerationRecord last,
                               RecordProposal record),
     caf::result<void>(atom::decided, training::GenerationRecord record),
     caf::result<void>(atom::lead, training::GenerationRecord last, std::string address,
                       std::int64_t ballot),
-    // Another node's VOTER can be asked from now on; answered by this one.
+    // NODE or introduce(): another node's CONSENSUS has this handle. Answers this node's identity
+    // and handle.
     caf::result<training::Voter, peer_actor>(atom::join, training::Voter who, peer_actor peer),
-    // The attempt to meet that of this address is over.
+    // introduce(): the attempt to connect to the daemon at this address is over.
     caf::result<void>(atom::done, std::string address),
-    // This node's MEMBERSHIP: have this decided. Errors are carried: it will never be.
+    // MEMBERSHIP: has this record decided. Error: it will never be decided.
     caf::result<void>(atom::propose, training::GenerationRecord record),
-    // The same: nodes can come to it.
-    caf::result<void>(atom::form),
-    // This node leads no more, and takes part in deciding who does; answered when that is decided.
+    // MEMBERSHIP: is ready for nodes to join it. Announces this node to the others.
+    caf::result<void>(atom::gather),
+    // NODE: this node stops leading, and votes on its successor. Answered when that is decided.
     caf::result<void>(atom::leave),
-    // This node has lost the leader of this generation.
+    // NODE: this node has lost the leader of this generation.
     caf::result<void>(atom::failed, std::int64_t generation),
-    // At which address do nodes come together after this generation, and what is the last record?
-    // Answered when that is known; of one below 0 at once, with no address where it is not. Error:
-    // the job has ended.
+    // ask_consensus(): answers the address at which nodes gather after this generation, and the
+    // last record, as soon as both are known. If `generation` is below 0 it answers at once, with
+    // an empty address if it is unknown. Error: the job has ended.
     caf::result<std::string, training::GenerationRecord>(atom::lead, std::int64_t generation),
-    // The job has ended for this node.
+    // NODE: the job has ended for this node.
     caf::result<void>(atom::finish),
-    // What is waited for; empty: nothing.
+    // NODE: describes the wait of this actor; empty: it waits for nothing.
     caf::result<std::string>(atom::status),
-    // The last record that this voter knows of; of number 0: none, or its job has ended.
+    // NODE: answers the last known record; its number is 0 if there is none, or its job has ended.
     caf::result<training::GenerationRecord>(atom::decided)>;
 
-/// What MEMBERSHIP asks of the NODE of a daemon that has joined.
+/// The messages of MEMBERSHIP to the NODE of a daemon that has joined.
 using member_actor = caf::typed_actor<
-    // The job has ended, for this node at least.
+    // The job has ended, at least for this node.
     caf::result<void>(atom::finish, JobEnd end),
-    // The ranks of this generation will not all be connected: nobody need wait for them.
+    // Stops waiting for the ranks of this generation: they will not all be connected.
     caf::result<void>(atom::abort, std::int64_t generation, Error error),
-    // This generation is over: let go of it, and ask for a seat in the next.
+    // Ends this generation, and requests an assignment in the next.
     caf::result<void>(atom::halt, std::int64_t generation, Error reason),
-    // This generation has begun, without a place for this node, which waits for one; or it has
-    // other voters and spares from now on.
+    // A generation has begun without an assignment for this node, which waits for one; or the
+    // voters and spares of a generation have changed.
     caf::result<void>(atom::decided, training::GenerationRecord record),
-    // Try the links from this node's data plane to others'; answered with those that are broken.
+    // Tries the links from this node's data plane to others. Answers the broken ones.
     caf::result<std::vector<BrokenLink>>(atom::probe, ProbeOrder order)>;
 
-/// MEMBERSHIP: one per job, on the leader; who takes part, and who has gone.
+/// MEMBERSHIP: one per job, on the leader. Decides which nodes take part, and notices lost ones.
 using membership_actor = caf::typed_actor<
-    // A daemon wants to take part in the next generation; answered when all are there, or with why
-    // it may not. Where there is no place for it, it is a spare: answered when there is one. A node
-    // that is no spare is refused when its time (NodeInfo::time_left_ms) is over.
+    // NODE: requests an assignment in the next generation. Answered when all nodes have joined, or
+    // with the reason of a refusal. A node for which there is no room is a spare, and is answered
+    // when it gets ranks. Other nodes are refused after NodeInfo::time_left_ms.
     caf::result<training::NodeAssignment>(atom::join, NodeInfo info, member_actor node),
-    // Slices of a global batch of the job that has begun, for a node that prepares to join it; 0:
-    // it has not begun.
+    // join_job(): answers the number of slices of a global batch, for a node that prepares to join
+    // a running job; 0: the job has not begun.
     caf::result<std::int64_t>(atom::begin),
-    // Another node has the state that the job goes on from.
+    // share_state(): another node has received the state that the job resumes from.
     caf::result<void>(atom::fetch),
-    // The COORDINATOR is there: all have come together.
+    // NODE of the leader: COORDINATOR exists: all nodes have joined.
     caf::result<void>(atom::lead, coordinator_actor coordinator),
-    // The COORDINATOR, once it is there.
+    // NODE of another node: answers COORDINATOR as soon as it exists.
     caf::result<coordinator_actor>(atom::lead),
-    // A node cannot do its part in this generation, or a rank in what it does: the others go on
-    // without it, or nothing will come of the job. Answered as `finish`.
+    // COORDINATOR or GENERATION BUILDER: a node cannot do its part in this generation, or one of
+    // its ranks has failed. The others continue without it, or the job fails. Answered like
+    // `finish`.
     caf::result<void>(atom::failed, std::int64_t generation, Error error),
-    // The same, where ranks waited for each other.
+    // COORDINATOR: the same, for a failure while ranks waited for each other.
     caf::result<void>(atom::failed, std::int64_t generation, SharedFailure failure),
-    // The job has ended: tells the members; answered when those that are there know.
+    // NODE of the leader: tells all members that the job has ended. Answered when the reachable
+    // ones know.
     caf::result<void>(atom::finish, JobEnd end),
-    // Finish the steps under way, save, end; or no longer wait for nodes.
+    // NODE: finishes the steps in flight, saves and ends the job; or stops waiting for nodes.
     caf::result<void>(atom::stop),
-    // This node leaves between two steps, and the others continue. If it leads, the answer comes
-    // when those steps are saved. Error: it leads, and the others could not continue, or they are
-    // coming together. `waits`: in the latter case it leaves when they train again.
+    // NODE: leaves between two steps, and the others continue. If this node leads, the answer comes
+    // when those steps are saved. Error: it leads, and the others could not continue, or are
+    // gathering. With `waits`, a leader waits for the latter, and leaves when they train again.
     caf::result<void>(atom::leave, member_actor node, bool waits),
-    // What this node waits for; empty when all are there.
+    // NODE: describes what this node waits for; empty when all nodes have joined.
     caf::result<WaitStatus>(atom::status, member_actor node),
-    // This node waits for its seat no longer, and takes none.
+    // NODE: withdraws its request for an assignment.
     caf::result<void>(atom::abort, member_actor node)>;
 
-/// FORMER: the helper of a NODE that does what blocks, on a thread of its own: before a generation
-/// can train, and after it has.
+/// GENERATION BUILDER: does the blocking work of a NODE before and after a generation trains, on
+/// its own thread.
 using generation_builder_actor = caf::typed_actor<
-    // Comes together with the other nodes, opens, compiles, connects. Errors are carried.
-    caf::result<BuiltGenerationPtr>(atom::form),
-    // The job has ended, for all or for this node alone: drops the generation; answered when
-    // nothing of it runs any more.
+    // NODE: joins the other nodes, opens the data, compiles, and connects the ranks.
+    caf::result<BuiltGenerationPtr>(atom::build),
+    // NODE, when the job has ended, for all nodes or only for this one: drops the generation.
+    // Answered when nothing of it runs any more.
     caf::result<void>(atom::release, bool for_all),
-    // The same, but keeps the state that this node has of it, and the run's view, for the next one.
+    // NODE: drops the generation, but keeps its state on this node and the run's view for the next
+    // one.
     caf::result<void>(atom::halt, RunViewPtr view),
-    // The generation has other voters from now on, which this node has to know if it is started
-    // again.
+    // NODE: notes the new voters of the generation, which this node needs if it is restarted.
     caf::result<void>(atom::decided, training::GenerationRecord record)>;
 
-/// NODE: one per daemon; supervises the roles on its host.
+/// NODE: one per daemon. Supervises the roles on its host.
 using node_actor = caf::typed_actor<
-    // The MEMBERSHIP that this daemon leads or has joined, and the address of the one that leads.
-    // Errors are carried: stopped, its job has ended; network, it has none, or that has failed.
+    // Another daemon: answers the MEMBERSHIP that this daemon leads or has joined,
+    // and the leader's address. Errors: stopped, its job has ended; network, it has no job, or its
+    // job has failed.
     caf::result<membership_actor, std::string>(atom::join),
-    // The daemon at this address would begin a job: which node is to, as this one has it; empty: it
-    // takes part in a job of another one. And whether a job has ended here.
+    // The daemon at this address would begin a job: answers the address of the node that should
+    // begin one in this node's view, and whether a job has ended here. Empty address: this node
+    // takes part in the job of another leader.
     caf::result<std::string, bool>(atom::begin, std::string requester),
-    // Another node's VOTER can be asked from now on; answered by this one's.
+    // introduce(): another node's CONSENSUS has this handle. Answers this node's identity and
+    // handle.
     caf::result<training::Voter, peer_actor>(atom::join, training::Voter who, peer_actor peer),
-    // Takes part in the job of this MEMBERSHIP, at that address; answered when all nodes are there,
-    // or when the time (NodeInfo::time_left_ms) is over.
+    // GENERATION BUILDER: joins the job of this MEMBERSHIP, on the node at `leader`. Answered when
+    // all nodes have joined, or after NodeInfo::time_left_ms.
     caf::result<training::NodeAssignment>(atom::join, membership_actor membership,
                                           std::string leader, NodeInfo info),
-    // Takes part in generations of a job: forms, trains; answers when the job has ended.
+    // The main thread: builds and trains the generations of a job. Answers when the job has ended.
     caf::result<RunOutcomePtr>(atom::run, generation_builder_actor builder),
-    // The job has ended elsewhere.
+    // MEMBERSHIP or CONSENSUS: the job has ended elsewhere.
     caf::result<void>(atom::finish, JobEnd end),
-    // As a member is told.
+    // MEMBERSHIP: the messages of member_actor.
     caf::result<void>(atom::abort, std::int64_t generation, Error error),
     caf::result<void>(atom::halt, std::int64_t generation, Error reason),
     caf::result<void>(atom::decided, training::GenerationRecord record),
     caf::result<std::vector<BrokenLink>>(atom::probe, ProbeOrder order),
-    // The nodes of this node's job come together at this address.
+    // CONSENSUS: the nodes of this job gather at this address.
     caf::result<void>(atom::lead, std::string address),
-    // This daemon's VOTER.
+    // The main thread: this daemon's CONSENSUS and identity.
     caf::result<void>(atom::vote, training::Voter self, consensus_actor voter),
-    // Which process this is.
+    // Another daemon: answers the identity of this process.
     caf::result<training::Voter>(atom::vote),
-    // Drain: the job finishes its steps, saves and ends.
+    // `troupe stop`: drains the job, which finishes its steps, saves and ends.
     caf::result<void>(atom::stop),
-    // Drain this node alone: the others go on. Error: they could not.
+    // `troupe stop --node`: drains only this node; the others continue. Error: they could not.
     caf::result<void>(atom::leave),
-    // This daemon is to end: as `leave`, and where the others could not go on as `stop`.
+    // A signal: ends this daemon as `leave` does, or as `stop` if the others could not continue.
     caf::result<void>(atom::done),
-    // Where the job stands.
+    // `troupe status`: answers the progress of the job.
     caf::result<JobStatus>(atom::status),
-    // Its VOTER's last record, for a daemon that would begin a job; of number 0: none.
+    // Another daemon, before it begins a job: answers the last record of CONSENSUS; number 0: none.
     caf::result<training::GenerationRecord>(atom::decided)>;
 
 } // namespace troupe::actors

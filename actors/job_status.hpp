@@ -1,4 +1,4 @@
-/// What a daemon answers to `troupe status`.
+/// The answer of a daemon to `troupe status`.
 #pragma once
 
 #include <cstdint>
@@ -10,13 +10,13 @@ namespace troupe::actors {
 
 /// A daemon that takes part in the job.
 struct NodeStatus {
-  std::string name;                 ///< its host's
+  std::string name;                 ///< host name
   std::string address;              ///< HOST:PORT at which other nodes reach it
   std::string metrics;              ///< HOST:PORT of its /metrics; empty: off
-  std::string version;              ///< of its program
+  std::string version;              ///< of the program
   std::string state;                ///< joining, active
-  std::vector<std::string> devices; ///< one a worker
-  std::vector<std::int32_t> ranks;  ///< in the job, one a worker
+  std::vector<std::string> devices; ///< one per worker
+  std::vector<std::int32_t> ranks;  ///< in the job, one per worker
 
   bool operator==(const NodeStatus&) const = default;
 
@@ -29,11 +29,11 @@ struct NodeStatus {
   }
 };
 
-/// What a daemon waits for (waits.hpp).
+/// The current wait of a daemon (waits.hpp).
 struct WaitStatus {
-  std::string what;           ///< "waiting for 1 more node (1 of 2: a:7401)"; empty: nothing
+  std::string what; ///< "waiting for 1 more node (1 of 2: a:7401)"; empty: it does not wait
   std::int64_t waited_ms = 0; ///< so far
-  std::int64_t limit_ms = 0;  ///< 0: none; it lasts as long as the other side lives
+  std::int64_t limit_ms = 0;  ///< 0: no limit; the wait lasts as long as the other side lives
 
   bool operator==(const WaitStatus&) const = default;
 
@@ -44,21 +44,21 @@ struct WaitStatus {
   }
 };
 
-/// Where the job stands. Steps are committed ones; the epoch is that of the next step, or the last
-/// one, counted from 0.
+/// The progress of a job. Only committed steps count. `epoch` is that of the next step, or of the
+/// last one when the job is complete, counted from 0.
 struct JobStatus {
   std::string name;
-  /// joining, training, evaluating, saving, finishing, ended; before: starting, or what it waits
-  /// for.
+  /// joining, training, evaluating, saving, finishing, ended; before these: starting, or a
+  /// description of the current wait.
   std::string phase;
   std::int64_t generation = 1; ///< of the membership
   std::int64_t step = 0, total_steps = 0, epoch = 0;
   std::int32_t world_size = 0;
   double loss = 0, samples_per_second = 0;
-  std::optional<double> tokens_per_second = {}; ///< of these samples, where they are texts
-  std::string error;                            ///< why it failed; empty: it has not
-  std::vector<NodeStatus> nodes; ///< the one that leads first; empty: there is no job yet
-  WaitStatus wait = {};          ///< of the daemon that is asked
+  std::optional<double> tokens_per_second = {}; ///< of these samples, if they are texts
+  std::string error;                            ///< why the job failed; empty: it has not
+  std::vector<NodeStatus> nodes;                ///< the leader first; empty: there is no job yet
+  WaitStatus wait = {};                         ///< of the daemon that answers
 
   template <class Inspector>
   friend bool inspect(Inspector& f, JobStatus& x) {

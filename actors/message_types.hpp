@@ -1,10 +1,10 @@
-/// The types of messages, as CAF knows them.
+/// Registration of the message types with CAF.
 #pragma once
 
 namespace troupe::actors {
 
-/// CAF keeps the types of messages in a table of the process, which has to be complete before its
-/// first actor system. Any thread may ask for it, any number of times.
+/// Registers all message types in CAF's table for this process. CAF needs the complete table before
+/// the first actor system starts. Thread-safe; may be called any number of times.
 void register_message_types();
 
 } // namespace troupe::actors

@@ -1,5 +1,5 @@
-/// What the roles tell each other. Structs with `inspect` can cross process borders; those behind
-/// pointers stay within a process (type_ids.hpp says which is which).
+/// Messages between roles. Structs with `inspect` can be sent to other processes. Those behind
+/// pointers stay within a process (type_ids.hpp lists them).
 #pragma once
 
 #include "core/checkpoint/manifest.hpp"
@@ -22,16 +22,16 @@
 
 namespace troupe::actors {
 
-// What a worker is asked to do is said in the engine's own terms.
+// A worker's tasks use the terms of training/.
 using training::Pass;
 using training::PassMode;
 
-/// What a WORKER wants to do with a bucket's units next.
+/// A WORKER's request for the parameters of a bucket.
 struct ParameterRequest {
   PassMode pass_mode = PassMode::training;
-  std::int64_t index = 0; ///< train: the pass; evaluate: the batch of the test set
+  std::int64_t index = 0; ///< training: the pass; evaluation: the batch of the test set
   Phase phase = Phase::forward;
-  UnitId unit = 0; ///< the bucket's first in this phase; released: its last
+  UnitId unit = 0; ///< the bucket's first in this phase; in `released`: its last
 
   template <class Inspector>
   friend bool inspect(Inspector& f, ParameterRequest& x) {
@@ -45,19 +45,19 @@ struct ParameterRequest {
   }
 };
 
-/// From, to; on a device's clock.
+/// Begin and end, on a device's clock.
 using Span = std::pair<std::chrono::nanoseconds, std::chrono::nanoseconds>;
 
-/// A rank that is ready, and what it would train on.
+/// A rank that is ready, and the data that it would train on.
 struct RankInfo {
   std::int32_t rank = 0;
   std::string metrics;      ///< HOST:PORT of its node's endpoint; empty: off
-  std::string device;       ///< its name
-  std::int64_t samples = 0; ///< of the training set
-  std::string data = {};    ///< the training set's fingerprint
-  // Of the device; 0: nobody knows.
+  std::string device;       ///< name of the device
+  std::int64_t samples = 0; ///< number of samples in the training set
+  std::string data = {};    ///< fingerprint of the training set
+  // Properties of the device; 0: unknown.
   std::uint64_t memory_bytes = 0;
-  double peak_operations = 0; ///< a second, in the run's precision
+  double peak_operations = 0; ///< operations per second, in the run's precision
 
   template <class Inspector>
   friend bool inspect(Inspector& f, RankInfo& x) {
@@ -68,10 +68,10 @@ struct RankInfo {
   }
 };
 
-/// Summaries by rank.
 using WorkerSummaries = std::vector<metrics::WorkerSummary>;
 
-/// Of the rows that count for a loss, how many were classified right; empty where none can be.
+/// The number of rows that count for a loss, and of those classified right; `correct` is empty for
+/// models that do not classify.
 struct Right {
   std::int64_t rows = 0;
   std::optional<std::int64_t> correct = {};
@@ -93,10 +93,10 @@ struct Right {
   }
 };
 
-/// What a WORKER measured of its part of a step.
+/// A WORKER's measurements of its part of a step.
 struct WorkerStep {
   std::int64_t step = 0;
-  double loss = 0; ///< of the rank's samples; the mean over ranks is the global batch's
+  double loss = 0; ///< over the rank's samples; the mean over ranks is the loss of the global batch
   Right right = {};
   std::int64_t samples = 0;
   std::chrono::nanoseconds begin{},
@@ -104,9 +104,9 @@ struct WorkerStep {
   std::chrono::nanoseconds busy{};      ///< time in forward and backward
   std::chrono::nanoseconds data_wait{}; ///< time in which the device waited for a batch
   std::uint64_t statistics_bytes = 0;   ///< sent for synchronized batch norms
-  std::int64_t ready_batches = 0;       ///< that are filled and wait at its end
+  std::int64_t ready_batches = 0;       ///< filled and unread when the step ended
 
-  /// Another slice of the same step, by the same rank.
+  /// Adds another slice of the same step, by the same rank.
   void add(const WorkerStep& more) {
     if (samples == 0)
       begin = more.begin;
@@ -129,7 +129,7 @@ struct WorkerStep {
   }
 };
 
-/// What a rank's collectives of one kind took in a step.
+/// Bytes and time of a rank's collectives of one kind in a step.
 struct RankCollective {
   std::uint64_t bytes = 0; ///< sent
   std::chrono::nanoseconds time{};
@@ -140,7 +140,8 @@ struct RankCollective {
   }
 };
 
-/// Slices are dealt anew: so many to each rank, from a step on, whose first pass has this number.
+/// A new slice assignment: the number of slices of each rank, from `step` on. `pass` is the number
+/// of that step's first pass.
 struct Reassignment {
   std::vector<std::int32_t> counts;
   std::int64_t step = 0;
@@ -153,16 +154,16 @@ struct Reassignment {
   }
 };
 
-// Of asynchronous training.
+// Types of asynchronous training.
 using metrics::RoundTaken;
 using training::SliceReads;
 
-/// What a rank has found in its part of a step's gradients, or what was found in all of them.
+/// The results of one rank's shard of a step's gradients, or of all shards.
 struct StepFound {
   std::int32_t rank = 0;
   std::int64_t step = 0;
-  double squared_norm = -1; ///< as training::StepResults has it
-  float found_inf = 0;      ///< above 0: some are not finite
+  double squared_norm = -1; ///< as in training::StepResults
+  float found_inf = 0;      ///< above 0: some gradients are not finite
 
   template <class Inspector>
   friend bool inspect(Inspector& f, StepFound& x) {
@@ -177,17 +178,17 @@ struct StepReport {
   std::int32_t rank = 0;
   WorkerStep worker = {};
   std::array<RankCollective, metrics::collective_kind_names.size()> collectives = {}; ///< by kind
-  std::chrono::nanoseconds overlapped{}; ///< the part of it during which the rank also computed
-  std::chrono::nanoseconds optimizer{};  ///< in the optimizer, while the rank did not compute
+  std::chrono::nanoseconds overlapped{}; ///< part of their time in which the rank also computed
+  std::chrono::nanoseconds optimizer{};  ///< time in the optimizer while the rank did not compute
   MemoryUse memory = {};
-  double squared_norm = -1;       ///< as training::StepResults has it
+  double squared_norm = -1;       ///< as in training::StepResults
   float loss_scale = 0;           ///< after the step; 0: losses are not scaled
   std::int64_t skipped_steps = 0; ///< of the whole run
   std::int64_t scale_growths = 0;
-  double drift = -1; ///< as metrics::StepRecord has it; below 0: ranks were not averaged
-  std::uint64_t round_bytes = 0;       ///< of collective bytes, those of rounds
-  std::vector<RoundTaken> rounds = {}; ///< that it has summed up
-  SliceReads reads = {};               ///< of its shard, where ranks are asynchronous
+  double drift = -1;             ///< as in metrics::StepRecord; below 0: ranks were not averaged
+  std::uint64_t round_bytes = 0; ///< the part of the collective bytes that rounds sent
+  std::vector<RoundTaken> rounds = {}; ///< rounds that this rank has summed
+  SliceReads reads = {};               ///< of its shard, in asynchronous training
 
   template <class Inspector>
   friend bool inspect(Inspector& f, StepReport& x) {
@@ -202,7 +203,7 @@ struct StepReport {
   }
 };
 
-/// One rank's part of a pass over the test set.
+/// One rank's part of an evaluation on the test set.
 struct EvaluationReport {
   std::int32_t rank = 0;
   std::int64_t step = 0;
@@ -216,15 +217,15 @@ struct EvaluationReport {
   }
 };
 
-/// What became of a rank's part of a checkpoint: files, or a piece of them.
+/// The outcome of writing a rank's part of a checkpoint, or one chunk of it.
 struct ShardOutcome {
   std::int32_t rank = 0;
   std::int64_t step = 0;
-  bool is_last = true;                ///< no piece is missing
-  std::vector<FileRecord> files = {}; ///< of the last piece, where something is written
-  std::optional<Error> failure = {};  ///< empty: as it should be
-  std::string parameters_sha256 = {}; ///< of all parameters, where they came this way
-  double seconds = 0;                 ///< that writing took
+  bool is_last = true;                ///< it was the last chunk
+  std::vector<FileRecord> files = {}; ///< those written, in the outcome of the last chunk
+  std::optional<Error> failure = {};  ///< empty: success
+  std::string parameters_sha256 = {}; ///< if all parameters passed through this rank
+  double seconds = 0;                 ///< spent on writing
 
   template <class Inspector>
   friend bool inspect(Inspector& f, ShardOutcome& x) {
@@ -235,11 +236,11 @@ struct ShardOutcome {
   }
 };
 
-/// What a checkpoint is made of.
+/// The parts of a checkpoint.
 struct CheckpointShards {
   std::int64_t step = 0;
   std::vector<ShardOutcome> parts = {}; ///< by rank
-  /// What is known of it beside its state: how it did on the test set.
+  /// Test metrics stored with the checkpoint.
   std::map<std::string, std::string> results = {};
   bool is_best = false;
 
@@ -250,14 +251,14 @@ struct CheckpointShards {
   }
 };
 
-/// What became of a checkpoint.
+/// The outcome of a checkpoint.
 struct CheckpointOutcome {
   std::int64_t step = 0;
   std::string path = {};
-  double seconds = 0;                 ///< that writing took
-  double pause_seconds = 0;           ///< in which nothing was trained because of it
+  double seconds = 0;                 ///< spent on writing
+  double pause_seconds = 0;           ///< in which training paused for it
   std::uint64_t bytes = 0;            ///< of all its files
-  std::optional<Error> failure = {};  ///< empty: written, or not to be written
+  std::optional<Error> failure = {};  ///< empty: it was written, or needed no writing
   std::string parameters_sha256 = {}; ///< of the parameters in canonical layout
 
   template <class Inspector>
@@ -339,7 +340,7 @@ bool inspect(Inspector& f, Where& x) {
                             f.field("rank", x.rank), f.field("step", x.step));
 }
 
-/// The longest message of an error that travels; what is longer is cut.
+/// The longest error message that is sent; longer ones are cut.
 constexpr std::size_t most_error_bytes = 16 << 10;
 
 template <class Inspector>

@@ -26,8 +26,8 @@ namespace troupe::actors {
 
 namespace {
 
-/// HOST:PORT that other hosts can use for what listens at `bound`, also where that is every
-/// address.
+/// Returns the HOST:PORT by which other hosts reach a socket bound to `bound`, even if that is a
+/// wildcard address.
 std::string reachable_address(Endpoint bound, const ClusterConfig& cluster) {
   const auto advertised = parse_endpoint(cluster.advertise.value_or(""));
   if (is_any_address(bound))
@@ -35,7 +35,8 @@ std::string reachable_address(Endpoint bound, const ClusterConfig& cluster) {
   return to_string(bound);
 }
 
-/// By which other nodes know this one. A port that is left open there is the one that it got here.
+/// Returns the address by which other nodes know this one. An advertised port of 0 becomes the port
+/// bound here.
 std::string advertised_address(const Endpoint& bound, const ClusterConfig& cluster) {
   auto advertised = parse_endpoint(cluster.advertise.value_or(""));
   if (!advertised)
@@ -70,9 +71,9 @@ public:
   const node_actor& node() const { return node_; }
   bool may_begin() const { return actors::may_begin(config_.cluster, address_); }
 
-  /// Listens at cluster.listen. Its address is then this node's name.
+  /// Listens at cluster.listen. That address becomes this node's name.
   Status publish();
-  /// Blocks until the job has ended. `formed` is called when it is about to train.
+  /// Blocks until the job has ended. `built` is called when the first generation is about to train.
   RunOutcome run(const metrics::Trace& trace, const std::shared_ptr<Drain>& drain,
                  std::function<void()> built);
   spdlog::logger& log() { return *log_; }
@@ -95,7 +96,7 @@ private:
   caf::actor_system system_;
   node_actor node_;
   std::string address_, process_;
-  consensus_actor voter_; ///< null: a node alone
+  consensus_actor voter_; ///< null: a single node
 };
 
 node_actor NodeRuntime::spawn_node(NodeSetup setup) {
@@ -115,7 +116,7 @@ void NodeRuntime::show_endpoint() {
   exposition_.targets().set({{metrics_address(), {{"node", training::host_name()}}}});
 }
 
-/// Empty: off.
+/// Returns an empty string if the endpoint is off.
 std::string NodeRuntime::metrics_address() const {
   const auto bound = exposition_.listens_at();
   return bound ? reachable_address(*bound, config_.cluster) : "";
@@ -180,7 +181,7 @@ RunOutcome NodeRuntime::run(const metrics::Trace& trace, const std::shared_ptr<D
       .receive([&](const RunOutcomePtr& ended) { outcome = *ended; },
                [&](const caf::error& error) {
                  outcome.error = Error{Errc::internal,
-                                       "the node died: " + caf::to_string(error),
+                                       "the node actor died: " + caf::to_string(error),
                                        {.node = training::host_name(), .actor = NodeState::name}};
                });
   if (outcome.error)
@@ -188,7 +189,7 @@ RunOutcome NodeRuntime::run(const metrics::Trace& trace, const std::shared_ptr<D
   return outcome;
 }
 
-/// This process's part in a job, from its first message to its last.
+/// Takes part in a job, from the first message of this process to the last.
 Result<RunEnd> take_part(const Config& config, const RunOptions& options,
                          const metrics::Trace& trace, NodeRuntime& runtime,
                          const std::shared_ptr<Drain>& drain,
@@ -200,22 +201,22 @@ Result<RunEnd> take_part(const Config& config, const RunOptions& options,
   auto outcome = runtime.run(trace, drain, options.daemon ? std::function<void()>{} : started);
   RunEnd end{outcome.summary, outcome.error};
   if (!outcome.built) {
-    // A process that was asked to stop before the job began has done what it was asked.
+    // A stop before the job began is a success.
     if (outcome.error->code != Errc::stopped)
       return failure(*std::move(outcome.error));
     runtime.log().info("{}", outcome.error->message);
     end = {{training::run_info(config)}};
     end.status = "stopped";
   }
-  // A job that has failed is begun again by whoever supervises the daemons, all of them. One that
-  // was stopped, at whatever node, ends on all.
+  // A failed job is begun again by the supervisor of the daemons, which restarts all of them. A
+  // stopped job ends on all nodes.
   if (options.daemon && options.stays && runtime.may_begin() && outcome.built &&
       end.status == "completed")
     drain->wait();
   return end;
 }
 
-/// Null where there is one node alone.
+/// Returns null for a single node.
 Result<std::shared_ptr<collectives::DataPlane>> open_data_plane(const Config& config,
                                                                 const RunOptions& options) {
   if (!options.daemon)
@@ -227,15 +228,15 @@ Result<std::shared_ptr<collectives::DataPlane>> open_data_plane(const Config& co
                                     .tls = cluster.tls,
                                     .handshake = cluster.timeouts.handshake});
   if (!plane && plane.error().code == Errc::network)
-    return cluster.data_port > 0
-               ? fail(Errc::network,
-                      "cluster.data_port: {}; choose another port, or end what listens there",
-                      plane.error().message)
-               : fail(Errc::network, "cluster.listen: {}", plane.error().message);
+    return cluster.data_port > 0 ? fail(Errc::network,
+                                        "cluster.data_port: {}; choose another port, or stop the "
+                                        "process that listens there",
+                                        plane.error().message)
+                                 : fail(Errc::network, "cluster.listen: {}", plane.error().message);
   return plane;
 }
 
-/// Empty where metrics.push is not set. The exposition and the log outlive it.
+/// Returns null if metrics.push is not set. The exposition and the log outlive the gateway.
 std::unique_ptr<metrics::PushGateway> push_metrics(const Config& config, const RunOptions& options,
                                                    metrics::Exposition& exposition,
                                                    spdlog::logger& log) {
@@ -251,7 +252,7 @@ std::unique_ptr<metrics::PushGateway> push_metrics(const Config& config, const R
       [&log](const std::string& why) { log.warn("{}", why); });
 }
 
-/// Of the page: the cluster's certificate is also shown to browsers.
+/// Returns the security of the page: browsers see the cluster's certificate too.
 Result<metrics::EndpointSecurity> endpoint_security(const Config& config) {
   metrics::EndpointSecurity security;
   if (const auto& file = config.metrics.password_file) {
@@ -264,7 +265,8 @@ Result<metrics::EndpointSecurity> endpoint_security(const Config& config) {
   return security;
 }
 
-/// Opens the endpoint. A run in the foreground takes the next free port if metrics.listen is used.
+/// Opens the endpoint. A run in the foreground takes the next free port if metrics.listen is in
+/// use.
 Result<std::unique_ptr<metrics::Exposition>>
 open_exposition(const Config& config, const RunOptions& options, bool leads,
                 const metrics::EndpointSecurity& security) {
@@ -289,7 +291,7 @@ Result<RunEnd> run_node_runtime(const Config& config, const RunOptions& options,
                                 const metrics::Trace& trace) {
   const bool leads = config.cluster.join.empty();
   TROUPE_TRY(const auto security, endpoint_security(config));
-  // Before all else: a port in use is said at once, and a daemon that waits can be asked.
+  // First of all, so that a port in use is reported at once, and a waiting daemon answers requests.
   TROUPE_TRY(auto exposition, open_exposition(config, options, leads, security));
   exposition->live().set_config(options.config_text);
   exposition->live().show_timeline_of(trace);
@@ -322,10 +324,10 @@ Result<RunEnd> run_node_runtime(const Config& config, const RunOptions& options,
   }
   const auto end = summary ? metrics::ended_as(summary->status) : metrics::JobPhase::failed;
   exposition->enter(end);
-  push.reset(); // with the end
+  push.reset(); // with the end of the run
   if (options.on_ended)
     options.on_ended();
-  // While all of it can still be asked.
+  // While all parts still answer requests.
   linger(*exposition, *drain, config.metrics.linger, runtime.log(), *waits);
   return summary;
 }
@@ -343,7 +345,7 @@ Result<RunEnd> run_training(const Config& config, const RunOptions& options) {
     }
     TROUPE_TRY(here);
   }
-  // CAF ends the process where they do not fit; the endpoint shows them, too.
+  // CAF ends the process if certificate and key do not fit. The endpoint uses them too.
   if (config.cluster.tls.enabled() && (options.daemon || config.metrics.listen != "off"))
     if (const auto tls = net::open_tls(config.cluster.tls); !tls)
       return failure(tls.error());

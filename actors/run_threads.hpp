@@ -1,13 +1,13 @@
-/// How many threads a run needs.
+/// The number of threads that a run needs.
 #pragma once
 
 #include "core/config/config.hpp"
 
 namespace troupe::actors {
 
-/// At least as many threads as run_training starts beside its caller: each worker's team with its
-/// streams, loaders, and what a process has one of (CAF's scheduler, actors with threads of their
-/// own, servers).
+/// Returns an upper bound of the threads that run_training starts besides its caller: each
+/// worker's thread team and streams, the loaders, and those of the process (CAF's scheduler,
+/// detached actors, servers).
 int threads_of_run(const Config& config);
 
 } // namespace troupe::actors

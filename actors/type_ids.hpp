@@ -1,4 +1,4 @@
-/// CAF's type ids of our messages. Append only: daemons of the same version must agree.
+/// CAF type ids of our messages. Append only: daemons of the same version must agree on them.
 #pragma once
 
 #include "actors/cluster_messages.hpp"
@@ -17,14 +17,14 @@
 
 namespace troupe::actors {
 
-/// How a run ended: the summary always, and what failed if something did.
+/// The end of a run: its summary, and the error if it failed.
 struct RunOutcome {
   metrics::RunSummary summary;
   std::optional<Error> error;
-  bool built = true; ///< else nothing ever trained, and there is no record of the run
+  bool built = true; ///< false: nothing was trained, and the run has no files
 };
 
-// Shared with other roles of the same process; the pointee is never changed after sending.
+// Shared between roles of one process. The pointee never changes after sending.
 using MicroBatchPtr = std::shared_ptr<const training::MicroBatch>;
 using SnapshotPtr = std::shared_ptr<const training::Snapshot>;
 using StateChunkPtr = std::shared_ptr<const training::StateChunk>;
@@ -35,13 +35,13 @@ using GeneratedRecordPtr = std::shared_ptr<const metrics::GeneratedRecord>;
 /// The spans in which the worker computed, in order.
 using SpansPtr = std::shared_ptr<const std::vector<Span>>;
 using RunOutcomePtr = std::shared_ptr<const RunOutcome>;
-/// What a run has come to in the generations before (roles/detail/run_totals.hpp).
+/// The totals of a run over its earlier generations (roles/detail/run_totals.hpp).
 struct RunTotals;
 using RunTotalsPtr = std::shared_ptr<const RunTotals>;
-/// Where a run can be seen (roles/run_view.hpp).
+/// The outputs of a run: console, log, folder, page, exposition (roles/run_view.hpp).
 class RunView;
 using RunViewPtr = std::shared_ptr<RunView>;
-/// A generation that can train, and who shows it (node/built_generation.hpp).
+/// A generation that is ready to train, and its METRICS (node/built_generation.hpp).
 struct BuiltGeneration;
 using BuiltGenerationPtr = std::shared_ptr<const BuiltGeneration>;
 using ::troupe::EventPtr;
@@ -105,7 +105,8 @@ CAF_BEGIN_TYPE_ID_BLOCK(troupe, first_custom_type_id)
   CAF_ADD_TYPE_ID(troupe, (troupe::actors::StateChunkPtr))
   CAF_ADD_TYPE_ID(troupe, (troupe::metrics::JobPhase))
   CAF_ADD_ATOM(troupe, troupe::atom, abort)
-  CAF_ADD_ATOM(troupe, troupe::atom, form)
+  CAF_ADD_ATOM(troupe, troupe::atom, build)
+  CAF_ADD_ATOM(troupe, troupe::atom, gather)
   CAF_ADD_ATOM(troupe, troupe::atom, release)
   CAF_ADD_TYPE_ID(troupe, (troupe::actors::ShardOutcome))
   CAF_ADD_TYPE_ID(troupe, (troupe::actors::CheckpointShards))
@@ -129,7 +130,7 @@ CAF_BEGIN_TYPE_ID_BLOCK(troupe, first_custom_type_id)
   CAF_ADD_ATOM(troupe, troupe::atom, decided)
   CAF_ADD_ATOM(troupe, troupe::atom, synchronize)
   CAF_ADD_TYPE_ID(troupe, (troupe::actors::Reassignment))
-  CAF_ADD_ATOM(troupe, troupe::atom, deal)
+  CAF_ADD_ATOM(troupe, troupe::atom, assign)
   CAF_ADD_TYPE_ID(troupe, (troupe::collectives::MessagePtr))
   CAF_ADD_TYPE_ID(troupe, (troupe::actors::StepFound))
   CAF_ADD_ATOM(troupe, troupe::atom, deliver)
@@ -145,7 +146,7 @@ CAF_BEGIN_TYPE_ID_BLOCK(troupe, first_custom_type_id)
 
 CAF_END_TYPE_ID_BLOCK(troupe)
 
-// These hold pointers into this process and must not leave it.
+// These contain pointers, and must not leave the process.
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::EventPtr)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::collectives::MessagePtr)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::MicroBatchPtr)

@@ -1,4 +1,4 @@
-// `troupe status` and `troupe stop`: ask the daemon that listens at HOST:PORT.
+// `troupe status` and `troupe stop`: send a request to the daemon that listens at HOST:PORT.
 #include "actors/node/client.hpp"
 #include "actors/node/waits.hpp"
 #include "app/commands.hpp"
@@ -28,7 +28,7 @@ struct ClientArguments {
   bool json = false, node = false, wait = false;
 };
 
-/// Empty, after having said on stderr what is wrong.
+/// On failure reports the problem on stderr and returns empty.
 std::optional<actors::ClientOptions> options_or_report(const ClientArguments& arguments,
                                                        const Catalogue& catalogue) {
   const auto daemon = parse_endpoint(arguments.daemon);
@@ -41,17 +41,18 @@ std::optional<actors::ClientOptions> options_or_report(const ClientArguments& ar
     tls = config->cluster.tls;
   }
   if (!daemon)
-    report_error(fmt::format("\"{}\" is no address; allowed: HOST:PORT", echoed(arguments.daemon)));
+    report_error(
+        fmt::format("\"{}\" is not an address; allowed: HOST:PORT", echoed(arguments.daemon)));
   const bool waits = timeout && timeout->count() > 0;
   if (!waits)
-    report_error(fmt::format("--timeout \"{}\" is no duration above 0; allowed: 500ms, 5s, 1min",
+    report_error(fmt::format("--timeout \"{}\" is not a duration above 0; allowed: 500ms, 5s, 1min",
                              echoed(arguments.timeout)));
   if (!daemon || !waits)
     return std::nullopt;
   return actors::ClientOptions{*daemon, std::move(tls), TROUPE_VERSION, *timeout};
 }
 
-/// Null: it waits for nothing.
+/// Null if it is not waiting.
 nlohmann::ordered_json wait_to_json(const actors::WaitStatus& wait) {
   if (wait.what.empty())
     return nullptr;
@@ -92,7 +93,8 @@ nlohmann::ordered_json to_json(const actors::JobStatus& status) {
   return json;
 }
 
-/// "waiting for Prometheus to see the end (2s of 1min)"; without a limit the words only.
+/// "waiting for Prometheus to scrape the final metrics (2s of 1min)"; without a limit only the
+/// first part.
 std::string text_of(const actors::WaitStatus& wait) {
   return wait.limit_ms > 0 ? fmt::format("{} ({})", wait.what, actors::how_long(wait)) : wait.what;
 }
@@ -126,7 +128,7 @@ void print_nodes(const actors::JobStatus& status) {
     }
 }
 
-/// "ended, waiting for Prometheus to see the end (2s of 1min)".
+/// "ended, waiting for Prometheus to scrape the final metrics (2s of 1min)".
 std::string phase_and_wait(const actors::JobStatus& status) {
   const auto& wait = status.wait;
   if (wait.what.empty())
@@ -189,30 +191,33 @@ CLI::App* add_command(CLI::App& app, Action& action, const char* name, const cha
                       int (*run)(const ClientArguments&, const Catalogue&),
                       const std::shared_ptr<ClientArguments>& arguments) {
   auto* command = app.add_subcommand(name, help);
-  command->add_option("daemon", arguments->daemon, "Where it listens (cluster.listen)")
+  command
+      ->add_option("daemon", arguments->daemon,
+                   "Address on which the daemon listens (cluster.listen)")
       ->required()
       ->type_name("HOST:PORT");
   auto* config = command->add_option("--config", arguments->config,
-                                     "Take the certificates from cluster.tls of this file");
+                                     "Use the certificates in cluster.tls of this file");
   config->type_name("CONFIG");
   auto* certificate =
-      command->add_option("--tls-cert", arguments->tls.certificate, "Certificate to show (PEM)");
-  auto* key = command->add_option("--tls-key", arguments->tls.key, "Its private key (PEM)");
+      command->add_option("--tls-cert", arguments->tls.certificate, "Client certificate (PEM)");
+  auto* key = command->add_option("--tls-key", arguments->tls.key,
+                                  "Private key of the client certificate (PEM)");
   auto* ca = command->add_option("--tls-ca", arguments->tls.ca,
-                                 "Who signs certificates that are trusted (PEM)");
+                                 "Certificate of the trusted authority (PEM)");
   certificate->type_name("FILE")->needs(key, ca)->excludes(config);
   key->type_name("FILE")->needs(certificate);
   ca->type_name("FILE")->needs(certificate);
   command
       ->add_option("--tls-name", arguments->tls.names,
-                   "Take the daemon for one only if its certificate is for this name")
+                   "Accept the daemon only if its certificate is for this name")
       ->type_name("NAME")
       ->needs(certificate)
       ->allow_extra_args(false)
       ->check([](const std::string& name) {
-        return name.empty() ? std::string{"an empty name is nobody's"} : std::string{};
+        return name.empty() ? std::string{"the name is empty"} : std::string{};
       });
-  command->add_option("--timeout", arguments->timeout, "How long the whole exchange may take")
+  command->add_option("--timeout", arguments->timeout, "Time limit of the whole request")
       ->type_name("TIME")
       ->capture_default_str();
   command->callback([&action, arguments, run] {
@@ -225,15 +230,15 @@ CLI::App* add_command(CLI::App& app, Action& action, const char* name, const cha
 
 void add_client_commands(CLI::App& app, Action& action) {
   const auto asked = std::make_shared<ClientArguments>();
-  add_command(app, action, "status", "Where the job of a daemon stands, and who takes part",
+  add_command(app, action, "status", "Print the progress and the nodes of a daemon's job",
               show_status, asked)
-      ->add_flag("--json", asked->json, "As JSON");
+      ->add_flag("--json", asked->json, "Print JSON");
   const auto told = std::make_shared<ClientArguments>();
-  auto* stopping =
-      add_command(app, action, "stop",
-                  "Drain: finish the steps under way, write a checkpoint, leave", stop, told);
-  stopping->add_flag("--node", told->node, "Only this node: the others continue without it");
-  stopping->add_flag("--wait", told->wait, "Return when the daemon has gone");
+  auto* stopping = add_command(
+      app, action, "stop",
+      "Drain a daemon's job: finish the steps in progress, write a checkpoint, exit", stop, told);
+  stopping->add_flag("--node", told->node, "Stop only this node; the others continue without it");
+  stopping->add_flag("--wait", told->wait, "Return after the daemon has exited");
 }
 
 } // namespace troupe::app

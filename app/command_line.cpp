@@ -13,7 +13,7 @@ bool is_plain(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) != 0 || safe.find(c) != safe.npos;
 }
 
-/// A shell takes everything in single quotes as it stands, but the quote itself.
+/// A shell takes every character in single quotes literally, except the quote itself.
 std::string quoted(const std::string& word) {
   if (!word.empty() && std::ranges::all_of(word, is_plain))
     return word;

@@ -1,4 +1,4 @@
-/// How this process was started, for people to do it again.
+/// The command line of this process, for messages that suggest to run it again.
 #pragma once
 
 #include <string>
@@ -6,10 +6,10 @@
 
 namespace troupe::app {
 
-/// The words as the shell gave them, the program first.
+/// The words as passed by the shell, the program first.
 std::vector<std::string> own_command_line();
 
-/// What a person can give to a shell to get these words.
+/// Quotes the words so that a shell splits them into the same words again.
 std::string as_shell_command(const std::vector<std::string>& words);
 
 } // namespace troupe::app

@@ -14,7 +14,7 @@ namespace troupe::app {
 
 namespace {
 
-/// CLI11 shows what an option takes as TYPE:RULE, where a set of words is "{a,b}".
+/// Splits CLI11's description of an option's value, TYPE:RULE. A set of words is "{a,b}".
 void take_type(OptionTraits& traits, const std::string& type) {
   const auto set = type.find(":{"), inside = type.find(" in [");
   const auto range = inside == type.npos ? type.npos : type.rfind(':', inside);

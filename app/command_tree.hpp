@@ -1,4 +1,4 @@
-/// What the command line takes, as help, manual pages and shells show it.
+/// The commands and options of the command line, as shown by help, manual pages and shells.
 #pragma once
 
 #include "core/error.hpp"
@@ -15,24 +15,25 @@ class Option;
 
 namespace troupe::app {
 
-/// An option, or a word that stands by its place.
+/// An option or a positional argument.
 struct OptionTraits {
-  std::vector<std::string> names;        ///< "-o", "--output"; empty: stands by its place
-  std::string value;                     ///< what it takes: "FILE", "TEXT"; empty: nothing
-  std::string allowed = {};              ///< "INT in [1 - 65536]"; empty: anything
-  std::vector<std::string> choices = {}; ///< all that it takes; empty: anything
-  std::string default_value = {};        ///< taken where it is not given
+  std::vector<std::string> names; ///< "-o", "--output"; empty: positional
+  std::string value;        ///< placeholder of its value: "FILE", "TEXT"; empty: takes no value
+  std::string allowed = {}; ///< "INT in [1 - 65536]"; empty: anything
+  std::vector<std::string> choices = {}; ///< all allowed values; empty: anything
+  std::string default_value = {};        ///< used if the option is not given
   std::string help = {};
   bool required = false, many = false;
 
   bool by_place() const { return names.empty(); }
 };
 
-/// Those that help shows, in its order.
+/// The options that help shows, in its order.
 std::vector<OptionTraits> options_of(const CLI::App& command);
 std::vector<const CLI::App*> subcommands_of(const CLI::App& command);
 
-/// The command of these words ("config", "check"). Error: invalid_input, with the nearest name.
+/// Returns the command with these words ("config", "check"). Error: invalid_input, with a
+/// suggestion.
 Result<const CLI::App*> find_command(const CLI::App& program, std::span<const std::string> words);
 
 /// "troupe config check"

@@ -1,6 +1,6 @@
-/// The subcommands of `troupe`. Each adds its options to the command line; when it is chosen it
-/// sets the action, which the program runs with the models and data sets that it has, and whose
-/// result is the exit code.
+/// The subcommands of `troupe`. Each adds its options to the command line, and sets the action when
+/// it is chosen. The program runs the action with its models and data sets; the result is the exit
+/// code.
 #pragma once
 
 #include "core/config/load.hpp"
@@ -17,8 +17,8 @@ class App;
 
 namespace troupe::app {
 
-/// Exit codes; what follows from each is in docs/exit-codes.md. `train` that a signal has stopped
-/// ends with signalled + its number.
+/// Exit codes; docs/exit-codes.md describes their consequences. `train` stopped by a signal exits
+/// with signalled + the signal's number.
 enum ExitCode : int { success = 0, run_failed = 1, wrong_input = 2, signalled = 128 };
 
 using Action = std::function<int(const Catalogue& catalogue)>;
@@ -44,21 +44,22 @@ void add_tokenize_command(CLI::App& app, Action& action);
 /// `train` and `node`.
 void add_train_commands(CLI::App& app, Action& action);
 
-/// --version and --verbose of the program itself. Without a command the latter is `version
+/// --version and --verbose of the program itself. --verbose without a command is `version
 /// --verbose`.
 void add_version_flags(CLI::App& app, Action& action);
-/// --verbose of a command. It holds wherever it stands: `troupe -v train`, `troupe train -v`.
+/// --verbose of a command. It has the same effect in every position: `troupe -v train`, `troupe
+/// train -v`.
 void add_verbose_flag(CLI::App& command, const std::string& help);
 bool is_verbose(const CLI::App& command);
 
-/// CONFIG and --set, which several commands take; `required`: CONFIG must be given.
+/// CONFIG and --set, shared by several commands; `required`: CONFIG must be given.
 struct ConfigArguments {
   std::string path;
   std::vector<std::string> overrides;
 };
 void add_config_arguments(CLI::App& command, ConfigArguments& arguments, bool required = true);
 
-/// Empty when anything is wrong with it, after having said so on stderr.
+/// Loads the config. On failure reports every problem on stderr and returns empty.
 std::optional<Config> load_or_report(const ConfigArguments& arguments,
                                      const Capabilities& capabilities, const Catalogue& catalogue,
                                      std::span<const GivenValue> given = {});

@@ -1,5 +1,5 @@
-// `troupe compare`: the same job in several strategies and precisions, each in a process of its
-// own; or runs that were there before.
+// `troupe compare`: trains the same job with several strategies and precisions, each in a process
+// of its own, or compares existing runs.
 #include "app/command_tree.hpp"
 #include "app/commands.hpp"
 #include "app/compare_runs.hpp"
@@ -39,7 +39,7 @@ using Settings = std::vector<std::string>;
 struct CompareArguments {
   ConfigArguments config;
   std::vector<std::string> strategies, precisions = {"fp32"};
-  std::vector<std::string> runs; ///< folders; empty: modes are compared
+  std::vector<std::string> runs; ///< folders; empty: compare modes
   std::string output = "comparison";
 };
 
@@ -48,17 +48,18 @@ std::string read_file(const fs::path& path) {
   return {std::istreambuf_iterator<char>{in}, {}};
 }
 
-/// What a run said last; why it failed, when it has.
+/// The last line of a run's log; after a failure, the reason.
 std::string last_line(const fs::path& log) {
   std::ifstream in{log};
-  std::string last = "it said nothing";
+  std::string last = "it printed nothing";
   for (std::string line; std::getline(in, line);)
     if (!line.empty())
       last = line;
   return last;
 }
 
-/// Why a row is not trained. The place of its override would mean nothing to a reader of the table.
+/// The reason why a row is not trained, without the position of its override, which readers of the
+/// table do not know.
 std::string reason(ConfigProblem problem) {
   if (!problem.key.empty())
     problem.source.clear(), problem.line = 0;
@@ -71,8 +72,9 @@ std::string without_suffix(std::string strategy) {
   return strategy;
 }
 
-/// "fsdp_offload": fsdp, and what it can offload. A name alone trains without. Precondition: it is
-/// the name of a strategy.
+/// Settings for a strategy with the suffix of "fsdp_offload", which offloads all that the strategy
+/// can offload; without the suffix, nothing is offloaded. Precondition: the rest is the name of a
+/// strategy.
 Settings settings_of(std::string strategy) {
   const bool offloads = strategy.ends_with(offload_suffix);
   strategy = without_suffix(std::move(strategy));
@@ -87,7 +89,7 @@ Settings settings_of(std::string strategy) {
   return settings;
 }
 
-/// One row, from its settings to its figures.
+/// A row of the table, from its settings to its results.
 class Row {
 public:
   Row(const CompareArguments& arguments, const Catalogue& catalogue, const std::string& strategy,
@@ -102,8 +104,8 @@ public:
       overrides_.push_back(setting);
   }
 
-  /// Trains, unless the same has been trained here before. What is wrong with the config is the
-  /// row's problem, and nothing is returned.
+  /// Trains, unless the same config has already been trained in this folder. If the config is
+  /// invalid, sets the row's problem and returns empty.
   std::optional<Config> complete() {
     auto config = load_config(path_, overrides_, training::machine_capabilities(), catalogue_);
     if (!config) {
@@ -115,7 +117,7 @@ public:
     return *std::move(config);
   }
 
-  /// With what its folder has for whoever wants to know more.
+  /// The row with links to files of its folder.
   metrics::ComparedRun run() const {
     auto run = run_;
     for (const auto& [path, to] : {std::pair{fs::path{name_} / "report.html", &run.report},
@@ -128,7 +130,8 @@ public:
 private:
   fs::path folder() const { return output_ / name_; }
 
-  /// Whether what lies there is of this config: a run that could not begin leaves an earlier one's.
+  /// Whether the folder contains a run of this config. A run that could not begin leaves an earlier
+  /// run's files.
   bool was_begun(const Config& config) const {
     return read_file(folder() / "config.yaml") == to_yaml(config, catalogue_);
   }
@@ -155,7 +158,7 @@ private:
       run_.problem = code.error().message;
     else if (*code > 128)
       run_.problem = fmt::format("killed by signal {}", *code - 128);
-    else if (!was_begun(config) || summary() == before) // an earlier run stays in place
+    else if (!was_begun(config) || summary() == before) // the folder still contains an earlier run
       run_.problem = last_line(log);
     else
       take();
@@ -197,7 +200,7 @@ metrics::ComparedMachine this_machine() {
   return machine;
 }
 
-/// Called after each row: a comparison that is ended early leaves the rows that it has.
+/// Called after each row, so that a comparison that is ended early keeps its rows.
 Status write_tables(const fs::path& folder, const metrics::Comparison& comparison) {
   TROUPE_TRY(write_file_atomically(folder / "compare.md", to_markdown(comparison)));
   const auto document = to_json(comparison, std::chrono::system_clock::now());
@@ -205,7 +208,7 @@ Status write_tables(const fs::path& folder, const metrics::Comparison& compariso
   return write_file_atomically(folder / "compare.html", metrics::standalone_page(document));
 }
 
-/// Without a title when no row could even begin.
+/// The title is empty if no row could begin.
 Result<metrics::Comparison> compare(const CompareArguments& arguments, const Catalogue& catalogue) {
   TROUPE_TRY(make_folders(arguments.output));
   metrics::Comparison comparison{
@@ -242,7 +245,7 @@ bool is_known(const char* what, const std::string& name, const std::vector<std::
   return false;
 }
 
-/// Names every one that is none.
+/// Reports every unknown name.
 bool knows_all_names(const CompareArguments& arguments, const Catalogue& catalogue) {
   bool all = true;
   for (const auto& strategy : arguments.strategies)
@@ -284,7 +287,7 @@ int compare_runs(const CompareArguments& arguments) {
   return success;
 }
 
-/// One of two commands: CONFIG --strategies, or --runs.
+/// Requires either CONFIG with --strategies, or --runs.
 void require_one_kind(const CompareArguments& arguments) {
   if (!arguments.runs.empty())
     return;
@@ -299,12 +302,12 @@ void require_one_kind(const CompareArguments& arguments) {
 void add_compare_command(CLI::App& app, Action& action) {
   auto arguments = std::make_shared<CompareArguments>();
   auto* command = app.add_subcommand(
-      "compare", "Train the same job in several modes, or take runs that exist: a table of time, "
-                 "memory and accuracy or perplexity, and their curves");
+      "compare", "Compare strategies and precisions on the same job, or existing runs: a table of "
+                 "time, memory and accuracy or perplexity, and curves");
   add_config_arguments(*command, arguments->config, false);
   command
       ->add_option("--strategies", arguments->strategies,
-                   "Values of parallel.strategy; NAME_offload: and in the host's memory")
+                   "Values of parallel.strategy; NAME_offload also offloads to the host's memory")
       ->type_name("NAME,...")
       ->delimiter(',');
   command->add_option("--precisions", arguments->precisions, "Values of precision.mode")
@@ -316,7 +319,7 @@ void add_compare_command(CLI::App& app, Action& action) {
       ->excludes("config", "--strategies", "--precisions", "--set");
   command
       ->add_option("--output", arguments->output,
-                   "The table and the runs go there; what has been run there before is taken")
+                   "Folder for the table and the runs; completed runs in it are reused")
       ->type_name("FOLDER")
       ->capture_default_str();
   command->callback([&action, arguments] {

@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Where several have one name the folder says which is meant.
+/// Appends the folder to names that several runs share.
 void tell_apart(std::vector<metrics::ComparedRun>& runs, const std::vector<std::string>& folders) {
   std::map<std::string, int> count;
   for (const auto& run : runs)
@@ -26,7 +26,8 @@ void tell_apart(std::vector<metrics::ComparedRun>& runs, const std::vector<std::
       runs[i].name += fmt::format(" in {}", echoed(folders[i]));
 }
 
-/// Beside the table or below it; the page has no link to a file elsewhere.
+/// The path relative to the table's folder; empty for files outside of it, to which the page has no
+/// links.
 std::string link_to(const fs::path& file, const fs::path& table) {
   const auto path = fs::absolute(file).lexically_normal().lexically_relative(
       fs::absolute(table).lexically_normal());

@@ -1,4 +1,4 @@
-/// `troupe compare --runs`: runs that were there before.
+/// `troupe compare --runs`: compares existing runs.
 #pragma once
 
 #include "core/error.hpp"
@@ -10,8 +10,8 @@
 
 namespace troupe::app {
 
-/// Reads the runs' folders; links are from the folder of the table. Errors: invalid_input for a
-/// folder that cannot be compared.
+/// Reads the runs' folders. Links are relative to the folder of the table. Errors: invalid_input
+/// for a folder that cannot be compared.
 Result<metrics::Comparison> read_runs(const std::vector<std::string>& folders,
                                       const std::filesystem::path& table);
 

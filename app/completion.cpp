@@ -16,14 +16,14 @@ namespace {
 
 using Lines = std::vector<std::string>;
 
-/// Options whose values are those of a config's key.
+/// Options that take the values of a config key.
 constexpr std::pair<std::string_view, std::string_view> keys_of_options[] = {
     {"--strategies", "parallel.strategy"},
     {"--precisions", "precision.mode"},
     {"--device", "devices.kind"},
     {"--precision", "precision.mode"}};
 
-/// The candidates that go on from a word.
+/// Collects the candidates that start with a word.
 class Candidates {
 public:
   explicit Candidates(std::string word) : word_{std::move(word)} {}
@@ -44,7 +44,7 @@ Lines values_of(const ConfigKey& key) {
   return std::holds_alternative<bool*>(key.target) ? Lines{"true", "false"} : key.rule.choices;
 }
 
-/// KEY= of every key, or KEY=VALUE of one whose values are words.
+/// Adds KEY= for every key, or KEY=VALUE for the values of one key.
 void add_settings(Candidates& to, const std::string& before, const Catalogue& catalogue) {
   auto config = default_config(catalogue);
   const bool has_key = to.word().find('=', before.size()) != std::string::npos;
@@ -68,24 +68,25 @@ Lines choices_of(const OptionTraits& option, const Catalogue& catalogue) {
   return option.choices;
 }
 
-/// What a shell completes itself.
+/// Requests completions by the shell.
 Lines files_of(const OptionTraits& option) {
   if (option.value == "CONFIG")
     return {":files yaml yml json"};
-  if (option.value == "MODEL") // a run's folder, a checkpoint or a file
+  if (option.value == "MODEL") // a run folder, a checkpoint or a file
     return {":files safetensors"};
   if (option.value == "FILE" || option.value == "INPUT" || option.value == "PATH")
     return {":files"};
   return option.value == "FOLDER" ? Lines{":folders"} : Lines{};
 }
 
-/// The values of an option; `before` is what of the word is not the value: "--format=".
+/// Completes the value of an option; `before` is the part of the word before the value:
+/// "--format=".
 Lines complete_value(const CLI::App& program, const OptionTraits& option, const std::string& word,
                      std::string before, const Catalogue& catalogue) {
   Candidates found{word};
   if (option.value == "KEY=VALUE")
     add_settings(found, before, catalogue);
-  if (option.value == "NAME,...") // the last of them
+  if (option.value == "NAME,...") // completes the last name of the list
     before = word.substr(0, std::max(before.size(), word.rfind(',') + 1));
   if (option.value == "COMMAND")
     for (const auto* command : subcommands_of(program))
@@ -95,12 +96,12 @@ Lines complete_value(const CLI::App& program, const OptionTraits& option, const 
   return found.lines.empty() ? files_of(option) : found.lines;
 }
 
-/// The command line up to the word that is completed.
+/// The command line before the word to complete.
 struct Begun {
   const CLI::App* command;
   std::vector<OptionTraits> options;
   const OptionTraits* open = nullptr; ///< the option whose value comes next
-  std::size_t places = 0;             ///< words so far that stand by their place
+  std::size_t places = 0;             ///< positional words so far
 
   explicit Begun(const CLI::App& program) { enter(program); }
 
@@ -111,7 +112,7 @@ struct Begun {
     return found == options.end() ? nullptr : &*found;
   }
 
-  /// What stands at this place; the last may be there many times.
+  /// The positional argument that comes next; the last one may be repeated.
   const OptionTraits* at_place() const {
     std::size_t place = 0;
     for (const auto& option : options)

@@ -1,5 +1,5 @@
-/// What may come next on a command line: what shells ask the program itself, so that they know the
-/// commands, keys and models of the very program that is typed.
+/// Shell completion. Shells ask the program itself, so that they know the commands, keys and models
+/// of the program that is being typed.
 #pragma once
 
 #include "core/config/catalogue.hpp"
@@ -15,20 +15,21 @@ class App;
 
 namespace troupe::app {
 
-/// What may stand where the last word is, as lines: "CANDIDATE\tHELP", or, with a colon in front,
-/// what a shell knows itself: ":files yaml yml" (of these endings; none: all), ":folders"; and
-/// ":nospace": a candidate may go on. Only candidates that go on from the last word, which may be
-/// empty, are told. `words`: without the program.
+/// Returns completions of the last word, which may be empty, one line each: "CANDIDATE\tHELP".
+/// Lines that start with a colon request completions by the shell: ":files yaml yml" (files with
+/// these endings; none: all), ":folders". ":nospace" means that a candidate may be continued.
+/// `words`: the command line without the program.
 std::vector<std::string> completions(const CLI::App& program, std::span<const std::string> words,
                                      const Catalogue& catalogue);
 
-/// The words behind `__complete`, by which shells ask; empty where the command line is another.
+/// Returns the words after `__complete`, the command that shells call; empty for other command
+/// lines.
 std::optional<std::vector<std::string>> words_to_complete(int argc, char** argv);
-/// Prints the completions; gives the exit code.
+/// Prints the completions; returns the exit code.
 int print_completions(const CLI::App& program, const std::vector<std::string>& words,
                       const Catalogue& catalogue);
 
-/// What bash, zsh or fish reads. `program` is its name.
+/// The script for bash, zsh or fish. `program`: the name of the program.
 std::string completion_script(std::string_view shell, const std::string& program);
 
 } // namespace troupe::app

@@ -1,4 +1,4 @@
-// `troupe completion`: what makes a shell complete the commands of this program.
+// `troupe completion`: prints the completion script of a shell.
 #include "app/commands.hpp"
 #include "app/completion.hpp"
 #include "app/report_error.hpp"
@@ -43,12 +43,13 @@ void add_completion_command(CLI::App& app, Action& action) {
     std::string shell, output;
   };
   auto arguments = std::make_shared<Arguments>();
-  auto* command = app.add_subcommand("completion", "Print what makes a shell complete commands, "
-                                                   "options and config keys");
+  auto* command = app.add_subcommand(
+      "completion",
+      "Print the script with which a shell completes commands, options and config keys");
   command->add_option("shell", arguments->shell, "bash, zsh or fish")
       ->required()
       ->check(CLI::IsMember({"bash", "zsh", "fish"}));
-  command->add_option("-o,--output", arguments->output, "Write here, not to stdout")
+  command->add_option("-o,--output", arguments->output, "Write to this file instead of stdout")
       ->type_name("FILE");
   command->callback([&app, &action, arguments] {
     action = [program = app.get_name(), arguments](const Catalogue&) {

@@ -1,4 +1,4 @@
-// What the shells read: each asks the program what may come next (`troupe __complete WORD...`).
+// Completion scripts. Each asks the program for candidates (`troupe __complete WORD...`).
 #include "app/completion.hpp"
 
 #include <algorithm>
@@ -9,13 +9,13 @@ namespace troupe::app {
 namespace {
 
 constexpr std::string_view bash_script =
-    R"shell(# bash completion for @PROGRAM@: the program itself says what may come next.
+    R"shell(# bash completion for @PROGRAM@: gets the candidates from the program itself.
 _@FUNCTION@() {
   local line=${COMP_LINE:0:COMP_POINT} words word stem current reply name kinds kind
   read -ra words <<<"$line"
   [[ $line != *[[:space:]] ]] || words+=("")
   word=${words[-1]}
-  # A word of readline's begins behind = and :, which are in COMP_WORDBREAKS.
+  # Words of readline begin after = and :, which are in COMP_WORDBREAKS.
   current=${word##*[=:]}
   stem=${word%"$current"}
   COMPREPLY=()
@@ -43,7 +43,7 @@ complete -F _@FUNCTION@ @PROGRAM@
 )shell";
 
 constexpr std::string_view zsh_script = R"shell(#compdef @PROGRAM@
-# zsh completion for @PROGRAM@: the program itself says what may come next.
+# zsh completion for @PROGRAM@: gets the candidates from the program itself.
 _@FUNCTION@() {
   local line kinds
   local -a lines candidates nospace
@@ -66,7 +66,7 @@ if [[ $funcstack[1] = _@FUNCTION@ ]]; then _@FUNCTION@ "$@"; else compdef _@FUNC
 )shell";
 
 constexpr std::string_view fish_script =
-    R"shell(# fish completion for @PROGRAM@: the program itself says what may come next.
+    R"shell(# fish completion for @PROGRAM@: gets the candidates from the program itself.
 function __@FUNCTION@_complete
     set -l words (commandline -opc)
     set -l word (commandline -ct)
@@ -85,7 +85,7 @@ end
 complete -c @PROGRAM@ -f -a '(__@FUNCTION@_complete)'
 )shell";
 
-/// "my-trainer" as part of a function's name.
+/// Makes a name usable in a shell function's name: "my_trainer".
 std::string in_function_name(std::string name) {
   std::ranges::replace_if(
       name, [](char c) { return std::isalnum(static_cast<unsigned char>(c)) == 0; }, '_');

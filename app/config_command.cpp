@@ -59,7 +59,8 @@ struct ShowArguments {
   bool graph = false, json = false;
 };
 
-/// With the variable, or what else has set it, behind each key that the file does not set.
+/// Prints the config. Names the source, for example a variable, after each key that the launcher
+/// has set.
 int show_launched(const ShowArguments& arguments, const Catalogue& catalogue) {
   const auto process = find_part(arguments.launcher, arguments.config, catalogue);
   if (!process)
@@ -77,7 +78,7 @@ int show_launched(const ShowArguments& arguments, const Catalogue& catalogue) {
   return success;
 }
 
-/// What passes make of the model depends on the device, so this machine has to have it.
+/// The passes depend on the device, so this machine must have it.
 int show_graph(const ShowArguments& arguments, const Catalogue& catalogue) {
   const auto config = load_or_report(arguments.config, training::machine_capabilities(), catalogue);
   if (!config)
@@ -94,7 +95,7 @@ int show(const ShowArguments& arguments, const Catalogue& catalogue) {
     return show_graph(arguments, catalogue);
   if (!arguments.launcher.empty())
     return show_launched(arguments, catalogue);
-  // The file may be meant for another machine: only `check` and `train` ask whether it runs here.
+  // The file may be for another machine: only `check` and `train` require its devices here.
   const auto config = load_or_report(arguments.config, Capabilities::all(), catalogue);
   if (!config)
     return wrong_input;
@@ -127,13 +128,13 @@ void add_config_command(CLI::App& app, Action& action) {
   config->require_subcommand(1);
 
   auto checked = std::make_shared<CheckArguments>();
-  auto* check_command = config->add_subcommand("check", "Name everything that is wrong with files");
+  auto* check_command = config->add_subcommand("check", "Report all problems in config files");
   check_command->add_option("config", checked->paths, "Config files")
       ->required()
       ->type_name("CONFIG");
   add_overrides(*check_command, checked->overrides);
   check_command->add_flag("--any-machine", checked->any_machine,
-                          "Do not ask whether this machine has the devices");
+                          "Do not check whether this machine has the devices");
   check_command->callback([&action, checked] {
     action = [checked](const Catalogue& catalogue) { return check(*checked, catalogue); };
   });
@@ -142,17 +143,17 @@ void add_config_command(CLI::App& app, Action& action) {
   auto* show_command = config->add_subcommand("show", "Print a file with all defaults filled in");
   add_config_arguments(*show_command, shown->config);
   auto* graph = show_command->add_flag("--graph", shown->graph,
-                                       "Print what a step computes on this machine instead: ops, "
-                                       "types and shapes, after all passes");
-  show_command->add_flag("--json", shown->json, "The graph as JSON")->needs(graph);
+                                       "Print the graph of a training step on this machine "
+                                       "instead: ops, types and shapes, after all passes");
+  show_command->add_flag("--json", shown->json, "Print the graph as JSON")->needs(graph);
   add_launcher_option(*show_command, shown->launcher)->excludes(graph);
   show_command->callback([&action, shown] {
     action = [shown](const Catalogue& catalogue) { return show(*shown, catalogue); };
   });
 
   auto format = std::make_shared<std::string>("json");
-  auto* schema_command =
-      config->add_subcommand("schema", "Print the JSON schema, for editors, or all keys as a text");
+  auto* schema_command = config->add_subcommand(
+      "schema", "Print the JSON schema for editors, or a reference of all keys");
   schema_command->add_option("--format", *format, "json or markdown")
       ->check(CLI::IsMember({"json", "markdown"}))
       ->capture_default_str();

@@ -1,4 +1,4 @@
-// troupe convert: a saved state in another form.
+// troupe convert: writes a saved state in another format.
 #include "app/commands.hpp"
 #include "app/report_error.hpp"
 #include "core/checkpoint/given_file.hpp"
@@ -31,8 +31,7 @@ Status check_target(const fs::path& to, bool force) {
   std::error_code error;
   if (!fs::exists(to, error) || force)
     return {};
-  return fail(Errc::invalid_input, "{} is there already; --force replaces it",
-              escaped(to.string()));
+  return fail(Errc::invalid_input, "{} already exists; --force replaces it", escaped(to.string()));
 }
 
 Status write(const ConvertArguments& arguments, const StateSource& state) {
@@ -49,8 +48,7 @@ Status convert(const ConvertArguments& arguments) {
   const auto& state = *opened;
   const auto& tensors = state->header().tensors;
   if (tensors.empty())
-    return fail(Errc::invalid_input, "{} has no tensors of a floating type",
-                escaped(arguments.from));
+    return fail(Errc::invalid_input, "{} has no floating-point tensors", escaped(arguments.from));
   TROUPE_TRY(write(arguments, *state));
   const auto of_optimizer =
       std::ranges::count_if(tensors, is_optimizer_tensor, &CheckpointEntry::name);
@@ -67,7 +65,7 @@ Status convert(const ConvertArguments& arguments) {
 void add_convert_command(CLI::App& app, Action& action) {
   auto arguments = std::make_shared<ConvertArguments>();
   auto* command = app.add_subcommand(
-      "convert", "Write a checkpoint, or a safetensors file of others, in another form");
+      "convert", "Convert a checkpoint, or another program's safetensors file, to another format");
   command->add_option("FROM", arguments->from, "A checkpoint, or a safetensors file")
       ->required()
       ->type_name("MODEL");
@@ -77,13 +75,13 @@ void add_convert_command(CLI::App& app, Action& action) {
   command
       ->add_option("--to", arguments->form,
                    "full: a checkpoint in two files; sharded: one in --parts files; safetensors: "
-                   "the weights alone, in one file")
+                   "only the weights, in one file")
       ->check(CLI::IsMember({"full", "sharded", "safetensors"}))
       ->capture_default_str();
-  command->add_option("--parts", arguments->parts, "Files of a sharded checkpoint")
+  command->add_option("--parts", arguments->parts, "Number of files of a sharded checkpoint")
       ->check(CLI::Range(1, 65536))
       ->capture_default_str();
-  command->add_flag("--force", arguments->force, "Replace what is there");
+  command->add_flag("--force", arguments->force, "Replace an existing file or checkpoint");
   command->callback([&action, arguments] {
     action = [arguments](const Catalogue&) {
       const auto done = convert(*arguments);

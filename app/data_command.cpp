@@ -27,7 +27,7 @@ struct DataCheckArguments {
   bool json = false;
 };
 
-/// As many classes, or files that cannot be read, are told one by one.
+/// The maximum number of classes, or unreadable files, that are listed one by one.
 constexpr std::size_t most_told = 20;
 
 void print_classes(const SplitCheck& check) {
@@ -45,13 +45,13 @@ void print_classes(const SplitCheck& check) {
     fmt::print("  {:>8}  {}\n", format_count(counts[i]), echoed(check.class_names[i]));
 }
 
-/// The first of the messages, each after `what`.
+/// Prints the first messages, each after `what`.
 void print_files(std::string_view what, const std::vector<std::string>& messages) {
   const auto count = messages.size();
   for (std::size_t i = 0; i < std::min(count, most_told); ++i)
     fmt::print("  {}: {}\n", what, echoed(messages[i]));
   if (count > most_told)
-    fmt::print("  {}: {} more (--json has all)\n", what, count - most_told);
+    fmt::print("  {}: {} more (--json lists all)\n", what, count - most_told);
 }
 
 void print_left_out(const data::LeftOut& left_out) {
@@ -118,7 +118,7 @@ void print(const Config& config, const std::vector<SplitCheck>& checks, bool as_
     root["splits"].push_back(to_json(check));
   if (normalization)
     root["normalization"] = to_json(*normalization, config.model.in_channels);
-  // A file's name that is no UTF-8 must not cost the answer.
+  // Replaces invalid UTF-8, which file names may contain.
   fmt::print("{}\n", root.dump(2, ' ', false, Json::error_handler_t::replace));
 }
 
@@ -129,7 +129,7 @@ int check_data(const DataCheckArguments& arguments, const Catalogue& catalogue) 
   std::vector<SplitCheck> checks;
   for (const auto split : {data::Split::train, data::Split::test}) {
     if (split == data::Split::test && config->train.evaluate_every == 0)
-      continue; // a run would not open it
+      continue; // a run would not open it either
     auto check = data::check_split(*config, split);
     if (!check)
       return report_error(check.error());
@@ -147,10 +147,10 @@ void add_data_command(CLI::App& app, Action& action) {
   auto* data = app.add_subcommand("data", "Check data sets");
   data->require_subcommand(1);
   auto arguments = std::make_shared<DataCheckArguments>();
-  auto* check = data->add_subcommand(
-      "check", "Read every file of both splits, and name those that cannot be read");
+  auto* check =
+      data->add_subcommand("check", "Read every file of both splits, and report unreadable ones");
   add_config_arguments(*check, arguments->config);
-  check->add_flag("--json", arguments->json, "For programs");
+  check->add_flag("--json", arguments->json, "Print JSON");
   check->callback([&action, arguments] {
     action = [arguments](const Catalogue& catalogue) { return check_data(*arguments, catalogue); };
   });

@@ -1,4 +1,4 @@
-/// What `troupe doctor` looks at.
+/// The checks of `troupe doctor`.
 #pragma once
 
 #include "core/config/forward.hpp"
@@ -12,20 +12,20 @@ namespace troupe::app {
 struct Finding {
   enum class State : std::uint8_t {
     good,
-    absent, ///< not there, and nothing fails without it
-    bad,    ///< something that was asked for will fail
+    absent, ///< missing, but nothing fails without it
+    bad,    ///< a requested feature will fail
   };
   std::string section, name, value;
   State state = State::good;
 };
 using Findings = std::vector<Finding>;
 
-/// A line each, under the names of their sections.
+/// Prints one line each, grouped by section.
 void print_findings(const Findings& findings);
 
 /// Findings of every platform, the host first.
 Findings platform_findings();
-/// Findings of this machine and this build, whatever the platform.
+/// Findings about the clocks of this machine.
 Findings clock_findings();
 /// Versions of the libraries, as compiled and as loaded.
 Findings library_findings();

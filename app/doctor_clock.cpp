@@ -17,7 +17,7 @@ Findings clock_findings() {
   const int answer = adjtimex(&state); // modes = 0: only reads
   Finding wall{"clock", "synchronized", "", Finding::State::good};
   if (answer == -1 || answer == TIME_ERROR || (state.status & STA_UNSYNC) != 0) {
-    wall.value = "not known to be; log times of several hosts may not agree";
+    wall.value = "unknown; log times may differ between hosts";
     wall.state = Finding::State::absent;
   } else {
     wall.value = fmt::format("yes, error at most {} us", state.maxerror);

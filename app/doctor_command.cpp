@@ -14,7 +14,7 @@ namespace troupe::app {
 namespace {
 
 struct DoctorArguments {
-  ConfigArguments config; ///< path empty: the default ports
+  ConfigArguments config; ///< empty path: check the default ports
   bool json = false;
 };
 
@@ -85,10 +85,10 @@ Findings platform_findings() {
 void add_doctor_command(CLI::App& app, Action& action) {
   auto arguments = std::make_shared<DoctorArguments>();
   auto* doctor =
-      app.add_subcommand("doctor", "What works on this machine: devices, libraries, ports, clocks");
+      app.add_subcommand("doctor", "Check this machine: devices, libraries, ports, clocks");
   add_config_arguments(*doctor, arguments->config);
   doctor->get_option("config")->required(false)->description(
-      "A config file whose ports to look at");
+      "Check the ports of this config file; default: the default ports");
   doctor->add_flag("--json", arguments->json, "Print JSON");
   doctor->callback([&action, arguments] {
     action = [arguments](const Catalogue& catalogue) { return examine(*arguments, catalogue); };

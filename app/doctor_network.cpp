@@ -19,7 +19,7 @@ struct FreeAddresses {
   void operator()(addrinfo* list) const { freeaddrinfo(list); }
 };
 
-/// Why the address cannot be listened on; empty when it can.
+/// The reason why the address cannot be bound; empty if it can.
 std::string bind_problem(const Endpoint& endpoint) {
   addrinfo hints = {};
   hints.ai_socktype = SOCK_STREAM;
@@ -33,7 +33,7 @@ std::string bind_problem(const Endpoint& endpoint) {
   const int handle = socket(list->ai_family, list->ai_socktype | SOCK_CLOEXEC, list->ai_protocol);
   if (handle < 0)
     return std::strerror(errno);
-  // As the servers do: a port in TIME_WAIT after a restart counts as free.
+  // The servers set this, too: a port in TIME_WAIT after a restart counts as free.
   const int yes = 1;
   setsockopt(handle, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
   std::string problem;
@@ -50,7 +50,8 @@ Finding port_finding(const std::string& key, const std::string& address) {
   const auto problem = bind_problem(*endpoint);
   if (!problem.empty())
     return {"ports", key, fmt::format("{}: {}", address, problem), Finding::State::bad};
-  return {"ports", key, endpoint->port == 0 ? address + ": takes a free one" : address + ": free"};
+  return {"ports", key,
+          endpoint->port == 0 ? address + ": takes any free port" : address + ": free"};
 }
 
 } // namespace

@@ -1,4 +1,4 @@
-// `troupe evaluate`: how well a language model foretells texts.
+// `troupe evaluate`: measures how well a language model predicts text.
 #include "app/commands.hpp"
 #include "app/model_arguments.hpp"
 #include "app/report_error.hpp"
@@ -26,12 +26,12 @@ struct EvaluateArguments {
   bool json = false;
 };
 
-/// A path as a string of YAML, whatever is in it; what is no UTF-8 becomes U+FFFD.
+/// Quotes a path as a YAML string; replaces invalid UTF-8 by U+FFFD.
 std::string yaml_string(const std::string& path) {
   return nlohmann::json(path).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-/// A Hugging Face folder has no texts of its own.
+/// Requires texts: a Hugging Face folder has none.
 Status expect_texts(const EvaluateArguments& arguments) {
   const auto& model = arguments.model;
   const bool has_texts = !arguments.data.empty() || !model.config.empty() ||
@@ -40,7 +40,8 @@ Status expect_texts(const EvaluateArguments& arguments) {
                          });
   if (has_texts || !training::is_hugging_face(model.path))
     return {};
-  return fail(Errc::invalid_input, "{} is a Hugging Face folder, without texts: --data TEXT",
+  return fail(Errc::invalid_input,
+              "{} is a Hugging Face folder, which contains no texts; add --data TEXT",
               escaped(model.path));
 }
 
@@ -55,7 +56,7 @@ Result<inference::TextScore> evaluate(const EvaluateArguments& arguments,
 }
 
 void print_text(const inference::TextScore& score) {
-  fmt::print("loss           {:.4f} nats a token\n", score.loss());
+  fmt::print("loss           {:.4f} nats per token\n", score.loss());
   fmt::print("perplexity     {:.4f}\n", score.perplexity());
   fmt::print("bits per byte  {:.4f}\n", score.bits_per_byte());
   fmt::print("{} in {}, {}; {} tokens/s\n", metrics::counted(score.tokens, "token"),
@@ -63,7 +64,7 @@ void print_text(const inference::TextScore& score) {
              metrics::format_rate(score.tokens_per_second()));
 }
 
-/// What is not finite is null.
+/// Numbers that are not finite become null.
 void print_json(const inference::TextScore& score) {
   const nlohmann::ordered_json json = {{"loss", score.loss()},
                                        {"perplexity", score.perplexity()},
@@ -80,15 +81,14 @@ void print_json(const inference::TextScore& score) {
 void add_evaluate_command(CLI::App& app, Action& action) {
   auto arguments = std::make_shared<EvaluateArguments>();
   auto* command = app.add_subcommand(
-      "evaluate", "Loss, perplexity and bits per byte of a language model on texts");
+      "evaluate", "Measure the loss, perplexity and bits per byte of a language model on texts");
   add_model_arguments(*command, arguments->model);
   command
-      ->add_option(
-          "--data", arguments->data,
-          "A text, a folder of them or a file of tokens; not given: what the run held back. A "
-          "Hugging Face folder needs it")
+      ->add_option("--data", arguments->data,
+                   "A text, a folder of texts or a token file; default: the run's evaluation "
+                   "texts. Required for a Hugging Face folder")
       ->type_name("TEXT");
-  command->add_flag("--json", arguments->json, "As one JSON document");
+  command->add_flag("--json", arguments->json, "Print JSON");
   command->callback([&action, arguments] {
     action = [arguments](const Catalogue& catalogue) -> int {
       const auto score = evaluate(*arguments, catalogue);

@@ -1,4 +1,4 @@
-// `troupe export`: a trained model as a file for other programs.
+// `troupe export`: writes a trained model as a file for other programs.
 #include "app/commands.hpp"
 #include "app/model_arguments.hpp"
 #include "app/report_error.hpp"
@@ -31,12 +31,11 @@ Result<std::vector<inference::ExportedFile>> run(const ExportArguments& argument
   const bool onnx = arguments.format == "onnx";
   const bool hugging_face = arguments.format == "huggingface";
   if (onnx && dtype == DType::bf16)
-    return fail(Errc::invalid_input,
-                "--precision bf16: ONNX's convolutions have no bf16 before opset 22, and its "
-                "runtimes none on processors; allowed: fp32, fp16");
+    return fail(Errc::invalid_input, "--precision bf16: ONNX has no bf16 convolutions before opset "
+                                     "22, and its runtimes have none on CPUs; allowed: fp32, fp16");
   if (!onnx && (arguments.fold_batch_norm || arguments.softmax || arguments.normalization))
-    return fail(Errc::invalid_input, "--fold-batch-norm, --softmax and --include-normalization are "
-                                     "of --format onnx: other files have weights alone");
+    return fail(Errc::invalid_input, "--fold-batch-norm, --softmax and --include-normalization "
+                                     "need --format onnx: other formats contain only weights");
   TROUPE_TRY(const auto model, inference::open_saved_model(arguments.model.options(), catalogue));
   if (hugging_face)
     return inference::export_hugging_face(model, {.output = arguments.output, .dtype = dtype});
@@ -79,14 +78,15 @@ void add_export_command(CLI::App& app, Action& action) {
   command->add_option("--precision", arguments->precision, "fp32, fp16, or (not ONNX) bf16")
       ->check(CLI::IsMember({"fp32", "fp16", "bf16"}))
       ->capture_default_str();
-  command->add_option("--opset", arguments->opset, "ONNX: the version of its operators")
+  command->add_option("--opset", arguments->opset, "ONNX: opset version")
       ->check(CLI::Range(nn::onnx::oldest_opset, nn::onnx::newest_opset))
       ->capture_default_str();
   command->add_flag("--fold-batch-norm", arguments->fold_batch_norm,
-                    "ONNX: batch norms become part of the convolutions before them");
-  command->add_flag("--softmax", arguments->softmax, "ONNX: an output \"probabilities\", too");
-  command->add_flag("--include-normalization", arguments->normalization,
-                    "ONNX: takes pixels / 255, or features, and normalizes them itself");
+                    "ONNX: fold batch norms into the convolutions before them");
+  command->add_flag("--softmax", arguments->softmax, "ONNX: also add the output \"probabilities\"");
+  command->add_flag(
+      "--include-normalization", arguments->normalization,
+      "ONNX: include the normalization, so that inputs are pixels / 255 or raw features");
   command->callback([&action, arguments] {
     action = [arguments](const Catalogue& catalogue) {
       return export_model(*arguments, catalogue);

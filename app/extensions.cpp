@@ -14,21 +14,22 @@ namespace {
 
 Status check(const nn::Family& family) {
   if (family.names.empty())
-    return fail(Errc::invalid_input, "an own family of models has no name");
+    return fail(Errc::invalid_input, "a custom model family has no name");
   if (!family.add_features)
-    return fail(Errc::invalid_input, "the own model {} has no add_features", family.names.front());
+    return fail(Errc::invalid_input, "the custom model {} has no add_features",
+                family.names.front());
   return {};
 }
 
 Status check(const CustomDataSet& row) {
   if (row.traits.name.empty())
-    return fail(Errc::invalid_input, "an own data set has no name");
+    return fail(Errc::invalid_input, "a custom data set has no name");
   if (!row.open)
-    return fail(Errc::invalid_input, "the own data set {} has no open", row.traits.name);
+    return fail(Errc::invalid_input, "the custom data set {} has no open", row.traits.name);
   if (row.traits.sample == SampleKind::tensor && !row.sample)
     return fail(Errc::invalid_input,
-                "the samples of the own data set {} are tensors: it needs a "
-                "function that says their shape (sample)",
+                "the samples of the custom data set {} are tensors: it needs a function that "
+                "returns their shape (sample)",
                 row.traits.name);
   return {};
 }
@@ -37,22 +38,22 @@ Status check_names(const char* what, const std::vector<std::string>& names) {
   std::set<std::string_view> seen;
   for (const auto& name : names)
     if (!seen.insert(name).second)
-      return fail(Errc::invalid_input, "there are two {} of the name {}", what, name);
+      return fail(Errc::invalid_input, "two {} have the name {}", what, name);
   return {};
 }
 
-/// Two may share a key, if it is the same member.
+/// Two extensions may share a key if it sets the same member.
 Status check_keys(const Extensions& extensions, const Catalogue& catalogue) {
   auto config = default_config(catalogue);
   std::map<std::string, ConfigTarget> targets;
   for (const auto& key : config_keys(config, catalogue))
     if (!targets.emplace(key.path, key.target).second)
-      return fail(Errc::invalid_input, "there is a key {} already: an own one needs another name",
+      return fail(Errc::invalid_input, "the key {} already exists: rename the custom key",
                   key.path);
   const auto check_one = [&](const ConfigKey& key) -> Status {
     if (const auto known = targets.find(key.path);
         known == targets.end() || known->second != key.target)
-      return fail(Errc::invalid_input, "two keys are called {}: an own one needs another name",
+      return fail(Errc::invalid_input, "two keys have the name {}: rename the custom key",
                   key.path);
     return {};
   };

@@ -1,4 +1,4 @@
-/// From what a program adds to what the commands are given.
+/// Turns the extensions of a program into the catalogue of its commands.
 #pragma once
 
 #include "app/program.hpp"
@@ -7,7 +7,7 @@
 
 namespace troupe::app {
 
-/// Errors: invalid_input, naming the model, data set or key that is wrong.
+/// Errors: invalid_input, naming the invalid model, data set or key.
 Result<Catalogue> make_catalogue(const Extensions& extensions);
 
 } // namespace troupe::app

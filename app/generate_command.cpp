@@ -1,4 +1,4 @@
-// `troupe generate`: how a language model goes on with a text.
+// `troupe generate`: continues a text with a language model.
 #include "app/commands.hpp"
 #include "app/model_arguments.hpp"
 #include "app/report_error.hpp"
@@ -20,7 +20,7 @@ namespace troupe::app {
 
 namespace {
 
-/// More than any model has positions for.
+/// Exceeds the number of positions of any model.
 constexpr std::size_t most_prompt_bytes = std::size_t{64} << 20;
 
 struct GenerateArguments {
@@ -29,7 +29,7 @@ struct GenerateArguments {
   bool json = false, quiet = false;
 };
 
-/// "-": what standard input has.
+/// Reads the prompt from standard input if it is "-".
 Status read_prompt(std::string& prompt) {
   if (prompt != "-")
     return {};
@@ -38,12 +38,13 @@ Status read_prompt(std::string& prompt) {
   if (std::ferror(stdin) != 0)
     return fail(Errc::io, "standard input cannot be read");
   if (prompt.size() > most_prompt_bytes)
-    return fail(Errc::invalid_input, "standard input has more than the {} bytes of a prompt",
-                most_prompt_bytes);
+    return fail(Errc::invalid_input,
+                "standard input is longer than {} MiB, the limit for a prompt",
+                most_prompt_bytes >> 20);
   return {};
 }
 
-/// As it comes, so that a person can read along.
+/// Flushes each part, so that the text appears while it is generated.
 Status print_piece(std::string_view piece) {
   if (std::fwrite(piece.data(), 1, piece.size(), stdout) < piece.size() || std::fflush(stdout) != 0)
     return fail(Errc::io, "standard output: not all of it could be written");
@@ -52,13 +53,13 @@ Status print_piece(std::string_view piece) {
 
 void say_speed(const inference::Generated& result) {
   say_line(fmt::format(
-      "{} tokens of the prompt, {:.1f} tokens/s; {} tokens, {:.1f} tokens/s{}",
+      "prompt: {} tokens ({:.1f} tokens/s); generated: {} tokens ({:.1f} tokens/s){}",
       result.prompt.size(), result.prompt_tokens_per_second(), result.tokens.size(),
       result.tokens_per_second(),
-      result.ending == inference::Ending::context ? "; the model has no positions for more" : ""));
+      result.ending == inference::Ending::context ? "; the model's context is full" : ""));
 }
 
-/// What is no UTF-8 becomes U+FFFD.
+/// Replaces invalid UTF-8 by U+FFFD.
 void print_json(const GenerateArguments& arguments, const std::string& text,
                 const inference::Generated& result) {
   const nlohmann::ordered_json json = {
@@ -92,7 +93,7 @@ Status generate(GenerateArguments arguments, const Catalogue& catalogue) {
   return {};
 }
 
-/// CLI::Range accepts text that is not a number. Describes itself as CLI::Range does.
+/// Needed because CLI::Range accepts text that is not a number. Describes itself like CLI::Range.
 CLI::Validator number_between(double least, double most) {
   return {[=](const std::string& text) {
             double value = 0;
@@ -104,7 +105,7 @@ CLI::Validator number_between(double least, double most) {
           fmt::format("FLOAT in [{} - {}]", least, most)};
 }
 
-/// CLI11 reads -1 as the largest number.
+/// Needed because CLI11 reads -1 as the largest number.
 CLI::Validator whole_number() {
   static constexpr auto most = std::numeric_limits<std::uint64_t>::max();
   return {[](const std::string& text) {
@@ -120,19 +121,24 @@ CLI::Validator whole_number() {
 
 void add_sampling_options(CLI::App& command, training::SamplingOptions& sampling) {
   command
-      .add_option("--temperature", sampling.temperature,
-                  "Below 1 likely tokens come more often; 0: always the likeliest")
+      .add_option(
+          "--temperature", sampling.temperature,
+          "Sampling temperature: lower values prefer likelier tokens; 0: always the likeliest")
       ->check(number_between(0, 1000))
       ->capture_default_str();
-  command.add_option("--top-k", sampling.top_k, "Only so many of the likeliest tokens; 0: all")
+  command
+      .add_option("--top-k", sampling.top_k,
+                  "Sample from only this many of the likeliest tokens; 0: all")
       ->check(CLI::Range(0, 1 << 24))
       ->capture_default_str();
   command
       .add_option("--top-p", sampling.top_p,
-                  "Only the likeliest tokens that have this probability together")
+                  "Sample from only the likeliest tokens whose probabilities add up to this")
       ->check(number_between(0, 1))
       ->capture_default_str();
-  command.add_option("--seed", sampling.seed, "Of what is drawn: the same gives the same text")
+  command
+      .add_option("--seed", sampling.seed,
+                  "Seed of the sampling; the same seed gives the same text")
       ->check(whole_number())
       ->capture_default_str();
 }
@@ -141,18 +147,18 @@ void add_sampling_options(CLI::App& command, training::SamplingOptions& sampling
 
 void add_generate_command(CLI::App& app, Action& action) {
   auto arguments = std::make_shared<GenerateArguments>();
-  auto* command = app.add_subcommand("generate", "Go on with a text, as a language model would");
+  auto* command = app.add_subcommand("generate", "Continue a text with a language model");
   add_model_arguments(*command, arguments->model);
   command
       ->add_option("prompt", arguments->options.prompt,
-                   "What the text begins with; -: standard input; not given: a new document")
+                   "Start of the text; -: standard input; default: a new document")
       ->type_name("PROMPT");
-  command->add_option("--tokens", arguments->options.tokens, "At most so many")
+  command->add_option("--tokens", arguments->options.tokens, "Maximum number of generated tokens")
       ->check(CLI::Range(1, 1 << 24))
       ->capture_default_str();
   add_sampling_options(*command, arguments->options.sampling);
-  command->add_flag("--json", arguments->json, "As one JSON document, when all is there");
-  command->add_flag("--quiet", arguments->quiet, "Nothing but the text");
+  command->add_flag("--json", arguments->json, "Print one JSON document at the end");
+  command->add_flag("--quiet", arguments->quiet, "Print only the text");
   command->callback([&action, arguments] {
     action = [arguments](const Catalogue& catalogue) -> int {
       const auto done = generate(*arguments, catalogue);

@@ -1,4 +1,4 @@
-// `troupe help` and `troupe version`: what --help and --version say, and more.
+// `troupe help` and `troupe version`.
 #include "app/command_tree.hpp"
 #include "app/commands.hpp"
 #include "app/doctor.hpp"
@@ -19,7 +19,7 @@ int help(const CLI::App& app, const std::vector<std::string>& words) {
     report_error(command.error().message);
     return wrong_input;
   }
-  // Not help(), which would be that of `help` itself, as the command that is being obeyed.
+  // The command's help() would print the help of `help`, the command that is running.
   fmt::print("{}", (*command)->get_formatter()->make_help(*command, full_name(**command),
                                                           CLI::AppFormatMode::Normal));
   return success;
@@ -39,7 +39,8 @@ int print_version(bool verbose) {
 
 void add_version_flags(CLI::App& app, Action& action) {
   app.set_version_flag("-V,--version", "troupe " TROUPE_VERSION);
-  add_verbose_flag(app, "Say more (train, node, version); without a command: version --verbose");
+  add_verbose_flag(
+      app, "Print more (train, node, version); without a command: the same as version --verbose");
   app.callback([&app, &action] {
     if (!app.get_subcommands().empty() || !app.remaining().empty())
       return;
@@ -60,15 +61,16 @@ bool is_verbose(const CLI::App& command) {
 
 void add_help_commands(CLI::App& app, Action& action) {
   const auto words = std::make_shared<std::vector<std::string>>();
-  auto* of_command = app.add_subcommand("help", "What a command does, and its options");
-  of_command->add_option("command", *words, "help config check; none: all commands")
+  auto* of_command = app.add_subcommand("help", "Print what a command does, and its options");
+  of_command
+      ->add_option("command", *words, "The command, such as config check; default: all commands")
       ->type_name("COMMAND");
   of_command->callback([&app, &action, words] {
     action = [&app, words](const Catalogue&) { return help(app, *words); };
   });
 
   auto* version = app.add_subcommand("version", "Print the version");
-  add_verbose_flag(*version, "Also how it was built, devices and libraries");
+  add_verbose_flag(*version, "Also print the build type, devices and libraries");
   version->callback([&action, version] {
     action = [verbose = is_verbose(*version)](const Catalogue&) { return print_version(verbose); };
   });

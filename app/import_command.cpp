@@ -25,10 +25,10 @@ struct Program {
 };
 
 constexpr Program programs[] = {
-    {"accelerate", "Of accelerate's YAML (default_config.yaml)", import_accelerate,
+    {"accelerate", "Import accelerate's YAML (default_config.yaml)", import_accelerate,
      accelerate_rows},
-    {"deepspeed", "Of DeepSpeed's JSON (ds_config.json)", import_deepspeed, deepspeed_rows},
-    {"huggingface", "Of a folder of Hugging Face's, or its config.json", import_hugging_face,
+    {"deepspeed", "Import DeepSpeed's JSON (ds_config.json)", import_deepspeed, deepspeed_rows},
+    {"huggingface", "Import a Hugging Face folder, or its config.json", import_hugging_face,
      hugging_face_rows},
 };
 
@@ -43,7 +43,8 @@ std::size_t count(const Imported& imported, Fate fate) {
   return static_cast<std::size_t>(std::ranges::count(imported.lines, fate, &ImportLine::fate));
 }
 
-/// Every key of the files on stderr: what became of it, then what the files do not say.
+/// Prints the result for every key of the files on stderr, then hints about settings that the files
+/// lack.
 void say_what_became(const Imported& imported) {
   for (const auto& line : imported.lines)
     say_line(line.to_string());
@@ -51,7 +52,7 @@ void say_what_became(const Imported& imported) {
     say_line("hint: " + escaped(hint));
 }
 
-/// A damaged file may have thousands.
+/// Prints at most 100 problems: a damaged file may have thousands.
 void say_problems(const Imported& imported, bool allow_unsupported) {
   constexpr std::size_t most = 100;
   for (const auto& problem :
@@ -63,14 +64,13 @@ void say_problems(const Imported& imported, bool allow_unsupported) {
     return problem.what.starts_with("not supported: ");
   });
   if (unsupported > 0 && !allow_unsupported)
-    say_line("--allow-unsupported leaves out what is not supported, though another thing is "
-             "trained then");
+    say_line("--allow-unsupported leaves out unsupported keys, which changes training results");
 }
 
 void say_sum(const Imported& imported) {
   say_line(fmt::format(
-      "{} keys: {} mapped, {} as troupe always works, {} not supported, {} that change nothing, {} "
-      "unknown, {} left to the defaults",
+      "{} keys: {} mapped, {} built in, {} not supported, {} without effect, {} unknown, {} left "
+      "at the defaults",
       imported.lines.size(), count(imported, Fate::mapped), count(imported, Fate::built_in),
       count(imported, Fate::left_out) + count(imported, Fate::refused), count(imported, Fate::idle),
       count(imported, Fate::unknown), count(imported, Fate::open)));
@@ -83,7 +83,7 @@ int write(const ImportArguments& arguments, const std::string& yaml) {
   }
   std::error_code error;
   if (!arguments.force && std::filesystem::exists(arguments.output, error)) {
-    report_error(fmt::format("{} is there already; --force replaces it", arguments.output));
+    report_error(fmt::format("{} already exists; --force replaces it", arguments.output));
     return wrong_input;
   }
   const auto written = write_file_atomically(arguments.output, yaml);
@@ -97,7 +97,7 @@ int run_import(const Program& program, const ImportArguments& arguments,
     return success;
   }
   if (arguments.path.empty()) {
-    report_error("FILE is missing: the file to import");
+    report_error("FILE is missing: name the file to import");
     return wrong_input;
   }
   const auto imported = program.import(arguments.path, arguments.options, catalogue);
@@ -114,25 +114,26 @@ int run_import(const Program& program, const ImportArguments& arguments,
 
 void add_options(CLI::App& command, ImportArguments& arguments) {
   auto* keys = command.add_flag("--keys", arguments.keys,
-                                "Print what becomes of every key there is, as a table");
+                                "Print a table of all keys and how each is translated");
   command.add_option("file", arguments.path, "The file to import")->type_name("FILE");
-  command.add_option("-o,--output", arguments.output, "Write the config here, not to stdout")
+  command
+      .add_option("-o,--output", arguments.output,
+                  "Write the config to this file instead of stdout")
       ->type_name("FILE")
       ->excludes(keys);
-  command.add_flag("--force", arguments.force, "Replace the file that -o names");
+  command.add_flag("--force", arguments.force, "Replace an existing file");
   command
       .add_option("--processes", arguments.options.processes,
-                  "Workers in all, where the file does not say how many")
+                  "Total number of workers, if the file does not contain it")
       ->type_name("N")
       ->check(CLI::Range(1, 1 << 20));
   command
       .add_option("--steps-per-epoch", arguments.options.steps_per_epoch,
-                  "Writes warm-up that is given in steps as epochs, and the epochs that all "
-                  "steps take")
+                  "Convert the lengths of the warm-up and of the run from steps to epochs")
       ->type_name("N")
       ->check(CLI::Range(1, 1 << 30));
   command.add_flag("--allow-unsupported", arguments.options.allow_unsupported,
-                   "Leave out what would change what is trained, and unknown keys");
+                   "Leave out unknown keys, and unsupported keys that change training results");
   command
       .add_option("--set", arguments.options.overrides,
                   "Set a key of the config: --set data.dataset=cifar10")
@@ -143,8 +144,9 @@ void add_options(CLI::App& command, ImportArguments& arguments) {
 } // namespace
 
 void add_import_command(CLI::App& config, Action& action) {
-  auto* import = config.add_subcommand("import", "Make a config of one of accelerate, DeepSpeed or "
-                                                 "Hugging Face, and say what became of each key");
+  auto* import =
+      config.add_subcommand("import", "Convert a config of accelerate, DeepSpeed or Hugging Face, "
+                                      "and report how each key was translated");
   import->require_subcommand(1);
   for (const auto& program : programs) {
     auto arguments = std::make_shared<ImportArguments>();

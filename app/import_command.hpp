@@ -1,12 +1,11 @@
-/// `troupe config import`: configs of accelerate, DeepSpeed and Hugging Face become configs of
-/// troupe.
+/// `troupe config import`: converts configs of accelerate, DeepSpeed and Hugging Face.
 #pragma once
 
 #include "app/commands.hpp"
 
 namespace troupe::app {
 
-/// Below the command `config`.
+/// Adds the command below `config`.
 void add_import_command(CLI::App& config, Action& action);
 
 } // namespace troupe::app

@@ -19,7 +19,7 @@ std::optional<std::string> own_variable(const std::string& name) {
 
 using StatedValues = std::map<std::string, StatedValue>;
 
-/// The endpoint that the file, or --set, has for a key.
+/// Returns the endpoint that the file or --set gives for a key; empty: none.
 std::optional<Endpoint> own_endpoint(const StatedValues& values, const std::string& key) {
   const auto found = values.find(key);
   if (found == values.end())
@@ -35,22 +35,23 @@ tl::unexpected<Error> unfit(const StatedValues& values, const std::string& key,
               allowed);
 }
 
-/// Every process reads the same file.
+/// Checks keys that are shared because every process reads the same file.
 Status check_shared(const StatedValues& values, const LaunchedProcess& process) {
   const auto listen = own_endpoint(values, "cluster.listen");
   if (listen && process.size > 1 && listen->port == 0)
-    return unfit(values, "cluster.listen", "is a port that the other processes cannot know",
-                 "a port, or nothing: --launcher takes one");
+    return unfit(values, "cluster.listen",
+                 "takes any free port, which the other processes cannot know",
+                 "a port, or leave it out: --launcher chooses one");
   if (listen && is_loopback(*listen) && !is_loopback(process.leader))
     return unfit(values, "cluster.listen",
-                 fmt::format("is on loopback, and the job is led from {}", process.leader.host),
-                 "0.0.0.0:PORT, or nothing: --launcher takes it");
+                 fmt::format("is on loopback, but the leader is on {}", process.leader.host),
+                 "0.0.0.0:PORT, or leave it out: --launcher sets it");
   for (const auto* key : {"cluster.listen", "metrics.listen"})
     if (const auto own = own_endpoint(values, key);
         own && own->port != 0 && !process.is_alone_here())
       return unfit(values, key,
-                   fmt::format("is one port, for {} processes of this host", process.local_size),
-                   "nothing: --launcher takes one for each");
+                   fmt::format("is one port, but this host runs {} processes", process.local_size),
+                   "leave it out: --launcher chooses one for each");
   return {};
 }
 
@@ -63,7 +64,8 @@ CLI::Option* add_launcher_option(CLI::App& command, std::string& name) {
       .add_option_function<std::string>(
           "--launcher",
           [&name](const std::string& given) { name = given == "none" ? std::string{} : given; },
-          "What has started this process, and says by its variables which part of the job it is")
+          "The launcher that started this process, whose environment variables give the process's "
+          "part in the job")
       ->check(CLI::IsMember(names))
       ->default_str("none");
 }

@@ -1,4 +1,4 @@
-/// Configs of daemons that a launcher has started, torchrun or SLURM (--launcher).
+/// --launcher: configs of daemons started by torchrun or SLURM.
 #pragma once
 
 #include "app/commands.hpp"
@@ -10,15 +10,16 @@ class Option;
 
 namespace troupe::app {
 
-/// --launcher, into `name`; empty: none has started it.
+/// Adds --launcher, stored in `name`; empty: started without a launcher.
 CLI::Option* add_launcher_option(CLI::App& command, std::string& name);
 
-/// What this process's environment says of its part. Errors: those of read_launcher();
-/// invalid_input, where the config has a key that only one process of this host can have.
+/// Reads this process's part of the job from its environment. Errors: those of read_launcher();
+/// invalid_input, if the config has a key that only one process of this host can have.
 Result<LaunchedProcess> find_part(const std::string& launcher, const ConfigArguments& arguments,
                                   const Catalogue& catalogue);
 
-/// Makes own_gpu() the one that this process sees, before any is asked for. Error: as there.
+/// Makes own_gpu() the only GPU that this process sees. Call before any GPU is used. Error: that of
+/// own_gpu().
 Status show_own_gpu(const LaunchedProcess& process);
 
 } // namespace troupe::app

@@ -20,7 +20,7 @@ struct ManualPage {
   std::string file() const { return name + "." + section; }
 };
 
-/// One of the program, one of each command (with the commands inside it), one of the config file.
+/// One page for the program, one for each command (with its subcommands), one for the config file.
 std::vector<ManualPage> manual_pages(const CLI::App& program, const Catalogue& catalogue);
 
 } // namespace troupe::app

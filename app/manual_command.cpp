@@ -1,4 +1,4 @@
-// `troupe man`: manual pages, made from the commands and the config's keys.
+// `troupe man`: manual pages, generated from the commands and config keys.
 #include "app/command_tree.hpp"
 #include "app/commands.hpp"
 #include "app/manual.hpp"
@@ -24,7 +24,7 @@ Status write_pages(const std::vector<ManualPage>& pages, const std::filesystem::
   return {};
 }
 
-/// `name`: a command's, or the page's own; empty: the program's.
+/// Prints the page with this name or of this command; empty: of the program.
 Status print_page(const std::vector<ManualPage>& pages, const std::string& name) {
   const auto of_program = pages.front().name + "-";
   std::vector<std::string> names;
@@ -50,9 +50,10 @@ void add_manual_command(CLI::App& app, Action& action) {
   auto* command = app.add_subcommand("man", "Print a manual page: troupe man train | man -l -");
   command
       ->add_option("command", arguments->page,
-                   "A command, or a page: troupe.yaml is that of the config file")
+                   "A command or a page; troupe.yaml describes the config file")
       ->type_name("COMMAND");
-  command->add_option("--folder", arguments->folder, "Write all pages there")->type_name("FOLDER");
+  command->add_option("--folder", arguments->folder, "Write all pages to this folder")
+      ->type_name("FOLDER");
   command->callback([&app, &action, arguments] {
     action = [&app, arguments](const Catalogue& catalogue) {
       const auto pages = manual_pages(app, catalogue);

@@ -25,11 +25,11 @@ void add_model_arguments(CLI::App& command, ModelArguments& arguments) {
       ->type_name("MODEL");
   command
       .add_option("--config", arguments.config,
-                  "The model's config, where the weights file does not say it")
+                  "The model's config, if the weights file does not contain it")
       ->type_name("FILE");
   command
       .add_option("--class-names", arguments.class_names,
-                  "The classes' names, one a line, instead of the weights file's")
+                  "File of class names, one per line, to use instead of the weights file's")
       ->type_name("FILE");
   command
       .add_option("--set", arguments.overrides,

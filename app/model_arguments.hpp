@@ -1,4 +1,5 @@
-/// What commands that use a trained model have in common: MODEL, and what it lacks.
+/// Arguments shared by the commands that use a trained model: MODEL, and options for data that it
+/// lacks.
 #pragma once
 
 #include "inference/saved_model.hpp"

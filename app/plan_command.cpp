@@ -1,4 +1,4 @@
-// `troupe plan`: what each strategy would need of every worker, and which one to choose.
+// `troupe plan`: predicts what each strategy needs of every worker, and recommends one.
 #include "app/commands.hpp"
 #include "app/report_error.hpp"
 #include "metrics/number_format.hpp"
@@ -23,7 +23,7 @@ struct PlanArguments {
   bool json = false;
 };
 
-/// A strategy that the config could not be changed to.
+/// A strategy that conflicts with the config.
 struct Refused {
   std::string strategy;
   std::string reason;
@@ -36,7 +36,7 @@ struct Plan {
   training::Recommendation recommendation;
 };
 
-/// Empty: it is not.
+/// Returns the conflicts of the config with this strategy; empty if there are none.
 std::string why_refused(Config config, const ParallelConfig& parallel,
                         const Capabilities& capabilities, const Catalogue& catalogue) {
   config.parallel = parallel;
@@ -79,7 +79,7 @@ void print_text(const Config& config, const Plan& plan) {
              plan.needs.world_size == 1 ? "" : "s", readable(plan.needs.capacity), "");
   for (const auto kind : device_kinds())
     fmt::print("{:>14}", to_string(kind));
-  fmt::print("{:>12}{:>14}{:>14}  fits\n", "total", "of the host", "sent a step");
+  fmt::print("{:>12}{:>14}{:>14}  fits\n", "total", "host memory", "sent per step");
   for (const auto& prediction : plan.predictions) {
     fmt::print("{:<13}", prediction.name());
     for (const auto kind : device_kinds())
@@ -143,10 +143,10 @@ int plan(const PlanArguments& arguments, const Catalogue& catalogue) {
 
 void add_plan_command(CLI::App& app, Action& action) {
   auto arguments = std::make_shared<PlanArguments>();
-  auto* command = app.add_subcommand(
-      "plan", "Predict each strategy's memory and traffic, and say which one to choose");
+  auto* command =
+      app.add_subcommand("plan", "Predict each strategy's memory and traffic, and recommend one");
   add_config_arguments(*command, arguments->config);
-  command->add_flag("--json", arguments->json, "For programs");
+  command->add_flag("--json", arguments->json, "Print JSON");
   command->callback([&action, arguments] {
     action = [arguments](const Catalogue& catalogue) { return plan(*arguments, catalogue); };
   });

@@ -1,5 +1,5 @@
-// `troupe predict`: what a trained model says of files, folders, rows of tables, or a split of its
-// data set.
+// `troupe predict`: predictions of a trained model for files, folders, rows of tables or a split of
+// its data set.
 #include "app/commands.hpp"
 #include "app/model_arguments.hpp"
 #include "app/prediction_text.hpp"
@@ -24,7 +24,7 @@ namespace troupe::app {
 
 namespace {
 
-/// Of files, whose images may be large; of a split the config's own.
+/// For files, whose images may be large; for a split the config's batch size is used.
 constexpr std::int64_t default_batch = 32;
 
 struct PredictArguments {
@@ -58,7 +58,7 @@ OutputKind kind_of(const Config& config) {
                                                                       : OutputKind::scores;
 }
 
-/// Where the text goes: a file that is whole or not there, or stdout.
+/// Writes to a file that is replaced atomically, or to stdout.
 class Output {
 public:
   static Result<Output> open(const std::string& path) {
@@ -112,11 +112,11 @@ Status refuse_tokens(const Config& config) {
   if (traits_of_data(config.data).sample != SampleKind::tokens)
     return {};
   return fail(Errc::invalid_input,
-              "{} is a language model: `troupe evaluate` says how well it foretells texts",
+              "{} is a language model: `troupe evaluate` measures how well it predicts text",
               config.model.name);
 }
 
-/// Predicts, and says on stderr which inputs could not be read.
+/// Predicts; reports unreadable inputs on stderr.
 Result<inference::Score> run(const PredictArguments& arguments, const Catalogue& catalogue) {
   TROUPE_TRY(auto model, inference::open_saved_model(saved_model_options(arguments), catalogue));
   TROUPE_TRY(refuse_tokens(model.config));
@@ -167,31 +167,34 @@ int predict(const PredictArguments& arguments, const Catalogue& catalogue) {
 void add_predict_command(CLI::App& app, Action& action) {
   auto arguments = std::make_shared<PredictArguments>();
   auto* command = app.add_subcommand(
-      "predict", "Ask a trained model about files, folders, tables, or a split of its data set");
+      "predict", "Run a trained model on files, folders, tables, or a split of its data set");
   add_model_arguments(*command, arguments->model);
   command
       ->add_option("input", arguments->inputs,
-                   "Images, and folders of them; of a model of a table's rows, CSV files")
+                   "Images and folders of images; for a model of table rows, CSV files")
       ->type_name("INPUT");
-  command->add_option("--split", arguments->split, "Of the model's data set: says how right it is")
+  command
+      ->add_option("--split", arguments->split,
+                   "Predict this split of the model's data set, and print accuracy and loss")
       ->check(CLI::IsMember({"train", "test"}));
-  command->add_flag("--each", arguments->each, "With --split: every prediction, too");
-  command->add_option("--top", arguments->top, "Classes an input")
+  command->add_flag("--each", arguments->each, "With --split: also print every prediction");
+  command->add_option("--top", arguments->top, "Classes to print per input")
       ->check(CLI::Range(1, 1 << 20))
       ->capture_default_str();
   command->add_option("--format", arguments->format, "text, json or csv")
       ->check(CLI::IsMember({"text", "json", "csv"}))
       ->capture_default_str();
   command->add_flag("--logits", arguments->logits,
-                    "The model's outputs as they are, not probabilities; in JSON all of them");
-  command->add_option("-o,--output", arguments->output, "Write here, not to stdout")
+                    "Print the model's raw outputs instead of probabilities; in JSON all of them");
+  command->add_option("-o,--output", arguments->output, "Write to this file instead of stdout")
       ->type_name("FILE");
   command->add_option("--device", arguments->device, "cpu, cuda or auto (devices.kind)");
-  command->add_option("--precision", arguments->precision,
-                      "Not the one that it was trained in (precision.mode)");
-  command->add_option("--batch", arguments->batch, "Inputs at a time")
+  command->add_option(
+      "--precision", arguments->precision,
+      "Precision of the prediction; default: that of the training (precision.mode)");
+  command->add_option("--batch", arguments->batch, "Inputs per batch")
       ->check(CLI::Range(1, 1 << 20));
-  command->add_option("--threads", arguments->threads, "Of the processor; all where not given")
+  command->add_option("--threads", arguments->threads, "CPU threads; default: all cores")
       ->check(CLI::Range(1, 1 << 16));
   command->callback([&action, arguments] {
     action = [arguments](const Catalogue& catalogue) { return predict(*arguments, catalogue); };

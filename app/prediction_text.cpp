@@ -17,7 +17,8 @@ using inference::SamplePrediction;
 using inference::Score;
 using Json = nlohmann::ordered_json;
 
-/// The sum that the largest output's probability is 1 / of: exp(x - largest) cannot overflow.
+/// The denominator of the largest output's probability, which is 1 / sum. exp(x - largest) cannot
+/// overflow.
 double exponential_sum(std::span<const float> outputs, double largest) {
   double sum = 0;
   for (const float output : outputs)
@@ -30,7 +31,7 @@ public:
   using PredictionWriter::PredictionWriter;
 
   Status add(const std::string& input, const SamplePrediction& prediction) override {
-    if (prediction.error) // said on stderr
+    if (prediction.error) // reported on stderr
       return {};
     std::vector<std::string> parts;
     for (const auto& [output, value] : shown(prediction))
@@ -64,7 +65,7 @@ private:
 };
 
 std::string to_text(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace); // file names may be no UTF-8
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace); // names may be invalid UTF-8
 }
 
 Json number(const std::optional<double>& value) {
@@ -129,7 +130,7 @@ private:
   bool first_ = true;
 };
 
-/// RFC 4180.
+/// Quotes a cell (RFC 4180).
 std::string cell(const std::string& text) {
   if (text.find_first_of(",\"\r\n") == text.npos)
     return text;
@@ -168,7 +169,7 @@ public:
     return write(is_table ? rows + "\n" : rows);
   }
 
-  /// Beside predictions the score would be no row of the same table.
+  /// Omits the score if predictions are printed: it is not a row of the same table.
   Status end(const std::string& split, const Score& score) override {
     if (form().each)
       return {};

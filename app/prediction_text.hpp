@@ -1,4 +1,4 @@
-/// What `troupe predict` prints: predictions and scores as text, JSON or CSV.
+/// The output of `troupe predict`: predictions and scores as text, JSON or CSV.
 #pragma once
 
 #include "inference/predict.hpp"
@@ -12,27 +12,27 @@
 
 namespace troupe::app {
 
-/// What the outputs of a model are.
+/// The meaning of a model's outputs.
 enum class OutputKind : std::uint8_t {
-  probabilities, ///< of classes: logits before
-  scores,        ///< of classes, that are no probabilities: mean_squared_error on labels
-  values,        ///< of a table's targets
+  probabilities, ///< of classes, computed from logits
+  scores,        ///< of classes, but not probabilities: mean_squared_error on labels
+  values,        ///< a table's targets
 };
 
 struct PredictionForm {
   std::string format = "text"; ///< text, json, csv
   OutputKind kind = OutputKind::probabilities;
-  bool logits = false;            ///< raw outputs in place of probabilities; in JSON all of them
+  bool logits = false; ///< raw outputs instead of probabilities; JSON contains all of them
   std::vector<std::string> names; ///< of classes (empty: numbers) or of targets
   std::string model, weights;     ///< name and file, for JSON
   std::string sample_name;        ///< "images"
-  bool each = true;               ///< every prediction, not the score alone
+  bool each = true;               ///< print every prediction, not only the score
 };
 
-/// Takes the next piece of the whole text.
+/// Receives the next part of the text.
 using WriteText = std::function<Status(std::string_view)>;
 
-/// Writes one text, piece by piece, so that none of it has to be in memory.
+/// Writes the text in parts, so that it is never in memory as a whole.
 class PredictionWriter {
 public:
   PredictionWriter(PredictionForm form, WriteText write)
@@ -42,9 +42,9 @@ public:
   virtual ~PredictionWriter() = default;
 
   virtual Status begin() { return {}; }
-  /// Where `prediction` has an error, nothing else is said of it.
+  /// Reports only the error if `prediction` has one.
   virtual Status add(const std::string& input, const inference::SamplePrediction& prediction) = 0;
-  /// `split`: empty where there is no score.
+  /// `split`: empty if there is no score.
   virtual Status end(const std::string& split, const inference::Score& score) = 0;
 
 protected:
@@ -56,9 +56,9 @@ protected:
   }
   struct Shown {
     std::int32_t output;
-    double value; ///< a probability, or the output as it is
+    double value; ///< a probability, or the raw output
   };
-  /// The ranked outputs, in their order; all of them, in the model's, where they are values.
+  /// The ranked outputs, best first; if the outputs are values, all of them, in the model's order.
   std::vector<Shown> shown(const inference::SamplePrediction& prediction) const;
 
 private:
@@ -66,7 +66,7 @@ private:
   WriteText write_;
 };
 
-/// Precondition: `format` is one of its three.
+/// Precondition: `format` is text, json or csv.
 std::unique_ptr<PredictionWriter> make_prediction_writer(PredictionForm form, WriteText write);
 
 } // namespace troupe::app

@@ -22,7 +22,7 @@ namespace troupe::app {
 
 namespace {
 
-/// "unknown command "confg"; did you mean "config"?" Empty when every word was expected.
+/// "unknown command "confg"; did you mean "config"?" Empty if every word is known.
 std::string unknown_word(const CLI::App& app) {
   const auto* command = &app;
   while (!command->get_subcommands().empty())
@@ -46,11 +46,11 @@ int refuse(const CLI::App& app, const CLI::ParseError& error) {
   if (error.get_exit_code() == 0 && unknown.empty()) // --help, --version
     return app.exit(error);
   report_error(unknown.empty() ? echoed(error.what()) : unknown);
-  say_line("Run with --help to see what is possible.");
+  say_line("Run with --help for usage.");
   return wrong_input;
 }
 
-/// What the program was called as, by which its help names it.
+/// The name by which the program was called, for its help.
 std::string program_name(int argc, char** argv) {
   const auto name = argc > 0 ? std::filesystem::path{argv[0]}.filename().string() : std::string{};
   return name.empty() ? "troupe" : name;
@@ -82,14 +82,14 @@ int obey(CLI::App& app, Action& action, const Catalogue& catalogue, int argc, ch
     return print_completions(app, *words, catalogue);
   try {
     app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) { // the one way CLI11 reports errors
+  } catch (const CLI::ParseError& error) { // CLI11 only throws this type
     return refuse(app, error);
   }
   return action(catalogue);
 }
 
 int run(int argc, char** argv, const Extensions& extensions) {
-  // A limit of a file's size is an error where the file is written, as a full disk is.
+  // Exceeding a file size limit becomes a write error, like a full disk.
   std::signal(SIGXFSZ, SIG_IGN);
   if (const auto prepared = training::prepare_process(); !prepared) {
     report_error(prepared.error().message);
@@ -98,7 +98,7 @@ int run(int argc, char** argv, const Extensions& extensions) {
   const auto catalogue = make_catalogue(extensions);
   if (!catalogue)
     return report_error(catalogue.error());
-  CLI::App app{"Trains neural networks on a company of actors", program_name(argc, argv)};
+  CLI::App app{"A neural-network trainer built from cooperating actors", program_name(argc, argv)};
   app.require_subcommand(0, 1);
   Action action;
   add_version_flags(app, action);
@@ -113,7 +113,7 @@ int run_program(int argc, char** argv, const Extensions& extensions) {
   hold_standard_streams();
   try {
     return run(argc, argv, extensions);
-  } catch (const std::exception& error) { // ours return errors; libraries may throw
+  } catch (const std::exception& error) { // our code returns errors; libraries may throw
     if (printed_all())
       report_error(error);
     return run_failed;

@@ -1,5 +1,5 @@
-/// The whole of troupe as a function: what a program calls that adds models or data sets of its
-/// own, which then are trained by name as all others are (docs/extending.md).
+/// The whole of troupe as a function, for programs with custom models or data sets. They are
+/// trained by name like the built-in ones (docs/extending.md).
 #pragma once
 
 #include "core/config/custom_data_set.hpp"
@@ -9,15 +9,15 @@
 
 namespace troupe::app {
 
-/// What a program has beside what troupe has.
+/// The models and data sets that a program adds.
 struct Extensions {
   std::vector<nn::Family> families;
   std::vector<CustomDataSet> data_sets;
 };
 
-/// Obeys the command line and gives the exit code (docs/exit-codes.md). It is main's one statement:
-/// it sets signal handlers and may start the program once more (`compare`). Extensions whose names
-/// or keys are there already, or that lack a function, are refused before anything else.
+/// Runs the command line and returns the exit code (docs/exit-codes.md). Must be the only statement
+/// of main: it sets signal handlers and may start the program again (`compare`). Before anything
+/// else, refuses extensions whose names or keys already exist or that lack a function.
 int run_program(int argc, char** argv, const Extensions& extensions = {});
 
 } // namespace troupe::app

@@ -1,4 +1,4 @@
-// `troupe report`: the page of a run, made again from the files of its folder.
+// `troupe report`: generates the page of a run again from the files of its folder.
 #include "app/commands.hpp"
 #include "app/report_error.hpp"
 #include "core/atomic_file.hpp"
@@ -50,15 +50,16 @@ int make_report(const ReportArguments& arguments) {
 void add_report_command(CLI::App& app, Action& action) {
   auto arguments = std::make_shared<ReportArguments>();
   auto* command = app.add_subcommand(
-      "report", "Make the report of a run again, also of one that goes on or was killed");
+      "report", "Generate a run's report again, also while it runs or after it was killed");
   command->add_option("folder", arguments->folder, "The run's folder: OUTPUT/NAME")
       ->required()
       ->type_name("FOLDER");
   command
       ->add_option("-o,--output", arguments->output,
-                   "Write it there, and not into the run's folder")
+                   "Write to this file instead of the run's folder")
       ->type_name("FILE");
-  command->add_flag("--json", arguments->json, "The report's data alone, to stdout or that file");
+  command->add_flag("--json", arguments->json,
+                    "Write only the report's data as JSON, to stdout or the output file");
   command->callback([&action, arguments] {
     action = [arguments](const Catalogue&) { return make_report(*arguments); };
   });

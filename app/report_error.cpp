@@ -11,7 +11,7 @@
 namespace troupe::app {
 
 void say_line(std::string_view line) {
-  // Not fmt::print, which throws when nothing can be written.
+  // fmt::print would throw if the write fails.
   std::fputs(fmt::format("{}\n", line).c_str(), stderr);
 }
 
@@ -26,7 +26,7 @@ int report_error(const Error& error) {
 
 void report_error(const std::exception& error) {
   if (dynamic_cast<const std::bad_alloc*>(&error))
-    return report_error("there is not enough memory");
+    return report_error("not enough memory");
   if (const auto* of_file = dynamic_cast<const std::filesystem::filesystem_error*>(&error))
     return report_error(
         fmt::format("{}: {}", of_file->path1().string(), of_file->code().message()));

@@ -1,5 +1,5 @@
-/// What a command says on stderr. Where that cannot be written (a full disk, a reader that has
-/// gone) nothing else changes: the exit code still tells.
+/// Messages of a command on stderr. A failed write (a full disk, a closed pipe) is ignored: the
+/// exit code still reports the error.
 #pragma once
 
 #include "core/error.hpp"
@@ -11,14 +11,14 @@ namespace troupe::app {
 
 void say_line(std::string_view line);
 
-/// "troupe: TEXT" as a line.
+/// Prints "troupe: TEXT" as a line.
 void report_error(std::string_view text);
 
-/// The same with an error; gives its exit code.
+/// Prints an error the same way; returns its exit code.
 int report_error(const Error& error);
 
-/// The same with what a library has thrown, without its own words for where in the library that
-/// was.
+/// Prints an exception of a library the same way, without the library's prefix for the place of the
+/// error.
 void report_error(const std::exception& error);
 
 } // namespace troupe::app

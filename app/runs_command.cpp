@@ -1,4 +1,4 @@
-// `troupe runs`: the runs of a folder, a line each.
+// `troupe runs`: lists the runs of a folder, one line each.
 #include "app/runs_command.hpp"
 
 #include "app/report_error.hpp"
@@ -84,7 +84,7 @@ nlohmann::ordered_json json_of_run(const ListedRun& run) {
 void print_json(const std::vector<ListedRun>& runs) {
   auto list = nlohmann::ordered_json::array();
   std::ranges::transform(runs, std::back_inserter(list), json_of_run);
-  // Names of folders may be no UTF-8.
+  // Folder names may contain invalid UTF-8.
   fmt::print("{}\n", list.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
 }
 
@@ -105,12 +105,11 @@ int list_runs(const RunsArguments& arguments) {
 
 void add_runs_command(CLI::App& app, Action& action) {
   auto arguments = std::make_shared<RunsArguments>();
-  auto* command =
-      app.add_subcommand("runs", "List the runs of a folder, the one started last first");
+  auto* command = app.add_subcommand("runs", "List the runs in a folder, newest first");
   command->add_option("folder", arguments->folder, "Folder of runs (run.output)")
       ->type_name("FOLDER")
       ->capture_default_str();
-  command->add_flag("--json", arguments->json, "For programs; epochs are counted from 0");
+  command->add_flag("--json", arguments->json, "Print JSON; epochs are counted from 0");
   command->callback([&action, arguments] {
     action = [arguments](const Catalogue&) { return list_runs(*arguments); };
   });

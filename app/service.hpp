@@ -1,4 +1,4 @@
-/// Tells the service manager how a daemon is doing (systemd's sd_notify protocol, without its
+/// Notifies the service manager of a daemon's state (systemd's sd_notify protocol, without its
 /// library).
 #pragma once
 
@@ -6,7 +6,7 @@
 
 namespace troupe::app {
 
-/// "READY=1", "STOPPING=1". Does nothing where no manager listens ($NOTIFY_SOCKET).
+/// `state`: "READY=1", "STOPPING=1". Does nothing if no manager listens ($NOTIFY_SOCKET).
 void notify_service_manager(std::string_view state);
 
 } // namespace troupe::app

@@ -11,7 +11,7 @@ namespace troupe::app {
 
 namespace {
 
-/// In which signals count as one.
+/// Signals within this time count as one.
 constexpr std::chrono::seconds one_signal{1};
 
 bool is_ignored(int signal) {
@@ -44,7 +44,7 @@ void say(std::string_view text) {
 
 [[noreturn]] void end_at_once(std::string_view why) {
   say(why);
-  _exit(1); // no destructors: they would wait for what we no longer want to wait for
+  _exit(1); // no destructors: they would wait for the drain
 }
 
 } // namespace
@@ -52,7 +52,7 @@ void say(std::string_view text) {
 StopSignals::StopSignals(std::chrono::milliseconds drain_timeout)
     : signals_{stop_signals()}, drain_timeout_{drain_timeout} {
   pthread_sigmask(SIG_BLOCK, &signals_, nullptr);
-  // A reader of our output or a scraper that goes away must not end a run.
+  // A closed output pipe or scraper connection must not end a run.
   signal(SIGPIPE, SIG_IGN);
   thread_ = std::thread{[this] { watch(); }};
 }
@@ -62,7 +62,7 @@ StopSignals::~StopSignals() {
     const std::lock_guard lock{mutex_};
     ended_ = true;
   }
-  pthread_kill(thread_.native_handle(), SIGTERM); // it is blocked, so this only wakes the thread
+  pthread_kill(thread_.native_handle(), SIGTERM); // blocked, so it only wakes the thread
   thread_.join();
 }
 
@@ -92,7 +92,7 @@ void StopSignals::request_drain(int signal) {
 
 int StopSignals::next_signal(std::optional<Clock::time_point> limit) {
   if (has_ended())
-    return 0; // the destructor's signal may have been taken already
+    return 0; // the destructor's signal may have been consumed already
   int number = -1;
   do {
     const auto left = limit ? time_until(*limit) : timespec{};
@@ -124,8 +124,8 @@ void StopSignals::watch() {
     return;
   const auto came = Clock::now();
   say(isatty(STDERR_FILENO) != 0 ? "\n" : ""); // below the progress bar
-  say("troupe: stopping: the step under way is finished and saved; after 1 s a second signal ends "
-      "at once\n");
+  say("troupe: stopping: finishing and saving the current step; after 1 s, a second signal ends "
+      "the process at once\n");
   request_drain(first);
   int second = second_signal(came, came + drain_timeout_);
   if (second == 0 && drains())

@@ -1,13 +1,13 @@
-/// What a program owes to whoever reads its standard output.
+/// Standard streams that are closed or cannot be written.
 #pragma once
 
 namespace troupe::app {
 
-/// Where a standard stream was closed before the program began, opens one that fails: else the next
-/// file that is opened would get its number, and what is printed.
+/// Replaces each closed standard stream with one on which every operation fails. Otherwise the next
+/// file that is opened would get its number, and the output printed to it.
 void hold_standard_streams();
 
-/// Whether all that was printed could be written; says so on stderr where it could not.
+/// Whether all output could be written; if not, reports that on stderr.
 bool printed_all();
 
 } // namespace troupe::app

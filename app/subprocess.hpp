@@ -1,4 +1,4 @@
-/// Another process of this program.
+/// Runs this program in another process.
 #pragma once
 
 #include "core/error.hpp"
@@ -9,9 +9,9 @@
 
 namespace troupe::app {
 
-/// Runs the program with these arguments, its output (both kinds) in a file, until it ends. It is
-/// asked to stop when this process dies. Gives the exit code, or 128 + the signal that ended it.
-/// Errors: io.
+/// Runs the program with these arguments until it ends, with stdout and stderr written to `log`.
+/// The process receives SIGTERM when this one dies. Returns the exit code, or 128 + the signal that
+/// ended it. Errors: io.
 Result<int> run_subprocess(const std::vector<std::string>& arguments,
                            const std::filesystem::path& log);
 

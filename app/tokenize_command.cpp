@@ -1,4 +1,4 @@
-// troupe tokenize: what becomes of texts, as numbers or as a file of tokens.
+// troupe tokenize: counts or prints tokens of texts, or writes them to a file.
 #include "app/commands.hpp"
 #include "app/report_error.hpp"
 #include "core/escape.hpp"
@@ -29,12 +29,12 @@ namespace fs = std::filesystem;
 using namespace std::string_literals;
 
 struct TokenizeArguments {
-  std::vector<std::string> texts; ///< empty, or "-": standard input, which is one document
+  std::vector<std::string> texts; ///< empty or "-": standard input, as one document
   std::string tokenizer = "bytes", split{data::split_of_file}, text_key = "text", output;
   bool ids = false;
 };
 
-/// A line of numbers for each document.
+/// Prints one line of token ids for each document.
 class IdPrinter {
 public:
   explicit IdPrinter(data::TokenId end) : end_{end} {}
@@ -51,7 +51,7 @@ public:
 
 private:
   data::TokenId end_;
-  bool begins_ = true; ///< a document
+  bool begins_ = true; ///< at the begin of a document
 };
 
 Result<std::vector<data::TextFile>> find_all(const std::vector<std::string>& texts) {
@@ -70,7 +70,8 @@ void print_counts(const data::TextCounts& counts, const data::Tokenizer& tokeniz
   const auto bytes = static_cast<double>(counts.bytes);
   fmt::print("{} document{}, {} bytes\n", counts.documents, counts.documents == 1 ? "" : "s",
              counts.bytes);
-  fmt::print("{} tokens of {} ids, {:.3f} a byte\n", counts.tokens, tokenizer.vocabulary_size(),
+  fmt::print("{} tokens, vocabulary of {} ids, {:.3f} tokens per byte\n", counts.tokens,
+             tokenizer.vocabulary_size(),
              bytes > 0 ? static_cast<double>(counts.tokens) / bytes : 0);
   fmt::print("{:.2f} s, {:.1f} MB/s\n", time.count(),
              time.count() > 0 ? bytes / 1e6 / time.count() : 0);
@@ -80,7 +81,7 @@ Status check_output(const std::string& output) {
   if (output.empty() || fs::path{output}.extension() == ".tokens")
     return {};
   return fail(Errc::invalid_input,
-              "--output {} does not end in .tokens, by which data.root knows files of tokens",
+              "--output {} does not end in .tokens, by which data.root recognizes token files",
               escaped(output));
 }
 
@@ -117,27 +118,27 @@ Status tokenize(const TokenizeArguments& arguments) {
 
 void add_tokenize_command(CLI::App& app, Action& action) {
   auto arguments = std::make_shared<TokenizeArguments>();
-  auto* command = app.add_subcommand("tokenize", "Count the tokens of texts, show or write them");
+  auto* command = app.add_subcommand("tokenize", "Count, print or write the tokens of texts");
   command
       ->add_option("TEXT", arguments->texts,
-                   "Files, folders, JSON lines (.jsonl); none, or -: standard input")
+                   "Files, folders, JSON lines (.jsonl); -, or none: standard input")
       ->type_name("PATH");
   command
-      ->add_option("--tokenizer", arguments->tokenizer,
-                   "bytes, or a path, as data.tokenizer takes it")
+      ->add_option("--tokenizer", arguments->tokenizer, "bytes, or a path, as for data.tokenizer")
       ->capture_default_str();
   command
       ->add_option("--split", arguments->split,
-                   "How words are cut where the tokenizer's files do not say it")
+                   "How text is split into words, if the tokenizer's files do not define it")
       ->check(CLI::IsMember({"auto", "gpt2", "cl100k"}))
       ->capture_default_str();
-  command->add_option("--text-key", arguments->text_key, "Of JSON lines")->capture_default_str();
+  command->add_option("--text-key", arguments->text_key, "Key of the text in JSON lines")
+      ->capture_default_str();
   command
       ->add_option("--output,-o", arguments->output,
-                   "A file of tokens, NAME.tokens, as data.root takes it")
+                   "Write a token file, NAME.tokens, for data.root")
       ->type_name("PATH");
   command->add_flag("--ids", arguments->ids,
-                    "Print the tokens' numbers instead of counts, a line a document");
+                    "Print token ids instead of counts, one line per document");
   command->callback([&action, arguments] {
     action = [arguments](const Catalogue&) {
       const auto done = tokenize(*arguments);

@@ -1,5 +1,4 @@
-// `troupe train` and `troupe node`: the same company, in the foreground for a person or as a
-// daemon.
+// `troupe train` and `troupe node`: run the same node runtime, in the foreground or as a daemon.
 #include "actors/node_runtime.hpp"
 #include "actors/run_threads.hpp"
 #include "app/command_line.hpp"
@@ -28,18 +27,18 @@ struct TrainArguments {
   bool quiet = false, verbose = false;
   std::string log_format = "plain";
   std::string trace;
-  std::vector<std::string> join; ///< HOST:PORT of daemons
+  std::vector<std::string> join; ///< HOST:PORT of other daemons
   std::string launcher;          ///< empty: none
   bool daemon = false, witness = false;
 };
 
 void say_ready() {
-  std::fputs("ready\n", stdout); // what cannot be written is told at the end
+  std::fputs("ready\n", stdout); // a failed write is reported at the end
   std::fflush(stdout);
   notify_service_manager("READY=1");
 }
 
-/// Says what a run that was stopped has saved, and how to go on from there.
+/// Prints the checkpoint of a stopped run and the command to resume.
 void say_how_to_go_on(const metrics::RunSummary& summary, const Config& config) {
   if (summary.checkpoint.empty())
     return report_error("stopped; no checkpoint was written (checkpoint.every)");
@@ -47,18 +46,18 @@ void say_how_to_go_on(const metrics::RunSummary& summary, const Config& config) 
   auto words = own_command_line();
   if (config.checkpoint.resume != "auto")
     words.insert(words.end(), {"--set", "checkpoint.resume=auto"});
-  report_error("to go on: " + as_shell_command(words));
+  report_error("to resume: " + as_shell_command(words));
 }
 
-/// A daemon that was asked to stop did what it was asked; `train` in the foreground tells the
-/// shell, as programs do, that it was ended before it was done.
+/// A daemon that was asked to stop exits with success. `train` in the foreground exits with 128 +
+/// the signal, as shells expect of a program ended early.
 int exit_code(const actors::RunEnd& end, bool daemon, int signal) {
   if (end.status == "failed")
     return end.failure ? end.failure->exit_code() : run_failed;
   return end.status == "stopped" && !daemon && signal != 0 ? signalled + signal : success;
 }
 
-/// Exit code, after having said what is wrong.
+/// On failure reports the problems on stderr and returns the exit code.
 tl::expected<Config, int> config_or_report(const TrainArguments& arguments,
                                            const Catalogue& catalogue) {
   std::vector<GivenValue> given;
@@ -70,7 +69,7 @@ tl::expected<Config, int> config_or_report(const TrainArguments& arguments,
       return tl::unexpected{report_error(shown.error())};
     given = process->values;
   }
-  // A witness needs nothing that the others train with.
+  // A witness needs none of the job's devices.
   const auto machine = arguments.witness ? Capabilities::all() : training::machine_capabilities();
   auto config = load_or_report(arguments.config, machine, catalogue, given);
   if (!config)
@@ -84,14 +83,15 @@ int train(const TrainArguments& arguments, const Catalogue& catalogue) {
     return config.error();
   if (!arguments.daemon && config->cluster.min_nodes > 1) {
     report_error(
-        fmt::format("cluster.min_nodes is {}: start the job with `troupe node` on so many hosts",
+        fmt::format("cluster.min_nodes is {}: start the job with `troupe node` on that many hosts",
                     config->cluster.min_nodes));
     return wrong_input;
   }
   config->cluster.join.insert(config->cluster.join.end(), arguments.join.begin(),
                               arguments.join.end());
   if (arguments.witness && config->cluster.join.empty()) {
-    report_error("--witness: of which job? Name its nodes: --join HOST:PORT, or cluster.join");
+    report_error(
+        "--witness needs the address of a node of the job: --join HOST:PORT, or cluster.join");
     return wrong_input;
   }
   if (const auto enough = expect_threads(actors::threads_of_run(*config)); !enough)
@@ -123,7 +123,7 @@ int train(const TrainArguments& arguments, const Catalogue& catalogue) {
   std::atomic<int> lost = 0;
   options.on_output_lost = [&lost](int error) { lost = error; };
   const auto summary = actors::run_training(*config, options);
-  signals.on_stop({}); // there is nobody left to drain
+  signals.on_stop({}); // there is nothing left to drain
   if (!summary)
     return report_error(summary.error());
   const int code = exit_code(*summary, arguments.daemon, signals.received());
@@ -139,7 +139,7 @@ void add_command(CLI::App& app, Action& action, const char* name, const char* he
   arguments->daemon = daemon;
   auto* command = app.add_subcommand(name, help);
   add_config_arguments(*command, arguments->config);
-  add_verbose_flag(*command, "Also log phases, checkpoints, and what each worker uses");
+  add_verbose_flag(*command, "Also log phases, checkpoints, and the resources of each worker");
   command->add_flag("--quiet", arguments->quiet, "Show warnings, errors and the summary only")
       ->excludes("--verbose");
   command->add_option("--log-format", arguments->log_format, "plain or json")
@@ -150,13 +150,13 @@ void add_command(CLI::App& app, Action& action, const char* name, const char* he
                    "Write a timeline of streams and actors, for ui.perfetto.dev")
       ->type_name("FILE");
   if (daemon) {
-    command->add_flag("--witness", arguments->witness,
-                      "Train nothing, but have a vote in who takes part: of two nodes and a "
-                      "witness, each may be lost");
+    command->add_flag(
+        "--witness", arguments->witness,
+        "Train nothing, but vote on membership: of two nodes and a witness, any one may be lost");
     add_launcher_option(*command, arguments->launcher)
         ->excludes(command
                        ->add_option("--join", arguments->join,
-                                    "Take part in the job of the daemon that listens there")
+                                    "Join the job of the daemon at this address")
                        ->type_name("HOST:PORT")
                        ->check([](const std::string& text) {
                          return parse_endpoint(text) ? std::string{} : text + " is not HOST:PORT";
@@ -172,7 +172,8 @@ void add_command(CLI::App& app, Action& action, const char* name, const char* he
 
 void add_train_commands(CLI::App& app, Action& action) {
   add_command(app, action, "train", "Train on this host, in the foreground", false);
-  add_command(app, action, "node", "The daemon: says when it is ready, drains on SIGTERM", true);
+  add_command(app, action, "node",
+              "Run the daemon: prints \"ready\" once it is ready, drains on SIGTERM", true);
 }
 
 } // namespace troupe::app

@@ -1,4 +1,4 @@
-# Language level, warnings, sanitizers: what every target of ours is compiled with.
+# Language level, warnings and sanitizers of all our targets.
 set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
@@ -20,38 +20,39 @@ add_library(troupe_compile_options INTERFACE)
 target_compile_options(troupe_compile_options INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wno-missing-field-initializers -Wpedantic -Wshadow -Wnon-virtual-dtor>
   $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<BOOL:${TROUPE_WERROR}>>:-Werror>)
-# g++ 12 warns about std::string's own code (its bug 105329), at -O3 alone.
+# g++ 12 warns about std::string's code (its bug 105329), only at -O3.
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   target_compile_options(troupe_compile_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict>)
 endif()
-# Its -Wmaybe-uninitialized takes temporaries with many strings for uninitialized: said, but no error.
+# Its -Wmaybe-uninitialized reports temporaries with many strings as uninitialized: a warning, but
+# not an error.
 if(TROUPE_WERROR AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   target_compile_options(troupe_compile_options INTERFACE
     $<$<COMPILE_LANGUAGE:CXX>:-Wno-error=maybe-uninitialized>)
 endif()
-# Few and large: most of a translation unit's time is what it includes.
+# Few and large: a translation unit's time mostly goes to its includes.
 set(CMAKE_UNITY_BUILD_BATCH_SIZE 24)
-# What is one file's own is not the next one's, though both are compiled as one. clang-tidy, which
-# reads each by itself, sees what shadows what.
+# Files that are compiled as one must not shadow each other's names. clang-tidy, which reads each
+# file by itself, still checks shadowing.
 if(CMAKE_UNITY_BUILD)
   target_compile_options(troupe_compile_options INTERFACE
     $<$<COMPILE_LANGUAGE:CXX>:-Wno-shadow -Wno-subobject-linkage>)
 endif()
-# For code off the step's path, and for actors, whose microseconds are threads that wake up (bench_unit_scheduling has the same
-# ones with -O2): a third less to compile.
+# For code off the step's path, and for actors, whose microseconds are thread wake-ups
+# (bench_unit_scheduling measures the same with -O2): compiles in two thirds of the time.
 add_library(troupe_quick_options INTERFACE)
 target_compile_options(troupe_quick_options INTERFACE
   $<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:-O1>)
-# For tests, most of whose time is that of what they test: a third less again.
+# For tests, which mostly run the tested code: a third less time again.
 add_library(troupe_test_options INTERFACE)
 target_compile_options(troupe_test_options INTERFACE
   $<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:-O0>)
-# For code on the step's path whose loops are short: an eighth less to compile.
+# For code on the step's path with short loops: compiles an eighth faster.
 add_library(troupe_short_loops_options INTERFACE)
 target_compile_options(troupe_short_loops_options INTERFACE
   $<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:-O2>)
 if(TROUPE_SANITIZE)
-  # An undefined operation has to fail the test that runs into it, not only print.
+  # Undefined behaviour fails the test instead of only printing a message.
   target_compile_options(troupe_compile_options INTERFACE
     "$<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${TROUPE_SANITIZE};-fno-sanitize-recover=all;-fno-omit-frame-pointer>")
   target_link_options(troupe_compile_options INTERFACE -fsanitize=${TROUPE_SANITIZE})

@@ -1,9 +1,10 @@
-# Sets TROUPE_HAVE_CUDA: whether gpu/ is built, and its language enabled. Without a CUDA compiler or the headers of
-# CUDA's libraries, the host device is all there is; without a GPU the CUDA targets still compile.
+# Sets TROUPE_HAVE_CUDA: whether gpu/ is built and its language enabled. Without a CUDA compiler or
+# the headers of CUDA's libraries, only the host device is built. The CUDA targets also compile
+# without a GPU.
 set(TROUPE_HAVE_CUDA OFF)
 set(TROUPE_EMULATE_CUDA OFF)
 
-# troupe_no_cuda(REASON): an error where CUDA was asked for, one line where it is built if it can be.
+# troupe_no_cuda(REASON): an error if CUDA was requested; one line if it is optional.
 function(troupe_no_cuda reason)
   if(TROUPE_CUDA STREQUAL "AUTO")
     message(NOTICE "troupe: without the CUDA device: ${reason} (docs/setup.md#cuda)")
@@ -12,15 +13,15 @@ function(troupe_no_cuda reason)
   endif()
 endfunction()
 
-# Sets TROUPE_NVCC to a compiler that works and TROUPE_NVCC_RELEASE to its version, or TROUPE_NVCC_MISSING to why there
-# is none.
+# Sets TROUPE_NVCC to a working compiler and TROUPE_NVCC_RELEASE to its version, or
+# TROUPE_NVCC_MISSING to the reason why there is none.
 function(troupe_find_nvcc)
   set(nvcc "${CMAKE_CUDA_COMPILER}")
   if(NOT nvcc)
     set(nvcc "$ENV{CUDACXX}")
   endif()
   if(NOT nvcc)
-    # The toolkit's usual place is often not in PATH.
+    # The toolkit's default folder is often not in PATH.
     find_program(TROUPE_NVCC_PROGRAM nvcc HINTS /usr/local/cuda/bin)
     set(nvcc "${TROUPE_NVCC_PROGRAM}")
   endif()
@@ -42,7 +43,8 @@ function(troupe_find_nvcc)
 endfunction()
 
 if(TROUPE_CUDA STREQUAL "EMULATED")
-  # The host's compiler compiles the kernels, tests/emulation/ stands in for the libraries: of CUDA only headers are used.
+  # The host's compiler compiles the kernels, and tests/emulation/ replaces the libraries: only
+  # CUDA's headers are used.
   include(TroupeCudaHeaders)
   if(TROUPE_CUDA_MISSING)
     troupe_no_cuda("${TROUPE_CUDA_MISSING}")
@@ -67,14 +69,14 @@ elseif(TROUPE_CUDA)
 endif()
 
 if(TROUPE_HAVE_CUDA AND NOT TROUPE_EMULATE_CUDA)
-  # Ampere and Hopper as machine code; PTX lets later generations compile it themselves. No kernel has code
-  # that only Hopper runs, so one pass serves both, a quarter faster than CMake's pass for each.
+  # Machine code for Ampere and Hopper; later generations compile the PTX. No kernel has code only
+  # for Hopper, so one pass serves both. It takes a quarter less time than CMake's pass for each.
   set(CMAKE_CUDA_ARCHITECTURES OFF CACHE STRING "CUDA architectures to compile for; OFF: 80 and 90, in one pass")
   if(NOT CMAKE_CUDA_ARCHITECTURES)
     add_compile_options("$<$<COMPILE_LANGUAGE:CUDA>:--generate-code=arch=compute_80,code=[compute_80,sm_80,sm_90]>")
   endif()
   enable_language(CUDA)
-  # CMake 3.25 does not know how nvcc 12 and later are told C++20.
+  # CMake 3.25 does not know the C++20 option of nvcc 12 and later.
   if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)
     set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION "-std=c++20")
     set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION "-std=c++20")
@@ -84,7 +86,7 @@ if(TROUPE_HAVE_CUDA AND NOT TROUPE_EMULATE_CUDA)
   find_package(CUDAToolkit 12.4 REQUIRED)
   add_library(troupe_cuda_runtime INTERFACE)
   target_link_libraries(troupe_cuda_runtime INTERFACE CUDA::cudart_static)
-  # Not -Wpedantic: the code that nvcc hands to the host compiler has its own line marks.
+  # Not -Wpedantic: nvcc passes code with its own line markers to the host compiler.
   target_compile_options(troupe_compile_options INTERFACE
     "$<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr;-Xcompiler=-Wall,-Wextra,-Wno-missing-field-initializers,-Wshadow,-Wnon-virtual-dtor>"
     $<$<AND:$<COMPILE_LANGUAGE:CUDA>,$<BOOL:${TROUPE_WERROR}>>:--Werror=all-warnings>)

@@ -1,11 +1,11 @@
 # Finds the headers of CUDA and of the libraries that are opened at run time (gpu/libraries.hpp).
 #
-# Sets TROUPE_CUDA_INCLUDE_DIRS, and TROUPE_CUDA_MISSING: a sentence fragment that names the missing headers and what
-# brings them, empty when all are found. Search order: CMake variables that the user sets, the toolkit, the system (apt's
+# Sets TROUPE_CUDA_INCLUDE_DIRS, and TROUPE_CUDA_MISSING: a sentence fragment that names the missing headers and how to
+# get them, empty if all are found. Search order: CMake variables set by the user, the toolkit, the system (apt's
 # packages), then .deps/cuda (tools/bootstrap --cuda).
 file(GLOB troupe_cuda_wheels "${PROJECT_SOURCE_DIR}/.deps/cuda/nvidia/*/include"
   "${PROJECT_SOURCE_DIR}/.deps/cuda/nvidia/*/include/cccl")
-# The wheels are of CUDA 13: beside an older compiler they are not searched.
+# The wheels are for CUDA 13: not searched with an older compiler.
 if(TROUPE_NVCC_RELEASE AND TROUPE_NVCC_RELEASE VERSION_LESS 13)
   set(troupe_cuda_wheels)
 endif()
@@ -26,11 +26,13 @@ endforeach()
 set(TROUPE_CUDA_INCLUDE_DIRS)
 set(troupe_cuda_missing)
 
-# troupe_find_header(NAME FILE): NAME is "CUDA", "cuDNN" and so on, for messages; the folder joins the include path.
+# troupe_find_header(NAME FILE): adds the header's folder to the include path. NAME is "CUDA",
+# "cuDNN" and so on, for messages.
 function(troupe_find_header name file)
   string(MAKE_C_IDENTIFIER "${name}" variable)
   string(TOUPPER "${variable}_INCLUDE_DIR" variable)
-  # A folder that is gone or not searched any more, or headers that have come since, are looked up again.
+  # Searches again if the folder is deleted or no longer searched, or if headers were installed
+  # since.
   string(FIND "${${variable}}" "${PROJECT_SOURCE_DIR}/.deps/cuda/" in_wheels)
   if(NOT EXISTS "${${variable}}/${file}" OR (in_wheels EQUAL 0 AND NOT troupe_cuda_wheels))
     unset(${variable} CACHE)

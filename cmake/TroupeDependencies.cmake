@@ -1,8 +1,8 @@
-# Everything tools/bootstrap installs is found here, once. What the user names in CMAKE_PREFIX_PATH
-# comes before what tools/bootstrap put into .deps/.
+# Finds everything that tools/bootstrap installs, once. The user's CMAKE_PREFIX_PATH has priority
+# over .deps/.
 list(APPEND CMAKE_PREFIX_PATH "${PROJECT_SOURCE_DIR}/.deps")
 if(TROUPE_SANITIZE MATCHES "thread")
-  # ThreadSanitizer must see CAF's own synchronization too (tools/bootstrap --tsan).
+  # ThreadSanitizer must also see CAF's synchronization (tools/bootstrap --tsan).
   list(PREPEND CMAKE_PREFIX_PATH "${PROJECT_SOURCE_DIR}/.deps/tsan")
 endif()
 
@@ -14,7 +14,7 @@ if(TROUPE_TESTS)
   find_program(TROUPE_PROMETHEUS prometheus)
   find_program(TROUPE_PROMTOOL promtool)
   find_program(TROUPE_PUSHGATEWAY prometheus-pushgateway)
-  # Reads what is written for TensorBoard.
+  # Reads the files written for TensorBoard.
   find_program(TROUPE_PROTOC protoc)
   # A real browser for the tests of pages.
   find_program(TROUPE_CHROMIUM chromium)
@@ -23,7 +23,7 @@ if(TROUPE_BENCH)
   find_package(benchmark REQUIRED)
 endif()
 
-# Debian 12 calls the target yaml-cpp, newer ones yaml-cpp::yaml-cpp.
+# Debian 12 names the target yaml-cpp, newer releases yaml-cpp::yaml-cpp.
 set(TROUPE_YAML_CPP yaml-cpp)
 if(TARGET yaml-cpp::yaml-cpp)
   set(TROUPE_YAML_CPP yaml-cpp::yaml-cpp)

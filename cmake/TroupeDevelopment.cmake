@@ -1,16 +1,17 @@
-# The component `development`: headers, libraries and targets for programs with models and data sets of their own
-# (docs/extending.md). Nothing in it names a folder of this machine but the distribution's.
+# The component `development`: headers, libraries and targets for programs with custom models and
+# data sets (docs/extending.md). It contains no path of this machine except the distribution's.
 include(CMakePackageConfigHelpers)
 set(package "${CMAKE_INSTALL_LIBDIR}/cmake/troupe")
 
-# public_headers(FOLDER HEADERS RESULT): HEADERS, or all of the folder's that are in no detail/; and what they include of
-# the folder, among it what is in detail/, as classes have members of such types.
+# public_headers(FOLDER HEADERS RESULT): HEADERS, or by default all headers of the folder outside of
+# detail/; and all that they include from the folder, also from detail/, because classes have
+# members of such types.
 function(public_headers folder headers result)
   if(NOT headers)
     file(GLOB_RECURSE headers CONFIGURE_DEPENDS RELATIVE "${PROJECT_SOURCE_DIR}/${folder}"
       "${PROJECT_SOURCE_DIR}/${folder}/*.hpp")
     list(FILTER headers EXCLUDE REGEX "(^|/)detail/")
-    if(NOT TROUPE_HAVE_CUDA) # backends of collectives that are not built then
+    if(NOT TROUPE_HAVE_CUDA) # backends of collectives that are only built with CUDA
       list(FILTER headers EXCLUDE REGEX "^nccl/|^shared_device/cuda_")
     endif()
   endif()
@@ -28,7 +29,8 @@ function(public_headers folder headers result)
   set(${result} ${found} PARENT_SCOPE)
 endfunction()
 
-# Installed headers include each other as "troupe/FOLDER/header.hpp", so that PREFIX/include is all that a program needs.
+# Installed headers include each other as "troupe/FOLDER/header.hpp", so that a program only needs
+# PREFIX/include.
 get_property(folders GLOBAL PROPERTY TROUPE_FOLDERS)
 set(installed)
 foreach(folder ${folders})
@@ -55,7 +57,7 @@ if(TROUPE_HAVE_CUDA)
   set_target_properties(troupe_cuda_runtime PROPERTIES EXPORT_NAME cuda_runtime)
   list(APPEND libraries troupe_cuda_runtime)
 endif()
-if(TROUPE_SANITIZE) # the sanitizer's runtime belongs to the program
+if(TROUPE_SANITIZE) # the program must link the sanitizer's runtime
   target_link_options(troupe_core INTERFACE "-fsanitize=${TROUPE_SANITIZE}")
 endif()
 install(TARGETS ${libraries} EXPORT troupe COMPONENT development
@@ -63,7 +65,7 @@ install(TARGETS ${libraries} EXPORT troupe COMPONENT development
   INCLUDES DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
 install(EXPORT troupe FILE troupeTargets.cmake NAMESPACE troupe:: DESTINATION "${package}" COMPONENT development)
 
-# CAF as tools/bootstrap has built it is nowhere else on this machine.
+# Bundles the CAF built by tools/bootstrap, which is not installed elsewhere.
 set(TROUPE_BUNDLED_CAF lib/troupe/caf)
 cmake_path(IS_PREFIX PROJECT_SOURCE_DIR "${CAF_DIR}" NORMALIZE caf_is_ours)
 if(caf_is_ours)

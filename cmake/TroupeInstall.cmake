@@ -1,13 +1,14 @@
-# `cmake --install BUILD --prefix DIR`: a tree that can be moved as a whole. Libraries of ours are
-# static; the program needs only those of the distribution. Component `program`: all but what
-# TroupeDevelopment adds.
+# `cmake --install BUILD --prefix DIR`: installs a relocatable tree. Our libraries are static; the
+# program only needs libraries of the distribution. Component `program`: everything except
+# TroupeDevelopment.
 include(GNUInstallDirs)
 set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME program)
 if(TARGET troupe)
   set_target_properties(troupe PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
   install(TARGETS troupe RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
 endif()
-# Where man and the shells look; zsh of Debian looks elsewhere below /usr than below /usr/local.
+# The folders that man and the shells search. Debian's zsh searches other folders below /usr than
+# below /usr/local.
 set(completion "${TROUPE_MANUAL}/completion")
 install(DIRECTORY "${TROUPE_MANUAL}/man/" DESTINATION "${CMAKE_INSTALL_MANDIR}/man1" FILES_MATCHING PATTERN "*.1")
 install(DIRECTORY "${TROUPE_MANUAL}/man/" DESTINATION "${CMAKE_INSTALL_MANDIR}/man5" FILES_MATCHING PATTERN "*.5")
@@ -24,7 +25,8 @@ endforeach()
 
 install(FILES "${PROJECT_SOURCE_DIR}/packaging/node.yaml" DESTINATION "${data}")
 
-# install_link(TARGET LINK): a relative one, which survives a move; both are below the prefix.
+# install_link(TARGET LINK): installs a relative link, which survives a move; both are below the
+# prefix.
 function(install_link target link)
   cmake_path(GET link PARENT_PATH folder)
   cmake_path(GET link FILENAME name)
@@ -34,8 +36,8 @@ function(install_link target link)
   install(FILES "${PROJECT_BINARY_DIR}/links/${link}" DESTINATION "${folder}")
 endfunction()
 
-# The scripts lie as in the source tree, beside what they need; bin/ has them by names that are
-# nobody else's.
+# The scripts have the layout of the source tree, beside the files they need. bin/ has links with
+# unique names.
 set(tools lib/troupe/tools)
 foreach(tool fetch-data make-certs)
   install(PROGRAMS "${PROJECT_SOURCE_DIR}/tools/${tool}" DESTINATION ${tools})
@@ -44,7 +46,7 @@ endforeach()
 install(FILES "${PROJECT_SOURCE_DIR}/tools/lib/common.sh" "${PROJECT_SOURCE_DIR}/tools/lib/html_text.py" DESTINATION ${tools}/lib)
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/tools/checksums" DESTINATION ${tools})
 
-# script_page(TOOL NAME): the manual page of a script, which has what it says with --help.
+# script_page(TOOL NAME): makes the manual page of a script from its --help output.
 function(script_page tool name)
   set(script "${PROJECT_SOURCE_DIR}/tools/${tool}")
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${script}")
@@ -62,7 +64,7 @@ script_page(fetch-data "fetches CIFAR-10, MNIST, Fashion-MNIST, texts or a token
 script_page(make-certs "makes certificates for daemons, to try TLS with")
 install(TARGETS cifar10-from-png RUNTIME DESTINATION ${tools})
 
-# Pages refer to each other, and to configs and dashboards, as in the source tree.
+# Keeps the layout of the source tree: pages link to each other and to configs and dashboards.
 set(pages README.md CONTRIBUTING.md CHANGELOG.md LICENSE)
 list(TRANSFORM pages PREPEND "${PROJECT_SOURCE_DIR}/")
 install(FILES ${pages} DESTINATION "${CMAKE_INSTALL_DOCDIR}")
@@ -72,8 +74,8 @@ foreach(folder configs dashboards)
 endforeach()
 install_link("${CMAKE_INSTALL_DOCDIR}/docs" "${data}/docs")
 
-# Where systemd looks, whatever the library directory is called here. The unit names the pages by
-# their place, which only the installation knows: --prefix may be another than at configuration.
+# systemd searches lib/, whatever the library directory is. The unit contains paths of pages, which
+# are only known at installation: --prefix may differ from the configured one.
 set(unit lib/systemd/system/troupe-node@.service)
 install(FILES "${PROJECT_SOURCE_DIR}/packaging/troupe-node@.service" DESTINATION lib/systemd/system)
 install(CODE "
@@ -82,7 +84,7 @@ install(CODE "
   string(REPLACE \"file:///usr/local/share/doc/troupe/\" \"file://\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_DOCDIR}/\" text \"\${text}\")
   file(WRITE \"\${unit}\" \"\${text}\")")
 
-# An emulated GPU is for tests alone.
+# An emulated GPU is only for tests.
 if(NOT TROUPE_EMULATE_CUDA)
   include(TroupeDevelopment)
 endif()

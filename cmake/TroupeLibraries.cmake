@@ -1,4 +1,4 @@
-# The libraries that ours are linked with: for this tree, and for programs that find_package(troupe).
+# The libraries that our libraries link: for this tree, and for programs that find_package(troupe).
 find_package(Threads REQUIRED)
 find_package(OpenMP REQUIRED COMPONENTS CXX)
 find_package(fmt REQUIRED)
@@ -12,10 +12,10 @@ find_package(PNG REQUIRED)
 find_package(JPEG REQUIRED)
 find_package(ZLIB REQUIRED)
 find_package(OpenSSL REQUIRED)
-# Beast, of which there are headers alone.
+# Beast, which is header-only.
 find_package(Boost 1.74 REQUIRED CONFIG)
 find_package(CURL REQUIRED)
-# What letters, numbers and white space are.
+# Unicode classes of letters, numbers and white space.
 find_package(ICU REQUIRED COMPONENTS uc)
 
 # Debian's package has no CMake files.
@@ -38,7 +38,7 @@ if(NOT TARGET csv::csv)
     INTERFACE_INCLUDE_DIRECTORIES "${CSV_INCLUDE_DIR}")
 endif()
 
-# oneDNN's own CMake package insists on the OpenCL headers, for a GPU backend that is not used here.
+# oneDNN's CMake package requires the OpenCL headers, for a GPU backend that is not used here.
 find_library(DNNL_LIBRARY dnnl REQUIRED)
 find_path(DNNL_INCLUDE_DIR oneapi/dnnl/dnnl.hpp REQUIRED)
 if(NOT TARGET DNNL::dnnl)

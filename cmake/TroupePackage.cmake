@@ -1,5 +1,6 @@
-# `cpack` in a build tree makes troupe_VERSION_ARCHITECTURE.deb of the component `program`: `make package`. What dpkg-shlibdeps finds
-# linked is what it depends on; CUDA's runtime is linked statically, and the rest of CUDA opened when it is there.
+# `cpack` in a build tree makes troupe_VERSION_ARCHITECTURE.deb of the component `program`: `make
+# package`. dpkg-shlibdeps finds the linked libraries as dependencies. CUDA's runtime is linked
+# statically, and CUDA's other libraries are opened at run time if they exist.
 set(packaging "${PROJECT_SOURCE_DIR}/packaging/debian")
 
 execute_process(COMMAND dpkg --print-architecture OUTPUT_VARIABLE architecture
@@ -8,7 +9,7 @@ if(no_dpkg)
   return()
 endif()
 
-# As Debian's own tools have it: DEBFULLNAME and DEBEMAIL say who packs.
+# DEBFULLNAME and DEBEMAIL name the packager, as for Debian's tools.
 set(packer "troupe <root@localhost>")
 if(DEFINED ENV{DEBFULLNAME} AND DEFINED ENV{DEBEMAIL})
   set(packer "$ENV{DEBFULLNAME} <$ENV{DEBEMAIL}>")
@@ -21,7 +22,7 @@ set(CPACK_DEBIAN_FILE_NAME "troupe_${PROJECT_VERSION}_${architecture}.deb")
 set(CPACK_PACKAGE_DIRECTORY "${PROJECT_SOURCE_DIR}/build")
 set(CPACK_INSTALL_CMAKE_PROJECTS "${PROJECT_BINARY_DIR};troupe;program;/")
 set(CPACK_STRIP_FILES ON)
-# Files below /usr name each other as installed there, not as staged.
+# Files below /usr refer to their installed paths, not to the staged ones.
 set(CPACK_SET_DESTDIR ON)
 set(CPACK_INSTALL_PREFIX /usr)
 set(CPACK_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS
@@ -30,23 +31,23 @@ set(CPACK_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS
 set(CPACK_DEBIAN_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_PACKAGE_PRIORITY optional)
 set(CPACK_DEBIAN_COMPRESSION_TYPE xz)
-set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "trains neural networks on a company of actors")
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "neural-network trainer built from cooperating actors")
 set(CPACK_DEBIAN_PACKAGE_DESCRIPTION
 "One program, started with a config file, trains models of images and tables on
 the host's processor, on GPUs and on several hosts, data-parallel or sharded.
-Daemons run as systemd services, drain, and go on from checkpoints; Prometheus
-and Grafana watch every step.
+Daemons run as systemd services, drain, and resume from checkpoints; Prometheus
+and Grafana monitor every step.
 .
-GPUs need NVIDIA's driver, cuDNN, cuBLAS and NCCL, which are looked for when a
-job starts: troupe doctor says which are found.")
+GPUs need NVIDIA's driver, cuDNN, cuBLAS and NCCL, which are looked up
+when a job starts: troupe doctor lists those that it finds.")
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
-# What the scripts run.
+# Programs that the scripts run.
 set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "openssl, curl, ca-certificates")
 set(CPACK_DEBIAN_PACKAGE_SUGGESTS "npm, prometheus")
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
 set(CPACK_DEBIAN_PACKAGE_CONTROL_EXTRA "${packaging}/conffiles;${packaging}/postinst;${packaging}/prerm")
 
-# What is linked statically has its licence in the package.
+# The package contains the licences of statically linked code.
 if(TROUPE_HAVE_CUDA)
   set(cuda_copyright "
 Files: usr/bin/troupe

@@ -1,4 +1,4 @@
-/// A call of a communicator as a value: what its backends hand on, compare, count and name.
+/// One call of a communicator as a value, which backends pass on, compare, count and name.
 #pragma once
 
 #include "collectives/communicator.hpp"
@@ -24,28 +24,29 @@ std::string_view to_string(CallKind kind);
 
 struct Call {
   CallKind kind = CallKind::barrier;
-  /// Counts the collectives of the group; for send and receive, the calls from one rank to the
-  /// other.
+  /// Number of the collective in the group; for send and receive, the number of the call from one
+  /// rank to the other.
   std::int64_t sequence = 0;
   Values values = {}; ///< as many on every rank
-  /// reduce_scatter, all_gather and gather: world_size times as many; shift: as many, received
+  /// Buffer of all ranks. reduce_scatter, all_gather and gather: world_size * values.elements;
+  /// shift: values.elements, received.
   void* all = nullptr;
-  int peer = -1; ///< the root; for send and receive the other side; for shift the distance
+  int peer = -1; ///< the root; send and receive: the other rank; shift: the distance
 
   bool pairwise() const { return kind == CallKind::send || kind == CallKind::receive; }
   std::byte* data() const { return static_cast<std::byte*>(values.data); }
-  /// Where rank r's values lie in `all`.
+  /// Address of rank r's values in `all`.
   std::byte* part(int r) const {
     return static_cast<std::byte*>(all) + static_cast<std::size_t>(r) * values.bytes();
   }
-  /// "all_reduce #3", "send #0 to rank 2".
+  /// Returns for example "all_reduce #3" or "send #0 to rank 2".
   std::string name() const;
 };
 
-/// The least that a rank has to send for the call (Traffic::bytes).
+/// Returns the bytes that a rank has to send at least for the call (Traffic::bytes).
 std::uint64_t bytes_sent(const Call& call, int rank, int world_size);
 
-/// Numbers and counts the calls of one rank; what a backend has to do is enqueue().
+/// Numbers and counts the calls of one rank; a backend implements only enqueue().
 class CallCommunicator : public Communicator {
 public:
   CallCommunicator(int rank, int world_size)

@@ -24,7 +24,7 @@ public:
   std::size_t elements() const { return elements_; }
 
   std::vector<UnitRange> take() {
-    // Units at the front that have no parameters would make an empty collective.
+    // Units without parameters at the front would make an empty collective.
     if (ranges_.size() > 1 && elements_ == 0) {
       ranges_[ranges_.size() - 2].first = ranges_.back().first;
       ranges_.pop_back();
@@ -38,7 +38,7 @@ private:
   std::size_t elements_ = 0;
 };
 
-/// The name that a unit is below, or names.size().
+/// Index of the first name that the unit is under, or names.size().
 std::size_t name_above(const std::string& unit, std::span<const std::string> names) {
   const auto above = [&unit](const std::string& name) {
     return unit == name || unit.starts_with(name + ".");
@@ -93,8 +93,8 @@ FlatPlan plan_flat(std::span<const UnitRange> ranges, std::span<const std::size_
 
 namespace {
 
-/// Every second bucket begins at the bottom, the others end at the top: as much memory as the
-/// largest two neighbours need, and no more.
+/// Places every second bucket at the bottom and the others at the top. Needs as much memory as the
+/// largest two neighbours, and no more.
 WindowPlan plan_pairs(std::span<const Bucket> buckets) {
   WindowPlan plan{.offsets = std::vector<std::size_t>(buckets.size())};
   for (std::size_t i = 0; i < buckets.size(); ++i)
@@ -105,7 +105,8 @@ WindowPlan plan_pairs(std::span<const Bucket> buckets) {
   return plan;
 }
 
-/// The largest first, each at the lowest gap between those it may meet.
+/// Places buckets from the largest to the smallest, each at the lowest gap between those that are
+/// in use at the same time.
 WindowPlan plan_gaps(std::span<const Bucket> buckets, std::size_t alive) {
   std::vector<std::size_t> order(buckets.size());
   std::iota(order.begin(), order.end(), 0);

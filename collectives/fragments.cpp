@@ -7,7 +7,7 @@ namespace troupe::collectives {
 
 namespace {
 
-/// Steps from the beginning of a round of all to the end of the fragment's.
+/// Steps from the start of the common round to the end of the fragment's round.
 std::int64_t offset(const Strategy& strategy, int fragment) {
   const auto steps = strategy.rounds.steps;
   return (fragment + 1) * steps / strategy.outer.fragments % steps;
@@ -21,7 +21,7 @@ std::vector<UnitRange> fragments_of(std::span<const std::size_t> unit_elements, 
   const auto most = std::max<std::int64_t>(left, 1);
   const auto wanted = static_cast<std::size_t>(std::clamp<std::int64_t>(fragments, 1, most));
   std::vector<UnitRange> found = {{0, 0}};
-  std::size_t before = 0; // elements of what is cut off
+  std::size_t before = 0; // elements of earlier units
   for (UnitId unit = 0; unit < std::ssize(unit_elements); ++unit) {
     const auto elements = unit_elements[static_cast<std::size_t>(unit)];
     const bool is_full = before * wanted >= found.size() * all;

@@ -1,5 +1,6 @@
-/// Parts of a model whose changes travel by themselves, where teams train apart (Douillard et al.,
-/// "Streaming DiLoCo with Overlapping Communication", 2025). Pure functions: all ranks know them.
+/// Fragments: parts of a model whose pseudo-gradients replica groups exchange separately (Douillard
+/// et al., "Streaming DiLoCo with Overlapping Communication", 2025). Pure functions: every rank
+/// computes the same results.
 #pragma once
 
 #include "collectives/strategy.hpp"
@@ -10,21 +11,22 @@
 
 namespace troupe::collectives {
 
-/// Neighbouring units, from the first to the last, of about as many parameters each; fewer
-/// fragments than asked for where fewer units have any.
+/// Divides the units, from first to last, into fragments of about equal numbers of parameters.
+/// Returns fewer fragments than requested if fewer units have parameters.
 std::vector<UnitRange> fragments_of(std::span<const std::size_t> unit_elements, int fragments);
 
-/// The ranges that buckets are made of, cut where a fragment begins. Units without parameters may
-/// stay with those of another fragment: of which one a range is, its last unit says.
+/// Splits the ranges of the buckets at the beginning of each fragment. Units without parameters may
+/// stay with units of another fragment: the last unit of a range determines its fragment.
 std::vector<UnitRange> cut_at(std::span<const UnitRange> ranges,
                               std::span<const UnitRange> fragments,
                               std::span<const std::size_t> unit_elements);
 
-/// Whether a fragment's round ends behind this step. All rounds are as long; those of different
-/// fragments end one after the other, the last one's at multiples of their length.
+/// Whether a round of the fragment ends after this step. All rounds have the same length. The
+/// rounds of different fragments end one after the other, those of the last fragment at multiples
+/// of the length.
 bool ends_round(const Strategy& strategy, int fragment, std::int64_t step);
 
-/// The first step from this one on behind which a round of the fragment ends.
+/// Returns the first step, from `step` on, after which a round of the fragment ends.
 std::int64_t next_round(const Strategy& strategy, int fragment, std::int64_t step);
 
 } // namespace troupe::collectives

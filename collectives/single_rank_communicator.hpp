@@ -1,4 +1,4 @@
-/// A group of one rank, on any device: what comes from all ranks is copied from itself.
+/// A group of one rank, on any device: gathered values are copies of the rank's values.
 #pragma once
 
 #include "collectives/communicator.hpp"
@@ -7,7 +7,7 @@
 
 namespace troupe::collectives {
 
-/// For streams of the device. Nothing can fail but a copy; there is nobody to abort.
+/// Takes streams of the device. Only a copy can fail. abort() has no effect.
 std::unique_ptr<Communicator> make_single_rank_communicator(std::shared_ptr<Device> device);
 
 } // namespace troupe::collectives

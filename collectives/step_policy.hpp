@@ -1,5 +1,6 @@
-/// When the ranks of a job meet, as each policy says it (StepPolicy, core/config/strategies.hpp): a
-/// file of policies/ for each. Pure functions of the step, so that nobody has to be told.
+/// When the ranks of a job synchronize under each policy (StepPolicy, core/config/strategies.hpp);
+/// policies/ has a file for each. Pure functions of the step: all ranks compute the same answer
+/// without messages.
 #pragma once
 
 #include "collectives/strategy.hpp"
@@ -9,12 +10,12 @@
 namespace troupe::collectives {
 
 struct StepRules {
-  /// Whether ranks sum their gradients of a bucket behind a pass of this step, which may end it.
-  /// Where they never do in a step, each takes its own.
+  /// Whether ranks sum their gradients of a bucket after a pass of this step; `ends_step` marks its
+  /// last pass. In a step without any sum, each rank applies its own gradients.
   bool (*sums)(const Strategy& strategy, std::int64_t step, bool ends_step);
-  /// Whether all ranks have one state behind this step.
+  /// Whether all ranks have the same state after this step.
   bool (*agree)(const Strategy& strategy, std::int64_t step);
-  /// Steps that a rank may begin beyond those that all have committed.
+  /// Steps that a rank may begin beyond the last step committed by all ranks.
   std::int64_t (*window)(const Strategy& strategy);
 };
 

@@ -64,7 +64,7 @@ Strategy strategy_of(const ParallelConfig& parallel, int world_size) {
   strategy.offloads_parameters = parallel.offload.target == "parameters";
   if (parallel.offloads())
     strategy.offloaded = parallel.offload.ratio;
-  if (strategy.is_asynchronous()) // each has a copy of all parameters, of its own version
+  if (strategy.is_asynchronous()) // each rank has a copy of all parameters, of its own version
     strategy.reshard_after_forward = false;
   const bool divided = strategy.shards > 1 || strategy.offloads_parameters;
   strategy.divides_optimizer = divided && parallel.divides() >= Divided::optimizer;
@@ -83,7 +83,7 @@ namespace {
 std::vector<UnitRange> wrap(const ParallelConfig& parallel,
                             std::span<const std::size_t> unit_elements,
                             std::span<const std::string> unit_names) {
-  // Who reads all parameters at once has no window of them to keep small.
+  // Asynchronous ranks read all parameters at once, so they have no window to keep small.
   const bool asynchronous = traits_of(parallel.strategy).policy == StepPolicy::async;
   if (!parallel.divides_parameters() || asynchronous)
     return wrap_by_size(unit_elements, parallel.bucket_size);

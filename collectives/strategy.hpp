@@ -1,4 +1,4 @@
-/// How the ranks of a job share its state (parallel.strategy), as facts that the rest acts on.
+/// How the ranks of a job share its state (parallel.strategy), as traits that other code acts on.
 #pragma once
 
 #include "collectives/flat_plan.hpp"
@@ -13,26 +13,26 @@
 
 namespace troupe::collectives {
 
-/// What becomes of the optimizer's state where a round ends: each rank keeps its own, it is zero
-/// again, or that of all ranks is averaged.
+/// Treatment of the optimizer state at the end of a round: each rank keeps its own, it is reset
+/// to zero, or it is averaged over all ranks.
 enum class OptimizerAtRound : std::uint8_t { kept, reset, averaged };
 
-/// In which the changes of a round travel; the last two as quantized.hpp says.
+/// Encoding of a round's pseudo-gradients on the network; int8 and int4 as in quantized.hpp.
 enum class Compression : std::uint8_t { none, fp16, int8, int4 };
 
 /// ZeRO's stages (Rajbhandari et al., "ZeRO: Memory Optimizations Toward Training Trillion
-/// Parameter Models", SC 2020, section 5) divide the optimizer's state, then gradients too, then
-/// parameters too. Ranks [k * shards, (k + 1) * shards) hold one copy of the state together; the
-/// copies are replicas of each other.
+/// Parameter Models", SC 2020, section 5) shard the optimizer state, then also gradients, then also
+/// parameters. Ranks [k * shards, (k + 1) * shards) hold one copy of the state together; the copies
+/// are replicas of each other.
 struct Strategy {
-  /// Where ranks do not meet in every step.
+  /// Rounds between synchronizations, for policies that do not synchronize in every step.
   struct Rounds {
     std::int64_t steps = 1; ///< of a round
-    std::int64_t after = 0; ///< steps before the first one
+    std::int64_t after = 0; ///< steps before the first round
     OptimizerAtRound optimizer = OptimizerAtRound::kept;
   };
 
-  /// Where teams train apart, what becomes of what each of them has changed in a round.
+  /// The outer optimizer of DiLoCo, which applies the pseudo-gradients of a round.
   struct Outer {
     float lr = 1, momentum = 0;
     bool nesterov = false;
@@ -40,72 +40,74 @@ struct Strategy {
     std::int64_t overlap = 0; ///< steps between a fragment's sending and its return
     Compression compression = Compression::none;
     bool error_feedback = true;
-    std::optional<int> quorum; ///< teams; none: all
+    std::optional<int> quorum; ///< replica groups; none: all
     std::chrono::milliseconds grace{0};
   };
 
   int world_size = 1;
-  /// Ranks [k * team, (k + 1) * team) sum their gradients: all, but where teams train apart.
+  /// Ranks [k * replica_group, (k + 1) * replica_group) sum their gradients. Without DiLoCo, all
+  /// ranks are one group.
   int replica_group = 1;
-  int shards = 1; ///< 1: nothing is divided
+  int shards = 1; ///< 1: nothing is sharded
   bool divides_optimizer = false, divides_gradients = false, divides_parameters = false;
-  /// DataParallel: rank 0 alone has an optimizer; it is sent gradients, and sends parameters.
+  /// DataParallel: only rank 0 has an optimizer; the others send it gradients and receive
+  /// parameters.
   bool root_only = false;
   StepPolicy policy = StepPolicy::every_step; ///< step_policy.hpp
   Rounds rounds = {};
   Outer outer = {};
-  std::int64_t staleness = 0; ///< steps that parameters may lack, where ranks are asynchronous
-  bool predicts = false;      ///< these are read as steps under way will leave them
-  /// Gathered parameters go after forward, and are gathered again for backward.
+  std::int64_t staleness = 0; ///< most steps that parameters may lag, for asynchronous ranks
+  bool predicts = false;      ///< parameters are read as predicted for the end of in-flight steps
+  /// Frees gathered parameters after forward, and gathers them again for backward.
   bool reshard_after_forward = true;
-  /// Micro-batches are summed where they are made and gradients travel once a step. Else divided
-  /// gradients travel after each micro-batch, and nobody needs memory for the whole sum.
+  /// Sums micro-batches locally and sends gradients once per step. Otherwise, sharded gradients
+  /// travel after each micro-batch, and no rank needs memory for the whole sum.
   bool communicates_once = true;
-  DType gathered = DType::f32; ///< in which divided parameters travel
-  DType reduced = DType::f32;  ///< in which gradients travel
-  /// Part of the optimizer's state that lies in the host's memory, and of the parameters too; 0:
-  /// none
+  DType gathered = DType::f32; ///< type in which sharded parameters travel
+  DType reduced = DType::f32;  ///< type in which gradients travel
+  /// Share of the optimizer state that lies in host memory, and of the parameters if
+  /// offloads_parameters; 0: none.
   double offloaded = 0;
   bool offloads_parameters = false;
-  /// Buckets whose parameters are gathered, or whose gradients are under way, at a time.
+  /// Most buckets with gathered parameters, or with gradients in flight, at a time.
   std::size_t alive = 2;
 
-  /// Whether each rank may have a state of its own for a while.
+  /// Whether ranks may have different states between synchronizations.
   bool trains_apart() const {
     return has_replica_groups() || (policy == StepPolicy::local_sgd && world_size > 1);
   }
-  /// Whether ranks train in teams, with an outer optimizer over them; there may be one team.
+  /// Whether ranks train in replica groups with an outer optimizer; there may be only one group.
   bool has_replica_groups() const { return policy == StepPolicy::diloco; }
   int replica_groups() const { return world_size / replica_group; }
-  /// Whether a rank speaks for its team, of its shard, where teams meet.
+  /// Whether the rank represents its replica group, for its shard, when groups synchronize.
   bool leads_replica_group(int rank) const { return rank % replica_group < shards; }
-  /// Whether no rank waits for another one, unless it would be more than `staleness` steps ahead.
+  /// Whether ranks never wait for each other, except to stay within `staleness` steps.
   bool is_asynchronous() const { return policy == StepPolicy::async && world_size > 1; }
-  /// Whether divided gradients travel after each micro-batch, and their sum is a rank's shard.
+  /// Whether sharded gradients travel after each micro-batch, so that a rank sums only its shard.
   bool sums_shards() const { return divides_gradients && !communicates_once; }
   int shard_of(int rank) const { return rank % shards; }
   bool offloads() const { return offloaded > 0; }
-  /// How many of `elements`, a rank's part of the flat space, stay on its device: those at its
-  /// front. Backward completes the end first, and forward needs it last, so what lies there has the
-  /// most time to be updated by the host.
+  /// Returns how many of `elements`, a rank's shard of the flat space, stay on its device: those at
+  /// the front. Backward completes the end first, and forward needs it last, so the host has the
+  /// most time to update elements at the end.
   std::size_t kept(std::size_t elements) const;
   int copies() const { return world_size / shards; }
-  /// How many of `buckets` may have their parameters gathered at a time.
+  /// Returns how many of `buckets` may have gathered parameters at a time.
   std::size_t parameters_alive(std::size_t buckets) const {
     return reshard_after_forward ? alive : buckets;
   }
-  /// How many of them may have fresh gradients at a time.
+  /// Returns how many of `buckets` may have fresh gradients at a time.
   std::size_t gradients_alive(std::size_t buckets) const {
     return is_asynchronous() ? buckets : alive;
   }
 };
 
-/// A single rank divides nothing, whatever the config says; but parameters that are offloaded are
-/// gathered, by a rank alone too.
+/// Returns the strategy of the config. A single rank shards nothing, whatever the config says, but
+/// it gathers offloaded parameters.
 Strategy strategy_of(const ParallelConfig& parallel, int world_size);
 
-/// What travels together: by bucket_size, or by parallel.wrap where parameters are divided and
-/// gathered bucket by bucket.
+/// Groups units into the ranges that travel together: by bucket_size, or by parallel.wrap if
+/// parameters are sharded and gathered bucket by bucket. Splits the ranges at DiLoCo's fragments.
 std::vector<UnitRange> wrap_units(const ParallelConfig& parallel,
                                   std::span<const std::size_t> unit_elements,
                                   std::span<const std::string> unit_names);

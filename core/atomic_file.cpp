@@ -29,8 +29,8 @@ Errc code_of(int number) {
   return number == ENOSPC || number == EDQUOT || number == EFBIG ? Errc::no_space : Errc::io;
 }
 
-/// A rename is on the disk once its folder is. A file system that cannot flush folders gives no
-/// error.
+/// Flushes the folder: a rename is durable only after that. Succeeds on file systems that cannot
+/// flush folders.
 bool flush_folder(const std::filesystem::path& folder) {
   const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (descriptor < 0)
@@ -70,7 +70,7 @@ Result<AtomicFile> AtomicFile::create(const std::filesystem::path& path,
 
 Status AtomicFile::write(std::span<const std::byte> bytes) {
   if (descriptor_ < 0)
-    return fail(Errc::internal, "{} is written after its end", path_.string());
+    return fail(Errc::internal, "{} is written after its commit", path_.string());
   while (!bytes.empty()) {
     const auto count = ::write(descriptor_, bytes.data(), bytes.size());
     if (count < 0 && errno == EINTR)
@@ -86,7 +86,8 @@ Status AtomicFile::write(std::span<const std::byte> bytes) {
 
 Status AtomicFile::overwrite(std::uint64_t at, std::span<const std::byte> bytes) {
   if (descriptor_ < 0 || at + bytes.size() > bytes_written_)
-    return fail(Errc::internal, "{} has no {} bytes at {}", path_.string(), bytes.size(), at);
+    return fail(Errc::internal, "{} does not contain {} bytes at offset {}", path_.string(),
+                bytes.size(), at);
   while (!bytes.empty()) {
     const auto count = ::pwrite(descriptor_, bytes.data(), bytes.size(), static_cast<off_t>(at));
     if (count < 0 && errno == EINTR)
@@ -99,12 +100,12 @@ Status AtomicFile::overwrite(std::uint64_t at, std::span<const std::byte> bytes)
   return {};
 }
 
-/// Hands what has been written to the disk, so that commit() need not wait for all of it.
+/// Starts writing the bytes to the disk, so that commit() does not wait for all of them.
 void AtomicFile::begin_flush() {
   constexpr std::uint64_t enough = std::uint64_t{8} << 20;
   if (bytes_written_ - flushing_ < enough)
     return;
-  // Where this cannot be done, commit() waits longer.
+  // If this is not possible, commit() waits longer.
   std::ignore =
       ::sync_file_range(descriptor_, static_cast<off64_t>(flushing_),
                         static_cast<off64_t>(bytes_written_ - flushing_), SYNC_FILE_RANGE_WRITE);
@@ -126,7 +127,8 @@ Status AtomicFile::commit() {
   return status;
 }
 
-/// Processes on hosts that share a folder may have one number, as containers do, so it is drawn.
+/// The name is random: processes on hosts that share a folder may have the same process ID, as in
+/// containers.
 std::filesystem::path temporary_name(std::filesystem::path path) {
   std::random_device random;
   path += fmt::format("{}{}{:010}", mark, random(), random());
@@ -165,7 +167,7 @@ Status write_file_atomically(const std::filesystem::path& path, std::string_view
 Status make_folders(const std::filesystem::path& folder) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
-  return error ? fail(code_of(error.value()), "cannot make the folder {}: {}",
+  return error ? fail(code_of(error.value()), "cannot create the folder {}: {}",
                       echoed(folder.string()), error.message())
                : Status{};
 }

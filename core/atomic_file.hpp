@@ -1,4 +1,5 @@
-/// Files and folders that are whole or not there: written under a temporary name, then renamed.
+/// Files and folders that appear complete or not at all: they are written under a temporary name,
+/// then renamed.
 #pragma once
 
 #include "core/error.hpp"
@@ -12,12 +13,12 @@
 
 namespace troupe {
 
-/// Whatever stood at the path before stays until commit() has everything on the disk; a file that
-/// is destroyed uncommitted leaves nothing. A killed process leaves the temporary file.
+/// The file at the path stays unchanged until commit() has flushed all bytes to the disk. A file
+/// that is destroyed without commit() is deleted. A killed process leaves its temporary file.
 class AtomicFile {
 public:
-  /// Opens temporary_name(path), or such a one in another folder of its file system; the folder
-  /// must exist.
+  /// Creates temporary_name(path), in `staging` if that is given. `staging` must exist and be on
+  /// the same file system as `path`.
   static Result<AtomicFile> create(const std::filesystem::path& path,
                                    const std::filesystem::path& staging = {});
 
@@ -29,21 +30,22 @@ public:
   Status write(std::span<const std::byte> bytes);
   Status write(std::string_view text) { return write(std::as_bytes(std::span{text})); }
 
-  /// Writes over bytes that have been appended, as a header that says how many there are. Errors:
-  /// as write; internal where there are none.
+  /// Overwrites bytes that have been appended, such as a header with a count. Errors: those of
+  /// write(); internal when the range goes past the end of the written bytes.
   Status overwrite(std::uint64_t at, std::span<const std::byte> bytes);
 
-  /// Flushes the file to the disk, gives it its name, flushes the folder. Once.
+  /// Flushes the file to the disk, renames it to its path and flushes the folder. May be called
+  /// once.
   Status commit();
 
   std::uint64_t bytes_written() const { return bytes_written_; }
 
-  /// The name that a temporary file was to get; empty for other files.
+  /// Returns the final path of a temporary file; nullopt for other files.
   static std::optional<std::filesystem::path> target_of(const std::filesystem::path& temporary);
 
 private:
   AtomicFile(std::filesystem::path path, std::filesystem::path temporary, int descriptor);
-  Status failed(std::string_view doing) const; ///< with errno
+  Status failed(std::string_view doing) const; ///< takes the reason from errno
   void begin_flush();
   void abandon();
 
@@ -51,21 +53,22 @@ private:
   std::filesystem::path temporary_;
   int descriptor_ = -1; ///< negative: committed or moved from
   std::uint64_t bytes_written_ = 0;
-  std::uint64_t flushing_ = 0; ///< how many of these the disk has been given
+  std::uint64_t flushing_ = 0; ///< bytes whose write-out has been started
 };
 
-/// `NAME.tmp-NUMBER`, which no other writer has, in this process or on another host.
+/// Returns the path with ".tmp-NUMBER" appended. The number is random, so other processes and hosts
+/// do not pick the same name.
 std::filesystem::path temporary_name(std::filesystem::path path);
 
-/// Writes `text` as the whole file.
+/// Writes `text` as the complete content of the file.
 Status write_file_atomically(const std::filesystem::path& path, std::string_view text,
                              const std::filesystem::path& staging = {});
 
-/// The folder and those that it is in, where they are not there yet. Errors: no_space, io.
+/// Creates the folder and its missing parents. Errors: no_space, io.
 Status make_folders(const std::filesystem::path& folder);
 
-/// Gives a folder that is finished its name; what stood there before is deleted. Where the file
-/// system can exchange names, one of the two is there at any moment.
+/// Renames a finished folder to `to` and deletes the previous one. If the file system can exchange
+/// two names, `to` exists at every moment.
 Status rename_folder_atomically(const std::filesystem::path& from, const std::filesystem::path& to);
 
 } // namespace troupe

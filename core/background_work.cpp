@@ -27,10 +27,10 @@ void BackgroundWork::run(const std::function<void()>& piece) {
   const auto begin = std::chrono::steady_clock::now();
   std::packaged_task<void()> task{piece};
   nanoseconds ran{0};
-  // A thread of its own: without privileges none gets its priority back.
+  // A separate thread, because a thread cannot regain its priority without privileges.
   std::jthread{[&] {
     constexpr int lowest = 19;
-    std::ignore = ::setpriority(PRIO_PROCESS, 0, lowest); // Linux: of the calling thread alone
+    std::ignore = ::setpriority(PRIO_PROCESS, 0, lowest); // Linux: only of the calling thread
     task();
     ran = time_of_thread();
   }}.join();

@@ -1,4 +1,4 @@
-/// Work that other threads are not to be held up by.
+/// Runs work at low priority, so that it does not delay other threads.
 #pragma once
 
 #include <chrono>
@@ -6,17 +6,17 @@
 
 namespace troupe {
 
-/// Runs pieces of one work on threads of the lowest priority (nice 19): on a machine whose
-/// processors are all busy it takes what the others leave. Where they leave next to nothing, what
-/// is left of the work is done at the caller's priority, so that it ends. Not for several threads
-/// at once.
+/// Runs one piece of work after the other on threads of the lowest priority (nice 19), which use
+/// only idle processors. If the pieces hardly get any processor time, the remaining pieces run at
+/// the caller's priority, so that the work ends. Not thread-safe.
 class BackgroundWork {
 public:
-  /// Pieces may wait this long for a processor, and three times as long as they ran.
+  /// Pieces run at the caller's priority once they have waited for a processor longer than
+  /// `patience` plus three times their own running time.
   explicit BackgroundWork(std::chrono::nanoseconds patience = std::chrono::milliseconds{200})
       : patience_{patience} {}
 
-  /// Blocks until the piece is done; throws what it throws.
+  /// Blocks until the piece is done. Rethrows its exception.
   void run(const std::function<void()>& piece);
 
 private:

@@ -13,7 +13,7 @@ std::optional<std::string> from_base64(std::string_view text) {
   const int count = EVP_DecodeBlock(reinterpret_cast<unsigned char*>(bytes.data()),
                                     reinterpret_cast<const unsigned char*>(text.data()),
                                     static_cast<int>(text.size()));
-  if (count != std::ssize(bytes)) // below 0, or less where it has skipped white space
+  if (count != std::ssize(bytes)) // negative, or smaller if it has skipped white space
     return std::nullopt;
   const auto padding = text.ends_with("==") ? 2U : text.ends_with('=') ? 1U : 0U;
   bytes.resize(bytes.size() - padding);

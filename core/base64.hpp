@@ -1,4 +1,4 @@
-/// Base 64 with + and / (RFC 4648), padded.
+/// Base64 with + and / (RFC 4648), padded.
 #pragma once
 
 #include <optional>
@@ -7,7 +7,7 @@
 
 namespace troupe {
 
-/// The bytes that a text stands for; none: it is empty or no base 64.
+/// Decodes `text`. Returns nullopt if it is empty or not Base64.
 std::optional<std::string> from_base64(std::string_view text);
 
 } // namespace troupe

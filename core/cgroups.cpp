@@ -22,7 +22,7 @@ bool has_controller(std::string_view list, std::string_view controller) {
   return false;
 }
 
-/// Version 1 mounts a hierarchy under the names of all its controllers, mostly with links from
+/// Version 1 mounts a hierarchy under the joined names of its controllers, mostly with a link for
 /// each.
 fs::path root_of(const SystemFiles& files, std::string_view controller, std::string_view list) {
   std::error_code ignored;

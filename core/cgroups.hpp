@@ -1,4 +1,4 @@
-/// Control groups of Linux: the limits that a container, a service or a batch job runs under.
+/// Linux control groups: the limits of a container, a service or a batch job.
 #pragma once
 
 #include <filesystem>
@@ -7,15 +7,15 @@
 
 namespace troupe {
 
-/// Where Linux describes processes and control groups. Tests write a tree of their own.
+/// Folders in which Linux describes processes and control groups. Tests pass folders of their own.
 struct SystemFiles {
   std::filesystem::path proc = "/proc", cgroups = "/sys/fs/cgroup";
 };
 
-/// The folders of this process's control group and of all its parents, up to the root of the
-/// hierarchy. An empty controller means the hierarchy of version 2, any other one of version 1.
-/// A folder need not exist: a container may see its own group as the root, under a path of the
-/// host.
+/// Returns the folders of this process's control group and of all its parents, up to the root of
+/// the hierarchy. An empty controller means the version 2 hierarchy; a name means a version 1
+/// hierarchy. A folder may be missing: a container can see its group as the root although the path
+/// is the host's.
 std::vector<std::filesystem::path> cgroup_folders(const SystemFiles& files,
                                                   std::string_view controller);
 

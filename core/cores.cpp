@@ -21,7 +21,7 @@ int cores_of_affinity() {
   return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
 }
 
-/// The quotient of a quota and its period. "max" and -1 mean that there is no limit.
+/// Returns quota / period. "max" and -1 mean that there is no limit.
 std::optional<double> quotient(std::istream& quota, std::istream& period) {
   double time = 0, interval = 0;
   if (quota >> time && period >> interval && time > 0 && interval > 0)
@@ -39,7 +39,7 @@ std::optional<double> quota_of_version_1(const fs::path& group) {
   return quotient(quota, period);
 }
 
-/// A group may not use more than any of its parents may.
+/// A group may not use more than any of its parents.
 std::optional<double> smallest_quota(const std::vector<fs::path>& groups,
                                      std::optional<double> (*quota_of)(const fs::path&)) {
   std::optional<double> found;

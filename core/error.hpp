@@ -1,5 +1,5 @@
-/// Errors as values. A function that can fail returns Result<T>; the error says what happened, and
-/// where in the company it happened (node, rank, actor, step) as far as that is known.
+/// Errors as values. A function that can fail returns Result<T>. The error says what happened and,
+/// if known, where: node, rank, actor, step.
 #pragma once
 
 #include <tl/expected.hpp>
@@ -17,13 +17,13 @@ enum class Errc : std::uint8_t {
   no_space,          ///< the disk is full
   corrupt,           ///< a checksum or a format does not match
   device,            ///< a device or its library failed
-  out_of_memory,     ///< a device has no room; the message says what was asked
+  out_of_memory,     ///< a device has too little memory; the message names the request
   unsupported,       ///< this build or machine cannot do what was asked: exit code 2
   collective,        ///< a collective failed, timed out or was aborted
   numeric,           ///< a loss or gradient is not finite
   network,           ///< a port or peer could not be reached
-  stopped,           ///< ended because somebody asked for it
-  internal,          ///< a bug of ours
+  stopped,           ///< ended on request
+  internal,          ///< a bug in troupe
 };
 
 std::string_view to_string(Errc code);
@@ -33,14 +33,14 @@ struct Where {
   std::string node = {};
   std::string actor = {};
   int rank = -1;
-  std::int64_t step = -1; ///< counted from 0, and from 1 in to_string: for people
+  std::int64_t step = -1; ///< counted from 0; to_string prints it counted from 1
 };
 
-/// Where the cause of an error is, seen from the process that reports it.
+/// Location of an error's cause, seen from the process that reports it.
 enum class Whose : std::uint8_t {
   here,   ///< this process: its files, flags, data, version
-  there,  ///< another node, which may be frozen, absent or wrong itself
-  between ///< the network, names, clocks: it may pass by itself
+  there,  ///< another node, which may be frozen, absent or misconfigured
+  between ///< the network, names, clocks: the cause may go away without action
 };
 
 struct Error {
@@ -49,10 +49,10 @@ struct Error {
   Where where = {};
   Whose whose = Whose::here;
 
-  /// "numeric: the loss is nan (rank 1, step 42, actor worker)".
+  /// Returns "numeric: the loss is nan (rank 1, step 42, actor worker)".
   std::string to_string() const;
-  /// 2 when the input of this process is wrong, else 1: what follows from each is in
-  /// docs/exit-codes.md.
+  /// 2 if the input of this process is wrong, else 1. docs/exit-codes.md describes the
+  /// consequences.
   int exit_code() const;
 };
 
@@ -60,7 +60,7 @@ template <class T>
 using Result = tl::expected<T, Error>;
 using Status = Result<void>;
 
-/// `return fail(Errc::io, "cannot open {}", path);` (fmt syntax) is in core/fail.hpp.
+/// core/fail.hpp has a shorter form: `return fail(Errc::io, "cannot open {}", path);` (fmt syntax).
 inline tl::unexpected<Error> failure(Error error) {
   return tl::unexpected<Error>(std::move(error));
 }

@@ -11,7 +11,8 @@ namespace troupe {
 
 namespace {
 
-/// Controls, and what changes the direction or the line of the text that follows.
+/// Excludes control characters, and characters that change the direction or the line of the
+/// following text.
 bool is_printable(std::uint32_t code) {
   const bool control = code < 0x20 || (code >= 0x7f && code < 0xa0);
   const bool layout = (code >= 0x200b && code <= 0x200f) || (code >= 0x2028 && code <= 0x202e) ||
@@ -19,7 +20,7 @@ bool is_printable(std::uint32_t code) {
   return !control && !layout;
 }
 
-/// Empty where it can be shown as it is.
+/// Returns the escape; empty if the character can be shown as it is.
 std::string escape(std::string_view text, const Utf8Character& character) {
   if (character.bytes == 0)
     return fmt::format("\\x{:02x}", static_cast<unsigned char>(text.front()));
@@ -33,7 +34,7 @@ std::string escape(std::string_view text, const Utf8Character& character) {
                                : fmt::format("\\u{{{:x}}}", character.code);
 }
 
-/// `longest` counts what is shown.
+/// `longest` limits the length of the escaped text.
 std::string show(std::string_view text, std::size_t longest, bool keeps_lines) {
   std::string out;
   std::size_t length = 0;

@@ -1,5 +1,5 @@
-/// Text of others (file names, keys, values) as a message can show it: a terminal must not obey it,
-/// and it must not fill a screen.
+/// Makes untrusted text (file names, keys, values) safe for messages: terminals do not interpret
+/// it, and it does not fill a screen.
 #pragma once
 
 #include <cstddef>
@@ -8,16 +8,16 @@
 
 namespace troupe {
 
-/// What is not printable UTF-8 becomes \n, \t, \xNN or \u{N}.
+/// Replaces everything that is not printable UTF-8 by \n, \t, \xNN or \u{N}.
 std::string escaped(std::string_view text);
 
-/// The same; line breaks stay, for messages of several lines.
+/// Escapes as escaped() does, but keeps line breaks, for messages of several lines.
 std::string escaped_lines(std::string_view text);
 
-/// Characters of a value that a message shows.
+/// Most characters of a value that a message shows.
 inline constexpr std::size_t longest_echo = 200;
 
-/// Escaped, and cut where it would be longer: "...".
+/// Escapes as escaped() does and truncates longer text with "...".
 std::string echoed(std::string_view text, std::size_t longest = longest_echo);
 
 } // namespace troupe

@@ -1,4 +1,4 @@
-/// Short ways to make and hand on errors.
+/// Shorthands to create and propagate errors.
 #pragma once
 
 #include "core/error.hpp"
@@ -13,7 +13,7 @@ tl::unexpected<Error> fail(Errc code, fmt::format_string<Args...> format, Args&&
   return failure(Error{code, fmt::format(format, std::forward<Args>(args)...)});
 }
 
-/// The same, where the cause is not in this process.
+/// Makes an error whose cause is not in this process.
 template <class... Args>
 tl::unexpected<Error> fail(Whose whose, Errc code, fmt::format_string<Args...> format,
                            Args&&... args) {
@@ -23,9 +23,9 @@ tl::unexpected<Error> fail(Whose whose, Errc code, fmt::format_string<Args...> f
 
 } // namespace troupe
 
-/// TROUPE_TRY(status): returns its error from the enclosing function.
-/// TROUPE_TRY(auto value, result): likewise, or declares (assigns) what the Result holds. Two
-/// statements: not for an `if` without braces.
+/// TROUPE_TRY(status): returns the error, if any, from the enclosing function.
+/// TROUPE_TRY(auto value, result): likewise; otherwise declares (or assigns) the value of the
+/// Result. Expands to two statements: not for an `if` without braces.
 #define TROUPE_TRY(first, ...)                                                                     \
   TROUPE_TRY_STATUS##__VA_OPT__(_OR_VALUE)##_(first __VA_OPT__(, ) __VA_ARGS__)
 

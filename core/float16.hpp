@@ -1,6 +1,6 @@
 /// The 16-bit floating types as bits: IEEE 754 binary16 (f16) and bfloat16 (bf16). Conversions
-/// round to nearest, ties to even; NaN stays NaN and becomes quiet. They are for the host: devices
-/// have instructions of their own.
+/// round to nearest, ties to even; NaN stays NaN and becomes quiet. For host code: devices have
+/// their own instructions.
 #pragma once
 
 #include <bit>
@@ -20,7 +20,7 @@ inline float float_from_bf16(std::uint16_t bits) {
   return std::bit_cast<float>(std::uint32_t{bits} << 16);
 }
 
-/// From 65520 on, which is halfway to 2^16, a value becomes infinite.
+/// Values from 65520 on, halfway to 2^16, become infinite.
 inline std::uint16_t f16_from_float(float value) {
   const auto bits = std::bit_cast<std::uint32_t>(value);
   const auto sign = (bits >> 16) & 0x8000u, magnitude = bits & 0x7fffffffu;
@@ -32,7 +32,7 @@ inline std::uint16_t f16_from_float(float value) {
   if (magnitude >= std::bit_cast<std::uint32_t>(65520.0f))
     return with_sign(0x7c00u);
   if (magnitude < std::bit_cast<std::uint32_t>(0x1p-14f)) {
-    // Subnormal: a float of [0.5, 1) has the same unit, 2^-24, so that the addition rounds.
+    // Subnormal: a float in [0.5, 1) has the same unit, 2^-24, so the addition rounds correctly.
     const float shifted = std::bit_cast<float>(magnitude) + 0.5f;
     return with_sign(std::bit_cast<std::uint32_t>(shifted) - std::bit_cast<std::uint32_t>(0.5f));
   }

@@ -1,4 +1,4 @@
-/// Files that git-lfs has not fetched: small texts in place of the content.
+/// Git LFS pointers: small text files in place of content that git-lfs has not fetched.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ constexpr bool is_git_lfs_pointer(std::string_view begin) {
   return begin.starts_with("version https://git-lfs.github.com/spec/");
 }
 
-/// Problem and remedy, as they follow the file's name in a message.
+/// Problem and remedy, to follow the file's name in a message.
 inline constexpr std::string_view git_lfs_advice =
     "this is a git-lfs pointer, not the file itself: fetch it with `git lfs pull`";
 

@@ -11,8 +11,8 @@ namespace troupe {
 
 namespace {
 
-/// The first bracket that is nested too deeply, or the end of the text. Brackets in strings do not
-/// count.
+/// Returns the position of the first bracket that is nested too deeply, or the end of the text.
+/// Ignores brackets in strings.
 std::size_t find_too_deep(std::string_view json) {
   int depth = 0;
   bool quoted = false;
@@ -30,7 +30,7 @@ std::size_t find_too_deep(std::string_view json) {
   return json.size();
 }
 
-/// "FILE:LINE", or "line LINE" of a text that is in no file.
+/// Returns "FILE:LINE", or "line LINE" for a text without a file.
 std::string place_of(const std::filesystem::path& file, std::int64_t line) {
   return file.empty() ? fmt::format("line {}", line)
                       : fmt::format("{}:{}", echoed(file.string()), line);
@@ -51,7 +51,7 @@ Result<Json> parse_json(std::string_view text, const std::filesystem::path& file
     return Json::parse(text);
   } catch (const typename Json::parse_error& error) {
     return refuse(error.byte, fmt::format("not JSON: {}", echoed(error.what())));
-  } catch (const typename Json::out_of_range& error) { // has no place
+  } catch (const typename Json::out_of_range& error) { // has no location
     return refuse(0, fmt::format("a number is too large, here or below: {}", echoed(error.what())));
   }
 }

@@ -1,5 +1,5 @@
-/// Parses untrusted JSON. Copying or writing a value takes a stack frame for each level of nesting,
-/// so the levels are counted before a value is made.
+/// Parses untrusted JSON. Copying or writing a value takes a stack frame per level of nesting, so
+/// the parser limits the nesting before it creates a value.
 #pragma once
 
 #include "core/error.hpp"
@@ -12,12 +12,12 @@
 
 namespace troupe {
 
-/// Levels of arrays and objects inside each other that a JSON text may have.
+/// Most levels of nested arrays and objects in a JSON text.
 inline constexpr int max_json_depth = 32;
 
 /// Parses a whole text. `Json` is nlohmann::json or nlohmann::ordered_json. Errors: data, with the
 /// file and the line, counted from `first_line`: the text is not JSON, is nested deeper than
-/// max_json_depth, or has a number that no double can hold.
+/// max_json_depth, or has a number that does not fit a double.
 template <class Json = nlohmann::json>
 Result<Json> parse_json(std::string_view text, const std::filesystem::path& file = {},
                         std::int64_t first_line = 1);

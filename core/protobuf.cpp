@@ -10,7 +10,7 @@ enum WireType : unsigned { varint_type = 0, fixed64 = 1, length_delimited = 2, f
 
 } // namespace
 
-/// Seven bits a byte, the lowest first; the highest bit says that more come.
+/// Seven bits per byte, the lowest first; the highest bit is set if more bytes follow.
 void Message::varint(std::uint64_t value) {
   for (; value >= 0x80; value >>= 7)
     bytes_ += static_cast<char>((value & 0x7f) | 0x80);
@@ -29,7 +29,7 @@ void Message::tag(int field, unsigned wire_type) {
 
 Message& Message::integer(int field, std::int64_t value) {
   tag(field, varint_type);
-  varint(static_cast<std::uint64_t>(value)); // negative ones take ten bytes
+  varint(static_cast<std::uint64_t>(value)); // negative values take ten bytes
   return *this;
 }
 

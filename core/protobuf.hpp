@@ -9,17 +9,17 @@
 
 namespace troupe::protobuf {
 
-/// A message that is being written: fields in the order of the calls.
+/// Builds a message: fields in the order of the calls.
 class Message {
 public:
   /// int32, int64, bool and enumerations.
   Message& integer(int field, std::int64_t value);
   Message& real(int field, float value);
   Message& real(int field, double value);
-  /// Strings, bytes, and messages that are written already.
+  /// Strings, bytes and serialized messages.
   Message& text(int field, std::string_view bytes);
   Message& message(int field, const Message& part) { return text(field, part.bytes_); }
-  /// Begins a field of `size` bytes that whoever reads bytes() writes behind them.
+  /// Begins a field of `size` bytes. The caller writes them after bytes().
   Message& begin(int field, std::uint64_t size);
 
   const std::string& bytes() const { return bytes_; }

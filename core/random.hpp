@@ -1,4 +1,4 @@
-/// Counter-based random numbers: the n-th number of a key is a pure function of (key, n), so that
+/// Counter-based random numbers: the n-th number of a key is a pure function of (key, n), so
 /// results depend neither on threads nor on ranks. Philox4x32-10 of Salmon et al., "Parallel Random
 /// Numbers: As Easy as 1, 2, 3", SC'11.
 #pragma once
@@ -32,7 +32,7 @@ TROUPE_HOST_DEVICE inline PhiloxBlock philox(PhiloxBlock counter, std::uint64_t 
   return counter;
 }
 
-/// A sequence of numbers from one (key, stream), counted from 0. Copyable; position is its only
+/// A sequence of numbers from one (key, stream), counted from 0. Copyable; the position is its only
 /// state.
 class CounterRng {
 public:

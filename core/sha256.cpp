@@ -9,7 +9,7 @@ namespace troupe {
 
 namespace {
 
-// Beyond a lack of memory there is nothing in these calls that can fail.
+// These calls only fail when memory runs out.
 void require(int result) {
   if (result != 1)
     throw std::bad_alloc{};

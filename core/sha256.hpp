@@ -1,4 +1,4 @@
-/// SHA-256, fed in pieces (OpenSSL).
+/// Incremental SHA-256 (OpenSSL).
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@ public:
   void update(std::span<const std::byte> bytes);
   void update(std::string_view text) { update(std::as_bytes(std::span{text})); }
 
-  /// The digest of all pieces as 64 lower-case hex characters. Starts anew afterwards.
+  /// Returns the digest of all bytes so far as 64 lower-case hex characters, then starts over.
   std::string hex_digest();
 
 private:

@@ -24,7 +24,7 @@ tl::unexpected<Error> not_done(std::string_view doing, const fs::path& path,
               "cannot {} {}: {}", doing, echoed(path.string()), error.message());
 }
 
-/// Another process may make files there while this one removes them, or remove them, too.
+/// Retries, because another process may create or remove files in the folder at the same time.
 Status remove_folder(const fs::path& folder) {
   constexpr int tries = 100;
   std::error_code error;
@@ -38,7 +38,8 @@ Status remove_folder(const fs::path& folder) {
   return not_done("remove", folder, error);
 }
 
-/// Of a writer's folder: "12-5c377464" after the prefix.
+/// Returns the generation's number in the name of a writer's folder: 12 for "12-5c377464" after the
+/// prefix.
 std::int64_t number_of(const fs::path& staging) {
   const auto name = staging.filename().string();
   std::int64_t number = 0;
@@ -71,7 +72,7 @@ fs::path staging_of(const fs::path& run, std::string_view writer) {
 }
 
 void withdraw_staging(const fs::path& run, std::string_view writer) {
-  std::error_code ignored; // the next one that writes there removes it
+  std::error_code ignored; // the next writer removes it
   fs::remove_all(staging_of(run, writer), ignored);
 }
 
@@ -86,7 +87,8 @@ void remove_earlier_staging(const fs::path& run, std::string_view writer) {
       fs::remove_all(other, ignored);
 }
 
-/// It is made before others are looked for: of two that do so at least one sees the other.
+/// Creates its own folder before it looks for others: of two concurrent writers at least one sees
+/// the other.
 Status claim_staging(const fs::path& run, std::string_view writer, Claim claim) {
   const auto own = staging_of(run, writer);
   TROUPE_TRY(remove_folder(own));
@@ -95,7 +97,7 @@ Status claim_staging(const fs::path& run, std::string_view writer, Claim claim) 
   const auto is_later = [&](const fs::path& other) { return number_of(other) > number_of(own); };
   if (claim == Claim::takes_over && std::ranges::any_of(others, is_later)) {
     TROUPE_TRY(remove_folder(own));
-    return fail(Errc::network, "a later leader writes to {} already", echoed(run.string()));
+    return fail(Errc::network, "a newer leader already writes to {}", echoed(run.string()));
   }
   for (const auto& other : others)
     TROUPE_TRY(remove_folder(other));

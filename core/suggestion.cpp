@@ -15,7 +15,7 @@ bool same_letter(char a, char b) {
 } // namespace
 
 std::size_t edit_distance(std::string_view a, std::string_view b) {
-  // Three rows of the table are enough: a swap looks back two.
+  // Three rows of the table suffice: a swap refers back two rows.
   std::vector<std::size_t> before(b.size() + 1), previous(b.size() + 1), current(b.size() + 1);
   for (std::size_t j = 0; j <= b.size(); ++j)
     previous[j] = j;
@@ -34,12 +34,12 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 }
 
 std::string suggest(std::string_view name, std::span<const std::string> known) {
-  // A third of the letters may be wrong; more is guessing.
+  // At most a third of the letters may be wrong.
   std::size_t best = std::max<std::size_t>(1, name.size() / 3) + 1;
   std::string found;
   for (const auto& candidate : known) {
     const auto distance = edit_distance(name, candidate);
-    // A name of one or two letters is near everything short: ask for a common letter.
+    // A name of one or two letters is close to every short one: requires a common letter.
     if (distance < best && distance < std::max(name.size(), candidate.size())) {
       best = distance;
       found = candidate;

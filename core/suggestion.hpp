@@ -1,4 +1,4 @@
-/// The known name that a mistyped one was probably meant to be.
+/// Suggests the known name that a mistyped one was probably meant to be.
 #pragma once
 
 #include <cstddef>
@@ -9,10 +9,10 @@
 namespace troupe {
 
 /// Insertions, deletions, replacements and swaps of neighbours that turn one name into the other,
-/// regardless of case (optimal string alignment).
+/// ignoring case (optimal string alignment).
 std::size_t edit_distance(std::string_view a, std::string_view b);
 
-/// The first of the closest names; empty when none is close enough to be worth suggesting.
+/// Returns the first of the closest names; empty if none is close enough to suggest.
 std::string suggest(std::string_view name, std::span<const std::string> known);
 
 } // namespace troupe

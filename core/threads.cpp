@@ -17,10 +17,10 @@ Status expect_threads(int count) {
   try {
     while (static_cast<int>(threads.size()) < count)
       threads.emplace_back([&enough] { enough.wait(false); });
-  } catch (const std::system_error& error) { // the only way std::thread reports it
+  } catch (const std::system_error& error) { // std::thread reports it only as an exception
     result = fail(Errc::unsupported,
-                  "the system refuses to start {} {}: {} after {} of them; raise the limit of "
-                  "processes and threads (ulimit -u, pids.max of the container), or lower "
+                  "the system cannot start {} {}: {} after {}; raise the limit of processes and "
+                  "threads (ulimit -u, pids.max of the container), or lower "
                   "devices.threads_per_worker or devices.count",
                   count, count == 1 ? "thread" : "threads", error.code().message(), threads.size());
   }

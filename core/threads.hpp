@@ -1,4 +1,4 @@
-/// Whether threads can be started, asked before they are needed.
+/// Checks whether threads can be started before they are needed.
 #pragma once
 
 #include "core/error.hpp"
@@ -6,8 +6,9 @@
 namespace troupe {
 
 /// Starts this many threads at the same time and ends them again. OpenMP and CAF end the process
-/// when the system refuses them a thread, so callers ask before they use either. Errors
-/// (unsupported): the system refused, with how many there could be and the limits to raise.
+/// when the system refuses them a thread, so callers check before they use either. Errors:
+/// unsupported when the system refuses, with the number of threads that could be started and the
+/// limits to raise.
 Status expect_threads(int count);
 
 } // namespace troupe

@@ -33,7 +33,7 @@ constexpr std::array<UnitName, 10> size_units = {{{"B", 1},
 constexpr std::array<UnitName, 4> time_units = {
     {{"ms", 1}, {"s", 1000}, {"min", 60000}, {"h", 3600000}}};
 
-/// What is left after the number, without blanks in between.
+/// A number and the text after it, without the blanks between.
 struct NumberAndRest {
   double number;
   std::string_view rest;
@@ -59,10 +59,9 @@ std::optional<std::uint64_t> scaled(std::string_view text, std::span<const UnitN
       continue;
     const double value = parts->number * static_cast<double>(unit.factor);
     const double whole = std::round(value);
-    // Few decimal fractions are binary ones: 16.1 s are 16100.000000000002 ms.
+    // Few decimal fractions are exact in binary: 16.1 s are 16100.000000000002 ms.
     const double rounding = value * 4 * std::numeric_limits<double>::epsilon();
-    if (std::abs(value - whole) > rounding ||
-        value > 9.0e15) // beyond, a double skips whole numbers
+    if (std::abs(value - whole) > rounding || value > 9.0e15) // larger doubles skip whole numbers
       return std::nullopt;
     return static_cast<std::uint64_t>(whole);
   }

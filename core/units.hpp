@@ -1,4 +1,4 @@
-/// Sizes, durations, intervals and endpoints as people write them in config files.
+/// Sizes, durations, intervals and endpoints as users write them in config files.
 #pragma once
 
 #include <chrono>
@@ -9,13 +9,14 @@
 
 namespace troupe {
 
-/// "25MiB", "1.5 GiB", "10MB", "4096" (bytes). Empty when it is not a whole number of bytes.
+/// Parses "25MiB", "1.5 GiB", "10MB", "4096" (bytes). Returns nullopt if it is not a whole number
+/// of bytes.
 std::optional<std::uint64_t> parse_size(std::string_view text);
-/// The largest binary unit that divides the size: "25MiB"; bytes stay plain: "1000".
+/// Uses the largest binary unit that divides the size: "25MiB"; else plain bytes: "1000".
 std::string format_size(std::uint64_t bytes);
 
-/// "100ms", "5s", "1.5min", "2h". A unit is needed. Empty when it is not a whole number of
-/// milliseconds.
+/// Parses "100ms", "5s", "1.5min", "2h". A unit is required. Returns nullopt if it is not a whole
+/// number of milliseconds.
 std::optional<std::chrono::milliseconds> parse_duration(std::string_view text);
 std::string format_duration(std::chrono::milliseconds duration);
 
@@ -29,7 +30,7 @@ struct Interval {
   bool operator==(const Interval&) const = default;
 };
 
-/// "1 epoch", "2 epochs", "500 steps", "never".
+/// Parses "1 epoch", "2 epochs", "500 steps", "never".
 std::optional<Interval> parse_interval(std::string_view text);
 std::string format_interval(const Interval& interval);
 
@@ -40,17 +41,18 @@ struct Endpoint {
   bool operator==(const Endpoint&) const = default;
 };
 
-/// "127.0.0.1:9401", "host.example:80", "[::1]:7401" (the host comes without brackets).
+/// Parses "127.0.0.1:9401", "host.example:80", "[::1]:7401"; the host is returned without brackets.
 std::optional<Endpoint> parse_endpoint(std::string_view text);
 
-/// Whether it is http:// or https:// with a host, and behind that nothing but a path.
+/// Whether the text is http:// or https:// with a host and at most a path after it.
 bool is_web_address(std::string_view text);
-/// HOST:PORT, with brackets around an IPv6 address.
+/// Returns HOST:PORT, with brackets around an IPv6 address.
 std::string to_string(const Endpoint& endpoint);
-/// Whether only this machine can connect to it: localhost, 127.0.0.0/8, ::1. Other names are not
-/// looked up.
+/// Whether only this machine can connect to it: localhost, 127.0.0.0/8, ::1. Does not resolve other
+/// names.
 bool is_loopback(const Endpoint& endpoint);
-/// Whether it means every address of the machine, for listening alone: 0.0.0.0, ::.
+/// Whether it stands for every address of the machine, which is only valid for listening: 0.0.0.0,
+/// ::.
 bool is_any_address(const Endpoint& endpoint);
 
 } // namespace troupe

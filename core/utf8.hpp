@@ -1,4 +1,4 @@
-/// Characters of UTF-8.
+/// Decodes UTF-8.
 #pragma once
 
 #include <cstddef>
@@ -9,11 +9,11 @@ namespace troupe {
 
 struct Utf8Character {
   std::uint32_t code = 0;
-  std::size_t bytes = 0; ///< 0: the text begins with none
+  std::size_t bytes = 0; ///< 0: the text does not begin with a character
 };
 
-/// The first character of a text that is not empty. Refuses what is longer than it need be,
-/// surrogates, and numbers beyond Unicode's.
+/// Returns the first character of a text. Rejects overlong encodings, surrogates, and code points
+/// beyond Unicode. Precondition: the text is not empty.
 Utf8Character first_character(std::string_view text);
 
 bool is_utf8(std::string_view text);

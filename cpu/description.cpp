@@ -21,7 +21,7 @@ namespace troupe::cpu {
 
 namespace {
 
-/// The first value of `key` in a /proc file of "key : value" lines.
+/// Returns the first value of `key` in a /proc file of "key : value" lines.
 std::string proc_value(const char* path, std::string_view key) {
   std::ifstream file{path};
   for (std::string line; std::getline(file, line);) {
@@ -36,7 +36,7 @@ std::string proc_value(const char* path, std::string_view key) {
   return {};
 }
 
-/// Instruction sets that decide how fast training is, by the kernel's names.
+/// Returns the instruction sets that determine training speed, by the kernel's names.
 std::vector<std::string> vector_flags() {
   std::vector<std::string> found;
   std::istringstream flags{proc_value("/proc/cpuinfo", "flags")};
@@ -55,7 +55,7 @@ std::string gibibytes(const std::string& proc_kilobytes) {
   return fmt::format("{:.1f} GiB", kilobytes / (1024.0 * 1024.0));
 }
 
-/// What is used of the vectors: "avx2 of avx512_core_bf16 (TROUPE_ISA)".
+/// Describes the instruction sets in use: "avx2 of avx512_core_bf16 (TROUPE_ISA)".
 Trait isa_trait() {
   const auto used = isa_name(processor());
   const auto whole = isa_name(whole_processor());
@@ -69,7 +69,7 @@ Trait bf16_trait() {
                      : "stored as bf16, computed in fp32: less memory, about fp32's speed"};
 }
 
-/// What each precision that the host has means on this processor.
+/// Describes what each precision of the host means on this processor.
 Traits precision_traits() {
   Traits all;
   for (const auto precision : {Precision::fp32, Precision::fp16, Precision::bf16,

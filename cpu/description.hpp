@@ -1,11 +1,12 @@
-/// What `troupe doctor` says of the host's processors and memory.
+/// Description of the host's processors and memory for `troupe doctor`.
 #pragma once
 
 #include "core/device/description.hpp"
 
 namespace troupe::cpu {
 
-/// Processor, instruction sets, cores, memory, and what precisions mean on it.
+/// Describes the processor, instruction sets, cores and memory, and what each precision means on
+/// this processor.
 Traits description();
 
 } // namespace troupe::cpu

@@ -18,7 +18,7 @@ namespace troupe::cpu {
 
 namespace {
 
-/// Elements of flat buffers that are worth a thread of their own.
+/// Elements of flat buffers that are worth waking a thread.
 constexpr std::size_t flat_grain = 16384;
 static_assert(flat_grain % quantized_block == 0);
 
@@ -28,7 +28,7 @@ HostDevice::HostDevice(int index, int threads, Backing backing) : backing_{backi
   info_.index = index;
   info_.name = fmt::format("host:{} ({} thread{}, {})", index, threads, threads == 1 ? "" : "s",
                            isa_name(processor()));
-  info_.pinned = true; // its own memory, counted apart
+  info_.pinned = true; // its own memory, counted separately
   info_.memory_bytes = static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) *
                        static_cast<std::size_t>(sysconf(_SC_PAGE_SIZE));
 }
@@ -167,7 +167,7 @@ void HostDevice::add_squared_norm(Stream& stream, const OptimizerArguments& argu
                                   const LossScaleState* scaler) {
   host_stream(stream).enqueue([=]() -> Status {
     const auto taken = scaler ? unscaled(arguments, *scaler) : arguments;
-    // One sum a grain, added in order: the result does not depend on how many threads there are.
+    // One sum a grain, added in order: the result does not depend on the number of threads.
     std::vector<double> sums((elements + flat_grain - 1) / flat_grain);
     parallel_for(elements, flat_grain, [&](std::size_t begin, std::size_t end) {
       for (std::size_t at = begin; at < end; at += flat_grain)
@@ -245,7 +245,8 @@ void HostDevice::count_update(Stream& stream, std::int64_t* steps) {
 void HostDevice::gate_updates(Stream& stream, const float* votes, float needed) {
   host_stream(stream).enqueue([=]() -> Status {
     if (*votes != needed)
-      return fail(Errc::collective, "{} of {} ranks have what the step needs", *votes, needed);
+      return fail(Errc::collective, "only {} of {} ranks are prepared to commit the step", *votes,
+                  needed);
     return {};
   });
 }

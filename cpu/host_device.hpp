@@ -14,12 +14,12 @@ namespace troupe::cpu {
 /// Whether the buffers of a device have memory.
 enum class Backing : std::uint8_t {
   memory,
-  none, ///< they are only counted: graphs can be compiled, and nothing can run
+  none, ///< buffers are only counted: graphs can be compiled, but nothing can run
 };
 
 class HostDevice final : public Device {
 public:
-  /// `threads` is only what info() says; each stream brings its own number.
+  /// `threads` is only reported by info(); each stream has its own number.
   HostDevice(int index, int threads, Backing backing = Backing::memory);
 
   const DeviceInfo& info() const override { return info_; }
@@ -68,7 +68,7 @@ private:
   std::shared_ptr<MemoryAccount> account_ = std::make_shared<MemoryAccount>();
 };
 
-/// Thread counts below 1 mean every core the process may run on.
+/// A thread count below 1 means every core that the process may run on.
 std::unique_ptr<HostDevice> make_host_device(int index, int threads,
                                              Backing backing = Backing::memory);
 

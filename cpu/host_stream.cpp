@@ -13,14 +13,14 @@ namespace troupe::cpu {
 
 namespace {
 
-/// How often a stream looks at an event of another device, which cannot wake it.
+/// How often a stream polls an event of another device, which cannot wake it.
 constexpr auto poll_interval = std::chrono::microseconds{50};
 
 Status run_guarded(const HostStream::Task& task) {
   try {
     return task();
   } catch (const std::bad_alloc&) {
-    return fail(Errc::out_of_memory, "the host has no room for a kernel's memory");
+    return fail(Errc::out_of_memory, "the host cannot allocate a kernel's memory");
   } catch (const std::exception& error) {
     return fail(Errc::device, "a host kernel failed: {}", error.what());
   }
@@ -58,11 +58,11 @@ void HostEvent::reach(Status status) {
   reached_.notify_all();
 }
 
-/// What the stream and its thread share; it outlives a stream that is destroyed by its own
+/// State shared by the stream and its thread; it outlives a stream that is destroyed in its own
 /// callback.
 struct HostStream::Shared {
   struct Entry {
-    /// Gets the stream's status so far and gives the one after it.
+    /// Takes the stream's status so far and returns the next one.
     std::function<Status(Status)> function;
     bool for_library = false;
   };
@@ -74,13 +74,14 @@ struct HostStream::Shared {
   std::atomic<bool> abandon_foreign_events = false;
 
   void push(std::function<Status(Status)> function, bool for_library = false) {
-    // Under the lock: once it is released, the entry may run and end the stream, and this with it.
+    // Notifies under the lock: once it is released, the entry may run and destroy the stream and
+    // this object.
     const std::lock_guard lock{mutex};
     queue.push_back({std::move(function), for_library});
     changed.notify_one();
   }
 
-  /// The next entry; nothing when the stream has ended.
+  /// Returns the next entry; nothing if the stream has ended.
   std::optional<Entry> pop() {
     std::unique_lock lock{mutex};
     changed.wait(lock, [this] { return ending || !queue.empty(); });
@@ -91,13 +92,13 @@ struct HostStream::Shared {
     return entry;
   }
 
-  /// Entries that follow each other keep the team, also while there is nothing to do.
+  /// Consecutive entries keep the team, also while the queue is empty.
   void run() {
     Status status;
     auto entry = pop();
     const auto run_one = [&] {
       status = entry->function(std::move(status));
-      entry.reset(); // what it holds goes now, not when there is more to do
+      entry.reset(); // releases its captures now, not when the next entry arrives
       entry = pop();
     };
     while (entry)

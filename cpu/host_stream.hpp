@@ -13,14 +13,14 @@
 
 namespace troupe::cpu {
 
-/// Reached by a stream's thread. Carries the error of the stream that recorded it, so that streams
-/// that wait for it do not compute on what was never written.
+/// Completed by a stream's thread. Carries the error of the stream that recorded it, so that
+/// waiting streams do not compute on data that was never written.
 class HostEvent final : public Event {
 public:
   bool ready() const override;
   std::chrono::nanoseconds time() const override;
   Status status() const override;
-  /// Blocks the calling thread; never in a handler.
+  /// Blocks the calling thread; must not be called in a handler.
   Status wait() const;
   void reach(Status status);
 
@@ -31,7 +31,7 @@ private:
   std::chrono::nanoseconds time_{};
 };
 
-/// Destruction runs what is enqueued to its end; foreign events are not waited for any more then.
+/// Destruction runs all enqueued tasks to the end, but no longer waits for events of other devices.
 class HostStream final : public Stream {
 public:
   using Task = std::function<Status()>;
@@ -41,11 +41,11 @@ public:
   HostStream(const HostStream&) = delete;
   HostStream& operator=(const HostStream&) = delete;
 
-  /// Runs the task on the stream's thread after everything enqueued before, unless something before
-  /// it failed. Exceptions that leave it become errors of the device.
+  /// Runs the task on the stream's thread after all work enqueued before, unless some of it failed.
+  /// Exceptions from the task become errors of the device.
   void enqueue(Task task);
-  /// A task that calls primitives of oneDNN that divide their work among OpenMP's threads: the
-  /// team of our own kernels (parallel.hpp) lets go of them meanwhile.
+  /// Enqueues a task that calls oneDNN primitives that use OpenMP's threads. The team of our
+  /// kernels (parallel.hpp) releases these threads in the meantime.
   void enqueue_for_library(Task task);
 
   EventPtr record() override;
@@ -63,7 +63,7 @@ private:
   std::thread thread_;
 };
 
-/// The host stream behind a stream of a host device.
+/// Returns the host stream that implements a stream of a host device.
 inline HostStream& host_stream(Stream& stream) {
   return static_cast<HostStream&>(stream);
 }

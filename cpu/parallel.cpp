@@ -40,20 +40,20 @@ namespace detail {
 
 namespace {
 
-/// What a thread has to do with teams.
+/// A thread's state in teams.
 struct Membership {
-  std::unique_ptr<Team> team; ///< whose primary this thread is
+  std::unique_ptr<Team> team; ///< the team whose primary is this thread
   std::size_t members = 0;
-  bool leads = false; ///< the team is gathered and at hand
+  bool leads = false; ///< the team is gathered and ready
 };
 
-/// Each thread has its own, as each has its own team of OpenMP's.
+/// Each thread has its own, because each has its own OpenMP team.
 Membership& membership() {
   thread_local Membership mine;
   return mine;
 }
 
-/// What a team's threads share while it is gathered.
+/// State shared by a team's threads while it is gathered.
 struct Session {
   Team* team;
   int threads;
@@ -103,7 +103,7 @@ void run_alone(const Work& work) {
       work.function(work.context, part, lane);
 }
 
-/// While parts run, what they call runs on their own thread.
+/// While parts run, nested calls run on their own thread.
 void run_as_primary(Membership& mine, const Work& work) {
   mine.leads = false;
   mine.team->run(work);

@@ -1,10 +1,12 @@
-/// Threads of the host's kernels. oneDNN brings OpenMP teams along, and two kinds of worker threads
-/// would spin against each other; so our own kernels run on the same threads, and only from here.
+/// Threads of the host's kernels. oneDNN brings OpenMP teams, and two kinds of worker threads would
+/// spin against each other. Our kernels therefore run on the same threads, and only through this
+/// header.
 ///
-/// Work is cut into more parts than there are threads, and threads take parts as they come free:
-/// one that has lost its core to another process holds up nobody (docs/adr/0018). How work is cut
-/// depends on its size, the grain and threads() alone, and the result of a part does not depend on
-/// the thread that takes it. Functions that are called for parts do not throw.
+/// Work is divided into more parts than there are threads, and threads take parts as they become
+/// free: a thread that has lost its core to another process does not delay the others
+/// (docs/adr/0018). The division depends only on the size, the grain and threads(), and the result
+/// of a part does not depend on the thread that takes it. Functions called for parts must not
+/// throw.
 #pragma once
 
 #include <algorithm>
@@ -13,11 +15,11 @@
 
 namespace troupe::cpu {
 
-/// How many threads kernels called from this thread use from now on.
+/// Sets the number of threads of kernels called from this thread.
 void set_threads(int threads);
 int threads();
 
-/// Sets the number of threads and gives it back in the end.
+/// Sets the number of threads, and restores it at the end.
 class ThreadScope {
 public:
   explicit ThreadScope(int count) : before_{threads()} { set_threads(count); }
@@ -41,17 +43,17 @@ void* address_of(Fn& fn) {
 }
 } // namespace detail
 
-/// What threads do together: function(context, part, lane) for each of `parts`. Lanes are ranges of
-/// parts that follow each other: parts * lane / lanes is the first one of a lane.
+/// Work for several threads: function(context, part, lane) for each of `parts`. Lanes are ranges of
+/// consecutive parts: a lane's first part is parts * lane / lanes.
 struct Work {
   std::size_t parts, lanes;
-  bool in_order; ///< parts of a lane one after the other, never two at once
+  bool in_order; ///< parts of a lane run one after the other, never concurrently
   void* context;
   void (*function)(void* context, std::size_t part, std::size_t lane);
 };
 
-/// Keeps the team's threads at hand while fn() runs on this one, so that beginning and ending work
-/// takes less. Anything else in there that uses OpenMP has one thread.
+/// Keeps the team's threads ready while fn() runs on this one, so that work begins and ends faster.
+/// Other users of OpenMP inside fn() have one thread.
 template <class Fn>
 void together(Fn&& fn) {
   detail::run_together(detail::address_of(fn), [](void* context) {
@@ -59,11 +61,11 @@ void together(Fn&& fn) {
   });
 }
 
-/// Whether this thread works in a team: what else divides work among OpenMP's threads has one only.
+/// Whether this thread works in a team; other users of OpenMP then have only one thread.
 bool inside_team();
 
-/// Calls fn(part, lane) for every part; those of a lane in order, and never two at once. So a lane
-/// may have sums and memory of its own.
+/// Calls fn(part, lane) for every part; those of a lane in order and never concurrently. A lane can
+/// therefore have its own sums and memory.
 template <class Fn>
 void parallel_lanes(std::size_t lanes, std::size_t parts, Fn&& fn) {
   detail::run_work({parts, lanes, true, detail::address_of(fn),
@@ -82,11 +84,11 @@ void parallel_parts(std::size_t parts, Fn&& fn) {
                     }});
 }
 
-/// Into how many parts of whole grains n items are cut for sums, one part a thread: depends on n,
-/// grain and threads() alone, so that sums over parts come out the same every time.
+/// Returns the number of parts, of whole grains, that n items are divided into for sums: one part a
+/// thread. Depends only on n, grain and threads(), so that sums over parts are reproducible.
 std::size_t parts_of(std::size_t n, std::size_t grain);
 
-/// Calls fn(begin, end) on ranges that together are 0..n, some for each thread; ranges begin at
+/// Calls fn(begin, end) on ranges that together are 0..n, several for each thread; ranges begin at
 /// multiples of grain.
 template <class Fn>
 void parallel_for(std::size_t n, std::size_t grain, Fn&& fn) {

@@ -29,7 +29,7 @@ std::vector<int> usable_processors() {
   return usable;
 }
 
-/// Where the system does not allow it, the thread runs wherever it is put.
+/// If the system refuses, the thread runs on any processor.
 void move_to(int processor) {
   cpu_set_t set;
   CPU_ZERO(&set);
@@ -44,7 +44,7 @@ double rate_of_this_core(DType type) {
   return best;
 }
 
-/// False where the system has no room for another thread.
+/// Returns false if the system cannot create another thread.
 template <class Task>
 bool start(std::vector<std::jthread>& threads, Task task) {
   try {
@@ -55,7 +55,7 @@ bool start(std::vector<std::jthread>& threads, Task task) {
   }
 }
 
-/// The processors that all threads of the core run on, as the system lists them.
+/// Returns the processors of the core's threads, as the system lists them.
 std::string core_of(int processor, const std::filesystem::path& topology) {
   std::ifstream file{topology / ("cpu" + std::to_string(processor)) /
                      "topology/thread_siblings_list"};

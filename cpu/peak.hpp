@@ -1,5 +1,5 @@
-/// Measured peak rate of the processors: neither their clock nor how many operations they begin
-/// in a cycle is known to a program.
+/// Measures the peak rate of the processors: a program knows neither their clock nor how many
+/// operations they start per cycle.
 #pragma once
 
 #include "core/graph/tensor.hpp"
@@ -13,24 +13,24 @@
 
 namespace troupe::cpu {
 
-/// Picks one processor of each core: hyperthreads share the core's multipliers.
-/// `topology`: the system's folder of processors.
+/// Picks one processor of each core: hyperthreads share the core's multipliers. `topology`: the
+/// system's folder of processors.
 std::vector<int> one_of_each_core(const std::vector<int>& processors,
                                   const std::filesystem::path& topology);
 
-/// Multiplications and additions a second of products of a type (f32 or bf16) on so many cores, or
-/// on all that this process may use. Each core is measured by a thread of its own: the fastest of
-/// some hundred bursts, so that other programs change it little. Blocks for some 10 ms; longer
-/// where cores are shared.
+/// Returns multiplications and additions per second of products of a type (f32 or bf16) on `cores`
+/// cores, or on all that this process may use. One thread measures each core: the fastest of some
+/// hundred bursts, so that other programs change it little. Blocks for some 10 ms; longer if cores
+/// are shared.
 double measure_peak(DType type, int cores);
 
-/// Keeps the largest of several measurements: none can exceed what the processors do, and each can
-/// fall short of it. Any thread.
+/// Keeps the largest of several measurements: none can exceed the processors' peak, but each can
+/// fall short of it. Thread-safe.
 class PeakMeter {
 public:
   explicit PeakMeter(std::function<double()> measure) : measure_{std::move(measure)} {}
 
-  /// The first call measures, and blocks as long.
+  /// The first call measures, and blocks for that time.
   double largest();
   /// Measures again and returns the largest so far. Blocks.
   double measure();

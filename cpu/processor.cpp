@@ -16,7 +16,7 @@ namespace troupe::cpu {
 #if defined(__x86_64__)
 namespace {
 
-/// Linux saves a thread's tiles once its process has asked for them (arch_prctl(2)).
+/// Linux saves a thread's tiles only after its process has requested them (arch_prctl(2)).
 bool may_use_tiles() {
   constexpr long request_permission = 0x1023, tile_data = 18;
   return syscall(SYS_arch_prctl, request_permission, tile_data) == 0;
@@ -32,8 +32,8 @@ bool multiplies_bf16_fast() {
     burst.rounds = 400;
     return fastest_rate(burst, 20);
   };
-  // One bf16 instruction does the work of two. The bound lies between the ratios of their times
-  // that are known (0.5, 2 and 4), so that the answer does not change from one run to the next.
+  // One bf16 instruction does the work of two f32 ones. The bound lies between the known ratios of
+  // their times (0.5, 2 and 4), so that the answer does not change from one run to the next.
   return 1.4 * rate(bursts_of(DType::bf16).back()) > 2 * rate(bursts_of(DType::f32).front());
 }
 

@@ -1,4 +1,4 @@
-/// What the processor can do.
+/// Instruction sets of the processor.
 #pragma once
 
 #include "core/error.hpp"
@@ -8,33 +8,33 @@
 
 namespace troupe::cpu {
 
-/// How much of the processor the host device uses; each has what is before it.
+/// The instruction sets that the host device may use; each level includes the previous ones.
 enum class IsaLimit : std::uint8_t {
-  baseline, ///< what every x86-64 has
+  baseline, ///< of every x86-64
   avx2,
   avx512, ///< without its bf16, and without AMX
-  best    ///< all that there is
+  best    ///< all that exist
 };
 
-/// What $TROUPE_ISA says; best where it is not set. A limit above what the processor has changes
-/// nothing. Any other word is an error, and limits nothing.
+/// Returns the limit in $TROUPE_ISA; best if it is not set. A limit above the processor's level has
+/// no effect. An unknown word is an error, and sets no limit.
 Result<IsaLimit> isa_limit();
 
 struct Processor {
   bool v3 = false;          ///< x86-64-v3: AVX2, FMA
   bool v4 = false;          ///< x86-64-v4: AVX-512 F, BW, CD, DQ, VL
   bool avx512_bf16 = false; ///< dot products of bf16 pairs
-  bool amx_bf16 = false; ///< and products of tiles of them, which the system lets this process do
+  bool amx_bf16 = false;    ///< products of bf16 tiles, if the system permits them to this process
 };
 
-/// Asks the processor, within the limit; cheap.
+/// Detects the processor's features, within the limit; cheap.
 Processor processor();
-/// Regardless of the limit.
+/// Detects all features, ignoring the limit.
 Processor whole_processor();
-/// "avx512_core_bf16", "avx512_core", "avx2" or "baseline", as oneDNN calls them.
+/// Returns "avx512_core_bf16", "avx512_core", "avx2" or "baseline", as oneDNN calls them.
 std::string isa_name(const Processor& processor);
-/// Whether a dot product of bf16 pairs gets more done in a second than fused f32 multiply-adds do.
-/// Measured (well under a millisecond): on some processors the instruction is slower by far.
+/// Whether dot products of bf16 pairs do more work per second than fused f32 multiply-adds.
+/// Measured (in well under a millisecond): on some processors the instruction is much slower.
 bool multiplies_bf16_fast();
 
 } // namespace troupe::cpu

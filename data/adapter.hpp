@@ -1,5 +1,5 @@
-/// From the samples of a data set to what a model takes: fields, each a row of one named tensor of
-/// the batch. Augmented images are one kind of adapter, rows of a table another.
+/// Converts samples of a data set to a model's input: fields, each one row of a named tensor of the
+/// batch. Adapters exist for augmented images, table rows and windows of tokens.
 #pragma once
 
 #include "core/config/forward.hpp"
@@ -22,17 +22,17 @@ class ImageAdapter;
 class UnreadableFiles;
 
 struct Field {
-  std::string name; ///< of the graph's input or target
+  std::string name; ///< name of the graph's input or target
   DType dtype = DType::f32;
-  Shape shape; ///< of one sample; a scalar has no dimensions
+  Shape shape; ///< shape of one sample; a scalar has no dimensions
 
   std::size_t bytes() const { return static_cast<std::size_t>(shape.elements()) * size_of(dtype); }
 };
 
-/// Memory of a batch's fields, each for as many samples as are written.
+/// Memory of a batch's fields: one buffer per field, with room for all samples that are written.
 using Fields = std::span<const std::span<std::byte>>;
 
-/// Immutable, so any thread may fill any batch; results depend on nothing but the arguments.
+/// Immutable, so any thread may fill any batch. Results depend only on the arguments.
 class Adapter {
 public:
   Adapter(const Adapter&) = delete;
@@ -41,20 +41,21 @@ public:
 
   virtual const Dataset& dataset() const = 0;
   const std::vector<Field>& fields() const { return fields_; }
-  /// What a sample is, for speed: "images", "rows", "sequences".
+  /// Unit of throughput: "images", "rows" or "sequences".
   virtual std::string_view sample_name() const = 0;
 
-  /// Writes the samples to `to`, which has memory for as many of each field, one after the other. A
-  /// sample below 0 is padding, which losses ignore. Blocks while it reads files: for a host stream
-  /// or a thread, not for a handler. Errors: those of reading the samples.
+  /// Writes the samples one after another to `to`, which has room for all of them in each field. A
+  /// sample below 0 is padding, which losses ignore. Blocks while it reads files: call it on a host
+  /// stream or a thread, not in a message handler. Errors: those of reading the samples.
   virtual Status fill(std::span<const std::int64_t> samples, std::int64_t epoch,
                       Fields to) const = 0;
 
-  /// For devices that augment images themselves; null: it has none.
+  /// Returns the image adapter, for devices that augment images themselves; null if the samples are
+  /// not images.
   virtual const ImageAdapter* images() const { return nullptr; }
-  /// Files that were skipped, with data.skip_unreadable; null: none ever is.
+  /// Returns the files that data.skip_unreadable skipped; null if this adapter never skips a file.
   virtual std::shared_ptr<UnreadableFiles> unreadable() const { return nullptr; }
-  /// Damaged files that were read all the same; null: none ever is.
+  /// Returns the damaged files that were read nevertheless; null if this adapter never reads one.
   virtual std::shared_ptr<FileNotes> damaged() const { return nullptr; }
 
 protected:
@@ -65,9 +66,9 @@ private:
 };
 using AdapterPtr = std::shared_ptr<const Adapter>;
 
-/// Opens the data set that the config names, with what makes it fit the model. data.limit applies
-/// to Split::train. Errors (exit code 2): those of open_images, open_csv, open_text, and of own
-/// data sets.
+/// Opens the data set that the config names, with the adapter that fits the model. data.limit
+/// applies to Split::train. Errors (exit code 2): those of open_images, open_csv, open_text and
+/// custom data sets.
 Result<AdapterPtr> open_adapter(const Config& config, Split split);
 
 } // namespace troupe::data

@@ -57,7 +57,7 @@ void Augment::make(const ImageView& image, std::int64_t epoch, std::int64_t samp
 
 namespace {
 
-/// CenterCrop's: nearbyint rounds halves to even, as Python's round does.
+/// Returns the window of CenterCrop. nearbyint rounds halves to even, like Python's round.
 Window centre(Extent resized, int image_size) {
   return {.top = static_cast<int>(std::nearbyint((resized.height - image_size) / 2.0)),
           .left = static_cast<int>(std::nearbyint((resized.width - image_size) / 2.0))};
@@ -90,7 +90,7 @@ Cut Augment::cut(Extent source, std::int64_t epoch, std::int64_t sample) const {
   const CounterRng rng{epoch_key(options_.seed, Draw::resized_crop, epoch),
                        static_cast<std::uint64_t>(sample)};
   Cut cut{random_box(rng, source), {size, size}, {}};
-  cut.window.flip = window(source, epoch, sample).flip; // as without resized_crop
+  cut.window.flip = window(source, epoch, sample).flip; // the same flip as without resized_crop
   return cut;
 }
 
@@ -114,7 +114,7 @@ void Augment::apply(const ImageView& image, const Window& window, float* destina
 
 namespace {
 
-/// The columns [begin, end) of the window that lie in an image of `width` columns, before a flip.
+/// The window's columns [begin, end) that lie inside an image of `width` columns, before a flip.
 struct Columns {
   int begin = 0, end = 0;
 };
@@ -133,7 +133,7 @@ void reverse_pixels(std::uint8_t* row, std::size_t pixels) {
       std::swap(row[left * Channels + c], row[right * Channels + c]);
 }
 
-/// Grey pixels to three equal channels.
+/// Replicates grey pixels to three equal channels.
 void replicate_grey(const std::uint8_t* grey, std::size_t pixels, std::uint8_t* colour) {
   for (std::size_t x = 0; x < pixels; ++x)
     for (std::size_t c = 0; c < 3; ++c)
@@ -154,7 +154,7 @@ void Augment::copy_rows(const ImageView& image, const Window& window, float* des
   const auto channels = static_cast<std::size_t>(image.channels);
   const auto inside = columns_inside(window, image.width, options_.image_size);
   const bool replicated = image.channels != options_.channels;
-  scratch.bytes.resize(size * channels + size * 3); // a row, and a grey row replicated
+  scratch.bytes.resize(size * channels + size * 3); // a row, and its replicated grey pixels
   auto* row = scratch.bytes.data();
   auto* colour = row + size * channels;
   for (int y = window.top; y < window.top + options_.image_size;
@@ -186,7 +186,7 @@ void make_axis(std::vector<ResizeTap>& axis, int source, int target) {
     axis[static_cast<std::size_t>(place)] = resize_tap(place, ratio, source);
 }
 
-/// One source row, resized along x to the window's columns, in output order and channels.
+/// Resizes one source row along x to the window's columns, in output order and channels.
 template <std::size_t From, std::size_t To>
 void resize_row(const std::uint8_t* source, const std::vector<ResizeTap>& columns, float* row) {
   for (const auto& tap : columns) {
@@ -198,14 +198,15 @@ void resize_row(const std::uint8_t* source, const std::vector<ResizeTap>& column
   }
 }
 
-/// The two rows resized along x that are in use: consecutive output rows share them.
+/// Caches the two source rows in use, resized along x, because consecutive output rows share them.
 class RowCache {
 public:
   RowCache(std::vector<float>& memory, std::size_t row_elements) {
     memory.assign(2 * row_elements, 0.0f);
     rows_ = {memory.data(), memory.data() + row_elements};
   }
-  /// Row `wanted`, made by `make(float*)` unless it is there; `kept` stays there too.
+  /// Returns row `wanted`, computed by `make(float*)` unless it is cached. Row `kept` is not
+  /// evicted.
   template <class Make>
   const float* get(int wanted, int kept, Make make) {
     if (held_[0] == wanted || held_[1] == wanted)

@@ -1,12 +1,13 @@
-/// From a stored image to a model's input: resize, random crop, random flip, normalize.
+/// Converts a stored image to a model's input: resize, random crop, random flip, normalize.
 ///
-/// Meaning (torchvision): Resize(image_size, bilinear, antialias=False) on float pixels when the
-/// shorter side is not image_size; RandomCrop(image_size, padding) with zero pixels around, or
-/// CenterCrop; RandomHorizontalFlip; (pixel / 255 - mean) / deviation. Not rounded in between, and
-/// all in one pass.
+/// The result is that of torchvision's transforms: Resize(image_size, bilinear, antialias=False) on
+/// float pixels if the shorter side is not image_size; RandomCrop(image_size, padding) with zero
+/// pixels as padding, or CenterCrop; RandomHorizontalFlip; (pixel / 255 - mean) / deviation. All
+/// steps run in one pass without intermediate rounding.
 ///
-/// Where the config asks for resized_crop or eval_resize: RandomResizedCrop(image_size), or, in
-/// evaluation, Resize(eval_resize) and CenterCrop(image_size), with antialias=True (resample.hpp).
+/// If the config sets resized_crop or eval_resize, the first steps are
+/// RandomResizedCrop(image_size), or, in evaluation, Resize(eval_resize) and
+/// CenterCrop(image_size), with antialias=True (resample.hpp).
 #pragma once
 
 #include "core/device/augment_math.hpp"
@@ -20,32 +21,33 @@ namespace troupe::data {
 
 struct AugmentOptions {
   int image_size = 32; ///< height and width of the output
-  int channels = 3;    ///< of the output; grey images are replicated to 3
-  bool crop = false;   ///< random crop with `padding()` zero pixels around; else from the centre
-  bool flip = false;   ///< mirrored with probability one half
-  bool resized_crop = false; ///< a random box of the image, resized
-  /// Without resized_crop, where `resampled`: the shorter side, of which the centre is cut out.
+  int channels = 3;    ///< channels of the output; grey images are replicated to 3
+  bool crop = false;   ///< random crop with `padding()` zero pixels around; false: centre crop
+  bool flip = false;   ///< mirrors with probability one half
+  bool resized_crop = false; ///< resizes a random box of the image
+  /// Length of the shorter side before the centre crop. Used if `resampled` is set and resized_crop
+  /// is not.
   int resize = 32;
-  bool resampled = false; ///< images are resized with antialiasing
-  bool host_only = false; ///< no device augments, as some split's images are resampled
+  bool resampled = false; ///< resizes images with antialiasing
+  bool host_only = false; ///< no device augments, because the images of some split are resampled
   std::uint64_t seed = 1;
   Normalization normalization = {};
 
-  /// 4 for 32 pixels, as is usual for CIFAR-10; in proportion for other sizes.
+  /// 4 for 32 pixels, the default for CIFAR-10; proportional for other sizes.
   int padding() const { return image_size / 8; }
 };
 
-/// Options for a split: crop, resized_crop and flip are for training only, eval_resize for
-/// evaluation. Errors: an unknown name in data.augment.
+/// Returns the options for a split. crop, resized_crop and flip apply only to training, eval_resize
+/// only to evaluation. Errors: an unknown name in data.augment.
 Result<AugmentOptions> augment_options(const DataConfig& data, const ModelConfig& model,
                                        const ImageInfo& info, Split split, std::uint64_t seed);
 
-/// Memory that one thread reuses from image to image.
+/// Memory that one thread reuses for all images.
 struct AugmentScratch {
   std::vector<std::uint8_t> bytes;
   std::vector<float> rows;
   std::vector<ResizeTap> columns, column_axis, row_axis;
-  Extent axis_source, axis_target; ///< what column_axis and row_axis were made for
+  Extent axis_source, axis_target; ///< sizes that column_axis and row_axis were computed for
   ResampleScratch resample;
 };
 
@@ -55,21 +57,22 @@ public:
   explicit Augment(const AugmentOptions& options);
 
   const AugmentOptions& options() const { return options_; }
-  /// Floats of one output image.
+  /// Returns the number of floats in one output image.
   std::size_t elements() const {
     return scale_.size() * static_cast<std::size_t>(options_.image_size);
   }
 
-  /// Writes the normalized image (H, W, C) to `destination`, elements() floats, with the random
-  /// choice for a sample, which depends on (seed, epoch, sample) and the image's size alone.
+  /// Writes the normalized image (H, W, C) to `destination`, which has room for elements() floats.
+  /// The random choices depend only on (seed, epoch, sample) and the image's size.
   void make(const ImageView& image, std::int64_t epoch, std::int64_t sample, float* destination,
             AugmentScratch& scratch) const;
 
-  /// The choice, and what is made with it, without antialiasing.
+  /// window() draws the crop and flip of a sample without antialiasing; apply() writes the image
+  /// with them.
   Window window(Extent source, std::int64_t epoch, std::int64_t sample) const;
   void apply(const ImageView& image, const Window& window, float* destination,
              AugmentScratch& scratch) const;
-  /// The same with antialiasing.
+  /// The same as window() and its apply(), with antialiasing.
   Cut cut(Extent source, std::int64_t epoch, std::int64_t sample) const;
   void apply(const ImageView& image, const Cut& cut, float* destination,
              AugmentScratch& scratch) const;
@@ -80,7 +83,7 @@ private:
                    AugmentScratch&) const;
 
   AugmentOptions options_;
-  std::vector<float> scale_, shift_; ///< one output row: value = pixel·scale + shift
+  std::vector<float> scale_, shift_; ///< for one output row: value = pixel·scale + shift
 };
 
 } // namespace troupe::data

@@ -1,4 +1,5 @@
-/// Fills one micro-batch: which samples (sampler), as the model takes them (adapter).
+/// Fills one micro-batch: the sampler chooses the samples, the adapter converts them to model
+/// input.
 #pragma once
 
 #include "core/device/batch.hpp"
@@ -13,17 +14,18 @@
 
 namespace troupe::data {
 
-/// Host-readable memory of one micro-batch; it travels between loader and worker as a credit.
+/// Host-readable memory of one micro-batch. The data loader and the worker pass it back and forth;
+/// each buffer is one credit of the flow control.
 struct BatchBuffer {
-  std::vector<BufferPtr> memory; ///< of each field
+  std::vector<BufferPtr> memory; ///< one buffer per field
   BatchView view;
   std::int64_t samples = 0;
 
-  /// Where BatchAssembler::fill writes.
+  /// Returns the memory that BatchAssembler::fill writes.
   std::vector<std::span<std::byte>> fields() const;
 };
 
-/// Immutable, so any thread may fill any batch; results depend on nothing but the arguments.
+/// Immutable, so any thread may fill any batch. Results depend only on the arguments.
 class BatchAssembler {
 public:
   BatchAssembler(AdapterPtr adapter, const DistributedSampler& sampler)
@@ -32,17 +34,17 @@ public:
   const Dataset& dataset() const { return adapter_->dataset(); }
   const Adapter& adapter() const { return *adapter_; }
   const DistributedSampler& sampler() const { return sampler_; }
-  /// The same data in the order of another sampler.
+  /// Returns an assembler of the same data in the order of another sampler.
   BatchAssembler with(const DistributedSampler& sampler) const { return {adapter_, sampler}; }
 
-  /// A tensor for each field, for a slice as large as any of its batch; without data.
+  /// Returns a tensor without data for each field, with room for the largest slice of the batch.
   Result<BatchView> tensors(const Slice& slice) const;
-  /// Their memory, of kind MemoryKind::data.
+  /// Allocates those tensors in memory of kind MemoryKind::data.
   Result<BatchBuffer> allocate(Device& device, const Slice& slice) const;
 
-  /// Writes the samples of a slice to room for sampler().largest_slice(slice) of them; the rest of
-  /// that room gets padding. Blocks while it reads files: for a host stream or a thread, not for a
-  /// handler. Errors: of the sampler and of Adapter::fill.
+  /// Writes the samples of a slice to `to`, which has room for sampler().largest_slice(slice)
+  /// samples; the rest is padding. Blocks while it reads files: call it on a host stream or a
+  /// thread, not in a message handler. Errors: those of the sampler and Adapter::fill.
   Status fill(Position at, const Slice& slice, Fields to) const;
 
 private:
@@ -50,12 +52,12 @@ private:
   DistributedSampler sampler_;
 };
 
-/// The two assemblers of a run, from its config: training (data.batch_size over all ranks,
-/// in the order that data.shuffle says, augmented) and evaluation (data.eval_batch_size on each of
-/// `world_size` ranks, in order, once).
+/// Return the assemblers of a run. Training has data.batch_size samples over all ranks, augmented,
+/// in the order that data.shuffle sets. Evaluation has data.eval_batch_size samples on each of
+/// `world_size` ranks, each sample once, in order.
 Result<BatchAssembler> training_batches(const Config& config);
 Result<BatchAssembler> evaluation_batches(const Config& config, int world_size = 1);
-/// The assembler of evaluation for another number of ranks: `batch` samples on each.
+/// Returns the assembler of evaluation for another number of ranks, with `batch` samples on each.
 Result<BatchAssembler> assigned(const BatchAssembler& evaluation, std::int64_t batch,
                                 int world_size);
 

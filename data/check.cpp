@@ -17,14 +17,14 @@ namespace troupe::data {
 
 namespace {
 
-/// A sample that could be read.
+/// A sample that was read successfully.
 struct Seen {
-  std::int32_t label = -1; ///< below 0: it has no class
+  std::int32_t label = -1; ///< below 0: no class
   std::optional<Extent> extent = {};
   std::string damage = {};
 };
 
-/// Reads one sample; of one thread.
+/// Reads one sample; not thread-safe.
 using SampleReader = std::function<Result<Seen>(std::int64_t)>;
 
 SampleReader read_pixels(const ImageDataset& images) {
@@ -35,7 +35,7 @@ SampleReader read_pixels(const ImageDataset& images) {
   };
 }
 
-/// Of samples that are no images: as a model takes them.
+/// Reads samples that are not images, in the form of a model's input.
 SampleReader read_fields(const Adapter& adapter) {
   std::vector<std::vector<std::byte>> memory;
   for (const auto& field : adapter.fields())
@@ -56,7 +56,7 @@ SampleReader reader_of(const Adapter& adapter) {
   return images ? read_pixels(*images->source()) : read_fields(adapter);
 }
 
-/// What all threads have found.
+/// Collects the results of all threads.
 class Findings {
 public:
   explicit Findings(SplitCheck& check) : check_{check} {}
@@ -80,7 +80,7 @@ public:
     }
   }
 
-  /// Once all samples have been read.
+  /// Writes the messages to the check. Call it after all samples are read.
   void finish() {
     for (auto& [sample, message] : unreadable_)
       check_.unreadable.push_back(std::move(message));
@@ -91,7 +91,7 @@ public:
 private:
   SplitCheck& check_;
   std::mutex mutex_;
-  std::map<std::int64_t, std::string> unreadable_, damaged_; ///< in the set's order
+  std::map<std::int64_t, std::string> unreadable_, damaged_; ///< in the data set's order
 };
 
 } // namespace

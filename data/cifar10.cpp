@@ -24,7 +24,7 @@ ImageInfo cifar10_info(const fs::path& root) {
           .normalization = default_normalization("cifar10")};
 }
 
-/// Planes of red, green and blue to pixels of three bytes.
+/// Converts planes of red, green and blue to pixels of three bytes.
 void interleave(const std::uint8_t* planes, std::uint8_t* pixels) {
   for (std::size_t i = 0; i < plane; ++i)
     for (std::size_t c = 0; c < 3; ++c)
@@ -65,7 +65,7 @@ Result<std::shared_ptr<ImageDataset>> open_cifar10(const fs::path& root, Split s
                                                    std::int64_t records_per_file) {
   TROUPE_TRY(check_root("cifar10", root));
   std::error_code ignored;
-  const auto unpacked = root / "cifar-10-batches-bin"; // the archive's own folder
+  const auto unpacked = root / "cifar-10-batches-bin"; // folder inside the archive
   const auto folder = fs::is_directory(unpacked, ignored) ? unpacked : root;
   std::vector<std::string> names = {"test_batch.bin"};
   if (split == Split::train)

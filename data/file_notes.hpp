@@ -1,4 +1,4 @@
-/// Lines about single files of a data set for the log: each file once, and only the first by name.
+/// Log lines about single files of a data set: one line per file, up to a maximum number of files.
 #pragma once
 
 #include <cstddef>
@@ -15,10 +15,10 @@ class FileNotes {
 public:
   static constexpr std::size_t most_named = 20;
 
-  /// `others`: the line for the first file that is not named any more.
+  /// `others` is the line for the first file past the maximum.
   explicit FileNotes(std::string others) : others_{std::move(others)} {}
 
-  /// Notes the file of sample `index`, unless it has been noted before.
+  /// Adds a line for the file of sample `index`, unless one exists.
   void add(std::int64_t index, std::string line);
   std::int64_t files() const;
   /// Returns the lines since the last call.
@@ -27,7 +27,7 @@ public:
 private:
   mutable std::mutex mutex_;
   std::string others_;
-  std::set<std::int64_t> files_; ///< by sample
+  std::set<std::int64_t> files_; ///< samples that were noted
   std::vector<std::string> lines_;
 };
 

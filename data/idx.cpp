@@ -13,7 +13,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// What differs between the sets that come as IDX files.
+/// Properties in which the data sets in IDX format differ.
 struct Flavour {
   ImageInfo info;
   std::string fetch_name;
@@ -38,9 +38,9 @@ Flavour describe(IdxFlavour flavour, const fs::path& root) {
 
 struct IdxFile {
   std::string path;
-  std::vector<std::size_t> sizes;  ///< as the header says
+  std::vector<std::size_t> sizes;  ///< from the header
   std::vector<std::uint8_t> bytes; ///< the whole file
-  std::size_t data = 0;            ///< where the values start
+  std::size_t data = 0;            ///< offset of the values
 };
 
 std::uint32_t big_endian(const std::uint8_t* bytes) {
@@ -48,8 +48,8 @@ std::uint32_t big_endian(const std::uint8_t* bytes) {
          std::uint32_t{bytes[2]} << 8 | bytes[3];
 }
 
-/// Finds NAME or NAME.gz, also with the dot that some copies have ("train-images.idx3-ubyte"). What
-/// is no regular file is found last, and refused when it is read.
+/// Finds NAME or NAME.gz, or with a dot, as some copies have it ("train-images.idx3-ubyte").
+/// Prefers regular files; another kind of file is refused when it is read.
 Result<fs::path> find_file(const fs::path& root, const std::string& name) {
   auto dotted = name;
   dotted[dotted.rfind("-idx")] = '.';
@@ -66,7 +66,7 @@ Result<fs::path> find_file(const fs::path& root, const std::string& name) {
 
 constexpr auto absurd = std::numeric_limits<std::size_t>::max();
 
-/// What the header of an IDX file promises: the number of values, `absurd` where it overflows.
+/// Reads the header of an IDX file. Returns the number of values; `absurd` if it overflows.
 Result<std::size_t> read_header(IdxFile& file, std::size_t rank) {
   const auto header = read_maybe_gzip(file.path, file.data);
   if (!header)
@@ -91,8 +91,9 @@ Result<std::size_t> read_header(IdxFile& file, std::size_t rank) {
   return values;
 }
 
-/// An IDX file of unsigned bytes: magic 0x0000'08'RANK, RANK big-endian sizes, then the values. A
-/// packed file is unpacked as far as the header promises, and one byte further to see its end.
+/// Reads an IDX file of unsigned bytes: magic 0x0000'08'RANK, RANK big-endian sizes, then the
+/// values. A gzip file is decompressed up to the size in the header plus one byte, to detect a
+/// longer file.
 Result<IdxFile> read_idx(const fs::path& root, const std::string& name, std::size_t rank) {
   TROUPE_TRY(const auto path, find_file(root, name));
   IdxFile file{path.string(), {}, {}, 4 + 4 * rank};

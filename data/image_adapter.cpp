@@ -21,7 +21,7 @@ ImageAdapter::ImageAdapter(ImageDatasetPtr source, const AugmentOptions& augment
     : Adapter{fields_of(augment)}, source_{std::move(source)}, augment_{augment}, split_{split},
       unreadable_{std::move(unreadable)},
       damaged_{std::make_shared<FileNotes>(
-          fmt::format("more than {} files are damaged; `troupe data check` names all",
+          fmt::format("more than {} files are damaged; `troupe data check` lists all",
                       FileNotes::most_named))} {}
 
 Status ImageAdapter::fill(std::span<const std::int64_t> samples, std::int64_t epoch,
@@ -85,9 +85,8 @@ Result<ImageAdapter::Read> ImageAdapter::read_next(std::int64_t sample, const Er
     if (auto image = read_file(next, pixels))
       return Read{next, *std::move(image)};
   }
-  return fail(error.code,
-              "{}; nor can the {} files behind it be read, of which one would stand for it",
-              error.message, others);
+  return fail(error.code, "{}; the next {} file{} cannot be read either", error.message, others,
+              others == 1 ? "" : "s");
 }
 
 bool may_augment_on_device(const Adapter& adapter) {

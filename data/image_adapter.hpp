@@ -1,4 +1,4 @@
-/// Images as a model takes them: augmented and normalized, with their labels.
+/// Converts images to a model's input: augmented and normalized, with their labels.
 #pragma once
 
 #include "data/adapter.hpp"
@@ -8,17 +8,18 @@
 
 namespace troupe::data {
 
-/// Fields: images f32 (image_size, image_size, channels), labels i32. Padding is zeros, and -1.
+/// Fields: images f32 (image_size, image_size, channels), labels i32. Padding has zero pixels and
+/// label -1.
 class ImageAdapter final : public Adapter {
 public:
-  /// With `unreadable`, an image that cannot be read is noted there and ends nothing. In training
-  /// the next one of the set that can be read stands for it, with its label, augmented as the
-  /// missing one would have been; in evaluation padding, which counts in no loss. Both follow from
-  /// the sample alone, for any number of workers and threads.
+  /// If `unreadable` is set, an image that cannot be read is noted there and does not stop the run.
+  /// In training, the next readable image of the set replaces it, with that image's label and the
+  /// augmentation of the unreadable sample. In evaluation, padding replaces it, which no loss
+  /// counts. Both depend only on the sample, for any number of workers and threads.
   ImageAdapter(ImageDatasetPtr source, const AugmentOptions& augment, Split split = Split::train,
                std::shared_ptr<UnreadableFiles> unreadable = nullptr);
 
-  /// More files in a row that cannot be read are a disk that is gone, not a few damaged files.
+  /// More unreadable files in a row mean that the disk is gone, not that a few files are damaged.
   static constexpr std::int64_t most_in_a_row = 100;
 
   const Dataset& dataset() const override { return *source_; }
@@ -32,12 +33,12 @@ public:
   const Augment& augment() const { return augment_; }
 
 private:
-  /// An image, and the sample that it is of; below 0: none, but padding.
+  /// An image and its sample; a sample below 0 means padding.
   struct Read {
     std::int64_t sample = -1;
     ImageView image = {};
   };
-  /// An image of the data set; if its file is damaged, that is noted.
+  /// Reads an image of the data set and notes its file if it is damaged.
   Result<ImageView> read_file(std::int64_t sample, std::vector<std::uint8_t>& pixels) const;
   Result<Read> read(std::int64_t sample, std::vector<std::uint8_t>& pixels) const;
   Result<Read> read_next(std::int64_t sample, const Error& error,
@@ -50,10 +51,11 @@ private:
   std::shared_ptr<FileNotes> damaged_;
 };
 
-/// The images as the config asks for them: augmented where the split is for training.
+/// Returns an adapter for images as the config sets it. Only Split::train is augmented.
 Result<AdapterPtr> adapt_images(ImageDatasetPtr images, const Config& config, Split split);
 
-/// Whether a device may augment itself: images in memory, all of one size, without antialiasing.
+/// Returns whether a device may augment the images itself. They must be in memory, have one size
+/// and need no antialiasing.
 bool may_augment_on_device(const Adapter& adapter);
 
 } // namespace troupe::data

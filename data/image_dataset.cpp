@@ -40,7 +40,8 @@ Status check_fits_model(const ImageDataset& dataset, const ModelConfig& model) {
 
 namespace {
 
-/// The synthetic set has what the model asks for; a fourth as many samples to evaluate on.
+/// Opens the synthetic set with the model's classes and channels. Evaluation has a fourth as many
+/// samples.
 Result<std::shared_ptr<ImageDataset>> open_synthetic_for(const DataConfig& data,
                                                          const ModelConfig& model, Split split) {
   const auto samples = data.synthetic_samples;

@@ -41,8 +41,7 @@ private:
 Result<FoundImages> image_files_below(const fs::path& folder) {
   TROUPE_TRY(auto found, walk_folder(folder, is_image_file));
   if (!found.irregular.empty())
-    return fail(Errc::data, "{}: it is no regular file; remove it",
-                found.irregular.front().string());
+    return fail(Errc::data, "{}: not a regular file; remove it", found.irregular.front().string());
   if (const auto others = found.left_out.unread_text(); found.files.empty())
     return fail(Errc::data,
                 "{}: found no .jpg, .jpeg, .png or .webp files{}; remove the folder or fill it",

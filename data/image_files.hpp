@@ -1,4 +1,4 @@
-/// Images by their paths: to be looked at, not to be learned from.
+/// Finds and opens images by path, for inference instead of training.
 #pragma once
 
 #include "data/image_dataset.hpp"
@@ -15,13 +15,14 @@ struct FoundImages {
   LeftOut left_out;
 };
 
-/// All image files below a folder that are not hidden (walk_folder): folder by folder, each sorted,
-/// as torchvision's ImageFolder has them. Errors: Errc::data where there are none, or one is no
-/// regular file; Errc::io.
+/// Returns all image files below a folder that are not hidden (walk_folder), folder by folder and
+/// sorted in each, in the order of torchvision's ImageFolder. Errors: Errc::data if there are none,
+/// or if one is not a regular file; Errc::io.
 Result<FoundImages> image_files_below(const std::filesystem::path& folder);
 
-/// Samples without a label (-1), in the order of the files, which are read when they are used.
-/// `info.channels` is what the model takes: colour becomes grey as Pillow's convert("L") makes it.
+/// Returns samples without a label (-1), in the order of the files. Files are read on use.
+/// `info.channels` is the model's number of channels; one channel has the result of Pillow's
+/// convert("L").
 ImageDatasetPtr open_image_files(ImageInfo info, std::vector<std::filesystem::path> files);
 
 } // namespace troupe::data

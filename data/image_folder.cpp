@@ -24,7 +24,7 @@ constexpr std::string_view layout_hint =
 
 class ImageFolder : public ImageDataset {
 public:
-  /// The files lie below `folder`.
+  /// The files are below `folder`.
   ImageFolder(ImageInfo info, std::vector<std::int32_t> labels, fs::path folder, FoundImages found)
       : ImageDataset{std::move(info), std::move(labels)}, folder_{std::move(folder)},
         files_{std::move(found.files)}, left_out_{std::move(found.left_out)} {}
@@ -44,11 +44,11 @@ private:
   void keep(std::span<const std::int64_t> samples) override { keep_only(files_, samples); }
 
   void add_pixels(Sha256& sha) const override {
-    constexpr std::size_t most_sizes = 4096; // asking for a size may go to a disk far away
+    constexpr std::size_t most_sizes = 4096; // a size may require a slow remote request
     const auto count = static_cast<std::size_t>(size());
     const auto every = (count + most_sizes - 1) / most_sizes;
     for (std::size_t i = 0; i < count; ++i) {
-      std::error_code none; // a size of its own
+      std::error_code none; // an unknown size counts as the largest uint64
       const std::uint64_t bytes = i % every == 0 ? fs::file_size(files_[i], none) : 0;
       sha.update(std::string_view{files_[i].native()}.substr(folder_.native().size()));
       sha.update(std::as_bytes(std::span{&bytes, 1}));
@@ -58,7 +58,7 @@ private:
   fs::path folder_;
   std::vector<fs::path> files_;
   LeftOut left_out_;
-  mutable std::atomic<std::int64_t> nanoseconds_ = 0; ///< in which files were read and decoded
+  mutable std::atomic<std::int64_t> nanoseconds_ = 0; ///< time spent on reading and decoding files
 };
 
 Result<fs::path> split_folder(const fs::path& root, Split split) {
@@ -75,10 +75,10 @@ Result<fs::path> split_folder(const fs::path& root, Split split) {
 
 struct ClassFolders {
   std::vector<std::string> names; ///< sorted by bytes, which for UTF-8 is Python's order
-  LeftOut left_out;               ///< hidden folders, and files beside the classes
+  LeftOut left_out;               ///< hidden folders, and files outside the class folders
 };
 
-/// The folders in `folder` that are not hidden, as notebooks and file managers make them.
+/// Returns the folders in `folder`, except hidden ones, which notebooks and file managers create.
 Result<ClassFolders> class_folders(const fs::path& folder) {
   ClassFolders found;
   std::error_code error;
@@ -111,7 +111,7 @@ Result<std::shared_ptr<ImageDataset>> open_image_folder(const fs::path& root, Sp
   if (!folder)
     return failure(folder.error());
   TROUPE_TRY(auto present, class_folders(*folder));
-  // Labels must mean the same in both splits, also when the test split lacks a class.
+  // Labels must be equal in both splits, even if the test split lacks a class.
   auto classes = present.names;
   if (const auto train = root / "train"; split == Split::test && fs::is_directory(train, ignored)) {
     TROUPE_TRY(auto trained, class_folders(train));

@@ -11,12 +11,12 @@ namespace troupe::data {
 
 namespace {
 
-/// libjpeg's error handler, with a way back into our code and its first warning.
+/// libjpeg's error handler, with a jump target for our code and libjpeg's first warning.
 struct JpegErrors {
   jpeg_error_mgr base; // first, so that libjpeg's pointer to it is a pointer to this
   std::jmp_buf escape;
   char message[JMSG_LENGTH_MAX];
-  char warning[JMSG_LENGTH_MAX]; ///< empty: none
+  char warning[JMSG_LENGTH_MAX]; ///< empty if there is none
 };
 
 [[noreturn]] void on_error(j_common_ptr info) {
@@ -25,14 +25,15 @@ struct JpegErrors {
   std::longjmp(errors->escape, 1);
 }
 
-/// Warnings are of damaged data, which libjpeg replaces; levels from 0 are traces.
+/// Stores the first warning. Negative levels are warnings about damaged data, which libjpeg
+/// replaces; others are traces.
 void on_message(j_common_ptr info, int level) {
   auto* errors = reinterpret_cast<JpegErrors*>(info->err);
   if (level < 0 && errors->warning[0] == '\0')
     errors->base.format_message(info, errors->warning);
 }
 
-/// Called while a file of several scans is read.
+/// Fails if a file has too many scans. libjpeg calls it while it reads a file of several scans.
 void on_progress(j_common_ptr info) {
   auto* const decompress = reinterpret_cast<j_decompress_ptr>(info);
   if (decompress->input_scan_number <= max_jpeg_scans)
@@ -42,8 +43,8 @@ void on_progress(j_common_ptr info) {
   std::longjmp(errors->escape, 1);
 }
 
-/// A file in memory. Where it ends libjpeg stops, as with Pillow; its own source for memory would
-/// make up an end, and the rest of the image would be grey.
+/// Returns a source for a file in memory. libjpeg stops at its end, as in Pillow. libjpeg's default
+/// memory source would insert an end marker, and the rest of the image would be grey.
 jpeg_source_mgr source_of(std::span<const std::uint8_t> file) {
   jpeg_source_mgr source = {};
   source.next_input_byte = file.data();
@@ -61,7 +62,7 @@ jpeg_source_mgr source_of(std::span<const std::uint8_t> file) {
   return source;
 }
 
-/// Inverted CMYK, as Adobe writes it, to red, green and blue, rounded as Pillow's convert("RGB").
+/// Converts Adobe's inverted CMYK to red, green and blue, rounded like Pillow's convert("RGB").
 void cmyk_to_rgb(const std::uint8_t* cmyk, std::uint8_t* rgb, std::size_t pixels) {
   for (std::size_t i = 0; i < pixels; ++i)
     for (std::size_t c = 0; c < 3; ++c) {
@@ -76,8 +77,8 @@ bool cut_short(JpegErrors& errors) {
   return false;
 }
 
-/// Everything between setjmp and a longjmp; holds nothing that needs a destructor. False: see
-/// errors.
+/// Decodes between setjmp and a possible longjmp, so it owns no object with a destructor. Returns
+/// false if `errors` contains a message.
 bool decode(jpeg_decompress_struct& info, JpegErrors& errors, jpeg_source_mgr& source,
             jpeg_progress_mgr& progress, std::vector<std::uint8_t>& pixels,
             std::vector<std::uint8_t>& cmyk) {

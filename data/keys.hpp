@@ -1,5 +1,5 @@
-/// Keys of the random numbers that this folder draws: one for every draw and epoch, so that no two
-/// of them ever share numbers.
+/// Keys of the random numbers that this folder draws. Each draw and epoch has its own key, so that
+/// no two share numbers.
 #pragma once
 
 #include "core/random.hpp"

@@ -12,7 +12,7 @@ namespace troupe::data {
 
 namespace {
 
-constexpr std::size_t most_kinds = 10; // a folder of anything may have thousands of extensions
+constexpr std::size_t most_kinds = 10; // a folder may contain thousands of extensions
 
 } // namespace
 

@@ -20,7 +20,7 @@ constexpr Normalization mnist = of_every_channel(0.1307f, 0.3081f);
 constexpr Normalization fashion_mnist = of_every_channel(0.2860f, 0.3530f);
 constexpr Normalization synthetic = of_every_channel(0.5f, 0.25f);
 
-/// One number is every channel's.
+/// A single number applies to every channel.
 std::array<float, 3> by_channel(const std::vector<double>& values) {
   std::array<float, 3> all = {};
   for (std::size_t c = 0; c < all.size(); ++c)

@@ -1,4 +1,4 @@
-/// What is taken away from pixels, and what they are divided by, before a model sees them.
+/// Normalization of pixels: the mean to subtract and the deviation to divide by.
 #pragma once
 
 #include "core/config/forward.hpp"
@@ -15,21 +15,22 @@ struct Normalization {
   std::array<float, 3> mean = {0.0f, 0.0f, 0.0f};
   std::array<float, 3> deviation = {1.0f, 1.0f, 1.0f};
 
-  /// A pixel of 0 to 255 becomes pixel·scale + shift.
+  /// Normalizes a pixel of 0 to 255 as pixel·scale + shift.
   float scale(std::size_t channel) const { return 1.0f / (255.0f * deviation[channel]); }
   float shift(std::size_t channel) const { return -mean[channel] / deviation[channel]; }
   bool operator==(const Normalization&) const = default;
 };
 
-/// The values usual for a data set of images: CIFAR-10's, MNIST's and Fashion-MNIST's own,
-/// ImageNet's for image folders. Of another name: those that change nothing.
+/// Returns the default of an image data set: the values of CIFAR-10, MNIST and Fashion-MNIST, and
+/// ImageNet's values for image folders. Any other name gives the identity.
 Normalization default_normalization(std::string_view dataset);
 
-/// What the config says (data.mean, data.std), else what is usual for its data set. Of
-/// model.in_channels channels the first ones count.
+/// Returns the normalization of the config (data.mean, data.std), or else the data set's default. A
+/// model uses the first model.in_channels channels.
 Normalization normalization_of(const DataConfig& data);
 
-/// "mean 0.485, 0.456, 0.406, std 0.229, 0.224, 0.225"; of so many channels, 1 to 3.
+/// Returns "mean 0.485, 0.456, 0.406, std 0.229, 0.224, 0.225" for the first `channels` channels, 1
+/// to 3.
 std::string to_string(const Normalization& normalization, std::size_t channels = 3);
 
 } // namespace troupe::data

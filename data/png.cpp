@@ -12,7 +12,7 @@ namespace troupe::data {
 
 namespace {
 
-/// What libpng's callbacks know: the rest of the file, and the last complaint.
+/// State of libpng's callbacks: the rest of the file and the last error message.
 struct PngSource {
   PngBytes rest;
   char message[128];
@@ -34,14 +34,15 @@ void on_read(png_structp png, png_bytep target, std::size_t bytes) {
   source->rest = source->rest.subspan(bytes);
 }
 
-/// Everything between setjmp and a longjmp; holds nothing that needs a destructor. False: see
-/// source.
+/// Decodes between setjmp and a possible longjmp, so it owns no object with a destructor. Returns
+/// false if `source` contains a message.
 bool decode(png_structp png, png_infop info, PngSource& source, std::vector<std::uint8_t>& pixels,
             std::vector<std::uint8_t*>& rows) {
   if (setjmp(png_jmpbuf(png)) != 0)
     return false;
   png_set_read_fn(png, &source, on_read);
-  // What is not needed is not unpacked: a text of a few bytes may become megabytes, each time.
+  // Skips chunks that are not needed: a text chunk of a few bytes may expand to megabytes, each
+  // time.
   png_set_keep_unknown_chunks(png, PNG_HANDLE_CHUNK_NEVER, nullptr, -1);
   png_read_info(png, info);
   png_set_expand(png); // palettes and fewer than 8 bits
@@ -56,18 +57,18 @@ bool decode(png_structp png, png_infop info, PngSource& source, std::vector<std:
   for (std::size_t y = 0; y < rows.size(); ++y)
     rows[y] = pixels.data() + y * row_bytes;
   png_read_image(png, rows.data());
-  png_read_end(png, nullptr); // checks the rest
+  png_read_end(png, nullptr); // verifies the rest of the file
   return true;
 }
 
-/// Reads a file without damage; an error has no file's name.
+/// Decodes an undamaged file. Errors do not contain the file's name.
 Result<ImageView> decode_whole(PngBytes file, std::vector<std::uint8_t>& pixels) {
   PngSource source = {file, {}};
   auto* png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &source, on_error, on_warning);
   auto* info = png != nullptr ? png_create_info_struct(png) : nullptr;
   if (info == nullptr) {
     png_destroy_read_struct(&png, nullptr, nullptr);
-    return fail(Errc::out_of_memory, "libpng has no memory");
+    return fail(Errc::out_of_memory, "libpng is out of memory");
   }
   std::vector<std::uint8_t*> rows;
   const bool whole = decode(png, info, source, pixels, rows);

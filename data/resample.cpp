@@ -9,14 +9,14 @@ namespace troupe::data {
 namespace {
 
 int rounded(double value) {
-  return static_cast<int>(std::nearbyint(value)); // halves to even, as Python's round does
+  return static_cast<int>(std::nearbyint(value)); // halves to even, like Python's round
 }
 
 int half_up(double value) {
   return static_cast<int>(std::floor(value + 0.5));
 }
 
-/// The largest box from the centre with a ratio of width to height that is allowed.
+/// Returns the largest centred box with an allowed ratio of width to height.
 Box central_box(Extent source, double least_ratio, double largest_ratio) {
   const double ratio = double(source.width) / source.height;
   Box box{.height = source.height, .width = source.width};
@@ -55,7 +55,7 @@ void ResampleAxis::assign(int begin, int count, int source, int target) {
   places.clear();
   weights.clear();
   const double scale = double(source) / target;
-  const double support = std::max(scale, 1.0); // of the triangle, to each side
+  const double support = std::max(scale, 1.0); // half-width of the triangle
   for (int place = begin; place < begin + count; ++place) {
     const double centre = scale * (place + 0.5);
     const int first = std::max(half_up(centre - support), 0);
@@ -72,7 +72,7 @@ void ResampleAxis::assign(int begin, int count, int source, int target) {
 
 namespace {
 
-/// One row of the box, resized along x; `From` channels become `To`.
+/// Resizes one row of the box along x; `From` channels become `To`.
 template <std::size_t From, std::size_t To>
 void resample_row(const std::uint8_t* source, const ResampleAxis& across, bool flip, float* row) {
   const auto count = across.places.size();
@@ -110,7 +110,7 @@ void resample(const ImageView& image, const Cut& cut, int size, int channels, fl
   const auto make = image.channels == 3 ? resample_row<3, 3>
                     : channels == 3     ? resample_row<1, 3>
                                         : resample_row<1, 1>;
-  // Rows of the box are asked for in order: each is made once, in the place of one that is no
+  // Rows of the box are requested in order. Each is computed once and overwrites one that is no
   // longer used.
   const auto row_of = [&](int y) {
     const auto slot = static_cast<std::size_t>(y % kept);

@@ -30,9 +30,8 @@ Result<DistributedSampler> DistributedSampler::create(const SamplerOptions& opti
   if (steps == 0)
     return fail(
         Errc::data,
-        "the data set has {} samples, fewer than one global batch of {}, and data.drop_last "
-        "leaves out what does not fill a batch: lower data.batch_size, or set "
-        "data.drop_last: false",
+        "the data set has {} samples, fewer than one global batch of {}, and data.drop_last drops "
+        "incomplete batches: lower data.batch_size, or set data.drop_last: false",
         options.size, options.global_batch);
   return DistributedSampler{options, steps};
 }
@@ -64,7 +63,7 @@ Status DistributedSampler::indices(Position at, const Slice& slice,
     return fail(Errc::internal, "room for {} sample indices, but slices have up to {}",
                 indices.size(), *room);
   const Permutation order{options_.size, epoch_key(options_.seed, Draw::shuffle, at.epoch)};
-  // So many of the slices before this one have a sample more.
+  // The first `rest` slices have one sample more.
   const auto even = options_.global_batch / slice.of, rest = options_.global_batch % slice.of;
   auto place = at.step * options_.global_batch + slice.number * even +
                std::min<std::int64_t>(slice.number, rest);

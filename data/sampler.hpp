@@ -1,9 +1,10 @@
-/// Which samples a slice has in a step: a pure function of the options, the epoch and the step.
+/// Chooses the samples of each slice in a step: a pure function of the options, the epoch and the
+/// step.
 ///
-/// The order of an epoch is one permutation for the whole job; global batch k is its k-th run of
-/// `global_batch` samples, cut into slices; who takes which says Dealing. Slices are equal, or the
-/// first ones have one sample more. So the order does not depend on the world size, and nothing but
-/// the number of steps done has to be stored to resume.
+/// The order of an epoch is one permutation for the whole job. Global batch k is its k-th run of
+/// `global_batch` samples, divided into slices; SliceAssignment maps slices to ranks. Slices are
+/// equal, or the first ones have one sample more. So the order does not depend on the world size,
+/// and the number of completed steps is the only state needed to resume.
 #pragma once
 
 #include "core/error.hpp"
@@ -15,32 +16,31 @@
 
 namespace troupe::data {
 
-/// What becomes of the samples that do not fill a global batch at the end of an epoch.
+/// Handling of the samples that do not fill a global batch at the end of an epoch.
 enum class LastBatch : std::uint8_t {
-  drop,           ///< they are left out in this epoch
-  pad_with_first, ///< filled up with the first of the epoch's order, as PyTorch's
-                  ///< DistributedSampler does
-  pad_with_none,  ///< filled up with index -1, which has no image and no label: for evaluation
+  drop,           ///< leaves them out in this epoch
+  pad_with_first, ///< pads with the epoch's first samples, like PyTorch's DistributedSampler
+  pad_with_none,  ///< pads with index -1, which has no image and no label: for evaluation
 };
 
 struct SamplerOptions {
   std::int64_t size = 0;         ///< samples in the data set
-  std::int64_t global_batch = 1; ///< samples in a step of all ranks and micro-batches together
+  std::int64_t global_batch = 1; ///< samples in a step, over all ranks and micro-batches
   std::uint64_t seed = 1;
-  bool shuffle = true; ///< else in the data set's order
+  bool shuffle = true; ///< false: the data set's order
   LastBatch last_batch = LastBatch::drop;
-  std::int64_t of = 0; ///< in order: `size` samples of so many, evenly spaced; 0: all
+  std::int64_t of = 0; ///< without shuffle: takes `size` evenly spaced samples of this many; 0: all
 };
 
-/// Sequential, every sample once, or `limit` of them, evenly spaced: evaluation with `batch`
-/// samples on each of `world_size` ranks.
+/// Returns the options of evaluation with `batch` samples on each of `world_size` ranks. The order
+/// is sequential and contains every sample once, or `limit` evenly spaced ones.
 SamplerOptions evaluation_sampler(std::int64_t size, std::int64_t batch, int world_size = 1,
                                   std::optional<std::int64_t> limit = {});
 
-/// A part of a global batch that is computed as one.
+/// A part of a global batch that is computed in one pass.
 struct Slice {
   int number = 0;
-  int of = 1; ///< slices of the global batch
+  int of = 1; ///< number of slices in the global batch
   bool operator==(const Slice&) const = default;
 };
 
@@ -50,32 +50,32 @@ struct Position {
   bool operator==(const Position&) const = default;
 };
 
-/// A small value; copies are equal. Const members are thread-safe.
+/// A small value type. Const members are thread-safe.
 class DistributedSampler {
 public:
-  /// Errors: Errc::data for an empty set or one that gives no step; Errc::invalid_input for a batch
-  /// < 1.
+  /// Errors: Errc::data for an empty set or one without a complete step; Errc::invalid_input for a
+  /// batch size below 1.
   static Result<DistributedSampler> create(const SamplerOptions& options);
 
   const SamplerOptions& options() const { return options_; }
   std::int64_t steps_per_epoch() const { return steps_; }
-  /// Where a run is after `steps` steps in all: the state to resume from.
+  /// Returns the position of a run after `steps` steps in total: the state to resume from.
   Position position(std::int64_t steps) const { return {steps / steps_, steps % steps_}; }
 
-  /// How many samples a slice has. Errc::invalid_input when the global batch has fewer samples than
-  /// slices, or `slice` is none of them.
+  /// Returns the number of samples in a slice. Errors: Errc::invalid_input if the global batch has
+  /// fewer samples than slices, or if `slice` is out of range.
   Result<std::int64_t> slice_size(const Slice& slice) const;
-  /// The same for the largest of all slices: what memory is for. Errors: as slice_size.
+  /// Returns the size of the largest slice, which memory is allocated for. Errors: as slice_size.
   Result<std::int64_t> largest_slice(const Slice& slice) const;
-  /// Writes the slice's sample indices; -1 where there is none, and behind the slice's own, up to
-  /// the largest slice's size. Errors: as slice_size, a step outside [0, steps_per_epoch()), or
-  /// `indices` of another size than largest_slice.
+  /// Writes the sample indices of a slice. The index is -1 for padding and for the rest of
+  /// `indices` after a slice that is smaller than the largest. Errors: as slice_size; a step
+  /// outside [0, steps_per_epoch()); `indices` of another size than largest_slice.
   Status indices(Position at, const Slice& slice, std::span<std::int64_t> indices) const;
 
 private:
   DistributedSampler(const SamplerOptions& options, std::int64_t steps)
       : options_{options}, steps_{steps} {}
-  /// The sample in place `place` of the epoch's order, after padding.
+  /// Returns the sample at position `place` of the epoch's order, after padding.
   std::int64_t sample_at(const Permutation& order, std::int64_t place) const;
 
   SamplerOptions options_;

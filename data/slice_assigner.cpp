@@ -8,22 +8,22 @@ SliceAssigner::SliceAssigner(const SliceAssignerOptions& options)
     : wait_tolerance_{options.wait_tolerance}, tracker_{options.slices, options.first_step},
       throughput_{options.workers} {}
 
-std::optional<WorkItem> SliceAssigner::deal(int worker, double now) {
+std::optional<WorkItem> SliceAssigner::assign(int worker, double now) {
   const auto step = step_for(worker, now);
   if (!step || waits(worker, *step, now))
     return std::nullopt;
   waiting_.erase(worker);
-  const auto item = tracker_.deal(*step);
+  const auto item = tracker_.assign(*step);
   throughput_.begin(worker, item, now);
   return item;
 }
 
-double SliceAssigner::come(int worker, const WorkItem& item, double now) {
-  tracker_.come(item);
-  return throughput_.come(worker, item, now);
+double SliceAssigner::complete(int worker, const WorkItem& item, double now) {
+  tracker_.complete(item);
+  return throughput_.complete(worker, item, now);
 }
 
-/// The first step for which it is not late; where it is for all, the last one.
+/// Returns the first step for which the worker is not late, or the last step if it is late for all.
 std::optional<std::int64_t> SliceAssigner::step_for(int worker, double now) const {
   std::optional<std::int64_t> last;
   int before = 0;

@@ -1,4 +1,4 @@
-/// Which slice who comes free is dealt. A class of values, without actors or clocks.
+/// Chooses the slice that a free worker computes next. A value type without actors or clocks.
 #pragma once
 
 #include "data/throughput_estimator.hpp"
@@ -10,42 +10,42 @@
 namespace troupe::data {
 
 struct SliceAssignerOptions {
-  int slices = 1; ///< of a step
+  int slices = 1; ///< slices in a step
   int workers = 1;
   std::int64_t first_step = 0;
-  double wait_tolerance = 0; ///< a part of the time that a worker takes for a slice
+  double wait_tolerance = 0; ///< fraction of the time that a worker takes for a slice
 };
 
-/// Slices are dealt step by step to who is free, and to who will be soon. Two things keep few of
-/// them stale, where their parameters may lack steps:
+/// Assigns slices step by step to workers that are free or will be free soon. Two rules keep the
+/// number of stale slices low, those whose parameters may lack steps:
 ///
-/// - A worker that would have a slice done later than all the others what is left of the step, by
-///   more than its patience, gets one of a later step: who is slow does not hold back a step, for
-///   which others would then compute many slices with parameters that lack it.
-/// - If the first step that is not applied needs no more than slices that are being computed, and
-///   these will be done within a worker's patience, it waits so long, rather than begin a slice
-///   that lacks the step.
+/// - A worker gets a slice of a later step if it would finish later than all others finish the rest
+///   of the step, by more than its wait tolerance. So a slow worker does not delay a step, and the
+///   others do not compute many slices with parameters that lack this step.
+/// - A worker waits instead of starting a slice that lacks a step, if all slices of the first
+///   unapplied step are already assigned and will finish within the worker's wait tolerance.
 ///
-/// As a slice is dealt when somebody is free, who is slow holds up the others only if his one slice
-/// takes longer than they need for all that they may go ahead.
+/// A slice is assigned only when a worker is free. So a slow worker delays the others only if its
+/// one slice takes longer than all work that the others may do ahead.
 class SliceAssigner {
 public:
   explicit SliceAssigner(const SliceAssignerOptions& options);
 
-  /// As Ledger's.
+  /// As WorkTracker::grant.
   void grant(std::int64_t limit) { tracker_.grant(limit); }
   bool is_complete() const { return tracker_.is_complete(); }
   void apply() { tracker_.apply(); }
   std::int64_t applied() const { return tracker_.applied(); }
 
-  /// The worker's next slice; nothing while there is none for it. `now` in seconds of any clock.
-  std::optional<WorkItem> deal(int worker, double now);
-  /// Whether the worker computes the slice now. False for a worker that does not exist.
+  /// Returns the worker's next slice; nothing if none is available for it. `now` is in seconds of
+  /// any clock.
+  std::optional<WorkItem> assign(int worker, double now);
+  /// Returns whether the worker is computing the slice. False for a worker that does not exist.
   bool has(int worker, const WorkItem& item) const { return throughput_.has(worker, item); }
-  /// It is computed. Returns for how long it was the worker's. Precondition: the worker was dealt
-  /// it.
-  double come(int worker, const WorkItem& item, double now);
-  /// When next somebody's patience ends that was dealt nothing.
+  /// Records that the worker has computed the slice. Returns the seconds since its assignment.
+  /// Precondition: the slice is assigned to the worker.
+  double complete(int worker, const WorkItem& item, double now);
+  /// Returns the next time when the wait of a worker without a slice ends.
   std::optional<double> again(double now) const;
 
 private:
@@ -56,7 +56,7 @@ private:
   double wait_tolerance_;
   WorkTracker tracker_;
   ThroughputEstimator throughput_;
-  std::map<int, double> waiting_; ///< by worker: until when
+  std::map<int, double> waiting_; ///< by worker: end of its wait
 };
 
 } // namespace troupe::data

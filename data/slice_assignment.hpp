@@ -1,4 +1,4 @@
-/// Who computes which slices of a global batch.
+/// Maps the slices of a global batch to ranks.
 #pragma once
 
 #include "data/sampler.hpp"
@@ -10,66 +10,72 @@
 
 namespace troupe::data {
 
-/// Each rank has a run of neighbouring slices, rank 0 the first. A step has as many passes as the
-/// longest run. A rank whose run is shorter begins its steps with empty passes, in which it meets
-/// the others and computes nothing: so that what it computes last can travel while it is computed.
+/// Each rank has a run of neighbouring slices; rank 0 has the first. A step has as many passes as
+/// the longest run. A rank with a shorter run begins its steps with empty passes, in which it
+/// synchronizes with the others and computes nothing. So its gradients are sent while it computes
+/// its last slices.
 ///
-/// Passes are counted from the first step of the job on; where another dealing follows on one, its
-/// passes have other numbers than any that was begun before.
+/// Passes are counted from the first step of the job. When an assignment follows another one, its
+/// pass numbers differ from those of all passes that have begun.
 class SliceAssignment {
 public:
   SliceAssignment() : SliceAssignment{1, 1} {}
-  /// Runs differ by one slice at most. Precondition: both are above 0. With fewer slices than ranks
-  /// some have none.
+  /// Assigns slices evenly; runs differ by at most one slice. Some ranks have none if there are
+  /// fewer slices than ranks. Precondition: both arguments are above 0.
   SliceAssignment(int slices, int world_size);
-  /// So many to each rank. Precondition: one of them has some, and none less than none.
+  /// Assigns counts[rank] slices to each rank. Precondition: no count is negative, and at least one
+  /// is positive.
   explicit SliceAssignment(std::span<const int> counts);
-  /// Each slice to whoever comes free: a pass is a slice, of any rank.
+  /// Assigns each slice to the next free rank; a pass is one slice of any rank.
   static SliceAssignment on_demand(int slices, int world_size);
-  /// The one that follows on this from a step on, whose first pass is that.
+  /// Returns the assignment that replaces this one from `step` on. `pass` is the number of its
+  /// first pass.
   SliceAssignment followed_by(std::span<const int> counts, std::int64_t step,
                               std::int64_t pass) const;
 
   int slices() const { return firsts_.back(); }
   int world_size() const { return static_cast<int>(firsts_.size()) - 1; }
-  /// Of a step, also those that are empty for some.
+  /// Returns the number of passes in a step, including those that are empty on some ranks.
   int passes() const { return passes_; }
   std::int64_t step_of(std::int64_t pass) const {
     return first_step_ + (pass - first_pass_) / passes_;
   }
-  /// The first of a step.
+  /// Returns the first pass of a step.
   std::int64_t pass_of(std::int64_t step) const {
     return first_pass_ + (step - first_step_) * passes_;
   }
-  /// Where the pass stands among those of its step, from 0.
+  /// Returns the index of the pass within its step, from 0.
   int place(std::int64_t pass) const { return static_cast<int>((pass - first_pass_) % passes_); }
   bool begins_step(std::int64_t pass) const { return place(pass) == 0; }
   bool ends_step(std::int64_t pass) const { return place(pass) + 1 == passes_; }
   bool is_even() const;
   bool is_on_demand() const { return on_demand_; }
 
-  /// Whether the rank has slice 0, whose running statistics are the job's, and others that make
-  /// their own.
+  /// Returns whether the rank has slice 0, whose running statistics are the job's, and also other
+  /// slices, which update their own statistics.
   bool keeps_statistics(int rank) const {
     const auto count = slices_of(rank);
     return count > 1 && first(rank) == 0;
   }
 
-  /// Leased: those that it may come to have.
+  /// Returns the number of slices of a rank. On demand, these are all slices, because the rank may
+  /// get any.
   int slices_of(int rank) const { return on_demand_ ? slices() : first(rank + 1) - first(rank); }
   std::vector<int> counts() const;
-  /// Where the pass stands among those of its step that are not empty for the rank, from 0; below
-  /// 0: it is empty.
-  int turn(int rank, std::int64_t pass) const { return place(pass) - (passes_ - slices_of(rank)); }
-  /// Empty: in an empty pass.
+  /// Returns the index of the pass among the non-empty passes of its step on this rank, from 0;
+  /// negative if the pass is empty.
+  int local_index(int rank, std::int64_t pass) const {
+    return place(pass) - (passes_ - slices_of(rank));
+  }
+  /// Returns the slice of a rank in a pass; nothing if the pass is empty.
   std::optional<Slice> slice(int rank, std::int64_t pass) const {
-    const auto own = turn(rank, pass);
+    const auto own = local_index(rank, pass);
     return own < 0 ? std::nullopt
                    : std::optional{Slice{(on_demand_ ? 0 : first(rank)) + own, slices()}};
   }
 
 private:
-  /// Of a rank's slices; of the rank behind the last: behind all.
+  /// First slice of `rank`; for `world_size`, one past the end.
   int first(int rank) const { return firsts_[static_cast<std::size_t>(rank)]; }
 
   std::vector<int> firsts_ = {0};
@@ -78,10 +84,10 @@ private:
   std::int64_t first_step_ = 0, first_pass_ = 0;
 };
 
-/// How many slices each rank takes, so that the last to be done is done as early as can be, where a
-/// slice takes a rank so many seconds: each in turn goes to whoever would be done with it first,
-/// the first one to rank 0, as its running statistics are the job's. Each has at least so many, 0
-/// or 1. Precondition: seconds are above 0, and there are enough slices.
+/// Returns the number of slices for each rank that minimizes the makespan, if rank r takes
+/// seconds[r] for a slice. Greedy: each slice goes to the rank that would finish it first. The
+/// first slice goes to rank 0, because its running statistics are the job's. Each rank gets at
+/// least `least` slices, 0 or 1. Precondition: seconds are above 0, and there are enough slices.
 std::vector<int> balanced_by_speed(int slices, std::span<const double> seconds, int least = 0);
 
 } // namespace troupe::data

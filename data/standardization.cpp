@@ -9,7 +9,8 @@ namespace troupe::data {
 
 namespace {
 
-/// One column of a table. Sums are long doubles: squares of doubles neither overflow nor vanish.
+/// One column of a table. Sums are long doubles, so that squares of doubles neither overflow nor
+/// underflow.
 class Column {
 public:
   Column(std::span<const double> rows, std::size_t width, std::size_t column)
@@ -39,7 +40,7 @@ private:
   std::size_t width_, column_, count_;
 };
 
-/// Never 0: the values differ.
+/// Never returns 0, because the values differ.
 double deviation_of(const Column& column, long double mean) {
   const auto variance =
       column.mean([&](long double value) { return (value - mean) * (value - mean); });

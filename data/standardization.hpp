@@ -1,4 +1,4 @@
-/// Standardization of a table's features, in doubles.
+/// Standardizes a table's features, in doubles.
 #pragma once
 
 #include <cstddef>
@@ -7,18 +7,18 @@
 
 namespace troupe::data {
 
-/// Values subtracted from features, and divisors; empty: features stay as they are.
+/// Values to subtract from features, and divisors. If empty, features are unchanged.
 struct Standardization {
   std::vector<double> mean, deviation; ///< by feature
 
-  /// A row's value of feature `column` as the model receives it; infinite if a float cannot hold
-  /// it.
+  /// Returns a row's value of feature `column` as the model receives it; infinite if it does not
+  /// fit in a float.
   float apply(double value, std::size_t column) const;
 };
 
-/// Means and population standard deviations of the first `features` columns of rows of `width`
-/// numbers. A column whose values are all equal has that value as its mean and a deviation of 1, so
-/// that it becomes 0 exactly.
+/// Returns the means and population standard deviations of the first `features` columns of rows of
+/// `width` numbers. A column of equal values has that value as mean and deviation 1, so that it
+/// becomes exactly 0.
 Standardization standardization_of(std::span<const double> rows, std::size_t width,
                                    std::size_t features);
 

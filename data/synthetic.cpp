@@ -12,8 +12,8 @@ namespace troupe::data {
 namespace {
 
 constexpr std::uint64_t seed =
-    0x74726f757065u;            // the same images in every run, whatever run.seed is
-constexpr std::size_t grid = 8; // cells of a class's pattern, in each direction
+    0x74726f757065u;            // the same images in every run, regardless of run.seed
+constexpr std::size_t grid = 8; // cells per side of a class's pattern
 
 std::vector<std::int32_t> labels_for(const SyntheticOptions& options) {
   std::vector<std::int32_t> labels(static_cast<std::size_t>(options.samples));
@@ -61,23 +61,23 @@ public:
       for (std::size_t x = 0; x < size_; ++x) {
         const auto* cell = pattern + ((y * grid / size_) * grid + x * grid / size_) * channels_;
         for (std::size_t c = 0; c < channels_; ++c, ++pixel)
-          *pixel = static_cast<std::uint8_t>(cell[c] + (*pixel >> 1)); // both below 128
+          *pixel = static_cast<std::uint8_t>(cell[c] + (*pixel >> 1)); // both are below 128
       }
     const auto side = static_cast<int>(size_);
     return ImageView{scratch, side, side, info().channels};
   }
 
 private:
-  /// Labels take turns, so samples that are spread over the classes are the first ones.
+  /// Labels take turns, so the samples that are spread over the classes are the first ones.
   void keep(std::span<const std::int64_t>) override {}
 
-  /// What the images follow from, beside the labels.
+  /// Adds the values that determine the images, in addition to the labels.
   void add_pixels(Sha256& sha) const override {
     const std::array<std::uint64_t, 3> content = {size_, channels_, noise_key_};
     sha.update(std::as_bytes(std::span{content}));
   }
 
-  /// Four bytes of every word that the generator gives.
+  /// Uses four bytes of each generated word.
   void fill_noise(std::uint64_t sample, std::span<std::uint8_t> bytes) const {
     CounterRng rng{noise_key_, sample};
     for (std::size_t i = 0; i < bytes.size(); i += 4) {

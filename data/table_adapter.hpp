@@ -1,4 +1,4 @@
-/// Rows of a table as a model takes them.
+/// Converts rows of a table to a model's input.
 #pragma once
 
 #include "data/adapter.hpp"
@@ -6,8 +6,8 @@
 
 namespace troupe::data {
 
-/// Fields: features f32 (F); then targets f32 (K), whose padding is NaN, or labels i32 where the
-/// target is a class, whose padding is -1.
+/// Fields: features f32 (F), then the target. Numeric targets are f32 (K) with NaN as padding; a
+/// class is labels i32 with -1 as padding.
 class TableAdapter final : public Adapter {
 public:
   explicit TableAdapter(TablePtr table);

@@ -24,7 +24,7 @@ Labels labels_by_name(std::span<const std::string> classes) {
   return labels;
 }
 
-/// The words that pandas reads as missing values.
+/// Returns whether the cell is a word that pandas reads as a missing value.
 bool is_missing(const std::string& cell) {
   constexpr auto words = std::to_array<std::string_view>(
       {"#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN",

@@ -1,4 +1,4 @@
-/// Classes of a table's rows: numbers, or words that become numbers.
+/// Classes of a table's rows: numbers, or words that are mapped to numbers.
 #pragma once
 
 #include "core/error.hpp"
@@ -12,7 +12,7 @@
 
 namespace troupe::data {
 
-/// "0" to `count - 1`.
+/// Returns "0" to `count - 1`.
 std::vector<std::string> numbered_classes(std::int64_t count);
 
 /// A column of classes in a file.
@@ -22,13 +22,15 @@ struct ClassColumn {
   std::span<const std::size_t> lines; ///< by row
 };
 
-/// Names of the classes, by label: numbered_classes if every cell is a number or stands for a
-/// missing value (`NA`), else all different words in byte order; words such as `NA` are among them
-/// only if that makes `count` words. Errors: Errc::data unless there are `count` words.
+/// Returns the names of the classes by label. If every cell is a number or a missing value (`NA`),
+/// these are numbered_classes. Otherwise they are all different words in byte order; words such as
+/// `NA` are included only if that makes `count` words. Errors: Errc::data unless there are `count`
+/// words.
 Result<std::vector<std::string>> find_classes(const ClassColumn& column, std::int64_t count);
 
-/// Labels, by row. A cell is a class's name; in a file where no cell is one, it is a label as a
-/// number. Errors: Errc::data with file, line and column for any other cell.
+/// Returns the label of each row. A cell is the name of a class. In a file where no cell is such a
+/// name, cells are labels as numbers. Errors: Errc::data with file, line and column for any other
+/// cell.
 Result<std::vector<std::int32_t>> labels_of(const ClassColumn& column,
                                             std::span<const std::string> classes);
 

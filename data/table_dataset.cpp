@@ -58,8 +58,8 @@ private:
     return {escaped(file(split)), data_.targets[0], rows.words, rows.lines};
   }
 
-  /// Classes come from all training rows, so that data.limit changes no label; means and deviations
-  /// come from the rows that are trained on.
+  /// Determines classes from all training rows, so that data.limit changes no label. Means and
+  /// deviations come from the rows used in training.
   Result<TableTraits> traits_of(const CsvColumns& training) const {
     TableTraits traits;
     if (classes_) {

@@ -15,20 +15,20 @@
 
 namespace troupe::data {
 
-/// Facts about a table that come from its training rows.
+/// Properties of a table that its training rows determine.
 struct TableTraits {
   Standardization standardization = {};
   std::vector<std::string> class_names = {}; ///< by label; empty unless the target is a class
 };
 
-/// All rows in memory.
+/// A table with all rows in memory.
 class TableDataset final : public Dataset {
 public:
   struct Columns {
     std::vector<std::string> features, targets; ///< names
     TableTraits traits = {};
   };
-  /// `values`: a row after the other, its features and then its targets.
+  /// `values` contains one row after another: its features, then its targets.
   TableDataset(Columns columns, std::vector<float> values)
       : columns_{std::move(columns)}, values_{std::move(values)} {}
 
@@ -58,18 +58,18 @@ private:
 };
 using TablePtr = std::shared_ptr<const TableDataset>;
 
-/// data.root/train.csv or test.csv: a line of column names, then a row a line
+/// Opens data.root/train.csv or test.csv: a line of column names, then one row a line
 /// (detail/csv_parser.hpp has the grammar). data.features and data.targets name the columns. With
-/// data.standardize, the mean of the training rows is subtracted from each feature, and the rest
-/// divided by their standard deviation. With cross_entropy the one target is a class
-/// (table_classes.hpp). data.limit applies to Split::train. If `known` is given, train.csv is read
-/// only for its rows. Errors (Errc::data, exit code 2): those of read_csv, find_classes and
-/// labels_of; a value that a float cannot hold.
+/// data.standardize, each feature is reduced by the mean of the training rows and divided by their
+/// standard deviation. With cross_entropy, the only target is a class (table_classes.hpp).
+/// data.limit applies to Split::train. If `known` is given, train.csv is read only for its rows.
+/// Errors (Errc::data, exit code 2): those of read_csv, find_classes and labels_of; a value that
+/// does not fit in a float.
 Result<TablePtr> open_csv(const DataConfig& data, const ModelConfig& model, Split split,
                           const std::optional<TableTraits>& known = {});
 
-/// Rows of files without their targets, whose columns need not exist: a class is -1, numbers are
-/// NaN. `rows`: receives the number of rows of each file. Errors: as open_csv.
+/// Opens the rows of files without targets, whose columns need not exist: a class is -1, a number
+/// is NaN. `rows` receives the number of rows in each file. Errors: as open_csv.
 Result<TablePtr> open_csv_rows(std::span<const std::filesystem::path> files, const DataConfig& data,
                                const ModelConfig& model, const TableTraits& traits,
                                std::vector<std::int64_t>& rows);

@@ -13,8 +13,8 @@ bool ThroughputEstimator::has(int worker, const WorkItem& item) const {
          std::ranges::count(of(worker).has, item, &Held::item) > 0;
 }
 
-double ThroughputEstimator::come(int worker, const WorkItem& item, double now) {
-  constexpr double newest = 0.3; // what it counts in the mean
+double ThroughputEstimator::complete(int worker, const WorkItem& item, double now) {
+  constexpr double newest = 0.3; // weight of the newest value in the moving average
   auto& by = workers_[static_cast<std::size_t>(worker)];
   const auto held = std::ranges::find(by.has, item, &Held::item);
   const double since = held->since, took = now - std::max(since, by.last);
@@ -54,7 +54,7 @@ std::optional<double> ThroughputEstimator::end_of(std::int64_t step, double now)
 
 double ThroughputEstimator::end_without(int worker, int slices, double now) const {
   std::vector<std::pair<double, double>>
-      next; // when each would have done one more, and how long that takes
+      next; // by worker: end of one more slice, and seconds per slice
   for (int other = 0; other < std::ssize(workers_); ++other)
     if (const auto takes = slice(other); takes && other != worker)
       next.emplace_back(free_at(other, now) + *takes, *takes);

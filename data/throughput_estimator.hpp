@@ -1,5 +1,5 @@
-/// How fast those are whom slices are dealt to one by one, and when they will have computed what
-/// they have. Times are seconds of any clock.
+/// Estimates how fast workers compute slices, and when they will finish those that they have. Times
+/// are seconds of any clock.
 #pragma once
 
 #include "data/work_tracker.hpp"
@@ -15,23 +15,26 @@ class ThroughputEstimator {
 public:
   explicit ThroughputEstimator(int workers) : workers_(static_cast<std::size_t>(workers)) {}
 
-  /// A worker was dealt a slice: perhaps before it has computed the one before.
+  /// Records that a slice was assigned to a worker, possibly before it has computed the previous
+  /// one.
   void begin(int worker, const WorkItem& item, double now);
-  /// Whether the worker was dealt the slice, and has not computed it yet.
+  /// Returns whether the slice is assigned to the worker and not yet computed.
   bool has(int worker, const WorkItem& item) const;
-  /// It has computed it. Returns how long it had it. Precondition: it was dealt it, and has not
-  /// yet.
-  double come(int worker, const WorkItem& item, double now);
+  /// Records that the worker has computed the slice. Returns the seconds since its assignment.
+  /// Precondition: has(worker, item).
+  double complete(int worker, const WorkItem& item, double now);
 
-  /// How long a worker takes for a slice; nothing before it has computed one.
+  /// Returns the seconds that a worker takes for a slice; nothing before it has computed one.
   std::optional<double> slice(int worker) const { return of(worker).slice; }
-  /// When a worker will have computed all that it has: now where that is nothing, or is late.
+  /// Returns when a worker will have computed all its slices: `now` if it has none, is overdue or
+  /// has computed none yet.
   double free_at(int worker, double now) const;
-  /// When all slices of a step that were dealt will have been computed; nothing where one of them
-  /// is with a worker that has computed none yet.
+  /// Returns when all assigned slices of a step will have been computed; nothing if a worker that
+  /// has computed none yet has one of them.
   std::optional<double> end_of(std::int64_t step, double now) const;
-  /// When the others will have computed so many slices more than they have, each going to who has
-  /// it done first. Infinity where none of them has computed one yet.
+  /// Returns when the other workers will have computed `slices` slices in addition to those that
+  /// they have, if each goes to the worker that finishes it first. Infinity if none of them has
+  /// computed one yet.
   double end_without(int worker, int slices, double now) const;
 
 private:
@@ -40,12 +43,13 @@ private:
     double since = 0;
   };
   struct Worker {
-    std::optional<double> slice;                            ///< recent ones count more
-    double last = -std::numeric_limits<double>::infinity(); ///< when one was computed
+    std::optional<double> slice;                            ///< moving average of seconds per slice
+    double last = -std::numeric_limits<double>::infinity(); ///< time of its last computed slice
     std::vector<Held> has;                                  ///< in the order of computing
   };
   const Worker& of(int worker) const { return workers_[static_cast<std::size_t>(worker)]; }
-  /// Ends of all that a worker has. Precondition: it has computed one before.
+  /// Returns the expected end of each of a worker's slices. Precondition: it has computed one
+  /// before.
   static std::vector<double> ends(const Worker& worker, double now);
 
   std::vector<Worker> workers_;

@@ -5,8 +5,8 @@
 namespace troupe::data {
 
 UnreadableFiles::UnreadableFiles()
-    : notes_{fmt::format("more than {} files cannot be read: those that follow are only counted; "
-                         "`troupe data check` finds all",
+    : notes_{fmt::format("more than {} files cannot be read: further files are only counted; "
+                         "`troupe data check` lists all",
                          most_named)} {}
 
 void UnreadableFiles::add(std::int64_t index, const Error& error) {

@@ -11,7 +11,7 @@ namespace {
 
 using WebpFile = std::span<const std::uint8_t>;
 
-/// A still image, or a frame of an animation: what libwebp decodes, and where it belongs.
+/// A still image, or a frame of an animation: the data that libwebp decodes, and its position.
 struct WebpFrame {
   WebpFile data;
   std::size_t left = 0, top = 0;
@@ -20,12 +20,12 @@ struct WebpFrame {
 std::string_view reason(VP8StatusCode status) {
   switch (status) {
   case VP8_STATUS_OUT_OF_MEMORY:
-    return "libwebp has no memory";
+    return "libwebp is out of memory";
   case VP8_STATUS_NOT_ENOUGH_DATA:
   case VP8_STATUS_SUSPENDED:
     return "the file is truncated";
   case VP8_STATUS_UNSUPPORTED_FEATURE:
-    return "libwebp does not know something that it uses";
+    return "it uses a feature that libwebp does not support";
   default:
     return "it is damaged";
   }
@@ -42,10 +42,10 @@ std::size_t little_endian(WebpFile file, std::size_t at, std::size_t bytes) {
   return value;
 }
 
-/// The content of the first ANMF chunk: a header of 16 bytes, then the frame as a file of its own
-/// would have it. Empty: there is none, or not all of it. (WebP Container Specification)
+/// Returns the content of the first ANMF chunk: a header of 16 bytes, then the frame as a separate
+/// file contains it. Empty if the chunk is missing or incomplete. (WebP Container Specification)
 WebpFile first_animation_chunk(WebpFile file) {
-  for (std::size_t at = 12; at + 8 <= file.size();) { // behind RIFF, its size, WEBP
+  for (std::size_t at = 12; at + 8 <= file.size();) { // after RIFF, its size and WEBP
     const auto size = little_endian(file, at + 4, 4);
     const auto rest = file.subspan(at + 8);
     if (std::memcmp(file.data() + at, "ANMF", 4) == 0)
@@ -63,13 +63,13 @@ Result<WebpFrame> first_frame(WebpFile file, bool animated, const std::string& n
   constexpr std::size_t header = 16;
   const auto chunk = first_animation_chunk(file);
   if (chunk.size() < header)
-    return cannot_read(name, "it has no whole frame");
-  // Places are told in units of two pixels.
+    return cannot_read(name, "it has no complete frame");
+  // Positions are in units of two pixels.
   return WebpFrame{chunk.subspan(header), 2 * little_endian(chunk, 0, 3),
                    2 * little_endian(chunk, 3, 3)};
 }
 
-/// Decodes to its place in `pixels`, rows of `width` pixels.
+/// Decodes into the frame's position in `pixels`, which has rows of `width` pixels.
 VP8StatusCode decode(const WebpFrame& frame, std::size_t width, std::vector<std::uint8_t>& pixels) {
   WebPDecoderConfig config;
   if (WebPInitDecoderConfig(&config) == 0)
@@ -102,8 +102,8 @@ Result<ImageView> decode_webp(WebpFile file, const std::string& name,
     return cannot_read(name, reason(status));
   if (frame.left + static_cast<std::size_t>(part.width) > width ||
       frame.top + static_cast<std::size_t>(part.height) > height)
-    return cannot_read(name, "its first frame lies outside of it");
-  pixels.assign(width * height * 3, 0); // what the first frame leaves is black
+    return cannot_read(name, "its first frame lies outside the image");
+  pixels.assign(width * height * 3, 0); // pixels outside the first frame are black
   if (const auto status = decode(frame, width, pixels); status != VP8_STATUS_OK)
     return cannot_read(name, reason(status));
   return ImageView{pixels, canvas.height, canvas.width, 3};

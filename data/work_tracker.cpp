@@ -7,15 +7,15 @@ int WorkTracker::left(std::int64_t step) const {
   return place < steps_.size() ? slices_ - steps_[place].assigned : slices_;
 }
 
-WorkItem WorkTracker::deal(std::int64_t step) {
+WorkItem WorkTracker::assign(std::int64_t step) {
   const auto place = place_of(step);
   if (place >= steps_.size())
     steps_.resize(place + 1);
   return {.step = step, .slice = steps_[place].assigned++};
 }
 
-bool WorkTracker::come(const WorkItem& item) {
-  return ++steps_[place_of(item.step)].come == slices_;
+bool WorkTracker::complete(const WorkItem& item) {
+  return ++steps_[place_of(item.step)].complete == slices_;
 }
 
 void WorkTracker::apply() {

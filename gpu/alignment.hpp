@@ -1,11 +1,11 @@
-/// Where tensors and parts of workspaces may start.
+/// Alignment of tensors and of parts of workspaces.
 #pragma once
 
 #include <cstddef>
 
 namespace troupe::gpu {
 
-/// Bytes: what the largest accesses and every library's kernels want.
+/// In bytes: enough for the widest accesses and for the kernels of every library.
 constexpr std::size_t tensor_alignment = 256;
 
 constexpr std::size_t aligned(std::size_t bytes) {

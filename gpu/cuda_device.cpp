@@ -17,7 +17,7 @@ namespace troupe::gpu {
 
 namespace {
 
-/// The oldest generation that kernels are compiled for.
+/// The oldest compute capability that kernels are compiled for.
 constexpr int oldest_capability = 8;
 
 bool is_pageable(const void* address) {
@@ -26,7 +26,7 @@ bool is_pageable(const void* address) {
          attributes.type == cudaMemoryTypeUnregistered;
 }
 
-/// As nvidia-smi writes it: "GPU-8932f937-d72c-4106-c12f-20bd9faed9f6".
+/// Formats it as nvidia-smi does: "GPU-8932f937-d72c-4106-c12f-20bd9faed9f6".
 std::string text_of(const cudaUUID_t& id) {
   std::string text = "GPU";
   for (int i = 0; i < 16; ++i)
@@ -80,7 +80,7 @@ Status CudaDevice::open_memory_to(int peer) const {
 bool CudaDevice::reachable_from(int peer) const {
   int can = 0;
   if (peer != info_.index && cudaDeviceCanAccessPeer(&can, peer, info_.index) != cudaSuccess)
-    cudaGetLastError(); // told by the result
+    cudaGetLastError(); // clears the error: the result reports it
   return peer == info_.index || can != 0;
 }
 
@@ -230,7 +230,7 @@ void CudaDevice::gate_updates(Stream& stream, const float* votes, float needed) 
 int cuda_device_count() {
   int count = 0;
   if (cudaGetDeviceCount(&count) != cudaSuccess) {
-    cudaGetLastError(); // clears the error: that there is no driver is an answer
+    cudaGetLastError(); // clears the error: a missing driver means 0 devices
     return 0;
   }
   return count;
@@ -241,7 +241,8 @@ Result<std::unique_ptr<CudaDevice>> make_cuda_device(int index, Say say, DeviceP
   if (index < 0 || index >= count)
     return fail(Errc::unsupported, "there is no CUDA device {}: this machine has {}", index, count);
   cudaDeviceProp properties = {};
-  TROUPE_TRY(cuda_status(cudaGetDeviceProperties(&properties, index), "asking what it is", index));
+  TROUPE_TRY(
+      cuda_status(cudaGetDeviceProperties(&properties, index), "querying the properties", index));
   if (properties.major < oldest_capability)
     return fail(Errc::unsupported,
                 "CUDA device {} ({}) has compute capability {}.{}: 8.0 or later is needed", index,

@@ -13,12 +13,12 @@ namespace troupe::gpu {
 class MatmulPlanRegistry;
 class PlanRegistry;
 
-/// Flat kernels are enqueued on streams of this device and take memory of this device; copy() takes
-/// the host's too. Copies to the host never hold up the caller; copies from it do until the source
-/// has been read, unless it is page-locked.
+/// Flat kernels run on streams of this device and access memory of this device; copy() also
+/// accesses host memory. A copy to the host never blocks the caller. A copy from the host blocks
+/// until the source has been read, unless the source is page-locked.
 ///
-/// optimizer_step and update_loss_scale behind a wait for the host that fails change nothing, also
-/// when they were enqueued before (kernels/update_gate.hpp).
+/// optimizer_step and update_loss_scale change nothing if they follow a failed wait for the host in
+/// their stream, even if they were enqueued before the failure (kernels/update_gate.hpp).
 class CudaDevice final : public Device {
 public:
   CudaDevice(std::shared_ptr<DeviceContext> context, DeviceInfo info);
@@ -27,18 +27,19 @@ public:
   const DeviceInfo& info() const override { return info_; }
   MemoryUse memory() const override { return context_->memory().use(); }
   Result<BufferPtr> allocate(std::size_t bytes, MemoryKind kind) override;
-  /// Host memory that copies at full speed and asynchronously; it is in no account.
+  /// Allocates host memory that copies asynchronously and at full speed. It is not part of
+  /// memory().
   Result<BufferPtr> allocate_pinned(std::size_t bytes);
-  /// The book of cuDNN's plans, opened at the first call. For setting up: one thread at a time.
-  /// Errors: unsupported, where there is no cuDNN.
+  /// Returns the registry of cuDNN plans; the first call opens it. For set-up: one thread at a
+  /// time. Errors: unsupported if cuDNN is missing.
   Result<PlanRegistry*> plans();
-  /// The book of cuBLASLt's algorithms, likewise.
+  /// Returns the registry of cuBLASLt algorithms, as plans() does for cuDNN.
   Result<MatmulPlanRegistry*> products();
-  /// Lets kernels of another device of this process read and write this one's memory from now on.
+  /// Allows kernels of another device of this process to read and write this device's memory.
   /// Errors: unsupported, unless reachable_from(peer); device.
   Status open_memory_to(int peer) const;
   Status open_memory_to(const CudaDevice& peer) const { return open_memory_to(peer.info_.index); }
-  /// Whether the machine has a way from the other device to this one's memory.
+  /// Whether the machine has a path from the other device to this one's memory.
   bool reachable_from(int peer) const;
   const DevicePeers& peers() const { return context_->peers(); }
   /// Passes a line to the function that make_cuda_device() was given.
@@ -79,22 +80,22 @@ public:
   void gate_updates(Stream& stream, const float* votes, float needed) override;
 
 private:
-  /// To ordinary memory of the host: page-locked memory first, the rest when the stream has come
-  /// that far.
+  /// Copies to pageable host memory: the stream copies to page-locked memory, and a callback copies
+  /// the rest of the way.
   void copy_out(CudaStream& stream, void* destination, const void* source, std::size_t bytes);
 
   std::shared_ptr<DeviceContext> context_;
   DeviceInfo info_;
-  // Last: they have streams and measure in memory of this device.
+  // Last: they own streams and measure in memory of this device.
   std::unique_ptr<PlanRegistry> plans_;
   std::unique_ptr<MatmulPlanRegistry> products_;
 };
 
-/// 0 where there is no driver or no device.
+/// Returns 0 if there is no driver or no device.
 int cuda_device_count();
 
-/// `peers`: shared with the node's other devices. Errors: unsupported when there is no such device,
-/// or it is older than compute capability 8.0.
+/// `peers` is shared with the node's other devices. Errors: unsupported if the device does not
+/// exist or is older than compute capability 8.0.
 Result<std::unique_ptr<CudaDevice>> make_cuda_device(int index, Say say = {},
                                                      DevicePeers peers = {});
 

@@ -1,4 +1,4 @@
-/// CUDA's error codes as errors of ours.
+/// Converts CUDA's error codes to Error.
 #pragma once
 
 #include "core/error.hpp"
@@ -9,11 +9,12 @@
 
 namespace troupe::gpu {
 
-/// "copy on CUDA device 0: an illegal memory access was encountered (cudaErrorIllegalAddress)". Out
-/// of memory and a missing device or driver have codes of their own; all else is Errc::device.
+/// For example "copy on CUDA device 0: an illegal memory access was encountered
+/// (cudaErrorIllegalAddress)". Out of memory and a missing device or driver have their own codes;
+/// everything else is Errc::device.
 Error cuda_error(cudaError_t code, std::string_view operation, int device);
 
-/// The same; empty for cudaSuccess.
+/// As cuda_error; success for cudaSuccess.
 Status cuda_status(cudaError_t code, std::string_view operation, int device);
 
 } // namespace troupe::gpu

@@ -9,7 +9,7 @@ namespace troupe::gpu {
 Status CudaGraph::begin_capture(CudaStream& stream) {
   TROUPE_TRY(stream.status());
   const DeviceGuard guard{stream.device()};
-  // This thread's calls alone are checked: loaders and pollers go on beside it.
+  // Checks only this thread's calls: loaders and pollers continue to run.
   return cuda_status(cudaStreamBeginCapture(stream.handle(), cudaStreamCaptureModeThreadLocal),
                      "beginning a capture", stream.device());
 }
@@ -28,7 +28,7 @@ Result<CudaGraph> CudaGraph::end_capture(CudaStream& stream) {
                           "instantiating a CUDA graph", stream.device());
   if (captured)
     cudaGraphDestroy(captured);
-  cudaGetLastError(); // `outcome` has the error already
+  cudaGetLastError(); // clears the error, which `outcome` holds
   if (!outcome)
     return failure(std::move(outcome).error());
   return graph;

@@ -1,4 +1,4 @@
-/// A step's work, captured once and launched as a whole.
+/// Work of a step, captured once and launched as a whole.
 #pragma once
 
 #include "gpu/cuda_stream.hpp"
@@ -7,7 +7,7 @@
 
 namespace troupe::gpu {
 
-/// Movable, not copyable. The device and the memory that the work uses must outlive it.
+/// Movable, not copyable. The device and the memory that the captured work uses must outlive it.
 class CudaGraph {
 public:
   CudaGraph() = default;
@@ -20,16 +20,16 @@ public:
     return *this;
   }
 
-  /// From now on what this thread enqueues on the stream, and on streams of the device that wait
-  /// for its events, is captured and does not run. Other threads may go on using the device.
-  /// Foreign events and callbacks cannot be captured.
+  /// Begins a capture: work that this thread enqueues on the stream, and on streams of the device
+  /// that wait for its events, is recorded and does not run. Other threads may continue to use the
+  /// device. Waits for events that are not CUDA events, and callbacks, cannot be captured.
   static Status begin_capture(CudaStream& stream);
-  /// Ends what begin_capture began, on the same thread. Errors: those of anything in between; the
-  /// stream can be used again unless its own status says otherwise.
+  /// Ends the capture; must run on the thread that called begin_capture. Errors: those of any
+  /// operation in between. The stream can be used again unless its own status is an error.
   static Result<CudaGraph> end_capture(CudaStream& stream);
 
   bool empty() const { return graph_ == nullptr; }
-  /// Enqueues everything that was captured.
+  /// Enqueues the captured work.
   void launch(CudaStream& stream) const;
 
 private:

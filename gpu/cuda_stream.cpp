@@ -43,12 +43,12 @@ Result<cudaStream_t> CudaStream::make() const {
 CudaStream::~CudaStream() {
   context_->peers().streams->remove(*this);
   const DeviceGuard guard{device()};
-  state_->ending = true; // the flags that this stream waits for are raised
+  state_->ending = true; // ends its outstanding waits for the host
   if (stream_ && !context_->poller().on_thread())
     note(cuda_status(cudaStreamSynchronize(stream_), "ending a stream", device()));
   context_->poller().drain(lane_);
   if (stream_)
-    cudaStreamDestroy(stream_); // lets work that is still enqueued run to its end
+    cudaStreamDestroy(stream_); // enqueued work still runs to its end
 }
 
 void CudaStream::renew() {
@@ -56,7 +56,7 @@ void CudaStream::renew() {
   if (!made)
     return note(failure(std::move(made).error()));
   const DeviceGuard guard{device()};
-  // Destroyed last: the driver could otherwise assign the same queue again.
+  // Destroys the old stream last: the driver could otherwise assign the same queue again.
   if (const auto old = std::exchange(stream_, *made))
     cudaStreamDestroy(old);
 }
@@ -69,7 +69,7 @@ void CudaStream::touch_scratch() {
 
 void CudaStream::forget_error_before(std::string_view operation) {
   if (const auto code = cudaGetLastError(); code != cudaSuccess)
-    context_->say(fmt::format("an earlier call left an error behind, found before {}",
+    context_->say(fmt::format("an earlier CUDA call left an unreported error, found before {}",
                               cuda_error(code, operation, device()).message));
 }
 
@@ -117,7 +117,7 @@ EventPtr CudaStream::record() {
 }
 
 UpdateGate CudaStream::update_gate() const {
-  if (capturing()) // the graph may be launched behind waits that are still to come
+  if (capturing()) // the graph may be launched after waits that do not exist yet
     return {state_->first_failed_wait(), std::numeric_limits<std::uint32_t>::max(), votes_};
   if (std::ranges::all_of(*waits_, &HostWait::ended_well))
     return {.votes = votes_};
@@ -134,7 +134,7 @@ void CudaStream::on_complete(Callback callback) {
         if (!outcome)
           return std::nullopt;
         state->note(*outcome);
-        return state->current(); // a wait for the host may have failed the stream meanwhile
+        return state->current(); // a wait for the host may have failed the stream since
       },
       std::move(callback));
 }

@@ -25,8 +25,8 @@ struct OutstandingWait {
   }
 };
 
-/// Runs on the thread that never calls CUDA. Destroying what the wait holds may call CUDA, so the
-/// other thread does that.
+/// Runs on the thread that never calls CUDA. Destroying the wait's members may call CUDA, so the
+/// other thread does it.
 void end_wait(std::shared_ptr<OutstandingWait> ended, const Status& outcome) {
   ended->wait->end(outcome); // before the stream continues
   WaitFlags::raise(ended->flag);
@@ -52,7 +52,7 @@ std::shared_ptr<StreamMark> CudaStream::mark() {
   });
   if (!passed)
     return nullptr;
-  // Keeps the word until the stream has written it, and reports a device that fails before that.
+  // Keeps the word until the stream has written it, and reports a device failure before that.
   context_->poller().add(
       lane_,
       [passed, made, state = state_]() -> std::optional<Status> {
@@ -93,8 +93,7 @@ Poller::Check CudaStream::until_ready(EventPtr event) {
     const auto waited = came ? came->age() : std::nullopt;
     if (waited && *waited > limit)
       return fail(Errc::device,
-                  "the host's part did not come within {} ms: its thread may be blocked in the "
-                  "driver",
+                  "the host did not signal within {} ms: its thread may be blocked in the driver",
                   limit.count());
     return std::nullopt;
   };
@@ -104,13 +103,13 @@ void CudaStream::wait_for(Poller::Check poll) {
   if (failed())
     return;
   if (capturing())
-    return note(fail(Errc::internal, "a CUDA graph cannot wait for what is not of its device"));
+    return note(fail(Errc::internal, "a CUDA graph cannot wait for an event of another device"));
   auto taken = context_->flags().take();
   if (!taken)
     return note(failure(std::move(taken).error()));
   auto* const flag = *taken;
   auto forbidden = context_->peers().idle_calls->forbid();
-  // Not record(): an earlier wait may fail meanwhile, and the flag is looked at all the same.
+  // Not record(): it fails if an earlier wait fails meanwhile, but the stream still polls the flag.
   std::shared_ptr<CudaEvent> passed;
   enqueue("waiting for the host", [&](cudaStream_t stream) -> Status {
     TROUPE_TRY(auto event, PooledEvent::take(context_->events(), false));
@@ -120,7 +119,7 @@ void CudaStream::wait_for(Poller::Check poll) {
     return cuda_status(code, "recording an event", device());
   });
   if (!passed)
-    return context_->flags().give_back(flag); // nothing looks at it
+    return context_->flags().give_back(flag); // no stream polls it
   const auto wait = std::make_shared<HostWait>();
   stand_behind(std::make_shared<HostWaits::element_type>(1, wait));
   auto outstanding = std::make_shared<OutstandingWait>(
@@ -139,7 +138,7 @@ void CudaStream::wait_for(Poller::Check poll) {
       });
 }
 
-/// New operations stand behind `waits`, too. Own waits that ended without an error are forgotten.
+/// Makes later operations depend on `waits`, too. Drops known waits that ended without error.
 void CudaStream::stand_behind(const HostWaits& waits) {
   std::vector<std::shared_ptr<HostWait>> all;
   std::ranges::remove_copy_if(*waits_, std::back_inserter(all), &HostWait::ended_well);

@@ -15,7 +15,7 @@ Trait trait(const char* name, const Result<Library>& library) {
   return {"cuda", name, found_library(dotted(library->version()), library->file)};
 }
 
-/// The compiler of cuDNN's engines.
+/// NVRTC compiles cuDNN's engines.
 Trait nvrtc_trait(const Result<CudnnLibrary>& cudnn) {
   if (!cudnn || cudnn->nvrtc.version == 0)
     return {"cuda", "NVRTC", "not found: cuDNN has no engines that are compiled at run time",

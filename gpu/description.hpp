@@ -1,4 +1,4 @@
-/// What `troupe doctor` says of CUDA's libraries.
+/// Rows about CUDA's libraries for `troupe doctor`.
 #pragma once
 
 #include "core/device/description.hpp"
@@ -8,13 +8,13 @@
 
 namespace troupe::gpu {
 
-/// 91900: "9.19.0".
+/// Formats 91900 as "9.19.0".
 std::string dotted(std::size_t version);
 
-/// "9.24.0, /usr/lib/x86_64-linux-gnu/libcudnn.so.9": a library's version and its file.
+/// Formats a library's version and file: "9.24.0, /usr/lib/x86_64-linux-gnu/libcudnn.so.9".
 std::string found_library(const std::string& version, const std::string& file);
 
-/// cuDNN, NVRTC and cuBLASLt, which are opened; in the section "cuda".
+/// Opens cuDNN, NVRTC and cuBLASLt and reports each in section "cuda".
 Traits library_traits();
 
 } // namespace troupe::gpu

@@ -1,4 +1,4 @@
-/// What the streams and events of one CUDA device share; it lives as long as any of them.
+/// State that the streams and events of one CUDA device share. It lives as long as any of them.
 #pragma once
 
 #include "gpu/detail/cuda_event.hpp"
@@ -15,8 +15,8 @@
 
 namespace troupe::gpu {
 
-/// Told what takes long while graphs are compiled, and what was chosen: a line each, from several
-/// threads, one at a time.
+/// Receives one line about each slow operation while graphs are compiled, and about each choice.
+/// Called from several threads, one at a time.
 using Say = std::function<void(const std::string& line)>;
 
 class DeviceContext {
@@ -30,11 +30,11 @@ public:
   EventPool& events() { return events_; }
   EventClock& clock() { return clock_; }
   WaitFlags& flags() { return flags_; }
-  /// Looks at events and calls back. Its thread may be blocked in the driver.
+  /// Polls events and calls back. Its thread may block in the driver.
   Poller& poller() { return poller_; }
-  /// Ends waits of streams for the host. Its thread never calls CUDA, so it is never blocked behind
-  /// a call that waits for those very streams: what it looks at and what it calls must not call
-  /// CUDA either, nor destroy what would.
+  /// Ends waits of streams for the host. Its thread never calls CUDA, so it cannot block on a call
+  /// that waits for those very streams. Its checks and callbacks must not call CUDA either, nor
+  /// destroy objects that would.
   Poller& waits() { return waits_; }
   CudaMemory& memory() { return *memory_; }
   StagingPool& staging() { return *staging_; }
@@ -50,10 +50,10 @@ private:
   std::shared_ptr<CudaMemory> memory_;
   std::shared_ptr<StagingPool> staging_;
   EventPool events_;
-  EventClock clock_; ///< after the pool: it holds an event
+  EventClock clock_; ///< after the pool: it holds an event of it
   WaitFlags flags_;
   Poller poller_; ///< its thread ends before what it uses
-  Poller waits_;  ///< last: it hands what has ended to the other
+  Poller waits_;  ///< last: it hands ended waits to poller_
 };
 
 } // namespace troupe::gpu

@@ -1,7 +1,7 @@
-/// Makes a device the calling thread's current one: actors move between threads, and a process may
-/// have several devices. The device is set even where it is current already: a new thread has the
-/// first device for its current one, and no context of it yet, which cudaSetDevice() binds and
-/// libraries that talk to the driver need.
+/// Makes a device the calling thread's current one. Actors move between threads, and a process may
+/// have several devices. Sets the device even if it is current already: on a new thread, device 0
+/// is current but its context is not bound. cudaSetDevice() binds it, which libraries that call the
+/// driver need.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -10,9 +10,9 @@
 
 namespace troupe::gpu {
 
-/// Puts back the device of the guard around it, if there is one. A thread without any keeps this
-/// device: setting the first device "again" would make a context there, of half a gigabyte, in a
-/// process that uses another.
+/// The destructor restores the device of the enclosing guard, if there is one. Without one, the
+/// thread keeps this device: setting device 0 "again" would create a context of half a gigabyte
+/// there, in a process that uses another device.
 class DeviceGuard {
 public:
   explicit DeviceGuard(int device) : outer_{std::exchange(current(), device)} {

@@ -8,7 +8,7 @@
 
 namespace troupe::gpu {
 
-/// Each node of a process has its own list of streams. Copies share what the original has.
+/// Each node of a process has its own list of streams. Copies share the original's state.
 struct DevicePeers {
   std::shared_ptr<IdleCalls> idle_calls = IdleCalls::of_process();
   std::shared_ptr<StreamList> streams = std::make_shared<StreamList>();

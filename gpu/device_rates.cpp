@@ -12,12 +12,13 @@ namespace troupe::gpu {
 
 namespace {
 
-/// The share of the memory's bandwidth that copies reach, and the share of the cores' operations
-/// that products reach.
+/// Share of the memory bandwidth that copies reach, and share of the peak operations that products
+/// reach.
 constexpr double share_of_bandwidth = 0.9, share_of_operations = 0.6;
 
 struct PerClock {
-  double narrow, wide; ///< operations of a multiprocessor, two for a multiplication and addition
+  double narrow,
+      wide; ///< operations per multiprocessor; a multiplication and addition count as two
 };
 
 PerClock per_clock(int capability) {
@@ -30,14 +31,14 @@ struct BoostClocks {
   double maximum, tensor; ///< hertz
 };
 
-/// Boost clocks of GPUs with sm_90. NVIDIA's H100 white paper lists two; data sheets count tensor
-/// cores (989, 756 and 835 TFLOP/s) at the lower one, and f32 at the maximum.
+/// Boost clocks of GPUs with sm_90. NVIDIA's H100 white paper lists two per GPU; data sheets count
+/// tensor cores (989, 756 and 835 TFLOP/s) at the lower one, and f32 at the maximum.
 constexpr BoostClocks boost_clocks[] = {{1.98e9, 1.83e9},    // H100 SXM, H200, GH200
                                         {1.755e9, 1.62e9},   // H100 PCIe
                                         {1.785e9, 1.545e9}}; // H100 NVL, H200 NVL
 
-/// The clock at which the data sheet counts operations of tensor cores. Where the clock is limited,
-/// or the GPU is not in the table: the clock itself.
+/// Returns the clock at which the data sheet counts tensor core operations. If the clock is
+/// limited, or the GPU is not in the table, returns the clock itself.
 double tensor_hertz(const DeviceClocks& clocks) {
   if (clocks.capability != 90)
     return clocks.core_hertz;
@@ -50,7 +51,7 @@ double tensor_hertz(const DeviceClocks& clocks) {
 } // namespace
 
 DeviceRates DeviceRates::of(const DeviceClocks& clocks) {
-  const double transfers = 2 * clocks.memory_hertz; // at both edges of the clock
+  const double transfers = 2 * clocks.memory_hertz; // two per clock (double data rate)
   const double cycles = clocks.core_hertz * clocks.multiprocessors * share_of_operations;
   const auto operations = per_clock(clocks.capability);
   return {.bytes_per_second = share_of_bandwidth * transfers * clocks.memory_bits / 8,
@@ -77,7 +78,8 @@ Result<DeviceClocks> clocks_of_device(int index) {
   int major = 0, minor = 0, core_kilohertz = 0, memory_kilohertz = 0;
   DeviceClocks clocks;
   const auto ask = [index](cudaDeviceAttr attribute, int& value) {
-    return cuda_status(cudaDeviceGetAttribute(&value, attribute, index), "asking for rates", index);
+    return cuda_status(cudaDeviceGetAttribute(&value, attribute, index), "querying the clock rates",
+                       index);
   };
   TROUPE_TRY(ask(cudaDevAttrComputeCapabilityMajor, major));
   TROUPE_TRY(ask(cudaDevAttrComputeCapabilityMinor, minor));

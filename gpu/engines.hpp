@@ -1,4 +1,4 @@
-/// The lowering that CudaDevice::compile uses.
+/// Entry point of the lowering, for CudaDevice::compile.
 #pragma once
 
 #include "core/device/executable.hpp"
@@ -9,7 +9,7 @@ namespace troupe::gpu {
 
 class CudaDevice;
 
-/// Errors: unsupported for what no kernel or library here can do.
+/// Errors: unsupported if no kernel or library here supports the graph.
 Result<std::unique_ptr<Executable>> compile_cuda(CudaDevice& device, const Graph& graph,
                                                  const CompileOptions& options);
 

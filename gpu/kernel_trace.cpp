@@ -24,11 +24,11 @@ struct Cupti {
   decltype(&::cuptiGetResultString) result_string = nullptr;
 };
 
-/// CUPTI hands its buffers to functions that get no argument of ours, so what they fill is the
-/// process's; KernelTrace says that there is one at a time.
+/// Global to the process, because CUPTI's buffer callbacks take no user argument. Only one
+/// KernelTrace may exist at a time.
 struct Recording {
   Cupti cupti;
-  std::mutex mutex; ///< buffers come back on a thread of CUPTI's
+  std::mutex mutex; ///< CUPTI returns buffers on its own thread
   std::vector<KernelSpan> spans;
 };
 

@@ -1,4 +1,4 @@
-/// When each kernel and copy of a stretch of work ran on the device, by CUPTI.
+/// Records with CUPTI when each kernel and copy ran on the device.
 #pragma once
 
 #include "core/error.hpp"
@@ -11,24 +11,24 @@
 namespace troupe::gpu {
 
 struct KernelSpan {
-  std::string name;                 ///< mangled; "copy", "fill"
+  std::string name;                 ///< mangled; "copy" or "fill" for those
   std::uint64_t begin = 0, end = 0; ///< ns, on one clock
 };
 
-/// Share of the time from the first span's begin to the last one's end in which none ran. Spans may
-/// overlap and stand in any order. 0 for none.
+/// Share of the time from the begin of the first span to the end of the last in which no kernel or
+/// copy ran. Spans may overlap and be in any order. 0 for no spans.
 double idle_ratio(std::vector<KernelSpan> spans);
 
-/// Records from its making to finish(), kernels of CUDA graphs one by one. CUPTI makes each launch
-/// a little slower, so gaps found here are upper bounds. One at a time in a process.
+/// Records from construction to finish(), including each kernel of a CUDA graph. CUPTI slows each
+/// launch a little, so idle gaps are upper bounds. One at a time per process.
 class KernelTrace {
 public:
-  /// Errors: unsupported when libcupti is in none of the usual places, or may not be used here
-  /// (drivers can keep performance tools to administrators).
+  /// Errors: unsupported if libcupti is in none of the default places, or may not be used (drivers
+  /// can restrict performance tools to administrators).
   static Result<std::unique_ptr<KernelTrace>> begin();
   ~KernelTrace();
 
-  /// What was recorded. To be called when the device has done all work.
+  /// Returns the recorded spans. Precondition: the device has done all work.
   Result<std::vector<KernelSpan>> finish();
 
 private:

@@ -1,5 +1,5 @@
-/// Convolution weights as CUDA convolutions want them: output channel, row, column, input channel
-/// (KRSC, which is NHWC for filters), input channels padded with zeros.
+/// Stores convolution weights in the layout of CUDA convolutions: output channel, row, column,
+/// input channel (KRSC, which is NHWC for filters), with input channels padded with zeros.
 #pragma once
 
 #include "core/device/executable.hpp"

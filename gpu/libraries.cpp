@@ -16,11 +16,11 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// cudart's, and so the toolkit's, major version: part of its libraries' names.
+/// Major version of cudart, and so of the toolkit: part of its libraries' names.
 constexpr int cuda_major = CUDART_VERSION / 1000;
 
-/// NVRTC loads its builtins by a name without a folder. Returns an empty version where there is
-/// none.
+/// Opens NVRTC and its builtins, which NVRTC loads by a name without a folder. Returns an empty
+/// version if there is no NVRTC.
 LibraryVersion open_nvrtc(const LibraryPlaces& places) {
   const auto nvrtc = SharedLibrary::open(fmt::format("libnvrtc.so.{}", cuda_major), places);
   if (!nvrtc)

@@ -1,4 +1,5 @@
-/// CUDA's libraries, opened at run time: one program starts on machines with and without them.
+/// Opens CUDA's libraries at run time, so that one program starts on machines with and without
+/// them.
 #pragma once
 
 #include "core/error.hpp"
@@ -12,18 +13,18 @@
 namespace troupe::gpu {
 
 /// A library that stays open until the process ends: NVIDIA's libraries keep threads and handlers
-/// that do not survive being unloaded.
+/// that do not survive unloading.
 class SharedLibrary {
 public:
-  /// Opens the first that loads; others find it by its name. Errors: unsupported, with the list of
-  /// what was searched and why each found file was refused.
+  /// Opens the first file that loads; other libraries then find it by its name. Errors:
+  /// unsupported, with the places that were searched and why each file found there was rejected.
   static Result<SharedLibrary> open(const std::string& name, const LibraryPlaces& places);
 
-  /// Null when the library has no such function.
+  /// Null if the library has no such function.
   void* find(const char* symbol) const;
-  /// Folder it came from; empty: the loader's search.
+  /// Folder of the loaded file; empty: found by the loader's search.
   const std::filesystem::path& place() const { return place_; }
-  /// The file that was loaded, also where the loader found it.
+  /// Path of the loaded file, even if the loader found it.
   std::string file() const;
   const std::string& name() const { return name_; }
 
@@ -35,7 +36,7 @@ private:
   std::filesystem::path place_;
 };
 
-/// A version as the library numbers it, and the file; 0: none.
+/// A version as the library numbers it, and its file. Version 0: none.
 struct LibraryVersion {
   int version = 0;
   std::string file;
@@ -55,15 +56,15 @@ struct CudnnLibrary {
   decltype(&::cudnnBackendGetAttribute) get_attribute = nullptr;
   decltype(&::cudnnBackendFinalize) finalize = nullptr;
   decltype(&::cudnnBackendExecute) execute = nullptr;
-  LibraryVersion nvrtc; ///< the compiler that engines call at run time, 13000
+  LibraryVersion nvrtc; ///< the compiler that engines call at run time; for example 13000
   std::string file;
 };
 
-/// Opens libcudnn.so.9, after what its engines load by name (NVRTC and its builtins, cuBLASLt), so
-/// that these come from the same places. Errors: unsupported.
+/// Opens libcudnn.so.9, after the libraries that its engines load by name (NVRTC and its builtins,
+/// cuBLASLt), so that those come from the same places. Errors: unsupported.
 Result<CudnnLibrary> open_cudnn(const LibraryPlaces& places);
 
-/// What a matmul with a bias epilogue needs of cuBLASLt.
+/// The functions of cuBLASLt that matrix products use.
 struct CublasLtLibrary {
   decltype(&::cublasLtCreate) create = nullptr;
   decltype(&::cublasLtDestroy) destroy = nullptr;

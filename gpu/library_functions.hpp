@@ -1,4 +1,4 @@
-/// Fills in a table of functions from a library that was opened at run time.
+/// Fills a table of functions from a library that was opened at run time.
 #pragma once
 
 #include "core/fail.hpp"
@@ -19,7 +19,7 @@ public:
       missing_ = symbol;
   }
 
-  /// Errors: unsupported, with the first function that is missing.
+  /// Errors: unsupported, with the first missing function.
   Status done() const {
     if (missing_.empty())
       return {};

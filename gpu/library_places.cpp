@@ -25,7 +25,8 @@ std::vector<std::string> split(const std::string& text) {
   return parts;
 }
 
-/// The folders in `folder`, sorted: the order of search must not depend on the file system.
+/// Returns the subfolders of `folder`, sorted, so that the search order does not depend on the file
+/// system.
 std::vector<fs::path> folders_in(const fs::path& folder) {
   std::vector<fs::path> found;
   std::error_code ignored;
@@ -44,8 +45,9 @@ void add(LibraryPlaces& places, const fs::path& folder) {
     places.push_back(folder);
 }
 
-/// PREFIX/lib/python3.X/site-packages/nvidia/cudnn/lib and its like: what pip and conda install.
-/// Debian's Python has dist-packages, and pip's under local/.
+/// Adds the folders that pip and conda install to:
+/// PREFIX/lib/python3.X/site-packages/nvidia/cudnn/lib and the like. Debian's Python has
+/// dist-packages, and pip's are below local/.
 void add_python(LibraryPlaces& places, const fs::path& prefix) {
   for (const auto* lib : {"lib", "lib64", "local/lib"})
     for (const auto& python : folders_in(prefix / lib)) {
@@ -57,8 +59,8 @@ void add_python(LibraryPlaces& places, const fs::path& prefix) {
     }
 }
 
-/// The prefixes of the first python3 in $PATH: that of the environment it stands in, and that of
-/// the Python it was made with.
+/// Adds the prefixes of the first python3 in $PATH: that of its environment, and that of the Python
+/// that the environment was created with.
 void add_python_of_path(LibraryPlaces& places, const std::string& path) {
   std::error_code error;
   for (const auto& folder : split(path)) {
@@ -72,8 +74,8 @@ void add_python_of_path(LibraryPlaces& places, const std::string& path) {
   }
 }
 
-/// The tree that the program was built in: the folder above the build folders, when one of the
-/// program's folders has CMake's cache.
+/// Returns the source tree in which the program was built: the folder above the build folder, if
+/// one of the program's parent folders has CMake's cache.
 fs::path source_tree_of(const fs::path& program) {
   std::error_code ignored;
   auto folder = program.parent_path();
@@ -84,7 +86,7 @@ fs::path source_tree_of(const fs::path& program) {
   return folder.has_relative_path() ? folder : fs::path();
 }
 
-/// The wheels that tools/bootstrap --cuda has unpacked.
+/// Adds the wheels that tools/bootstrap --cuda unpacked.
 void add_build_tree(LibraryPlaces& places, const fs::path& program) {
   if (const auto tree = source_tree_of(program); !tree.empty())
     for (const auto& package : folders_in(tree / ".deps/cuda/nvidia"))

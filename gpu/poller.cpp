@@ -27,16 +27,16 @@ std::chrono::nanoseconds PollPacing::nap(std::chrono::nanoseconds waited) const 
   return std::clamp(waited / 16, shortest, longest);
 }
 
-/// What the poller and its thread share; it outlives a poller that is destroyed by a callback.
+/// State that the poller shares with its thread. It outlives a poller that a callback destroys.
 struct Poller::Shared {
   std::mutex mutex;
   std::condition_variable changed, finished;
-  std::vector<Entry> added;                         ///< not yet seen by the thread
+  std::vector<Entry> added;                         ///< not yet taken by the thread
   std::unordered_map<Lane, std::size_t> unfinished; ///< entries by lane
   Lane next_lane = 1;
   bool ending = false;
 
-  /// The thread's own: entries in order of arrival.
+  /// Only for the thread: entries in order of arrival.
   std::vector<Entry> waiting;
 
   void run(const PollPacing& pacing) {
@@ -50,7 +50,7 @@ struct Poller::Shared {
       if (any || was_idle)
         last_done = now;
       if (waiting.empty())
-        continue; // sleeps in take_added until there is something
+        continue; // take_added sleeps until there is an entry
       const auto nap = pacing.nap(now - last_done);
       if (nap.count() == 0)
         std::this_thread::yield();
@@ -59,7 +59,8 @@ struct Poller::Shared {
     }
   }
 
-  /// Waits for entries when there are none. False when the poller has ended and all is done.
+  /// Takes added entries; blocks if there is no entry at all. Returns false when the poller has
+  /// ended and all entries are done.
   bool take_added() {
     std::unique_lock lock{mutex};
     if (waiting.empty())
@@ -70,7 +71,8 @@ struct Poller::Shared {
     return !waiting.empty();
   }
 
-  /// One look at the first entry of every lane, and at the next where that is done.
+  /// Checks the first entry of every lane; if it is done, also the next one of that lane. Returns
+  /// whether any was done.
   bool look() {
     std::vector<Lane> blocked;
     std::vector<Entry> still_waiting;
@@ -93,7 +95,7 @@ struct Poller::Shared {
   }
 
   void finish(Entry& entry) {
-    // What they hold goes first: after drain() nothing of the lane is left.
+    // Destroys what the entry holds first: after drain(), nothing of the lane is left.
     entry.check = nullptr;
     entry.callback = nullptr;
     {
@@ -109,7 +111,7 @@ Poller::Poller(const std::string& name, const Begin& begin, PollPacing pacing)
     : shared_{std::make_shared<Shared>()} {
   thread_ = std::thread{[shared = shared_, begin, pacing, short_name = name.substr(0, 15)] {
     pthread_setname_np(pthread_self(), short_name.c_str());
-    // Linux adds 50 us to every sleep unless told otherwise.
+    // Linux adds 50 us to every sleep by default.
     prctl(PR_SET_TIMERSLACK, 1000UL, 0UL, 0UL, 0UL);
     const auto owned = begin ? begin() : nullptr;
     shared->run(pacing);

@@ -1,7 +1,7 @@
-/// A thread that looks whether work is done and says so.
+/// A thread that polls whether work is done and calls back.
 ///
-/// Knows nothing of CUDA: it is given functions that look. Entries of one lane (a stream) are done
-/// in the order in which they were added; lanes do not wait for each other.
+/// It knows nothing about CUDA: functions do the checks. Entries of one lane (a stream) complete in
+/// the order in which they were added; lanes do not wait for each other.
 #pragma once
 
 #include "core/error.hpp"
@@ -16,41 +16,41 @@
 
 namespace troupe::gpu {
 
-/// How long the poller sleeps between two looks: a sixteenth of the time in which nothing has been
-/// done, within these bounds, so that a wait becomes little longer and the processor's share stays
-/// small in long steps.
+/// Sleep between two polls: a sixteenth of the time since something completed, within these bounds.
+/// So a wait becomes only a little longer, and long steps use little processor time.
 struct PollPacing {
   std::chrono::nanoseconds spin = std::chrono::microseconds{30};
   std::chrono::nanoseconds shortest = std::chrono::microseconds{20};
   std::chrono::nanoseconds longest = std::chrono::microseconds{200};
 
-  /// 0: look again at once.
+  /// Returns 0 for polling again at once.
   std::chrono::nanoseconds nap(std::chrono::nanoseconds waited) const;
 };
 
 class Poller {
 public:
   using Lane = std::uint64_t;
-  /// Gives the outcome once there is one. Must not block; runs on the poller's thread.
+  /// Returns the outcome once there is one. Must not block; runs on the poller's thread.
   using Check = std::function<std::optional<Status>()>;
-  /// Must not block: it may send a message. It may destroy streams, and the poller's owner.
+  /// Must not block; may send a message, and may destroy streams and the poller's owner.
   using Callback = std::function<void(Status)>;
-  /// Returns what the thread owns until it ends.
+  /// Returns an object that the thread owns until it ends.
   using Begin = std::function<std::shared_ptr<void>()>;
 
-  /// `name` is the thread's (15 characters are kept). The thread calls `begin` first.
+  /// `name` is the thread's name (truncated to 15 characters). The thread calls `begin` first.
   explicit Poller(const std::string& name, const Begin& begin = {}, PollPacing pacing = {});
-  /// Sees what is outstanding to its end. From a callback: leaves the thread to do so alone.
+  /// Completes outstanding entries. Called from a callback, it detaches the thread, which completes
+  /// them.
   ~Poller();
   Poller(const Poller&) = delete;
   Poller& operator=(const Poller&) = delete;
 
-  /// A lane that nobody else has.
+  /// Returns an unused lane.
   Lane new_lane();
   void add(Lane lane, Check check, Callback callback);
-  /// Blocks until nothing of the lane is outstanding. From a callback: returns at once.
+  /// Blocks until the lane has no outstanding entries. Called from a callback, it returns at once.
   void drain(Lane lane);
-  /// Whether this is called from one of the poller's callbacks or checks.
+  /// Whether the caller is one of the poller's callbacks or checks.
   bool on_thread() const { return thread_.get_id() == std::this_thread::get_id(); }
 
 private:

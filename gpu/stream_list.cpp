@@ -19,20 +19,20 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// An operation of microseconds that is not done by then waits for the held stream.
+/// A microsecond operation that takes longer than this is blocked by the held stream.
 constexpr std::chrono::milliseconds probe_limit{20};
-/// A held stream resumes after this time, whatever happens to the thread that holds it.
+/// Limit after which a held stream resumes, whatever happens to the thread that holds it.
 constexpr std::chrono::milliseconds longest_hold{500};
-/// A device has at most as many queues: when all were tried, none is free.
+/// At least the number of a device's hardware queues: after so many attempts, none is free.
 constexpr int most_renewals = 32;
 
-/// Not Stream::synchronize(): that waits for callbacks, and one of them may be destroying a stream,
+/// Not Stream::synchronize(): it waits for callbacks, and a callback may be destroying a stream,
 /// which waits for the list.
 void finish_probe(CudaStream& stream) {
   stream.enqueue("looking for shared queues", [](cudaStream_t raw) { cudaStreamSynchronize(raw); });
 }
 
-/// Holds a stream from its construction to its destruction.
+/// Holds a stream from construction to destruction.
 class HeldStream {
 public:
   explicit HeldStream(CudaStream& stream) : stream_{stream} {
@@ -73,7 +73,7 @@ bool separate_from_earlier(std::span<CudaStream* const> earlier, CudaStream& str
 } // namespace
 
 bool share_queue(CudaStream& held, CudaStream& other) {
-  other.touch_scratch(); // loads what it launches, which would wait for the held stream
+  other.touch_scratch(); // loads its kernel, which would otherwise wait for the held stream
   finish_probe(other);
   bool in_time = false;
   {
@@ -112,8 +112,8 @@ void StreamList::separate(const std::function<void(const std::string& line)>& sa
       full.insert(stream.device());
     if (again > 0 && say)
       say(again < most_renewals
-              ? fmt::format("a stream of CUDA device {} shared a hardware queue with another one "
-                            "and was replaced (attempts: {})",
+              ? fmt::format("a stream of CUDA device {} shared a hardware queue with another "
+                            "stream and was replaced (attempts: {})",
                             stream.device(), again)
               : fmt::format("streams of CUDA device {} share a hardware queue: calls between "
                             "ranks may time out; set CUDA_DEVICE_MAX_CONNECTIONS to 32, or "

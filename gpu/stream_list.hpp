@@ -1,4 +1,4 @@
-/// The live streams of a node's CUDA devices, and the hardware queues that they share.
+/// The live streams of a node's CUDA devices, and which of them share a hardware queue.
 #pragma once
 
 #include <cstddef>
@@ -17,18 +17,18 @@ class CudaStream;
 class StreamList {
 public:
   void add(CudaStream& stream);
-  /// Blocks while separate() runs: the stream stays alive as long as it is looked at.
+  /// Blocks while separate() runs, which keeps the stream alive while it is tested.
   void remove(CudaStream& stream);
 
   /// Finds streams of one device that share a queue, and replaces the later one until it has
-  /// another. `say` gets a line for each, and one for a device without a free queue, whose other
-  /// streams stay as they are. For set-up: no other thread may use a stream of the list meanwhile.
-  /// Takes less than a millisecond a pair, and 20 ms for each collision.
+  /// another. Calls `say` with a line for each replaced stream. A device without a free queue gets
+  /// one line, and its remaining streams stay as they are. For set-up: no other thread may use a
+  /// stream of the list meanwhile. Takes less than a millisecond per pair, and 20 ms per collision.
   void separate(const std::function<void(const std::string& line)>& say);
 
 private:
   std::mutex mutex_;
-  std::vector<CudaStream*> streams_; ///< in the order in which they were made
+  std::vector<CudaStream*> streams_; ///< in creation order
 };
 
 /// Whether work on `other` waits for `held`. Both must be idle.

@@ -1,4 +1,4 @@
-/// What kernels move and compute. docs/gpu-count.md has the rules that it is counted by.
+/// Memory traffic and operations of kernels. docs/gpu-count.md has the counting rules.
 #pragma once
 
 #include "core/graph/tensor.hpp"
@@ -7,13 +7,13 @@ namespace troupe::gpu {
 
 struct Traffic {
   double read = 0, written = 0; ///< bytes of device memory
-  double operations = 0;        ///< of products, two for a multiplication and addition
+  double operations = 0;        ///< of products; a multiplication and addition count as two
   DType type = DType::f32;      ///< of the products' factors
   int launches = 0;
 
   double moved() const { return read + written; }
 
-  /// Of at most one the products count: a node has no more.
+  /// Adds every field. `type` is that of the last addend with products.
   Traffic& operator+=(const Traffic& more) {
     read += more.read;
     written += more.written;

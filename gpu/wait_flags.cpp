@@ -11,10 +11,10 @@ namespace troupe::gpu {
 
 namespace {
 
-/// A page of the host; every flag has its word, so that a flag in use is not disturbed by others.
+/// A page of host memory. Each flag has its own word.
 constexpr std::size_t flags_per_page = 1024, page_bytes = flags_per_page * sizeof(std::uint32_t);
 
-/// Through the runtime: nothing links to the driver's library.
+/// Looks it up through the runtime: nothing links to the driver's library.
 Result<void*> driver_function(const char* name, int device) {
   void* function = nullptr;
   cudaDriverEntryPointQueryResult found = cudaDriverEntryPointSymbolNotFound;
@@ -111,7 +111,7 @@ Status WaitFlags::enqueue_raise(cudaStream_t stream, std::uint32_t* flag) {
   const auto write_value = reinterpret_cast<PFN_cuStreamWriteValue32_v11070>(write_value_);
   return outcome(
       write_value(stream, reinterpret_cast<CUdeviceptr>(address), 1, CU_STREAM_WRITE_VALUE_DEFAULT),
-      "a word for the host");
+      "a signal to the host");
 }
 
 } // namespace troupe::gpu

@@ -1,13 +1,13 @@
-/// Streams that wait for the host without a thread of the host waiting with them.
+/// Streams that wait for the host without occupying a host thread.
 ///
-/// A word of page-locked memory; the stream polls it (cuStreamWaitValue32), a thread that never
-/// calls CUDA writes it (DeviceContext::waits). No kernel runs meanwhile, no driver thread is held
-/// up (as in a host function), and what is behind it is already in the device's queue. One rule:
-/// streams of one device that wait this way must not be more than it has hardware queues (8 unless
-/// CUDA_DEVICE_MAX_CONNECTIONS says more), or a stream that shares the queue of one that waits
-/// waits with it (StreamList::separate).
+/// The stream polls a word of page-locked memory (cuStreamWaitValue32), which a thread that never
+/// calls CUDA writes (DeviceContext::waits). No kernel runs meanwhile, no driver thread is blocked
+/// (as by a host function), and later work is already in the device's queue. One rule: on one
+/// device, at most as many streams may wait this way as it has hardware queues (8 unless
+/// CUDA_DEVICE_MAX_CONNECTIONS is higher). Otherwise a stream that shares a queue with a waiting
+/// stream waits, too (StreamList::separate).
 ///
-/// The other way round, a stream writes such a word when it comes to a point (StreamMark).
+/// In the other direction, a stream writes such a word when it reaches a point (StreamMark).
 #pragma once
 
 #include "core/error.hpp"
@@ -33,16 +33,16 @@ public:
   WaitFlags(const WaitFlags&) = delete;
   WaitFlags& operator=(const WaitFlags&) = delete;
 
-  /// A flag that is down: 0. It must be given back when no stream looks at it any more.
+  /// Returns a flag that is not raised (0). Give it back when no stream polls it any more.
   Result<std::uint32_t*> take();
   void give_back(std::uint32_t* flag);
-  /// As work of the device reads it.
+  /// Returns the flag's address for work on the device.
   Result<const std::uint32_t*> address_on_device(std::uint32_t* flag) const;
-  /// Work enqueued on the stream from now on starts after raise(flag).
+  /// Makes later work of the stream wait for raise(flag).
   Status enqueue_wait(cudaStream_t stream, std::uint32_t* flag);
-  /// The stream raises the flag when it comes here.
+  /// Makes the stream raise the flag when it reaches this point.
   Status enqueue_raise(cudaStream_t stream, std::uint32_t* flag);
-  /// Lets the streams that wait for the flag go on. May be called from any thread.
+  /// Lets the streams that wait for the flag continue. May be called from any thread.
   static void raise(std::uint32_t* flag) {
     std::atomic_ref<std::uint32_t>{*flag}.store(1, std::memory_order_release);
   }
@@ -57,11 +57,12 @@ private:
 
   int device_;
   std::shared_ptr<IdleCalls> idle_calls_;
-  /// Not held during calls of CUDA: threads that end waits give flags back.
+  /// Not held during CUDA calls: threads that end waits give flags back.
   std::mutex mutex_;
   std::vector<std::uint32_t*> pages_, free_;
-  std::mutex finding_;                                  ///< guards what follows
-  void *wait_value_ = nullptr, *write_value_ = nullptr; ///< cuStreamWaitValue32 and its like
+  std::mutex finding_; ///< guards the members below
+  void *wait_value_ = nullptr,
+       *write_value_ = nullptr; ///< cuStreamWaitValue32, cuStreamWriteValue32
 };
 
 } // namespace troupe::gpu

@@ -1,5 +1,5 @@
-// deepspeed_config: what accelerate itself says of DeepSpeed. The file that deepspeed_config_file
-// names is a table of its own.
+// deepspeed_config: accelerate's own keys for DeepSpeed. The file that deepspeed_config_file names
+// has another table.
 #include "importers/detail/tables.hpp"
 #include "importers/detail/values.hpp"
 #include "importers/detail/zero_stage.hpp"
@@ -17,11 +17,12 @@ using Outcome = ForeignOutcome;
 
 constexpr std::string_view deepspeed = "distributed_type=DEEPSPEED";
 
-/// accelerate refuses what stands in both files.
+/// accelerate rejects keys that are in both files.
 template <Outcome (*map)(const Context&, const Entry&)>
 Outcome unless_in_file(const Context& context, const Entry& entry) {
   if (context.deepspeed)
-    return contradicts("accelerate refuses it beside deepspeed_config_file, which says it");
+    return contradicts(
+        "accelerate refuses it together with deepspeed_config_file, which contains it");
   return map(context, entry);
 }
 
@@ -59,17 +60,17 @@ Outcome map_weights(const Context& context, const Entry& entry) {
 Outcome map_file(const Context& context, const Entry& entry) {
   if (entry.kind != ForeignKind::text || entry.text.empty())
     return wrong(entry, "the path of a JSON file");
-  return mapped({}, context.deepspeed
-                        ? fmt::format("its keys are below, of {}", context.deepspeed->source)
-                        : "");
+  return mapped({}, context.deepspeed ? fmt::format("its keys are listed below, from {}",
+                                                    context.deepspeed->source)
+                                      : "");
 }
 
 ForeignRows method_rows() {
   return {
       {.key = "deepspeed_config.deepspeed_config_file",
        .default_value = Fate::mapped,
-       .says = "the file is read too; its path is taken from the YAML file's folder, or from where "
-               "troupe is called",
+       .says = "the file is read too; its path is relative to the YAML file's folder or the "
+               "working directory",
        .when = deepspeed,
        .map = map_file},
       {.key = "deepspeed_config.zero_stage",
@@ -89,12 +90,12 @@ ForeignRows method_rows() {
        .map = unless_in_file<map_clipping>},
       {.key = "deepspeed_config.offload_optimizer_device",
        .default_value = Fate::mapped,
-       .says = "`parallel.offload: optimizer`; of nvme the host's memory",
+       .says = "`parallel.offload: optimizer`; nvme becomes the host's memory",
        .when = deepspeed,
        .map = unless_in_file<map_optimizer>},
       {.key = "deepspeed_config.offload_param_device",
        .default_value = Fate::mapped,
-       .says = "`parallel.offload: parameters`, with stage 3; of nvme the host's memory",
+       .says = "`parallel.offload: parameters`, with stage 3; nvme becomes the host's memory",
        .when = deepspeed,
        .map = unless_in_file<map_parameters>},
       {.key = "deepspeed_config.zero3_save_16bit_model",
@@ -124,7 +125,7 @@ ForeignRows accelerate_deepspeed_rows() {
   rows.push_back(
       {.key = "deepspeed_config.zero3_init_flag",
        .default_value = Fate::built_in,
-       .says = "parameters are made in the host's memory, and each worker takes its part"});
+       .says = "parameters are initialized in the host's memory, and each worker takes its shard"});
   rows.push_back({.key = "deepspeed_config.deepspeed_moe_layer_cls_names",
                   .default_value = Fate::refused,
                   .says = "troupe has no mixture of experts",

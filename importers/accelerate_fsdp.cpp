@@ -1,4 +1,4 @@
-// fsdp_config, and parallelism_config, which goes with FSDP2.
+// fsdp_config, and parallelism_config, which belongs to FSDP2.
 #include "core/suggestion.hpp"
 #include "importers/detail/sharding.hpp"
 #include "importers/detail/tables.hpp"
@@ -28,7 +28,7 @@ Outcome map_sharding(const Context& context, const Entry& entry) {
         suggest(entry.text, std::vector<std::string>{"FULL_SHARD", "SHARD_GRAD_OP", "NO_SHARD",
                                                      "HYBRID_SHARD", "HYBRID_SHARD_ZERO2"}));
   if (is_fsdp2(context))
-    return with_fate(Fate::idle, "FSDP2 takes fsdp_reshard_after_forward");
+    return with_fate(Fate::idle, "FSDP2 uses fsdp_reshard_after_forward");
   return mapped(sharding_settings(context));
 }
 
@@ -54,8 +54,9 @@ Outcome map_offload(const Context& context, const Entry& entry) {
   if (!*on)
     return mapped({{"parallel.offload.target", "none"}});
   if (!divides_parameters(context))
-    return with_fate(Fate::left_out, "each worker keeps its parameters whole where it computes; "
-                                     "parallel.offload: optimizer is possible");
+    return with_fate(
+        Fate::left_out,
+        "each worker keeps all parameters on its device; parallel.offload: optimizer is possible");
   return mapped({{"parallel.offload.target", "parameters"}});
 }
 
@@ -65,7 +66,7 @@ Outcome map_wrap(const Context&, const Entry& entry) {
     return mapped({{"parallel.wrap.policy", "per_block"}});
   if (word == "SIZE_BASED_WRAP")
     return mapped({{"parallel.wrap.policy", "size_based"}});
-  if (word == "NO_WRAP") // all of it is one unit
+  if (word == "NO_WRAP") // the whole model is one unit
     return mapped({{"parallel.wrap.policy", "size_based"},
                    {"parallel.wrap.min_num_params", "1000000000000"}});
   return wrong(entry, "TRANSFORMER_BASED_WRAP, SIZE_BASED_WRAP, NO_WRAP",
@@ -79,8 +80,8 @@ Outcome map_min_params(const Context& context, const Entry& entry) {
     return wrong(entry, "a whole number, at least 1");
   const auto* policy = context.find("fsdp_config.fsdp_auto_wrap_policy");
   if (*count == 0 || (policy && policy->text != "SIZE_BASED_WRAP"))
-    return with_fate(Fate::idle, "it goes with SIZE_BASED_WRAP");
-  // The policy was not always a key of its own.
+    return with_fate(Fate::idle, "it is only for SIZE_BASED_WRAP");
+  // Older files do not have the policy as a separate key.
   return mapped({{"parallel.wrap.policy", "size_based"},
                  {"parallel.wrap.min_num_params", fmt::format("{}", *count)}});
 }
@@ -103,7 +104,7 @@ Outcome map_recompute(const Context&, const Entry& entry) {
   return mapped({{"train.recompute", *on ? "block" : "none"}});
 }
 
-/// Names, in letters of any size, or PyTorch's numbers of them.
+/// Names in upper or lower case, or PyTorch's numbers for them.
 Outcome map_state_dict(const Context&, const Entry& entry) {
   const auto word = word_of(entry);
   const auto number = whole_of(entry);
@@ -112,7 +113,7 @@ Outcome map_state_dict(const Context&, const Entry& entry) {
   if (word == "sharded_state_dict" || number == 3)
     return mapped({{"checkpoint.state", "sharded"}});
   if (word == "local_state_dict" || number == 2)
-    return mapped({{"checkpoint.state", "sharded"}}, "parts that any number of workers loads");
+    return mapped({{"checkpoint.state", "sharded"}}, "shards that any number of workers can load");
   return wrong(entry, "FULL_STATE_DICT, SHARDED_STATE_DICT, LOCAL_STATE_DICT",
                suggest(entry.text, std::vector<std::string>{"FULL_STATE_DICT", "SHARDED_STATE_DICT",
                                                             "LOCAL_STATE_DICT"}));
@@ -145,7 +146,7 @@ ForeignRows wrap_rows() {
        .map = map_wrap},
       {.key = "fsdp_config.fsdp_transformer_layer_cls_to_wrap",
        .default_value = Fate::left_out,
-       .says = "names of Python's classes; `parallel.wrap` takes names of blocks: policy explicit, "
+       .says = "names of Python classes; `parallel.wrap` takes names of blocks: policy explicit, "
                "units: [layer1, layer2.0]",
        .when = fsdp},
       {.key = "fsdp_config.fsdp_min_num_params",
@@ -155,7 +156,7 @@ ForeignRows wrap_rows() {
        .map = map_min_params},
       {.key = "fsdp_config.fsdp_ignored_modules",
        .default_value = Fate::refused,
-       .says = "every parameter is trained by all workers alike",
+       .says = "all workers train every parameter",
        .when = fsdp},
   };
 }
@@ -212,10 +213,10 @@ ForeignRows built_in_rows() {
   return {
       {.key = "fsdp_config.fsdp_forward_prefetch",
        .default_value = Fate::built_in,
-       .says = "`parallel.prefetch` is for forward and backward"},
+       .says = "`parallel.prefetch` applies to forward and backward"},
       {.key = "fsdp_config.fsdp_sync_module_states",
        .default_value = Fate::built_in,
-       .says = "all workers begin with the same parameters"},
+       .says = "all workers start with the same parameters"},
       {.key = "fsdp_config.fsdp_use_orig_params",
        .default_value = Fate::built_in,
        .says = "parameters keep their own names and settings"},
@@ -227,8 +228,8 @@ ForeignRows built_in_rows() {
 
 ForeignRows parallelism_rows() {
   const std::string_view groups = "`parallel.strategy: hsdp` and `parallel.shard_group`";
-  const std::string_view none = "troupe divides data and state, not layers or sequences; leave it "
-                                "at 1";
+  const std::string_view none =
+      "troupe shards data and state, not layers or sequences; leave it at 1";
   return {
       {.key = "parallelism_config.parallelism_config_dp_replicate_size",
        .default_value = Fate::mapped,
@@ -254,22 +255,22 @@ ForeignRows parallelism_rows() {
        .neutral = "1"},
       {.key = "parallelism_config.parallelism_config_cp_backend",
        .default_value = Fate::left_out,
-       .says = "it is for cp_size alone"},
+       .says = "it is only for cp_size"},
       {.key = "parallelism_config.parallelism_config_cp_comm_strategy",
        .default_value = Fate::left_out,
-       .says = "it is for cp_size alone"},
+       .says = "it is only for cp_size"},
       {.key = "parallelism_config.parallelism_config_sp_backend",
        .default_value = Fate::left_out,
-       .says = "it is for sp_size alone"},
+       .says = "it is only for sp_size"},
       {.key = "parallelism_config.parallelism_config_sp_seq_length",
        .default_value = Fate::left_out,
-       .says = "it is for sp_size alone"},
+       .says = "it is only for sp_size"},
       {.key = "parallelism_config.parallelism_config_sp_seq_length_is_variable",
        .default_value = Fate::left_out,
-       .says = "it is for sp_size alone"},
+       .says = "it is only for sp_size"},
       {.key = "parallelism_config.parallelism_config_sp_attn_implementation",
        .default_value = Fate::left_out,
-       .says = "it is for sp_size alone"},
+       .says = "it is only for sp_size"},
   };
 }
 

@@ -1,4 +1,4 @@
-// What accelerate starts, and in which precision.
+// The job that accelerate starts, and its precision.
 #include "core/suggestion.hpp"
 #include "importers/detail/sharding.hpp"
 #include "importers/detail/tables.hpp"
@@ -27,19 +27,19 @@ const std::vector<std::string>& known_types() {
   return names;
 }
 
-/// Stage 2 is what accelerate takes where nothing says.
+/// accelerate's default is stage 2.
 Outcome map_deepspeed(const Context& context) {
   if (context.find("deepspeed_config.deepspeed_config_file"))
-    return mapped({}, "what deepspeed_config_file says");
+    return mapped({}, "as set in deepspeed_config_file");
   const auto stage = whole_at(context, "deepspeed_config.zero_stage").value_or(2);
   return mapped(zero_stage_settings(stage), fmt::format("ZeRO stage {}", stage));
 }
 
 Outcome map_none(const Context& context, const Entry&) {
   if (context.world.processes > 1)
-    return contradicts(fmt::format("NO is one process, num_processes is {}; MULTI_GPU, or "
-                                   "num_processes: 1",
-                                   context.world.processes));
+    return contradicts(fmt::format(
+        "NO is one process, but num_processes is {}; use MULTI_GPU, or num_processes: 1",
+        context.world.processes));
   return mapped({{"parallel.strategy", "single"}});
 }
 
@@ -55,10 +55,10 @@ Outcome map_type(const Context& context, const Entry& entry) {
     return map_deepspeed(context);
   if (type == "XLA" || type == "TPU" || type == "MEGATRON_LM")
     return {Fate::refused, "troupe has neither TPUs nor Megatron-LM's tensor and pipeline "
-                           "parallelism; FSDP is the nearest: distributed_type: FSDP"};
+                           "parallelism; the nearest is distributed_type: FSDP"};
   if (type.starts_with("MULTI_") && suggest(type, known_types()) == type)
     return {Fate::left_out,
-            "troupe runs on CUDA GPUs and CPUs: parallel.strategy: ddp on these",
+            "troupe runs on CUDA GPUs and CPUs; parallel.strategy: ddp uses these",
             {{"parallel.strategy", "ddp"}}};
   return wrong(entry, fmt::format("{}", fmt::join(known_types(), ", ")),
                suggest(type, known_types()));
@@ -89,7 +89,7 @@ Outcome map_precision(const Context& context, const Entry& entry) {
   if (word == "fp16" || word == "bf16")
     return map_mode(context, word);
   if (word == "fp8")
-    return with_fate(Fate::refused, "troupe has no fp8; mixed_precision: bf16 is the nearest");
+    return with_fate(Fate::refused, "troupe has no fp8; the nearest is mixed_precision: bf16");
   return wrong(entry, "no, fp16, bf16, fp8",
                suggest(word, std::vector<std::string>{"no", "fp16", "bf16", "fp8"}));
 }
@@ -98,7 +98,7 @@ Outcome map_old_fp16(const Context& context, const Entry& entry) {
   const auto on = boolean_of(entry);
   if (!on)
     return wrong(entry, "true or false");
-  return *on ? map_mode(context, "fp16") : with_fate(Fate::idle, "false asks for nothing");
+  return *on ? map_mode(context, "fp16") : with_fate(Fate::idle, "false enables nothing");
 }
 
 Outcome map_cpu(const Context&, const Entry& entry) {
@@ -110,7 +110,7 @@ Outcome map_cpu(const Context&, const Entry& entry) {
 
 Outcome map_environment(const Context&, const Entry& entry) {
   if (entry.text == "LOCAL_MACHINE" || entry.text == "0")
-    return with_fate(Fate::built_in, "troupe starts where it is called");
+    return with_fate(Fate::built_in, "troupe runs on the machine where it is started");
   if (entry.text == "AMAZON_SAGEMAKER" || entry.text == "1")
     return with_fate(Fate::refused, "troupe starts no cloud jobs: start `troupe node` on the "
                                     "machines, as docs/cluster.md shows");
@@ -125,12 +125,12 @@ ForeignRows accelerate_job_rows() {
   return {
       {.key = "compute_environment",
        .default_value = Fate::built_in,
-       .says = "troupe starts where it is called; AMAZON_SAGEMAKER is not supported",
+       .says = "troupe runs on the machine where it is started; AMAZON_SAGEMAKER is not supported",
        .map = map_environment},
       {.key = "distributed_type",
        .default_value = Fate::mapped,
        .says = "`parallel.strategy`: NO is single, MULTI_GPU and MULTI_CPU ddp, FSDP and DEEPSPEED "
-               "what their sections say; XLA and MEGATRON_LM are not supported",
+               "follow their sections; XLA and MEGATRON_LM are not supported",
        .map = map_type,
        .needed = true},
       {.key = "mixed_precision",
@@ -140,7 +140,7 @@ ForeignRows accelerate_job_rows() {
        .map = map_precision},
       {.key = "fp16",
        .default_value = Fate::mapped,
-       .says = "`precision.mode`: the old way to say mixed_precision: fp16",
+       .says = "`precision.mode`: the old form of mixed_precision: fp16",
        .map = map_old_fp16},
       {.key = "use_cpu", .default_value = Fate::mapped, .says = "`devices.kind`", .map = map_cpu},
   };

@@ -23,12 +23,12 @@ Outcome map_processes(const Context& context, const Entry& entry) {
   if (processes == -1)
     return context.world.known
                ? mapped({{"devices.count", fmt::format("{}", context.world.per_machine())}},
-                        "-1 is what --processes says")
-               : with_fate(Fate::open, "`devices.count`: --processes N says how many");
+                        "-1 is the number given with --processes")
+               : with_fate(Fate::open, "`devices.count`: set it with --processes N");
   if (!processes || *processes < 1)
     return wrong(entry, "a whole number, at least 1, or -1");
   if (*processes % context.world.machines != 0)
-    return contradicts(fmt::format("{} processes do not divide into {} machines", *processes,
+    return contradicts(fmt::format("{} processes cannot be divided among {} machines", *processes,
                                    context.world.machines));
   return mapped({{"devices.count", fmt::format("{}", context.world.per_machine())}},
                 "workers of each node");
@@ -52,7 +52,7 @@ bool is_loopback_name(std::string_view host) {
   return host.starts_with("127.") || host == "localhost" || host == "::1";
 }
 
-/// Off loopback troupe listens with certificates only.
+/// Beyond loopback troupe listens only with certificates.
 ForeignSettings trust(const std::string& name) {
   return {{"cluster.tls.certificate", fmt::format("\"certs/{}.crt\"", name)},
           {"cluster.tls.key", fmt::format("\"certs/{}.key\"", name)},
@@ -141,14 +141,14 @@ ForeignRows accelerate_machine_rows() {
        .neutral = "static"},
       {.key = "same_network",
        .default_value = Fate::built_in,
-       .says = "nodes need only reach each other's cluster.listen"},
+       .says = "nodes only need to reach each other's cluster.listen"},
       {.key = "gpu_ids",
        .default_value = Fate::left_out,
        .says = "start troupe with CUDA_VISIBLE_DEVICES set to these",
        .neutral = "all"},
       {.key = "enable_cpu_affinity",
        .default_value = Fate::left_out,
-       .says = "start troupe with numactl; devices.threads_per_worker says how many threads"},
+       .says = "start troupe with numactl; devices.threads_per_worker sets the number of threads"},
   };
 }
 

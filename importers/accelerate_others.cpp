@@ -1,4 +1,4 @@
-// What of accelerate's file troupe has nothing of.
+// Keys of accelerate for features that troupe does not have.
 #include "importers/detail/tables.hpp"
 
 namespace troupe {
@@ -10,10 +10,10 @@ ForeignRows launch_rows() {
   return {
       {.key = "debug",
        .default_value = Fate::left_out,
-       .says = "a collective that fails or hangs is an error that names rank and step"},
+       .says = "a collective that fails or hangs is reported as an error, with rank and step"},
       {.key = "main_training_function",
        .default_value = Fate::left_out,
-       .says = "troupe is the training program: say what is trained in model, data and train",
+       .says = "troupe is the training program: set the keys of model, data and train",
        .neutral = "main"},
       {.key = "mpirun_config.*",
        .default_value = Fate::left_out,
@@ -32,12 +32,12 @@ ForeignRows method_rows() {
   return {
       {.key = "fp8_config.*",
        .default_value = Fate::refused,
-       .says = "troupe has no fp8; mixed_precision: bf16 is the nearest",
+       .says = "troupe has no fp8; the nearest is mixed_precision: bf16",
        .when = "mixed_precision=fp8"},
       {.key = "megatron_lm_config.*",
        .default_value = Fate::refused,
-       .says = "troupe has no tensor, pipeline, sequence or expert parallelism; "
-               "distributed_type: FSDP is the nearest",
+       .says = "troupe has no tensor, pipeline, sequence or expert parallelism; the nearest is "
+               "distributed_type: FSDP",
        .when = "distributed_type=MEGATRON_LM"},
       {.key = "downcast_bf16",
        .default_value = Fate::refused,
@@ -47,7 +47,7 @@ ForeignRows method_rows() {
   };
 }
 
-/// What only makes sense on machines that distributed_type or compute_environment has refused.
+/// Keys for machines that distributed_type or compute_environment has already rejected.
 ForeignRows rented_rows() {
   ForeignRows rows;
   for (const auto* key :

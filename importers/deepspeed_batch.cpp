@@ -69,8 +69,8 @@ ForeignRows deepspeed_batch_rows() {
   return {
       {.key = "train_batch_size",
        .default_value = Fate::mapped,
-       .says = "`data.batch_size`, which is over all workers and micro-batches too; where all "
-               "three are given also `devices.count`",
+       .says = "`data.batch_size`, which also counts all workers and micro-batches; if all three "
+               "are given, also `devices.count`",
        .map = map_total},
       {.key = "train_micro_batch_size_per_gpu",
        .default_value = Fate::mapped,

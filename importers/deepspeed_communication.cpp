@@ -1,4 +1,4 @@
-// How gradients travel.
+// How gradients are sent.
 #include "importers/detail/tables.hpp"
 #include "importers/detail/values.hpp"
 
@@ -26,7 +26,7 @@ Outcome map_fp32(const Context&, const Entry& entry) {
   if (!on)
     return wrong(entry, "true or false");
   if (!*on)
-    return with_fate(Fate::idle, "false asks for nothing");
+    return with_fate(Fate::idle, "false enables nothing");
   return mapped({{"parallel.mixed_precision.reduce", "fp32"}});
 }
 
@@ -47,7 +47,7 @@ ForeignRows deepspeed_communication_rows() {
   return {
       {.key = "communication_data_type",
        .default_value = Fate::mapped,
-       .says = "`parallel.mixed_precision.reduce`; fp32 where it is not given",
+       .says = "`parallel.mixed_precision.reduce`; default: fp32",
        .map = map_type},
       {.key = "fp32_allreduce",
        .default_value = Fate::mapped,
@@ -59,14 +59,14 @@ ForeignRows deepspeed_communication_rows() {
        .map = map_operation},
       {.key = "prescale_gradients",
        .default_value = Fate::left_out,
-       .says = "gradients travel in fp32, which needs no scaling before the sum"},
+       .says = "gradients are sent in fp32, which needs no scaling before the sum"},
       {.key = "gradient_predivide_factor",
        .default_value = Fate::left_out,
-       .says = "gradients travel in fp32, which needs no scaling before the sum",
+       .says = "gradients are sent in fp32, which needs no scaling before the sum",
        .neutral = "1.0"},
       {.key = "sparse_gradients",
        .default_value = Fate::left_out,
-       .says = "gradients travel as they are"},
+       .says = "gradients are sent unchanged"},
       {.key = "disable_allgather",
        .default_value = Fate::left_out,
        .says = "parameters are gathered by all-gather"},

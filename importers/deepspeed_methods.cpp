@@ -1,4 +1,4 @@
-// Ways to train that troupe does not have.
+// Training methods that troupe does not have.
 #include "importers/detail/tables.hpp"
 
 #include <initializer_list>
@@ -15,32 +15,29 @@ void add(ForeignRows& rows, Fate fate, std::string_view says,
 }
 
 void add_data(ForeignRows& rows) {
-  add(rows, Fate::refused, "samples are taken evenly, each once an epoch: data",
+  add(rows, Fate::refused, "each sample is used once per epoch: data",
       {"curriculum_learning.*", "data_efficiency.*"});
-  add(rows, Fate::refused, "troupe's layers are all trained in every step",
-      {"progressive_layer_drop.*"});
+  add(rows, Fate::refused, "troupe trains all layers in every step", {"progressive_layer_drop.*"});
 }
 
 void add_models(ForeignRows& rows) {
   add(rows, Fate::refused, "troupe has no sparse attention", {"sparse_attention.*"});
-  add(rows, Fate::refused, "troupe neither quantizes nor prunes; precision.mode says the types",
+  add(rows, Fate::refused, "troupe neither quantizes nor prunes; precision.mode sets the types",
       {"compression_training.*", "quantize_training.*", "weight_quantization.*", "msamp.*",
        "fp8.*"});
   add(rows, Fate::left_out, "it is for quantize_training", {"eigenvalue.*"});
 }
 
 void add_parallelism(ForeignRows& rows) {
-  add(rows, Fate::refused, "troupe divides data and state, not layers: zero_optimization.stage 3",
+  add(rows, Fate::refused, "troupe shards data and state, not layers: zero_optimization.stage 3",
       {"tensor_parallel.*", "pipeline.*", "expert_parallel.*", "hybrid_engine.*"});
   rows.push_back({.key = "sequence_parallel_size",
                   .default_value = Fate::refused,
-                  .says = "troupe divides data and state, not sequences; leave it at 1",
+                  .says = "troupe shards data and state, not sequences; leave it at 1",
                   .neutral = "1"});
   add(rows, Fate::left_out, "all workers share the data: devices.count x cluster.min_nodes",
       {"data_parallel_size", "use_data_before_expert_parallelism"});
-  add(rows, Fate::refused,
-      "the number of workers stays what it was at the start, and so does the "
-      "batch",
+  add(rows, Fate::refused, "the number of workers and the batch size do not change during a run",
       {"elasticity.*"});
 }
 
@@ -55,7 +52,7 @@ ForeignRows deepspeed_method_rows() {
   add_parallelism(rows);
   add(rows, Fate::left_out, "the graph is always compiled: fused, planned and lowered",
       {"compile.*", "graph_harvesting", "vocabulary_size"});
-  add(rows, Fate::left_out, "`troupe plan` and `troupe compare` say which strategy to choose",
+  add(rows, Fate::left_out, "`troupe plan` and `troupe compare` help to choose a strategy",
       {"autotuning.*"});
   return rows;
 }

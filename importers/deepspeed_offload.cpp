@@ -1,5 +1,5 @@
-// zero_optimization's offload_optimizer and offload_param, their old names, and what of activations
-// is not kept.
+// zero_optimization's offload_optimizer and offload_param, their old names, and activation
+// checkpointing.
 #include "importers/detail/tables.hpp"
 #include "importers/detail/values.hpp"
 #include "importers/detail/zero_stage.hpp"
@@ -27,7 +27,7 @@ Outcome map_parameters(const Context& context, const Entry& entry) {
   return map_parameter_device(entry, stage_of(context));
 }
 
-/// cpu_offload: true is offload_optimizer: {device: cpu}.
+/// cpu_offload: true means offload_optimizer: {device: cpu}.
 Outcome map_old(const Context& context, const Entry& entry, const std::string& target,
                 std::int64_t least_stage) {
   const auto on = boolean_of(entry);
@@ -54,26 +54,26 @@ Outcome map_ratio(const Context& context, const Entry& entry) {
   if (*ratio == 0 || stage_of(context) == 0 ||
       !is_on(context, "zero_optimization.offload_optimizer.device"))
     return with_fate(*ratio == 0 ? Fate::left_out : Fate::idle,
-                     "it is for what is offloaded; leave device out to offload nothing");
+                     "it is only for offloaded state; leave device out to offload nothing");
   return mapped({{"parallel.offload.ratio", number_text(*ratio)}});
 }
 
-/// The section sets how a model's own checkpointing works: whoever uses it has one.
+/// The section configures a model's own checkpointing, so a file that sets it uses checkpointing.
 Outcome map_recompute(const Context&, const Entry& entry) {
   if (is_neutral(entry))
-    return with_fate(Fate::idle, fmt::format("{} asks for nothing", value_text(entry)));
-  return mapped({{"train.recompute", "block"}}, "the same bits as without");
+    return with_fate(Fate::idle, fmt::format("{} enables nothing", value_text(entry)));
+  return mapped({{"train.recompute", "block"}}, "results have the same bits as without it");
 }
 
 ForeignRows mapped_rows() {
   return {
       {.key = "zero_optimization.offload_optimizer.device",
        .default_value = Fate::mapped,
-       .says = "`parallel.offload: optimizer`; of nvme the host's memory",
+       .says = "`parallel.offload: optimizer`; nvme becomes the host's memory",
        .map = map_optimizer},
       {.key = "zero_optimization.offload_param.device",
        .default_value = Fate::mapped,
-       .says = "`parallel.offload: parameters`, with stage 3; of nvme the host's memory",
+       .says = "`parallel.offload: parameters`, with stage 3; nvme becomes the host's memory",
        .map = map_parameters},
       {.key = "zero_optimization.offload_optimizer.ratio",
        .default_value = Fate::mapped,
@@ -97,7 +97,7 @@ ForeignRows mapped_rows() {
        .map = map_recompute},
       {.key = "activation_checkpointing.cpu_checkpointing",
        .default_value = Fate::mapped,
-       .says = "`train.recompute: block`; what is kept stays on the device",
+       .says = "`train.recompute: block`; activations that are kept stay on the device",
        .map = map_recompute},
       {.key = "activation_checkpointing.number_checkpoints",
        .default_value = Fate::mapped,
@@ -140,7 +140,7 @@ ForeignRows deepspeed_offload_rows() {
                           "activation_checkpointing.profile"})
     rows.push_back({.key = key,
                     .default_value = Fate::built_in,
-                    .says = "the memory plan lays activations out; `--trace` shows a step"});
+                    .says = "the memory plan lays out activations; `--trace` shows a step"});
   return rows;
 }
 

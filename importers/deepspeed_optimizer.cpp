@@ -21,14 +21,14 @@ std::string type_of(const Context& context) {
   return entry ? word_of(*entry) : std::string{};
 }
 
-/// Adam with decoupled decay unless adam_w_mode says otherwise, as DeepSpeed has it.
+/// Adam with decoupled decay unless adam_w_mode is false, as in DeepSpeed.
 std::string adam_name(const Context& context) {
   const auto* mode = context.find("optimizer.params.adam_w_mode");
   return type_of(context) == "adam" && mode && boolean_of(*mode) == false ? "adam" : "adamw";
 }
 
-/// What the optimizer there takes for keys that the file leaves out, where ours takes something
-/// else. torch_adam is PyTorch's, whose AdamW decays.
+/// Returns DeepSpeed's defaults for missing keys where troupe's differ. torch_adam is PyTorch's,
+/// whose AdamW decays.
 ForeignSettings default_adam(const Context& context) {
   const auto name = adam_name(context);
   ForeignSettings settings = {{"train.optimizer.name", name},
@@ -38,7 +38,7 @@ ForeignSettings default_adam(const Context& context) {
   return settings;
 }
 
-/// The names that DeepSpeed takes: its own and torch.optim's. Troupe has the first three.
+/// The optimizers that DeepSpeed accepts: its own and torch.optim's. Troupe has the first three.
 Outcome refuse_type(const Entry& entry) {
   const std::vector<std::string> known = {
       "Adam", "AdamW",  "SGD",   "Lamb",    "OneBitAdam", "OneBitLamb", "ZeroOneAdam", "Lion",
@@ -67,7 +67,7 @@ Outcome map_lr(const Context&, const Entry& entry) {
   if (!rate || *rate < 0)
     return wrong(entry, "a number, above 0");
   if (*rate == 0)
-    return with_fate(Fate::idle, "the scheduler says the learning rate");
+    return with_fate(Fate::idle, "the scheduler sets the learning rate");
   return mapped({{"train.optimizer.lr", number_text(*rate), Firmness::weak}});
 }
 
@@ -124,7 +124,7 @@ ForeignRows mapped_rows() {
        .map = map_type},
       {.key = "optimizer.params.lr",
        .default_value = Fate::mapped,
-       .says = "`train.optimizer.lr`; a scheduler's warmup_max_lr goes first",
+       .says = "`train.optimizer.lr`; a scheduler's warmup_max_lr takes precedence",
        .map = map_lr},
       {.key = "optimizer.params.betas",
        .default_value = Fate::mapped,
@@ -140,7 +140,7 @@ ForeignRows mapped_rows() {
        .map = map_number<decay>},
       {.key = "optimizer.params.momentum",
        .default_value = Fate::mapped,
-       .says = "`train.optimizer.momentum`; 0 where it is not given",
+       .says = "`train.optimizer.momentum`; default: 0",
        .map = map_number<momentum>},
       {.key = "optimizer.params.nesterov",
        .default_value = Fate::mapped,
@@ -157,7 +157,7 @@ ForeignRows mapped_rows() {
   };
 }
 
-/// Ways to compute the same update.
+/// Keys that choose how to compute the same update.
 ForeignRows same_rows() {
   ForeignRows rows;
   for (const auto* key :
@@ -171,11 +171,11 @@ ForeignRows same_rows() {
                             "`precision.mode` is fp16 or bf16"});
   rows.push_back({.key = "zero_force_ds_cpu_optimizer",
                   .default_value = Fate::built_in,
-                  .says = "what is offloaded is updated on the host"});
+                  .says = "offloaded state is updated on the host"});
   return rows;
 }
 
-/// Ways to compute another one.
+/// Keys that compute a different update.
 ForeignRows other_rows() {
   ForeignRows rows = {
       {.key = "optimizer.params.bias_correction",
@@ -201,7 +201,7 @@ ForeignRows other_rows() {
     rows.push_back(
         {.key = key,
          .default_value = Fate::refused,
-         .says = "it is of an optimizer that troupe does not have: AdamW is the nearest"});
+         .says = "it belongs to an optimizer that troupe does not have; the nearest is AdamW"});
   return rows;
 }
 

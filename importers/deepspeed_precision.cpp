@@ -23,22 +23,23 @@ Outcome map_enabled(const Context& context, const Entry& entry) {
   if (!on)
     return wrong(entry, "true or false, or \"auto\"");
   if (!*on)
-    return with_fate(Fate::idle, "false asks for nothing");
+    return with_fate(Fate::idle, "false enables nothing");
   ForeignSettings settings = {{"precision.mode", mode}};
   if (entry.key == fp16 && !context.find("fp16.loss_scale_window")) // 2000 is PyTorch's
     settings.push_back({"precision.loss_scale.growth_interval", "1000", Firmness::default_value});
-  return mapped(std::move(settings), "parameters are kept in fp32, as there");
+  return mapped(std::move(settings), "parameters are kept in fp32, as in DeepSpeed");
 }
 
 constexpr char amp_fp16[] = "amp_fp16", amp_bf16[] = "amp_bf16";
 
-/// 0 lets the scale follow overflows; any other is to stay, which here one that never grows is.
+/// 0 makes the scale dynamic; any other scale is static, which troupe expresses as one that never
+/// grows.
 Outcome map_scale(const Context&, const Entry& entry) {
   const auto scale = number_of(entry);
   if (!scale || *scale < 0)
     return wrong(entry, "a number, at least 0");
   if (*scale == 0)
-    return with_fate(Fate::built_in, "0 is a scale that follows overflows");
+    return with_fate(Fate::built_in, "0 is a dynamic scale");
   return mapped({{"precision.loss_scale.initial", number_text(*scale)},
                  {"precision.loss_scale.growth_interval", "2000000000"}},
                 "it never grows; an overflow still halves it");
@@ -53,7 +54,7 @@ Outcome map_power(const Context& context, const Entry& entry) {
   if (!power || *power < 0 || *power > 99)
     return wrong(entry, "a whole number, 0 to 99");
   if (scale_is_static(context))
-    return with_fate(Fate::idle, "loss_scale says the scale");
+    return with_fate(Fate::idle, "loss_scale sets the scale");
   return mapped({{"precision.loss_scale.initial", number_text(std::exp2(*power))}});
 }
 
@@ -62,7 +63,7 @@ Outcome map_window(const Context& context, const Entry& entry) {
   if (!steps || *steps < 1)
     return wrong(entry, "a whole number, at least 1");
   if (scale_is_static(context))
-    return with_fate(Fate::idle, "loss_scale says the scale");
+    return with_fate(Fate::idle, "loss_scale sets the scale");
   return mapped({{"precision.loss_scale.growth_interval", fmt::format("{}", *steps)}});
 }
 
@@ -83,8 +84,8 @@ ForeignRows fp16_rows() {
        .map = map_enabled<amp_fp16>},
       {.key = "fp16.loss_scale",
        .default_value = Fate::mapped,
-       .says = "`precision.loss_scale`: 0 follows overflows, as always; any other is the initial "
-               "one, that never grows",
+       .says = "`precision.loss_scale`: 0 is dynamic, the default; any other value is the initial "
+               "scale, which never grows",
        .when = fp16,
        .map = map_scale},
       {.key = "fp16.initial_scale_power",
@@ -94,21 +95,21 @@ ForeignRows fp16_rows() {
        .map = map_power},
       {.key = "fp16.loss_scale_window",
        .default_value = Fate::mapped,
-       .says = "`precision.loss_scale.growth_interval`; 1000 where it is not given",
+       .says = "`precision.loss_scale.growth_interval`; default: 1000",
        .when = fp16,
        .map = map_window},
       {.key = "fp16.hysteresis",
        .default_value = Fate::left_out,
-       .says = "each overflow halves the scale, as PyTorch's GradScaler does it",
+       .says = "each overflow halves the scale, as in PyTorch's GradScaler",
        .when = fp16,
        .neutral = "1"},
       {.key = "fp16.consecutive_hysteresis",
        .default_value = Fate::left_out,
-       .says = "each overflow halves the scale, as PyTorch's GradScaler does it",
+       .says = "each overflow halves the scale, as in PyTorch's GradScaler",
        .when = fp16},
       {.key = "fp16.min_loss_scale",
        .default_value = Fate::left_out,
-       .says = "the scale may fall below it, as PyTorch's GradScaler lets it",
+       .says = "the scale may fall below it, as in PyTorch's GradScaler",
        .when = fp16},
       {.key = "fp16.auto_cast",
        .default_value = Fate::built_in,
@@ -128,7 +129,7 @@ ForeignRows bf16_rows() {
        .map = map_enabled<amp_bf16>},
       {.key = "bf16.immediate_grad_update",
        .default_value = Fate::built_in,
-       .says = "gradients are summed in fp32 as backward makes them"},
+       .says = "gradients are summed in fp32 as backward computes them"},
       {.key = "bf16.check_grad_overflow",
        .default_value = Fate::built_in,
        .says = "a loss that is not finite ends the run with an error"},
@@ -147,12 +148,12 @@ ForeignRows autocast_rows() {
   return {
       {.key = "amp.enabled",
        .default_value = Fate::mapped,
-       .says = "`precision.mode: amp_fp16`: autocast, as apex's level O1",
+       .says = "`precision.mode: amp_fp16`: autocast, like apex's level O1",
        .map = map_enabled<amp_fp16>},
       {.key = "amp.*",
        .default_value = Fate::left_out,
-       .says = "autocast takes the types that PyTorch's takes; model.autocast_off switches it off "
-               "for modules",
+       .says = "autocast uses the same types as PyTorch's; model.autocast_off switches it off for "
+               "modules",
        .when = "amp.enabled"},
       {.key = "torch_autocast.enabled",
        .default_value = Fate::mapped,
@@ -162,8 +163,8 @@ ForeignRows autocast_rows() {
              if (!boolean_of(entry))
                return wrong(entry, "true or false");
              if (boolean_of(entry) == false)
-               return with_fate(Fate::idle, "false asks for nothing");
-             return context.find("torch_autocast.dtype") ? mapped({}, "dtype says which")
+               return with_fate(Fate::idle, "false enables nothing");
+             return context.find("torch_autocast.dtype") ? mapped({}, "dtype selects the mode")
                                                          : mapped({{"precision.mode", "amp_bf16"}});
            }},
       {.key = "torch_autocast.dtype",
@@ -185,7 +186,7 @@ ForeignRows autocast_rows() {
        .neutral = "fp32"},
       {.key = "data_types.buffer_dtype",
        .default_value = Fate::refused,
-       .says = "parallel.mixed_precision.buffers says it",
+       .says = "use parallel.mixed_precision.buffers",
        .neutral = "fp32"},
   };
 }

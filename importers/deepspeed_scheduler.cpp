@@ -18,19 +18,19 @@ using Outcome = ForeignOutcome;
 
 const std::string count = "a whole number, at least 0, or \"auto\"";
 
-/// The learning rate that ratios are of.
+/// Returns the learning rate to which ratios refer.
 double rate_of(const Context& context) {
   return number_at(context, "optimizer.params.lr").value_or(0.001);
 }
 
-/// As steps, or as epochs where it is known how many steps these have.
+/// Returns steps, or epochs if the number of steps per epoch is known.
 std::string warmup_text(const Context& context, std::int64_t steps) {
   if (!context.steps_per_epoch)
     return fmt::format("{} steps", steps);
   return number_text(static_cast<double>(steps) / static_cast<double>(*context.steps_per_epoch));
 }
 
-/// What DeepSpeed takes for keys that are not there.
+/// DeepSpeed's defaults for missing keys.
 ForeignSettings default_settings(const Context& context, const std::string& schedule) {
   ForeignSettings settings = {{"train.schedule.name", schedule}};
   if (!context.find("scheduler.params.warmup_num_steps"))
@@ -46,8 +46,8 @@ Outcome map_warmup(const Context& context, const std::string& schedule) {
   auto settings = default_settings(context, schedule);
   if (!context.find("scheduler.params.warmup_type"))
     return {Fate::refused,
-            "without warmup_type DeepSpeed warms up by a logarithm, troupe in a "
-            "line: warmup_type: linear",
+            "without warmup_type DeepSpeed's warm-up is logarithmic, but troupe's is linear; set "
+            "warmup_type: linear",
             std::move(settings)};
   return mapped(std::move(settings));
 }
@@ -76,7 +76,7 @@ Outcome map_steps(const Context& context, const Entry& entry) {
   if (!steps || *steps < 0)
     return wrong(entry, count);
   if (*steps == 0)
-    return with_fate(Fate::idle, "0 steps are no warm-up");
+    return with_fate(Fate::idle, "0 steps: no warm-up");
   return mapped({{"train.schedule.warmup", warmup_text(context, *steps)}});
 }
 
@@ -87,7 +87,7 @@ Outcome map_total(const Context& context, const Entry& entry) {
   ForeignSettings settings = {{"train.max_steps", fmt::format("{}", *steps)}};
   const auto epochs = context.steps_per_epoch
                           ? fmt::format("{}", (*steps - 1) / *context.steps_per_epoch + 1)
-                          : std::string{"null"}; // as many as they take
+                          : std::string{"null"}; // as many as the steps take
   settings.push_back({"train.epochs", epochs});
   return mapped(std::move(settings));
 }
@@ -128,11 +128,11 @@ ForeignRows other_rows() {
         "scheduler.params.cycle_max_mom", "scheduler.params.decay_mom_rate"})
     rows.push_back({.key = key,
                     .default_value = Fate::refused,
-                    .says = "it is of a scheduler that troupe does not have; cosine after a "
-                            "warm-up is the nearest"});
+                    .says = "it belongs to a scheduler that troupe does not have; the nearest is "
+                            "cosine after a warm-up"});
   rows.push_back({.key = "scheduler.params.last_batch_iteration",
                   .default_value = Fate::built_in,
-                  .says = "a run that goes on goes on with its schedule"});
+                  .says = "a resumed run continues its schedule"});
   return rows;
 }
 
@@ -162,7 +162,7 @@ ForeignRows deepspeed_scheduler_rows() {
        .map = map_shape},
       {.key = "scheduler.params.total_num_steps",
        .default_value = Fate::mapped,
-       .says = "`train.max_steps`; `train.epochs` follows, or is null",
+       .says = "`train.max_steps`; `train.epochs` is computed from it, or null",
        .map = map_total},
       {.key = "scheduler.params.cos_min_ratio",
        .default_value = Fate::mapped,

@@ -1,4 +1,4 @@
-// Logs, profilers, monitors and checkpoints: what is seen and kept of a run.
+// Logs, profilers, monitors and checkpoints: the outputs of a run.
 #include "importers/detail/tables.hpp"
 
 #include <initializer_list>
@@ -17,9 +17,10 @@ void add(ForeignRows& rows, Fate fate, std::string_view says,
 void add_logs(ForeignRows& rows) {
   add(rows, Fate::left_out, "the console shows steps, and events.jsonl has each",
       {"steps_per_print", "log_level"});
-  add(rows, Fate::left_out, "events.jsonl tells each step's seconds; --trace shows where they go",
+  add(rows, Fate::left_out, "events.jsonl has the time of each step; --trace shows how it is spent",
       {"wall_clock_breakdown", "timers.*"});
-  add(rows, Fate::left_out, "`troupe plan` says a job's memory, and summary.json what it took",
+  add(rows, Fate::left_out,
+      "`troupe plan` predicts a job's memory, and summary.json has its actual use",
       {"memory_breakdown"});
   add(rows, Fate::left_out, "`troupe config show` prints the config with all defaults",
       {"dump_state"});
@@ -30,7 +31,8 @@ void add_profilers(ForeignRows& rows) {
       {"flops_profiler.enabled", "flops_profiler.profile_step", "flops_profiler.module_depth",
        "flops_profiler.top_modules", "flops_profiler.detailed", "flops_profiler.output_file",
        "flops_profiler.recompute_fwd_factor"});
-  add(rows, Fate::left_out, "`troupe plan` counts what travels; --trace shows its time",
+  add(rows, Fate::left_out,
+      "`troupe plan` counts the bytes that are sent; --trace shows their time",
       {"comms_logger.enabled", "comms_logger.verbose", "comms_logger.prof_all",
        "comms_logger.prof_ops", "comms_logger.debug"});
 }
@@ -39,7 +41,7 @@ void add_monitors(ForeignRows& rows) {
   add(rows, Fate::left_out, "metrics.listen is for Prometheus and Grafana; report.html has curves",
       {"tensorboard.enabled", "tensorboard.output_path", "tensorboard.job_name", "wandb.enabled",
        "wandb.group", "wandb.team", "wandb.project", "comet.*", "monitor_config.*"});
-  add(rows, Fate::left_out, "events.jsonl has a line a step",
+  add(rows, Fate::left_out, "events.jsonl has one line per step",
       {"csv_monitor.enabled", "csv_monitor.output_path", "csv_monitor.job_name"});
 }
 
@@ -49,12 +51,12 @@ void add_checkpoints(ForeignRows& rows) {
       "workers",
       {"checkpoint.tag_validation", "checkpoint.load_universal"});
   add(rows, Fate::left_out,
-      "with checkpoint.state: sharded every rank writes its part at the same time",
+      "with checkpoint.state: sharded all ranks write their shards at the same time",
       {"checkpoint.parallel_write.*"});
   add(rows, Fate::left_out,
-      "full ones lie with the leader, sharded ones in a folder that all hosts share",
+      "full checkpoints are on the leader's host, sharded ones in a folder that all hosts share",
       {"checkpoint.use_node_local_storage"});
-  add(rows, Fate::left_out, "checkpoints are safetensors, written beside the next steps",
+  add(rows, Fate::left_out, "checkpoints are safetensors, written during the next steps",
       {"checkpoint.checkpoint_serialization", "checkpoint.writer.*", "nebula.*",
        "datastates_ckpt.*"});
 }

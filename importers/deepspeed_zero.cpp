@@ -1,4 +1,4 @@
-// zero_optimization: what is divided, and how it travels.
+// zero_optimization: what is divided, and how it is sent.
 #include "importers/detail/tables.hpp"
 #include "importers/detail/values.hpp"
 #include "importers/detail/zero_stage.hpp"
@@ -38,22 +38,22 @@ Outcome map_groups(const Context& context, const Entry& entry) {
   if (!size)
     return wrong(entry, "a whole number, -1 for none");
   if (!has_groups(context))
-    return with_fate(Fate::idle, "stage 3 alone has groups, of at least 2");
+    return with_fate(Fate::idle, "only stage 3 has groups, of at least 2");
   return mapped(
       {{"parallel.strategy", "hsdp"}, {"parallel.shard_group", fmt::format("{}", *size)}});
 }
 
-/// DeepSpeed counts elements; gradients travel in fp32.
+/// DeepSpeed counts elements; gradients are sent in fp32.
 Outcome map_bucket(const Context& context, const Entry& entry) {
   const auto elements = whole_of(entry);
   if (!elements || *elements < 0)
     return wrong(entry, "a whole number, at least 0, or \"auto\"");
   if (stage_of(context) == 3)
-    return with_fate(Fate::left_out, "with stage 3 what parallel.wrap joins travels together");
-  if (*elements < 256) // the least bucket is 1 KiB
-    return mapped({{"parallel.bucket_size", "1024"}}, "the least there is");
+    return with_fate(Fate::left_out, "with stage 3 the units of parallel.wrap are sent together");
+  if (*elements < 256) // the smallest bucket is 1 KiB
+    return mapped({{"parallel.bucket_size", "1024"}}, "the minimum");
   return mapped({{"parallel.bucket_size", fmt::format("{}", *elements * 4)}},
-                "a smaller one overlaps more");
+                "a smaller size overlaps more");
 }
 
 Outcome map_prefetch(const Context& context, const Entry& entry) {
@@ -61,7 +61,7 @@ Outcome map_prefetch(const Context& context, const Entry& entry) {
   if (!elements || *elements < 0)
     return wrong(entry, "a whole number, at least 0, or \"auto\"");
   if (stage_of(context) != 3)
-    return with_fate(Fate::idle, "it goes with stage 3");
+    return with_fate(Fate::idle, "it is only for stage 3");
   return mapped({{"parallel.prefetch", *elements == 0 ? "0" : "1"}},
                 "troupe counts blocks, not elements");
 }
@@ -82,11 +82,11 @@ ForeignRows stage_rows() {
        .map = map_groups},
       {.key = "zero_optimization.reduce_bucket_size",
        .default_value = Fate::mapped,
-       .says = "`parallel.bucket_size`: times 4, as it counts elements; not with stage 3",
+       .says = "`parallel.bucket_size`: times 4, because it counts elements; not with stage 3",
        .map = map_bucket},
       {.key = "zero_optimization.stage3_prefetch_bucket_size",
        .default_value = Fate::mapped,
-       .says = "`parallel.prefetch`, which counts blocks: 0 where it is 0, else 1",
+       .says = "`parallel.prefetch`, which counts blocks: 0 if it is 0, otherwise 1",
        .map = map_prefetch},
       {.key = "zero_optimization.prefetch_bucket_size",
        .default_value = Fate::mapped,
@@ -129,36 +129,37 @@ ForeignRows rows_of(std::span<const Note> notes, Fate fate) {
 ForeignRows built_in_rows() {
   static constexpr std::string_view loads = "checkpoints load with any number of workers";
   static constexpr Note notes[] = {
-      {TROUPE_ZERO "overlap_comm", "gradients travel while backward goes on"},
-      {TROUPE_ZERO "contiguous_gradients", "gradients lie in flat buffers"},
-      {TROUPE_ZERO "reduce_scatter", "gradients are reduced to the worker that has their part"},
+      {TROUPE_ZERO "overlap_comm", "gradients are sent during backward"},
+      {TROUPE_ZERO "contiguous_gradients", "gradients are in flat buffers"},
+      {TROUPE_ZERO "reduce_scatter", "gradients are reduced to the worker that owns their shard"},
       {TROUPE_ZERO "allgather_partitions", "parameters are gathered by all-gather"},
-      {TROUPE_ZERO "use_multi_rank_bucket_allreduce", "a bucket goes to all its workers at once"},
-      {TROUPE_ZERO "grad_hooks", "gradients travel while backward goes on"},
-      {TROUPE_ZERO "round_robin_gradients", "each worker has a part of every bucket"},
-      {TROUPE_ZERO "load_from_fp32_weights", "checkpoints hold parameters in fp32"},
+      {TROUPE_ZERO "use_multi_rank_bucket_allreduce",
+       "a bucket is sent to all its workers at once"},
+      {TROUPE_ZERO "grad_hooks", "gradients are sent during backward"},
+      {TROUPE_ZERO "round_robin_gradients", "each worker has a shard of every bucket"},
+      {TROUPE_ZERO "load_from_fp32_weights", "checkpoints contain parameters in fp32"},
       {TROUPE_ZERO "elastic_checkpoint", loads},
       {TROUPE_ZERO "pipeline_loading_checkpoint", loads},
       {TROUPE_ZERO "ignore_unused_parameters", "every parameter of a graph has a gradient"},
-      {TROUPE_ZERO "override_module_apply", "parameters begin alike on all workers"},
+      {TROUPE_ZERO "override_module_apply", "all workers start with the same parameters"},
       {TROUPE_ZERO "memory_efficient_linear", "the memory plan keeps what backward reads"},
       {TROUPE_ZERO "mics_hierarchical_params_gather", "hsdp gathers within a group"},
-      {TROUPE_ZERO "legacy_stage1", "there is one zero1"},
+      {TROUPE_ZERO "legacy_stage1", "there is only one zero1"},
   };
   return rows_of(notes, Fate::built_in);
 }
 
 ForeignRows left_out_rows() {
   static constexpr std::string_view blocks =
-      "parallel.wrap, prefetch and max_units_alive say what is gathered, in blocks";
+      "parallel.wrap, prefetch and max_units_alive control what is gathered, in blocks";
   static constexpr Note notes[] = {
       {TROUPE_ZERO "allgather_bucket_size", "a bucket is gathered as it was reduced: "
                                             "reduce_bucket_size"},
-      {TROUPE_ZERO "sub_group_size", "the optimizer goes bucket by bucket"},
-      {TROUPE_ZERO "stage3_param_persistence_threshold", "every parameter is divided"},
-      {TROUPE_ZERO "param_persistence_threshold", "every parameter is divided"},
-      {TROUPE_ZERO "stage3_model_persistence_threshold", "every parameter is divided"},
-      {TROUPE_ZERO "model_persistence_threshold", "every parameter is divided"},
+      {TROUPE_ZERO "sub_group_size", "the optimizer works bucket by bucket"},
+      {TROUPE_ZERO "stage3_param_persistence_threshold", "every parameter is sharded"},
+      {TROUPE_ZERO "param_persistence_threshold", "every parameter is sharded"},
+      {TROUPE_ZERO "stage3_model_persistence_threshold", "every parameter is sharded"},
+      {TROUPE_ZERO "model_persistence_threshold", "every parameter is sharded"},
       {TROUPE_ZERO "stage3_max_live_parameters", blocks},
       {TROUPE_ZERO "max_live_parameters", blocks},
       {TROUPE_ZERO "stage3_max_reuse_distance", blocks},
@@ -172,26 +173,26 @@ ForeignRows left_out_rows() {
       {TROUPE_ZERO "stage3_allgather_sequential", "parallel.prefetch: 0 gathers one at a time"},
       {TROUPE_ZERO "allgather_sequential", "parallel.prefetch: 0 gathers one at a time"},
       {TROUPE_ZERO "log_trace_cache_warnings", "troupe has no trace cache"},
-      {TROUPE_ZERO "enable_sanity_checks", "checks are always made"},
+      {TROUPE_ZERO "enable_sanity_checks", "checks are always on"},
       {TROUPE_ZERO "save_muon_momentum_buffer_in_memory", "troupe has no Muon"},
   };
   auto rows = rows_of(notes, Fate::left_out);
   rows.push_back({.key = TROUPE_ZERO "zero_hpz_partition_size",
                   .default_value = Fate::left_out,
-                  .says = "hsdp divides within groups: mics_shard_size",
+                  .says = "hsdp shards within groups: mics_shard_size",
                   .neutral = "1"});
   return rows;
 }
 
 ForeignRows refused_rows() {
-  static constexpr std::string_view whole = "nothing travels quantized; "
-                                            "parallel.mixed_precision halves what travels";
+  static constexpr std::string_view whole =
+      "nothing is sent quantized; parallel.mixed_precision halves the traffic";
   static constexpr Note notes[] = {
       {TROUPE_ZERO "zero_quantized_weights", whole},
       {TROUPE_ZERO "zero_quantized_nontrainable_weights", whole},
       {TROUPE_ZERO "zero_quantized_gradients", whole},
       {TROUPE_ZERO "zeropp_loco_param.*", whole},
-      {TROUPE_ZERO "zenflow.*", "an update is whole before the next step: parallel.offload"},
+      {TROUPE_ZERO "zenflow.*", "each update is complete before the next step: parallel.offload"},
   };
   return rows_of(notes, Fate::refused);
 }

@@ -1,5 +1,5 @@
-// config.json of Hugging Face's GPT-2 and LLaMA. What it does not say is what GPT2Config and
-// LlamaConfig take: the sizes of gpt2 and llama-7b, and what is set beside their names.
+// config.json of Hugging Face's GPT-2 and LLaMA. Missing keys get the defaults of GPT2Config and
+// LlamaConfig: the sizes of gpt2 and llama-7b, and the values next to their names.
 #include "importers/detail/tables.hpp"
 #include "importers/detail/values.hpp"
 
@@ -32,11 +32,11 @@ Outcome map_type(const Context&, const Entry& entry) {
                    {"model.vocabulary", "32000", Firmness::default_value},
                    {"model.intermediate", "11008", Firmness::default_value},
                    {"model.norm_epsilon", "1e-6", Firmness::default_value}},
-                  "the other keys say which size");
+                  "the other keys set the size");
   return wrong(entry, "gpt2, llama");
 }
 
-/// A whole number that a key of troupe takes as it is.
+/// Maps a whole number to a key of troupe unchanged.
 template <char const* key>
 Outcome map_whole(const Context&, const Entry& entry) {
   const auto value = whole_of(entry);
@@ -77,15 +77,15 @@ Outcome map_dropout(const Context& context, const Entry& entry) {
   const auto* const other = entry.key == "embd_pdrop" ? "resid_pdrop" : "embd_pdrop";
   if (number_at(context, other).value_or(default_dropout) != *rate)
     return with_fate(Fate::refused,
-                     fmt::format("{} is another; `model.dropout` is the rate of both", other));
+                     fmt::format("{} differs, but `model.dropout` is the rate of both", other));
   return mapped({{"model.dropout", number_text(*rate)}});
 }
 
-/// One of the values that are built in here.
+/// Accepts only the values that are built in.
 template <auto const& allowed>
 Outcome expect(const Context&, const Entry& entry) {
   if (std::ranges::count(allowed, entry.text) > 0)
-    return with_fate(Fate::built_in, fmt::format("{} is what there is", value_text(entry)));
+    return with_fate(Fate::built_in, fmt::format("{} is the only value", value_text(entry)));
   return with_fate(Fate::refused, fmt::format("{}; troupe has {}", value_text(entry), allowed[0]));
 }
 
@@ -93,7 +93,7 @@ constexpr std::array<std::string_view, 2> gelu = {"gelu_new", "gelu_pytorch_tanh
 constexpr std::array<std::string_view, 1> silu = {"silu"}, plain_rope = {"default"},
                                           scaled = {"true"};
 
-/// Heads are as wide as the width allows.
+/// Heads must be hidden_size / num_attention_heads wide.
 Outcome expect_head_width(const Context& context, const Entry& entry) {
   const auto all = whole_at(context, "hidden_size"),
              count = whole_at(context, "num_attention_heads");
@@ -114,11 +114,11 @@ ForeignRows gpt2_rows() {
       {"layer_norm_epsilon", Fate::mapped, "`model.norm_epsilon`", gpt2, {}, map_epsilon},
       {"scale_attn_weights", Fate::built_in, "true", gpt2, {}, expect<scaled>},
       {"scale_attn_by_inverse_layer_idx", Fate::refused,
-       "scores are divided by the root of the head's width", gpt2},
-      {"add_cross_attention", Fate::refused, "there is no encoder", gpt2},
+       "scores are divided by the square root of the head's width", gpt2},
+      {"add_cross_attention", Fate::refused, "the models have no encoder", gpt2},
       {"reorder_and_upcast_attn", Fate::left_out, "scores are summed in fp32 in every precision",
        gpt2},
-      {"attn_pdrop", Fate::left_out, "attention's weights are never dropped", gpt2},
+      {"attn_pdrop", Fate::left_out, "attention weights have no dropout", gpt2},
       {"embd_pdrop", Fate::mapped, "`model.dropout`: as resid_pdrop", gpt2, {}, map_dropout},
       {"resid_pdrop", Fate::mapped, "`model.dropout`: as embd_pdrop", gpt2, {}, map_dropout},
   };
@@ -151,41 +151,42 @@ ForeignRows llama_rows() {
       {"rope_scaling.rope_type", Fate::built_in, "default", llama, {}, expect<plain_rope>},
       {"rope_scaling.type", Fate::built_in, "default", llama, {}, expect<plain_rope>},
       {"rope_scaling.*", Fate::refused, "positions are not scaled", llama},
-      {"attention_bias", Fate::refused, "products of LLaMA have no bias", llama},
-      {"mlp_bias", Fate::refused, "products of LLaMA have no bias", llama},
-      {"attention_dropout", Fate::left_out, "there is no dropout", llama},
-      {"max_position_embeddings", Fate::left_out, "`data.sequence_length` is how far it is trained",
-       llama},
-      {"pretraining_tp", Fate::built_in, "products are not cut into parts", llama},
+      {"attention_bias", Fate::refused, "LLaMA's linear layers have no bias", llama},
+      {"mlp_bias", Fate::refused, "LLaMA's linear layers have no bias", llama},
+      {"attention_dropout", Fate::left_out, "the model has no dropout", llama},
+      {"max_position_embeddings", Fate::left_out,
+       "`data.sequence_length` is the length in training", llama},
+      {"pretraining_tp", Fate::built_in, "linear layers are not split", llama},
   };
 }
 
-/// A factor that transformers multiplies by where the file has it.
+/// A factor that transformers multiplies by if the file has it.
 Outcome expect_one(const Context&, const Entry& entry) {
   if (number_of(entry) == 1.0)
-    return with_fate(Fate::idle, "1 scales nothing");
+    return with_fate(Fate::idle, "1 does not scale anything");
   return with_fate(Fate::refused, fmt::format("{}; troupe has 1", value_text(entry)));
 }
 
-/// Keys of other models, of custom code and of quantized weights: with them the same weights
-/// compute something else.
+/// Keys of other models, of custom code and of quantized weights: they change what the same weights
+/// compute.
 ForeignRows changing_rows() {
   ForeignRows rows = {
-      {"auto_map.AutoModel", Fate::refused, "the folder's own code computes the model"},
-      {"auto_map.AutoModelForCausalLM", Fate::refused, "the folder's own code computes the model"},
-      {"is_encoder_decoder", Fate::refused, "there is no encoder"},
+      {"auto_map.AutoModel", Fate::refused, "the model needs the folder's custom code"},
+      {"auto_map.AutoModelForCausalLM", Fate::refused, "the model needs the folder's custom code"},
+      {"is_encoder_decoder", Fate::refused, "the models have no encoder"},
       {"pruned_heads.*", Fate::refused, "all heads are computed"},
-      {"alibi", Fate::refused, "positions are not ALiBi's"},
-      {"multi_query", Fate::refused, "heads of GPT-2 have keys and values of their own"},
-      {"parallel_attn", Fate::refused, "attention comes before the products"},
-      {"use_parallel_residual", Fate::refused, "attention comes before the products"},
+      {"alibi", Fate::refused, "the models have no ALiBi positions"},
+      {"multi_query", Fate::refused, "each head of GPT-2 has its own keys and values"},
+      {"parallel_attn", Fate::refused, "attention is computed before the MLP, not in parallel"},
+      {"use_parallel_residual", Fate::refused,
+       "attention is computed before the MLP, not in parallel"},
   };
   for (const auto* const key : {"quantization_config.*", "quantization.*", "compression_config.*"})
-    rows.push_back({key, Fate::refused, "weights are read as F32, F16, BF16 or F64 only"});
+    rows.push_back({key, Fate::refused, "weights must be F32, F16, BF16 or F64"});
   for (const auto* const key : {"sliding_window", "use_sliding_window", "attention_chunk_size"})
     rows.push_back({key, Fate::refused, "each token attends to all tokens before it"});
   for (const auto* const key : {"num_experts", "num_local_experts", "n_routed_experts"})
-    rows.push_back({key, Fate::refused, "there are no experts"});
+    rows.push_back({key, Fate::refused, "the models have no experts"});
   for (const auto* const key : {"qk_layernorm", "use_qk_norm", "qk_norm"})
     rows.push_back({key, Fate::refused, "queries and keys are not normalized"});
   for (const auto* const key : {"attn_logit_softcapping", "final_logit_softcapping"})
@@ -193,12 +194,12 @@ ForeignRows changing_rows() {
   for (const auto* const key :
        {"partial_rotary_factor", "rope_parameters.partial_rotary_factor", "logit_scale",
         "logits_scaling", "embedding_multiplier", "residual_multiplier", "attention_multiplier"})
-    rows.push_back({key, Fate::refused, "1 only", {}, {}, expect_one});
+    rows.push_back({key, Fate::refused, "only 1 is supported", {}, {}, expect_one});
   return rows;
 }
 
-/// Keys that transformers or another program writes and that say nothing of what the weights
-/// compute: how they were trained, how texts are generated, what a classifier calls its classes.
+/// Keys that transformers or another program writes and that do not change what the weights
+/// compute: training settings, text generation, names of a classifier's classes.
 ForeignRows idle_rows() {
   ForeignRows rows;
   for (const auto* const key : {"architectures",
@@ -295,7 +296,7 @@ ForeignRows idle_rows() {
                                 "exponential_decay_length_penalty",
                                 "suppress_tokens",
                                 "begin_suppress_tokens"})
-    rows.push_back({key, Fate::idle, "says nothing of what the weights compute"});
+    rows.push_back({key, Fate::idle, "does not affect what the weights compute"});
   return rows;
 }
 

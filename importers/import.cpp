@@ -24,7 +24,7 @@ bool is_count(std::optional<std::int64_t> value) {
   return value && *value >= 1 && *value <= most_workers;
 }
 
-/// accelerate writes fsdp_config with and without the prefix of its options.
+/// accelerate writes the keys of fsdp_config with and without the prefix fsdp_.
 void use_one_name(ForeignDocument& document) {
   const std::string section = "fsdp_config.";
   for (auto& entry : document.entries)
@@ -48,7 +48,7 @@ ForeignWorld accelerate_world(const ForeignDocument& document, const ImportOptio
     processes = options.processes;
   world.known = is_count(processes);
   world.processes = world.known ? *processes : world.machines;
-  if (world.processes % world.machines != 0) // a problem of num_processes
+  if (world.processes % world.machines != 0) // reported as a problem of num_processes
     world.processes = world.machines;
   return world;
 }
@@ -57,54 +57,55 @@ ForeignWorld world_of_deepspeed(const ForeignDocument& document, const ImportOpt
   return options.processes ? ForeignWorld{1, *options.processes, true} : deepspeed_world(document);
 }
 
-/// What neither program's file says: it stands for something that trains anywhere.
+/// Sets placeholders for facts that neither program's file has; they train on any machine.
 void set_what_is_trained(Importer& importer) {
   const auto& given = importer.options().overrides;
   const bool known = std::ranges::any_of(
       given, [](const auto& text) { return text.starts_with("data.dataset="); });
-  importer.set_default("model.name", "resnet20", "the file does not say it: put yours");
+  importer.set_default("model.name", "resnet20", "not in the file: set yours");
   if (known)
     return;
-  importer.set_default("data.dataset", "synthetic", "the file does not say it: put yours");
-  importer.hint("the file does not say what is trained on what: resnet20 on synthetic images "
-                "stands for it; --set model.name=... --set data.dataset=... --set data.root=...");
+  importer.set_default("data.dataset", "synthetic", "not in the file: set yours");
+  importer.hint("the file contains no model and no data set: resnet20 on synthetic images is a "
+                "placeholder; use --set model.name=... --set data.dataset=... --set data.root=...");
 }
 
-/// Batches that have a sample for each worker and micro-batch, of a data set that has a batch.
+/// Makes the batch large enough for a sample per worker and micro-batch, and the synthetic data set
+/// large enough for a batch.
 void set_sizes(Importer& importer, const ForeignWorld& world) {
   constexpr std::int64_t default_batch = 128, default_samples = 1024;
   const auto slices = world.processes * importer.number("train.accumulate").value_or(1);
   if (!importer.has("data.batch_size") && slices > default_batch)
     importer.set_default("data.batch_size", fmt::format("{}", slices),
-                         "a sample for each worker and micro-batch");
+                         "one sample per worker and micro-batch");
   if (const auto batch = importer.number("data.batch_size"); batch > default_samples)
     importer.set_default("data.synthetic_samples", fmt::format("{}", *batch), "one batch");
 }
 
 void hint_at_script(Importer& importer) {
-  importer.hint("batch size, optimizer, schedule and epochs are the script's with accelerate: "
-                "data.batch_size (of all workers together), train");
+  importer.hint("with accelerate, the script sets batch size, optimizer, schedule and epochs: set "
+                "data.batch_size (over all workers) and train");
 }
 
 void hint_at_nodes(Importer& importer, const ForeignContext& context) {
   if (context.world.machines == 1)
     return;
   if (!importer.has("cluster.listen") && !importer.has("cluster.join"))
-    importer.hint("main_process_ip is not given: cluster.listen of the node that leads is an "
-                  "address that the others reach, and their cluster.join is the same");
+    importer.hint("main_process_ip is not given: set cluster.listen of the leader to an address "
+                  "that the other nodes can reach, and their cluster.join to the same address");
   else if (importer.has("cluster.join"))
-    importer.hint("cluster.listen is this node's own address, which the others reach: "
-                  "--set cluster.listen=HOST:PORT");
+    importer.hint("set this node's address, which the others must be able to reach: --set "
+                  "cluster.listen=HOST:PORT");
 }
 
 void hint_at_processes(Importer& importer, const ForeignWorld& world, const std::string& who) {
   if (!world.known)
-    importer.hint(fmt::format("the file does not say how many processes train, {} does: "
-                              "devices.count is {}; --processes N says another",
+    importer.hint(fmt::format("the file does not contain the number of processes, which is set by "
+                              "{}: devices.count is {}; --processes N sets another number",
                               who, world.per_machine()));
 }
 
-/// Read from the folder of the file that names it, or from where the program was called.
+/// Resolves `name` in the folder of the file that names it, else in the working directory.
 std::filesystem::path beside(const std::filesystem::path& file, const std::filesystem::path& name) {
   std::error_code error;
   const auto path = file.parent_path() / name;
@@ -132,11 +133,12 @@ void apply_deepspeed(Importer& importer, const ForeignContext& context) {
     importer.set_default("parallel.strategy", "ddp", "DeepSpeed without ZeRO");
   if (!context.find("gradient_clipping"))
     importer.hint("gradient_clipping is not given: nothing is clipped, as in DeepSpeed before "
-                  "2026; newer ones clip at 1: --set train.clip_grad_norm=1");
+                  "2026; newer versions clip at 1: --set train.clip_grad_norm=1");
 }
 
 std::string title(const std::string& program, const std::filesystem::path& path) {
-  return fmt::format("# Made by troupe config import {} of {}.\n", program, escaped(path.string()));
+  return fmt::format("# Generated by troupe config import {} from {}.\n", program,
+                     escaped(path.string()));
 }
 
 } // namespace

@@ -1,5 +1,5 @@
-/// From a config file of accelerate, DeepSpeed or transformers to one of troupe: each key is
-/// mapped, or it is said why not. What is made is checked as any config.
+/// Converts a config file of accelerate, DeepSpeed or transformers to one of troupe. Each key is
+/// mapped, or the report says why not. The result is checked like any config.
 #pragma once
 
 #include "core/config/catalogue.hpp"
@@ -15,12 +15,13 @@ namespace troupe {
 
 struct ImportOptions {
   std::vector<std::string> overrides = {};          ///< "data.root=DIR"
-  std::optional<std::int64_t> processes = {};       ///< where the file does not say it
-  std::optional<std::int64_t> steps_per_epoch = {}; ///< converts what DeepSpeed counts in steps
-  bool allow_unsupported = false;                   ///< leave out what would be an error
+  std::optional<std::int64_t> processes = {};       ///< used if the file does not state it
+  std::optional<std::int64_t> steps_per_epoch = {}; ///< converts DeepSpeed's counts of steps
+  bool allow_unsupported = false;                   ///< leaves unsupported keys out instead of
+                                                    ///< reporting errors
 };
 
-/// What became of a key.
+/// The outcome of one key.
 struct ImportLine {
   std::string source;
   int line = 0;
@@ -28,23 +29,23 @@ struct ImportLine {
   Fate fate = Fate::mapped;
   std::string says;
 
-  /// "ds.json:3: train_batch_size: mapped to data.batch_size: 64".
+  /// Returns "ds.json:3: train_batch_size: mapped to data.batch_size: 64".
   std::string to_string() const;
 };
 
 struct Imported {
-  std::vector<ImportLine> lines;       ///< of every key that is no problem
+  std::vector<ImportLine> lines;       ///< one per key without a problem
   std::vector<ConfigProblem> problems; ///< empty: it can be trained
-  std::vector<std::string> hints;      ///< what the files do not say
-  std::string yaml;                    ///< the config; empty where there are problems
+  std::vector<std::string> hints;      ///< facts missing from the files
+  std::string yaml;                    ///< the config; empty if there are problems
 };
 
 Imported import_accelerate(const std::filesystem::path& path, const ImportOptions& options,
                            const Catalogue& catalogue);
 Imported import_deepspeed(const std::filesystem::path& path, const ImportOptions& options,
                           const Catalogue& catalogue);
-/// A config.json, or the folder that has it: of its model, with its weights and its tokenizer where
-/// they lie beside it.
+/// Reads a config.json, or the folder that has it: takes the model, and its weights and tokenizer
+/// if they are in the same folder.
 Imported import_hugging_face(const std::filesystem::path& path, const ImportOptions& options,
                              const Catalogue& catalogue);
 

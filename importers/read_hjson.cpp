@@ -1,6 +1,6 @@
-// Hjson, in which DeepSpeed reads its files: JSON with comments whose names and texts need no
-// quotes, whose members end at a comma or at the end of a line, and whose outermost braces may
-// be missing (https://hjson.github.io/syntax.html).
+// Hjson, which DeepSpeed uses for its files: JSON with comments, with names and texts that need no
+// quotes, and members that end at a comma or at the end of a line. The outermost braces are
+// optional (https://hjson.github.io/syntax.html).
 #include "importers/detail/document_builder.hpp"
 #include "importers/detail/hjson_cursor.hpp"
 
@@ -28,7 +28,7 @@ bool is_number(std::string_view word) {
   return word.size() <= longest && std::regex_match(word.begin(), word.end(), number);
 }
 
-/// Empty for a text without quotes.
+/// Returns nullopt for a text without quotes.
 std::optional<ForeignKind> kind_of(std::string_view word) {
   if (word == "null")
     return ForeignKind::null;
@@ -37,7 +37,7 @@ std::optional<ForeignKind> kind_of(std::string_view word) {
   return is_number(word) ? std::optional{ForeignKind::number} : std::nullopt;
 }
 
-/// Lines without the indentation of the quotes before the first one.
+/// Removes the indentation, up to that of the opening quotes, from each line.
 std::string unindented(std::string_view lines, std::size_t indent) {
   std::string text;
   while (!lines.empty()) {
@@ -83,7 +83,8 @@ private:
     return at_.starts_with_any(quote_marks) ? read_text() : read_word();
   }
 
-  /// `end`: what closes it; the outermost one without braces ends with the file.
+  /// `end`: the closing text; empty for the outermost mapping without braces, which ends with the
+  /// file.
   bool read_mapping(std::string_view end) {
     return builder_.open_mapping() && read_until(end, &HjsonReader::read_member) &&
            builder_.close_mapping();
@@ -134,7 +135,7 @@ private:
     return is_whole && builder_.scalar(ForeignKind::text, std::move(text));
   }
 
-  /// Its escapes are JSON's, and so is what a library makes of them.
+  /// Escapes are JSON's, so the JSON library decodes them.
   bool read_quoted(std::string& text) {
     const char quote = at_.take();
     std::string json = "\"";
@@ -149,13 +150,12 @@ private:
     }
     const auto parsed = nlohmann::json::parse(json + '"', nullptr, false);
     if (!is_closed || !parsed.is_string())
-      return fail(
-          "a text in quotes has no end, a line break, or an escape that JSON does not have");
+      return fail("a quoted string has no end, a line break, or an escape that JSON does not have");
     text = parsed.get<std::string>();
     return true;
   }
 
-  /// Between three quotes each.
+  /// Reads a text between triple quotes.
   bool read_lines(std::string& text) {
     const auto indent = static_cast<std::size_t>(at_.column()) - 1;
     at_.take(3);
@@ -168,7 +168,8 @@ private:
     return true;
   }
 
-  /// A number, a truth value or null ends where a member may; any other text with its line.
+  /// A number, a bool or null ends at a comma, a closing bracket or a comment; any other text ends
+  /// with its line.
   bool read_word() {
     if (at_.at_end() || at_.starts_with_any(punctuation))
       return fail("a value is missing");

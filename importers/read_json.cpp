@@ -10,7 +10,8 @@ namespace troupe {
 
 namespace {
 
-/// Remembers how far the parser has read: it says where a mistake is, but not where a key is.
+/// Records how far the parser has read: the parser reports the location of a mistake, but not of a
+/// key.
 class Reading {
 public:
   using iterator_category = std::input_iterator_tag;
@@ -37,7 +38,7 @@ private:
   const char** furthest_;
 };
 
-/// What nlohmann's parser calls. False from any of these ends it.
+/// Callbacks of nlohmann's parser. Returning false ends the parsing.
 class Events {
 public:
   Events(std::string_view text, const char* const& at, ForeignBuilder& builder)
@@ -68,22 +69,22 @@ public:
     return builder_.name(name, line_, static_cast<int>(begin - line_begin_) + 1);
   }
   bool parse_error(std::size_t, const std::string& token, const nlohmann::json::exception& error) {
-    constexpr int too_large = 406; // nlohmann's number of it
+    constexpr int too_large = 406; // nlohmann's number for it
     const auto end = static_cast<std::size_t>(at_ - text_.data());
     advance_to(end == 0 ? 0 : end - 1);
-    // At the end of the file the last line break would be the place of nothing.
+    // Steps back from the end of the file, because the line after the last line break is empty.
     const auto column = static_cast<int>((end == 0 ? 0 : end - 1) - line_begin_) + 1;
     if (error.id == too_large)
       return builder_.fail(line_, column,
-                           fmt::format("{}: no number is so large", token.substr(0, 60)));
+                           fmt::format("{}: the number is too large", token.substr(0, 60)));
     return builder_.fail(line_, column,
                          at_ == text_.data() + text_.size()
-                             ? "not JSON: the file ends too early, or goes on after its end"
+                             ? "not JSON: the file ends too early, or has text after its end"
                              : fmt::format("not JSON: unexpected {}", token.substr(0, 60)));
   }
 
 private:
-  /// Of the name that ends where the parser is.
+  /// Returns the position of the opening quote of the name that ends where the parser is.
   std::size_t opening_quote() const {
     auto at = static_cast<std::size_t>(at_ - text_.data()) - 1;
     do

@@ -23,7 +23,7 @@ bool is_number(const std::string& text) {
   return std::from_chars(begin, end, value).ptr == end;
 }
 
-/// By the rules of YAML 1.1, by which PyYAML reads: `no` is a truth value.
+/// Follows YAML 1.1, as PyYAML does: `no` is a bool.
 ForeignKind kind_of(const YAML::Node& scalar) {
   constexpr std::array<std::string_view, 5> nulls = {"", "~", "null", "Null", "NULL"};
   constexpr std::array<std::string_view, 18> booleans = {
@@ -66,7 +66,7 @@ bool walk_list(const YAML::Node& node, ForeignBuilder& builder) {
   return builder.close_list();
 }
 
-/// An alias is walked wherever it stands; the builder's bounds hold for what that makes.
+/// An alias is walked at each use; the builder's limits apply to the result.
 bool walk(const YAML::Node& node, ForeignBuilder& builder) {
   if (node.IsMap())
     return walk_mapping(node, builder);

@@ -23,7 +23,8 @@ bool holds(std::string_view when, const ForeignContext& context) {
   return entry && entry->text == when.substr(equals + 1);
 }
 
-/// The switch of a section around the key that is off: "elasticity.enabled". Empty: none is.
+/// Returns the switch of a section around the key that is off, such as "elasticity.enabled"; empty
+/// if none is.
 std::string closed_switch(const ForeignContext& context, std::string_view key) {
   for (auto dot = key.find('.'); dot != key.npos; dot = key.find('.', dot + 1))
     for (const auto* name : {".enabled", ".shared_parameters.enabled"}) {
@@ -34,17 +35,17 @@ std::string closed_switch(const ForeignContext& context, std::string_view key) {
   return {};
 }
 
-/// Why the value asks for nothing; empty: it asks for something.
+/// Returns why the value has no effect; empty if it has one.
 std::string idle_reason(const ForeignRow& row, const ForeignContext& context,
                         const ForeignEntry& entry) {
   if (!row.when.empty() && !holds(row.when, context))
-    return fmt::format("it is used with {} alone", row.when);
+    return fmt::format("it is used only with {}", row.when);
   if (const auto closed = closed_switch(context, entry.key); !closed.empty())
     return closed + " is off";
   const bool asks_nothing =
       !row.needed && (entry.kind == ForeignKind::null || entry.kind == ForeignKind::mapping);
   if (asks_nothing || (row.map == nullptr && (is_neutral(entry) || entry.text == row.neutral)))
-    return fmt::format("{} asks for nothing", value_text(entry));
+    return fmt::format("{} enables nothing", value_text(entry));
   return {};
 }
 
@@ -53,13 +54,13 @@ std::string_view word_of(Fate fate) {
   case Fate::mapped:
     return "mapped";
   case Fate::built_in:
-    return "as troupe always works";
+    return "built in";
   case Fate::left_out:
     return "not supported; trains the same";
   case Fate::refused:
     return "**not supported**";
   default:
-    return "changes nothing";
+    return "no effect";
   }
 }
 
@@ -88,7 +89,7 @@ ForeignOutcome outcome_of(const ForeignRow& row, const ForeignContext& context,
 }
 
 std::string foreign_rows_markdown(std::span<const ForeignRow> rows) {
-  std::string text = "| key | what becomes of it | how, or what to do instead |\n|---|---|---|\n";
+  std::string text = "| key | translation | details, or what to do instead |\n|---|---|---|\n";
   for (const auto& row : rows)
     text += fmt::format("| `{}` | {} | {} |\n", row.key, word_of(row.default_value), row.says);
   return text;

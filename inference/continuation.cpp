@@ -67,7 +67,7 @@ Result<bool> Continuation::advance() {
   return true;
 }
 
-/// A model's table may have more rows than there are tokens.
+/// Excludes ids outside the vocabulary: a model's table may have more rows than there are tokens.
 data::TokenId Continuation::choose() {
   const auto logits = decoder_->logits();
   const auto known = static_cast<std::size_t>(tokenizer_->vocabulary_size());

@@ -1,5 +1,5 @@
-/// A language model's continuation of a text, token by token: who asks can do something else in
-/// between, or stop.
+/// Continues a text with a language model, token by token, so that the caller can stop or do other
+/// work in between.
 #pragma once
 
 #include "inference/decoder.hpp"
@@ -14,17 +14,17 @@
 
 namespace troupe::inference {
 
-/// Why no more tokens came.
+/// Why generation ended.
 enum class Ending : std::uint8_t {
-  enough,   ///< there are as many as were asked for
-  document, ///< the model has ended the document
-  context,  ///< the model has no positions for more
+  enough,   ///< the requested number of tokens is generated
+  document, ///< the model ended the document
+  context,  ///< the model has no further positions
 };
 std::string_view to_string(Ending ending);
 
 struct Generated {
   std::vector<data::TokenId> prompt, tokens; ///< tokens: with the end of the document
-  double prompt_seconds = 0, seconds = 0;    ///< of computing them
+  double prompt_seconds = 0, seconds = 0;    ///< time of computing them
   Ending ending = Ending::enough;
 
   double prompt_tokens_per_second() const { return rate(prompt, prompt_seconds); }
@@ -38,14 +38,12 @@ private:
 
 class Continuation {
 public:
-  /// Reads the prompt; of the model nothing is needed any more. Blocks. Errors: of read_prompt, of
-  /// Decoder.
+  /// Reads the prompt. `model` is not used afterwards. Blocks. Errors: of read_prompt and Decoder.
   static Result<Continuation> begin(const SavedModel& model,
                                     const training::GenerateOptions& options, TakeText take,
                                     const training::SayLine& say = {});
 
-  /// Goes on by a token; gives whether there are more to come. Blocks. Errors: of Decoder, of
-  /// `take`.
+  /// Generates a token. Returns whether more will follow. Blocks. Errors: of Decoder and `take`.
   Result<bool> advance();
   const Generated& result() const { return result_; }
 

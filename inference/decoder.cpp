@@ -15,8 +15,8 @@ namespace {
 
 constexpr const char* logits_name = "logits";
 
-/// Tokens of a pass that fills caches, and from how many on it is faster than smaller ones: those
-/// that lack are computed for nothing.
+/// Tokens of a pass that fills caches, and the number of tokens from which it is faster than
+/// smaller passes: missing tokens are computed for nothing.
 struct PassSize {
   std::int64_t tokens, least;
 };
@@ -43,7 +43,7 @@ Result<std::unique_ptr<Decoder>> Decoder::create(const SavedModel& model, std::i
   return made;
 }
 
-/// The first graph says how parameters and caches lie.
+/// Compiles the first graph, which fixes the layout of parameters and caches.
 Status Decoder::prepare(const SavedModel& model) {
   TROUPE_TRY(first_, device_->allocate(sizeof(std::int32_t), MemoryKind::data));
   TROUPE_TRY(auto step, compile(1));
@@ -66,7 +66,7 @@ Result<Decoder::Pass*> Decoder::pass_of(std::int64_t tokens) {
   return &found->second;
 }
 
-/// What is bound to a batch's tensors stays where it is.
+/// Buffers bound to a batch's tensors keep their addresses.
 Result<Decoder::Pass> Decoder::compile(std::int64_t tokens) {
   TROUPE_TRY(auto pass, make(tokens));
   TROUPE_TRY(pass.tokens,
@@ -100,8 +100,8 @@ Result<Decoder::Pass> Decoder::make(std::int64_t tokens) {
 
 Status Decoder::feed(std::span<const data::TokenId> tokens) {
   if (std::ssize(tokens) > room())
-    return fail(Errc::invalid_input, "{} tokens are more than the {} that there is room for",
-                tokens.size(), room());
+    return fail(Errc::invalid_input, "{} tokens do not fit: there is room for {}", tokens.size(),
+                room());
   tokens_.insert(tokens_.end(), tokens.begin(), tokens.end());
   while (computed_ < std::ssize(tokens_))
     TROUPE_TRY(advance());
@@ -114,9 +114,9 @@ std::int64_t Decoder::suitable_size(std::int64_t tokens) const {
   return found == pass_sizes.end() ? 1 : found->tokens;
 }
 
-/// The last token is computed alone, for its logits. A pass that would go beyond the last place
-/// begins earlier, and computes a few tokens again; what it computes behind the last token is
-/// written over before it is read.
+/// Runs one pass. The last token is computed by itself, for its logits. A pass that would exceed
+/// the last position starts earlier and computes a few tokens again. Values that it computes after
+/// the last token are overwritten before they are read.
 Status Decoder::advance() {
   const auto filled = std::ssize(tokens_) - 1;
   const auto size = suitable_size(filled - computed_);

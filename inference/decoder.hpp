@@ -1,5 +1,5 @@
-/// A language model that goes on with a sequence: each token is computed once, and its keys and
-/// values are kept (nn/passes/cache_attention).
+/// Decodes with a language model: each token is computed once, and its keys and values are cached
+/// (nn/passes/cache_attention).
 #pragma once
 
 #include "data/tokenizer/vocabulary.hpp"
@@ -15,30 +15,30 @@
 
 namespace troupe::inference {
 
-/// Not thread-safe. Graphs have static shapes: one goes on by a token and gives its logits, others
-/// fill caches with many tokens at a time, and are made when they are first of use. All have the
-/// same parameters and the same caches.
+/// Not thread-safe. Graphs have static shapes. One graph takes a single token and gives its logits;
+/// others fill the caches with many tokens at a time, and are compiled on first use. All share the
+/// same parameters and caches.
 class Decoder {
 public:
-  /// `places`: tokens that it may be given in all. Blocks. Errors: invalid_input (a model that does
-  /// not read tokens, or has no positions for so many; weights of another model); of reading them;
-  /// out_of_memory; unsupported (a device or a precision that this machine lacks).
+  /// `places`: maximum number of tokens. Blocks. Errors: invalid_input (a model that does not read
+  /// tokens, or has fewer positions; weights of another model); of reading them; out_of_memory;
+  /// unsupported (this machine lacks the device or the precision).
   static Result<std::unique_ptr<Decoder>> create(const SavedModel& model, std::int64_t places,
                                                  const training::SayLine& say = {});
-  /// Blocks until nothing runs any more.
+  /// Blocks until the stream is idle.
   ~Decoder();
   Decoder(const Decoder&) = delete;
   Decoder& operator=(const Decoder&) = delete;
 
-  /// Goes on by these tokens. Blocks. Errors: invalid_input for more than there is room for, and
-  /// then nothing has been taken; data for an id that the vocabulary lacks; of the device.
+  /// Appends tokens and computes the logits. Blocks. Errors: invalid_input for more tokens than
+  /// fit, of which none is then taken; data for an id outside the vocabulary; of the device.
   Status feed(std::span<const data::TokenId> tokens);
-  /// Of each token that may come next, by its id; of the first that was fed on.
+  /// Logits of the next token, by id. Valid after the first token is fed.
   std::span<const float> logits() const { return logits_; }
   std::int64_t room() const { return places_ - std::ssize(tokens_); }
 
 private:
-  /// A graph for so many tokens, and where it reads them.
+  /// A graph for a number of tokens, and its input buffer.
   struct Pass {
     std::unique_ptr<Executable> executable;
     BufferPtr tokens;
@@ -46,7 +46,7 @@ private:
 
   Decoder(const SavedModel& model, std::int64_t places);
   Status prepare(const SavedModel& model);
-  /// Made where it is not there yet.
+  /// Compiles the pass on first use.
   Result<Pass*> pass_of(std::int64_t tokens);
   Result<Pass> compile(std::int64_t tokens);
   Result<Pass> make(std::int64_t tokens);
@@ -59,14 +59,14 @@ private:
   std::unique_ptr<training::PlatformDevices> devices_;
   std::shared_ptr<Device> device_;
   DeviceWeights weights_;                         ///< and caches
-  BufferPtr first_;                               ///< the place of a pass's first token
-  std::map<std::int64_t, Pass> passes_; ///< by tokens
+  BufferPtr first_;                               ///< position of a pass's first token
+  std::map<std::int64_t, Pass> passes_; ///< by number of tokens
   std::unique_ptr<Stream> stream_;
 
-  std::vector<data::TokenId> tokens_; ///< that were fed
-  std::int64_t computed_ = 0;         ///< of these
+  std::vector<data::TokenId> tokens_; ///< all tokens fed
+  std::int64_t computed_ = 0;         ///< number of tokens in the caches
   std::vector<float> logits_;
-  // What is copied to the device stays until that is done.
+  // Sources of copies to the device; they must live until the copies are done.
   std::vector<data::TokenId> copied_tokens_;
   std::int32_t copied_first_ = 0;
 };

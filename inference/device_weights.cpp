@@ -29,7 +29,7 @@ public:
   }
 
 private:
-  /// The values are gone when it returns.
+  /// Synchronizes, because the values are freed on return.
   Status load(const Slot& slot, float* to) {
     TROUPE_TRY(auto values, weights_.read(slot.name));
     if (slot.codec) {

@@ -1,4 +1,4 @@
-/// A saved model's parameters in a device's memory, for executables that store them alike.
+/// A saved model's parameters in a device's memory, for all executables with the same layout.
 #pragma once
 
 #include "core/device/executable.hpp"
@@ -10,13 +10,12 @@ namespace troupe::inference {
 
 class DeviceWeights {
 public:
-  /// Reads them, a tensor at a time, and rounds them to the type that they are stored in.
-  /// Statistics that the weights do not have are zero. Blocks. Errors: of ModelWeights::read;
-  /// out_of_memory.
+  /// Reads the weights, one tensor at a time, and rounds them to `stored`. Statistics that the
+  /// weights lack are zero. Blocks. Errors: of ModelWeights::read; out_of_memory.
   static Result<DeviceWeights> load(Device& device, Stream& stream, const StorageLayout& layout,
                                     const ModelWeights& weights, DType stored);
 
-  /// Until the executable ends, or longer, this has to be there. Blocks.
+  /// Binds the parameters to an executable. They must outlive it. Blocks.
   Status bind(Executable& executable, Stream& stream) const;
   UnitId units() const { return static_cast<UnitId>(parameters_.size()); }
 

@@ -17,21 +17,21 @@ namespace troupe::inference {
 
 namespace {
 
-/// Bytes by id.
+/// Returns the number of bytes by id.
 Result<std::vector<std::int64_t>> bytes_of_ids(const data::Tokenizer& tokenizer) {
   std::vector<std::int64_t> lengths(static_cast<std::size_t>(tokenizer.vocabulary_size()));
   std::string bytes;
   for (std::size_t id = 0; id < lengths.size(); ++id) {
     const auto token = static_cast<data::TokenId>(id);
     if (token == tokenizer.end_of_document() || !tokenizer.decode({&token, 1}, bytes))
-      continue; // An id between others may have no bytes: it is met in no text.
+      continue; // An unused id has no bytes: it occurs in no text.
     lengths[id] = std::ssize(bytes);
     bytes.clear();
   }
   return lengths;
 }
 
-/// No window may be left out of the sum.
+/// The sum must include every window.
 Status refuse_unreadable(const SamplePrediction& prediction) {
   return prediction.error ? Status{failure(*prediction.error)} : Status{};
 }
@@ -56,7 +56,7 @@ Result<std::int64_t> bytes_of_targets(const data::TokenDataset& windows,
 
 Result<TextScore> evaluate_text(const SavedModel& model, const training::SayLine& say) {
   if (nn::input_spec(model.config).vocabulary == 0)
-    return fail(Errc::invalid_input, "{} does not read tokens: ask `troupe predict`",
+    return fail(Errc::invalid_input, "{} does not read tokens; use `troupe predict`",
                 model.config.model.name);
   const auto& data = model.config.data;
   TROUPE_TRY(const auto tokenizer, data::open_tokenizer(data.tokenizer, data.tokenizer_split));

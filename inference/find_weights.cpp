@@ -25,7 +25,7 @@ std::optional<fs::path> config_of_run(const fs::path& run) {
   return is_there(config) ? std::optional{config} : std::nullopt;
 }
 
-/// runs/NAME of runs/NAME/checkpoints/step-N.safetensors.
+/// Returns the config in runs/NAME for runs/NAME/checkpoints/step-N.safetensors.
 std::optional<fs::path> config_around(const fs::path& weights) {
   std::error_code error;
   const auto folder = fs::absolute(weights, error).lexically_normal().parent_path();
@@ -33,7 +33,7 @@ std::optional<fs::path> config_around(const fs::path& weights) {
                                                     : std::nullopt;
 }
 
-/// `best` may be a file, a link or a folder, with or without an ending.
+/// `best` may be a file, a link or a folder, with or without an extension.
 std::optional<fs::path> best_of(const fs::path& folder) {
   for (const auto* ending : {"", ".safetensors"})
     if (const auto path = folder / (std::string{best} + ending); is_there(path))
@@ -63,7 +63,8 @@ Result<FoundWeights> find_weights(const fs::path& path) {
     return FoundWeights{*found, config_of_run(path)};
   const auto all = CheckpointStore{folder}.list();
   if (all.empty())
-    return fail(Errc::invalid_input, "{}: there is no checkpoint in it", escaped(folder.string()));
+    return fail(Errc::invalid_input, "{}: this folder contains no checkpoint",
+                escaped(folder.string()));
   return FoundWeights{all.front().path, config_of_run(path)};
 }
 

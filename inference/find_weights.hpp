@@ -1,4 +1,4 @@
-/// Which file of weights a path means: a weights file, a checkpoint, or a run's folder.
+/// Finds the weights file that a path stands for: a weights file, a checkpoint, or a run's folder.
 #pragma once
 
 #include "core/error.hpp"
@@ -10,12 +10,12 @@ namespace troupe::inference {
 
 struct FoundWeights {
   std::filesystem::path weights;
-  /// Of the run that they belong to, where its folder is around them.
+  /// Config of the run whose folder contains the weights; empty if none does.
   std::optional<std::filesystem::path> config = {};
 };
 
-/// Of a run's folder: checkpoints/best where it is there, else the newest checkpoint. Does not read
-/// weights. Errors: invalid_input where there is nothing at the path, or no checkpoint in a folder.
+/// In a run's folder, returns checkpoints/best if it exists, else the newest checkpoint. Does not
+/// read weights. Errors: invalid_input if the path does not exist, or a folder has no checkpoint.
 Result<FoundWeights> find_weights(const std::filesystem::path& path);
 
 } // namespace troupe::inference

@@ -1,12 +1,12 @@
-/// A language model's continuation of a text, all of it.
+/// Generates a language model's whole continuation of a text.
 #pragma once
 
 #include "inference/continuation.hpp"
 
 namespace troupe::inference {
 
-/// The prompt is no part of what `take` gets. Equal options give equal texts on a machine. Blocks.
-/// Errors: as Continuation.
+/// `take` receives the text without the prompt. Equal options give equal texts on the same machine.
+/// Blocks. Errors: those of Continuation.
 Result<Generated> generate(const SavedModel& model, const training::GenerateOptions& options,
                            const TakeText& take, const training::SayLine& say = {});
 

@@ -20,7 +20,7 @@ void warn_of_unknown(const Imported& imported, const training::SayLine& say) {
       say(line.to_string());
 }
 
-/// One token for each byte, and the end of a document.
+/// Whether the vocabulary is one token for each byte, and the end of a document.
 bool has_byte_vocabulary(const ModelConfig& model) {
   constexpr std::int64_t bytes = 256;
   return model.vocabulary == bytes + 1;

@@ -1,4 +1,4 @@
-/// A Hugging Face folder as a trained model.
+/// Opens a Hugging Face folder as a trained model.
 #pragma once
 
 #include "core/checkpoint/state_source.hpp"
@@ -10,15 +10,15 @@
 
 namespace troupe::inference {
 
-/// The config that `troupe config import huggingface` makes of the folder. `say` gets a warning for
-/// each unknown key. A folder without a tokenizer is itself what data.tokenizer names, so that
-/// opening it says what is missing; a vocabulary of bytes needs none. Errors (invalid_input): of
-/// the import.
+/// Returns the config that `troupe config import huggingface` makes of the folder. `say` receives a
+/// warning for each unknown key. If the folder has no tokenizer, data.tokenizer names the folder,
+/// so that opening it reports what is missing; a vocabulary of bytes needs none. Errors
+/// (invalid_input): of the import.
 Result<Config> config_of_hugging_face(const std::filesystem::path& folder,
                                       const training::SayLine& say, const Catalogue& catalogue);
 
-/// The weights that the config's model takes from the folder. Errors: of open_hugging_face;
-/// invalid_input for a tensor of a type that is not read.
+/// Returns the weights that the config's model takes from the folder. Errors: of open_hugging_face;
+/// invalid_input for a tensor of an unsupported type.
 Result<StateSourcePtr> weights_of_hugging_face(const std::filesystem::path& folder,
                                                const Config& config);
 

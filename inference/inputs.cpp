@@ -67,7 +67,7 @@ Result<Inputs> open_images(const SavedModel& model, std::span<const fs::path> pa
                 std::move(name), std::move(notes)};
 }
 
-/// As the weights file says; empty if it lacks the standardization.
+/// Returns the traits that the weights file records; empty if it lacks the standardization.
 std::optional<data::TableTraits> table_traits(const SavedModel& model) {
   const auto& input = model.card.input;
   if (!input)
@@ -78,8 +78,8 @@ std::optional<data::TableTraits> table_traits(const SavedModel& model) {
 Result<Inputs> open_tables(const SavedModel& model, std::span<const fs::path> paths) {
   if (!model.card.input)
     return fail(Errc::invalid_input,
-                "{} does not say by which mean and deviation its features are standardized: only a "
-                "split of its data set can be predicted (--split)",
+                "{} does not record the mean and deviation that standardize its features, so it "
+                "can predict only a split of its data set (--split)",
                 escaped(model.file.string()));
   std::vector<std::int64_t> rows;
   TROUPE_TRY(auto table, data::open_csv_rows(paths, model.config.data, model.config.model,
@@ -122,7 +122,7 @@ Result<Inputs> open_split(const SavedModel& model, data::Split split) {
   auto config = model.config;
   config.data.augment.clear();
   config.model.dropout = 0;            // batches without its keys
-  config.data.skip_unreadable = false; // predict says of each sample what is wrong with it
+  config.data.skip_unreadable = false; // predict reports the error of each sample
   if (const auto traits = table_traits(model); traits && describes_classes(model)) {
     TROUPE_TRY(auto table, data::open_csv(config.data, config.model, split, traits));
     return named(std::make_shared<const data::TableAdapter>(std::move(table)), split);

@@ -56,7 +56,7 @@ Result<std::vector<float>> ModelWeights::read(std::string_view name) const {
 Result<std::vector<float>> ModelWeights::read_stored(std::string_view name) const {
   const auto found = places_.find(name);
   if (found == places_.end())
-    return fail(Errc::internal, "{} is no tensor of the model", name);
+    return fail(Errc::internal, "{} is not a tensor of the model", name);
   std::vector<float> values(
       static_cast<std::size_t>(source_->header().tensors[found->second].shape.elements()));
   TROUPE_TRY(source_->read(found->second, 0, values));
@@ -69,7 +69,8 @@ const Shape& ModelWeights::shape(std::string_view name) const {
 
 namespace {
 
-/// Tensors of the model whose types in the file are not read: they are there, and not missing.
+/// Returns an error line for each tensor of the model that exists in the file with an unsupported
+/// type.
 std::vector<std::string> unread_tensors(const std::filesystem::path& file, const Graph& graph) {
   const auto reader = SafetensorsReader::open(file);
   std::vector<std::string> unread;

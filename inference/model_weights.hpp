@@ -1,5 +1,5 @@
-/// The values of a model's parameters and statistics, from anybody's file: matched by name first,
-/// then read a tensor at a time.
+/// Values of a model's parameters and statistics from a file of any origin: matched by name first,
+/// then read one tensor at a time.
 #pragma once
 
 #include "core/checkpoint/state_source.hpp"
@@ -16,15 +16,16 @@ namespace troupe::inference {
 
 class ModelWeights {
 public:
-  /// All parameters and statistics of the graph must be there, in their shapes, and nothing else
-  /// but what match_weights leaves out. Errors: invalid_input, with the first ten that do not fit.
+  /// Matches a state with a graph. The state must contain all parameters and statistics, in the
+  /// graph's shapes, and nothing else except what match_weights ignores. Errors: invalid_input,
+  /// with the first ten mismatches.
   static Result<ModelWeights> match(const Graph& graph, const std::string& model,
                                     StateSourcePtr source);
 
-  /// From now on values are those of a graph that went through fold_batch_norm.
+  /// Makes read() return the values of a graph that went through fold_batch_norm.
   void fold(const std::vector<nn::BatchNormFolding>& foldings);
 
-  /// Row-major values by the graph's name. Errors: internal for an unknown name; of
+  /// Returns row-major values by the graph's name. Errors: internal for an unknown name; of
   /// StateSource::read.
   Result<std::vector<float>> read(std::string_view name) const;
   bool has(std::string_view name) const { return places_.find(name) != places_.end(); }
@@ -37,12 +38,12 @@ private:
 
   StateSourcePtr source_;
   std::vector<std::string> names_;
-  std::map<std::string, std::size_t, std::less<>> places_; ///< in the source, by name
+  std::map<std::string, std::size_t, std::less<>> places_; ///< index in the source, by name
   /// By the names of their weights and of their shifts.
   std::map<std::string, nn::BatchNormFolding, std::less<>> foldings_;
 };
 
-/// Those of a saved model, matched with its graph. Errors: as ModelWeights::match, with the file.
+/// Matches a saved model's weights with its graph. Errors: as ModelWeights::match, with the file.
 Result<ModelWeights> weights_of(const SavedModel& model);
 
 } // namespace troupe::inference

@@ -15,11 +15,11 @@ namespace troupe::inference {
 
 namespace {
 
-/// A stream and a half of batches: one is computed, the others are filled.
+/// Batch buffers: one batch is computed while the others are filled.
 constexpr std::int64_t most_slots = 4;
 constexpr std::size_t top5 = 5;
 
-/// The class of a sample; empty where it has none.
+/// Returns the class of a sample; empty if it has none.
 std::optional<std::int32_t> label_of(const data::Dataset& dataset, std::int64_t sample) {
   std::optional<std::int32_t> label;
   if (const auto* const images = dynamic_cast<const data::ImageDataset*>(&dataset))
@@ -30,7 +30,7 @@ std::optional<std::int32_t> label_of(const data::Dataset& dataset, std::int64_t 
   return label && *label >= 0 ? label : std::nullopt;
 }
 
-/// The first failure of what fills batches, on any of its streams.
+/// The first failure of filling batches, on any stream.
 class FirstFailure {
 public:
   void set(Error error) {
@@ -74,13 +74,13 @@ private:
   }
   Status take(std::int64_t step);
   Status take_sample(std::int64_t sample, std::span<const float> outputs);
-  /// The places of the largest outputs first; of equal ones the first place.
+  /// Returns the indices of the largest outputs first; of equal ones the smallest index.
   std::span<const std::int32_t> rank(std::span<const float> outputs);
 
   Predictor& predictor_;
   data::AdapterPtr adapter_;
   const data::Dataset& dataset_;
-  std::shared_ptr<const TolerantAdapter> tolerant_; ///< null where all of it is in memory
+  std::shared_ptr<const TolerantAdapter> tolerant_; ///< null if the whole data set is in memory
   std::size_t top_;
   const OnPrediction& each_;
   std::int64_t steps_;
@@ -92,8 +92,8 @@ private:
   Score score_;
 };
 
-/// A data set whose images have one size is in memory: each of its samples can be read, and a
-/// device may take them all to itself.
+/// A data set of images of one size is in memory: all its samples can be read, and a device may
+/// copy the whole set.
 Status PredictionRun::open() {
   if (!data::may_augment_on_device(*adapter_)) {
     tolerant_ = std::make_shared<const TolerantAdapter>(adapter_);
@@ -170,7 +170,7 @@ std::span<const std::int32_t> PredictionRun::rank(std::span<const float> outputs
                     [&](std::int32_t a, std::int32_t b) {
                       const float x = outputs[static_cast<std::size_t>(a)],
                                   y = outputs[static_cast<std::size_t>(b)];
-                      if (std::isnan(x) || std::isnan(y)) // last, so that the order is one
+                      if (std::isnan(x) || std::isnan(y)) // last, for a strict weak order
                         return !std::isnan(x) || (std::isnan(y) && a < b);
                       return x != y ? x > y : a < b;
                     });

@@ -1,5 +1,5 @@
-/// Asks a model about all samples of a data set, in order: batches are read while the one before is
-/// computed, and no more than a few are in memory.
+/// Predicts all samples of a data set, in order. Reads the next batches while one is computed, and
+/// keeps only a few in memory.
 #pragma once
 
 #include "inference/predictor.hpp"
@@ -11,22 +11,22 @@
 
 namespace troupe::inference {
 
-/// What the model says of one sample.
+/// The model's outputs for one sample.
 struct SamplePrediction {
-  std::int64_t sample = 0; ///< in the data set
+  std::int64_t sample = 0; ///< index in the data set
   std::span<const float> outputs;
-  /// The largest outputs' places, largest first, and as many as were asked for.
+  /// Indices of the largest outputs, largest first, as many as requested.
   std::span<const std::int32_t> ranked;
-  std::optional<Error> error = {}; ///< the sample could not be read: the rest is empty
+  std::optional<Error> error = {}; ///< unreadable sample; other fields are empty
 };
 
-/// Over the samples that could be read and have a label or targets.
+/// Totals over the samples that could be read and have a label or targets.
 struct Score {
   std::int64_t samples = 0;    ///< in all
   std::int64_t unreadable = 0; ///< of these
   std::int64_t counted = 0;
-  std::optional<std::int64_t> correct;      ///< where targets are classes
-  std::optional<std::int64_t> correct_top5; ///< where there are more than five of them
+  std::optional<std::int64_t> correct;      ///< if targets are classes
+  std::optional<std::int64_t> correct_top5; ///< if there are more than five classes
   double loss_sum = 0;
 
   std::optional<double> loss() const { return share(loss_sum); }
@@ -41,11 +41,11 @@ private:
   }
 };
 
-/// Called in order, while the next batch is computed. An error ends the whole.
+/// Called in order, while the next batch is computed. An error ends the prediction.
 using OnPrediction = std::function<Status(const SamplePrediction& prediction)>;
 
-/// Reads and predicts the samples of `adapter`; of those that cannot be read, `each` is told.
-/// `top`: how many outputs are ranked. Blocks. Errors: of the device, and those of `each`.
+/// Reads and predicts the samples of `adapter`. `each` also receives unreadable samples. `top`:
+/// number of ranked outputs. Blocks. Errors: of the device, and those of `each`.
 Result<Score> predict(Predictor& predictor, const data::AdapterPtr& adapter, std::int64_t top,
                       const OnPrediction& each);
 

@@ -1,4 +1,4 @@
-/// A saved model on one device, which is asked batch by batch.
+/// A saved model on one device, for prediction batch by batch.
 #pragma once
 
 #include "core/device/executable.hpp"
@@ -13,41 +13,41 @@
 
 namespace troupe::inference {
 
-/// What the model says of one batch; written late, until Predictor::finish().
+/// The model's outputs for one batch. Written asynchronously, until Predictor::finish().
 struct Answer {
-  std::vector<float> logits; ///< (samples of a batch, outputs), padding's too; none of tokens
+  std::vector<float> logits; ///< (batch samples, outputs), with padding; empty for language models
   StepOutputs sums;          ///< "loss", "loss.counted" and, with labels, "correct"
 };
 
-/// Not thread-safe. Weights are read once, a tensor at a time, and are in the device's memory alone
-/// from then on.
+/// Not thread-safe. Reads the weights once, one tensor at a time, and then keeps them only in the
+/// device's memory.
 class Predictor {
 public:
-  /// Takes batches of data.eval_batch_size samples, as `adapter` makes them. Blocks. Errors:
-  /// invalid_input (weights of another model); of reading them; out_of_memory; unsupported (a
-  /// device or a precision that this machine lacks).
+  /// Takes batches of data.eval_batch_size samples from `adapter`. Blocks. Errors: invalid_input
+  /// (weights of another model); of reading them; out_of_memory; unsupported (this machine lacks
+  /// the device or the precision).
   static Result<std::unique_ptr<Predictor>>
   create(const SavedModel& model, const data::Adapter& adapter, const training::SayLine& say = {});
-  /// Blocks until nothing runs any more.
+  /// Blocks until all streams are idle.
   ~Predictor();
   Predictor(const Predictor&) = delete;
   Predictor& operator=(const Predictor&) = delete;
 
-  /// What makes the batches that this takes, with memory for `slots` of them. Host streams, and the
-  /// device's, are the predictor's.
+  /// Creates a producer of batches for this predictor, with memory for `slots` of them. It uses the
+  /// predictor's host and device streams.
   Result<std::shared_ptr<training::BatchProducer>> make_producer(data::AdapterPtr adapter,
                                                                  std::int64_t slots);
 
   std::int64_t batch() const { return batch_; }
-  /// 0 of a language model: its loss never holds all logits.
+  /// 0 for a language model: computing its loss never stores all logits.
   std::int64_t outputs() const { return outputs_; }
-  /// Enqueues. `answer` must stay until finish().
+  /// Enqueues the computation of a batch. `answer` must live until finish().
   Status ask(const training::Filling& batch, Answer& answer);
-  /// Blocks until what was asked is answered.
+  /// Blocks until all enqueued batches are computed.
   Status finish() { return stream_->synchronize(); }
-  /// What computes, for profiles of it.
+  /// The executable, for profiling.
   Executable& executable() const { return *executable_; }
-  /// Blocks until nothing is filled or computed any more, whatever has failed.
+  /// Blocks until nothing is filled or computed, even after failures.
   void drain();
 
 private:
@@ -61,7 +61,7 @@ private:
   std::shared_ptr<Device> device_;
   nn::InputFormat format_;
   std::vector<nn::BatchNormFolding> foldings_;
-  DType stored_; ///< whose values parameters and statistics hold
+  DType stored_; ///< parameters and statistics are rounded to it
   DeviceWeights weights_;
   std::unique_ptr<Executable> executable_;
   std::vector<training::LoaderStream> loaders_;

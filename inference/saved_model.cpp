@@ -28,12 +28,13 @@ Result<Config> checked(ConfigResult config) {
   return *std::move(config);
 }
 
-/// A config that is not of a run need not say where its data are: files are predicted without them.
+/// Loads a config that need not be a run's. It may lack data.root, because files are predicted
+/// without the data set.
 Result<Config> named_config(const fs::path& path, const std::vector<std::string>& overrides,
                             const Catalogue& models) {
   const std::vector<GivenValue> given = {{"data.root", "data.root is not set", "the default"}};
   auto config = load_config(path, {}, Capabilities::all(), models, given);
-  if (!config) // they may mend it; where it is right, only what is left of it must suit them
+  if (!config) // the overrides may correct it; a valid config gets them in used_config
     config = load_config(path, overrides, Capabilities::all(), models, given);
   return checked(std::move(config));
 }
@@ -51,12 +52,12 @@ Result<Config> trained_config(const SavedModelOptions& options, const FoundWeigh
   const auto folder = found.weights.parent_path();
   if (training::is_hugging_face(folder.empty() ? "." : folder))
     return fail(Errc::invalid_input,
-                "{} does not say of which model it is, but config.json beside it does: give the "
-                "folder, not the file",
+                "{} does not record its model, but config.json next to it does; pass the folder "
+                "instead of the file",
                 escaped(found.weights.string()));
   return fail(Errc::invalid_input,
-              "{} does not say of which model it is: give a config of it (--config FILE), with "
-              "section model and, of data, dataset and image_size",
+              "{} does not record its model; pass a config (--config FILE) with the section model, "
+              "data.dataset and data.image_size",
               escaped(found.weights.string()));
 }
 
@@ -86,12 +87,11 @@ Result<std::vector<std::string>> read_names(const fs::path& path) {
     names.push_back(std::move(line));
   }
   if (in.bad() || !in.eof())
-    return fail(Errc::invalid_input, "{}: the names of the classes cannot be read",
-                escaped(path.string()));
+    return fail(Errc::invalid_input, "{}: the class names cannot be read", escaped(path.string()));
   return names;
 }
 
-/// Of the data set, where it is there: none is no error.
+/// Returns the class names of the data set; none if its files are missing.
 std::vector<std::string> names_of_data(const Config& config) {
   if (traits_of_data(config.data).sample == SampleKind::tokens)
     return {}; // opening texts may tokenize all of them
@@ -119,7 +119,8 @@ Result<std::vector<std::string>> class_names(const SavedModelOptions& options, c
   return names;
 }
 
-/// Of images, what data sets of the name are usually shifted by; a table's own is not known.
+/// Returns the default normalization of the data set's images. A table's standardization is
+/// unknown.
 std::optional<training::InputNormalization> default_input(const Config& config) {
   if (traits_of_data(config.data).sample != SampleKind::image)
     return config.data.standardize ? std::nullopt : std::optional{training::InputNormalization{}};
@@ -132,7 +133,7 @@ std::optional<training::InputNormalization> default_input(const Config& config) 
   return input;
 }
 
-/// As many values as there are channels or features.
+/// Whether the number of values is that of channels or features.
 bool fits(const training::InputNormalization& input, const Config& config) {
   if (traits_of_data(config.data).sample == SampleKind::image)
     return std::ssize(input.mean) == config.model.in_channels;

@@ -1,5 +1,5 @@
-/// A model that was trained, here or elsewhere, before anything is computed with it: its config,
-/// its weights, and what its inputs and outputs mean.
+/// Opens a trained model of this program or another: its config, its weights, and the meaning of
+/// its inputs and outputs. Computes nothing yet.
 #pragma once
 
 #include "core/checkpoint/state_source.hpp"
@@ -17,27 +17,27 @@ namespace troupe::inference {
 
 struct SavedModelOptions {
   std::filesystem::path path; ///< as find_weights takes it, or a Hugging Face folder
-  std::optional<std::filesystem::path> config = {};      ///< instead of what the file says
+  std::optional<std::filesystem::path> config = {};      ///< replaces the file's config
   std::vector<std::string> overrides = {};               ///< "data.root=...", values are YAML
-  std::optional<std::filesystem::path> class_names = {}; ///< one a line, instead of the file's
-  training::SayLine say = {};                            ///< gets warnings
+  std::optional<std::filesystem::path> class_names = {}; ///< one per line; replaces the file's
+  training::SayLine say = {};                            ///< receives warnings
 };
 
 struct SavedModel {
-  std::filesystem::path file; ///< of the weights, or the folder
-  Config config;              ///< of one worker on this machine, which trains nothing
-  training::ModelCard card;   ///< class_names: as many as the model has classes, or none
+  std::filesystem::path file; ///< the weights file, or the folder
+  Config config;              ///< of one worker on this machine, without training settings
+  training::ModelCard card;   ///< class_names: one for each class, or none
   StateSourcePtr weights;
-  /// The names that a table's classes have in its files, whatever the options call them.
+  /// Class names as they occur in a table's files, whatever the options name them.
   std::vector<std::string> trained_class_names = {};
 };
 
-/// The config is the one that the options name, or else the file's own, or else that of the run's
-/// folder around it, or what the folder's config.json says. Of what the run was trained with,
-/// devices, strategy and cluster are left out: devices.kind is auto unless the overrides say. Names
-/// that nothing says are those of the data set, where its files are there. Blocks on files; a
-/// checkpoint is verified. Errors: invalid_input (no config, one that is wrong, names that are not
-/// as many as there are classes); corrupt; io.
+/// Opens a model. The config is the first that exists of: the one in the options, the file's own,
+/// that of the run's folder around the file, the folder's config.json. Drops devices, strategy and
+/// cluster of the training run: devices.kind is auto unless overridden. Class names that are not
+/// recorded come from the data set, if its files exist. Blocks on files; verifies a checkpoint.
+/// Errors: invalid_input (no config, an invalid one, another number of names than classes);
+/// corrupt; io.
 Result<SavedModel> open_saved_model(const SavedModelOptions& options, const Catalogue& catalogue);
 
 } // namespace troupe::inference

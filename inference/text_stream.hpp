@@ -1,4 +1,4 @@
-/// The text that tokens are, as they come.
+/// Decodes tokens to text as they arrive.
 #pragma once
 
 #include "core/error.hpp"
@@ -14,7 +14,7 @@
 
 namespace troupe::inference {
 
-/// Gets the text piece by piece: characters are whole, but for what ends in the middle of one.
+/// Receives the text in chunks of whole characters, except that the last may end inside one.
 using TakeText = std::function<Status(std::string_view chunk)>;
 
 class TextStream {
@@ -26,7 +26,7 @@ public:
     TROUPE_TRY(tokenizer_->decode({&id, 1}, held_));
     return hand_on(data::whole_characters(held_));
   }
-  /// What will not become a whole character any more, too.
+  /// Also passes on the bytes of an incomplete last character.
   Status finish() { return hand_on(held_.size()); }
 
 private:

@@ -1,7 +1,7 @@
-/// A data set of which some samples may be unreadable, where each is asked for once and somebody
-/// waits for an answer to each. What a run does with such files is another subject: its batches
-/// have to be the same for any number of workers, and what is missing in one is replaced and
-/// counted (data/unreadable.hpp).
+/// A data set with unreadable samples, for predictions: each sample is requested once, and each
+/// gets a result or an error. Training handles such files differently: its batches must be the same
+/// for any number of workers, so an unreadable sample is replaced and counted
+/// (data/unreadable.hpp).
 #pragma once
 
 #include "data/adapter.hpp"
@@ -12,7 +12,7 @@
 
 namespace troupe::inference {
 
-/// Takes each sample alone: one that cannot be read is padding, and its error is kept.
+/// Reads each sample separately. An unreadable one becomes padding, and its error is kept.
 class TolerantAdapter final : public data::Adapter {
 public:
   explicit TolerantAdapter(data::AdapterPtr of) : Adapter{of->fields()}, of_{std::move(of)} {}
@@ -22,7 +22,7 @@ public:
   Status fill(std::span<const std::int64_t> samples, std::int64_t epoch,
               data::Fields to) const override;
 
-  /// What was wrong with the sample, once: it is forgotten then.
+  /// Returns the sample's error, and forgets it.
   std::optional<Error> take_error(std::int64_t sample) const;
 
 private:

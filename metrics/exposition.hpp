@@ -1,5 +1,4 @@
-/// What Prometheus, a page, and whoever supervises a process can ask of it from its start to its
-/// end.
+/// Metrics, page and readiness of a process, from its start to its end.
 #pragma once
 
 #include "metrics/http/endpoint.hpp"
@@ -15,11 +14,12 @@
 
 namespace troupe::metrics {
 
-/// Any thread may call anything.
+/// Thread-safe.
 class Exposition {
 public:
-  /// `listen` is metrics.listen; "off": values are kept, and nobody can ask for them. Of `run` only
-  /// what its config says need be known. Begins waiting. Errors: those of HttpEndpoint.
+  /// Starts in the phase `waiting`. `listen` is metrics.listen; with "off" values are recorded, but
+  /// not served. `run` needs only the members that the config determines. Errors: those of
+  /// HttpEndpoint.
   static Result<std::unique_ptr<Exposition>> open(std::string_view listen, const RunInfo& run,
                                                   bool leads,
                                                   const EndpointSecurity& security = {});
@@ -27,14 +27,14 @@ public:
   Registry& registry() { return registry_; }
   ScrapeTargets& targets() { return targets_; }
   LiveRun& live() { return live_; }
-  /// Empty: off.
+  /// Empty if off.
   std::optional<Endpoint> listens_at() const;
 
-  /// The first end is the end: what comes later is not shown.
+  /// Ignores all phases after the first final one.
   void enter(JobPhase phase);
-  /// Ends as failed.
+  /// Records the error kind and enters the phase `failed`.
   void fail(Errc kind);
-  /// Whether a Prometheus scrapes this process and has not seen its end yet.
+  /// Whether a Prometheus server scrapes this process and has not scraped it since its end.
   bool is_awaited() const;
 
 private:
@@ -50,7 +50,7 @@ private:
   mutable std::mutex mutex_;
   JobPhase phase_ = JobPhase::waiting;
   std::optional<Clock::time_point> ended_;
-  std::unique_ptr<HttpEndpoint> endpoint_; ///< last: it reads all of the above; null: off
+  std::unique_ptr<HttpEndpoint> endpoint_; ///< last: it reads all members above; null: off
 };
 
 } // namespace troupe::metrics

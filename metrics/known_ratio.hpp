@@ -1,4 +1,4 @@
-/// Ratios of what may not be known.
+/// Ratios that may be unknown.
 #pragma once
 
 #include <cmath>
@@ -6,7 +6,7 @@
 
 namespace troupe::metrics {
 
-/// Empty where the whole is 0, or the part is no number.
+/// Returns part / whole; empty if `whole` is not above 0 or `part` is not finite.
 inline std::optional<double> known_ratio(double part, double whole) {
   return whole > 0 && std::isfinite(part) ? std::optional{part / whole} : std::nullopt;
 }

@@ -12,7 +12,7 @@ namespace {
 
 constexpr double smallest_written_out = 1e-4;
 
-/// "3.6e-6": no zeros behind the digits, and none before the exponent's.
+/// "3.6e-6": no trailing zeros, and no leading zeros in the exponent.
 std::string scientific(double value, int digits) {
   const auto text = fmt::format("{:.{}e}", value, digits - 1);
   const auto e = text.find('e');
@@ -22,7 +22,7 @@ std::string scientific(double value, int digits) {
   return fmt::format("{}e{}", mantissa, std::stoi(text.substr(e + 1)));
 }
 
-/// In hundredths, or with one digit where that is less.
+/// In hundredths, or with one digit if it is less than one hundredth.
 std::string part_of_epochs(std::int64_t steps, std::int64_t steps_per_epoch) {
   const auto whole = steps / steps_per_epoch, left = steps % steps_per_epoch;
   const auto hundredths = 100 * left / steps_per_epoch;
@@ -124,7 +124,7 @@ std::string format_number(double value) {
     return scientific(value, 2);
   if (size >= 1e6)
     return fmt::format("{:.4g}M", value / 1e6);
-  if (size >= 9999.5) // which four digits would write as "1e+04"
+  if (size >= 9999.5) // four digits would be "1e+04"
     return fmt::format("{:.4g}k", value / 1e3);
   return fmt::format("{:.4g}", value);
 }

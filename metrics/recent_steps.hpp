@@ -1,4 +1,4 @@
-/// What speed and loss are now, for who follows a run.
+/// Recent speed and loss of a run.
 #pragma once
 
 #include "metrics/known_ratio.hpp"
@@ -8,19 +8,19 @@
 
 namespace troupe::metrics {
 
-/// Recent steps; what is older than some ten seconds of training hardly counts.
+/// Exponentially weighted means of steps, with a time constant of ten seconds of training.
 class RecentSteps {
 public:
   void add(const StepRecord& step);
 
   double loss() const { return loss_ / samples_; }
-  /// Empty where there are no classes.
+  /// Empty if there are no classes.
   std::optional<double> accuracy() const {
     return classifies_ ? std::optional{accuracy_ / samples_} : std::nullopt;
   }
   double samples_per_second() const { return samples_ / seconds_; }
   double seconds_per_step() const { return seconds_ / steps_; }
-  /// Empty where nobody knows.
+  /// Empty if unknown.
   std::optional<double> mfu() const { return known_ratio(peak_seconds_, seconds_); }
 
 private:

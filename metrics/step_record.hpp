@@ -1,5 +1,5 @@
-/// What actors report of a run: plain values that registry, run folder and console take.
-/// Steps and epochs are counted from 0, as in the sampler; what people read counts from 1.
+/// Records of a run that actors report: plain values for registry, run folder and console. Steps
+/// and epochs count from 0, as in the sampler; text for people counts from 1.
 #pragma once
 
 #include "core/config/strategies.hpp"
@@ -23,7 +23,7 @@ enum class CollectiveKind : std::uint8_t {
   all_gather,
   broadcast,
   reduce,
-  shard_replica ///< gradients to who has a copy of a rank's shard
+  shard_replica ///< gradients, to the rank's shard replica
 };
 
 inline constexpr std::array<std::string_view, 6> collective_kind_names = {
@@ -33,7 +33,7 @@ constexpr std::string_view to_string(CollectiveKind kind) {
   return collective_kind_names[static_cast<std::size_t>(kind)];
 }
 
-/// What the collectives of one kind took in a step.
+/// Use of one kind of collective in a step.
 struct CollectiveUse {
   std::uint64_t bytes = 0; ///< summed over ranks
   double seconds = 0;      ///< mean over ranks
@@ -41,20 +41,21 @@ struct CollectiveUse {
   bool operator==(const CollectiveUse&) const = default;
 };
 
-/// What the owner of a shard was told of a slice: of how many buckets, computed with which version
-/// of the parameters (the number of steps that they were the work of).
+/// One slice as received by a parameter server shard: its gradients came in `parts` buckets,
+/// computed with parameter version `read` (the number of steps applied to the parameters).
 struct SliceRead {
   std::int32_t slice = 0;
   std::int64_t read = 0;
   std::int32_t parts = 0;
 };
 
-/// Where teams train apart: whose changes of a fragment its owner has summed up, for the round that
-/// ended behind `step`, or where all met behind it.
+/// With DiLoCo: the replica groups whose pseudo-gradients of a fragment its owner has summed, for
+/// the round that ended after `step`. With `is_meeting`, all replica groups synchronized
+/// after that step.
 struct RoundTaken {
   struct Change {
     std::int32_t replica_group = 0;
-    std::int64_t step = 0; ///< behind which its round ended
+    std::int64_t step = 0; ///< after which its round ended
   };
   std::int32_t owner = 0, fragment = 0;
   std::int64_t step = 0;
@@ -66,67 +67,65 @@ struct RoundTaken {
 struct StepRecord {
   std::int64_t step = 0;
   std::int64_t epoch = 0;
-  std::chrono::system_clock::time_point time = {}; ///< when it was committed
+  std::chrono::system_clock::time_point time = {}; ///< when the step was committed
   double loss = 0;                                 ///< mean over the global batch
-  /// Part of the global batch that was classified right; empty where there are no classes.
+  /// Fraction of the global batch that was classified correctly; empty if there are no classes.
   std::optional<double> accuracy = {};
   double lr = 0;
-  std::int64_t samples = 0;               ///< of the global batch
-  std::vector<int> slice_assignment = {}; ///< slices of each rank; empty: as in the step before
-  /// Where workers are asynchronous: how many steps the parameters lacked that its gradients were
-  /// computed with, mean over slices and shards; and the longest that a slice was with a worker.
+  std::int64_t samples = 0;               ///< in the global batch
+  std::vector<int> slice_assignment = {}; ///< slices of each rank; empty: unchanged
+  /// With asynchronous workers: the mean staleness of its gradients in steps, over slices and
+  /// shards; and the longest time that a worker held one slice.
   std::optional<double> staleness = {}, item_seconds = {};
-  /// Of the same, by shard: what it was told of each slice. Empty unless it is to be recorded.
+  /// With asynchronous workers, by shard: each slice as it was received. Empty unless recorded.
   std::vector<std::vector<SliceRead>> reads = {};
-  double seconds = 0;                 ///< since the step before was committed
+  double seconds = 0;                 ///< since the previous commit
   double data_wait_seconds = 0;       ///< of the rank that waited longest for its batch
   double compute_seconds = 0;         ///< in forward and backward, mean over ranks
-  double optimizer_seconds = 0;       ///< in the optimizer beside no computing, mean over ranks
+  double optimizer_seconds = 0;       ///< not overlapped with computing, mean over ranks
   std::uint64_t collective_bytes = 0; ///< summed over ranks
   double collective_seconds = 0;      ///< mean over ranks
   std::array<CollectiveUse, collective_kind_names.size()> collectives = {}; ///< by CollectiveKind
-  double overlap_ratio = 0; ///< the part of collective_seconds in which the rank also computed
-  /// Model FLOPs utilization (Chowdhery et al., "PaLM", 2022): operations of the step's products, a
-  /// second, as a part of what all ranks' devices do at most; empty: nobody knows that.
+  double overlap_ratio = 0; ///< fraction of collective_seconds in which the rank also computed
+  /// Model FLOPs utilization (Chowdhery et al., "PaLM", 2022): operations a second of the step's
+  /// matrix products and convolutions, divided by the peak of all ranks' devices; empty: unknown.
   std::optional<double> mfu = {};
-  /// A second, of all ranks' devices, as far as measured by then; 0: nobody knows. Not written.
+  /// Peak of all ranks' devices in operations a second, as measured so far; 0: unknown. Not
+  /// written.
   double peak_operations = 0;
-  /// Global L2 norm of the gradient before it was clipped by that; empty: not measured in this
-  /// step.
+  /// Global L2 norm of the gradient before clipping; empty: not measured in this step.
   std::optional<double> gradient_norm = {};
-  /// Where workers trained apart and were averaged at the end of this step, or teams' changes were
-  /// applied before it: the root mean square of how far parameters were from the mean, as a part of
-  /// its norm.
+  /// With local SGD averaged at the end of this step, or DiLoCo pseudo-gradients applied before it:
+  /// the root mean square distance of parameters from their mean, divided by the norm of the mean.
   std::optional<double> drift = {};
-  /// Where workers meet at the ends of rounds: of collective_bytes, those that such have sent.
+  /// With rounds: the part of collective_bytes that was sent for rounds.
   std::uint64_t round_bytes = 0;
-  /// Where teams train apart, what owners have summed up since the step before. Empty unless it is
-  /// to be recorded.
+  /// With DiLoCo: the sums that owners have made since the previous step. Empty unless recorded.
   std::vector<RoundTaken> rounds = {};
-  std::optional<double> loss_scale = {}; ///< after the step, where losses are scaled
-  std::int64_t skipped_steps = 0; ///< of the whole run: gradients were not finite, the scale fell
-  std::int64_t scale_growths = 0; ///< of the whole run: the scale rose
+  std::optional<double> loss_scale = {}; ///< after the step, with loss scaling
+  std::int64_t skipped_steps = 0;        ///< in the whole run: not finite, so the scale was lowered
+  std::int64_t scale_growths = 0;        ///< in the whole run: the scale was raised
 
-  /// In which the devices could have made the step's products; nan where nobody knows.
+  /// Time that the step's products would take at the devices' peak; nan if unknown.
   double peak_seconds() const {
     return seconds > 0 ? mfu.value_or(std::numeric_limits<double>::quiet_NaN()) * seconds : 0;
   }
 };
 
-/// The end of an epoch. Test values are empty when it was not evaluated.
+/// The end of an epoch. Test values are empty if it was not evaluated.
 struct EpochRecord {
   std::int64_t epoch = 0;
-  std::optional<std::int64_t> step = {}; ///< the last one made in it; earlier versions wrote none
+  std::optional<std::int64_t> step = {}; ///< its last step; empty in records of earlier versions
   std::chrono::system_clock::time_point time = {}; ///< when it ended
   double train_loss = 0;
   std::optional<double> train_accuracy = {};
   std::optional<double> test_loss = {};
   std::optional<double> test_accuracy = {};
-  double seconds = 0;                      ///< with evaluation
-  std::optional<double> test_seconds = {}; ///< of the evaluation
+  double seconds = 0;                      ///< including evaluation
+  std::optional<double> test_seconds = {}; ///< of the evaluation only
 };
 
-/// What one worker used. The four totals are peaks.
+/// Resources that one worker used. The four byte counts are peaks.
 struct WorkerSummary {
   int rank = 0;
   std::string device = {}; ///< DeviceInfo::name
@@ -134,90 +133,90 @@ struct WorkerSummary {
   std::uint64_t parameter_bytes = 0;
   std::uint64_t gradient_bytes = 0;
   std::uint64_t optimizer_bytes = 0;
-  double busy_ratio = 0; ///< the part of its steps' time in forward and backward
+  double busy_ratio = 0; ///< fraction of its steps' time in forward and backward
   MemoryUse memory = {}; ///< by kind, current and peak
-  // Of the steps since the run was last started.
+  // Since the last start of the run.
   std::int64_t steps = 0;
-  double step_seconds = 0; ///< of all of them, from commit to commit
+  double step_seconds = 0; ///< total of all steps, from commit to commit
   double compute_seconds = 0;
   double data_wait_seconds = 0;
-  double collective_seconds = 0;  ///< in which the rank did not compute
-  double optimizer_seconds = 0;   ///< likewise
-  std::int64_t ready_batches = 0; ///< that were filled when the last step ended
-  // Of its device; 0: nobody knows.
+  double collective_seconds = 0;  ///< not overlapped with computing
+  double optimizer_seconds = 0;   ///< not overlapped either
+  std::int64_t ready_batches = 0; ///< filled when the last step ended
+  // Limits of its device; 0: unknown.
   std::uint64_t memory_limit_bytes = 0;
-  double peak_operations = 0; ///< a second, in the run's precision
+  double peak_operations = 0; ///< operations a second, in the run's precision
 };
 
-/// A checkpoint that was written.
+/// A written checkpoint.
 struct CheckpointRecord {
   std::int64_t step = 0;
-  double seconds = 0;       ///< that writing took
-  double pause_seconds = 0; ///< in which nothing was trained because of it
+  double seconds = 0;       ///< to write it
+  double pause_seconds = 0; ///< in which training paused for it
   std::uint64_t bytes = 0;  ///< of all its files
 };
 
-/// A generation that began while the run went on: nodes were lost, or came. Times in seconds, by
+/// A generation that began during the run because nodes were lost or joined. Times in seconds, by
 /// the leader's clock.
 struct RecoveryRecord {
-  std::chrono::system_clock::time_point time; ///< of its first step's end
+  std::chrono::system_clock::time_point time; ///< end of its first step
   std::int64_t generation = 0;
   std::string reason = {};
   bool is_loss = false;
-  std::int64_t step = 0;           ///< the first, from 0
-  std::int64_t steps_repeated = 0; ///< that had been committed before
+  std::int64_t step = 0;           ///< its first step, from 0
+  std::int64_t steps_repeated = 0; ///< committed before, in an earlier generation
   std::int32_t world_size = 0;
-  double detect = 0;     ///< a lost node was silent, before it was taken for lost
-  double halt = 0;       ///< until all had come together again
-  double heal = 0;       ///< until all had the state, as far as the leader gave or took it
+  double detect = 0;     ///< from the last sign of life of a lost node until it was declared lost
+  double halt = 0;       ///< from then until all nodes were connected again
+  double heal = 0;       ///< until all had the state, as far as the leader sent or received it
   double connect = 0;    ///< until their ranks were connected
-  double first_step = 0; ///< until that was committed
+  double first_step = 0; ///< until that step was committed
 
   double seconds() const { return detect + halt + heal + connect + first_step; }
 };
 
-/// What a language model writes behind a prompt, to see what it has come to.
+/// Text that a language model generates from a prompt during training, to show its progress.
 struct GeneratedRecord {
-  std::int64_t step = 0;                           ///< steps that it had made
-  std::chrono::system_clock::time_point time = {}; ///< when the text was there
+  std::int64_t step = 0;                           ///< steps trained so far
+  std::chrono::system_clock::time_point time = {}; ///< when the text was complete
   std::string prompt = {}, text = {};              ///< text: without the prompt
-  std::int64_t tokens = 0;                         ///< of the text
-  double seconds = 0;                              ///< that they took
+  std::int64_t tokens = 0;                         ///< in the text
+  double seconds = 0;                              ///< to generate them
 };
 
-/// What train.recompute saves each worker in a training step, and what it takes.
+/// Memory that train.recompute saves each worker in a training step, and its cost.
 struct RecomputeRecord {
-  std::uint64_t activation_bytes = 0; ///< of the memory plan
+  std::uint64_t activation_bytes = 0; ///< in the memory plan
   std::uint64_t activation_bytes_without = 0;
-  double operations_ratio = 0; ///< made again, to those that a step without it takes
+  double operations_ratio = 0; ///< recomputed ones, divided by those without recompute
 };
 
-/// What is known of a run before its first step.
+/// Facts about a run that are known before its first step.
 struct RunInfo {
   std::string name = "run";
   std::string model = {};                    ///< "resnet20"
   std::string dataset = {};                  ///< "cifar10"
   std::vector<std::string> class_names = {}; ///< by label
-  std::string sample_name = "images";        ///< what a sample is, for speed
-  std::int64_t tokens_per_sample = 0;        ///< 0: samples are no texts
+  std::string sample_name = "images";        ///< what a sample is, the unit of throughput
+  std::int64_t tokens_per_sample = 0;        ///< 0: samples are not texts
   StrategyKind strategy = StrategyKind::single;
   std::string precision = "fp32";
   std::int32_t world_size = 1;
   std::int64_t batch_size = 0; ///< global
   std::int64_t steps_per_epoch = 0;
-  std::int64_t total_steps = 0;         ///< at which the run ends
-  std::int64_t first_step = 0;          ///< above 0 when resumed
+  std::int64_t total_steps = 0;         ///< step at which the run ends
+  std::int64_t first_step = 0;          ///< above 0 if resumed
   std::int64_t checkpoint_interval = 0; ///< steps; 0: none are written
-  double operations_per_step = 0;       ///< of the model's products, all ranks; none made again
-  double peak_operations = 0;           ///< a second, of all ranks' devices; 0: nobody knows (yet)
-  std::optional<RecomputeRecord> recompute = {}; ///< where it was asked for
+  double operations_per_step = 0; ///< of the model's products, all ranks, without recomputation
+  double peak_operations = 0;     ///< operations a second, all ranks' devices; 0: unknown (yet)
+  std::optional<RecomputeRecord> recompute = {}; ///< if configured
   std::string host = {};
   std::string version = {};
   std::chrono::system_clock::time_point started = {};
 };
 
-/// How a run ended, as every node of it hears. Steps and epochs are those of the whole run, times
-/// those since it was last started.
+/// The end of a run, sent to every node. Steps and epochs count from the start of the run, times
+/// from its last start.
 struct RunResult {
   std::string status = "completed"; ///< completed, stopped, failed
   std::int64_t epochs = 0;
@@ -230,21 +229,21 @@ struct RunResult {
   std::string parameters_sha256 = {};
 };
 
-/// All that summary.json has. Counts are those since the run was last started.
+/// The content of summary.json. Counts start at the last start of the run.
 struct RunSummary : RunInfo, RunResult {
   std::string error = {}; ///< what failed
   std::int64_t samples = 0;
   double overlap_ratio = 0;
-  std::optional<double> loss_scale = {}; ///< after the last step, where losses are scaled
+  std::optional<double> loss_scale = {}; ///< after the last step, with loss scaling
   std::int64_t skipped_steps = 0;
   std::int64_t scale_growths = 0;
-  /// Of the node that leads, with data.skip_unreadable: samples whose file it could not read, and
-  /// how many files these are.
+  /// On the leader, with data.skip_unreadable: samples whose file it could not read, and the number
+  /// of these files.
   std::int64_t unreadable_samples = 0, unreadable_files = 0;
   std::int64_t checkpoints = 0;
   std::int64_t checkpoint_failures = 0;
-  double checkpoint_seconds = 0; ///< in which nothing was trained because of checkpoints
-  std::string checkpoint = {};   ///< file of the last one that this process wrote; empty: none
+  double checkpoint_seconds = 0; ///< in which training paused for checkpoints
+  std::string checkpoint = {};   ///< file of the last one written by this process; empty: none
   std::vector<WorkerSummary> workers = {};
 };
 

@@ -9,15 +9,15 @@
 namespace troupe::metrics {
 
 struct StepSums {
-  double loss = 0; ///< of the steps' means
+  double loss = 0; ///< sum of the steps' mean losses
   std::int64_t samples = 0, steps = 0;
-  std::optional<std::int64_t> correct = {}; ///< samples that were classified right
-  double seconds = 0, peak_seconds = 0;     ///< nan where nobody knows the devices' peak
+  std::optional<std::int64_t> correct = {}; ///< correctly classified samples
+  double seconds = 0, peak_seconds = 0;     ///< nan if the devices' peak is unknown
 
   void add(const StepRecord& step);
-  /// Empty where nothing can be classified.
+  /// Empty if there are no classes.
   std::optional<double> accuracy() const;
-  /// Empty where nobody knows.
+  /// Empty if unknown.
   std::optional<double> mfu() const;
 };
 

@@ -1,4 +1,4 @@
-/// What is told of a run on texts: their tokens a second, and the perplexity.
+/// Throughput and perplexity of runs on texts.
 #pragma once
 
 #include "metrics/step_record.hpp"
@@ -10,19 +10,19 @@ namespace troupe::metrics {
 
 struct Throughput {
   double per_second = 0;
-  std::string_view what; ///< lives as long as the run's info
+  std::string_view what; ///< valid as long as the run's info
 };
 
-/// Of samples, or of the tokens that they are.
+/// In samples, or in tokens for texts.
 Throughput throughput(const RunInfo& run, double samples_per_second);
 
-/// Nothing of samples that are no texts.
+/// Empty unless samples are texts.
 std::optional<double> tokens_per_second(const RunInfo& run, double samples_per_second);
 
-/// Multiplications and additions of the model's products. Nothing where their number is unknown.
+/// Multiplications and additions of the model's products. Empty if their number is unknown.
 std::optional<double> operations_per_second(const RunInfo& run, double samples_per_second);
 
-/// e to the power of the mean loss of a token. Nothing of samples that are no texts.
+/// e to the power of a token's mean loss. Empty unless samples are texts.
 std::optional<double> perplexity(const RunInfo& run, const std::optional<double>& loss);
 
 } // namespace troupe::metrics

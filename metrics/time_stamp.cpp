@@ -11,7 +11,7 @@ namespace {
 
 using std::chrono::milliseconds, std::chrono::system_clock;
 
-/// ".123"; a whole second has none.
+/// ".123"; empty for a whole second.
 std::optional<milliseconds> fraction_of(std::string_view text) {
   int count = 0;
   if (text.empty())

@@ -1,4 +1,4 @@
-/// Moments as text, in UTC (RFC 3339).
+/// Formats and parses times in UTC (RFC 3339).
 #pragma once
 
 #include <chrono>
@@ -12,7 +12,7 @@ std::string utc(std::chrono::system_clock::time_point time);
 /// "2026-11-21T10:13:05.123Z"
 std::string utc_milliseconds(std::chrono::system_clock::time_point time);
 
-/// What the two above have written; empty for any other text.
+/// Parses the formats of the two functions above; empty for other texts.
 std::optional<std::chrono::system_clock::time_point> parse_utc(const std::string& text);
 
 } // namespace troupe::metrics

@@ -1,4 +1,4 @@
-/// A piece of a timeline, to be looked at.
+/// A section of a timeline, for display.
 #pragma once
 
 #include "metrics/track.hpp"
@@ -10,7 +10,7 @@
 namespace troupe::metrics {
 
 struct TimelineSpan {
-  double begin, seconds; ///< from the piece's begin on
+  double begin, seconds; ///< from the begin of the section
   SpanKind kind;
   std::string name; ///< "forward layer1.0"
 };
@@ -20,12 +20,12 @@ struct TimelineRow {
   std::vector<TimelineSpan> spans;
 };
 
-/// From the moment in which one step was committed to that of the next one.
+/// The time from the commit of one step to the commit of the next.
 struct Timeline {
   std::int64_t step = 0;
   double seconds = 0;
-  std::vector<TimelineRow> rows; ///< those in which anything lies
-  std::int64_t dropped = 0;      ///< spans for which there was no room
+  std::vector<TimelineRow> rows; ///< only rows with spans
+  std::int64_t dropped = 0;      ///< spans that did not fit
 };
 
 } // namespace troupe::metrics

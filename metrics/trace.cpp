@@ -35,7 +35,7 @@ struct Track::State {
   std::atomic<bool> watched = false;
   std::atomic<bool> wanted; ///< written or watched
   RecentSpans recent;
-  std::mutex mutex; ///< of the rows: file and recent have the same
+  std::mutex mutex; ///< guards the rows: `file` and `recent` have the same
   std::size_t rows = 0;
 };
 

@@ -1,4 +1,4 @@
-/// Builds a forward graph, one module after the other, under PyTorch's names.
+/// Builds a forward graph, one module after another, with PyTorch's names.
 #pragma once
 
 #include "core/error.hpp"
@@ -12,18 +12,19 @@
 namespace troupe::nn {
 
 struct LinearOptions {
-  std::string output = {}; ///< what the output is called; empty: as the module
+  std::string output = {}; ///< name of the output; empty: the module's name
   bool bias = true;
-  /// Of the weight; the bias begins as 0 then. Not set: as linear() says.
+  /// Initial value of the weight; if set, the bias begins as 0. The default is that of linear().
   std::optional<Initial> weight = std::nullopt;
 };
 
-/// Every module has a name; its first output is called by it, its parameters NAME.weight and so on.
-/// The first error sticks: later calls do nothing and finish() hands it out, so that a model reads
-/// top to bottom without checks.
+/// Each module has a name: its first output has this name, its parameters are NAME.weight and so
+/// on. After an error, later calls do nothing and finish() returns the first error, so that a
+/// model's code needs no checks.
 class GraphBuilder {
 public:
-  /// What is added from now on belongs to this unit; what was added before the first, to the first.
+  /// Begins a unit for everything that is added from now on. Tensors added before the first unit
+  /// belong to it.
   void begin_unit(std::string name);
 
   TensorId input(std::string name, Shape shape, DType dtype = DType::f32);
@@ -31,17 +32,17 @@ public:
   TensorId parameter(std::string name, Shape shape, Initial initial);
   TensorId statistic(std::string name, Shape shape, Initial initial);
 
-  // Parameters begin as torchvision's models have them.
+  // Parameters begin with the initial values of torchvision's models.
 
-  /// x (N, H, W, C) -> (N, H', W', out); no bias. The weight begins normal, with variance
-  /// 2 / fan_out (He et al. 2015).
+  /// x (N, H, W, C) -> (N, H', W', out); no bias. The weight begins normal, with variance 2 /
+  /// fan_out (He et al. 2015).
   TensorId conv2d(const std::string& name, TensorId x, std::int64_t out,
                   const Conv2dAttributes& attributes);
-  /// x (N, ..., C); scale and shift are called weight and bias, as PyTorch does. Scale and running
+  /// x (N, ..., C). Scale and shift are named weight and bias, as in PyTorch. Scale and running
   /// variance begin as 1, shift and running mean as 0.
   TensorId batch_norm(const std::string& name, TensorId x, bool training);
-  /// x (N, ..., C): every row of C is normalized. Scale and shift, called weight and bias, begin as
-  /// 1 and 0.
+  /// Normalizes each row of C values of x (N, ..., C). Scale and shift, named weight and bias,
+  /// begin as 1 and 0.
   TensorId layer_norm(const std::string& name, TensorId x,
                       const LayerNormAttributes& attributes = {});
   TensorId relu(const std::string& name, TensorId x);
@@ -54,9 +55,9 @@ public:
   TensorId subsample_pad(const std::string& name, TensorId x,
                          const SubsamplePadAttributes& attributes);
   TensorId flatten(const std::string& name, TensorId x);
-  /// x (N, in) -> (N, out): a matmul and a bias, whose output has the module's name or this one;
-  /// the product alone is called "NAME.product". Both begin uniform within 1 / sqrt(fan_in), which
-  /// is PyTorch's kaiming_uniform with a = sqrt(5).
+  /// x (N, in) -> (N, out): a matmul and a bias. The output has the name in `options`, or else the
+  /// module's; the product without bias is named "NAME.product". Both parameters begin uniform
+  /// within 1 / sqrt(fan_in), which is PyTorch's kaiming_uniform with a = sqrt(5).
   TensorId linear(const std::string& name, TensorId x, std::int64_t out,
                   const LinearOptions& options = {});
   TensorId softmax_cross_entropy(const std::string& name, TensorId logits, TensorId labels,
@@ -64,20 +65,20 @@ public:
   TensorId mean_squared_error(const std::string& name, TensorId prediction, TensorId target);
   TensorId count_correct(const std::string& name, TensorId logits, TensorId labels);
 
-  /// Any forward op but cast; `suffixes` name the outputs after the first ("NAME.saved_mean").
-  /// Losses and counts get the role output. Returns the first output.
+  /// Adds any forward op except cast. `suffixes` name the outputs after the first
+  /// ("NAME.saved_mean"). Losses and counts get the role output. Returns the first output.
   TensorId apply(Op op, const std::string& name, std::vector<TensorId> inputs,
                  Attributes attributes = {}, const std::vector<std::string>& suffixes = {});
 
-  /// Shape of a tensor added before; a scalar after an error.
+  /// Returns the shape of a tensor added before; a scalar after an error.
   const Shape& shape(TensorId id) const;
 
-  /// The validated graph, or the first error.
+  /// Returns the validated graph, or the first error.
   Result<Graph> finish() &&;
 
 private:
   TensorId add_tensor(std::string name, Shape shape, DType dtype, Role role, Initial initial = {});
-  /// The shape of a value for each of the last dimension.
+  /// Returns the shape of a tensor with one value per element of the last dimension.
   Shape channels_of(TensorId x) const;
   UnitId unit() const {
     return graph_.units.empty() ? 0 : static_cast<UnitId>(graph_.units.size()) - 1;

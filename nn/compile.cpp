@@ -26,7 +26,7 @@ namespace troupe::nn {
 
 namespace {
 
-/// Replaces the graph by one that makes activations again.
+/// Replaces the graph by one that recomputes activations.
 Result<RecomputeEffect> apply_recompute(Graph& graph, const PassOptions& options) {
   TROUPE_TRY(const auto again, choose_recompute(graph, options.recompute, options.memory));
   TROUPE_TRY(const auto plain, plan_memory(graph, options.memory));
@@ -35,7 +35,8 @@ Result<RecomputeEffect> apply_recompute(Graph& graph, const PassOptions& options
   return RecomputeEffect{plain.plan.arena_bytes, operations_of(graph) / operations - 1};
 }
 
-/// What is joined across units cannot be made again: it comes where nothing is.
+/// Applies the fusions across units, which prevent recomputation, only if nothing has to be
+/// recomputed.
 Result<Graph> join_block_ends(Graph graph, const PassOptions& options) {
   const auto& recompute = options.recompute;
   const bool fit = recompute.kind == RecomputeConfig::Kind::fit;
@@ -63,7 +64,7 @@ Result<PreparedModel> run_passes(const Graph& forward, PassMode pass_mode,
   if (options.cache) {
     TROUPE_TRY(graph, nn::cache_attention(graph, *options.cache));
   }
-  // After autocast: what is rounded apart must not be computed as one.
+  // After autocast, because values that are rounded separately must not be fused.
   graph = fuse(graph, options.fuse, options.memory.keep);
   PreparedModel prepared;
   if (pass_mode == PassMode::evaluation && options.fold_batch_norm &&
@@ -134,7 +135,8 @@ DType image_type(const Config& config) {
   if (!is_amp(*precision) || off.empty())
     return compute_type(*precision);
   const auto graph = build_model(config.model, {.input = input_spec(config), .training = false});
-  // The first unit reads the images, and all of it counts: what flatten gives is still the images.
+  // The first unit reads the images. All of it counts, because flatten's output is still the
+  // images.
   const bool all_on = graph && std::ranges::all_of(graph->nodes, [&](const Node& node) {
                         return node.unit > 0 || is_autocast(module_of(*graph, node), off);
                       });

@@ -22,7 +22,7 @@ void append(ConfigConflicts& all, ConfigConflicts more) {
   std::ranges::move(more, std::back_inserter(all));
 }
 
-/// Batch norm takes the statistics of a slice: they have to be of one size.
+/// Batch norm uses the statistics of a slice, so all slices must have the same size.
 ConfigConflicts uneven_slices(const Config& config) {
   const auto batch = config.data.batch_size, micro = config.train.accumulate;
   if (const auto given = config.data.slices) {
@@ -30,23 +30,23 @@ ConfigConflicts uneven_slices(const Config& config) {
       return {};
     return {
         {{"data.batch_size", "data.slices"},
-         fmt::format("{} samples do not divide into {} slices of one size, as the batch norm of "
-                     "{} needs",
+         fmt::format("{} samples do not divide into {} slices of equal size, which the batch norm "
+                     "of {} requires",
                      batch, *given, config.model.name),
          fmt::format("{} or {} samples", batch - batch % *given, batch - batch % *given + *given)}};
   }
   const auto workers = config.workers();
-  // Divided, where a product of the others could overflow. Too few samples are a conflict of
-  // core's.
+  // Division, because a product of the others could overflow. Core reports too few samples.
   if (micro > batch || workers > batch / micro)
     return {};
   const auto slices = workers * micro, rest = batch % slices;
   if (rest == 0)
     return {};
   return {{{"data.batch_size", "devices.count", "cluster.min_nodes", "train.accumulate"},
-           fmt::format("{} samples do not divide into {} workers x {} micro-batches of one size, "
-                       "as the batch norm of {} needs",
-                       batch, workers, micro, config.model.name),
+           fmt::format("{} samples do not divide into {} worker{} x {} micro-batch{} of equal "
+                       "size, which the batch norm of {} requires",
+                       batch, workers, workers == 1 ? "" : "s", micro, micro == 1 ? "" : "es",
+                       config.model.name),
            fmt::format("{} or {}", batch - rest, batch - rest + slices)}};
 }
 
@@ -56,20 +56,21 @@ ConfigConflicts nothing_to_synchronize(const ModelConfig& model) {
   const auto names = names_where(model, [](const Family& family) { return family.batch_norm; });
   return {{{"model.sync_batch_norm", "model.name"},
            fmt::format("{} has no batch norm", model.name),
-           fmt::format("false, or a model that has some: {}", fmt::join(names, ", "))}};
+           fmt::format("false, or a model with batch norm: {}", fmt::join(names, ", "))}};
 }
 
-/// The size of a model is the config's alone, so that whoever has it builds the same: files are
-/// not asked.
+/// A model's size depends only on the config, so that every process with the config builds the same
+/// model. Files are not read.
 ConfigConflicts unknown_vocabulary(const Config& config) {
   if (traits_of_data(config.data).sample != SampleKind::tokens || config.model.vocabulary ||
       config.data.tokenizer == byte_tokenizer)
     return {};
-  return {{{"model.vocabulary", "data.tokenizer"},
-           "how many tokens a tokenizer of files has is not in the config",
-           fmt::format("a number of tokens, at least the tokenizer's: troupe tokenize --tokenizer "
-                       "{} shows that",
-                       config.data.tokenizer)}};
+  return {
+      {{"model.vocabulary", "data.tokenizer"},
+       "the config does not contain the vocabulary size of a tokenizer that is read from files",
+       fmt::format(
+           "at least the tokenizer's number of tokens, which troupe tokenize --tokenizer {} shows",
+           config.data.tokenizer)}};
 }
 
 std::string names_help(const ModelConfig& model) {
@@ -121,7 +122,7 @@ ConfigConflicts find_model_conflicts(const Config& config) {
 }
 
 ConfigConflicts find_graph_conflicts(const Config& config) {
-  // Names are those of any batch; evaluation takes one of a single sample.
+  // Names do not depend on the batch, and evaluation accepts a single sample.
   const auto forward = build_model(config.model, {.input = input_spec(config), .training = false});
   if (!forward)
     return {};
@@ -135,10 +136,10 @@ ConfigConflicts find_graph_conflicts(const Config& config) {
 
 std::vector<std::string> unused_key_notes(const Config& config) {
   std::vector<std::string> notes;
-  auto model = config.model; // keys point to members that can be written
+  auto model = config.model; // keys point to mutable members
   if (const auto family = family_of(model))
     for (const auto& one : unused_keys(model, *family))
-      notes.push_back(fmt::format("{} changes nothing: {}", one.key.path,
+      notes.push_back(fmt::format("{} has no effect: {}", one.key.path,
                                   fmt::format(fmt::runtime(one.elsewhere), model.name)));
   return notes;
 }

@@ -1,4 +1,4 @@
-/// What nodes cost, estimated from their shapes alone.
+/// Estimates the cost of nodes from their shapes.
 #pragma once
 
 #include "core/graph/graph.hpp"
@@ -7,33 +7,33 @@
 
 namespace troupe::nn {
 
-/// Bytes that a tensor takes.
+/// Returns the size of a tensor in bytes.
 std::size_t bytes_of(const Tensor& tensor);
 
 struct NodeCost {
-  /// Multiplications and additions of convolutions and matrix products, forward and backward. What
-  /// other ops compute is hidden behind what they move.
+  /// Multiplications and additions of convolutions and matrix products, forward and backward. Other
+  /// ops are bound by memory traffic, so their operations are not counted.
   double operations = 0;
-  double repeated = 0; ///< of these, what forward has made before and nobody has kept
-  double bytes = 0;    ///< read and written, each tensor once
+  double repeated = 0; ///< the part of `operations` that recomputes what forward did not store
+  double bytes = 0;    ///< read and written, counting each tensor once
 
-  /// Time, in bytes that could have been moved in it: the roofline model (Williams, Waterman &
-  /// Patterson 2009) of a machine that computes 16 operations for each byte it moves. Processors
-  /// with vector instructions and GPUs are near that in fp32; with those for matrices they compute
-  /// more.
+  /// Returns the time, as the number of bytes that could be moved in it: the roofline model
+  /// (Williams, Waterman & Patterson 2009) of a machine that computes 16 operations for each byte
+  /// it moves. In fp32, processors with vector instructions and GPUs are near that ratio; with
+  /// matrix instructions they compute more.
   double time() const;
 };
 
-/// The cost of a node, by its op's record (ops/record.hpp).
+/// Returns the cost of a node, by its op's record (ops/record.hpp).
 NodeCost cost_of(const Graph& graph, const Node& node);
 
-/// The cost of a node whose time is what it takes to move its tensors.
+/// Returns the cost of a node that is bound by memory traffic.
 NodeCost cost_of_moving(const Graph& graph, const Node& node);
 
-/// Operations of all nodes.
+/// Returns the operations of all nodes.
 double operations_of(const Graph& graph);
 
-/// Of these, what backward nodes make again.
+/// Returns those among them that backward nodes repeat.
 double repeated_operations_of(const Graph& graph);
 
 } // namespace troupe::nn

@@ -12,7 +12,7 @@ namespace {
 
 struct Parameters {
   std::int64_t elements = 0;
-  std::int64_t units = 0; ///< that have any
+  std::int64_t units = 0; ///< units that have parameters
 };
 
 Parameters count(const Graph& forward) {

@@ -1,4 +1,4 @@
-/// Whether a model has as much to divide as parallel.* asks for.
+/// Checks that a model has enough units and parameters to divide among ranks (parallel.*).
 #pragma once
 
 #include "core/config/validate.hpp"
@@ -6,8 +6,8 @@
 
 namespace troupe::nn {
 
-/// Conflicts where the config names, keeps alive, or makes fragments of, more units than have
-/// parameters, or has more workers than there are parameters.
+/// Returns conflicts if the config names, keeps alive, or makes fragments of, more units than have
+/// parameters, or if it has more workers than parameters.
 ConfigConflicts too_much_to_divide(const Config& config, const Graph& forward);
 
 } // namespace troupe::nn

@@ -9,7 +9,7 @@ namespace troupe::nn {
 
 namespace {
 
-/// One value after the other.
+/// Draws the next value.
 float draw(const Initial& initial, CounterRng& rng) {
   const auto value = static_cast<float>(initial.value);
   switch (initial.kind) {
@@ -33,7 +33,7 @@ std::uint64_t stream_of(std::string_view name) {
 
 Result<InitialTensor> initial_value(const Tensor& tensor, std::uint64_t seed) {
   if (tensor.initial.kind == Initial::Kind::none)
-    return fail(Errc::internal, "nothing says how to initialize {}", tensor.name);
+    return fail(Errc::internal, "{} has no initialization", tensor.name);
   CounterRng rng{seed, stream_of(tensor.name)};
   std::vector<float> values(static_cast<std::size_t>(tensor.shape.elements()));
   std::generate(values.begin(), values.end(), [&] { return draw(tensor.initial, rng); });

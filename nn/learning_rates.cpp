@@ -33,7 +33,8 @@ void append_new(Names& names, std::string name) {
     names.push_back(std::move(name));
 }
 
-/// What has parameters, with what is around it: "layer1", "layer1.0", "layer1.0.conv1".
+/// Returns the modules that have parameters and their parents: "layer1", "layer1.0",
+/// "layer1.0.conv1".
 Names modules_with_parameters(NamedParameters parameters) {
   Names names;
   for (const auto& parameter : parameters)
@@ -50,17 +51,17 @@ std::string outermost(const Names& names) {
   Names found;
   std::ranges::copy_if(names, std::back_inserter(found),
                        [](const auto& name) { return name.find('.') == std::string::npos; });
-  return fmt::format("{}, and what is inside them", fmt::join(found, ", "));
+  return fmt::format("{}, and the units and modules inside them", fmt::join(found, ", "));
 }
 
-/// One key's names, and what is wrong with them.
+/// Checks the names of one key.
 class NamesCheck {
 public:
   NamesCheck(std::string key, NamedParameters parameters, const Names& known,
              ConfigConflicts& found)
       : key_{std::move(key)}, parameters_{parameters}, known_{known}, found_{found} {}
 
-  /// Whether parameters are called so.
+  /// Returns whether the name includes parameters; adds a conflict if not.
   bool knows(const std::string& name) {
     if (count(parameters_, name) > 0)
       return true;
@@ -85,8 +86,8 @@ void check_freeze(const Names& freeze, NamedParameters parameters, NamesCheck ch
     check.knows(name);
   const auto frozen = [&](const auto& parameter) { return is_frozen(parameter, freeze); };
   if (!parameters.empty() && std::ranges::all_of(parameters, frozen))
-    check.refuse("all of the model is frozen: nothing would be trained",
-                 "names that leave a part of it");
+    check.refuse("the whole model is frozen: nothing would be trained",
+                 "names that leave a part of the model trainable");
 }
 
 void check_scale(const TrainConfig& train, const std::string& name, NamedParameters parameters,
@@ -96,7 +97,7 @@ void check_scale(const TrainConfig& train, const std::string& name, NamedParamet
         return !belongs(parameter) || is_frozen(parameter, train.freeze);
       }))
     check.refuse(fmt::format("{} is frozen (train.freeze): it has no learning rate", name),
-                 "names of what is trained");
+                 "names of trained parts of the model");
   const auto is_same = [&](const std::string& other) {
     return std::ranges::all_of(parameters, [&](const auto& parameter) {
       return belongs(parameter) == belongs_to(parameter, other);
@@ -104,7 +105,8 @@ void check_scale(const TrainConfig& train, const std::string& name, NamedParamet
   };
   for (const auto& [other, factor] : train.lr_scale)
     if (other < name && is_same(other))
-      check.refuse(fmt::format("{} and {} are the same parameters", other, name), "one of them");
+      check.refuse(fmt::format("{} and {} contain the same parameters", other, name),
+                   "one of them");
 }
 
 } // namespace

@@ -1,5 +1,5 @@
-/// Which learning rate each parameter has, and whether it decays: train.freeze, train.lr_scale and
-/// train.optimizer.decay, as PyTorch's requires_grad and parameter groups.
+/// Learning rate and weight decay of each parameter: train.freeze, train.lr_scale and
+/// train.optimizer.decay, the equivalents of PyTorch's requires_grad and parameter groups.
 #pragma once
 
 #include "core/config/training.hpp"
@@ -14,7 +14,7 @@
 
 namespace troupe::nn {
 
-/// A parameter, and the unit that it lies in.
+/// A parameter and its unit.
 struct ParameterName {
   std::string_view name, unit;
 };
@@ -22,35 +22,36 @@ struct ParameterName {
 std::vector<ParameterName> parameter_names(const Graph& graph);
 std::vector<ParameterName> parameter_names(const StorageLayout& layout);
 
-/// Whether a parameter belongs to what a config calls by this name: a unit ("stem"), what is around
-/// some ("layer1"), or a module ("layer1.0.conv1", "fc").
+/// Returns whether a name in a config includes a parameter. The name is that of a unit ("stem"), a
+/// prefix of several units ("layer1"), or a module ("layer1.0.conv1", "fc").
 bool belongs_to(const ParameterName& parameter, std::string_view name);
 bool is_frozen(const ParameterName& parameter, const std::vector<std::string>& freeze);
 
-/// How a parameter is trained.
+/// Learning rate and weight decay of a parameter.
 struct ParameterRate {
-  double factor = 1;  ///< multiplies the learning rate; 0: it is frozen
-  bool decays = true; ///< by the weight decay
+  double factor = 1;  ///< multiplies the learning rate; 0: frozen
+  bool decays = true; ///< subject to weight decay
 
   constexpr ParameterRate() = default;
-  // Implicit: a factor alone says all where everything decays.
+  // Implicit: a factor suffices if every parameter decays.
   constexpr ParameterRate(double factor_, bool decays_ = true) : factor{factor_}, decays{decays_} {}
   bool operator==(const ParameterRate&) const = default;
 };
 
-/// Of every parameter of a layout: train.freeze, train.lr_scale and train.optimizer.decay.
+/// Returns the rates of all parameters of a layout, from train.freeze, train.lr_scale and
+/// train.optimizer.decay.
 std::vector<ParameterRate> parameter_rates(const TrainConfig& train, const StorageLayout& layout);
 
-/// Whether weight decay is for a parameter of this shape.
+/// Returns whether weight decay applies to a parameter of this shape.
 bool decays(const OptimizerConfig& optimizer, const Shape& shape);
 
-/// What multiplies the learning rate of each parameter; 0: it is frozen. Of several names in
-/// lr_scale that it belongs to, the one with the fewest parameters decides.
+/// Returns the factor of the learning rate for each parameter; 0 if it is frozen. If several names
+/// in lr_scale include a parameter, the one with the fewest parameters applies.
 std::vector<double> rate_factors(const TrainConfig& train,
                                  std::span<const ParameterName> parameters);
 
-/// Names that the model does not have or that have no parameters; nothing left to train; factors
-/// that change nothing, or two for one thing.
+/// Returns conflicts: names that the model does not have or that have no parameters, a model
+/// without trained parameters, factors without effect, and two factors for the same parameters.
 ConfigConflicts find_rate_conflicts(const TrainConfig& train, const Graph& forward);
 
 } // namespace troupe::nn

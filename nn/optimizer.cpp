@@ -19,7 +19,7 @@ Result<OptimizerArguments> optimizer_arguments(const OptimizerConfig& config) {
   if (found == names.end()) {
     const auto near = suggest(config.name, names);
     return fail(Errc::invalid_input, "there is no optimizer \"{}\": {}", config.name,
-                near.empty() ? "known are sgd, adam, adamw" : "did you mean " + near + "?");
+                near.empty() ? "known: sgd, adam, adamw" : "did you mean " + near + "?");
   }
   return OptimizerArguments{.kind = static_cast<OptimizerKind>(found - names.begin()),
                             .lr = static_cast<float>(config.lr),

@@ -1,4 +1,4 @@
-/// From the config's optimizer to what a device's optimizer_step takes.
+/// Converts the config's optimizer to the arguments of a device's optimizer_step.
 #pragma once
 
 #include "core/config/training.hpp"
@@ -13,12 +13,12 @@ namespace troupe::nn {
 /// sgd, adam, adamw.
 const std::vector<std::string>& optimizer_names();
 
-/// Arguments of the first step with the config's learning rate. Errors: invalid_input for an
-/// unknown name (names the nearest).
+/// Returns the arguments of the first step with the config's learning rate. Errors: invalid_input
+/// for an unknown name (with a suggestion).
 Result<OptimizerArguments> optimizer_arguments(const OptimizerConfig& config);
 
-/// The same for a later step: `step` counts updates from 0; every gradient is multiplied by
-/// `gradient_scale` first.
+/// Returns the arguments of a later step. `step` counts updates from 0; every gradient is first
+/// multiplied by `gradient_scale`.
 OptimizerArguments at_step(OptimizerArguments arguments, std::int64_t step, double lr,
                            float gradient_scale = 1.0f);
 

@@ -1,4 +1,4 @@
-/// What a graph, or a pass over a micro-batch, is for.
+/// Mode of a graph or of a pass over a micro-batch.
 #pragma once
 
 #include <cstdint>
@@ -6,8 +6,8 @@
 namespace troupe::nn {
 
 enum class PassMode : std::uint8_t {
-  training,  ///< forward and backward, batch norm with the batch's statistics
-  evaluation ///< forward alone, batch norm with the running ones
+  training,  ///< forward and backward; batch norm uses the batch's statistics
+  evaluation ///< only forward; batch norm uses the running statistics
 };
 
 template <class Inspector>

@@ -25,7 +25,7 @@ double unrounded_steps(const Length& length, const ScheduleSpan& span) {
 }
 
 std::int64_t steps_of(const Length& length, const ScheduleSpan& span) {
-  constexpr double most = 1e18; // no run is as long; what is longer would not fit into the type
+  constexpr double most = 1e18; // no run is longer, and a larger value would overflow
   return std::llround(std::min(unrounded_steps(length, span), most));
 }
 
@@ -37,7 +37,7 @@ double after_milestones(const ScheduleConfig& schedule, double lr, std::int64_t 
   return lr * std::pow(schedule.gamma, static_cast<double>(passed));
 }
 
-/// What of the way from `begin` to `end` is done, 0 to 1.
+/// Returns the completed fraction of the way from `begin` to `end`, 0 to 1.
 double progress(std::int64_t step, std::int64_t begin, std::int64_t end) {
   if (begin >= end)
     return step < end ? 0 : 1;
@@ -70,15 +70,15 @@ double learning_rate(const ScheduleConfig& schedule, double lr, std::int64_t ste
 
 Status check_lengths(const ScheduleConfig& schedule, const ScheduleSpan& span) {
   const auto warmup = steps_of(schedule.warmup, span), end = span.total_steps;
-  // Not rounded, as where a config alone says it (core/config/validate_schedule.cpp): a small run's
-  // half a step is no whole one.
+  // Not rounded, like the check of the config (core/config/validate_schedule.cpp): half a step of a
+  // small run must not become a whole one.
   const auto is_past_end = [&](const Length& length) {
     return unrounded_steps(length, span) >= static_cast<double>(end);
   };
   if (is_past_end(schedule.warmup))
     return fail(Errc::invalid_input,
-                "train.schedule.warmup: {} steps of warm-up leave nothing of the run's {} steps",
-                warmup, end);
+                "train.schedule.warmup: {} steps of warm-up, but the run has only {} steps", warmup,
+                end);
   if (schedule.name == "step")
     for (const auto& milestone : schedule.milestones)
       if (is_past_end(milestone))

@@ -15,7 +15,7 @@ std::vector<TensorType> types_of(const Graph& graph, const std::vector<TensorId>
   return types;
 }
 
-/// An op's error, as rules give it, with the op's name.
+/// Adds the op's name to an error of a rule.
 auto named(Op op, const Error& error) {
   return fail(error.code, "{}: {}", to_string(op), error.message);
 }
@@ -26,8 +26,8 @@ std::string describe(const TensorType& type) {
 
 Status expect_same(Op op, Types outputs, Types expected) {
   if (outputs.size() != expected.size())
-    return fail(Errc::invalid_input, "{}: gives {} outputs, has {}", to_string(op), expected.size(),
-                outputs.size());
+    return fail(Errc::invalid_input, "{}: returns {} outputs, has {}", to_string(op),
+                expected.size(), outputs.size());
   for (std::size_t i = 0; i < outputs.size(); ++i)
     if (outputs[i] != expected[i])
       return fail(Errc::invalid_input, "{}: an output must be {}, is {}", to_string(op),
@@ -40,7 +40,7 @@ Status expect_same(Op op, Types outputs, Types expected) {
 OutputTypes infer_outputs(Op op, const Attributes& attributes, Types inputs) {
   const auto infer = record_of(op).infer;
   if (!infer)
-    return fail(Errc::internal, "{} has no rule for its outputs", to_string(op));
+    return fail(Errc::internal, "{} has no shape rule", to_string(op));
   auto outputs = (*infer)(attributes, inputs);
   if (!outputs)
     return named(op, outputs.error());

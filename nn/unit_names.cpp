@@ -14,7 +14,7 @@ namespace troupe::nn {
 
 namespace {
 
-/// What names may say: units ("layer1.0"), and what is around some ("layer1").
+/// Returns all valid names: units ("layer1.0") and their prefixes ("layer1").
 std::vector<std::string> all_names(const std::vector<std::string>& units) {
   std::vector<std::string> names;
   std::unordered_set<std::string> known;

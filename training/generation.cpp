@@ -20,7 +20,7 @@ namespace troupe::training {
 
 namespace {
 
-/// Makes the parts of a generation in the order in which they need each other.
+/// Builds the parts of a generation in order of their dependencies.
 class GenerationBuild {
 public:
   explicit GenerationBuild(Generation& generation)
@@ -28,14 +28,14 @@ public:
 
   Status run(const std::shared_ptr<collectives::ConnectionGroup>& connection_group) {
     TROUPE_TRY(check_slices());
-    generation_.first_step = generation_.host->state->header().step;
+    generation_.first_step = generation_.compiled_job->state->header().step;
     TROUPE_TRY(assign_evaluation());
     for (int index = 0; index < generation_.assignment.member().workers; ++index)
       TROUPE_TRY(add_rank_state(index));
     if (generation_.assignment.generation.shards > 0 && connection_group)
       TROUPE_TRY(await_all_loaded(*connection_group, generation_.assignment,
                                   job_.config.cluster.timeouts));
-    TROUPE_TRY(join_groups(*generation_.host->devices, generation_.rank_states, strategy_,
+    TROUPE_TRY(join_groups(*generation_.compiled_job->devices, generation_.rank_states, strategy_,
                            {.generation = generation_.assignment.generation,
                             .timeouts = job_.config.cluster.timeouts,
                             .connection_group = connection_group,
@@ -45,7 +45,7 @@ public:
     if (strategy_.has_replica_groups())
       TROUPE_TRY(add_outer(connection_group));
     TROUPE_TRY(add_producers());
-    generation_.host->devices->separate_streams();
+    generation_.compiled_job->devices->separate_streams();
     return {};
   }
 
@@ -71,19 +71,18 @@ private:
 };
 
 Status GenerationBuild::check_slices() const {
-  const auto& host = *generation_.host;
-  if (host.slices < generation_.world_size)
-    return fail(Errc::invalid_input, "{} slices of a global batch cannot be dealt to {} ranks",
-                host.slices, generation_.world_size);
+  const auto& compiled_job = *generation_.compiled_job;
+  if (compiled_job.slices < generation_.world_size)
+    return fail(Errc::invalid_input, "{} slices of a global batch cannot be assigned to {} ranks",
+                compiled_job.slices, generation_.world_size);
   if (job_.config.model.sync_batch_norm && !generation_.slice_assignment.is_even())
-    return fail(
-        Errc::invalid_input,
-        "{} slices cannot be dealt equally to {} ranks, which synchronize batch norms slice "
-        "by slice (data.slices)",
-        host.slices, generation_.world_size);
-  if (generation_.assignment.member().workers > std::ssize(host.compiled))
-    return fail(Errc::invalid_input, "this node has {} devices, and a seat for {} workers",
-                host.compiled.size(), generation_.assignment.member().workers);
+    return fail(Errc::invalid_input,
+                "{} slices (data.slices) cannot be assigned equally to {} ranks, as "
+                "model.sync_batch_norm requires",
+                compiled_job.slices, generation_.world_size);
+  if (generation_.assignment.member().workers > std::ssize(compiled_job.compiled))
+    return fail(Errc::invalid_input, "this node has {} devices, but its assignment has {} workers",
+                compiled_job.compiled.size(), generation_.assignment.member().workers);
   return {};
 }
 
@@ -99,7 +98,7 @@ Status GenerationBuild::assign_evaluation() {
 Status GenerationBuild::add_rank_state(int index) {
   auto rank_state = std::make_shared<RankState>();
   rank_state->rank = generation_.assignment.member().first_rank + index;
-  rank_state->compiled = generation_.host->compiled[static_cast<std::size_t>(index)];
+  rank_state->compiled = generation_.compiled_job->compiled[static_cast<std::size_t>(index)];
   add_streams(*rank_state);
   TROUPE_TRY(add_state(*rank_state));
   generation_.rank_states.push_back(std::move(rank_state));
@@ -109,8 +108,8 @@ Status GenerationBuild::add_rank_state(int index) {
 void GenerationBuild::add_streams(RankState& rank_state) const {
   const auto threads = threads_per_worker(job_.config.devices);
   rank_state.compute = rank_state.device().create_stream({.name = "compute", .threads = threads});
-  // A single rank has nothing to overlap: one stream keeps one team of threads warm. Beside
-  // backward, one thread is enough for sums: a second team would fight with the first.
+  // A single rank has nothing to overlap: one stream keeps one thread pool warm. Next to backward,
+  // one thread is enough for reductions: a second pool would compete with the first for cores.
   rank_state.communication =
       generation_.world_size == 1 && !strategy_.offloads()
           ? rank_state.compute
@@ -127,18 +126,20 @@ void GenerationBuild::add_streams(RankState& rank_state) const {
         rank_state.device().create_stream({.name = "owner", .threads = 1, .urgent = true});
 }
 
-/// The host's optimizer may itself wait for a call between ranks, which has its own time-out.
+/// Returns the time limit of host work: the host's optimizer may wait for a collective, which has
+/// its own timeout.
 std::chrono::milliseconds GenerationBuild::host_limit() const {
   return 2 * job_.config.cluster.timeouts.collective;
 }
 
-/// Another dealing may follow, which gives a rank more slices.
+/// Whether a later reassignment may give a rank more slices.
 bool GenerationBuild::may_accumulate() const {
   return job_.config.data.reassigns() &&
          generation_.slice_assignment.slices() > generation_.slice_assignment.world_size();
 }
 
-/// Where each rank trains by itself, each has a first slice of its own.
+/// Whether a rank's state saves its statistics. Each rank that trains apart has its own first
+/// slice.
 bool GenerationBuild::keeps_statistics(int rank) const {
   const auto& slice_assignment = generation_.slice_assignment;
   if (strategy_.is_asynchronous())
@@ -181,10 +182,10 @@ Status GenerationBuild::add_state(RankState& rank_state) const {
   rank_state.state->write(rank_state.train().copies());
   if (rank_state.evaluates())
     bind(rank_state.evaluate(), *rank_state.state);
-  return rank_state.state->load(*rank_state.compute, *generation_.host->state);
+  return rank_state.state->load(*rank_state.compute, *generation_.compiled_job->state);
 }
 
-/// Whether statistics of a step that counts have a place of their own.
+/// Whether the state stores the statistics of committed steps separately.
 bool GenerationBuild::commits_statistics() const {
   return strategy_.is_asynchronous() || (generation_.votes() && !strategy_.trains_apart());
 }
@@ -241,12 +242,12 @@ GenerationBuild::add_outer(const std::shared_ptr<collectives::ConnectionGroup>& 
 }
 
 Status GenerationBuild::add_producers() {
-  // Host streams read and augment, whatever the device is.
+  // Loaders use host streams on every device: they read and augment on the CPU.
   for (std::int64_t i = 0; i < job_.config.data.loader_threads; ++i)
     generation_.loader_streams.push_back(
         {std::make_shared<cpu::HostStream>(StreamOptions{.name = "loader"}),
          generation_.trace.track(node_rows, fmt::format("loader {}", i)), generation_.loader_work});
-  ProducerFactory maker{*generation_.host->devices,
+  ProducerFactory maker{*generation_.compiled_job->devices,
                         {.training = job_.training,
                          .evaluation = generation_.evaluation,
                          .prefetch = job_.config.data.prefetch,
@@ -263,15 +264,16 @@ Status GenerationBuild::add_producers() {
 } // namespace
 
 Generation::Generation(std::shared_ptr<CompiledJob> on, NodeAssignment given, metrics::Trace to)
-    : host{std::move(on)}, assignment{std::move(given)},
+    : compiled_job{std::move(on)}, assignment{std::move(given)},
       world_size{assignment.generation.world_size()}, strategy{collectives::strategy_of(
-                                                          host->job->config.parallel, world_size)},
+                                                          compiled_job->job->config.parallel,
+                                                          world_size)},
       shard_replicas{
-          shard_replicas_of(host->job->config.parallel, strategy, assignment.generation)},
+          shard_replicas_of(compiled_job->job->config.parallel, strategy, assignment.generation)},
       slice_assignment{
           strategy.is_asynchronous()
-              ? data::SliceAssignment::on_demand(static_cast<int>(host->slices), world_size)
-              : data::SliceAssignment{static_cast<int>(host->slices), world_size}},
+              ? data::SliceAssignment::on_demand(static_cast<int>(compiled_job->slices), world_size)
+              : data::SliceAssignment{static_cast<int>(compiled_job->slices), world_size}},
       trace{std::move(to)} {}
 
 Generation::~Generation() {
@@ -285,7 +287,7 @@ Generation::~Generation() {
 
 metrics::RunInfo Generation::info() const {
   auto info = run_info(job().config);
-  info.recompute = host->recompute;
+  info.recompute = compiled_job->recompute;
   info.class_names = job().training->dataset().class_names();
   info.sample_name = job().training->adapter().sample_name();
   if (const auto input = nn::input_spec(job().config); input.vocabulary > 0)
@@ -296,7 +298,7 @@ metrics::RunInfo Generation::info() const {
   info.total_steps = job().plan.total_steps();
   info.first_step = first_step;
   info.checkpoint_interval = job().plan.save_interval();
-  info.operations_per_step = host->operations * static_cast<double>(host->slices);
+  info.operations_per_step = compiled_job->operations * static_cast<double>(compiled_job->slices);
   info.host = assignment.member().host;
   info.started = std::chrono::system_clock::now();
   return info;
@@ -324,14 +326,14 @@ void Generation::drain() const {
 }
 
 Result<std::shared_ptr<Generation>>
-build_generation(const std::shared_ptr<CompiledJob>& host, const NodeAssignment& assignment,
+build_generation(const std::shared_ptr<CompiledJob>& compiled_job, const NodeAssignment& assignment,
                  const std::shared_ptr<collectives::ConnectionGroup>& connection_group,
                  const metrics::Trace& trace) {
-  auto generation = std::make_shared<Generation>(host, assignment, trace);
+  auto generation = std::make_shared<Generation>(compiled_job, assignment, trace);
   TROUPE_TRY(GenerationBuild{*generation}.run(connection_group));
-  host->state.reset();
+  compiled_job->state.reset();
   const auto before = std::make_shared<const RetainedStates>(
-      begun_with(std::exchange(host->retained, {}), generation->first_step));
+      begun_with(std::exchange(compiled_job->retained, {}), generation->first_step));
   for (const auto& rank_state : generation->rank_states)
     rank_state->before = before;
   return generation;
@@ -341,9 +343,9 @@ Result<std::shared_ptr<Generation>> build_single_node_generation(const Config& c
   TROUPE_TRY(auto resume_point, find_resume_point(config, run_folder(config)));
   TROUPE_TRY(auto job, open_job(config, resume_point));
   const auto workers = static_cast<std::int32_t>(config.devices.count);
-  TROUPE_TRY(const auto host,
+  TROUPE_TRY(const auto compiled_job,
              compile_job(std::move(job), config.slices(), std::move(resume_point.state)));
-  return build_generation(host, single_node_assignment(workers, host_name()));
+  return build_generation(compiled_job, single_node_assignment(workers, host_name()));
 }
 
 } // namespace troupe::training

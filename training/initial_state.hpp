@@ -1,4 +1,4 @@
-/// Step 0 of a run.
+/// State of a run at step 0.
 #pragma once
 
 #include "core/checkpoint/state_source.hpp"
@@ -8,8 +8,8 @@
 
 namespace troupe::training {
 
-/// Initial parameters and statistics, which are drawn from the seed when they are read: each costs
-/// a tensor's memory while it is. Reading gives errors of nn::initial_value.
+/// Returns initial parameters and statistics. Each tensor is drawn from the seed when it is read,
+/// and uses memory only during the read. Read errors: those of nn::initial_value.
 StateSourcePtr initial_state(const Graph& graph, std::uint64_t seed);
 
 } // namespace troupe::training

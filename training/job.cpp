@@ -44,7 +44,7 @@ Status begin(Job& job, const ResumePoint& resume_point, bool leads) {
   job.checkpoint_metadata = checkpoint_metadata(job.config);
   job.checkpoint_metadata.merge(describe_data(job.training->dataset(), job.data_fingerprint));
   job.checkpoint_metadata.merge(describe_model(job.config, job.training->adapter()));
-  if (leads) { // the others lack the checkpoint's metadata
+  if (leads) { // other nodes lack the checkpoint's metadata
     TROUPE_TRY(auto noted, check_same_data(resume_point, job.checkpoint_metadata));
     std::ranges::move(noted, std::back_inserter(job.notes));
     if (!resume_point.path.empty())
@@ -55,21 +55,21 @@ Status begin(Job& job, const ResumePoint& resume_point, bool leads) {
   const auto first_step = resume_point.state ? resume_point.state->header().step : 0;
   if (first_step > job.plan.total_steps())
     return fail(Errc::invalid_input,
-                "the checkpoint is of step {}, and the job ends at step {}; set train.epochs, "
-                "train.max_steps and train.max_tokens to go on, or checkpoint.resume to never to "
-                "begin afresh",
+                "the checkpoint is of step {}, but the job ends at step {}; to continue, raise "
+                "train.epochs, train.max_steps or train.max_tokens; to start over, set "
+                "checkpoint.resume to never",
                 first_step, job.plan.total_steps());
   return {};
 }
 
-/// Whether max_steps may end a run that is planned by other keys before its schedule has: a trial.
+/// Whether max_steps may end a trial run before the schedule that other keys plan.
 bool is_cut_short(const TrainConfig& train) {
   return train.max_steps && (train.epochs || train.max_tokens);
 }
 
 Status set_history(Job& job) {
   const auto& config = job.config;
-  // prepare_model refuses what is no precision.
+  // prepare_model has already refused unknown precisions.
   job.precision = precision_of(config.precision.mode).value_or(Precision::fp32);
   job.arithmetic = platform_of(config.devices).arithmetic(config, job.precision);
   job.loss_scale = loss_scale_options(config.precision);
@@ -147,7 +147,7 @@ Result<std::shared_ptr<const Job>> open_job(const Config& config, const OpenData
   TROUPE_TRY(set_history(job));
   TROUPE_TRY(check_sample(config));
   if (const auto& recorded = config.data.recorded_dealing) {
-    // Who trains apart has something to train on.
+    // Every rank that trains apart needs at least one slice.
     const auto policy = traits_of(config.parallel.strategy).policy;
     const int least = policy == StepPolicy::local_sgd || policy == StepPolicy::diloco ? 1 : 0;
     TROUPE_TRY(job.slice_assignment,

@@ -1,5 +1,5 @@
-/// What a run trains, on what data and in what course: all that follows from its config, its data
-/// and where it begins, whoever takes part.
+/// The definition of a run: everything that follows from its config, its data and its resume point,
+/// and does not depend on the membership.
 #pragma once
 
 #include "core/checkpoint/store.hpp"
@@ -30,50 +30,53 @@ struct Job {
   JobPlan plan;
   std::filesystem::path folder; ///< runs/NAME
   std::shared_ptr<const data::BatchAssembler> training;
-  std::shared_ptr<const data::BatchAssembler> evaluation = {}; ///< null: never; dealt to one rank
-  std::string data_fingerprint = {};                           ///< of the training set
+  /// Null if the job never evaluates; not yet assigned to ranks.
+  std::shared_ptr<const data::BatchAssembler> evaluation = {};
+  std::string data_fingerprint = {}; ///< of the training set
   // Pure functions of the step.
   std::function<double(std::int64_t step)> learning_rate = {};
   std::function<OptimizerArguments(std::int64_t step)> optimizer = {};
-  metrics::RecordedAssignment slice_assignment = {}; ///< of the run whose dealing is repeated
-  std::optional<LossScaleOptions> loss_scale = {};   ///< when losses are scaled
+  metrics::RecordedAssignment slice_assignment = {}; ///< to replay (data.recorded_dealing)
+  std::optional<LossScaleOptions> loss_scale = {};   ///< empty if losses are not scaled
   std::map<std::string, std::string> checkpoint_metadata = {};
   Precision precision = Precision::fp32;
-  std::string arithmetic = {}; ///< what the precision means on this machine
-  std::vector<std::string> notes =
-      {}; ///< what the user should know: deprecated keys, skipped checkpoints, moved folders
+  std::string arithmetic = {}; ///< how this machine computes in that precision
+  /// Warnings for the user: deprecated keys, skipped checkpoints, moved folders.
+  std::vector<std::string> notes = {};
 
   /// Whether a rank writes files of a checkpoint.
   bool saves(int rank) const { return rank == 0 || config.checkpoint.is_sharded(); }
-  /// `writer`: of the run's files (core/staging.hpp); empty: who only reads.
+  /// Opens the run's checkpoints. `writer`: writer of the run's files (core/staging.hpp); empty for
+  /// read-only use.
   CheckpointStore checkpoints(std::string_view writer = {}) const;
 };
 
-/// What a run trains on, as far as it follows from the config alone.
+/// The data sets of a run, as far as they follow from the config only.
 struct OpenData {
   std::shared_ptr<const data::BatchAssembler> training;
-  std::shared_ptr<const data::BatchAssembler> evaluation = {}; ///< null: never
+  std::shared_ptr<const data::BatchAssembler> evaluation = {}; ///< null if the job never evaluates
   TrainingData identity = {};
 };
 
-/// Blocks on files. Errors: data, invalid_input.
+/// Opens the training and the test set. Blocks on files. Errors: data, invalid_input.
 Result<OpenData> open_data(const Config& config);
 
 std::string host_name();
 
-/// By checkpoint.best, of the run's best checkpoint. Empty where there is none, or it cannot be
-/// read: then the next one is the best. Blocks on files.
+/// Returns the metric (checkpoint.best) of the run's best checkpoint. Empty if no checkpoint is
+/// marked best or it cannot be read; the next one then becomes the best. Blocks on files.
 std::optional<double> best_before(const Job& job);
 
-/// What is known of a run from its config alone.
+/// Returns the parts of a run's description that follow from its config.
 metrics::RunInfo run_info(const Config& config, const std::string& version = {});
 
-/// `leads`: this node, which alone has the checkpoint's metadata and the run's folder. Blocks on
-/// files. Errors: data (missing or damaged files); invalid_input (does not fit together, or the
-/// beginning is of other data, or behind the job's end).
+/// Opens the data and plans the run. `leads`: this node leads the job; only the leader has the
+/// checkpoint's metadata and the run's folder. Blocks on files. Errors: data (missing or damaged
+/// files); invalid_input (settings contradict each other, or the resume point is of other data or
+/// past the job's last step).
 Result<std::shared_ptr<const Job>> open_job(const Config& config, const ResumePoint& resume_point,
                                             bool leads = true);
-/// The same with data that are open already.
+/// As above, with data that is already open.
 Result<std::shared_ptr<const Job>> open_job(const Config& config, const OpenData& data,
                                             const ResumePoint& resume_point, bool leads);
 

@@ -1,4 +1,5 @@
-/// How a job ended. Crosses process borders, also as part of the last record that voters decide.
+/// How a job ended. Crosses process borders, also inside the last generation record that the voters
+/// decide on.
 #pragma once
 
 #include "core/error.hpp"
@@ -9,11 +10,11 @@
 
 namespace troupe::training {
 
-/// For the nodes that do not lead it.
+/// Result that the leader sends to the other nodes.
 struct JobEnd {
   metrics::RunResult result;
   std::optional<Error> error = {};
-  bool for_all = true; ///< else the others go on without the node that is told
+  bool for_all = true; ///< false: only the receiving node leaves the job
 
   template <class Inspector>
   friend bool inspect(Inspector& f, JobEnd& x) {

@@ -27,10 +27,9 @@ std::int64_t steps_of_tokens(double tokens, const DataConfig& data) {
   return std::max<std::int64_t>(1, std::llround(tokens / each));
 }
 
-/// Steps of the whole job.
 std::int64_t length_of(const Config& config, std::int64_t steps_per_epoch) {
   const auto& train = config.train;
-  std::int64_t steps = 1'000'000'000'000'000; // sums with it stay far from overflow
+  std::int64_t steps = 1'000'000'000'000'000; // far from overflow when steps are added
   if (train.epochs)
     steps = std::min(steps, *train.epochs * steps_per_epoch);
   if (train.max_steps)
@@ -40,7 +39,7 @@ std::int64_t length_of(const Config& config, std::int64_t steps_per_epoch) {
   return steps;
 }
 
-/// The next multiple of `every` above `done`; a number no job reaches when `every` is 0.
+/// The next multiple of `every` above `done`. INT64_MAX, which no job reaches, if `every` is 0.
 std::int64_t next_multiple(std::int64_t done, std::int64_t every) {
   return every == 0 ? INT64_MAX : (done / every + 1) * every;
 }

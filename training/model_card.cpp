@@ -25,7 +25,7 @@ constexpr const char* config_key = "config";
 constexpr const char* classes_key = "class_names";
 constexpr const char* image_size_key = "image_size";
 
-/// The double that a person would write: 0.485, not 0.48500001430511475.
+/// Returns the double with the shortest decimal form: 0.485, not 0.48500001430511475.
 double shortest(float value) {
   return std::stod(fmt::format("{}", value));
 }
@@ -40,7 +40,7 @@ InputNormalization of_images(const data::AugmentOptions& options) {
 }
 
 std::string to_text(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace); // folders may be no UTF-8
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace); // paths may be invalid UTF-8
 }
 
 Metadata describe(const Config& config, const InputNormalization& input) {

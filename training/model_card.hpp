@@ -1,5 +1,5 @@
-/// What a weights file says of its model in its metadata, so that it can be used alone: the config,
-/// the classes' names, and what inputs are shifted and divided by.
+/// Metadata that make a weights file usable by itself: the config, the class names, and the
+/// normalization of inputs.
 #pragma once
 
 #include "core/config/forward.hpp"
@@ -12,34 +12,34 @@
 
 namespace troupe::training {
 
-/// By channel of images, where pixels / 255 are meant, or by feature of a table.
+/// Mean and standard deviation by channel of images (of pixels / 255), or by feature of a table.
 struct InputNormalization {
-  std::vector<double> mean, deviation; ///< empty: inputs are taken as they are
+  std::vector<double> mean, deviation; ///< empty: inputs are used unchanged
 };
 
 struct ModelCard {
   std::optional<std::string> config = {};       ///< a complete YAML file
   std::vector<std::string> class_names = {};    ///< by label
-  std::optional<InputNormalization> input = {}; ///< empty: not said
+  std::optional<InputNormalization> input = {}; ///< empty: not recorded
 };
 
-/// What an adapter does to its inputs.
+/// Returns the normalization that an adapter applies to its inputs.
 InputNormalization normalization_of(const data::Adapter& adapter);
 
-/// JSON with the lists "mean" and "std": what inputs are shifted and divided by. A run goes on with
-/// its own (data_identity.hpp).
+/// Key of the normalization: JSON with the lists "mean" and "std". A resumed run uses the recorded
+/// normalization (data_identity.hpp).
 inline constexpr const char* normalization_key = "normalization";
 
-/// Keys of a checkpoint's metadata: "config", "normalization" and, of images, "image_size". The
-/// classes' names are written by describe_data.
+/// Returns the keys "config", "normalization" and, for images, "image_size" of a checkpoint's
+/// metadata. describe_data writes the class names.
 std::map<std::string, std::string> describe_model(const Config& config,
                                                   const data::Adapter& adapter);
 
-/// The same of what a card says, with the classes' names: for files that are exported.
+/// Returns the same keys from a card, and the class names: for exported files.
 std::map<std::string, std::string> to_metadata(const Config& config, const ModelCard& card);
 
-/// Reads the keys that are there; others are left alone. A file may lack all of them, and values
-/// that make no sense count as not said: the config, which is checked by who reads it, apart.
+/// Reads a card. Every key may be missing, and other keys are ignored. An invalid value counts as
+/// missing, except that the config is not checked here: its reader checks it.
 ModelCard read_card(const std::map<std::string, std::string>& metadata);
 
 } // namespace troupe::training

@@ -1,5 +1,5 @@
-/// Who takes part in a job, and a node's place in it. Both cross process borders: `inspect` is for
-/// whoever writes them into messages.
+/// The members of a job, and one node's assignment. Both cross process borders: messages serialize
+/// them with `inspect`.
 #pragma once
 
 #include "core/error.hpp"
@@ -13,8 +13,8 @@
 
 namespace troupe::training {
 
-/// A daemon that has a vote in who takes part. One that is started again is another: it knows
-/// nothing of what the one before has promised.
+/// A daemon with a vote on the membership. A restarted daemon is another voter, because it does not
+/// know the promises of its predecessor.
 struct Voter {
   std::string address, process;
 
@@ -26,7 +26,7 @@ struct Voter {
   }
 };
 
-/// Which samples a job trains on: the same on all of its nodes.
+/// Identity of the training samples: the same on all nodes of a job.
 struct TrainingData {
   std::string fingerprint; ///< of the training set; empty: unknown (a witness has no data)
   std::int64_t samples = 0;
@@ -39,12 +39,12 @@ struct TrainingData {
   }
 };
 
-/// What a node has of a state that a generation had divided.
+/// The shards that a node retains of a state that a generation had divided.
 struct RetainedShards {
-  std::int64_t step = -1; ///< the state is that after so many steps
-  bool applied = true;    ///< by a rank; else all that the last step needs was there
+  std::int64_t step = -1; ///< the state is the one after this many steps
+  bool applied = true;    ///< a rank applied this step; false: it was prepared, then rolled forward
   std::int32_t shards = 0;
-  std::vector<std::int32_t> retained; ///< which of these
+  std::vector<std::int32_t> retained; ///< which of them this node has
 
   template <class Inspector>
   friend bool inspect(Inspector& f, RetainedShards& x) {
@@ -53,14 +53,14 @@ struct RetainedShards {
   }
 };
 
-/// Ranks [first_rank, first_rank + workers).
+/// One node of a generation. Its ranks are [first_rank, first_rank + workers).
 struct MemberInfo {
   std::string address, host;
-  std::string data; ///< HOST:PORT where other nodes' ranks connect (collectives/tcp/data_plane.hpp)
+  std::string data; ///< HOST:PORT for other nodes' ranks (collectives/tcp/data_plane.hpp)
   std::int32_t first_rank = 0, workers = 1;
-  bool lacks_state = false;                ///< and gets it from GenerationRecord::source
+  bool lacks_state = false;                ///< loads the state from GenerationRecord::source
   std::vector<std::int32_t> retained = {}; ///< of GenerationRecord::shards
-  std::string process = {};                ///< no other daemon has it
+  std::string process = {};                ///< unique to each daemon
 
   template <class Inspector>
   friend bool inspect(Inspector& f, MemberInfo& x) {
@@ -71,13 +71,13 @@ struct MemberInfo {
   }
 };
 
-/// Why a generation is not the one before.
+/// Why a generation replaced the previous one.
 struct MembershipChange {
   std::string reason = {};
-  bool is_loss = false; ///< of a node; else one has come
+  bool is_loss = false; ///< a node was lost; false: a node joined
   // Seconds.
-  double detect = 0; ///< in which a node that is lost said nothing before it was taken for lost
-  double halt = 0;   ///< from then on, until all have come together again
+  double detect = 0; ///< silence of the lost node until it was declared lost
+  double halt = 0;   ///< from then until all nodes were connected again
 
   template <class Inspector>
   friend bool inspect(Inspector& f, MembershipChange& x) {
@@ -86,40 +86,40 @@ struct MembershipChange {
   }
 };
 
-/// Who takes part in a job, from one change of membership to the next. Its revisions differ in
-/// their voters and spares only, and nobody halts for them.
+/// The membership of a job between two changes. Revisions of a record differ only in voters and
+/// spares, and take effect without pausing training.
 struct GenerationRecord {
-  std::int64_t number = 1;       ///< above all that any of the nodes has had before
-  std::vector<MemberInfo> nodes; ///< in the order of their ranks; the first leads
-  std::string secret = {};       ///< without which nobody connects to their ranks
-  std::int64_t slices = 1;       ///< of a global batch, from the first generation on
-  std::int64_t step = 0;         ///< its first
-  std::int32_t source = 0;       ///< of `nodes`: the state that it goes on from is there
-  /// That the state it goes on from is divided into, each at the nodes that hold it; 0: it is not
-  /// divided, and at its source.
+  std::int64_t number = 1;       ///< above every number that any of the nodes has had before
+  std::vector<MemberInfo> nodes; ///< in rank order; the first leads
+  std::string secret = {};       ///< required to connect to the ranks
+  std::int64_t slices = 1;       ///< of a global batch; constant since the first generation
+  std::int64_t step = 0;         ///< first step of the generation
+  std::int32_t source = 0;       ///< index in `nodes` of the node with the initial state
+  /// Number of shards that the initial state is divided into, each at the nodes that retain it. 0:
+  /// the state is whole, at the source.
   std::int32_t shards = 0;
-  MembershipChange change = {};         ///< not of the first
-  std::string job = {};                 ///< tells one from the next, where daemons outlive them
-  std::string writer = {};              ///< of the run's files: another one with each leader
-  std::vector<Voter> voters = {};       ///< decide on the next; the first is the leader's
-  std::vector<std::string> spares = {}; ///< addresses of nodes that wait for a place
-  TrainingData training = {};           ///< from the first generation on
+  MembershipChange change = {};         ///< empty in the first generation
+  std::string job = {};                 ///< distinguishes jobs of long-lived daemons
+  std::string writer = {};              ///< writer of the run's files: changes with each leader
+  std::vector<Voter> voters = {};       ///< decide on the next record; the first is the leader
+  std::vector<std::string> spares = {}; ///< addresses of nodes that wait for an assignment
+  TrainingData training = {};           ///< constant since the first generation
   std::int32_t revision = 0;
-  std::optional<JobEnd> end = {}; ///< of the job: nothing follows
+  std::optional<JobEnd> end = {}; ///< of the job: no record follows
 
-  /// Later records of a job are greater.
+  /// Order of a job's records: later records are greater.
   std::pair<std::int64_t, std::int32_t> order() const { return {number, revision}; }
-  /// Whether the job begins with it: none was before.
+  /// Whether this is the job's first generation.
   bool is_first() const { return change.reason.empty(); }
   const std::string& leader() const { return nodes.front().address; }
   std::int32_t world_size() const { return nodes.back().first_rank + nodes.back().workers; }
-  /// The index in `nodes` of the node of a rank. Precondition: 0 <= rank < world_size().
+  /// Returns the index in `nodes` of a rank's node. Precondition: 0 <= rank < world_size().
   std::size_t index_of(std::int32_t rank) const;
   const MemberInfo& node_of(std::int32_t rank) const { return nodes[index_of(rank)]; }
-  /// How many nodes get the state from the source.
+  /// Returns the number of nodes that load the state from the source.
   std::ptrdiff_t lacking() const;
-  /// Where a node finds a shard: its own, or one of those who hold it, not all the same one.
-  /// Precondition: some node does.
+  /// Returns the node from which `node` gets a shard: itself if it retains the shard, else one of
+  /// the holders, chosen to spread the load. Precondition: some node retains the shard.
   std::size_t holder_of(std::int32_t shard, std::size_t node) const;
 
   template <class Inspector>
@@ -133,10 +133,10 @@ struct GenerationRecord {
   }
 };
 
-/// The folder of checkpoints, where all nodes write to it (checkpoint.state: sharded).
+/// The checkpoint folder that all nodes write to (checkpoint.state: sharded).
 struct SharedFolder {
-  std::string probe;      ///< a file that the leader has put there; empty: nothing is shared
-  std::string checkpoint; ///< that the job goes on from: a name there, or a path; empty: afresh
+  std::string probe;      ///< file that the leader put there; empty: no folder is shared
+  std::string checkpoint; ///< to resume from: a name in the folder, or a path; empty: a new run
 
   template <class Inspector>
   friend bool inspect(Inspector& f, SharedFolder& x) {
@@ -144,13 +144,13 @@ struct SharedFolder {
   }
 };
 
-/// A node's part in a generation, or why it gets none.
+/// A node's part in a generation, or the reason for a refusal.
 struct NodeAssignment {
   std::optional<Error> refused;
   GenerationRecord generation = {};
-  std::int32_t node = 0; ///< of generation.nodes
+  std::int32_t node = 0; ///< index in generation.nodes
   SharedFolder shared = {};
-  /// Refused because others could not reach this node, or it them: it may ask again later.
+  /// Refused because this node and others could not reach each other: it may ask again later.
   bool left_out = false;
 
   const MemberInfo& member() const { return generation.nodes[static_cast<std::size_t>(node)]; }
@@ -165,7 +165,7 @@ struct NodeAssignment {
   }
 };
 
-/// All ranks of a job are on this node.
+/// Returns the assignment of a node that has all ranks of the job.
 NodeAssignment single_node_assignment(std::int32_t workers, const std::string& host);
 
 } // namespace troupe::training

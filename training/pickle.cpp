@@ -10,7 +10,7 @@ namespace troupe::training {
 
 namespace {
 
-/// A ZIP archive, which torch.save writes, or a bare pickle, which it wrote before version 1.6.
+/// Recognizes a ZIP archive (torch.save since version 1.6) and a bare pickle (before).
 bool is_pickle(const std::filesystem::path& path) {
   std::string begin(4, '\0');
   std::ifstream file{path, std::ios::binary};
@@ -26,14 +26,12 @@ std::optional<std::string> pickle_advice(const std::filesystem::path& path) {
     return std::nullopt;
   const auto from = escaped(path.string());
   const auto to = escaped(std::filesystem::path{path}.replace_extension(".safetensors").string());
-  return fmt::format(
-      "{} is a pickle, as torch.save writes it. Reading one may run any program, so troupe does "
-      "not. To convert it, in Python:\n"
-      "  import torch, safetensors.torch\n"
-      "  weights = torch.load(\"{}\", map_location=\"cpu\", weights_only=True)\n"
-      "  safetensors.torch.save_file({{k: v.contiguous() for k, v in "
-      "weights.items()}}, \"{}\")",
-      from, from, to);
+  return fmt::format("{} is a pickle file, as torch.save writes it. Loading a pickle can execute "
+                     "arbitrary code, so troupe does not read it. To convert it, run in Python:\n  "
+                     "import torch, safetensors.torch\n  weights = torch.load(\"{}\", "
+                     "map_location=\"cpu\", weights_only=True)\n  safetensors.torch.save_file({{k: "
+                     "v.contiguous() for k, v in weights.items()}}, \"{}\")",
+                     from, from, to);
 }
 
 } // namespace troupe::training

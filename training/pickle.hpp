@@ -1,4 +1,4 @@
-/// Files of torch.save, which are not read: a pickle may run any program.
+/// Detects files of torch.save. They are not read, because a pickle may run any program.
 #pragma once
 
 #include <filesystem>
@@ -7,7 +7,7 @@
 
 namespace troupe::training {
 
-/// How to convert a file, if it is one of these (.pth, .pt, .bin).
+/// Returns how to convert a pickle file (.pth, .pt, .bin); nothing for other files.
 std::optional<std::string> pickle_advice(const std::filesystem::path& path);
 
 } // namespace troupe::training

@@ -1,5 +1,5 @@
-/// One rank of a generation, and what lives on its device. Made before the actors, outlives them;
-/// the WORKER and the SHARD MANAGER of the rank use their parts of it and nobody else does.
+/// One rank of a generation, and the objects that live on its device. Created before the actors,
+/// and outlives them. Only the rank's WORKER and SHARD MANAGER use it, each its own parts.
 #pragma once
 
 #include "collectives/communicator.hpp"
@@ -13,31 +13,31 @@ namespace troupe::training {
 struct RankState {
   int rank = 0;
   std::shared_ptr<CompiledWorker> compiled;
-  std::shared_ptr<ModelState> state; ///< SHARD MANAGER
-  /// What its node held of the state before: until a step is committed, as other nodes may not have
-  /// come so far, and have nothing else to go on from. SHARD MANAGER lets it go.
+  std::shared_ptr<ModelState> state; ///< used by SHARD MANAGER
+  /// The node's retained shards of the initial state. Kept until a step is committed, because other
+  /// nodes may still be at that state and have no other copy. Released by SHARD MANAGER.
   std::shared_ptr<const RetainedStates> before = nullptr;
-  // SHARD MANAGER. All ranks; those that hold one copy of the state together; those of a team that
-  // hold the same shard of it (collectives/strategy.hpp). May be one and the same.
+  // Communicators of SHARD MANAGER: all ranks; the ranks that hold one copy of the state together;
+  // the ranks of a replica group that hold the same shard (collectives/strategy.hpp). May be the
+  // same object.
   std::shared_ptr<collectives::Communicator> world, shard_group, replicate_group;
-  /// The ranks of all teams that have this one's place in theirs; null where all train together.
+  /// The ranks with the same place in each replica group. Null if all ranks train together.
   std::shared_ptr<collectives::Communicator> across;
-  /// All ranks again, for train() on the compute stream; where batch norm is synchronized, else
-  /// null.
+  /// All ranks again, for train() on the compute stream. Null unless batch norm is synchronized.
   std::shared_ptr<collectives::Communicator> statistics_group;
-  // Streams last: they are drained before what they work on goes.
-  std::shared_ptr<Stream> compute; ///< WORKER
-  std::shared_ptr<Stream>
-      communication; ///< SHARD MANAGER; a single rank has nothing to overlap and shares `compute`
-  std::shared_ptr<Stream> copies, updates; ///< SHARD MANAGER, where state is offloaded; else null
-  std::shared_ptr<Stream> owner; ///< SHARD MANAGER, where others write to it (Post); else null
+  // Streams are declared last: they drain before the objects that they work on are destroyed.
+  std::shared_ptr<Stream> compute;         ///< used by WORKER
+  std::shared_ptr<Stream> communication;   ///< used by SHARD MANAGER; a single rank has nothing to
+                                           ///< overlap and shares `compute`
+  std::shared_ptr<Stream> copies, updates; ///< used by SHARD MANAGER for offloading; else null
+  std::shared_ptr<Stream> owner; ///< used by SHARD MANAGER for PointToPoint messages; else null
 
   Device& device() const { return *compiled->device; }
-  Executable& train() const { return *compiled->train; } ///< WORKER
+  Executable& train() const { return *compiled->train; } ///< used by WORKER
   bool evaluates() const { return compiled->evaluate != nullptr; }
-  Executable& evaluate() const { return *compiled->evaluate; } ///< WORKER
+  Executable& evaluate() const { return *compiled->evaluate; } ///< used by WORKER
 
-  /// Fails what waits for other ranks, and all that comes after it.
+  /// Fails all operations that wait for other ranks, and all later ones.
   void abort(const Error& reason) const {
     for (const auto& group : {world, shard_group, replicate_group, across, statistics_group})
       if (group)

@@ -19,20 +19,20 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The one key of a checkpoint's metadata that may differ: parameters and state are always fp32.
+/// The only key of a checkpoint's metadata that may differ: parameters and state are always fp32.
 constexpr const char* precision_key = "precision";
-/// Checkpoints of earlier versions, which always shuffled, lack this key.
+/// Missing from checkpoints of earlier versions, which always shuffled.
 constexpr const char* shuffle_key = "shuffle";
-/// What checkpoints of earlier versions say of images instead of "normalization"
-/// (data_identity.hpp). Those that lack this too were normalized as is usual.
+/// Key that earlier versions wrote for images instead of "normalization" (data_identity.hpp).
+/// Checkpoints that lack this key too used the default normalization.
 constexpr const char* earlier_normalization_key = "pixel_normalization";
 
 std::string to_text(bool value) {
   return value ? "true" : "false";
 }
 
-/// What a checkpoint means that does not say this key: it is of an earlier version of this program,
-/// or of the model. Nothing: it has to say it.
+/// Returns the value that a missing key stands for: the checkpoint was written by an earlier
+/// version of this program or of the model. Returns nothing if the key is required.
 std::optional<std::string> unsaid(const std::string& key, const Config& config) {
   if (key == shuffle_key)
     return to_text(true);
@@ -45,7 +45,7 @@ std::optional<std::string> unsaid(const std::string& key, const Config& config) 
   return found == default_value.end() ? std::nullopt : std::optional{found->second};
 }
 
-/// What a checkpoint has to say for a run of this config to go on from it.
+/// Returns the metadata that a checkpoint must have for a run of this config to resume from it.
 std::map<std::string, std::string> expected_of(const CheckpointHeader& checkpoint,
                                                const Config& config) {
   auto expected = checkpoint_metadata(config);
@@ -57,31 +57,29 @@ std::map<std::string, std::string> expected_of(const CheckpointHeader& checkpoin
   return expected;
 }
 
-/// A run that went on with other values of these would be neither the old run nor the new one.
+/// Refuses a checkpoint whose recorded values differ: the resumed run would be neither the old run
+/// nor the new one.
 Status check_same_run(const ResumePoint& resume_point, const Config& config) {
-  constexpr std::string_view way_out =
-      "set checkpoint.resume to never to begin afresh (the earlier "
-      "run is kept), or choose another run.name";
+  constexpr std::string_view way_out = "to start over, set checkpoint.resume to never (the earlier "
+                                       "run is kept), or choose another run.name";
   const auto& checkpoint = resume_point.state->header();
   for (const auto& [key, value] : expected_of(checkpoint, config)) {
     const auto found = checkpoint.metadata.find(key);
     const auto said =
         found == checkpoint.metadata.end() ? unsaid(key, config) : std::optional{found->second};
     if (!said)
-      return fail(
-          Errc::invalid_input,
-          "{}: its metadata do not say the {}: it is no checkpoint that a run goes on from; "
-          "{}",
-          escaped(resume_point.path.string()), key, way_out);
+      return fail(Errc::invalid_input,
+                  "{}: its metadata lack the {}, so no run can resume from this checkpoint; {}",
+                  escaped(resume_point.path.string()), key, way_out);
     if (*said != value)
       return fail(Errc::invalid_input,
-                  "the checkpoint of step {} was made with {} {}, the config says {}; {}",
+                  "the checkpoint of step {} was made with {} {}, but the config has {}; {}",
                   checkpoint.step, key, echoed(*said), echoed(value), way_out);
   }
   return {};
 }
 
-/// Opens a checkpoint that the config names: what is wrong with it is wrong with the config.
+/// Opens a checkpoint that the config names. Errors are reported as errors of the config key.
 Result<StateSourcePtr> open_named(std::string_view key, const std::string& path) {
   auto state = open_state(path);
   if (!state)
@@ -94,7 +92,7 @@ void note_precision(ResumePoint& resume_point, const std::string& mode) {
   if (const auto before = header.metadata.find(precision_key);
       before != header.metadata.end() && before->second != mode)
     resume_point.notes.push_back(
-        fmt::format("the checkpoint of step {} was trained in {}; going on in {}", header.step,
+        fmt::format("the checkpoint of step {} was trained in {}; continuing in {}", header.step,
                     before->second, mode));
 }
 

@@ -1,4 +1,4 @@
-/// Where a run begins: afresh, or from a checkpoint.
+/// Finds the resume point of a run: its start, or a checkpoint.
 #pragma once
 
 #include "core/checkpoint/store.hpp"
@@ -12,28 +12,31 @@
 namespace troupe::training {
 
 struct ResumePoint {
-  StateSourcePtr state = nullptr;  ///< null: afresh
-  std::filesystem::path path = {}; ///< of the run that goes on; empty: it begins
-  std::vector<std::string> notes;  ///< what the user should know
+  StateSourcePtr state = nullptr;  ///< null: a new run
+  std::filesystem::path path = {}; ///< checkpoint of the resumed run; empty: a new run
+  std::vector<std::string> notes;  ///< warnings for the user
 };
 
-/// What a checkpoint records of its config, and what a resumed run must share with it: all but the
-/// precision, of whose change a note tells. What it records of the data: data_identity.hpp.
+/// Returns the config values that a checkpoint records. A resumed run must share all of them except
+/// the precision; a change of precision gives a note. data_identity.hpp records the data.
 std::map<std::string, std::string> checkpoint_metadata(const Config& config);
 
 /// runs/NAME
 std::filesystem::path run_folder(const Config& config);
 
-/// The newest valid checkpoint of a run's folder, as far as it is verified; no state: there is
-/// none. Blocks on files.
+/// Returns the newest valid checkpoint of a run's folder, verified as `verify` says. The state is
+/// null if none exists. Blocks on files.
 ResumePoint find_newest(const std::filesystem::path& folder, Verify verify = Verify::content);
 
-/// Obeys checkpoint.resume and model.pretrained. auto: the newest valid checkpoint of the run's
-/// folder; damaged ones are named in the notes and skipped. never: none; an earlier run of the same
-/// name stays in place (earlier_run.hpp). Blocks on files. Errors: a named checkpoint cannot be
-/// read; a checkpoint is of another model, data set, batch size, seed, order or optimizer (named,
-/// with both values), or does not say of which; the folder has other files and no run; those of
-/// open_pretrained.
+/// Applies checkpoint.resume and model.pretrained:
+/// - auto: the newest valid checkpoint of the run's folder. Damaged ones are skipped and named in
+///   the notes.
+/// - never: no checkpoint. An earlier run of the same name is not touched here (earlier_run.hpp).
+/// - a path: that checkpoint.
+///
+/// Blocks on files. Errors: the named checkpoint cannot be read; the checkpoint is of another
+/// model, data set, batch size, seed, order or optimizer (the error names both values), or does not
+/// record it; the folder contains files other than a run's; those of open_pretrained.
 Result<ResumePoint> find_resume_point(const Config& config, const std::filesystem::path& folder);
 
 } // namespace troupe::training

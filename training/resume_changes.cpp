@@ -19,7 +19,7 @@ namespace troupe::training {
 
 namespace {
 
-/// Keys of section train that change no parameter.
+/// Keys of section train that do not affect parameters.
 constexpr std::array<std::string_view, 6> without_effect = {
     "train.evaluate_every", "train.gradient_norm_every", "train.recompute",
     "train.sample.every",   "train.sample.prompt",       "train.sample.tokens"};
@@ -57,7 +57,7 @@ std::vector<std::string> changes_since(const CheckpointHeader& checkpoint, const
   auto before = config_of(checkpoint, catalogue);
   if (!before)
     return {};
-  auto now = config; // keys point to members that can be written
+  auto now = config; // config_keys returns pointers to members, so it needs a mutable config
   const auto old_keys = config_keys(*before, catalogue), new_keys = config_keys(now, catalogue);
   const auto rate = fmt::format("; the next learning rate is {:.3g} instead of {:.3g}",
                                 rate_at(checkpoint.step, now, steps_per_epoch),

@@ -1,4 +1,4 @@
-/// Settings that a run may change when it is resumed, and that change what it learns.
+/// Finds changed settings of a resumed run that affect what it learns.
 #pragma once
 
 #include "core/checkpoint/checkpoint.hpp"
@@ -10,9 +10,9 @@
 
 namespace troupe::training {
 
-/// Returns a sentence for each key of training and augmentation whose value is not the one that the
-/// checkpoint was trained with: both values and, where it follows from the key, the next learning
-/// rate. Nothing for a checkpoint that does not record its config.
+/// Returns a sentence for each key of training and augmentation whose value differs from the
+/// checkpoint's: both values and, if the key affects it, the next learning rate. Returns nothing
+/// for a checkpoint that does not record its config.
 std::vector<std::string> changes_since(const CheckpointHeader& checkpoint, const Config& config,
                                        std::int64_t steps_per_epoch);
 

@@ -1,5 +1,5 @@
-/// What a node has by itself of a state that a generation had divided: the shards of its ranks and
-/// those that they keep copies of, in the host's memory and as the device stores them.
+/// A node's shards of a state that a generation had divided: those of its ranks, and the shard
+/// replicas that they keep. They are in the host's memory, in the device's layout.
 #pragma once
 
 #include "core/checkpoint/checkpoint.hpp"
@@ -13,7 +13,7 @@
 namespace troupe::training {
 
 struct RetainedTensorPart {
-  std::int32_t shard = -1; ///< below 0: statistics, of which everybody has all
+  std::int32_t shard = -1; ///< below 0: statistics, which every rank has whole
   TensorPart what;
 
   bool is_statistic() const { return shard < 0; }
@@ -21,27 +21,28 @@ struct RetainedTensorPart {
 
 struct RetainedPart {
   RetainedTensorPart what;
-  std::span<const float> values; ///< in RetainedState::storage
+  std::span<const float> values; ///< view into RetainedState::storage
 };
 
 struct RetainedState {
   CheckpointHeader header; ///< without tensors
   RetainedShards shards;
-  std::vector<RetainedPart> parts; ///< of the shards; and all statistics
+  std::vector<RetainedPart> parts; ///< of the retained shards, and all statistics
   std::vector<std::shared_ptr<const float[]>> storage;
 
   bool holds(std::int32_t shard) const;
-  /// A shard's values, in the order of its parts.
+  /// Adds a shard. `values`: its values, in the order of `more`.
   void add(std::int32_t shard, std::vector<TensorPart> more, std::shared_ptr<const float[]> values);
 };
 
-/// By step: one, or two where ranks may be asked to go on from either.
+/// By step: one, or two if the job may resume from either.
 using RetainedStates = std::vector<std::shared_ptr<const RetainedState>>;
 
-/// Those of the state that a generation has begun with: all of its ranks have applied that.
+/// Returns the states of `step`, which a generation started with: all of its ranks have applied
+/// that step.
 RetainedStates begun_with(const RetainedStates& retained, std::int64_t step);
 
-/// Null: there is none of this step, and so divided.
+/// Returns the state of this step that is divided into `shards`; null if none exists.
 std::shared_ptr<const RetainedState> find_retained(const RetainedStates& retained,
                                                    std::int64_t step, std::int32_t shards);
 

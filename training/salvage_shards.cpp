@@ -1,4 +1,4 @@
-// What a node keeps of a generation that had divided the state.
+// Salvages a node's shards of a generation that had divided the state.
 #include "training/salvage_shards.hpp"
 
 #include "core/fail.hpp"
@@ -15,7 +15,7 @@ struct Counts {
   std::int64_t applied = 0, prepared = 0;
 };
 
-/// One after the other reads what each of this node's ranks holds.
+/// Reads the shards of this node's ranks, one rank after another.
 class ShardSalvage {
 public:
   explicit ShardSalvage(const Generation& generation) : generation_{generation} {}
@@ -31,7 +31,8 @@ public:
   }
 
 private:
-  /// Until a step was committed, others may hold no more than what the generation began with.
+  /// Adds the states that the generation started with: until a step is committed, other nodes may
+  /// have only those.
   void add_those_before(RetainedStates& retained) const {
     const auto& before = generation_.rank_states.front()->before;
     if (!before)
@@ -68,7 +69,8 @@ private:
     return counts;
   }
 
-  /// What it holds, as that of so many steps. A stream that has failed does nothing any more.
+  /// Copies the rank's shards as the state of step `step`. Uses a new stream, because a failed
+  /// stream runs nothing.
   Status take(const RankState& rank_state, std::int64_t step, bool applied) {
     const auto& state = *rank_state.state;
     const auto stream = rank_state.device().create_stream({.name = "leaving"});
@@ -125,7 +127,7 @@ private:
   Status take_shard(RetainedState& retained, const ModelState& state, Stream& stream,
                     std::size_t shard, Copy copy) {
     const auto number = static_cast<std::int32_t>(shard);
-    if (retained.holds(number)) // another rank of this node has it, too
+    if (retained.holds(number)) // another rank of this node has it too
       return {};
     const auto part = SavedShard::of_shard(state.plan(), shard);
     const auto chunks =

@@ -1,4 +1,4 @@
-// What a generation leaves to its host.
+// Returns the state of a generation to its compiled job.
 #include "core/fail.hpp"
 #include "training/generation.hpp"
 #include "training/reducer/reducer.hpp"
@@ -10,7 +10,7 @@ namespace troupe::training {
 
 namespace {
 
-/// A checkpoint with room for these tensors, and where its next value goes.
+/// Fills a checkpoint's tensors one after another.
 class CheckpointAssembler {
 public:
   explicit CheckpointAssembler(const CheckpointHeader& header) {
@@ -37,7 +37,7 @@ private:
   float* next_;
 };
 
-/// The whole state of `step` steps in the host's memory; `fetch` fills a piece.
+/// Assembles the whole state after `step` steps in the host's memory; `fetch` fills one chunk.
 template <class Fetch>
 Result<Checkpoint> put_together(const ModelState& state, std::int64_t step, const Fetch& fetch) {
   std::optional<CheckpointAssembler> producer;
@@ -84,10 +84,10 @@ Result<Checkpoint> copy_of(const RankState& rank_state, Stream& stream, std::int
 
 void leave(const Generation& generation, Checkpoint state) {
   state.epoch = generation.job().plan.epoch_of(state.step);
-  generation.host->state = state_in_memory(std::move(state));
+  generation.compiled_job->state = state_in_memory(std::move(state));
 }
 
-/// Where ranks train apart, they have one state where they met last.
+/// If ranks train apart, returns them to their last common state.
 Status return_to_base(const Generation& generation) {
   for (const auto& rank_state : generation.rank_states) {
     const auto stream = rank_state->device().create_stream({.name = "leaving"});
@@ -110,8 +110,7 @@ Status return_state(const Generation& generation, std::int64_t step) {
   for (const auto& rank_state : generation.rank_states) {
     ranks.emplace_back(
         GradientReducerSetup{.rank_state = rank_state, .optimizer = generation.job().optimizer});
-    if (rank_state->state
-            ->commits_statistics()) // forward has moved them in steps that do not count
+    if (rank_state->state->commits_statistics()) // later forward passes have moved them
       rank_state->state->revert_statistics(*rank_state->communication, step - 1);
   }
   const auto gather = [&](StateChunk& chunk) -> Status {
@@ -129,10 +128,9 @@ Status return_state(const Generation& generation, std::int64_t step) {
 Status salvage_state(const Generation& generation) {
   generation.drain();
   TROUPE_TRY(return_to_base(generation));
-  std::shared_ptr<RankState>
-      last; // of those that have come furthest: one may have applied a step less
+  std::shared_ptr<RankState> last; // has applied the most steps; ranks may differ by one step
   std::int64_t most = -1;
-  // A stream that has failed does nothing any more.
+  // New streams, because a failed stream runs nothing.
   std::shared_ptr<Stream> reading;
   for (const auto& rank_state : generation.rank_states) {
     if (!is_whole(*rank_state))
@@ -146,8 +144,8 @@ Status salvage_state(const Generation& generation) {
     reading = std::move(stream);
   }
   if (!last) {
-    if (!generation.strategy.root_only) { // where rank 0 alone has all
-      TROUPE_TRY(generation.host->retained, salvage_shards(generation));
+    if (!generation.strategy.root_only) { // only rank 0 has the state
+      TROUPE_TRY(generation.compiled_job->retained, salvage_shards(generation));
     }
     return {};
   }

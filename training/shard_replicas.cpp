@@ -13,7 +13,7 @@ namespace troupe::training {
 
 namespace {
 
-/// What goes at a time, by rank.
+/// By rank: the name of the host or node that it would be lost with.
 using Places = std::vector<std::string>;
 
 Places places_of(const GenerationRecord& generation, std::string MemberInfo::*place) {
@@ -41,7 +41,7 @@ ShardReplicas shard_replicas_of(const ParallelConfig& parallel,
                                 const GenerationRecord& generation) {
   const ShardReplicas none{.distance = 0, .world_size = strategy.world_size};
   if (parallel.buddies == "off" || strategy.shards < 2 || strategy.copies() > 1 ||
-      strategy.has_replica_groups()) // who replays a step knows nothing of outer ones
+      strategy.has_replica_groups()) // replaying a step does not cover DiLoCo's outer steps
     return none;
   const auto hosts = places_of(generation, &MemberInfo::host);
   const bool one_host =
@@ -59,7 +59,7 @@ bool lies_apart(const collectives::Strategy& strategy, const GenerationRecord& g
 bool outlives_a_node(const collectives::Strategy& strategy, const ShardReplicas& shard_replicas,
                      const GenerationRecord& generation) {
   if (generation.nodes.size() == 1)
-    return true; // whoever comes finds all of it there
+    return true; // a joining node loads the whole state from this one
   std::vector<std::set<std::size_t>> nodes_of(static_cast<std::size_t>(strategy.shards));
   for (int rank = 0; rank < strategy.world_size; ++rank) {
     auto& nodes = nodes_of[static_cast<std::size_t>(strategy.shard_of(rank))];
@@ -79,12 +79,12 @@ std::string lacks_copies(const ParallelConfig& parallel, const GenerationRecord&
   if (parallel.buddies == "off")
     why = "parallel.buddies is off";
   else if (strategy.has_replica_groups() && strategy.replica_groups() == 1)
-    why = "there is no other team that would have a copy";
+    why = "there is no other replica group to keep a copy";
   else if (strategy.copies() > 1)
     why = "all workers that hold some part of it are on one node";
-  return fmt::format("{} divides the state, and {}: when a node is lost, the job goes on from the "
-                     "last checkpoint",
-                     to_string(parallel.strategy), why);
+  return fmt::format(
+      "{} divides the state, and {}: if a node is lost, the job resumes from the last checkpoint",
+      to_string(parallel.strategy), why);
 }
 
 } // namespace troupe::training

@@ -1,5 +1,5 @@
-/// Who keeps a copy of whose part of the state: a pure function of a generation's record, so that
-/// nobody has to be told.
+/// Placement of shard replicas: which rank keeps a copy of which rank's shard. A pure function of
+/// the generation's record, so that every node computes the same placement.
 #pragma once
 
 #include "collectives/strategy.hpp"
@@ -9,34 +9,34 @@
 
 namespace troupe::training {
 
-/// A rank's shard has a copy at the rank that is `distance` on, round the ring of all ranks.
+/// The shard of rank r is replicated at rank r + distance, modulo the world size.
 struct ShardReplicas {
-  int distance = 0; ///< 0: there are none
+  int distance = 0; ///< 0: no replicas
   int world_size = 1;
 
   explicit operator bool() const { return distance > 0; }
   int replica_rank_of(int rank) const { return (rank + distance) % world_size; }
-  /// Whose copy a rank keeps.
+  /// The rank whose shard `rank` replicates.
   int owner_of(int rank) const { return (rank + world_size - distance) % world_size; }
 };
 
-/// With the least distance that takes every rank to another host: with as many workers on each,
-/// that is to the same place on the next. Daemons of one host are taken for hosts where there is no
-/// other one. None where a host has more than half of all ranks, or parallel.buddies is off, or
-/// where nothing is divided, or other copies of the state are (hsdp).
+/// Shifts ranks by the smallest distance that places every replica on another host. If all daemons
+/// are on one host, daemons count as hosts. No replicas if a host has more than half of all ranks,
+/// if parallel.buddies is off, if nothing is divided, or if the strategy already keeps other copies
+/// (hsdp).
 ShardReplicas shard_replicas_of(const ParallelConfig& parallel,
                                 const collectives::Strategy& strategy,
                                 const GenerationRecord& generation);
 
-/// Whether a node that is lost takes along what no other node has all of: ranks of different nodes
-/// hold different parts.
+/// Whether the state is divided across nodes, so that a lost node takes shards along.
 bool lies_apart(const collectives::Strategy& strategy, const GenerationRecord& generation);
 
-/// Whether all of the state is left when one node goes, whichever that is.
+/// Whether the whole state survives the loss of any one node.
 bool outlives_a_node(const collectives::Strategy& strategy, const ShardReplicas& shard_replicas,
                      const GenerationRecord& generation);
 
-/// Why that is not so, for a person who has begun such a job; empty: it is.
+/// Returns the reason that outlives_a_node is false, as a message for the user; empty if it is
+/// true.
 std::string lacks_copies(const ParallelConfig& parallel, const GenerationRecord& generation);
 
 } // namespace troupe::training

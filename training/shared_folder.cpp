@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// No other job's, and no other moment's.
+/// Returns a name that is unique to this process and time.
 std::string probe_name() {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   return fmt::format("{}{}-{}-{}", CheckpointStore::mark_prefix, ::gethostid(), ::getpid(),
@@ -23,11 +23,11 @@ std::string probe_name() {
 }
 
 tl::unexpected<Error> not_shared(const fs::path& folder, std::string_view reason) {
-  return fail(Errc::invalid_input,
-              "checkpoint.state is sharded, and {} is not the leader's folder of checkpoints: {}; "
-              "every node writes its part there: set run.output and run.name to one folder that "
-              "all nodes share, or checkpoint.state to full",
-              escaped(folder.string()), reason);
+  return fail(
+      Errc::invalid_input,
+      "checkpoint.state is sharded, but {} is not the leader's checkpoint folder: {}; set "
+      "run.output and run.name to a folder that all nodes share, or checkpoint.state to full",
+      escaped(folder.string()), reason);
 }
 
 } // namespace
@@ -58,7 +58,7 @@ Result<StateSourcePtr> enter_folder(const fs::path& checkpoints, const SharedFol
 }
 
 void withdraw_offer(const fs::path& checkpoints, const SharedFolder& shared) {
-  std::error_code ignored; // an empty file more
+  std::error_code ignored; // failure only leaves an empty file
   if (!shared.probe.empty())
     fs::remove(checkpoints / shared.probe, ignored);
 }

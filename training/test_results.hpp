@@ -1,4 +1,4 @@
-/// What an evaluation gave, as a checkpoint's metadata say it.
+/// Results of an evaluation in a checkpoint's metadata.
 #pragma once
 
 #include <map>
@@ -7,12 +7,12 @@
 
 namespace troupe::training {
 
-/// Empty where the model has none of the kind.
+/// Each is empty if the model has no such metric.
 struct TestResults {
   std::optional<double> loss = {}, accuracy = {};
 };
 
-/// Under "test_loss" and "test_accuracy".
+/// Writes them under "test_loss" and "test_accuracy".
 std::map<std::string, std::string> to_metadata(const TestResults& results);
 TestResults test_results_of(const std::map<std::string, std::string>& metadata);
 

@@ -1,4 +1,4 @@
-/// How the rows of a timeline are grouped (metrics/trace.hpp).
+/// Groups of a timeline's rows (metrics/trace.hpp).
 #pragma once
 
 #include <string>
@@ -6,9 +6,9 @@
 
 namespace troupe::training {
 
-/// The group of a node's own rows.
+/// Group of the rows that belong to the node.
 inline constexpr std::string_view node_rows = "node";
-/// The group of a rank's rows.
+/// Group of the rows of a rank.
 inline std::string rank_rows(int rank) {
   return "rank " + std::to_string(rank);
 }

@@ -14,9 +14,9 @@ Config without_training(Config config) {
   config.precision.loss_scale = {};
   config.model.pretrained.reset();
   config.model.sync_batch_norm = false;
-  if (is_resampled(config.data)) // which data.augment may have asked for
+  if (is_resampled(config.data)) // data.augment may have requested it
     config.data.eval_resize = eval_resize(config.data);
-  config.data.augment.clear(); // of training
+  config.data.augment.clear(); // training only
   return config;
 }
 

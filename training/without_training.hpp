@@ -1,11 +1,11 @@
-/// The config of a trained model, for programs that only compute with it.
+/// Config of a trained model, for inference only.
 #pragma once
 
 #include "core/config/config.hpp"
 
 namespace troupe::training {
 
-/// Resets everything that only training uses: the result has one worker, on any device, and no
+/// Resets all settings that only training uses. The result has one worker, on any device, and no
 /// augmentation.
 Config without_training(Config config);
 

@@ -27,7 +27,7 @@ consensus_actor::behavior_type ConsensusState::make_behavior() {
       },
       [this](atom::done, const std::string& address) { dialled_.erase(address); },
       [this](atom::propose, const Record& record) { return propose(record); },
-      [this](atom::form) { announce(); },
+      [this](atom::gather) { announce(); },
       [this](atom::leave) { return leave(); },
       [this](atom::failed, std::int64_t generation) {
         if (last_ && last_->number == generation)
@@ -39,8 +39,8 @@ consensus_actor::behavior_type ConsensusState::make_behavior() {
       [this](atom::decided) { return last_record(); }};
 }
 
-/// Whether this voter has a vote in the decision that follows `last`. A record that is new to this
-/// node is adopted first: it has been decided, as another node asks about what follows it.
+/// Whether this voter has a vote in the decision that follows `last`. Adopts a record that is new
+/// to this node first: it has been decided, as another node asks about its successor.
 bool ConsensusState::is_about(const Record& last) {
   learn(last);
   return instance_ && is_last(last);
@@ -58,10 +58,11 @@ bool ConsensusState::concerns(const Record& record) const {
          });
 }
 
-/// Another job's record is for the nodes that take part in it. A node that has joined another job
-/// since then never returns to it: its vote there is gone, as if it had been started again.
+/// Learns a record. Ignores those of jobs in which this node does not take part. A node that has
+/// joined another job since then never returns to the old one: its vote there is lost, as after a
+/// restart.
 void ConsensusState::learn(const Record& record) {
-  if (record.nodes.empty()) // a peer's corrupted message
+  if (record.nodes.empty()) // a corrupted message
     return;
   const bool is_other = !last_ || last_->job != record.job;
   if (is_other ? concerns(record) && !record.end && !left_jobs_.contains(record.job)
@@ -101,9 +102,9 @@ void ConsensusState::adopt(const Record& record) {
   else
     forget_place();
   if (has_lost_leader_)
-    campaign_in(turn());
+    campaign_in(campaign_delay());
   connect_to_peers();
-  if (is_other) // a node of the job before must not count this one's process as free for it
+  if (is_other) // a node of the last job must not count this one's process as free for it
     tell_all(record);
 }
 
@@ -134,7 +135,7 @@ void ConsensusState::follow_leader() {
   });
 }
 
-/// Ends the job for this node. Peers that it meets later get the record of the end.
+/// Ends the job for this node. Peers that connect later get the record of the end.
 void ConsensusState::close() {
   forget_place();
   if (leaver_.pending())
@@ -150,8 +151,8 @@ std::optional<std::size_t> ConsensusState::own_vote(const Record& record) const 
   return static_cast<std::size_t>(own - record.voters.begin());
 }
 
-/// The higher ballot wins if two nodes were elected one after the other: if each followed the
-/// other, none would lead.
+/// If two nodes were elected, the one with the higher ballot counts. If each followed the other,
+/// none would lead.
 void ConsensusState::gather_at(const Record& last, const std::string& address, Ballot ballot) {
   learn(last);
   if (!is_last(last) || last_->end || ballot < gathers_by_)
@@ -168,14 +169,14 @@ void ConsensusState::forget_place() {
 void ConsensusState::move_to(const std::string& address, Ballot ballot) {
   gathers_at_ = address;
   gathers_by_ = ballot;
-  if (requester_ && is_known_after(asked_about_)) // a revision has the leader that it has lost
+  if (requester_ && is_known_after(asked_about_)) // a revision may name the lost leader
     std::exchange(requester_, std::nullopt)->deliver(address, *last_);
   setup_.moved(address);
 }
 
-/// Asks all connected peers to come together here.
+/// Asks all connected peers to gather here.
 void ConsensusState::announce() {
-  if (!gathers_here()) // any more
+  if (!gathers_here()) // no longer
     return;
   for (const auto& [address, peer] : peers_)
     self_->send(peer.voter, atom::lead_v, *last_, setup_.self.address, gathers_by_);
@@ -198,7 +199,7 @@ ConsensusState::leader_after(std::int64_t generation) {
   return requester_.emplace(self_->make_response_promise<std::string, Record>());
 }
 
-/// Stops leading, but continues to vote: exactly half of the voters need this one to decide.
+/// Stops leading, but continues to vote: exactly half of the voters can only decide with this one.
 caf::result<void> ConsensusState::leave() {
   if (!leads())
     return caf::unit;
@@ -226,7 +227,7 @@ Error ConsensusState::why_ended() const {
       Errc::stopped, fmt::format("the job has ended already: {}", last_->end->result.status)});
 }
 
-/// The last record for nodes that take no part: without the secret of its data connections.
+/// Returns the last record for nodes that take no part: without the secret of its data connections.
 training::GenerationRecord ConsensusState::last_record() const {
   if (!last_ || has_ended_)
     return {.number = 0};
@@ -241,10 +242,9 @@ std::string ConsensusState::status() const {
   const auto here = std::ranges::count_if(last_->voters, [this](const training::Voter& voter) {
     return voter == setup_.self || peer_of(voter) != nullptr;
   });
-  return fmt::format(
-      "{}{} of {} nodes that decide who takes part are here",
-      pending_proposal_ ? "" : fmt::format("node {}, which led, is gone; ", last_->leader()), here,
-      last_->voters.size());
+  return fmt::format("{}{} of {} voters present",
+                     pending_proposal_ ? "" : fmt::format("leader {} was lost; ", last_->leader()),
+                     here, last_->voters.size());
 }
 
 } // namespace troupe::actors

@@ -1,5 +1,5 @@
-/// VOTER: this daemon's vote on the nodes that take part in a job. It outlives generations and
-/// their leaders, and knows the last decided record.
+/// CONSENSUS: this daemon's proposer and acceptor. With those of other nodes it decides the records
+/// of generations. It outlives generations and their leaders, and stores the last decided record.
 #pragma once
 
 #include "actors/interfaces.hpp"
@@ -17,11 +17,11 @@ namespace troupe::actors {
 
 struct ConsensusSetup {
   training::Voter self;                ///< of this daemon
-  std::chrono::milliseconds detection; ///< without a sign of life, a node is dead
-  /// Connects this VOTER with that of the daemon at an address, on another thread: must not block.
-  /// Sends atom::done to the VOTER after the attempt.
+  std::chrono::milliseconds detection; ///< a node that is silent for longer is lost
+  /// Connects this actor with the CONSENSUS of the daemon at an address, on another thread: must
+  /// not block. Sends atom::done to this actor after the attempt.
   std::function<void(const std::string& address, const consensus_actor& self)> connect;
-  /// Called when nodes come together at another node than the leader that this node knows.
+  /// Called when nodes gather at another node than the leader that this node knows.
   std::function<void(const std::string& address)> moved = [](const std::string&) {};
   /// Called when this node learns that the end of its job was decided.
   std::function<void(const JobEnd& end)> ended = [](const JobEnd&) {};
@@ -30,16 +30,17 @@ struct ConsensusSetup {
 /// Each voter has a connection to every node of the generation. The daemon with the smaller address
 /// opens it, so that there is only one. If none exists after a while, the other daemon opens it.
 ///
-///   led --(the leader is gone)--> leaderless --(a quorum promises)--> elected, or another is
-///    ^                                                                         |
-///    +--------------------(the record of the next generation is decided)-------+
+///     led --(the leader is lost)--> leaderless --(a quorum promises)--> elected, or another is
+///      ^                                                                         |
+///      +--------------------(the record of the next generation is decided)-------+
 ///
 /// The elected node gathers the others (MEMBERSHIP), and only then has a record to propose. Each
-/// record is a Decree of its own, whose voters the record before names: a generation, a revision of
-/// one with other voters, or the end of the job, which VOTERs pass on and no record follows.
+/// record is decided by a Paxos instance of its own. The last record names the voters. A record is
+/// a generation, a revision of one with other voters, or the end of the job; the end is also sent
+/// to peers, and no record follows it.
 class ConsensusState {
 public:
-  static inline const char* name = "voter";
+  static inline const char* name = "consensus";
 
   ConsensusState(consensus_actor::pointer self, ConsensusSetup setup);
   consensus_actor::behavior_type make_behavior();
@@ -49,16 +50,16 @@ private:
   struct Peer {
     std::string process;
     peer_actor voter;
-    caf::actor_clock::time_point since; ///< it was met
+    caf::actor_clock::time_point since; ///< when it connected
   };
-  /// A record that this node wants to be decided.
+  /// A record of this node that waits for its decision.
   struct PendingProposal {
     Record record;
     caf::typed_response_promise<void> decided;
   };
-  /// A request for this voter's promise. It waits until this voter has lost the leader, too.
+  /// A request for this voter's promise. It waits until this voter has lost the leader too.
   struct Candidate {
-    std::pair<std::int64_t, std::int32_t> last; ///< the record's order
+    std::pair<std::int64_t, std::int32_t> last; ///< order of the record
     Ballot ballot;
     caf::typed_response_promise<VoteReply> vote_reply;
   };
@@ -71,7 +72,8 @@ private:
   void note_other_job(const Record& record);
   void tell_all(const Record& record);
   void gather_at(const Record& last, const std::string& address, Ballot ballot);
-  caf::result<training::Voter, peer_actor> add_peer(const training::Voter& who, const peer_actor& peer);
+  caf::result<training::Voter, peer_actor> add_peer(const training::Voter& who,
+                                                    const peer_actor& peer);
   void tell(const training::Voter& who, const peer_actor& peer);
   // Requests of this node.
   caf::result<void> propose(const Record& record);
@@ -117,33 +119,32 @@ private:
   std::optional<std::size_t> own_vote(const Record& record) const;
   bool gathers_here() const { return last_ && !leads() && gathers_at_ == setup_.self.address; }
   bool leads() const { return last_ && last_->leader() == setup_.self.address; }
-  std::chrono::milliseconds turn() const;
+  std::chrono::milliseconds campaign_delay() const;
 
   consensus_actor::pointer self_;
   ConsensusSetup setup_;
   FailureDetector lost_;
-  std::optional<Record> last_; ///< that was decided
-  std::optional<PaxosInstance<Record>>
-      instance_;            ///< on the next; empty: this node has no vote in it
-  Ballot heard_ = 0;        ///< the highest in the others' answers about the next record
+  std::optional<Record> last_;                    ///< decided
+  std::optional<PaxosInstance<Record>> instance_; ///< of the next record; empty: no vote in it
+  Ballot heard_ = 0;        ///< the highest ballot in the others' answers about the next record
   bool was_frozen_ = false; ///< while its proposal for the next record was open
   bool has_lost_leader_ = false;
   bool has_left_ = false;                    ///< this node led, and has left
   caf::typed_response_promise<void> leaver_; ///< waits for its successor
   int yielded_ = 0;                          ///< promises to other nodes since the leader was lost
-  std::string gathers_at_; ///< where the next generation comes together; empty: not known yet
-  Ballot gathers_by_ = 0;  ///< the ballot that elected that node
-  std::map<std::string, Peer> peers_; ///< by address
-  std::set<std::string> dialled_;     ///< addresses
-  std::map<std::string, int> missed_; ///< how often a node was waited for, by address
+  std::string gathers_at_;                   ///< where the next generation is built; empty: unknown
+  Ballot gathers_by_ = 0;                    ///< the ballot that elected that node
+  std::map<std::string, Peer> peers_;        ///< by address
+  std::set<std::string> dialled_;            ///< addresses
+  std::map<std::string, int> missed_;        ///< waits for a node to connect, by address
   std::vector<Candidate> candidates_;
   std::optional<caf::typed_response_promise<std::string, Record>> requester_;
   std::int64_t asked_about_ = 0; ///< the generation whose leader is lost
   std::optional<PendingProposal> pending_proposal_;
-  std::int64_t campaigns_ = 0; ///< planned: only the last one counts
+  std::int64_t campaigns_ = 0; ///< planned; only the last one counts
   bool reconnects_later_ = false;
   bool has_ended_ = false;          ///< the job of the last record
-  std::set<std::string> left_jobs_; ///< that it had a vote in before
+  std::set<std::string> left_jobs_; ///< earlier jobs in which it had a vote
   std::set<std::string> elsewhere_; ///< processes of other nodes that take part in another job
 };
 

@@ -1,4 +1,4 @@
-// How VOTERs elect the next leader, and decide records.
+// Elections of the next leader, and decisions of records.
 #include "actors/caf_error.hpp"
 #include "actors/consensus/consensus.hpp"
 
@@ -16,7 +16,8 @@ VoteReply refused_for(const std::optional<training::GenerationRecord>& newer) {
   return vote_reply;
 }
 
-/// Each generation has a secret of its own, and each leader proposes its revisions one by one.
+/// Compares the secret, which is unique to a generation, and the revision, of which a leader
+/// proposes one at a time.
 bool is_same(const training::GenerationRecord& one, const training::GenerationRecord& other) {
   return one.secret == other.secret && one.order() == other.order() &&
          one.end.has_value() == other.end.has_value() && one.voters == other.voters;
@@ -35,8 +36,8 @@ caf::result<VoteReply> ConsensusState::vote(const Record& last, Ballot ballot) {
   return promise;
 }
 
-/// Delays its own campaign after a promise, longer each time. Otherwise two candidates could be
-/// elected in turn forever, each before the others have come to the last one.
+/// After a promise, delays this node's own campaign, longer each time. Otherwise two candidates
+/// could be elected in turn forever, each before the others have gathered at the last one.
 VoteReply ConsensusState::vote_reply(Ballot ballot) {
   const auto promise = instance_->promise(ballot);
   if (promise.is_granted && has_lost_leader_)
@@ -61,11 +62,11 @@ void ConsensusState::lose_leader() {
   has_lost_leader_ = true;
   forget_place();
   answer_candidates();
-  campaign_in(turn());
+  campaign_in(campaign_delay());
 }
 
-/// The first voters go first, so that they do not disturb each other.
-std::chrono::milliseconds ConsensusState::turn() const {
+/// Delays later voters, so that campaigns do not disturb each other.
+std::chrono::milliseconds ConsensusState::campaign_delay() const {
   const auto index = last_ ? own_vote(*last_).value_or(0) : 0;
   return index < 2 ? 0ms : setup_.detection / 4 * static_cast<int>(index - 1);
 }
@@ -94,7 +95,7 @@ void ConsensusState::campaign() {
                 if (last_->order() == order)
                   count(i, vote_reply);
               },
-              [](const caf::error&) {}); // it is gone
+              [](const caf::error&) {}); // the peer is lost
   go_on_if_elected();
   campaign_in(setup_.detection);
 }
@@ -160,9 +161,9 @@ void ConsensusState::look_for_replaced() {
   });
 }
 
-/// Voters at whose address another process has been connected for long enough: if it were an
-/// earlier process whose greeting came late, its loss would have been noticed by now. Skips
-/// processes in another job: they may have begun this one again while this process was frozen.
+/// Returns the voters at whose address another process has been connected for so long that the loss
+/// of the earlier process would have been noticed. Skips processes in another job: they may have
+/// begun this job again while this process was frozen.
 std::set<std::size_t> ConsensusState::replaced_voters() const {
   std::set<std::size_t> replaced;
   const auto& voters = last_->voters;
@@ -176,8 +177,8 @@ std::set<std::size_t> ConsensusState::replaced_voters() const {
   return replaced;
 }
 
-/// Null: nothing, as far as this voter knows. After a freeze it waits for a quorum: replaced voters
-/// may have found that this one does not answer, and have begun the job again.
+/// Null: not known to be decided. After a freeze it waits for a quorum: replaced voters may have
+/// found that this one does not answer, and have begun the job again.
 const training::GenerationRecord* ConsensusState::decided() const {
   if (!instance_)
     return nullptr;
@@ -193,7 +194,7 @@ const training::GenerationRecord* ConsensusState::decided() const {
 void ConsensusState::ask_to_accept(std::size_t voter) {
   const auto* peer = peer_of(last_->voters[voter]);
   if (peer == nullptr)
-    return; // until it is met
+    return; // asked when it connects
   self_->request(*peer, caf::infinite, atom::propose_v, *last_, *instance_->proposed())
       .then(
           [this, voter, order = last_->order(), asked = self_->clock().now()](std::int64_t ballot) {

@@ -1,4 +1,4 @@
-// How VOTERs of different nodes connect, and notice that one is gone.
+// Connections between the CONSENSUS actors of different nodes, and their loss.
 #include "actors/caf_error.hpp"
 #include "actors/consensus/consensus.hpp"
 
@@ -7,7 +7,7 @@
 namespace troupe::actors {
 
 caf::result<training::Voter, peer_actor> ConsensusState::add_peer(const training::Voter& who,
-                                                              const peer_actor& peer) {
+                                                                  const peer_actor& peer) {
   if (!peer)
     return no_handle();
   if (const auto known = peers_.find(who.address);
@@ -21,7 +21,7 @@ caf::result<training::Voter, peer_actor> ConsensusState::add_peer(const training
   return {setup_.self, peer_actor{self_}};
 }
 
-/// Sends a new peer what it may have missed: the last record, where to come together, a proposal.
+/// Sends a new peer what it may have missed: the last record, the address to gather at, a proposal.
 void ConsensusState::tell(const training::Voter& who, const peer_actor& peer) {
   self_->send(peer, atom::decided_v, *last_);
   if (gathers_here())
@@ -30,7 +30,7 @@ void ConsensusState::tell(const training::Voter& who, const peer_actor& peer) {
   if (vote != last_->voters.end() && instance_ && instance_->proposed())
     ask_to_accept(static_cast<std::size_t>(vote - last_->voters.begin()));
   else if (has_lost_leader_ && gathers_at_.empty())
-    campaign_in(turn());
+    campaign_in(campaign_delay());
 }
 
 const peer_actor* ConsensusState::peer_of(const training::Voter& voter) const {
@@ -54,12 +54,12 @@ void ConsensusState::peer_down(const caf::down_msg& down) {
     lose_leader();
   } else if (address == gathers_at_) { // before it had a record decided
     forget_place();
-    campaign_in(turn());
+    campaign_in(campaign_delay());
   }
   reconnect_later();
 }
 
-/// If it comes back, it is asked again. If not, others may count its vote as lost.
+/// If the voter reconnects, it is asked again. If not, others may count its vote as lost.
 void ConsensusState::forget_vote(const training::Voter& gone) {
   const auto& voters = last_->voters;
   const auto vote = std::ranges::find(voters, gone);
@@ -67,7 +67,8 @@ void ConsensusState::forget_vote(const training::Voter& gone) {
     instance_->forget_acceptance(static_cast<std::size_t>(vote - voters.begin()));
 }
 
-/// Addresses that this node has to be connected to: all voters; as a voter, all nodes and spares.
+/// Addresses that this node has to be connected to: all voters; if it is a voter, all nodes and
+/// spares.
 std::set<std::string> ConsensusState::others() const {
   std::set<std::string> addresses;
   for (const auto& voter : last_->voters)
@@ -82,7 +83,7 @@ std::set<std::string> ConsensusState::others() const {
 }
 
 void ConsensusState::connect_to_peers() {
-  constexpr int io_deadline = 2; // the other may not know that it is to make the connection
+  constexpr int io_deadline = 2; // the other node may not know that it is to connect
   bool is_missing = false;
   for (const auto& address : others())
     if (!peers_.contains(address)) {

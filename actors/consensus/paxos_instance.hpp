@@ -1,7 +1,6 @@
-/// One decision among a few voters, of which any may fail, and whose messages may be lost, repeated
-/// and late: single-decree Paxos (L. Lamport, "Paxos Made Simple", 2001, section 2). A class
-/// without actors, clocks or files: the promises and acceptances of one voter, and its own
-/// proposal.
+/// One decision among a few voters. Any of them may fail, and messages may be lost, repeated and
+/// late: single-decree Paxos (L. Lamport, "Paxos Made Simple", 2001, section 2). A class without
+/// actors, clocks or files: the promises and acceptances of one voter, and its own proposal.
 #pragma once
 
 #include "actors/membership/quorum.hpp"
@@ -39,7 +38,7 @@ struct Proposal {
   }
 };
 
-/// A voter's answer to a voter that wants to propose.
+/// A voter's answer to a request for a promise.
 template <class Value>
 struct Promise {
   Ballot ballot = 0; ///< below it, the voter accepts nothing
@@ -131,16 +130,17 @@ public:
       acceptances_.insert(voter);
   }
 
-  /// Allowed at any time: the value is not taken for decided until the voter answers again.
+  /// Forgets that a voter has accepted; allowed at any time. Its vote counts again when it answers
+  /// again.
   void forget_acceptance(std::size_t voter) { acceptances_.erase(voter); }
 
-  /// The decided value, which never changes; null: this voter knows of none.
+  /// The decided value, which never changes; null: not known to be decided.
   const Value* decided() const {
     return proposed_ && is_quorum(acceptances_, voters_) ? &proposed_->value : nullptr;
   }
 
-  /// The same if these voters are gone for good: all others have accepted it, and are too few to
-  /// decide anything else by themselves.
+  /// The decided value if the voters in `gone` are lost for good; null: not known to be decided.
+  /// All others have accepted it, and are too few to decide anything else by themselves.
   const Value* decided_without(const std::set<std::size_t>& gone) const {
     std::set<std::size_t> left;
     for (std::size_t voter = 0; voter < voters_; ++voter)
@@ -164,7 +164,7 @@ private:
   std::size_t voters_, self_;
   Ballot promised_ = 0;
   std::optional<Proposal<Value>> accepted_;
-  // This voter's own ballot.
+  // The ballot that this voter has begun.
   std::optional<Ballot> ballot_;
   std::set<std::size_t> promises_, acceptances_;
   std::optional<Proposal<Value>> bound_, proposed_;

@@ -1,4 +1,4 @@
-/// Proposals of VOTERs, and their answers to each other.
+/// Proposals of CONSENSUS actors, and their answers to each other.
 #pragma once
 
 #include "actors/consensus/paxos_instance.hpp"

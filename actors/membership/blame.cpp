@@ -14,9 +14,9 @@ namespace {
 
 using Indices = std::set<std::size_t>;
 
-/// Branches on the node with the most broken links that are left: it is left out, or it stays and
-/// all nodes at the other ends are left out. So it visits all minimal covers but those that cost
-/// more than the best one so far.
+/// Branches on the node with the most remaining broken links: either it is left out, or it stays
+/// and all nodes at the other ends are left out. So it visits all minimal covers except those that
+/// cost more than the best one so far.
 class CoverSearch {
 public:
   CoverSearch(const std::vector<BlameCandidate>& nodes, const std::vector<BrokenLink>& links,
@@ -97,7 +97,7 @@ private:
             leads};
   }
 
-  /// When they joined, the latest first.
+  /// The times at which they joined, the latest first.
   std::vector<std::int64_t> times(const Indices& out) const {
     std::vector<std::int64_t> came;
     for (const auto node : out)

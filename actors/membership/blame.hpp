@@ -1,4 +1,4 @@
-/// Decides which nodes a job leaves out when some cannot reach the data ports of others.
+/// Decides which nodes a job leaves out if some cannot reach the data ports of others.
 #pragma once
 
 #include "actors/membership/links.hpp"
@@ -13,7 +13,7 @@
 
 namespace troupe::actors {
 
-/// Whether an error is one between nodes: the node that reports it need not be at fault.
+/// Whether an error lies between nodes: the reporting node need not be at fault.
 inline bool is_between_nodes(Errc code) {
   return code == Errc::network || code == Errc::collective;
 }
@@ -25,12 +25,12 @@ struct BlameCandidate {
   bool leads = false;
 };
 
-/// What leaving out a set of nodes (their addresses) would cost. A superset costs at least as much.
+/// The costs of leaving out a set of nodes (their addresses). A superset costs at least as much.
 struct BlameCosts {
   using Nodes = std::set<std::string>;
-  /// The last copy of some shard is on these nodes.
+  /// Whether the last copy of a shard is on these nodes.
   std::function<bool(const Nodes&)> loses_state = [](const Nodes&) { return false; };
-  /// The other nodes are too few to decide who takes part.
+  /// Whether the other nodes are too few to decide records.
   std::function<bool(const Nodes&)> loses_quorum = [](const Nodes&) { return false; };
   bool leader_may_leave = true; ///< another node can lead
 };
@@ -45,12 +45,12 @@ std::set<std::string> choose_left_out(const std::vector<BlameCandidate>& nodes,
                                       const std::vector<BrokenLink>& links,
                                       const BlameCosts& costs);
 
-/// "the data port of b:1 cannot be reached from a:1 and c:1: timed out": what is known of this
-/// node. Empty: none of the links is one of its own.
+/// "the data port of b:1 cannot be reached from a:1 and c:1: timed out": describes the broken links
+/// of this node. Returns an empty string if it has none.
 std::string describe_links(const std::string& node, const std::vector<BrokenLink>& links);
 
-/// Takes how far each node has come. Returns the addresses of the nodes that are behind the others.
-/// Empty if they are more than half: then nothing distinguishes them.
+/// Takes the progress of each node. Returns the addresses of the nodes that are less far than the
+/// others. Empty if they are more than half: then it is unclear which nodes are slow.
 std::vector<std::string>
 find_behind(const std::vector<std::pair<std::string, std::int64_t>>& reached);
 

@@ -6,7 +6,7 @@ namespace troupe::actors {
 
 FailureDetector::FailureDetector(caf::scheduled_actor* self, std::chrono::milliseconds detection)
     : self_{self}, detection_{detection} {
-  // It comes before the down_msg of any actor on the node.
+  // This comes before the down_msg of any actor on the node.
   self_->set_node_down_handler([this](const caf::node_down_msg& down) {
     if (down.reason == caf::sec::connection_timeout)
       silent_.insert(down.node);

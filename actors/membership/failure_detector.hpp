@@ -1,4 +1,4 @@
-/// Finds out why an actor on another node is gone: CAF reports only that the node is unreachable.
+/// Finds out why an actor on another node is lost: CAF reports only that the node is unreachable.
 #pragma once
 
 #include "actors/interfaces.hpp"
@@ -14,7 +14,7 @@ public:
   /// For actors that `self` watches. A node that is silent for `detection` counts as lost.
   FailureDetector(caf::scheduled_actor* self, std::chrono::milliseconds detection);
 
-  /// self gets a down_msg when the actor, or the connection to its node, is gone.
+  /// Sends `self` a down_msg when the actor, or the connection to its node, is lost.
   template <class Actor>
   void watch(const Actor& actor) {
     self_->monitor(actor);
@@ -24,7 +24,7 @@ public:
   /// "it has been silent for 5s", "its connection was closed", or why the actor itself has ended.
   std::string why(const caf::node_id& node, const caf::error& reason) const;
 
-  /// Whether it was lost because it was silent.
+  /// Whether the node was lost because it was silent.
   bool was_silent(const caf::node_id& node) const { return silent_.contains(node); }
 
 private:

@@ -10,7 +10,7 @@ namespace troupe::actors {
 
 namespace {
 
-constexpr std::chrono::seconds time_to_answer{3}; ///< beside the limit
+constexpr std::chrono::seconds time_to_answer{3}; ///< in addition to the limit
 
 /// Answers of all nodes to their orders.
 struct Answers {

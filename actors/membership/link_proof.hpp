@@ -19,7 +19,7 @@ struct LinkEnd {
 };
 
 /// Orders the node to dial the data ports of all others, and each of them to dial its port, with a
-/// ticket for this proof only. Calls `done` once with the broken links. If a node does not answer
+/// ticket for only this proof. Calls `done` once with the broken links. If a node does not answer
 /// within the limit and 3 s, all its links count as broken (`no_answer`). Error: internal, if the
 /// system gives no random bytes for a ticket.
 Status prove_links(membership_actor::pointer self, const LinkEnd& node,

@@ -1,4 +1,4 @@
-/// Links between the data planes of nodes: which of them to try, and which are broken.
+/// Links between the data planes of nodes: which ones to try, and which are broken.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace troupe::actors {
 
-/// A node, and where others' ranks connect to it.
+/// A node, and its data port.
 struct NodePort {
   std::string node; ///< HOST:PORT of its daemon, which is its name
   std::string data; ///< HOST:PORT of its data plane
@@ -18,11 +18,11 @@ struct NodePort {
   }
 };
 
-/// For a node: try these links, and answer others' attempts with the same ticket.
+/// Orders a node to try these links, and to answer others' attempts with the same ticket.
 struct ProbeOrder {
-  std::string ticket; ///< random, for this order alone; never a job's secret
+  std::string ticket; ///< random, for only this order; never a job's secret
   std::vector<NodePort> to;
-  std::int64_t limit_ms = 0; ///< for each link; attempts of others are answered as long
+  std::int64_t limit_ms = 0; ///< for each link; others' attempts are answered for as long
 
   template <class Inspector>
   friend bool inspect(Inspector& f, ProbeOrder& x) {

@@ -57,7 +57,7 @@ Status MemberList::check(const NodeInfo& node) const {
     TROUPE_TRY(check_same_job(node));
   if (std::ranges::count(nodes_, node.address, &NodeInfo::address) > 0)
     return fail(Errc::invalid_input,
-                "{} takes part already; give every node its own cluster.listen, or "
+                "{} already takes part in the job; give each node a different cluster.listen or "
                 "cluster.advertise",
                 node.address);
   return {};
@@ -70,7 +70,8 @@ void MemberList::admit(const NodeInfo& node, std::ptrdiff_t place) {
 Status MemberList::check_same_job(const NodeInfo& node) const {
   const auto& leader = nodes_.front();
   if (node.version != leader.version)
-    return fail(Errc::invalid_input, "{} is troupe {}, the leader {} is {}; use one version",
+    return fail(Errc::invalid_input,
+                "{} runs troupe {}, the leader {} runs {}; use the same version on all nodes",
                 node.address, node.version, leader.address, leader.version);
   std::string differences;
   for (const auto& [key, value] : leader.job)
@@ -78,7 +79,7 @@ Status MemberList::check_same_job(const NodeInfo& node) const {
       differences += fmt::format("\n  {}: {} here, {} at the leader", key,
                                  other == node.job.end() ? "nothing" : other->second, value);
   if (!differences.empty())
-    return fail(Errc::invalid_input, "the config of {} is of another job than that of {}:{}",
+    return fail(Errc::invalid_input, "the config of {} differs from that of the leader {}:{}",
                 node.address, leader.address, differences);
   return {};
 }
@@ -91,7 +92,7 @@ Status MemberList::check_same_data(const NodeInfo& node, const training::Trainin
                        data.fingerprint);
   };
   return fail(Errc::data,
-              "{} has {}, and the job has {}: data.root must hold the same files on every node",
+              "{} has {}, and the job has {}: data.root must contain the same files on every node",
               node.address, in_words(node.training), in_words(job));
 }
 
@@ -113,7 +114,7 @@ std::string MemberList::waiting_for() const {
   if (complete())
     return {};
   if (has_enough())
-    return fmt::format("waiting for {} to come together again", fmt::join(absent_, ", "));
+    return fmt::format("waiting for {} to rejoin", fmt::join(absent_, ", "));
   const auto missing = min_nodes_ - std::ssize(nodes_);
   std::string there;
   for (const auto& node : nodes_)

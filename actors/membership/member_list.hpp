@@ -1,4 +1,4 @@
-/// The list of nodes of a job: which to admit, whether they are enough, and their ranks.
+/// The nodes of a job: which ones to admit, whether they are enough, and their ranks.
 #pragma once
 
 #include "actors/cluster_messages.hpp"
@@ -13,28 +13,29 @@
 
 namespace troupe::actors {
 
-/// The config that all nodes of a job must share: all keys except those for a node's files, devices
-/// and ports. Values as in a config file; long ones are cut, and have a digest.
+/// Returns the config that all nodes of a job must share: all keys except those for a node's files,
+/// devices and ports. Values are as in a config file; long ones are cut, and end with a digest.
 std::map<std::string, std::string> shared_settings(const Config& config);
 
 class MemberList {
 public:
   explicit MemberList(std::int32_t min_nodes) : min_nodes_{min_nodes} {}
 
-  /// Whether it may take part in a job that has not begun. Error: invalid_input, with the
-  /// differences (version, or keys with both values), or if its address is in use.
+  /// Checks whether a node may take part in a job that has not begun. Error: invalid_input, with
+  /// the differences (version, or keys with both values), or if its address is in use.
   Status check(const NodeInfo& node) const;
-  /// Inserts a node. The first is the leader: the others are compared with it.
+  /// Inserts a node at this index. The first is the leader, with which the others are compared.
   void admit(const NodeInfo& node, std::ptrdiff_t place);
-  /// Error: invalid_input, with the differences from the leader. Precondition: there is a leader.
+  /// Compares a node with the leader. Error: invalid_input, with the differences. Precondition:
+  /// there is a leader.
   Status check_same_job(const NodeInfo& node) const;
-  /// Error: data, if its training data are not the job's. A witness has none.
+  /// Compares a node's training data with the job's. A witness has none. Error: data.
   static Status check_same_data(const NodeInfo& node, const training::TrainingData& job);
-  /// Updates a node that comes together again for the next generation.
+  /// Updates a node that has joined again for the next generation.
   void come_again(const NodeInfo& node);
   /// Removes a node that left.
   void remove(std::string_view address);
-  /// Waits for this node to come together again.
+  /// Waits for this node to join again.
   void await(const std::string& address) { absent_.insert(address); }
 
   const std::vector<NodeInfo>& nodes() const { return nodes_; }
@@ -42,7 +43,7 @@ public:
   bool has_enough() const { return std::ssize(nodes_) >= min_nodes_; }
   /// Stops waiting for it.
   void arrived(const std::string& address) { absent_.erase(address); }
-  /// Nodes that have not come together again yet.
+  /// Nodes that have not joined again yet.
   const std::set<std::string>& absent() const { return absent_; }
   bool complete() const { return has_enough() && absent_.empty(); }
   /// "waiting for 1 more node (2 of 3: a:7401, b:7401)"; empty when complete.
@@ -52,14 +53,15 @@ public:
   /// complete and no older. Precondition: there are nodes, and none is absent.
   training::GenerationRecord generation(std::int64_t number, std::string secret,
                                         std::int64_t slices) const;
-  /// The leader first; then nodes without which the state they hold together would be older; then
-  /// the others. Keeps the order otherwise.
+  /// Sorts nodes: the leader first; then nodes without which the state that they hold together
+  /// would be older; then the others. Keeps the order otherwise.
   static std::vector<NodeInfo> by_need(const std::vector<NodeInfo>& nodes);
   /// The step after which the nodes have the whole state, alone or together; below 0: none.
   static std::int64_t furthest_step(const std::vector<NodeInfo>& nodes);
-  /// Why a generation goes back to an older state than nodes have parts of; empty: it does not.
+  /// Explains why a generation resumes from an older state than the nodes have shards of; empty: it
+  /// does not.
   std::string lost(const training::GenerationRecord& generation) const;
-  /// The offer of a generation's source.
+  /// The state offer of a generation's source.
   const StateOffer& offer(const training::GenerationRecord& generation) const {
     return nodes_[static_cast<std::size_t>(generation.source)].offer;
   }

@@ -45,7 +45,7 @@ std::vector<std::int32_t> held_by(const NodeInfo& node, const Candidate& candida
   return {};
 }
 
-/// The first shard that no node has; none: all are there.
+/// Returns the first shard that no node has; none: all exist.
 std::optional<std::int32_t> missing(const Nodes& nodes, const Candidate& candidate) {
   std::set<std::int32_t> there;
   for (const auto& node : nodes)
@@ -57,7 +57,7 @@ std::optional<std::int32_t> missing(const Nodes& nodes, const Candidate& candida
   return std::nullopt;
 }
 
-/// The furthest state that the nodes hold together; none: a node has a later one whole.
+/// Returns the latest state that the nodes hold together; none: a node has a later one whole.
 std::optional<Candidate> furthest(const Nodes& nodes) {
   const auto whole = std::ranges::max(nodes, {}, [](const auto& node) { return node.offer.step; });
   for (const auto& candidate : candidates(nodes))
@@ -66,7 +66,7 @@ std::optional<Candidate> furthest(const Nodes& nodes) {
   return std::nullopt;
 }
 
-/// Whether a node has a shard that none before it has.
+/// Adds the node's shards to `there`. Returns whether one of them is new.
 bool adds_shards(const NodeInfo& node, const Candidate& state, std::set<std::int32_t>& there) {
   const auto before = there.size();
   for (const auto shard : held_by(node, state))
@@ -123,11 +123,11 @@ std::string MemberList::lost(const training::GenerationRecord& generation) const
   const auto& furthest = *offered.begin();
   const auto shard = missing(nodes_, furthest);
   return fmt::format(
-      "part {} of {} of the state after {} steps is on no node any more: the job {}",
-      shard.value_or(0) + 1, furthest.shards, furthest.step,
+      "shard {} of {} of the state after {} steps is lost: the job {}", shard.value_or(0) + 1,
+      furthest.shards, furthest.step,
       generation.step > 0
-          ? fmt::format("continues from the last checkpoint, after {}", generation.step)
-          : "begins again, as there is no checkpoint");
+          ? fmt::format("continues from the last checkpoint, at step {}", generation.step)
+          : "starts over, because there is no checkpoint");
 }
 
 } // namespace troupe::actors

@@ -80,7 +80,7 @@ Members read_members(const std::filesystem::path& folder) {
 }
 
 void forget_members(const std::filesystem::path& folder) {
-  std::error_code ignored; // the next start then asks its nodes in vain
+  std::error_code ignored; // if it fails, the next start asks its nodes in vain
   std::filesystem::remove(file_in(folder), ignored);
 }
 

@@ -1,5 +1,5 @@
-/// members.json in a run's folder: the nodes that this node trained with last. A daemon that is
-/// started again asks them whether they continue without it, before it begins a job.
+/// members.json in a run's folder: the nodes that this node trained with last. A restarted daemon
+/// asks them whether they continue without it before it begins a job.
 #pragma once
 
 #include "core/error.hpp"
@@ -29,10 +29,10 @@ Members members_of(const training::GenerationRecord& record);
 /// Blocks on files. Errors: io, no_space.
 Status write_members(const std::filesystem::path& folder, const training::GenerationRecord& record);
 
-/// Returns no members if there is no such file, or it cannot be read.
+/// Returns no members if the file is missing or cannot be read.
 Members read_members(const std::filesystem::path& folder);
 
-/// Removes the file when the job has ended: no node continues it.
+/// Removes the file when the job has ended, as no node continues it.
 void forget_members(const std::filesystem::path& folder);
 
 } // namespace troupe::actors

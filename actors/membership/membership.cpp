@@ -53,7 +53,7 @@ bool MembershipState::gathers_for(std::int64_t round) const {
   return phase_ == Phase::gathering && !ended_ && round == rounds_;
 }
 
-/// Dismisses nodes that have not come together again in time, except the leader.
+/// Dismisses nodes that have not joined again in time, except the leader.
 void MembershipState::await_again(std::int64_t round) {
   if (!gathers_for(round))
     return;
@@ -62,9 +62,7 @@ void MembershipState::await_again(std::int64_t round) {
     if (member == members_.begin() || member == members_.end())
       continue;
     const Error error{Errc::network,
-                      fmt::format("node {} has not come together with the others again within "
-                                  "cluster.timeouts.form",
-                                  absent),
+                      fmt::format("node {} has not rejoined within cluster.timeouts.form", absent),
                       {.node = absent}};
     setup_.say(error.message);
     dismiss(member, failed_end(error));
@@ -75,7 +73,8 @@ void MembershipState::await_again(std::int64_t round) {
 void MembershipState::await_enough(std::int64_t round) {
   if (!gathers_for(round))
     return;
-  Error error{Errc::network, fmt::format("{}, not within cluster.timeouts.quorum", waiting_for())};
+  Error error{Errc::network,
+              fmt::format("{}; gave up after cluster.timeouts.quorum", waiting_for())};
   if (!has_begun())
     return refuse_all(error);
   if (revision_)
@@ -88,7 +87,7 @@ void MembershipState::await_enough(std::int64_t round) {
 
 void MembershipState::form_if_complete() {
   check_leavers();
-  const bool saves = has_begun() && stopping_; // with any number of nodes
+  const bool saves = has_begun() && stopping_; // a job that ends saves with any number of nodes
   if (phase_ != Phase::gathering || !member_list_.absent().empty() || probes_links())
     return;
   fill_after_leader();
@@ -119,7 +118,7 @@ void MembershipState::assign_members() {
   for (std::size_t i = 0; i < generation_->nodes.size(); ++i) {
     const auto member = find(generation_->nodes[i].address);
     if (member == members_.end() || !member->assignment)
-      continue; // it has gone since
+      continue; // it was lost meanwhile
     member->assignment->deliver(training::NodeAssignment{.refused = {},
                                                          .generation = *generation_,
                                                          .node = static_cast<std::int32_t>(i),
@@ -144,7 +143,7 @@ void MembershipState::refuse_all(const Error& error) {
 
 void MembershipState::lead(const coordinator_actor& coordinator) {
   if (phase_ != Phase::connecting)
-    return; // it has been halted since
+    return; // it was halted meanwhile
   phase_ = Phase::training;
   trained_ = true;
   coordinator_ = coordinator;
@@ -165,7 +164,7 @@ caf::result<coordinator_actor> MembershipState::leader() {
   return followers_.emplace_back(self_->make_response_promise<coordinator_actor>());
 }
 
-/// Aborts the ranks that still wait for others to connect, or for the checkpoint.
+/// Cancels the waits of ranks for others to connect, or for the checkpoint.
 void MembershipState::tell_ranks(const Error& error) {
   if (!has_begun())
     return;
@@ -173,12 +172,13 @@ void MembershipState::tell_ranks(const Error& error) {
     self_->send(member.node, atom::abort_v, generation_->number, error);
 }
 
-/// A node that has not answered within the detection timeout learns it from its lost connection.
+/// Tells all nodes the end. A node that does not answer within the detection timeout learns it from
+/// its lost connection.
 void MembershipState::tell_end(const JobEnd& end, const std::function<void()>& told) {
   ended_ = true;
   closed_ =
       end.result.status == "failed"
-          ? Error{Errc::network, "the job has failed, and its nodes end"}
+          ? Error{Errc::network, "the job has failed, and its nodes are shutting down"}
           : Error{Errc::stopped, fmt::format("the job has ended already: {}", end.result.status)};
   keep_leader(*closed_);
   const auto open = std::make_shared<std::size_t>(members_.size() + spares_.size() +
@@ -221,7 +221,7 @@ void MembershipState::stop() {
   if (coordinator_)
     self_->send(coordinator_, atom::stop_v);
   else if (!has_begun())
-    refuse_all({Errc::stopped, "asked to stop before all nodes were there"});
+    refuse_all({Errc::stopped, "asked to stop before all nodes had joined"});
   else if (phase_ == Phase::gathering)
     form_if_complete();
   else if (generation_->is_first() && phase_ == Phase::connecting && members_.size() > 1) {

@@ -1,5 +1,5 @@
-/// MEMBERSHIP: decides which nodes take part in a job. It outlives the job's COORDINATOR, which
-/// leads one generation from its first step to its last.
+/// MEMBERSHIP: decides which nodes take part in a job. It outlives COORDINATOR, which leads one
+/// generation from its first step to its last.
 #pragma once
 
 #include "actors/interfaces.hpp"
@@ -22,50 +22,52 @@ namespace troupe::actors {
 
 struct MembershipSetup {
   std::int32_t min_nodes = 1, max_nodes = 1;
-  std::chrono::milliseconds quorum;    ///< for min_nodes to come together
-  std::chrono::milliseconds form;      ///< for halted nodes to come together again
-  std::chrono::milliseconds detection; ///< without a sign of life, a node is dead
-  /// How long an entrant stays connected before all halt for it: cluster.timeouts.admission.
+  std::chrono::milliseconds quorum;    ///< for min_nodes to join
+  std::chrono::milliseconds form;      ///< for halted nodes to join again
+  std::chrono::milliseconds detection; ///< a node that is silent for longer is lost
+  /// How long an entrant stays connected before all nodes halt for it: cluster.timeouts.admission.
   std::chrono::milliseconds stable{0};
-  std::chrono::milliseconds probe{5000}; ///< for a link to a node's data port to be made
-  /// The shortest time between two halts for nodes that had been left out.
+  std::chrono::milliseconds probe{5000}; ///< for connecting to a node's data port
+  /// The shortest time between two halts for nodes that were left out before.
   std::chrono::milliseconds between_returns = std::chrono::minutes{1};
-  /// Number of slices of a global batch, for the number of workers that begin the job.
+  /// Returns the number of slices of a global batch for a job that begins with so many workers.
   std::function<std::int64_t(std::int64_t workers)> slices = [](auto workers) { return workers; };
-  std::function<void(const std::string&)> say; ///< logs, for example, which nodes are missing
+  std::function<void(const std::string&)> say; ///< logs, for example, the missing nodes
   WorkerGroups groups = {};                    ///< workers train in whole groups
-  consensus_actor voter = {};                  ///< this node's; null: there are no other voters
-  /// If this node succeeds a leader: its last generation, and why it is lost (stopped: it left).
+  consensus_actor voter = {}; ///< CONSENSUS of this node; null: there are no other voters
+  /// If this node succeeds a leader: its last generation, and why the leader was lost (stopped: it
+  /// left).
   std::optional<training::GenerationRecord> before = {};
   Error lost = {};
-  /// Nodes leave one at a time, and none at a loss: the only copy of a leaving node's part of the
-  /// state is on one other node.
+  /// Nodes leave one at a time, and none while a lost node is replaced: the only copy of a leaving
+  /// node's part of the state is on one other node.
   bool leave_one_by_one = false;
-  /// Why a part of a generation's state would be lost with its node; empty: all parts have copies.
+  /// Explains why a part of a generation's state would be lost with its node; empty: all parts have
+  /// copies.
   std::function<std::string(const training::GenerationRecord&)> lacks_copies = [](const auto&) {
     return std::string{};
   };
 };
 
-///   gathering --(all are there, and min_nodes)--> deciding --(a quorum of voters)--> connecting
-///       ^  a node that goes is forgotten                                               | (lead)
-///       +------ a node goes, or another comes: all halt, and come again ----------- training -->
+///   gathering --(all have joined, and min_nodes)--> deciding --(a quorum of voters)--> connecting
+///       ^  a lost node is forgotten                                                    | (lead)
+///       +------ a node is lost, or another joins: all halt, and join again -------- training -->
 ///       ended
 ///
-/// A node that comes is an entrant until the others have proven that they can work with it: its
-/// version, config and training data are the job's, its data port and theirs can be reached, and
-/// it stays connected for a while. No node halts for it before that.
+/// A joining node is an entrant until the others have proven that they can work with it: its
+/// version, config and training data are the job's, its data port and theirs can be reached, and it
+/// stays connected for a while. No node halts for it before that.
 ///
-/// After a failure between nodes (network, collective) all come together, and then probe each
-/// other's data ports before the next generation is formed: the error itself does not tell which
-/// node is at fault (blame.hpp). Nodes that are left out for that may come again.
+/// After a failure between nodes (network, collective) all nodes join again, and then probe each
+/// other's data ports before the next generation is built: the error itself does not show which
+/// node is at fault (blame.hpp). Nodes that are left out for that may join again later.
 ///
-/// Each round is a generation. If min_nodes, or nodes that fill whole groups of workers, do
-/// not come within the quorum timeout, the job does not begin; a job that has begun saves its state
-/// and ends. A node that comes when all places are taken is a spare, and gets the ranks of the next
-/// node that goes. A node whose workers fill no group is a spare until they do. When the leader is
-/// to leave the others, MEMBERSHIP ends between two steps, and another node's takes over. Spares
-/// and witnesses that come or go change the voters, without a halt.
+/// Each round of gathering makes a generation. If min_nodes, or nodes that fill whole groups of
+/// workers, do not join within the quorum timeout, the job does not begin; a job that has begun
+/// saves its state and ends. A node that joins a full job is a spare, and gets the ranks of the
+/// next node that is lost. A node whose workers fill no group is a spare until they do. When the
+/// leader is to leave the others, MEMBERSHIP ends between two steps, and that of another node takes
+/// over. Spares and witnesses that join or leave change the voters, without a halt.
 class MembershipState {
 public:
   static inline const char* name = "membership";
@@ -79,26 +81,26 @@ private:
     std::string address;
     member_actor node;
     std::optional<caf::typed_response_promise<training::NodeAssignment>>
-        assignment;                       ///< that it waits for
-    std::function<void()> when_gone = {}; ///< called when it goes: no answer will come
-    bool leaves = false;                  ///< was asked to, and goes when all halt
-    std::int64_t request = 0;             ///< number of its request for a seat
+        assignment;                       ///< pending answer to its join request
+    std::function<void()> when_gone = {}; ///< called when it is lost, as it will not answer
+    bool leaves = false;                  ///< was asked to leave, and does when all halt
+    std::int64_t request = 0;             ///< number of its join request
     std::int64_t came = 0;                ///< greater: joined later
     bool returns = false;                 ///< was left out before
   };
-  /// A failure between nodes, until it is known which of them are left out for it.
+  /// A failure between nodes, until it is decided which of them to leave out.
   struct Suspicion {
     Error error;
     std::vector<std::string> behind; ///< nodes that the others were waiting for
-    std::int64_t probe = 0;          ///< number of the probe under way; 0: none yet
+    std::int64_t probe = 0;          ///< number of the probe in progress; 0: none yet
   };
-  /// An end of the job that the voters are deciding, and what to do when all nodes know of it.
+  /// The end of the job, while the voters decide it; `told` is called when all nodes know of it.
   struct EndingJob {
     JobEnd end;
     std::function<void()> told;
   };
   using Members = std::vector<Member>;
-  /// Waits for a place.
+  /// A node that waits for an assignment.
   struct Spare {
     NodeInfo info;
     Member member;
@@ -243,45 +245,46 @@ private:
   FailureDetector lost_;
   MemberList member_list_;
   Members members_;  ///< in the order of their ranks; the first leads
-  Spares spares_;    ///< in the order in which they came
-  Spares witnesses_; ///< the same; they vote, and train nothing
-  Spares entrants_;  ///< the same; not admitted yet
+  Spares spares_;    ///< in the order in which they joined
+  Spares witnesses_; ///< in the same order; they vote, and train nothing
+  Spares entrants_;  ///< in the same order; not admitted yet
   std::int64_t proofs_ = 0;
-  bool proving_ = false;                      ///< an entrant's links are being tried
-  std::map<caf::actor_addr, bool> confirmed_; ///< newcomers that were asked, and have answered
-  Recent failed_proofs_;                      ///< by data port
+  bool proving_ = false;                             ///< an entrant's links are being tried
+  std::map<caf::actor_addr, bool> confirmed_;        ///< newcomers asked, and whether they answered
+  Recent failed_proofs_;                             ///< by data port
   std::map<std::string, std::string> reached_ports_; ///< data ports that all reached, by node
   Recent problems_reported_;                         ///< by node
-  std::vector<caf::actor_addr> dismissed_;           ///< nodes that were sent away
-  std::map<std::string, std::int64_t> attempts_;     ///< the last one, by process
-  std::map<std::string, member_actor> left_out_;     ///< may come again, by process
+  std::vector<caf::actor_addr> dismissed_;           ///< nodes that were dismissed
+  std::map<std::string, std::int64_t> attempts_;     ///< number of the last one, by process
+  std::map<std::string, member_actor> left_out_;     ///< nodes that may join again, by process
   std::optional<Suspicion> suspicion_;
   std::int64_t probes_ = 0, arrivals_ = 0;
-  std::optional<caf::actor_clock::time_point> returned_; ///< when it last halted for such nodes
+  std::optional<caf::actor_clock::time_point> returned_; ///< time of the last halt for such nodes
   Phase phase_ = Phase::gathering;
   std::int64_t rounds_ = 0;                              ///< of gathering
   std::chrono::steady_clock::time_point gathering_;      ///< since when
-  std::int64_t requests_ = 0;                            ///< for seats
+  std::int64_t requests_ = 0;                            ///< to join
   std::optional<training::GenerationRecord> generation_; ///< the last one
-  std::optional<training::GenerationRecord> proposed_;   ///< while it is decided on
-  std::optional<training::GenerationRecord> revision_; ///< of the last one, while it is decided on
-  std::optional<EndingJob> ending_job_;                ///< until its nodes are told
+  std::optional<training::GenerationRecord> proposed_;   ///< while voters decide it
+  std::optional<training::GenerationRecord> revision_; ///< of the last one, while voters decide it
+  std::optional<EndingJob> ending_job_;                ///< until its nodes know
   bool forms_next_ = false;                            ///< form() waits for the revision
   training::SharedFolder shared_;                      ///< of the last generation
   std::string writer_;           ///< GenerationRecord::writer, once there is a first record
-  std::optional<Error> changed_; ///< what has changed since it was proposed
-  bool inherits_ = false;        ///< the nodes of a lost leader come together here
+  std::optional<Error> changed_; ///< what has changed since the proposal
+  bool inherits_ = false;        ///< the nodes of a lost leader gather here
   coordinator_actor coordinator_;
-  std::vector<caf::typed_response_promise<coordinator_actor>> followers_; ///< wait for it
-  std::ptrdiff_t fetched_ = 0;                     ///< nodes that lacked the state, and have it
-  training::MembershipChange change_;              ///< why nodes come together
+  std::vector<caf::typed_response_promise<coordinator_actor>> followers_; ///< wait for COORDINATOR
+  std::ptrdiff_t fetched_ = 0;                     ///< nodes that have received the state
+  training::MembershipChange change_;              ///< why nodes join again
   std::chrono::steady_clock::time_point changing_; ///< since when
   std::optional<Error> closed_;                    ///< why no node is admitted any more
   std::optional<Error> unstarted_;                 ///< why the ranks will not all be connected
   std::optional<Error> ending_;                    ///< why the job is saved and ends
-  std::vector<caf::typed_response_promise<void>> leavers_; ///< of the leader's requests to leave
-  int unexplained_ = 0;  ///< failures between nodes since the last step that blame none
-  bool trained_ = false; ///< there was a COORDINATOR, here or at an earlier leader
+  std::vector<caf::typed_response_promise<void>>
+      leavers_;          ///< the leader's pending requests to leave
+  int unexplained_ = 0;  ///< failures between nodes since the last step for which none was blamed
+  bool trained_ = false; ///< COORDINATOR existed, here or at an earlier leader
   bool stopping_ = false, ended_ = false;
 };
 

@@ -1,4 +1,4 @@
-// Gives nodes a place in the job, keeps others as spares, and lets nodes leave.
+// Assigns ranks to nodes, keeps others as spares, and lets nodes leave.
 #include "actors/caf_error.hpp"
 #include "actors/membership/membership.hpp"
 #include "core/fail.hpp"
@@ -10,8 +10,8 @@ namespace troupe::actors {
 caf::result<training::NodeAssignment> MembershipState::admit(const NodeInfo& info,
                                                              const member_actor& node) {
   if (is_replay(info))
-    return training::NodeAssignment{.refused =
-                                        Error{Errc::stopped, "this process has asked again since"}};
+    return training::NodeAssignment{
+        .refused = Error{Errc::stopped, "replaced by a later request of the same process"}};
   if (!node)
     return no_handle();
   const auto known = find(node);
@@ -53,7 +53,7 @@ void MembershipState::enter(Spare node) {
   take_in(std::move(node));
   limit_wait(info, requester);
   if (inherits_ && members_.size() == 1) // now the others can be compared with it
-    self_->send(setup_.voter, atom::form_v);
+    self_->send(setup_.voter, atom::gather_v);
 }
 
 void MembershipState::settle() {
@@ -76,30 +76,32 @@ Status MembershipState::check(const NodeInfo& info, const member_actor& node, bo
     return failure({Errc::network, std::move(failed), {info.address, "membership"}});
   const auto has_name = [&](const Spare& entrant) { return entrant.info.address == info.address; };
   if (std::ranges::any_of(entrants_, has_name))
-    return troupe::fail(Errc::network, "{} is being admitted already", info.address);
+    return troupe::fail(Errc::network, "{} is already being admitted", info.address);
   constexpr std::size_t most_entrants = 64;
   if (entrants_.size() >= most_entrants)
-    return troupe::fail(Errc::network, "{} other nodes are being admitted", entrants_.size());
+    return troupe::fail(Errc::network, "too many join requests: {} other nodes are being admitted",
+                        entrants_.size());
   if (info.workers == 0)
     return member_list_.nodes().empty() ? Status{} : member_list_.check_same_job(info);
   TROUPE_TRY(has_begun() ? check_later(info) : member_list_.check(info));
   return has_begun() || !member_list_.nodes().empty() ? check_data(info) : Status{};
 }
 
-/// A node that was left out waits, and asks again.
+/// A node that was left out waits before it asks again.
 training::NodeAssignment MembershipState::refusal_of(const NodeInfo& info,
                                                      const Error& error) const {
   return {.refused = error,
           .left_out = error.code == Errc::network && left_out_.contains(info.process)};
 }
 
-/// Each process counts its attempts, and its messages arrive in order.
+/// Whether the request is a replay: each process counts its requests, and they arrive in order.
 bool MembershipState::is_replay(const NodeInfo& info) const {
   const auto last = attempts_.find(info.process);
   return last != attempts_.end() && info.attempt <= last->second;
 }
 
-/// Nodes that another one has led joined before all others, in the order of their ranks.
+/// Returns a greater number for a node that joined later. The nodes of an earlier leader come
+/// before all others, in the order of their ranks.
 std::int64_t MembershipState::arrival_of(const std::string& address) {
   if (inherits_) {
     const auto& nodes = generation_->nodes;
@@ -110,15 +112,16 @@ std::int64_t MembershipState::arrival_of(const std::string& address) {
   return ++arrivals_;
 }
 
-/// Why no node is admitted any more; or a wrong version or config, which is the more useful error.
+/// Returns why no node is admitted any more; or a wrong version or config, which is the more useful
+/// error.
 Error MembershipState::refusal(const NodeInfo& info) const {
   const auto same =
       has_begun() && !member_list_.nodes().empty() ? member_list_.check_same_job(info) : Status{};
   return same ? *closed_ : same.error();
 }
 
-/// Checks a node that comes after the job has begun. A name in use is a network error, as the
-/// process that has it may be found to be dead.
+/// Checks a node that joins a running job. A name in use is a network error, as the process that
+/// has it may turn out to be lost.
 Status MembershipState::check_later(const NodeInfo& info) const {
   if (member_list_.nodes().empty())
     return {}; // it will lead
@@ -126,37 +129,39 @@ Status MembershipState::check_later(const NodeInfo& info) const {
   const auto has_name = [&](const Spare& spare) { return spare.info.address == info.address; };
   if (std::ranges::count(members_, info.address, &Member::address) > 0 ||
       std::ranges::any_of(spares_, has_name))
-    return troupe::fail(Errc::network, "{} takes part already", info.address);
+    return troupe::fail(Errc::network, "{} already takes part in the job", info.address);
   if (const auto leaders = member_list_.nodes().front().workers;
       leaders + info.workers > generation_->slices)
     return troupe::fail(Errc::invalid_input,
-                        "{} slices of a global batch (data.slices) are too few for the leader's {} "
-                        "workers and {} more",
+                        "a global batch of {} slices (data.slices) is too small for the leader's "
+                        "{} workers and {} more",
                         generation_->slices, leaders, info.workers);
   return {};
 }
 
-/// Why no further node can take part beside these; empty: one can.
+/// Explains why no further node can take part in addition to these; empty: one can.
 std::string MembershipState::lacks_node(const std::vector<NodeInfo>& nodes) const {
   if (std::ssize(nodes) < setup_.max_nodes)
     return {};
-  return fmt::format("there are {} nodes already, and cluster.max_nodes is {}", nodes.size(),
-                     setup_.max_nodes);
+  const bool one = nodes.size() == 1;
+  return fmt::format("there {} {} node{} already, and cluster.max_nodes is {}", one ? "is" : "are",
+                     nodes.size(), one ? "" : "s", setup_.max_nodes);
 }
 
-/// Why a node with so many workers cannot take part beside these; empty: it can.
+/// Explains why a node with so many workers cannot take part in addition to these; empty: it can.
 std::string MembershipState::lacks_room(const std::vector<NodeInfo>& nodes,
                                         std::int32_t workers) const {
   if (auto lacks = lacks_node(nodes); !lacks.empty())
     return lacks;
   if (const auto there = total_workers(nodes); there + workers > generation_->slices)
-    return fmt::format("there are {} workers already, and {} slices of a global batch "
-                       "(data.slices), which {} more would be too many for",
-                       there, generation_->slices, workers);
+    return fmt::format("there {} {} worker{} already, and {} more would exceed the {} slice{} of a "
+                       "global batch (data.slices)",
+                       there == 1 ? "is" : "are", there, there == 1 ? "" : "s", workers,
+                       generation_->slices, generation_->slices == 1 ? "" : "s");
   return {};
 }
 
-/// Why a node with so many workers cannot take part now, with these spares; empty: it can.
+/// Explains why a node with so many workers cannot take part now, with these spares; empty: it can.
 std::string MembershipState::lacks_place(std::int32_t workers, const Spares& beside) const {
   if (!has_begun())
     return lacks_node(member_list_.nodes());
@@ -198,8 +203,8 @@ void MembershipState::take_in(Spare node) {
   }
 }
 
-/// Gives a node of the last generation its place again. Others wait until it is known which nodes
-/// of that generation do not come.
+/// Gives a node of the last generation its ranks again. Others wait until it is known which nodes
+/// of that generation do not return.
 void MembershipState::admit_successor(Spare node) {
   const bool had_place =
       std::ranges::count(generation_->nodes, node.info.address, &training::MemberInfo::address) > 0;
@@ -214,15 +219,14 @@ void MembershipState::give_place(std::ptrdiff_t place, Spare node) {
   members_.insert(members_.begin() + place, std::move(node.member));
 }
 
-/// Gives spares the place of a node that is gone. With the same ranks they do the same part of each
-/// step.
+/// Gives spares the ranks of a lost node, so that they compute the same part of each step.
 void MembershipState::fill(std::ptrdiff_t place) {
   for (auto spare = spares_.begin(); spare != spares_.end();) {
     if (!lacks_place(spare->info.workers, {}).empty()) {
       ++spare;
       continue;
     }
-    setup_.say(fmt::format("node {} was a spare, and takes part", spare->info.address));
+    setup_.say(fmt::format("spare node {} now takes part", spare->info.address));
     give_place(place++, std::move(*spare));
     spare = spares_.erase(spare);
   }
@@ -251,7 +255,7 @@ caf::result<void> MembershipState::leave(const member_actor& node, bool waits) {
     }
   const auto member = find(node);
   if (member == members_.end())
-    return caf::unit; // the others go on without it already
+    return caf::unit; // the others continue without it already
   if (member == members_.begin())
     return leave_as_leader(waits);
   member->leaves = true;
@@ -270,7 +274,7 @@ caf::result<void> MembershipState::leave(const member_actor& node, bool waits) {
 caf::result<void> MembershipState::leave_as_leader(bool waits) {
   auto lacks = lacks_successor();
   if (lacks.empty() && phase_ == Phase::gathering && !(waits && may_have_enough()))
-    lacks = "it does not train";
+    lacks = "the job is not training";
   if (!lacks.empty())
     return to_caf_error(ends_with_leader(lacks));
   auto answer = leavers_.emplace_back(self_->make_response_promise<void>());
@@ -284,16 +288,16 @@ void MembershipState::keep_leader(const Error& reason) {
 }
 
 Error MembershipState::ends_with_leader(const std::string& lacks) const {
-  return {Errc::invalid_input, fmt::format("{} leads the job, which would end with it: {}",
+  return {Errc::invalid_input, fmt::format("{} leads the job, and the job would end if it left: {}",
                                            members_.front().address, lacks)};
 }
 
-/// While nodes come together: whether enough are there, or are awaited.
+/// While gathering: whether enough nodes have joined, or are awaited.
 bool MembershipState::may_have_enough() const {
   return !member_list_.absent().empty() || has_enough();
 }
 
-/// Nodes that stay when the leader leaves, with those that are awaited.
+/// Returns the number of nodes that stay when the leader leaves, including awaited ones.
 std::size_t MembershipState::others_that_stay() const {
   std::set<std::string> others{member_list_.absent()};
   for (const auto& member : members_)
@@ -305,45 +309,45 @@ std::size_t MembershipState::others_that_stay() const {
   return others.size();
 }
 
-/// Why the others could not continue without the leader; empty: they can. Spares and witnesses have
-/// no state.
+/// Explains why the others could not continue without the leader; empty: they can. Spares and
+/// witnesses have no state.
 std::string MembershipState::lacks_successor() const {
   if (!has_begun())
-    return "it has not begun";
+    return "the job has not begun";
   if (ended_ || stopping_ || ending_)
-    return "it does not train";
+    return "the job is not training";
   if (generation_->nodes.size() < 2 || generation_->voters.size() < 2 || others_that_stay() < 1)
-    return "no other node can lead it";
+    return "no other node can lead the job";
   if (static_cast<std::ptrdiff_t>(others_that_stay()) + std::ssize(spares_) < setup_.min_nodes)
-    return "cluster.min_nodes would not be left";
+    return "fewer nodes than cluster.min_nodes would remain";
   auto workers = member_list_.workers() - member_list_.nodes().front().workers;
   for (const auto& spare : spares_)
     workers += spare.info.workers;
   if (member_list_.absent().empty() &&
       workers < setup_.groups.size) // else their number is not known yet
-    return fmt::format("no group of {} workers ({}) would be left", setup_.groups.size,
+    return fmt::format("no group of {} workers ({}) would remain", setup_.groups.size,
                        setup_.groups.key);
   return setup_.lacks_copies(*generation_);
 }
 
-/// Refuses the leader's pending requests to leave if no other node can lead any more: nodes were
-/// lost, or leave too. With too few nodes it would never train again, and so never hand over.
+/// Refuses the leader's pending requests to leave if no other node can lead any more, because nodes
+/// were lost, or leave too. With too few nodes it would never train again, and so never hand over.
 void MembershipState::check_leavers() {
   if (leavers_.empty() || phase_ != Phase::gathering)
     return;
   auto lacks = lacks_successor();
   if (lacks.empty() && !may_have_enough())
-    lacks = "it does not train";
+    lacks = "the job is not training";
   if (!lacks.empty())
     keep_leader(ends_with_leader(lacks));
 }
 
-/// Ends this MEMBERSHIP, by which the others notice that the leader is gone. All steps that were
-/// begun are saved, as the next leader may leave at the same moment.
+/// Ends this MEMBERSHIP, by which the others notice that the leader leaves. All begun steps are
+/// saved, as the next leader may leave at the same moment.
 void MembershipState::hand_over() {
-  if (const auto lacks = lacks_successor(); !lacks.empty()) { // since it was asked
+  if (const auto lacks = lacks_successor(); !lacks.empty()) { // this has changed since it was asked
     keep_leader(ends_with_leader(lacks));
-    return halt({Errc::network, "no other node can lead any more"}, false);
+    return halt({Errc::network, "no other node can lead the job any more"}, false);
   }
   for (auto& leaver : leavers_)
     leaver.deliver();

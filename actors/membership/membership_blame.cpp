@@ -1,4 +1,4 @@
-// What MEMBERSHIP does after a failure between nodes: it finds out which of them to leave out.
+// The reaction of MEMBERSHIP to a failure between nodes: it finds out which of them to leave out.
 #include "actors/membership/membership.hpp"
 #include "actors/membership/quorum.hpp"
 #include "collectives/tcp/data_plane.hpp"
@@ -10,8 +10,8 @@
 
 namespace troupe::actors {
 
-/// Halts, so that all nodes come together and probe each other. The error of a rank that waits in
-/// vain blames neither node, as ranks wait for each other in circles.
+/// Halts, so that all nodes gather and probe each other. The error of a rank that waits in vain
+/// blames neither node, as ranks wait for each other in circles.
 void MembershipState::suspect(const SharedFailure& failure) {
   setup_.say(failure.error.to_string());
   if (!suspicion_)
@@ -19,7 +19,7 @@ void MembershipState::suspect(const SharedFailure& failure) {
   halt(failure.error, true);
 }
 
-/// Whether links are being probed, before the next generation is formed.
+/// Whether links are being probed before the next generation is built.
 bool MembershipState::probes_links() {
   if (suspicion_ && members_.size() < 2)
     suspicion_.reset();
@@ -34,7 +34,7 @@ bool MembershipState::probes_links() {
 /// that does not answer within another `detection` is no evidence: its loss is noticed elsewhere.
 void MembershipState::probe_members(const Probed& then) {
   const auto ticket = collectives::make_secret();
-  if (!ticket) { // then there is no evidence
+  if (!ticket) { // without tickets there is no evidence
     self_->run_delayed(std::chrono::milliseconds{0}, [then] { then({}); });
     return;
   }
@@ -74,8 +74,8 @@ void MembershipState::links_probed(std::int64_t probe, const std::vector<BrokenL
   if (blame_links(broken) || blame_behind(suspicion))
     unexplained_ = 0;
   else
-    setup_.say(
-        fmt::format("all nodes reach each other: trying again after: {}", suspicion.error.message));
+    setup_.say(fmt::format("all nodes can reach each other; trying again after: {}",
+                           suspicion.error.message));
   if (ended_)
     return;
   form_if_complete();
@@ -110,7 +110,7 @@ bool MembershipState::blame_links(const std::vector<BrokenLink>& broken) {
   return !out.empty();
 }
 
-/// Leaves out the nodes of ranks that the others waited for. With all links working, these ranks
+/// Leaves out the nodes of the ranks that the others waited for. If all links work, these ranks
 /// hang, or are slower than any timeout.
 bool MembershipState::blame_behind(const Suspicion& suspicion) {
   std::map<std::string, std::string> evidence;
@@ -118,7 +118,7 @@ bool MembershipState::blame_behind(const Suspicion& suspicion) {
     const auto member = find(node);
     if (member == members_.end() || (member == members_.begin() && !may_be_succeeded()))
       return false;
-    evidence[node] = fmt::format("{} had sent less than the other nodes, which waited for it: {}",
+    evidence[node] = fmt::format("{} sent less data than the other nodes, which waited for it: {}",
                                  node, suspicion.error.message);
   }
   leave_out(evidence);
@@ -141,7 +141,8 @@ BlameCosts MembershipState::blame_costs() const {
           .leader_may_leave = may_be_succeeded()};
 }
 
-/// Whether the other nodes have only an older state: a shard and its copy would be lost.
+/// Whether the other nodes have only an older state, because both a shard and its copy would be
+/// lost.
 bool MembershipState::loses_state(const std::set<std::string>& without) const {
   auto others = member_list_.nodes();
   std::erase_if(others, [&](const NodeInfo& node) { return without.contains(node.address); });
@@ -174,8 +175,8 @@ bool MembershipState::may_be_succeeded() const {
          workers >= setup_.groups.size;
 }
 
-/// Refuses these nodes, which all wait for a seat. The leader comes last: this MEMBERSHIP ends, so
-/// that the others come together at another node.
+/// Refuses these nodes, which all wait for an assignment. The leader comes last: this MEMBERSHIP
+/// ends, so that the others gather at another node.
 void MembershipState::leave_out(const std::map<std::string, std::string>& evidence) {
   for (const auto& [address, why] : evidence) {
     const auto member = find(address);
@@ -195,7 +196,7 @@ void MembershipState::leave_out(const std::map<std::string, std::string>& eviden
   self_->quit(caf::exit_reason::user_shutdown);
 }
 
-/// It may come again later, by another attempt.
+/// Refuses a node, which may join again later with a new request.
 void MembershipState::refuse_for_now(Member& member, const std::string& why) {
   const auto node = std::ranges::find(member_list_.nodes(), member.address, &NodeInfo::address);
   left_out_[node->process] = member.node;
@@ -206,15 +207,15 @@ void MembershipState::refuse_for_now(Member& member, const std::string& why) {
             .left_out = true});
 }
 
-/// Whether the state would be lost with the leader. While nodes connect, they have the state that
-/// they came with; copies of shards are only made when they train.
+/// Whether the state would be lost with the leader. Nodes that are connecting have the state that
+/// they joined with; copies of shards are only made in training.
 bool MembershipState::others_lack_state() const {
   return phase_ == Phase::training ? !setup_.lacks_copies(*generation_).empty()
                                    : loses_state({members_.front().address});
 }
 
-/// Ends this MEMBERSHIP if another node can lead after an error of the leader. As when the leader
-/// is asked to leave, but steps under way are lost.
+/// Ends this MEMBERSHIP if another node can lead after an error of the leader. Like a leader that
+/// leaves, except that steps in flight are lost.
 bool MembershipState::hand_over_after(const Error& error) {
   if (error.code == Errc::stopped || !may_be_succeeded() || others_lack_state())
     return false;

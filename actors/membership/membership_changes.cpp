@@ -1,4 +1,4 @@
-// What MEMBERSHIP does when a node is lost, fails, or comes while the others train.
+// The reaction of MEMBERSHIP to nodes that are lost, fail, or join while the others train.
 #include "actors/caf_error.hpp"
 #include "actors/membership/membership.hpp"
 
@@ -21,10 +21,10 @@ std::string ranks(const training::MemberInfo& place) {
 
 } // namespace
 
-/// Ends the generation: all nodes with a seat in it ask for one in the next.
+/// Ends the generation: all its nodes request an assignment in the next.
 void MembershipState::halt(const Error& reason, bool is_loss,
                            std::chrono::milliseconds detected_after) {
-  if (is_loss && !change_.is_loss) { // the first loss counts, also after a halt for another reason
+  if (is_loss && !change_.is_loss) { // the first loss counts, even after a halt for another reason
     changing_ = steady_clock::now();
     change_ = {.reason = reason.message,
                .is_loss = true,
@@ -43,11 +43,11 @@ void MembershipState::halt(const Error& reason, bool is_loss,
   coordinator_ = nullptr;
   for (const auto& member : members_) {
     if (member.assignment)
-      continue; // it has come since
+      continue; // it has joined again since
     member_list_.await(member.address);
     self_->send(member.node, atom::halt_v, generation_->number, reason);
   }
-  followers_.clear(); // they have been told why first
+  followers_.clear(); // the reason was sent to them first
   gather();
 }
 
@@ -60,12 +60,12 @@ bool MembershipState::changes_wanted() const {
 Error MembershipState::wanted_change() const {
   const auto leaver = std::ranges::find(members_, true, &Member::leaves);
   return {Errc::network, leaver == members_.end()
-                             ? "another node has come"
-                             : fmt::format("node {} leaves, as it was asked to", leaver->address)};
+                             ? "another node has joined"
+                             : fmt::format("node {} was asked to leave", leaver->address)};
 }
 
-/// Whether nodes that were left out before are all that the job would halt for, too soon after it
-/// last did: one whose links come and go must not hold up the others.
+/// Whether the job would only halt for nodes that were left out before, too soon after the last
+/// such halt. A node whose links come and go must not delay the others.
 bool MembershipState::waits_for_returns() {
   const auto returns = [](const Member& member) { return member.assignment && member.returns; };
   if (std::ranges::none_of(members_, returns))
@@ -82,7 +82,7 @@ bool MembershipState::waits_for_returns() {
   return true;
 }
 
-/// Halts between two steps for nodes that have come, and for nodes that are asked to leave.
+/// Halts between two steps for nodes that have joined, and for nodes that are asked to leave.
 void MembershipState::change_when_wanted() {
   if (phase_ != Phase::training || !changes_wanted() || waits_for_returns())
     return;
@@ -94,19 +94,21 @@ void MembershipState::change_when_wanted() {
               return;
             leavers_.empty() ? halt(wanted_change(), false) : hand_over();
           },
-          [](const caf::error&) {}); // it is over in any case
+          [](const caf::error&) {}); // the generation is over in any case
 }
 
-/// Whether it was a spare, a witness or an entrant.
+/// Returns whether the actor was a spare, a witness or an entrant, and forgets it.
 bool MembershipState::forget_waiting(const caf::down_msg& down) {
   for (auto* those : {&spares_, &witnesses_, &entrants_}) {
     const auto gone = std::ranges::find_if(
         *those, [&](const Spare& spare) { return spare.member.node.address() == down.source; });
     if (gone == those->end())
       continue;
-    const auto* kind = those == &spares_ ? "spare" : those == &witnesses_ ? "witness" : "newcomer";
-    setup_.say(fmt::format("node {}, a {}, is gone", gone->info.address, kind));
-    if (those == &entrants_) // a new leader waits for it no more
+    const auto* kind = those == &spares_      ? "spare"
+                       : those == &witnesses_ ? "witness"
+                                              : "joining node";
+    setup_.say(fmt::format("node {}, a {}, was lost", gone->info.address, kind));
+    if (those == &entrants_) // a new leader no longer waits for it
       member_list_.arrived(gone->info.address);
     those->erase(gone);
     return true;
@@ -123,7 +125,7 @@ void MembershipState::member_down(const caf::down_msg& down) {
   const auto gone = std::ranges::find_if(members_, is_gone);
   if (gone == members_.end())
     return;
-  if (ended_ || unstarted_) // the node knows why it goes
+  if (ended_ || unstarted_) // the node knows why it ends
     return forget(gone);
   const auto node = gone->node.node();
   member_gone(gone, lost_.why(node, down.reason), lost_.was_silent(node) ? setup_.detection : 0ms);
@@ -134,20 +136,21 @@ void MembershipState::member_gone(Members::iterator gone, const std::string& why
   const auto address = gone->address;
   if (proposed_ &&
       std::ranges::count(proposed_->nodes, address, &training::MemberInfo::address) > 0)
-    changed_ = {Errc::network, fmt::format("node {} is gone: {}", address, why), {.node = address}};
+    changed_ = {
+        Errc::network, fmt::format("node {} was lost: {}", address, why), {.node = address}};
   if (!has_begun()) {
     forget(gone);
     return setup_.say(waiting_for());
   }
   const auto place = std::ranges::find(generation_->nodes, address, &training::MemberInfo::address);
-  if (place == generation_->nodes.end()) { // it had no place yet
+  if (place == generation_->nodes.end()) { // it had no ranks yet
     forget(gone);
-    setup_.say(fmt::format("node {} is gone: {}", address, why));
-    change_when_wanted(); // a spare may have come in its place
+    setup_.say(fmt::format("node {} was lost: {}", address, why));
+    change_when_wanted(); // a spare may have joined instead
     return form_if_complete();
   }
   const Error error{Errc::network,
-                    fmt::format("node {} ({}) is gone: {}", address, ranks(*place), why),
+                    fmt::format("node {} ({}) was lost: {}", address, ranks(*place), why),
                     {.node = address}};
   setup_.say(error.message);
   unexplained_ = 0;
@@ -171,7 +174,7 @@ void MembershipState::forget(Members::iterator member) {
   fill(place);
 }
 
-/// Sends away a node that still runs: its daemon ends, and this process is not admitted again.
+/// Dismisses a node that still runs: its daemon ends, and this process is not admitted again.
 void MembershipState::dismiss(Members::iterator member, JobEnd end) {
   end.for_all = false;
   if (member->assignment)
@@ -188,17 +191,17 @@ caf::result<void> MembershipState::fail(std::int64_t generation, const SharedFai
   const bool is_current = has_begun() && generation == generation_->number;
   const bool halted = is_current && (phase_ == Phase::gathering || phase_ == Phase::deciding);
   if (ended_ || (generation > 0 && generation < generation_->number))
-    return caf::unit; // an earlier generation's
+    return caf::unit; // of an earlier generation
   if (halted)
     return ends_halted_job(error) ? end_after(error) : caf::unit;
   if (goes_on_after(failure))
     return caf::unit;
   if (coordinator_)
-    return to_caf_error(error); // which ends the job
+    return to_caf_error(error); // this ends the job
   return end_after(error);
 }
 
-/// Whether the leader itself fails before the first step: a person has to fix that, also if another
+/// Whether the leader itself fails before the first step. A person has to fix that, even if another
 /// node with the same error has already halted the job.
 bool MembershipState::ends_halted_job(const Error& error) const {
   return !trained_ && !is_between_nodes(error.code) && error.code != Errc::stopped &&

@@ -1,4 +1,4 @@
-// How MEMBERSHIP has the voters decide a generation, and takes over from a lost leader.
+// Decisions of the voters on a generation, and the takeover from a lost leader.
 #include "actors/caf_error.hpp"
 #include "actors/membership/membership.hpp"
 #include "collectives/tcp/data_plane.hpp"
@@ -43,7 +43,7 @@ void MembershipState::decide(const training::GenerationRecord& record) {
   self_->request(setup_.voter, caf::infinite, atom::propose_v, record)
       .then([this] { decided(); },
             [this](const caf::error& error) {
-              not_decided(from_caf_error(error, {Errc::network, "the voter died"}));
+              not_decided(from_caf_error(error, {Errc::network, "the consensus actor died"}));
             });
   self_->run_delayed(setup_.quorum, [this, number = record.number] { await_decision(number); });
 }
@@ -65,7 +65,7 @@ void MembershipState::decided() {
     halt(*std::exchange(changed_, std::nullopt), true);
 }
 
-/// Refuses all: they come together at another node, and look for it.
+/// Refuses all nodes: they gather at another node, and look for it.
 void MembershipState::not_decided(const Error& error) {
   if (phase_ == Phase::deciding && !ended_)
     refuse_all(error);
@@ -77,15 +77,16 @@ void MembershipState::await_decision(std::int64_t generation) {
 }
 
 void MembershipState::give_up_deciding() {
-  Error error{Errc::network,
-              fmt::format("fewer than a quorum of the {} nodes that decide who takes "
-                          "part were here within cluster.timeouts.quorum",
-                          generation_->voters.size())};
+  Error error{
+      Errc::network,
+      fmt::format(
+          "fewer than a quorum of the {} voters were present within cluster.timeouts.quorum",
+          generation_->voters.size())};
   setup_.say(error.message);
   tell_end(failed_end(std::move(error)), [] {});
 }
 
-/// Awaits the nodes of the lost leader, though it is unknown which of them are alive.
+/// Awaits the nodes of the lost leader, although it is unknown which of them are alive.
 void MembershipState::inherit() {
   generation_ = setup_.before;
   inherits_ = true;
@@ -100,7 +101,7 @@ void MembershipState::inherit() {
   self_->run_delayed(setup_.detection, [this] { await_successors(); });
 }
 
-/// Stops waiting for nodes of the lost leader: one that comes later joins like any other.
+/// Stops waiting for nodes of the lost leader. One that comes later joins like any other.
 void MembershipState::await_successors() {
   if (!inherits_ || ended_)
     return;
@@ -110,14 +111,15 @@ void MembershipState::await_successors() {
   form_if_complete();
 }
 
-/// Gives spares the places of nodes that did not come to this leader.
+/// Gives spares the ranks of nodes that did not join this leader.
 void MembershipState::fill_after_leader() {
   if (std::exchange(inherits_, false))
     fill(place_of(""));
 }
 
-/// The index of a node among the members that have come: after the leader, in the order of their
-/// ranks in the last generation. For a spare (""), the place that the new leader had there.
+/// Returns the index for a node among the members that have joined: after the leader, in the order
+/// of their ranks in the last generation. For a spare (""), the index that the new leader had
+/// there.
 std::ptrdiff_t MembershipState::place_of(const std::string& address) const {
   const auto order = [this](const std::string& node) {
     const auto& nodes = generation_->nodes;

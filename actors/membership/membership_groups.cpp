@@ -5,7 +5,7 @@
 
 namespace troupe::actors {
 
-/// These nodes, and the spares for which there is room beside them.
+/// Returns these nodes, and the spares for which there is room.
 std::vector<NodeInfo> MembershipState::with_spares(std::vector<NodeInfo> nodes,
                                                    const Spares& spares) const {
   for (const auto& spare : spares)
@@ -18,7 +18,7 @@ std::vector<NodeInfo> MembershipState::candidates() const {
   return with_spares(member_list_.nodes(), spares_);
 }
 
-/// Addresses of the candidates that train; none if they fill no whole groups.
+/// Returns the addresses of the candidates that train; none if they fill no whole groups.
 std::set<std::string> MembershipState::choose() const {
   const auto nodes = MemberList::by_need(candidates());
   const auto trains = choose_trainers(workers_of(nodes), setup_.groups.size);
@@ -35,7 +35,7 @@ bool MembershipState::has_enough() const {
 
 std::string MembershipState::lacks_group() const {
   const auto here = total_workers(candidates());
-  return fmt::format("workers train in groups of {} ({}), and {} {} here", setup_.groups.size,
+  return fmt::format("workers train in groups of {} ({}), and {} {} present", setup_.groups.size,
                      setup_.groups.key, here, here == 1 ? "is" : "are");
 }
 
@@ -45,8 +45,8 @@ std::string MembershipState::waiting_for() const {
   return lacks_workers ? "waiting for more nodes: " + lacks_group() : member_list_.waiting_for();
 }
 
-/// Makes members of those that train, and spares of the others. Without a whole group the members
-/// stay: as one group they save the state.
+/// Makes the chosen nodes members, and the others spares. Without a whole group the members stay,
+/// to save the state as one group.
 void MembershipState::regroup() {
   const auto chosen = choose();
   if (chosen.empty())
@@ -57,7 +57,7 @@ void MembershipState::regroup() {
       ++spare;
       continue;
     }
-    setup_.say(fmt::format("node {} was a spare, and takes part", spare->info.address));
+    setup_.say(fmt::format("spare node {} now takes part", spare->info.address));
     give_place(std::ssize(members_), std::move(*spare));
     spare = spares_.erase(spare);
   }
@@ -66,8 +66,8 @@ void MembershipState::regroup() {
       make_spare(place);
 }
 
-/// Puts the node before spares that came later: it has trained. A node that was asked to leave
-/// leaves.
+/// Makes a member a spare, in front of those that joined later, because it has trained. A node that
+/// was asked to leave leaves instead.
 void MembershipState::make_spare(std::size_t place) {
   Spare spare{member_list_.nodes()[place], std::move(members_[place])};
   members_.erase(members_.begin() + static_cast<std::ptrdiff_t>(place));

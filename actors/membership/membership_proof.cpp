@@ -1,4 +1,4 @@
-// How a node proves that the others can work with it before it takes part.
+// The proof that other nodes can work with a node, before it takes part.
 #include "actors/membership/link_proof.hpp"
 #include "actors/membership/membership.hpp"
 #include "core/fail.hpp"
@@ -22,7 +22,8 @@ std::string in_words(const std::string& node, const std::vector<BrokenLink>& bro
                      node, links);
 }
 
-/// A member that has not answered may be at fault itself.
+/// Whether only the entrant's links are to blame. A member that has not answered may be at fault
+/// itself.
 bool is_of_entrant(const std::vector<BrokenLink>& broken, const std::string& entrant) {
   return std::ranges::none_of(broken, [&](const BrokenLink& link) {
     return link.from != entrant && link.why == no_answer;
@@ -31,7 +32,7 @@ bool is_of_entrant(const std::vector<BrokenLink>& broken, const std::string& ent
 
 } // namespace
 
-/// Whether a node has to prove itself: nodes of the last generation that come to a new leader have
+/// Whether a node has to prove itself. Nodes of the last generation that join a new leader have
 /// done so before.
 bool MembershipState::needs_proof(const NodeInfo& info) const {
   if (info.workers == 0 || member_list_.nodes().empty())
@@ -43,15 +44,15 @@ bool MembershipState::needs_proof(const NodeInfo& info) const {
          });
 }
 
-/// Whether all members reached this node at this port before. A later process of it may have
+/// Whether all members reached this node at this port before. A later process of the node may have
 /// another port.
 bool MembershipState::was_reached(const std::string& node, const std::string& port) const {
   const auto found = reached_ports_.find(node);
   return found != reached_ports_.end() && found->second == port;
 }
 
-/// Tries the links of the next entrant. One at a time, so that no stranger makes the nodes dial
-/// many ports.
+/// Tries the links of the next entrant. Only one at a time, so that no stranger makes the nodes
+/// dial many ports.
 void MembershipState::prove_next() {
   const auto next = std::ranges::find(entrants_, false, &Spare::is_proven);
   if (proving_ || ended_ || next == entrants_.end())
@@ -77,9 +78,9 @@ void MembershipState::prove_next() {
 void MembershipState::links_tried(const member_actor& node, std::vector<BrokenLink> broken) {
   const auto entrant = find_spare(entrants_, node);
   if (entrant == entrants_.end())
-    return; // it has gone
+    return; // no longer an entrant
   const auto address = entrant->info.address;
-  std::erase_if(broken, [&](const BrokenLink& link) { // of members that have gone since
+  std::erase_if(broken, [&](const BrokenLink& link) { // links of members that are lost since
     const auto& other = link.from == address ? link.to : link.from;
     return other != address && find(other) == members_.end();
   });
@@ -98,7 +99,8 @@ void MembershipState::links_tried(const member_actor& node, std::vector<BrokenLi
   self_->run_delayed(setup_.stable, [this, node, proof = entrant->proof] { stayed(node, proof); });
 }
 
-/// Whether a running job would halt for it, so that it has to stay connected for a while first.
+/// Whether a running job would halt for the entrant, so that it has to stay connected for a while
+/// first.
 bool MembershipState::has_to_be_stable(const Spare& entrant) const {
   return setup_.stable.count() > 0 && !entrant.is_stable && has_begun() &&
          phase_ != Phase::gathering && lacks_place(entrant.info.workers, spares_).empty();
@@ -108,13 +110,13 @@ bool MembershipState::has_to_be_stable(const Spare& entrant) const {
 void MembershipState::stayed(const member_actor& node, std::int64_t proof) {
   const auto entrant = find_spare(entrants_, node);
   if (entrant == entrants_.end() || entrant->proof != proof)
-    return; // it has gone, or gone and come again
+    return; // no longer an entrant, or joined again since
   entrant->is_stable = true;
   entrant->is_proven = false;
   prove_next();
 }
 
-/// Checks an entrant again, as nodes may have come and gone meanwhile, and admits it.
+/// Checks an entrant again, as nodes may have joined and left meanwhile, and admits it.
 void MembershipState::admit_entrant(const member_actor& node) {
   const auto found = find_spare(entrants_, node);
   auto entrant = std::move(*found);
@@ -127,7 +129,7 @@ void MembershipState::admit_entrant(const member_actor& node) {
   settle();
 }
 
-/// Admits entrants that still wait until they are stable: nothing is trained now, so none halts.
+/// Admits entrants that still wait until they are stable: nothing is trained now, so no node halts.
 void MembershipState::admit_proven() {
   std::vector<member_actor> proven;
   for (const auto& entrant : entrants_)
@@ -144,18 +146,18 @@ void MembershipState::refuse_entrant(const member_actor& node, const Error& erro
   entrant->member.assignment->deliver(refusal_of(entrant->info, error));
   entrants_.erase(entrant);
   self_->demonitor(node);
-  member_list_.arrived(address); // a new leader waits for it no more
+  member_list_.arrived(address); // a new leader no longer waits for it
   form_if_complete();
 }
 
-/// Whether a member has no place in the last generation.
+/// Whether a member had no ranks in the last generation.
 bool MembershipState::is_newcomer(const Member& member) const {
   return &member != &members_.front() &&
          (!has_begun() || std::ranges::count(generation_->nodes, member.address,
                                              &training::MemberInfo::address) == 0);
 }
 
-/// Asks newcomers once more before the record names them: one that is stuck now would hold up all.
+/// Asks newcomers once more before the record names them: one that is stuck now would delay all.
 /// Returns whether some have not answered yet.
 bool MembershipState::confirms_newcomers() {
   bool waits = false;
@@ -182,10 +184,9 @@ void MembershipState::confirm(const member_actor& node, std::int64_t round, bool
     return;
   confirmed_[node.address()] = answers;
   if (!answers) {
-    const Error error{
-        Errc::network,
-        fmt::format("node {} does not answer any more, and is left out", member->address),
-        {member->address, "membership"}};
+    const Error error{Errc::network,
+                      fmt::format("node {} no longer answers, and is left out", member->address),
+                      {member->address, "membership"}};
     setup_.say(error.message);
     self_->demonitor(node);
     lose(member, error);
@@ -193,7 +194,7 @@ void MembershipState::confirm(const member_actor& node, std::int64_t round, bool
   form_if_complete();
 }
 
-/// Logs the same problem of a node at most once a minute, as it may ask again and again.
+/// Logs the same problem of a node at most once a minute, as it may ask repeatedly.
 void MembershipState::report_problem(const std::string& node, const std::string& problem) {
   const auto now = self_->clock().now();
   if (problems_reported_.of(node, now) == problem)
@@ -207,8 +208,8 @@ Status MembershipState::check_data(const NodeInfo& info) const {
                                                        : member_list_.nodes().front().training);
 }
 
-/// Whether a node has trained the job further than this leader, which was started again and has
-/// other data now.
+/// Whether a node has trained the job further than this leader, which was restarted and has other
+/// data now.
 bool MembershipState::is_from_ahead(const NodeInfo& info) const {
   if (has_begun() || closed_ || member_list_.nodes().empty() || check_data(info))
     return false;

@@ -19,7 +19,7 @@ std::vector<training::Voter> voters_of(const std::vector<training::MemberInfo>& 
 
 } // namespace
 
-/// The voters of a generation with these nodes.
+/// Returns the voters of a generation with these nodes.
 std::vector<training::Voter>
 MembershipState::voters(const std::vector<training::MemberInfo>& nodes) const {
   const auto of = [](const Spares& those) {
@@ -44,8 +44,8 @@ bool MembershipState::may_revise() const {
   return ending_job_ || (!ended_ && (phase_ == Phase::connecting || phase_ == Phase::training));
 }
 
-/// Proposes a revision if voters, spares or the end of the job have changed. One at a time: the
-/// voters of each decide the next.
+/// Proposes a revision if voters, spares or the end of the job have changed. Only one at a time,
+/// because the voters of each decide the next.
 void MembershipState::revise() {
   if (!may_revise())
     return;
@@ -86,7 +86,7 @@ void MembershipState::tell_revision() {
       self_->send(waiting.member.node, atom::decided_v, *generation_);
 }
 
-/// Forms the next generation if it waited for the revision, whose record it has to follow.
+/// Builds the next generation if it waited for the revision, which its record has to follow.
 void MembershipState::form_when_revised() {
   if (!std::exchange(forms_next_, false) || phase_ != Phase::gathering || ended_)
     return;
@@ -100,7 +100,7 @@ void MembershipState::end_job(const JobEnd& end, const std::function<void()>& to
                        generation_->voters.size() > 1;
   if (!decides)
     return tell_end(end, told);
-  ended_ = true; // nodes that end from now on are no loss
+  ended_ = true; // nodes that end from now on are not lost
   closed_ = Error{Errc::network, "the job is about to end"};
   ending_job_ = {end, told};
   self_->run_delayed(setup_.detection, [this] { tell_decided_end(); });

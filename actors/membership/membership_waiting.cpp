@@ -27,13 +27,13 @@ void MembershipState::refuse_late(const member_actor& node, std::int64_t request
   auto assignment = std::exchange(member->assignment, std::nullopt);
   assignment->deliver(training::NodeAssignment{
       .refused = Error{Errc::network,
-                       fmt::format("no place in the job of {} in time{}{}",
+                       fmt::format("not admitted to the job of {} in time{}{}",
                                    members_.front().address, missing.empty() ? "" : ": ", missing),
                        /*where=*/{}, Whose::there}});
   withdraw(node);
 }
 
-/// Drops a node that no longer waits for its seat.
+/// Drops a node that no longer waits for its assignment.
 void MembershipState::withdraw(const member_actor& node) {
   for (auto* those : {&spares_, &witnesses_, &entrants_})
     if (const auto spare = find_spare(*those, node); spare != those->end()) {
@@ -44,7 +44,7 @@ void MembershipState::withdraw(const member_actor& node) {
   if (member == members_.end() || ended_ || unstarted_)
     return;
   self_->demonitor(node);
-  member_gone(member, "it no longer waits for its place", {});
+  member_gone(member, "it no longer waits for its assignment", {});
 }
 
 WaitStatus MembershipState::status(const member_actor& node) {
@@ -53,7 +53,7 @@ WaitStatus MembershipState::status(const member_actor& node) {
                 ? ""
                 : fmt::format("a witness of the job that {} leads", members_.front().address)};
   if (find_spare(entrants_, node) != entrants_.end())
-    return {"waiting until the others have seen that this node can take part"};
+    return {"waiting until the other nodes have checked their connections to this node"};
   if (const auto spare = find_spare(spares_, node); spare != spares_.end())
     return {"waiting as a spare: " + lacks_place(spare->info.workers, {})};
   if (phase_ == Phase::connecting && fetched_ < generation_->lacking())

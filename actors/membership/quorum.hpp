@@ -1,4 +1,4 @@
-/// How many voters are enough to decide.
+/// The number of voters that can decide.
 #pragma once
 
 #include <cstddef>
@@ -6,8 +6,8 @@
 
 namespace troupe::actors {
 
-/// A majority, or exactly half including the first, which is the leader. Any two quorums have a
-/// voter in common.
+/// Whether `some` voters are a majority, or exactly half including the first, which is the leader.
+/// Any two quorums have a voter in common.
 inline bool is_quorum(const std::set<std::size_t>& some, std::size_t all) {
   return 2 * some.size() > all || (2 * some.size() == all && some.contains(0));
 }

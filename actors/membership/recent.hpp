@@ -1,4 +1,4 @@
-/// Recent events, so that none is repeated at once.
+/// Recent events, so that none is reported or repeated at once.
 #pragma once
 
 #include <algorithm>
@@ -8,14 +8,15 @@
 
 namespace troupe::actors {
 
-/// Texts by name, each forgotten after a minute. Keeps a bounded number: names come from strangers.
+/// Texts by name, each forgotten after a minute. Stores a bounded number, because names come from
+/// strangers.
 class Recent {
 public:
   using Time = std::chrono::steady_clock::time_point;
   static constexpr std::chrono::minutes time_kept{1};
   static constexpr std::size_t most = 1024;
 
-  /// Empty: nothing.
+  /// Returns an empty string if nothing is noted.
   std::string of(const std::string& name, Time now) const {
     const auto found = noted_.find(name);
     return found != noted_.end() && now - found->second.when < time_kept ? found->second.text : "";

@@ -5,7 +5,7 @@ namespace troupe::actors {
 std::vector<training::Voter> choose_voters(const std::vector<training::Voter>& nodes,
                                            const std::vector<training::Voter>& witnesses,
                                            const std::vector<training::Voter>& spares) {
-  constexpr std::size_t most = 5; // odd
+  constexpr std::size_t most = 5; // an odd number
   std::vector<training::Voter> voters;
   for (const auto* some : {&nodes, &witnesses})
     for (const auto& voter : *some)

@@ -7,9 +7,9 @@
 
 namespace troupe::actors {
 
-/// At most five, as each of them must be able to talk to all nodes: those that train, the leader
-/// first; witnesses, as long as there is room; and a spare where their number would be even. With
-/// an odd number one more voter would only make the quorum larger.
+/// Returns at most five voters, because each must be able to reach all nodes: the nodes that train,
+/// the leader first; witnesses while there is room; and a spare if their number would be even. An
+/// even number of voters needs a larger quorum and tolerates no more losses.
 std::vector<training::Voter> choose_voters(const std::vector<training::Voter>& nodes,
                                            const std::vector<training::Voter>& witnesses,
                                            const std::vector<training::Voter>& spares);

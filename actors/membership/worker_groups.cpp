@@ -32,7 +32,7 @@ void add_node(Choices& choices, std::size_t node, std::int64_t workers) {
   }
 }
 
-/// The nodes to leave out so that the others fill whole groups. The leader always trains.
+/// Returns the nodes to leave out so that the others fill whole groups. The leader always trains.
 std::optional<LeftOut> left_out(std::span<const std::int32_t> workers, std::int64_t group) {
   Choices choices(static_cast<std::size_t>(group));
   choices.front() = LeftOut{};

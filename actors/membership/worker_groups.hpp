@@ -1,4 +1,4 @@
-/// Which nodes train where workers train in groups of a given size (parallel.shard_group,
+/// Chooses the nodes that train if workers train in groups of a given size (parallel.shard_group,
 /// parallel.outer.team). The others wait as spares.
 #pragma once
 
@@ -11,16 +11,16 @@
 
 namespace troupe::actors {
 
-/// The size of a group, and the key that sets it.
+/// The size of a group, and the config key that sets it.
 struct WorkerGroups {
   std::int64_t size = 1;
   std::string key = {};
 };
 
 /// Takes the number of workers of each node, the leader's first. Returns which nodes train: the
-/// leader and others, with as many workers as possible, whose number is a multiple of `group`. Of
-/// choices with equally many workers it takes the one that leaves out the last nodes. Empty if no
-/// choice fills whole groups.
+/// leader and others, with as many workers as possible, whose total is a multiple of `group`. Among
+/// choices with equally many workers, it leaves out the last nodes. Empty if no choice fills whole
+/// groups.
 std::vector<bool> choose_trainers(std::span<const std::int32_t> workers, std::int64_t group);
 
 /// Returns the number of workers that train; 0 if no choice fills whole groups.

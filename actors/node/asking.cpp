@@ -57,10 +57,10 @@ void ask_who_begins(const JoinContext& context, const node_actor& daemon, Answer
             answer.has_ended = has_ended;
             answer.begins = std::move(begins);
           },
-          [](const caf::error&) {}); // it has gone since
+          [](const caf::error&) {}); // the daemon is lost
 }
 
-/// Asks for the last record of a job that has lost its leader, and may have one again.
+/// Asks for the last record of a job that has lost its leader, and may get another.
 void ask_last_record(const JoinContext& context, const node_actor& daemon, Answer& answer) {
   caf::scoped_actor self{context.system};
   self->request(daemon, context.config.cluster.timeouts.detection, atom::decided_v)
@@ -73,8 +73,7 @@ Result<JobHandle> ask_leader(const JoinContext& context, const std::string& addr
   TROUPE_TRY(const auto daemon, reach(context, address));
   TROUPE_TRY(auto found, ask_daemon(context, daemon, address));
   if (found.leader == context.info.address)
-    return fail(Whose::there, Errc::network, "{} takes this node for the leader of its job",
-                address);
+    return fail(Whose::there, Errc::network, "{} reports that this node leads its job", address);
   return found;
 }
 
@@ -94,13 +93,14 @@ Result<Answer> ask_about_job(const JoinContext& context, const std::string& addr
       busy.why.code = Errc::network;
     return busy;
   }
-  Answer answer{.why = found ? Error{Errc::network,
-                                     fmt::format("{} takes this node for the leader of its job, "
-                                                 "and it leads none",
-                                                 address),
-                                     {},
-                                     Whose::there}
-                             : found.error()};
+  Answer answer{
+      .why = found ? Error{Errc::network,
+                           fmt::format(
+                               "{} reports that this node leads its job, but this node leads none",
+                               address),
+                           {},
+                           Whose::there}
+                   : found.error()};
   ask_who_begins(context, daemon, answer);
   ask_last_record(context, daemon, answer);
   return answer;
@@ -124,7 +124,7 @@ Result<Succession> ask_consensus(const JoinContext& context, std::int64_t genera
           },
           [&](const caf::error& error) {
             if (error != caf::sec::request_timeout)
-              told = failure(from_caf_error(error, {Errc::network, "the voter died"}));
+              told = failure(from_caf_error(error, {Errc::network, "the consensus actor died"}));
           });
   return told;
 }

@@ -11,36 +11,36 @@ namespace troupe::actors {
 
 /// A daemon's answer about its job.
 struct Answer {
-  std::optional<JobHandle> job = {}; ///< none: no job to take part in, or not yet
-  Error why = {};                    ///< why there is none; stopped: it has ended without a failure
-  bool is_busy = false;              ///< it takes part in a job whose leader cannot be asked
-  bool has_ended = false;            ///< it took part in a job that has ended
-  std::string begins = {};           ///< which node it expects to begin one
-  training::GenerationRecord last = {.number = 0}; ///< of the job that it took part in; 0: none
+  std::optional<JobHandle> job = {}; ///< none: it has no job that this node can join, or not yet
+  Error why = {};          ///< why it has no job; stopped: the job has ended without a failure
+  bool is_busy = false;    ///< it takes part in a job whose leader does not answer
+  bool has_ended = false;  ///< it took part in a job that has ended
+  std::string begins = {}; ///< the node that it expects to begin a job
+  training::GenerationRecord last = {.number = 0}; ///< of its job; 0: none
 };
 
 /// Asks the daemon, and then the node that it names as its leader. If it names this node, the
-/// answer has no job, as this node leads none. Errors: as ask_for_job.
+/// answer has no job, because this node leads none. Errors: as ask_for_job.
 Result<Answer> ask_about_job(const JoinContext& context, const std::string& address);
 
-/// Returns the MEMBERSHIP of its job, by a connection to the daemon that leads. Errors: network if
-/// another attempt may succeed: nothing listens there, or the daemon has no job yet; invalid_input
-/// if it cannot: another version, a certificate that is not trusted; stopped: its job has ended
-/// without a failure.
+/// Returns the MEMBERSHIP of the daemon's job, through a connection to the leader. Errors: network
+/// if another attempt may succeed: nothing listens there, or the daemon has no job yet;
+/// invalid_input if it cannot: another version, a certificate that is not trusted; stopped: its job
+/// has ended without a failure.
 Result<JobHandle> ask_for_job(const JoinContext& context, const std::string& address);
 
 /// Whether this voter may still decide, though its daemon has reported no job: it is the same
-/// process, or cannot be asked. False if nothing listens there, or another process does.
+/// process, or does not answer. False if nothing listens there, or another process does.
 bool may_go_on(const JoinContext& context, const training::Voter& voter);
 
-/// Where nodes come together, and after which generation. Empty leader: not known yet.
+/// The node at which others gather, and after which generation. Empty leader: not known yet.
 struct Succession {
   std::string leader; ///< its address
   training::GenerationRecord last;
 };
 
-/// Asks this daemon's VOTER which node leads after that generation; below 0: which leads now. Waits
-/// 0.5 s at most for it to be known. Error: stopped, the job has ended.
+/// Asks this daemon's CONSENSUS which node leads after that generation; below 0: which leads now.
+/// Waits at most 0.5 s for the answer to be known. Error: stopped, the job has ended.
 Result<Succession> ask_consensus(const JoinContext& context, std::int64_t generation);
 
 } // namespace troupe::actors

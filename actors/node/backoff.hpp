@@ -1,4 +1,4 @@
-/// Pauses between attempts to reach a daemon that does not run yet.
+/// Pauses between attempts to reach a daemon that may not run yet.
 #pragma once
 
 #include "core/random.hpp"
@@ -9,8 +9,8 @@
 
 namespace troupe::actors {
 
-/// Each pause is half as long again as the one before, up to a few seconds, give or take a
-/// quarter: daemons that started together do not ask together.
+/// Each pause is 1.5 times as long as the last one, up to 3 s, plus or minus a quarter, so that
+/// daemons that started together do not ask together.
 class Backoff {
 public:
   static constexpr std::chrono::milliseconds first{250}, longest{3000};

@@ -1,4 +1,4 @@
-/// What a FORMER gives its NODE: a generation that can train, and the METRICS that shows it.
+/// The result of GENERATION BUILDER for NODE: a generation that is ready to train, and its METRICS.
 #pragma once
 
 #include "actors/interfaces.hpp"
@@ -14,13 +14,13 @@ namespace troupe::actors {
 struct BuiltGeneration {
   std::shared_ptr<training::Generation> generation;
   metrics::RunInfo info;
-  /// What this run was before, as its files say, on the node that leads; empty: what the generation
-  /// before left.
+  /// The run before this process, from its files; only on the leader. Empty: a generation of this
+  /// process came before.
   std::optional<metrics::EarlierRun> before = {};
-  /// By checkpoint.best, of the run's best checkpoint, on the node that leads.
+  /// Metric (checkpoint.best) of the run's best checkpoint, on the leader.
   std::optional<double> best = {};
   bool takes_over = false;          ///< this node leads, and another did before
-  metrics_actor metrics;            ///< lives until NODE ends it
+  metrics_actor metrics;            ///< NODE ends it
   std::string metrics_address = {}; ///< HOST:PORT; empty: off
   // Seconds.
   double heal = 0;    ///< until all nodes had the state

@@ -16,7 +16,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::seconds between_lines{2};
-/// For other nodes to get theirs: whether they live is seen elsewhere.
+/// Until other nodes have the state. Their loss is noticed elsewhere.
 constexpr std::chrono::hours long_time{24};
 
 collectives::LinkName link(const training::GenerationRecord& generation, std::int32_t node) {
@@ -27,7 +27,7 @@ std::span<std::byte> one_byte(std::byte& byte) {
   return {&byte, 1};
 }
 
-/// Until the node has said that it has all.
+/// Returns when the node has confirmed that it has all.
 Status send_to(net::Connection& to, const CheckpointChunks& chunks,
                const net::IoDeadline& io_deadline) {
   const auto size = chunks.bytes();
@@ -40,7 +40,7 @@ Status send_to(net::Connection& to, const CheckpointChunks& chunks,
   return net::read_all(to, one_byte(has_it), io_deadline);
 }
 
-/// Tells a person how much of a row of so many bytes is there, now and then.
+/// Logs from time to time how many of the bytes have arrived.
 class Progress {
 public:
   Progress(std::size_t bytes, const std::function<void(const std::string&)>& say)
@@ -102,11 +102,11 @@ Result<Checkpoint> fetch_checkpoint(collectives::ConnectionGroup& connection_gro
   std::int64_t bytes = 0;
   TROUPE_TRY(net::read_all(connection, std::as_writable_bytes(std::span{&bytes, 1}), io_deadline));
   if (bytes < 0)
-    return fail(Errc::corrupt, "a checkpoint of {} bytes was announced", bytes);
+    return fail(Errc::corrupt, "received an invalid checkpoint size: {} bytes", bytes);
   say(fmt::format("fetching the checkpoint ({})",
                   metrics::format_bytes(static_cast<double>(bytes))));
   const auto size = static_cast<std::size_t>(bytes);
-  // Not make_shared, which would fill it with zeros first.
+  // Not make_shared, which would zero it first.
   const std::shared_ptr<std::byte[]> storage{new std::byte[size]};
   TROUPE_TRY(receive_chunks(connection, {storage.get(), size}, io_deadline, Progress{size, say}));
   TROUPE_TRY(auto checkpoint, join_chunks(storage, bytes));

@@ -1,5 +1,5 @@
-/// Sends a state to nodes that lack it: over the data plane, in chunks with their digests. Blocking
-/// calls, for a thread of their own.
+/// Sends a state to nodes that lack it, over the data plane, in chunks with digests. Blocking
+/// calls, for a dedicated thread.
 #pragma once
 
 #include "actors/node/detail/checkpoint_chunks.hpp"
@@ -13,15 +13,15 @@
 
 namespace troupe::actors {
 
-/// Sends it from the generation's source to all nodes that lack it, in parallel. Returns when all
-/// have it, and know that all have it. Calls `arrived`, on any thread, when one has it. Error:
-/// network.
+/// Sends the state from the generation's source to all nodes that lack it, in parallel. Returns
+/// when all have it and know that all have it. Calls `arrived`, on any thread, when a node has it.
+/// Error: network.
 Status send_checkpoint(collectives::ConnectionGroup& connection_group,
                        const training::GenerationRecord& generation, const CheckpointChunks& chunks,
                        const TimeoutsConfig& timeouts, const std::function<void()>& arrived);
 
-/// Receives it on a node that lacks it. Returns when all have it. `say` logs the progress.
-/// Errors: network; corrupt.
+/// Receives the state on a node that lacks it. Returns when all nodes have it. `say` logs the
+/// progress. Errors: network; corrupt.
 Result<Checkpoint> fetch_checkpoint(collectives::ConnectionGroup& connection_group,
                                     const training::NodeAssignment& assignment,
                                     const TimeoutsConfig& timeouts,

@@ -44,8 +44,8 @@ public:
     return answer;
   }
 
-  /// Waits, after ask_for_end(), until the connection has ended, which lasts as long as the
-  /// daemon's process.
+  /// Waits, after ask_for_end(), until the connection is closed, which happens when the daemon's
+  /// process ends.
   void wait_until_gone() {
     self_->receive([](const caf::node_down_msg&) {});
   }

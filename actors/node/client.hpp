@@ -1,5 +1,5 @@
-/// Requests of `troupe status` and `troupe stop` to a daemon, at the port that the nodes use too.
-/// Calls block, at most for the timeout.
+/// Requests of `troupe status` and `troupe stop` to a daemon, at the port that nodes use too. Calls
+/// block, at most for the timeout.
 #pragma once
 
 #include "actors/job_status.hpp"
@@ -19,19 +19,20 @@ struct ClientOptions {
   std::chrono::milliseconds timeout{5000};
 };
 
-/// Errors, also of ask_to_stop: those of connect() (network.hpp); network if it does not answer.
+/// Errors, also of ask_to_stop: those of connect() (network.hpp); network if the daemon does not
+/// answer.
 Result<JobStatus> ask_status(const ClientOptions& options);
 
-/// Which nodes stop when a daemon is asked to.
+/// The nodes to stop.
 enum class Stopping : std::uint8_t {
   job, ///< all: they finish their steps, save, and end
   node ///< only this one: the others continue
 };
 
-/// Returns when the daemon has confirmed that it will stop, or with `wait` when it has ended,
-/// however long that takes. Returns its status from before, with an empty phase if it did not
-/// answer in time. Errors: also invalid_input, if only this node is to stop, and the job needs it
-/// as its leader.
+/// Returns when the daemon has confirmed that it will stop; with `wait`, when it has ended, however
+/// long that takes. Returns its status from before, with an empty phase if it did not answer in
+/// time. Error: also invalid_input, if only this node is to stop, and the job needs it as its
+/// leader.
 Result<JobStatus> ask_to_stop(const ClientOptions& options, Stopping what, bool wait);
 
 } // namespace troupe::actors

@@ -1,4 +1,4 @@
-/// Tells a process to drain (finish its step, then leave): by a signal, or a message to its NODE.
+/// Drains a process (finish its step, then leave), after a signal or a message to its NODE.
 #pragma once
 
 #include "actors/interfaces.hpp"
@@ -9,8 +9,8 @@
 
 namespace troupe::actors {
 
-/// Asks the node to drain, and wakes the thread that owns the actors, whether the request came from
-/// here or by a message. Thread-safe.
+/// Asks the node to drain, and wakes the thread that owns the actors, no matter whether the request
+/// came from here or in a message. Thread-safe.
 class Drain {
 public:
   void watch(const node_actor& node) {
@@ -25,7 +25,7 @@ public:
     }
     note();
   }
-  /// The node was asked.
+  /// Notes that the node was asked.
   void note() {
     const std::lock_guard lock{mutex_};
     asked_ = true;
@@ -53,7 +53,7 @@ private:
   bool asked_ = false;
 };
 
-/// Makes the drain forget its node before the actor system that the node belongs to is gone.
+/// Makes the drain forget its node before the node's actor system is destroyed.
 class ForgetAtEnd {
 public:
   explicit ForgetAtEnd(Drain& drain) : drain_{drain} {}

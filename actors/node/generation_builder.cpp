@@ -22,18 +22,18 @@ double seconds_between(std::chrono::steady_clock::time_point from,
 } // namespace
 
 GenerationBuilderState::~GenerationBuilderState() {
-  generation_.reset(); // its streams call actors, as long as they run
+  generation_.reset(); // its streams call actors while they run
   if (leads_)
     caf::anon_send_exit(joined_.membership, caf::exit_reason::user_shutdown);
-  else if (!claimed_.empty()) // another node leads; it has taken them over if the folder is shared
+  else if (!claimed_.empty()) // another node leads, and has taken them over if the folder is shared
     withdraw_staging(training::run_folder(config()), claimed_);
 }
 
 generation_builder_actor::behavior_type GenerationBuilderState::make_behavior() {
   return traced<generation_builder_actor>(
       setup_.row,
-      [this](atom::form) -> caf::result<BuiltGenerationPtr> {
-        auto built = form();
+      [this](atom::build) -> caf::result<BuiltGenerationPtr> {
+        auto built = build();
         if (built)
           return *built;
         const auto error = begins_afresh() ? before_first_step(built.error()) : built.error();
@@ -49,25 +49,26 @@ generation_builder_actor::behavior_type GenerationBuilderState::make_behavior() 
       [this](atom::decided, const training::GenerationRecord& record) { note_voters(record); });
 }
 
-Result<BuiltGenerationPtr> GenerationBuilderState::form() {
+Result<BuiltGenerationPtr> GenerationBuilderState::build() {
   if (setup_.options.witness)
     return watch();
   TROUPE_TRY(is_daemon() ? come_together() : start_alone());
   setup_.exposition.enter(metrics::JobPhase::starting);
-  if (const auto& assignment = place_->assignment; !host_)
+  if (const auto& assignment = admission_->assignment; !compiled_job_)
     TROUPE_TRY(prepare_compiled_job(assignment.generation.slices, assignment.leads(),
                                     assignment.generation.nodes.size() == 1));
-  if (!host_->state)
-    host_->state = host_->initial;
+  if (!compiled_job_->state)
+    compiled_job_->state = compiled_job_->initial;
   connecting_ = Clock::now();
-  auto generation =
-      training::build_generation(host_, place_->assignment, place_->connection_group, setup_.trace);
-  server_.reset(); // all have what they need, or nobody will
+  auto generation = training::build_generation(compiled_job_, admission_->assignment,
+                                               admission_->connection_group, setup_.trace);
+  server_.reset(); // all nodes have what they need, or never will
   if (!generation)
-    return failure(cause(context(), *place_, generation.error()));
+    return failure(cause(context(), *admission_, generation.error()));
   generation_ = std::move(*generation);
-  if (place_->assignment.leads()) // the ranks are connected: all nodes have entered
-    training::withdraw_offer(host_->job->checkpoints().folder(), place_->assignment.shared);
+  if (admission_->assignment.leads()) // the ranks are connected: all nodes have entered the folder
+    training::withdraw_offer(compiled_job_->job->checkpoints().folder(),
+                             admission_->assignment.shared);
   return show();
 }
 
@@ -82,15 +83,16 @@ void GenerationBuilderState::halt(RunViewPtr view) {
 
 Status GenerationBuilderState::start_alone() {
   TROUPE_TRY(resume_point_, training::find_resume_point(config(), training::run_folder(config())));
-  place_ = {training::single_node_assignment(static_cast<std::int32_t>(config().devices.count),
-                                             training::host_name())};
-  place_->assignment.generation.slices = config().slices();
-  place_->assignment.generation.step = resume_point_.state ? resume_point_.state->header().step : 0;
+  admission_ = {training::single_node_assignment(static_cast<std::int32_t>(config().devices.count),
+                                                 training::host_name())};
+  admission_->assignment.generation.slices = config().slices();
+  admission_->assignment.generation.step =
+      resume_point_.state ? resume_point_.state->header().step : 0;
   return {};
 }
 
 Status GenerationBuilderState::come_together() {
-  place_.reset();
+  admission_.reset();
   TROUPE_TRY(open_data());
   setup_.exposition.enter(metrics::JobPhase::waiting);
   auto context = this->context();
@@ -98,34 +100,35 @@ Status GenerationBuilderState::come_together() {
     TROUPE_TRY(find_job(context));
   TROUPE_TRY(context.info.offer, offer(context));
   const bool starts = last_.number == 0;
-  TROUPE_TRY(place_, find_place(context));
+  TROUPE_TRY(admission_, find_admission(context));
   if (starts) // later the folder may be shared, and its next leader may not have claimed it yet
     remove_staging();
   remember_members();
   healing_ = Clock::now();
   TROUPE_TRY(share(context));
-  say_place();
+  log_admission();
   return {};
 }
 
 Status GenerationBuilderState::share(const JoinContext& context) {
-  if (place_->assignment.generation.shards > 0) {
-    TROUPE_TRY(auto shared, share_shards(context, *place_,
-                                         host_ ? host_->retained : training::RetainedStates{}));
+  if (admission_->assignment.generation.shards > 0) {
+    TROUPE_TRY(auto shared,
+               share_shards(context, *admission_,
+                            compiled_job_ ? compiled_job_->retained : training::RetainedStates{}));
     state() = std::move(shared.state);
     server_ = std::move(shared.server);
     return {};
   }
   if (holds_shards())
     TROUPE_TRY(go_back());
-  TROUPE_TRY(state(), share_state(context, joined_.membership, *place_, state()));
+  TROUPE_TRY(state(), share_state(context, joined_.membership, *admission_, state()));
   return {};
 }
 
-/// What this node holds is not enough, with what others do. The leader has offered its newest
-/// checkpoint without having read it.
+/// The shards of all nodes together are incomplete. The leader has offered its newest checkpoint
+/// without reading it.
 Status GenerationBuilderState::go_back() {
-  host_->retained.clear();
+  compiled_job_->retained.clear();
   if (leads_ && inherits_ && !newest_)
     return nothing_to_go_on_from();
   if (!leads_ || !newest_)
@@ -134,13 +137,14 @@ Status GenerationBuilderState::go_back() {
   return {};
 }
 
-void GenerationBuilderState::say_place() const {
-  const auto& assignment = place_->assignment;
+void GenerationBuilderState::log_admission() const {
+  const auto& assignment = admission_->assignment;
   const auto& record = assignment.generation;
   if (record.nodes.size() > 1 || !record.is_first())
-    setup_.say(fmt::format("generation {} from step {}: node {} of {}, {} of {} workers",
-                           record.number, record.step, assignment.node + 1, record.nodes.size(),
-                           assignment.member().workers, record.world_size()));
+    setup_.say(
+        fmt::format("generation {} starts at step {}: this is node {} of {}, with {} of {} workers",
+                    record.number, record.step, assignment.node + 1, record.nodes.size(),
+                    assignment.member().workers, record.world_size()));
   if (const auto lacks = training::lacks_copies(config().parallel, record);
       leads_ && !lacks.empty())
     setup_.say(lacks);
@@ -154,27 +158,28 @@ Result<StateOffer> GenerationBuilderState::offer(const JoinContext& context) {
     joined_ = lead_job(context);
     return offer_resume_point(context, resume_point_);
   }
-  if (holds_shards()) // what was to be read from others is not there any more
+  if (holds_shards()) // the nodes that it would be read from no longer have it
     state().reset();
   TROUPE_TRY(auto offer, offer_whole(context));
   if (holds_shards())
-    for (const auto& retained : host_->retained)
+    for (const auto& retained : compiled_job_->retained)
       offer.parts.push_back(retained->shards);
   return offer;
 }
 
 tl::unexpected<Error> GenerationBuilderState::nothing_to_go_on_from() const {
   return fail(Errc::io,
-              "what the strategy divides has gone with {}, and {} has no checkpoint of the run: a "
-              "folder that all nodes share (run.output) would have",
+              "the state that only node {} had is lost, and {} contains no checkpoint of the run; "
+              "set run.output to a folder that all nodes share",
               last_.leader(), (training::run_folder(config()) / "checkpoints").string());
 }
 
-/// None until the run has begun: its folder may still hold an earlier run (checkpoint.resume).
+/// Returns none until the run has begun: its folder may still contain an earlier run
+/// (checkpoint.resume).
 training::ResumePoint GenerationBuilderState::find_newest() const {
   if (!shown_ && !inherits_)
     return {};
-  // Beside parts it is read if it is needed.
+  // With shards, it is only read if it is needed.
   return training::find_newest(training::run_folder(config()),
                                holds_shards() ? Verify::sizes : Verify::content);
 }
@@ -195,18 +200,18 @@ Result<StateOffer> GenerationBuilderState::offer_whole(const JoinContext& contex
   return offer_resume_point(context, last);
 }
 
-/// The state comes when it has a seat.
+/// The state arrives when the node has an assignment.
 Status GenerationBuilderState::prepare_to_join(std::int64_t slices) {
-  if (host_)
+  if (compiled_job_)
     return {};
   TROUPE_TRY(prepare_compiled_job(slices, false, false));
-  host_->state.reset();
+  compiled_job_->state.reset();
   return {};
 }
 
-/// Others must have the same, which is known before this node asks for a seat.
+/// Opens the data first: other nodes must have the same, which is checked when this node joins.
 Status GenerationBuilderState::open_data() {
-  if (data_ || host_)
+  if (data_ || compiled_job_)
     return {};
   TROUPE_TRY(data_, training::open_data(config()));
   return {};
@@ -216,30 +221,31 @@ Status GenerationBuilderState::prepare_compiled_job(std::int64_t slices, bool le
                                                     bool is_alone) {
   TROUPE_TRY(open_data());
   TROUPE_TRY(auto job, training::open_job(config(), *data_, resume_point_, leads));
-  auto host =
+  auto compiled_job =
       training::compile_job(std::move(job), slices, std::exchange(resume_point_.state, nullptr),
                             {.say = setup_.say, .cancelled = [this, is_alone] {
                                return is_alone && setup_.stopped_within({});
                              }});
-  if (!host)
-    return failure(host.error());
-  host_ = std::move(*host);
+  if (!compiled_job)
+    return failure(compiled_job.error());
+  compiled_job_ = std::move(*compiled_job);
   data_.reset();
   return {};
 }
 
 Result<RunViewPtr> GenerationBuilderState::open_view(const metrics::RunInfo& info) {
-  view_.reset(); // the one before has the same files
-  return RunView::open(generation_->job(), info, place_->assignment, !std::exchange(shown_, true),
-                       takes_files_, setup_.options, setup_.exposition);
+  view_.reset(); // the last view has the same files
+  return RunView::open(generation_->job(), info, admission_->assignment,
+                       !std::exchange(shown_, true), takes_files_, setup_.options,
+                       setup_.exposition);
 }
 
 Result<BuiltGenerationPtr> GenerationBuilderState::show() {
   auto info = generation_->info();
   info.version = setup_.options.version;
   std::optional<metrics::EarlierRun> before;
-  if (view_ && view_->is_followed_by(info, place_->assignment.leads())) {
-    view_->go_on(info, place_->assignment);
+  if (view_ && view_->is_followed_by(info, admission_->assignment.leads())) {
+    view_->go_on(info, admission_->assignment);
   } else {
     TROUPE_TRY(view_, open_view(info));
     takes_files_ = false;
@@ -251,7 +257,7 @@ Result<BuiltGenerationPtr> GenerationBuilderState::show() {
       self_->system().spawn<metrics_actor::stateful_impl<MetricsState>, caf::detached>(
           MetricsSetup{.view = std::exchange(view_, nullptr),
                        .sampler = HostSampler{*generation_},
-                       .address = place_->assignment.member().address,
+                       .address = admission_->assignment.member().address,
                        .trace = setup_.trace});
   return std::make_shared<const BuiltGeneration>(
       BuiltGeneration{.generation = generation_,
@@ -265,17 +271,17 @@ Result<BuiltGenerationPtr> GenerationBuilderState::show() {
                       .connect = seconds_between(connecting_, Clock::now())});
 }
 
-/// This node cannot do its part: the others need not wait for it. An error that does not name
-/// another node is this one's, or one between nodes.
+/// Reports that this node cannot do its part, so that the others need not wait for it. An error
+/// that does not name another node is this one's, or one between nodes.
 void GenerationBuilderState::give_up(Error error) {
-  if (!joined_.membership || !place_)
+  if (!joined_.membership || !admission_)
     return;
   if (error.where.node.empty())
     error.where.node = setup_.address;
-  // This waits until they know: a node that goes before is taken for dead.
+  // Waits until they know: a node that ends before is taken for lost.
   caf::scoped_actor self{self_->system()};
   self->request(joined_.membership, config().cluster.timeouts.detection, atom::failed_v,
-                place_->assignment.generation.number, std::move(error))
+                admission_->assignment.generation.number, std::move(error))
       .receive([] {}, [](const caf::error&) {});
 }
 

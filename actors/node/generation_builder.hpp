@@ -1,5 +1,6 @@
-/// FORMER: does for its NODE what blocks, on a thread of its own: finds the other nodes, brings the
-/// checkpoint, opens, compiles, connects; and lets go of a generation that has ended.
+/// GENERATION BUILDER: does the blocking work of its NODE on its own thread. It finds the other
+/// nodes, fetches the checkpoint, opens the data, compiles, connects, and drops generations that
+/// have ended.
 #pragma once
 
 #include "actors/interfaces.hpp"
@@ -16,35 +17,35 @@
 
 namespace troupe::actors {
 
-/// Config, options and exposition outlive the actors.
+/// Config, options and exposition must outlive the actors.
 struct GenerationBuilderSetup {
   const Config& config;
   const RunOptions& options;
   metrics::Exposition& exposition;
   NetworkOptions network;
-  std::string address = {};         ///< of this daemon: HOST:PORT; empty: a node alone
+  std::string address = {};         ///< of this daemon: HOST:PORT; empty: a single node
   std::string metrics_address = {}; ///< HOST:PORT; empty: off
-  std::shared_ptr<collectives::DataPlane> data_plane = nullptr; ///< null: a node alone
+  std::shared_ptr<collectives::DataPlane> data_plane = nullptr; ///< null: a single node
   metrics::Trace trace = {};
-  std::function<void(const std::string&)> say = {}; ///< tells a person what is waited for
-  /// Waits so long, or until this daemon is asked to stop: true.
+  std::function<void(const std::string&)> say = {}; ///< logs what is waited for
+  /// Waits for this time. Returns true at once when this daemon is asked to stop.
   std::function<bool(std::chrono::milliseconds)> stopped_within = {};
   std::function<void()> built = {}; ///< called when a generation is about to train
-  node_actor node = {};             ///< whose helper it is
-  consensus_actor voter = {};       ///< of this daemon; null: a node alone
+  node_actor node = {};             ///< the node that it works for
+  consensus_actor voter = {};       ///< CONSENSUS of this daemon; null: a single node
   std::string process = {};         ///< of this daemon (training::Voter)
   std::shared_ptr<Waits> waits = std::make_shared<Waits>();
   metrics::Track row = {}; ///< of the actor in the timeline
 };
 
-/// It forms one generation after the other, with the host and the MEMBERSHIP of the first.
+/// Builds one generation after the other, with the compiled job and the MEMBERSHIP of the first.
 ///
-/// Forming can be cancelled while it waits for nodes and checkpoints, and, where there is one node
-/// alone, before each device is prepared. Ranks that connect wait for each other: when one cannot
-/// come, MEMBERSHIP tells the others.
+/// A build can be cancelled while it waits for nodes and checkpoints; on a single node also before
+/// each device is prepared. Ranks that connect wait for each other: if one cannot connect,
+/// MEMBERSHIP tells the others.
 class GenerationBuilderState {
 public:
-  static inline const char* name = "former";
+  static inline const char* name = "generation_builder";
 
   GenerationBuilderState(generation_builder_actor::pointer self, GenerationBuilderSetup setup)
       : self_{self}, setup_{std::move(setup)}, returns_{setup_.config.cluster.timeouts.detection} {}
@@ -56,16 +57,16 @@ public:
 private:
   using Clock = std::chrono::steady_clock;
 
-  Result<BuiltGenerationPtr> form();
+  Result<BuiltGenerationPtr> build();
   Result<BuiltGenerationPtr> watch();
   JoinContext context();
   Status come_together();
   Status find_job(const JoinContext& context);
-  Result<Place> find_place(JoinContext& context);
-  Result<Place> enter_job(const JoinContext& context);
+  Result<Admission> find_admission(JoinContext& context);
+  Result<Admission> enter_job(const JoinContext& context);
   Status follow_or_lead(JoinContext& context, const Error& lost);
   bool is_leaderless(const Error& error) const;
-  Result<Place> with_folder(Result<Place> place);
+  Result<Admission> with_folder(Result<Admission> admission);
   Status claim_folder(const training::GenerationRecord& record, const std::string& before);
   bool writes_here(const std::string& writer) const;
   void remember_members() const;
@@ -77,15 +78,15 @@ private:
   Result<StateOffer> offer(const JoinContext& context);
   Result<StateOffer> offer_whole(const JoinContext& context);
   training::ResumePoint find_newest() const;
-  bool holds_shards() const { return host_ && !host_->retained.empty(); }
+  bool holds_shards() const { return compiled_job_ && !compiled_job_->retained.empty(); }
   Status share(const JoinContext& context);
   Status go_back();
   tl::unexpected<Error> nothing_to_go_on_from() const;
-  void say_place() const;
+  void log_admission() const;
   Status start_alone();
-  /// Also a node that was not admitted yet: it has made no step.
+  /// True also for a node that was not admitted yet, as it has made no step.
   bool begins_afresh() const {
-    return place_ ? place_->assignment.generation.step == 0 : last_.number == 0;
+    return admission_ ? admission_->assignment.generation.step == 0 : last_.number == 0;
   }
   Status prepare_compiled_job(std::int64_t slices, bool leads, bool is_alone);
   Status prepare_to_join(std::int64_t slices);
@@ -95,30 +96,31 @@ private:
   void give_up(Error error);
   const Config& config() const { return setup_.config; }
   bool is_daemon() const { return setup_.options.daemon; }
-  /// What this node would go on from; null: nothing but the seed.
-  StateSourcePtr& state() { return host_ ? host_->state : resume_point_.state; }
+  /// The state that this node would resume from; null: only the seed.
+  StateSourcePtr& state() { return compiled_job_ ? compiled_job_->state : resume_point_.state; }
 
   generation_builder_actor::pointer self_;
   GenerationBuilderSetup setup_;
   ReturnDelay returns_;
-  JobHandle joined_;          ///< ours, or the leader's
-  bool leads_ = false;        ///< it is ours
-  bool inherits_ = false;     ///< another has led before, and there was no generation since
+  JobHandle joined_;          ///< the MEMBERSHIP of this node or of the leader
+  bool leads_ = false;        ///< `joined_` is on this node
+  bool inherits_ = false;     ///< another node has led before, and there was no generation since
   bool begins_again_ = false; ///< a job that earlier processes did not finish (members.json)
   bool takes_files_ = false;  ///< of the run: a frozen leader may still have them open
-  std::string claimed_;       ///< as which writer (GenerationRecord) the run's folder is ours
-  std::optional<Place> place_;
-  training::GenerationRecord last_{.number = 0}; ///< that this node had a seat in; 0: none
-  std::optional<training::OpenData> data_;       ///< goes to the host, too
-  training::ResumePoint resume_point_;           ///< its state goes to the host
-  training::ResumePoint first_;                  ///< what the leader's first generation began with
-  std::optional<std::filesystem::path> newest_;  ///< checkpoint that was offered beside parts
-  std::unique_ptr<ShardServer> server_;          ///< while others read what this node holds
-  std::shared_ptr<training::CompiledJob> host_;  ///< serves all generations
+  std::string claimed_;       ///< GenerationRecord::writer of this node's claim to the run's folder
+  std::optional<Admission> admission_;
+  training::GenerationRecord last_{
+      .number = 0}; ///< last one in which this node had an assignment; 0: none
+  std::optional<training::OpenData> data_;      ///< moves to the compiled job
+  training::ResumePoint resume_point_;          ///< its state moves to the compiled job
+  training::ResumePoint first_;                 ///< resume point of the leader's first generation
+  std::optional<std::filesystem::path> newest_; ///< checkpoint offered in addition to shards
+  std::unique_ptr<ShardServer> server_;         ///< set while others read from this node
+  std::shared_ptr<training::CompiledJob> compiled_job_; ///< serves all generations
   std::shared_ptr<training::Generation> generation_;
-  Clock::time_point healing_, connecting_; ///< since when
-  RunViewPtr view_;                        ///< of the generation before
-  bool shown_ = false;                     ///< there was one that a person was told of
+  Clock::time_point healing_, connecting_; ///< start times
+  RunViewPtr view_;                        ///< of the last generation
+  bool shown_ = false;                     ///< the run was announced
 };
 
 } // namespace troupe::actors

@@ -1,4 +1,4 @@
-// How FORMER comes to its place among the nodes of a job, and keeps what it needs to come back.
+// The join of GENERATION BUILDER to the nodes of a job, and the files that it needs to return.
 #include "actors/membership/member_list.hpp"
 #include "actors/node/generation_builder.hpp"
 #include "actors/node/previous_members.hpp"
@@ -10,14 +10,15 @@
 
 namespace troupe::actors {
 
-/// A seat is never for a witness: this ends when the job does.
+/// Takes part as a witness, which never gets an assignment: returns when the job ends.
 Result<BuiltGenerationPtr> GenerationBuilderState::watch() {
   setup_.exposition.enter(metrics::JobPhase::waiting);
-  setup_.say("this node is a witness: it votes on who takes part, and trains nothing");
+  setup_.say("this node is a witness: it votes on the membership of the job, and does not train");
   auto context = this->context();
   context.info.workers = 0;
-  const auto place = join_job(context, joined_);
-  return failure(place ? Error{Errc::internal, "a witness has got a seat"} : place.error());
+  const auto admission = join_job(context, joined_);
+  return failure(admission ? Error{Errc::internal, "a witness got a node assignment"}
+                           : admission.error());
 }
 
 JoinContext GenerationBuilderState::context() {
@@ -55,7 +56,7 @@ JoinContext GenerationBuilderState::context() {
 training::TrainingData GenerationBuilderState::training_data() const {
   if (data_)
     return data_->identity;
-  return {host_->job->data_fingerprint, host_->job->training->dataset().size()};
+  return {compiled_job_->job->data_fingerprint, compiled_job_->job->training->dataset().size()};
 }
 
 bool GenerationBuilderState::writes_here(const std::string& writer) const {
@@ -63,7 +64,7 @@ bool GenerationBuilderState::writes_here(const std::string& writer) const {
   return std::filesystem::exists(staging_of(training::run_folder(config()), writer), ignored);
 }
 
-/// In a folder that all share, the leader does so for all.
+/// Writes members.json. In a shared folder the leader does so for all nodes.
 void GenerationBuilderState::remember_members() const {
   if (!leads_ && writes_here(last_.writer))
     return;
@@ -79,15 +80,15 @@ void GenerationBuilderState::note_voters(const training::GenerationRecord& recor
   remember_members();
 }
 
-/// Removes drafts of an earlier process of this node, which led and was killed. A leader does so
-/// when it claims the folder.
+/// Removes the staging directories of an earlier process of this node, which led and was killed. A
+/// leader does so when it claims the folder.
 void GenerationBuilderState::remove_staging() const {
   const auto folder = training::run_folder(config());
   if (!leads_ && !writes_here(last_.writer) && metrics::check_unwritten(folder))
     remove_earlier_staging(folder, last_.writer);
 }
 
-/// Nobody goes on with it.
+/// Removes the job's files: no node continues it.
 void GenerationBuilderState::forget_job() const {
   const auto folder = training::run_folder(config());
   const auto is_own = leads_ ? writes_here(claimed_) : !writes_here(last_.writer);
@@ -97,8 +98,8 @@ void GenerationBuilderState::forget_job() const {
     withdraw_staging(folder, claimed_);
 }
 
-/// Of the leader before, whose folder it may be too, this one takes what it has written, and the
-/// right to write more.
+/// Claims the run's folder for this leader: the files of the last leader, if the folder is shared,
+/// and the writer lock.
 Status GenerationBuilderState::claim_folder(const training::GenerationRecord& record,
                                             const std::string& before) {
   if (!leads_ || record.writer == claimed_)
@@ -107,7 +108,7 @@ Status GenerationBuilderState::claim_folder(const training::GenerationRecord& re
   TROUPE_TRY(make_folders(folder));
   const bool is_shared = writes_here(before);
   auto unwritten = metrics::check_unwritten(folder);
-  // A run of one process, which may have begun meanwhile, removes the file.
+  // A single-node run, which may have begun meanwhile, removes the file.
   const auto is_left = begins_again_ && !read_members(folder).voters.empty();
   if (!unwritten && !inherits_ && !is_left)
     return unwritten;
@@ -119,8 +120,8 @@ Status GenerationBuilderState::claim_folder(const training::GenerationRecord& re
   return {};
 }
 
-/// Who would begin a job asks first whether others go on with it. Leaves it open where this node
-/// was told to join others, which may not be there yet.
+/// Asks first whether others continue the job, if this node may begin one. Leaves it open if this
+/// node was told to join others, which may not run yet.
 Status GenerationBuilderState::find_job(const JoinContext& context) {
   if (!may_begin(config().cluster, context.info.address))
     return {};
@@ -133,33 +134,34 @@ Status GenerationBuilderState::find_job(const JoinContext& context) {
   return {};
 }
 
-/// Where the leader is lost, at the one that follows it, or as that.
-Result<Place> GenerationBuilderState::find_place(JoinContext& context) {
-  auto place = with_folder(enter_job(context));
-  while (!place && is_leaderless(place.error())) {
-    TROUPE_TRY(follow_or_lead(context, place.error()));
-    place = with_folder(take_assignment(context, joined_));
+/// Gets an assignment. If the leader is lost, gets it from the successor, or becomes the successor.
+Result<Admission> GenerationBuilderState::find_admission(JoinContext& context) {
+  auto admission = with_folder(enter_job(context));
+  while (!admission && is_leaderless(admission.error())) {
+    TROUPE_TRY(follow_or_lead(context, admission.error()));
+    admission = with_folder(take_assignment(context, joined_));
   }
-  return place;
+  return admission;
 }
 
-/// A leader that was stopped meanwhile may come too late for the run's folder: then another leads.
-Result<Place> GenerationBuilderState::with_folder(Result<Place> place) {
-  if (!place)
-    return place;
-  const auto before = std::exchange(last_, place->assignment.generation);
+/// Claims the run's folder. A leader that was stopped meanwhile may be too late for it: then
+/// another node leads.
+Result<Admission> GenerationBuilderState::with_folder(Result<Admission> admission) {
+  if (!admission)
+    return admission;
+  const auto before = std::exchange(last_, admission->assignment.generation);
   TROUPE_TRY(claim_folder(last_, before.writer));
-  return place;
+  return admission;
 }
 
-/// Of the job that this node takes part in already, or that it comes to.
-Result<Place> GenerationBuilderState::enter_job(const JoinContext& context) {
+/// Gets an assignment in the job of this node, or in one that it joins.
+Result<Admission> GenerationBuilderState::enter_job(const JoinContext& context) {
   if (leads_ || last_.number > 0)
     return take_assignment(context, joined_);
   return join_job(context, joined_);
 }
 
-/// Whether others can tell where the job goes on.
+/// Whether other nodes can tell where the job continues.
 bool GenerationBuilderState::is_leaderless(const Error& error) const {
   if (!setup_.voter || last_.voters.size() < 2)
     return false;
@@ -168,9 +170,9 @@ bool GenerationBuilderState::is_leaderless(const Error& error) const {
 }
 
 Status GenerationBuilderState::follow_or_lead(JoinContext& context, const Error& lost) {
-  if (std::exchange(leads_, false)) { // of which the others know nothing any more
+  if (std::exchange(leads_, false)) { // which the others no longer know
     caf::anon_send_exit(joined_.membership, caf::exit_reason::user_shutdown);
-    view_.reset(); // its files are another's
+    view_.reset(); // its files are another node's now
   }
   LeaderLoss leader_loss{last_, lost};
   TROUPE_TRY(joined_, find_successor(context, leader_loss));
@@ -178,8 +180,8 @@ Status GenerationBuilderState::follow_or_lead(JoinContext& context, const Error&
   if (inherits_) {
     leads_ = true;
     joined_ = lead_job(context, leader_loss);
-    setup_.say(
-        fmt::format("this node leads the job from now on, after {}", leader_loss.last.leader()));
+    setup_.say(fmt::format("this node now leads the job, as the successor of {}",
+                           leader_loss.last.leader()));
   }
   TROUPE_TRY(context.info.offer, offer(context));
   return {};

@@ -9,7 +9,7 @@ namespace troupe::actors {
 
 namespace {
 
-/// Blocks. Errors: those of connect(), network where it does not answer.
+/// Blocks. Errors: those of connect(); network if the daemon does not answer.
 Status exchange_peers(const Caller& caller, const training::Voter& self, const consensus_actor& voter,
             const std::string& address) {
   TROUPE_TRY(const auto daemon,
@@ -30,7 +30,7 @@ Status exchange_peers(const Caller& caller, const training::Voter& self, const c
 void introduce(const Caller& caller, const training::Voter& self, const consensus_actor& voter,
                const std::string& address) {
   caller.system.spawn<caf::detached>([=] {
-    std::ignore = exchange_peers(caller, self, voter, address); // it is tried again
+    std::ignore = exchange_peers(caller, self, voter, address); // CONSENSUS tries again
     caf::anon_send(voter, atom::done_v, address);
   });
 }

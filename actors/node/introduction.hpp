@@ -1,4 +1,4 @@
-/// Connects the VOTERs of two daemons with each other.
+/// Connects the CONSENSUS actors of two daemons with each other.
 #pragma once
 
 #include "actors/node/network.hpp"
@@ -14,8 +14,8 @@ struct Caller {
   std::chrono::milliseconds limit; ///< of each exchange
 };
 
-/// Gives the VOTERs of this daemon and of the daemon at `address` handles of each other, on a new
-/// thread (ConsensusSetup::meet). Precondition: the network options outlive that thread.
+/// Gives the CONSENSUS actors of this daemon and of the daemon at `address` handles of each other,
+/// on a new thread (ConsensusSetup::meet). Precondition: the network options outlive that thread.
 void introduce(const Caller& caller, const training::Voter& self, const consensus_actor& voter,
                const std::string& address);
 

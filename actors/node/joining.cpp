@@ -37,7 +37,7 @@ std::vector<std::string> known_peers(const JoinContext& context) {
   addresses.insert(addresses.end(), context.known.begin(), context.known.end());
   std::ranges::sort(addresses);
   addresses.erase(std::unique(addresses.begin(), addresses.end()), addresses.end());
-  if (addresses.size() > 1) // its own address alone is an error, which asking it reports
+  if (addresses.size() > 1) // asking only its own address returns a useful error
     std::erase(addresses, context.info.address);
   return addresses;
 }
@@ -73,7 +73,7 @@ Result<JobHandle> find_job(const JoinContext& context, Waits::Row& wait) {
   }
 }
 
-/// Prepares if the job has begun. If MEMBERSHIP does not answer, asking for a seat reports it.
+/// Prepares if the job has begun. If MEMBERSHIP does not answer, the join request will report it.
 Status prepare_for(const JoinContext& context, const membership_actor& membership) {
   std::int64_t slices = 0;
   caf::scoped_actor self{context.system};
@@ -86,7 +86,7 @@ std::filesystem::path checkpoints_of(const JoinContext& context) {
   return training::run_folder(context.config) / "checkpoints";
 }
 
-/// The leader decides within this time whether a generation comes together, and with which nodes.
+/// The leader decides within this time whether a generation is built, and with which nodes.
 std::chrono::milliseconds longest_wait_for_assignment(const TimeoutsConfig& timeouts) {
   return timeouts.admission + timeouts.form + 2 * timeouts.quorum;
 }
@@ -157,22 +157,23 @@ Result<training::NodeAssignment> ask_for_assignment(const JoinContext& context,
   caf::scoped_actor self{context.system};
   // NODE answers when that time is over.
   self->request(context.node, caf::infinite, atom::join_v, job.membership, job.leader, info)
-      .receive([&](const training::NodeAssignment& assignment) { answer = assignment; },
-               [&](const caf::error& error) {
-                 answer = failure(from_caf_error(
-                     error, {Errc::network, "joining the job", {.node = context.info.address}}));
-               });
+      .receive(
+          [&](const training::NodeAssignment& assignment) { answer = assignment; },
+          [&](const caf::error& error) {
+            answer = failure(from_caf_error(
+                error, {Errc::network, "could not join the job", {.node = context.info.address}}));
+          });
   return answer;
 }
 
 } // namespace
 
-Result<Place> take_assignment(const JoinContext& context, const JobHandle& job) {
+Result<Admission> take_assignment(const JoinContext& context, const JobHandle& job) {
   while (true) {
     TROUPE_TRY(const auto assignment, ask_for_assignment(context, job));
     const auto& record = assignment.generation;
     if (!assignment.refused)
-      return Place{assignment, context.data_plane->join_group(record.number, record.secret)};
+      return Admission{assignment, context.data_plane->join_group(record.number, record.secret)};
     const bool lacks_proof =
         context.has_had_assignment && assignment.refused->where.actor == "membership";
     if (!(assignment.left_out || lacks_proof) || !context.left_out)
@@ -187,14 +188,14 @@ Result<Place> take_assignment(const JoinContext& context, const JobHandle& job) 
 
 namespace {
 
-/// Whether the leader has handed over: VOTERs know which node leads now.
+/// Whether the leader has handed over: then CONSENSUS knows which node leads now.
 bool has_handed_over(const Error& error, const JobHandle& job) {
   return error.code == Errc::stopped && !job.leader.empty() && error.where.node == job.leader;
 }
 
 } // namespace
 
-Result<Place> join_job(const JoinContext& context, JobHandle& job) {
+Result<Admission> join_job(const JoinContext& context, JobHandle& job) {
   const auto& timeouts = context.config.cluster.timeouts;
   auto backoff = backoff_of(context);
   auto wait = context.waits->begin(looking_for(context), timeouts.quorum);
@@ -206,25 +207,25 @@ Result<Place> join_job(const JoinContext& context, JobHandle& job) {
     if (context.info.workers > 0)
       TROUPE_TRY(prepare_for(context, job.membership));
     const auto asked = Clock::now();
-    auto place = take_assignment(context, job);
-    const bool moved = !place && has_handed_over(place.error(), job);
-    if (place || (place.error().code != Errc::network && !moved))
-      return place;
-    const bool was_admitted = place.error().where.actor.empty();
-    const bool has_waited = Clock::now() - asked > timeouts.detection; // among others
+    auto admission = take_assignment(context, job);
+    const bool moved = !admission && has_handed_over(admission.error(), job);
+    if (admission || (admission.error().code != Errc::network && !moved))
+      return admission;
+    const bool was_admitted = admission.error().where.actor.empty();
+    const bool has_waited = Clock::now() - asked > timeouts.detection; // among the other nodes
     if (moved || (was_admitted && has_waited)) {
       wait = context.waits->begin(looking_for(context), timeouts.quorum);
       backoff = backoff_of(context);
     }
     if (first)
-      context.say(place.error().message + "; trying again");
-    TROUPE_TRY(pause_before_retry(context, wait, backoff.next(), place.error()));
+      context.say(admission.error().message + "; trying again");
+    TROUPE_TRY(pause_before_retry(context, wait, backoff.next(), admission.error()));
   }
 }
 
 namespace {
 
-/// The job of the first known daemon that answers with one.
+/// Returns the job of the first known daemon that has one.
 std::optional<JobHandle> ask_around(const JoinContext& context) {
   for (const auto& address : known_peers(context))
     if (auto found = ask_for_job(context, address); found)
@@ -237,10 +238,11 @@ std::optional<JobHandle> ask_around(const JoinContext& context) {
 Result<JobHandle> find_successor(const JoinContext& context, LeaderLoss& leader_loss) {
   constexpr std::chrono::milliseconds pause{25}; // training stands still
   auto wait = context.waits->begin(
-      fmt::format("looking for the node that leads after {}", leader_loss.last.leader()),
+      fmt::format("looking for the successor of leader {}", leader_loss.last.leader()),
       context.config.cluster.timeouts.quorum);
-  const Error lost{Errc::network, fmt::format("{}; no other leads within cluster.timeouts.quorum",
-                                              leader_loss.lost.message)};
+  const Error lost{Errc::network,
+                   fmt::format("{}; no other node took over the job within cluster.timeouts.quorum",
+                               leader_loss.lost.message)};
   context.say(leader_loss.lost.message);
   auto asks_others = Clock::now();
   for (;;) {
@@ -252,7 +254,7 @@ Result<JobHandle> find_successor(const JoinContext& context, LeaderLoss& leader_
     if (!told.leader.empty())
       if (auto found = ask_for_job(context, told.leader))
         return found;
-    // They may have begun another job, also while this node's VOTER names one that is gone since.
+    // They may have begun another job, even while this node's CONSENSUS still names a lost one.
     if (told.leader.empty() ||
         Clock::now() > asks_others + context.config.cluster.timeouts.detection) {
       if (auto found = ask_around(context))
@@ -264,31 +266,32 @@ Result<JobHandle> find_successor(const JoinContext& context, LeaderLoss& leader_
 }
 
 Result<StateSourcePtr> share_state(const JoinContext& context, const membership_actor& membership,
-                                   const Place& place, const StateSourcePtr& own) {
-  const auto& assignment = place.assignment;
+                                   const Admission& admission, const StateSourcePtr& own) {
+  const auto& assignment = admission.assignment;
   const auto& timeouts = context.config.cluster.timeouts;
   if (!assignment.shared.probe.empty())
     return training::enter_folder(checkpoints_of(context), assignment.shared, assignment.node);
   if (assignment.member().lacks_state) {
-    auto checkpoint = fetch_checkpoint(*place.connection_group, assignment, timeouts, context.say);
+    auto checkpoint =
+        fetch_checkpoint(*admission.connection_group, assignment, timeouts, context.say);
     if (!checkpoint)
-      return failure(cause(context, place, checkpoint.error()));
+      return failure(cause(context, admission, checkpoint.error()));
     return state_in_memory(*std::move(checkpoint));
   }
   if (assignment.is_source() && assignment.generation.lacking() > 0) {
     TROUPE_TRY(auto whole, read_whole(*own));
     const CheckpointChunks chunks{std::make_shared<const Checkpoint>(std::move(whole))};
-    const auto sent = send_checkpoint(*place.connection_group, assignment.generation, chunks,
+    const auto sent = send_checkpoint(*admission.connection_group, assignment.generation, chunks,
                                       timeouts, [&] { caf::anon_send(membership, atom::fetch_v); });
     if (!sent)
-      return failure(cause(context, place, sent.error()));
+      return failure(cause(context, admission, sent.error()));
   }
   return own;
 }
 
-Result<SharedShards> share_shards(const JoinContext& context, const Place& place,
+Result<SharedShards> share_shards(const JoinContext& context, const Admission& admission,
                                   const training::RetainedStates& retained) {
-  const auto& assignment = place.assignment;
+  const auto& assignment = admission.assignment;
   const auto& timeouts = context.config.cluster.timeouts;
   if (!assignment.shared.probe.empty())
     TROUPE_TRY(training::enter_folder(checkpoints_of(context), assignment.shared, assignment.node));
@@ -297,18 +300,19 @@ Result<SharedShards> share_shards(const JoinContext& context, const Place& place
   SharedShards shared;
   if (mine && assignment.generation.nodes.size() > 1)
     shared.server =
-        std::make_unique<ShardServer>(place.connection_group, assignment, mine, timeouts);
-  auto state = gather_shards(place.connection_group, assignment, mine, timeouts, context.say);
+        std::make_unique<ShardServer>(admission.connection_group, assignment, mine, timeouts);
+  auto state = gather_shards(admission.connection_group, assignment, mine, timeouts, context.say);
   if (!state)
-    return failure(cause(context, place, state.error()));
+    return failure(cause(context, admission, state.error()));
   shared.state = *std::move(state);
   return shared;
 }
 
-Error cause(const JoinContext& context, const Place& place, Error met) {
-  if (met.code != Errc::network || !place.connection_group)
+Error cause(const JoinContext& context, const Admission& admission, Error met) {
+  if (met.code != Errc::network || !admission.connection_group)
     return met;
-  const auto told = place.connection_group->await_reason(context.config.cluster.timeouts.detection);
+  const auto told =
+      admission.connection_group->await_reason(context.config.cluster.timeouts.detection);
   return told ? met : told.error();
 }
 

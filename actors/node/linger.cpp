@@ -17,8 +17,8 @@ void linger(const metrics::Exposition& exposition, Drain& drain, std::chrono::mi
   if (!exposition.is_awaited() || longest.count() == 0)
     return;
   const bool asked = drain.asked_within({});
-  auto wait = waits.begin("waiting for Prometheus to see the end", longest);
-  log.info("{}, {} at most", wait.status().what, format_duration(longest));
+  auto wait = waits.begin("waiting for Prometheus to scrape the final metrics", longest);
+  log.info("{}, for at most {}", wait.status().what, format_duration(longest));
   while (exposition.is_awaited() && !wait.is_over()) {
     if (const auto line = wait.due(); !line.empty())
       log.info("{}", line);

@@ -11,8 +11,8 @@
 
 namespace troupe::actors {
 
-/// Returns when the final state has been scraped, when `longest` has passed, or at the first
-/// request to stop. Returns at once if no scraper has asked before.
+/// Returns when the final state has been scraped, after `longest`, or at the first request to stop.
+/// Returns at once if no scrape has come before.
 void linger(const metrics::Exposition& exposition, Drain& drain, std::chrono::milliseconds longest,
             spdlog::logger& log, Waits& waits);
 

@@ -36,7 +36,8 @@ Status await_listen_address(const ListenAddress& own, std::chrono::milliseconds 
     const auto why = fmt::format("{}: {}", own.key, listener.error().message);
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - Clock::now());
     if (left.count() <= 0)
-      return fail(Whose::between, Errc::network, "{}, not within {}", why, format_duration(limit));
+      return fail(Whose::between, Errc::network, "{}; gave up after {}", why,
+                  format_duration(limit));
     if (first)
       say(why + "; trying again");
     if (stopped_within(std::min(backoff.next(), left)))

@@ -1,4 +1,4 @@
-/// Waits until this host has the addresses that its config names.
+/// Waits until this host has the addresses in its config.
 #pragma once
 
 #include "actors/node_runtime.hpp"
@@ -12,14 +12,14 @@
 namespace troupe::actors {
 
 struct ListenAddress {
-  std::string key; ///< of the config, for errors
+  std::string key; ///< config key, for errors
   Endpoint listen;
 };
 
-/// Waits until a socket can listen at that host: while a machine starts, names may not resolve yet,
-/// and interfaces may have no addresses. The port may be in use. `stopped_within` pauses for the
-/// given time, and returns true if the process is asked to stop. Errors: network, after the limit;
-/// stopped.
+/// Waits until a socket can listen at this address: while a machine starts, names may not resolve
+/// yet, and interfaces may have no addresses. The port may be in use. `stopped_within` pauses for
+/// the given time, and returns true if the process is asked to stop. Errors: network, after the
+/// limit; stopped.
 Status await_listen_address(const ListenAddress& own, std::chrono::milliseconds limit,
                             const std::function<void(const std::string&)>& say,
                             const std::function<bool(std::chrono::milliseconds)>& stopped_within);

@@ -19,27 +19,29 @@ namespace troupe::actors {
 
 namespace {
 
-/// Connections beyond those of nodes: of `troupe status`, and of clients before their handshake.
+/// Connections in addition to those of nodes: of `troupe status`, and of clients before their
+/// handshake.
 constexpr std::size_t connections_to_spare = 256;
 
-/// Has CAF make all connections with our TLS context, which also compares names.
+/// Makes CAF use our TLS context for all connections. It also compares names.
 Status share_certificates(caf::actor_system& system, const TlsConfig& tls) {
-#ifdef CAF_IO_BASP_LIMITS // the CAF that tools/bootstrap makes
+#ifdef CAF_IO_BASP_LIMITS // the CAF that tools/bootstrap builds
   if (!system.has_openssl_manager())
     return {};
   TROUPE_TRY(auto context, net::open_tls(tls));
   system.openssl_manager().context([&context] { return context.release(); });
 #else
   if (system.has_openssl_manager() && !tls.names.empty())
-    return fail(Errc::invalid_input, "cluster.tls.names: this build's CAF compares no names; "
-                                     "allowed: the CAF that tools/bootstrap makes");
+    return fail(Errc::invalid_input,
+                "cluster.tls.names: the CAF of this build cannot check the names in certificates; "
+                "build with the CAF that tools/bootstrap makes");
 #endif
   return {};
 }
 
 using Clock = std::chrono::steady_clock;
 
-/// CAF's remote_actor, which has no deadline.
+/// Like CAF's remote_actor, but with a deadline.
 caf::expected<node_actor> remote_node(caf::actor_system& system, const Endpoint& daemon,
                                       Clock::time_point deadline) {
   const auto manager = system.has_openssl_manager() ? system.openssl_manager().actor_handle()
@@ -63,14 +65,15 @@ caf::expected<node_actor> remote_node(caf::actor_system& system, const Endpoint&
 
 SystemConfig::SystemConfig(const std::optional<NetworkOptions>& options) {
   register_message_types();
-  // The cores belong to the streams. Sharing waits for work on a condition; stealing would poll.
+  // The cores belong to the streams. The "sharing" policy waits for work on a condition; "stealing"
+  // would poll.
   set("caf.scheduler.policy", "sharing");
   set("caf.scheduler.max-threads", 2);
   set("caf.logger.console.verbosity", "quiet");
   set("caf.metrics-filters.actors.includes", std::vector<std::string>{"*"});
   if (!options)
     return;
-  load<caf::io::middleman>(); // which knows the next keys
+  load<caf::io::middleman>(); // it defines the next keys
   set("caf.middleman.heartbeat-interval", caf::timespan{options->timeouts.heartbeat});
   set("caf.middleman.connection-timeout", caf::timespan{options->timeouts.detection});
   set("caf.middleman.handshake-timeout", caf::timespan{options->timeouts.handshake});
@@ -97,8 +100,8 @@ Status check_reach(const Endpoint& listen, bool bounded) {
   if (bounded || is_loopback(listen))
     return {};
   return fail(Errc::invalid_input,
-              "cluster.listen: {} can be reached from other hosts, and this build's CAF lets them "
-              "crash it; allowed: an address on loopback, or a build with the CAF that "
+              "cluster.listen: {} can be reached from other hosts, and the CAF of this build lets "
+              "them crash this program; use a loopback address, or build with the CAF that "
               "tools/bootstrap makes",
               to_string(listen));
 }
@@ -115,9 +118,10 @@ Result<std::uint16_t> publish(const node_actor& node, const Endpoint& listen,
                         : system.middleman().publish(node, listen.port, host, reuse);
   if (port)
     return *port;
-  // CAF does not report the reason: listening again meets the same one.
+  // CAF does not report the reason. Listening again fails for the same one.
   const auto reason = net::listen_on(listen);
-  return fail(Errc::network, "cluster.listen: {}; choose another port, or end what listens there",
+  return fail(Errc::network,
+              "cluster.listen: {}; choose another port, or stop the process that listens there",
               reason ? caf::to_string(port.error()) : reason.error().message);
 }
 

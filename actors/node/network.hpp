@@ -1,4 +1,4 @@
-/// How processes reach each other: CAF's middleman, over TLS where there are certificates.
+/// Connections between processes: CAF's middleman, over TLS if certificates are configured.
 #pragma once
 
 #include "actors/interfaces.hpp"
@@ -20,14 +20,14 @@ struct NetworkOptions {
   std::int64_t max_nodes = 1; ///< of the job; clients such as `troupe status` are not counted
 };
 
-/// Whether this build's CAF bounds what strangers can make it allocate and keep open
+/// Whether this build's CAF bounds the memory and connections that strangers can make it use
 /// (cmake/patches/caf-3-basp-limits.patch).
 bool network_is_bounded();
 
 /// Without bounds, a daemon may listen on loopback only. Error: invalid_input.
 Status check_reach(const Endpoint& listen, bool bounded);
 
-/// The configuration of every actor system of ours.
+/// The configuration of all our actor systems.
 class SystemConfig : public caf::actor_system_config {
 public:
   /// Without options: an actor system without a network. The files of options.tls must have been
@@ -40,11 +40,11 @@ public:
 Result<std::uint16_t> publish(const node_actor& node, const Endpoint& listen,
                               const NetworkOptions& options);
 
-/// Returns the node of the daemon that listens there. Blocks at most for the timeout, except while
-/// the system looks up the host's name. Errors: invalid_input (the files of options.tls); network,
-/// with the cause: nothing listens, it is no daemon, it has another version, or one side's
-/// certificate is refused. Error::whose is `here` if trying
-/// again cannot help: another version, no certificates, another authority.
+/// Connects to the daemon at this address, and returns its NODE. Blocks at most for the timeout,
+/// except while the system looks up the host's name. Errors: invalid_input (the files of
+/// options.tls); network, with the cause: nothing listens, it is no daemon, it has another version,
+/// or one side's certificate is refused. Error::whose is `here` if another attempt cannot help:
+/// another version, no certificates, another authority.
 Result<node_actor> connect(caf::actor_system& system, const Endpoint& daemon,
                            const NetworkOptions& options, std::chrono::milliseconds timeout);
 

@@ -46,13 +46,14 @@ node_actor::behavior_type NodeState::make_behavior() {
 }
 
 caf::result<training::Voter, peer_actor> NodeState::add_peer(const training::Voter& who,
-                                                         const peer_actor& peer) {
+                                                             const peer_actor& peer) {
   if (voter_)
     return self_->delegate(voter_, atom::join_v, who, peer);
-  return caf::make_error(caf::sec::runtime_error, "this daemon has just begun");
+  return caf::make_error(caf::sec::runtime_error, "this daemon has just started");
 }
 
-/// Where it has led, the others lose it with its MEMBERSHIP, and need its vote to decide who leads.
+/// If this node has led, the others lose it together with its MEMBERSHIP, and need its vote to
+/// decide which node leads.
 void NodeState::note_left_out(const std::string& why) {
   left_out_ = why;
   if (voter_ && leader_ == identity_.address)
@@ -65,7 +66,7 @@ caf::result<training::GenerationRecord> NodeState::last_record() const {
   return training::GenerationRecord{.number = 0};
 }
 
-/// Of a generation in which it may have no place, and waits for one.
+/// Learns a record. This node may have no assignment in it, and wait for one.
 void NodeState::learn(const training::GenerationRecord& record) {
   told_ = record.number;
   if (voter_)
@@ -85,32 +86,34 @@ void NodeState::cancel_connecting(std::int64_t generation, const Error& error) {
     setup_.data_plane->cancel(generation, error);
 }
 
-/// No stranger makes this node dial anywhere: orders are those of the MEMBERSHIP that it has asked.
+/// Only accepts orders from the MEMBERSHIP that it has asked, so that no stranger makes this node
+/// dial anywhere.
 caf::result<std::vector<BrokenLink>> NodeState::probe(const ProbeOrder& order) {
   if (setup_.data_plane && membership_ && self_->current_sender() == membership_)
     return probe_links(self_, setup_.data_plane, identity_.address, order);
-  return caf::make_error(caf::sec::runtime_error, "this daemon takes no such order from there");
+  return caf::make_error(caf::sec::runtime_error,
+                         "this daemon accepts probe orders only from the leader of its job");
 }
 
 caf::result<RunOutcomePtr> NodeState::run(const generation_builder_actor& builder) {
   builder_ = builder;
   outcome_ = self_->make_response_promise<RunOutcomePtr>();
-  form();
+  build();
   return outcome_;
 }
 
-void NodeState::form() {
-  self_->request(builder_, caf::infinite, atom::form_v)
+void NodeState::build() {
+  self_->request(builder_, caf::infinite, atom::build_v)
       .then([this](const BuiltGenerationPtr& built) { train(built); },
             [this](const caf::error& error) {
-              not_built(
-                  from_caf_error(error, {Errc::internal,
-                                         "the former died",
-                                         {.node = training::host_name(), .actor = "former"}}));
+              not_built(from_caf_error(
+                  error, {Errc::internal,
+                          "the generation builder died",
+                          {.node = training::host_name(), .actor = "generation_builder"}}));
             });
 }
 
-/// What this node has of the generation it keeps for the next, if it is whole.
+/// Ends a generation. GENERATION BUILDER retains this node's state for the next one if it is whole.
 void NodeState::halt(std::int64_t generation, const Error& reason) {
   if (ended_ || end_)
     return;
@@ -129,7 +132,7 @@ void NodeState::let_go(const Error& reason) {
   });
 }
 
-/// Nothing is enqueued any more: COORDINATOR knows of all steps, and METRICS is told of them.
+/// Nothing is enqueued any more. COORDINATOR records all reported steps, and sends them to METRICS.
 void NodeState::end_generation() {
   if (!generation().assignment.leads() || !coordinator_)
     return release_roles();
@@ -139,10 +142,10 @@ void NodeState::end_generation() {
             totals_ = totals;
             release_roles();
           },
-          [](const caf::error&) {}); // it has died, as down() is told with the reason
+          [](const caf::error&) {}); // it has died; down() is told the reason
 }
 
-/// The rest of them: METRICS ends with its answer.
+/// Ends the remaining roles. METRICS ends with its answer.
 void NodeState::release_roles() {
   const auto end_rest = [this] {
     for (const auto& role : std::exchange(roles_, {})) {
@@ -162,24 +165,24 @@ void NodeState::release_roles() {
 }
 
 void NodeState::form_next() {
-  if (ended_) // just before it was told to halt
+  if (ended_) // the job ended just before the halt
     return release(ended_);
-  if (end_) // since then
+  if (end_) // the job ended since then
     return tell_outcome(*end_);
   if (hands_over_)
     return leave_to_others();
   coordinator_ = nullptr;
   built_.reset();
-  const auto then = [this] { form(); }; // which says so, if FORMER has died
+  const auto then = [this] { build(); }; // build() reports it if GENERATION BUILDER has died
   self_->request(builder_, caf::infinite, atom::halt_v, std::exchange(view_, nullptr))
       .then(then, [then](const caf::error&) { then(); });
 }
 
-/// Nodes that go because the job has ended cannot be reached by one that still forms, which was
-/// told why.
+/// Nodes that end with the job become unreachable for a node that is still building. The end of the
+/// job is then the better error.
 void NodeState::not_built(Error error) {
   if (is_halted(assignment_of_) && !end_)
-    return form();
+    return build();
   if ((error.code == Errc::network || error.code == Errc::stopped) && end_)
     error = why_ended();
   if (!end_)
@@ -197,7 +200,7 @@ void NodeState::train(const BuiltGenerationPtr& built) {
   if (end_)
     tell_outcome(*end_);
   else if (is_halted(number))
-    let_go({Errc::network, "the generation was over before it began"});
+    let_go({Errc::network, "the generation ended before it started"});
   else if (generation().assignment.leads())
     lead();
   else
@@ -222,12 +225,12 @@ void NodeState::follow() {
 
 void NodeState::lost_coordinator(const Error& error) {
   const auto end = failed_end(error);
-  if (membership_) // the others would wait for an end that nobody tells them
+  if (membership_) // otherwise the others would wait for the end
     self_->send(membership_, atom::finish_v, end);
   tell_outcome(end);
 }
 
-/// Monitored, not linked: a role that dies ends the job with a message, not the node.
+/// Monitors, does not link: a role that dies ends the job with a message, not the node.
 void NodeState::watch(const caf::actor& actor, std::string_view role, int rank) {
   self_->monitor(actor);
   roles_.push_back({actor, role, rank});
@@ -276,13 +279,13 @@ void NodeState::lost_leader(const caf::error& reason) {
                              fmt::format("node {}, which led the job, has left it", leader_),
                              {.node = leader_}});
   lost_leader(Error{Errc::network,
-                    fmt::format("node {}, which led the job, is gone: {}", leader_,
+                    fmt::format("node {}, which led the job, was lost: {}", leader_,
                                 lost_.why(membership_.node(), reason)),
                     {.node = leader_}});
 }
 
-/// It may go while this node still waits for its seat, or later. Where nobody can take its place
-/// the job has failed then.
+/// The leader may be lost while this node still waits for its assignment, or later. If no node can
+/// succeed it, the job has failed.
 void NodeState::lost_leader(const Error& error) {
   if (voter_)
     self_->send(voter_, atom::failed_v, std::max(known_, told_));
@@ -300,7 +303,8 @@ bool NodeState::may_be_succeeded() const {
   return voter_ && voters_ > 1 && !ended_ && !end_;
 }
 
-/// Others than this one's leader have decided so: it is cut off from them, and may not know it.
+/// Follows the others to another leader. This node's leader was cut off from them, and may not know
+/// it.
 void NodeState::follow_to(const std::string& address) {
   if (!membership_ || address == leader_ || ended_ || end_)
     return;
@@ -308,8 +312,8 @@ void NodeState::follow_to(const std::string& address) {
     self_->send_exit(membership_, caf::exit_reason::user_shutdown);
   const auto what =
       address == identity_.address
-          ? fmt::format("node {}, which led the job, is gone: this node was elected", leader_)
-          : fmt::format("the others have come together at {}", address);
+          ? fmt::format("node {}, which led the job, was lost: this node was elected", leader_)
+          : fmt::format("the other nodes have joined the new leader {}", address);
   lost_leader(Error{Errc::network, what, {.node = leader_}});
 }
 

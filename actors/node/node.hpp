@@ -1,4 +1,4 @@
-/// NODE: spawns the roles of its host, watches over them, and takes what comes from outside.
+/// NODE: spawns and supervises the roles of its host, and receives messages from other processes.
 #pragma once
 
 #include "actors/interfaces.hpp"
@@ -17,25 +17,25 @@
 namespace troupe::actors {
 
 struct NodeSetup {
-  std::string run;                           ///< its name
+  std::string run;                           ///< name of the run
   std::vector<std::string> join = {};        ///< cluster.join
-  std::chrono::milliseconds detection{5000}; ///< without a sign of life, a node is dead
-  std::chrono::milliseconds form{30000};     ///< for nodes to come together again
-  std::chrono::milliseconds quorum{300000};  ///< for whatever takes longer than that
+  std::chrono::milliseconds detection{5000}; ///< a node that is silent for longer is lost
+  std::chrono::milliseconds form{30000};     ///< for nodes to join again
+  std::chrono::milliseconds quorum{300000};  ///< for waits that may take longer than that
   std::shared_ptr<Waits> waits = std::make_shared<Waits>();
-  std::function<void(const std::string&)> say = [](const auto&) {}; ///< for a person
-  bool ends_for_all = false;     ///< it was launched with the others, and is asked to end with them
-  std::function<void()> stopped; ///< called when somebody asks the node to stop
-  /// By which ranks connect to those of other nodes; null where there is one node alone.
+  std::function<void(const std::string&)> say = [](const auto&) {}; ///< logs for a person
+  bool ends_for_all = false;     ///< a launcher started it with the others, and asks all to end
+  std::function<void()> stopped; ///< called when the node is asked to stop
+  /// Connects ranks to those of other nodes; null: a single node.
   std::shared_ptr<collectives::DataPlane> data_plane = nullptr;
   metrics::Track row = {}; ///< of the actor in the timeline
 };
 
-/// Goes through generations: form, which is FORMER's, train, then either halt, which ends in the
-/// next one, or ended, which ends the job (conclude). The node that leads spawns the COORDINATOR;
-/// the others learn of it, and of both ends, from MEMBERSHIP, without which (`troupe train`) there
-/// is one node alone. Where that is gone the generation is over, too, and VOTER knows where the
-/// next one comes together.
+/// Runs generations: form (GENERATION BUILDER), train, and then either halt, which leads to the
+/// next generation, or ended, which ends the job (conclude). The leader spawns COORDINATOR.
+/// MEMBERSHIP tells the other nodes of COORDINATOR and of both ends. Without MEMBERSHIP (`troupe
+/// train`) there is a single node. When MEMBERSHIP is lost the generation is over too, and
+/// CONSENSUS knows where the next one gathers.
 class NodeState {
 public:
   static inline const char* name = "node";
@@ -55,7 +55,8 @@ private:
 
   caf::result<membership_actor, std::string> membership() const;
   caf::result<std::string, bool> begins(const std::string& requester) const;
-  caf::result<training::Voter, peer_actor> add_peer(const training::Voter& who, const peer_actor& peer);
+  caf::result<training::Voter, peer_actor> add_peer(const training::Voter& who,
+                                                    const peer_actor& peer);
   caf::result<training::NodeAssignment> take_part(const membership_actor& membership,
                                                   std::string leader, const NodeInfo& info);
   void take_assignment(const training::NodeAssignment& assignment);
@@ -76,7 +77,7 @@ private:
   void release_roles();
   void form_next();
   caf::result<RunOutcomePtr> run(const generation_builder_actor& builder);
-  void form();
+  void build();
   void not_built(Error error);
   void train(const BuiltGenerationPtr& built);
   void lead();
@@ -135,40 +136,39 @@ private:
   NodeSetup setup_;
   FailureDetector lost_;
   training::Voter identity_;
-  consensus_actor voter_; ///< null: a node alone
+  consensus_actor voter_; ///< null: a single node
   membership_actor membership_;
-  std::string leader_; ///< the address of the node that leads
+  std::string leader_; ///< address of the leader
   caf::typed_response_promise<training::NodeAssignment> assignment_;
-  std::int64_t assignment_requests_ = 0;      ///< only the last one counts
-  std::optional<Waits::Row> assignment_wait_; ///< while it waits for a seat
-  std::string said_spare_;                    ///< why it waits as a spare, as it was said last
+  std::int64_t assignment_requests_ = 0;      ///< number of join requests; only the last one counts
+  std::optional<Waits::Row> assignment_wait_; ///< set while it waits for an assignment
+  std::string said_spare_;                    ///< last logged reason why it is a spare
   generation_builder_actor builder_;
   BuiltGenerationPtr built_;            ///< the generation that trains
-  checkpointer_actor checkpointer_;     ///< rank 0's, where this node leads
-  generator_actor generator_;           ///< the same; null: no samples are written
-  coordinator_actor coordinator_;       ///< stays when the job has ended: it knows how
-  std::vector<Role> roles_;             ///< all but FORMER
-  std::vector<caf::actor_addr> ending_; ///< roles that were told to end, and have not yet
-  std::function<void()> when_ended_;    ///< called when they have
+  checkpointer_actor checkpointer_;     ///< of rank 0, on the leader
+  generator_actor generator_;           ///< of rank 0, on the leader; null: no samples are written
+  coordinator_actor coordinator_;       ///< stays after the end of the job, for its status
+  std::vector<Role> roles_;             ///< all except GENERATION BUILDER
+  std::vector<caf::actor_addr> ending_; ///< roles that were told to end, and have not ended yet
+  std::function<void()> when_ended_;    ///< called when all have ended
   std::vector<shard_manager_actor> shard_managers_;
   Promise outcome_;
-  RunOutcomePtr ended_;       ///< how the job did, where this node leads
-  std::optional<JobEnd> end_; ///< of a job that another node leads, or that this node never had
-  bool stopping_ = false;     ///< it was asked to stop the job
-  bool leaving_ = false;      ///< it was asked to leave the job
-  caf::actor_addr asked_to_leave_; ///< the last MEMBERSHIP that end() has asked
-  bool hands_over_ = false;        ///< it has led, and leaves the others
-  std::optional<Error>
-      hands_over_for_;             ///< that this node cannot do its part; none: it was asked to
-  std::string left_out_;           ///< why the others go on without it for a while
-  std::int64_t attempts_ = 0;      ///< to take part in a job
-  std::int64_t assignment_of_ = 0; ///< the generation of the last seat; 0: it has none
-  std::int64_t known_ = 0;         ///< the last generation that it had a seat in
-  std::int64_t told_ = 0;          ///< the last generation that it was told of
-  std::size_t voters_ = 0;         ///< of that one
-  std::int64_t halted_ = 0;        ///< the last generation that is over
-  RunTotalsPtr totals_;            ///< of those, where this node leads
-  RunViewPtr view_;                ///< of the last of those, for the next one
+  RunOutcomePtr ended_;       ///< outcome of the job, on the leader
+  std::optional<JobEnd> end_; ///< of a job that another node leads or that this one never joined
+  bool stopping_ = false;     ///< was asked to stop the job
+  bool leaving_ = false;      ///< was asked to leave the job
+  caf::actor_addr asked_to_leave_;      ///< the last MEMBERSHIP that end() has asked
+  bool hands_over_ = false;             ///< this node has led, and leaves the others
+  std::optional<Error> hands_over_for_; ///< why this node failed; none: it was asked to leave
+  std::string left_out_;                ///< why the others continue without it for a while
+  std::int64_t attempts_ = 0;           ///< number of attempts to take part in a job
+  std::int64_t assignment_of_ = 0;      ///< generation of the last assignment; 0: none
+  std::int64_t known_ = 0;              ///< last generation in which it had an assignment
+  std::int64_t told_ = 0;               ///< last generation of which it was told
+  std::size_t voters_ = 0;              ///< of that generation
+  std::int64_t halted_ = 0;             ///< last generation that is over
+  RunTotalsPtr totals_;                 ///< of earlier generations, on the leader
+  RunViewPtr view_;                     ///< of the last generation, for the next one
 };
 
 } // namespace troupe::actors

@@ -1,4 +1,4 @@
-// How a node's part in a job ends: with the job, or when it leaves the others.
+// The end of a node's part in a job: with the job, or when it leaves the others.
 #include "actors/node/node.hpp"
 
 #include <fmt/format.h>
@@ -9,13 +9,14 @@ void NodeState::ended(const RunOutcomePtr& outcome) {
   ended_ = outcome;
   if (!membership_)
     return conclude(outcome);
-  // This daemon may go once the others know: they would take its end for a failure.
+  // This daemon may end once the others know: earlier, they would take its end for a failure.
   const auto answer = [this, outcome] {
-    if (!is_halted(assignment_of_)) // else the generation is let go of already, and that concludes
+    if (!is_halted(assignment_of_)) // else the generation was ended already, and the end of the
+                                    // roles concludes
       conclude(outcome);
   };
   self_
-      // Longer than it waits for the voters, and then for all nodes.
+      // Longer than MEMBERSHIP waits for the voters, and then for all nodes.
       ->request(membership_, setup_.form + setup_.detection, atom::finish_v,
                 JobEnd{.result = outcome->summary, .error = outcome->error})
       .then(answer, [answer](const caf::error&) { answer(); });
@@ -27,23 +28,24 @@ void NodeState::finish(const JobEnd& end) {
       hands_over_ = true;
       hands_over_for_ = end.error;
     }
-    return; // this end is its COORDINATOR's
+    return; // COORDINATOR reports its own end
   }
   if (end_)
-    return; // nothing that is lost after the end was needed any more
+    return; // losses after the end do not matter
   end_ = end;
-  if (!end.for_all && leader_ == identity_.address) // before its generation was formed
+  if (!end.for_all && leader_ == identity_.address) // before its generation was built
     hands_over_ = true;
   if (voter_ && !hands_over_)
     self_->send(voter_, atom::finish_v);
-  if (!left_out_.empty()) // it waits, and need not
+  if (!left_out_.empty()) // it waits to join again, and need not
     setup_.stopped();
   refuse_assignment();
   if (built_ && !is_halted(generation().assignment.generation.number))
     tell_outcome(end);
 }
 
-/// The MEMBERSHIP that it is waited for at may not know of the end, which VOTERs have decided.
+/// Refuses a pending assignment: its MEMBERSHIP may not know of the end, which the voters have
+/// decided.
 void NodeState::refuse_assignment() {
   if (!assignment_.pending())
     return;
@@ -82,7 +84,7 @@ void NodeState::stop_job() {
   setup_.stopped();
 }
 
-/// Where a node that follows is refused, MEMBERSHIP is gone: it ends all the same.
+/// If the request of a follower fails, MEMBERSHIP is lost, and the node ends all the same.
 void NodeState::end() {
   leaving_ = true;
   const bool leads = leader_ == identity_.address;
@@ -103,7 +105,8 @@ void NodeState::end() {
     setup_.stopped();
 }
 
-/// Repeats a request that this node had when it lost its leader: the next one does not know of it.
+/// Repeats a request that this node had when it lost its leader, because the next leader does not
+/// know of it.
 void NodeState::repeat_request() {
   if (leaving_)
     end();
@@ -143,24 +146,24 @@ void NodeState::ask_to_leave(bool waits, std::function<void()> left,
           std::move(refused));
 }
 
-/// They may need this node's vote to decide who leads.
+/// Waits for the vote: the others may need this node's to decide which node leads.
 void NodeState::leave_to_others() {
   const RunOutcomePtr outcome = std::make_shared<const RunOutcome>(
       RunOutcome{.summary = {},
                  .error = hands_over_for_.value_or(
-                     Error{Errc::stopped, "this node has left the job, and another leads it"}),
+                     Error{Errc::stopped, "this node has left the job, and another node leads it"}),
                  .built = false});
   leave_vote([this, outcome] { release(outcome); });
 }
 
-/// Waits until the others have decided who leads, as they may need this node's vote.
+/// Waits until the others have decided which node leads, as they may need this node's vote.
 void NodeState::leave_vote(const std::function<void()>& then) {
   self_->request(voter_, setup_.form, atom::leave_v).then(then, [then](const caf::error&) {
     then();
   });
 }
 
-/// The way out of a generation that ends the job.
+/// Leaves a generation at the end of the job.
 void NodeState::conclude(const RunOutcomePtr& outcome) {
   if (!outcome->error)
     return release(outcome);
@@ -168,7 +171,7 @@ void NodeState::conclude(const RunOutcomePtr& outcome) {
   abort_ranks(*outcome->error, [this, outcome] { release(outcome); });
 }
 
-/// Without this, ranks that wait for a failed one would wait for the timeout.
+/// Otherwise ranks that wait for a failed one would wait for the timeout.
 void NodeState::abort_ranks(const Error& reason, const std::function<void()>& then) {
   const auto waiting = std::make_shared<std::size_t>(shard_managers_.size());
   const auto answered = [waiting, then] {
@@ -182,7 +185,7 @@ void NodeState::abort_ranks(const Error& reason, const std::function<void()>& th
         .then(answered, [answered](const caf::error&) { answered(); });
 }
 
-/// All that runs must have ended before anybody hears that the job has.
+/// All roles must have ended before the end of the job is answered.
 void NodeState::release(const RunOutcomePtr& outcome) {
   end_ranks();
   const auto answer = [this, outcome] { outcome_.deliver(outcome); };
@@ -215,7 +218,8 @@ void NodeState::end_all() {
   end_ranks();
   for (const auto& role : roles_)
     self_->send_exit(role.actor, caf::exit_reason::user_shutdown);
-  built_.reset(); // FORMER drops the generation after this, so that its last owner is not NODE
+  built_.reset(); // GENERATION BUILDER drops the generation after this, so that its last owner is
+                  // not NODE
   if (builder_)
     self_->send_exit(builder_, caf::exit_reason::user_shutdown);
 }

@@ -37,7 +37,7 @@ NodeState::spawn_checkpointer(const std::shared_ptr<training::RankState>& rank_s
       job.config.checkpoint.is_sharded() ? rank_state->rank : -1);
 }
 
-/// Null where no samples are written.
+/// Returns null if no samples are written.
 generator_actor NodeState::spawn_generator(const std::shared_ptr<training::RankState>& rank_state) {
   const auto& job = generation().job();
   if (!job.plan.writes_samples())
@@ -115,7 +115,7 @@ void NodeState::spawn_rank(const std::shared_ptr<training::RankState>& rank_stat
                   .scales_loss = job.loss_scale.has_value(),
                   .precision = job.precision,
                   .measure_peak =
-                      [devices = generation().host->devices, rank_state,
+                      [devices = generation().compiled_job->devices, rank_state,
                        precision = job.precision](std::function<void(double)> then) {
                         devices->measure_peak(rank_state->compiled->worker, precision,
                                               *rank_state->compute, std::move(then));
@@ -125,7 +125,7 @@ void NodeState::spawn_rank(const std::shared_ptr<training::RankState>& rank_stat
                   .coordinator = coordinator_,
                   .stream_row = compute},
       rank_state->rank);
-  // Before COORDINATOR can ask for an evaluation, which may be the first thing.
+  // First, because COORDINATOR may begin with an evaluation.
   self_->send(shard_manager, atom::join_v, worker);
   const auto& info = rank_state->device().info();
   self_->send(coordinator_, atom::join_v,
@@ -139,14 +139,15 @@ void NodeState::spawn_rank(const std::shared_ptr<training::RankState>& rank_stat
               worker, shard_manager, built_->metrics);
 }
 
-/// As far as known: it was measured when the host was made, and may have been since.
+/// Returns the peak rate, as measured with the devices or later; 0: not measured yet.
 double NodeState::peak_of(const training::RankState& rank_state) {
   return generation()
-      .host->devices->peak_operations(rank_state.compiled->worker, generation().job().precision)
+      .compiled_job->devices
+      ->peak_operations(rank_state.compiled->worker, generation().job().precision)
       .value_or(0);
 }
 
-/// Null where the rank writes nothing.
+/// Returns null if the rank writes nothing.
 checkpointer_actor
 NodeState::checkpointer_of(const std::shared_ptr<training::RankState>& rank_state) {
   if (rank_state->rank == 0)
@@ -202,7 +203,7 @@ void NodeState::lead() {
     self_->send(coordinator_, atom::stop_v);
   self_->request(coordinator_, caf::infinite, atom::run_v)
       .then([this](const RunOutcomePtr& outcome) { ended(outcome); },
-            [](const caf::error&) {}); // it has died, as down() is told with the reason
+            [](const caf::error&) {}); // it has died; down() is told the reason
 }
 
 } // namespace troupe::actors

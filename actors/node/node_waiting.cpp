@@ -1,4 +1,4 @@
-// How a node waits for its seat in a job, and what it reports of its waits.
+// The wait of a node for its assignment in a job, and the reports of its waits.
 #include "actors/caf_error.hpp"
 #include "actors/node/node.hpp"
 #include "core/units.hpp"
@@ -9,31 +9,33 @@ namespace troupe::actors {
 
 namespace {
 
-/// The answer of a daemon whose job has ended. After a failure, or if the job continues without
-/// this node, the asker may find it elsewhere.
+/// Returns the answer of a daemon whose job has ended. After a failure, or if the job continues
+/// without this node, the asker may find it elsewhere.
 Error no_job_after(const JobEnd& end) {
   const bool is_done = end.for_all && end.result.status != "failed";
   if (is_done)
     return {Errc::stopped, fmt::format("the job has ended already: {}", end.result.status)};
   return {Errc::network,
-          end.for_all ? "its job has failed, and it ends" : "it has left its job, and ends",
+          end.for_all ? "its job has failed, and it is shutting down"
+                      : "it has left its job, and is shutting down",
           /*where=*/{}, Whose::there};
 }
 
 } // namespace
 
-/// The leader's MEMBERSHIP answers for itself when the job has ended. Another node's handle may be
-/// of an actor that is gone.
+/// The leader's MEMBERSHIP reports the end of the job itself. Another node's handle may be of an
+/// actor that is lost.
 caf::result<membership_actor, std::string> NodeState::membership() const {
   if (end_)
     return to_caf_error(no_job_after(*end_));
   if (membership_)
     return {membership_, leader_};
-  return to_caf_error({Errc::network, "it is itself still looking for a job", {}, Whose::there});
+  return to_caf_error({Errc::network, "it is still looking for a job itself", {}, Whose::there});
 }
 
-/// Which node is to begin a job (empty: this one takes part in one), and whether its job has ended.
-/// With a single address in cluster.join this node never begins one, and agrees with any asker.
+/// Returns the node that should begin a job (empty: this one takes part in one), and whether its
+/// job has ended. With a single address in cluster.join this node never begins one, and agrees with
+/// any asker.
 caf::result<std::string, bool> NodeState::begins(const std::string& requester) const {
   if (membership_ && !end_ && leader_ != requester)
     return {std::string{}, false};
@@ -55,13 +57,13 @@ NodeState::take_part(const membership_actor& membership, std::string leader, con
   assignment_of_ = 0;
   left_out_.clear();
   assignment_ = self_->make_response_promise<training::NodeAssignment>();
-  if (end_) { // it has been told while it halted
+  if (end_) { // it was told the end while it halted
     assignment_.deliver(training::NodeAssignment{.refused = why_ended()});
     return assignment_;
   }
   const std::chrono::milliseconds limit{info.time_left_ms};
   assignment_wait_ = setup_.waits->begin(
-      fmt::format("waiting for a place in the job of {}", leader_), limit, self_->clock().now());
+      fmt::format("waiting to be admitted to the job of {}", leader_), limit, self_->clock().now());
   auto attempt = info;
   attempt.attempt = ++attempts_;
   self_->request(membership_, caf::infinite, atom::join_v, attempt, member_actor{node_actor{self_}})
@@ -90,8 +92,8 @@ bool NodeState::waits_for_assignment(std::int64_t request) const {
   return request == assignment_requests_ && assignment_.pending();
 }
 
-/// The connection to MEMBERSHIP is watched, too, but a handle that came through another node may
-/// be of a process without one.
+/// Polls MEMBERSHIP. Its connection is watched too, but a handle from another node may be of a
+/// process without a connection.
 void NodeState::look_after(std::int64_t request) {
   self_->run_delayed(setup_.detection, [this, request] {
     if (!waits_for_assignment(request))
@@ -134,13 +136,13 @@ void NodeState::note_wait(const WaitStatus& told) {
     setup_.say(line);
 }
 
-/// A spare waits as long as the job lasts.
+/// Gives up waiting, except as a spare, which waits as long as the job lasts.
 void NodeState::give_up_assignment(std::int64_t request) {
   if (!waits_for_assignment(request) || !assignment_wait_->has_limit())
     return;
   Error error{
       Errc::network,
-      fmt::format("no place in the job of {}: {}", leader_, assignment_wait_->status().what),
+      fmt::format("not admitted to the job of {}: {}", leader_, assignment_wait_->status().what),
       {.node = leader_},
       Whose::there};
   self_->send(membership_, atom::abort_v, member_actor{node_actor{self_}});
@@ -164,7 +166,7 @@ void NodeState::take_assignment(const training::NodeAssignment& assignment) {
     self_->send(voter_, atom::decided_v, record);
 }
 
-/// What becomes of that MEMBERSHIP is no longer this node's affair: it may ask for a seat again.
+/// Stops watching that MEMBERSHIP: this node may request another assignment.
 void NodeState::leave() {
   if (membership_)
     self_->demonitor(membership_);
@@ -188,7 +190,8 @@ JobStatus NodeState::status_of_wait(WaitStatus wait) const {
   return status;
 }
 
-/// After the end of the job the leader's COORDINATOR may be gone.
+/// Answers after the end of the job, when the leader's COORDINATOR may be gone, from the end
+/// itself.
 caf::result<JobStatus> NodeState::status() {
   if (end_)
     return status_of_end();
@@ -219,7 +222,7 @@ void NodeState::ask_membership(caf::typed_response_promise<JobStatus> promise) {
           [this, promise](WaitStatus& told) mutable {
             if (told.what.empty())
               return ask_consensus(promise);
-            if (assignment_wait_) { // which knows since when a spare waits
+            if (assignment_wait_) { // it knows since when a spare waits
               assignment_wait_->take(told, self_->clock().now());
               told = assignment_wait_->status(self_->clock().now());
             }

@@ -15,8 +15,8 @@ namespace troupe::actors {
 
 namespace {
 
-/// The nodes to ask: voters first, then cluster.join, then other nodes. This process is no voter:
-/// it is not the one that had the vote.
+/// Returns the nodes to ask: voters first, then cluster.join, then other nodes. This process is no
+/// voter, because it is not the process that had the vote.
 std::vector<training::Voter> others(const JoinContext& context, const Members& before) {
   auto voters = before.voters;
   for (const auto& address : context.config.cluster.join)
@@ -43,8 +43,8 @@ struct Round {
   std::set<std::size_t> doubtful = {}; ///< voters whose processes may still live
   bool may_have_leader = false;        ///< one of those may lead: it trained, or does not answer
   std::set<std::string> agree = {};    ///< addresses that expect this node to begin a job
-  std::string objection = {};          ///< why this one is not to begin a job now
-  training::GenerationRecord last = {.number = 0}; ///< the latest that any of them knows of
+  std::string objection = {};          ///< why this node may not begin a job now
+  training::GenerationRecord last = {.number = 0}; ///< the latest that any of them knows
 };
 
 void note(Round& round, const Answer& answer, const std::string& address, const std::string& own) {
@@ -55,13 +55,13 @@ void note(Round& round, const Answer& answer, const std::string& address, const 
   else if (answer.begins == own)
     round.agree.insert(address);
   else if (!answer.begins.empty())
-    round.objection = fmt::format("{} has {} begin the job, and this node {}: cluster.join has to "
-                                  "begin with the same node everywhere",
+    round.objection = fmt::format("{} expects {} to start the job, and this node expects {}; list "
+                                  "the same node first in cluster.join on all nodes",
                                   address, answer.begins, own);
 }
 
 /// Whether a voter that still lives has only a vote: it did not train, by the last record that it
-/// knows and by this node's. Without a node that trains such voters elect no leader.
+/// knows and by this node's. Such voters elect no leader without a node that trains.
 bool only_votes(const Answer& answer, const std::string& address, const Members& before) {
   return answer.last.number > 0 && answer.last.order() <= before.order() &&
          std::ranges::count(answer.last.nodes, address, &training::MemberInfo::address) == 0 &&
@@ -90,7 +90,7 @@ Round ask_all(const JoinContext& context, const std::vector<training::Voter>& kn
   return round;
 }
 
-/// Indices in cluster.join of the nodes that expect this one to begin the job, with its own.
+/// Returns the indices in cluster.join of this node and of those that expect it to begin the job.
 std::set<std::size_t> supporters(const std::vector<std::string>& join, const std::string& own,
                                  const std::set<std::string>& agree) {
   std::set<std::size_t> found;
@@ -105,7 +105,7 @@ bool may_continue(const Round& round, std::size_t deciding) {
   return round.may_have_leader && is_quorum(round.doubtful, deciding);
 }
 
-/// Why this node does not begin a job yet; empty: it does.
+/// Returns why this node does not begin a job yet; empty: it does.
 std::string objection(const Round& round, const JoinContext& context, std::size_t deciding) {
   if (may_continue(round, deciding))
     return fmt::format("{} of {} nodes that vote on members may still train this run",
@@ -116,8 +116,8 @@ std::string objection(const Round& round, const JoinContext& context, std::size_
   const auto with = supporters(join, context.info.address, round.agree);
   if (join.empty() || is_quorum(with, join.size()))
     return {};
-  return fmt::format("{} of {} nodes of cluster.join are here, too few to begin a job", with.size(),
-                     join.size());
+  return fmt::format("{} of {} nodes of cluster.join are present, too few to start a job",
+                     with.size(), join.size());
 }
 
 } // namespace
@@ -125,7 +125,7 @@ std::string objection(const Round& round, const JoinContext& context, std::size_
 Result<std::optional<JobHandle>> find_running_job(const JoinContext& context, Members before) {
   auto known = others(context, before);
   Backoff backoff{std::hash<std::string>{}(context.info.process)};
-  auto wait = context.waits->begin("asking the other nodes whether their job still runs",
+  auto wait = context.waits->begin("asking the other nodes whether their job is still running",
                                    context.config.cluster.timeouts.quorum);
   std::string said;
   for (;;) {
@@ -144,19 +144,19 @@ Result<std::optional<JobHandle>> find_running_job(const JoinContext& context, Me
       return std::nullopt;
     if (std::exchange(said, why) != why)
       context.say(why + "; trying again");
-    wait.rename("waiting to begin a job: " + why);
+    wait.rename("waiting to start a job: " + why);
     const bool is_of_members = may_continue(round, deciding);
     const auto way_out =
         is_of_members
-            ? fmt::format("; without them: remove {}",
+            ? fmt::format("; to start without them, remove {}",
                           (training::run_folder(context.config) / "members.json").string())
             : std::string{};
-    TROUPE_TRY(
-        pause_before_retry(context, wait, backoff.next(),
-                           {Errc::network,
-                            fmt::format("{}, not within cluster.timeouts.quorum{}", why, way_out),
-                            {},
-                            Whose::there}));
+    TROUPE_TRY(pause_before_retry(
+        context, wait, backoff.next(),
+        {Errc::network,
+         fmt::format("{}; gave up after cluster.timeouts.quorum{}", why, way_out),
+         {},
+         Whose::there}));
   }
 }
 

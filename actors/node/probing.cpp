@@ -14,9 +14,9 @@ using ProbePromise = caf::typed_response_promise<std::vector<BrokenLink>>;
 
 constexpr std::size_t most_links = 256;       ///< of an order
 constexpr milliseconds longest_probe{60'000}; ///< for a link
-constexpr milliseconds time_to_tell{1'000};   ///< that an attempt has come to nothing
+constexpr milliseconds time_to_tell{1'000};   ///< to report a failed attempt
 
-/// Empty: the link can be made.
+/// Answers an empty string if the link can be made.
 using dialer_actor = caf::typed_actor<caf::result<std::string>(atom::probe)>;
 
 std::string why_not(const collectives::DataPlane& data_plane, const NodePort& to,
@@ -40,7 +40,7 @@ dialer_actor spawn_dialer(caf::actor_system& system,
       });
 }
 
-/// The links of an order, while they are tried.
+/// The links of an order that are being tried.
 struct Probing {
   ProbePromise promise;
   std::size_t open;
@@ -60,7 +60,7 @@ caf::result<std::vector<BrokenLink>>
 probe_links(node_actor::pointer self, const std::shared_ptr<collectives::DataPlane>& data_plane,
             const std::string& name, const ProbeOrder& order) {
   if (order.to.size() > most_links)
-    return caf::make_error(caf::sec::invalid_argument, "an order of too many links");
+    return caf::make_error(caf::sec::invalid_argument, "the probe order contains too many links");
   const auto limit = std::clamp(milliseconds{order.limit_ms}, milliseconds{0}, longest_probe);
   data_plane->answer_probes(order.ticket, name, limit);
   if (order.to.empty())
@@ -69,7 +69,7 @@ probe_links(node_actor::pointer self, const std::shared_ptr<collectives::DataPla
       Probing{self->make_response_promise<std::vector<BrokenLink>>(), order.to.size()});
   for (const auto& to : order.to) {
     const auto dialer = spawn_dialer(self->system(), data_plane, to, order.ticket, limit);
-    // A name may take longer to look up than the limit.
+    // The lookup of a name may take longer than the limit.
     self->request(dialer, limit + time_to_tell, atom::probe_v)
         .then([probing, name,
                node = to.node](std::string& why) { probing->tried(name, node, std::move(why)); },

@@ -1,4 +1,4 @@
-/// How a NODE tries the links of a ProbeOrder.
+/// The execution of a ProbeOrder by a NODE.
 #pragma once
 
 #include "actors/interfaces.hpp"
@@ -9,9 +9,9 @@
 
 namespace troupe::actors {
 
-/// Tries all links of the order at once, each on a thread of its own, and meanwhile answers those
-/// that others try with its ticket. `self`: the NODE that has the order; `name`: what others call
-/// it. Error: the order has too many links.
+/// Tries all links of the order at once, each on its own thread, and meanwhile answers those that
+/// others try with its ticket. `self`: the NODE that has the order; `name`: its address. Error: the
+/// order has too many links.
 caf::result<std::vector<BrokenLink>>
 probe_links(node_actor::pointer self, const std::shared_ptr<collectives::DataPlane>& data_plane,
             const std::string& name, const ProbeOrder& order);

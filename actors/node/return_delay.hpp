@@ -1,4 +1,4 @@
-/// How long a node that the others have left out waits before it asks to take part again.
+/// How long a node that was left out waits before it asks to take part again.
 #pragma once
 
 #include <algorithm>
@@ -6,8 +6,8 @@
 
 namespace troupe::actors {
 
-/// Doubles from five detection time-outs (10 s by default) to thirty times that (5 min). Starts
-/// again from the first delay for a node that was not left out for twice as long.
+/// Doubles from five detection timeouts (10 s by default) to thirty times that (5 min). Starts
+/// again from the first delay if the node was not left out for twice the longest delay.
 class ReturnDelay {
 public:
   using Clock = std::chrono::steady_clock;

@@ -15,7 +15,7 @@ namespace {
 /// No model has a longer description.
 constexpr std::uint64_t longest_description = std::uint64_t{1} << 30;
 
-/// Connection to a node that holds parts. One thread asks at a time.
+/// A connection to a node that has parts. Its requests are serialized.
 class Holder {
 public:
   Holder(net::Connection connection, std::shared_ptr<collectives::ConnectionGroup> connection_group,
@@ -29,7 +29,7 @@ public:
     TROUPE_TRY(
         net::read_all(connection_, std::as_writable_bytes(std::span{&size, 1}), io_deadline));
     if (size > longest_description)
-      return fail(Errc::corrupt, "a description of {} bytes was announced", size);
+      return fail(Errc::corrupt, "received an invalid description size: {} bytes", size);
     std::vector<std::byte> bytes(size);
     TROUPE_TRY(receive_chunks(connection_, bytes, io_deadline));
     return parse_parts(bytes);
@@ -90,7 +90,8 @@ public:
   Status add(std::size_t holder, const CheckpointHeader& header,
              std::span<const training::RetainedTensorPart> parts, const Values& values_of) {
     if (header.step != generation_.step)
-      return fail(Errc::corrupt, "node {} has parts of the state of step {}, not of {}", holder + 1,
+      return fail(Errc::corrupt,
+                  "node {} has shards of the state of step {}, but step {} is needed", holder + 1,
                   header.step, generation_.step);
     const bool is_first = parts_.empty();
     if (is_first)
@@ -137,7 +138,7 @@ gather_shards(const std::shared_ptr<collectives::ConnectionGroup>& connection_gr
     if (!reads_from(generation, me, node))
       continue;
     const auto& from = generation.nodes[node];
-    say(fmt::format("reading parts of the state from {}", from.address));
+    say(fmt::format("reading shards of the state from {}", from.address));
     TROUPE_TRY(auto connection, connection_group->connect(net::peer_endpoint(from.data),
                                                           shard_link(me, node), timeouts.quorum));
     const auto holder =

@@ -9,7 +9,7 @@
 
 namespace troupe::actors {
 
-/// One node that lacks parts, on a thread of its own.
+/// Serves one node that lacks parts, on its own thread.
 class ShardServer::Client {
 public:
   Client(std::shared_ptr<collectives::ConnectionGroup> connection_group, collectives::LinkName link,
@@ -59,7 +59,7 @@ private:
     const auto& parts = held_->parts;
     if (request.part >= parts.size() || request.first > parts[request.part].values.size() ||
         request.elements > parts[request.part].values.size() - request.first)
-      return fail(Errc::corrupt, "a node asked for what no part of the state has");
+      return fail(Errc::corrupt, "a node requested values that no shard of the state contains");
     return send(std::as_bytes(parts[request.part].values.subspan(request.first, request.elements)));
   }
 
@@ -76,7 +76,7 @@ private:
   TimeoutsConfig timeouts_;
   std::mutex mutex_; ///< of connection_
   std::optional<net::Connection> connection_;
-  std::jthread thread_; ///< last: it uses the others
+  std::jthread thread_; ///< last, as it uses the others
 };
 
 ShardServer::ShardServer(const std::shared_ptr<collectives::ConnectionGroup>& connection_group,

@@ -1,5 +1,5 @@
 /// Resumes from a state that no node has as a whole: each node reads the shards that its ranks lack
-/// from others, over the data plane, when they are needed.
+/// from other nodes, over the data plane, on demand.
 #pragma once
 
 #include "collectives/tcp/data_plane.hpp"
@@ -15,8 +15,8 @@
 
 namespace troupe::actors {
 
-/// Serves the parts that this node holds to nodes that lack them, while it exists: until all ranks
-/// of the generation are connected, because a rank connects only after it has all its parts.
+/// Serves this node's shards to nodes that lack them, during its lifetime. It must live until all
+/// ranks of the generation are connected: a rank connects only after it has all its shards.
 class ShardServer {
 public:
   ShardServer(const std::shared_ptr<collectives::ConnectionGroup>& connection_group,
@@ -33,9 +33,9 @@ private:
   std::vector<std::unique_ptr<Client>> clients_;
 };
 
-/// Returns the state that this node resumes from: its own parts (`held`; null: none), and the
+/// Returns the state that this node resumes from: its own shards (`retained`; null: none), and the
 /// others from the nodes in the generation's record. Blocks until these nodes have described their
-/// parts; values are read on demand. Errors: network; corrupt.
+/// shards; values are read on demand. Errors: network; corrupt.
 Result<StateSourcePtr>
 gather_shards(const std::shared_ptr<collectives::ConnectionGroup>& connection_group,
               const training::NodeAssignment& assignment,

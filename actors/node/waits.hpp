@@ -1,4 +1,4 @@
-/// The waits of a daemon: one table, for its log and for `troupe status`. docs/cluster.md lists
+/// The waits of a daemon, in one table, for its log and for `troupe status`. docs/cluster.md lists
 /// them and their limits.
 #pragma once
 
@@ -23,11 +23,12 @@ public:
 
   class Row;
 
-  /// `what` is what a person reads after the daemon's name: "waiting for ...", "looking for ...".
-  /// Without a limit (0) the wait lasts as long as the other side lives. The row is in the table
-  /// until it is destroyed.
+  /// `what` is the text after the daemon's name: "waiting for ...", "looking for ...". Without a
+  /// limit (0) the wait lasts as long as the other side lives. The row is in the table until it is
+  /// destroyed.
   Row begin(std::string what, std::chrono::milliseconds limit, Time now = Clock::now());
-  /// The wait that began last, because the earlier ones wait for its end. Empty if there is none.
+  /// Returns the wait that began last, because the earlier ones wait for its end. Empty if there is
+  /// none.
   WaitStatus shown(Time now = Clock::now()) const;
 
 private:
@@ -47,7 +48,7 @@ private:
   std::shared_ptr<Table> table_ = std::make_shared<Table>();
 };
 
-/// One wait. Outlives the table safely.
+/// One wait. May outlive the table.
 class Waits::Row {
 public:
   Row(Row&& other) noexcept : table_{std::move(other.table_)}, entry_{other.entry_} {}
@@ -58,14 +59,14 @@ public:
 
   /// Changes the text of the wait.
   void rename(std::string what);
-  /// Takes text and limit from another node's wait, which this one depends on. An empty one changes
-  /// nothing.
+  /// Copies text and limit from another node's wait, on which this one depends. An empty one
+  /// changes nothing.
   void take(const WaitStatus& told, Time now = Clock::now());
   WaitStatus status(Time now = Clock::now()) const;
   bool has_limit() const;
   bool is_over(Time now = Clock::now()) const;
   std::chrono::milliseconds left(Time now = Clock::now()) const;
-  /// The line for the log, once, when a tenth of the limit has passed; empty: none is due.
+  /// Returns the line for the log, once, after a tenth of the limit; empty: none is due.
   std::string due(Time now = Clock::now());
 
 private:

@@ -32,7 +32,7 @@ shard_manager_actor::behavior_type AsyncShardManagerState::make_behavior() {
       [this](atom::gradients_ready, Pass pass, UnitId unit, const EventPtr& event) {
         gradients_ready(pass, unit, event);
       },
-      [](atom::done, const WorkerStep&, const SpansPtr&) {}, // COORDINATOR is told
+      [](atom::done, const WorkerStep&, const SpansPtr&) {}, // COORDINATOR gets it
       [this](atom::deliver, const MessagePtr& message) { open(message); },
       [this](atom::propose, std::int64_t step) {
         self_->send(setup_.saver.coordinator, atom::propose_v,
@@ -48,10 +48,11 @@ shard_manager_actor::behavior_type AsyncShardManagerState::make_behavior() {
       [this](atom::advance, std::int64_t step) { apply(step); },
       [this](atom::done, std::int64_t step) { finish_step(step); },
       [this](atom::failed, Error error) { fail(std::move(error)); },
-      [](atom::deal, const Reassignment&) {}, [](atom::synchronize, std::int64_t) {}, // always met
+      [](atom::assign, const Reassignment&) {},
+      [](atom::synchronize, std::int64_t) {}, // ranks always have one state
       [this](atom::evaluate, std::int64_t step) { evaluate(step); },
       [this](atom::save, std::int64_t step) {
-        take_rest(step); // a pass has left its own there
+        take_rest(step); // rank_state has the version that the last pass read
         return saver_.save(step);
       },
       [this](atom::save, std::int64_t step, std::uint64_t chunk) {
@@ -90,7 +91,7 @@ training::Version AsyncShardManagerState::wanted_for(const Reading& reading) con
   return trains ? setup_.reducer.slice_assignment.step_of(reading.index) : reading.index;
 }
 
-/// Parameters are read once for all that a pass asks for, all buckets together.
+/// Reads the parameters once for a whole pass, for all buckets together.
 void AsyncShardManagerState::serve() {
   while (!requests_.empty()) {
     const auto& request = requests_.front();
@@ -98,15 +99,15 @@ void AsyncShardManagerState::serve() {
       return begin_reading(needed);
     if (!asked_.empty())
       return;
-    // Backward writes where gradients of the pass before were read.
+    // Backward writes where the gradients of the last pass were read.
     self_->send(worker_, atom::parameters_ready_v, request,
                 request.phase == Phase::forward ? read_ : rank_state().communication->record());
     requests_.pop_front();
   }
 }
 
-/// All that the pass before asked for has been answered, and its gradients are still to come: what
-/// is enqueued now runs behind it, as WORKER enqueues one pass after the other.
+/// All requests of the last pass are answered, and its gradients are still to come. Work enqueued
+/// now runs after it, because WORKER enqueues one pass after the other.
 void AsyncShardManagerState::begin_reading(const Reading& next) {
   if (!asked_.empty())
     return;
@@ -162,7 +163,7 @@ void AsyncShardManagerState::evaluate(std::int64_t step) {
   self_->send(worker_, atom::evaluate_v, step, rank_state().communication->record());
 }
 
-/// Whatever the streams have still to tell comes before.
+/// All pending callbacks of the streams come before the answer.
 caf::result<void> AsyncShardManagerState::abort(const Error& reason) {
   rank_state().abort(reason);
   aborted_ = self_->make_response_promise<void>();

@@ -1,8 +1,8 @@
-/// SHARD MANAGER where workers train asynchronously: it owns a shard of the parameters, to which
-/// all ranks send gradients whenever they have some, and from which they read whenever they begin
-/// a slice; and it reads and sends for the WORKER of its rank. Ranks do not wait for each other: a
-/// step is applied when all its slices have come, and COORDINATOR sees to it that none is ahead
-/// by more than the staleness.
+/// SHARD MANAGER of asynchronous training. As a parameter server it owns one shard of the
+/// parameters: all ranks send it gradients whenever they have some, and read it whenever they begin
+/// a slice. As a client it reads and sends for the WORKER of its rank. Ranks do not wait for each
+/// other: a step is applied when all its slices have arrived, and COORDINATOR keeps every rank
+/// within the allowed staleness.
 #pragma once
 
 #include "actors/interfaces.hpp"
@@ -24,19 +24,19 @@ struct AsyncShardManagerSetup {
   training::GradientReducerSetup reducer;
   std::shared_ptr<training::ParameterServerShard> owner;
   std::shared_ptr<collectives::PointToPoint> point_to_point;
-  std::optional<int> replica_rank = {}; ///< who has a copy of this rank's shard
+  std::optional<int> replica_rank = {}; ///< the rank that keeps a copy of this rank's shard
   StateSaverSetup saver;
   metrics::Track row = {}; ///< of the actor in the timeline
 };
 
-/// What becomes of a step at its owner:
+/// The stages of a step at the owner of a shard:
 ///
-///             all slices,    the buddy's   verdict    all ranks
-///             statistics     sum is here   of all     are for it
-///   summing ------------> taken -------> finding -> preparing --> applying --> summing the next
+///            all slices,    sum for the      results    all ranks
+///            statistics     replica here     of all     have voted
+///   summing ------------> taken --------> finding -> preparing --> applying --> summing the next
 ///
-/// The last three are also questions to COORDINATOR, and its answers (ADR 26, by message). Where
-/// nothing is to be found in a step (Exchange::finds) there is no finding.
+/// The last three stages are a two-phase commit by messages with COORDINATOR (ADR 26). Steps that
+/// need no results of all ranks (ParameterServerShard::finds) skip `finding`.
 class AsyncShardManagerState {
 public:
   static inline const char* name = "shard_manager";
@@ -46,15 +46,15 @@ public:
 
 private:
   enum class Stage : std::uint8_t { summing, taken, finding, preparing, applying };
-  /// What parameters are read for.
+  /// The purpose of a read of the parameters.
   struct Reading {
     PassMode pass_mode;
-    std::int64_t index; ///< the pass; of evaluation: the steps
+    std::int64_t index; ///< training: the pass; evaluation: the number of steps
     bool operator==(const Reading&) const = default;
   };
   training::Version wanted_for(const Reading& reading) const;
 
-  // For this rank's WORKER.
+  // As the client of this rank's WORKER.
   void serve();
   void begin_reading(const Reading& next);
   Reading reading_for(const ParameterRequest& request) const;
@@ -63,7 +63,7 @@ private:
   void gradients_ready(Pass pass, UnitId unit, const EventPtr& event);
   void give(const collectives::Bucket& bucket, training::SliceOf slice);
   void evaluate(std::int64_t step);
-  // For all.
+  // As the owner of a shard.
   training::MessageRules message_rules() const;
   void open(const collectives::MessagePtr& message);
   Status check(const collectives::Message& message) const;
@@ -94,7 +94,7 @@ private:
 
   shard_manager_actor::pointer self_;
   AsyncShardManagerSetup setup_;
-  training::GradientReducer reducer_; ///< to save with
+  training::GradientReducer reducer_; ///< used only for saving
   StateSaver saver_;
   std::shared_ptr<training::ParameterServerShard> owner_;
   training::ParameterClient reader_;
@@ -102,13 +102,13 @@ private:
   worker_actor worker_;
   std::deque<ParameterRequest> requests_;
   std::optional<Reading> reading_;
-  std::set<int> asked_; ///< owners whose parameters are still to come
-  EventPtr read_;       ///< when what is being read for can be computed with
+  std::set<int> asked_; ///< owners whose parameters have not arrived yet
+  EventPtr read_;       ///< when the parameters of `reading_` are usable
   std::int64_t evaluated_ = 0;
   Stage stage_ = Stage::summing;
   std::map<std::int64_t, collectives::MessagePtr>
-      replicated_;                    ///< sums of who has its copy here, by step
-  std::set<std::int64_t> statistics_; ///< steps whose batch norms' are here
+      replicated_;                    ///< by step: sums for the copied shard
+  std::set<std::int64_t> statistics_; ///< steps whose batch norm statistics have arrived
   std::shared_ptr<training::StepResults> found_, of_all_;
   training::SliceReads reads_;
   std::array<RankCollective, metrics::collective_kind_names.size()> sent_ = {};

@@ -1,5 +1,5 @@
-// Of an asynchronous SHARD MANAGER, what becomes of its shard: mail comes in, and one step after
-// the other is applied.
+// The shard of an asynchronous SHARD MANAGER: takes messages in, and applies one step after the
+// other.
 #include "actors/roles/async_shard_manager.hpp"
 #include "actors/roles/detail/announce.hpp"
 #include "core/fail.hpp"
@@ -35,10 +35,10 @@ Status AsyncShardManagerState::check(const Message& message) const {
       {.version = owner_->version(), .published = owner_->published(), .read = reader_.read()}));
   if (awaits(message))
     return {};
-  return failure(training::wrong_message(message, "which nobody awaits"));
+  return failure(training::wrong_message(message, "that are not expected now"));
 }
 
-/// Of letters that may come at this time: whether this one has not come yet.
+/// Whether a message that may come at this time has not come yet.
 bool AsyncShardManagerState::awaits(const Message& message) const {
   switch (training::kind_of(message)) {
   case MessageKind::pull:
@@ -82,7 +82,8 @@ void AsyncShardManagerState::take_statistics(const MessagePtr& message) {
   const auto step = training::step_of(*message);
   rank_state().device().copy(owner_->stream(), state().committed_statistics(step),
                              message->values->data(), message->bytes);
-  owner_->stream().on_complete([message](const Status&) {}); // it lives so long
+  owner_->stream().on_complete(
+      [message](const Status&) {}); // keeps it alive until the copy is done
   statistics_.insert(step);
   go_on();
 }
@@ -112,7 +113,7 @@ void AsyncShardManagerState::take() {
   send_when_copied(std::move(message), *setup_.replica_rank);
 }
 
-/// When the owner's stream has come so far.
+/// Sends it when the owner's stream has come this far.
 void AsyncShardManagerState::send_when_copied(Message message, int to) {
   message.from = rank_state().rank;
   message.to = to;
@@ -129,7 +130,7 @@ void AsyncShardManagerState::find() {
     owner_->keep_replica(replicated.mapped());
   found_ = std::make_shared<training::StepResults>();
   if (!owner_->finds())
-    return prepare({.step = owner_->version()}); // the others ask nothing, either
+    return prepare({.step = owner_->version()}); // no rank proposes results
   owner_->find(found_.get());
   announce(me(), owner_->stream(), atom::propose_v, owner_->version(), found_);
 }
@@ -177,7 +178,8 @@ StepReport AsyncShardManagerState::report(std::int64_t step) const {
   return report;
 }
 
-/// Losses that are not finite are steps to skip while a smaller scale may help.
+/// With a scaled loss, a step with gradients that are not finite is skipped while the scale can
+/// still be lowered.
 Status AsyncShardManagerState::check_scale() const {
   if (owner_->scale() >= 1)
     return {};

@@ -13,10 +13,11 @@ namespace troupe::actors {
 
 namespace {
 
-/// What is checked, hashed and written at a time: it stays in the processor's cache.
+/// Number of values that are checked, hashed and written at a time: they stay in the processor's
+/// cache.
 constexpr std::size_t most_appended = std::size_t{1} << 16;
 
-/// Without an early end, so that it is done with vectors.
+/// Has no early exit, so that it is vectorized.
 bool are_finite(std::span<const float> values) {
   constexpr std::uint32_t exponent = 0x7f80'0000;
   bool all = true;
@@ -25,7 +26,7 @@ bool are_finite(std::span<const float> values) {
   return all;
 }
 
-/// Where a rank cannot write, what the others have written is worth nothing.
+/// Fails if any rank could not write: then the files of the others are useless.
 Status check(const std::vector<ShardOutcome>& parts) {
   for (const auto& part : parts)
     if (part.failure)
@@ -35,7 +36,7 @@ Status check(const std::vector<ShardOutcome>& parts) {
 
 } // namespace
 
-/// On the actor's own thread, which may block.
+/// Runs on the actor's own thread, which may block.
 CheckpointerState::~CheckpointerState() {
   work_.reset();
   if (unfinished_)
@@ -44,7 +45,7 @@ CheckpointerState::~CheckpointerState() {
 
 checkpointer_actor::behavior_type CheckpointerState::make_behavior() {
   if (setup_.rank == 0)
-    std::ignore = setup_.store.remove_temporaries(); // of a process that was killed
+    std::ignore = setup_.store.remove_temporaries(); // of a killed process
   return traced<checkpointer_actor>(
       setup_.row, [this](atom::snapshot, const SnapshotPtr& snapshot) { return take(*snapshot); },
       [this](atom::snapshot, const StateChunkPtr& chunk, bool write) {
@@ -53,7 +54,7 @@ checkpointer_actor::behavior_type CheckpointerState::make_behavior() {
       [this](atom::finish, const CheckpointShards& parts) { return finish(parts); });
 }
 
-/// Training goes on meanwhile.
+/// Training continues meanwhile.
 ShardOutcome CheckpointerState::take(const training::Snapshot& snapshot) {
   begin(snapshot.step, snapshot.loss_scale, {.is_written = true});
   BackgroundWork writing;
@@ -110,7 +111,7 @@ Result<StateWriter> CheckpointerState::open_writer() const {
 }
 
 void CheckpointerState::add(const training::SavedRange& range, const float* stored) {
-  if (setup_.state->saves_shard() && !work_->is_hashed) // as the rank stores it
+  if (setup_.state->saves_shard() && !work_->is_hashed) // in the rank's layout
     return write(range, {stored, range.elements});
   const auto values = training::in_canonical_layout(range, stored, canonical_);
   if (work_->is_hashed && range.array == training::parameters_array)
@@ -122,7 +123,7 @@ void CheckpointerState::write(const training::SavedRange& range, std::span<const
   while (work_->writer && !values.empty()) {
     const auto chunk = values.first(std::min(values.size(), most_appended));
     values = values.subspan(chunk.size());
-    if (!are_finite(chunk)) // no run could go on from it
+    if (!are_finite(chunk)) // no run could resume from it
       fail({Errc::numeric, fmt::format("{} has values that are not finite", range.slot->name)});
     else if (const auto written = work_->writer->append(chunk); !written)
       fail(written.error());
@@ -156,7 +157,7 @@ CheckpointOutcome CheckpointerState::finish(const CheckpointShards& parts) {
   CheckpointOutcome outcome{.step = parts.step, .path = setup_.store.path_of(parts.step).string()};
   for (const auto& part : parts.parts) {
     outcome.seconds = std::max(outcome.seconds, part.seconds);
-    outcome.parameters_sha256 += part.parameters_sha256; // one at most has it
+    outcome.parameters_sha256 += part.parameters_sha256; // at most one part has it
     for (const auto& file : part.files)
       outcome.bytes += file.bytes;
   }

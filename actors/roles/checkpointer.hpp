@@ -1,5 +1,5 @@
-/// CHECKPOINTER: puts on disk what a rank saves, and hashes parameters. Rank 0's makes a checkpoint
-/// of what all ranks have written.
+/// CHECKPOINTER: writes the state that its rank saves to disk, and hashes parameters. Rank 0's
+/// CHECKPOINTER publishes a checkpoint of the files that all ranks have written.
 #pragma once
 
 #include "actors/interfaces.hpp"
@@ -19,17 +19,16 @@ namespace troupe::actors {
 
 struct CheckpointerSetup {
   CheckpointStore store;
-  std::shared_ptr<const training::ModelState> state; ///< knows the layout, and has the snapshot
+  std::shared_ptr<const training::ModelState> state; ///< knows the layout, and resolves snapshots
   std::int32_t rank = 0, world_size = 1;
-  // Of rank 0 alone:
+  // Used only on rank 0.
   std::map<std::string, std::string> metadata = {};
   std::int64_t steps_per_epoch = 1;
   std::int64_t keep = 3;
   metrics::Track row = {}; ///< of the actor in the timeline
 };
 
-/// Of a whole state it holds one tensor at most, and that only where the device stores it in a
-/// layout of its own.
+/// Holds at most one tensor of the state, and only if the device stores it in a layout of its own.
 class CheckpointerState {
 public:
   static inline const char* name = "checkpointer";
@@ -43,16 +42,16 @@ public:
 
 private:
   using Clock = std::chrono::steady_clock;
-  /// What becomes of values that come this way.
+  /// The processing of the values that arrive.
   struct Ends {
     bool is_written = false;
-    bool is_hashed = false; ///< the parameters, all of which come this way
+    bool is_hashed = false; ///< all parameters arrive, and are hashed
   };
-  /// A part that is being written, hashed, or both.
+  /// A part of a checkpoint in progress: being written, hashed, or both.
   struct Work {
     ShardOutcome outcome;
     bool is_hashed = false;
-    std::optional<StateWriter> writer = {}; ///< empty: nothing (more) is written
+    std::optional<StateWriter> writer = {}; ///< empty: nothing is written, or writing has failed
     Sha256 digest = {};                     ///< of the parameters
     Clock::time_point begin = Clock::now();
   };
@@ -69,12 +68,12 @@ private:
   Status publish(const CheckpointShards& parts);
 
   CheckpointerSetup setup_;
-  CheckpointHeader header_; ///< of the checkpoint under way
+  CheckpointHeader header_; ///< of the checkpoint in progress
   std::optional<Work> work_;
-  /// Of the checkpoint that rank 0 has begun and not finished: a job that fails meanwhile leaves
-  /// none of it.
+  /// Step of the checkpoint that rank 0 has begun and not finished. If the job fails meanwhile, its
+  /// files are deleted.
   std::optional<std::int64_t> unfinished_;
-  std::vector<float> canonical_; ///< of a tensor, on its way
+  std::vector<float> canonical_; ///< one tensor in canonical layout
 };
 
 } // namespace troupe::actors

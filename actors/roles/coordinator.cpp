@@ -23,9 +23,9 @@ CoordinatorState::CoordinatorState(coordinator_actor::pointer self, CoordinatorS
   summary_.loss = setup_.before.loss;
   summary_.test_loss = setup_.before.test_loss;
   summary_.accuracy = setup_.before.accuracy;
-  if (totals_.sampled <= committed_) // else it is written again
+  if (totals_.sampled <= committed_) // else the sample is written again
     sampled_ = totals_.sampled;
-  measured_ = setup_.first_step; // when the devices were made
+  measured_ = setup_.first_step; // peak rates were measured when the devices were opened
   save_wanted_ = setup_.takes_over && setup_.plan.saves();
   if (const auto& slice_assignment = setup_.balancer.slice_assignment;
       slice_assignment.is_on_demand())
@@ -56,9 +56,9 @@ coordinator_actor::behavior_type CoordinatorState::make_behavior() {
         is_between_nodes(error.code) ? suspect(error) : fail(error);
       },
       [this](atom::failed, double loss) { self_->send(setup_.metrics, atom::failed_v, loss); },
-      [this](atom::deal, std::int32_t rank) { want(rank); },
+      [this](atom::assign, std::int32_t rank) { want(rank); },
       [this](atom::done, std::int32_t rank, Pass slice, const WorkerStep& measured) {
-        come(rank, slice, measured);
+        complete(rank, slice, measured);
       },
       [this](atom::propose, const StepFound& by_rank) {
         if (assigns_to(by_rank.rank))
@@ -86,7 +86,7 @@ void CoordinatorState::stop() {
     reach_pause();
 }
 
-/// Answered by grant(), when training is about to go on.
+/// Answered by grant() before training would continue.
 caf::result<void> CoordinatorState::halt(bool save) {
   halts_saved_ = halts_saved_ || save;
   auto& promise = halts_.emplace_back(self_->make_response_promise<void>());
@@ -95,8 +95,8 @@ caf::result<void> CoordinatorState::halt(bool save) {
   return promise;
 }
 
-/// A node that leaves takes its part of the state along: without a copy of that elsewhere, the
-/// state outlives the generation in a checkpoint alone.
+/// A node that leaves takes its part of the state along. If no other node has a copy, the state
+/// must be saved to a checkpoint first.
 void CoordinatorState::answer_halts() {
   if (committed_ != granted_ || sampling_ || writing_ || !synchronize())
     return;
@@ -106,7 +106,8 @@ void CoordinatorState::answer_halts() {
     promise.deliver();
 }
 
-/// A step that a rank has reported all had voted for, also those that can report it no more.
+/// Records the steps that some ranks have reported: all ranks had voted for them, including those
+/// that can no longer report.
 RunTotalsPtr CoordinatorState::release() {
   for (auto made = reports_.begin(); made != reports_.end() && made->first == committed_;
        made = reports_.erase(made)) {
@@ -123,19 +124,18 @@ RunTotalsPtr CoordinatorState::release() {
 
 void CoordinatorState::join(const RankInfo& info, Member member) {
   if (!is_rank(info.rank))
-    return; // no role of this generation sent it
+    return; // the sender is no role of this generation
   if (info.samples != setup_.samples)
     return fail_node(
         {Errc::data,
          fmt::format("{} training samples here, {} at the leader", info.samples, setup_.samples),
          {.rank = info.rank}});
   if (info.data != setup_.data)
-    return fail_node(
-        {Errc::data,
-         fmt::format("the training data here have the fingerprint {}, those of the leader "
-                     "{}: data.root must hold the same files on every node",
-                     info.data, setup_.data),
-         {.rank = info.rank}});
+    return fail_node({Errc::data,
+                      fmt::format("the training data here have the fingerprint {}, those of the "
+                                  "leader {}: data.root must contain the same files on every node",
+                                  info.data, setup_.data),
+                      {.rank = info.rank}});
   members_[info.rank] = std::move(member);
   begin_if_ready();
 }
@@ -150,8 +150,8 @@ void CoordinatorState::begin_if_ready() {
   go_on();
 }
 
-/// What was due when the generation before ended may not have been done: the last steps are on no
-/// disk, or not evaluated.
+/// Does first what was due when the last generation ended: its last steps may not be saved or
+/// evaluated.
 void CoordinatorState::go_on() {
   const bool is_first = setup_.generation.is_first();
   if (is_over() && is_first)
@@ -166,14 +166,14 @@ void CoordinatorState::go_on() {
 }
 
 void CoordinatorState::resume_training() {
-  if (is_over()) { // nothing (more) to train
+  if (is_over()) { // all steps are done
     phase_ = Phase::finishing;
     return conclude();
   }
-  if (!deal())
+  if (!assign())
     return;
   enter(Phase::training);
-  last_commit_ = Clock::now(); // what lay between is not the next step's time
+  last_commit_ = Clock::now(); // the pause does not count as time of the next step
   grant();
 }
 
@@ -209,7 +209,7 @@ void CoordinatorState::Member::add(const StepReport& report) {
 
 void CoordinatorState::commit(StepReport report) {
   if (!members_.contains(report.rank))
-    return; // no role of this generation sent it
+    return; // the sender is no role of this generation
   const auto step = report.worker.step;
   if (work_items_)
     report.worker = work_items_->measured(report.rank, step);
@@ -219,7 +219,7 @@ void CoordinatorState::commit(StepReport report) {
   reports.push_back(std::move(report));
   if (std::ssize(reports) < world_size() || phase_ == Phase::ended)
     return;
-  // Sums must not depend on who was first.
+  // Sums must not depend on the order of arrival.
   std::ranges::sort(reports, {}, &StepReport::rank);
   record_step(step, reports);
   reports_.erase(step);
@@ -268,7 +268,7 @@ void CoordinatorState::record_step(std::int64_t step, const std::vector<StepRepo
   tell_workers_status();
 }
 
-/// Of all ranks' devices; 0 where nobody knows that of one.
+/// Sums over the devices of all ranks; 0 if one is unknown.
 double CoordinatorState::peak_operations() const {
   double sum = 0;
   for (const auto& [rank, member] : members_) {
@@ -279,7 +279,7 @@ double CoordinatorState::peak_operations() const {
   return sum;
 }
 
-/// Ranks of a node share its processors: the first one measures for all.
+/// Only the first rank of a node measures, because its ranks share the processors.
 void CoordinatorState::measure_peaks() {
   for (const auto& [rank, member] : members_)
     if (rank == setup_.generation.node_of(rank).first_rank)
@@ -313,7 +313,8 @@ void CoordinatorState::record_recovery() {
           .first_step = seconds(Clock::now() - made_)})});
 }
 
-/// Whether all ranks have one state; else they come to one, and what asked is asked again.
+/// Returns whether all ranks have the same state. If not, synchronizes them, and then calls
+/// reach_pause() or answer_halts() again.
 bool CoordinatorState::synchronize() {
   if (agreed_ == committed_)
     return true;
@@ -330,28 +331,28 @@ bool CoordinatorState::synchronize() {
               agreed_ = committed_;
               halts_.empty() ? reach_pause() : answer_halts();
             },
-            [](const caf::error&) {}); // the rank has failed, and says so itself
+            [](const caf::error&) {}); // the rank has failed, and reports it itself
   return false;
 }
 
-/// Whether slices are dealt as they are to be; else they are dealt anew, and training goes on when
-/// all know.
-bool CoordinatorState::deal() {
-  const auto counts = balancer_.deal(committed_);
+/// Returns whether the slice assignment stays as it is. If not, sends the new one to all ranks, and
+/// resumes training when all use it.
+bool CoordinatorState::assign() {
+  const auto counts = balancer_.assign(committed_);
   if (!counts)
     return true;
   assigned_ = committed_;
   const Reassignment next{*counts, committed_, balancer_.slice_assignment().pass_of(committed_)};
   auto left = std::make_shared<std::size_t>(2 * members_.size());
   const auto tell = [&, left](const auto& role) {
-    self_->request(role, caf::infinite, atom::deal_v, next)
+    self_->request(role, caf::infinite, atom::assign_v, next)
         .then(
             [this, left] {
               if (--*left > 0 || phase_ == Phase::ended)
                 return;
               is_over() ? save_if_due() : resume_training();
             },
-            [](const caf::error&) {}); // the rank has failed, and says so itself
+            [](const caf::error&) {}); // the rank has failed, and reports it itself
   };
   for (const auto& [rank, member] : members_) {
     tell(member.worker);
@@ -360,7 +361,7 @@ bool CoordinatorState::deal() {
   return false;
 }
 
-/// Whether what is due behind the last step asks for one state of all ranks.
+/// Whether the actions due after the last step need the same state on all ranks.
 bool CoordinatorState::needs_one_state() const {
   return is_over() || save_wanted_ || balancer_.reassigns() || next_shards_.is_best ||
          setup_.plan.evaluation_due(committed_) || setup_.plan.checkpoint_due(committed_);
@@ -411,7 +412,7 @@ void CoordinatorState::record_epoch(std::int64_t last_step, const EvaluationRepo
   self_->send(setup_.metrics, atom::evaluated_v, EpochRecordPtr{record});
 }
 
-/// For the checkpoint of this step, if there will be one.
+/// Stores test results for the checkpoint of this step, if one is written.
 void CoordinatorState::note_results(const training::TestResults& results) {
   next_shards_.results = training::to_metadata(results);
   next_shards_.is_best = totals_.best.beat(results);
@@ -439,11 +440,12 @@ void CoordinatorState::end(std::string_view status) {
       .then(answer, [this, answer](const caf::error& reason) { answer(unrecorded(reason)); });
 }
 
-/// Without METRICS the record of the run is not whole: it has failed.
+/// The outcome if METRICS has died: the run's files are incomplete, so the run has failed.
 RunOutcomePtr CoordinatorState::unrecorded(const caf::error& reason) {
   if (!error_) {
     error_ = Error{Errc::internal,
-                   "the metrics died before the run's record was whole: " + caf::to_string(reason),
+                   "the metrics actor died before the run's logs were complete: " +
+                       caf::to_string(reason),
                    {.actor = "metrics", .step = committed_ - 1}};
     summary_.status = "failed";
     summary_.error = error_->to_string();

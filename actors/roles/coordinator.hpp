@@ -1,4 +1,4 @@
-/// COORDINATOR: leads a job from its first step to its last.
+/// COORDINATOR: leads a generation of the job from its first step to its last.
 #pragma once
 
 #include "actors/interfaces.hpp"
@@ -25,46 +25,46 @@ struct CoordinatorSetup {
   training::JobPlan plan;
   std::int64_t first_step = 0;
   training::GenerationRecord generation;
-  // Of the training set: every node must have the same.
+  // The training set, which must be the same on every node.
   std::int64_t samples = 0;
-  std::string data = {}; ///< its fingerprint
-  /// When a collective fails, how long it may take to learn which node is gone.
+  std::string data = {}; ///< fingerprint of the training set
+  /// How long to wait, after a collective has failed, for the loss of a node to be noticed.
   std::chrono::milliseconds detection{5000};
-  std::chrono::milliseconds collective{0}; ///< that a collective may take
+  std::chrono::milliseconds collective{0}; ///< longest time that a collective may take
   // collectives/step_policy.hpp
-  std::int64_t window = 1; ///< steps that may be under way
-  /// Whether all ranks have one state behind it.
+  std::int64_t window = 1; ///< number of steps that may be in flight
+  /// Whether all ranks have the same state after `step`.
   std::function<bool(std::int64_t step)> agree = [](std::int64_t) { return true; };
   SliceBalancerSetup balancer = {};
   bool records_reads = false; ///< metrics.reads
   std::function<double(std::int64_t step)> learning_rate;
   metrics::RunInfo info = {};
-  metrics::EarlierRun before = {}; ///< the steps before first_step
-  // Seconds that it took to form the generation.
+  metrics::EarlierRun before = {}; ///< the run before first_step
+  // Seconds that building the generation took.
   double heal = 0, connect = 0;
-  RunTotals totals = {};         ///< of the generations before
-  bool dies_with_a_node = false; ///< part of the state is on one node alone
-  bool is_sharded = false; ///< every rank writes its part of a checkpoint; else rank 0 all of it
-  bool takes_over = false; ///< another led until now: what it has saved may be out of reach
-  checkpointer_actor checkpointer; ///< rank 0's
+  RunTotals totals = {};         ///< of earlier generations
+  bool dies_with_a_node = false; ///< only one node has some part of the state
+  bool is_sharded = false; ///< every rank writes a part of a checkpoint; else rank 0 all of it
+  bool takes_over = false; ///< another node led until now: its checkpoints may be unreachable
+  checkpointer_actor checkpointer; ///< of rank 0
   generator_actor generator = {};  ///< null: no samples are written
   metrics_actor metrics;
-  membership_actor membership = {}; ///< null: there is one node alone
+  membership_actor membership = {}; ///< null: a single node
   metrics::Track row = {};          ///< of the actor in the timeline
 };
 
 ///              run                 pause: all steps below it are committed
 ///   joining ---------> training --------------------------------+---------+
 ///                         ^                                      | due     | not due
-///                         |   no more to do                      v         v
+///                         |   steps remain                       v         v
 ///                         +------ saving <----- sampling <-- evaluating ---+
 ///                                                 | last step, or stopped
 ///                                                 v
 ///                                              finishing --> ended
 ///
-/// A generation that is over (release) leaves all to the next COORDINATOR.
+/// A generation that is over (release) leaves its totals to the next COORDINATOR.
 ///
-/// Workers run below the limit that was granted, so that all ranks stop at the same step.
+/// Workers run the steps below a granted limit, so that all ranks stop at the same step.
 class CoordinatorState {
 public:
   static inline const char* name = "coordinator";
@@ -88,11 +88,11 @@ private:
     worker_actor worker;
     shard_manager_actor shard_manager;
     metrics_actor metrics; ///< of the rank's node
-    // Of all steps so far.
+    // Sums over all steps so far.
     std::int64_t steps = 0;
     std::chrono::nanoseconds busy = {}, data_wait = {}, collectives = {}; ///< not overlapped
-    std::chrono::nanoseconds optimizer = {};                              ///< likewise
-    std::int64_t ready_batches = 0; ///< at the end of the last one
+    std::chrono::nanoseconds optimizer = {}; ///< while the rank did not compute
+    std::int64_t ready_batches = 0;          ///< when the last step ended
     MemoryUse memory = {};
 
     void add(const StepReport& report);
@@ -101,7 +101,7 @@ private:
   void enter(Phase phase);
   void join(const RankInfo& info, Member member);
   std::int32_t world_size() const { return setup_.generation.world_size(); }
-  /// Whether the generation has this rank; messages of other nodes may have been damaged.
+  /// Whether the generation has this rank. Messages of other nodes may be damaged.
   bool is_rank(std::int32_t rank) const { return rank >= 0 && rank < world_size(); }
   void begin_if_ready();
   void go_on();
@@ -117,18 +117,18 @@ private:
   bool needs_one_state() const;
   void reach_pause();
   bool synchronize();
-  bool deal();
+  bool assign();
   void assign_work();
   void assign_again();
   bool assigns_to(std::int32_t rank) const;
   void want(std::int32_t rank);
-  void come(std::int32_t rank, Pass pass, const WorkerStep& measured);
+  void complete(std::int32_t rank, Pass pass, const WorkerStep& measured);
   void find(const StepFound& by_rank);
   void apply();
   void add_work_items(std::int64_t step, const std::vector<StepReport>& reports,
                       metrics::StepRecord& record);
   void count_evaluation(const EvaluationReport& report);
-  /// `test`: null where nothing is evaluated behind it.
+  /// `test`: null if the epoch ends without an evaluation.
   void record_epoch(std::int64_t last_step, const EvaluationReport* test);
   void note_results(const training::TestResults& results);
   void sample_if_due();
@@ -179,41 +179,42 @@ private:
   std::int64_t committed_, granted_;
   bool stopping_ = false;
   SliceBalancer balancer_;
-  std::optional<WorkItems> work_items_; ///< where ranks train asynchronously
-  bool assigns_later_ = false;          ///< by itself, as somebody's patience will end
-  std::int64_t assigned_;               ///< the first step of the last dealing; below 0: always one
-  std::int64_t agreed_;                 ///< steps after which all ranks last had one state
-  bool synchronizes_ = false;       ///< they are coming to one
-  bool sampling_ = false;             ///< a sample is gathered or written: there is memory for one
-  bool sample_due_ = false;           ///< when that is written
-  bool concludes_ = false;            ///< the same
-  std::int64_t sampled_ = -1;         ///< steps after which a sample was begun
-  bool writing_ = false;              ///< a snapshot: there is memory for one
-  bool save_due_ = false;             ///< when that is written
-  bool save_wanted_ = false;          ///< whatever step it is
-  std::size_t copying_ = 0;           ///< ranks that have not yet copied what they save
-  std::int64_t saved_ = -1;           ///< steps after which a checkpoint was written, or should be
-  std::int64_t hashed_ = -1;          ///< steps after which the summary's digest was taken
-  CheckpointShards parts_ = {};       ///< of the checkpoint that is being written
-  CheckpointShards next_shards_ = {}; ///< what is known of the next one
+  std::optional<WorkItems> work_items_; ///< of asynchronous training
+  bool assigns_later_ = false; ///< assign_again() is scheduled, for the end of a wait tolerance
+  std::int64_t assigned_; ///< first step of the current slice assignment; below 0: it never changes
+  std::int64_t agreed_;   ///< number of steps after which all ranks last had the same state
+  bool synchronizes_ = false; ///< ranks are synchronizing
+  bool sampling_ = false;     ///< a sample is being gathered or written; there is memory for one
+  bool sample_due_ = false;   ///< take the next sample when that one is written
+  bool concludes_ = false;    ///< conclude when that one is written
+  std::int64_t sampled_ = -1; ///< number of steps after which the last sample was begun
+  bool writing_ = false;      ///< a snapshot is being written; there is memory for one
+  bool save_due_ = false;     ///< save again when that one is written
+  bool save_wanted_ = false;  ///< at any step
+  std::size_t copying_ = 0;   ///< ranks that have not yet copied their part of the state
+  std::int64_t saved_ =
+      -1; ///< number of steps after which the last checkpoint was or is being written
+  std::int64_t hashed_ = -1;    ///< number of steps after which the summary's digest was taken
+  CheckpointShards parts_ = {}; ///< of the checkpoint in progress
+  CheckpointShards next_shards_ = {}; ///< results for the next checkpoint
   std::map<std::int64_t, std::vector<StepReport>> reports_;
-  double step_seconds_ = 0;   ///< of this generation's steps
-  std::int64_t measured_ = 0; ///< steps after which peaks were measured last
+  double step_seconds_ = 0;   ///< total over this generation's steps
+  std::int64_t measured_ = 0; ///< number of steps after which peak rates were last measured
   std::vector<EvaluationReport> evaluations_;
-  std::vector<caf::typed_response_promise<void>> halts_; ///< wait for the steps under way
-  bool halts_saved_ = false;                             ///< and for all of them to be on a disk
-  bool is_void_ = false;                                 ///< the generation is over
-  bool reported_ = false;                                ///< to MEMBERSHIP: that a rank has failed
+  std::vector<caf::typed_response_promise<void>> halts_; ///< wait for the steps in flight
+  bool halts_saved_ = false; ///< they also wait for all steps to be on disk
+  bool is_void_ = false;     ///< the generation is over
+  bool reported_ = false;    ///< a failed rank was reported to MEMBERSHIP
   metrics::StepSums epoch_;
   RunTotals totals_; ///< with this generation's
   Clock::time_point made_ = Clock::now(), begin_ = made_, last_commit_ = begin_,
                     evaluation_begin_ = begin_, pause_begin_ = begin_;
-  std::optional<double> paused_; ///< seconds, for the checkpoint that is being written
+  std::optional<double> paused_; ///< seconds of the pause for the checkpoint in progress
   metrics::RunSummary summary_;
   std::optional<Error> error_, suspected_;
   std::set<std::int32_t> interrupted_; ///< ranks that have reported a failure between ranks
   std::optional<Error> unsaved_;       ///< why the newest checkpoint was not written
-  std::optional<Error> ending_;        ///< why the job ends when it is saved
+  std::optional<Error> ending_;        ///< why the job ends after it is saved
   std::optional<caf::typed_response_promise<RunOutcomePtr>> promise_;
 };
 

@@ -1,4 +1,4 @@
-// What COORDINATOR does when a role of some rank has failed.
+// The reaction of COORDINATOR to a failed role.
 #include "actors/membership/blame.hpp"
 #include "actors/roles/coordinator.hpp"
 #include "core/device/memory_advice.hpp"
@@ -9,8 +9,8 @@
 
 namespace troupe::actors {
 
-/// Fails after the detection timeout. Ranks that wait for a dead one fail before its node is known
-/// to be lost, which is the better error. A single node has nothing to wait for.
+/// Fails after the detection timeout: ranks that wait for a lost node fail before its loss is
+/// noticed, and the loss is the better error. A single node has nothing to wait for.
 void CoordinatorState::suspect(const Error& error) {
   if (setup_.generation.nodes.size() == 1)
     return fail(error);
@@ -57,8 +57,8 @@ void CoordinatorState::tell_membership(const Error& error) {
         .then([] {}, ended);
 }
 
-/// When a collective fails, it fails for all ranks that have come to it. So if nothing was done for
-/// as long as a collective may take, the ranks that have reported no failure have not come to it.
+/// A collective fails for all ranks that have reached it. So, after the longest time that a
+/// collective may take, the ranks that have reported no failure have not reached it.
 std::vector<std::string> CoordinatorState::nodes_behind() const {
   if (Clock::now() - last_commit_ < setup_.collective)
     return {};
@@ -92,7 +92,7 @@ void CoordinatorState::end_failed(Error error) {
   end("failed");
 }
 
-/// Fills in node and step. An actor that does not know its step failed at the one under way.
+/// Fills in node and step. An actor that does not know its step failed at the one in flight.
 void CoordinatorState::complete(Where& where) const {
   if (where.node.empty() && is_rank(where.rank))
     where.node = setup_.generation.node_of(where.rank).address;

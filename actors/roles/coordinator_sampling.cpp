@@ -1,4 +1,4 @@
-// When a language model writes a sample of text, as it is trained.
+// Samples of text from a language model in training.
 #include "actors/roles/coordinator.hpp"
 
 #include <fmt/format.h>
@@ -7,11 +7,12 @@
 
 namespace troupe::actors {
 
-/// Behind an evaluation, before a checkpoint. The sample before is waited for, as a checkpoint is:
-/// GENERATOR has memory for one, and what a run writes must not depend on who is fast. Ranks that
-/// are apart do not meet for it, which would change what is trained: it is of rank 0's state.
+/// Runs after an evaluation and before a checkpoint. Waits for the last sample, as GENERATOR has
+/// memory for one; skipping one would make the output depend on timing. Replica groups do not
+/// synchronize for a sample, as that would change the training: the sample shows the state of rank
+/// 0.
 void CoordinatorState::sample_if_due() {
-  if (phase_ == Phase::ended) // while the sample before was written
+  if (phase_ == Phase::ended) // while the last sample was written
     return;
   if (!setup_.plan.sample_due(committed_) || sampled_ == committed_)
     return save_if_due();
@@ -31,7 +32,7 @@ void CoordinatorState::sample_chunk(std::uint64_t index) {
           not_saved("shard_manager", 0));
 }
 
-/// All parameters are with GENERATOR: training goes on while it writes.
+/// GENERATOR has all parameters. Training continues while it writes.
 void CoordinatorState::write_sample() {
   if (phase_ == Phase::ended)
     return;
@@ -50,7 +51,7 @@ void CoordinatorState::count_sample(const GeneratedRecordPtr& record) {
   sample_ended();
 }
 
-/// What keeps a text from being written need not end a job; a GENERATOR that has died does.
+/// An error of GENERATOR does not end the job; its death does.
 void CoordinatorState::not_sampled(std::int64_t step, const caf::error& error) {
   if (phase_ == Phase::ended)
     return;

@@ -1,4 +1,4 @@
-// When a job's state is saved, and how the last save ends the job.
+// Saving of a job's state, and the end of the job after the last save.
 #include "actors/roles/coordinator.hpp"
 #include "actors/roles/detail/step_summary.hpp"
 
@@ -10,7 +10,7 @@
 namespace troupe::actors {
 
 void CoordinatorState::save_if_due() {
-  if (phase_ == Phase::ended) // while the checkpoint before was written
+  if (phase_ == Phase::ended) // while the last checkpoint was written
     return;
   const bool saves = setup_.plan.saves() || next_shards_.is_best;
   const bool is_due = std::exchange(save_wanted_, false) || setup_.plan.checkpoint_due(committed_) ||
@@ -33,7 +33,7 @@ void CoordinatorState::save_if_due() {
   saves ? save_chunks() : conclude();
 }
 
-/// What is done when a role has not done its part of saving: the job ends with that.
+/// Returns the error handler of a save request: it ends the job.
 std::function<void(const caf::error&)> CoordinatorState::not_saved(const char* role, int rank) {
   return [this, role, rank, step = committed_ - 1](const caf::error& error) {
     fail({Errc::internal,
@@ -42,7 +42,7 @@ std::function<void(const caf::error&)> CoordinatorState::not_saved(const char* r
   };
 }
 
-/// In a generation that is about to end.
+/// Saves before the generation ends.
 void CoordinatorState::save_for_next() {
   pause_begin_ = Clock::now();
   enter(Phase::saving);
@@ -64,7 +64,7 @@ void CoordinatorState::save() {
             not_saved("shard_manager", rank));
 }
 
-/// The copy is taken: training goes on while it is written.
+/// The copy is complete. Training continues while it is written.
 void CoordinatorState::copied() {
   if (phase_ == Phase::ended)
     return;
@@ -80,7 +80,7 @@ std::size_t CoordinatorState::writers() const {
   return setup_.is_sharded ? members_.size() : 1;
 }
 
-/// Nothing is trained any more, so what is saved need not be copied before it is written.
+/// Training has stopped, so the state is written without a copy.
 void CoordinatorState::save_chunks() {
   for (std::int32_t rank = 0; rank < static_cast<std::int32_t>(writers()); ++rank)
     save_chunk(rank, 0);
@@ -99,7 +99,7 @@ void CoordinatorState::save_chunk(std::int32_t rank, std::uint64_t index) {
           not_saved("shard_manager", rank));
 }
 
-/// The parameters' digest alone.
+/// Computes only the digest of the parameters.
 void CoordinatorState::hash_chunk(std::uint64_t index) {
   if (phase_ == Phase::ended)
     return;
@@ -115,7 +115,7 @@ void CoordinatorState::hash_chunk(std::uint64_t index) {
           not_saved("shard_manager", 0));
 }
 
-/// Rank 0 gets a piece; the other ranks give it what the strategy divides.
+/// Has the other ranks send rank 0 their shards of a chunk.
 void CoordinatorState::contribute(std::uint64_t chunk) {
   for (const auto& [rank, member] : members_)
     if (rank != 0)
@@ -148,7 +148,7 @@ void CoordinatorState::finish_checkpoint() {
           not_saved("checkpointer"));
 }
 
-/// Where no checkpoint told the digest of the last parameters, that comes last.
+/// Computes the digest of the last parameters if no checkpoint has it, and ends the job.
 void CoordinatorState::conclude() {
   concludes_ = sampling_;
   if (concludes_)
@@ -157,7 +157,7 @@ void CoordinatorState::conclude() {
 }
 
 void CoordinatorState::count_saved(CheckpointOutcome outcome) {
-  // What is written at the end is written while nothing is trained.
+  // The last checkpoint is written while nothing trains.
   const auto paused = std::exchange(paused_, std::nullopt);
   outcome.pause_seconds = paused ? *paused : seconds(Clock::now() - pause_begin_);
   summary_.checkpoint_seconds += outcome.pause_seconds;

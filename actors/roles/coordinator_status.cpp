@@ -1,4 +1,4 @@
-// What the COORDINATOR tells of the job: to nodes, and to whoever asks.
+// COORDINATOR's reports on the job, to nodes and to `troupe status`.
 #include "actors/roles/coordinator.hpp"
 #include "actors/roles/detail/step_summary.hpp"
 #include "metrics/text_figures.hpp"
@@ -8,7 +8,7 @@
 
 namespace troupe::actors {
 
-/// Every node shows what the job does. A pause is a time to measure.
+/// Shows the job's phase on every node. Peak rates are measured in pauses.
 void CoordinatorState::enter(Phase phase) {
   phase_ = phase;
   if (phase != Phase::training && std::exchange(measured_, committed_) != committed_)
@@ -21,7 +21,7 @@ void CoordinatorState::enter(Phase phase) {
       self_->send(member.metrics, atom::status_v, shown);
 }
 
-/// The leader shows all workers, every other node its own.
+/// Shows all workers on the leader, and on every other node its own.
 void CoordinatorState::tell_workers_status() {
   std::map<metrics_actor, WorkerSummaries> by_node;
   auto all = worker_summaries();

@@ -1,6 +1,5 @@
-// Of COORDINATOR, what it does where ranks train asynchronously: it deals slices to whoever comes
-// free, none of a step that the staleness does not allow yet, and has a step applied when all
-// owners have all of its gradients.
+// COORDINATOR in asynchronous training: assigns slices to free ranks, but none of a step that
+// exceeds the staleness, and has a step applied when all owners have all its gradients.
 #include "actors/roles/coordinator.hpp"
 
 #include <fmt/format.h>
@@ -12,11 +11,11 @@ void CoordinatorState::assign_work() {
     return;
   if (!halts_.empty() && committed_ == granted_)
     return answer_halts();
-  // What was begun is finished, in any case.
+  // Steps that have begun are finished.
   const auto limit = halts_.empty() ? std::min(pause(), committed_ + setup_.window) : granted_;
   const auto& slice_assignment = balancer_.slice_assignment();
-  for (const auto& [rank, item] : work_items_->deal(limit, Clock::now()))
-    self_->send(members_.at(rank).worker, atom::deal_v,
+  for (const auto& [rank, item] : work_items_->assign(limit, Clock::now()))
+    self_->send(members_.at(rank).worker, atom::assign_v,
                 slice_assignment.pass_of(item.step) + item.slice);
   granted_ = std::max(granted_, work_items_->begun());
   assign_again();
@@ -33,7 +32,7 @@ void CoordinatorState::assign_again() {
   });
 }
 
-/// A message of an unknown rank is ignored: it is of no role of this generation.
+/// Ignores messages of unknown ranks: they are of no role of this generation.
 bool CoordinatorState::assigns_to(std::int32_t rank) const {
   return work_items_ && is_rank(rank);
 }
@@ -45,18 +44,20 @@ void CoordinatorState::want(std::int32_t rank) {
   assign_work();
 }
 
-/// A rank that reports what it was not given is broken: counting the slice would be wrong.
-void CoordinatorState::come(std::int32_t rank, Pass pass, const WorkerStep& measured) {
+/// A rank that reports a slice that was not assigned to it is broken. Counting the slice would be
+/// wrong.
+void CoordinatorState::complete(std::int32_t rank, Pass pass, const WorkerStep& measured) {
   if (!assigns_to(rank))
     return;
   const auto& slice_assignment = balancer_.slice_assignment();
   const data::WorkItem item{slice_assignment.step_of(pass), slice_assignment.place(pass)};
   if (!work_items_->has(rank, item))
-    return fail({Errc::internal,
-                 fmt::format("it reported slice {} of step {}, which it had not been given",
-                             item.slice, item.step + 1),
-                 {.actor = "worker", .rank = rank}});
-  work_items_->come(rank, item, measured, Clock::now());
+    return fail(
+        {Errc::internal,
+         fmt::format("the worker reported slice {} of step {}, which was not assigned to it",
+                     item.slice, item.step + 1),
+         {.actor = "worker", .rank = rank}});
+  work_items_->complete(rank, item, measured, Clock::now());
   apply();
 }
 

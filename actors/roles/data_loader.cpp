@@ -25,7 +25,7 @@ std::int64_t labelled_samples(const data::BatchAssembler& evaluation, int rank, 
 DataLoaderState::DataLoaderState(data_loader_actor::pointer self, DataLoaderSetup setup)
     : self_{self}, setup_{std::move(setup)}, clients_(setup_.rank_states.size()) {
   for (std::size_t i = 0; i < clients_.size(); ++i) {
-    const auto make_credits = [](Supply& supply,
+    const auto make_credits = [](WorkerSupply& supply,
                                  const std::shared_ptr<training::BatchProducer>& producer) {
       supply.free.resize(producer ? static_cast<std::size_t>(producer->slots()) : 0);
       std::iota(supply.free.rbegin(), supply.free.rend(), 0);
@@ -43,7 +43,7 @@ data_loader_actor::behavior_type DataLoaderState::make_behavior() {
       [this](atom::begin, std::int32_t rank, const worker_actor& worker, Pass first) {
         begin(rank, worker, first);
       },
-      [this](atom::deal, std::int32_t rank, const Reassignment& next) { deal(rank, next); },
+      [this](atom::assign, std::int32_t rank, const Reassignment& next) { assign(rank, next); },
       [this](atom::fetch, std::int32_t rank, Pass pass) {
         auto& supply = client(rank).supplies[index_of(PassMode::training)];
         supply.next = pass;
@@ -69,14 +69,14 @@ DataLoaderState::Client& DataLoaderState::client(std::int32_t rank) {
 void DataLoaderState::begin(std::int32_t rank, const worker_actor& worker, Pass first) {
   client(rank).worker = worker;
   if (slice_assignment(rank).is_on_demand())
-    return; // each is fetched
+    return; // passes are fetched one by one
   auto& supply = client(rank).supplies[index_of(PassMode::training)];
   supply.next = first;
   supply.end = slice_assignment(rank).pass_of(setup_.steps);
   fill(rank, PassMode::training);
 }
 
-void DataLoaderState::deal(std::int32_t rank, const Reassignment& next) {
+void DataLoaderState::assign(std::int32_t rank, const Reassignment& next) {
   auto& mine = client(rank);
   mine.slice_assignment = mine.slice_assignment.followed_by(next.counts, next.step, next.pass);
   begin(rank, mine.worker, next.pass);
@@ -96,7 +96,7 @@ void DataLoaderState::fill(std::int32_t rank, PassMode pass_mode) {
 }
 
 bool DataLoaderState::is_empty(std::int32_t rank, PassMode pass_mode, std::int64_t index) {
-  return pass_mode == PassMode::training && slice_assignment(rank).turn(rank, index) < 0;
+  return pass_mode == PassMode::training && slice_assignment(rank).local_index(rank, index) < 0;
 }
 
 /// Precondition: it is not empty.

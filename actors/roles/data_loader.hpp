@@ -15,7 +15,7 @@ struct DataLoaderSetup {
   std::shared_ptr<const data::BatchAssembler> training, evaluation;
   data::SliceAssignment slice_assignment = {};     ///< of training
   std::int64_t steps = 0;                          ///< of the whole job
-  std::vector<training::BatchProducers> producers; ///< by replica
+  std::vector<training::BatchProducers> producers; ///< one per rank state
   coordinator_actor coordinator;
   metrics::Track row = {}; ///< of the actor in the timeline
 };
@@ -28,15 +28,15 @@ public:
   data_loader_actor::behavior_type make_behavior();
 
 private:
-  /// What one worker gets of one purpose.
-  struct Supply {
-    std::vector<std::int32_t> free; ///< credits: slots of buffers that may be filled
+  /// The progress of one worker in one pass mode.
+  struct WorkerSupply {
+    std::vector<std::int32_t> free; ///< credits: buffer slots that may be filled
     std::int64_t next = 0, end = 0; ///< passes, or batches of the test set
   };
   struct Client {
     worker_actor worker;
     data::SliceAssignment slice_assignment;
-    Supply supplies[2]; ///< by Purpose
+    WorkerSupply supplies[2]; ///< by pass mode
   };
 
   Client& client(std::int32_t rank);
@@ -45,21 +45,21 @@ private:
   }
   data::Slice slice(std::int32_t rank, PassMode pass_mode, std::int64_t index);
   void begin(std::int32_t rank, const worker_actor& worker, Pass first);
-  void deal(std::int32_t rank, const Reassignment& next);
+  void assign(std::int32_t rank, const Reassignment& next);
   void fill(std::int32_t rank, PassMode pass_mode);
   bool is_empty(std::int32_t rank, PassMode pass_mode, std::int64_t index);
   training::BatchProducer& producer(std::int32_t rank, PassMode pass_mode) const;
   MicroBatchPtr fill_one(std::int32_t rank, PassMode pass_mode, std::int32_t slot,
                          std::int64_t index);
-  /// `step`: of training; below 0: of none.
+  /// `step`: of training; below 0: no training step.
   training::BatchProducer::Failed failure_report(std::int32_t rank, std::int64_t step) const;
 
   data_loader_actor::pointer self_;
   DataLoaderSetup setup_;
-  std::vector<Client> clients_; ///< as setup_.replicas
+  std::vector<Client> clients_; ///< in the order of setup_.rank_states
 };
 
-/// Samples with a label in a rank's part of batch `index` of the test set.
+/// Returns the number of samples with a label in a rank's part of batch `index` of the test set.
 std::int64_t labelled_samples(const data::BatchAssembler& evaluation, int rank, std::int64_t index,
                               std::int64_t slice_samples);
 

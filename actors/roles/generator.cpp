@@ -31,7 +31,7 @@ caf::result<GeneratedRecordPtr> GeneratorState::begin(std::int64_t steps) {
   return answer_;
 }
 
-/// The copy of the parameters lives until the decoder has one in its own layout.
+/// The copy of the parameters lives until the decoder has made one in its own layout.
 Result<inference::Continuation> GeneratorState::read(std::int64_t steps) {
   const inference::SavedModel model{.file = fmt::format("the parameters of step {}", steps),
                                     .config = training::sample_config(setup_.config),
@@ -52,7 +52,7 @@ void GeneratorState::advance() {
     answer_.deliver(end());
   else
     answer_.deliver(to_caf_error(goes_on.error()));
-  text_.reset(); // with all its memory
+  text_.reset(); // frees all its memory
 }
 
 GeneratedRecordPtr GeneratorState::end() {

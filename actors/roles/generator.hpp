@@ -1,5 +1,5 @@
-/// GENERATOR: what a language model writes by now, as it is trained. It has a copy of the
-/// parameters while it writes, and nothing else of what trains.
+/// GENERATOR: writes samples of text from a language model in training. It works on a copy of the
+/// parameters, and shares nothing else with training.
 #pragma once
 
 #include "actors/interfaces.hpp"
@@ -14,12 +14,12 @@
 namespace troupe::actors {
 
 struct GeneratorSetup {
-  std::shared_ptr<const training::ModelState> state; ///< rank 0's: knows the layout
+  std::shared_ptr<const training::ModelState> state; ///< of rank 0: knows the layout
   Config config;                                     ///< of the job
   metrics::Track row = {};                           ///< of the actor in the timeline
 };
 
-/// A message for each token, so that whoever ends it waits for one at most.
+/// Generates one token per message, so that ending the actor waits for one token at most.
 class GeneratorState {
 public:
   static inline const char* name = "generator";
@@ -39,7 +39,7 @@ private:
   generator_actor::pointer self_;
   GeneratorSetup setup_;
   training::GatheredParameters parameters_;
-  // Of the sample that is being written.
+  // The sample in progress.
   metrics::GeneratedRecord record_;
   std::optional<inference::Continuation> text_;
   caf::typed_response_promise<GeneratedRecordPtr> answer_;

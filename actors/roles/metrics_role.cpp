@@ -88,7 +88,7 @@ void MetricsState::fetch_lines() {
           [](const caf::error&) {}); // the leader, or its generation, is gone
 }
 
-/// Those that have all wait on.
+/// Answers the followers that lack lines. The others keep waiting.
 void MetricsState::tell_lines() {
   std::erase_if(followers_, [this](Follower& follower) {
     auto part = view_->lines_after(follower.there);

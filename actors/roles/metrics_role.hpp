@@ -1,4 +1,4 @@
-/// METRICS: hands what the roles report to the run's view. Detached: it writes files.
+/// METRICS: passes the reports of the roles to the run's view. Detached, because it writes files.
 #pragma once
 
 #include "actors/interfaces.hpp"
@@ -15,8 +15,8 @@ namespace troupe::actors {
 struct MetricsSetup {
   RunViewPtr view;
   HostSampler sampler = {};
-  std::string address = {};  ///< of this node, as NodeStatus has it
-  metrics::Trace trace = {}; ///< written to the disk here, with all that waits for files
+  std::string address = {};  ///< of this node, as in NodeStatus
+  metrics::Trace trace = {}; ///< written to disk by this actor
 };
 
 class MetricsState {
@@ -37,7 +37,7 @@ private:
   HostSampler sampler_;
   std::string address_;
   heartbeat_actor leader_; ///< null: nothing has begun
-  /// Wait for lines of the run that they do not have yet.
+  /// A node that waits for lines of the run's files that it lacks.
   struct Follower {
     metrics::HistoryPlace there;
     caf::typed_response_promise<metrics::HistoryChunk> lines;

@@ -16,14 +16,14 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Between two reports: epochs may be short, and steps long.
+/// Shortest time between two reports: after an epoch or a sample, and at other times.
 constexpr auto short_pause = 10s, long_pause = 60s;
 
 metrics::LogFormat log_format(LogFormat format) {
   return format == LogFormat::json ? metrics::LogFormat::json : metrics::LogFormat::text;
 }
 
-/// Its host's name, unless others of the job have that too.
+/// Returns the host name, or the address if nodes of the job share the host name.
 const std::string& label_of(const NodeStatus& node, const std::vector<NodeStatus>& nodes) {
   return std::ranges::count(nodes, node.name, &NodeStatus::name) == 1 ? node.name : node.address;
 }
@@ -109,7 +109,7 @@ RunView::open(const training::Job& job, const metrics::RunInfo& info,
            has_vote(assignment) && !std::filesystem::exists(writer.staging, ignored))
     view->kept_.emplace(job.folder);
   if (aside)
-    view->log_->warn("an earlier run of this name is now {}", aside->string());
+    view->log_->warn("an earlier run of this name was renamed to {}", aside->string());
   if (is_first)
     view->introduce(job, info);
   else
@@ -182,8 +182,8 @@ void RunView::go_on(const metrics::RunInfo& info, const training::NodeAssignment
   write_info();
 }
 
-/// Where run.json cannot be written just now, a larger measurement, the next generation or the end
-/// does.
+/// If run.json cannot be written now, it is written with the next measurement, the next generation
+/// or the end of the run.
 void RunView::write_info() {
   if (!folder_)
     return;
@@ -248,9 +248,9 @@ void RunView::show_peak(double operations) {
 }
 
 void RunView::show(const metrics::RecoveryRecord& recovery) {
-  log_->info("generation {} has made its first step {} after: {}; {} steps repeated",
-             recovery.generation, metrics::format_seconds(recovery.seconds()), recovery.reason,
-             recovery.steps_repeated);
+  log_->info("generation {} resumed training after {}; {} step{} repeated; reason: {}",
+             recovery.generation, metrics::format_seconds(recovery.seconds()),
+             recovery.steps_repeated, recovery.steps_repeated == 1 ? "" : "s", recovery.reason);
   exposition_.registry().record(recovery);
   exposition_.live().record(recovery);
   if (folder_)
@@ -306,17 +306,17 @@ bool RunView::runs_here(int rank) const {
   return rank >= first_rank_ && rank < first_rank_ + ranks_;
 }
 
-/// The leader's page and event file have the workers of all nodes; each node exports its own.
+/// The leader's page and event file have the workers of all nodes. Each node exports its own.
 void RunView::show(const metrics::WorkerSummary& worker) {
   exposition_.live().record(worker);
   if (board_)
     board_->note(worker);
   if (!runs_here(worker.rank))
     return;
-  log_->debug("rank {} on {}: {:.1f} MiB at most, computes {:.0f}% of its steps' time", worker.rank,
-              worker.device, mib(worker.peak_memory_bytes), 100 * worker.busy_ratio);
+  log_->debug("rank {} on {}: peak memory {:.1f} MiB, busy for {:.0f}% of its steps' time",
+              worker.rank, worker.device, mib(worker.peak_memory_bytes), 100 * worker.busy_ratio);
   exposition_.registry().record(worker);
-  if (!folder_) // nobody tells this node of steps, but of those that its workers have made
+  if (!folder_) // other nodes only learn of the steps of their own workers
     exposition_.live().record_steps(first_step_ + worker.steps);
 }
 
@@ -353,8 +353,7 @@ void RunView::refresh_page() {
   write_report_after(long_pause);
 }
 
-/// A folder that cannot be written just now is no reason to fail: the end of the run writes it,
-/// too.
+/// A failed write only warns, because the end of the run writes the report again.
 void RunView::write_report() {
   if (!folder_)
     return;
@@ -362,7 +361,7 @@ void RunView::write_report() {
   reported_ = std::chrono::steady_clock::now();
 }
 
-/// A daemon may stay for long after the end, which wrote the last one.
+/// Not after the end, which wrote the last report: a daemon may run long after it.
 void RunView::write_report_after(std::chrono::seconds pause) {
   if (!ended_ && std::chrono::steady_clock::now() - reported_ >= pause)
     write_report();
@@ -372,7 +371,7 @@ RunOutcome RunView::finish(RunOutcome outcome) {
   const auto fail = [&outcome](Error error) {
     if (outcome.error)
       return;
-    error.message = "the record of the run is not whole: " + error.message;
+    error.message = "the run's logs are incomplete: " + error.message;
     outcome.summary.status = "failed";
     outcome.summary.error = error.to_string();
     outcome.error = std::move(error);
@@ -390,9 +389,9 @@ RunOutcome RunView::finish(RunOutcome outcome) {
   outcome.summary.unreadable_samples = unreadable.samples;
   outcome.summary.unreadable_files = unreadable.files;
   if (unreadable.samples > 0)
-    log_->warn("{} samples, of {} files that cannot be read, were skipped; `troupe data check` "
-               "names them",
-               unreadable.samples, unreadable.files);
+    log_->warn("skipped {} sample{} of {} unreadable file{}; `troupe data check` lists them",
+               unreadable.samples, unreadable.samples == 1 ? "" : "s", unreadable.files,
+               unreadable.files == 1 ? "" : "s");
   show_end(outcome.summary);
   const auto written = write_end(outcome.summary);
   if (!written) {
@@ -410,7 +409,7 @@ RunOutcome RunView::finish(RunOutcome outcome) {
   return outcome;
 }
 
-/// On its page: the report is written of that.
+/// Shows the end on the page, from which the report is written.
 void RunView::show_end(const metrics::RunSummary& summary) {
   exposition_.live().finish(summary);
   exposition_.live().enter(metrics::ended_as(summary.status));
@@ -440,7 +439,7 @@ void RunView::note_line(const Status& written) {
 void RunView::warn_once(const Status& status) {
   if (status || std::exchange(warned_, true))
     return;
-  log_->warn("what is written of the run is not complete: {}", status.error().to_string());
+  log_->warn("the run's logs will be incomplete: {}", status.error().to_string());
 }
 
 } // namespace troupe::actors

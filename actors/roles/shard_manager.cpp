@@ -13,7 +13,7 @@ namespace troupe::actors {
 
 namespace {
 
-/// How much of [begin, end] the spans cover; they do not overlap.
+/// Returns how much of [begin, end] the spans cover. Precondition: the spans do not overlap.
 std::chrono::nanoseconds covered(const std::vector<Span>& spans, std::chrono::nanoseconds begin,
                                  std::chrono::nanoseconds end) {
   std::chrono::nanoseconds sum{};
@@ -22,7 +22,7 @@ std::chrono::nanoseconds covered(const std::vector<Span>& spans, std::chrono::na
   return sum;
 }
 
-/// Joins spans that overlap.
+/// Joins overlapping spans.
 std::vector<Span> merged(std::vector<Span> spans) {
   std::ranges::sort(spans);
   std::vector<Span> all;
@@ -34,7 +34,7 @@ std::vector<Span> merged(std::vector<Span> spans) {
   return all;
 }
 
-/// Time of the optimizer while the rank neither computed nor exchanged anything.
+/// Returns the optimizer's time during which the rank neither computed nor communicated.
 std::chrono::nanoseconds bare_updates(const training::Collectives& done,
                                       const std::vector<Span>& computing) {
   auto busy = computing;
@@ -51,7 +51,8 @@ bool reached(const EventPtr& event) {
   return event->ready() && event->status();
 }
 
-/// How far ranks were from their mean: root mean square, as a part of the mean's norm.
+/// Returns the root mean square distance of the ranks from their mean, relative to the mean's norm;
+/// below 0: unknown.
 double drift_of(const training::StepResults& found) {
   if (found.square_of_mean <= 0)
     return -1;
@@ -101,11 +102,11 @@ shard_manager_actor::behavior_type ShardManagerState::make_behavior() {
         commit_if_done(step);
       },
       [this](atom::failed, Error error) { fail(std::move(error)); },
-      [this](atom::deal, const Reassignment& next) {
-        reducer_.deal(slice_assignment().followed_by(next.counts, next.step, next.pass));
+      [this](atom::assign, const Reassignment& next) {
+        reducer_.assign(slice_assignment().followed_by(next.counts, next.step, next.pass));
       },
       [this](atom::deliver, const collectives::MessagePtr& message) { deliver(message); },
-      // Of steps that ranks apply by message.
+      // Only asynchronous training uses these.
       [](atom::propose, std::int64_t) {}, [](atom::decided, const StepFound&) {},
       [](atom::vote, std::int64_t) {}, [](atom::advance, std::int64_t) {},
       [this](atom::synchronize, std::int64_t steps) { return synchronize(steps); },
@@ -128,7 +129,7 @@ shard_manager_actor::behavior_type ShardManagerState::make_behavior() {
       [this](atom::abort) { aborted_.deliver(); });
 }
 
-/// Whatever the stream has still to tell comes before.
+/// All pending callbacks of the stream come before the answer.
 caf::result<void> ShardManagerState::abort(const Error& reason) {
   rank_state().abort(reason);
   aborted_ = self_->make_response_promise<void>();
@@ -162,14 +163,14 @@ bool ShardManagerState::admit(const ParameterRequest& request) {
   }
   if (is_open(request, bucket))
     return true;
-  // Backward must not gather what forward still reads.
+  // Backward must not gather into memory that forward still reads.
   if (open_.size() == strategy().alive || std::ranges::count(open_, bucket) > 0)
     return false;
   open(request, bucket);
   return true;
 }
 
-/// The bucket that ends forward begins backward, and stays open in between.
+/// The last bucket of forward is the first of backward, and stays open in between.
 bool ShardManagerState::is_open(const ParameterRequest& request, std::size_t bucket) const {
   return opened_ && opened_->bucket == bucket && same_pass(opened_->request, request);
 }
@@ -181,14 +182,14 @@ void ShardManagerState::open(const ParameterRequest& request, std::size_t bucket
                         rank_state().state->has_backward(reducer_.plan().buckets[bucket]));
   if (gathers)
     gather(request, bucket);
-  // A place for gradients is free when the bucket that had it is reduced: parameters that are
-  // published behind that are not waited for.
+  // A place for gradients is free when its last bucket is reduced. This does not wait for
+  // parameters that are published after that.
   opened_ = {bucket, request,
              gathers || !last_reduced_ ? rank_state().communication->record() : last_reduced_};
 }
 
 void ShardManagerState::gather(const ParameterRequest& request, std::size_t bucket) {
-  // Whoever had this memory before has been released by now.
+  // The bucket that had this memory before is released by now.
   if (last_release_)
     rank_state().communication->wait(last_release_);
   training::Collectives of_no_step;
@@ -209,7 +210,7 @@ training::Collectives& ShardManagerState::collectives_of(std::int64_t step) {
 EventPtr ShardManagerState::event_for(const ParameterRequest& request) {
   if (takes_place(request))
     return opened_->event;
-  // Backward writes where gradients of the pass before were read.
+  // Backward writes where the gradients of the last pass were read.
   return request.phase == Phase::forward ? ready_[bucket_of(request.unit)]
                                          : rank_state().communication->record();
 }
@@ -296,7 +297,7 @@ void ShardManagerState::commit_if_done(std::int64_t step) {
 StepReport ShardManagerState::report_of(const InFlightStep& in_flight) const {
   StepReport report{.rank = rank_state().rank, .worker = *in_flight.worker};
   for (const auto& each : in_flight.collectives.done) {
-    if (!reached(each.end)) // the group has failed since
+    if (!reached(each.end)) // the communicator has failed since
       continue;
     auto& [bytes, time] = report.collectives[static_cast<std::size_t>(each.kind)];
     bytes += each.bytes;
@@ -305,7 +306,7 @@ StepReport ShardManagerState::report_of(const InFlightStep& in_flight) const {
   }
   if (!failed_)
     report.optimizer = bare_updates(in_flight.collectives, *in_flight.computing);
-  // Batch norms sum within passes (ADR 0011).
+  // Batch norms communicate within passes (ADR 0011).
   report.collectives[static_cast<std::size_t>(metrics::CollectiveKind::all_reduce)].bytes +=
       in_flight.worker->statistics_bytes;
   report.memory = rank_state().device().memory();
@@ -319,7 +320,8 @@ StepReport ShardManagerState::report_of(const InFlightStep& in_flight) const {
   return report;
 }
 
-/// Where ranks do not meet in every step: what a round has sent, and how far they were apart.
+/// Adds the traffic of a round, and how far apart ranks were, if they do not synchronize in every
+/// step.
 void ShardManagerState::add_round(StepReport& report, const InFlightStep& in_flight) {
   const auto bytes_of = [&](metrics::CollectiveKind kind) -> std::uint64_t& {
     return report.collectives[static_cast<std::size_t>(kind)].bytes;
@@ -338,7 +340,8 @@ void ShardManagerState::add_round(StepReport& report, const InFlightStep& in_fli
   }
 }
 
-/// A scaled loss that is not finite is a step to skip while a smaller scale may help.
+/// With a scaled loss, a step whose loss is not finite is skipped while the scale can still be
+/// lowered.
 Status ShardManagerState::check_loss(const InFlightStep& in_flight) const {
   if (std::isfinite(in_flight.worker->loss) || in_flight.found->loss_scale.scale >= 1)
     return {};
@@ -369,17 +372,18 @@ void ShardManagerState::synchronize_if_settled() {
                      [promise = synchronization->promise]() mutable { promise.deliver(); });
 }
 
-/// From another team.
+/// Takes a message from another replica group.
 void ShardManagerState::deliver(const collectives::MessagePtr& message) {
   if (!rounds_)
-    return; // nobody writes to who meets the others
+    return; // strategies without rounds send no messages
   if (auto opened = rounds_->open(message); !opened)
     return fail(opened.error());
   answer_requests();
   synchronize_if_settled();
 }
 
-/// Whether what other teams have sent for this step is here: then parameters have it.
+/// Whether the sums of other replica groups for this step have arrived. If so, applies them to the
+/// parameters.
 bool ShardManagerState::begins(std::int64_t step) {
   if (!rounds_->may_begin(step))
     return false;
@@ -395,7 +399,7 @@ void ShardManagerState::end_round(std::int64_t step) {
     fail(ended.error());
 }
 
-/// Of all slices, the part that the team has.
+/// The replica group's share of all slices.
 double ShardManagerState::weight() const {
   const auto slices =
       training::slices_of_replica_group(slice_assignment(), strategy(), rank_state().rank);
@@ -407,8 +411,8 @@ void ShardManagerState::evaluate(std::int64_t step) {
   self_->send(worker_, atom::evaluate_v, step, rank_state().communication->record());
 }
 
-/// A step that was applied counts, also where the group has failed before its parameters were
-/// published: others may have voted for it and not heard so.
+/// An applied step counts even if the communicator failed before its parameters were published:
+/// others may have voted for it without receiving all votes.
 bool ShardManagerState::is_committed(const InFlightStep& in_flight) const {
   return in_flight.worker &&
          (in_flight.applied || (failed_ && in_flight.made && reached(in_flight.made)));

@@ -1,6 +1,6 @@
-/// SHARD MANAGER: gives a worker the parameters it asks for, bucket by bucket; sums its gradients
-/// over passes and ranks while backward goes on; applies the optimizer. What each strategy does in
-/// these moments is Exchange's.
+/// SHARD MANAGER: provides a worker with parameters, bucket by bucket; sums its gradients over
+/// passes and ranks while backward continues; applies the optimizer. GradientReducer implements the
+/// strategies.
 #pragma once
 
 #include "actors/interfaces.hpp"
@@ -21,12 +21,12 @@ struct ShardManagerSetup {
   training::GradientReducerSetup reducer;
   Pass first_pass = 0;
   StateSaverSetup saver;
-  std::optional<DilocoRoundsSetup> replica_groups = {}; ///< where those train apart
+  std::optional<DilocoRoundsSetup> replica_groups = {}; ///< in training by replica groups (DiLoCo)
   metrics::Track row = {};                              ///< of the actor in the timeline
 };
 
-/// All of a pass's requests come before its gradients, and all messages of a pass from one sender:
-/// collectives are enqueued in an order that depends on nothing else, so it is every rank's.
+/// All requests of a pass arrive before its gradients, and all its messages have one sender. So the
+/// order of the collectives depends only on the pass, and is the same on every rank.
 class ShardManagerState {
 public:
   static inline const char* name = "shard_manager";
@@ -35,17 +35,16 @@ public:
   shard_manager_actor::behavior_type make_behavior();
 
 private:
-  /// What is known of a step under way: it becomes a report when both the worker and the optimizer
-  /// are done.
+  /// A step in flight. It becomes a report when both the worker and the optimizer are done.
   struct InFlightStep {
     training::Collectives collectives;
     std::optional<WorkerStep> worker;
     SpansPtr computing;
     bool applied = false;
-    EventPtr made; ///< its optimizer has run; what is published behind that may still fail
+    EventPtr made; ///< its optimizer has run; publishing the parameters may still fail
     std::shared_ptr<training::StepResults> found = std::make_shared<training::StepResults>();
   };
-  /// The bucket that was opened last, what for, and when it can be used.
+  /// The bucket that was opened last, for which request, and when it is usable.
   struct Opened {
     std::size_t bucket;
     ParameterRequest request;
@@ -61,7 +60,7 @@ private:
   training::Collectives& collectives_of(std::int64_t step);
   void released(const ParameterRequest& request, const EventPtr& event);
   void release(const EventPtr& event);
-  /// Whether a bucket takes a place in the window for this use.
+  /// Whether this request takes a place in the window of open buckets.
   bool takes_place(const ParameterRequest& request) const;
 
   void gradients_ready(Pass pass, UnitId unit, const EventPtr& event);
@@ -95,24 +94,24 @@ private:
   ShardManagerSetup setup_;
   training::GradientReducer reducer_;
   StateSaver saver_;
-  std::optional<DilocoRounds> rounds_; ///< where teams train apart
+  std::optional<DilocoRounds> rounds_; ///< in training by replica groups
   worker_actor worker_;
-  Pass pass_; ///< whose gradients came last
+  Pass pass_; ///< of the last gradients
   std::deque<ParameterRequest> requests_;
   std::optional<Opened> opened_;
-  std::deque<std::size_t> open_; ///< buckets that have a place in the window; released in order
+  std::deque<std::size_t> open_; ///< buckets in the window, in the order of their release
   EventPtr last_release_;        ///< of the worker's stream
   EventPtr last_reduced_;        ///< of the communication stream, after a bucket of gradients
-  std::vector<bool> gathered_;   ///< by bucket: gathered since parameters changed, and kept
-  std::vector<EventPtr> ready_;  ///< by bucket: when parameters that are kept whole are there
+  std::vector<bool> gathered_;   ///< by bucket: gathered since the parameters changed, and retained
+  std::vector<EventPtr> ready_;  ///< by bucket: when retained whole parameters are ready
   std::map<std::int64_t, InFlightStep> in_flight_;
-  bool failed_ = false; ///< a collective has
+  bool failed_ = false; ///< a collective has failed
   struct Synchronization {
     std::int64_t steps;
     caf::typed_response_promise<void> promise;
   };
-  std::optional<Synchronization>
-      synchronization_; ///< of teams: what they have sent is still to come
+  std::optional<Synchronization> synchronization_; ///< pending synchronization of replica groups,
+                                                    ///< whose messages are still arriving
   caf::typed_response_promise<void> aborted_;
 };
 

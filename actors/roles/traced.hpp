@@ -1,4 +1,4 @@
-/// Behaviors whose handlers show in the timeline, by the name of the message's atom.
+/// Behaviors whose handlers appear in the timeline, named after the message's atom.
 #pragma once
 
 #include "metrics/trace.hpp"
@@ -11,7 +11,7 @@
 
 namespace troupe::actors {
 
-/// "advance" of troupe::atom::advance.
+/// "advance" for troupe::atom::advance.
 template <class Atom>
 std::string_view message_name() {
   const auto& name = caf::type_name<Atom>::value; // of CAF's own class before 0.19
@@ -35,7 +35,7 @@ struct TracedHandler<Handler, Result (Class::*)(Atom, Arguments...) const> {
   Handler handler;
 };
 
-/// The behavior of these handlers, each of which takes an atom first.
+/// Returns the behavior of these handlers, each of which takes an atom first.
 template <class Handle, class... Handlers>
 typename Handle::behavior_type traced(const metrics::Track& track, Handlers... handlers) {
   return {TracedHandler<Handlers>{track, std::move(handlers)}...};

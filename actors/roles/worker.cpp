@@ -11,15 +11,14 @@ namespace troupe::actors {
 
 namespace {
 
-/// What a loss that is not finite may come from.
+/// Returns the likely cause of a loss that is not finite, and a remedy.
 std::string_view advice(Precision precision) {
   switch (precision) {
   case Precision::fp16:
-    return " in pure fp16, whose largest value is 65504 and whose smallest 6e-8; amp_fp16 keeps "
-           "the "
+    return " in pure fp16, which covers only 6e-8 to 65504; use amp_fp16, which keeps the "
            "parameters in fp32 and scales the loss";
   case Precision::bf16:
-    return " in pure bf16; amp_bf16 keeps the parameters in fp32";
+    return " in pure bf16; use amp_bf16, which keeps the parameters in fp32";
   default:
     return "";
   }
@@ -52,9 +51,9 @@ worker_actor::behavior_type WorkerState::make_behavior() {
       [this](atom::parameters_ready, const ParameterRequest& request, const EventPtr& event) {
         run_bucket(request, event);
       },
-      [this](atom::deal, const Reassignment& next) { return deal(next); },
+      [this](atom::assign, const Reassignment& next) { return assign(next); },
       [this](atom::fetch) { ask_for_slice(); },
-      [this](atom::deal, Pass slice) {
+      [this](atom::assign, Pass slice) {
         self_->send(setup_.loader, atom::fetch_v, setup_.rank_state->rank, slice);
       },
       [this](atom::evaluate, std::int64_t step, const EventPtr& statistics) {
@@ -72,27 +71,28 @@ void WorkerState::take(const MicroBatchPtr& batch) {
     test_batches_.push_back(batch);
     return begin_test_batch();
   }
-  if (!slice_assignment().is_on_demand() && batch->index < next_pass_) // of a dealing that is over
+  if (!slice_assignment().is_on_demand() &&
+      batch->index < next_pass_) // of an earlier slice assignment
     return self_->send(setup_.loader, atom::credit_v, setup_.rank_state->rank, batch);
   batches_.push_back(batch);
   begin_pass();
 }
 
-/// What was filled ahead for the dealing before is given back.
-caf::result<void> WorkerState::deal(const Reassignment& next) {
+/// Returns batches that were filled ahead for the old slice assignment.
+caf::result<void> WorkerState::assign(const Reassignment& next) {
   const auto rank = setup_.rank_state->rank;
   setup_.slice_assignment = slice_assignment().followed_by(next.counts, next.step, next.pass);
   setup_.first_pass = next_pass_ = next.pass;
   for (const auto& batch : std::exchange(batches_, {}))
     self_->send(setup_.loader, atom::credit_v, rank, batch);
-  return self_->delegate(setup_.loader, atom::deal_v, rank, next);
+  return self_->delegate(setup_.loader, atom::assign_v, rank, next);
 }
 
 UnitId WorkerState::units() const {
   return static_cast<UnitId>(setup_.rank_state->train().layout().unit_elements.size());
 }
 
-/// Whether a forward use of a bucket that was gathered ends with this unit.
+/// Whether this unit is the last of a gathered bucket in forward.
 bool WorkerState::releases(UnitId unit) const {
   return strategy().divides_parameters &&
          plan().buckets[plan().bucket_of[static_cast<std::size_t>(unit)]].units.last == unit;
@@ -108,7 +108,7 @@ metrics::SpanLabel WorkerState::label(std::string_view what,
 void WorkerState::begin_pass() {
   if (slice_assignment().is_on_demand() && !batches_.empty())
     next_pass_ = batches_.front()->index;
-  const bool computes = turn(next_pass_) >= 0;
+  const bool computes = local_index(next_pass_) >= 0;
   if (enqueuing_ || (computes && batches_.empty()) || !is_granted(next_pass_))
     return;
   enqueuing_ = true;
@@ -118,7 +118,7 @@ void WorkerState::begin_pass() {
     if (auto taken = take_batch(*in_flight); !taken)
       return fail(std::move(taken).error());
   passes_[next_pass_] = std::move(in_flight);
-  // All at once: the shard manager answers in this order, and may fetch ahead.
+  // All at once: SHARD MANAGER answers in this order, and may gather ahead.
   ask(PassMode::training, next_pass_, Phase::forward);
   if (!alone())
     ask(PassMode::training, next_pass_, Phase::backward);
@@ -171,7 +171,7 @@ void WorkerState::forward(const ParameterRequest& request) {
     in_flight.begin = stream.record();
   if (alone())
     return request.unit + 1 == units() ? run_whole(request.index) : void();
-  if (turn(request.index) >= 0)
+  if (local_index(request.index) >= 0)
     run_forward(request);
   auto end = stream.record();
   if (releases(request.unit))
@@ -193,7 +193,7 @@ void WorkerState::run_forward(const ParameterRequest& request) {
 void WorkerState::backward(const ParameterRequest& request) {
   auto& stream = *setup_.rank_state->compute;
   auto begin = stream.record();
-  if (turn(request.index) >= 0) {
+  if (local_index(request.index) >= 0) {
     const auto span = setup_.stream_row.span(stream, label("backward", request));
     setup_.rank_state->train().backward(stream, request.unit);
   }
@@ -213,15 +213,16 @@ void WorkerState::backward(const ParameterRequest& request) {
 
 void WorkerState::ask_for_slice() {
   asked_ = std::chrono::steady_clock::now();
-  self_->send(setup_.coordinator, atom::deal_v, setup_.rank_state->rank);
+  self_->send(setup_.coordinator, atom::assign_v, setup_.rank_state->rank);
 }
 
-/// The next slice is asked for when as much of a pass is left as one has lately taken to come, and
-/// half of that more. Not earlier: who is slow would hold a slice that another could have begun. A
-/// wait that is longer than what can be asked ahead counts as that: one for an evaluation would
-/// else be remembered for long.
+/// Requests the next slice when the rest of a pass takes 1.5 times as long as recent slices took to
+/// arrive. Not earlier, as a slow worker would hold a slice that another one could begin. Longer
+/// waits than a pass count as that pass's time: otherwise the pause of an evaluation would be
+/// remembered for long.
 void WorkerState::plan_asking(const InFlightStep& in_flight) {
-  const auto& running = in_flight.running; // backward's units are the last, from the highest on
+  const auto& running =
+      in_flight.running; // the last entries are backward's units, from the highest down
   const auto left_behind = [&](UnitId unit) {
     const auto& ran = running[running.size() - 1 - static_cast<std::size_t>(unit)];
     return running.back().second->time() - ran.second->time();
@@ -255,13 +256,14 @@ void WorkerState::run_whole(Pass pass) {
   end_pass(pass);
 }
 
-/// Running statistics are those of slice 0, however many others the same rank has (ADR 25); and are
-/// so when the last gradients of a step are there, behind which SHARD MANAGER reads them.
+/// The running statistics of a step are those of slice 0, even if the rank has other slices (ADR
+/// 25). They must be in place when the last gradients of the step are ready, as SHARD MANAGER reads
+/// them after that.
 void WorkerState::settle_statistics(Pass pass) {
   const auto& rank_state = *setup_.rank_state;
   if (!rank_state.state->keeps_statistics())
     return;
-  if (turn(pass) == 0)
+  if (local_index(pass) == 0)
     rank_state.state->keep_statistics(*rank_state.compute);
   else if (slice_assignment().ends_step(pass))
     rank_state.state->restore_statistics(*rank_state.compute);
@@ -334,7 +336,7 @@ std::int64_t WorkerState::ready_batches() const {
                                [&](const auto& pass) { return is_ready(pass.second->batch); });
 }
 
-/// Of a step, or of a slice of one.
+/// Ends a step, or in asynchronous training one slice of it.
 void WorkerState::finish_step(Pass last) {
   step_.ready_batches = ready_batches();
   if (!setup_.scales_loss && !std::isfinite(step_.loss))
@@ -422,7 +424,7 @@ void WorkerState::finish_test_batch(std::int64_t index) {
   const auto& outputs = node.mapped()->outputs;
   self_->send(setup_.loader, atom::credit_v, setup_.rank_state->rank, batch);
   const auto counts = counts_of(outputs);
-  if (counts.rows > 0) // the mean of no rows is not a number
+  if (counts.rows > 0) // the mean of no rows is NaN
     evaluation_.loss_sum += double{outputs["loss"]} * static_cast<double>(counts.rows);
   evaluation_.right.add(counts);
   if (++tested_ == setup_.test_batches)

@@ -1,4 +1,5 @@
-/// WORKER: runs forward and backward of one device, unit by unit, as batches and parameters arrive.
+/// WORKER: enqueues forward and backward on one device, unit by unit, as batches and parameters
+/// arrive.
 #pragma once
 
 #include "actors/interfaces.hpp"
@@ -17,24 +18,23 @@ struct WorkerSetup {
   std::shared_ptr<training::RankState> rank_state;
   data::SliceAssignment slice_assignment = {};
   Pass first_pass = 0;
-  std::int64_t test_batches = 0; ///< of this rank's part of the test set
-  bool scales_loss = false;      ///< a loss that is not finite is the shard manager's affair
-  Precision precision = Precision::fp32; ///< what to say of a loss that is not finite
-  /// Enqueues a measurement of the device's peak, which gets to the function on the stream's
-  /// thread; null: the peak is not measured.
+  std::int64_t test_batches = 0;         ///< of this rank's part of the test set
+  bool scales_loss = false;              ///< SHARD MANAGER then handles a loss that is not finite
+  Precision precision = Precision::fp32; ///< for the advice about a loss that is not finite
+  /// Enqueues a measurement of the device's peak rate, and passes it to the function on the
+  /// stream's thread; null: it is not measured.
   std::function<void(std::function<void(double)>)> measure_peak = {};
   data_loader_actor loader;
   shard_manager_actor shard_manager;
   coordinator_actor coordinator;
   metrics::Track row = {};        ///< of the actor in the timeline
-  metrics::Track stream_row = {}; ///< of what it has computed
+  metrics::Track stream_row = {}; ///< of the compute stream
 };
 
-/// A pass begins when its batch has come and its step has been granted; it asks for what all
-/// buckets need, forward and then backward, and the units of each are enqueued when it is
-/// announced. A rank that is alone has nothing to overlap, and enqueues the pass in one piece.
-/// Nothing is waited for: the next pass begins as soon as this one is enqueued, and is held back by
-/// its parameters alone.
+/// A pass begins when its batch has arrived and its step was granted. It requests all buckets,
+/// forward and then backward, and enqueues the units of a bucket when its parameters are announced.
+/// A single rank has nothing to overlap, and enqueues the whole pass at once. The worker never
+/// blocks: the next pass begins as soon as this one is enqueued, and waits only for its parameters.
 class WorkerState {
 public:
   static inline const char* name = "worker";
@@ -43,18 +43,19 @@ public:
   worker_actor::behavior_type make_behavior();
 
 private:
-  /// What the device writes while a pass is under way: the stream, too, keeps it until then.
+  /// The outputs of a pass in flight. The stream also keeps them alive until the device has written
+  /// them.
   struct InFlightStep {
-    MicroBatchPtr batch; ///< null: of an empty pass
+    MicroBatchPtr batch; ///< null: an empty pass
     StepOutputs outputs;
     std::uint64_t statistics_bytes = 0;                 ///< sent before the pass, then by it
     EventPtr asked, fed;                                ///< before and after the wait for data
     EventPtr begin;                                     ///< of what is being enqueued
-    std::vector<std::pair<EventPtr, EventPtr>> running; ///< begin and end of what was enqueued
+    std::vector<std::pair<EventPtr, EventPtr>> running; ///< begin and end of each enqueued unit
   };
   using InFlightSteps = std::map<std::int64_t, std::shared_ptr<InFlightStep>>;
 
-  caf::result<void> deal(const Reassignment& next);
+  caf::result<void> assign(const Reassignment& next);
   void take(const MicroBatchPtr& batch);
   void ask_for_slice();
   void plan_asking(const InFlightStep& in_flight);
@@ -81,27 +82,30 @@ private:
   void measure_peak();
   void fail_loss(std::int64_t step);
   void fail(Error error);
-  /// Micro-batches that are filled and that no pass has read.
+  /// Number of micro-batches that are filled and that no pass has read.
   std::int64_t ready_batches() const;
-  /// Sent so far for synchronized batch norms.
+  /// Bytes sent so far for synchronized batch norms.
   std::uint64_t statistics_bytes() const;
-  /// What the stream's row shows.
+  /// The label of a span in the stream's row.
   metrics::SpanLabel label(std::string_view what, const ParameterRequest& request) const;
   UnitId units() const;
   bool releases(UnitId unit) const;
-  /// Where the pass stands among those of its step in which this rank computes; below 0: it is
-  /// empty.
-  int turn(Pass pass) const { return slice_assignment().turn(setup_.rank_state->rank, pass); }
-  /// Parameters change between steps, not between the passes of one. An optimizer that writes the
-  /// copies of parameters leaves nothing to refresh.
+  /// The local index of the pass among those of its step that this rank computes; below 0: the pass
+  /// is empty.
+  int local_index(Pass pass) const {
+    return slice_assignment().local_index(setup_.rank_state->rank, pass);
+  }
+  /// Whether the pass refreshes the copies of the parameters. Parameters change between steps, not
+  /// between the passes of one. An optimizer that writes the copies itself leaves nothing to
+  /// refresh.
   bool refreshes(Pass pass) const {
-    if (slice_assignment().is_on_demand()) // another version may have come
+    if (slice_assignment().is_on_demand()) // another version may have arrived
       return true;
-    return turn(pass) == 0 &&
+    return local_index(pass) == 0 &&
            (slice_assignment().step_of(pass) == slice_assignment().step_of(setup_.first_pass) ||
             !setup_.rank_state->state->writes_copies());
   }
-  /// Slices that are dealt one by one are so.
+  /// Slices that are assigned one by one are granted with the assignment.
   bool is_granted(Pass pass) const {
     return slice_assignment().is_on_demand() || pass < slice_assignment().pass_of(limit_);
   }
@@ -117,11 +121,12 @@ private:
   bool enqueuing_ = false; ///< a pass waits for its parameters
   std::deque<MicroBatchPtr> batches_, test_batches_;
   InFlightSteps passes_, tests_;
-  // Where slices are dealt to who comes free.
-  UnitId ask_behind_ = 0; ///< whose backward the next slice is asked for
-  std::optional<std::chrono::steady_clock::time_point> asked_; ///< and has not come yet
-  std::chrono::nanoseconds came_in_{};  ///< the last one, with all that it needs
-  std::chrono::nanoseconds comes_in_{}; ///< the longest of late
+  // In asynchronous training.
+  UnitId ask_behind_ = 0; ///< unit after whose backward the next slice is requested
+  std::optional<std::chrono::steady_clock::time_point>
+      asked_;                           ///< for a slice, which has not arrived
+  std::chrono::nanoseconds came_in_{};  ///< wait for the last slice with its batch and parameters
+  std::chrono::nanoseconds comes_in_{}; ///< decaying maximum of these waits
   WorkerStep step_;
   std::vector<Span> computing_; ///< in the step
   EvaluationReport evaluation_;

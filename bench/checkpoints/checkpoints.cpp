@@ -1,7 +1,7 @@
-// What saving and loading a state cost beside the bytes themselves, alternately in one run: the
-// copy that training waits for beside one memcpy; CHECKPOINTERs beside as many threads that write,
-// hash and sync files of the same bytes; opening and loading a checkpoint beside reading and
-// hashing its files.
+// Cost of saving and loading a state, compared with the plain bytes and alternating with them in
+// one run: the copy that training waits for, against one memcpy; CHECKPOINTERs, against as many
+// threads that write, hash and sync files of the same bytes; opening and loading a checkpoint,
+// against reading and hashing its files.
 //
 //   bench_checkpoints [--hidden 4096] [--writers 2] [--rounds 20] [--folder DIR]
 #include "actors/interfaces.hpp"
@@ -40,7 +40,7 @@ struct Options {
   std::string folder = "bench-checkpoints";
 };
 
-/// A multilayer perceptron and its momentum on so many ranks, which begins afresh.
+/// Trains a multilayer perceptron with momentum on `ranks` ranks; never resumes.
 Config job_of(const Options& options, int ranks) {
   Config config;
   config.model.name = "mlp";
@@ -72,7 +72,7 @@ T value_or_give_up(Result<T> result) {
   return std::move(*result);
 }
 
-/// The ranks of a job and what puts their state on disk.
+/// The ranks of a job and the CHECKPOINTERs that write their state to disk.
 class NodeRuntime {
 public:
   NodeRuntime(const Options& options, int ranks)
@@ -97,7 +97,7 @@ public:
       self_->send_exit(checkpointer, caf::exit_reason::kill);
   }
 
-  /// What each rank writes, where its snapshot has it.
+  /// Returns the bytes that each rank writes, in its snapshot.
   std::vector<std::span<const std::byte>> parts() const {
     std::vector<std::span<const std::byte>> all;
     for (const auto& rank_state : generation_->rank_states) {
@@ -110,7 +110,7 @@ public:
     return all;
   }
 
-  /// What a step with a snapshot does besides.
+  /// Does the extra work of a step with a snapshot, and waits for it.
   void copy() {
     for (auto& reducer : exchanges_)
       reducer.copy_state(&snapshot_);
@@ -118,7 +118,7 @@ public:
       check(rank_state->communication->synchronize());
   }
 
-  /// A checkpoint of what was copied last.
+  /// Writes a checkpoint of the last copy.
   void save() {
     const auto snapshot = std::make_shared<training::Snapshot>();
     snapshot->step = ++step_;
@@ -141,7 +141,7 @@ public:
             [](const caf::error& error) { give_up(caf::to_string(error)); });
   }
 
-  /// The newest checkpoint, verified and taken.
+  /// Opens and loads the newest checkpoint, which verifies it.
   void load() {
     const auto source = value_or_give_up(open_state(newest()));
     for (const auto& rank_state : generation_->rank_states)
@@ -185,7 +185,8 @@ double median(std::vector<double> values) {
   return *middle;
 }
 
-/// Does both so often, in turns, and `between` after each of them, which is not timed.
+/// Runs `ours` and `plain` alternately, `rounds` times each. Calls `between` after each of them,
+/// untimed.
 void compare(
     const std::string& what, int rounds, const Action& ours, const Action& plain,
     const Action& between = [] {}) {
@@ -195,7 +196,7 @@ void compare(
     between();
     const auto second = seconds(plain);
     between();
-    if (round == 0) // files and memory are there for the first time
+    if (round == 0) // warm-up: the first round creates files and memory
       continue;
     of_ours.push_back(first);
     of_plain.push_back(second);
@@ -220,7 +221,7 @@ void compare_saving(NodeRuntime& runtime, const fs::path& plain, int rounds) {
       fmt::format("saving, {} writers of {:.0f} MiB", parts.size(),
                   static_cast<double>(parts.front().size()) / (1 << 20)),
       rounds, [&] { runtime.save(); }, [&] { write_hashed(plain, parts); },
-      [&] { // an old file's room is given back before the next is timed
+      [&] { // frees the old files' space before the next is timed
         for (const auto& file : fs::directory_iterator{plain})
           fs::remove(file);
         runtime.remove_old();
@@ -261,9 +262,9 @@ int main(int argc, char** argv) {
   troupe::bench::Options options;
   CLI::App app{"Compares checkpoints with plain files"};
   app.add_option("--hidden", options.hidden, "width of both hidden layers");
-  app.add_option("--writers", options.writers, "ranks that save their parts");
-  app.add_option("--rounds", options.rounds, "of each comparison");
-  app.add_option("--folder", options.folder, "for files; it is deleted at the end");
+  app.add_option("--writers", options.writers, "number of ranks that save their shards");
+  app.add_option("--rounds", options.rounds, "repetitions of each comparison");
+  app.add_option("--folder", options.folder, "folder for files, deleted at the end");
   CLI11_PARSE(app, argc, argv);
   troupe::actors::register_message_types();
   troupe::bench::run(options);

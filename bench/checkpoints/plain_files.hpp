@@ -1,5 +1,4 @@
-/// What checkpoints are compared with: files that hold the same bytes, hashed with OpenSSL, and
-/// nothing else.
+/// The baseline for checkpoints: files with the same bytes, hashed with OpenSSL, and nothing else.
 #pragma once
 
 #include <cstddef>
@@ -9,14 +8,14 @@
 
 namespace troupe::bench {
 
-/// Writes, hashes and syncs a file of these bytes.
+/// Writes `bytes` to `file`, hashes them and syncs the file.
 void write_hashed(const std::filesystem::path& file, std::span<const std::byte> bytes);
 
-/// So many at once, each on a thread of its own.
+/// Writes each of `files` to a file in `folder`, each on its own thread.
 void write_hashed(const std::filesystem::path& folder,
                   const std::vector<std::span<const std::byte>>& files);
 
-/// Reads all of a file into `into`, and hashes it.
+/// Reads `file` into `into` and hashes it.
 void read_hashed(const std::filesystem::path& file, std::span<std::byte> into);
 
 } // namespace troupe::bench

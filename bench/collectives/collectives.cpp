@@ -1,6 +1,6 @@
-// How fast ranks exchange values: our backends beside Gloo's own collectives, over loopback TCP
+// Throughput of collectives: this project's backends and Gloo's own collectives, over loopback TCP
 // between threads of this process. A rate is the bytes of the whole buffer divided by the time
-// until the last rank has its result: the median of the repeats, in which the contenders take
+// until the last rank has its result. It is the median of the repeats, in which the contenders take
 // turns.
 //
 //   bench_collectives [MiB [repeats]]
@@ -34,14 +34,14 @@ using Clock = std::chrono::steady_clock;
 
 struct Rank {
   std::vector<float> all;
-  std::size_t part = 0; ///< elements of one rank
+  std::size_t part = 0; ///< elements per rank
   std::unique_ptr<cpu::HostStream> stream;
 };
 
-/// One way to do it: enqueues rank r's part.
+/// An implementation of a collective: enqueues rank r's part.
 using Contender = std::function<void(int r, Rank& rank)>;
 
-/// Calls fn(rank) for all ranks at once, as they wait for each other.
+/// Calls fn(rank) for all ranks at the same time, because they wait for each other.
 template <class Fn>
 void at_once(int world, Fn fn) {
   std::vector<std::thread> threads;
@@ -114,7 +114,7 @@ void all_gather(const std::shared_ptr<gloo::Context>& context, int r, Rank& rank
   gloo::allgather(options);
 }
 
-/// The library's reduce-scatter binds its buffers: made once, as it means to be used.
+/// The library's reduce-scatter binds its buffers, so it is created once, as the library intends.
 using Scatter = gloo::ReduceScatterHalvingDoubling<float>;
 
 Contender library(const GlooContexts& contexts, CallKind kind, std::vector<Rank>& ranks) {
@@ -170,7 +170,7 @@ void measure(int world, std::size_t bytes, int repeats) {
     const std::vector<Contender> contenders = {ours(shared, kind), ours(by_tcp, kind),
                                                library(contexts, kind, ranks)};
     std::vector<std::vector<double>> times(contenders.size());
-    for (int i = -1; i < repeats; ++i) // one to warm up
+    for (int i = -1; i < repeats; ++i) // one warm-up
       for (std::size_t c = 0; c < contenders.size(); ++c)
         if (const double time = seconds(contenders[c], ranks); i >= 0)
           times[c].push_back(time);
@@ -193,7 +193,7 @@ void measure_forming(int world, int repeats) {
     by_tcp.push_back(milliseconds_to_form(connect_by_tcp, world));
     by_library.push_back(milliseconds_to_form(connect_library, world));
   }
-  fmt::print("{:<15} {:>5} {:>24.1f} {:>14.1f}\n", "forming, ms", world, median(by_tcp),
+  fmt::print("{:<15} {:>5} {:>24.1f} {:>14.1f}\n", "connecting, ms", world, median(by_tcp),
              median(by_library));
 }
 
@@ -203,7 +203,7 @@ int main(int argc, char** argv) {
   const auto mebibytes = argc > 1 ? std::atoll(argv[1]) : 16;
   const int repeats = argc > 2 ? std::atoi(argv[2]) : 11;
   fmt::print("{} MiB of f32, GB/s\n{:<15} {:>5} {:>14} {:>9} {:>14} {:>16}\n", mebibytes,
-             "collective", "ranks", "shared_device", "tcp", "Gloo's own", "tcp/Gloo's own");
+             "collective", "ranks", "shared_device", "tcp", "Gloo", "tcp/Gloo");
   for (const int world : {2, 3, 4})
     measure(world, static_cast<std::size_t>(mebibytes) << 20, repeats);
   for (const int world : {4, 16})

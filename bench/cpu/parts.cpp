@@ -1,5 +1,6 @@
-// A program of several threads that loses nothing to a neighbour but what the system gives it: each
-// takes parts of a loop that have nothing to do with each other. bench/cpu/contended's control.
+// A control for bench/cpu/contended: a multi-threaded program whose threads take independent parts
+// of a loop, so a neighbour costs it only the processor time that the system gives to the
+// neighbour.
 #include <CLI/CLI.hpp>
 #include <atomic>
 #include <chrono>
@@ -18,7 +19,7 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-/// Some ten microseconds in registers alone.
+/// Takes some ten microseconds, in registers only.
 std::uint64_t part(std::uint64_t number) {
   std::uint64_t x = number | 1;
   for (int i = 0; i < 10000; ++i) {
@@ -29,7 +30,7 @@ std::uint64_t part(std::uint64_t number) {
   return x;
 }
 
-/// Parts in a second.
+/// Returns parts per second.
 double rate(int threads, double seconds) {
   std::atomic<std::uint64_t> taken = 0, sum = 0;
   const auto start = Clock::now();
@@ -41,7 +42,7 @@ double rate(int threads, double seconds) {
   for (int i = 1; i < threads; ++i)
     others.emplace_back(work);
   work();
-  others.clear(); // joined
+  others.clear(); // joins
   return static_cast<double>(taken) / seconds_since(start);
 }
 
@@ -49,9 +50,8 @@ double rate(int threads, double seconds) {
 
 int main(int argc, char** argv) {
   int threads = 2;
-  CLI::App app{"Each line of the standard input is a number of seconds to take parts of a loop "
-               "for; each line of the "
-               "output the parts in a second"};
+  CLI::App app{"Reads a number of seconds from each line of standard input, takes parts of a loop "
+               "for that long, and prints the parts per second on a line"};
   app.add_option("--threads", threads);
   CLI11_PARSE(app, argc, argv);
   for (double seconds = 0; std::cin >> seconds;) {

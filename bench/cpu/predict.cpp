@@ -1,6 +1,5 @@
-// How long a batch takes to predict on the host device, and where the time goes, on one fixed
-// random batch: what `troupe predict` does behind its files. The peer is
-// bench/peers/cpu_predict.py.
+// Time to predict a batch on the host device, and where it goes, on one fixed random batch: the
+// work of `troupe predict` without its file I/O. The peer is bench/peers/cpu_predict.py.
 #include "core/fail.hpp"
 #include "cpu/onednn/profile.hpp"
 #include "data/image_adapter.hpp"
@@ -55,11 +54,11 @@ Result<inference::SavedModel> untrained(const Config& config) {
 }
 
 struct Timings {
-  std::vector<double> runs; ///< seconds of each
-  double processor = 0;     ///< seconds a run, of all threads
+  std::vector<double> runs; ///< seconds of each run
+  double processor = 0;     ///< seconds per run, over all threads
 };
 
-/// Processor time of all threads.
+/// Processor time of all threads, in seconds.
 double processor_seconds() {
   return static_cast<double>(std::clock()) / CLOCKS_PER_SEC;
 }
@@ -128,9 +127,9 @@ int main(int argc, char** argv) {
   app.add_option("--batch", options.batch);
   app.add_option("--size", options.size, "height and width of the images");
   app.add_option("--threads", options.threads);
-  app.add_option("--seconds", options.seconds, "to fill with runs");
+  app.add_option("--seconds", options.seconds, "time to spend on runs");
   app.add_flag("--profile", options.profile, "time per op");
-  app.add_flag("--detail", options.detail, "in the profile, shapes apart");
+  app.add_flag("--detail", options.detail, "list shapes separately in the profile");
   CLI11_PARSE(app, argc, argv);
   const auto status = run(options);
   if (!status)

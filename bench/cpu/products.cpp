@@ -1,6 +1,6 @@
-// How fast oneDNN multiplies matrices when nothing else is in its way: each operand lies as the
-// library likes it best, or row by row, whichever is faster, and putting it so is not counted. A
-// training step is at best as fast as its products are here (bench/compare_language).
+// Matrix products of oneDNN with nothing else in their way. Each operand has the library's
+// preferred layout or row-major layout, whichever is faster; converting to it is not counted. These
+// times bound a training step from below (bench/compare_language).
 #include "cpu/onednn/detail/instruction_set.hpp"
 #include "cpu/parallel.hpp"
 
@@ -30,7 +30,7 @@ struct Options {
   double seconds = 1;
 };
 
-/// (rows, inner) times (inner, columns), a number of times at once.
+/// `count` products of (rows, inner) and (inner, columns) at once.
 struct Product {
   std::int64_t count = 1, rows = 0, inner = 0, columns = 0;
 
@@ -43,7 +43,7 @@ struct Product {
   }
 };
 
-/// Of [COUNTx]ROWSxINNERxCOLUMNS; nothing for another text.
+/// Parses [COUNTx]ROWSxINNERxCOLUMNS; returns nothing for any other text.
 std::optional<Product> parse(const std::string& text) {
   std::vector<std::int64_t> sizes;
   std::istringstream stream{text};
@@ -68,8 +68,8 @@ dnnl::matmul::primitive_desc describe(const dnnl::engine& engine, const Product&
 #endif
 }
 
-/// Memory that holds ones, or nearly, in both types: what nobody has written to is one page of
-/// zeros, however large it is.
+/// Returns memory filled with ones, or nearly ones, in both types. Untouched memory would be a
+/// single page of zeros, whatever its size.
 dnnl::memory ones(const dnnl::memory::desc& description, const dnnl::engine& engine) {
   constexpr std::uint16_t one = 0x3F80;
   dnnl::memory memory{description, engine};
@@ -78,7 +78,7 @@ dnnl::memory ones(const dnnl::memory::desc& description, const dnnl::engine& eng
   return memory;
 }
 
-/// The median time of one run, in seconds.
+/// Returns the median time of one run, in seconds.
 double seconds_of(const Product& product, Type type, Tag tag, double seconds) {
   constexpr std::size_t fewest = 3;
   const dnnl::engine engine{dnnl::engine::kind::cpu, 0};
@@ -118,11 +118,11 @@ int main(int argc, char** argv) {
   app.add_option("products", options.products, "[COUNTx]ROWSxINNERxCOLUMNS")
       ->required()
       ->check([](const std::string& text) {
-        return parse(text) ? "" : text + " is no [COUNTx]ROWSxINNERxCOLUMNS";
+        return parse(text) ? "" : text + " is not of the form [COUNTx]ROWSxINNERxCOLUMNS";
       });
   app.add_option("--precision", options.precision)->check(CLI::IsMember({"fp32", "bf16"}));
   app.add_option("--threads", options.threads);
-  app.add_option("--seconds", options.seconds, "for each product and layout");
+  app.add_option("--seconds", options.seconds, "time to spend on each product and layout");
   CLI11_PARSE(app, argc, argv);
 
   troupe::cpu::limit_library();

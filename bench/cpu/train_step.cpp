@@ -1,5 +1,5 @@
-// How long one training step takes on the host device, and where the time goes: forward, backward,
-// SGD with momentum, on one fixed random batch. The peer is bench/peers/cpu_train_step.py.
+// Time of one training step on the host device, and where it goes: forward, backward and SGD with
+// momentum on one fixed random batch. The peer is bench/peers/cpu_train_step.py.
 #include "core/config/config.hpp"
 #include "core/random.hpp"
 #include "core/units.hpp"
@@ -26,7 +26,7 @@ namespace {
 struct Options {
   std::string model = "resnet20", precision = "fp32", recompute = "none";
   std::int64_t batch = 128, size = 32;
-  std::int64_t sequence = 0, vocabulary = 50257; ///< of language models; 0: of images
+  std::int64_t sequence = 0, vocabulary = 50257; ///< of language models; sequence 0: images
   int threads = 2, warmup = 3, least_steps = 5, most_steps = 60;
   double seconds = 4;
   bool profile = false, detail = false, on_demand = false;
@@ -48,7 +48,7 @@ T value_or_give_up(Result<T> result) {
   return std::move(*result);
 }
 
-/// Processor time of all threads.
+/// Processor time of all threads, in seconds.
 double processor_seconds() {
   return static_cast<double>(std::clock()) / CLOCKS_PER_SEC;
 }
@@ -82,7 +82,7 @@ Config config_of(const Options& options) {
   return config;
 }
 
-/// A model on one device, and its step as a plain loop.
+/// A model on one device. Its step is a plain loop.
 class Trainer {
 public:
   explicit Trainer(const Options& options) : options_{options} {
@@ -123,7 +123,7 @@ public:
   cpu::Profiled* profiled() { return dynamic_cast<cpu::Profiled*>(executable_.get()); }
   double optimizer_seconds() const { return optimizer_seconds_; }
   void start_profile() {
-    optimizer_seconds_ = 0; // steps to warm up touch its memory for the first time
+    optimizer_seconds_ = 0; // warm-up steps touch its memory for the first time
     if (auto* const executable = profiled())
       executable->start_profile();
   }
@@ -170,7 +170,7 @@ private:
     executable_->bind_statistics(statistics_->floats());
   }
 
-  /// Random samples of what the model reads.
+  /// Sets a batch of random images or tokens.
   void set_batch() {
     CounterRng random{7, 0};
     const auto is_text = options_.sequence > 0;
@@ -222,7 +222,7 @@ private:
   std::size_t arena_bytes_ = 0, steps_ = 0;
   Clock::time_point optimizer_start_;
   double optimizer_seconds_ = 0;
-  std::unique_ptr<Stream> stream_; ///< last: it ends before what its work uses
+  std::unique_ptr<Stream> stream_; ///< last: destroyed before what its work uses
 };
 
 void print_profile(Trainer& trainer, std::size_t steps, double total, bool detail) {
@@ -246,8 +246,8 @@ void print_profile(Trainer& trainer, std::size_t steps, double total, bool detai
              1e3 * (sum + per_step(trainer.optimizer_seconds())));
 }
 
-/// For bench/cpu/contended: each line of the standard input is a number of seconds to train for;
-/// each line of the output the steps in a second.
+/// For bench/cpu/contended: each input line is a number of seconds to train for; each output line
+/// is the steps per second.
 void train_on_demand(Trainer& trainer) {
   for (double seconds = 0; std::cin >> seconds;) {
     const auto start = Clock::now();
@@ -265,17 +265,17 @@ int main(int argc, char** argv) {
   Options options;
   CLI::App app{"Times one training step on the host device"};
   app.add_option("--model", options.model, "as in a config");
-  app.add_option("--sequence", options.sequence, "of a language model: tokens of a sample");
-  app.add_option("--vocabulary", options.vocabulary, "of a language model");
+  app.add_option("--sequence", options.sequence, "tokens per sample of a language model");
+  app.add_option("--vocabulary", options.vocabulary, "vocabulary size of a language model");
   app.add_option("--precision", options.precision, "fp32 or bf16");
-  app.add_option("--recompute", options.recompute, "none, block or a size to fit into");
+  app.add_option("--recompute", options.recompute, "none, block or a memory limit");
   app.add_option("--batch", options.batch);
   app.add_option("--size", options.size, "height and width of the images");
   app.add_option("--threads", options.threads);
-  app.add_option("--seconds", options.seconds, "to fill with steps");
+  app.add_option("--seconds", options.seconds, "time to spend on steps");
   app.add_flag("--profile", options.profile, "time per op");
-  app.add_flag("--detail", options.detail, "in the profile, shapes apart");
-  app.add_flag("--on-demand", options.on_demand, "trains as the standard input says");
+  app.add_flag("--detail", options.detail, "list shapes separately in the profile");
+  app.add_flag("--on-demand", options.on_demand, "reads seconds to train for from standard input");
   CLI11_PARSE(app, argc, argv);
 
   Trainer trainer{options};

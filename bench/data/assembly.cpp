@@ -1,5 +1,6 @@
-// How fast one thread assembles batches: images/s from pixels in memory to normalized floats.
-// The question: does the loader keep up with a step? ResNet-20 takes about 1 ms an image on a core.
+// Throughput of one thread that assembles batches: images/s from pixels in memory to normalized
+// floats. It shows whether the loader keeps up with a step: ResNet-20 takes about 1 ms per image on
+// a core.
 #include "data/batch.hpp"
 #include "data/formats.hpp"
 #include "data/image_adapter.hpp"
@@ -13,7 +14,7 @@ using namespace troupe::data;
 
 namespace {
 
-/// Pixels of the synthetic set, made once: the set itself would be the slower part.
+/// Fixed pixels in memory: generating those of the synthetic set would dominate the time.
 class Still : public ImageDataset {
 public:
   Still(int size, int channels)
@@ -38,8 +39,8 @@ public:
   }
 
 private:
-  void keep(std::span<const std::int64_t>) override {} // it has no limit
-  void add_pixels(Sha256&) const override {}           // nobody compares it
+  void keep(std::span<const std::int64_t>) override {} // no limit to enforce
+  void add_pixels(Sha256&) const override {}           // its digest is unused
 
   int size_;
   std::vector<std::uint8_t> pixels_;
@@ -81,7 +82,7 @@ BENCHMARK(assemble)
     ->Args({8, 400, 224, 3, 1})
     ->Unit(benchmark::kMicrosecond);
 
-/// The sampler's part of it.
+/// Measures only the sampler.
 void sample_indices(benchmark::State& state) {
   const auto sampler = *DistributedSampler::create({.size = 1281167, .global_batch = 128});
   std::vector<std::int64_t> indices(128);

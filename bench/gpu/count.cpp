@@ -1,6 +1,6 @@
-// What a training step on a GPU moves, computes and launches, without the GPU: one JSON object with
-// the device's rates and each piece of work. bench/gpu/count makes tables of it; docs/gpu-count.md
-// has the rules.
+// Counts traffic, operations and launches of a training step on a GPU, without the GPU. Prints one
+// JSON object with the device's rates and each piece of work. bench/gpu/count makes tables of it;
+// docs/gpu-count.md has the rules.
 #include "bench/gpu/step_count.hpp"
 #include "core/config/load.hpp"
 #include "core/fail.hpp"
@@ -26,7 +26,7 @@ struct Arguments {
   std::vector<std::string> overrides;
 };
 
-/// A book for the GPU that a file describes.
+/// Opens a plan registry for the GPU that a file describes.
 Result<std::unique_ptr<gpu::PlanRegistry>> open_plans(const std::string& file) {
   std::ifstream in{file, std::ios::binary};
   if (!in)
@@ -78,8 +78,8 @@ int main(int argc, char** argv) {
   Arguments arguments;
   CLI::App app{"Counts what a training step on a CUDA device moves, computes and launches"};
   app.add_option("config", arguments.config, "The config file")->required();
-  app.add_option("--set", arguments.overrides, "KEY=VALUE instead of what the file says");
-  app.add_option("--device", arguments.device, "A file that describes it")->required();
+  app.add_option("--set", arguments.overrides, "Override a config key (KEY=VALUE)");
+  app.add_option("--device", arguments.device, "A file that describes the device")->required();
   CLI11_PARSE(app, argc, argv);
 
   const auto config = load_config(arguments.config, arguments.overrides, Capabilities::all(),

@@ -1,6 +1,6 @@
-// What a stream that waits for the host (gpu/wait_flags.hpp) costs on this machine: how late it
-// goes on, how many may wait at a time, and which calls of the host stand still until it goes on.
-// Prints one JSON object.
+// Cost of a stream that waits for the host (gpu/wait_flags.hpp) on this machine: how late it
+// resumes, how many streams may wait at a time, and which host calls block until it resumes. Prints
+// one JSON object.
 #include "gpu/cublas/matmul.hpp"
 #include "gpu/cuda_device.hpp"
 #include "gpu/cuda_graph.hpp"
@@ -35,7 +35,7 @@ double milliseconds(Clock::duration time) {
   return std::chrono::duration<double, std::milli>(time).count();
 }
 
-/// Streams that wait for one and the same word of the host, which no other thread has to look at.
+/// Makes streams wait for one word of the host, which no other thread has to poll.
 class Gate {
 public:
   explicit Gate(WaitFlags& flags) : flags_{flags}, flag_{flags.take().value()} {}
@@ -60,7 +60,8 @@ public:
         waiting_{device.create_stream({.name = "waiting"})}, free_{device.create_stream(
                                                                  {.name = "free"})} {}
 
-  /// Milliseconds that `call` took while a stream waited, which it does for as long as `patience`.
+  /// Returns the milliseconds that `call` took while a stream waited. The stream waits until `call`
+  /// returns, at most for `patience`.
   double held_up(const std::function<void()>& call) {
     Gate gate{flags_};
     gate.hold(cuda_stream(*waiting_));
@@ -81,7 +82,7 @@ public:
     return milliseconds(took);
   }
 
-  /// How long after the host's word a stream goes on; the median.
+  /// Returns the median time from the host's write to the stream's resumption.
   double latency_us() {
     std::vector<double> found;
     for (int i = 0; i < 21; ++i) {
@@ -98,7 +99,7 @@ public:
     return found[found.size() / 2];
   }
 
-  /// So many streams can wait without holding up another one.
+  /// Returns how many streams can wait without blocking another one.
   int most_waiting() {
     constexpr int most = 32;
     std::vector<std::unique_ptr<Stream>> streams;
@@ -117,7 +118,7 @@ public:
       gate.hold(cuda_stream(*last));
     }
     gate.open();
-    streams.clear(); // before the gate goes
+    streams.clear(); // before the gate is destroyed
     return most;
   }
 
@@ -141,8 +142,8 @@ private:
 
 using Note = std::function<void(const char* name, const std::function<void()>& call)>;
 
-/// Makes a plan, a stream and memory first, so that only the first execution is timed. A machine
-/// without the library has no figure.
+/// Creates a plan, a stream and memory first, so that only the first execution is timed. Reports
+/// nothing on a machine without the library.
 void first_call_of_cudnn(Probe& probe, const Note& note) {
   const auto library = open_cudnn(library_places_of_process());
   if (!library)
@@ -164,7 +165,7 @@ void first_call_of_cudnn(Probe& probe, const Note& note) {
   };
   for (const auto& tensor : graph.tensors)
     if (!tensor.is_virtual)
-      bindings.push_back({tensor.uid, take(bytes)}); // more than each of them has
+      bindings.push_back({tensor.uid, take(bytes)}); // more than any tensor needs
   auto* const workspace = take(plan.workspace_bytes());
   note("first call of cuDNN", [&] {
     on.enqueue("cuDNN", [&](cudaStream_t raw) -> Status {
@@ -198,8 +199,8 @@ void first_call_of_cublas_lt(Probe& probe, const Note& note) {
   });
 }
 
-/// Calls that end something, made without CudaDevice, which would postpone those that wait for an
-/// idle device.
+/// Calls that destroy or free something. They bypass CudaDevice, which would postpone those that
+/// wait for an idle device.
 void calls_that_end_things(Probe& probe, const Note& note) {
   auto& on = cuda_stream(probe.stream());
   cudaEvent_t event = nullptr;
@@ -224,7 +225,7 @@ void calls_that_end_things(Probe& probe, const Note& note) {
   freeing.join();
 }
 
-/// Calls that the host makes while a stream waits for it, by name, with the milliseconds they took.
+/// Returns the milliseconds of host calls made while a stream waits for the host, by name.
 Json calls_beside_a_wait(Probe& probe) {
   Json took;
   const Note note = [&](const char* name, const std::function<void()>& call) {
@@ -283,7 +284,7 @@ Json calls_beside_a_wait(Probe& probe) {
 } // namespace
 
 int main() {
-  ::setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0); // as troupe does
+  ::setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0); // as troupe sets it
   const auto device = make_cuda_device(0);
   if (!device) {
     fmt::print(stderr, "{}\n", device.error().to_string());

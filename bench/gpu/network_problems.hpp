@@ -1,4 +1,4 @@
-/// The distinct convolutions of a model: what plans are probed for.
+/// The distinct convolutions of a model, for which plans are probed.
 #pragma once
 
 #include "gpu/cudnn/patterns.hpp"
@@ -10,8 +10,8 @@
 
 namespace troupe::bench {
 
-/// In graph order, each once. Input channels are padded to a multiple of 4, as the device stores
-/// images.
+/// Returns each distinct convolution once, in graph order. Input channels are padded to a multiple
+/// of 4, as the device stores images.
 inline std::vector<gpu::cudnn::ConvolutionProblem> convolutions_of(const Graph& graph,
                                                                    cudnnDataType_t type) {
   std::vector<gpu::cudnn::ConvolutionProblem> problems;
@@ -36,8 +36,8 @@ inline std::vector<gpu::cudnn::ConvolutionProblem> convolutions_of(const Graph& 
   return problems;
 }
 
-/// ResNet-50 with images of 224, or ResNet-18 with images of 32 and the CIFAR stem. Errors: those
-/// of build_model.
+/// Builds ResNet-50 for images of 224, or ResNet-18 for images of 32 with the CIFAR stem. Errors:
+/// those of build_model.
 inline Result<Graph> probed_network(const std::string& name, std::int64_t batch,
                                     std::int64_t image_size, const std::string& stem) {
   ModelConfig model;

@@ -1,12 +1,13 @@
-/// Which fusion patterns cuDNN has engines for, for every convolution of the networks we care
-/// about.
+/// Finds the fusion patterns that cuDNN has engines for, for every convolution of the benchmarked
+/// networks.
 ///
 ///   bench_gpu_probe_patterns [--proposed] PROPERTIES.json...
 ///
-/// Each file describes a GPU (tests/gpu/devices/); no GPU is needed. Prints Markdown tables: a cell
-/// is the number of cuDNN's engine whose plan could be made first, or a dash. With --proposed it is
-/// the engine that heuristics put first, and no plan is made: with a CUDA driver's library, or the
-/// toolkit's stub of it, in the loader's path this shows the engines that are compiled at run time.
+/// Each file describes a GPU (tests/gpu/devices/); no GPU is needed. Prints Markdown tables. A cell
+/// is the number of the first cuDNN engine whose plan could be created, or a dash. With --proposed
+/// it is the first engine that heuristics propose, and no plan is created. If a CUDA driver's
+/// library, or the toolkit's stub of it, is in the loader's path, this includes engines that
+/// compile at run time.
 #include "bench/gpu/network_problems.hpp"
 #include "gpu/cudnn/plan_search.hpp"
 
@@ -34,7 +35,7 @@ struct Column {
 bool always(const ConvolutionProblem&) {
   return true;
 }
-/// Images are not normalized by a layer, and have no gradient.
+/// The stem reads images, which no layer normalizes and which have no gradient.
 bool not_stem(const ConvolutionProblem& problem) {
   return problem.in > 4;
 }
@@ -98,7 +99,7 @@ std::string cell(const Target& target, const Column& column, const ConvolutionPr
     fmt::print(stderr, "{}\n", tag.error().message);
     return "–";
   }
-  return tag->substr(3, tag->find(' ') - 3); // 38 of eng38 k2=5 ...
+  return tag->substr(3, tag->find(' ') - 3); // for example 38 of "eng38 k2=5 ..."
 }
 
 void print_table(const Target& target, const char* network, const char* type,

@@ -21,18 +21,18 @@ using gpu::Traffic;
 Status check_scope(const Config& config) {
   if (config.workers() != 1)
     return fail(Errc::unsupported,
-                "the step of one worker is counted, and this config has {}: "
+                "only a step of one worker can be counted, but this config has {} workers; pass "
                 "--set devices.count=1 --set cluster.min_nodes=1",
                 config.workers());
   if (config.train.accumulate != 1)
     return fail(Errc::unsupported,
-                "a step of one micro-batch is counted, and this config has {}: "
-                "--set train.accumulate=1",
+                "only a step of one micro-batch can be counted, but this config has {}; pass --set "
+                "train.accumulate=1",
                 config.train.accumulate);
   return {};
 }
 
-/// What is fused to it makes an op another kind.
+/// Returns the op with what is fused into it.
 std::string kind_of(const Node& node) {
   std::string kind{to_string(node.op)};
   if (const auto* const convolution = std::get_if<Conv2dAttributes>(&node.attributes)) {
@@ -53,7 +53,7 @@ std::string kind_of(const Node& node) {
   return kind;
 }
 
-/// Values in f32 of which each kernel here reads and writes so many for each element.
+/// Traffic of a kernel over f32 values, with `read` reads and `written` writes per element.
 Traffic flat(std::size_t elements, int read, int written) {
   const auto bytes = static_cast<double>(elements * sizeof(float));
   return {.read = read * bytes, .written = written * bytes, .launches = elements > 0 ? 1 : 0};
@@ -92,8 +92,8 @@ private:
       works_.push_back({std::move(kind), std::move(what), unit, traffic});
   }
 
-  /// The copies of parameters in the type of activations: the optimizer writes them where every
-  /// unit has one of the same type. Else they are refreshed, in one launch for each type.
+  /// Copies of the parameters in the type of activations. The optimizer writes them if every unit
+  /// has a copy of the same type; otherwise they are refreshed, with one launch per type.
   Status copies() {
     TROUPE_TRY(const auto types, gpu::copy_types(model_.graph));
     copied_ = gpu::common_copy_type(types, layout_.unit_elements);
@@ -126,7 +126,8 @@ private:
     return {};
   }
 
-  /// Where all is stored in fewer bits than f32 (core/device/rounded_executable.hpp).
+  /// For precisions that store everything in fewer bits than f32
+  /// (core/device/rounded_executable.hpp).
   void round_results() {
     if (stored_type(precision_) == DType::f32)
       return;
@@ -135,7 +136,7 @@ private:
       add("round", "gradients", layout_.unit_names[unit], flat(layout_.unit_elements[unit], 1, 1));
   }
 
-  /// As training/reducer ends a step of a worker that is alone.
+  /// The end of a step as training/reducer runs it for a single worker.
   Status optimize() {
     TROUPE_TRY(const auto arguments, nn::optimizer_arguments(config_.train.optimizer));
     const bool scaled = loss_scale_options(config_.precision).has_value();
@@ -163,9 +164,9 @@ private:
   nn::PreparedModel model_;
   gpu::cudnn::PlanPolicy policy_;
   StorageLayout layout_;
-  std::size_t elements_ = 0; ///< of all parameters, as they are stored
+  std::size_t elements_ = 0; ///< of all parameters, as stored
   Precision precision_ = Precision::fp32;
-  DType copied_ = DType::f32; ///< what the optimizer copies parameters to; f32: it does not
+  DType copied_ = DType::f32; ///< type of the copies that the optimizer writes; f32: it writes none
   std::vector<CountedWork> works_;
 };
 

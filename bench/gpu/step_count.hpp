@@ -1,5 +1,5 @@
-/// What a step of one worker on a CUDA device moves, computes and launches, without the device:
-/// docs/gpu-count.md.
+/// Memory traffic, operations and launches of one worker's step on a CUDA device, counted without
+/// the device: docs/gpu-count.md.
 #pragma once
 
 #include "core/config/config.hpp"
@@ -11,17 +11,17 @@
 
 namespace troupe::bench {
 
-/// A node of the graph, or what the step enqueues before and behind it.
+/// A node of the graph, or work that the step enqueues before or after the graph.
 struct CountedWork {
-  std::string kind; ///< the op with what is fused to it, or the function of the device
-  std::string what; ///< the tensor that it writes first, or the unit
+  std::string kind; ///< the op with what is fused into it, or the device function
+  std::string what; ///< the first tensor that it writes, or the unit
   std::string unit;
   gpu::Traffic traffic;
 };
 
-/// In the order in which it is enqueued, as bench_gpu_train_step and a job's only worker do.
-/// Errors: unsupported for several workers or micro-batches a step, and where cuDNN has no engine;
-/// as nn::prepare_model.
+/// Returns the work in the order in which it is enqueued, as bench_gpu_train_step and the only
+/// worker of a job enqueue it. Errors: unsupported for several workers or micro-batches per step,
+/// and if cuDNN has no engine; those of nn::prepare_model.
 Result<std::vector<CountedWork>> count_step(const Config& config, gpu::PlanRegistry& plans);
 
 gpu::Traffic total(const std::vector<CountedWork>& works);

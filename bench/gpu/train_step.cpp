@@ -1,6 +1,6 @@
-// How long one training step takes on a CUDA device: forward, backward and optimizer on one fixed
-// random micro-batch in its memory, of images or, with --sequence, of tokens. Prints one JSON
-// object. The peer is bench/peers/gpu_train_step.py; bench/gpu/run compares them.
+// Times one training step on a CUDA device: forward, backward and optimizer on one fixed random
+// micro-batch in device memory, of images or, with --sequence, of tokens. Prints one JSON object.
+// The peer is bench/peers/gpu_train_step.py; bench/gpu/run compares them.
 #include "bench/gpu/trainer.hpp"
 #include "gpu/kernel_trace.hpp"
 
@@ -24,18 +24,18 @@ using Clock = std::chrono::steady_clock;
 
 namespace {
 
-/// Processor time of all threads of this process.
+/// Processor time of all threads of this process, in seconds.
 double processor_seconds() {
   return static_cast<double>(std::clock()) / CLOCKS_PER_SEC;
 }
 
 struct Measured {
-  std::vector<double> seconds; ///< of each step, on the device's clock; sorted
-  double enqueue_seconds = 0;  ///< of the calling thread, a step
+  std::vector<double> seconds; ///< of each step, by the device's clock; sorted
+  double enqueue_seconds = 0;  ///< per step, of the calling thread
   double processor_seconds = 0;
 };
 
-/// Steps are enqueued ahead of the device, as the actors do, and never waited for one by one.
+/// Enqueues steps ahead of the device, as the actors do; never waits for single steps.
 Measured measure(Trainer& trainer, const Options& options) {
   constexpr int ahead = 4;
   Measured measured;
@@ -64,7 +64,7 @@ Measured measure(Trainer& trainer, const Options& options) {
   return measured;
 }
 
-/// Each node of a pass, in its order: for the roofline (bench/gpu/suite/trace.py).
+/// Returns the nodes of a pass in order, for the roofline (bench/gpu/suite/trace.py).
 Json profile_json(Trainer& trainer) {
   Json nodes = Json::array();
   for (const auto& node : trainer.profile())
@@ -77,16 +77,17 @@ Json profile_json(Trainer& trainer) {
   return nodes;
 }
 
-/// Begun before anything is made on the device, so that CUPTI sees the graphs' kernels.
+/// Must run before anything is created on the device, so that CUPTI sees the graphs' kernels.
 std::unique_ptr<gpu::KernelTrace> begin_trace(const Options& options) {
   return options.trace ? value_or_give_up(gpu::KernelTrace::begin()) : nullptr;
 }
 
-/// Kernels by the time that a step spends in them, to stderr; returns what goes into the result.
+/// Prints the time per step of each kernel to stderr, longest first; returns the trace's part of
+/// the result.
 Json print_trace(gpu::KernelTrace& trace, double steps) {
   auto spans = value_or_give_up(trace.finish());
   std::map<std::string, std::pair<double, double>>
-      kernels; // name: microseconds and launches a step
+      kernels; // name: microseconds and launches per step
   double busy = 0;
   for (const auto& span : spans) {
     auto& [time, launches] = kernels[span.name];
@@ -109,7 +110,7 @@ double mib(std::size_t bytes) {
   return static_cast<double>(bytes) / (1 << 20);
 }
 
-/// The step that was measured.
+/// Describes the measured step.
 Json case_json(const Options& options) {
   Json found{{"model", options.model},
              {"precision", options.precision},
@@ -155,24 +156,25 @@ int main(int argc, char** argv) {
   app.add_option("--batch", options.batch);
   app.add_option("--size", options.size, "height and width of the images");
   app.add_option("--classes", options.classes);
-  app.add_option("--channels", options.channels, "of the images");
-  app.add_option("--sequence", options.sequence, "tokens of a sample: a language model");
-  app.add_option("--vocabulary", options.vocabulary, "of a language model");
-  app.add_option("--seconds", options.seconds, "to fill with steps");
-  app.add_option("--warmup", options.warmup, "steps before the first that counts");
-  app.add_option("--least-steps", options.least_steps, "however long they take");
+  app.add_option("--channels", options.channels, "number of image channels");
+  app.add_option("--sequence", options.sequence, "tokens per sample of a language model");
+  app.add_option("--vocabulary", options.vocabulary, "vocabulary size of a language model");
+  app.add_option("--seconds", options.seconds, "time to spend on steps");
+  app.add_option("--warmup", options.warmup, "warm-up steps before the measurement");
+  app.add_option("--least-steps", options.least_steps,
+                 "minimum number of steps, even beyond --seconds");
   app.add_option("--device", options.device);
   app.add_flag("--profile", options.profile,
                "time, operations and bytes of each node of the graph");
   app.add_flag("--trace", options.trace,
-               "time per kernel, to stderr, and the share of time without any; slower");
+               "print the time per kernel and the share of idle time to stderr; slower");
   CLI11_PARSE(app, argc, argv);
 
   const auto trace = begin_trace(options);
   Trainer trainer{options};
   trainer.warm_up();
   if (trace)
-    value_or_give_up(trace->finish()); // the warm-up's
+    value_or_give_up(trace->finish()); // discards the warm-up's spans
   const auto measured = measure(trainer, options);
   auto result = case_json(options);
   result.update(speed_json(options, measured));

@@ -44,7 +44,7 @@ void take_images(Config& config, const Options& options) {
   config.train.optimizer = {.name = "sgd", .lr = 0.01, .momentum = 0.9, .weight_decay = 5e-4};
 }
 
-/// No text is read: with another tokenizer than bytes the vocabulary is the model's.
+/// Reads no text: with any tokenizer except bytes, the vocabulary is the model's.
 void take_tokens(Config& config, const Options& options) {
   config.model.vocabulary = options.vocabulary;
   config.model.positions = options.sequence;
@@ -69,7 +69,7 @@ Config config_of(const Options& options) {
   return config;
 }
 
-/// The device's lines on its plans: the searches, their times, and the choices.
+/// Prints the device's lines about its plans: searches, their times, and choices.
 void say(const std::string& line) {
   fmt::print(stderr, "{}\n", line);
 }
@@ -121,7 +121,7 @@ void Trainer::step() {
   if (!state_->writes_copies())
     executable_->refresh_all(*stream_);
   executable_->run(*stream_);
-  for (const auto& all : state_->chunks()) { // one worker has its state in one piece
+  for (const auto& all : state_->chunks()) { // a single worker has its state in one piece
     if (state_->loss_scale())
       device_->check_finite(*stream_, all.gradients, all.elements,
                             &state_->loss_scale()->found_inf);
@@ -190,7 +190,7 @@ void Trainer::make_state() {
   executable_->refresh_all(*stream_);
 }
 
-/// Channels beyond those of the images are zeros.
+/// Channels beyond those of the images are zero.
 std::vector<std::byte> Trainer::random_images() const {
   const auto& input = graph_[graph_.with_role(Role::input).front()];
   const auto elements = static_cast<std::size_t>(input.shape.elements());
@@ -210,7 +210,7 @@ std::vector<std::int32_t> Trainer::random_below(std::int64_t bound) const {
   return values;
 }
 
-/// Tokens are their own targets, which changes no step's time.
+/// Tokens are their own targets, which does not affect a step's time.
 void Trainer::make_batch() {
   const auto targets =
       random_below(options_.is_language() ? options_.vocabulary : options_.classes);

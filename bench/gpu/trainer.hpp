@@ -1,4 +1,4 @@
-/// The model on one device that bench_gpu_train_step times, and its step as a plain loop.
+/// The model on one device that bench_gpu_train_step times. Its step is a plain loop.
 #pragma once
 
 #include "bench/gpu/step_count.hpp"
@@ -21,15 +21,15 @@ struct Options {
   int warmup = 10, least_steps = 20, device = 0;
   double seconds = 3;
   bool profile = false, trace = false;
-  std::int64_t sequence = 0; ///< tokens of a sample: of a language model; 0: samples are images
+  std::int64_t sequence = 0; ///< tokens per sample of a language model; 0: samples are images
   std::int64_t vocabulary = 50304;
 
   bool is_language() const { return sequence > 0; }
-  /// Images or tokens.
+  /// Images or tokens per step.
   std::int64_t samples_of_step() const { return is_language() ? batch * sequence : batch; }
 };
 
-/// Says what is wrong and ends the program.
+/// Prints the error and exits.
 [[noreturn]] void give_up(const Error& error);
 
 template <class T>
@@ -39,36 +39,37 @@ T value_or_give_up(Result<T> result) {
   return std::move(*result);
 }
 
-/// A node of the lowered graph: how long it takes, and what it moves and computes.
+/// A node of the lowered graph: its time, traffic and operations.
 struct NodeTime {
   std::string name, output, unit;
   double microseconds = 0;
   gpu::Traffic traffic;
 };
 
-/// Forward, backward and the optimizer on one fixed random micro-batch in the device's memory: SGD
+/// Runs forward, backward and the optimizer on one fixed random micro-batch in device memory: SGD
 /// with momentum for images, AdamW for tokens.
 class Trainer {
 public:
   explicit Trainer(const Options& options);
 
-  /// The first steps, among which passes become graphs. Blocks.
+  /// Runs the first steps, in which passes are captured into CUDA graphs. Blocks.
   void warm_up();
-  /// Enqueues one.
+  /// Enqueues one step.
   void step();
   EventPtr record() { return stream_->record(); }
   void synchronize();
-  /// The loss of the last step. Blocks.
+  /// Returns the loss of the last step. Blocks.
   float loss();
-  /// Medians over a few passes, in the order of the pass. Blocks.
+  /// Returns the median times of the nodes over a few passes, in the order of the pass. Blocks.
   std::vector<NodeTime> profile();
-  /// Whether there is cuDNN, which a model without convolutions can do without, but not count().
+  /// Whether cuDNN is available. A model without convolutions runs without it, but count() needs
+  /// it.
   bool can_count() { return device_->plans().has_value(); }
-  /// What a step moves, computes and launches by this device's plans.
+  /// Counts traffic, operations and launches of a step with this device's plans.
   std::vector<CountedWork> count();
   MemoryUse memory() const { return device_->memory(); }
   const std::string& device_name() const { return device_->info().name; }
-  /// Seconds that each part of making it took, in their order.
+  /// Seconds that each phase of construction took, in order.
   const std::vector<std::pair<std::string, double>>& phases() const { return phases_.seconds; }
 
 private:
@@ -91,13 +92,13 @@ private:
   std::unique_ptr<gpu::CudaDevice> device_;
   Graph graph_;
   std::unique_ptr<Executable> executable_;
-  gpu::CudaExecutable* lowered_ = nullptr; ///< within it
+  gpu::CudaExecutable* lowered_ = nullptr; ///< points into executable_
   std::shared_ptr<training::ModelState> state_;
   OptimizerArguments first_update_;
   BufferPtr inputs_, targets_;
   StepOutputs outputs_;
   std::int64_t steps_ = 0;
-  std::unique_ptr<Stream> stream_; ///< last: it ends before what its work uses
+  std::unique_ptr<Stream> stream_; ///< last: destroyed before what its work uses
 };
 
 } // namespace troupe::bench

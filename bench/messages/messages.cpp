@@ -1,5 +1,5 @@
-// What a message costs: round trips and one-way messages between scheduled and detached actors that
-// speak the roles' own types, for CAF's two scheduling policies.
+// Cost of a message: round trips and one-way messages between scheduled and detached actors that
+// use the message types of SHARD MANAGER and WORKER, for CAF's two scheduling policies.
 //
 //   bench_messages [round trips]
 #include "actors/interfaces.hpp"
@@ -17,7 +17,7 @@ using namespace troupe;
 using namespace troupe::actors;
 using Clock = std::chrono::steady_clock;
 
-/// Answers need_parameters as a shard manager whose parameters are all there.
+/// Answers need_parameters as a shard manager that has all parameters.
 struct Server {
   static inline const char* name = "server";
   explicit Server(shard_manager_actor::pointer me) : self{me} {}
@@ -31,7 +31,7 @@ struct Server {
             [](atom::done, const WorkerStep&, const SpansPtr&) {},
             [](atom::done, std::int64_t) {},
             [](atom::failed, const Error&) {},
-            [](atom::deal, const Reassignment&) {},
+            [](atom::assign, const Reassignment&) {},
             [](atom::deliver, const collectives::MessagePtr&) {},
             [](atom::propose, std::int64_t) {},
             [](atom::decided, const StepFound&) {},
@@ -52,7 +52,7 @@ struct Server {
   worker_actor worker;
 };
 
-/// Asks for the next unit as soon as the last was answered; tells `report` when all are through.
+/// Requests the next unit as soon as the last request is answered; notifies `report` after all.
 struct Client {
   static inline const char* name = "client";
   Client(worker_actor::pointer me, shard_manager_actor whom, caf::actor whom_to_tell)
@@ -70,9 +70,9 @@ struct Client {
               else
                 caf::anon_send(report, std::int64_t{0});
             },
-            [](atom::deal, const Reassignment&) {}, [](atom::fetch) {}, [](atom::deal, Pass) {},
+            [](atom::assign, const Reassignment&) {}, [](atom::fetch) {}, [](atom::assign, Pass) {},
             [](atom::evaluate, std::int64_t, const EventPtr&) {}, [](atom::measure) {},
-            // One-way: as many gradients_ready as asked for.
+            // One-way: sends the requested number of gradients_ready.
             [this](atom::done, PassMode, std::int64_t count) {
               for (std::int64_t i = 0; i < count; ++i)
                 self->send(server, atom::gradients_ready_v, Pass{0}, UnitId{0}, EventPtr{});

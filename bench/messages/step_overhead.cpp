@@ -1,5 +1,6 @@
-// What the company costs: the same training step called in a plain loop, and run by the actors, in
-// turn. Same device, graph, data and optimizer; the difference is messages, events and reports.
+// Cost of the node runtime: the same training step called in a plain loop and run by the actors, in
+// turn. Device, graph, data and optimizer are the same; the difference is messages, events and
+// reports.
 //
 //   bench_step_overhead [rounds] [steps]
 #include "actors/node_runtime.hpp"
@@ -59,7 +60,7 @@ Result<double> plain_loop(const Config& config, std::int64_t steps) {
   auto filling = fill(0);
   Clock::time_point begin;
   for (std::int64_t step = 0; step < steps; ++step) {
-    if (step == 2) // warm
+    if (step == 2) // warmed up
       begin = Clock::now();
     stream.wait(filling.ready);
     if (auto set = rank_state.train().set_batch(filling.view); !set)
@@ -69,7 +70,7 @@ Result<double> plain_loop(const Config& config, std::int64_t steps) {
       rank_state.train().refresh(stream, unit);
     rank_state.train().run(stream);
     rank_state.train().read_outputs(stream, &outputs);
-    for (const auto& piece : state.pieces())
+    for (const auto& piece : state.chunks())
       rank_state.device().optimizer_step(stream, job.optimizer(step), piece, nullptr, nullptr);
     if (auto done = stream.synchronize(); !done)
       return failure(done.error());
@@ -107,9 +108,9 @@ int main(int argc, char** argv) {
     }
     loop.push_back(*a);
     actors.push_back(*b);
-    fmt::print("round {}: plain loop {:.1f} images/s, company {:.1f} images/s\n", round, *a, *b);
+    fmt::print("round {}: plain loop {:.1f} images/s, runtime {:.1f} images/s\n", round, *a, *b);
   }
-  fmt::print("medians: plain loop {:.1f}, company {:.1f} images/s; the company costs {:.2f}%\n",
+  fmt::print("medians: plain loop {:.1f}, runtime {:.1f} images/s; the runtime costs {:.2f}%\n",
              median(loop), median(actors), 100 * (median(loop) / median(actors) - 1));
   std::filesystem::remove_all(output);
 }

@@ -1,7 +1,6 @@
-// What it takes a worker to be told that it may compute a unit: from need_parameters to
-// parameters_ready, with the real SHARD MANAGER of ResNet-20 between two scheduled actors. Where
-// parameters are divided, it enqueues the unit's all-gather in between; the gather itself runs on
-// the communication stream.
+// Delay until a worker may compute a unit: from need_parameters to parameters_ready, with
+// ResNet-20's real SHARD MANAGER between two scheduled actors. If parameters are sharded, it
+// enqueues the unit's all-gather in between; the gather itself runs on the communication stream.
 //
 //   bench_unit_scheduling [passes]
 #include "actors/node/network.hpp"
@@ -20,7 +19,7 @@ using namespace troupe::actors;
 using Clock = std::chrono::steady_clock;
 using Times = std::vector<double>; ///< microseconds
 
-/// Nobody fails here.
+/// A coordinator that ignores everything; no failures occur here.
 struct Nobody {
   static inline const char* name = "nobody";
   explicit Nobody(coordinator_actor::pointer) {}
@@ -34,7 +33,7 @@ struct Nobody {
             [](atom::saved, const ShardOutcome&) {},
             [](atom::failed, const Error&) {},
             [](atom::failed, double) {},
-            [](atom::deal, std::int32_t) {},
+            [](atom::assign, std::int32_t) {},
             [](atom::done, std::int32_t, Pass, const WorkerStep&) {},
             [](atom::propose, const StepFound&) {},
             [](atom::vote, std::int32_t, std::int64_t) {},
@@ -47,8 +46,7 @@ struct Nobody {
   }
 };
 
-/// Goes forward through the test set, one unit after the other, and notes how long each answer
-/// took.
+/// Runs forward passes over the test set unit by unit, and records the delay of each answer.
 struct Client {
   static inline const char* name = "client";
   Client(worker_actor::pointer me, shard_manager_actor whom, UnitId unit_count, std::int64_t passes,
@@ -69,9 +67,9 @@ struct Client {
                 return caf::anon_send(report, std::int64_t{0});
               ask();
             },
-            [](atom::deal, const Reassignment&) {},
+            [](atom::assign, const Reassignment&) {},
             [](atom::fetch) {},
-            [](atom::deal, Pass) {},
+            [](atom::assign, Pass) {},
             [](atom::evaluate, std::int64_t, const EventPtr&) {},
             [](atom::measure) {},
             [](atom::done, PassMode, std::int64_t) {},
@@ -107,7 +105,7 @@ Config two_workers(StrategyKind strategy) {
   return config;
 }
 
-/// The times of both ranks.
+/// Returns the times of both ranks.
 Result<Times> measure(StrategyKind strategy, std::int64_t passes) {
   const auto config = two_workers(strategy);
   const auto generation = training::build_single_node_generation(config);

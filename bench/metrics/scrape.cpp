@@ -1,9 +1,10 @@
-// What a scrape of a job's metrics costs: the processor time of our text, and of prometheus-cpp's.
+// Cost of a scrape of a job's metrics: processor time of this project's text output and of
+// prometheus-cpp's.
 //
 //   bench_scrape [WORKERS]
 //
-// WORKERS (64): each with its series of every name that has a rank. In turn, so that a machine that
-// slows down does so for all; medians.
+// WORKERS (64): number of ranks; each has a series of every metric with label rank. The contenders
+// alternate, so a machine that slows down affects all of them. Prints medians.
 #include "metrics/registry/detail/families.hpp"
 #include "metrics/registry/names.hpp"
 
@@ -47,7 +48,7 @@ void set(Families& families, const MetricName& metric, LabelValues labels, doubl
     families.add(metric, value, labels);
 }
 
-/// Every value has digits behind the point, as most measured ones do.
+/// Gives every value many decimals, as most measured values have.
 void fill(Families& families, int workers) {
   double value = 0.123456789;
   for (const auto& metric : names::all) {
@@ -97,7 +98,7 @@ int main(int count, char** words) {
   fmt::print("{} workers: {} lines, {} bytes\n", workers, std::ranges::count(text, '\n'),
              text.size());
   fmt::print("ours                      {:8.1f} us\n", median(ours) * 1e6);
-  fmt::print("their serializer alone    {:8.1f} us\n", median(serialized) * 1e6);
+  fmt::print("prometheus-cpp            {:8.1f} us\n", median(serialized) * 1e6);
   fmt::print("collected and serialized  {:8.1f} us\n", median(both) * 1e6);
-  fmt::print("ours / their serializer alone: {:.3f}\n", median(ours) / median(serialized));
+  fmt::print("ours / prometheus-cpp: {:.3f}\n", median(ours) / median(serialized));
 }

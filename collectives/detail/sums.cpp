@@ -10,7 +10,7 @@ namespace troupe::collectives {
 
 namespace {
 
-/// Small enough that the sum and a piece of every source stay in the first-level cache.
+/// Small enough that the sum and a chunk of every source stay in the first-level cache.
 constexpr std::size_t piece_elements = 1024;
 
 template <class T>
@@ -25,7 +25,7 @@ void add_plain(T* sum, const T* values, std::size_t elements) {
 template <class T>
 constexpr bool narrow = std::same_as<T, cpu::Bf16> || std::same_as<T, cpu::F16>;
 
-/// Types that are summed as what they are.
+/// Sums types without conversion to f32.
 template <class T>
 void sum_typed(std::span<const void* const> sources, T* sum, std::size_t elements) {
   std::array<T, piece_elements> piece;
@@ -54,7 +54,7 @@ void sum_typed(std::span<const void* const> sources, T* sum, std::size_t element
   }
 }
 
-/// Calls fn with a null pointer of the type that stands for it.
+/// Calls fn with a null pointer to the C++ type of `type`.
 template <class Fn>
 void with_type(DType type, Fn fn) {
   switch (type) {

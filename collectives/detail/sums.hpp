@@ -1,4 +1,4 @@
-/// Sums of what ranks exchange, with the host's vector instructions, on the calling thread.
+/// Sums of values of several ranks, with the host's vector instructions, on the calling thread.
 #pragma once
 
 #include "core/graph/tensor.hpp"
@@ -13,7 +13,7 @@ namespace troupe::collectives {
 void sum_in_order(DType type, std::span<const void* const> sources, void* sum,
                   std::size_t elements);
 
-/// sum[i] += values[i], rounded as above.
+/// sum[i] += values[i], rounded like sum_in_order().
 void add(DType type, void* sum, const void* values, std::size_t elements);
 
 } // namespace troupe::collectives

@@ -11,7 +11,7 @@
 
 namespace troupe::collectives {
 
-/// A plain table of functions; copies are fine.
+/// A plain table of functions; copyable.
 struct NcclLibrary {
   decltype(&::ncclGetVersion) version = nullptr;
   decltype(&::ncclGetUniqueId) unique_id = nullptr;
@@ -35,11 +35,11 @@ struct NcclLibrary {
   decltype(&::ncclRecv) receive = nullptr;
   std::string file;
 
-  /// Errors: collective, with the operation and NCCL's own words.
+  /// Errors: collective, with the operation and NCCL's message.
   Status check(ncclResult_t result, std::string_view operation) const;
 };
 
-/// Opens libnccl.so.2 where the other libraries of CUDA are looked for. Errors: unsupported.
+/// Opens libnccl.so.2 in the directories of the other CUDA libraries. Errors: unsupported.
 Result<NcclLibrary> open_nccl();
 
 ncclDataType_t nccl_type(DType type);

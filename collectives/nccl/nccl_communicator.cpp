@@ -6,13 +6,13 @@ namespace troupe::collectives {
 
 namespace {
 
-/// How often NCCL is asked whether a call that goes on has met an error.
+/// How often to ask NCCL whether an unfinished call has an error.
 constexpr std::chrono::milliseconds failure_interval{100};
 
-/// A call on its way; the owner's thread and the device's waits look at it.
+/// An unfinished call, polled by the owner's thread and by the device's waits.
 class Pending {
 public:
-  /// The rank's stream comes to the call at `event` and, directly after it, at `came`.
+  /// The rank's stream reaches the call at `event` and, directly after it, at `came`.
   Pending(std::shared_ptr<NcclConnection> connection, const Call& call, EventPtr event,
           std::shared_ptr<gpu::StreamMark> came)
       : connection_{std::move(connection)}, call_{call}, event_{std::move(event)}, came_{std::move(
@@ -27,8 +27,8 @@ public:
     finished_ = finished ? std::move(*finished) : nullptr;
   }
 
-  /// Runs on a thread that must not call CUDA: the watchdog counts from when this rank's stream has
-  /// come to the call.
+  /// Runs on a thread that must not call CUDA. The watchdog counts from when this rank's stream
+  /// reached the call.
   std::optional<Status> poll() {
     if (const auto aborted = connection_->aborted(); !aborted)
       return failure(explained(aborted.error()));
@@ -44,9 +44,9 @@ public:
       connection_->owner().post([connection = connection_] { connection->look(); });
     }
     if (waited && *waited > connection_->options().timeout)
-      connection_->abort(
-          {Errc::collective, fmt::format("timed out after {} ms: a rank did not come",
-                                         connection_->options().timeout.count())});
+      connection_->abort({Errc::collective,
+                          fmt::format("timed out after {} ms: another rank did not join the call",
+                                      connection_->options().timeout.count())});
     return std::nullopt;
   }
 
@@ -64,7 +64,8 @@ private:
   Call call_;
   EventPtr event_;
   std::shared_ptr<gpu::StreamMark> came_;
-  std::chrono::nanoseconds look_at_ = failure_interval; ///< for poll() only; since the rank came
+  std::chrono::nanoseconds look_at_ =
+      failure_interval; ///< for poll() only; since the stream reached the call
   std::mutex mutex_;
   std::shared_ptr<gpu::StreamMark> finished_;
 };
@@ -74,7 +75,7 @@ public:
   explicit NcclCommunicator(std::shared_ptr<NcclConnection> connection)
       : CallCommunicator{connection->options().rank, connection->options().world_size},
         connection_{std::move(connection)} {}
-  /// Waits until NCCL has let go of the buffers, which may go after this.
+  /// Waits until NCCL has deregistered the buffers, which may be freed after this.
   ~NcclCommunicator() override {
     const auto closed =
         connection_->owner().run([connection = connection_] { return connection->close(); },
@@ -92,8 +93,8 @@ private:
     auto& on = gpu::cuda_stream(stream);
     if (on.failed())
       return;
-    // Taken before NCCL is called. Its kernel runs until the other ranks' do: a call that waits for
-    // an idle device would never return, and wait_for() would wait for that call.
+    // Taken before NCCL is called. Its kernel runs until the other ranks' kernels do: a call that
+    // waits for an idle device would never return, and wait_for() would wait for that call.
     const auto forbidden = connection_->owner().device().peers().idle_calls->forbid();
     auto event = on.record();
     auto came = on.mark();
@@ -112,7 +113,7 @@ private:
 
 Result<NcclId> make_nccl_id(const NcclLibrary& library) {
   ncclUniqueId id;
-  TROUPE_TRY(library.check(library.unique_id(&id), "making of an id"));
+  TROUPE_TRY(library.check(library.unique_id(&id), "creation of an id"));
   NcclId bytes;
   std::copy(std::begin(id.internal), std::end(id.internal), bytes.begin());
   return bytes;

@@ -12,7 +12,7 @@ namespace troupe::collectives {
 
 namespace {
 
-/// How often a connection that takes nothing is looked at.
+/// How often to check a connection that takes nothing.
 constexpr std::chrono::milliseconds look_again{1000};
 
 } // namespace
@@ -37,7 +37,7 @@ PointToPoint::~PointToPoint() {
     thread_.join();
 }
 
-/// Each connects to all others, and is then connected to.
+/// Each process connects to all others, then accepts their connections.
 Status PointToPoint::connect(ConnectionGroup& connection_group) {
   const auto here = options_.process, all = static_cast<int>(options_.endpoints.size());
   std::map<int, net::Connection> out;
@@ -111,7 +111,8 @@ Result<BufferPtr> PointToPoint::memory_for(int rank, std::size_t bytes) {
   const std::lock_guard lock{mutex_};
   const auto mailbox = mailboxes_.find(rank);
   if (mailbox == mailboxes_.end() || !mailbox->second.memory)
-    return fail(Errc::invalid_input, "there is a mail for rank {}, which is not here", rank);
+    return fail(Errc::invalid_input,
+                "received a message for rank {}, which does not run on this node", rank);
   return bytes > 0 ? mailbox->second.memory(bytes) : BufferPtr{};
 }
 

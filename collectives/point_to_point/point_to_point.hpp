@@ -1,5 +1,5 @@
-/// Mail between the ranks of a generation, whenever one has something for another: beside the
-/// collectives, which all ranks make in one order.
+/// Point-to-point messages between the ranks of a generation, sent at any time. Collectives, in
+/// contrast, are made by all ranks in one order.
 #pragma once
 
 #include "collectives/communicator.hpp"
@@ -18,43 +18,44 @@ namespace troupe::collectives {
 class PeerLink;
 
 struct PointToPointOptions {
-  std::vector<int> process_of;              ///< by rank
-  int process = 0;                          ///< this one
-  std::vector<Endpoint> endpoints = {};     ///< of all processes
-  std::string group = "post";               ///< differs from all others of the meeting
-  std::size_t most_bytes = 0;               ///< of a mail's values: who says more is not one of us
-  std::chrono::milliseconds timeout{30000}; ///< in which nothing of a mail moves
-  std::chrono::milliseconds connect_timeout{60000}; ///< for all processes to come together
+  std::vector<int> process_of;          ///< by rank
+  int process = 0;                      ///< this process
+  std::vector<Endpoint> endpoints = {}; ///< of all processes
+  std::string group = "post";           ///< unique in its connection group
+  std::size_t most_bytes = 0; ///< of a message's values; a peer that announces more is lost
+  std::chrono::milliseconds timeout{
+      30000}; ///< a peer is lost if no byte of a message moves for this long
+  std::chrono::milliseconds connect_timeout{60000}; ///< for all processes to connect
 };
 
-/// Between ranks of one process mail goes from hand to hand; to each other process goes a
-/// connection. What one rank sends another arrives in the order in which it was sent.
+/// Passes messages within a process by pointer, and over one link to each other process. Messages
+/// from one rank to another arrive in the order in which they were sent.
 class PointToPoint {
 public:
-  /// What a rank does with its mail. Called from any thread, one call at a time; none may block,
-  /// or call the post.
+  /// Callbacks of a rank. Called from any thread, one call at a time. A callback must not block or
+  /// call the transport.
   struct Mailbox {
     std::function<void(MessagePtr)> deliver;
-    std::function<Result<BufferPtr>(std::size_t bytes)> memory; ///< for what comes from elsewhere
-    std::function<void(int process, const Error&)> lost;        ///< nothing comes from there again
+    std::function<Result<BufferPtr>(std::size_t bytes)> memory; ///< for messages of other processes
+    std::function<void(int process, const Error&)> lost; ///< nothing more arrives from that process
   };
 
-  /// Blocks until all processes are connected. Nothing is read before all ranks of this process
-  /// attend. `meeting` may be null where there is one alone.
-  /// Errors: network; whatever the meeting was cancelled for.
+  /// Blocks until all processes are connected. Reads nothing until all ranks of this process have
+  /// subscribed. `connection_group` may be null if there is only one process. Errors: network; the
+  /// reason if the connection group was cancelled.
   static Result<std::shared_ptr<PointToPoint>>
   open(PointToPointOptions options, const std::shared_ptr<ConnectionGroup>& connection_group);
   ~PointToPoint();
   PointToPoint(const PointToPoint&) = delete;
   PointToPoint& operator=(const PointToPoint&) = delete;
 
-  /// From now on a rank of this process gets its mail, also what has come before.
+  /// Delivers messages for this rank of the process from now on, and those that arrived earlier.
   void subscribe(int rank, Mailbox mailbox);
-  /// Its mailbox is called no more.
+  /// Stops all calls of the rank's mailbox.
   void leave(int rank);
-  /// Never blocks. Mail to a process that is lost is thrown away.
+  /// Never blocks. Drops messages to a lost process.
   void send(Message message);
-  /// Of the ranks of this process, to others, of their values alone.
+  /// Messages that this rank has sent to other ranks; counts the bytes of values only.
   Traffic traffic(int rank) const;
 
 private:
@@ -71,9 +72,9 @@ private:
   PointToPointOptions options_;
   std::vector<std::unique_ptr<PeerLink>> links_; ///< to other processes
   net::Wakeup changed_;
-  mutable std::mutex mutex_; ///< of what follows
+  mutable std::mutex mutex_; ///< guards the following
   std::map<int, Mailbox> mailboxes_;
-  std::vector<MessagePtr> early_; ///< for ranks that do not attend yet
+  std::vector<MessagePtr> early_; ///< for ranks that have not subscribed yet
   std::vector<std::pair<int, Error>> lost_;
   std::map<int, Traffic> traffic_;
   std::atomic<bool> closing_ = false;

@@ -1,6 +1,6 @@
 // Asynchronous training with bounded staleness (Ho et al., "More Effective Distributed ML via a
-// Stale Synchronous Parallel Parameter Server", NeurIPS 2013): ranks do not meet; owners of shards
-// apply a step when all of its slices have come.
+// Stale Synchronous Parallel Parameter Server", NeurIPS 2013). Ranks do not synchronize. Parameter
+// server shards apply a step when all of its slices have arrived.
 #include "collectives/policies/policies.hpp"
 
 namespace troupe::collectives {
@@ -8,12 +8,12 @@ namespace troupe::collectives {
 namespace {
 
 struct Async {
-  /// A rank alone is nobody's owner: it takes its own sums.
+  /// Applies only with a single rank, which has no parameter server and applies its own sums.
   static bool sums(const Strategy& /*strategy*/, std::int64_t /*step*/, bool ends_step) {
     return ends_step;
   }
 
-  /// Shards are applied by vote: a step that counts is on all of them.
+  /// A two-phase commit applies shards: a committed step is on all of them.
   static bool agree(const Strategy& /*strategy*/, std::int64_t /*step*/) { return true; }
 
   static std::int64_t window(const Strategy& strategy) {

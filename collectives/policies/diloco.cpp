@@ -1,6 +1,7 @@
 // DiLoCo (Douillard et al., "DiLoCo: Distributed Low-Communication Training of Language Models",
-// 2023): teams train by themselves for a round of steps, and an outer optimizer takes what they
-// have changed for a gradient. fragments.hpp says when each part of the model ends its rounds.
+// 2023). Replica groups train independently for a round of steps; an outer optimizer then takes
+// their parameter changes as pseudo-gradients. fragments.hpp defines when each part of the model
+// ends its rounds.
 #include "collectives/policies/policies.hpp"
 
 namespace troupe::collectives {
@@ -8,17 +9,17 @@ namespace troupe::collectives {
 namespace {
 
 struct Diloco {
-  /// Ranks of a team do, as those of a job that meet in every step.
+  /// Ranks of a replica group sum as in synchronous training.
   static bool sums(const Strategy& strategy, std::int64_t step, bool ends_step) {
     return every_step.sums(strategy, step, ends_step);
   }
 
-  /// They are brought to it: fragments end their rounds one after the other, and what is under way
-  /// comes back when teams have gone on.
+  /// False in every step: fragments end their rounds one after the other, and pseudo-gradients in
+  /// flight return after the groups have continued.
   static bool agree(const Strategy& /*strategy*/, std::int64_t /*step*/) { return false; }
 
-  /// A team that is ahead waits for the means of the others' changes; where those of a quorum are
-  /// enough, one that is late may be a round behind.
+  /// A replica group that is ahead waits for the mean pseudo-gradients of the others. If those of a
+  /// quorum suffice, a late group may be one round behind.
   static std::int64_t window(const Strategy& strategy) {
     return 2 * strategy.rounds.steps + strategy.outer.overlap + grants_ahead;
   }

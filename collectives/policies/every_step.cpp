@@ -1,4 +1,4 @@
-// Synchronous training: ranks meet in every step.
+// Synchronous training: ranks synchronize in every step.
 #include "collectives/policies/policies.hpp"
 
 namespace troupe::collectives {
@@ -6,7 +6,7 @@ namespace troupe::collectives {
 namespace {
 
 struct EveryStep {
-  /// The sum of a step's passes, or each of them where that sum is divided.
+  /// Sums once at the end of a step, or after each pass if the sum is sharded.
   static bool sums(const Strategy& strategy, std::int64_t /*step*/, bool ends_step) {
     return ends_step || strategy.sums_shards();
   }

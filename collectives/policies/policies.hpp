@@ -1,4 +1,4 @@
-/// All policies.
+/// The rules of all step policies.
 #pragma once
 
 #include "collectives/step_policy.hpp"
@@ -7,7 +7,7 @@ namespace troupe::collectives {
 
 extern const StepRules every_step, local_sgd, diloco, async;
 
-/// A window of several steps hides the time that a grant takes to a worker.
+/// Steps granted to a worker in advance: a window of several steps hides the latency of a grant.
 inline constexpr std::int64_t grants_ahead = 4;
 
 } // namespace troupe::collectives

@@ -40,7 +40,7 @@ private:
   gpu::CudaStream& stream_;
 };
 
-/// Reaches the event at the latest when it goes, so that the stream that waits for it goes on.
+/// Completes the event at the latest on destruction, so that the waiting stream resumes.
 class Completion {
 public:
   explicit Completion(std::shared_ptr<cpu::HostEvent> event) : event_{std::move(event)} {}
@@ -57,11 +57,11 @@ private:
   std::shared_ptr<cpu::HostEvent> event_;
 };
 
-/// A call that a rank's stream waits for. The rank's thread calls CUDA, and may be blocked there
-/// until this very wait ends: the time-out does not depend on it.
+/// A call that a rank's stream waits for. The rank's thread calls CUDA and may be blocked there
+/// until this wait ends, so the timeout does not depend on that thread.
 struct Watched {
   std::shared_ptr<cpu::HostEvent> done;
-  std::shared_ptr<gpu::StreamMark> came; ///< where the rank's stream comes to the call
+  std::shared_ptr<gpu::StreamMark> came; ///< marks the call in the rank's stream
   std::shared_ptr<Rendezvous> rendezvous;
   int rank;
   std::string call;
@@ -70,7 +70,7 @@ struct Watched {
   std::optional<Status> poll() const {
     if (done->ready())
       return done->wait();
-    // The rank's own thread gives up after one time-out and knows which rank is missing.
+    // The rank's thread gives up after one timeout and knows which rank is missing.
     const auto limit = 2 * rendezvous->timeout();
     const auto waited = came ? came->age() : std::nullopt;
     if (!waited || *waited <= limit)
@@ -89,35 +89,34 @@ class SharedCudaCommunicator final : public CallCommunicator {
 public:
   SharedCudaCommunicator(const std::shared_ptr<Rendezvous>& rendezvous, int rank,
                          gpu::CudaDevice& device)
-      : CallCommunicator{rank, rendezvous->world_size()}, seat_{std::make_shared<Seat>(rendezvous,
-                                                                                       rank)},
+      : CallCommunicator{rank, rendezvous->world_size()}, member_{std::make_shared<GroupMember>(
+                                                              rendezvous, rank)},
         work_{device.create_stream({.name = "collectives", .urgent = true})},
         thread_{{.name = "collectives"}} {}
 
-  void abort(const Error& reason) override { seat_->rendezvous->abort(reason); }
+  void abort(const Error& reason) override { member_->rendezvous->abort(reason); }
 
 private:
   void enqueue(Stream& stream, const Call& call) override {
     auto& on = gpu::cuda_stream(stream);
-    if (on.failed()) // the others find that this rank does not come
+    if (on.failed()) // the other ranks time out or see that this rank left
       return;
     auto done = std::make_shared<cpu::HostEvent>();
     const auto came = on.mark();
     thread_.wait(on.record_for_host());
-    thread_.enqueue([seat = seat_, call, completion = std::make_shared<Completion>(done),
+    thread_.enqueue([member = member_, call, completion = std::make_shared<Completion>(done),
                      &work = gpu::cuda_stream(*work_)]() -> Status {
       CudaSharedMemory memory{work};
-      completion->reach(exchange(*seat, call, memory));
-      return {}; // the event tells what went wrong; later calls must be told, too
+      completion->reach(exchange(*member, call, memory));
+      return {}; // the event carries the error; later calls still have to run, to report theirs
     });
-    on.wait_for([watched = Watched{std::move(done), came, seat_->rendezvous, rank(), call.name()}] {
-      return watched.poll();
-    });
+    on.wait_for([watched = Watched{std::move(done), came, member_->rendezvous, rank(),
+                                   call.name()}] { return watched.poll(); });
   }
 
-  std::shared_ptr<Seat> seat_;
+  std::shared_ptr<GroupMember> member_;
   std::unique_ptr<Stream> work_;
-  cpu::HostStream thread_; ///< last: it is drained before what it uses goes
+  cpu::HostStream thread_; ///< last: drained before the members that it uses are destroyed
 };
 
 } // namespace
@@ -126,7 +125,8 @@ Result<std::vector<std::unique_ptr<Communicator>>>
 make_shared_cuda_group(std::span<const std::shared_ptr<gpu::CudaDevice>> devices,
                        std::chrono::milliseconds timeout) {
   if (devices.size() > gpu::SumSources::most)
-    return fail(Errc::unsupported, "{} ranks share GPUs of one process: at most {} can",
+    return fail(Errc::unsupported,
+                "{} ranks share the GPUs of one process, but at most {} are supported",
                 devices.size(), gpu::SumSources::most);
   for (const auto& from : devices)
     for (const auto& to : devices)

@@ -19,7 +19,7 @@ public:
            std::size_t elements) override {
     sum_in_order(type, sources, sum, elements);
   }
-  /// Until it is copied to the others, a piece stays in the first-level cache.
+  /// A chunk stays in the first-level cache until it is copied to the other ranks.
   std::size_t piece_elements() const override { return 1024; }
   Status finish() override { return {}; }
 };
@@ -27,20 +27,20 @@ public:
 class SharedCommunicator final : public CallCommunicator {
 public:
   SharedCommunicator(const std::shared_ptr<Rendezvous>& rendezvous, int rank)
-      : CallCommunicator{rank, rendezvous->world_size()}, seat_{std::make_shared<Seat>(rendezvous,
-                                                                                       rank)} {}
+      : CallCommunicator{rank, rendezvous->world_size()}, member_{std::make_shared<GroupMember>(
+                                                              rendezvous, rank)} {}
 
-  void abort(const Error& reason) override { seat_->rendezvous->abort(reason); }
+  void abort(const Error& reason) override { member_->rendezvous->abort(reason); }
 
 private:
   void enqueue(Stream& stream, const Call& call) override {
-    cpu::host_stream(stream).enqueue([seat = seat_, call] {
+    cpu::host_stream(stream).enqueue([member = member_, call] {
       HostMemory memory;
-      return exchange(*seat, call, memory);
+      return exchange(*member, call, memory);
     });
   }
 
-  std::shared_ptr<Seat> seat_; ///< shared with what is enqueued: the rank leaves after that
+  std::shared_ptr<GroupMember> member_; ///< shared with enqueued calls: the rank leaves after them
 };
 
 } // namespace

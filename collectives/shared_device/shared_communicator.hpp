@@ -1,5 +1,5 @@
-/// Ranks that live in one process and share the host's memory: each reads and writes the others'
-/// buffers and sums its own slice, in rank order.
+/// Ranks in one process that share the host's memory. Each reads and writes the others' buffers and
+/// sums its block, in rank order.
 #pragma once
 
 #include "collectives/communicator.hpp"
@@ -10,9 +10,9 @@
 
 namespace troupe::collectives {
 
-/// The communicators of a new group, by rank. They take host streams. A rank whose communicator is
-/// destroyed has left once what it enqueued is done: a rank that waits for it then fails at once. A
-/// rank that does not come within `timeout` fails the whole group.
+/// Returns the communicators of a new group, by rank. They take host streams. A rank leaves when
+/// its communicator is destroyed and its enqueued work is done; ranks that wait for it then fail at
+/// once. If a rank does not arrive within `timeout`, the whole group fails.
 std::vector<std::unique_ptr<Communicator>> make_shared_group(int world_size,
                                                              std::chrono::milliseconds timeout);
 

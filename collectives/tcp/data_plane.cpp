@@ -92,7 +92,7 @@ std::uint16_t DataPlane::port() const {
 }
 
 std::shared_ptr<ConnectionGroup> DataPlane::join_group(std::int64_t generation,
-                                                 const std::string& secret) {
+                                                       const std::string& secret) {
   const std::lock_guard lock{mutex_};
   if (!connection_group_ || connection_group_->generation() != generation) {
     const auto key = generation_key(generation, secret);
@@ -111,7 +111,7 @@ void DataPlane::cancel(std::int64_t generation, const Error& reason) {
 Result<std::string> make_secret() {
   std::array<unsigned char, 16> bytes = {};
   if (RAND_bytes(bytes.data(), static_cast<int>(bytes.size())) != 1)
-    return fail(Errc::internal, "the system gives no random bytes for a secret");
+    return fail(Errc::internal, "the system provides no random bytes for a secret");
   return fmt::format("{:02x}", fmt::join(bytes, ""));
 }
 

@@ -1,4 +1,4 @@
-/// The connections that values travel by, from process to process: beside the actors' own.
+/// Connections that carry values between processes, separate from those of the actors.
 #pragma once
 
 #include "core/config/cluster.hpp"
@@ -22,24 +22,24 @@ namespace troupe::collectives {
 
 class ConnectionListener;
 
-/// One a process.
+/// Options of a process's only data plane.
 struct DataPlaneOptions {
   Endpoint listen;                          ///< port 0: a free one
-  TlsConfig tls = {};                       ///< all connections are encrypted, where it is on
-  std::chrono::milliseconds handshake = {}; ///< for whoever connects to say what he wants
+  TlsConfig tls = {};                       ///< if enabled, encrypts all connections
+  std::chrono::milliseconds handshake = {}; ///< handshake timeout
 };
 
-/// A connection in one direction, from a member of a group to another.
+/// Names a connection in one direction, from one member of a group to another.
 struct LinkName {
-  std::string group; ///< differs for every group of a generation
+  std::string group; ///< unique in a generation
   std::int32_t from = 0, to = 0;
 };
 
-/// Computed from a generation's secret, which it does not reveal; proves that a process knows it
-/// (detail/hello.hpp).
+/// Computed from a generation's secret, without revealing it; proves that a process knows the
+/// secret (detail/handshake.hpp).
 using GenerationKey = std::array<std::byte, 32>;
 
-/// The connections of one generation. From any thread.
+/// The connections of one generation. Thread-safe.
 class ConnectionGroup {
 public:
   ConnectionGroup(std::shared_ptr<ConnectionListener> listener, std::int64_t generation,
@@ -47,24 +47,24 @@ public:
       : listener_{std::move(listener)}, generation_{generation}, key_{key} {}
 
   std::int64_t generation() const { return generation_; }
-  /// To the process that listens there. Blocks until it is connected. Errors: network; whatever
-  /// the meeting was cancelled for.
+  /// Connects to the process that listens at `to`. Blocks until connected. Errors: network; the
+  /// reason if the group was cancelled.
   Result<net::Connection> connect(const Endpoint& to, const LinkName& link,
                                   std::chrono::milliseconds timeout);
-  /// Blocks until that member has connected, or `stop` is requested. Errors: as above.
+  /// Blocks until the member has connected or `stop` is requested. Errors: as for connect().
   Result<net::Connection> accept(const LinkName& link, std::chrono::milliseconds timeout,
                                  const std::stop_token& stop = {});
-  /// Whoever accepts looks whether he was told to stop.
+  /// Wakes threads in accept(), which then check `stop`.
   void look_again() const;
 
-  /// Ends whatever waits in this meeting, with this error; nothing connects in it any more. What
-  /// is connected stays so. The first reason counts.
+  /// Ends all waits of this group with this error and refuses new connections. Existing connections
+  /// stay open. Only the first reason counts.
   void cancel(const Error& reason);
-  /// The reason, if there is one.
+  /// Error: the reason, if the group was cancelled.
   Status status() const;
-  /// The same, waiting for one so long.
+  /// Like status(), but waits up to `timeout` for a cancellation.
   Status await_reason(std::chrono::milliseconds timeout) const;
-  /// For waiting on its connections.
+  /// Deadline for I/O on its connections; cancel() ends it early.
   net::IoDeadline io_deadline(std::chrono::milliseconds timeout) const {
     return {timeout, &cancelled_};
   }
@@ -81,27 +81,27 @@ private:
   std::optional<Error> reason_;
 };
 
-/// Listens for what other processes connect, for all generations. A process that has not been told
-/// a generation's secret cannot take part in it.
+/// Listens for connections of other processes, for all generations. A process that does not know a
+/// generation's secret cannot take part in it.
 class DataPlane {
 public:
-  /// Errors: network, invalid_input: as of net::listen_on and net::open_tls.
+  /// Errors: network and invalid_input, as for net::listen_on and net::open_tls.
   static Result<std::shared_ptr<DataPlane>> open(const DataPlaneOptions& options);
 
   std::uint16_t port() const;
-  /// The same meeting for the same generation, until there is another.
+  /// Returns the same group for the same generation, until called for another generation.
   std::shared_ptr<ConnectionGroup> join_group(std::int64_t generation, const std::string& secret);
-  /// For so long, answers those that probe this node's data port and know the ticket.
+  /// For `limit`, answers probes of this node's data port by processes that know the ticket.
   void answer_probes(const std::string& ticket, const std::string& node,
                      std::chrono::milliseconds limit);
-  /// Whether that node's data plane answers there (answer_probes), perhaps after several attempts:
-  /// it may get the ticket later. Blocks at most for the limit, and while a name is looked up.
-  /// Error: network, with the last attempt's.
+  /// Checks that the data plane of `node` answers at `to` (answer_probes). Tries repeatedly,
+  /// because the node may get the ticket later. Blocks at most for `limit`, plus the time of a name
+  /// lookup. Error: network, from the last attempt.
   Status probe(const std::string& node, const Endpoint& to, const std::string& ticket,
                std::chrono::milliseconds limit) const;
-  /// No more probes of others: those under way end with an error.
+  /// Ends all probes of other nodes, also later ones, with an error.
   void end_probes() { probes_ended_.signal(); }
-  /// The meeting of this generation, if it is the last one.
+  /// Cancels the connection group of this generation, unless a later one has replaced it.
   void cancel(std::int64_t generation, const Error& reason);
 
 private:
@@ -114,7 +114,8 @@ private:
   std::shared_ptr<ConnectionGroup> connection_group_;
 };
 
-/// A secret that nobody guesses: 32 hex characters. Error: internal, where the system has none.
+/// Returns an unguessable secret: 32 hex characters. Error: internal, if the system gives no random
+/// bytes.
 Result<std::string> make_secret();
 
 } // namespace troupe::collectives

@@ -1,4 +1,4 @@
-// How a data plane proves that it can be reached, before any generation depends on it.
+// Probes, which check that a data plane can be reached before any generation depends on it.
 #include "collectives/tcp/data_plane.hpp"
 #include "collectives/tcp/detail/connection_listener.hpp"
 #include "core/fail.hpp"
@@ -21,7 +21,7 @@ milliseconds time_until(Clock::time_point end) {
   return std::max(milliseconds{0}, std::chrono::ceil<milliseconds>(end - Clock::now()));
 }
 
-/// Sends a hello, and checks the answer: only a process that knows the ticket can give it.
+/// Sends a handshake and checks the answer: only a process that knows the ticket can give it.
 Status ask_port(ssl_ctx_st* tls, const Endpoint& to, const GenerationKey& key, const LinkName& link,
                 Clock::time_point end, const net::Wakeup& ended) {
   const net::NoSigpipe no_sigpipe;

@@ -13,7 +13,7 @@ namespace troupe::collectives {
 
 namespace {
 
-/// A number that only equal calls have, so that different ones never meet: the finalizer of
+/// Returns a number that only equal calls share, so that a mismatch is detected: the finalizer of
 /// splitmix64 (Steele et al., "Fast splittable pseudorandom number generators", OOPSLA 2014).
 std::uint64_t slot_of(const Call& call, int rank) {
   const bool sends = call.kind == CallKind::send;
@@ -32,7 +32,7 @@ std::uint64_t slot_of(const Call& call, int rank) {
   return slot;
 }
 
-/// Of values in an all-reduce: fewer wait longer for the network than for bytes.
+/// Most bytes of an all-reduce by doubling: so few take longer to arrive than to send.
 constexpr std::size_t doubling_bytes = 8 << 10;
 
 void copy_bytes(std::byte* to, const std::byte* from, std::size_t bytes) {
@@ -98,7 +98,7 @@ private:
       return flow({.to = call_.peer, .first = cut(0, bytes())}, call_.data());
     copy_bytes(call_.part(place_.rank), call_.data(), bytes());
     for (int rank = 0; rank < place_.world_size; ++rank) {
-      part_ = 0; // every other rank has one flow, to here
+      part_ = 0; // every other rank has one flow to the root
       if (rank != place_.rank)
         TROUPE_TRY(flow({.from = rank, .received = cut(0, bytes())}, call_.part(rank)));
     }
@@ -119,7 +119,7 @@ private:
                           slot_of(call_, place_.rank));
   }
 
-  /// Done when the other has it, not when the system has taken it.
+  /// Done when the receiver has the values, not when the system has taken them.
   Status send() {
     std::byte received{};
     TROUPE_TRY(flow({.to = call_.peer, .first = cut(0, bytes())}, call_.data()));
@@ -132,8 +132,8 @@ private:
     return flow({.to = call_.peer, .first = {{0, 1}}}, &received);
   }
 
-  /// As few messages behind each other as possible (recursive doubling; ranks beyond a power of two
-  /// give theirs to a neighbour first: Thakur, Rabenseifner, Gropp, "Optimization of collective
+  /// Recursive doubling: the least number of sequential messages. Ranks beyond a power of two first
+  /// send their values to a neighbour (Thakur, Rabenseifner, Gropp, "Optimization of collective
   /// communication operations in MPICH", IJHPCA 2005).
   Status all_reduce_by_doubling() {
     if (bytes() == 0)
@@ -151,7 +151,7 @@ private:
       TROUPE_TRY(
           flow({.from = place_.rank - 1, .received = all, .summed = all.size()}, call_.data()));
     const int mine = in_pair ? place_.rank / 2 : place_.rank - pairs;
-    part_ = 1; // on all of them, whether they have been given something or not
+    part_ = 1; // the same on all ranks, whether they received a neighbour's values or not
     for (int distance = 1; distance < most; distance *= 2) {
       const int other = mine ^ distance;
       TROUPE_TRY(add_that_of(other < pairs ? 2 * other + 1 : other + pairs));
@@ -160,7 +160,7 @@ private:
     return in_pair ? flow({.to = place_.rank - 1, .first = all}, call_.data()) : Status{};
   }
 
-  /// Both get the sum of both: what is sent must stay as it is until it is on its way.
+  /// Both ranks get the sum of both. A copy is sent, because the sum replaces the values.
   Status add_that_of(int rank) {
     std::array<std::byte, 2 * doubling_bytes> memory;
     copy_bytes(memory.data(), call_.data(), bytes());
@@ -173,8 +173,8 @@ private:
     return {};
   }
 
-  /// Dissemination: after round k everybody has heard, by others, of 2^(k+1) ranks (Hensgen,
-  /// Finkel, Manber, "Two algorithms for barrier synchronization", IJPP 1988).
+  /// Dissemination: after round k, every rank has heard directly or indirectly of 2^(k+1) ranks
+  /// (Hensgen, Finkel, Manber, "Two algorithms for barrier synchronization", IJPP 1988).
   Status barrier() {
     std::array<std::byte, 2> memory = {};
     for (int distance = 1; distance < place_.world_size; distance *= 2)
@@ -189,8 +189,8 @@ private:
   Transport& transport_;
   const Call& call_;
   Place place_;
-  static constexpr std::uint64_t result_part = 64; ///< behind any number of rounds
-  std::uint64_t part_ = 0;                         ///< which of the call's flows
+  static constexpr std::uint64_t result_part = 64; ///< after any number of rounds
+  std::uint64_t part_ = 0;                         ///< index of the flow in the call
 };
 
 class TcpCommunicator final : public CallCommunicator {
@@ -217,14 +217,15 @@ private:
   std::shared_ptr<Transport> transport_;
 };
 
-/// A barrier: who passes it has connections to his neighbours in the ring and in the rounds of
-/// small calls, and so has everybody.
+/// Runs a barrier: it connects each rank to its neighbours in the ring and in the rounds of small
+/// calls.
 Status connect_neighbours(Transport& transport) {
   const Call barrier{.kind = CallKind::barrier, .sequence = -1};
   return Execution{transport, barrier}.run();
 }
 
-/// Where somebody has said why there is nobody to connect to, that; else what was met.
+/// Returns the reason if the connection group was cancelled, else `met` with the rank and the
+/// group.
 Error why_nobody_came(const ConnectionGroup& connection_group, const Error& met,
                       const std::string& group, const Place& place) {
   if (const auto told = connection_group.status(); !told)

@@ -21,24 +21,24 @@ struct CheckpointTensor {
   std::span<const float> values;
 };
 
-/// All of it in memory. Tensors carry the names of the graph, which are a PyTorch state_dict's:
-/// parameters and statistics as they are ("layer1.0.conv1.weight", "layer1.0.bn1.running_mean"),
-/// the optimizer's state as "optimizer.momentum.NAME", "optimizer.exp_avg.NAME",
-/// "optimizer.exp_avg_sq.NAME".
+/// A state that is entirely in memory. Tensors have the names of the graph, which are those of a
+/// PyTorch state_dict: parameters and statistics as they are ("layer1.0.conv1.weight",
+/// "layer1.0.bn1.running_mean"), optimizer state as "optimizer.momentum.NAME",
+/// "optimizer.exp_avg.NAME", "optimizer.exp_avg_sq.NAME".
 struct Checkpoint {
   std::int64_t step = 0; ///< the last committed step
   std::int64_t epoch = 0;
-  /// What resuming has to agree on, and what a reader wants to know: seed, model, optimizer, ...
+  /// Values that must match on resume, and information for readers: seed, model, optimizer, ...
   std::map<std::string, std::string> metadata;
   std::vector<CheckpointTensor> tensors;
-  /// What `tensors` point into; null when they are the caller's.
+  /// Owns the memory that `tensors` point into; null if the caller owns it.
   std::shared_ptr<const std::byte[]> storage = nullptr;
 
-  /// Null when there is none.
+  /// Returns null if no tensor has this name.
   const CheckpointTensor* find(std::string_view name) const;
 };
 
-/// "optimizer.momentum." + name, for state "momentum".
+/// Returns "optimizer.momentum." + name for state "momentum".
 std::string optimizer_tensor_name(std::string_view state, std::string_view name);
 bool is_optimizer_tensor(std::string_view name);
 
@@ -47,7 +47,7 @@ struct CheckpointEntry {
   Shape shape;
 };
 
-/// A checkpoint before its values.
+/// A checkpoint without its values.
 struct CheckpointHeader {
   std::int64_t step = 0;
   std::int64_t epoch = 0;
@@ -57,8 +57,9 @@ struct CheckpointHeader {
 
 CheckpointHeader header_of(const Checkpoint& checkpoint);
 
-/// SHA-256 over the fp32 values of all parameters (canonical layout, little-endian) in name order:
-/// equal exactly when two runs ended with the same parameters bit for bit.
+/// Returns the SHA-256 of the fp32 values of all parameters (canonical layout, little-endian) in
+/// order of their names. Two runs have the same digest exactly if their parameters are bit-for-bit
+/// equal.
 std::string parameters_sha256(const std::map<std::string, std::span<const float>>& parameters);
 
 } // namespace troupe

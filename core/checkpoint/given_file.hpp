@@ -1,4 +1,4 @@
-/// Files that a person names, on the command line or in the config.
+/// Files that a user names on the command line or in the config.
 #pragma once
 
 #include "core/error.hpp"
@@ -7,8 +7,8 @@
 
 namespace troupe {
 
-/// Makes corrupt content wrong input: no other attempt mends the file. Other errors stay as they
-/// are.
+/// Turns corrupt into invalid_input, because a retry does not repair a file that the user named.
+/// Leaves other errors unchanged.
 inline Error as_wrong_input(Error error) {
   if (error.code == Errc::corrupt)
     error.code = Errc::invalid_input;

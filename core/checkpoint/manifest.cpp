@@ -27,7 +27,7 @@ constexpr const char* checksum_key = "checksum"; // SHA-256 of the rest, without
 constexpr int version = 2;                       // 1 was a single file
 constexpr std::uintmax_t most_bytes = std::uintmax_t{4} << 20;
 
-/// A member of a JSON object as T; empty where it is missing or anything else.
+/// Returns a member of a JSON object as T; nullopt if it is missing or has another type.
 template <class T>
 std::optional<T> member(const Json& object, const char* key) {
   const auto found = object.find(key);
@@ -47,7 +47,7 @@ bool is_digest(const std::string& text) {
   return text.size() == 64 && text.find_first_not_of("0123456789abcdef") == std::string::npos;
 }
 
-/// A file of the folder itself: names come from outside.
+/// Whether the name stays inside the folder: names are untrusted.
 bool is_plain_name(const std::string& name) {
   return !name.empty() && name.front() != '.' &&
          std::ranges::none_of(name, [](unsigned char c) { return c == '/' || c < ' '; });
@@ -63,7 +63,7 @@ std::optional<FileRecord> file_of(const Json& json) {
   return FileRecord{*name, *bytes, *digest};
 }
 
-/// What is wrong, in words that follow the file's name; empty: nothing.
+/// Returns the problem, to follow the file's name; empty if there is none.
 std::string read_files(const Json& json, std::vector<FileRecord>& files) {
   const auto list = json.find("files");
   if (list == json.end() || !list->is_array() || list->empty())
@@ -74,7 +74,7 @@ std::string read_files(const Json& json, std::vector<FileRecord>& files) {
     if (!file)
       return fmt::format("file {} of \"files\" has no name, bytes and sha256", files.size());
     if (!names.insert(file->name).second)
-      return fmt::format("it has the file {} twice", echoed(file->name));
+      return fmt::format("it lists the file {} twice", echoed(file->name));
     files.push_back(*file);
   }
   return {};
@@ -86,13 +86,13 @@ std::string read_metadata(const Json& json, std::map<std::string, std::string>& 
     return "it has no \"metadata\"";
   for (const auto& [key, value] : given->items()) {
     if (!value.is_string())
-      return fmt::format("metadata \"{}\" are no text", echoed(key));
+      return fmt::format("metadata \"{}\" is not text", echoed(key));
     metadata[key] = value.get<std::string>();
   }
   return {};
 }
 
-/// Names of classes may be no UTF-8.
+/// Replaces invalid UTF-8, because names of classes may not be UTF-8.
 std::string text_of(const Json& json, int indent) {
   return json.dump(indent, ' ', false, Json::error_handler_t::replace);
 }
@@ -106,12 +106,12 @@ std::string checksum_of(Json json) {
 
 std::string read(const Json& json, Manifest& manifest) {
   if (!json.is_object())
-    return "it is no JSON object";
+    return "it is not a JSON object";
   if (member<std::int64_t>(json, version_key) != version)
-    return fmt::format("it does not say \"{}\": {}", version_key, version);
+    return fmt::format("it does not contain \"{}\": {}", version_key, version);
   const auto step = member<std::int64_t>(json, "step"), epoch = member<std::int64_t>(json, "epoch");
   if (!step || !epoch)
-    return "step or epoch is not a whole number from 0 on";
+    return "step or epoch is not a whole number, at least 0";
   if (member<std::string>(json, checksum_key) != checksum_of(json))
     return "its checksum does not match: it is damaged";
   manifest.step = *step;
@@ -127,7 +127,7 @@ Result<std::string> read_text(const fs::path& path) {
     return fail(error == std::errc::no_such_file_or_directory ? Errc::corrupt : Errc::io, "{}: {}",
                 escaped(path.string()), error.message());
   if (bytes > most_bytes)
-    return fail(Errc::corrupt, "{}: it has {} bytes, a manifest has {} at most",
+    return fail(Errc::corrupt, "{}: it has {} bytes, but a manifest has at most {}",
                 escaped(path.string()), bytes, most_bytes);
   std::ifstream file{path, std::ios::binary};
   std::string text{std::istreambuf_iterator<char>{file}, {}};

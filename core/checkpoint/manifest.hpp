@@ -1,5 +1,5 @@
-/// checkpoint.json: what a checkpoint's folder holds. It is written last, so a folder that has it
-/// is whole.
+/// checkpoint.json: the list of files in a checkpoint's folder. It is written last, so a folder
+/// that has it is complete.
 #pragma once
 
 #include "core/error.hpp"
@@ -13,9 +13,9 @@
 namespace troupe {
 
 struct FileRecord {
-  std::string name; ///< in the folder
+  std::string name; ///< within the folder
   std::uint64_t bytes = 0;
-  std::string sha256; ///< of all of it, 64 lower-case hexadecimal digits
+  std::string sha256; ///< of the whole file, 64 lower-case hexadecimal digits
 
   bool operator==(const FileRecord&) const = default;
 };
@@ -23,7 +23,7 @@ struct FileRecord {
 struct Manifest {
   std::int64_t step = 0; ///< the last committed step
   std::int64_t epoch = 0;
-  /// What resuming has to agree on, and what a reader wants to know.
+  /// Values that must match on resume, and information for readers.
   std::map<std::string, std::string> metadata;
   std::vector<FileRecord> files;
 
@@ -32,11 +32,11 @@ struct Manifest {
 
 inline constexpr const char* manifest_name = "checkpoint.json";
 
-/// Atomically.
+/// Writes the manifest atomically.
 Status write_manifest(const std::filesystem::path& folder, const Manifest& manifest);
 
-/// Any content gives a value or an error (corrupt names the file and what is wrong), in time in
-/// proportion to its size, of which 4 MiB are allowed.
+/// Accepts any content: returns a manifest or an error, in time proportional to the file's size, at
+/// most 4 MiB. Errors: corrupt names the file and the problem.
 Result<Manifest> read_manifest(const std::filesystem::path& folder);
 
 } // namespace troupe

@@ -1,4 +1,4 @@
-// What is opened by its path: files of any maker, checkpoints of any version.
+// Opens a state by its path: files of any program, checkpoints of any version.
 #include "core/checkpoint/single_file.hpp"
 #include "core/checkpoint/state_files.hpp"
 #include "core/escape.hpp"

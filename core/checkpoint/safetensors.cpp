@@ -30,8 +30,9 @@ using OrderedJson = nlohmann::ordered_json;
 
 constexpr std::size_t length_bytes = 8;
 constexpr std::size_t alignment = 8;
-/// The format's own reader takes 100 MB. What is made of a header takes a few times its memory: so
-/// any file can be read in twice its size and 64 MiB. 100,000 tensors need 6 MiB.
+/// The format's reference reader accepts 100 MB. Parsing takes a few times the memory of the
+/// header, so this limit keeps any file within twice its size plus 64 MiB. 100,000 tensors need 6
+/// MiB.
 constexpr std::uint64_t max_header_bytes = std::uint64_t{8} << 20;
 constexpr std::size_t piece_bytes = std::size_t{1} << 20;
 
@@ -69,7 +70,7 @@ Result<std::uint64_t> tensor_bytes(std::string_view dtype, const Shape& shape) {
   return bytes;
 }
 
-/// Reads exactly `into` at `offset`, whatever signals arrive.
+/// Reads exactly `into` at `offset`; retries when a signal interrupts it.
 Status read_at(int descriptor, std::span<std::byte> into, std::uint64_t offset) {
   while (!into.empty()) {
     const auto count = ::pread(descriptor, into.data(), into.size(), static_cast<off_t>(offset));
@@ -78,7 +79,7 @@ Status read_at(int descriptor, std::span<std::byte> into, std::uint64_t offset) 
     if (count < 0)
       return fail(Errc::io, "{}", std::strerror(errno));
     if (count == 0)
-      return fail(Errc::corrupt, "it ended at byte {} while it was read", offset);
+      return fail(Errc::corrupt, "it ends at byte {}: it was truncated while it was read", offset);
     into = into.subspan(static_cast<std::size_t>(count));
     offset += static_cast<std::uint64_t>(count);
   }
@@ -101,14 +102,14 @@ Status in_file(const std::filesystem::path& path, Status status) {
   return {};
 }
 
-/// Whether the place of a tensor in the data has the size that its type and shape ask for.
+/// Checks that a tensor's range in the data has the size of its type and shape.
 Status check_size(const SafetensorsEntry& entry) {
   const auto bytes = tensor_bytes(entry.dtype, entry.shape);
   if (!bytes)
     return fail(Errc::corrupt, "tensor '{}': {}", echoed(entry.name), bytes.error().message);
   if (entry.end < entry.begin || entry.end - entry.begin != *bytes)
     return fail(
-        Errc::corrupt, "tensor '{}': data_offsets [{}, {}] do not hold the {} bytes of {} {}",
+        Errc::corrupt, "tensor '{}': data_offsets [{}, {}] do not match the {} bytes of {} {}",
         echoed(entry.name), entry.begin, entry.end, *bytes, entry.dtype, entry.shape.to_string());
   return {};
 }
@@ -129,7 +130,8 @@ void sort_for_safetensors(std::vector<SafetensorsView>& tensors) {
 Result<std::string> make_safetensors_header(const SafetensorsMetadata& metadata,
                                             std::span<const SafetensorsView> tensors) {
   auto json = OrderedJson::object();
-  // An ordered object searches its keys one by one: names are checked here, and pushed unchecked.
+  // Insertion into an ordered object searches all keys. So names are checked here and pushed
+  // unchecked.
   std::set<std::string_view> names = {safetensors_metadata_key};
   if (!metadata.empty()) {
     auto pairs = OrderedJson::object();
@@ -143,7 +145,7 @@ Result<std::string> make_safetensors_header(const SafetensorsMetadata& metadata,
     if (!bytes)
       return fail(Errc::internal, "tensor '{}': {}", tensor.name, bytes.error().message);
     if (!names.insert(tensor.name).second)
-      return fail(Errc::internal, "there are two tensors '{}'", tensor.name);
+      return fail(Errc::internal, "two tensors have the name '{}'", tensor.name);
     json.get_ref<OrderedJson::object_t&>().push_back(
         {tensor.name, OrderedJson{{"dtype", tensor.dtype},
                                   {"shape", tensor.shape.dims},
@@ -179,7 +181,7 @@ Status write_safetensors(const std::filesystem::path& path, const SafetensorsMet
 }
 
 Result<SafetensorsReader> SafetensorsReader::open(const std::filesystem::path& path) {
-  // Without O_NONBLOCK, opening a pipe of that name would wait for ever.
+  // Without O_NONBLOCK, opening a pipe of that name would block forever.
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (const int number = errno; descriptor < 0)
     return fail(Errc::io, "cannot open {}: {}", echoed(path.string()), std::strerror(number));
@@ -211,7 +213,7 @@ Status SafetensorsReader::read_header() {
                 "safetensors)",
                 length, file_bytes);
   if (length > max_header_bytes)
-    return fail(Errc::corrupt, "a header of {} bytes is more than the {} that are read", length,
+    return fail(Errc::corrupt, "a header of {} bytes exceeds the limit of {} bytes", length,
                 max_header_bytes);
   header_.resize(length_bytes + length);
   TROUPE_TRY(read_at(*descriptor_, std::as_writable_bytes(std::span{header_}), 0));
@@ -233,11 +235,11 @@ Status SafetensorsReader::parse_header(std::string_view json_text) {
     if (entry.begin != end)
       return fail(Errc::corrupt, "tensor '{}' begins at byte {} of the data, not at {} ({})",
                   echoed(entry.name), entry.begin, end,
-                  entry.begin < end ? "they overlap" : "a hole");
+                  entry.begin < end ? "tensors overlap" : "there is a gap");
     end = entry.end;
   }
   if (end != data_bytes_)
-    return fail(Errc::corrupt, "{} bytes of data, the header says {}{}", data_bytes_, end,
+    return fail(Errc::corrupt, "{} bytes of data, but the header describes {}{}", data_bytes_, end,
                 data_bytes_ < end ? " (truncated)" : "");
   return {};
 }
@@ -247,8 +249,8 @@ SafetensorsReader::read_data(const Observer& observe) const {
   // Not make_shared: its array need not be aligned for floats, and zeroing it would cost a pass.
   const std::shared_ptr<std::byte[]> data(new (std::nothrow) std::byte[data_bytes_]);
   if (!data)
-    return fail(Errc::out_of_memory, "{}: no room for {} bytes of tensors", path_.string(),
-                data_bytes_);
+    return fail(Errc::out_of_memory, "{}: not enough memory for {} bytes of tensors",
+                path_.string(), data_bytes_);
   for (std::uint64_t at = 0; at < data_bytes_; at += piece_bytes) {
     const auto piece =
         std::span{data.get() + at, std::min<std::uint64_t>(piece_bytes, data_bytes_ - at)};

@@ -1,5 +1,5 @@
 /// The safetensors file format: an 8-byte little-endian header length, a JSON header, then the
-/// tensors' bytes without holes. PyTorch, NumPy and others read it.
+/// tensors' bytes without gaps. PyTorch, NumPy and others read it.
 #pragma once
 
 #include "core/error.hpp"
@@ -20,7 +20,7 @@
 
 namespace troupe {
 
-/// One tensor to be written. The bytes are the caller's and are not copied.
+/// One tensor to write. The caller owns the bytes; they are not copied.
 struct SafetensorsView {
   std::string name;
   std::string dtype = "F32"; ///< as the format spells it
@@ -37,28 +37,31 @@ struct SafetensorsEntry {
   std::uint64_t end = 0;
 };
 
-/// String pairs of `__metadata__`, in the order to be written.
+/// String pairs of `__metadata__`, in the order in which they are written.
 using SafetensorsMetadata = std::vector<std::pair<std::string, std::string>>;
 
-/// Bytes of one element of a dtype as the format spells it (F32, BF16, I64, ...); empty: unknown.
+/// Returns the bytes of one element of a dtype as the format spells it (F32, BF16, I64, ...);
+/// nullopt if it is unknown.
 std::optional<std::size_t> safetensors_dtype_size(std::string_view dtype);
 
-/// Puts the tensors in the order of the file: wide elements first, so that each tensor is aligned.
+/// Sorts the tensors into file order: those with wide elements first, so that each tensor is
+/// aligned.
 void sort_for_safetensors(std::vector<SafetensorsView>& tensors);
 
-/// What stands before the data of `tensors`, which must be in the order of the file and whose bytes
-/// it does not look at: the length, and the header with `__metadata__` first, padded so that the
-/// data is aligned.
+/// Returns the bytes that precede the data of `tensors`: the length and the header with
+/// `__metadata__` first, padded so that the data is aligned. `tensors` must be in file order; their
+/// bytes are not read.
 Result<std::string> make_safetensors_header(const SafetensorsMetadata& metadata,
                                             std::span<const SafetensorsView> tensors);
 
-/// Writes a whole file at once or, on an error, nothing.
+/// Writes a complete file, or none if an error occurs.
 Status write_safetensors(const std::filesystem::path& path, const SafetensorsMetadata& metadata,
                          std::vector<SafetensorsView> tensors);
 
-/// A file whose header has been read and checked: sizes, types, no holes, no overlaps, the file's
-/// length. Any content gives a value or an error (Errc::corrupt names the file and what is wrong),
-/// in time in proportion to its size, and memory of twice its size and 64 MiB at most.
+/// A file whose header has been read and checked: sizes, types, gaps, overlaps and the file's
+/// length. Accepts any content: open() returns a reader or an error (corrupt names the file and the
+/// problem). It takes time proportional to the file's size, and memory of at most twice that size
+/// plus 64 MiB.
 class SafetensorsReader {
 public:
   static Result<SafetensorsReader> open(const std::filesystem::path& path);
@@ -67,14 +70,14 @@ public:
   const std::map<std::string, std::string>& metadata() const { return metadata_; }
   const std::vector<SafetensorsEntry>& entries() const { return entries_; } ///< in data order
   std::uint64_t data_bytes() const { return data_bytes_; }
-  /// Length and header exactly as they are in the file.
+  /// The length and the header exactly as they are in the file.
   std::string_view header() const { return header_; }
 
-  /// Reads the data of all tensors into one allocation (aligned as new does). `observe` sees it in
-  /// file order, in pieces that are still in the cache.
+  /// Reads the data of all tensors into one allocation (aligned as by new). Calls `observe` with
+  /// each chunk in file order, while the chunk is still in the cache.
   using Observer = std::function<void(std::span<const std::byte>)>;
   Result<std::shared_ptr<const std::byte[]>> read_data(const Observer& observe = {}) const;
-  /// The same without keeping it.
+  /// Calls `observe` with the data of all tensors, chunk by chunk, without keeping it.
   Status scan(const Observer& observe) const;
   /// Fills `into` with the data from byte `at` on.
   Status read(std::uint64_t at, std::span<std::byte> into) const;

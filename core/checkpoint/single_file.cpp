@@ -12,7 +12,7 @@ namespace troupe {
 
 namespace {
 
-// The checksum stands first in the header, so that its place is known without parsing. It is the
+// The checksum comes first in the header, so that its position is known without parsing. It is the
 // SHA-256 of the whole file with its own 64 characters taken as zeros ('0').
 constexpr std::string_view before_checksum = R"({"__metadata__":{"checksum":")";
 constexpr std::size_t checksum_at = 8 + before_checksum.size();
@@ -38,13 +38,14 @@ Result<std::int64_t> read_number(const SafetensorsReader& reader, const std::str
         parsed.ec == std::errc{} && parsed.ptr == end && value >= 0)
       return value;
   }
-  return corrupt(reader, "metadata '{}' is not a whole number from 0 on", key);
+  return corrupt(reader, "metadata '{}' is not a whole number, at least 0", key);
 }
 
 } // namespace
 
 bool is_single_file(const SafetensorsReader& reader) {
-  // Either is enough, so that a damaged one is not taken for somebody else's file.
+  // One of the two is enough, so that a damaged checkpoint is not mistaken for a file of another
+  // program.
   return reader.metadata().contains(single_file_key) ||
          reader.header()
              .substr(std::min<std::size_t>(8, reader.header().size()))

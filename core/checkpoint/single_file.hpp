@@ -1,5 +1,5 @@
-/// Checkpoints of version 1: all of a state in one safetensors file, whose metadata begin with its
-/// checksum. They are read, and no longer written.
+/// Version 1 checkpoints: the whole state in one safetensors file, whose metadata begin with its
+/// checksum. They can be read but are no longer written.
 #pragma once
 
 #include "core/checkpoint/checkpoint.hpp"
@@ -7,11 +7,11 @@
 
 namespace troupe {
 
-/// Whether a safetensors file says that it is one.
+/// Whether the file's header marks it as a version 1 checkpoint.
 bool is_single_file(const SafetensorsReader& reader);
-/// What it says before its values. Errors: corrupt.
+/// Reads step, epoch, metadata and tensor shapes. Errors: corrupt.
 Result<CheckpointHeader> read_single_file_header(const SafetensorsReader& reader);
-/// Whether it is whole. Errors: io when it cannot be read; corrupt.
+/// Compares the file with its checksum. Errors: io when it cannot be read; corrupt.
 Status verify_single_file(const SafetensorsReader& reader);
 
 } // namespace troupe

@@ -12,7 +12,7 @@ namespace {
 
 SafetensorsMetadata make_metadata(const std::map<std::string, std::string>& given,
                                   std::span<const TensorPart> parts) {
-  SafetensorsMetadata metadata = {{"format", "pt"}}; // libraries built on PyTorch ask for it
+  SafetensorsMetadata metadata = {{"format", "pt"}}; // libraries built on PyTorch require it
   for (const auto& [key, value] : given)
     if (key != "format")
       metadata.emplace_back(key, value);
@@ -32,7 +32,7 @@ std::vector<SafetensorsView> make_views(std::span<const TensorPart> parts) {
   return views;
 }
 
-/// Bytes that can still be written where `path` will be; huge when nobody can say.
+/// Returns the free bytes for `path`; UINTMAX_MAX if they are unknown.
 std::uintmax_t free_bytes(const std::filesystem::path& path) {
   const auto folder = path.has_parent_path() ? path.parent_path() : std::filesystem::path{"."};
   std::error_code error;
@@ -57,8 +57,7 @@ Result<StateFileWriter> StateFileWriter::create(const std::filesystem::path& pat
   std::uint64_t bytes = text.size();
   for (const auto& part : parts)
     bytes += sizeof(float) * part.elements;
-  // The room is looked up first: a disk that is filled to its last byte harms the run's other files
-  // too.
+  // Checks the free space first, because a full disk also harms the run's other files.
   if (const auto available = free_bytes(path); available < bytes)
     return no_room(path, bytes, available, {});
   TROUPE_TRY(auto file, AtomicFile::create(path));
@@ -78,7 +77,7 @@ Status StateFileWriter::write(std::span<const std::byte> bytes) {
 
 Result<FileRecord> StateFileWriter::commit() {
   if (file_.bytes_written() != bytes_)
-    return fail(Errc::internal, "{}: {} of {} bytes were given", path_.string(),
+    return fail(Errc::internal, "{}: only {} of {} bytes were written", path_.string(),
                 file_.bytes_written(), bytes_);
   TROUPE_TRY(explained(file_.commit()));
   return FileRecord{path_.filename().string(), bytes_, sha_.hex_digest()};

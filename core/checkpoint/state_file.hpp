@@ -1,5 +1,5 @@
-/// Writes one file of a checkpoint: safetensors, whose values come in pieces, so that they need not
-/// be in memory at once.
+/// Writes one safetensors file of a checkpoint, chunk by chunk, so that its values need not be in
+/// memory together.
 #pragma once
 
 #include "core/atomic_file.hpp"
@@ -16,18 +16,19 @@
 
 namespace troupe {
 
-/// The file is there whole after commit(); until then, and after an error, what was there before
-/// is. Errors: no_space names the path, the bytes needed and the bytes free.
+/// The file appears at commit(). Before that and after an error, any earlier file of that name
+/// stays. Errors: no_space names the path, the bytes needed and the bytes free.
 class StateFileWriter {
 public:
-  /// Metadata are strings that any reader of the format shows; "format" is ours to set.
+  /// Any reader of the format can show the metadata. The key "format" is reserved: the writer sets
+  /// it.
   static Result<StateFileWriter> create(const std::filesystem::path& path,
                                         const std::map<std::string, std::string>& metadata,
                                         std::span<const TensorPart> parts);
 
-  /// The next values, of one part after the other, cut anywhere.
+  /// Appends the next values: the parts in order, divided into calls at any point.
   Status append(std::span<const float> values);
-  /// Errors also: internal, when values are missing.
+  /// Errors: those above, and internal when values are missing.
   Result<FileRecord> commit();
 
 private:
@@ -39,7 +40,7 @@ private:
   std::filesystem::path path_;
   AtomicFile file_;
   Sha256 sha_;
-  std::uint64_t bytes_; ///< that the file will have
+  std::uint64_t bytes_; ///< size of the finished file
 };
 
 } // namespace troupe

@@ -22,7 +22,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A part, and where its values lie. Small where it is a whole tensor: headers name very many.
+/// A part and the location of its values. Small for a whole tensor, because headers can list very
+/// many.
 struct Located {
   const SafetensorsReader* reader = nullptr;
   const SafetensorsEntry* entry = nullptr; ///< of the reader
@@ -42,7 +43,7 @@ struct Located {
   std::string folder() const { return escaped(reader->path().parent_path().string()); }
 };
 
-/// All parts of a tensor, in their order.
+/// All parts of a tensor, in order.
 using Parts = std::vector<Located>;
 
 Result<Located> locate(const SafetensorsReader& reader, const SafetensorsEntry& entry) {
@@ -69,7 +70,7 @@ Status check(const Parts& parts) {
   for (const auto& part : parts) {
     if (part.shape() != first.shape() || part.stored() != first.stored() ||
         !have_same_layout(part, first))
-      return fail(Errc::corrupt, "{}: tensor '{}' is another one than in {}", part.path(),
+      return fail(Errc::corrupt, "{}: tensor '{}' differs from the one in {}", part.path(),
                   echoed(name), first.path());
     if (part.first() != end)
       return fail(Errc::corrupt, "{}: the parts of tensor '{}' {} at element {} of {}",
@@ -86,7 +87,7 @@ Status check(const Parts& parts) {
   return {};
 }
 
-/// In the order of their first parts.
+/// Groups the parts by tensor, in the order of their first parts.
 Result<std::vector<Parts>> group(std::vector<Located> all) {
   std::unordered_map<std::string_view, std::uint32_t> numbers;
   std::vector<Parts> tensors;
@@ -133,7 +134,7 @@ public:
 
 private:
   static Status read_stored(const Parts& parts, std::size_t first, std::span<float> into) {
-    // The last one that begins at `first` or before.
+    // The last part that begins at or before `first`.
     auto located = std::prev(std::ranges::upper_bound(parts, first, {}, &Located::first));
     while (!into.empty()) {
       const auto count = std::min(into.size(), located->end() - first);
@@ -146,7 +147,7 @@ private:
     return {};
   }
 
-  std::vector<Parts> tensors_; ///< as the header's
+  std::vector<Parts> tensors_; ///< in the header's order
   std::shared_ptr<const std::vector<SafetensorsReader>> readers_;
 };
 
@@ -172,7 +173,7 @@ Result<StateSourcePtr> state_in_files(CheckpointHeader header,
         TROUPE_TRY(all.emplace_back(), locate(reader, entry));
       }
   TROUPE_TRY(auto tensors, group(std::move(all)));
-  // A rank's file has its part of all: those of the model come first again.
+  // Each rank's file has parts of the model and of the optimizer: puts the model's tensors first.
   std::stable_partition(tensors.begin(), tensors.end(), [](const Parts& parts) {
     return !is_optimizer_tensor(parts.front().entry->name);
   });
@@ -194,8 +195,8 @@ Result<std::vector<SafetensorsReader>> open_files(const fs::path& folder,
                   "the checkpoint {} lacks its file {}: {}", escaped(folder.string()),
                   escaped(file.name), error.message());
     if (bytes != file.bytes)
-      return fail(Errc::corrupt, "{}: it has {} bytes, {} says {}", escaped(path.string()), bytes,
-                  manifest_name, file.bytes);
+      return fail(Errc::corrupt, "{}: it has {} bytes, but according to {} it should have {}",
+                  escaped(path.string()), bytes, manifest_name, file.bytes);
     TROUPE_TRY(auto reader, SafetensorsReader::open(path));
     readers.push_back(std::move(reader));
   }

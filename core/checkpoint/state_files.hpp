@@ -1,4 +1,4 @@
-/// States that lie in files: one, or all of a checkpoint's folder.
+/// Reads states from files: from one, or from all files of a checkpoint's folder.
 #pragma once
 
 #include "core/checkpoint/manifest.hpp"
@@ -10,17 +10,19 @@
 
 namespace troupe {
 
-/// Tensors of any floating type, whole or in parts that lie in several files. Errors: corrupt where
-/// a part is missing or there twice, named with what is there.
+/// Builds a state from tensors of any floating type, each complete or in parts from several files.
+/// Errors: corrupt when a part is missing or occurs twice; the message names the tensor and the gap
+/// or overlap.
 Result<StateSourcePtr> state_in_files(CheckpointHeader header,
                                       std::vector<SafetensorsReader> readers);
 
-/// Opens the files of a manifest in its folder. Errors: corrupt where one is missing or has another
-/// size (named).
+/// Opens the files that a manifest lists in its folder. Errors: corrupt when a file is missing or
+/// has another size; the message names it.
 Result<std::vector<SafetensorsReader>> open_files(const std::filesystem::path& folder,
                                                   const Manifest& manifest);
 
-/// Whether their content is what the manifest says. Reads all of it, several files at a time.
+/// Compares the content of the files with the checksums of the manifest. Reads all bytes, several
+/// files at a time.
 Status verify_files(const std::vector<SafetensorsReader>& readers, const Manifest& manifest);
 
 } // namespace troupe

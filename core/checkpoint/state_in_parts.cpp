@@ -11,7 +11,7 @@ namespace troupe {
 
 namespace {
 
-/// All parts of a tensor, in their order.
+/// All parts of a tensor, in order.
 using PartsInOrder = std::vector<PartOfState>;
 
 std::size_t first_of(const PartOfState& part) {
@@ -66,7 +66,7 @@ public:
 
 private:
   static Status read(const PartsInOrder& parts, std::size_t first, std::span<float> into) {
-    // The last one that begins at `first` or before.
+    // The last part that begins at or before `first`.
     auto part = std::prev(std::ranges::upper_bound(parts, first, {}, first_of));
     while (!into.empty()) {
       const auto inside = first - part->what.first;
@@ -79,7 +79,7 @@ private:
     return {};
   }
 
-  std::vector<PartsInOrder> tensors_; ///< as the header's
+  std::vector<PartsInOrder> tensors_; ///< in the header's order
 };
 
 } // namespace

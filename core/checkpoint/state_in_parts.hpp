@@ -1,4 +1,4 @@
-/// A state that is put together of parts of its tensors, which lie in several places.
+/// A state put together from parts of its tensors, which come from several sources.
 #pragma once
 
 #include "core/checkpoint/state_source.hpp"
@@ -10,14 +10,14 @@
 
 namespace troupe {
 
-/// Where a part's values are read from, by any thread.
+/// The source of a part's values. Any thread may read it.
 class PartValues {
 public:
   PartValues() = default;
   PartValues(const PartValues&) = delete;
   PartValues& operator=(const PartValues&) = delete;
   virtual ~PartValues() = default;
-  /// From the part's element `first` on, as they are stored. Blocks.
+  /// Fills `into` from the part's element `first` on, in stored order. Blocks.
   virtual Status read(std::size_t first, std::span<float> into) const = 0;
 };
 
@@ -26,8 +26,8 @@ struct PartOfState {
   std::shared_ptr<const PartValues> values;
 };
 
-/// The header's tensors are those of the parts. Nothing is read before somebody asks for it.
-/// Errors: corrupt, where a part is missing or there twice.
+/// Builds a state whose tensors are those of the parts. Values are read on demand. Errors: corrupt
+/// when a part is missing or occurs twice.
 Result<StateSourcePtr> state_in_parts(CheckpointHeader header, std::vector<PartOfState> parts);
 
 } // namespace troupe

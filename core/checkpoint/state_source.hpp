@@ -1,5 +1,5 @@
-/// Where the values of a state are read from, a tensor or a part of one at a time: memory, a file,
-/// a folder of files, or the seed.
+/// Sources of a state's values: memory, a file, a folder of files, or the seed. A tensor or a part
+/// of one is read at a time.
 #pragma once
 
 #include "core/checkpoint/checkpoint.hpp"
@@ -18,7 +18,7 @@
 
 namespace troupe {
 
-/// Immutable: any thread may read. Nothing of the values need be in memory.
+/// Immutable: any thread may read. Values need not be in memory.
 class StateSource {
 public:
   explicit StateSource(CheckpointHeader header);
@@ -27,38 +27,37 @@ public:
   virtual ~StateSource() = default;
 
   const CheckpointHeader& header() const { return header_; }
-  /// The tensor's number in header().tensors.
+  /// Returns the tensor's index in header().tensors.
   std::optional<std::size_t> find(std::string_view name) const;
 
   /// Fills `into` with a tensor's values in canonical layout (row-major), from its element `first`
-  /// on. Blocks on files. Errors: io; corrupt where what is read now is not what was opened.
+  /// on. Blocks on files. Errors: io; corrupt when the content has changed since it was opened.
   virtual Status read(std::size_t tensor, std::size_t first, std::span<float> into) const = 0;
-  /// The same of a tensor that lies there as a device stores it, in this layout, from its stored
-  /// element `first` on: so a part of it can be read alone. False: it does not lie there so.
+  /// Fills `into` with a tensor's values in stored order for `layout`, from its stored element
+  /// `first` on. So part of a tensor can be read without the rest. Returns false if the source does
+  /// not store the tensor in this layout.
   virtual Result<bool> read_stored(std::size_t tensor, const BlockedLayout& layout,
                                    std::size_t first, std::span<float> into) const;
 
 private:
   CheckpointHeader header_;
-  std::vector<std::uint32_t> by_name_; ///< numbers of the tensors, for files with very many
+  std::vector<std::uint32_t> by_name_; ///< indices of the tensors, sorted by name for fast lookup
 };
 using StateSourcePtr = std::shared_ptr<const StateSource>;
 
-/// Of values that are in memory.
+/// Returns a source for values in memory.
 StateSourcePtr state_in_memory(Checkpoint checkpoint);
 
-/// What of a checkpoint is verified when it is opened: all bytes, or no more than sizes and
-/// headers.
+/// How much of a checkpoint is verified when it is opened: all bytes, or only sizes and headers.
 enum class Verify : std::uint8_t { content, sizes };
 
-/// Opens what troupe or somebody else has saved: a checkpoint, which is verified first, or any
-/// safetensors file, whose F16, BF16 and F64 tensors are widened or rounded and whose other types
-/// are left out. The header's metadata are the file's. Errors: io; corrupt names the file and what
-/// is wrong.
+/// Opens a checkpoint, which is verified first, or any other safetensors file. F16 and BF16 tensors
+/// are cast up to f32, F64 tensors are rounded, and tensors of other types are left out. The
+/// header's metadata are the file's. Errors: io; corrupt names the file and the problem.
 Result<StateSourcePtr> open_state(const std::filesystem::path& path,
                                   Verify verify = Verify::content);
 
-/// All values in memory.
+/// Reads all values into memory.
 Result<Checkpoint> read_whole(const StateSource& source);
 
 } // namespace troupe

@@ -20,7 +20,7 @@ constexpr std::string_view file_suffix = ".safetensors"; ///< of version 1
 // A folder that is being written, and one that is being deleted.
 constexpr std::string_view partial_suffix = ".partial", deleted_suffix = ".deleted";
 constexpr const char* best_link = "best";
-constexpr std::size_t digits = 9; // more when a step needs them
+constexpr std::size_t digits = 9; // more if the step needs them
 
 std::optional<std::int64_t> step_of(std::string_view name, std::string_view suffix) {
   if (!name.starts_with(prefix) || !name.ends_with(suffix) ||
@@ -39,7 +39,7 @@ std::optional<std::int64_t> step_of(const fs::directory_entry& entry) {
   return step_of(entry.path().filename().string(), entry.is_directory(ignored) ? "" : file_suffix);
 }
 
-/// What a folder has, and why it is not all: no error when there is no folder.
+/// Lists a folder, and reports why the list is incomplete. A missing folder is not an error.
 std::vector<fs::directory_entry> entries_in(const fs::path& folder, std::error_code& error) {
   std::vector<fs::directory_entry> entries;
   for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error))
@@ -49,14 +49,14 @@ std::vector<fs::directory_entry> entries_in(const fs::path& folder, std::error_c
   return entries;
 }
 
-/// For callers that can go on without these files: newest_valid() reports a folder that cannot be
-/// read, and writing to it gives the error.
+/// For callers that can continue without these files: newest_valid() reports a folder that cannot
+/// be read, and writing to it gives the error.
 std::vector<fs::directory_entry> entries_in(const fs::path& folder) {
   std::error_code ignored;
   return entries_in(folder, ignored);
 }
 
-/// Sorted.
+/// Returns the matching paths, sorted.
 std::vector<fs::path> paths_in(const fs::path& folder, bool (*taken)(const fs::directory_entry&)) {
   std::vector<fs::path> paths;
   for (const auto& entry : entries_in(folder))
@@ -66,7 +66,7 @@ std::vector<fs::path> paths_in(const fs::path& folder, bool (*taken)(const fs::d
   return paths;
 }
 
-/// The files of a checkpoint, or the one that it is.
+/// Returns the files of a checkpoint's folder, or the single file itself.
 std::vector<fs::path> files_of(const fs::path& path) {
   std::error_code ignored;
   if (!fs::is_directory(path, ignored))
@@ -79,10 +79,11 @@ std::vector<fs::path> files_of(const fs::path& path) {
 
 tl::unexpected<Error> not_made(const fs::path& folder, const std::error_code& error) {
   return fail(error == std::errc::no_space_on_device ? Errc::no_space : Errc::io,
-              "cannot make the folder {}: {}", folder.string(), error.message());
+              "cannot create the folder {}: {}", folder.string(), error.message());
 }
 
-/// A folder loses its name first, so that half of one is never taken for a checkpoint.
+/// Renames a folder before deleting it, so that a partly deleted one is never taken for a
+/// checkpoint.
 Status remove_checkpoint(const fs::path& path) {
   auto doomed = path;
   std::error_code error;
@@ -112,7 +113,8 @@ fs::path CheckpointStore::partial_of(std::int64_t step) const {
   return (staging_.empty() ? folder_ : staging_) / name;
 }
 
-/// The folder of drafts is not made: who has no right to write any more has none.
+/// Does not create the staging directory: a writer that has lost the right to write does not have
+/// one.
 Result<fs::path> CheckpointStore::begin(std::int64_t step) const {
   const auto partial = partial_of(step);
   TROUPE_TRY(make_folders(folder_));
@@ -134,7 +136,7 @@ Result<CheckpointStore::Entry> CheckpointStore::finish(const Manifest& manifest)
 
 void CheckpointStore::abandon(std::int64_t step) const {
   const auto partial = partial_of(step);
-  std::error_code ignored; // what is left goes when the run begins the next time
+  std::error_code ignored; // the next run removes the rest when it begins
   fs::remove_all(partial, ignored);
 }
 
@@ -162,7 +164,7 @@ CheckpointStore::Newest CheckpointStore::newest_valid(Verify verify) {
                                                     folder_.string(), error.message())});
   for (const auto& file : unfinished())
     newest.skipped.push_back(
-        {Errc::corrupt, fmt::format("{}: a checkpoint that was never finished", file.string())});
+        {Errc::corrupt, fmt::format("{}: an unfinished checkpoint", file.string())});
   for (auto& entry : list()) {
     auto state = open_state(entry.path, verify);
     if (state) {
@@ -184,7 +186,7 @@ Status CheckpointStore::mark_best(std::int64_t step) const {
   if (!error)
     fs::rename(temporary, folder_ / best_link, error);
   if (error)
-    return fail(Errc::io, "cannot make the link {}: {}", (folder_ / best_link).string(),
+    return fail(Errc::io, "cannot create the link {}: {}", (folder_ / best_link).string(),
                 error.message());
   return {};
 }
@@ -256,7 +258,7 @@ Result<std::size_t> CheckpointStore::find_newest_valid(const std::vector<Entry>&
       remember(entries[i]);
       return i;
     }
-    // A file that could not be read now may still be the newest valid one.
+    // A file that cannot be read now may still be the newest valid one.
     if (state.error().code != Errc::corrupt)
       return failure(state.error());
   }
@@ -271,7 +273,7 @@ void CheckpointStore::remember(const Entry& entry) {
   verified_ = identify(entry);
 }
 
-/// Empty where its files cannot be looked at.
+/// Returns nullopt if the attributes of its files cannot be read.
 std::optional<CheckpointStore::Verified> CheckpointStore::identify(const Entry& entry) {
   Verified identity{.path = entry.path};
   for (const auto& file : files_of(entry.path)) {

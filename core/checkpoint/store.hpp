@@ -1,5 +1,5 @@
-/// The checkpoints of one run: a folder that has a folder of each, step-000000123. One of version 1
-/// is a file, step-000000123.safetensors.
+/// The checkpoints of one run: a folder with one subfolder for each checkpoint, step-000000123. A
+/// version 1 checkpoint is a file, step-000000123.safetensors.
 #pragma once
 
 #include "core/checkpoint/manifest.hpp"
@@ -15,11 +15,11 @@
 
 namespace troupe {
 
-/// Blocks on files; owned by one actor. Touches only its own files in the folder.
+/// Owned by one actor. Blocks on files. Touches only its own files in the folder.
 class CheckpointStore {
 public:
-  /// The folder need not exist yet. `drafts`: where checkpoints are written, which must
-  /// (drafts.hpp); empty: beside their names.
+  /// `folder` need not exist yet. `staging` is the folder in which checkpoints are written
+  /// (staging.hpp) and must exist; if it is empty, they are written in `folder`.
   explicit CheckpointStore(std::filesystem::path folder, std::filesystem::path staging = {});
 
   struct Entry {
@@ -27,58 +27,61 @@ public:
     std::filesystem::path path;
   };
   struct Newest {
-    std::optional<Entry> entry; ///< empty: there is no valid checkpoint
+    std::optional<Entry> entry; ///< nullopt if no checkpoint is valid
     StateSourcePtr state;       ///< of the entry
-    /// Damaged files, left-over temporary files, a folder that cannot be read: for the log.
+    /// Damaged files, leftover temporary files, an unreadable folder: for the log.
     std::vector<Error> skipped;
   };
 
-  /// How files begin that only say to others that this folder is theirs, too
+  /// Prefix of the files that nodes create to detect whether they share this folder
   /// (training/shared_folder.hpp).
   static constexpr std::string_view mark_prefix = ".shared-";
 
   const std::filesystem::path& folder() const { return folder_; }
   std::filesystem::path path_of(std::int64_t step) const;
 
-  /// Where the files of a checkpoint are written before it gets its name. Several processes that
-  /// share the folder may ask for the same.
+  /// Creates the folder in which a checkpoint's files are written before the checkpoint gets its
+  /// name. Several processes that share the run's folder may call this for the same step.
   Result<std::filesystem::path> begin(std::int64_t step) const;
-  /// Writes the manifest beside the files and gives the checkpoint its name.
+  /// Writes the manifest next to the files and renames the folder to the checkpoint's name.
   Result<Entry> finish(const Manifest& manifest);
-  /// Deletes what begin() has begun.
+  /// Deletes the folder that begin() created.
   void abandon(std::int64_t step) const;
-  /// All of it at once.
+  /// Writes a complete checkpoint.
   Result<Entry> save(const Checkpoint& checkpoint);
 
-  /// All checkpoints by name, newest first, unread.
+  /// Lists all checkpoints by name, newest first, without reading them.
   std::vector<Entry> list() const;
 
-  /// Opens from the newest down until one is valid, as far as it is verified.
+  /// Opens the newest checkpoint that is valid as far as `verify` checks it. Tries them newest
+  /// first.
   Newest newest_valid(Verify verify = Verify::content);
 
-  /// The link "best" leads to a checkpoint, which is not pruned.
+  /// Makes the link "best" point to a checkpoint, which prune() then keeps.
   Status mark_best(std::int64_t step) const;
   std::optional<Entry> best() const;
 
-  /// Deletes all but the newest `keep` (at least one), and never the best or the newest valid one.
-  /// Returns what was deleted.
+  /// Deletes all but the newest `keep` checkpoints (at least one). Keeps the best and the newest
+  /// valid one. Returns the deleted ones.
   Result<std::vector<Entry>> prune(std::int64_t keep);
 
-  /// Deletes what writers that were killed left behind. Only for the one process that owns the run.
+  /// Deletes the temporary files of killed writers. Only the process that owns the run may call it.
   Result<std::vector<std::filesystem::path>> remove_temporaries();
 
 private:
-  /// Enough of a checkpoint's identity to see that it is still the one that was verified.
+  /// Identity of a verified checkpoint: detects whether its files have changed since.
   struct Verified {
     std::filesystem::path path;
     std::uintmax_t size = 0; ///< of all its files
-    std::filesystem::file_time_type written = std::filesystem::file_time_type::min(); ///< the last
+    std::filesystem::file_time_type written =
+        std::filesystem::file_time_type::min(); ///< newest file
 
     bool operator==(const Verified&) const = default;
   };
 
   std::filesystem::path partial_of(std::int64_t step) const;
-  std::vector<std::filesystem::path> unfinished() const; ///< parts of checkpoints
+  std::vector<std::filesystem::path> unfinished() const; ///< folders and files of unfinished
+                                                         ///< checkpoints
   std::vector<std::filesystem::path> marks() const;
   Result<std::size_t> find_newest_valid(const std::vector<Entry>& entries);
   bool is_verified(const Entry& entry) const;
@@ -86,7 +89,7 @@ private:
   static std::optional<Verified> identify(const Entry& entry);
 
   std::filesystem::path folder_, staging_;
-  std::optional<Verified> verified_; ///< spares prune() from reading what was just written
+  std::optional<Verified> verified_; ///< spares prune() from reading the checkpoint just written
 };
 
 } // namespace troupe

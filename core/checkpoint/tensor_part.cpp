@@ -26,7 +26,7 @@ std::optional<Number> number(std::string_view word) {
                                                                              : std::nullopt;
 }
 
-/// Of as many elements as a number of 64 bits counts.
+/// Parses a shape. Rejects one whose number of elements does not fit into 64 bits.
 std::optional<Shape> shape_of(std::string_view word) {
   constexpr auto largest = std::int64_t{1} << 48;
   Shape shape;
@@ -83,8 +83,8 @@ Result<TensorPart> parse_part(std::string_view name, std::string_view text, std:
     TROUPE_TRY(part.layout, parse_layout(text));
   }
   if (!is_consistent(part))
-    return fail(Errc::corrupt, "tensor '{}' has {} elements, which are not \"{}\"", echoed(name),
-                elements, echoed(whole));
+    return fail(Errc::corrupt, "tensor '{}' has {} elements, which does not match \"{}\"",
+                echoed(name), elements, echoed(whole));
   return part;
 }
 

@@ -1,4 +1,4 @@
-/// Part of a tensor, as a rank stores it: what a file of a sharded checkpoint holds.
+/// Part of a tensor as a rank stores it: the content of one file of a sharded checkpoint.
 #pragma once
 
 #include "core/device/blocked_layout.hpp"
@@ -12,23 +12,24 @@
 
 namespace troupe {
 
-/// Neighbouring values of a tensor as it is stored: row-major unless `layout` says otherwise.
+/// A contiguous range of a tensor's values in stored order: row-major unless `layout` is set.
 struct TensorPart {
   std::string name;
   Shape shape;                         ///< of the whole tensor
-  std::size_t stored = 0;              ///< elements that the whole tensor takes up, with padding
-  std::size_t first = 0, elements = 0; ///< of these
+  std::size_t stored = 0;              ///< stored elements of the whole tensor, including padding
+  std::size_t first = 0, elements = 0; ///< range within the stored elements
   std::optional<BlockedLayout> layout = {};
 
-  /// Whether it is all of a tensor in canonical layout.
+  /// Whether the part is a whole tensor in canonical layout.
   bool is_whole() const { return !layout && first == 0 && elements == stored; }
 };
 
-/// What a file's metadata say of a part, under part_key of its name: "64x3x7x7 0 of 9408
+/// Describes a part for a file's metadata, where part_key(name) is the key: "64x3x7x7 0 of 9408
 /// 147,1,21,3".
 std::string to_string(const TensorPart& part);
 std::string part_key(std::string_view name);
-/// `elements` are those that the file has. Errors: corrupt, without saying where the text stands.
+/// `elements`: how many elements the file has for the part. Errors: corrupt, without the location
+/// of the text.
 Result<TensorPart> parse_part(std::string_view name, std::string_view text, std::size_t elements);
 
 } // namespace troupe

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t piece_elements = std::size_t{1} << 16;
 
-/// Reads by pieces, so that the file's values are never in memory beside all of the widened ones.
+/// Reads in chunks, so that the file's values are never in memory together with all converted ones.
 template <class Stored, class Convert>
 Status convert(const SafetensorsReader& reader, std::uint64_t at, std::span<float> into,
                const Convert& to_float) {
@@ -45,7 +45,7 @@ Status read_widened(const SafetensorsReader& reader, const SafetensorsEntry& ent
   if (entry.dtype == "F64")
     return convert<double>(reader, at, into,
                            [](double value) { return static_cast<float>(value); });
-  return fail(Errc::internal, "{} is not a floating type that is read", entry.dtype);
+  return fail(Errc::internal, "{} is not a supported floating-point type", entry.dtype);
 }
 
 } // namespace troupe

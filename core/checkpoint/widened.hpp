@@ -1,4 +1,4 @@
-/// Tensors of a safetensors file as fp32 values, whatever floating type they have there.
+/// Reads tensors of a safetensors file as fp32, whatever their floating type is.
 #pragma once
 
 #include "core/checkpoint/safetensors.hpp"
@@ -8,10 +8,10 @@
 
 namespace troupe {
 
-/// F32, F16, BF16, and F64, which is rounded.
+/// Whether the type can be read as fp32: F32, F16, BF16, or F64, which is rounded.
 bool is_widened(std::string_view dtype);
 
-/// Fills `into` with the elements of the entry, whose type is_widened(), from element `first` on.
+/// Fills `into` from the entry's element `first` on. Precondition: is_widened(entry.dtype).
 Status read_widened(const SafetensorsReader& reader, const SafetensorsEntry& entry,
                     std::size_t first, std::span<float> into);
 

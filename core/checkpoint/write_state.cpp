@@ -12,7 +12,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Values that are read and written at a time, where a tensor has more.
+/// Number of values that are read and written at a time.
 constexpr std::size_t copied_elements = std::size_t{1} << 20;
 
 std::vector<TensorPart> whole_parts(std::span<const CheckpointEntry> tensors) {
@@ -24,7 +24,7 @@ std::vector<TensorPart> whole_parts(std::span<const CheckpointEntry> tensors) {
   return parts;
 }
 
-/// Elements [first, end) of a tensor.
+/// Copies elements [first, end) of a tensor.
 template <class Writer>
 Status copy_values(const StateSource& state, std::size_t tensor, std::size_t first, std::size_t end,
                    Writer& writer) {
@@ -46,7 +46,7 @@ Result<std::vector<FileRecord>> write_whole(const fs::path& folder, const StateS
   return writer.commit();
 }
 
-/// One of `count` equal parts of each tensor.
+/// Writes one of `count` equal parts of each tensor.
 Result<std::vector<FileRecord>> write_shard(const fs::path& folder, const StateSource& state,
                                             std::size_t number, std::size_t count) {
   auto parts = whole_parts(state.header().tensors);
@@ -83,7 +83,7 @@ Result<StateWriter> StateWriter::full(const fs::path& folder, const CheckpointHe
   const auto optimizer = std::ranges::find_if(parts, is_optimizer_tensor, &TensorPart::name);
   const std::span model{parts.begin(), optimizer}, state{optimizer, parts.end()};
   if (!std::ranges::all_of(state, is_optimizer_tensor, &TensorPart::name))
-    return fail(Errc::internal, "the optimizer's tensors do not stand last");
+    return fail(Errc::internal, "the optimizer's tensors are not the last ones");
   StateWriter writer;
   TROUPE_TRY(writer.add(folder / model_file, header.metadata, model));
   if (!state.empty())
@@ -131,7 +131,7 @@ Status write_state(const fs::path& folder, const StateSource& state, int parts) 
   std::error_code error;
   fs::remove_all(partial, error);
   if (!fs::create_directory(partial, error))
-    return fail(Errc::io, "cannot make the folder {}: {}", partial.string(), error.message());
+    return fail(Errc::io, "cannot create the folder {}: {}", partial.string(), error.message());
   if (auto written = write_files(partial, state, parts); !written) {
     fs::remove_all(partial, error);
     return written;

@@ -16,28 +16,27 @@ namespace troupe {
 inline constexpr const char* model_file = "model.safetensors";
 inline constexpr const char* optimizer_file = "optimizer.safetensors";
 
-/// Takes values, one tensor after the other. Nothing is there before commit().
+/// Takes the values of one tensor after the other. The files appear at commit().
 class StateWriter {
 public:
-  /// A whole state: weights in model_file, which PyTorch's programs load, and what the optimizer
-  /// knows, if anything, in optimizer_file. The header's tensors are written in their order, the
-  /// optimizer's last. The folder exists.
+  /// Writes a complete state: the weights to model_file, which PyTorch programs can load, and
+  /// optimizer state, if any, to optimizer_file. Tensors are written in the header's order; those
+  /// of the optimizer must be last. The folder must exist.
   static Result<StateWriter> full(const std::filesystem::path& folder,
                                   const CheckpointHeader& header);
-  /// What one of several writers has of it, in a file of its own:
-  /// "rank-00002-of-00004.safetensors".
+  /// Writes one rank's share of the state to a file of its own: "rank-00002-of-00004.safetensors".
   static Result<StateWriter> part(const std::filesystem::path& folder, int rank, int world_size,
                                   std::span<const TensorPart> parts);
 
-  /// The next values, cut anywhere within a tensor.
+  /// Appends the next values. A call may end anywhere, but not go past the end of a file.
   Status append(std::span<const float> values);
-  /// What has been written, for the manifest.
+  /// Returns the records of the written files, for the manifest.
   Result<std::vector<FileRecord>> commit();
 
 private:
   struct File {
     StateFileWriter writer;
-    std::size_t left; ///< elements
+    std::size_t left; ///< remaining elements
   };
 
   StateWriter() = default;
@@ -48,11 +47,12 @@ private:
   std::size_t current_ = 0;
 };
 
-/// Writes a checkpoint's folder in place of what is there, whole or in so many parts; its parent
-/// must exist. No more of it is in memory than a few MiB.
+/// Writes a checkpoint's folder and replaces an earlier one. Divides it into `parts` files, or
+/// writes it as one full state if `parts` is 0. The parent folder must exist. Holds only a few MiB
+/// in memory.
 Status write_state(const std::filesystem::path& folder, const StateSource& state, int parts = 0);
 
-/// Writes the weights alone into a file, with the state's metadata.
+/// Writes only the weights into a file, with the state's metadata.
 Status write_weights(const std::filesystem::path& file, const StateSource& state);
 
 } // namespace troupe

@@ -1,5 +1,5 @@
-/// What configs may say of models, and of data sets from outside. core/ knows no model: the code
-/// that builds them hands this catalogue to whatever reads, checks or describes configs.
+/// Catalogue of models and custom data sets for configs. core/ knows no model: the code that builds
+/// them passes this catalogue to everything that reads, checks or describes configs.
 #pragma once
 
 #include "core/config/schema.hpp"
@@ -11,20 +11,19 @@
 namespace troupe {
 
 struct Catalogue {
-  std::vector<std::string> names = {}; ///< what model.name may be; empty: any text
-  std::string default_value = {};      ///< its default
-  std::string help = {};               ///< what the names choose among
-  /// Keys of the section model that some models take and others do not, bound to its members.
+  std::vector<std::string> names = {}; ///< valid values of model.name; empty: any text
+  std::string default_value = {};      ///< default of model.name
+  std::string help = {};               ///< help text of model.name
+  /// Keys of the section model that only some models take, bound to its members.
   std::vector<ConfigKey> (*keys)(ModelConfig& model) = nullptr;
-  /// Conflicts that follow from which model it is; asked beside core's own. Values may break the
-  /// rules of their keys then, except those that workers() and the number of micro-batches come
-  /// from.
+  /// Conflicts that depend on the model; checked together with core's. Values may still break the
+  /// rules of their keys, except those that determine workers() and the number of micro-batches.
   ConfigConflicts (*conflicts)(const Config& config) = nullptr;
-  /// Conflicts with the model's graph; asked when all else is right.
+  /// Conflicts with the model's graph; checked when everything else is right.
   ConfigConflicts (*graph_conflicts)(const Config& config) = nullptr;
-  /// What is given and changes nothing for the model: a sentence each.
+  /// Notes on given values without effect on the model, one sentence each.
   std::vector<std::string> (*notes)(const Config& config) = nullptr;
-  /// What is not of this tree: each config that is made with this catalogue carries it (ADR 20).
+  /// Plugins: each config made with this catalogue carries them (ADR 20).
   CustomRows<nn::Family> custom_families = {};
   CustomRows<CustomDataSet> custom_sets = {};
 };

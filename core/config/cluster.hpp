@@ -1,4 +1,4 @@
-/// The sections of the config that say how daemons find, trust and wait for each other.
+/// The config section cluster: how daemons find, trust and wait for each other.
 #pragma once
 
 #include <chrono>
@@ -9,12 +9,14 @@
 
 namespace troupe {
 
-/// Files in PEM format. All three or none: both sides of a connection show a certificate of `ca`.
+/// Files in PEM format. All three or none: both sides of a connection show a certificate signed by
+/// `ca`.
 struct TlsConfig {
-  std::optional<std::string> certificate; ///< this node's, its chain behind it
+  std::optional<std::string> certificate; ///< this node's, followed by its chain
   std::optional<std::string> key;         ///< of the certificate, without a passphrase
-  std::optional<std::string> ca;          ///< signs the certificates that are trusted
-  /// A peer's certificate has to be for one of these; empty: any of the authority's will do.
+  std::optional<std::string> ca;          ///< signs the trusted certificates
+  /// Names of which a peer's certificate must have one; empty: any certificate of the authority is
+  /// accepted.
   std::vector<std::string> names = {};
 
   bool enabled() const { return certificate && key && ca; }
@@ -23,29 +25,30 @@ struct TlsConfig {
 };
 
 /// heartbeat < detection < form < quorum, detection < collective < quorum, heartbeat < handshake,
-/// and collective <= drain: what is noticed first has the shorter time, so that an error names its
-/// cause.
+/// and collective <= drain: the check that notices a problem first has the shorter timeout, so that
+/// an error names its cause.
 struct TimeoutsConfig {
   std::chrono::milliseconds heartbeat{100};    ///< between two heartbeats of a node
-  std::chrono::milliseconds handshake{10000};  ///< for whoever connects to say who it is
-  std::chrono::milliseconds detection{2000};   ///< without one, a node is dead
-  std::chrono::milliseconds admission{2000};   ///< of a newcomer, before others halt for it
-  std::chrono::milliseconds form{30000};       ///< for nodes to come together again
-  std::chrono::milliseconds collective{60000}; ///< a collective that takes longer has failed
+  std::chrono::milliseconds handshake{10000};  ///< for a new connection to complete its handshake
+  std::chrono::milliseconds detection{2000};   ///< a node without a heartbeat for this long is dead
+  std::chrono::milliseconds admission{2000};   ///< of a joining node, before the others stop for it
+  std::chrono::milliseconds form{30000};       ///< for the nodes to build the next generation
+  std::chrono::milliseconds collective{60000}; ///< a longer collective has failed
   std::chrono::milliseconds quorum{300000};    ///< for min_nodes to come together
-  std::chrono::milliseconds drain{60000};      ///< from the first SIGTERM to a hard end
+  std::chrono::milliseconds drain{60000};      ///< from the first SIGTERM to a forced end
 
   bool operator==(const TimeoutsConfig&) const = default;
 };
 
 struct ClusterConfig {
-  std::string listen = "127.0.0.1:7401"; ///< where the daemon answers status, stop and joiners
-  std::optional<std::string> advertise;  ///< HOST:PORT that other nodes reach it by; null: listen
-  std::int64_t data_port = 0;            ///< where ranks of other nodes connect; 0: a free one
+  std::string listen = "127.0.0.1:7401"; ///< address for status and stop requests and joining nodes
+  std::optional<std::string> advertise;  ///< HOST:PORT under which other nodes reach it; null:
+                                         ///< listen
+  std::int64_t data_port = 0;            ///< port for ranks of other nodes; 0: a free one
   std::vector<std::string> join;         ///< HOST:PORT of daemons to join; empty: leader
-  std::int64_t min_nodes = 1;            ///< the job starts with so many
-  std::int64_t max_nodes = 1;            ///< more wait as spares
-  bool insecure = false;                 ///< listen off loopback without TLS
+  std::int64_t min_nodes = 1;            ///< the job starts with this many
+  std::int64_t max_nodes = 1;            ///< further nodes wait as spares
+  bool insecure = false;                 ///< allows listening beyond loopback without TLS
   TlsConfig tls;
   TimeoutsConfig timeouts;
 

@@ -51,7 +51,7 @@ std::vector<ConfigKey> custom_data_keys(DataConfig& data) {
 }
 
 ConfigConflicts unused_custom_keys(const DataConfig& data) {
-  auto given = data; // keys point to members that can be written
+  auto given = data; // keys point to writable members
   DataConfig untouched;
   untouched.custom_sets = data.custom_sets;
   const auto keys = custom_data_keys(given), defaults = custom_data_keys(untouched);
@@ -61,7 +61,7 @@ ConfigConflicts unused_custom_keys(const DataConfig& data) {
     if (const auto default_value = config_value_text(defaults[i]);
         !(chosen && has_key(*chosen, keys[i].path)) && config_value_text(keys[i]) != default_value)
       found.push_back({{keys[i].path, "data.dataset"},
-                       fmt::format("dataset {} does not have it", data.dataset),
+                       fmt::format("dataset {} does not have this key", data.dataset),
                        fmt::format("{}, or a data set that has it: {}", default_value,
                                    names_with(data, keys[i].path))});
   return found;

@@ -1,4 +1,4 @@
-/// A data set that is not of this tree: what its program says of it, and how it is opened.
+/// A custom data set: its traits and keys, and how it is opened.
 #pragma once
 
 #include "core/config/data_sets.hpp"
@@ -21,24 +21,26 @@ enum class Split : std::uint8_t;
 
 struct CustomDataSet {
   DataSetTraits traits;
-  std::string_view help = {}; ///< what it is, after its name
+  std::string_view help = {}; ///< description, follows the name
   /// Its keys (custom_key.hpp), bound to the section; null: it has none.
   std::vector<ConfigKey> (*keys)(DataConfig& data) = nullptr;
-  /// Of SampleKind::tensor: the shape of one sample.
+  /// For SampleKind::tensor: the shape of one sample.
   Shape (*sample)(const DataConfig& data) = nullptr;
-  /// Opens it, with data.limit for the training samples. An adapter is in data/adapter.hpp; for
-  /// images data/custom_images.hpp makes it. Errors: Errc::data, naming the file.
+  /// Opens it, with data.limit for the training samples. Adapters are declared in data/adapter.hpp;
+  /// data/custom_images.hpp makes one for images. Errors: Errc::data, naming the file.
   Result<std::shared_ptr<const data::Adapter>> (*open)(const Config& config,
                                                        data::Split split) = nullptr;
 };
 
-/// The one that data.dataset names; null: that is one of this tree.
+/// Returns the custom data set that data.dataset names; null if it is built in.
 const CustomDataSet* custom_data_set(const DataConfig& data);
 
-/// The keys of all own data sets, each once, with the names of those that have it in their help.
+/// Returns the keys of all custom data sets, each once. The help of a key names the data sets that
+/// have it.
 std::vector<ConfigKey> custom_data_keys(DataConfig& data);
 
-/// Keys with another value than their default, of data sets that data.dataset does not name.
+/// Reports keys that differ from their default although data.dataset does not name a data set that
+/// has them.
 ConfigConflicts unused_custom_keys(const DataConfig& data);
 
 } // namespace troupe

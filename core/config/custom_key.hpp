@@ -1,5 +1,5 @@
-/// Keys of models and data sets that are not of this tree. They are checked, printed, described and
-/// compared as all others are.
+/// Keys of custom models and data sets. They are checked, printed, described and compared like all
+/// other keys.
 #pragma once
 
 #include "core/config/schema.hpp"
@@ -13,14 +13,14 @@ namespace troupe {
 template <class T>
 struct CustomKey {
   std::string name; ///< within its section: "patch" for model.patch
-  T default_value;  ///< its default
+  T default_value;
   ConfigRule rule = {};
   std::string help;
 };
 
-/// The key, bound to its place in the section, which gets the default where it has no value yet. Of
-/// another type that the name has there already, none of both works: a program with such keys is
-/// refused when it starts (app/program.hpp).
+/// Returns the key, bound to its value in the section. A missing value becomes the default. If the
+/// name already holds a value of another type, that value is replaced and the earlier key is
+/// invalid: a program with such keys is refused when it starts (app/program.hpp).
 template <class T>
 ConfigKey custom_key(std::string_view section, CustomValues& values, const CustomKey<T>& key) {
   auto& value = values.try_emplace(key.name, key.default_value).first->second;
@@ -37,7 +37,7 @@ ConfigKey custom_key(DataConfig& data, const CustomKey<T>& key) {
   return custom_key("data", data.own, key);
 }
 
-/// What the section (a ModelConfig or a DataConfig) says of the key.
+/// Returns the key's value in the section (a ModelConfig or a DataConfig), or its default.
 template <class T, class Section>
 T custom_value(const Section& section, const CustomKey<T>& key) {
   const auto found = section.own.find(key.name);

@@ -1,4 +1,4 @@
-/// What sections of a config hold for models and data sets that are not of this tree.
+/// Values in config sections for custom models and data sets.
 #pragma once
 
 #include <cstdint>
@@ -14,11 +14,11 @@ namespace troupe {
 using CustomValue = std::variant<bool, std::int64_t, double, std::string, std::vector<std::int64_t>,
                                  std::vector<double>, std::vector<std::string>>;
 
-/// Values of own keys (custom_key.hpp), by their names within the section.
+/// Values of custom keys (custom_key.hpp), by their names within the section.
 using CustomValues = std::map<std::string, CustomValue>;
 
-/// Descriptions that a config carries to whoever reads it. They are the program's and no values of
-/// a file's: all compare equal, and none is printed.
+/// Plugin descriptions that travel with a config. They belong to the program and not to the file:
+/// all compare equal, and none is printed.
 template <class Row>
 class CustomRows {
 public:

@@ -1,5 +1,5 @@
-/// The table of data.dataset: what is known of each kind of data set before its files are read.
-/// Keys, checks, adapters, models' inputs and predictions read it. A new one is a row.
+/// The table of data.dataset: traits of each kind of data set that are known before its files are
+/// read. Keys, checks, adapters, models' inputs and predictions use it. A new data set is one row.
 #pragma once
 
 #include "core/config/forward.hpp"
@@ -16,19 +16,19 @@ enum class SampleKind : std::uint8_t {
   image,
   table_row, ///< of the columns that the config names
   tokens,    ///< a window of a text's tokens
-  tensor,    ///< f32, of the shape that an own data set says (custom_data_set.hpp)
+  tensor,    ///< f32, of the shape that a custom data set returns (custom_data_set.hpp)
 };
 
 struct DataSetTraits {
   std::string_view name; ///< the config's word
   SampleKind sample = SampleKind::image;
-  bool same_size = true; ///< of all its images
-  bool files = true;     ///< below data.root
-  /// Where the content is fixed; else 0.
+  bool same_size = true; ///< all its images have one size
+  bool files = true;     ///< reads files below data.root
+  /// 0 if they depend on the content.
   std::int64_t classes = 0, channels = 0;
 };
 
-/// data.tokenizer: each byte its own token, and one more for the end of a document.
+/// data.tokenizer: each byte is a token, and one more marks the end of a document.
 inline constexpr std::string_view byte_tokenizer = "bytes";
 inline constexpr std::int64_t byte_vocabulary = 257;
 
@@ -42,14 +42,14 @@ inline constexpr std::array data_sets = {
     DataSetTraits{.name = "text", .sample = SampleKind::tokens},
 };
 
-/// Of the data set that data.dataset names. Of a name that there is not, as checked configs have
-/// none: of images of one size.
+/// Returns the traits of the data set that data.dataset names. An unknown name, which checked
+/// configs do not have, gives those of images of one size.
 DataSetTraits traits_of_data(const DataConfig& data);
 
 /// Tokens in a training step of the whole job; 0: the data set has none.
 std::int64_t tokens_per_step(const DataConfig& data);
 
-/// What data.dataset may be: the table's names, and those of own data sets.
+/// Valid values of data.dataset: the table's names and those of custom data sets.
 std::vector<std::string> data_set_names(const DataConfig& data);
 
 } // namespace troupe

@@ -21,7 +21,7 @@ void use_moved(Config& config, const char* key, std::string& path) {
   if (!exists(moved))
     return;
   config.notes.push_back(
-      fmt::format("{}: {} does not exist, so {} is read; change the key", key, path, moved));
+      fmt::format("{}: {} does not exist, so {} is used; change the key", key, path, moved));
   path = std::move(moved);
 }
 

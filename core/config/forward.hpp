@@ -1,5 +1,5 @@
-/// The config's types by name alone, for headers that only refer to them: after a new key only the
-/// code that reads keys is compiled again.
+/// Forward declarations of the config's types. Headers that only refer to them include this, so
+/// that a new key recompiles only the code that reads keys.
 #pragma once
 
 namespace troupe {

@@ -16,55 +16,56 @@ const ConfigRule node_count = {.min = 1, .max = 1024};
 
 void add_cluster_keys(std::vector<ConfigKey>& keys, ClusterConfig& c) {
   keys.push_back({"cluster.listen", &c.listen, address,
-                  "Where the daemon answers status, stop and nodes that join; port 0 takes a free "
-                  "one"});
+                  "Address on which the daemon answers status, stop and joining nodes; port 0: any "
+                  "free port"});
   keys.push_back({"cluster.advertise", &c.advertise, address,
-                  "How other nodes reach this one, where that is not listen; port 0: at listen's"});
-  keys.push_back(
-      {"cluster.data_port", &c.data_port, port,
-       "Where the workers of other nodes connect, at listen's host; 0 takes a free one"});
+                  "Address at which other nodes reach this one, if it differs from listen; port 0: "
+                  "listen's port"});
+  keys.push_back({"cluster.data_port", &c.data_port, port,
+                  "Port for the workers of other nodes, on listen's host; 0: any free port"});
   keys.push_back({"cluster.join", &c.join, address,
-                  "Daemons whose job this one joins; empty: it leads its own"});
+                  "Daemons whose job this one joins; empty: it leads a new job"});
   keys.push_back(
       {"cluster.min_nodes", &c.min_nodes, node_count,
-       "Training starts when this many nodes are there, and pauses while there are fewer"});
+       "Training starts when this many nodes have joined, and pauses while there are fewer"});
   keys.push_back({"cluster.max_nodes", &c.max_nodes, node_count,
-                  "More wait as spares, for the place of one that goes"});
-  keys.push_back(
-      {"cluster.insecure",
-       &c.insecure,
-       {},
-       "Listen off loopback without TLS: any client that reaches the port can stop the job"});
+                  "Maximum number of training nodes; others wait as spares and replace nodes that "
+                  "leave or are lost"});
+  keys.push_back({"cluster.insecure",
+                  &c.insecure,
+                  {},
+                  "Allow listening off loopback without TLS, although any client that reaches the "
+                  "port can stop the job"});
   auto& tls = c.tls;
   keys.push_back({"cluster.tls.certificate", &tls.certificate, a_path(),
                   "PEM file of this node's certificate (tools/make-certs makes a set)"});
-  keys.push_back({"cluster.tls.key", &tls.key, a_path(), "PEM file of its private key"});
+  keys.push_back({"cluster.tls.key", &tls.key, a_path(), "PEM file of the private key"});
   keys.push_back({"cluster.tls.ca", &tls.ca, a_path(),
                   "PEM file of the authority that signs the certificates of all nodes"});
-  keys.push_back({"cluster.tls.names", &tls.names, certificate_name,
-                  "Whose certificates are taken, by their subject's common name or a DNS name; "
-                  "\".example.org\" stands for all names below it; empty: all of the authority's"});
-  auto& t = c.timeouts;
   keys.push_back(
-      {"cluster.timeouts.heartbeat", &t.heartbeat, some_time, "Between two heartbeats of a node"});
+      {"cluster.tls.names", &tls.names, certificate_name,
+       "Names of accepted certificates: the subject's common name or a DNS name; \".example.org\" "
+       "stands for all names below it; empty: all certificates of the authority"});
+  auto& t = c.timeouts;
+  keys.push_back({"cluster.timeouts.heartbeat", &t.heartbeat, some_time,
+                  "Time between two heartbeats of a node"});
   keys.push_back({"cluster.timeouts.handshake", &t.handshake, some_time,
                   "A connection that has not completed its handshake after this time is closed"});
   keys.push_back({"cluster.timeouts.detection", &t.detection, some_time,
                   "A node that sends no heartbeat for this time is lost"});
   keys.push_back({"cluster.timeouts.admission", &t.admission, some_time_or_none,
-                  "A new node stays connected for this time before training halts to admit it; "
-                  "0s: it halts at once"});
+                  "Time that a new node must stay connected before training halts to admit it; 0s: "
+                  "training halts at once"});
   keys.push_back({"cluster.timeouts.form", &t.form, some_time,
-                  "After a loss, or when one comes: a node that has not come together with the "
-                  "others in time is left behind"});
+                  "Time for nodes to build a generation, after one is lost or joins; a node that "
+                  "is not ready in time is left out"});
   keys.push_back({"cluster.timeouts.collective", &t.collective, some_time,
                   "A collective that takes longer has failed"});
   keys.push_back({"cluster.timeouts.quorum", &t.quorum, some_time,
-                  "Until min_nodes have come together, also after a loss, or the job fails"});
-  keys.push_back(
-      {"cluster.timeouts.drain", &t.drain, some_time,
-       "From the first SIGTERM to a hard end, which loses the steps since the last checkpoint: "
-       "longer than an evaluation takes; at least collective"});
+                  "Time to wait for min_nodes, also after a loss, before the job fails"});
+  keys.push_back({"cluster.timeouts.drain", &t.drain, some_time,
+                  "Time from the first SIGTERM to a forced exit, which loses the steps since the "
+                  "last checkpoint; must be longer than an evaluation, and at least collective"});
 }
 
 } // namespace troupe

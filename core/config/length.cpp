@@ -22,7 +22,7 @@ constexpr std::array unit_names = {
     UnitName{" tokens", Unit::tokens}, UnitName{" token", Unit::tokens},
     UnitName{"%", Unit::percent}};
 
-/// Sums of such lengths stay far from overflow, in steps too.
+/// Keeps sums of such lengths far from overflow, also in steps.
 constexpr double longest = 1e15;
 
 bool begins_with_digit(std::string_view text) {

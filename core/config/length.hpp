@@ -1,4 +1,4 @@
-/// How long something takes of a run, as people write it in config files.
+/// Lengths within a run as users write them in config files.
 #pragma once
 
 #include <cstdint>
@@ -17,10 +17,11 @@ struct Length {
   bool operator==(const Length&) const = default;
 };
 
-/// "1.5 epochs", "200 steps", "2e6 tokens", "2%". A unit is needed: what a number alone means is
-/// for the reader to say. Empty when it is none of these, or more than 1e15 or 100%.
+/// Parses "1.5 epochs", "200 steps", "2e6 tokens", "2%". A unit is required: the caller decides
+/// what a plain number means. Returns nullopt for anything else, and for more than 1e15 or 100%.
 std::optional<Length> parse_length(std::string_view text);
-/// As above, but epochs are a number alone: "1.5", "200 steps", "2000000 tokens", "2%".
+/// Writes epochs as a plain number, other units with their name: "1.5", "200 steps", "2000000
+/// tokens", "2%".
 std::string format_length(const Length& length);
 
 } // namespace troupe

@@ -12,7 +12,8 @@ namespace troupe {
 
 namespace {
 
-/// The default of run.name is the file's name without its extension, where that can name a folder.
+/// The default of run.name is the file's name without its extension, if that is a valid folder
+/// name.
 Config default_config_of(const std::filesystem::path& path, const Catalogue& catalogue) {
   auto config = default_config(catalogue);
   const auto default_value = std::exchange(config.run.name, path.stem().string());
@@ -23,7 +24,7 @@ Config default_config_of(const std::filesystem::path& path, const Catalogue& cat
   return config;
 }
 
-/// Checks divide by these values: 1 stands in for one that is less, which its rule has refused.
+/// Checks divide by these values. Values below 1, which their rules have rejected, become 1.
 Config with_safe_divisors(Config config) {
   for (auto* divisor : {&config.devices.count, &config.cluster.min_nodes, &config.train.accumulate,
                         &config.parallel.shard_group, &config.parallel.outer.team})

@@ -12,7 +12,7 @@ namespace troupe {
 std::vector<std::string> config_notes(const Config& config, const Catalogue& catalogue) {
   auto notes = config.notes;
   auto given = config,
-       default_value = default_config(catalogue); // keys point to members that can be written
+       default_value = default_config(catalogue); // keys point to writable members
   const auto keys = config_keys(given, catalogue), defaults = config_keys(default_value, catalogue);
   for (std::size_t i = 0; i < keys.size(); ++i)
     if (!keys[i].deprecated.empty() && config_value_text(keys[i]) != config_value_text(defaults[i]))
@@ -26,11 +26,12 @@ std::string thread_warning(const DevicesConfig& devices, std::int64_t cores) {
   const auto threads = devices.count * devices.threads_per_worker;
   if (devices.threads_per_worker <= 1 || threads <= cores)
     return {};
-  return fmt::format(
-      "devices.threads_per_worker: {} threads share {} core{}: threads that wait for each other "
-      "keep the cores from those that compute, which can make a step hundreds of times slower (64 "
-      "threads on 2 cores took 24.9 s for what 2 threads do in 0.05 s); set it to 0 or at most {}",
-      threads, cores, cores == 1 ? "" : "s", std::max<std::int64_t>(1, cores / devices.count));
+  return fmt::format("devices.threads_per_worker: {} threads share {} core{}: threads that wait "
+                     "for each other occupy the cores that others need to compute, which can make "
+                     "a step hundreds of times slower (on 2 cores, 64 threads took 24.9 s for a "
+                     "step that takes 2 threads 0.05 s); set it to 0 or at most {}",
+                     threads, cores, cores == 1 ? "" : "s",
+                     std::max<std::int64_t>(1, cores / devices.count));
 }
 
 } // namespace troupe

@@ -1,4 +1,4 @@
-/// What is no error in a config, and yet should be known.
+/// Notes on a config: facts that are not errors but that the user should know.
 #pragma once
 
 #include "core/config/catalogue.hpp"
@@ -8,12 +8,13 @@
 
 namespace troupe {
 
-/// A line each, of a config that is good: deprecated keys that are used, and keys that change
-/// nothing for the model.
+/// Returns one line per note on a valid config: deprecated keys that are used, and keys without
+/// effect on the model.
 std::vector<std::string> config_notes(const Config& config, const Catalogue& catalogue);
 
-/// A warning if the workers' threads are more than the cores that this process may use, with what
-/// that costs; empty if they are not, or if devices.threads_per_worker does not ask for several.
+/// Returns a warning if devices.threads_per_worker asks for several threads and the workers
+/// together have more threads than the cores that this process may use. It states the cost. Empty
+/// otherwise.
 std::string thread_warning(const DevicesConfig& devices, std::int64_t cores);
 
 } // namespace troupe

@@ -1,4 +1,4 @@
-// `config show`: the resolved config as YAML that loads again to the same.
+// `config show`: prints the resolved config as YAML that loads to the same config.
 #include "core/config/load.hpp"
 #include "core/config/schema.hpp"
 #include "core/config/text.hpp"
@@ -11,7 +11,7 @@ namespace troupe {
 
 namespace {
 
-/// Text that YAML reads back as the same text without quotes.
+/// Whether YAML reads the text back as the same text without quotes.
 bool is_plain_word(std::string_view text) {
   const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
   const auto safe = [&](char c) {
@@ -93,7 +93,7 @@ std::string config_value_text(const ConfigKey& key) {
 
 std::string to_yaml(const Config& config, const Catalogue& catalogue,
                     const ConfigComment& comment) {
-  auto copy = config; // keys point to members that can be written
+  auto copy = config; // keys point to writable members
   std::string out, open;
   for (const auto& key : config_keys(copy, catalogue)) {
     const auto said = comment(key);
@@ -103,7 +103,7 @@ std::string to_yaml(const Config& config, const Catalogue& catalogue,
     const auto section = key.path.substr(0, dot);
     const auto depth = static_cast<std::size_t>(std::count(section.begin(), section.end(), '.'));
     if (section != open) {
-      // A subsection's parent is open already where the parent's own keys came before it.
+      // A subsection's parent is already open if the parent's own keys came before it.
       const auto parent_end = section.rfind('.');
       const auto parent =
           parent_end == std::string::npos ? std::string{} : section.substr(0, parent_end);

@@ -17,7 +17,7 @@ std::string ConfigProblem::to_string() const {
     text += "; allowed: " + allowed;
   if (!suggestion.empty())
     text += fmt::format("; did you mean \"{}\"?", echoed(suggestion));
-  // One problem is one line, whatever was pasted into the file.
+  // Keeps a problem on one line, whatever the file contains.
   return escaped(text);
 }
 

@@ -1,4 +1,4 @@
-/// What is wrong with a config, and where.
+/// A problem with a config and its location.
 #pragma once
 
 #include "core/error.hpp"
@@ -17,11 +17,11 @@ struct ConfigProblem {
   std::string allowed = {};    ///< "a whole number, at least 1"; may be empty
   std::string suggestion = {}; ///< the valid name that was probably meant; may be empty
 
-  /// `file:line:column: key: what; allowed: ...; did you mean "nearest"?`
+  /// Returns `file:line:column: key: what; allowed: ...; did you mean "nearest"?`
   std::string to_string() const;
 };
 
-/// One line a problem, as one Errc::invalid_input.
+/// Combines the problems into one Errc::invalid_input, one line per problem.
 Error to_error(const std::vector<ConfigProblem>& problems);
 
 } // namespace troupe

@@ -7,13 +7,13 @@
 
 namespace troupe {
 
-/// Which activations backward makes again instead of keeping them.
+/// The activations that backward recomputes instead of keeping.
 struct RecomputeConfig {
   enum class Kind : std::uint8_t {
     none,
-    block, ///< those inside every unit (residual block): what goes from unit to unit is kept
-    names, ///< those of the units named
-    fit,   ///< as few as let all activations fit into fit_bytes
+    block, ///< those inside every unit (residual block); activations between units are kept
+    names, ///< those of the named units
+    fit,   ///< as few as possible, so that all activations fit into fit_bytes
   };
   Kind kind = Kind::none;
   std::vector<std::string> names;

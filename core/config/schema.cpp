@@ -25,7 +25,7 @@ std::string range_words(const ConfigRule& rule) {
   return words;
 }
 
-/// Describes one value of the C++ type, and one item where it is a list.
+/// Describes one value of the C++ type, or one item of a list.
 struct Describe {
   const ConfigRule& rule;
 
@@ -51,7 +51,7 @@ struct Describe {
     case ConfigFormat::endpoint_or_off:
       return "HOST:PORT or \"off\"";
     case ConfigFormat::web_address:
-      return "http://HOST:PORT or https://HOST:PORT, maybe with a path";
+      return "http://HOST:PORT or https://HOST:PORT, optionally with a path";
     case ConfigFormat::path:
       return "text (~/ is the home folder)";
     default:
@@ -84,13 +84,13 @@ struct Describe {
   }
 };
 
-/// A line break in a folder's name would tear lines of the log apart.
+/// Rejects line breaks too: a folder's name with one would split lines of the log.
 bool is_folder_name(const std::string& text) {
   return !text.empty() && text != "." && text != ".." &&
          std::ranges::none_of(text, [](unsigned char c) { return c == '/' || c < 0x20; });
 }
 
-/// Collects how a value breaks its rule.
+/// Collects the ways in which a value breaks its rule.
 struct Check {
   const ConfigRule& rule;
   std::vector<RuleBreach>& breaches;
@@ -139,13 +139,13 @@ struct Check {
         fails("it is empty");
     } else if (rule.format == ConfigFormat::folder_name) {
       if (!is_folder_name(*v))
-        fails(fmt::format("\"{}\" is no folder name", echoed(*v, 60)));
+        fails(fmt::format("\"{}\" is not a folder name", echoed(*v, 60)));
     } else if (rule.format == ConfigFormat::endpoint ||
                (rule.format == ConfigFormat::endpoint_or_off && *v != "off")) {
       if (!parse_endpoint(*v))
-        fails(fmt::format("\"{}\" is no address", echoed(*v, 60)));
+        fails(fmt::format("\"{}\" is not an address", echoed(*v, 60)));
     } else if (rule.format == ConfigFormat::web_address && !is_web_address(*v)) {
-      fails("it is no address of the web"); // which may have a password
+      fails("not an http(s) URL"); // not echoed: it may contain a password
     }
   }
   void operator()(const std::map<std::string, double>* v) const {

@@ -6,13 +6,13 @@ namespace troupe {
 
 namespace {
 
-consteval bool rows_stand_where_facts_of_looks() {
+consteval bool rows_stand_where_traits_of_looks() {
   for (std::size_t row = 0; row < strategies.size(); ++row)
     if (strategies[row].kind != static_cast<StrategyKind>(row))
       return false;
   return true;
 }
-static_assert(rows_stand_where_facts_of_looks());
+static_assert(rows_stand_where_traits_of_looks());
 
 } // namespace
 

@@ -1,4 +1,4 @@
-/// Texts made from the description of the keys.
+/// Texts generated from the description of the keys.
 #pragma once
 
 #include "core/config/catalogue.hpp"
@@ -7,13 +7,13 @@
 
 namespace troupe {
 
-/// A key's value as it is written in a config file.
+/// Returns a key's value as it is written in a config file.
 std::string config_value_text(const ConfigKey& key);
 
-/// JSON Schema (draft 2020-12) that editors check and complete config files with.
+/// Returns the JSON Schema (draft 2020-12) with which editors check and complete config files.
 std::string config_json_schema(const Catalogue& catalogue);
 
-/// docs/config.md: a table of keys for every section.
+/// Returns docs/config.md: a table of keys for every section.
 std::string config_markdown(const Catalogue& catalogue);
 
 } // namespace troupe

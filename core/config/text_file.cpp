@@ -13,10 +13,10 @@ namespace troupe {
 
 namespace {
 
-/// A file that was given by mistake may be long, and YAML takes long to find what is wrong with it.
+/// Limit for files given by mistake: a long one would keep YAML's parser busy.
 constexpr std::size_t longest_file = 1u << 20;
 
-/// The file beside a missing one that was probably meant.
+/// Returns the file in the folder of a missing one that was probably meant.
 std::string nearest_file(const std::filesystem::path& path,
                          const std::vector<std::string_view>& extensions) {
   std::error_code error;

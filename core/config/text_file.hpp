@@ -1,4 +1,4 @@
-/// The text of a config file.
+/// Reads the text of a config file.
 #pragma once
 
 #include "core/config/problem.hpp"
@@ -12,8 +12,8 @@
 
 namespace troupe {
 
-/// Refuses what is too long to be a config file. Where nothing is there the nearest name beside it
-/// that ends with one of `extensions` is suggested.
+/// Rejects a text that is too long for a config file. If the file is missing, suggests the nearest
+/// name in its folder that ends with one of `extensions`.
 tl::expected<std::string, ConfigProblem>
 read_config_text(const std::filesystem::path& path,
                  const std::vector<std::string_view>& extensions);

@@ -30,12 +30,12 @@ std::vector<ConfigProblem> without_place(ConfigConflicts conflicts) {
 ConfigConflicts validate(const OptimizerConfig& optimizer) {
   if (optimizer.nesterov && optimizer.name != "sgd")
     return {{{"train.optimizer.nesterov", "train.optimizer.name"},
-             optimizer.name + " has no nesterov",
-             "nesterov for sgd"}};
+             optimizer.name + " has no Nesterov momentum",
+             "false, or train.optimizer.name: sgd"}};
   if (optimizer.nesterov && optimizer.momentum == 0)
     return {{{"train.optimizer.nesterov", "train.optimizer.momentum"},
-             "nesterov without momentum does nothing",
-             "nesterov with a momentum above 0"}};
+             "nesterov has no effect without momentum",
+             "false, or a momentum above 0"}};
   return {};
 }
 
@@ -52,8 +52,8 @@ ConfigConflicts refuse_rates_of_zero(const TrainConfig& train) {
   for (const auto& [name, factor] : train.lr_scale)
     if (factor == 0)
       found.push_back({{"train.lr_scale"},
-                       fmt::format("{}: 0 would leave it as it is", echoed(name)),
-                       "above 0; what is to stay as it is belongs in train.freeze"});
+                       fmt::format("{}: a factor of 0 would not train it", echoed(name)),
+                       "above 0; to keep it unchanged, use train.freeze"});
   return found;
 }
 
@@ -61,7 +61,7 @@ ConfigConflicts validate(const TrainConfig& train, const PrecisionConfig& precis
   const bool scaled = precision.mode == "amp_fp16" && precision.loss_scale.enabled;
   if (train.clip_before_unscale && scaled && (train.clip_grad_norm || train.clip_grad_value))
     return {{{"train.clip_before_unscale", "precision.mode"},
-             "the loss scale would be part of what is clipped, and every step would be clipped",
+             "gradients would be clipped with the loss scale, in every step",
              "false: gradients are unscaled first"}};
   return {};
 }
@@ -72,7 +72,7 @@ ConfigConflicts validate(const PrecisionConfig& precision, const DevicesConfig& 
       devices.kind == "cpu" || !capabilities.cuda_build || capabilities.cuda_devices == 0;
   if (on_host && devices.kind != "cuda" && precision.mode == "tf32")
     return {{{"precision.mode", "devices.kind"},
-             "tf32 is the arithmetic of CUDA devices",
+             "tf32 requires a CUDA device",
              "fp32, fp16, bf16, amp_fp16, amp_bf16"}};
   return {};
 }
@@ -86,7 +86,7 @@ ConfigConflicts validate(const DevicesConfig& devices, const Capabilities& capab
     return {{{"devices.kind"}, "no CUDA device on this machine", "auto, cpu"}};
   if (devices.engine == "interpreter")
     return {
-        {{"devices.engine", "devices.kind"}, "the interpreter runs on the CPU alone", "fastest"}};
+        {{"devices.engine", "devices.kind"}, "the interpreter runs only on the CPU", "fastest"}};
   return {};
 }
 
@@ -118,14 +118,14 @@ Status to_status(ConfigConflicts conflicts) {
 std::vector<ConfigProblem> validate(const Config& config, const Capabilities& capabilities,
                                     const Catalogue& catalogue) {
   std::vector<ConfigProblem> problems;
-  auto copy = config; // keys point to members that can be written
+  auto copy = config; // keys point to writable members
   for (const auto& key : config_keys(copy, catalogue))
     for (auto& breach : check_rule(key))
       problems.push_back({.key = key.path,
                           .what = std::move(breach.what),
                           .allowed = allowed_values(key),
                           .suggestion = std::move(breach.suggestion)});
-  if (!problems.empty()) // conflicts may divide by what a rule refuses
+  if (!problems.empty()) // checks of conflicts may divide by values that a rule rejects
     return problems;
   return without_place(find_conflicts(config, capabilities, catalogue));
 }

@@ -1,5 +1,5 @@
-/// Checks that concern several keys at once, or the machine. What concerns one key is its rule in
-/// keys.cpp.
+/// Checks of several keys together, or of keys against the machine. Checks of one key are its rule
+/// in keys.cpp.
 #pragma once
 
 #include "core/config/capabilities.hpp"
@@ -12,14 +12,14 @@
 namespace troupe {
 
 struct ConfigConflict {
-  std::vector<std::string> keys; ///< all that take part, the one to report first
+  std::vector<std::string> keys; ///< all keys involved, the one to report first
   std::string what;
   std::string allowed = {};
   std::string suggestion = {};
 };
 using ConfigConflicts = std::vector<ConfigConflict>;
 
-/// One Errc::invalid_input of all of them, a line each; success where there are none.
+/// Combines all conflicts into one Errc::invalid_input, one line each; success if there are none.
 Status to_status(ConfigConflicts conflicts);
 
 ConfigConflicts validate(const ModelConfig& model, const DataConfig& data);
@@ -38,12 +38,12 @@ ConfigConflicts validate(const OffloadConfig& offload, const Config& config,
                          const Capabilities& capabilities);
 ConfigConflicts validate(const ClusterConfig& cluster, const MetricsConfig& metrics);
 
-/// All of the above, and those of the models.
+/// Runs all checks above and those of the models.
 ConfigConflicts find_conflicts(const Config& config, const Capabilities& capabilities,
                                const Catalogue& catalogue);
 
-/// Rules of every key, then conflicts: for configs that were made in code. Empty: the config is
-/// good.
+/// Checks the rules of every key, then conflicts: for configs made in code. Empty: the config is
+/// valid.
 std::vector<ConfigProblem> validate(const Config& config, const Capabilities& capabilities,
                                     const Catalogue& catalogue);
 

@@ -19,7 +19,7 @@ struct NamedTime {
   std::chrono::milliseconds value;
 };
 
-/// From the shortest to the longest.
+/// `order` is from the shortest to the longest.
 ConfigConflicts validate_chain(const std::vector<NamedTime>& order) {
   ConfigConflicts found;
   std::vector<std::string> names;
@@ -59,9 +59,10 @@ ConfigConflicts validate_nodes(const ClusterConfig& cluster) {
                      fmt::format("at least {}", cluster.min_nodes)});
   const auto listen = parse_endpoint(cluster.listen);
   if (listen && is_any_address(*listen) && cluster.max_nodes > 1 && !cluster.advertise)
-    found.push_back({{"cluster.listen", "cluster.max_nodes"},
-                     fmt::format("{} is no address that another node can connect to", listen->host),
-                     "this host's name or address, or cluster.advertise: HOST:PORT"});
+    found.push_back(
+        {{"cluster.listen", "cluster.max_nodes"},
+         fmt::format("{} is not an address that another node can connect to", listen->host),
+         "this host's name or address, or cluster.advertise: HOST:PORT"});
   return found;
 }
 
@@ -69,21 +70,21 @@ ConfigConflicts validate_trust(const ClusterConfig& cluster) {
   const auto& tls = cluster.tls;
   if (!tls.enabled() && (tls.certificate || tls.key || tls.ca))
     return {{{"cluster.tls.certificate", "cluster.tls.key", "cluster.tls.ca"},
-             fmt::format("without {} there is no TLS", !tls.certificate ? "certificate"
-                                                       : !tls.key       ? "key"
-                                                                        : "ca"),
+             fmt::format("TLS requires {}, which is not set", !tls.certificate ? "certificate"
+                                                              : !tls.key       ? "key"
+                                                                               : "ca"),
              "certificate, key and ca, or none of them"}};
   if (!tls.enabled() && !tls.names.empty())
     return {{{"cluster.tls.names", "cluster.tls.certificate"},
-             "without certificates nobody has a name",
-             "with certificate, key and ca"}};
+             "without certificates there are no names to check",
+             "an empty list, or set certificate, key and ca"}};
   const auto listen = parse_endpoint(cluster.listen);
   if (listen && !is_loopback(*listen) && !tls.enabled() && !cluster.insecure)
     return {{{"cluster.listen", "cluster.insecure"},
-             fmt::format("{} can be reached from other hosts, and there are no certificates: "
-                         "any client that connects could stop the job",
+             fmt::format("{} can be reached from other hosts, but there are no certificates: any "
+                         "client that connects could stop the job",
                          cluster.listen),
-             "an address on loopback; cluster.tls (tools/make-certs makes certificates); "
+             "a loopback address; cluster.tls (tools/make-certs makes certificates); "
              "cluster.insecure: true"}};
   return {};
 }
@@ -97,8 +98,8 @@ ConfigConflicts validate(const ClusterConfig& cluster, const MetricsConfig& metr
   const auto daemon = parse_endpoint(cluster.listen), scrape = parse_endpoint(metrics.listen);
   if (daemon && scrape && *daemon == *scrape && daemon->port != 0)
     found.push_back({{"metrics.listen", "cluster.listen"},
-                     fmt::format("{} is cluster.listen already", metrics.listen),
-                     "another port, 0 for a free one, or \"off\""});
+                     fmt::format("{} is already used by cluster.listen", metrics.listen),
+                     "another port, 0 for any free port, or \"off\""});
   return found;
 }
 

@@ -1,4 +1,4 @@
-// Conflicts of the data's keys, and of the model's with them.
+// Conflicts of the data's keys, and of the model's keys with them.
 #include "core/config/augmentation.hpp"
 #include "core/config/custom_data_set.hpp"
 #include "core/config/data_sets.hpp"
@@ -16,7 +16,7 @@ namespace troupe {
 
 namespace {
 
-/// Conflicts of a table's columns; no other data set has any.
+/// Conflicts of a table's columns; other data sets must not set any.
 ConfigConflicts validate_columns(const DataConfig& data) {
   ConfigConflicts found;
   const bool table = traits_of_data(data).sample == SampleKind::table_row;
@@ -24,7 +24,7 @@ ConfigConflicts validate_columns(const DataConfig& data) {
        {std::pair{"data.features", &data.features}, {"data.targets", &data.targets}})
     if (table == columns->empty())
       found.push_back({{key, "data.dataset"},
-                       table ? fmt::format("dataset {} needs the names of columns", data.dataset)
+                       table ? fmt::format("dataset {} requires the names of columns", data.dataset)
                              : fmt::format("dataset {} has no columns", data.dataset),
                        table ? "a list of names" : "dataset csv"});
   if (!table && data.delimiter != DataConfig{}.delimiter)
@@ -36,25 +36,26 @@ ConfigConflicts validate_columns(const DataConfig& data) {
     for (const auto& name : *columns)
       if (++times[name] == 2)
         found.push_back({{"data.features", "data.targets"},
-                         fmt::format("column {} is there twice", echoed(name)),
-                         "each once"});
+                         fmt::format("column {} is listed twice", echoed(name)),
+                         "no duplicates"});
   return found;
 }
 
-/// Conflicts of what images are cut to and resized to.
+/// Conflicts of the sizes to which images are cropped and resized.
 ConfigConflicts validate_sizes(const DataConfig& data) {
   ConfigConflicts found;
   if (has_augmentation(data, "crop") && data.image_size < 8)
-    found.push_back({{"data.augment", "data.image_size"},
-                     fmt::format("crop shifts by an eighth, which is nothing for image_size {}",
-                                 data.image_size),
-                     "crop for an image_size of at least 8"});
+    found.push_back(
+        {{"data.augment", "data.image_size"},
+         fmt::format("crop shifts by an eighth, which is less than a pixel for image_size {}",
+                     data.image_size),
+         "no crop, or an image_size of at least 8"});
   if (has_augmentation(data, "crop") && has_augmentation(data, "resized_crop"))
-    found.push_back({{"data.augment"}, "crop and resized_crop are both there", "one of them"});
+    found.push_back({{"data.augment"}, "crop and resized_crop cannot be combined", "one of them"});
   if (data.eval_resize && *data.eval_resize < data.image_size)
     found.push_back({{"data.eval_resize", "data.image_size"},
-                     fmt::format("no centre of {} can be cut out of a side of {}", data.image_size,
-                                 *data.eval_resize),
+                     fmt::format("a centre of {} cannot be cropped from a side of {}",
+                                 data.image_size, *data.eval_resize),
                      fmt::format("at least {}", data.image_size)});
   return found;
 }
@@ -62,7 +63,7 @@ ConfigConflicts validate_sizes(const DataConfig& data) {
 /// Conflicts of keys that only images have.
 ConfigConflicts validate_no_images(const DataConfig& data) {
   const bool table = traits_of_data(data).sample == SampleKind::table_row;
-  const std::string what = table ? "rows of a table" : "samples that are no images";
+  const std::string what = table ? "rows of a table" : "samples that are not images";
   ConfigConflicts found;
   const auto refuse = [&](const char* key, bool is_set, std::string_view why, const char* allowed) {
     if (is_set)
@@ -80,12 +81,12 @@ ConfigConflicts validate_normalization(const DataConfig& data, std::int64_t chan
     return {{{"data.mean", "data.std"},
              fmt::format("{} means and {} standard deviations", data.mean.size(),
                          data.deviation.size()),
-             "as many of both"}};
+             "equally many of both"}};
   if (!data.mean.empty() && std::ssize(data.mean) != channels)
     return {{{"data.mean", "model.in_channels"},
              fmt::format("{} numbers for {} channel{}", data.mean.size(), channels,
                          channels == 1 ? "" : "s"),
-             "a number for each channel"}};
+             "one number per channel"}};
   return {};
 }
 
@@ -99,7 +100,8 @@ ConfigConflicts validate(const ModelConfig& model, const DataConfig& data) {
           {{"model.num_classes", "data.dataset"},
            fmt::format("{} classes, but {} has {}", model.num_classes, known.name, known.classes),
            std::to_string(known.classes)});
-    // Grey images are replicated for a model that takes colour, not the other way round.
+    // Grey images are replicated for a model that takes colour; colour images are not converted to
+    // grey.
     if (model.in_channels < known.channels)
       found.push_back({{"model.in_channels", "data.dataset"},
                        fmt::format("images of {} have {} channels", known.name, known.channels),
@@ -117,8 +119,8 @@ ConfigConflicts validate(const DataConfig& data) {
   const bool synthetic = data.dataset == "synthetic";
   if (traits_of_data(data).files && data.root.empty())
     found.push_back({{"data.root", "data.dataset"},
-                     fmt::format("dataset {} needs the folder of its files", data.dataset),
-                     "a folder; tools/fetch-data fills one"});
+                     fmt::format("dataset {} requires the folder of its files", data.dataset),
+                     "a folder; tools/fetch-data downloads data sets"});
   std::ranges::move(validate_columns(data), std::back_inserter(found));
   std::ranges::move(unused_custom_keys(data), std::back_inserter(found));
   if (traits_of_data(data).sample != SampleKind::image)
@@ -126,18 +128,18 @@ ConfigConflicts validate(const DataConfig& data) {
   std::ranges::move(validate_sizes(data), std::back_inserter(found));
   std::map<std::string_view, int> times;
   for (const auto& name : data.augment)
-    if (++times[name] == 2) // said once, however often it is there
-      found.push_back({{"data.augment"}, fmt::format("{} is there twice", name), "each once"});
+    if (++times[name] == 2) // reported once, however often it occurs
+      found.push_back({{"data.augment"}, fmt::format("{} is listed twice", name), "no duplicates"});
   if (data.drop_last && data.limit && *data.limit < data.batch_size)
     found.push_back(
         {{"data.limit", "data.batch_size", "data.drop_last"},
-         fmt::format("{} samples make no batch of {}, and drop_last leaves the rest out",
+         fmt::format("{} samples do not fill a batch of {}, and drop_last skips incomplete batches",
                      *data.limit, data.batch_size),
          fmt::format("at least {}, or drop_last: false", data.batch_size)});
   else if (data.drop_last && synthetic && data.synthetic_samples < data.batch_size)
     found.push_back(
         {{"data.synthetic_samples", "data.batch_size", "data.drop_last"},
-         fmt::format("{} samples make no batch of {}, and drop_last leaves the rest out",
+         fmt::format("{} samples do not fill a batch of {}, and drop_last skips incomplete batches",
                      data.synthetic_samples, data.batch_size),
          fmt::format("at least {}, or drop_last: false", data.batch_size)});
   return found;

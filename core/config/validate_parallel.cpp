@@ -11,19 +11,19 @@ namespace troupe {
 
 namespace {
 
-/// Decides as a job does; a CUDA device that is asked for and missing is a conflict of its own.
+/// Decides as a job does. A CUDA device that is requested and missing is another conflict.
 bool uses_cuda(const DevicesConfig& devices, const Capabilities& capabilities) {
   return devices.kind != "cpu" && devices.engine != "interpreter" && capabilities.cuda_build &&
          capabilities.cuda_devices > 0;
 }
 
-/// As far as the config says, and the machine that reads it.
+/// Whether devices are CUDA, as far as the config and this machine determine it.
 bool takes_cuda(const DevicesConfig& devices, const Capabilities& capabilities) {
   return devices.kind == "cuda" || (!capabilities.any_machine && uses_cuda(devices, capabilities) &&
                                     capabilities.cuda_devices >= devices.count);
 }
 
-/// Whether given slices have a sample each, and each worker has one.
+/// Checks that each given slice has at least one sample and each worker at least one slice.
 ConfigConflicts validate_given_slices(const Config& config, std::int64_t slices) {
   const auto batch = config.data.batch_size, workers = config.workers();
   const auto accumulate = config.train.accumulate;
@@ -31,7 +31,7 @@ ConfigConflicts validate_given_slices(const Config& config, std::int64_t slices)
     return {{{"data.slices", "train.accumulate", "devices.count", "cluster.min_nodes"},
              fmt::format("{} slices are not {} workers x {} micro-batches", slices, workers,
                          accumulate),
-             "one of data.slices and train.accumulate"}};
+             "set only one of data.slices and train.accumulate"}};
   if (slices > batch)
     return {{{"data.slices", "data.batch_size"},
              fmt::format("{} samples are too few for {} slices", batch, slices),
@@ -43,35 +43,36 @@ ConfigConflicts validate_given_slices(const Config& config, std::int64_t slices)
   if (config.model.sync_batch_norm && slices % workers != 0)
     return {
         {{"data.slices", "model.sync_batch_norm", "devices.count", "cluster.min_nodes"},
-         fmt::format("{} slices cannot be dealt equally to {} workers, which synchronize batch "
-                     "norms slice by slice",
+         fmt::format("{} slices cannot be assigned in equal numbers to {} workers, as "
+                     "model.sync_batch_norm requires",
                      slices, workers),
          fmt::format("{} or {}", slices - slices % workers, slices - slices % workers + workers)}};
   return {};
 }
 
-/// Whether slices can be dealt otherwise than evenly.
+/// Checks whether slices can be assigned unevenly.
 ConfigConflicts validate_slice_assignment(const Config& config) {
   if (!config.data.reassigns())
     return {};
   const std::string key = config.data.recorded_dealing ? "data.recorded_dealing" : "data.dealing";
   if (config.model.sync_batch_norm)
     return {{{key, "model.sync_batch_norm"},
-             "workers that synchronize batch norms slice by slice have as many slices each",
+             "model.sync_batch_norm requires equal numbers of slices on all workers",
              "data.dealing: even, or model.sync_batch_norm: false"}};
   if (config.data.recorded_dealing && config.data.dealing == "speed")
     return {{{"data.recorded_dealing", "data.dealing"},
-             "slices are dealt as they were, or by speed",
-             "one of the two"}};
+             "slices are assigned either as recorded or by speed",
+             "set only one of the two"}};
   if (config.slices() <= config.workers())
-    return {
-        {{key, "data.slices", "devices.count", "cluster.min_nodes"},
-         fmt::format("{} slices leave {} workers no choice", config.slices(), config.workers()),
-         fmt::format("more slices than workers, four times as many: {}", 4 * config.workers())}};
+    return {{{key, "data.slices", "devices.count", "cluster.min_nodes"},
+             fmt::format("with {} slices for {} workers there is nothing to balance",
+                         config.slices(), config.workers()),
+             fmt::format("more slices than workers, for example four times as many: {}",
+                         4 * config.workers())}};
   return {};
 }
 
-/// Whether a global batch has a sample for each slice.
+/// Checks that a global batch has a sample for each slice.
 ConfigConflicts validate_slices(const Config& config) {
   if (const auto slices = config.data.slices)
     return validate_given_slices(config, *slices);
@@ -79,7 +80,7 @@ ConfigConflicts validate_slices(const Config& config) {
                                          "train.accumulate"};
   const auto batch = config.data.batch_size, micro = config.train.accumulate;
   const auto workers = config.workers();
-  // The batch is divided, where a product of the other two could overflow.
+  // Divides the batch, because a product of the other two could overflow.
   if (micro > batch || workers > batch / micro)
     return {{keys,
              fmt::format("{} samples are too few for {} workers x {} micro-batches", batch, workers,
@@ -98,14 +99,14 @@ std::string dividing_parameters() {
   return fmt::format("{}", fmt::join(synchronous_names(Divided::parameters), ", "));
 }
 
-/// What workers that do not wait for each other cannot have.
+/// Conflicts with workers that do not wait for each other.
 ConfigConflicts validate_stale(const ParallelConfig& parallel, const Config& config) {
   if (traits_of(parallel.strategy).policy != StepPolicy::async)
     return {};
   ConfigConflicts found;
   if (config.train.clip_grad_norm && parallel.stale.staleness > 0)
     found.push_back({{"train.clip_grad_norm", "parallel.staleness"},
-                     "gradients of several versions of the parameters have no norm in common",
+                     "gradients of several parameter versions have no common norm",
                      "train.clip_grad_value, or parallel.staleness: 0"});
   if (config.model.sync_batch_norm)
     found.push_back({{"model.sync_batch_norm", "parallel.strategy"},
@@ -114,16 +115,16 @@ ConfigConflicts validate_stale(const ParallelConfig& parallel, const Config& con
   if (config.data.reassigns())
     found.push_back({{config.data.recorded_dealing ? "data.recorded_dealing" : "data.dealing",
                       "parallel.strategy"},
-                     "slices go to whoever comes free",
+                     "each slice is assigned to the next free worker",
                      "data.dealing: even, or another strategy"});
   if (parallel.mixed_precision != MixedPrecisionConfig{})
     found.push_back({{"parallel.mixed_precision.parameters", "parallel.mixed_precision.reduce",
                       "parallel.mixed_precision.buffers", "parallel.strategy"},
-                     "parameters and gradients travel in fp32",
+                     "parameters and gradients are sent in fp32",
                      "fp32, or another strategy"});
   if (parallel.offloads())
     found.push_back({{"parallel.offload.target", "parallel.strategy"},
-                     "who owns a shard has it on its device",
+                     "shards are on their owners' devices",
                      "none, or another strategy"});
   if (parallel.stale.gradients != "whole" && parallel.stale.staleness == 0)
     found.push_back({{"parallel.stale_gradients", "parallel.staleness"},
@@ -131,16 +132,16 @@ ConfigConflicts validate_stale(const ParallelConfig& parallel, const Config& con
                      "whole, or parallel.staleness: 1 or more"});
   if (parallel.stale.prediction && parallel.stale.staleness == 0)
     found.push_back({{"parallel.weight_prediction", "parallel.staleness"},
-                     "without staleness no parameters lack steps",
+                     "without staleness no parameters are stale",
                      "false, or parallel.staleness: 1 or more"});
   if (parallel.stale.prediction && parallel.stale.gradients == "compensated")
     found.push_back({{"parallel.weight_prediction", "parallel.stale_gradients"},
-                     "what parameters lack is made up for once",
+                     "staleness would be corrected twice",
                      "weight_prediction: false, or stale_gradients: whole or divided"});
   return found;
 }
 
-/// What teams, each with a state of its own, cannot have.
+/// Conflicts with replica groups, each of which has its own state.
 ConfigConflicts validate_teams(const ParallelConfig& parallel, const Config& config) {
   const auto& outer = parallel.outer;
   if (!parallel.has_replica_groups())
@@ -148,51 +149,51 @@ ConfigConflicts validate_teams(const ParallelConfig& parallel, const Config& con
   ConfigConflicts found;
   if (config.model.sync_batch_norm)
     found.push_back({{"model.sync_batch_norm", "parallel.strategy"},
-                     "teams that train apart do not sum each other's batch statistics",
+                     "replica groups do not sum each other's batch statistics",
                      "false, or another strategy"});
   if (parallel.mixed_precision.buffers != "fp32")
     found.push_back({{"parallel.mixed_precision.buffers", "parallel.strategy"},
-                     "statistics of teams are averaged in fp32",
+                     "statistics of replica groups are averaged in fp32",
                      "fp32, or another strategy"});
   if (parallel.offloads())
     found.push_back({{"parallel.offload.target", "parallel.strategy"},
-                     "workers whose changes travel have their state on their devices",
+                     "replica groups have their state on their devices",
                      "none, or another strategy"});
   if (const auto workers = config.workers(); workers % outer.team != 0)
     found.push_back(
         {{"parallel.outer.team", "devices.count", "cluster.min_nodes"},
-         fmt::format("{} workers do not divide into teams of {}", workers, outer.team),
-         fmt::format("a divisor of {}; devices.count, where a host's workers are a team",
-                     workers)});
+         fmt::format("{} workers cannot be divided into replica groups of {}", workers, outer.team),
+         fmt::format("a divisor of {}; devices.count makes one group per host", workers)});
   else if (outer.quorum && *outer.quorum > workers / outer.team)
     found.push_back({{"parallel.outer.quorum", "parallel.outer.team", "cluster.min_nodes"},
-                     fmt::format("there are {} teams", workers / outer.team),
+                     fmt::format("the number of replica groups is {}", workers / outer.team),
                      fmt::format("at most {}, or null: all", workers / outer.team)});
   if (outer.overlap >= parallel.rounds.local_steps)
-    found.push_back({{"parallel.outer.overlap", "parallel.local_steps"},
-                     fmt::format("a fragment's next round ends {} steps after this one, before "
-                                 "this one would be applied",
-                                 parallel.rounds.local_steps),
-                     fmt::format("at most {}", parallel.rounds.local_steps - 1)});
+    found.push_back(
+        {{"parallel.outer.overlap", "parallel.local_steps"},
+         fmt::format("a fragment's next round would end after {} steps, before this one is applied",
+                     parallel.rounds.local_steps),
+         fmt::format("at most {}", parallel.rounds.local_steps - 1)});
   if (outer.compress == "int4" && !outer.error_feedback)
     found.push_back({{"parallel.outer.error_feedback", "parallel.outer.compress"},
-                     "of int4's fifteen values the rounding would be lost in each round",
+                     "without error feedback each round would lose the rounding errors of int4, "
+                     "which has only 15 values",
                      "true, or compress: int8"});
   if (outer.nesterov && outer.momentum == 0)
     found.push_back({{"parallel.outer.nesterov", "parallel.outer.momentum"},
-                     "Nesterov's is a kind of momentum",
+                     "nesterov has no effect without momentum",
                      "false, or a momentum above 0"});
   return found;
 }
 
-/// What averaging takes no part in.
+/// Conflicts with averaging in rounds.
 ConfigConflicts validate_rounds(const ParallelConfig& parallel, const Config& config) {
   if (traits_of(parallel.strategy).policy != StepPolicy::local_sgd)
     return {};
   ConfigConflicts found;
   if (config.model.sync_batch_norm)
     found.push_back({{"model.sync_batch_norm", "parallel.strategy"},
-                     "workers that train apart do not sum each other's batch statistics",
+                     "workers that train independently do not sum each other's batch statistics",
                      "false, or another strategy"});
   if (parallel.mixed_precision.reduce != "fp32" || parallel.mixed_precision.buffers != "fp32")
     found.push_back({{"parallel.mixed_precision.reduce", "parallel.mixed_precision.buffers",
@@ -201,14 +202,14 @@ ConfigConflicts validate_rounds(const ParallelConfig& parallel, const Config& co
                      "fp32, or another strategy"});
   if (parallel.offloads())
     found.push_back({{"parallel.offload.target", "parallel.strategy"},
-                     "workers that are averaged have their state on their devices",
+                     "local_sgd workers have their state on their devices",
                      "none, or another strategy"});
   const auto& optimizer = config.train.optimizer;
   if (parallel.rounds.momentum != "kept" && optimizer.name == "sgd" && optimizer.momentum == 0)
     found.push_back({{"parallel.local_momentum", "train.optimizer.momentum"},
                      fmt::format("sgd without momentum has no state that could be {}",
                                  parallel.rounds.momentum),
-                     "kept, or a momentum"});
+                     "kept, or a momentum above 0"});
   return found;
 }
 
@@ -222,30 +223,30 @@ ConfigConflicts validate(const ParallelConfig& parallel, const Config& config,
   if (traits.alone && workers != 1)
     found.push_back(
         {{"parallel.strategy", "devices.count", "cluster.min_nodes"},
-         fmt::format("strategy {} is for one worker, there are {}", traits.name, workers),
+         fmt::format("strategy {} is for one worker, but there are {}", traits.name, workers),
          "ddp, or devices.count: 1 and cluster.min_nodes: 1"});
   if (parallel.has_shard_groups() && workers % parallel.shard_group != 0)
-    found.push_back(
-        {{"parallel.shard_group", "devices.count", "cluster.min_nodes"},
-         fmt::format("{} workers do not divide into groups of {}", workers, parallel.shard_group),
-         fmt::format("a divisor of {}; fsdp makes one group", workers)});
+    found.push_back({{"parallel.shard_group", "devices.count", "cluster.min_nodes"},
+                     fmt::format("{} workers cannot be divided into groups of {}", workers,
+                                 parallel.shard_group),
+                     fmt::format("a divisor of {}; fsdp makes one group", workers)});
   if ((parallel.wrap.policy == "explicit") == parallel.wrap.units.empty())
     found.push_back({{"parallel.wrap.units", "parallel.wrap.policy"},
                      parallel.wrap.units.empty()
-                         ? "policy explicit needs the names of units"
-                         : "units go with policy explicit, not with " + parallel.wrap.policy,
-                     "names of units for policy explicit, none for the others"});
+                         ? "policy explicit requires the names of units"
+                         : "units are only for policy explicit, not for " + parallel.wrap.policy,
+                     "names of units with policy explicit, an empty list with others"});
   if (parallel.mixed_precision.parameters != "fp32" && !parallel.divides_parameters())
     found.push_back({{"parallel.mixed_precision.parameters", "parallel.strategy"},
-                     fmt::format("{} gathers no parameters", traits.name),
+                     fmt::format("{} does not gather parameters", traits.name),
                      "fp32, or strategy " + dividing_parameters()});
   if (parallel.buddies == "on" && traits.divides == Divided::nothing)
     found.push_back({{"parallel.buddies", "parallel.strategy"},
-                     fmt::format("{} divides nothing that could be lost with a host", traits.name),
+                     fmt::format("{} shards no state that could be lost with a host", traits.name),
                      "auto, or strategy " + dividing()});
   if (parallel.buddies == "on" && config.cluster.max_nodes < 2)
     found.push_back({{"parallel.buddies", "cluster.max_nodes"},
-                     "one node has no other to keep copies on",
+                     "a single node has no other host for replicas",
                      "auto, or cluster.max_nodes: 2 or more"});
   if (config.model.sync_batch_norm && config.cluster.max_nodes > 1 &&
       takes_cuda(config.devices, capabilities))
@@ -266,33 +267,30 @@ ConfigConflicts validate(const OffloadConfig& offload, const Config& config,
   if (offload.target == "none") {
     if (offload.ratio != 1)
       return {{{"parallel.offload.ratio", "parallel.offload.target"},
-               "a ratio of nothing: no state is offloaded",
-               "a target beside it: optimizer, parameters"}};
+               "the ratio has no effect: no state is offloaded",
+               "1, or a target: optimizer, parameters"}};
     return {};
   }
   ConfigConflicts found;
   if (traits.root_only)
-    found.push_back({{"parallel.offload.target", "parallel.strategy"},
-                     fmt::format("{} is DataParallel as it was, whose worker 0 has the optimizer; "
-                                 "it offloads nothing",
-                                 traits.name),
-                     "none, or another strategy"});
-  else if (offload.target == "parameters" && !config.parallel.divides_parameters())
     found.push_back(
         {{"parallel.offload.target", "parallel.strategy"},
-         fmt::format("{} reads its parameters where they are, whole on each device", traits.name),
-         "optimizer, or strategy " + dividing_parameters()});
+         fmt::format("{} has the optimizer only on worker 0, and offloads nothing", traits.name),
+         "none, or another strategy"});
+  else if (offload.target == "parameters" && !config.parallel.divides_parameters())
+    found.push_back({{"parallel.offload.target", "parallel.strategy"},
+                     fmt::format("{} keeps all parameters on each device", traits.name),
+                     "optimizer, or strategy " + dividing_parameters()});
   const auto& optimizer = config.train.optimizer;
   if (offload.target == "optimizer" && optimizer.name == "sgd" && optimizer.momentum == 0)
     found.push_back({{"parallel.offload.target", "train.optimizer.momentum"},
                      "sgd without momentum has no state to offload",
                      "none, or parameters with " + dividing_parameters()});
   if (uses_cuda(config.devices, capabilities) && !capabilities.cuda_pinned)
-    found.push_back(
-        {{"parallel.offload.target", "devices.kind"},
-         "this CUDA device shares the host's memory: it has no pinned memory beside its "
-         "own to offload to",
-         "none, or devices.kind: cpu"});
+    found.push_back({{"parallel.offload.target", "devices.kind"},
+                     "this CUDA device shares the host's memory: there is no separate pinned "
+                     "memory to offload to",
+                     "none, or devices.kind: cpu"});
   return found;
 }
 

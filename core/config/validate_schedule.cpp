@@ -1,5 +1,5 @@
-// Conflicts of how long a run is, and of the lengths in it. Whether those fit into each other where
-// units differ is known when the data is: nn/schedule.hpp.
+// Conflicts of a run's length and of the lengths in it. Lengths in different units can only be
+// compared once the data is known: nn/schedule.hpp.
 #include "core/config/data_sets.hpp"
 #include "core/config/training.hpp"
 #include "core/config/validate.hpp"
@@ -16,15 +16,15 @@ namespace {
 
 using Unit = Length::Unit;
 
-/// Whether it is the run's end or behind it, as far as keys alone say that.
+/// Whether it is at or past the run's end, as far as the keys determine it.
 bool is_past_end(const Length& length, const TrainConfig& train) {
   if (length.unit == Unit::epochs)
     return train.epochs && length.count >= static_cast<double>(*train.epochs);
   return length.unit == Unit::percent && length.count >= 100;
 }
 
-/// The options that make a short trial of a schedule for longer training: without its warm-up where
-/// that does not fit, with the milestones that are reached, or none.
+/// Returns the options that make a short trial of a schedule for longer training: without the
+/// warm-up if that does not fit, and with only the milestones that are reached.
 std::string options_of_trial(const ScheduleConfig& schedule, const TrainConfig& train) {
   auto options = fmt::format("--set train.epochs={}", *train.epochs);
   if (is_past_end(schedule.warmup, train))
@@ -45,7 +45,7 @@ std::string in_words(const Length& length) {
                                      : format_length(length);
 }
 
-/// What a length that is past the end is compared with.
+/// Returns the end with which a length past it is compared.
 std::string end_in_words(const Length& length, const TrainConfig& train) {
   return length.unit == Unit::epochs ? fmt::format("{} epochs", *train.epochs) : "the run";
 }
@@ -65,9 +65,9 @@ ConfigConflicts validate_milestones(const std::vector<Length>& at, const TrainCo
   if (at.empty())
     return {{{"train.schedule.milestones", "train.schedule.name"},
              "schedule step needs milestones",
-             "a list of epochs, or of steps, tokens or shares"}};
+             "a list of epochs, steps, tokens or shares"}};
   if (std::ranges::adjacent_find(at, do_not_grow) != at.end())
-    return {{{"train.schedule.milestones"}, "milestones must grow", "ascending lengths"}};
+    return {{{"train.schedule.milestones"}, "milestones must increase", "ascending lengths"}};
   if (is_past_end(at.back(), train))
     return {{{"train.schedule.milestones", "train.epochs"},
              fmt::format("milestone {} is never reached in {}", format_length(at.back()),
@@ -76,7 +76,7 @@ ConfigConflicts validate_milestones(const std::vector<Length>& at, const TrainCo
   return {};
 }
 
-/// The keys whose values count tokens.
+/// Returns the keys whose values count tokens.
 std::vector<std::string> keys_in_tokens(const TrainConfig& train) {
   std::vector<std::string> keys;
   const auto& schedule = train.schedule;
@@ -98,7 +98,7 @@ ConfigConflicts validate(const ScheduleConfig& schedule, const TrainConfig& trai
   ConfigConflicts found;
   if (!train.max_steps && is_past_end(schedule.warmup, train))
     found.push_back({{"train.schedule.warmup", "train.epochs"},
-                     fmt::format("{} of warm-up leave nothing of {}", in_words(schedule.warmup),
+                     fmt::format("a warm-up of {} leaves nothing of {}", in_words(schedule.warmup),
                                  end_in_words(schedule.warmup, train)),
                      allowed_below_end(schedule.warmup, train)});
   if (schedule.name == "step")
@@ -116,12 +116,12 @@ ConfigConflicts validate(const TrainConfig& train, const DataConfig& data) {
   ConfigConflicts found;
   if (!train.epochs && !train.max_steps && !train.max_tokens)
     found.push_back({{"train.epochs", "train.max_steps", "train.max_tokens"},
-                     "nothing ends the run",
-                     "a number, or null beside max_steps or max_tokens"});
+                     "the run has no end",
+                     "a number, or null with max_steps or max_tokens"});
   const bool reads_text = traits_of_data(data).sample == SampleKind::tokens;
   if (!reads_text && train.sample.every.unit != Interval::Unit::never)
     found.push_back({{"train.sample.every", "data.dataset"},
-                     fmt::format("what is trained on dataset {} writes no text", data.dataset),
+                     fmt::format("a model of dataset {} does not generate text", data.dataset),
                      "never"});
   if (!reads_text)
     for (const auto& key : keys_in_tokens(train))

@@ -11,7 +11,7 @@ namespace troupe {
 
 namespace {
 
-/// Sees where documents start, and nothing else.
+/// Records where documents start.
 class DocumentStarts : public YAML::EventHandler {
 public:
   YAML::Mark last;
@@ -37,7 +37,8 @@ std::size_t begin_of_line(const std::string& text, int line) {
   return begin;
 }
 
-/// The tab in the indentation of the line where yaml-cpp stopped: its own errors rarely name it.
+/// Returns the location of a tab in the indentation of the line where yaml-cpp stopped: its own
+/// errors rarely name it.
 std::optional<YAML::Mark> tab_of_indentation(const std::string& text, YAML::Mark at) {
   const auto begin = begin_of_line(text, at.line);
   const auto tab = text.find_first_not_of(' ', begin);
@@ -60,7 +61,7 @@ bool is_merge_key(const YAML::Node& key) {
 }
 
 tl::expected<YAML::Node, YamlProblem> load_yaml_document(const std::string& text) {
-  try { // exceptions are the one way yaml-cpp reports errors
+  try { // yaml-cpp reports errors only as exceptions
     auto node = YAML::Load(text);
     // Not LoadAll: yaml-cpp 0.7 never returns from it when a stray bracket follows the document.
     std::istringstream stream{text};

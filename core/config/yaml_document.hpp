@@ -1,4 +1,4 @@
-/// One YAML document of a text, as yaml-cpp reads it.
+/// Loads a text with one YAML document through yaml-cpp.
 #pragma once
 
 #include <tl/expected.hpp>
@@ -9,18 +9,17 @@
 namespace troupe {
 
 struct YamlProblem {
-  YAML::Mark mark; ///< from 0
+  YAML::Mark mark; ///< counted from 0
   std::string what;
 };
 
-/// Whether a mapping's key is YAML 1.1's merge key (`<<: *defaults`), and what is said of one:
-/// yaml-cpp leaves it to be resolved by its caller.
+/// Whether a mapping's key is YAML 1.1's merge key (`<<: *defaults`), which yaml-cpp does not
+/// resolve; and the message that rejects it.
 bool is_merge_key(const YAML::Node& key);
 inline constexpr const char* no_merge_keys =
     "merge keys (<<) are not supported: write the keys out in each mapping";
 
-/// Refuses a second document and text after the end of the first, which yaml-cpp would leave
-/// unread.
+/// Rejects a second document, and text after the end of the first, which yaml-cpp would ignore.
 tl::expected<YAML::Node, YamlProblem> load_yaml_document(const std::string& text);
 
 } // namespace troupe

@@ -1,5 +1,5 @@
-/// The arithmetic of image augmentation, element by element, for host and CUDA code. What the
-/// operations mean is in data/augment.hpp.
+/// Arithmetic of image augmentation, element by element, for host and CUDA code. data/augment.hpp
+/// defines the operations.
 #pragma once
 
 #include "core/host_and_device.hpp"
@@ -9,9 +9,9 @@
 
 namespace troupe {
 
-/// What is cut out of the resized image, and whether it is mirrored afterwards.
+/// The crop taken from the resized image, and whether it is mirrored afterwards.
 struct Window {
-  int top = 0, left = 0; ///< may be negative: zero pixels lie outside the image
+  int top = 0, left = 0; ///< may be negative: pixels outside the image are zero
   bool flip = false;
   bool operator==(const Window&) const = default;
 };
@@ -28,7 +28,8 @@ struct ResizeTap {
   float weight = 0;
 };
 
-/// Size after the shorter side was made `image_size`, the aspect ratio kept as torchvision does.
+/// Returns the size after a resize of the shorter side to `image_size`. Rounds the longer side as
+/// torchvision does.
 TROUPE_HOST_DEVICE inline Extent resized_extent(Extent source, int image_size) {
   const auto longer = [image_size](int long_side, int short_side) {
     return static_cast<int>(std::int64_t{image_size} * long_side / short_side);
@@ -38,8 +39,8 @@ TROUPE_HOST_DEVICE inline Extent resized_extent(Extent source, int image_size) {
   return {longer(source.height, source.width), image_size};
 }
 
-/// Where output position `place` of a resized axis takes its value: torch's bilinear interpolation
-/// with align_corners=False. `ratio` is source length / target length.
+/// Returns the source positions and weight for output position `place` of a resized axis: torch's
+/// bilinear interpolation with align_corners=False. `ratio` is source length / target length.
 TROUPE_HOST_DEVICE inline ResizeTap resize_tap(int place, float ratio, int source_length) {
   const float exact = (static_cast<float>(place) + 0.5f) * ratio - 0.5f;
   const float position = exact > 0.0f ? exact : 0.0f;
@@ -57,8 +58,8 @@ TROUPE_HOST_DEVICE inline float normalize(float pixel, float scale, float shift)
   return pixel * scale + shift;
 }
 
-/// The random window of a sample in an image of `resized` extent. Three numbers are drawn whatever
-/// is used of them, so that switching one augmentation on leaves the others as they were.
+/// Draws the random window of a sample in an image of `resized` extent. Always draws three numbers,
+/// so that switching one augmentation on does not change the others.
 TROUPE_HOST_DEVICE inline Window random_window(std::uint64_t key, std::int64_t sample,
                                                Extent resized, int image_size, int padding) {
   CounterRng rng{key, static_cast<std::uint64_t>(sample)};

@@ -1,5 +1,4 @@
-/// A micro-batch: named tensors in a device's memory, which a graph's inputs and targets are bound
-/// to.
+/// A micro-batch: named tensors in a device's memory, bound to a graph's inputs and targets.
 #pragma once
 
 #include "core/graph/tensor.hpp"
@@ -12,9 +11,9 @@
 namespace troupe {
 
 struct BatchTensor {
-  std::string name; ///< that of the graph's tensor
+  std::string name; ///< name of the graph's tensor
   DType dtype = DType::f32;
-  Shape shape; ///< with the samples in front
+  Shape shape; ///< the first dimension counts samples
   const void* data = nullptr;
 
   std::size_t bytes() const { return static_cast<std::size_t>(shape.elements()) * size_of(dtype); }
@@ -23,13 +22,13 @@ struct BatchTensor {
 /// The tensors of a batch, in any order.
 using BatchView = std::vector<BatchTensor>;
 
-/// A graph has no more inputs and targets together.
+/// Most inputs and targets that a graph may have together.
 inline constexpr std::size_t most_batch_tensors = 8;
 
-/// Where they lie, in the order of the graph's tensors; the others are null.
+/// Addresses of the tensors, in the order of the graph's tensors; the others are null.
 using BatchAddresses = std::array<const void*, most_batch_tensors>;
 
-/// The same tensors at these addresses, of which there must be at least as many.
+/// Returns the tensors with these addresses. `addresses` has at least as many elements.
 BatchView at_addresses(BatchView tensors, const std::vector<const void*>& addresses);
 
 } // namespace troupe

@@ -11,8 +11,8 @@ namespace troupe {
 
 namespace {
 
-/// What each index of each dimension adds to an element's place: dimensions do not depend on each
-/// other.
+/// Offsets that each index of each dimension adds to an element's position: dimensions are
+/// independent of each other.
 class Places {
 public:
   Places(const BlockedLayout& layout, const Shape& shape) : shape_{shape} {
@@ -32,7 +32,7 @@ public:
     return sum;
   }
 
-  /// Calls `visit` with the place of each element, in row-major order.
+  /// Calls `visit` with the position of each element, in row-major order.
   template <class Visit>
   void for_each(const Visit& visit) const {
     if (shape_.elements() > 0)
@@ -66,7 +66,7 @@ private:
   std::vector<std::vector<std::size_t>> by_dimension_;
 };
 
-/// Numbers with `separator` between them; empty where anything else stands there.
+/// Parses numbers with `separator` between them; returns nullopt for anything else.
 std::optional<std::vector<std::int64_t>> numbers(std::string_view text, char separator) {
   std::vector<std::int64_t> all;
   const char* at = text.data();
@@ -106,7 +106,7 @@ bool BlockedLayout::fits(const Shape& shape, std::size_t stored) const {
     return false;
   if (elements == 0)
     return true;
-  // Products below then stay far from overflow.
+  // Keeps the products below far from overflow.
   constexpr auto largest = std::int64_t{1} << 40;
   std::int64_t block = 1;
   for (const auto& [dimension, size] : inner) {
@@ -148,7 +148,7 @@ Result<BlockedLayout> parse_layout(std::string_view text) {
   const auto strides = numbers(text.substr(0, colon), ',');
   const auto inner = blocks(text.substr(std::min(colon + 1, text.size())));
   if (!strides || !inner)
-    return fail(Errc::corrupt, "\"{}\" is no layout", text.substr(0, 80));
+    return fail(Errc::corrupt, "\"{}\" is not a layout", text.substr(0, 80));
   return BlockedLayout{*strides, *inner};
 }
 

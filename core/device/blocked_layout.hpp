@@ -1,5 +1,5 @@
-/// Where the elements of a tensor lie in memory that is not row-major: oneDNN's blocked formats
-/// (OIhw16i16o), CUDA's filters (KRSC).
+/// Memory layouts that are not row-major: oneDNN's blocked formats (OIhw16i16o), CUDA's filters
+/// (KRSC).
 #pragma once
 
 #include "core/error.hpp"
@@ -14,9 +14,10 @@
 
 namespace troupe {
 
-/// An index is divided by the sizes of its dimension's blocks, innermost block first; the
-/// remainders are its place in the blocks, which lie contiguously, and what is left counts strides.
-/// What blocks or strides leave out is padding.
+/// To find an element, each index is divided by the sizes of its dimension's blocks, innermost
+/// first. The remainders give the position inside the blocks, which are contiguous. The final
+/// quotient is multiplied with the dimension's stride. Stored elements without an index are
+/// padding.
 struct BlockedLayout {
   struct Block {
     std::int64_t dimension = 0, size = 1;
@@ -27,16 +28,17 @@ struct BlockedLayout {
 
   bool operator==(const BlockedLayout&) const = default;
 
-  /// Whether each element of `shape` has a place below `stored`.
+  /// Whether each element of `shape` has a position below `stored`.
   bool fits(const Shape& shape, std::size_t stored) const;
-  /// From row-major `canonical` to `stored`, whose padding becomes zero, and back. The layout fits.
+  /// Convert between row-major `canonical` and `stored`, whose padding becomes zero. Precondition:
+  /// the layout fits.
   void encode(const Shape& shape, std::span<const float> canonical, std::span<float> stored) const;
   void decode(const Shape& shape, std::span<const float> stored, std::span<float> canonical) const;
 };
 
-/// "147,1,21,3" or, with blocks, "288,18,6,2:1x16,0x16".
+/// Returns "147,1,21,3" or, with blocks, "288,18,6,2:1x16,0x16".
 std::string to_string(const BlockedLayout& layout);
-/// Errors: corrupt, without saying where the text stands.
+/// Errors: corrupt, without the location of the text.
 Result<BlockedLayout> parse_layout(std::string_view text);
 
 } // namespace troupe

@@ -1,4 +1,4 @@
-/// What a machine says of itself: the lines of `troupe doctor`.
+/// Traits of a machine: the lines of `troupe doctor`.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@ namespace troupe {
 
 struct Trait {
   std::string section, name, value;
-  bool found = true; ///< false: it is not there, and nothing fails without it
+  bool found = true; ///< false: missing, but nothing fails without it
 };
 using Traits = std::vector<Trait>;
 

@@ -1,7 +1,7 @@
-/// Which elements dropout drops, for host and CUDA code: a pure function of the sample's key, the
-/// op's place in the model and the element's place in the sample. So backward draws the same mask
-/// again, and nobody depends on who computes a sample, in what slice, or before or after a resume.
-/// The numbers are Philox4x32-10's (core/random.hpp).
+/// Decides which elements dropout drops, for host and CUDA code: a pure function of the sample's
+/// key, the op's index in the model and the element's index in the sample. So backward draws the
+/// same mask again, and the mask does not depend on which rank computes the sample, in which slice,
+/// or on a resume. The numbers are Philox4x32-10's (core/random.hpp).
 #pragma once
 
 #include "core/graph/op.hpp"
@@ -13,15 +13,15 @@
 
 namespace troupe {
 
-/// The tensor of a batch that has them, and the i32 of a key, the lower half first.
+/// The batch tensor with the keys, and the i32 words of one key, the lower half first.
 inline constexpr const char* dropout_keys_name = "dropout_keys";
 inline constexpr std::int64_t dropout_key_words = 2;
 
-/// DropoutAttributes as kernels take them.
+/// DropoutAttributes in the form that kernels take.
 struct DropoutRule {
   std::uint32_t place;
-  std::uint32_t bound; ///< a word below it drops its element
-  float scale;         ///< of the others
+  std::uint32_t bound; ///< an element is dropped if its random word is below this
+  float scale;         ///< factor for the other elements
 };
 
 inline DropoutRule dropout_rule(const DropoutAttributes& a) {
@@ -37,8 +37,8 @@ TROUPE_HOST_DEVICE inline std::uint64_t dropout_key(const std::int32_t* keys, st
   return word(0) | word(1) << 32;
 }
 
-/// Four neighbouring elements of a sample have a block together: element i has word i % 4 of block
-/// i / 4. These are the counter's words behind the block's number.
+/// Four neighbouring elements of a sample share a Philox block: element i uses word i % 4 of block
+/// i / 4. Returns the counter: the block's number followed by constants.
 TROUPE_HOST_DEVICE inline PhiloxBlock dropout_counter(const DropoutRule& rule,
                                                       std::uint32_t block) {
   return {block, rule.place, 0, 0x64726f70u /* "drop" */};
@@ -48,7 +48,7 @@ TROUPE_HOST_DEVICE inline float dropped(float value, std::uint32_t word, const D
   return word < rule.bound ? 0.0f : value * rule.scale;
 }
 
-/// The word of one element.
+/// Returns the random word of one element.
 TROUPE_HOST_DEVICE inline std::uint32_t dropout_word(const DropoutRule& rule, std::uint64_t key,
                                                      std::size_t element) {
   return philox(dropout_counter(rule, static_cast<std::uint32_t>(element / 4)), key)[element % 4];

@@ -33,23 +33,24 @@ Result<GraphPorts> GraphPorts::create(const Graph& graph) {
   }
   ports.output_names_ = std::make_shared<const std::vector<std::string>>(std::move(names));
   if (ports.batch_.size() > most_batch_tensors || ports.outputs_.size() > most_outputs)
-    return fail(Errc::unsupported,
-                "a graph may have {} inputs and targets and {} outputs, this has {} and {}",
-                most_batch_tensors, most_outputs, ports.batch_.size(), ports.outputs_.size());
+    return fail(
+        Errc::unsupported,
+        "a graph may have at most {} inputs and targets and {} outputs, but this one has {} and {}",
+        most_batch_tensors, most_outputs, ports.batch_.size(), ports.outputs_.size());
   return ports;
 }
 
 Status GraphPorts::bind(const BatchView& batch) {
   if (batch.size() != batch_.size())
-    return fail(Errc::invalid_input, "a batch has {} tensors, the graph takes {}", batch.size(),
-                batch_.size());
+    return fail(Errc::invalid_input, "the batch has {} tensors, but the graph takes {}",
+                batch.size(), batch_.size());
   for (std::size_t i = 0; i < batch_.size(); ++i) {
     const auto& wanted = batch_[i];
     const auto given = std::ranges::find(batch, wanted.name, &BatchTensor::name);
     if (given == batch.end())
       return fail(Errc::invalid_input, "the batch has no {}", wanted.name);
     if (given->dtype != wanted.dtype || given->shape != wanted.shape)
-      return fail(Errc::invalid_input, "the graph takes {}, the batch has {}", describe(wanted),
+      return fail(Errc::invalid_input, "the graph takes {}, but the batch has {}", describe(wanted),
                   describe(*given));
     addresses_[i] = given->data;
   }
@@ -74,7 +75,7 @@ Result<TensorId> readable_tensor(const Graph& graph, const MemoryPlan& plan, std
     return fail(Errc::invalid_input, "the memory plan did not keep {}", name);
   const auto elements = static_cast<std::size_t>(graph[*id].shape.elements());
   if (room != elements)
-    return fail(Errc::invalid_input, "{} has {} elements, there is room for {}", name, elements,
+    return fail(Errc::invalid_input, "{} has {} elements, but there is room for {}", name, elements,
                 room);
   return *id;
 }

@@ -1,5 +1,5 @@
-/// The tensors of a compiled graph that are met by name from outside: what a batch fills, what the
-/// host reads. Every lowering shares it.
+/// The tensors of a compiled graph that are accessed by name from outside: those a batch fills, and
+/// those the host reads. Every lowering uses it.
 #pragma once
 
 #include "core/device/batch.hpp"
@@ -15,15 +15,15 @@ namespace troupe {
 
 class GraphPorts {
 public:
-  /// Errors: unsupported, for a graph with more inputs and targets or more outputs than there is
-  /// room for.
+  /// Errors: unsupported when the graph has more than most_batch_tensors inputs and targets or more
+  /// than most_outputs outputs.
   static Result<GraphPorts> create(const Graph& graph);
 
-  /// What a batch must have; no data yet.
+  /// The tensors that a batch must have, without data.
   const BatchView& batch() const { return batch_; }
-  /// Errors: invalid_input, for a tensor that is missing, unknown, or of another type or shape.
+  /// Errors: invalid_input when a tensor is missing, unknown, or has another type or shape.
   Status bind(const BatchView& batch);
-  /// The addresses of the batch that is bound.
+  /// The addresses of the bound batch.
   const BatchAddresses& addresses() const { return addresses_; }
 
   /// Scalars of type f32, in the order of creation, and their names.
@@ -39,12 +39,12 @@ private:
   std::shared_ptr<const std::vector<std::string>> output_names_;
 };
 
-/// An input's or target's place among the addresses. -1: of no batch.
+/// Returns the index of an input or target among the addresses; -1 if the tensor is neither.
 int batch_index(const Graph& graph, TensorId id);
 
-/// The activation or output of a name, of which `room` elements are to be read. Errors:
-/// invalid_input for an unknown name, another number of elements, and a tensor whose memory others
-/// have by the end (MemoryPlan::kept).
+/// Returns the activation or output called `name`, of which `room` elements are to be read. Errors:
+/// invalid_input when the name is unknown, the number of elements differs, or the tensor's memory
+/// is reused before the end (MemoryPlan::kept).
 Result<TensorId> readable_tensor(const Graph& graph, const MemoryPlan& plan, std::string_view name,
                                  std::size_t room);
 

@@ -21,7 +21,7 @@ std::optional<LossScaleOptions> loss_scale_options(const PrecisionConfig& precis
 }
 
 std::string to_string(const LossScaleState& state) {
-  // The shortest text that reads back as the same float.
+  // fmt writes the shortest text that reads back as the same float.
   return fmt::format("{} {} {} {} {}", state.scale, state.growth_tracker, state.skipped,
                      state.taken, state.grown);
 }

@@ -1,4 +1,4 @@
-/// Who uses how much of a device's memory.
+/// Accounts for a device's memory by kind of use.
 #pragma once
 
 #include "core/device/device.hpp"
@@ -8,7 +8,7 @@
 
 namespace troupe {
 
-/// What a device has handed out. Outlives the device as long as one of its buffers does.
+/// Memory that a device has allocated. Lives on after the device while one of its buffers exists.
 /// Thread-safe.
 class MemoryAccount {
 public:
@@ -21,10 +21,11 @@ private:
   MemoryUse use_;
 };
 
-/// For messages, rounded to three digits: "1.25 GiB".
+/// Formats a size for messages, rounded to three digits: "1.25 GiB".
 std::string describe_bytes(std::size_t bytes);
 
-/// For messages, kinds that are not used left out: "1.25 GiB activations, 97 MiB parameters".
+/// Formats the memory use for messages, without unused kinds: "1.25 GiB activations, 97 MiB
+/// parameters".
 std::string describe(const MemoryUse& use);
 
 } // namespace troupe

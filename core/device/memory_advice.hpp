@@ -8,11 +8,11 @@
 
 namespace troupe {
 
-/// The settings that make this kind smaller.
+/// Returns the settings that reduce this kind of memory.
 std::string_view settings_that_help(MemoryKind kind);
 
-/// An error of a job that has not committed a step: out_of_memory becomes invalid_input, since its
-/// config asks for more than there is.
+/// Converts an error of a job that has not committed a step: out_of_memory becomes invalid_input,
+/// because the config asks for more memory than the device has.
 Error before_first_step(Error error);
 
 } // namespace troupe

@@ -13,7 +13,7 @@ namespace troupe {
 
 enum class OptimizerKind : std::uint8_t { sgd, adam, adamw };
 
-/// One optimizer step's hyperparameters, the same for every element.
+/// Hyperparameters of one optimizer step, the same for every element.
 struct OptimizerArguments {
   OptimizerKind kind = OptimizerKind::sgd;
   float lr = 0.1f;
@@ -23,12 +23,12 @@ struct OptimizerArguments {
   float weight_decay = 0.0f;                       ///< L2 for sgd and adam, decoupled for adamw
   float beta1 = 0.9f, beta2 = 0.999f, eps = 1e-8f; ///< adam, adamw
   std::int64_t step = 1;                           ///< 1 for the first update
-  // What is done to each gradient before the update, in this order.
-  float gradient_scale = 1.0f; ///< multiplies it: averaging, unscaling
-  float clip_value = INFINITY; ///< its largest size then: torch.nn.utils.clip_grad_value_
-  float clip_factor = 1.0f;    ///< multiplies what is left: troupe::clip_factor
-  /// Parameters and state hold values of this type: what is computed in f32 is rounded when it is
-  /// stored, as PyTorch's fused optimizers do with f16 and bf16. The kernels round, the updates
+  // Applied to each gradient before the update, in this order.
+  float gradient_scale = 1.0f; ///< factor: averaging, unscaling
+  float clip_value = INFINITY; ///< then limits the magnitude: torch.nn.utils.clip_grad_value_
+  float clip_factor = 1.0f;    ///< then a factor: troupe::clip_factor
+  /// Type whose values parameters and state hold. Results are computed in f32 and rounded when they
+  /// are stored, as PyTorch's fused optimizers do with f16 and bf16. The kernels round; the updates
   /// below do not.
   DType stored = DType::f32;
 
@@ -36,14 +36,15 @@ struct OptimizerArguments {
   int state_slots() const { return kind == OptimizerKind::sgd ? (momentum != 0.0f ? 1 : 0) : 2; }
 };
 
-/// A gradient as the global norm sees it: averaged, unscaled, clipped by value. A NaN stays one.
+/// Returns a gradient as the global norm sees it: averaged, unscaled, clipped by value. NaN stays
+/// NaN.
 TROUPE_HOST_DEVICE inline float clipped_by_value(const OptimizerArguments& a, float gradient) {
   const float scaled = gradient * a.gradient_scale;
   const float from_below = -a.clip_value > scaled ? -a.clip_value : scaled;
   return from_below > a.clip_value ? a.clip_value : from_below;
 }
 
-/// What clipping by the global norm multiplies gradients with: torch.nn.utils.clip_grad_norm_.
+/// Returns the factor of gradients for clipping by the global norm: torch.nn.utils.clip_grad_norm_.
 TROUPE_HOST_DEVICE inline float clip_factor(double squared_norm, float max_norm) {
   const double factor = max_norm / (std::sqrt(squared_norm) + 1e-6);
   return factor < 1.0 ? static_cast<float>(factor) : 1.0f;
@@ -53,7 +54,7 @@ TROUPE_HOST_DEVICE inline float clipped(const OptimizerArguments& a, float gradi
   return clipped_by_value(a, gradient) * a.clip_factor;
 }
 
-/// `velocity` is written on the first step and read on later ones. Pass a dummy when momentum is 0.
+/// Writes `velocity` on the first step and reads it on later ones. Pass a dummy if momentum is 0.
 TROUPE_HOST_DEVICE inline void sgd_update(const OptimizerArguments& a, float& parameter,
                                           float gradient, float& velocity) {
   float g = clipped(a, gradient) + a.weight_decay * parameter;
@@ -64,7 +65,7 @@ TROUPE_HOST_DEVICE inline void sgd_update(const OptimizerArguments& a, float& pa
   parameter -= a.lr * g;
 }
 
-/// Bias corrections of a step, computed once per step in double and not per element.
+/// Bias corrections, computed once per step in double and not per element.
 struct AdamCorrections {
   float step_size;       ///< lr / (1 - beta1^t)
   float second_root_inv; ///< 1 / sqrt(1 - beta2^t)

@@ -21,7 +21,7 @@ public:
 
   Result<Placement> run() && {
     if (!plan_.offsets.empty() && plan_.offsets.size() != graph_.tensors.size())
-      return fail(Errc::internal, "the memory plan is of another graph");
+      return fail(Errc::internal, "the memory plan belongs to another graph");
     for (std::size_t i = 0; i < graph_.tensors.size(); ++i) {
       TROUPE_TRY(auto place, place_of(i));
       placement_.places.push_back(place);

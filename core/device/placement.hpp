@@ -1,4 +1,4 @@
-/// Where the tensors of a compiled graph lie: what every lowering shares.
+/// Locations of a compiled graph's tensors, shared by every lowering.
 #pragma once
 
 #include "core/device/executable.hpp"
@@ -9,7 +9,7 @@
 
 namespace troupe {
 
-/// The buffers that one enqueued run of a unit works on: what the caller had bound at that time.
+/// The buffers of one enqueued run of a unit: those that the caller had bound at that time.
 struct Binding {
   float* parameters = nullptr; ///< of the unit
   float* gradients = nullptr;
@@ -18,7 +18,7 @@ struct Binding {
   BatchAddresses batch = {};
 };
 
-/// Where a tensor lies, decided at compile time.
+/// The location of a tensor, decided at compile time.
 struct Place {
   enum class Kind : std::uint8_t {
     arena,
@@ -29,22 +29,22 @@ struct Place {
     batch, ///< offset: the index among the batch's addresses
     loss_scale
   };
-  Kind kind = Kind::own;  ///< own: in the executable's memory for what the plan left out
+  Kind kind = Kind::own;  ///< own: in the executable's own memory, for tensors outside the plan
   std::size_t offset = 0; ///< bytes
 };
 
 struct Placement {
   std::vector<Place> places; ///< by TensorId
-  std::size_t own_bytes = 0; ///< of activations that the memory plan left out
+  std::size_t own_bytes = 0; ///< of activations outside the memory plan
 };
 
-/// Activations where the plan says, parameters, gradients and statistics where the layout says.
-/// What the plan leaves out is packed into memory of its own, each tensor at a multiple of
-/// `alignment` bytes. Errors: internal when plan or layout are of another graph.
+/// Places activations by the plan, and parameters, gradients and statistics by the layout. Tensors
+/// outside the plan are packed into separate memory, each at a multiple of `alignment` bytes.
+/// Errors: internal when plan or layout belong to another graph.
 Result<Placement> place_tensors(const Graph& graph, const MemoryPlan& plan,
                                 const StorageLayout& layout, std::size_t alignment);
 
-/// Memory of the executable itself.
+/// Memory that the executable owns.
 struct ExecutableMemory {
   std::byte* arena = nullptr;
   std::byte* own = nullptr;
@@ -62,7 +62,7 @@ public:
     return reinterpret_cast<T*>(address(places_[static_cast<std::size_t>(id)]));
   }
   const Binding& binding() const { return binding_; }
-  /// Memory of the step that is running, as much as it asked for.
+  /// Scratch memory of the running step, as much as it asked for.
   std::byte* scratch() const { return memory_.scratch; }
 
 private:

@@ -1,9 +1,9 @@
-/// Values in blocks that have a scale each, in a quarter or an eighth of their memory; the
-/// arithmetic is shared by every device, and alike to the bit.
+/// Values in blocks with one scale each, in a quarter or an eighth of their memory. All devices
+/// share the arithmetic and give bit-for-bit equal results.
 ///
-/// The encoded form has the scales of all blocks, f32, and behind them the codes of all blocks: a
-/// byte each, or half of one, the first of two in the lower half. The last block is whole: what it
-/// lacks is coded as 0.
+/// The encoded form has the scales of all blocks, in f32, followed by the codes of all blocks: one
+/// byte per code, or half a byte with the first of two codes in the lower half. The last block is
+/// stored in full; missing values are coded as 0.
 #pragma once
 
 #include "core/host_and_device.hpp"
@@ -17,7 +17,7 @@ namespace troupe {
 
 enum class QuantizedType : std::uint8_t { int8, int4 };
 
-/// Values that share a scale.
+/// Number of values that share a scale.
 inline constexpr std::size_t quantized_block = 128;
 
 TROUPE_HOST_DEVICE constexpr std::size_t quantized_blocks(std::size_t elements) {
@@ -34,23 +34,23 @@ TROUPE_HOST_DEVICE constexpr std::size_t quantized_bytes(QuantizedType type, std
   return quantized_blocks(elements) * (sizeof(float) + quantized_code_bytes(type));
 }
 
-/// The largest code; the smallest is its negative, so that a type's lowest number is unused.
+/// The largest code. The smallest is its negative, so the type's lowest number is unused.
 TROUPE_HOST_DEVICE constexpr float largest_code(QuantizedType type) {
   return type == QuantizedType::int8 ? 127.0f : 7.0f;
 }
 
-/// The size of a value as a number that is the larger the larger the size, with infinity and then
-/// NaN above all others: a maximum of floats would lose a NaN.
+/// Maps a value to an integer that orders magnitudes, with infinity and then NaN above all others.
+/// A maximum of floats would lose a NaN.
 TROUPE_HOST_DEVICE inline std::uint32_t magnitude_bits(float value) {
   return std::bit_cast<std::uint32_t>(value) & 0x7fffffffu;
 }
 
-/// The scale of a block, by the largest magnitude_bits of its values. NaN when one of them is not
-/// finite, so that the whole block is NaN when it is decoded, and nobody takes it for numbers.
+/// Returns the scale of a block from the largest magnitude_bits of its values. The scale is NaN if
+/// a value is not finite: the whole block then decodes to NaN and is not mistaken for numbers.
 TROUPE_HOST_DEVICE inline float quantized_scale(QuantizedType type, std::uint32_t largest) {
-  // The scale is rounded: 127 times that of a larger value may be infinite.
+  // The scale is rounded, so 127 times the scale of a larger value may be infinite.
   constexpr float most = 0x1.fffffp127f;
-  // A scale below could be rounded by half of itself, or to 0. What is smaller becomes 0.
+  // A smaller scale could lose half of itself in rounding, or become 0. Smaller values become 0.
   constexpr float least = 0x1p-126f;
   if (largest >= 0x7f800000u)
     return std::bit_cast<float>(0x7fc00000u);
@@ -61,8 +61,8 @@ TROUPE_HOST_DEVICE inline float quantized_scale(QuantizedType type, std::uint32_
   return scale > least ? scale : least;
 }
 
-/// Rounds to nearest, ties to even. 0 for a scale of 0 or NaN: every value has a code. A division,
-/// as a product with the scale's inverse rounds twice.
+/// Rounds to nearest, ties to even. Returns 0 for a scale of 0 or NaN, so that every value has a
+/// code. Divides, because a product with the scale's inverse would round twice.
 TROUPE_HOST_DEVICE inline int quantized_code(QuantizedType type, float value, float scale) {
   const float most = largest_code(type);
   const float exact = scale > 0.0f ? value / scale : 0.0f;
@@ -74,7 +74,7 @@ TROUPE_HOST_DEVICE inline float quantized_value(int code, float scale) {
   return static_cast<float>(code) * scale;
 }
 
-/// Two codes of int4 in a byte, in two's complement.
+/// Packs two int4 codes into a byte, in two's complement.
 TROUPE_HOST_DEVICE inline std::uint8_t join_codes(int first, int second) {
   return static_cast<std::uint8_t>((static_cast<unsigned>(first) & 15u) |
                                    (static_cast<unsigned>(second) & 15u) << 4);

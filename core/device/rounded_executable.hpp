@@ -1,4 +1,4 @@
-/// Pure f16 and bf16 (precision.mode fp16, bf16): what PyTorch has after Module.half() and
+/// Pure f16 and bf16 (precision.mode fp16, bf16), equivalent to PyTorch's Module.half() and
 /// Module.bfloat16().
 #pragma once
 
@@ -8,14 +8,14 @@
 
 namespace troupe {
 
-/// The types that are rounded to; f32: not rounded.
+/// The types to round to; f32: no rounding.
 struct RoundedTypes {
   DType gradients = DType::f32, statistics = DType::f32;
 };
 
-/// The executable, which computes as before, but rounds the parameters' gradients and the
-/// statistics to `types` as soon as they are written. `device` is the executable's and must outlive
-/// it.
+/// Wraps the executable: it computes as before, but rounds the parameters' gradients and the
+/// statistics to `types` right after they are written. `device` is the executable's and must
+/// outlive it.
 std::unique_ptr<Executable> with_rounded_results(std::unique_ptr<Executable> executable,
                                                  Device& device, const RoundedTypes& types);
 

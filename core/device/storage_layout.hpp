@@ -1,4 +1,4 @@
-/// Lays parameters and statistics out in flat storage: what every engine shares.
+/// Lays out parameters and statistics in flat storage; shared by every engine.
 #pragma once
 
 #include "core/device/executable.hpp"
@@ -9,12 +9,12 @@
 
 namespace troupe {
 
-/// Given a parameter's slot as it is without a codec: sets `elements` and `codec` where an engine
-/// stores it otherwise.
+/// Receives a parameter's slot in canonical layout. Sets `elements` and `codec` if the engine
+/// stores the parameter differently.
 using StoreParameter = std::function<void(TensorId parameter, Slot& slot)>;
 
-/// Slots in graph order, units ascending; each begins at a multiple of `alignment` elements.
-/// Without `store` everything lies as it is.
+/// Lays out slots in graph order, units ascending; each begins at a multiple of `alignment`
+/// elements. Without `store`, parameters are stored in canonical layout.
 StorageLayout lay_out_storage(const Graph& graph, std::size_t alignment,
                               const StoreParameter& store = {});
 

@@ -1,6 +1,6 @@
-/// How batch norm gets the statistics of the global batch (BatchNormAttributes::synchronized): each
-/// rank makes two sums per channel, these are summed over ranks, and every rank goes on with the
-/// same totals (ADR 0011).
+/// Statistics of the global batch for batch norm (BatchNormAttributes::synchronized): each rank
+/// computes two sums per channel, the sums are added over all ranks, and every rank continues with
+/// the same totals (ADR 0011).
 #pragma once
 
 #include "core/device/device.hpp"
@@ -14,12 +14,13 @@
 namespace troupe {
 
 /// Enqueues values[i] = sum over the ranks of a job, in memory of the stream's device. Every rank
-/// makes the same calls in the same order; what fails fails the stream. Empty: the rank is alone.
+/// makes the same calls in the same order. A failure fails the stream. Empty if there is only one
+/// rank.
 using SumOverRanks = std::function<void(Stream& stream, double* values, std::size_t count)>;
 
-/// The sums of one batch norm, in double, so that nothing cancels: all first sums, all second sums,
-/// and the number of rows that went into them, which may differ between ranks. Forward sums x and
-/// x²; backward dy (behind the ReLU) and dy * (x - mean).
+/// The sums of one batch norm: all first sums, all second sums, and the number of rows, which may
+/// differ between ranks. They are in double to avoid cancellation. Forward sums x and x²; backward
+/// sums dy (after the ReLU's backward) and dy * (x - mean).
 class RankSums {
 public:
   explicit RankSums(std::size_t channels) : channels_{channels}, values_(2 * channels + 1) {}
@@ -37,7 +38,8 @@ public:
 
   /// The mean, from forward's sums.
   double mean(std::size_t channel) const { return first(channel) / rows(); }
-  /// The biased variance, from forward's sums. Where rounding gives a little less than 0, it is 0.
+  /// The biased variance, from forward's sums. Clamped at 0, because rounding can give a slightly
+  /// negative value.
   double variance(std::size_t channel) const {
     const double mean_of_squares = second(channel) / rows();
     return std::max(mean_of_squares - mean(channel) * mean(channel), 0.0);

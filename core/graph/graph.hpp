@@ -1,5 +1,5 @@
-/// The graph: a model as data. Tensors with static shapes, and nodes in an order in which they can
-/// run.
+/// The graph: a model as data. It has tensors with static shapes, and nodes in an order in which
+/// they can run.
 ///
 /// The types live in core/ because devices compile them and nn/ builds and rewrites them (ADR
 /// 0001). Passes are pure functions Graph -> Graph in nn/passes/.
@@ -24,14 +24,14 @@ enum class Role : std::uint8_t {
   target,     ///< the batch's labels (i32) or regression targets (f32)
   parameter,  ///< learned; fp32 master in the unit's flat buffer
   statistic,  ///< updated by forward, not by gradients: running mean and variance, caches; fp32
-  activation, ///< lives in the arena
+  activation, ///< in the arena
   gradient,   ///< of a parameter, fp32 in the unit's flat gradient buffer
   output,     ///< a scalar that the host reads: loss, correct
   loss_scale, ///< f32 scalar in device memory (Executable::bind_loss_scale,
               ///< core/device/loss_scale.hpp)
 };
 
-/// What a parameter or a statistic begins as; nn/initialize draws the values.
+/// Initial values of a parameter or a statistic; nn/initialize draws them.
 struct Initial {
   enum class Kind : std::uint8_t {
     none,     ///< neither parameter nor statistic
@@ -67,11 +67,11 @@ struct Node {
   UnitId unit = 0;
 };
 
-/// Whether it takes sums over all ranks: a batch norm, forward or backward.
+/// Whether the node needs sums over all ranks: a synchronized batch norm, forward or backward.
 bool is_synchronized(const Node& node);
 
-/// Nodes are topologically ordered; within a phase, the nodes of a unit stand together. Forward
-/// runs units 0, 1, ...; backward runs them from the last to the first.
+/// Nodes are topologically ordered; within a phase, the nodes of a unit are contiguous. Forward
+/// runs units 0, 1, ...; backward runs them in reverse order.
 struct Graph {
   std::vector<Tensor> tensors;
   std::vector<Node> nodes;
@@ -84,17 +84,17 @@ struct Graph {
   std::optional<TensorId> find(std::string_view name) const;
   /// All tensors of a role, in order of creation.
   std::vector<TensorId> with_role(Role role) const;
-  /// One line a node: for people, logs and tests.
+  /// One line per node: for users, logs and tests.
   std::string to_string() const;
 };
 
-/// Where activations lie in one arena: made by nn/passes/plan_memory, obeyed by devices.
+/// Offsets of activations in one arena: made by nn/passes/plan_memory, obeyed by devices.
 struct MemoryPlan {
   static constexpr std::size_t not_in_arena = static_cast<std::size_t>(-1);
   std::vector<std::size_t>
-      offsets; ///< bytes, by TensorId; not_in_arena for roles that live elsewhere
+      offsets; ///< bytes, by TensorId; not_in_arena for roles that are stored elsewhere
   std::size_t arena_bytes = 0;
-  /// By TensorId: whether the tensor is still there after the last node. Empty: none is.
+  /// By TensorId: whether the tensor still exists after the last node. Empty: none does.
   std::vector<bool> kept;
 };
 

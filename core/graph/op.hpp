@@ -1,4 +1,4 @@
-/// The ops that a graph is made of, and what sets one node of an op apart from another.
+/// The ops of a graph, and the attributes of their nodes.
 #pragma once
 
 #include "core/graph/tensor.hpp"
@@ -12,7 +12,7 @@
 
 namespace troupe {
 
-/// What each takes and gives stands in ops.def.
+/// ops.def lists the inputs and outputs of each op.
 enum class Op : std::uint8_t {
 #define TROUPE_OP(name) name,
 #include "core/graph/ops.def"
@@ -29,38 +29,41 @@ inline constexpr std::size_t op_count = all_ops.size();
 
 std::string_view to_string(Op op);
 
-/// What is added to a batch norm's result before ReLU, at the end of a residual block.
+/// The summand of a batch norm's result before ReLU, at the end of a residual block.
 enum class Residual : std::uint8_t {
   none,
   plain,      ///< a tensor
-  normalized, ///< another batch norm's result
+  normalized, ///< the result of another batch norm
 };
 
 struct Conv2dAttributes {
   std::int64_t kernel = 3, stride = 1, padding = 1;
-  /// So many last channels of x have no weight. They are zero, and a device may or may not read
-  /// them. Images alone are padded (nn/passes/format_input), so no dx is ever asked for.
+  /// The last channels of x that have no weight. They are zero; a device may skip them. Only images
+  /// are padded (nn/passes/format_input), so dx is never needed.
   std::int64_t padded_channels = 0;
-  /// What is convolved is relu(x * factor + offset), factor and offset (C) of x's dtype, rounded to
-  /// it: batch norm and ReLU on the way in. The border's padding is 0 after that.
+  /// Convolves relu(x * factor + offset) instead of x: the batch norm and ReLU before the
+  /// convolution. factor and offset (C) have x's dtype, and the result is rounded to it. The
+  /// border's padding is 0 after that.
   bool prologue = false;
-  /// Also gives sum and sum_of_squares (O) f32 of y over N, H and W. The interpreter sums what is
-  /// stored; a device may sum before it rounds y.
+  /// Also outputs sum and sum_of_squares (O) f32 of y over N, H and W. The interpreter sums the
+  /// stored values; a device may sum before it rounds y.
   bool statistics = false;
-  bool batch_norm_relu = false; ///< conv2d_backward_data alone
-  /// Of the prologue, which then also gives what is convolved; or of batch_norm_relu.
+  bool batch_norm_relu = false; ///< only conv2d_backward_data
+  /// The residual of the prologue, which then also outputs the convolved tensor; or of
+  /// batch_norm_relu.
   Residual residual = Residual::none;
-  bool add_gradient = false; ///< with batch_norm_relu: to dx, before the mask
-  /// For inference (nn/passes/fold_batch_norm): conv2d adds a bias (O) f32 to y; then, where these
-  /// are set, the residual input, and clips at 0. Rounded once. Neither prologue nor statistics.
+  bool add_gradient = false; ///< with batch_norm_relu: adds a gradient to dx, before the mask
+  /// For inference (nn/passes/fold_batch_norm): conv2d adds a bias (O) f32 to y, then the residual
+  /// input if `add` is set, and clips at 0 if `relu` is set. Rounds once. Not with prologue or
+  /// statistics.
   bool bias = false;
   bool add = false, relu = false; ///< with bias
   bool operator==(const Conv2dAttributes&) const = default;
 };
 
 struct PoolAttributes {
-  std::int64_t kernel_h = 2, kernel_w = 2, stride = 2, padding = 0; ///< averages count padding out
-  bool prologue = false; ///< max_pool alone: as Conv2dAttributes
+  std::int64_t kernel_h = 2, kernel_w = 2, stride = 2, padding = 0; ///< averages leave padding out
+  bool prologue = false; ///< only max_pool: as Conv2dAttributes
   bool operator==(const PoolAttributes&) const = default;
 };
 
@@ -71,13 +74,13 @@ struct BatchNormAttributes {
   bool training = true; ///< batch statistics, else the running ones
   bool relu = false;    ///< fused: y = relu(...)
   bool add = false;     ///< fused: the residual input is added before relu
-  /// Training: statistics of all ranks' values, where ranks can be summed over
-  /// (Executable::bind_sum_over_ranks). Op::normalize takes them as they were saved.
+  /// Training: computes statistics over the values of all ranks if a sum over ranks is bound
+  /// (Executable::bind_sum_over_ranks). Op::normalize uses the saved statistics.
   bool synchronized = false;
-  bool mask = false;         ///< with add and relu: gives, or takes, what relu let pass (ops.def)
-  bool add_gradient = false; ///< batch_norm_backward alone, with add: to dy
-  /// batch_norm_backward alone, with relu and without add: dy is the gradient of what this max_pool
-  /// made of the result.
+  bool mask = false;         ///< with add and relu: outputs, or takes, relu's mask (ops.def)
+  bool add_gradient = false; ///< only batch_norm_backward, with add: adds a gradient to dy
+  /// Only batch_norm_backward, with relu and without add: dy is the gradient of the output of this
+  /// max_pool, which pooled the batch norm's result.
   std::optional<PoolAttributes> pooled = std::nullopt;
   bool operator==(const BatchNormAttributes&) const = default;
 };
@@ -101,22 +104,22 @@ struct MatmulAttributes {
 };
 
 struct PositionAttributes {
-  std::int64_t sequence = 1; ///< rows of a sequence, which follow each other
+  std::int64_t sequence = 1; ///< consecutive rows that form a sequence
   bool operator==(const PositionAttributes&) const = default;
 };
 
-/// Su et al., "RoFormer: Enhanced Transformer with Rotary Position Embedding", 2021. As Hugging
-/// Face's models have it, elements i and i + head_dim / 2 of a head are a pair, which the row at
-/// place t of its sequence turns by t * theta^(-2 * i / head_dim).
+/// Su et al., "RoFormer: Enhanced Transformer with Rotary Position Embedding", 2021. As in Hugging
+/// Face's models, elements i and i + head_dim / 2 of a head form a pair. Position t of a sequence
+/// rotates the pair by t * theta^(-2 * i / head_dim).
 struct RopeAttributes {
   std::int64_t sequence = 1, heads = 1, head_dim = 2;
   float theta = 10000.0f;
   bool operator==(const RopeAttributes&) const = default;
 };
 
-/// softmax(q * k^T / sqrt(head_dim)) * v of each head: Vaswani et al. 2017; heads / kv_heads
-/// neighbouring heads have the same k and v: Ainslie et al., "GQA", 2023. `sequence`: rows that
-/// there are of each; cached_attention has more before them.
+/// softmax(q * k^T / sqrt(head_dim)) * v for each head: Vaswani et al. 2017. Groups of heads /
+/// kv_heads neighbouring heads share k and v: Ainslie et al., "GQA", 2023. `sequence`: rows of each
+/// sequence in q, k and v; cached_attention has earlier rows too.
 struct AttentionAttributes {
   std::int64_t sequence = 1, heads = 1, kv_heads = 1, head_dim = 1;
   bool operator==(const AttentionAttributes&) const = default;
@@ -124,10 +127,11 @@ struct AttentionAttributes {
 
 struct FinalizeAttributes {
   float eps = 1e-5f, momentum = 0.1f; ///< as BatchNormAttributes
-  std::int64_t count = 0;             ///< values per channel that were summed
-  DType type = DType::f32;            ///< of factor and offset: that of who reads them
-  bool also_f32 = false;              ///< gives factor and offset in f32, too
-  bool copies = false; ///< gives scale and shift as they are: other units cannot read parameters
+  std::int64_t count = 0;             ///< summed values per channel
+  DType type = DType::f32;            ///< of factor and offset: type of their consumer
+  bool also_f32 = false;              ///< also outputs factor and offset in f32
+  bool copies = false; ///< also outputs scale and shift unchanged: other units cannot read
+                       ///< parameters
   bool operator==(const FinalizeAttributes&) const = default;
 };
 
@@ -139,15 +143,16 @@ struct ScaleShiftAttributes {
 
 /// Hendrycks & Gimpel, "Gaussian Error Linear Units", 2016.
 struct GeluAttributes {
-  /// y = x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3))) instead.
+  /// Computes the approximation y = x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3))).
   bool tanh = false;
   bool operator==(const GeluAttributes&) const = default;
 };
 
 /// Srivastava et al., "Dropout: A Simple Way to Prevent Neural Networks from Overfitting", 2014.
 struct DropoutAttributes {
-  float rate = 0.1f; ///< of elements that become 0, in [0, 1); the others are divided by 1 - it
-  std::int32_t place = 0; ///< among the model's: each draws numbers of its own
+  float rate = 0.1f; ///< probability that an element becomes 0, in [0, 1); the others are divided
+                     ///< by 1 - rate
+  std::int32_t place = 0; ///< index among the model's dropouts: each draws different numbers
   bool operator==(const DropoutAttributes&) const = default;
 };
 
@@ -157,12 +162,12 @@ struct SubsamplePadAttributes {
 };
 
 struct LossAttributes {
-  float label_smoothing = 0.0f; ///< softmax_cross_entropy alone
-  /// What sums over rows are divided by, instead of by how many rows have a label; 0: by those.
+  float label_smoothing = 0.0f; ///< only softmax_cross_entropy
+  /// Divisor of sums over rows; 0: the number of rows with a label.
   double rows = 0;
-  bool gradient = false; ///< softmax_cross_entropy alone: it gives dlogits, not probabilities
-  bool correct = false;  ///< with gradient: gives what count_correct does
-  bool loss = false;     ///< linear_cross_entropy_backward alone: it gives the loss, too
+  bool gradient = false; ///< only softmax_cross_entropy: outputs dlogits, not probabilities
+  bool correct = false;  ///< with gradient: also outputs the result of count_correct
+  bool loss = false;     ///< only linear_cross_entropy_backward: also outputs the loss
   bool operator==(const LossAttributes&) const = default;
 };
 

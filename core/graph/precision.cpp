@@ -12,7 +12,7 @@ constexpr std::array<std::string_view, 6> modes = {"fp32", "tf32",     "fp16",
                                                    "bf16", "amp_fp16", "amp_bf16"};
 static_assert(modes.size() == static_cast<std::size_t>(Precision::amp_bf16) + 1);
 
-/// The config's word for a type that activations have.
+/// The config's word for a type of activations.
 std::string_view word(DType dtype) {
   switch (dtype) {
   case DType::f16:

@@ -1,4 +1,4 @@
-/// What precision.mode says about arithmetic.
+/// The arithmetic of each precision.mode.
 #pragma once
 
 #include "core/graph/tensor.hpp"
@@ -12,13 +12,13 @@ namespace troupe {
 enum class Precision : std::uint8_t {
   fp32,
   tf32,     ///< as fp32, but convolutions and matmuls round their operands to 10 bits of mantissa
-  fp16,     ///< everything in f16, parameters too
-  bf16,     ///< everything in bf16, parameters too
+  fp16,     ///< everything in f16, including parameters
+  bf16,     ///< everything in bf16, including parameters
   amp_fp16, ///< autocast to f16 with fp32 master parameters, and loss scaling
   amp_bf16, ///< autocast to bf16 with fp32 master parameters
 };
 
-/// The config's word for it.
+/// Convert to and from the config's word.
 std::string_view to_string(Precision precision);
 std::optional<Precision> precision_of(std::string_view mode);
 
@@ -45,8 +45,8 @@ constexpr DType stored_type(Precision precision) {
   return pure ? compute_type(precision) : DType::f32;
 }
 
-/// "fp32 arithmetic, fp16 activations": what a precision means where activations are multiplied in
-/// the `arithmetic` type.
+/// Returns "fp32 arithmetic, fp16 activations": describes a precision whose activations are
+/// multiplied in the `arithmetic` type.
 std::string describe(Precision precision, DType arithmetic);
 
 /// Whether ops choose between f32 and the compute type (nn/passes/autocast).

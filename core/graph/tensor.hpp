@@ -23,8 +23,8 @@ enum class DType : std::uint8_t {
 std::size_t size_of(DType dtype);
 std::string_view to_string(DType dtype);
 
-/// Sizes of a tensor's dimensions. Images are (N, H, W, C); convolution weights (O, I, KH, KW), as
-/// PyTorch names them; matmul weights (out, in). A scalar has no dimensions.
+/// Sizes of a tensor's dimensions. Images are (N, H, W, C); convolution weights are (O, I, KH, KW),
+/// as PyTorch names them; matmul weights are (out, in). A scalar has no dimensions.
 struct Shape {
   std::vector<std::int64_t> dims;
 
@@ -38,7 +38,7 @@ struct Shape {
     return std::accumulate(dims.begin(), dims.end(), std::int64_t{1}, std::multiplies<>{});
   }
   bool operator==(const Shape&) const = default;
-  /// "128x32x32x16"; "scalar" when there are no dimensions.
+  /// Returns "128x32x32x16"; "scalar" if there are no dimensions.
   std::string to_string() const;
 };
 

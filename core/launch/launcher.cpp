@@ -11,7 +11,7 @@ namespace troupe {
 
 namespace {
 
-/// By whose variables are set.
+/// Chooses the launcher whose variables are set.
 Result<std::string> find_launcher(const Environment& environment) {
   if (environment("RANK") && environment("WORLD_SIZE"))
     return "torchrun";
@@ -26,15 +26,16 @@ std::string quoted(const Endpoint& endpoint) {
   return fmt::format("\"{}\"", to_string(endpoint));
 }
 
-/// How others reach this host: its name, or its address on the way to the leader.
+/// Returns the name or address under which others reach this host: its name, or its address on the
+/// route to the leader.
 Result<std::string> own_host(const Part& part) {
   if (!part.host.empty())
     return part.host;
   return net::own_address_towards({part.leader, part.port});
 }
 
-/// Where it listens, and how others reach it. Not at its own name: of which many a host thinks that
-/// it is on loopback.
+/// Sets where this process listens and how others reach it. It does not listen on its host name,
+/// because many hosts resolve their own name to loopback.
 Status add_addresses(const Part& part, LaunchedProcess& process) {
   const auto& leader = process.leader;
   const auto port = part.rank == 0 ? leader.port : std::uint16_t{0};
@@ -61,7 +62,7 @@ Result<LaunchedProcess> take_part(const std::string& launcher, const Part& part,
                           .leader = {part.leader, part.port},
                           .values = {}};
   if (!parse_endpoint(to_string(process.leader)))
-    return variables.wrong(fmt::format("{} is \"{}\", which is no host's name or address",
+    return variables.wrong(fmt::format("{} is \"{}\", which is not a host name or address",
                                        part.leader_from, part.leader));
   TROUPE_TRY(add_addresses(part, process));
   if (part.rank > 0)
@@ -86,10 +87,10 @@ Result<std::optional<std::string>> own_gpu(const LaunchedProcess& process,
   if (!visible)
     return std::to_string(own);
   const auto gpus = split_list(*visible);
-  if (gpus.size() <= 1) // each has been given its own, or none has any
+  if (gpus.size() <= 1) // each process has been given its own, or there are no GPUs
     return std::nullopt;
   if (own >= gpus.size())
-    return fail(Errc::invalid_input, "CUDA_VISIBLE_DEVICES is {}, for {} processes of this host",
+    return fail(Errc::invalid_input, "CUDA_VISIBLE_DEVICES is {}, but this host runs {} processes",
                 *visible, process.local_size);
   return std::string{gpus[own]};
 }

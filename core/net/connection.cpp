@@ -40,14 +40,14 @@ Connection::Connection(Descriptor socket, ssl_ctx_st* tls, Side side, std::strin
     : socket_{std::move(socket)}, name_{std::move(name)}, read_events_{POLLIN}, write_events_{
                                                                                     POLLOUT} {
   ::fcntl(number(), F_SETFL, ::fcntl(number(), F_GETFL) | O_NONBLOCK);
-  const int on = 1; // a step's vote is a few bytes that nobody should keep back
+  const int on = 1; // sends small messages at once, such as a step's votes
   ::setsockopt(number(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   if (!tls)
     return;
   session_.reset(SSL_new(tls));
   SSL_set_fd(session_.get(), number());
   SSL_set_mode(session_.get(), SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
-  SSL_set_num_tickets(session_.get(), 0); // which would lie unread where one end only writes
+  SSL_set_num_tickets(session_.get(), 0); // they would stay unread if one end only writes
   side == Side::connects ? SSL_set_connect_state(session_.get())
                          : SSL_set_accept_state(session_.get());
 }
@@ -78,7 +78,7 @@ Result<std::size_t> Connection::write(std::span<const std::byte> from, bool more
   return would_block(errno) ? Result<std::size_t>{0} : broken(std::strerror(errno));
 }
 
-/// Either direction of a session may have to wait for the other one of its socket.
+/// A TLS session may have to read before it can write, and the reverse.
 Result<std::size_t> Connection::moved(int result, short& events, short default_value) {
   events = default_value;
   if (result > 0)

@@ -1,5 +1,5 @@
-/// A TCP connection that never blocks, over TLS where there are certificates. Whoever waits for it
-/// does so in poll(2), with what else he waits for.
+/// A non-blocking TCP connection, over TLS if certificates are configured. Callers wait for it in
+/// poll(2), together with their other descriptors.
 #pragma once
 
 #include "core/error.hpp"
@@ -17,25 +17,27 @@ namespace troupe::net {
 
 enum class Side : bool { connects, accepts };
 
-/// Threads that write to it block SIGPIPE (sigpipe.hpp): OpenSSL cannot do without.
+/// Threads that write to it must block SIGPIPE (sigpipe.hpp), because OpenSSL's writes can raise
+/// it.
 class Connection {
 public:
   Connection() = default;
-  /// `tls` may be null: plain TCP; it must live as long as this. `name`: of the other end.
+  /// `tls` may be null (plain TCP); it must outlive the connection. `name`: of the other end.
   Connection(Descriptor socket, ssl_ctx_st* tls, Side side, std::string name);
 
   explicit operator bool() const { return static_cast<bool>(socket_); }
   int number() const { return socket_.number(); }
   const std::string& name() const { return name_; }
 
-  /// How many bytes have moved; 0: none can now. With `more`, a little waits for what is written
-  /// next. Errors: network: the other end has closed it, or whatever the system says.
+  /// Return how many bytes were transferred; 0 if none can be now. With `more`, small data may wait
+  /// for the next write. Errors: network when the other end has closed the connection, or any
+  /// system error.
   Result<std::size_t> read(std::span<std::byte> to);
   Result<std::size_t> write(std::span<const std::byte> from, bool more = false);
-  /// For poll(2), when a call has moved nothing: what it waits for.
+  /// The poll(2) events to wait for after a call that has transferred nothing.
   short read_events() const { return read_events_; }
   short write_events() const { return write_events_; }
-  /// Both ends see it closed. May be called from any thread.
+  /// Closes the connection for both ends. Any thread may call it.
   void shut_down() const;
 
 private:

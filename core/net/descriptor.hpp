@@ -1,4 +1,4 @@
-/// A file descriptor that is closed.
+/// A file descriptor that is closed on destruction.
 #pragma once
 
 #include <utility>
@@ -21,7 +21,7 @@ public:
   }
 
   int number() const { return number_; }
-  /// Somebody else closes it from now on.
+  /// Transfers ownership of the descriptor to the caller.
   int release() { return std::exchange(number_, -1); }
   explicit operator bool() const { return number_ >= 0; }
 

@@ -21,7 +21,7 @@ Status await(const Connection& connection, short events, const IoDeadline& io_de
   if (waiting[1].revents != 0)
     return fail(Errc::network, "{}: cancelled", connection.name());
   if (ready == 0)
-    return fail(Errc::network, "{}: nothing for {}", connection.name(),
+    return fail(Errc::network, "{}: no data for {}", connection.name(),
                 format_duration(io_deadline.timeout));
   return {};
 }

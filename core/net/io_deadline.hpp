@@ -1,4 +1,4 @@
-/// Reading and writing on threads that may wait.
+/// Blocking reads and writes with a timeout and cancellation.
 #pragma once
 
 #include "core/net/connection.hpp"
@@ -10,11 +10,11 @@
 namespace troupe::net {
 
 struct IoDeadline {
-  std::chrono::milliseconds timeout; ///< without a byte that has moved
-  const Wakeup* cancelled;           ///< signalled: no more of it
+  std::chrono::milliseconds timeout; ///< longest time without a transferred byte
+  const Wakeup* cancelled;           ///< signalled: stop
 };
 
-/// Return when all bytes have moved. Errors: network, with who does not answer.
+/// Block until all bytes are transferred. Errors: network, with the name of the other end.
 Status read_all(Connection& connection, std::span<std::byte> to, const IoDeadline& io_deadline);
 Status write_all(Connection& connection, std::span<const std::byte> from,
                  const IoDeadline& io_deadline);

@@ -7,8 +7,8 @@
 
 namespace troupe::net {
 
-/// Returns the endpoint that `text` (HOST:PORT) names. For any other text, as in a damaged message,
-/// it returns an endpoint without a host: connecting to it fails.
+/// Returns the endpoint that `text` (HOST:PORT) names. For any other text, such as that of a
+/// damaged message, it returns an endpoint without a host; connecting to it fails.
 inline Endpoint peer_endpoint(std::string_view text) {
   return parse_endpoint(text).value_or(Endpoint{});
 }

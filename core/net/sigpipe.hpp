@@ -1,4 +1,4 @@
-/// For libraries that write to sockets whose other end may be gone, which would end the process.
+/// Protects the process from libraries that write to closed sockets: SIGPIPE would end it.
 #pragma once
 
 #include <csignal>
@@ -6,8 +6,8 @@
 
 namespace troupe::net {
 
-/// SIGPIPE does not reach this thread, nor those that it starts meanwhile: a write fails instead.
-/// What the process does with the signal elsewhere is not touched.
+/// Blocks SIGPIPE for this thread and the threads it starts during the lifetime: a write fails
+/// instead. Does not change how the process handles the signal elsewhere.
 class NoSigpipe {
 public:
   NoSigpipe() {
@@ -19,7 +19,7 @@ public:
     const timespec at_once = {};
     if (!sigismember(&before_, SIGPIPE))
       while (sigtimedwait(&pipe_, nullptr, &at_once) == SIGPIPE) {
-      } // one that came meanwhile would be delivered now
+      } // discards a signal that is pending: it would be delivered below
     pthread_sigmask(SIG_SETMASK, &before_, nullptr);
   }
   NoSigpipe(const NoSigpipe&) = delete;

@@ -23,7 +23,7 @@ struct FreeAddresses {
 };
 using Addresses = std::unique_ptr<addrinfo, FreeAddresses>;
 
-/// What a host's name stands for; where that is nothing, why.
+/// The addresses of a host's name, or the reason why there are none.
 struct Found {
   Addresses addresses;
   std::string problem;
@@ -49,12 +49,13 @@ std::uint16_t port_of(int socket) {
   return static_cast<std::uint16_t>(std::stoi(port.data()));
 }
 
-/// Invalid, with errno set, when one cannot listen there.
+/// Returns an invalid descriptor, with errno set, if it cannot listen there.
 Descriptor open_listener(const addrinfo& address) {
   Descriptor socket(::socket(address.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!socket)
     return socket;
-  // A run may follow another one at once: the port of the first is still held for late packets.
+  // Allows a run to follow another one at once, while the kernel still holds the port for late
+  // packets.
   const int on = 1;
   ::setsockopt(socket.number(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
   if (::bind(socket.number(), address.ai_addr, address.ai_addrlen) != 0 ||
@@ -66,7 +67,7 @@ Descriptor open_listener(const addrinfo& address) {
   return socket;
 }
 
-/// Until a socket is connected: errno's number, 0 when it is.
+/// Blocks until the socket is connected. Returns 0 or an errno value.
 int await_connection(int socket, std::chrono::milliseconds timeout, const Wakeup* cancelled) {
   std::array<pollfd, 2> waiting = {{{socket, POLLOUT, 0}, {-1, POLLIN, 0}}};
   if (cancelled)
@@ -88,7 +89,7 @@ int await_connection(int socket, std::chrono::milliseconds timeout, const Wakeup
   return error;
 }
 
-/// One that does not block. Invalid, with errno set, when one cannot connect there.
+/// Returns a non-blocking socket; an invalid one, with errno set, if it cannot connect.
 Descriptor open_connection(const addrinfo& address, std::chrono::milliseconds timeout,
                            const Wakeup* cancelled) {
   Descriptor socket(::socket(address.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
@@ -105,8 +106,8 @@ Descriptor open_connection(const addrinfo& address, std::chrono::milliseconds ti
 
 struct Attempt {
   Descriptor socket;   ///< invalid: no address could be connected to
-  int number = 0;      ///< errno's, of the last; 0: there was no address
-  std::string problem; ///< in words
+  int number = 0;      ///< errno of the last attempt; 0: there was no address
+  std::string problem; ///< readable reason
 };
 
 int count(const addrinfo* addresses) {
@@ -144,7 +145,7 @@ Result<Descriptor> open_any(const Endpoint& endpoint, std::chrono::milliseconds 
               attempt.problem);
 }
 
-/// Empty, with errno set, where there is no way.
+/// Returns an empty string, with errno set, if there is no route.
 std::string own_address(const addrinfo& towards) {
   const Descriptor socket(::socket(towards.ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   sockaddr_storage own{};
@@ -158,7 +159,7 @@ std::string own_address(const addrinfo& towards) {
   return host.data();
 }
 
-/// From now on it blocks, each call at most for the timeout.
+/// Makes the socket blocking, with the timeout for each call.
 void block(int socket, std::chrono::milliseconds timeout) {
   ::fcntl(socket, F_SETFL, ::fcntl(socket, F_GETFL) & ~O_NONBLOCK);
   const auto seconds = std::chrono::floor<std::chrono::seconds>(timeout);
@@ -198,7 +199,7 @@ Result<std::string> own_address_towards(const Endpoint& endpoint) {
       return own;
     why = std::strerror(errno);
   }
-  return fail(Errc::network, "no way from here to {}: {}", endpoint.host, why);
+  return fail(Errc::network, "no route from this host to {}: {}", endpoint.host, why);
 }
 
 bool is_refused(const Endpoint& endpoint, std::chrono::milliseconds timeout) {

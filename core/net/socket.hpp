@@ -1,4 +1,4 @@
-/// TCP connections, with errors that say what to do.
+/// TCP connections, with errors that suggest a remedy.
 #pragma once
 
 #include "core/error.hpp"
@@ -13,7 +13,7 @@
 namespace troupe::net {
 
 struct Listener {
-  Descriptor socket; ///< does not block
+  Descriptor socket; ///< non-blocking
   std::uint16_t port = 0;
 };
 
@@ -24,20 +24,20 @@ Result<Listener> listen_on(const Endpoint& endpoint);
 /// reason.
 bool is_in_use(const Endpoint& endpoint);
 
-/// A connected socket that blocks, each call at most for the timeout, as connecting does. Error:
-/// network.
+/// Connects a blocking socket. Connecting, and each later call on it, blocks at most for the
+/// timeout. Error: network.
 Result<Descriptor> connect_to(const Endpoint& endpoint, std::chrono::milliseconds timeout);
 
-/// A connected socket that does not block. The wait for it ends with the timeout, and at once when
-/// somebody cancels it. Error: network.
+/// Connects a non-blocking socket. Blocks until it is connected, the timeout has passed or
+/// `cancelled` is signalled. Error: network.
 Result<Descriptor> connect_to(const Endpoint& endpoint, std::chrono::milliseconds timeout,
                               const Wakeup& cancelled);
 
-/// Whether that host says that nothing listens there. Not where there is no answer or no way to it:
-/// somebody may live there.
+/// Whether that host reports that nothing listens there. False if it does not answer or has no
+/// route: a process may still listen there.
 bool is_refused(const Endpoint& endpoint, std::chrono::milliseconds timeout);
 
-/// This host's address on the way there, as numbers; nothing is sent. Error: network.
+/// Returns this host's numeric address on the route to the endpoint; sends nothing. Error: network.
 Result<std::string> own_address_towards(const Endpoint& endpoint);
 
 } // namespace troupe::net

@@ -14,21 +14,23 @@ namespace troupe::net {
 
 namespace {
 
-/// Why a call of OpenSSL failed: its first error; the rest of the queue only says what had called.
+/// Returns the reason why a call of OpenSSL failed: its first error. The rest of the queue only
+/// lists the callers.
 std::string first_error() {
   const auto code = ERR_peek_error();
   ERR_clear_error();
   if (ERR_SYSTEM_ERROR(code))
     return std::strerror(ERR_GET_REASON(code));
   const char* reason = ERR_reason_error_string(code);
-  return reason != nullptr ? reason : "OpenSSL does not say why";
+  return reason != nullptr ? reason : "OpenSSL gives no reason";
 }
 
 tl::unexpected<Error> wrong_file(const char* key, const std::string& file) {
   return fail(Errc::invalid_input, "cluster.tls.{}: {}: {}", key, file, first_error());
 }
 
-/// The group may read a key: Kubernetes mounts secrets so for a process that is not root.
+/// A key may be readable by its group: Kubernetes mounts secrets this way for processes that do not
+/// run as root.
 Status check_not_public(const std::string& key) {
   struct stat status {};
   if (::stat(key.c_str(), &status) != 0)
@@ -42,7 +44,7 @@ Status check_not_public(const std::string& key) {
       key, (status.st_mode & S_IWOTH) != 0 ? "write" : "read");
 }
 
-/// Whether the authority has signed our own certificate, and both are valid today.
+/// Verifies that the authority has signed this node's certificate and that both are valid today.
 Status verify_own(SSL_CTX& context, const TlsConfig& tls) {
   const std::unique_ptr<X509_STORE_CTX, decltype(&X509_STORE_CTX_free)> check{X509_STORE_CTX_new(),
                                                                               X509_STORE_CTX_free};
@@ -58,7 +60,7 @@ Status verify_own(SSL_CTX& context, const TlsConfig& tls) {
               X509_verify_cert_error_string(X509_STORE_CTX_get_error(check.get())), *tls.ca);
 }
 
-/// OpenSSL compares them with whoever connects, and with whom is connected to, alike.
+/// OpenSSL checks the names of both accepted and outgoing connections.
 void pin_names(SSL_CTX& context, const std::vector<std::string>& names) {
   auto* const asked = SSL_CTX_get0_param(&context);
   X509_VERIFY_PARAM_set_hostflags(asked, X509_CHECK_FLAG_ALWAYS_CHECK_SUBJECT |
@@ -75,7 +77,7 @@ void resume_no_session(SSL_CTX& context) {
 
 std::string why_distrusted(long verdict) {
   if (verdict == X509_V_ERR_HOSTNAME_MISMATCH)
-    return "its name is none of cluster.tls.names";
+    return "its name is not in cluster.tls.names";
   return X509_verify_cert_error_string(verdict);
 }
 
@@ -98,13 +100,13 @@ Result<TlsContext> open_tls(const TlsConfig& tls) {
   ERR_clear_error();
   TlsContext context{SSL_CTX_new(TLS_method())};
   if (!context)
-    return fail(Errc::internal, "no TLS: {}", first_error());
-  // There is no passphrase: nobody could type one into a daemon.
+    return fail(Errc::internal, "cannot use TLS: {}", first_error());
+  // Passphrases are not supported: a daemon has no terminal to ask for one.
   SSL_CTX_set_default_passwd_cb(context.get(), [](char*, int, int, void*) { return 0; });
   if (SSL_CTX_use_certificate_chain_file(context.get(), tls.certificate->c_str()) != 1)
     return wrong_file("certificate", *tls.certificate);
   TROUPE_TRY(check_not_public(*tls.key));
-  // This also checks that the key is the certificate's.
+  // Also checks that the key belongs to the certificate.
   if (SSL_CTX_use_PrivateKey_file(context.get(), tls.key->c_str(), SSL_FILETYPE_PEM) != 1)
     return wrong_file("key", *tls.key);
   if (SSL_CTX_load_verify_locations(context.get(), tls.ca->c_str(), nullptr) != 1)
@@ -126,9 +128,10 @@ TlsProblem tls_problem(const SSL& session) {
     return {.may_pass = true, .why = "it does not answer"};
   const int reason = ERR_GET_REASON(code);
   auto why = first_error();
-  if (reason == SSL_R_SSLV3_ALERT_BAD_CERTIFICATE) // which is what a name that is not pinned gets
-    why += "; is its name in cluster.tls.names there?";
-  // Alerts of the peer are numbered from there on.
+  if (reason == SSL_R_SSLV3_ALERT_BAD_CERTIFICATE) // what a peer with a name that is not pinned
+                                                   // gets
+    why += "; does cluster.tls.names of the peer contain this node's name?";
+  // Alerts of the peer are numbered from this offset on.
   return {.refused = reason >= SSL_AD_REASON_OFFSET,
           .may_pass = ERR_SYSTEM_ERROR(code) || is_end_of_connection(reason),
           .why = std::move(why)};

@@ -1,4 +1,4 @@
-/// TLS with certificates on both sides (OpenSSL), and in words what is wrong with them.
+/// TLS with certificates on both sides (OpenSSL), and readable messages for its errors.
 #pragma once
 
 #include "core/config/cluster.hpp"
@@ -17,19 +17,19 @@ struct FreeTls {
 using TlsContext = std::unique_ptr<SSL_CTX, FreeTls>;
 using TlsSession = std::unique_ptr<SSL, FreeTls>;
 
-/// Both sides are verified: each shows a certificate that `tls.ca` has signed, for one of
-/// `tls.names` where there are some. The name in it is not compared with the host's: addresses of
-/// nodes change. Every connection shows certificates anew: no session is resumed. Error:
-/// invalid_input, with the key, the file and why: it is missing or damaged, does not fit the
-/// others, has expired, or is a private key that every user can read or write. Requires
-/// tls.enabled().
+/// Both sides are verified: each shows a certificate that `tls.ca` has signed and, if `tls.names`
+/// is not empty, that is for one of these names. The name is not compared with the host's, because
+/// addresses of nodes change. Each connection verifies certificates; sessions are not resumed.
+/// Precondition: tls.enabled(). Error: invalid_input, with the key, the file and the reason: the
+/// file is missing or damaged, does not match the others, has expired, or is a private key that
+/// every user can read or write.
 Result<TlsContext> open_tls(const TlsConfig& tls);
 
-/// What went wrong in the last call for this session, in words.
+/// The error of the session's last call, as text.
 struct TlsProblem {
-  bool distrusted = false; ///< the peer's certificate, by us
-  bool refused = false;    ///< ours, or that there is none, by the peer
-  bool may_pass = false;   ///< it is a matter of clocks, or the peer says nothing
+  bool distrusted = false; ///< this side rejected the peer's certificate
+  bool refused = false;    ///< the peer rejected this side's certificate, or its absence
+  bool may_pass = false;   ///< it may go away: clocks, a lost connection
   std::string why;
 };
 TlsProblem tls_problem(const SSL& session);

@@ -1,4 +1,4 @@
-/// Ends another thread's poll(2).
+/// Wakes another thread from poll(2).
 #pragma once
 
 #include "core/net/descriptor.hpp"
@@ -11,7 +11,7 @@ namespace troupe::net {
 
 class Wakeup {
 public:
-  /// Readable from signal() to clear().
+  /// Readable between signal() and clear().
   int number() const { return event_.number(); }
   void signal() const {
     const std::uint64_t one = 1;

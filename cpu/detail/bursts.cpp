@@ -50,7 +50,7 @@ TROUPE_VECTOR_BURST(run_avx2, "vfmadd231ps", "ymm")
 TROUPE_VECTOR_BURST(run_avx512, "vfmadd231ps", "zmm")
 TROUPE_VECTOR_BURST(run_avx512_bf16, "vdpbf16ps", "zmm")
 
-/// Every x86-64 multiplies and adds by instructions of their own: six accumulators for each.
+/// Baseline x86-64 has separate multiply and add instructions: six accumulators for each.
 void run_sse2(std::int64_t rounds) {
   constexpr float one = 1;
   asm volatile("movss %1, %%xmm12\n"

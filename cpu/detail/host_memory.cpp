@@ -21,11 +21,11 @@ std::size_t round_up(std::size_t value, std::size_t multiple) {
 }
 
 tl::unexpected<Error> no_room(std::size_t bytes, MemoryKind kind) {
-  return fail(Errc::out_of_memory, "the host has no room for {} of {}. What helps: {}",
+  return fail(Errc::out_of_memory, "the host cannot allocate {} of {}. What helps: {}",
               describe_bytes(bytes), to_string(kind), settings_that_help(kind));
 }
 
-/// In the account as long as it lives; owns no memory.
+/// Counted in the account during its lifetime; owns no memory.
 class CountedBuffer : public Buffer {
 public:
   CountedBuffer(std::byte* data, std::size_t bytes, MemoryKind kind,
@@ -59,8 +59,7 @@ std::byte* first_huge_page(void* mapping) {
   return static_cast<std::byte*>(mapping) + (round_up(address, huge_page) - address);
 }
 
-/// Whole huge pages of its own, so that a step's big arena costs few page faults and few misses of
-/// the translation buffer.
+/// Owns whole huge pages, so that a step's big arena costs few page faults and few TLB misses.
 class MappedBuffer final : public CountedBuffer {
 public:
   MappedBuffer(void* mapping, std::size_t mapped_bytes, std::size_t bytes, MemoryKind kind,
@@ -101,7 +100,8 @@ Result<BufferPtr> allocate_host(std::size_t bytes, MemoryKind kind,
 }
 
 BufferPtr count_host(std::size_t bytes, MemoryKind kind, std::shared_ptr<MemoryAccount> account) {
-  // In the first page, which is never mapped: access faults. Offsets of null would be undefined.
+  // An address in the first page, which is never mapped, so that access faults. Offsets of null
+  // would be undefined.
   auto* const nowhere = reinterpret_cast<std::byte*>(std::uintptr_t{alignment});
   return std::make_shared<CountedBuffer>(nowhere, bytes, kind, std::move(account));
 }

@@ -8,12 +8,12 @@
 
 namespace troupe::cpu {
 
-/// Zeroed, 64-byte aligned; large buffers lie on huge pages where the system has them.
+/// Allocates zeroed, 64-byte aligned memory; large buffers use huge pages if the system has them.
 Result<BufferPtr> allocate_host(std::size_t bytes, MemoryKind kind,
                                 std::shared_ptr<MemoryAccount> account);
 
-/// A buffer that is in the account and has no memory: its address is aligned, and must not be read
-/// or written.
+/// Returns a buffer that is counted in the account but has no memory. Its address is aligned and
+/// must not be read or written.
 BufferPtr count_host(std::size_t bytes, MemoryKind kind, std::shared_ptr<MemoryAccount> account);
 
 } // namespace troupe::cpu

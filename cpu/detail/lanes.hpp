@@ -1,4 +1,4 @@
-/// One piece of work that threads do together, and which of its parts are taken.
+/// Work shared by several threads, and the record of which parts are taken.
 #pragma once
 
 #include "cpu/parallel.hpp"
@@ -9,7 +9,8 @@
 
 namespace troupe::cpu {
 
-/// Any number of threads take parts at once, each once; only begin() is for one thread.
+/// Any number of threads take parts concurrently, each part once; only begin() needs a single
+/// thread.
 class Lanes {
 public:
   void begin(const Work& work) {
@@ -22,8 +23,8 @@ public:
     }
   }
 
-  /// Does parts until none is left to take, or until stop() between two of them: those of the
-  /// thread's own lane first, which it had the last time and may still have in its cache.
+  /// Runs parts until none is left to take, or until stop() returns true between two parts. Starts
+  /// with the thread's own lane, whose data may still be in its cache from the last call.
   template <class Stop>
   void take(std::size_t member, Stop&& stop) {
     for (std::size_t i = 0; i < work_.lanes && !stop(); ++i) {
@@ -39,7 +40,7 @@ private:
   struct alignas(64) Lane {
     std::atomic<std::size_t> next = 0;
     std::size_t end = 0;
-    std::atomic<bool> taken = false; ///< in order: a thread is at work in it
+    std::atomic<bool> taken = false; ///< in order: a thread is working in the lane
   };
 
   template <class Stop>
@@ -50,7 +51,8 @@ private:
         work_.function(work_.context, part, index);
   }
 
-  /// The lane stays with the thread that began it, unless that stops; then another may go on.
+  /// A lane stays with the thread that began it, unless that thread stops; then another may
+  /// continue.
   template <class Stop>
   void take_in_order(std::size_t index, Stop&& stop) {
     auto& lane = lanes_[index];

@@ -25,7 +25,7 @@ std::int64_t WatchedThread::clock() const {
 }
 
 void WatchedThread::move_to(const cpu_set_t& cores) const {
-  // A refusal is no error: the system then places the thread as it likes.
+  // Ignores a refusal: the system then places the thread as it likes.
   if (enlisted())
     static_cast<void>(sched_setaffinity(id_, sizeof(cores), &cores));
 }

@@ -1,4 +1,4 @@
-/// Where threads run, and whether they do.
+/// Where threads run, and whether they are running.
 #pragma once
 
 #include <atomic>
@@ -8,14 +8,14 @@
 
 namespace troupe::cpu {
 
-/// A thread that another one may watch and move. It may have ended: then nothing is done.
+/// A thread that another thread may watch and move. Does nothing if the thread has ended.
 class WatchedThread {
 public:
-  /// Called by the thread itself. True where it was another one before.
+  /// Called by the thread itself. Returns true if a different thread was enlisted before.
   bool enlist();
   bool enlisted() const { return id_ != 0; }
 
-  /// How long it has run, in nanoseconds. That stands still while something else has its core.
+  /// Nanoseconds that the thread has run. Stands still while something else has its core.
   std::int64_t clock() const;
   void move_to(const cpu_set_t& cores) const;
 
@@ -24,13 +24,13 @@ private:
   std::atomic<clockid_t> clock_ = 0;
 };
 
-/// Cores that a team may run on: those of the thread that made it.
+/// Cores that a team may run on: those of the thread that created it.
 class Cores {
 public:
   Cores() { look(); }
-  /// Looks the cores up again: whoever started the process may have changed them since.
+  /// Looks up the cores again: the parent process may have changed them since.
   void look();
-  /// False where there is one core, or where the user has bound OpenMP's threads.
+  /// False if there is only one core, or if the user has bound OpenMP's threads.
   bool may_move() const { return may_move_; }
   cpu_set_t only(int core) const;
   cpu_set_t all_but(int core) const;
@@ -40,11 +40,11 @@ private:
   bool may_move_ = false;
 };
 
-/// A thread sleeps as long as the word has the value.
+/// Sleeps while the word has the value.
 void sleep_while(std::atomic<std::uint32_t>& word, std::uint32_t value);
 void wake_all(std::atomic<std::uint32_t>& word);
 
-/// Tells the core that the thread spins.
+/// Tells the core that the thread is spinning.
 inline void pause_core() {
 #if defined(__x86_64__)
   __builtin_ia32_pause();

@@ -1,4 +1,4 @@
-/// Where the rows of a sequence stand, of which a graph has a part at a time.
+/// Positions of rows in a sequence, for graphs that process a part of it at a time.
 #pragma once
 
 #include "core/fail.hpp"
@@ -7,11 +7,11 @@
 
 namespace troupe::cpu {
 
-/// Errors: data, where `rows` from place `first` on are not all among so many places.
+/// Errors: data, unless `rows` from position `first` on all lie within `places`.
 inline Status check_places(std::int64_t first, std::int64_t rows, std::int64_t places) {
   if (first < 0 || first > places - rows)
-    return fail(Errc::data, "{} rows begin at place {}, but a sequence has {} places", rows, first,
-                places);
+    return fail(Errc::data, "{} rows begin at position {}, but a sequence has {} positions", rows,
+                first, places);
   return {};
 }
 

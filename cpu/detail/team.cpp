@@ -4,10 +4,10 @@ namespace troupe::cpu {
 
 namespace {
 
-/// A helper waits awake for the next piece of work for about as long as the primary takes to add up
-/// sums by itself; waking it would take as long.
+/// A helper spins for the next work for about as long as the primary takes to add up sums by
+/// itself; waking the helper would take as long.
 constexpr int pauses_before_sleep = 10000;
-/// Some ten microseconds between two looks at a helper's clock.
+/// Some ten microseconds between two checks of a helper's clock.
 constexpr int pauses_between_looks = 500;
 
 // States of the door.
@@ -27,7 +27,7 @@ void Team::run(const Work& work) {
   lanes_.take(0, never);
   door_ = door_ - opened;
   wait_for_helpers();
-  lanes_.take(0, never); // what a helper that was called has left
+  lanes_.take(0, never); // parts that a called helper has left
 }
 
 void Team::gather() {
@@ -41,8 +41,8 @@ void Team::dismiss(std::size_t members) {
   wait_for_helpers();
 }
 
-/// Each store here comes before the load that it is checked by in sequential consistency: either
-/// the helper that goes to sleep sees the new door, or the primary sees the sleeper.
+/// In sequential consistency, each store here precedes the load that checks it: either the helper
+/// that goes to sleep sees the new door, or the primary sees the sleeper.
 void Team::open(std::uint32_t state) {
   door_ = (door_ / next + 1) * next + state;
   if (sleeping_ > 0)
@@ -64,7 +64,7 @@ void Team::serve(std::size_t member) {
   leave(helper, number);
 }
 
-/// The door, once it is open for work that the helper has not seen.
+/// Returns the door once it is open for work that the helper has not seen.
 std::uint32_t Team::await(std::uint32_t seen) {
   for (int pauses = 0;; ++pauses) {
     const std::uint32_t door = door_;
@@ -81,7 +81,7 @@ std::uint32_t Team::await(std::uint32_t seen) {
   }
 }
 
-/// Where the primary has lent its core, the helper gives it back at once.
+/// If the primary has lent its core, the helper returns it at once.
 void Team::leave(Helper& helper, std::uint32_t member) {
   helper.inside = false;
   if (called_ != member)
@@ -99,8 +99,8 @@ void Team::wait_for_helpers() {
     wait_for(helpers_[i], static_cast<std::uint32_t>(i + 1));
 }
 
-/// A helper that runs will soon be through. One whose clock stands still has been displaced by
-/// another process, with a part in its hands.
+/// A running helper finishes soon. If its clock stands still, another process has displaced it in
+/// the middle of a part.
 void Team::wait_for(Helper& helper, std::uint32_t member) {
   for (std::int64_t before = -1; helper.inside;) {
     for (int i = 0; i < pauses_between_looks && helper.inside; ++i)
@@ -114,7 +114,7 @@ void Team::wait_for(Helper& helper, std::uint32_t member) {
   }
 }
 
-/// Lets the helper finish its part on the primary's core, which has nothing better to do.
+/// Lets the helper finish its part on the primary's core, which is idle anyway.
 void Team::bring(Helper& helper, std::uint32_t member) {
   core_ = sched_getcpu();
   if (cores_.may_move())
@@ -122,14 +122,14 @@ void Team::bring(Helper& helper, std::uint32_t member) {
   called_ = member;
   while (helper.inside && called_ == member)
     sleep_while(called_, member);
-  // It may have been through before it saw the call.
+  // The helper may have finished before it saw the call.
   if (std::uint32_t expected = member;
       called_.compare_exchange_strong(expected, 0) && cores_.may_move())
     helper.thread.move_to(cores_.all_but(core_));
 }
 
-/// The system likes to wake a helper on the core of the thread that wakes it. There the two would
-/// take turns, while another process has a core of its own.
+/// The system tends to wake a helper on the core of the thread that wakes it. The two would then
+/// take turns on this core, while another process has a core to itself.
 void Team::keep_helpers_off() {
   const int core = sched_getcpu();
   if (core == core_ && !newcomers_)

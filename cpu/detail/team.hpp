@@ -1,6 +1,6 @@
-/// Threads that do one piece of work after another together: a primary, which says what it is, and
-/// helpers. Nobody waits for a helper that has not begun: where another process has its core, the
-/// others do its parts (docs/adr/0018).
+/// A team of threads that run work together: a primary, which supplies the work, and helpers. The
+/// primary never waits for a helper that has not begun: if another process has its core, the others
+/// run its parts (docs/adr/0018).
 #pragma once
 
 #include "cpu/detail/lanes.hpp"
@@ -13,17 +13,17 @@ namespace troupe::cpu {
 
 class Team {
 public:
-  /// The primary is member 0 and counted among the members.
+  /// The primary is member 0 and one of the members.
   explicit Team(std::size_t members) : helpers_(members - 1) {}
 
-  /// Called by the primary, before helpers serve.
+  /// Called by the primary before helpers serve.
   void gather();
-  /// Called by the primary, while helpers serve: returns when every part has been done.
+  /// Called by the primary while helpers serve. Returns when every part is done.
   void run(const Work& work);
-  /// Called by a helper: takes parts until it is dismissed.
+  /// Called by a helper: takes parts until dismissed.
   void serve(std::size_t member);
-  /// By the primary: ends serve() in all helpers of so many members, and waits for those that have
-  /// ever served.
+  /// Called by the primary: ends serve() in all helpers of `members` members, and waits for those
+  /// that have ever served.
   void dismiss(std::size_t members);
 
 private:
@@ -40,15 +40,15 @@ private:
   void bring(Helper& helper, std::uint32_t member);
   void keep_helpers_off();
 
-  /// A number that grows, and below it a state (team.cpp).
+  /// A growing number, with a state in the low bits (team.cpp).
   std::atomic<std::uint32_t> door_ = 0;
-  std::atomic<std::uint32_t> sleeping_ = 0; ///< helpers, at the door
-  std::atomic<std::uint32_t> called_ = 0;   ///< the helper that the primary sleeps for; none: 0
+  std::atomic<std::uint32_t> sleeping_ = 0; ///< number of helpers that sleep at the door
+  std::atomic<std::uint32_t> called_ = 0;   ///< the helper that the primary sleeps for; 0: none
   Lanes lanes_;
   std::vector<Helper> helpers_;
-  std::atomic<bool> newcomers_ = false; ///< among the helpers
+  std::atomic<bool> newcomers_ = false; ///< whether helpers were enlisted since the last move
   Cores cores_;
-  int core_ = -1; ///< that helpers keep off
+  int core_ = -1; ///< the core that helpers keep off
 };
 
 } // namespace troupe::cpu

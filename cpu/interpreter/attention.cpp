@@ -22,7 +22,7 @@ struct AttentionInputs {
   HeadRows q, k, v;
 };
 
-/// Three tensors, or one with their columns side by side.
+/// Accepts three tensors, or one with their columns side by side.
 AttentionInputs attention_inputs(const AttentionAttributes& a, std::vector<Values>& tensors) {
   const auto q = static_cast<std::size_t>(a.heads * a.head_dim),
              kv = static_cast<std::size_t>(a.kv_heads * a.head_dim);
@@ -45,7 +45,7 @@ void add_times(double* sum, double factor, const double* values, std::size_t ele
     sum[i] += factor * values[i];
 }
 
-/// One query: its row, those that it attends to, and its heads.
+/// One query: its row, the first row that it attends to, and its heads.
 struct Query {
   std::size_t row, first, head, kv_head, head_dim;
   double scale;
@@ -68,8 +68,8 @@ void for_each_query(const AttentionAttributes& a, std::size_t rows, Visit visit)
                   static_cast<std::size_t>(a.head_dim), scale});
 }
 
-/// Adds the mean of values, weighted by the softmax of scores, to y; gives the logarithm of what
-/// probabilities are divided by.
+/// Adds the mean of values, weighted by the softmax of scores, to y; returns the logarithm of the
+/// softmax's denominator.
 template <class ValueOf>
 double attend(const Values& scores, double* y, std::size_t head_dim, ValueOf value_of) {
   const double most = *std::max_element(scores.begin(), scores.end());
@@ -89,7 +89,7 @@ std::vector<Values> read_tensors(const Operands& operands, std::size_t first, st
   return tensors;
 }
 
-/// Keys or values of all places, by sequence and head.
+/// Keys or values of all positions, by sequence and head.
 struct CachedRows {
   Values values;
   std::size_t kv_heads, sequence, places, head_dim;
@@ -97,7 +97,7 @@ struct CachedRows {
   double* at(std::size_t row, std::size_t kv_head, std::size_t place) {
     return &values[((row / sequence * kv_heads + kv_head) * places + place) * head_dim];
   }
-  /// Takes the rows of sequences, whose first has this place.
+  /// Copies rows of sequences whose first row has position `first`.
   void take(const HeadRows& from, std::size_t rows, std::size_t first) {
     for (std::size_t row = 0; row < rows; ++row)
       for (std::size_t head = 0; head < kv_heads; ++head)
@@ -157,8 +157,8 @@ Status cached_attention(const Operands& operands) {
   return {};
 }
 
-/// With p the probabilities and dp = dy * v^T, the gradient of scores is p * (dp - dy * y), the
-/// last a product of rows (Dao et al., "FlashAttention", 2022, appendix B.2).
+/// With p the probabilities and dp = dy * v^T, the gradient of scores is p * (dp - dy * y), where
+/// dy * y is a product of rows (Dao et al., "FlashAttention", 2022, appendix B.2).
 Status causal_attention_backward(const Operands& operands) {
   const auto& a = operands.attributes<AttentionAttributes>();
   const std::size_t parts = operands.outputs();

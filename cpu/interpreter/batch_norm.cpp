@@ -10,7 +10,7 @@ namespace {
 
 struct Statistics {
   Values mean, variance; ///< by channel; biased
-  double rows = 0;       ///< that they are of
+  double rows = 0;       ///< that the statistics cover
 };
 
 double rows_of(const Values& x, std::size_t channels) {
@@ -39,7 +39,7 @@ Statistics of_all_batches(const RankSums& sums) {
   return s;
 }
 
-/// This rank's sums of v and of v * (x - mean).
+/// Writes this rank's sums of v and of v * (x - mean).
 Status give_sums(RankSums& sums, const Values& v, const Values& x, const Values& mean) {
   std::ranges::fill(sums.values(), 0.0);
   for (std::size_t i = 0; i < x.size(); ++i) {
@@ -62,7 +62,7 @@ void update_running(const Operands& operands, const Statistics& s) {
   operands.write_back(4, variance);
 }
 
-/// Writes y. What it reads lies at the same places of batch_norm's inputs and of normalize's.
+/// Writes y. Its inputs have the same indices in batch_norm and in normalize.
 void write_normalized(const Operands& operands, const Values& mean, const Values& inv_std) {
   const auto& a = operands.attributes<BatchNormAttributes>();
   auto y = operands.read(0);
@@ -93,7 +93,7 @@ Status batch_norm(const Operands& operands) {
   const auto s = !a.training ? Statistics{operands.read(3), operands.read(4)}
                  : all       ? of_all_batches(*all)
                              : of_batch(x, channels);
-  // They are rounded as they are saved, so that normalize gives the same bits.
+  // Rounded as they are saved, so that normalize computes the same bits.
   Values mean(channels), inv_std(channels);
   for (std::size_t c = 0; c < channels; ++c) {
     mean[c] = round_to(DType::f32, s.mean[c]);
@@ -121,8 +121,8 @@ Values sum(Values a, const Values& b) {
   return a;
 }
 
-/// The gradient of what batch norm gave, which a pooling may have read, or which comes in two
-/// parts; rounded as if it had been stored.
+/// Returns the gradient of batch norm's result, rounded as if it had been stored. The result may be
+/// the input of a pooling, and its gradient may come in two parts.
 Values gradient_of_result(const Operands& operands) {
   const auto& a = operands.attributes<BatchNormAttributes>();
   if (!a.pooled && !a.add_gradient)
@@ -135,13 +135,13 @@ Values gradient_of_result(const Operands& operands) {
   return dy;
 }
 
-/// What comes through the fused relu.
+/// Returns the gradient that passes the fused relu.
 Values gradient_of_normalized(const Operands& operands, const Values& x) {
   auto dy = gradient_of_result(operands);
   const auto& a = operands.attributes<BatchNormAttributes>();
   if (!a.relu)
     return dy;
-  // y, or its mask, or factor and offset that give its sign.
+  // y, or its mask, or the factor and offset that give its sign.
   const auto y = a.mask ? operands.read_mask(5) : operands.read(5);
   const bool from_x = !a.add && operands.inputs() > 6;
   const auto offset = from_x ? operands.read(6) : Values{};
@@ -155,9 +155,9 @@ Values gradient_of_normalized(const Operands& operands, const Values& x) {
 
 } // namespace
 
-// With h = (x - mean) * inv_std, M values per channel: dx = scale * inv_std * (dy - sum(dy) / M -
-// h * sum(dy * h) / M). Ioffe & Szegedy 2015, section 3. M and the sums may be all ranks', dscale
-// and dshift are this rank's.
+// With h = (x - mean) * inv_std, M values per channel: dx = scale * inv_std * (dy - sum(dy) / M - h
+// * sum(dy * h) / M). Ioffe & Szegedy 2015, section 3. M and the sums may cover all ranks, dscale
+// and dshift cover this rank.
 Status batch_norm_backward(const Operands& operands) {
   const auto x = operands.read(1), scale = operands.read(2), mean = operands.read(3),
              inv_std = operands.read(4);

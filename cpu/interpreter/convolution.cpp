@@ -6,10 +6,10 @@ namespace troupe::cpu {
 
 namespace {
 
-/// Sizes of a convolution, whichever of its tensors is being computed.
+/// Sizes of a convolution, for forward and both gradients.
 struct Geometry {
   std::size_t batch, in_h, in_w, in_c, out_h, out_w, out_c, kernel, stride, padding;
-  std::size_t pixel; ///< channels that x has in memory: in_c and those without weights
+  std::size_t pixel; ///< channels of x in memory: in_c and those without weights
 
   Geometry(const Shape& x, const Shape& y, const Conv2dAttributes& a)
       : batch{size(x[0])}, in_h{size(x[1])}, in_w{size(x[2])}, in_c{size(x[3] - a.padded_channels)},
@@ -18,7 +18,7 @@ struct Geometry {
 
   static std::size_t size(std::int64_t value) { return static_cast<std::size_t>(value); }
 
-  /// Calls visit(pixel of x, pixel of y, position in the kernel) for all that meet.
+  /// Calls visit(pixel of x, pixel of y, position in the kernel) for all combinations.
   template <class Visit>
   void for_each_tap(Visit visit) const {
     for (std::size_t n = 0; n < batch; ++n)
@@ -26,7 +26,7 @@ struct Geometry {
         for (std::size_t ow = 0; ow < out_w; ++ow)
           for (std::size_t kh = 0; kh < kernel; ++kh)
             for (std::size_t kw = 0; kw < kernel; ++kw) {
-              // Unsigned: what is left of or above the image wraps to a huge number.
+              // Unsigned: positions left of or above the image wrap to a huge number.
               const auto ih = oh * stride + kh - padding, iw = ow * stride + kw - padding;
               if (ih < in_h && iw < in_w)
                 visit((n * in_h + ih) * in_w + iw, (n * out_h + oh) * out_w + ow, kh * kernel + kw);
@@ -36,8 +36,8 @@ struct Geometry {
   std::size_t taps() const { return kernel * kernel; }
 };
 
-/// Weights are (O, I, KH, KW). Loops over channels are innermost, so they are needed as
-/// (KH, KW, I, O), or (KH, KW, O, I) when `swapped`.
+/// Weights are (O, I, KH, KW). Loops over channels are innermost, so weights are needed as (KH, KW,
+/// I, O), or (KH, KW, O, I) if `swapped`.
 Values to_taps_first(const Values& weight, const Geometry& g, bool swapped) {
   Values moved(weight.size());
   for (std::size_t o = 0; o < g.out_c; ++o)
@@ -56,7 +56,7 @@ void add_product(const double* from, std::size_t rows, const double* matrix, dou
       to[j] += from[i] * matrix[i * columns + j];
 }
 
-/// Bias, residual and relu, before anything is rounded.
+/// Applies bias, residual and relu, before anything is rounded.
 void finish(const Operands& operands, Values& y) {
   const auto& a = operands.attributes<Conv2dAttributes>();
   if (!a.bias)

@@ -7,7 +7,7 @@ namespace troupe::cpu {
 
 namespace {
 
-/// Visits the pixels that a subsampling takes: visit(first channel in x, first channel in y).
+/// Calls visit(first channel in x, first channel in y) for each pixel that a subsampling takes.
 template <class Visit>
 void for_each_sample(const Shape& x, const Shape& y, std::int64_t stride, Visit visit) {
   for (std::int64_t n = 0; n < y[0]; ++n)

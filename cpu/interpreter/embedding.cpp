@@ -5,7 +5,8 @@ namespace troupe::cpu {
 
 namespace {
 
-/// Rows of a table by their first element. Errors: data for an id that the table has no row of.
+/// Returns the first element of the table row of each id. Errors: data, for an id outside the
+/// table.
 Result<std::vector<std::size_t>> table_rows(const Values& ids, const Shape& table) {
   std::vector<std::size_t> rows;
   for (const double value : ids) {
@@ -17,7 +18,7 @@ Result<std::vector<std::size_t>> table_rows(const Values& ids, const Shape& tabl
   return rows;
 }
 
-/// Elements of the rows of a sequence, of tensors with as many columns as this one.
+/// Elements of a sequence's rows, in tensors with as many columns as this one.
 std::size_t elements_of_sequence(const Operands& operands, const Tensor& rows) {
   return static_cast<std::size_t>(operands.attributes<PositionAttributes>().sequence *
                                   rows.shape[1]);

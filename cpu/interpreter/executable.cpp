@@ -34,7 +34,7 @@ InterpreterExecutable::create(HostDevice& device, const Graph& graph,
   std::unique_ptr<InterpreterExecutable> made{new InterpreterExecutable{graph, options}};
   TROUPE_TRY(made->ports_, GraphPorts::create(graph));
   if (!made->plan_.offsets.empty() && made->plan_.offsets.size() != graph.tensors.size())
-    return fail(Errc::internal, "the memory plan is of another graph");
+    return fail(Errc::internal, "the memory plan belongs to another graph");
   TROUPE_TRY(made->slots_, find_slots(made->layout_, made->graph_));
   TROUPE_TRY(made->allocate(device));
   return made;
@@ -96,7 +96,7 @@ RankSums* InterpreterExecutable::enqueue_sums(Stream& stream, std::size_t node,
   return &*sums;
 }
 
-/// Where the stored form of a parameter, statistic or gradient is.
+/// Returns the address of the stored form of a parameter, statistic or gradient.
 float* InterpreterExecutable::stored(std::size_t id, const Bindings& bindings) const {
   const auto offset = slots_[id]->offset;
   switch (graph_.tensors[id].role) {

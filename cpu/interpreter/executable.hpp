@@ -1,4 +1,4 @@
-/// A graph run node by node on the scalar ops: the truth that other engines are compared with.
+/// Runs a graph node by node on the scalar ops: the reference for other engines.
 #pragma once
 
 #include "core/device/executable.hpp"
@@ -11,11 +11,11 @@ namespace troupe::cpu {
 
 class HostDevice;
 
-/// Without a memory plan every activation has memory of its own; with one they lie where it says,
-/// which is how plans are checked. Takes any StorageLayout, codecs included.
+/// Without a memory plan, every activation has its own memory. With one, activations lie where the
+/// plan puts them, which checks the plan. Takes any StorageLayout, codecs included.
 class InterpreterExecutable final : public Executable {
 public:
-  /// The graph must be valid. Errors: out_of_memory; a layout or plan that is of another graph.
+  /// Precondition: the graph is valid. Errors: out_of_memory; a layout or plan of another graph.
   static Result<std::unique_ptr<InterpreterExecutable>>
   create(HostDevice& device, const Graph& graph, const CompileOptions& options);
 
@@ -24,7 +24,7 @@ public:
   void bind_statistics(float* statistics) override { statistics_ = statistics; }
   void bind_loss_scale(const float* scale) override { loss_scale_ = scale; }
   void bind_sum_over_ranks(SumOverRanks sum) override { sum_over_ranks_ = std::move(sum); }
-  /// Nothing is derived from parameters: they are decoded when they are read.
+  /// Nothing is derived from parameters: they are decoded on each read.
   void refresh(Stream&, UnitId) override {}
   const BatchView& batch() const override { return ports_.batch(); }
   Status set_batch(const BatchView& batch) override { return ports_.bind(batch); }
@@ -38,7 +38,7 @@ private:
     float* parameters = nullptr;
     float* gradients = nullptr;
   };
-  /// Where everything bound by the caller is at the time of a call.
+  /// Addresses that the caller has bound, at the time of a call.
   struct Bindings {
     UnitBuffers unit;
     float* statistics;
@@ -50,9 +50,10 @@ private:
   Status allocate(HostDevice& device);
   Status allocate_tensor(HostDevice& device, std::size_t id);
   void enqueue(Stream& stream, UnitId unit, Phase phase);
-  /// The node's sums of all ranks, when what is enqueued is done; null where they are its own.
+  /// Returns the node's sums over all ranks, valid once the enqueued work is done; null if the node
+  /// uses its own sums.
   RankSums* enqueue_sums(Stream& stream, std::size_t node, const Bindings& bindings);
-  /// Calls run() while everything that the node uses is at its place in memory_.
+  /// Calls run() while all tensors of the node have addresses in memory_.
   template <class Run>
   Status with_bound(const Node& node, const Bindings& bindings, Run run);
   float* stored(std::size_t id, const Bindings& bindings) const;
@@ -66,10 +67,10 @@ private:
   float* statistics_ = nullptr;
   const float* loss_scale_ = nullptr;
   SumOverRanks sum_over_ranks_;
-  std::vector<std::optional<RankSums>> rank_sums_; ///< by node; of synchronized batch norms
+  std::vector<std::optional<RankSums>> rank_sums_; ///< by node, for synchronized batch norms
   BufferPtr arena_;
   std::vector<BufferPtr> buffers_;
-  std::vector<void*> memory_; ///< by TensorId; the stream's thread fills in what is bound
+  std::vector<void*> memory_; ///< by TensorId; the stream's thread fills in bound addresses
 };
 
 } // namespace troupe::cpu

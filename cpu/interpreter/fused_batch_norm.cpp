@@ -1,4 +1,4 @@
-// Batch norm in parts that stand at the ends of convolutions (nn/passes/fuse_statistics).
+// Batch norm split into parts that are fused with convolutions (nn/passes/fuse_statistics).
 #include "cpu/interpreter/ops.hpp"
 
 #include <algorithm>
@@ -9,8 +9,8 @@ namespace troupe::cpu {
 
 namespace {
 
-/// Writes what becomes of statistics, the variance being biased. The op's inputs from `scale` on
-/// are scale, shift, running_mean and running_var.
+/// Writes the outputs derived from statistics; the variance is biased. The op's inputs from
+/// `scale_at` on are scale, shift, running_mean and running_var.
 Status finalize(const Operands& operands, std::size_t scale_at, const Values& mean,
                 const Values& variance) {
   const auto& a = operands.attributes<FinalizeAttributes>();
@@ -48,7 +48,7 @@ Status batch_norm_finalize(const Operands& operands) {
   Values mean(sum.size()), variance(sum.size());
   for (std::size_t c = 0; c < sum.size(); ++c) {
     mean[c] = sum[c] / count;
-    // Rounded sums may give a little less than 0.
+    // Rounded sums may give a value slightly below 0.
     variance[c] = std::max(sum_of_squares[c] / count - mean[c] * mean[c], 0.0);
   }
   return finalize(operands, 2, mean, variance);
@@ -91,7 +91,7 @@ Status scale_shift(const Operands& operands) {
 
 namespace {
 
-/// A batch norm as five inputs of a node, and what becomes of it as five outputs.
+/// A batch norm as five inputs of a node, and its reductions as five outputs.
 struct BatchNorm {
   Values x, scale, shift, mean, inv_std;
 

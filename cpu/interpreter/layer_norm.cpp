@@ -28,8 +28,8 @@ Status layer_norm(const Operands& operands) {
   return {};
 }
 
-/// With x' the normalized x and g = dy * scale, means over the row:
-/// dx = inv_std * (g - mean(g) - x' * mean(g * x')).
+/// With x' the normalized x and g = dy * scale, means over the row: dx = inv_std * (g - mean(g) -
+/// x' * mean(g * x')).
 Status layer_norm_backward(const Operands& operands) {
   const auto dy = operands.read(0), x = operands.read(1), scale = operands.read(2),
              mean = operands.read(3), inv_std = operands.read(4);

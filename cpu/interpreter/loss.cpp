@@ -8,8 +8,7 @@ namespace troupe::cpu {
 
 namespace {
 
-/// Labels as classes; negative ones are not counted. Nothing counted gives a loss and gradients of
-/// 0.
+/// Labels as classes; negative ones are not counted. If none is counted, loss and gradients are 0.
 struct Labels {
   std::vector<std::int64_t> classes;
   double counted = 0;
@@ -38,7 +37,7 @@ Values softmax(const double* logits, std::size_t classes) {
   return p;
 }
 
-/// What sums over rows are divided by.
+/// Returns the divisor of sums over rows.
 double mean_rows(const Operands& operands, double counted) {
   const double rows = operands.attributes<LossAttributes>().rows;
   return rows > 0 ? rows : counted;
@@ -52,13 +51,13 @@ double log_sum_exp(const double* logits, std::size_t classes) {
   return most + std::log(sum);
 }
 
-/// The probability that a class should have (Szegedy et al. 2016, section 7).
+/// Returns the target probability of a class (Szegedy et al. 2016, section 7).
 double smoothed(std::int64_t label, std::size_t c, std::size_t classes, double smoothing) {
   return (static_cast<std::int64_t>(c) == label ? 1 - smoothing : 0) +
          smoothing / static_cast<double>(classes);
 }
 
-/// The loss of one row of logits, whose log_sum_exp is `total`.
+/// Returns the loss of one row of logits, whose log_sum_exp is `total`.
 double row_loss(const double* logits, std::size_t classes, double total, std::int64_t label,
                 double smoothing) {
   double loss = 0;
@@ -67,7 +66,7 @@ double row_loss(const double* logits, std::size_t classes, double total, std::in
   return loss;
 }
 
-/// What gradients are multiplied with, which is input `i` where there is one.
+/// Returns the factor of gradients: input `i`, or 1 if that input is missing.
 double loss_scale(const Operands& operands, std::size_t i = 2) {
   return operands.inputs() == i + 1 ? operands.read(i)[0] : 1;
 }
@@ -92,7 +91,7 @@ public:
   const std::size_t width, classes;
 };
 
-/// Of the logits, from their probabilities.
+/// Returns the gradient of the logits from their probabilities.
 Values cross_entropy_gradient(const Operands& operands, Values d, const Labels& labels) {
   const auto classes = static_cast<std::size_t>(operands.input(0).shape[1]);
   const double smoothing = double{operands.attributes<LossAttributes>().label_smoothing};
@@ -105,7 +104,7 @@ Values cross_entropy_gradient(const Operands& operands, Values d, const Labels& 
   return d;
 }
 
-/// Rows whose first largest logit is the label's.
+/// Counts the rows whose first largest logit is the label's.
 double correct_rows(const Operands& operands, const Values& logits, const Labels& labels) {
   const auto classes = static_cast<std::ptrdiff_t>(operands.input(0).shape[1]);
   double correct = 0;
@@ -116,8 +115,8 @@ double correct_rows(const Operands& operands, const Values& logits, const Labels
   return correct;
 }
 
-/// prediction - target, 0 in rows that are not counted; how many rows are, and how many elements
-/// the mean is over.
+/// prediction - target, 0 in rows that are not counted; the number of counted rows, and the number
+/// of elements of the mean.
 struct Differences {
   Values values;
   double counted = 0, elements = 0;

@@ -13,8 +13,8 @@ class Windows {
 public:
   Windows(const Shape& x, const Shape& y, const PoolAttributes& a) : x_{x}, y_{y}, a_{a} {}
 
-  /// begin(index of y), then tap(index of x, position in the window) for every pixel of the window
-  /// that is inside the image, then end(index of y).
+  /// For each window, calls begin(index of y), then tap(index of x, position in the window) for
+  /// every pixel of the window inside the image, then end(index of y).
   template <class Begin, class Tap, class End>
   void for_each(Begin begin, Tap tap, End end) const {
     for (std::int64_t n = 0; n < y_[0]; ++n)
@@ -51,7 +51,7 @@ std::size_t size(const Tensor& tensor) {
 
 } // namespace
 
-// As PyTorch: the first of equal values wins, and a NaN is passed on.
+// Like PyTorch: the first of equal values wins, and a NaN propagates.
 Status max_pool(const Operands& operands) {
   const Windows windows{operands.input(0).shape, operands.output(0).shape,
                         operands.attributes<PoolAttributes>()};

@@ -23,8 +23,8 @@ Status rms_norm(const Operands& operands) {
   return {};
 }
 
-/// With x' the normalized x and g = dy * scale, the mean over the row:
-/// dx = inv_rms * (g - x' * mean(g * x')).
+/// With x' the normalized x and g = dy * scale, the mean over the row: dx = inv_rms * (g - x' *
+/// mean(g * x')).
 Status rms_norm_backward(const Operands& operands) {
   const auto dy = operands.read(0), x = operands.read(1), scale = operands.read(2),
              inv_rms = operands.read(3);

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::int64_t most_places = std::numeric_limits<std::int32_t>::max();
 
-/// Turns every pair forward, or back where `direction` is -1.
+/// Rotates every pair forward, or back if `direction` is -1.
 Status turn(const Operands& operands, double direction) {
   const auto& a = operands.attributes<RopeAttributes>();
   const auto half = static_cast<std::size_t>(a.head_dim / 2);

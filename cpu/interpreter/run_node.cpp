@@ -10,7 +10,7 @@ Status check_dtypes(const Graph& graph, const Node& node) {
     for (const auto id : *ids) {
       const auto dtype = graph[id].dtype;
       if (dtype == DType::f64)
-        return fail(Errc::unsupported, "the interpreter has no {} ({})", to_string(dtype),
+        return fail(Errc::unsupported, "the interpreter does not support {} ({})", to_string(dtype),
                     graph[id].name);
     }
   return {};
@@ -31,7 +31,7 @@ Status run_node(const Graph& graph, const Node& node, std::span<void* const> mem
 #include "core/graph/ops.def"
 #undef TROUPE_OP
   }
-  return fail(Errc::internal, "the interpreter does not know op {}", static_cast<int>(node.op));
+  return fail(Errc::internal, "the interpreter does not support op {}", static_cast<int>(node.op));
 }
 #pragma GCC diagnostic pop
 

@@ -1,7 +1,7 @@
-// Causal attention of the heads that share keys and values, in memory that grows with the sequence
-// and not with its square (Dao et al., "FlashAttention", 2022): a tile of queries at a time has all
-// its scores, forward, and again backward. Products are those of small_products.hpp, in f32. Keys
-// and values may be of more places than queries are, and of another type: caches.
+// Causal attention of the heads that share keys and values, in memory linear in the sequence, not
+// quadratic (Dao et al., "FlashAttention", 2022). All scores of one tile of queries exist at a
+// time, in forward, and again in backward. Products are those of small_products.hpp, in f32. There
+// may be more positions of keys and values than of queries, in another type: caches.
 #include "cpu/kernels/detail/attention_rows.hpp"
 #include "cpu/kernels/detail/transpose.hpp"
 
@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t tile = 32; ///< queries
 
-/// As a matrix of so many rows in groups of columns, times a factor, with zeros behind its ends.
+/// Packs the rows as a matrix of `rows` rows in groups of columns, times a factor. Pads with zeros.
 template <class T>
 void pack(const MatrixRows<const T>& from, std::size_t rows, float factor, float* to) {
   from.for_groups(rows, [&](const T* values, std::size_t there, std::size_t, std::size_t at) {
@@ -24,7 +24,7 @@ void pack(const MatrixRows<const T>& from, std::size_t rows, float factor, float
   });
 }
 
-/// The transpose of as many rows and columns as a register has lanes.
+/// Packs the transpose of as many rows and columns as a register has lanes.
 template <class T>
 void pack_square(const T* from, std::size_t distance, float* to) {
   Vector square[lanes];
@@ -35,7 +35,7 @@ void pack_square(const T* from, std::size_t distance, float* to) {
     store_vector(to + c * group, square[c]);
 }
 
-/// As the transpose, with so many columns.
+/// Packs the transpose, with `columns` columns.
 template <class T>
 void pack_transposed(const MatrixRows<const T>& from, std::size_t columns, float* to) {
   const std::size_t steps = whole(from.columns, group);
@@ -71,7 +71,7 @@ std::size_t attention_scratch(const AttentionShape& shape, bool backward) {
                   : 2 * n.keys * n.dim + 2 * tile * n.dim + scores;
 }
 
-/// Those of a tile's query.
+/// The scores of a tile's query.
 Scores scores_of(float* all, std::size_t row, const Tile& t) {
   return {all + row * group, padded(t.rows), t.keys};
 }
@@ -111,7 +111,8 @@ void attention(const AttentionShape& s, const AttentionHeads<T, Cached>& a, floa
     }
 }
 
-// Scores become probabilities p, and products of dy and values their gradients p * (dp - dy * y).
+// Scores become probabilities p, and products of dy and values become their gradients p * (dp - dy
+// * y).
 template <class T>
 void attention_backward(const AttentionShape& s, const AttentionGradients<T>& a, float* scratch) {
   const Sizes n{s};
@@ -176,7 +177,7 @@ inline void add_times(float* sum, float factor, const float* values, std::size_t
     sum[i] += factor * values[i];
 }
 
-// Keys and values are read once and as they lie: there is nothing to win by packing them.
+// Reads keys and values once and in place: packing them would gain nothing.
 template <class T>
 void attention_row(const AttentionRow<T>& a, float* scratch) {
   Memory memory{scratch};

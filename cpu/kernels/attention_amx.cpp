@@ -1,7 +1,7 @@
-// Causal attention in bf16, as attention.cpp has it, for processors that multiply tiles of bf16
-// pairs: products are of bf16, as PyTorch's, with sums in f32; probabilities and their gradients
-// are rounded where they are multiplied. Gradients of keys and values are added up turned, as there
-// what is summed over, queries, lies in pairs without being turned.
+// Causal attention in bf16, as in attention.cpp, for processors that multiply tiles of bf16 pairs.
+// Products are of bf16, like PyTorch's, with sums in f32. Probabilities and their gradients are
+// rounded for products. Gradients of keys and values are summed transposed: there the sum runs over
+// queries, which are already in pairs without a transposition.
 #include "cpu/kernels/detail/attention_rows.hpp"
 #include "cpu/kernels/detail/packing.hpp"
 #include "cpu/kernels/detail/tile_products.hpp"
@@ -20,7 +20,7 @@ struct Sizes {
       : dim{whole(s.head_dim, tile_block)}, pairs{dim / 2},
         keys{whole(s.first + s.sequence, tile_block)}, scale{score_scale(s)} {}
 
-  /// Floats that TileScores take, and pairs that they are narrowed to, in rows and by two rows.
+  /// Floats of TileScores, and pairs of their bf16 forms, in rows and by two rows.
   std::size_t scores() const { return padded(tile) * keys / group; }
   std::size_t rows_of_pairs() const { return padded(tile) * keys / group / 2; }
   std::size_t pairs_of_rows() const { return padded(tile / 2) * keys / group; }
@@ -34,26 +34,26 @@ std::size_t attention_scratch(const AttentionShape& shape, bool backward) {
                         n.rows_of_pairs();
 }
 
-/// Scores of a tile or what becomes of them, in f32: (keys / 16, rows, 16), its groups padded().
+/// Scores of a tile or values derived from them, in f32: (keys / 16, rows, 16), groups padded().
 struct TileScores {
   float* all;
-  std::size_t rows, keys; ///< rows: also those behind the last query
+  std::size_t rows, keys; ///< rows: including those after the last query
 
   std::size_t distance() const { return padded(rows); }
   Scores row(std::size_t i) const { return {all + i * group, distance(), keys}; }
-  /// Where a row's values of 16 keys are among pairs of neighbouring keys: (keys / 32, rows, 16).
+  /// Address of a row's values of 16 keys among pairs of neighbouring keys: (keys / 32, rows, 16).
   Bf16* in_rows(Pair* to, std::size_t i, std::size_t key) const {
     return reinterpret_cast<Bf16*>(to + key / two_groups * padded(rows) + i * group) +
            key % two_groups;
   }
-  /// And where those of rows i and i + 1 are among pairs of rows: (keys / 16, rows / 2, 16).
+  /// Address of rows i and i + 1 among pairs of rows: (keys / 16, rows / 2, 16).
   Pair* in_pairs(Pair* to, std::size_t i, std::size_t key) const {
     return to + key / group * padded(rows / 2) + i / 2 * group;
   }
 };
 
-/// A row's first scores, `attended` of them, become e^(scale * score - most), narrowed, `most`
-/// being the largest scale * score.
+/// Writes e^(scale * score - most) as bf16 for a row's first `attended` scores, where `most` is the
+/// largest scale * score.
 ExponentialSum exponentiate(const TileScores& scores, std::size_t row, std::size_t attended,
                             float scale, Pair* to) {
   const Scores of = scores.row(row).attended(attended);
@@ -111,7 +111,7 @@ void attention(const AttentionShape& s, const AttentionHeads<Bf16>& a, float* sc
     }
 }
 
-/// The transpose of sums that lie turned, (rows / 16, columns, 16), times a factor.
+/// Writes the transpose of transposed sums, (rows / 16, columns, 16), times a factor.
 void unpack_turned(const float* from, std::size_t columns, float factor,
                    const MatrixRows<Bf16>& to) {
   for (std::size_t row = 0; row < to.count; row += group)
@@ -125,9 +125,9 @@ void unpack_turned(const float* from, std::size_t columns, float factor,
     }
 }
 
-/// A query in backward: its scores, and what its probabilities' gradients are so far.
+/// A query in backward: its scores, and the gradients of its probabilities so far.
 struct Query {
-  Scores scores{}, gradients{}; ///< of no keys behind the last query
+  Scores scores{}, gradients{}; ///< of no keys for rows after the last query
   float scale = 0, total = 0, mean = 0;
 
   struct Results {
@@ -143,12 +143,12 @@ struct Query {
   }
 };
 
-/// Memory for what is multiplied with queries, keys and gradients: probabilities as pairs of rows,
-/// gradients of scores in both ways.
+/// Memory of bf16 operands of products with queries, keys and gradients: probabilities as pairs of
+/// rows, gradients of scores in both forms.
 struct NarrowedScores {
   Pair *p_paired, *ds, *ds_paired;
 
-  /// Of queries i and i + 1 of a tile.
+  /// Writes those of queries i and i + 1 of a tile.
   void write(const TileScores& of, std::size_t i, const Query& first, const Query& second) const {
     for (std::size_t key = 0; key < of.keys; key += group) {
       const auto a = first.at(key), b = second.at(key);

@@ -1,5 +1,5 @@
-// Dropout: Philox4x32-10 of many blocks side by side, as core/random.hpp has it of one, whose
-// function must not be compiled here.
+// Dropout: Philox4x32-10 of many blocks at once. core/random.hpp has the same function for one
+// block, but it must not be compiled here.
 #include "cpu/kernels/detail/variant.hpp"
 
 namespace troupe::cpu::TROUPE_VARIANT {
@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::size_t lanes = 64, words_at_once = 4 * lanes;
 
-/// Words of the blocks from `first` on.
+/// Computes the words of the blocks from `first` on.
 void draw(const DropoutMask& mask, std::uint32_t first, std::uint32_t* __restrict words) {
   std::uint32_t c0[lanes], c1[lanes], c2[lanes], c3[lanes];
   for (std::size_t i = 0; i < lanes; ++i) {

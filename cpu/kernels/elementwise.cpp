@@ -1,4 +1,4 @@
-// Element-wise work on activations.
+// Element-wise kernels on activations.
 #include "cpu/kernels/detail/exponential.hpp"
 #include "cpu/kernels/detail/variant.hpp"
 
@@ -40,7 +40,7 @@ void relu_backward(const T* dy, const T* y, T* dx, std::size_t elements) {
     store(dx, i, load(y, i) > 0.0f ? load(dy, i) : 0.0f);
 }
 
-/// What gelu multiplies x with, and the derivative of that.
+/// The factor of x in gelu, and its derivative.
 struct Gate {
   float value, slope;
 };
@@ -58,7 +58,7 @@ inline Gate normal(float x) {
   return {x < 0.0f ? tail : 1.0f - tail, 0.398942280f * density};
 }
 
-/// (1 + tanh(u)) / 2 is 1 / (1 + e^(-2 * u)); from 30 on it is 0 or 1.
+/// (1 + tanh(u)) / 2 is 1 / (1 + e^(-2 * u)). The value is 0 or 1 for |x| >= 30.
 inline Gate by_tanh(float x) {
   constexpr float twice_factor = 1.59576912f, cubic = 0.044715f; // 2 * sqrt(2 / pi)
   const float near = clamp(x, -30.0f, 30.0f), square = near * near;
@@ -90,8 +90,8 @@ void multiply_block_by_backward(const T* dy, const T* x, T* dx, std::size_t elem
   }
 }
 
-/// x is from the forward pass, and in no cache any more: a processor computes too long on each
-/// element to see far enough ahead.
+/// Prefetches x: it is from the forward pass, and no longer in a cache. The processor computes too
+/// long on each element to load far enough ahead by itself.
 template <class T, Gate gate(float)>
 void multiply_by_backward(const T* dy, const T* x, T* dx, std::size_t elements) {
   constexpr std::size_t block = 1024, line = 64 / sizeof(T);

@@ -1,4 +1,4 @@
-// Element-wise work on flat fp32 buffers.
+// Element-wise kernels on flat fp32 buffers.
 #include "cpu/kernels/detail/variant.hpp"
 
 namespace troupe::cpu::TROUPE_VARIANT {
@@ -21,7 +21,7 @@ void scale(float* values, float factor, std::size_t elements) {
 double squared_norm(const OptimizerArguments& arguments, const float* gradients,
                     std::size_t elements) {
   const auto a = arguments; // a copy: its values stay in registers
-  // Sixteen sums side by side: a fixed order that the compiler may still vectorize.
+  // Sixteen sums side by side: a fixed order that the compiler can still vectorize.
   constexpr std::size_t lanes = 16;
   double sums[lanes] = {};
   std::size_t i = 0;

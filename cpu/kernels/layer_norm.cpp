@@ -1,5 +1,5 @@
-// Layer and RMS normalization, row by row. A row is gone through several times, all but the first
-// in the first-level cache.
+// Layer and RMS normalization, row by row. A row is read several times, all but the first time from
+// the first-level cache.
 #include "cpu/kernels/detail/variant.hpp"
 #include "cpu/kernels/detail/vectors.hpp"
 
@@ -7,7 +7,7 @@ namespace troupe::cpu::TROUPE_VARIANT {
 
 namespace {
 
-/// The value at i, or the `lanes` values from i on.
+/// Returns the value at i, or the `lanes` values from i on.
 template <class V, class T>
 V get(const T* values, std::size_t i) {
   if constexpr (std::is_same_v<V, float>)
@@ -32,8 +32,8 @@ struct Sums {
   }
 };
 
-/// The sum over a row; term(V{}, c) gives the terms of column c, or of the `lanes` columns from c
-/// on.
+/// Returns the sum over a row; term(V{}, c) returns the terms of column c, or of the `lanes`
+/// columns from c on.
 template <class Term>
 Sums<float> sum_over(std::size_t width, Term term) {
   Sums<Vector> vectors{};
@@ -48,7 +48,7 @@ Sums<float> sum_over(std::size_t width, Term term) {
   return sums;
 }
 
-/// The variance is taken about a mean that was rounded, and both are corrected by the mean's error.
+/// Computes the variance about a rounded mean, and corrects both by the mean's error.
 template <class T>
 Sums<float> mean_and_variance(const T* x, std::size_t width) {
   const auto count = static_cast<float>(width);
@@ -80,7 +80,7 @@ void layer_norm(const LayerNormRows<T>& rows) {
   }
 }
 
-/// Adds what one row has to dscale and dshift.
+/// Adds one row's contributions to dscale and dshift.
 template <class T>
 void add_to_columns(const T* dy, const T* x, float mean, float inv_std, std::size_t width,
                     float* __restrict dscale, float* __restrict dshift) {

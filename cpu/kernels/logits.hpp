@@ -1,55 +1,55 @@
-/// Logits of a language model's head in bf16, by processors with tiles (logits_amx.cpp).
+/// Logits of a language model's head in bf16, for processors with AMX tiles (logits_amx.cpp).
 #pragma once
 
 #include "cpu/kernels/detail/views.hpp"
 
 namespace troupe::cpu {
 
-/// Some rows of a linear_cross_entropy in bf16, whose logits are made for a block of classes at a
-/// time and never lie in memory.
+/// Some rows of a linear_cross_entropy in bf16. Its logits are computed for a block of classes at a
+/// time and never stored in full.
 struct LossRows {
   std::size_t count, width;
-  const float* packed; ///< what LogitKernels::pack has written
+  const float* packed; ///< written by LogitKernels::pack
 };
-/// Classes that follow each other, and their rows of the weight, which are multiplied as bf16.
+/// Consecutive classes and their rows of the weight, which are multiplied as bf16.
 struct LogitBlock {
   std::size_t first, count;
   const float* weight;
 };
-/// By row, of the classes of some blocks: the largest logit, the sum of e^(logit - most), the sum
-/// of the logits, and the label's, where the label is one of these classes.
+/// By row, over the classes of some blocks: the largest logit, the sum of e^(logit - most), the sum
+/// of the logits, and the label's logit if the label is one of these classes.
 struct LogitSums {
   float *most, *exponentials, *all, *of_label;
 };
-/// The gradient of a logit is (e^(logit - total) - spread) * factor, less `of_label` where it is
-/// the label's; 0 where the factor is.
+/// The gradient of a logit is (e^(logit - total) - spread) * factor, less `of_label` for the
+/// label's logit; 0 if the factor is 0.
 struct LogitGradients {
   const float *total, *factor; ///< by row
   float spread, of_label;
   float* dx;                ///< packed: LogitKernels::dx_floats()
   float* dweight;           ///< the block's rows
-  bool add_dx, add_dweight; ///< else they are written
+  bool add_dx, add_dweight; ///< else they are overwritten
 };
 
-/// What a head does with rows and blocks. Each call works in scratch_floats(), of which the most
-/// are for blocks of most_classes. Null where the processor has no tiles.
+/// Operations of a head on rows and blocks. Each call needs scratch_floats() for blocks of up to
+/// most_classes. Null if the processor has no tiles.
 struct LogitKernels {
   static constexpr std::size_t most_classes = 256;
-  /// Rows are packed so many at a time, and arrays by row have whole blocks of them.
+  /// Rows are packed in blocks of this size, and arrays by row have whole blocks.
   static constexpr std::size_t row_block = 32;
 
   std::size_t (*packed_floats)(std::size_t rows, std::size_t width);
   std::size_t (*dx_floats)(std::size_t rows, std::size_t width);
   std::size_t (*scratch_floats)(std::size_t rows, std::size_t width);
-  /// Packs x, rows by `width`; rows [begin, end) alone, where begin is a multiple of row_block.
+  /// Packs rows [begin, end) of x, which has rows of `width`; begin is a multiple of row_block.
   void (*pack)(const LossRows& rows, const Bf16* x, float* packed, std::size_t begin,
                std::size_t end);
   void (*sums)(const LossRows& rows, const LogitBlock& block, const std::int32_t* labels,
                const LogitSums& sums, float* scratch);
   void (*gradients)(const LossRows& rows, const LogitBlock& block, const std::int32_t* labels,
                     const LogitGradients& gradients, float* scratch);
-  /// Rows [begin, end) of dx, from `parts` packed ones that are added up, `distance` floats from
-  /// one to the next.
+  /// Writes rows [begin, end) of dx: the sum of `parts` packed ones, `distance` floats from one to
+  /// the next.
   void (*unpack)(const LossRows& rows, const float* packed, std::size_t distance, std::size_t parts,
                  Bf16* dx, std::size_t begin, std::size_t end);
 };

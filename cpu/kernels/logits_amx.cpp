@@ -1,9 +1,9 @@
 // Logits of a language model's head in bf16, for processors that multiply tiles of bf16 pairs. A
-// block's logits are made for 32 rows at a time, turned, (classes, rows), so that a register has
-// one class of 16 rows and nothing is added up across it. They are made twice: once for the sums
-// of their exponentials, and once more for their gradients, which is less work than writing them
-// to memory and reading them (Wijmans et al. 2024, "Cut Your Losses in Large-Vocabulary Language
-// Models").
+// block's logits are computed for 32 rows at a time, transposed, (classes, rows), so that a
+// register has one class of 16 rows and needs no horizontal sums. They are computed twice: once for
+// the sums of their exponentials, and once for their gradients, which is less work than writing
+// them to memory and reading them (Wijmans et al. 2024, "Cut Your Losses in Large-Vocabulary
+// Language Models").
 #include "cpu/kernels/detail/exponential.hpp"
 #include "cpu/kernels/detail/logit_work.hpp"
 
@@ -40,7 +40,7 @@ void pack(const LossRows& rows, const Bf16* x, float* packed, std::size_t begin,
                        n.paired_group());
 }
 
-/// Adds a block's logits of 16 rows to what there is of the classes before it.
+/// Adds a block's logits of 16 rows to the sums of earlier classes.
 void add_logits(const float* logits, std::size_t classes, std::size_t row, const LogitSums& sums) {
   float most[group], exponentials[group] = {}, all[group] = {};
   for (std::size_t j = 0; j < group; ++j)
@@ -62,7 +62,7 @@ void add_logits(const float* logits, std::size_t classes, std::size_t row, const
   }
 }
 
-/// Logits of 16 rows become their gradients.
+/// Replaces the logits of 16 rows by their gradients.
 void differentiate(float* logits, std::size_t classes, std::size_t there, std::size_t row,
                    const LogitGradients& g) {
   float total[group], factor[group];
@@ -80,7 +80,7 @@ void differentiate(float* logits, std::size_t classes, std::size_t there, std::s
     logits[i] = 0.0f;
 }
 
-/// Calls visit(row, place among 16 rows' logits) for those rows from `first` on whose label is one
+/// Calls visit(row, index among 16 rows' logits) for the 16 rows from `first` on whose label is one
 /// of the block's classes.
 template <class Visit>
 void for_labels(const LossRows& rows, const LogitBlock& block, const std::int32_t* labels,

@@ -1,6 +1,6 @@
 // Max and average pooling over NHWC images: the innermost loop runs over channels. Backward
-// gathers: every input pixel looks at the windows that cover it, so that threads never write the
-// same one.
+// gathers: every input pixel reads the windows that cover it, so that threads never write the same
+// pixel.
 #include "cpu/kernels/detail/variant.hpp"
 
 namespace troupe::cpu::TROUPE_VARIANT {

@@ -29,7 +29,7 @@ void load_codes(const std::uint8_t* from, std::int8_t* codes) {
     }
 }
 
-/// A whole block; returns its scale.
+/// Encodes a whole block; returns its scale.
 template <QuantizedType Type>
 float encode(const float* __restrict values, std::uint8_t* __restrict to) {
   std::uint32_t largest = 0;
@@ -45,7 +45,7 @@ float encode(const float* __restrict values, std::uint8_t* __restrict to) {
   return scale;
 }
 
-/// A whole block.
+/// Decodes a whole block.
 template <QuantizedType Type>
 void decode(const std::uint8_t* __restrict from, float scale, float* __restrict values) {
   std::int8_t codes[block_size];

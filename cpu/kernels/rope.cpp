@@ -1,5 +1,5 @@
-// Rotary position embeddings of one row: element i of a head and the one half a head behind it
-// turn.
+// Rotary position embeddings of one row: rotates element i of a head with the element half a head
+// later.
 #include "cpu/kernels/detail/variant.hpp"
 
 namespace troupe::cpu::TROUPE_VARIANT {

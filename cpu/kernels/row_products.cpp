@@ -1,5 +1,5 @@
-// A row times a matrix: what memory gives is all the time that it takes, so a row of the matrix is
-// read at a time, one behind the other, with sums enough that none waits for the one before.
+// A row times a matrix, limited by memory bandwidth: reads the rows of the matrix one after the
+// other, with enough independent sums that none waits for the previous one.
 #include "cpu/kernels/detail/bf16_vectors.hpp"
 
 namespace troupe::cpu::TROUPE_VARIANT {

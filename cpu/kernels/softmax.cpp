@@ -1,4 +1,4 @@
-// Softmax over long rows: what linear_cross_entropy does with a row of logits.
+// Softmax over long rows, for the rows of logits in linear_cross_entropy.
 #include "cpu/kernels/detail/exponential.hpp"
 #include "cpu/kernels/detail/variant.hpp"
 
@@ -6,7 +6,7 @@ namespace troupe::cpu::TROUPE_VARIANT {
 
 namespace {
 
-// So many sums side by side, in vectors whatever the instruction set.
+// Number of parallel sums, which form vectors in every instruction set.
 constexpr std::size_t ways = 16;
 
 float largest(const float* x, std::size_t elements) {

@@ -1,6 +1,6 @@
 // Gradients of a linear layer's weights in bf16, for processors that multiply tiles of bf16 pairs:
-// pairs of rows. The library's products ask for one operand to be turned in memory, which costs
-// more than the turning in registers that packing it is.
+// pairs of rows. The library's products need one operand transposed in memory, which costs more
+// than the transposition in registers while packing.
 #include "cpu/kernels/detail/packing.hpp"
 #include "cpu/kernels/detail/tile_products.hpp"
 
@@ -10,12 +10,12 @@ namespace {
 
 using Limits = WeightGradientKernels;
 
-/// Rows whose packed columns of x stay in the first cache, with a block of dy's.
+/// Rows whose packed columns of x stay in the first-level cache, with a block of dy's.
 constexpr std::size_t near_rows = 256;
 
-/// From one group of x's columns to the next, (in / 16, rows / 2, 16) pairs of rows.
+/// Distance between groups of x's columns, (in / 16, rows / 2, 16) pairs of rows.
 constexpr std::size_t x_group = padded(Limits::most_rows / 2);
-/// And of dy's rows, (rows / 32, outputs, 16) pairs of rows.
+/// Distance between groups of dy's rows, (rows / 32, outputs, 16) pairs of rows.
 constexpr std::size_t dy_group = padded(Limits::most_outputs);
 
 std::size_t packed_floats(std::size_t in) {
@@ -26,7 +26,7 @@ std::size_t sums_floats(std::size_t in) {
   return whole(in, tile_block) / group * dy_group;
 }
 
-/// dy's rows.
+/// Packed rows of dy.
 std::size_t scratch_floats() {
   return Limits::most_rows / tile_block * dy_group;
 }

@@ -1,7 +1,7 @@
 // 3x3 convolutions with a quarter of the multiplications: F(4x4, 3x3) for outputs and for gradients
 // of inputs, F(3x3, 4x4) for gradients of weights. Each tile of 4x4 outputs and the 6x6 inputs that
 // it depends on are transformed; in between there are 36 matrix products, one for each point. The
-// tiles of a block, and what comes of them, stay in the core's second-level cache.
+// tiles of a block, and their products, stay in the core's second-level cache.
 #include "cpu/kernels/detail/winograd_points.hpp"
 #include "cpu/kernels/detail/winograd_tiles.hpp"
 
@@ -56,7 +56,7 @@ void store_tile(const WinogradShape& s, const Tile<4>& tile, const Floats& matri
   }
 }
 
-/// A block's memory: zeros as long as the longer row of channels, then the two sides' matrices.
+/// A block's memory: zeros as long as the longer row of channels, then the matrices of both sides.
 struct Block {
   float* zeros;
   Floats x, y;
@@ -69,7 +69,7 @@ struct Block {
   }
 };
 
-/// Where a weight of channels (in, out) lies in a point's matrix.
+/// Returns the offset of a weight of channels (in, out) in a point's matrix.
 std::size_t weight_at(const WinogradShape& s, std::size_t in, std::size_t out) {
   return out / group * s.in * group + in * group + out % group;
 }

@@ -10,7 +10,7 @@ namespace troupe::cpu::TROUPE_VARIANT {
 namespace {
 
 constexpr std::size_t points = winograd_bf16_points;
-/// Tiles that are worked on at once: their matrices stay in the second-level cache.
+/// Tiles processed at once: their matrices stay in the second-level cache.
 constexpr std::size_t block_size = 32;
 /// Output channels whose products stay in the cache between the points and the outputs.
 constexpr std::size_t chunk = 64;
@@ -18,7 +18,7 @@ constexpr std::size_t chunk = 64;
 using Inputs = Matrices<Pair, block_size>;
 using Products = Matrices<float, block_size>;
 
-/// A block's memory: zeros as long as a row of channels, then both sides' matrices.
+/// A block's memory: zeros as long as a row of channels, then the matrices of both sides.
 struct Block {
   Bf16* zeros;
   Inputs x;
@@ -56,7 +56,7 @@ void load_tile(const Source<Bf16, 4, 1>& source, const Tile<2>& tile, const Inpu
     all_channels(BorderPixels<Bf16, 4>{source, tile});
 }
 
-/// The outputs of channels [begin, begin + chunk).
+/// Writes the outputs of channels [begin, begin + chunk).
 void store_tile(const WinogradShape& s, const Tile<2>& tile, const Products& matrices,
                 std::size_t index, const WinogradOutput& output, std::size_t begin) {
   const std::size_t end = smaller(begin + chunk, s.out);
@@ -83,7 +83,7 @@ void store_tile(const WinogradShape& s, const Tile<2>& tile, const Products& mat
   }
 }
 
-/// Rows of pairs: neighbouring input channels of one output channel.
+/// Writes rows of pairs: neighbouring input channels of one output channel.
 void winograd_bf16_weights(const WinogradShape& s, const float* weights, Bf16* u, std::size_t begin,
                            std::size_t end) {
   const std::size_t plane = s.in * s.out;

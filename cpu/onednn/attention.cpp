@@ -1,4 +1,4 @@
-// Attention by our own kernels: the library has none.
+// Attention by our kernels: the library has none.
 #include "cpu/detail/sequence_places.hpp"
 #include "cpu/kernels/kernels.hpp"
 #include "cpu/onednn/detail/parallel_step.hpp"
@@ -9,7 +9,7 @@ namespace troupe::cpu {
 
 namespace {
 
-/// Where the heads of a node lie, in elements.
+/// Positions of a node's heads, in elements.
 class AttentionPlan {
 public:
   AttentionPlan(const Graph& graph, const Node& node, TensorId q)
@@ -19,12 +19,12 @@ public:
 
   bool in_one() const { return in_one_; }
   std::size_t head_dim() const { return size(a_.head_dim); }
-  /// Of a product of all rows with so many keys or values, of which a row has half, those before
-  /// it, in the mean.
+  /// Operations of a product of all rows with `keys` keys or values. On average a row uses half of
+  /// them, those before it.
   double operations(std::size_t keys) const {
     return static_cast<double>(rows_ * size(a_.heads) * head_dim() * keys);
   }
-  /// Heads that share keys and values, of every sequence: each is work of its own.
+  /// Groups of heads that share keys and values, of every sequence: each is one part.
   std::size_t parts() const { return rows_ / size(a_.sequence) * size(a_.kv_heads); }
   AttentionShape shape() const {
     const std::size_t q = size(a_.heads * a_.head_dim), kv = size(a_.kv_heads * a_.head_dim);
@@ -37,7 +37,7 @@ public:
             .y_distance = q,
             .row_heads = size(a_.heads)};
   }
-  /// The first element of a part's queries, and of its keys in a tensor of keys alone.
+  /// Offset of a part's queries, and of its keys in a tensor of only keys.
   std::size_t q(std::size_t part) const { return row(part) * shape().q_distance + column(part); }
   std::size_t kv(std::size_t part) const {
     return row(part) * shape().kv_distance + head(part) * size(a_.head_dim);
@@ -63,10 +63,10 @@ private:
   bool in_one_;
 };
 
-/// Threads take parts, each with memory of its own.
+/// Threads take parts, each with scratch memory of its own.
 class AttentionStep : public Step {
 public:
-  /// `floats`: that a part works in. `products`: of all rows with all keys or values.
+  /// `floats`: scratch of a part. `products`: of all rows with all keys or values.
   AttentionStep(const Lowering& lowering, const Node& node, const AttentionPlan& plan,
                 std::size_t floats, double products)
       : node_{node}, plan_{plan}, lanes_{std::min(plan.parts(), static_cast<std::size_t>(
@@ -79,7 +79,7 @@ public:
   std::size_t scratch_bytes() const override { return lanes_ * lane_bytes_; }
 
 protected:
-  /// work(part, scratch) for every part.
+  /// Calls work(part, scratch) for every part.
   template <class Work>
   void for_parts(const Frame& frame, Work work) const {
     parallel_lanes(lanes_, plan_.parts(), [&](std::size_t part, std::size_t lane) {
@@ -146,7 +146,7 @@ public:
   }
 };
 
-/// Keys and values become cached ones, and these are attended to where they lie.
+/// Writes keys and values into the caches, and attends to the caches in place.
 template <class T>
 class CachedAttention final : public AttentionStep {
 public:
@@ -154,10 +154,10 @@ public:
                   std::size_t floats)
       : AttentionStep{lowering, node, plan, floats, 0}, cached_{node.inputs.size() - 3},
         places_{places_of(lowering.graph, node, plan)} {
-    operations = 4 * plan.operations(places_); // with a cache that is full
+    operations = 4 * plan.operations(places_); // with a full cache
   }
 
-  /// Of a part, in floats of a cache.
+  /// Positions of a cache for a part.
   static std::size_t places_of(const Graph& graph, const Node& node, const AttentionPlan& plan) {
     const auto& keys = graph[node.inputs[node.inputs.size() - 3]];
     return static_cast<std::size_t>(keys.shape[0]) / plan.parts();
@@ -179,7 +179,7 @@ public:
     return {};
   }
 
-  /// Of more, tiles are faster.
+  /// For more rows, tiles are faster.
   static bool few_rows(const AttentionShape& shape) { return shape.sequence < 8; }
 
 private:
@@ -228,7 +228,7 @@ private:
   std::size_t places_;
 };
 
-/// Floats that a part of it works in, wherever its rows stand.
+/// Scratch floats of a part, for any position of its rows.
 template <class T>
 std::size_t cached_scratch(const Graph& graph, const Node& node, const AttentionPlan& plan) {
   using Cached = CachedAttention<T>;

@@ -1,5 +1,5 @@
 // Batch normalization: two passes over x forward (sums, then normalize with add and relu), two over
-// dy and x backward. The first pass is done behind the writer of x or dy where there is one.
+// dy and x backward. The first pass is fused with the step that writes x or dy if there is one.
 #include "core/fail.hpp"
 #include "cpu/kernels/kernels.hpp"
 #include "cpu/onednn/detail/batch_norm_step.hpp"
@@ -105,7 +105,7 @@ private:
   std::vector<float> mean_, inv_std_;
 };
 
-/// y of the forward step, by its factors: done behind the writer of x where there is one.
+/// y of the forward step, by its factors; fused with the step that writes x if there is one.
 template <class T>
 class Normalize final : public Step, public SliceConsumer {
 public:
@@ -154,7 +154,7 @@ template <class T>
 class BatchNormBackward final : public BatchNormStep {
 public:
   /// `affine` is the forward step's: a relu's mask is computed again from x, which is read anyway.
-  /// With a residual it is read from y.
+  /// With a residual, the mask is read from y.
   BatchNormBackward(const Lowering& lowering, const Node& node,
                     std::shared_ptr<const ColumnAffine> affine)
       : BatchNormStep{lowering, node, lowering.graph[node.inputs[1]].shape}, affine_{std::move(
@@ -200,7 +200,7 @@ public:
   Status run(const Frame& frame) override {
     reduce_once(frame);
     finish(frame);
-    // Where the masked gradient was written, it is read again.
+    // If the masked gradient was written, reads it again.
     const auto* const v = frame.data<T>(attributes_.add ? node_.outputs[3] : node_.inputs[0]);
     const auto* const x = frame.data<T>(node_.inputs[1]);
     auto* const dx = frame.data<T>(node_.outputs[0]);
@@ -229,7 +229,7 @@ private:
   }
 
   /// dx = scale * inv_std * (v - mean(v) - xhat * mean(v * xhat)), as a linear function of v and x.
-  /// The means may be all ranks'; dscale and dshift are this rank's.
+  /// The means may cover all ranks; dscale and dshift cover this rank.
   void finish(const Frame& frame) {
     const auto* const scale = frame.data<float>(node_.inputs[2]);
     const auto* const inv_std = frame.data<float>(node_.inputs[4]);
@@ -259,11 +259,11 @@ private:
   std::vector<float> mean_, dy_factor_, x_factor_, offset_;
 };
 
-/// The factors of the batch norm that saved this mean; what comes after it shares them.
+/// Returns the factors of the batch norm that saved this mean; later steps share them.
 Result<std::shared_ptr<const ColumnAffine>> affine_of(const Lowering& lowering, TensorId mean) {
   const auto forward = lowering.affines.find(mean);
   if (forward == lowering.affines.end())
-    return fail(Errc::internal, "{} is of no forward node", lowering.graph[mean].name);
+    return fail(Errc::internal, "{} belongs to no forward node", lowering.graph[mean].name);
   return forward->second;
 }
 
@@ -286,7 +286,7 @@ Result<StepPtr> lower_normalize(Lowering& lowering, const Node& node) {
 }
 
 Result<StepPtr> lower_batch_norm_backward(Lowering& lowering, const Node& node) {
-  if (node.inputs.size() > 6) // nobody here has saved factor and offset
+  if (node.inputs.size() > 6) // no step of this lowering saves factor and offset
     return failure(unsupported(lowering.graph, node));
   TROUPE_TRY(auto affine, affine_of(lowering, node.inputs[3]));
   return with_element(lowering.graph[node.inputs[0]].dtype, [&]<class T>(T) -> StepPtr {

@@ -1,5 +1,5 @@
-// Convolutions with kernels larger than one pixel, by oneDNN's direct implementations where our
-// Winograd kernels do not take them.
+// Convolutions with kernels larger than one pixel, by oneDNN's direct implementations if our
+// Winograd kernels do not support them.
 #include "core/fail.hpp"
 #include "cpu/onednn/detail/convert.hpp"
 #include "cpu/onednn/detail/finish_convolution.hpp"
@@ -88,7 +88,7 @@ public:
   }
 
 private:
-  /// `done`: elements of y that lie before this slice's.
+  /// `done`: elements of y before this slice's.
   void convolve(const Frame& frame, std::byte* x, std::byte* weights, std::byte* y,
                 std::size_t done, std::byte* library) const {
     std::array<Operand, 5> operands{
@@ -110,7 +110,7 @@ private:
   Primitive primitive_;
   const ParameterCopy* weights_;
   Role role_;
-  FinishConvolution finish_; ///< where activations are widened: the library would see f32 alone
+  FinishConvolution finish_; ///< if activations are cast to f32: the library would see only f32
   std::size_t library_bytes_, from_bytes_, to_bytes_;
 };
 
@@ -170,7 +170,7 @@ private:
   bool widen_;
   std::size_t x_elements_, y_elements_;
   Primitive primitive_;
-  std::optional<Primitive> store_; ///< where the library's layout is not the parameter's
+  std::optional<Primitive> store_; ///< if the library's layout is not the parameter's
   std::size_t library_bytes_, result_bytes_, x_bytes_, y_bytes_;
 };
 
@@ -203,8 +203,8 @@ Result<StepPtr> lower_activation(Lowering& lowering, const Node& node, Convoluti
                    : convolution_backward_data(lowering.library, problem, weights);
   };
   const auto parameter = node.inputs[1];
-  // The parameter's own layout needs no copy, and is taken unless the library has only slow loops
-  // for it; for inference, where it is copied once, unless the library likes another.
+  // In f32 training, the parameter's own layout needs no copy, and is used unless the library has
+  // only slow loops for it. All other cases copy the parameter, to the library's preferred layout.
   std::optional<Primitive> primitive;
   if (problem.activations == DType::f32 && !epilogue.bias)
     primitive = make(&lowering.stored(parameter));

@@ -14,16 +14,16 @@ std::size_t elements(const Tensor& tensor) {
   return static_cast<std::size_t>(tensor.shape.elements());
 }
 
-/// A part of a node's tensors.
+/// A range of a node's tensors.
 template <class In, class Out>
 struct Part {
-  const In *a, *b; ///< b: null where there is one input
+  const In *a, *b; ///< b: null if there is only one input
   Out* to;
   std::size_t elements;
 };
 
-/// Can consume slices of an input right behind its writer, and then produces slices for others.
-/// `kernel` is called with the typed kernels of what is read and a part.
+/// Can consume slices of an input directly after its writer, and then produces slices for others.
+/// `kernel` is called with the typed kernels of the input type and a range.
 template <class In, class Out, class Kernel>
 class Elementwise final : public Step, public SliceConsumer, public SliceProducer {
 public:
@@ -41,7 +41,7 @@ public:
     return needs;
   }
 
-  /// By itself it writes all at once; it writes slices where it consumes some.
+  /// Writes slices only if it consumes some; otherwise writes all at once.
   bool writes_slices() const override { return false; }
 
   void begin(const Frame& frame, std::size_t workers) override {
@@ -116,7 +116,7 @@ public:
   Status run(const Frame& frame) override {
     const auto* const from = frame.data<std::byte>(node_.inputs[0]);
     auto* const to = frame.data<std::byte>(node_.outputs[0]);
-    if (from != to) // the memory plan may have laid both in one place
+    if (from != to) // the memory plan may have placed both at the same address
       parallel_for(size_, elementwise_grain * sizeof(float),
                    [&](std::size_t begin, std::size_t end) {
                      std::memmove(to + begin, from + begin, end - begin);

@@ -1,5 +1,5 @@
-// Rows of tables. Gradients of rows are added in the order of the rows, whatever the threads: each
-// has columns of its own.
+// Rows of tables. Gradients of rows are added in the order of the rows, for any number of threads:
+// each thread has its own columns.
 #include "core/fail.hpp"
 #include "cpu/detail/sequence_places.hpp"
 #include "cpu/kernels/kernels.hpp"
@@ -115,7 +115,7 @@ private:
   TableShape shape_;
 };
 
-/// Of one place, all sequences' rows are added.
+/// Adds the rows of all sequences at one position.
 void add_places(const TableShape& shape, std::size_t sequence, const float* dy, float* dtable,
                 std::size_t place) {
   float* const sum = dtable + place * shape.width;

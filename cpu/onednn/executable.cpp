@@ -12,7 +12,7 @@ namespace troupe::cpu {
 
 namespace {
 
-/// The thread's own clock: others that run on its processor do not count.
+/// CPU time of the calling thread: other threads on its processor do not count.
 double thread_seconds() {
   timespec now{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
@@ -26,7 +26,7 @@ bool is_joined(const Node& node) {
   return a && a->prologue;
 }
 
-/// Refuses nodes that other devices' passes have joined with something.
+/// Refuses nodes that passes for other devices have fused.
 Status check_supported(const Graph& graph) {
   for (const auto& node : graph.nodes)
     if (is_joined(node))

@@ -1,4 +1,4 @@
-/// A graph lowered to oneDNN's primitives and our own kernels.
+/// A graph lowered to oneDNN's primitives and our kernels.
 #pragma once
 
 #include "core/device/graph_ports.hpp"
@@ -29,14 +29,14 @@ public:
   std::vector<ProfileLine> profile(bool in_detail) const override;
 
 private:
-  /// What runs of one unit use.
+  /// Steps, copies and buffers of one unit.
   struct Unit {
     std::vector<StepPtr> forward, backward;
     std::vector<const ParameterCopy*> copies;
     float* parameters = nullptr;
     float* gradients = nullptr;
   };
-  /// What the profile knows of one step.
+  /// Profile of one step.
   struct Timing {
     double seconds = 0;
     std::size_t runs = 0;
@@ -47,9 +47,9 @@ private:
   Status allocate(HostDevice& device, const Lowering& lowering);
   Binding binding(UnitId unit) const;
   void enqueue(Stream& stream, UnitId unit, std::span<const StepPtr> steps);
-  /// Steps that no other rank has a part in, then the reduction of one that has, if there is one.
+  /// Enqueues steps without other ranks, then the reduction of `reduced` if it is not null.
   void enqueue_alone(Stream& stream, UnitId unit, std::span<const StepPtr> steps, Step* reduced);
-  /// Steps that either all run on the library's threads or none of them does.
+  /// Enqueues steps that either all run on the library's threads or all do not.
   void enqueue_run(Stream& stream, UnitId unit, std::span<const StepPtr> steps, bool by_library);
   Status run_timed(Step& step, const Frame& frame);
 

@@ -1,5 +1,5 @@
-// Layer and RMS normalization by our own kernels: the library has the first, none for f16, and its
-// backward asks for variances, where the op has saved what they are divided by.
+// Layer and RMS normalization by our kernels. The library has only the former, and not for f16; its
+// backward needs variances, but the op has saved inverse standard deviations.
 #include "cpu/kernels/kernels.hpp"
 #include "cpu/onednn/detail/parallel_step.hpp"
 #include "cpu/onednn/detail/row_sums.hpp"
@@ -22,7 +22,7 @@ struct RowShape {
   double bytes(DType dtype) const { return static_cast<double>(rows * width * size_of(dtype)); }
 };
 
-/// dx, and the sums over rows dscale and, of layer_norm, dshift.
+/// dx, and the sums over rows: dscale and, for layer_norm, dshift.
 template <class T>
 class NormBackward final : public Step {
 public:

@@ -1,7 +1,7 @@
-// The loss of language models. Logits of some rows at a time are made, used and forgotten; backward
-// makes them again, unless it gives the loss, too. Products are the library's: in bf16 with sums in
-// f32 where x is of that type and the processor multiplies it, else in f32. Where the processor has
-// tiles, those of bf16 are our own (linear_cross_entropy_tiles.cpp).
+// The loss of language models. Logits of a chunk of rows are computed, used and discarded; backward
+// computes them again, unless it also computes the loss. Products are the library's: in bf16 with
+// sums in f32 if x is bf16 and the processor multiplies it, else in f32. If the processor has
+// tiles, bf16 uses our kernels (linear_cross_entropy_tiles.cpp).
 #include "cpu/onednn/detail/convert.hpp"
 #include "cpu/onednn/detail/head_loss.hpp"
 #include "cpu/onednn/detail/head_tiles.hpp"
@@ -31,26 +31,26 @@ public:
   }
 
   bool by_library_threads() const override { return true; }
-  /// Of the library; logits; where x is narrower than f32 the rounded weight, and where it is
-  /// multiplied in f32 all the same, x and dx.
+  /// Scratch of the library; logits; if x is narrower than f32, the rounded weight, and if the
+  /// product is nevertheless in f32, x and dx.
   std::size_t scratch_bytes() const override {
     return library_bytes() + LogitShape::bytes(shape_.chunk(), shape_.classes) +
            (widens() ? 2 * wide_bytes() : 0) + (dtype_ == DType::f32 ? 0 : weight_bytes());
   }
 
 protected:
-  /// Some rows, and their logits in memory that the next ones have, too.
+  /// Some rows and their logits, in memory that later chunks reuse.
   struct Chunk {
     const ChunkProducts& products;
     std::int64_t first;
-    void *x, *dx, *weight; ///< of the type that is multiplied
+    void *x, *dx, *weight; ///< of the product's type
     float* logits;
 
     std::size_t rows() const { return static_cast<std::size_t>(products.rows); }
   };
 
   std::size_t classes() const { return head_.classes(); }
-  /// The element type's place of row `first` of x or dx.
+  /// Returns the address of row `first` of x or dx.
   std::byte* row_of(const Frame& frame, TensorId id, std::int64_t first) const {
     return frame.data<std::byte>(id) +
            static_cast<std::size_t>(first * shape_.width) * size_of(dtype_);
@@ -60,8 +60,7 @@ protected:
   }
   bool widens() const { return dtype_ != multiplied_; }
 
-  /// work(chunk) for all rows in their order, with the chunk's logits. `dx`: null where it is not
-  /// asked for.
+  /// Calls work(chunk) for all rows in order, with the chunk's logits. `dx`: null if not needed.
   template <class Work>
   void for_chunks(const Frame& frame, const TensorId* dx, Work work) const {
     auto* const logits = frame.scratch() + library_bytes();
@@ -104,7 +103,7 @@ private:
     return most;
   }
   std::size_t wide_bytes() const { return LogitShape::bytes(shape_.chunk(), shape_.width); }
-  /// Of the weight as x has its values.
+  /// Bytes of the weight's copy, which is rounded to the type of x.
   std::size_t weight_bytes() const {
     return aligned(classes() * static_cast<std::size_t>(shape_.width) * size_of(multiplied_));
   }
@@ -175,7 +174,7 @@ public:
   }
 
 private:
-  /// A row's logits become their gradients.
+  /// Replaces a row's logits by their gradients.
   void differentiate(const Frame& frame, std::size_t n, float* logits, double share) {
     const auto label = head_.labels(frame)[n];
     const float total = head_.given_by_backward() ? losses_.add(n, logits, label)
@@ -188,7 +187,7 @@ private:
     logits[label] -= head_.of_label(share);
   }
 
-  /// A row's gradients go to the first half of their memory.
+  /// Casts a row's gradients down into the first half of their memory.
   void narrow_in_place(float* row) const {
     constexpr std::size_t most = 1024;
     float piece[most];

@@ -1,6 +1,6 @@
-// The loss of language models in bf16, for processors with tiles: some rows at a time, and of those
-// a block of classes at a time, which are the threads' parts. A thread has its own sums, and its
-// own gradient of the rows, as all blocks have a share of both.
+// The loss of language models in bf16, for processors with tiles: a chunk of rows at a time, and
+// for these one block of classes at a time; the blocks are the threads' parts. Every block
+// contributes to the sums and to the rows' gradients, so each thread has its own of both.
 #include "cpu/kernels/kernels.hpp"
 #include "cpu/onednn/detail/class_blocks.hpp"
 #include "cpu/onednn/detail/head_loss.hpp"
@@ -14,7 +14,7 @@ namespace troupe::cpu {
 
 namespace {
 
-/// Rows that are packed, and whose gradients are added up, in a core's caches.
+/// Rows that are packed, and whose gradients are summed, in a core's caches.
 constexpr std::size_t most_rows = 1024;
 
 class HeadByTiles : public Step {
@@ -28,14 +28,14 @@ public:
     operations = head_.operations(products);
   }
 
-  /// The packed rows; for each lane what its calls work in, and a packed dx.
+  /// Bytes of the packed rows, and for each lane its scratch and a packed dx.
   std::size_t scratch_bytes() const override {
     return packed_bytes() +
            blocks_.lanes() * (lane_bytes() + (backward_ ? dx_floats() * sizeof(float) : 0));
   }
 
 protected:
-  /// work(rows, the first one's place) for some rows at a time, which are packed.
+  /// Calls work(rows, index of the first) for a chunk of packed rows at a time.
   template <class Work>
   void for_rows(const Frame& frame, Work work) {
     auto* const packed = reinterpret_cast<float*>(frame.scratch());
@@ -48,7 +48,7 @@ protected:
       work(rows, first);
     }
   }
-  /// work(block, part, lane, scratch) for all blocks of classes.
+  /// Calls work(block, part, lane, scratch) for all blocks of classes.
   template <class Work>
   void for_blocks(const Frame& frame, Work work) {
     parallel_lanes(blocks_.lanes(), blocks_.parts(), [&](std::size_t part, std::size_t lane) {
@@ -56,7 +56,7 @@ protected:
            reinterpret_cast<float*>(frame.scratch() + packed_bytes() + lane * lane_bytes()));
     });
   }
-  /// The losses of some rows, and what total(row, its place) is told.
+  /// Adds the losses of some rows, and calls total(row, log_sum_exp) for each.
   template <class Total>
   void add_losses(const Frame& frame, const LossRows& rows, std::size_t first, Total total) {
     const auto* const labels = head_.labels(frame).data() + first;
@@ -130,7 +130,7 @@ public:
   }
 
 private:
-  /// What the rows' gradients are made of.
+  /// Sets the totals and factors of the rows' gradients.
   void set_rows(const Frame& frame, const LossRows& rows, std::size_t first) {
     std::fill_n(totals_, most_rows, 0.0f);
     std::fill_n(factors_, most_rows, 0.0f);

@@ -29,15 +29,15 @@ protected:
   T* output(const Frame& frame, std::size_t i) const {
     return frame.data<T>(node_.outputs[i]);
   }
-  /// What gradients are multiplied with.
+  /// Returns the factor of gradients: the loss scale, or 1 without one.
   double loss_scale(const Frame& frame) const {
     return node_.inputs.size() == 3 ? double{*frame.data<float>(node_.inputs[2])} : 1.0;
   }
-  /// How many rows have a label.
+  /// Returns the number of rows with a label.
   Result<std::size_t> counted(const Frame& frame) const {
     return count_labels({labels(frame), rows_}, classes_);
   }
-  /// What sums over rows are divided by.
+  /// Divisor of sums over rows.
   double mean_rows(std::size_t counted) const {
     return attributes_.rows > 0 ? attributes_.rows : static_cast<double>(counted);
   }
@@ -111,7 +111,7 @@ public:
   using LossStep::LossStep;
 
 protected:
-  /// How many rows count.
+  /// Returns the number of rows that count.
   Result<std::size_t> rows(const Frame& frame) const {
     if (!regression_)
       return counted(frame);
@@ -120,7 +120,7 @@ protected:
       count += ignores(frame, n) ? 0 : 1;
     return count;
   }
-  /// What the sum over elements is divided by.
+  /// Divisor of the sum over elements.
   double mean_elements(std::size_t rows) const {
     return mean_rows(rows) * static_cast<double>(classes_);
   }

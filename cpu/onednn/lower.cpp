@@ -13,7 +13,8 @@ Result<StepPtr> lower(Lowering& lowering, const Node& node) try {
 #include "core/graph/ops.def"
 #undef TROUPE_OP
   }
-  return fail(Errc::internal, "oneDNN's engine does not know op {}", static_cast<int>(node.op));
+  return fail(Errc::internal, "the oneDNN engine does not support op {}",
+              static_cast<int>(node.op));
 } catch (const dnnl::error& error) {
   return fail(Errc::device, "oneDNN cannot lower {}: {}", to_string(node.op), error.what());
 }

@@ -77,7 +77,8 @@ Result<const ParameterCopy*> Lowering::copy_of(TensorId parameter, std::size_t b
   return copies.back().get();
 }
 
-/// The layout in which the gradient comes out, so that it needs no reorder; forward takes it too.
+/// Returns the layout of the library's weight gradient, so that it needs no reorder; forward uses
+/// it too.
 dnnl::memory::desc Lowering::choose_layout(TensorId parameter) const {
   const auto plain = plain_weights(graph[parameter].shape, DType::f32);
   const Node* forward = nullptr;
@@ -124,7 +125,7 @@ Status Lowering::take_layout(const StorageLayout& given) {
       continue;
     const auto* const blocked = dynamic_cast<const BlockedCodec*>(slot.codec.get());
     if (slot.codec && !blocked)
-      return fail(Errc::unsupported, "{} is stored in a layout of another device", slot.name);
+      return fail(Errc::unsupported, "{} is stored in the layout of another device", slot.name);
     stored_.emplace(*id, blocked ? blocked->description() : plain_weights(slot.shape, DType::f32));
   }
   return {};

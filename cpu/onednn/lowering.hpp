@@ -1,5 +1,5 @@
-/// What lowering a graph shares between its nodes: the library, how parameters are stored, and
-/// copies of them in other layouts.
+/// State shared by the nodes of a graph during lowering: the library, how parameters are stored,
+/// and copies of them in other layouts.
 #pragma once
 
 #include "cpu/engines.hpp"
@@ -17,8 +17,8 @@ namespace troupe::cpu {
 
 using StepPtr = std::unique_ptr<Step>;
 
-/// A copy of a parameter in another layout or type, in f32 with the values of another type, or
-/// transformed; made again when the parameter has changed.
+/// A copy of a parameter in another layout or type, in f32 rounded to another type, or transformed.
+/// Made again when the parameter has changed.
 class ParameterCopy {
 public:
   /// Writes the copy of a parameter, with the whole team.
@@ -58,27 +58,27 @@ public:
   std::vector<std::unique_ptr<ParameterCopy>> copies;
   std::map<TensorId, std::shared_ptr<ColumnAffine>> affines; ///< by saved mean
 
-  /// How a weight's parameter is stored.
+  /// The layout in which a weight's parameter is stored.
   const dnnl::memory::desc& stored(TensorId parameter) const;
-  /// The parameter in the wanted layout, as activations of this type are multiplied with it: null
-  /// when it is stored that way, else a copy. `from`: how it is stored, or its transpose is.
+  /// Returns the parameter in the wanted layout, as multiplied with activations of this type; null
+  /// if it is stored in that form. `from`: the layout in which it, or its transpose, is stored.
   Result<const ParameterCopy*> copy_of(TensorId parameter, const dnnl::memory::desc& from,
                                        const dnnl::memory::desc& wanted, DType activations);
   Result<const ParameterCopy*> copy_of(TensorId parameter, const dnnl::memory::desc& wanted,
                                        DType activations) {
     return copy_of(parameter, stored(parameter), wanted, activations);
   }
-  /// A copy of so many bytes of its own.
+  /// Returns a new copy of `bytes` bytes.
   Result<const ParameterCopy*> copy_of(TensorId parameter, std::size_t bytes,
                                        ParameterCopy::Make make);
-  /// Type that a node's matrix work is done in.
+  /// Returns the type in which a node's matrix work is computed.
   DType compute_type(DType activations) const {
     const bool widens = activations == DType::f16 || (activations == DType::bf16 && widen_bf16);
     return widens ? DType::f32 : activations;
   }
 
 private:
-  /// Copies that other nodes may take.
+  /// Copies that other nodes may reuse.
   struct Reordered {
     TensorId parameter;
     dnnl::memory::desc layout;
@@ -99,7 +99,7 @@ private:
   std::vector<Reordered> reordered_;
 };
 
-/// Which of a layer's three products of activations and weights.
+/// One of a layer's three products of activations and weights.
 enum class Direction : std::uint8_t { forward, backward_data, backward_weight };
 
 ConvolutionProblem convolution_problem(const Graph& graph, const Node& node, Direction direction);
@@ -108,15 +108,15 @@ Epilogue epilogue_of(const MemoryPlan& plan, const Node& convolution);
 bool is_pointwise(const Node& node);
 Result<StepPtr> lower_pointwise(Lowering& lowering, const Node& node, Direction direction);
 
-/// What each op becomes: a function of its name.
+/// Lowers one op: a function with its name for each.
 #define TROUPE_OP(name) Result<StepPtr> lower_##name(Lowering& lowering, const Node& node);
 #include "core/graph/ops.def"
 #undef TROUPE_OP
 
-/// The error for a node that only other devices' passes make.
+/// The error for a node that only passes for other devices create.
 Error unsupported(const Graph& graph, const Node& node);
 
-/// The function of the node's op. What the library throws is an error.
+/// Calls the function of the node's op. Exceptions of the library become errors.
 Result<StepPtr> lower(Lowering& lowering, const Node& node);
 
 } // namespace troupe::cpu

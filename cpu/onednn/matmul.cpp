@@ -1,4 +1,4 @@
-// Which products the nodes of a graph are.
+// Maps the matrix nodes of a graph to products.
 #include "core/fail.hpp"
 #include "cpu/onednn/detail/convert.hpp"
 #include "cpu/onednn/detail/gradient_tiles.hpp"
@@ -12,11 +12,11 @@ namespace troupe::cpu {
 
 namespace {
 
-/// y = x * weight^T of few rows: each reads all of the weight, in the type of x, which may be half
-/// as large.
+/// y = x * weight^T of few rows: each row reads the whole weight, in the type of x, which may halve
+/// the bytes.
 class RowProducts final : public Step {
 public:
-  /// `copy`: of the weight; null where it is read as it is.
+  /// `copy`: of the weight; null if the weight itself is read.
   RowProducts(const Lowering& lowering, const Node& node, const ParameterCopy* copy)
       : node_{node}, copy_{copy}, x_{lowering.graph[node.inputs[0]].dtype},
         y_{lowering.graph[node.outputs[0]].dtype}, rows_{size(
@@ -28,7 +28,7 @@ public:
     bytes = static_cast<double>(rows_ * in_ * out_ * size_of(x_));
   }
 
-  /// A row, and what comes of it, in f32.
+  /// A row of x and its result, in f32.
   std::size_t scratch_bytes() const override { return x_bytes() + aligned(out_ * sizeof(float)); }
 
   Status run(const Frame& frame) override {
@@ -61,8 +61,8 @@ private:
   std::size_t rows_, in_, out_;
 };
 
-/// Whether the library's way to read the weight once for many rows is of no use, or it has none to
-/// give f32.
+/// Whether reading the weight once for many rows, as the library does, has no benefit, or the
+/// library cannot output f32.
 bool suits_row_products(const Lowering& lowering, const Node& node) {
   const auto &x = lowering.graph[node.inputs[0]], &y = lowering.graph[node.outputs[0]];
   return x.shape[0] == 1 || x.dtype != y.dtype;

@@ -16,7 +16,7 @@ PoolShape pool_shape(const Graph& graph, const Node& node, TensorId big, TensorI
           size(y[2]), size(a.kernel_h), size(a.kernel_w), size(a.stride), size(a.padding)};
 }
 
-/// work(T{}, shape, frame, begin, end) does rows of an output that has `height` of them in an
+/// Calls work(T{}, shape, frame, begin, end) for ranges of rows of an output with `height` rows per
 /// image.
 template <class Work>
 StepPtr pool_step(const Lowering& lowering, const Node& node, const PoolShape& shape,
@@ -49,7 +49,7 @@ struct Subsampling {
     std::memcpy(to, from, static_cast<std::size_t>(count));
   }
 
-  /// A row of y.
+  /// Writes a row of y.
   void copy_row(const std::byte* x, std::byte* y, std::int64_t row) const {
     const std::int64_t image = row / small[1], h = row % small[1] * a.stride;
     const std::int64_t channels = big[3] * size;
@@ -62,7 +62,7 @@ struct Subsampling {
     }
   }
 
-  /// A row of dx.
+  /// Writes a row of dx.
   void spread_row(const std::byte* dy, std::byte* dx, std::int64_t row) const {
     const std::int64_t image = row / big[1], h = row % big[1];
     const std::int64_t channels = big[3] * size;
@@ -80,7 +80,7 @@ struct Subsampling {
   }
 };
 
-/// do_row(from, to, row) for all rows of an output that has `height` of them in an image.
+/// Calls do_row(from, to, row) for all rows of an output with `height` rows per image.
 template <class DoRow>
 StepPtr subsample_step(const Node& node, const Subsampling& s, std::int64_t height, DoRow do_row) {
   const auto bytes = static_cast<double>(s.size * s.small.elements() * 2);

@@ -1,4 +1,4 @@
-/// Where the time of a step goes.
+/// Time of a step by kind of node.
 #pragma once
 
 #include <cstddef>
@@ -7,23 +7,23 @@
 
 namespace troupe::cpu {
 
-/// All runs of the nodes that have one label.
+/// All runs of the nodes with one label.
 struct ProfileLine {
   std::string label;
   std::size_t runs = 0;
-  double seconds = 0;    ///< of the stream's thread, not counting others on its processor
+  double seconds = 0; ///< CPU time of the stream's thread, without other threads on its processor
   double operations = 0; ///< floating point, of matrix work
   double bytes = 0;      ///< read and written, of element-wise work
 };
 
-/// The interface of executables that can be profiled, beside Executable.
+/// The interface of executables that can be profiled, in addition to Executable.
 class Profiled {
 public:
   virtual ~Profiled() = default;
   /// Called before anything is enqueued.
   virtual void start_profile() = 0;
-  /// Called when everything is done; gives the longest first. `in_detail`: nodes of different
-  /// shapes apart.
+  /// Called after all work is done; returns the longest first. `in_detail`: separate lines for
+  /// nodes of different shapes.
   virtual std::vector<ProfileLine> profile(bool in_detail) const = 0;
 };
 

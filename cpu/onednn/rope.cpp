@@ -10,7 +10,7 @@ namespace troupe::cpu {
 
 namespace {
 
-/// Cosines, then sines, of the angles of some places and all pairs.
+/// Cosines, then sines, of the angles of consecutive positions and all pairs.
 class Turns {
 public:
   explicit Turns(const RopeAttributes& a)

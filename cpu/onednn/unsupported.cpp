@@ -1,5 +1,5 @@
-// Ops that other devices' passes split batch norm into (nn/passes/fuse_statistics) and that the
-// library has no way to run.
+// Ops that passes for other devices create from batch norm (nn/passes/fuse_statistics), and that
+// the library cannot run.
 #include "cpu/onednn/lowering.hpp"
 
 #include <fmt/format.h>
@@ -7,7 +7,7 @@
 namespace troupe::cpu {
 
 Error unsupported(const Graph& graph, const Node& node) {
-  return {Errc::unsupported, fmt::format("the oneDNN engine cannot run {} as it is fused ({})",
+  return {Errc::unsupported, fmt::format("the oneDNN engine cannot run the fused {} ({})",
                                          to_string(node.op), graph[node.outputs[0]].name)};
 }
 

@@ -82,7 +82,7 @@ private:
   std::string_view text_;
   const CsvQuery& query_;
   std::optional<CsvHeader> header_;
-  std::vector<std::size_t> numbers_; ///< columns, in the order of the query
+  std::vector<std::size_t> numbers_; ///< indices of columns, in the order of the query
   std::size_t words_ = 0;
   CsvColumns read_;
 };

@@ -1,4 +1,4 @@
-/// Columns of a CSV file, found by their names.
+/// Reads columns of a CSV file by name.
 #pragma once
 
 #include "core/error.hpp"
@@ -14,21 +14,22 @@ namespace troupe::data {
 
 /// Columns to read.
 struct CsvQuery {
-  std::vector<std::string> numbers;      ///< columns of numbers
-  std::optional<std::string> words = {}; ///< a column of text
+  std::vector<std::string> numbers;      ///< names of numeric columns
+  std::optional<std::string> words = {}; ///< name of a text column
   char delimiter = ',';
 };
 
-/// All rows of those columns.
+/// The cells of these columns in all rows.
 struct CsvColumns {
-  std::vector<double> numbers;    ///< row by row, in the order of the query
-  std::vector<std::string> words; ///< by row; without a column of text, empty
-  std::vector<std::size_t> lines; ///< by row: where it begins
+  std::vector<double> numbers;    ///< row-major, in the order of the query
+  std::vector<std::string> words; ///< by row; empty without a text column
+  std::vector<std::size_t> lines; ///< line where each row begins
 };
 
-/// Other columns may contain anything. Errors: those of read_file, expect_text, parse_csv and
-/// CsvHeader::find; Errc::data, with file, line and column, for a row that has more or fewer cells
-/// than the header, an empty cell, a cell that is not a finite number, and a file without rows.
+/// Reads the columns of the query; other columns may contain anything. Errors: those of read_file,
+/// expect_text, parse_csv and CsvHeader::find; Errc::data, with file, line and column, for a row
+/// with more or fewer cells than the header, an empty cell, a cell that is not a finite number, and
+/// a file without rows.
 Result<CsvColumns> read_csv(const std::filesystem::path& path, const CsvQuery& query);
 
 } // namespace troupe::data

@@ -20,10 +20,11 @@ Names names_of(const CsvRow& row) {
   return names;
 }
 
-/// The names of the first record with another delimiter; empty if it is not a record then.
+/// Returns the column names of the first record, parsed with another delimiter; empty if that
+/// fails.
 Names names_with(std::string_view text, char delimiter) {
   Names names;
-  // The error that ends the parse after one record is never shown.
+  // The error that ends the parse after one record is never reported.
   (void)parse_csv({}, text, delimiter, [&](const CsvRow& row) -> Status {
     names = names_of(row);
     return fail(Errc::stopped, "one record is enough");

@@ -1,4 +1,4 @@
-/// Column names of a table, and messages about those that it lacks.
+/// Column names of a table, and error messages about missing columns.
 #pragma once
 
 #include "data/detail/csv_parser.hpp"
@@ -14,13 +14,14 @@ namespace troupe::data {
 /// The first record of a CSV file.
 class CsvHeader {
 public:
-  /// `file` and `text` (the whole file) are for messages.
+  /// `file` and `text` (the whole file) are used in messages.
   CsvHeader(std::string file, std::string_view text, char delimiter, const CsvRow& row);
 
   std::size_t columns() const { return names_.size(); }
   const std::string& name(std::size_t column) const { return names_[column]; }
-  /// Index of a column. Errors: Errc::data, with the columns there are, the nearest of them and the
-  /// delimiter that seems meant, or if several columns have the name.
+  /// Returns the index of a column. Errors: Errc::data if no column or several columns have the
+  /// name. The message lists the columns, the closest name and the delimiter that the file seems to
+  /// use.
   Result<std::size_t> find(const std::string& column) const;
 
 private:

@@ -12,7 +12,7 @@ namespace troupe::data {
 
 namespace {
 
-/// The whole text as a number; empty if it is none, or out of the type's range.
+/// Parses the whole text as a number. Returns nothing if it is not a number, or out of range.
 template <class T>
 std::optional<T> parse_whole(std::string_view text) {
   T value = 0;
@@ -21,7 +21,7 @@ std::optional<T> parse_whole(std::string_view text) {
   return error == std::errc{} && stop == end ? std::optional{value} : std::nullopt;
 }
 
-/// from_chars refuses a plus sign.
+/// Removes a leading plus sign, which from_chars refuses.
 std::string_view without_plus(std::string_view text) {
   if (text.starts_with('+') && !text.starts_with("+-"))
     text.remove_prefix(1);
@@ -46,7 +46,8 @@ std::optional<double> parse_finite(std::string_view cell) {
   const auto text = without_plus(trimmed(cell));
   if (const auto value = parse_whole<double>(text))
     return std::isfinite(*value) ? value : std::nullopt;
-  // A double's range may end on either side; a long double's exponents are larger.
+  // Out of range means too small or too large. A long double has a larger range of exponents and
+  // distinguishes them.
   if (const auto wide = parse_whole<long double>(text); wide && std::abs(*wide) < 1)
     return static_cast<double>(*wide);
   return std::nullopt;

@@ -1,4 +1,4 @@
-/// Numbers in cells of a table.
+/// Parses numbers in cells of a table.
 #pragma once
 
 #include <optional>
@@ -7,14 +7,15 @@
 
 namespace troupe::data {
 
-/// Without spaces and tabs at its ends.
+/// Returns the cell without spaces and tabs at its ends.
 std::string_view trimmed(std::string_view cell);
 
-/// The double nearest to a decimal number such as `-1`, `+.5` or `1e-50`, regardless of the locale;
-/// a number too small for a double is 0. Empty for anything else: nan and infinities too.
+/// Returns the double nearest to a decimal number such as `-1`, `+.5` or `1e-50`, regardless of the
+/// locale. A number too small for a double becomes 0. Returns nothing for any other text, including
+/// nan and infinities.
 std::optional<double> parse_finite(std::string_view cell);
 
-/// Why a cell is not a finite number, with the cell: for messages.
+/// Returns a message that quotes the cell and gives the reason why it is not a finite number.
 std::string why_not_finite(std::string_view cell);
 
 } // namespace troupe::data

@@ -10,11 +10,11 @@ namespace troupe::data {
 
 namespace {
 
-/// One parse. libcsv receives the text up to the next quote or line end at a time, so that the line
-/// is known.
+/// Parses one text. It feeds libcsv up to the next quote or line end at a time, so that the line
+/// number is known.
 ///
-/// In its strict mode libcsv refuses text after a closing quote, but also a quote inside an
-/// unquoted cell, which is text here. So strict mode is off while it receives such a quote.
+/// In strict mode libcsv refuses text after a closing quote, but also a quote inside an unquoted
+/// cell, which is text here. So strict mode is off while such a quote is fed.
 class CsvParse {
 public:
   CsvParse(std::string_view file, const OnCsvRow& on_row) : file_{file}, on_row_{on_row} {
@@ -104,7 +104,7 @@ private:
   const OnCsvRow& on_row_;
   csv_parser parser_ = {};
   CsvRow row_;
-  Status status_ = {}; ///< of on_row_
+  Status status_ = {}; ///< last result of on_row_
   std::size_t line_ = 1, quote_line_ = 1;
 };
 

@@ -61,7 +61,7 @@ Status refuse_git_lfs_pointer(const fs::path& path, int descriptor, std::uint64_
 
 struct Inflater {
   z_stream stream = {};
-  bool ready = inflateInit2(&stream, 16 + MAX_WBITS) == Z_OK; // 16: a gzip header is expected
+  bool ready = inflateInit2(&stream, 16 + MAX_WBITS) == Z_OK; // 16: expects a gzip header
   Inflater() = default;
   Inflater(const Inflater&) = delete;
   Inflater& operator=(const Inflater&) = delete;
@@ -71,7 +71,8 @@ struct Inflater {
   }
 };
 
-/// Unpacks into `bytes` until it has `most`: zlib's state then, Z_OK or how the stream ended.
+/// Decompresses into `bytes` until it has `most` bytes. Returns zlib's state: Z_OK, or the code
+/// that ended the stream.
 Result<int> unpack(InputFile& file, Bytes packed, std::uint64_t most, z_stream& stream,
                    Bytes& bytes) {
   stream.next_in = packed.data();
@@ -115,7 +116,7 @@ Result<InputFile> InputFile::open(const fs::path& path) {
   struct ::stat status {};
   if (::stat(path.c_str(), &status) != 0)
     return cannot_open(path, errno);
-  TROUPE_TRY(expect_regular(path, status)); // opening some devices has effects
+  TROUPE_TRY(expect_regular(path, status)); // opening some devices has side effects
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (descriptor < 0)
     return cannot_open(path, errno);
@@ -124,7 +125,7 @@ Result<InputFile> InputFile::open(const fs::path& path) {
     ::close(descriptor);
   if (!file.file_ || ::fstat(descriptor, &status) != 0)
     return cannot_open(path, errno);
-  TROUPE_TRY(expect_regular(path, status)); // another file may have taken its place
+  TROUPE_TRY(expect_regular(path, status)); // another file may have replaced it
   file.bytes_ = static_cast<std::uint64_t>(status.st_size);
   TROUPE_TRY(refuse_git_lfs_pointer(path, descriptor, file.bytes_));
   return file;
@@ -144,8 +145,8 @@ Result<Bytes> read_file(const fs::path& path) {
   Bytes bytes(file->bytes());
   TROUPE_TRY(const auto count, file->read(bytes));
   if (count != bytes.size())
-    return fail(Errc::io, "{}: after {} of {} bytes the file became shorter", path.string(), count,
-                bytes.size());
+    return fail(Errc::io, "{}: the file became shorter while it was read, after {} of {} bytes",
+                path.string(), count, bytes.size());
   return bytes;
 }
 

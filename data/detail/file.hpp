@@ -1,4 +1,4 @@
-/// Whole files in memory, with errors that name them.
+/// Reads whole files into memory; errors name the file.
 #pragma once
 
 #include "core/error.hpp"
@@ -14,16 +14,16 @@
 
 namespace troupe::data {
 
-/// A regular file that is being read.
+/// A regular file that is open for reading.
 class InputFile {
 public:
-  /// Never waits: not for the writer of a pipe, not for a device. Errors: Errc::data when there is
-  /// no such file, or it is not a regular one or a git-lfs pointer, Errc::io when the system
-  /// refuses to open it.
+  /// Opens a file and never blocks, neither on a pipe nor on a device. Errors: Errc::data if the
+  /// file does not exist, is not regular or is a git-lfs pointer; Errc::io if the system refuses to
+  /// open it.
   static Result<InputFile> open(const std::filesystem::path& path);
 
-  std::uint64_t bytes() const { return bytes_; } ///< in all
-  /// The next bytes, as many as fit; fewer only at the file's end. Errors: Errc::io.
+  std::uint64_t bytes() const { return bytes_; } ///< size of the file
+  /// Reads the next bytes until `into` is full or the file ends. Errors: Errc::io.
   Result<std::size_t> read(std::span<std::uint8_t> into);
 
 private:
@@ -38,23 +38,23 @@ private:
   std::uint64_t bytes_;
 };
 
-/// The whole file. Errors: of InputFile.
+/// Returns the content of a file. Errors: those of InputFile.
 Result<std::vector<std::uint8_t>> read_file(const std::filesystem::path& path);
 
-/// The first bytes of a file, unpacked if it is a gzip file, and no more than `most`, whatever it
-/// would unpack to. Errors: of InputFile; Errc::data when the gzip stream ends early or, where its
-/// end is reached, its checksum does not match.
+/// Returns at most the first `most` bytes of a file, decompressed if it is a gzip file. `most` also
+/// bounds memory for a gzip file that expands without limit. Errors: those of InputFile; Errc::data
+/// if the gzip stream ends early, or if its end is reached and its checksum does not match.
 Result<std::vector<std::uint8_t>> read_maybe_gzip(const std::filesystem::path& path,
                                                   std::uint64_t most);
 
-/// The extension of a file's name, with its dot, in lower case: ".jpg".
+/// Returns the extension of a file's name in lower case, with its dot: ".jpg".
 std::string lower_extension(const std::filesystem::path& path);
 
-/// What a user can do about files of a data set that are missing or damaged: "fetch it with ...".
-/// `name` is as tools/fetch-data takes it.
+/// Returns advice for missing or damaged files of a data set: "fetch it with ...". `name` is the
+/// argument of tools/fetch-data.
 std::string fetch_hint(std::string_view name, const std::filesystem::path& root);
 
-/// Errc::data with that hint unless `root` is a folder.
+/// Returns Errc::data with that advice unless `root` is a folder.
 Status check_root(std::string_view name, const std::filesystem::path& root);
 
 } // namespace troupe::data

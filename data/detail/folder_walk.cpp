@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// Device and inode: the same folder has one, whatever links lead to it.
+/// Device and inode: identify a folder regardless of links.
 using Identity = std::pair<dev_t, ino_t>;
 
 Result<Identity> identity_of(const fs::path& folder) {
@@ -97,7 +97,7 @@ private:
   }
 
   bool (*wants_)(const fs::path&);
-  std::deque<fs::path> folders_, links_; ///< still to be read
+  std::deque<fs::path> folders_, links_; ///< not yet read
   std::set<Identity> visited_;
   FolderFiles found_;
 };

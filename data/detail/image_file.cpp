@@ -11,7 +11,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// In place: pixels of three bytes become pixels of one. ITU-R 601-2, in Pillow's fixed point.
+/// Converts pixels of three bytes to one byte in place. ITU-R 601-2, in Pillow's fixed-point
+/// arithmetic.
 void make_grey(std::vector<std::uint8_t>& pixels) {
   const auto count = pixels.size() / 3;
   for (std::size_t i = 0; i < count; ++i)
@@ -60,7 +61,7 @@ Result<ImageView> decode_image(std::span<const std::uint8_t> file, const std::st
   if (starts_with({'R', 'I', 'F', 'F'}))
     return decode_webp(file, name, pixels);
   return fail(Errc::data, "{}: expected a JPEG, PNG or WebP image, found {}", name,
-              file.empty() ? "an empty file" : "something else: delete it or convert it");
+              file.empty() ? "an empty file" : "another format; delete or convert the file");
 }
 
 } // namespace troupe::data

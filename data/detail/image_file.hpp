@@ -1,8 +1,8 @@
-/// JPEG, PNG and WebP files to pixels, through libjpeg, libpng and libwebp.
+/// Decodes JPEG, PNG and WebP files with libjpeg, libpng and libwebp.
 ///
-/// Files are not trusted. Memory for one is what its header says and max_image_pixels allows: at
-/// most max_bytes_per_pixel for each pixel, pixels that are given back among them, besides the file
-/// itself. Time is in proportion to the file and these pixels.
+/// Files are not trusted. The header's size, limited by max_image_pixels, bounds the memory for one
+/// image: at most max_bytes_per_pixel for each pixel, including the returned pixels, plus the file
+/// itself. Time is proportional to the file's size and the number of pixels.
 #pragma once
 
 #include "data/image_dataset.hpp"
@@ -11,34 +11,36 @@
 
 namespace troupe::data {
 
-/// Larger images are refused: a damaged header must not make us ask for gigabytes. 8192 x 8192, 192
-/// MiB of colour, is more than cameras make, and 4 times data.image_size's largest value.
+/// Larger images are refused, so that a damaged header cannot request gigabytes. 8192 x 8192 (192
+/// MiB of colour) exceeds what cameras produce and is 4 times data.image_size's largest value.
 inline constexpr std::uint64_t max_image_pixels = std::uint64_t{1} << 26;
 
-/// 3 for red, green and blue; the rest is the decoders': a progressive JPEG of four components has
-/// 8 bytes of coefficients a pixel, a lossless WebP 4 of pixels.
+/// 3 bytes for red, green and blue; the decoder uses the rest. A progressive JPEG with four
+/// components needs 8 bytes of coefficients a pixel, a lossless WebP 4 bytes.
 inline constexpr std::uint64_t max_bytes_per_pixel = 12;
 
-/// Each scan of a progressive JPEG goes over all of its pixels and may be a few bytes long.
-/// Encoders make 10 of them.
+/// Each scan of a progressive JPEG visits all pixels but may take only a few bytes of the file.
+/// Encoders write 10 scans.
 inline constexpr int max_jpeg_scans = 100;
 
-/// True for .jpg, .jpeg, .png and .webp, whatever the case.
+/// Returns true for .jpg, .jpeg, .png and .webp in any case.
 bool is_image_file(const std::filesystem::path& path);
 
-/// Reads an image as 3 channels, 8 bits, into `pixels`, as Pillow's convert("RGB") gives it: grey
-/// is replicated, palettes are looked up, alpha is dropped, of an animation the first frame is
-/// taken; 16 bits are rounded to 8. The kind is found in the file, not in its name. A damaged file
-/// that Pillow opens by default gives the pixels that Pillow gives, and ImageView::damage. Errors:
-/// Errc::io, or Errc::data for what is truncated, damaged, too large or of another kind.
+/// Reads an image into `pixels` as 3 channels of 8 bits, with the result of Pillow's
+/// convert("RGB"): grey is replicated, palettes are looked up, alpha is dropped, the first frame of
+/// an animation is used and 16 bits are rounded to 8. The content determines the kind of file, not
+/// the name. A damaged file that Pillow opens by default gives Pillow's pixels, and
+/// ImageView::damage is set. Errors: Errc::io; Errc::data for a truncated, damaged or too large
+/// image or one of another kind.
 Result<ImageView> read_image(const std::filesystem::path& path, std::vector<std::uint8_t>& pixels);
 
-/// The same with 3 channels, or with 1: what was read in colour becomes grey as Pillow's
-/// convert("L") makes it.
+/// Reads an image with 3 channels or 1. One channel has the result of Pillow's convert("L") of the
+/// colour image.
 Result<ImageView> read_image(const std::filesystem::path& path, int channels,
                              std::vector<std::uint8_t>& pixels);
 
-/// The same of a file's content; `name` is for messages. Behind it the decoder of each kind.
+/// Decodes the content of an image file and chooses the decoder by content; `name` is used in
+/// messages. The functions below decode one kind each.
 Result<ImageView> decode_image(std::span<const std::uint8_t> file, const std::string& name,
                                std::vector<std::uint8_t>& pixels);
 Result<ImageView> decode_jpeg(std::span<const std::uint8_t> file, const std::string& name,

@@ -24,7 +24,7 @@ void MemoryImages::keep(std::span<const std::int64_t> samples) {
   pixels_.resize(samples.size() * bytes);
 }
 
-/// A checksum of all pixels first: SHA-256 would take several times as long.
+/// Hashes a CRC of all pixels, because SHA-256 of them takes several times as long.
 void MemoryImages::add_pixels(Sha256& sha) const {
   const auto bytes = static_cast<std::size_t>(size()) * image_bytes();
   const std::array<std::uint64_t, 3> content = {static_cast<std::uint64_t>(height_),

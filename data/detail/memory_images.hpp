@@ -1,4 +1,4 @@
-/// A data set whose pixels are all in memory, images of one size after each other.
+/// A data set of images of one size with all pixels in memory, one image after another.
 #pragma once
 
 #include "data/image_dataset.hpp"
@@ -7,7 +7,7 @@ namespace troupe::data {
 
 class MemoryImages : public ImageDataset {
 public:
-  /// `pixels` holds labels.size() images (height, width, info.channels).
+  /// `pixels` contains labels.size() images (height, width, info.channels).
   MemoryImages(ImageInfo info, std::vector<std::int32_t> labels, std::vector<std::uint8_t> pixels,
                int height, int width)
       : ImageDataset{std::move(info), std::move(labels)}, pixels_{std::move(pixels)},

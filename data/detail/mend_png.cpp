@@ -14,14 +14,14 @@ namespace {
 
 using Bytes = std::vector<std::uint8_t>;
 
-constexpr std::size_t largest_block = 65535; // of deflate's stored blocks
+constexpr std::size_t largest_block = 65535; // of a stored block in deflate
 
 void append_number(Bytes& to, std::size_t value) {
   for (const int shift : {24, 16, 8, 0})
     to.push_back(static_cast<std::uint8_t>(value >> shift));
 }
 
-/// Appends a chunk's begin; its length is written when it ends.
+/// Appends the beginning of a chunk; end_chunk() writes its length.
 std::size_t begin_chunk(Bytes& to, std::string_view name) {
   const auto begin = to.size();
   to.resize(begin + 4);
@@ -42,7 +42,7 @@ void append_chunk(Bytes& to, std::string_view name, PngBytes content) {
   end_chunk(to, begin);
 }
 
-/// Unpacks the data of several chunks as one stream.
+/// Decompresses the data of several chunks as one stream.
 class Unpacker {
 public:
   Unpacker(std::span<const PngBytes> data, std::span<const PngRows> rows)
@@ -89,7 +89,7 @@ private:
   int state_ = Z_OK;
 };
 
-/// Appends IDAT chunks, each of which holds one stored block of the zlib stream.
+/// Appends IDAT chunks, each with one stored block of the zlib stream.
 Status append_stored(Bytes& to, std::span<const PngBytes> data, std::span<const PngRows> rows) {
   Unpacker unpacker{data, rows};
   const auto bytes = bytes_of(rows);

@@ -1,12 +1,12 @@
-/// A damaged PNG whose pixels can still be unpacked becomes a PNG that libpng reads.
+/// Rewrites a damaged PNG whose pixels can still be decompressed as a PNG that libpng reads.
 #pragma once
 
 #include "data/detail/png_chunks.hpp"
 
 namespace troupe::data {
 
-/// A file of the same pixels, stored without compression. As with Pillow, the pixels' own checksum
-/// does not count, and rows that are missing after the end of the compressed data are zeros.
+/// Returns a file of the same pixels, stored without compression. As in Pillow, the checksum of the
+/// pixel data is ignored, and rows missing after the end of the compressed data become zeros.
 /// Memory: the unfiltered rows. Errors (Errc::data, without the file's name): the data are
 /// truncated or damaged before the last row.
 Result<std::vector<std::uint8_t>> mend_png(const PngChunks& chunks);

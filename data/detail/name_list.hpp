@@ -1,4 +1,4 @@
-/// Lists of names in messages.
+/// Formats lists of names for messages.
 #pragma once
 
 #include "core/escape.hpp"
@@ -10,7 +10,7 @@
 
 namespace troupe::data {
 
-/// `"a", "b" and 7 more`: the first 20 names, escaped, and the number of the others.
+/// Returns `"a", "b" and 7 more`: the first 20 names, escaped, and the number of remaining ones.
 inline std::string quoted_list(std::span<const std::string> names) {
   constexpr std::size_t most = 20;
   std::string text;

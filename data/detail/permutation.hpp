@@ -1,5 +1,5 @@
-/// A random permutation of 0 .. size-1 whose values are computed one by one, without a table: any
-/// thread can ask for any place of any epoch's order, and nothing has to be shuffled first.
+/// A random permutation of 0 .. size-1 that computes each value on demand, without a table. Any
+/// thread can read any position of any epoch's order, and no shuffle has to run first.
 ///
 /// Generalized Feistel network with cycle walking: Black and Rogaway, "Ciphers with Arbitrary
 /// Finite Domains", CT-RSA 2002.
@@ -17,10 +17,10 @@ public:
   /// 1 <= size < 2^62. Different keys give unrelated permutations.
   Permutation(std::int64_t size, std::uint64_t key);
 
-  /// Where place `place` of [0, size) goes: in [0, size), each once.
+  /// Returns the value at position `place` of [0, size). Each value in [0, size) occurs once.
   TROUPE_HOST_DEVICE std::int64_t operator()(std::int64_t place) const {
     auto value = static_cast<std::uint64_t>(place);
-    do { // the network permutes [0, side²), barely more than size: few places need a second walk
+    do { // the network permutes [0, side²), barely more than size: few values need a second walk
       value = rounds(value);
     } while (value >= size_);
     return static_cast<std::int64_t>(value);
@@ -51,7 +51,7 @@ private:
   }
 
   std::uint64_t size_;
-  std::uint64_t side_; ///< the smallest whose square is at least size
+  std::uint64_t side_; ///< smallest integer whose square is at least size
   std::array<std::uint64_t, round_count> keys_ = {};
 };
 

@@ -25,10 +25,10 @@ std::size_t big_endian(PngBytes bytes) {
 }
 
 struct Chunk {
-  std::string_view name; ///< empty: there is no further chunk
-  PngBytes content;      ///< as much as is there
-  bool whole = false;    ///< and its checksum right
-  bool cut = false;      ///< the file ends in the content
+  std::string_view name; ///< empty: no further chunk
+  PngBytes content;      ///< as far as present
+  bool whole = false;    ///< complete, with a correct checksum
+  bool cut = false;      ///< the file ends inside the content
 };
 
 Chunk take_chunk(PngBytes& rest) {
@@ -51,7 +51,7 @@ Chunk take_chunk(PngBytes& rest) {
   return chunk;
 }
 
-/// The chunks up to the pixels, of which the first is returned.
+/// Reads the chunks before the pixel data. Returns the first chunk of the pixel data.
 Result<Chunk> read_until_data(PngBytes& rest, PngChunks& found) {
   for (;;) {
     const auto chunk = take_chunk(rest);
@@ -74,7 +74,7 @@ void add_data(const Chunk& chunk, PngChunks& found) {
     found.damage = chunk.cut ? "the file is truncated" : "a checksum of the pixels is wrong";
 }
 
-/// The chunks after the pixels, from this one on.
+/// Reads the chunks after the pixel data, starting with `chunk`.
 Status read_to_end(Chunk chunk, PngBytes& rest, PngChunks& found) {
   for (; !chunk.name.empty() && chunk.name != "IEND"; chunk = take_chunk(rest))
     if (chunk.cut)

@@ -1,4 +1,4 @@
-/// The chunks of a PNG file, with what is wrong with them.
+/// Finds the chunks of a PNG file and reports damage.
 #pragma once
 
 #include "core/error.hpp"
@@ -14,9 +14,9 @@ using PngBytes = std::span<const std::uint8_t>;
 
 struct PngChunks {
   PngBytes header;            ///< content of IHDR
-  PngBytes palette;           ///< content of PLTE; empty: there is none
-  std::vector<PngBytes> data; ///< content of the IDAT chunks, as much as is there
-  std::string damage;         ///< that does not keep the pixels from being read; empty: none
+  PngBytes palette;           ///< content of PLTE; empty if missing
+  std::vector<PngBytes> data; ///< content of the IDAT chunks, as far as present
+  std::string damage;         ///< damage that does not prevent reading the pixels; empty if none
 };
 
 struct PngHeader {
@@ -26,8 +26,8 @@ struct PngHeader {
 };
 PngHeader read_png_header(const PngChunks& chunks);
 
-/// Finds them, as strict as Pillow is: checksums count up to the pixels, and what follows the
-/// pixels may be missing. Errors: Errc::data, without the file's name.
+/// Finds the chunks, as strictly as Pillow: checksums are verified before the pixel data, and
+/// chunks after it may be missing. Errors: Errc::data, without the file's name.
 Result<PngChunks> find_png_chunks(PngBytes file);
 
 } // namespace troupe::data

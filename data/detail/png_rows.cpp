@@ -9,7 +9,7 @@ namespace troupe::data {
 
 namespace {
 
-constexpr std::size_t most_unpacked = 1032; // bytes that deflate makes of one
+constexpr std::size_t most_unpacked = 1032; // maximum compression ratio of deflate
 
 std::size_t channels_of(std::uint8_t colour_type) {
   constexpr std::array<std::size_t, 7> channels = {1, 0, 3, 1, 2, 0, 4};

@@ -1,4 +1,4 @@
-/// The rows of a PNG as they are compressed.
+/// The layout of a PNG's rows before compression.
 #pragma once
 
 #include "data/detail/png_chunks.hpp"
@@ -9,21 +9,21 @@
 
 namespace troupe::data {
 
-/// Rows of one length.
+/// Rows of equal length.
 struct PngRows {
-  std::size_t bytes = 0; ///< of each, with the byte that names its filter
+  std::size_t bytes = 0; ///< size of each row, including its filter byte
   std::size_t count = 0;
 };
 
-/// All rows of an image: those of an interlaced one come in seven passes.
+/// Returns the rows of an image. An interlaced image has rows of seven passes.
 std::vector<PngRows> rows_of(const PngHeader& header);
 
 std::size_t bytes_of(std::span<const PngRows> all);
-/// Whether the first `bytes` bytes end with a row.
+/// Returns whether the first `bytes` bytes end at the end of a row.
 bool are_whole_rows(std::span<const PngRows> all, std::size_t bytes);
 
-/// Errc::data (without the file's name) for an image of too many pixels, and for one that a file of
-/// so many bytes cannot hold: before memory is taken for it.
+/// Returns Errc::data (without the file's name) if an image has too many pixels, or more than a
+/// file of `file_bytes` bytes can hold. Call it before allocating memory for the image.
 Status check_png_size(const PngHeader& header, std::size_t file_bytes);
 
 } // namespace troupe::data

@@ -9,7 +9,7 @@ namespace troupe::data {
 std::vector<std::int64_t> spread_over_classes(std::span<const std::int32_t> labels,
                                               std::int64_t count) {
   std::map<std::int32_t, std::int64_t> seen;
-  std::vector<std::int64_t> turns; // of each sample: how many of its class come before it
+  std::vector<std::int64_t> turns; // by sample: number of earlier samples of its class
   for (const auto label : labels)
     turns.push_back(seen[label]++);
   std::vector<std::int64_t> places(labels.size());

@@ -1,4 +1,4 @@
-/// A part of a data set in which every class has its share.
+/// Selects a subset of a data set in which every class is represented.
 #pragma once
 
 #include <cstdint>
@@ -8,12 +8,12 @@
 
 namespace troupe::data {
 
-/// The places of `count` samples, ascending: classes take turns, each with its next sample, until
-/// there are so many. All of them if there are no more.
+/// Returns the positions of `count` samples in ascending order. Classes take turns, each with its
+/// next sample, until `count` samples are selected or none remain.
 std::vector<std::int64_t> spread_over_classes(std::span<const std::int32_t> labels,
                                               std::int64_t count);
 
-/// Only the elements in these places, which are ascending, stay.
+/// Removes all elements except those at `places`, which are ascending.
 template <class T>
 void keep_only(std::vector<T>& elements, std::span<const std::int64_t> places) {
   std::size_t kept = 0;

@@ -1,4 +1,4 @@
-/// Cells of a table as the floats that a model receives.
+/// Converts cells of a table to the floats that a model receives.
 #pragma once
 
 #include "core/config/forward.hpp"
@@ -14,18 +14,19 @@
 namespace troupe::data {
 
 /// Collects rows: standardized features, then targets. `data` and `standardization` must outlive
-/// it. Errors of all members: Errc::data, with file, line and column, for a value that a float
-/// cannot hold.
+/// it. Errors of all members: Errc::data, with file, line and column, if a value does not fit in a
+/// float.
 class TableValues {
 public:
   TableValues(const DataConfig& data, const Standardization& standardization)
       : data_{data}, standardization_{standardization} {}
 
-  /// Adds the first `count` rows. `labels`: by row; empty if the targets are numbers, which follow
-  /// the features in `rows`.
+  /// Adds the first `count` rows. `labels` has one label per row; it is empty if the targets are
+  /// numbers, which follow the features in `rows`.
   Status add(const std::filesystem::path& file, const CsvColumns& rows, std::size_t count,
              std::span<const std::int32_t> labels);
-  /// Adds all rows, which have features only; each target is a class of -1, or NaN.
+  /// Adds all rows, which have only features. Each target becomes class -1 if `classes` is set,
+  /// otherwise NaN.
   Status add_unlabeled(const std::filesystem::path& file, const CsvColumns& rows, bool classes);
 
   std::vector<float> take() && { return std::move(values_); }

@@ -20,7 +20,7 @@ constexpr std::uint64_t most_bytes = std::uint64_t{128} << 20;
 Result<std::string> read_text(const std::filesystem::path& path) {
   TROUPE_TRY(auto file, InputFile::open(path));
   if (file.bytes() > most_bytes)
-    return fail(Errc::data, "{}: it has {} bytes, but tokenizers' files have at most {}",
+    return fail(Errc::data, "{}: the file has {} bytes, but tokenizer files may have at most {}",
                 echoed(path.string()), file.bytes(), most_bytes);
   std::string text(file.bytes(), '\0');
   TROUPE_TRY(const auto count,

@@ -1,4 +1,4 @@
-/// Files of tokenizers, which are small, as text and as JSON; errors with the file's name.
+/// Reads the small files of tokenizers as text and as JSON; errors name the file.
 #pragma once
 
 #include "core/error.hpp"
@@ -10,13 +10,13 @@
 
 namespace troupe::data {
 
-/// Errors: Errc::data, Errc::io; a file of more than 128 MiB.
+/// Reads a file as text. Errors: Errc::io; Errc::data, also for a file of more than 128 MiB.
 Result<std::string> read_text(const std::filesystem::path& path);
 
-/// Errors: those of read_text and parse_json (core/json.hpp).
+/// Reads a file as JSON. Errors: those of read_text and parse_json (core/json.hpp).
 Result<nlohmann::json> read_json(const std::filesystem::path& path);
 
-/// With the file's name in front of the message.
+/// Prefixes an error's message with the file's name.
 Status in_file(const std::filesystem::path& path, Status status);
 
 } // namespace troupe::data

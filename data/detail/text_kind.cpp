@@ -13,13 +13,13 @@ namespace {
 using namespace std::string_view_literals;
 
 struct FileKind {
-  std::string_view magic; ///< the first bytes
+  std::string_view magic; ///< first bytes of the file
   const char* name;
   const char* KindAdvice::*advice;
 };
 
-/// UTF-32 before UTF-16, whose mark it begins with. \x15 is the first byte of a Parquet file's
-/// first structure: a text may begin with PAR1.
+/// UTF-32 precedes UTF-16, because its mark begins with UTF-16's. \x15 is the first byte of a
+/// Parquet file's first structure: a text may begin with PAR1.
 constexpr std::array kinds = {
     FileKind{"\x1f\x8b"sv, "a gzip file", &KindAdvice::compressed},
     FileKind{"\x28\xb5\x2f\xfd"sv, "a Zstandard file", &KindAdvice::compressed},

@@ -14,11 +14,12 @@ struct KindAdvice {
   const char* document = "write its texts to a .txt or .jsonl file first";
   const char* encoding = "convert it to UTF-8 first";
   const char* image = "move it out of the texts";
-  const char* tokens = "as data.root it has to end in .tokens";
+  const char* tokens = "to use it as data.root, give its name the extension .tokens";
 };
 
-/// Refuses a compressed file, a table, an image, tokens, and text in UTF-16 or UTF-32 (Errc::data,
-/// with the kind and the advice). `begin`: the first bytes of the text `name`.
+/// Refuses a compressed file, a table, an image, tokens, and text in UTF-16 or UTF-32. `begin`
+/// contains the first bytes of the text `name`. Errors: Errc::data, with the kind of file and the
+/// advice.
 Status expect_text(std::string_view begin, std::string_view name, const KindAdvice& advice = {});
 
 } // namespace troupe::data

@@ -24,7 +24,7 @@ std::optional<AddedTokens::Found> AddedTokens::find(std::string_view text) const
   return std::nullopt;
 }
 
-/// Those that have their first bytes in common lie beside each other, the shortest one first.
+/// Tokens with a common prefix are adjacent in tokens_, the shortest first.
 const AddedTokens::Token* AddedTokens::longest_at_begin(std::string_view text) const {
   const Token* longest = nullptr;
   std::span left{tokens_};

@@ -1,4 +1,4 @@
-/// Tokens that are found in a text as they are written, before it is cut into words.
+/// Tokens that are matched literally in a text before it is split into words.
 #pragma once
 
 #include "data/tokenizer/vocabulary.hpp"
@@ -25,20 +25,20 @@ public:
   static constexpr std::size_t longest = 1024; ///< bytes of a token
 
   AddedTokens() = default;
-  /// Of equal texts the first one counts.
+  /// The first of several tokens with equal texts counts.
   explicit AddedTokens(std::vector<Token> tokens);
 
-  /// The first one in a text; of several that begin there the longest. Time: of a text's byte that
-  /// of binary searches for as many bytes as it has in common with a token.
+  /// Finds the first token in a text; if several begin there, the longest one. Time: for each byte
+  /// of the text, one binary search per byte that it has in common with a token.
   std::optional<Found> find(std::string_view text) const;
-  const std::vector<Token>& all() const { return tokens_; } ///< by their texts
+  const std::vector<Token>& all() const { return tokens_; } ///< sorted by text
 
 private:
-  /// The longest one that a text begins with, or null.
+  /// Returns the longest token that the text begins with, or null.
   const Token* longest_at_begin(std::string_view text) const;
 
   std::vector<Token> tokens_;
-  std::array<bool, 256> begins_ = {}; ///< whether one begins with the byte
+  std::array<bool, 256> begins_ = {}; ///< whether a token begins with this byte
 };
 
 } // namespace troupe::data

@@ -1,5 +1,5 @@
-/// What the split expressions of tokenizers ask of a character: \p{L}, \p{N} and \s, as Unicode has
-/// them (libicu).
+/// Character classes that the split expressions of tokenizers use: \p{L}, \p{N} and \s, as Unicode
+/// defines them (libicu).
 #pragma once
 
 #include <cstddef>
@@ -11,16 +11,17 @@ namespace troupe::data {
 enum class CharacterClass : std::uint8_t { letter, number, space, other };
 
 struct Character {
-  char32_t code = 0; ///< what is no UTF-8 has 0xFFFD
+  char32_t code = 0; ///< 0xFFFD for bytes that are not UTF-8
   CharacterClass kind = CharacterClass::other;
   std::size_t bytes = 1;
 };
 
-/// The character at `at`, which is less than the text's size. Bytes that are no UTF-8 are
-/// characters of the class other, so that every text has words.
+/// Returns the character at `at`, which is less than the text's size. Bytes that are not UTF-8 are
+/// characters of class other, so that every text has words.
 Character character_at(std::string_view text, std::size_t at);
 
-/// The character that ends before `at`, which is not 0; of the class other unless it is UTF-8.
+/// Returns the character that ends before `at`, which is not 0. Its class is other unless it is
+/// UTF-8.
 Character character_before(std::string_view text, std::size_t at);
 
 } // namespace troupe::data

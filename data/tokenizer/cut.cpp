@@ -16,7 +16,7 @@ bool ends_line(char letter) {
   return letter == '\r' || letter == '\n';
 }
 
-/// Where the white space before `at` begins, as far as `searched`.
+/// Returns where the white space before `at` begins, searching back to `searched`.
 std::size_t begin_of_spaces(std::string_view text, std::size_t at, std::size_t searched) {
   while (at > searched) {
     const auto before = character_before(text, at);
@@ -27,19 +27,19 @@ std::size_t begin_of_spaces(std::string_view text, std::size_t at, std::size_t s
   return at;
 }
 
-/// After the line ends from `at` on.
+/// Returns the position after the line ends that begin at `at`.
 std::size_t skip_line_ends(std::string_view text, std::size_t at) {
   while (at < text.size() && ends_line(text[at]))
     ++at;
   return at;
 }
 
-/// Words never contain white space that follows a letter, digit or, for GPT-2, punctuation. In
-/// cl100k's expression punctuation takes the line ends after it along.
+/// No word contains white space that follows a letter, a digit or, for GPT-2, punctuation. In
+/// cl100k's expression, punctuation includes the line ends after it.
 std::size_t cut_at_spaces(std::string_view text, std::size_t spaces, bool with_punctuation) {
   if (with_punctuation && character_before(text, spaces).kind == Kind::other)
     spaces = skip_line_ends(text, spaces);
-  return spaces < text.size() ? spaces : 0; // at the end nobody knows what follows
+  return spaces < text.size() ? spaces : 0; // at the end, the next character is unknown
 }
 
 std::size_t cut_at_line_end(std::string_view text, std::size_t searched, bool with_punctuation) {
@@ -48,7 +48,7 @@ std::size_t cut_at_line_end(std::string_view text, std::size_t searched, bool wi
       continue;
     at = begin_of_spaces(text, at, searched);
     if (at == 0 || character_before(text, at).kind == Kind::space)
-      break; // the white space is longer than what is searched
+      break; // the white space begins before `searched`
     if (const auto cut = cut_at_spaces(text, at, with_punctuation))
       return cut;
   }
@@ -73,9 +73,10 @@ std::size_t cut_for_any(std::string_view text, std::size_t searched) {
   return found == 0 ? 0 : from + found;
 }
 
-/// Whether a cut at a line end, or before the spaces that lead to it, could divide the token.
+/// Returns whether a cut at a line end, or before the spaces that precede it, could divide the
+/// token.
 bool may_be_divided(const AddedTokens::Token& token) {
-  bool is_space = true; // all of it so far
+  bool is_space = true; // all characters so far
   for (std::size_t at = 0; at < token.text.size();) {
     const auto character = character_at(token.text, at);
     if (character.kind != Kind::space)

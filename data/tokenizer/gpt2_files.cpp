@@ -10,7 +10,7 @@ namespace troupe::data {
 
 namespace {
 
-/// The next line, taken off the text, without its end.
+/// Removes the next line from the text and returns it without its line end.
 std::string_view take_line(std::string_view& text) {
   const auto end = text.find('\n');
   auto line = text.substr(0, end);

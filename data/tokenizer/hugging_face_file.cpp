@@ -18,10 +18,10 @@ using Json = nlohmann::json;
 
 constexpr std::size_t most_added = 16384;
 
-/// As in TokenizerParts::added.
+/// Same order as in TokenizerParts::added.
 using AddedLists = std::array<std::vector<AddedTokens::Token>, 2>;
 
-/// null where it is not there.
+/// Returns the member, or null if it is missing.
 const Json& member(const Json& object, const char* key) {
   static const Json none;
   const auto found = object.is_object() ? object.find(key) : object.end();
@@ -41,11 +41,11 @@ std::string shown(const Json& json) {
 }
 
 tl::unexpected<Error> cannot(std::string_view what, const Json& value, std::string_view allowed) {
-  return fail(Errc::data, "{} is {}, which troupe cannot do; it can: {}", what, shown(value),
-              allowed);
+  return fail(Errc::data, "{} is {}, which troupe does not support; supported: {}", what,
+              shown(value), allowed);
 }
 
-/// Refuses what changes tokens, unless it has a value that changes nothing.
+/// Refuses options that change tokens, unless their value has no effect.
 Status check_model(const Json& model) {
   if (const auto& type = member(model, "type"); !type.is_null() && type != "BPE")
     return cannot("model.type", type, "BPE");
@@ -67,7 +67,7 @@ Status check_byte_level(const Json& json, bool uses_expression) {
   if (const auto& uses = member(json, "use_regex");
       uses.is_null() ? !uses_expression : uses != uses_expression)
     return cannot("pre_tokenizer.use_regex", uses,
-                  "true where ByteLevel is alone, false behind a Split");
+                  "true if ByteLevel is the only step, false after a Split");
   return {};
 }
 
@@ -78,12 +78,12 @@ Result<SplitRule> rule_of_split(const Json& json) {
   const auto& expression = member(member(json, "pattern"), "Regex");
   const auto rule = rule_of(text_of(expression));
   if (!rule)
-    return cannot("the expression of pre_tokenizer's Split", expression,
-                  "those of gpt2 and cl100k, letter for letter");
+    return cannot("the regular expression of pre_tokenizer's Split", expression,
+                  "exactly those of gpt2 and cl100k");
   return *rule;
 }
 
-/// The steps of a normalizer or a pre-tokenizer: those of a Sequence, or else itself.
+/// Returns the steps of a normalizer or pre-tokenizer: those of a Sequence, or the step itself.
 std::vector<Json> steps_of(const Json& json, const char* list) {
   const auto& steps = member(json, list);
   if (member(json, "type") != "Sequence" || !steps.is_array())
@@ -104,7 +104,7 @@ Result<SplitRule> read_split(const Json& json) {
   return rule_of_split(steps[0]);
 }
 
-/// No normalizer, or a Sequence of none.
+/// Accepts no normalizer, or an empty Sequence.
 Status check_normalizer(const Json& json) {
   if (json.is_null() || steps_of(json, "normalizers").empty())
     return {};
@@ -121,7 +121,7 @@ Status add_json_merge(const Json& merge, TokenizerParts& parts, std::size_t rank
 
 Status add_merges(const Json& merges, TokenizerParts& parts) {
   if (!merges.is_array())
-    return fail(Errc::data, "model.merges is no list");
+    return fail(Errc::data, "model.merges is not a list");
   for (std::size_t rank = 0; rank < merges.size(); ++rank)
     if (auto added = add_json_merge(merges[rank], parts, rank); !added)
       return fail(Errc::data, "model.merges[{}]: {}", rank, added.error().message);
@@ -139,14 +139,14 @@ Status add_added(const Json& json, TokenizerParts& parts, AddedLists& lists) {
   for (const auto* const key : {"single_word", "lstrip", "rstrip"})
     if (is_true(member(json, key)))
       return cannot(fmt::format("{} of token {}", key, echoed(text)), true, "false");
-  if (last_cut(text) > 0) // where long texts are cut before tokens are looked for
-    return cannot("a token", text, "tokens without a line end behind a letter or digit");
+  if (last_cut(text) > 0) // long texts are cut there before added tokens are found
+    return cannot("an added token", text, "tokens without a line end after a letter or digit");
   const auto id = number.get<std::int64_t>();
   const auto* const there = parts.vocabulary.bytes(id);
   if (!there)
     TROUPE_TRY(parts.vocabulary.add_special(id, text));
   else if (*there != text && *there != bytes_of_characters(text).value_or(text))
-    return fail(Errc::data, "tokens {} and {} have both the id {}", echoed(*there), echoed(text),
+    return fail(Errc::data, "tokens {} and {} both have the id {}", echoed(*there), echoed(text),
                 id);
   lists[is_true(member(json, "normalized")) ? 1 : 0].push_back({text, static_cast<TokenId>(id)});
   return {};
@@ -156,7 +156,7 @@ Status add_all_added(const Json& list, TokenizerParts& parts) {
   if (list.is_null())
     return {};
   if (!list.is_array() || list.size() > most_added)
-    return fail(Errc::data, "added_tokens is no list of at most {} tokens", most_added);
+    return fail(Errc::data, "added_tokens is not a list of at most {} tokens", most_added);
   AddedLists lists;
   for (std::size_t i = 0; i < list.size(); ++i)
     if (auto added = add_added(list[i], parts, lists); !added)
@@ -166,7 +166,7 @@ Status add_all_added(const Json& list, TokenizerParts& parts) {
   return {};
 }
 
-/// The usual names, of which the first that is there counts.
+/// Returns the end of document: the first of its common names that exists.
 std::optional<TokenId> find_end(const TokenizerParts& parts) {
   for (const std::string_view name : {"<|endoftext|>", "<|end_of_text|>", "</s>", "<eos>"})
     for (const auto& set : parts.added)

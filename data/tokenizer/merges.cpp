@@ -37,7 +37,7 @@ std::vector<Merge> Merges::in_order() const {
   return all;
 }
 
-/// Of a heap, whose greatest element is taken first.
+/// Order of a heap that yields its greatest element first.
 bool WordMerger::Candidate::operator<(const Candidate& other) const {
   return std::tuple{merge->rank, at} > std::tuple{other.merge->rank, other.at};
 }

@@ -1,6 +1,6 @@
-/// Byte pair encoding (Sennrich et al. 2016, as GPT-2 has it): of all neighbours in a word, those
-/// whose merge has the lowest rank become one token, the leftmost first, until none is left that
-/// may.
+/// Byte pair encoding (Sennrich et al. 2016, in GPT-2's variant): of all neighbouring pairs in a
+/// word, the one whose merge has the lowest rank becomes one token, the leftmost first, until no
+/// pair has a merge.
 #pragma once
 
 #include "data/tokenizer/vocabulary.hpp"
@@ -14,13 +14,13 @@ namespace troupe::data {
 struct Merge {
   TokenId left = 0, right = 0;
   std::int32_t rank = 0;
-  TokenId id = 0; ///< what they become
+  TokenId id = 0; ///< token that the pair becomes
 };
 
-/// By their two tokens.
+/// Merges by their two tokens.
 class Merges {
 public:
-  /// The last one of two tokens counts, as with Hugging Face.
+  /// A later merge of the same two tokens replaces an earlier one, as in Hugging Face.
   void add(const Merge& merge);
   const Merge* find(TokenId left, TokenId right) const;
   bool empty() const { return merges_.empty(); }
@@ -35,21 +35,21 @@ private:
   std::unordered_map<std::uint64_t, Merge, Mixed> merges_;
 };
 
-/// Merges words, in memory that it keeps for the next one. Time: n log n of a word's bytes.
+/// Merges the bytes of words. Reuses its memory for the next word. Time: n log n for n bytes.
 class WordMerger {
 public:
-  /// `word`: the tokens of its bytes, and then what they have become.
+  /// `word` contains the tokens of its bytes, and receives the merged tokens.
   void merge(const Merges& merges, std::vector<TokenId>& word);
 
 private:
-  /// A token and its neighbours; what was merged away has the id -1.
+  /// A token and its neighbours; a token that was merged away has id -1.
   struct Node {
     TokenId id = 0;
     std::uint32_t previous = 0, next = 0;
   };
   struct Candidate {
     const Merge* merge = nullptr;
-    std::uint32_t at = 0; ///< node of the left one
+    std::uint32_t at = 0; ///< node of the left token
     bool operator<(const Candidate& other) const;
   };
 

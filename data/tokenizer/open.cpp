@@ -18,12 +18,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Of vocabularies and of the merges beside them.
+/// File names of a vocabulary and of the merges beside it.
 using Names = std::pair<const char*, const char*>;
 constexpr std::array gpt2_names = {Names{"vocab.json", "merges.txt"},
                                    Names{"encoder.json", "vocab.bpe"}};
 
-/// One for each byte; the end of documents comes behind them.
+/// Returns a token for each byte, without an end of document, which is added after them.
 Result<TokenizerParts> byte_tokens() {
   TokenizerParts parts{.split = SplitRule::whole};
   for (int byte = 0; byte < 256; ++byte)
@@ -39,22 +39,21 @@ bool is_file(const fs::path& path) {
 Status expect_auto(const fs::path& path, std::string_view split) {
   if (split == split_of_file)
     return {};
-  return fail(
-      Errc::data,
-      "{}: it says itself how texts are cut into words: leave data.tokenizer_split (--split) "
-      "at auto",
-      echoed(path.string()));
+  return fail(Errc::data,
+              "{}: this tokenizer defines how texts are split into words; leave "
+              "data.tokenizer_split (--split) at auto",
+              echoed(path.string()));
 }
 
 Result<fs::path> merges_beside(const fs::path& vocabulary) {
   for (const auto& [name, merges] : gpt2_names)
     if (auto beside = vocabulary.parent_path() / merges; is_file(beside))
       return beside;
-  return fail(Errc::data, "{}: there is no merges.txt or vocab.bpe beside it",
+  return fail(Errc::data, "{}: there is no merges.txt or vocab.bpe next to it",
               echoed(vocabulary.string()));
 }
 
-/// A tokenizer.json; else it is a vocabulary.
+/// Returns whether the file is a tokenizer.json, not a vocabulary.
 bool has_model(const nlohmann::json& root) {
   return root.is_object() && root.contains("model") && root["model"].is_object();
 }
@@ -78,7 +77,7 @@ Result<fs::path> file_of_folder(const fs::path& folder) {
               echoed(folder.string()));
 }
 
-/// What is named, or in the folder that is named.
+/// Returns the named file, or the tokenizer's file in the named folder.
 Result<fs::path> first_file(const std::string& name) {
   const fs::path path{name};
   if (std::error_code ignored; fs::is_directory(path, ignored))
@@ -86,8 +85,8 @@ Result<fs::path> first_file(const std::string& name) {
   if (path.extension() == ".tiktoken" || path.extension() == ".json")
     return path;
   return fail(Errc::data,
-              "{} is no tokenizer: bytes, a folder with one, tokenizer.json, vocab.json (and "
-              "merges.txt), or a file that ends in .tiktoken",
+              "{} is not a tokenizer; expected bytes, a folder with a tokenizer, tokenizer.json, "
+              "vocab.json (and merges.txt) or a .tiktoken file",
               echoed(name));
 }
 

@@ -1,4 +1,4 @@
-/// Tokenizers from files of others.
+/// Opens tokenizers from files in other projects' formats.
 #pragma once
 
 #include "data/tokenizer/tokenizer.hpp"
@@ -10,31 +10,33 @@
 
 namespace troupe::data {
 
-/// How a text is cut into words where the file does not say it: auto, gpt2, cl100k
-/// (data.tokenizer_split).
+/// Default of data.tokenizer_split, the rule for splitting a text into words if the file does not
+/// define one: auto, gpt2, cl100k.
 inline constexpr std::string_view split_of_file = "auto";
 
-/// `name`: "bytes", each byte its own number and 256 the end of a document; or the path of
-/// - Hugging Face's tokenizer.json: model BPE, pre-tokenizer ByteLevel, or Split by an expression
-///   of SplitRule and then ByteLevel. What it adds around texts, its padding and its truncation are
-///   left out. Added tokens are found in texts; one of them is the end of documents.
+/// Opens a tokenizer. `name` is "bytes" (each byte is its own token, and 256 is the end of a
+/// document) or the path of
+/// - Hugging Face's tokenizer.json: model BPE, with pre-tokenizer ByteLevel, or Split by an
+///   expression of SplitRule followed by ByteLevel. Its template, padding and truncation are
+///   ignored. Added tokens are found in texts; one of them is the end of document.
 /// - GPT-2's vocab.json, with merges.txt beside it, or encoder.json and vocab.bpe;
-/// - a folder with those;
-/// - a .tiktoken file: a line of base 64 and a rank for each token. By their names those of
-///   r50k_base, p50k_base and cl100k_base have their expression and end; of others `split` says it.
-/// Errors (Errc::data, Errc::io): what cannot be read, or that we cannot do, by its name; files of
+/// - a folder that contains those;
+/// - a .tiktoken file: one line per token, in base 64, with its rank. The names r50k_base,
+///   p50k_base and cl100k_base determine the expression and the end of document; for other names
+///   `split` sets the expression.
+/// Errors (Errc::data, Errc::io): an unreadable file; an unsupported feature, by name; a file of
 /// more than 128 MiB.
 Result<TokenizerPtr> open_tokenizer(const std::string& name,
                                     std::string_view split = split_of_file);
 
 struct TokenizerFile {
   std::filesystem::path path;
-  std::string name; ///< by which a folder of them is read again
+  std::string name; ///< name under which open_tokenizer finds it in a folder
 };
 
-/// The files that open_tokenizer reads: tokenizer.json; vocab.json and merges.txt, whatever they
-/// are called there; a .tiktoken file, which keeps its name and is opened by it. Of bytes there is
-/// none. Errors: of finding and reading them.
+/// Returns the files that open_tokenizer reads: tokenizer.json; or the vocabulary and the merges,
+/// renamed to vocab.json and merges.txt; or a .tiktoken file, which keeps its name because the name
+/// identifies it. Bytes have no file. Errors: those of finding and reading the files.
 Result<std::vector<TokenizerFile>> files_of_tokenizer(const std::string& name);
 
 } // namespace troupe::data

@@ -15,7 +15,7 @@ using Kind = CharacterClass;
 
 constexpr auto no_limit = std::numeric_limits<std::size_t>::max();
 
-/// Behind the characters of one class from `at` on.
+/// Returns the position after the characters of one class that begin at `at`.
 std::size_t skip(std::string_view text, std::size_t at, Kind kind, std::size_t most = no_limit) {
   for (; at < text.size() && most > 0; --most) {
     const auto character = character_at(text, at);
@@ -30,10 +30,10 @@ bool is_line_end(char letter) {
   return letter == '\r' || letter == '\n';
 }
 
-/// The white space that a text begins with, as places in it.
+/// Offsets in the white space at the beginning of a text.
 struct Spaces {
-  std::size_t last = 0;     ///< where its last character begins
-  std::size_t line_end = 0; ///< behind its last line end; 0: there is none
+  std::size_t last = 0;     ///< begin of its last character
+  std::size_t line_end = 0; ///< after its last line end; 0 if it has none
   std::size_t end = 0;
 };
 
@@ -51,7 +51,7 @@ Spaces spaces_of(std::string_view text) {
   return spaces;
 }
 
-/// \s+(?!\S)|\s+: the last space is left to the word behind it.
+/// \s+(?!\S)|\s+: leaves the last space to the next word.
 std::size_t but_the_last(std::string_view text, const Spaces& spaces) {
   return spaces.end == text.size() || spaces.last == 0 ? spaces.end : spaces.last;
 }
@@ -82,7 +82,7 @@ std::size_t contraction_in_any_case(std::string_view text) {
   const char first = lower(text[1]), second = text.size() > 2 ? lower(text[2]) : '\0';
   if (first == 's' || first == 'd' || first == 'm' || first == 't')
     return 2;
-  if (text.substr(1).starts_with("\u017f")) // the long s, which is an s to (?i)
+  if (text.substr(1).starts_with("\u017f")) // the long s, which (?i) matches as an s
     return 3;
   const bool is_long = (first == 'l' && second == 'l') || (first == 'v' && second == 'e') ||
                        (first == 'r' && second == 'e');

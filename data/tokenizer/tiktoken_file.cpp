@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t longest_token = 1024;
 
-/// What tiktoken says beside the file (tiktoken_ext/openai_public.py).
+/// Values that tiktoken stores outside the file (tiktoken_ext/openai_public.py).
 struct KnownRanks {
   std::string_view name;
   SplitRule split;
@@ -36,8 +36,8 @@ Status add_rank(std::string_view line, Vocabulary& vocabulary) {
   const auto [stop, error] = std::from_chars(begin, end, rank);
   if (!bytes || bytes->empty() || bytes->size() > longest_token || error != std::errc{} ||
       stop != end)
-    return fail(Errc::data, "{} is no token of 1 to {} bytes in base 64 and its rank", echoed(line),
-                longest_token);
+    return fail(Errc::data, "{} is not a token of 1 to {} bytes in base64 and its rank",
+                echoed(line), longest_token);
   return vocabulary.add(rank, *bytes);
 }
 
@@ -57,7 +57,7 @@ Status read_ranks(const std::filesystem::path& path, Vocabulary& vocabulary) {
   return {};
 }
 
-/// Of two bytes or more, the shortest first.
+/// Returns the tokens of two bytes or more, the shortest first.
 std::vector<TokenId> merged_tokens(const Vocabulary& vocabulary) {
   std::vector<TokenId> ids;
   for (TokenId id = 0; id < vocabulary.size(); ++id)
@@ -67,10 +67,11 @@ std::vector<TokenId> merged_tokens(const Vocabulary& vocabulary) {
   return ids;
 }
 
-/// With tiktoken any two neighbours that make a token together may become it, in the order of its
-/// rank. Which two they are by then follows from the token: nothing was merged across its ends, so
-/// merges have done within it what they do with it alone, and those are of shorter tokens. So one
-/// merge a token is enough, and none where these leave more than two.
+/// Adds the merges that a file of ranks implies. tiktoken merges any two neighbours whose
+/// concatenation is a token, in the order of rank. A token determines its two parts: before they
+/// merge, no merge crosses the token's ends, so merging inside it equals merging the token by
+/// itself, with merges of shorter tokens. So one merge per token suffices; a token has none if
+/// these merges leave more than two parts.
 Status add_merges(TokenizerParts& parts) {
   WordMerger merger;
   std::vector<TokenId> left;
@@ -91,11 +92,11 @@ Status add_merges(TokenizerParts& parts) {
 Result<TokenizerParts> read_tiktoken(const std::filesystem::path& path, std::string_view split) {
   const auto* const known = std::ranges::find(known_ranks, path.stem().string(), &KnownRanks::name);
   if (split == "auto" && known == known_ranks.end())
-    return fail(Errc::data,
-                "{}: a file of ranks does not say how texts are cut into words, and its name is "
-                "none of r50k_base, p50k_base, cl100k_base: say it (data.tokenizer_split, "
-                "--split): gpt2 or cl100k",
-                echoed(path.string()));
+    return fail(
+        Errc::data,
+        "{}: a .tiktoken file does not define how texts are split into words, and its name is not "
+        "r50k_base, p50k_base or cl100k_base; set data.tokenizer_split (--split) to gpt2 or cl100k",
+        echoed(path.string()));
   TokenizerParts parts{.split = split == "gpt2" ? SplitRule::gpt2 : SplitRule::cl100k,
                        .whole_words = true};
   TROUPE_TRY(read_ranks(path, parts.vocabulary));

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::size_t most_known_words = std::size_t{1} << 16;
 constexpr std::size_t longest_known_word = 64;
-/// Merging takes some sixty bytes of memory for each of a word.
+/// Merging takes about sixty bytes of memory for each byte of a word.
 constexpr std::size_t longest_merged_word = std::size_t{1} << 20;
 
 } // namespace
@@ -68,7 +68,7 @@ void Encoder::encode_between(std::size_t added, std::string_view text, std::vect
 
 void Encoder::encode_words(std::string_view text, std::vector<TokenId>& ids) {
   const auto& parts = tokenizer_->parts();
-  if (parts.merges.empty() && !parts.whole_words) { // then no word matters
+  if (parts.merges.empty() && !parts.whole_words) { // words do not affect the tokens
     for (const char byte : text)
       ids.push_back(tokenizer_->of_byte(static_cast<unsigned char>(byte)));
     return;
@@ -95,7 +95,7 @@ void Encoder::encode_word(std::string_view word, std::vector<TokenId>& ids) {
   ids.insert(ids.end(), word_.begin(), word_.end());
   if (word.size() > longest_known_word)
     return;
-  if (known_.size() == most_known_words) // texts change their subject
+  if (known_.size() == most_known_words) // texts change their subject: old words are rare
     known_.clear();
   known_.emplace(word, word_);
 }

@@ -1,5 +1,5 @@
-/// From text to tokens and back. A tokenizer is data: tokens, merges of two into one, the rule by
-/// which a text is cut into words (Radford et al. 2019: byte-level byte pair encoding).
+/// Converts text to tokens and back. A tokenizer is data: tokens, merges of two tokens into one,
+/// and the rule that splits a text into words (Radford et al. 2019: byte-level byte pair encoding).
 #pragma once
 
 #include "core/error.hpp"
@@ -19,20 +19,20 @@
 namespace troupe::data {
 
 struct TokenizerParts {
-  Vocabulary vocabulary; ///< each byte has to be a token
+  Vocabulary vocabulary; ///< must contain each byte as a token
   Merges merges;
   SplitRule split = SplitRule::gpt2;
-  bool whole_words = false; ///< a word that is a token becomes that, whatever merges say
-  /// Found in this order: the second in what the first leave.
+  bool whole_words = false; ///< a word that is a token becomes that token regardless of merges
+  /// Found in this order: the second set in the text that the first leaves.
   std::array<AddedTokens, 2> added;
-  /// The id behind each document of a data set; none: a new one behind all others.
+  /// Token after each document of a data set; if empty, a new one after all others.
   std::optional<TokenId> end_of_document;
 };
 
 /// Immutable.
 class Tokenizer {
 public:
-  /// Errors (Errc::data): a byte that is no token; an end of documents that is none.
+  /// Errors (Errc::data): a byte that is not a token; an end of document that is not a token.
   static Result<std::shared_ptr<const Tokenizer>> make(TokenizerParts parts);
 
   std::int64_t vocabulary_size() const { return parts_.vocabulary.size(); } ///< ids are less
@@ -40,10 +40,11 @@ public:
   const TokenizerParts& parts() const { return parts_; }
   TokenId of_byte(unsigned char byte) const { return bytes_[byte]; }
 
-  /// Appends the bytes of tokens, which need not be UTF-8. Errors (Errc::data): an id without one.
+  /// Appends the bytes of tokens, which need not be UTF-8. Errors (Errc::data): an id without a
+  /// token.
   Status decode(std::span<const TokenId> ids, std::string& bytes) const;
 
-  /// 64 hexadecimal digits that tokenizers share which make the same of all texts.
+  /// Returns 64 hexadecimal digits that are equal for tokenizers with equal output on all texts.
   const std::string& fingerprint() const { return fingerprint_; }
 
 private:
@@ -57,15 +58,15 @@ private:
 };
 using TokenizerPtr = std::shared_ptr<const Tokenizer>;
 
-/// Encodes texts, in one thread. It remembers words, some megabytes of them.
+/// Encodes texts in one thread. Caches the tokens of words, a few megabytes.
 class Encoder {
 public:
   explicit Encoder(TokenizerPtr tokenizer) : tokenizer_{std::move(tokenizer)} {}
 
   const Tokenizer& tokenizer() const { return *tokenizer_; }
-  /// Appends the tokens of a text. What is no UTF-8 becomes tokens of its bytes. Words of more than
-  /// 1 MiB are encoded in parts of that size, so that memory is bounded: where these meet, tokens
-  /// may differ from those of Hugging Face.
+  /// Appends the tokens of a text. Bytes that are not UTF-8 become tokens of bytes. Words of more
+  /// than 1 MiB are encoded in chunks of that size to bound memory; where chunks meet, tokens may
+  /// differ from those of Hugging Face.
   void encode(std::string_view text, std::vector<TokenId>& ids);
 
 private:
@@ -77,7 +78,7 @@ private:
 
   TokenizerPtr tokenizer_;
   WordMerger merger_;
-  std::vector<TokenId> word_; ///< the last one computed
+  std::vector<TokenId> word_; ///< tokens of the last computed word
   MapOfBytes<std::vector<TokenId>> known_;
 };
 

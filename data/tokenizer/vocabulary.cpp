@@ -10,7 +10,7 @@ Status Vocabulary::check(std::int64_t id, std::string_view bytes) const {
     return fail(Errc::data, "token {} has the id {}, but ids are 0 to {}", echoed(bytes), id,
                 most_ids - 1);
   if (const auto* const other = this->bytes(id))
-    return fail(Errc::data, "tokens {} and {} have both the id {}", echoed(*other), echoed(bytes),
+    return fail(Errc::data, "tokens {} and {} both have the id {}", echoed(*other), echoed(bytes),
                 id);
   return {};
 }
@@ -40,8 +40,7 @@ Result<TokenId> Vocabulary::of_byte(unsigned char byte) const {
   const auto id = find(std::string(1, static_cast<char>(byte)));
   if (!id)
     return fail(Errc::data,
-                "no token is the byte 0x{:02x} alone, so that not every text could be encoded",
-                byte);
+                "no token is the single byte 0x{:02x}, so some texts could not be encoded", byte);
   return *id;
 }
 

@@ -15,7 +15,7 @@ namespace troupe::data {
 
 using TokenId = std::int32_t;
 
-/// Finds strings by views of them.
+/// Hash that finds strings by string_view without a copy.
 struct BytesHash {
   using is_transparent = void;
   std::size_t operator()(std::string_view bytes) const {
@@ -29,19 +29,19 @@ class Vocabulary {
 public:
   static constexpr std::int64_t most_ids = std::int64_t{1} << 20;
 
-  /// Errors (Errc::data): an id that is not 0 to most_ids - 1 or is there already, and bytes that
-  /// are.
+  /// Errors (Errc::data): an id outside 0 to most_ids - 1, an id that exists already, or bytes that
+  /// exist already.
   Status add(std::int64_t id, std::string bytes);
-  /// A token that find() does not know: no merge makes it.
+  /// Adds a token that find() does not return and no merge produces.
   Status add_special(std::int64_t id, std::string bytes);
 
   std::optional<TokenId> find(std::string_view bytes) const;
-  /// The token of a byte alone. Errors (Errc::data): there is none.
+  /// Returns the token of a single byte. Errors (Errc::data): no token has it.
   Result<TokenId> of_byte(unsigned char byte) const;
-  const std::string* bytes(std::int64_t id) const; ///< null: no token has it
-  /// One more than the largest id; there may be ids that no token has.
+  const std::string* bytes(std::int64_t id) const; ///< null if no token has the id
+  /// Returns one more than the largest id; some ids may have no token.
   std::int64_t size() const { return static_cast<std::int64_t>(tokens_.size()); }
-  std::vector<TokenId> unused() const; ///< those ids, ascending
+  std::vector<TokenId> unused() const; ///< ids without a token, ascending
 
 private:
   Status check(std::int64_t id, std::string_view bytes) const;

@@ -12,7 +12,8 @@ bool continues(unsigned char byte) {
   return (byte & 0xC0) == 0x80;
 }
 
-/// Bytes of a character that begins so; 1 where none does.
+/// Returns the length in bytes of a UTF-8 character with this first byte; 1 if no character begins
+/// with it.
 std::size_t length_of(unsigned char first) {
   if (first >= 0xC2 && first <= 0xDF)
     return 2;

@@ -1,4 +1,4 @@
-/// Bytes of tokens come before the character is whole that they are a part of.
+/// Splits streamed token bytes at the end of whole UTF-8 characters.
 #pragma once
 
 #include <cstddef>
@@ -6,8 +6,8 @@
 
 namespace troupe::data {
 
-/// How many of the first bytes can be shown before more come: all but the beginning of a UTF-8
-/// character at the end. What can become none counts as whole.
+/// Returns how many of the first bytes can be shown before more arrive: all except an incomplete
+/// UTF-8 character at the end. Bytes that cannot become a character count as whole.
 std::size_t whole_characters(std::string_view bytes);
 
 } // namespace troupe::data

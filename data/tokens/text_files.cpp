@@ -34,9 +34,9 @@ Result<FoundTexts> texts_below(const fs::path& root) {
   return texts;
 }
 
-constexpr std::size_t checked_bytes = std::size_t{4} << 20; // at a time
+constexpr std::size_t checked_bytes = std::size_t{4} << 20; // bytes read at a time
 
-/// Checksum of a file's content, read to its end.
+/// Returns the checksum of a file's content and sets `bytes` to its size.
 Result<std::size_t> checksum_of(const fs::path& path, std::uint64_t& bytes) {
   TROUPE_TRY(auto input, InputFile::open(path));
   std::vector<std::uint8_t> block(checked_bytes);
@@ -61,7 +61,7 @@ Result<FoundTexts> find_texts(const fs::path& root) {
     return fail(Errc::data, "{}: there is no such file or folder of texts", echoed(root.string()));
   auto found = texts_below(root);
   if (found && found->files.empty())
-    return fail(Errc::data, "{}: there is no text in this folder", echoed(root.string()));
+    return fail(Errc::data, "{}: this folder contains no texts", echoed(root.string()));
   return found;
 }
 

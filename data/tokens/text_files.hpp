@@ -13,7 +13,7 @@ namespace troupe::data {
 
 struct TextFile {
   std::filesystem::path path;
-  std::string name; ///< below the folder that was asked for
+  std::string name; ///< path below the requested folder
 };
 
 struct FoundTexts {
@@ -21,13 +21,13 @@ struct FoundTexts {
   LeftOut left_out;
 };
 
-/// A file, or all files below a folder, by name, but for hidden ones and those whose name ends in
-/// .tokens; links to folders are followed (walk_folder). Errors (Errc::data): none is there;
-/// Errc::io.
+/// Finds the texts: `root` if it is a file, or all files below the folder, sorted by name. Leaves
+/// out hidden files and names that end in .tokens. Follows links to folders (walk_folder). Errors:
+/// Errc::data if there is none; Errc::io.
 Result<FoundTexts> find_texts(const std::filesystem::path& root);
 
-/// 64 hexadecimal digits of the files' names and contents, and of the key. Reads all of the files.
-/// Errors: of InputFile.
+/// Returns 64 hexadecimal digits that depend on the names and contents of the files and on the key.
+/// Reads all files. Errors: those of InputFile.
 Result<std::string> fingerprint_of(const std::vector<TextFile>& files, std::string_view key);
 
 } // namespace troupe::data

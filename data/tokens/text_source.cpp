@@ -29,10 +29,10 @@ bool is_json_lines(const fs::path& path) {
   return extension == ".jsonl" || extension == ".ndjson";
 }
 
-/// The next bytes; fewer than fit only at the end.
+/// Reads the next bytes; fewer than fit only at the end.
 using ReadBytes = std::function<Result<std::size_t>(std::span<std::uint8_t> into)>;
 
-/// Whether the text has ended.
+/// Appends a block to the text. Returns whether the input has ended.
 Result<bool> append_block(const ReadBytes& read, std::string& text) {
   const auto before = text.size();
   text.resize(before + block_bytes);
@@ -42,22 +42,22 @@ Result<bool> append_block(const ReadBytes& read, std::string& text) {
   return count < block_bytes;
 }
 
-/// Reads block by block, and hands on what comes before a cut.
+/// Reads block by block and passes on the text before each cut.
 Status read_pieces(const ReadBytes& read, std::string_view name, FindCut find_cut,
                    const TextTaker& take) {
   std::string text;
-  bool known = false; // to be text
+  bool known = false; // whether the first block was checked to be text
   for (bool ends = false; !ends;) {
-    const auto searched = text.size(); // what is left lies behind the last cut
+    const auto searched = text.size(); // the remaining text begins at the last cut
     TROUPE_TRY(ends, append_block(read, text));
     if (!std::exchange(known, true))
       TROUPE_TRY(expect_text(text, name));
     const auto until = ends ? text.size() : find_cut(text, searched);
     if (until == 0 && text.size() > most_piece_bytes)
-      return fail(Errc::data,
-                  "{}: there is no line end within {} MiB: cut the file into lines, or into "
-                  "several files",
-                  echoed(name), text.size() >> 20);
+      return fail(
+          Errc::data,
+          "{}: there is no line end within {} MiB; split the file into lines or into several files",
+          echoed(name), text.size() >> 20);
     if (until > 0)
       TROUPE_TRY(take(std::string_view{text}.substr(0, until), ends));
     text.erase(0, until);
@@ -76,7 +76,7 @@ std::size_t after_last_line(std::string_view text, std::size_t searched) {
   return found == text.npos ? 0 : searched + found + 1;
 }
 
-/// The documents of JSON lines, a piece of whole lines after the other.
+/// Reads the documents of JSON lines, from one chunk of whole lines after another.
 class LineReader {
 public:
   LineReader(const TextFile& file, const std::string& key, const TextTaker& take)
@@ -99,7 +99,7 @@ private:
     TROUPE_TRY(const auto object, parse_json(line, file_.path, number_));
     const auto found = object.is_object() ? object.find(key_) : object.end();
     if (!object.is_object() || found == object.end() || !found->is_string())
-      return fail(Errc::data, "{}:{}: this is no object with a text {} (data.text_key)",
+      return fail(Errc::data, "{}:{}: not a JSON object with the text {} (data.text_key)",
                   echoed(file_.path.string()), number_, echoed(key_));
     return take_(found->get_ref<const std::string&>(), true);
   }
@@ -107,7 +107,7 @@ private:
   const TextFile& file_;
   const std::string& key_;
   const TextTaker& take_;
-  std::int64_t number_ = 0; ///< of the line, from 1
+  std::int64_t number_ = 0; ///< line number, from 1
 };
 
 } // namespace

@@ -1,4 +1,4 @@
-/// The documents in files of texts.
+/// Reads the documents of text files.
 #pragma once
 
 #include "core/error.hpp"
@@ -12,18 +12,19 @@
 
 namespace troupe::data {
 
-/// Takes a piece of a document; `ends`: it is the last one.
+/// Receives a chunk of a document; `ends` is true for the last one.
 using TextTaker = std::function<Status(std::string_view piece, bool ends)>;
 
-/// Reads the documents of a file, in pieces of some megabytes, cut where `find_cut` finds a place.
-/// A file is one document; of .jsonl and .ndjson each line is one: the text of the key in its
-/// object. Errors (Errc::data): a file that is no text (expect_text); with file and line a line
-/// that is no such object; a piece of 256 MiB without a place to cut; of reading.
+/// Reads the documents of a file in chunks of a few megabytes, cut where `find_cut` finds a
+/// position. A file is one document. In .jsonl and .ndjson files each line is an object, and the
+/// text of its member `key` is one document. Errors (Errc::data): a file that is not text
+/// (expect_text); a line that is not such an object, with file and line; 256 MiB without a position
+/// to cut; read errors.
 Status read_documents(const TextFile& file, const std::string& key, FindCut find_cut,
                       const TextTaker& take);
 
-/// Reads one document to the end of a stream, in such pieces, as it comes. `name`: of the stream,
-/// for errors. Errors: as of a file.
+/// Reads one document up to the end of a stream, in the same chunks, as the data arrive. `name` is
+/// the stream's name in errors. Errors: as read_documents.
 Status read_document(std::FILE* input, std::string_view name, FindCut find_cut,
                      const TextTaker& take);
 

@@ -17,15 +17,17 @@ Result<TokenFilePtr> open_finished(const fs::path& path, const Tokenizer& tokeni
                                    const std::string& name) {
   auto opened = TokenFile::open(path);
   if (!opened)
-    return fail(Errc::data, "{}", opened.error().message); // it is the user's, not a cache of ours
+    return fail(Errc::data, "{}", opened.error().message); // a user's file, not a cache of ours
   const auto file = *std::move(opened);
   if (file->traits().tokenizer != tokenizer.fingerprint())
-    return fail(Errc::data, "{}: its tokens are of another tokenizer than data.tokenizer: {}",
+    return fail(Errc::data,
+                "{}: its tokens were made with another tokenizer than data.tokenizer: {}",
                 echoed(path.string()), echoed(name));
   return file;
 }
 
-/// Roots of one name have files of their own in a folder that they share.
+/// Returns the path of the cached tokens. In a shared folder, roots of equal names have different
+/// files.
 Result<fs::path> cache_path(const DataConfig& data, const fs::path& root) {
   auto whole = fs::absolute(root).lexically_normal();
   if (!whole.has_filename()) // it ended in a slash
@@ -44,7 +46,7 @@ Status write_tokens(const fs::path& path, const std::vector<TextFile>& files,
                     const std::string& sources) {
   auto writer = TokenWriter::create(path, *tokenizer, sources);
   if (!writer)
-    return fail(writer.error().code, "{}; data.tokens_cache names another folder for tokens",
+    return fail(writer.error().code, "{}; set data.tokens_cache to another folder for tokens",
                 writer.error().message);
   TROUPE_TRY(tokenize(files, data.text_key, tokenizer,
                       [&](std::span<const TokenId> ids) { return writer->append(ids); }));

@@ -1,4 +1,4 @@
-/// The tokens of a data set's texts: made once, and kept in a file.
+/// Tokens of a data set's texts, computed once and cached in a file.
 #pragma once
 
 #include "core/config/forward.hpp"
@@ -11,13 +11,14 @@ namespace troupe::data {
 
 struct TextTokens {
   TokenFilePtr file;
-  LeftOut left_out; ///< files beside the texts
+  LeftOut left_out; ///< files that are not texts
 };
 
-/// Of the texts at `root` with data.tokenizer, from ROOT.tokens beside it, or a file in the folder
-/// data.tokens_cache; it is written first where there is none, or one of other texts or another
-/// tokenizer. A root that ends in .tokens is such a file itself. Errors: of open_tokenizer,
-/// find_texts, tokenize and TokenFile; Errc::data for a file of another tokenizer.
+/// Returns the tokens of the texts at `root`, encoded by data.tokenizer. Reads them from
+/// ROOT.tokens beside it, or from a file in the folder data.tokens_cache. Writes that file first if
+/// it is missing, or if it is of other texts or another tokenizer. If `root` ends in .tokens, it is
+/// the token file itself. Errors: those of open_tokenizer, find_texts, tokenize and TokenFile;
+/// Errc::data for a file of another tokenizer.
 Result<TextTokens> open_text_tokens(const DataConfig& data, const std::string& root);
 
 } // namespace troupe::data

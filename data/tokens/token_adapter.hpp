@@ -1,4 +1,4 @@
-/// Windows of tokens as a language model takes them.
+/// Converts windows of tokens to a language model's input.
 #pragma once
 
 #include "data/adapter.hpp"
@@ -8,9 +8,9 @@
 
 namespace troupe::data {
 
-/// Fields, of windows of T tokens: tokens i32 (T), whose padding is 0; and targets i32 (T), the
-/// token behind each, whose padding is -1. With a seed of dropout also dropout_keys
-/// (core/device/dropout_math.hpp), drawn anew for every sample and epoch.
+/// Fields of windows of T tokens: tokens i32 (T), padded with 0; and targets i32 (T), the token
+/// after each, padded with -1. With a dropout seed also dropout_keys
+/// (core/device/dropout_math.hpp), drawn for every sample and epoch.
 class TokenAdapter final : public Adapter {
 public:
   explicit TokenAdapter(TokenDatasetPtr windows,

@@ -15,12 +15,12 @@ namespace {
 
 using Windows = TokenDataset::Windows;
 
-/// Windows that the split of one file into two leaves to evaluation.
+/// Returns the number of windows that the division of one file leaves to evaluation.
 std::int64_t held_out(const DataConfig& data, std::int64_t windows) {
   if (data.test_root || data.validation_part == 0)
     return 0;
   const std::int64_t part = std::llround(data.validation_part * static_cast<double>(windows));
-  return std::min(std::max<std::int64_t>(part, 1), windows); // of none nothing is held out
+  return std::min(std::max<std::int64_t>(part, 1), windows); // 0 if there are no windows
 }
 
 Windows windows_of(const DataConfig& data, Split split, std::int64_t all) {
@@ -50,12 +50,12 @@ Result<TokenDatasetPtr> open_text(const DataConfig& data, Split split) {
   const auto all = std::max<std::int64_t>(tokens - 1, 0) / data.sequence_length;
   const auto windows = windows_of(data, split, all);
   if (windows.count < 1)
-    return fail(Errc::data,
-                "{}: its {} tokens make {} windows of {} and the one that follows, of which none "
-                "is left for {}: lower data.sequence_length, change data.validation_part or give "
-                "more text",
-                echoed(root), tokens, all, data.sequence_length,
-                split == Split::train ? "training" : "evaluation");
+    return fail(
+        Errc::data,
+        "{0}: its {1} tokens make {2} window{5} of {3} tokens and the next one, which leaves none "
+        "for {4}; lower data.sequence_length, change data.validation_part or add text",
+        echoed(root), tokens, all, data.sequence_length,
+        split == Split::train ? "training" : "evaluation", all == 1 ? "" : "s");
   return std::make_shared<const TokenDataset>(std::move(opened.file), windows,
                                               std::move(opened.left_out));
 }

@@ -10,8 +10,8 @@
 
 namespace troupe::data {
 
-/// Window i of a file of length T: the tokens [i * T, i * T + T) and those that follow each,
-/// [i * T + 1, i * T + T + 1). Documents follow each other, with their ends between them.
+/// Window i of length T contains the tokens [i * T, i * T + T) and their successors [i * T + 1, i *
+/// T + T + 1). Documents follow each other, separated by end-of-document tokens.
 class TokenDataset final : public Dataset {
 public:
   struct Windows {
@@ -28,7 +28,7 @@ public:
 
   const TokenFile& file() const { return *file_; }
   const Windows& windows() const { return windows_; }
-  /// T + 1 tokens. Errors: of TokenFile::read.
+  /// Reads T + 1 tokens. Errors: those of TokenFile::read.
   Status read(std::int64_t window, std::span<TokenId> to) const;
 
 private:
@@ -41,15 +41,16 @@ private:
 };
 using TokenDatasetPtr = std::shared_ptr<const TokenDataset>;
 
-/// The texts of data.root in windows of data.sequence_length tokens. Split::test is data.test_root,
-/// or the last data.validation_part of the windows, which are then missing in Split::train, whose
-/// first data.limit windows count. Errors: of open_text_tokens; Errc::data where a split has no
-/// window.
+/// Opens the texts of data.root in windows of data.sequence_length tokens. Split::test is
+/// data.test_root, or the last data.validation_part of the windows, which Split::train then lacks.
+/// Split::train uses its first data.limit windows. Errors: those of open_text_tokens; Errc::data if
+/// a split has no window.
 Result<TokenDatasetPtr> open_text(const DataConfig& data, Split split);
 
-/// Whether the model has a row for each of so many tokens of data.tokenizer. Errors: Errc::data.
+/// Checks that the model has an embedding row for each of `tokens` tokens of data.tokenizer.
+/// Errors: Errc::data.
 Status check_vocabulary(std::int64_t tokens, const Config& config);
-/// The same for the tokens that the windows may have.
+/// Checks the same for the vocabulary of the windows' file.
 Status check_vocabulary(const TokenDataset& windows, const Config& config);
 
 } // namespace troupe::data

@@ -12,7 +12,7 @@ namespace troupe::data {
 
 namespace {
 
-/// Converts tokens that lie as `Narrow` in a file.
+/// Converts tokens that are stored as `Narrow` in a file.
 template <class Narrow>
 void widen(const std::byte* from, std::span<TokenId> to) {
   for (auto& id : to) {
@@ -112,7 +112,7 @@ Status TokenFile::read(std::int64_t first, std::span<TokenId> to) const {
     widen<std::uint32_t>(from, to);
   for (const auto id : to)
     if (id < 0 || id >= traits_.vocabulary_size)
-      return fail(Errc::corrupt, "{}: id {} behind token {} is not less than {}",
+      return fail(Errc::corrupt, "{}: the id {} after token {} is not less than {}",
                   echoed(path_.string()), id, first, traits_.vocabulary_size);
   return {};
 }

@@ -1,8 +1,8 @@
-/// Tokens of documents, one document behind the other, in a file that is mapped into memory.
+/// Tokens of documents, one document after another, in a file that is mapped into memory.
 ///
-/// Layout, little-endian: a header of 256 bytes; the tokens, of 2 bytes each where the vocabulary
-/// has at most 65,536 ids, else of 4; zeros up to a multiple of 8; and for each document 8 bytes,
-/// the place behind its end.
+/// Layout, little-endian: a header of 256 bytes; the tokens, 2 bytes each if the vocabulary has at
+/// most 65,536 ids, otherwise 4; zeros up to a multiple of 8; and for each document 8 bytes, the
+/// position after its end.
 #pragma once
 
 #include "core/atomic_file.hpp"
@@ -21,25 +21,24 @@
 namespace troupe::data {
 
 struct TokenTraits {
-  std::int64_t vocabulary_size = 0; ///< all ids are less
+  std::int64_t vocabulary_size = 0; ///< upper bound of ids, exclusive
   TokenId end_of_document = 0;
   std::string tokenizer; ///< Tokenizer::fingerprint
-  std::string sources;   ///< 64 hexadecimal digits, which other sources have not
-  std::string content;   ///< SHA-256 of the tokens as they lie in the file
+  std::string sources;   ///< 64 hexadecimal digits that identify the source texts
+  std::string content;   ///< SHA-256 of the token bytes in the file
   std::int64_t tokens = 0, documents = 0;
 };
 
-/// Writes a file under a temporary name; it is there when commit() has given it its own. Memory: 8
-/// bytes a document.
+/// Writes a file under a temporary name; commit() renames it. Memory: 8 bytes per document.
 class TokenWriter {
 public:
-  /// `sources`: 64 hexadecimal digits. Errors: of AtomicFile.
+  /// `sources` has 64 hexadecimal digits. Errors: those of AtomicFile.
   static Result<TokenWriter> create(const std::filesystem::path& path, const Tokenizer& tokenizer,
                                     std::string sources);
 
-  /// Appends; behind each end of a document the next one begins.
+  /// Appends tokens. After each end-of-document token the next document begins.
   Status append(std::span<const TokenId> ids);
-  /// What the file has. Once.
+  /// Finishes the file and returns its header's values. Call it once.
   Result<TokenTraits> commit();
 
 private:
@@ -52,18 +51,18 @@ private:
   Sha256 sha_;
 };
 
-/// Immutable; any thread may read.
+/// Immutable; thread-safe.
 class TokenFile {
 public:
-  /// Errors: Errc::corrupt for what is no such file, or damaged as far as its header, its length
-  /// and the ends of its documents tell; of MappedFile.
+  /// Errors: Errc::corrupt if the file is not a token file, or if its header, length or document
+  /// ends are damaged; those of MappedFile.
   static Result<std::shared_ptr<const TokenFile>> open(const std::filesystem::path& path);
 
   const TokenTraits& traits() const { return traits_; }
-  /// The tokens from `first` on; they have to be there. Errors: Errc::corrupt for an id that is not
-  /// in the vocabulary.
+  /// Reads the tokens from `first` on, which must exist. Errors: Errc::corrupt for an id outside
+  /// the vocabulary.
   Status read(std::int64_t first, std::span<TokenId> to) const;
-  /// The place behind a document's last token, which is its end.
+  /// Returns the position after a document's last token, which is its end of document.
   std::int64_t document_end(std::int64_t document) const;
 
 private:

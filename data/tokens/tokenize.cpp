@@ -6,7 +6,7 @@ namespace troupe::data {
 
 namespace {
 
-/// Takes pieces of documents, and hands their tokens on.
+/// Encodes chunks of documents and passes their tokens on.
 class PieceEncoder {
 public:
   PieceEncoder(const TokenizerPtr& tokenizer, const TokenTaker& take)

@@ -1,4 +1,4 @@
-/// Texts become tokens.
+/// Converts texts to tokens.
 #pragma once
 
 #include "data/tokenizer/tokenizer.hpp"
@@ -13,19 +13,20 @@
 namespace troupe::data {
 
 struct TextCounts {
-  std::int64_t documents = 0, tokens = 0; ///< tokens: with the ends of documents
-  std::uint64_t bytes = 0;                ///< of the texts
+  std::int64_t documents = 0, tokens = 0; ///< tokens: including ends of documents
+  std::uint64_t bytes = 0;                ///< size of the texts
 };
 
-/// Takes tokens as they come, some millions at once.
+/// Receives tokens as they are computed, some millions at once.
 using TokenTaker = std::function<Status(std::span<const TokenId> ids)>;
 
-/// The tokens of all documents of the files, each with the end of a document behind it. `key`: of
-/// JSON lines. Errors: of read_documents, and of `take`.
+/// Computes the tokens of all documents of the files, each followed by an end of document. `key` is
+/// the member that contains the text in JSON lines. Errors: those of read_documents and of `take`.
 Result<TextCounts> tokenize(const std::vector<TextFile>& files, const std::string& key,
                             const TokenizerPtr& tokenizer, const TokenTaker& take);
 
-/// The same of one document, to the end of a stream. Errors: of read_document, and of `take`.
+/// Computes the tokens of one document, read up to the end of a stream. Errors: those of
+/// read_document and of `take`.
 Result<TextCounts> tokenize(std::FILE* input, std::string_view name, const TokenizerPtr& tokenizer,
                             const TokenTaker& take);
 

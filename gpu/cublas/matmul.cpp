@@ -14,9 +14,9 @@ namespace troupe::gpu {
 
 namespace {
 
-/// Alignment of run()'s matrices in bytes. The heuristics assume 256 unless told otherwise.
+/// Alignment of run()'s matrices, in bytes. The heuristics assume 256 by default.
 constexpr std::uint32_t matrix_alignment = 64;
-/// Stands for a bias while algorithms are chosen; nothing reads it.
+/// Placeholder for a bias while algorithms are chosen; never read.
 const float* const aligned_address = reinterpret_cast<const float*>(std::uintptr_t{256});
 
 cudaDataType_t type_of(DType dtype) {
@@ -30,12 +30,13 @@ cudaDataType_t type_of(DType dtype) {
   }
 }
 
-/// A matrix as cuBLASLt sees it, column by column: a row-major (rows, columns) is its transpose.
+/// A matrix as cuBLASLt sees it, column-major: it is the transpose of the row-major (rows,
+/// columns).
 struct Layout {
   std::int64_t rows, columns;
 };
 
-/// The product as result = op(a)·op(b), all column-major: a is the second factor, b the first.
+/// The product as column-major result = op(a)·op(b): a is the second factor, b the first.
 struct Mapping {
   Layout a, b, result;
   cublasOperation_t transpose_a, transpose_b;
@@ -59,12 +60,12 @@ using Owned = std::shared_ptr<std::remove_pointer_t<Pointer>>;
 
 } // namespace
 
-/// What describes a product. Nothing of it changes once it is made.
+/// The description of a product. Immutable once created.
 struct Matmul::Plan {
   std::shared_ptr<CublasLt> handle; ///< first: it outlives the descriptors
   MatmulOptions options;
   Mapping map;
-  Owned<cublasLtMatmulDesc_t> operation; ///< where run() has no bias of its own to describe
+  Owned<cublasLtMatmulDesc_t> operation; ///< for run() without a bias to describe
   Owned<cublasLtMatrixLayout_t> a, b, result;
 
   bool fused_bias() const { return options.bias && options.result == DType::f32; }
@@ -180,7 +181,7 @@ Status CublasLt::check(cublasStatus_t status, const char* operation) const {
 Result<std::shared_ptr<const Matmul::Plan>> Matmul::describe(std::shared_ptr<CublasLt> handle,
                                                              const MatmulOptions& options) {
   if (options.result != DType::f32 && options.result != options.operands)
-    return fail(Errc::unsupported, "a product of {} cannot give {}", to_string(options.operands),
+    return fail(Errc::unsupported, "a product of {} cannot produce {}", to_string(options.operands),
                 to_string(options.result));
   if (options.bias && options.product != Product::forward)
     return fail(Errc::internal, "only a forward product has a bias");
@@ -212,14 +213,14 @@ Result<Matmul> Matmul::with(std::shared_ptr<CublasLt> handle, const MatmulOption
                                               plan->a.get(), plan->b.get(), plan->result.get(),
                                               plan->result.get(), &algorithm, &checked);
   if (status != CUBLAS_STATUS_SUCCESS || checked.workspaceSize > options.workspace_bytes)
-    return fail(Errc::unsupported, "cuBLASLt does not take an algorithm for a {}: {}",
-                to_string(options), library.status_string(status));
+    return fail(Errc::unsupported, "cuBLASLt rejects an algorithm for a {}: {}", to_string(options),
+                library.status_string(status));
   return Matmul{std::move(plan), algorithm};
 }
 
 std::string Matmul::tag() const {
   const auto attribute = [this](cublasLtMatmulAlgoConfigAttributes_t which) {
-    std::int32_t value = -1; // what an algorithm does not have
+    std::int32_t value = -1; // for attributes that the algorithm lacks
     std::size_t written = 0;
     plan_->handle->library().get_algorithm_attribute(&algorithm_, which, &value, sizeof value,
                                                      &written);
@@ -231,8 +232,8 @@ std::string Matmul::tag() const {
                      attribute(CUBLASLT_ALGO_CONFIG_SPLITK_NUM));
 }
 
-/// The address of a bias is part of the description: each run that has one describes its own, which
-/// takes the library less than a microsecond, so that runs of several threads do not meet.
+/// The address of a bias is part of the description, so each run with a bias creates its own. That
+/// takes the library less than a microsecond, and runs of several threads stay independent.
 Status Matmul::run(cudaStream_t stream, const void* first, const void* second, const float* bias,
                    void* result, void* workspace) const {
   const auto& plan = *plan_;

@@ -15,8 +15,8 @@
 
 namespace troupe::gpu {
 
-/// A cuBLASLt handle on the device that was current when it was made. Thread-safe, as the library
-/// is.
+/// A cuBLASLt handle on the device that was current when it was created. Thread-safe, as the
+/// library is.
 class CublasLt {
 public:
   static Result<std::shared_ptr<CublasLt>> create(const CublasLtLibrary& library, int device);
@@ -28,7 +28,7 @@ public:
 
   const CublasLtLibrary& library() const { return library_; }
   cublasLtHandle_t handle() const { return handle_; }
-  /// Errors: device, naming the operation and the library's own words.
+  /// Errors: device, with the operation and the library's text.
   Status check(cublasStatus_t status, const char* operation) const;
 
 private:
@@ -47,40 +47,42 @@ struct MatmulOptions {
   Product product = Product::forward;
   std::int64_t rows = 0, in = 0, out = 0;
   DType operands = DType::f32; ///< both factors: f32, f16, bf16
-  DType result = DType::f32;   ///< f32, or what the operands are
+  DType result = DType::f32;   ///< f32, or the type of the operands
   bool tf32 = false;           ///< f32 operands are rounded to tf32
-  bool bias = false; ///< forward alone; f32. A result that is not f32 takes a second launch
-  std::size_t workspace_bytes = 0; ///< that run() is given
+  bool bias = false; ///< f32; only for forward. Takes a second launch if the result is not f32
+  std::size_t workspace_bytes = 0; ///< size of the workspace that run() gets
 };
 
-/// "product forward 128x2048 -> 1000 f16 -> f32, bias": rows, in and out, the types.
+/// For example "product forward 128x2048 -> 1000 f16 -> f32, bias": rows, in and out, then the
+/// types.
 std::string to_string(const MatmulOptions& options);
 
-/// One product of fixed shape with one of the library's algorithms. Thread-safe; copies share what
-/// describes the product.
+/// One product of fixed shape with one of the library's algorithms. Thread-safe; copies share the
+/// product's description.
 class Matmul {
 public:
-  /// Up to `most`, one an algorithm, in the order of the library's heuristics. Errors: unsupported
-  /// when it has none; device.
+  /// Returns up to `most` products, each with another algorithm, in the order of the library's
+  /// heuristics. Errors: unsupported if the library has none; device.
   static Result<std::vector<Matmul>> candidates(std::shared_ptr<CublasLt> handle,
                                                 const MatmulOptions& options, int most);
-  /// With an algorithm() of the same version of the library. Errors: unsupported when the library
-  /// does not take it for this product on this device; device.
+  /// Creates the product with an algorithm() of the same library version. Errors: unsupported if
+  /// the library rejects it for this product on this device; device.
   static Result<Matmul> with(std::shared_ptr<CublasLt> handle, const MatmulOptions& options,
                              const cublasLtMatmulAlgo_t& algorithm);
 
-  /// "may be trivially serialized", as cublasLt.h says.
+  /// Plain data: it "may be trivially serialized" (cublasLt.h).
   const cublasLtMatmulAlgo_t& algorithm() const { return algorithm_; }
   /// For messages: "algorithm 66 tile=20 stages=35 splitk=1".
   std::string tag() const;
 
-  /// `first` and `second` in the order of Product's comments; `bias` null unless options.bias;
-  /// `workspace` of options.workspace_bytes, 256-byte aligned; `bias` 16. Matrices are 64-byte
-  /// aligned, and the heuristics are told so: shards have no more (collectives/flat_plan.hpp), nor
-  /// do buckets of 3, 5, 6 or 7 shards.
+  /// Enqueues the product. `first` and `second` are in the order of Product's comments. `bias` is
+  /// null unless options.bias is set; it is 16-byte aligned. `workspace` has
+  /// options.workspace_bytes and is 256-byte aligned. Matrices are 64-byte aligned, and the
+  /// heuristics are told so: shards have no larger alignment (collectives/flat_plan.hpp), nor do
+  /// buckets of 3, 5, 6 or 7 shards.
   Status run(cudaStream_t stream, const void* first, const void* second, const float* bias,
              void* result, void* workspace) const;
-  /// The same, added to what the result is. Not for products with a bias.
+  /// As run(), but adds the product to the result. Not for products with a bias.
   Status add(cudaStream_t stream, const void* first, const void* second, void* result,
              void* workspace) const;
 

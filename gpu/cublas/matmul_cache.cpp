@@ -11,7 +11,7 @@ namespace troupe::gpu {
 
 namespace {
 
-constexpr std::size_t digits = 16; ///< of a word
+constexpr std::size_t digits = 16; ///< per word
 
 std::string to_text(const cublasLtMatmulAlgo_t& algorithm) {
   std::string text;
@@ -20,7 +20,7 @@ std::string to_text(const cublasLtMatmulAlgo_t& algorithm) {
   return text;
 }
 
-/// What to_text() gave.
+/// Inverse of to_text().
 cublasLtMatmulAlgo_t from_text(const std::string& text) {
   cublasLtMatmulAlgo_t algorithm = {};
   const auto* at = text.data();

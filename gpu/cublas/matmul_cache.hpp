@@ -1,4 +1,5 @@
-/// Algorithms of products on disk, beside cuDNN's plans, so that the next start does not measure.
+/// A cache of product algorithms on disk, beside cuDNN's plans, so that the next start does not
+/// measure.
 #pragma once
 
 #include "gpu/cublas/matmul.hpp"
@@ -16,11 +17,11 @@ struct KnownAlgorithm {
 
 class MatmulCache {
 public:
-  /// `device`: what an algorithm is valid for, down to the library's version.
+  /// `device` identifies what an algorithm is valid for, down to the library's version.
   MatmulCache(std::filesystem::path folder, std::string device)
       : folder_{std::move(folder)}, device_{std::move(device)} {}
 
-  /// Nothing, too, where an entry is damaged.
+  /// Returns nothing if the entry is missing or damaged.
   std::optional<KnownAlgorithm> find(const MatmulOptions& options) const;
   /// Errors: io, no_space.
   Status store(const MatmulOptions& options, const KnownAlgorithm& algorithm) const;

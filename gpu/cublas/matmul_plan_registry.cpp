@@ -18,26 +18,27 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// As of cuDNN's plans: the library orders them by the time that it expects, and is seldom wrong by
-/// more than a few places.
+/// The same number as for cuDNN's plans: the library orders algorithms by expected time, and is
+/// seldom wrong by more than a few places.
 constexpr int measured_candidates = 8;
 
 Result<std::string> name_of(int device, const CublasLtLibrary& library) {
   cudaDeviceProp properties = {};
   int driver = 0;
-  TROUPE_TRY(cuda_status(cudaGetDeviceProperties(&properties, device), "its properties", device));
-  TROUPE_TRY(cuda_status(cudaDriverGetVersion(&driver), "its driver", device));
+  TROUPE_TRY(
+      cuda_status(cudaGetDeviceProperties(&properties, device), "querying the properties", device));
+  TROUPE_TRY(cuda_status(cudaDriverGetVersion(&driver), "querying the driver version", device));
   return fmt::format("{}, sm_{}{}, driver {}, cuBLASLt {}", properties.name, properties.major,
                      properties.minor, driver, library.version());
 }
 
-/// Each operand may be the largest.
+/// Each operand gets as much as the largest needs.
 std::size_t operand_bytes(const MatmulOptions& o) {
   return aligned(static_cast<std::size_t>(std::max({o.rows * o.in, o.out * o.in, o.rows * o.out})) *
                  sizeof(float));
 }
 
-/// Operands, with the workspace behind them.
+/// Memory for the operands, followed by the workspace.
 class Operands {
 public:
   static Result<Operands> make(CudaDevice& device, const MatmulOptions& options) {
@@ -102,14 +103,14 @@ Result<ChosenMatmul> MatmulPlanRegistry::first(const MatmulOptions& options) con
 Result<ChosenMatmul> MatmulPlanRegistry::known(const MatmulOptions& options) const {
   const auto algorithm = cache_.find(options);
   if (!algorithm)
-    return fail(Errc::unsupported, "a {} was not measured yet", to_string(options));
+    return fail(Errc::unsupported, "a {} has not been measured yet", to_string(options));
   TROUPE_TRY(auto matmul, Matmul::with(handle_, options, algorithm->value));
   return ChosenMatmul{std::move(matmul), algorithm->microseconds};
 }
 
-/// On a stream that ends with this: one that stayed would take one of the device's hardware queues
-/// from those that wait for the host. It ends before its operands are freed: a candidate that
-/// failed half-way may still write to them.
+/// Measures on a temporary stream: a stream that stayed would occupy one of the device's hardware
+/// queues, which streams that wait for the host need. The stream is destroyed before its operands
+/// are freed, because a candidate that failed half-way may still write to them.
 Result<ChosenMatmul> MatmulPlanRegistry::measured(const MatmulOptions& options) const {
   const auto start = Clock::now();
   TROUPE_TRY(auto candidates, Matmul::candidates(handle_, options, measured_candidates));
@@ -131,7 +132,7 @@ Result<ChosenMatmul> MatmulPlanRegistry::measured(const MatmulOptions& options) 
   const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
   say(fmt::format("plan of {}: {}, {:.1f} us ({:.1f} s, {} candidates){}", to_string(options),
                   chosen.matmul.tag(), chosen.microseconds, seconds, candidates.size(),
-                  kept ? "" : fmt::format("; not kept: {}", kept.error().message)));
+                  kept ? "" : fmt::format("; not cached: {}", kept.error().message)));
   return chosen;
 }
 

@@ -1,6 +1,6 @@
-/// The products of one device: by which of cuBLASLt's algorithms each is computed, and how long
-/// that takes. Each is measured once, also for later starts. There is one book a device
-/// (CudaDevice::products).
+/// Chooses and remembers the cuBLASLt algorithm of each product of one device, with its time. Each
+/// product is measured once; the cache on disk keeps the choice for later starts. A device has one
+/// registry (CudaDevice::products).
 #pragma once
 
 #include "gpu/cublas/matmul_cache.hpp"
@@ -15,25 +15,25 @@ namespace troupe::gpu {
 
 struct ChosenMatmul {
   Matmul matmul;
-  double microseconds = -1; ///< measured; negative: never
+  double microseconds = -1; ///< measured; negative: not measured
 };
 
 struct MatmulPlanRegistryOptions {
   std::filesystem::path cache; ///< a folder
-  Say say{};                   ///< told of each choice, a line each
+  Say say{};                   ///< called with one line for each choice
 };
 
 class MatmulPlanRegistry {
 public:
-  /// Opens cuBLASLt for a device, which must outlive the book. Errors: unsupported, with what was
-  /// searched.
+  /// Opens cuBLASLt for a device, which must outlive the registry. Errors: unsupported, with the
+  /// places that were searched.
   static Result<std::unique_ptr<MatmulPlanRegistry>> open(CudaDevice& device,
                                                           MatmulPlanRegistryOptions options);
 
-  /// The fastest algorithm that was measured; where `deterministic` the first that the library
-  /// proposes, as a measurement would decide about bits. For setting up: one thread at a time.
-  /// Errors: unsupported when the library has none; out_of_memory when there was none to measure
-  /// in.
+  /// Returns the product with the fastest measured algorithm. If `deterministic`, it takes the
+  /// library's first proposal: a choice by measurement would make results depend on timing. For
+  /// set-up: one thread at a time. Errors: unsupported if the library has no algorithm;
+  /// out_of_memory if there was no memory to measure in.
   Result<ChosenMatmul> product(const MatmulOptions& options, bool deterministic);
   const MatmulCache& cache() const { return cache_; }
 

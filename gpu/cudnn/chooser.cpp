@@ -7,7 +7,7 @@ namespace troupe::gpu::cudnn {
 
 namespace {
 
-/// The first plan, without measurements; else the fastest of those that ran. Errors: device.
+/// Returns the first plan without measurements, else the fastest of those that ran. Errors: device.
 Result<ChosenPlan> best_of(std::vector<Plan> plans, const MeasurePlans& measure) {
   if (!measure)
     return ChosenPlan{.plan = std::move(plans.front())};
@@ -21,8 +21,8 @@ Result<ChosenPlan> best_of(std::vector<Plan> plans, const MeasurePlans& measure)
 Result<double> measure_microseconds(const Target& target, const Plan& plan, cudaStream_t stream,
                                     const MeasuringBuffers& buffers) {
   if (plan.workspace_bytes() > buffers.workspace_bytes)
-    return fail(Errc::out_of_memory, "{} needs {} bytes of workspace, {} are there", plan.tag(),
-                plan.workspace_bytes(), buffers.workspace_bytes);
+    return fail(Errc::out_of_memory, "{} needs {} bytes of workspace, but {} are available",
+                plan.tag(), plan.workspace_bytes(), buffers.workspace_bytes);
   TROUPE_TRY(target.use_stream(stream));
   TROUPE_TRY(const auto pack, variant_pack(target.library(), buffers.bindings, buffers.workspace));
   return least_microseconds(stream, [&] { return plan.execute(target, pack); });
@@ -46,7 +46,8 @@ Result<ChosenPlan> choose_plan(const Target& target, const OperationGraph& graph
   auto plans = find_plans(target, graph, searched, &counts);
   if (!plans) {
     if (cache != nullptr)
-      (void)cache->store_refusal(target, graph, policy, plans.error()); // found again next time
+      (void)cache->store_refusal(target, graph, policy,
+                                 plans.error()); // ignored: the next start would search again
     return failure(std::move(plans).error());
   }
   auto best = best_of(std::move(*plans), measured);

@@ -1,5 +1,5 @@
-/// From an operation graph to the plan that runs: out of the cache, else the fastest of the
-/// candidates, else the first.
+/// Chooses the plan for an operation graph: the cached one, else the fastest candidate, else the
+/// first candidate.
 #pragma once
 
 #include "gpu/cudnn/plan_cache.hpp"
@@ -8,26 +8,26 @@
 
 namespace troupe::gpu::cudnn {
 
-/// Device memory that candidates may run on: it is overwritten.
+/// Device memory that candidates run on. Its contents are overwritten.
 struct MeasuringBuffers {
   std::span<const Binding> bindings;
   void* workspace = nullptr;
   std::size_t workspace_bytes = 0;
 };
 
-/// As least_microseconds().
+/// Measures as least_microseconds() does.
 Result<double> measure_microseconds(const Target& target, const Plan& plan, cudaStream_t stream,
                                     const MeasuringBuffers& buffers);
 
-/// Microseconds of each plan, or why it did not run. Errors: whatever keeps all of them from being
-/// measured; out_of_memory says nothing about engines.
+/// Returns the microseconds of each plan, or the reason why it did not run. Errors: any failure
+/// that prevents all measurements; out_of_memory does not mean that an engine rejects the graph.
 using MeasurePlans = std::function<Result<std::vector<Result<double>>>(std::span<const Plan>)>;
 
-/// `cache` may be null. With `measure` each of policy.candidates is measured once, and the fastest
-/// kept; without, or where policy.deterministic (a measurement would decide about bits), the first
-/// that heuristics propose. What was chosen is stored, and so is that there is no plan; a cache
-/// that cannot be written is no error (ChosenPlan::not_stored). An entry that was not measured
-/// gives way to a measurement.
+/// `cache` may be null. With `measure`, measures policy.candidates plans once each and keeps the
+/// fastest. Without it, or if policy.deterministic (a choice by measurement would make results
+/// depend on timing), takes the first proposal of the heuristics. Stores the choice in the cache,
+/// or the fact that no plan exists. A cache that cannot be written is not an error
+/// (ChosenPlan::not_stored). A measurement replaces a cached entry that was not measured.
 Result<ChosenPlan> choose_plan(const Target& target, const OperationGraph& graph,
                                const PlanPolicy& policy, const PlanCache* cache,
                                const MeasurePlans& measure = {});

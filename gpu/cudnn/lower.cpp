@@ -9,10 +9,10 @@ namespace troupe::gpu::cudnn {
 
 namespace {
 
-/// All arithmetic is fp32, whatever the tensors are.
+/// All arithmetic is fp32, whatever the tensors' types.
 constexpr auto compute_type = CUDNN_DATA_FLOAT;
 
-/// What cuDNN's engines may assume of pointers; the arena's offsets are multiples of it.
+/// Alignment that cuDNN's engines may assume; the arena's offsets are multiples of it.
 constexpr std::int64_t alignment = 16;
 
 using Pair = std::array<std::int64_t, 2>;
@@ -33,7 +33,7 @@ Result<Descriptor> lower_tensor(const CudnnLibrary& library, const TensorSpec& t
   return builder.finalize();
 }
 
-/// Lowers one operation after the other; keeps the tensors, which operations share.
+/// Lowers operations one by one; keeps the tensors, which operations share.
 class Lowering {
 public:
   explicit Lowering(const CudnnLibrary& library) : library_(library) {}
@@ -229,7 +229,7 @@ public:
   }
 
 private:
-  /// A uid without a tensor becomes a null descriptor, which cuDNN refuses.
+  /// Returns a null descriptor for an unknown uid, which cuDNN rejects.
   const Descriptor& tensor(Uid uid) const {
     const auto found = tensors_.find(uid);
     return found != tensors_.end() ? *found->second : none_;
@@ -240,7 +240,7 @@ private:
   }
 
   const CudnnLibrary& library_;
-  std::deque<Descriptor> parts_; // grows without moving what is in it
+  std::deque<Descriptor> parts_; // growth does not move elements
   std::map<Uid, const Descriptor*> tensors_;
   Descriptor none_;
 };

@@ -1,4 +1,4 @@
-/// From an operation graph as data to cuDNN's descriptor of it.
+/// Converts an operation graph to cuDNN descriptors.
 #pragma once
 
 #include "gpu/cudnn/detail/operation_graph.hpp"
@@ -8,13 +8,14 @@
 
 namespace troupe::gpu::cudnn {
 
-/// A graph's descriptor, and those it is made of: whether cuDNN copies them is not documented.
+/// A graph's descriptor and its parts. The parts are kept because cuDNN does not document whether
+/// it copies them.
 struct LoweredGraph {
   Descriptor graph;
   std::deque<Descriptor> parts;
 };
 
-/// Errors: unsupported when cuDNN refuses an operation or the graph; the message has the graph's
+/// Errors: unsupported if cuDNN rejects an operation or the graph; the message contains the graph's
 /// name.
 Result<LoweredGraph> lower(const Target& target, const OperationGraph& graph);
 

@@ -26,7 +26,7 @@ public:
     graph_.tensors.push_back({uid, type, dims});
     return uid;
   }
-  /// What stays inside the kernel, in fp32.
+  /// Adds a virtual tensor, fp32 by default.
   Uid inner(const Dims& dims, cudnnDataType_t type = f32) {
     graph_.tensors.push_back({next_, type, dims, true});
     return next_++;
@@ -54,7 +54,7 @@ public:
     const auto scale = tensor(uid::scale, channel, problem_.type);
     const auto bias = tensor(uid::bias, channel, problem_.type);
     const auto normalized = affine(x, scale, bias, dims);
-    // What tensor cores multiply: generic engines (bf16's) want the rounding to be explicit.
+    // The type that tensor cores multiply: generic engines (bf16's) require explicit rounding.
     const auto y = inner(dims, problem_.type);
     relu(normalized, y);
     return y;
@@ -64,7 +64,7 @@ public:
     graph_.operations.emplace_back(
         ConvolutionOp{direction, x, w, y, problem_.stride, problem_.padding});
   }
-  /// w, and y with its statistics.
+  /// Convolves x with w into y, and adds y's statistics.
   void forward_with_statistics(Uid x) {
     tensor(uid::w, problem_.w(), problem_.type);
     tensor(uid::y, problem_.y(), problem_.type);
@@ -75,7 +75,8 @@ public:
     graph_.operations.emplace_back(GenStatsOp{uid::y, uid::sum, uid::square_sum});
   }
 
-  /// The result of the batch norm whose uids begin at `offset`, from its input and statistics.
+  /// Returns the result of the batch norm whose uids begin at `offset`, from its input and
+  /// statistics.
   Uid batch_norm(Uid offset) {
     const auto dims = problem_.x();
     const auto channel = per_channel(problem_.in);
@@ -87,7 +88,7 @@ public:
     const auto centered = binary(CUDNN_POINTWISE_ADD, x, mean, dims, -1.0f);
     return affine(binary(CUDNN_POINTWISE_MUL, centered, inv_std, dims), scale, bias, dims);
   }
-  /// Its gradients, from dx.
+  /// Adds the batch norm's gradients, from dx.
   void batch_norm_backward(Uid offset) {
     const auto channel = per_channel(problem_.in);
     for (const auto uid : {uid::dscale, uid::dbias, uid::a, uid::b, uid::c})
@@ -98,7 +99,8 @@ public:
         uid::b + offset, uid::c + offset});
   }
 
-  /// dw in `gradient`: engines that write another type than they read want a conversion behind.
+  /// Writes dw as `gradient`. Engines that write another type than they read require a conversion
+  /// after the convolution.
   void backward_filter(Uid x, cudnnDataType_t gradient) {
     tensor(uid::dy, problem_.y(), problem_.type);
     tensor(uid::dw, problem_.w(), gradient);
@@ -187,7 +189,7 @@ OperationGraph backward_data_batch_norm(const ConvolutionProblem& problem, Short
   if (add)
     gradient = builder.binary(CUDNN_POINTWISE_ADD, gradient,
                               builder.tensor(uid::other_dx, dims, problem.type), dims);
-  // What the forward pass gave to ReLU, again: its sign is ReLU's mask.
+  // Recomputes ReLU's input of the forward pass: its sign is ReLU's mask.
   auto result = builder.batch_norm(0);
   if (shortcut == Shortcut::plain)
     result = builder.binary(CUDNN_POINTWISE_ADD, result,

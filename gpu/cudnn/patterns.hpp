@@ -1,9 +1,9 @@
-/// The operation graphs that residual networks are made of. Each is one kernel (or few) where
-/// find_plans() has a plan for it; where not, the caller goes down a ladder: c -> b -> a for
-/// forward, d and e -> a for backward, f -> c. docs/cudnn-patterns.md says what fuses where.
+/// The operation graphs that residual networks consist of. Each becomes one kernel (or a few) if
+/// find_plans() has a plan for it. Otherwise the caller falls back: c -> b -> a for forward, d and
+/// e -> a for backward, f -> c. docs/cudnn-patterns.md lists what fuses where.
 ///
-/// Activations are NHWC and filters KRSC in the problem's type. What belongs to a channel is
-/// (1, C, 1, 1).
+/// Activations are NHWC and filters KRSC in the problem's type. Tensors with a value per channel
+/// are (1, C, 1, 1).
 #pragma once
 
 #include "gpu/cudnn/detail/operation_graph.hpp"
@@ -23,9 +23,9 @@ struct ConvolutionProblem {
   std::string to_string() const;
 };
 
-/// Uids of what a graph reads and writes; a graph has only those that its function names. Sums,
-/// and all of batch norm but bn_x, dual_bn_x and shortcut, are f32; the rest has the problem's
-/// type.
+/// Uids of the tensors that graphs read and write. A graph has only those that its function names.
+/// Sums and all batch norm tensors are f32, except bn_x, dual_bn_x and shortcut; everything else
+/// has the problem's type.
 namespace uid {
 inline constexpr Uid x = 1, w = 2, y = 3, dx = 4, dw = 5, dy = 6;
 inline constexpr Uid scale = 7, bias = 8;
@@ -35,7 +35,7 @@ inline constexpr Uid sum = 13, square_sum = 14;
 inline constexpr Uid bn_x = 15, bn_mean = 16, bn_inv_std = 17, bn_scale = 18, bn_bias = 19;
 inline constexpr Uid dscale = 20, dbias = 21, a = 22, b = 23, c = 24;
 inline constexpr Uid other_dx = 25, shortcut = 26;
-/// For each of bn_x .. c the one of the second batch norm.
+/// Added to each of bn_x .. c gives the uid of the second batch norm.
 inline constexpr Uid dual_offset = 20;
 } // namespace uid
 
@@ -43,36 +43,37 @@ inline constexpr Uid dual_offset = 20;
 OperationGraph convolution_forward(const ConvolutionProblem& problem);
 /// a. dy, w -> dx
 OperationGraph convolution_backward_data(const ConvolutionProblem& problem);
-/// a. x, dy -> dw, in `gradient`: the problem's type, or f32, which few engines write.
+/// a. x, dy -> dw. dw has type `gradient`: the problem's type, or f32, which few engines write.
 OperationGraph convolution_backward_filter(const ConvolutionProblem& problem,
                                            cudnnDataType_t gradient);
 
-/// b. x, w -> y, sum, square_sum: the statistics that batch norm needs of y.
+/// b. x, w -> y, sum, square_sum: y with the statistics that its batch norm needs.
 OperationGraph convolution_statistics(const ConvolutionProblem& problem);
 
-/// c. x, scale, bias, w -> y, sum, square_sum: the convolution reads relu(scale * x + bias), so
-/// that the normalized activation is never written.
+/// c. x, scale, bias, w -> y, sum, square_sum: the convolution reads relu(scale * x + bias), so the
+/// normalized activation is never written.
 OperationGraph normalized_convolution_statistics(const ConvolutionProblem& problem);
 
-/// What was added to batch norm's result before ReLU: nothing, a tensor, or a second batch norm.
+/// The term that was added to batch norm's result before ReLU: nothing, a tensor, or a second batch
+/// norm.
 enum class Shortcut : std::uint8_t { none, plain, normalized };
 
-/// d. dy, w, bn_x, bn_mean, bn_inv_std, bn_scale, bn_bias -> dx, dscale, dbias, a, b, c: the
-/// problem's convolution read relu(batch_norm(bn_x)). dx is the gradient of batch norm's result;
-/// that of bn_x is a * dx + b * bn_x + c.
-/// At a block's end: `add` reads other_dx, the gradient that comes through the next block's
-/// shortcut; Shortcut::plain reads shortcut; Shortcut::normalized reads and writes the second batch
-/// norm (uid::dual_offset), which has the same dx. All three need a stride of 1.
+/// d. dy, w, bn_x, bn_mean, bn_inv_std, bn_scale, bn_bias -> dx, dscale, dbias, a, b, c: backward
+/// of a convolution that read relu(batch_norm(bn_x)). dx is the gradient of batch norm's result;
+/// the gradient of bn_x is a * dx + b * bn_x + c. Three variants exist for the end of a block:
+/// `add` also reads other_dx, the gradient that comes through the next block's shortcut;
+/// Shortcut::plain reads shortcut; Shortcut::normalized reads and writes the second batch norm
+/// (uid::dual_offset), which has the same dx. All three need a stride of 1.
 OperationGraph backward_data_batch_norm(const ConvolutionProblem& problem,
                                         Shortcut shortcut = Shortcut::none, bool add = false);
 
-/// e. x, scale, bias, dy -> dw, in `gradient`: with relu(scale * x + bias) for x.
+/// e. x, scale, bias, dy -> dw: reads relu(scale * x + bias) in place of x. dw has type `gradient`.
 OperationGraph normalized_backward_filter(const ConvolutionProblem& problem,
                                           cudnnDataType_t gradient);
 
-/// f. x, scale, bias, dual_x [, dual_scale, dual_bias], w -> activation, y, sum, square_sum: a
-/// block's end in the next block's first convolution (1x1 only),
-/// activation = relu(scale * x + bias + (dual_scale * dual_x + dual_bias)); or dual_x as it is.
+/// f. x, scale, bias, dual_x [, dual_scale, dual_bias], w -> activation, y, sum, square_sum: the
+/// end of a block fused into the next block's first convolution (1x1 only). activation = relu(scale
+/// * x + bias + (dual_scale * dual_x + dual_bias)), or with plain dual_x unless `dual_scaled`.
 OperationGraph residual_convolution_statistics(const ConvolutionProblem& problem, bool dual_scaled);
 
 } // namespace troupe::gpu::cudnn

@@ -145,7 +145,7 @@ Result<std::string> Plan::json(const Target& target) const {
 Status Plan::execute(const Target& target, std::span<const Binding> bindings,
                      void* workspace) const {
   if (target.handle() == nullptr)
-    return fail(Errc::unsupported, "{} is not here: its plans cannot run", target.key());
+    return fail(Errc::unsupported, "{} is not in this machine: its plans cannot run", target.key());
   TROUPE_TRY(const auto pack, variant_pack(target.library(), bindings, workspace));
   return execute(target, pack);
 }

@@ -1,4 +1,4 @@
-/// A finalized execution plan: one engine of cuDNN, with its settings, for one operation graph.
+/// A finalized execution plan: one cuDNN engine with its settings for one operation graph.
 #pragma once
 
 #include "gpu/cudnn/lower.hpp"
@@ -10,44 +10,45 @@
 
 namespace troupe::gpu::cudnn {
 
-/// Where a tensor of the graph lies: device memory, 16-byte aligned; for by-value tensors a host
-/// pointer.
+/// The address of a tensor of the graph: 16-byte aligned device memory, or a host pointer for a
+/// by-value tensor.
 struct Binding {
   Uid uid;
   void* data;
 };
 
-/// What cuDNN says about an engine's arithmetic.
+/// cuDNN's notes on an engine's arithmetic.
 struct NumericalNotes {
-  bool tensor_core = false;           ///< with fp32 tensors: TF32
+  bool tensor_core = false;           ///< uses tensor cores; with fp32 tensors: TF32
   bool down_convert_inputs = false;   ///< rounds its inputs to a narrower type
   bool reduced_precision = false;     ///< accumulates in a narrower type
   bool nondeterministic = false;      ///< runs may differ in the last bits
-  bool winograd = false, fft = false; ///< transforms: other rounding than the direct sum
+  bool winograd = false, fft = false; ///< transforms, which round differently from the direct sum
 };
 
 class Plan {
 public:
-  /// From an engine configuration that heuristics proposed. Errors: unsupported when the engine
-  /// does not take the graph after all.
+  /// Creates the plan of an engine configuration that heuristics proposed. Errors: unsupported if
+  /// the engine rejects the graph after all.
   static Result<Plan> from_configuration(const Target& target,
                                          std::shared_ptr<const LoweredGraph> graph,
                                          Descriptor configuration);
-  /// From json() of a plan for the same target. Errors: whatever cuDNN says of foreign text.
+  /// Creates the plan from json() of a plan for the same target. Errors: those that cuDNN reports
+  /// for invalid text.
   static Result<Plan> from_json(const Target& target, const std::string& json, std::string tag,
                                 bool compiled = false);
 
   std::size_t workspace_bytes() const { return workspace_bytes_; }
-  /// "eng38 k2=5 k13=1": the engine and its settings, for logs and people.
+  /// "eng38 k2=5 k13=1": the engine and its settings, for logs.
   const std::string& tag() const { return tag_; }
-  /// Whether its engine is a general one whose kernel was compiled at run time.
+  /// Whether its engine is a general one, whose kernel was compiled at run time.
   bool compiled() const { return compiled_; }
   Result<std::string> json(const Target& target) const;
 
-  /// Enqueues on the target's stream. Every tensor of the graph that is not virtual needs its
-  /// binding; `workspace`: workspace_bytes() of device memory, null where that is 0.
+  /// Enqueues the plan on the target's stream. Every tensor of the graph that is not virtual needs
+  /// a binding. `workspace` has workspace_bytes() of device memory; null if that is 0.
   Status execute(const Target& target, std::span<const Binding> bindings, void* workspace) const;
-  /// The same on what variant_pack() made of them; for a target with a handle.
+  /// As above, with a pack that variant_pack() made. Precondition: the target has a handle.
   Status execute(const Target& target, const Descriptor& pack) const;
 
 private:
@@ -61,14 +62,15 @@ private:
   bool compiled_ = false;
 };
 
-/// What a plan is run on, as cuDNN wants it said.
+/// Packs the bindings and the workspace into the descriptor that cuDNN executes a plan with.
 Result<Descriptor> variant_pack(const CudnnLibrary& library, std::span<const Binding> bindings,
                                 void* workspace);
-/// Notes of a configuration's engine.
+/// Returns the notes of a configuration's engine.
 Result<NumericalNotes> numerical_notes(const Target& target, const Descriptor& configuration);
-/// Whether making the plan compiles a kernel, which takes seconds. False where cuDNN does not say.
+/// Whether creating the plan compiles a kernel, which takes seconds. False if cuDNN does not report
+/// it.
 bool compiles_at_run_time(const Target& target, const Descriptor& configuration);
-/// The engine and its settings, as Plan::tag(). Errors: device.
+/// Returns the engine and its settings, as Plan::tag(). Errors: device.
 Result<std::string> describe_engine(const Target& target, const Descriptor& configuration);
 
 } // namespace troupe::gpu::cudnn

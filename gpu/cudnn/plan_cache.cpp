@@ -33,7 +33,7 @@ std::optional<ChosenPlan> PlanCache::find(const Target& target, const OperationG
   const auto tag = entry.value("tag", nlohmann::json());
   const auto compiled = entry.value("compiled", nlohmann::json());
   const auto time = entry.value("microseconds", nlohmann::json());
-  // cuDNN is not asked to survive damaged text.
+  // cuDNN does not promise to survive damaged text.
   if (!plan.is_string() || !tag.is_string() || !compiled.is_boolean() || !time.is_number() ||
       entry.value("sha256", nlohmann::json()) != digest(plan.get<std::string>()))
     return std::nullopt;

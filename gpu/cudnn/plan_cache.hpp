@@ -1,4 +1,5 @@
-/// Plans on disk, and that there is none, so that the next start neither searches nor measures.
+/// A cache of plans on disk, so that the next start neither searches nor measures. It also records
+/// that a graph has no plan.
 #pragma once
 
 #include "gpu/cudnn/plan_search.hpp"
@@ -10,34 +11,36 @@ namespace troupe::gpu::cudnn {
 
 struct ChosenPlan {
   Plan plan;
-  double microseconds = -1; ///< measured; negative: never
-  SearchCounts counts = {}; ///< of the search that has found it now; none where the cache had it
+  double microseconds = -1; ///< measured; negative: not measured
+  SearchCounts counts = {}; ///< of the search that found it now; zero if it came from the cache
   bool from_cache = false;
-  std::string not_stored = {}; ///< why the next start will search again; empty where it will not
+  std::string not_stored = {}; ///< why the next start will search again; empty if it was stored
 };
 
-/// One file a plan, written whole or not at all, so that processes can share a folder. A file that
-/// is damaged, or was made by another version of ours, of cuDNN, of the driver or for another
-/// device, counts as absent and is written anew.
+/// One file per plan. A file is written atomically, so processes can share a folder. A file counts
+/// as missing, and is written again, if it is damaged or belongs to another version of this format,
+/// another cuDNN, driver or device.
 class PlanCache {
 public:
-  /// The folder is made when the first plan is stored.
+  /// Creates the folder when the first plan is stored.
   explicit PlanCache(std::filesystem::path folder);
 
   std::optional<ChosenPlan> find(const Target& target, const OperationGraph& graph,
                                  const PlanPolicy& policy) const;
-  /// Errors: io, no_space; a plan that cuDNN does not serialize, or not as text.
+  /// Errors: io, no_space; cuDNN's error if it cannot serialize the plan; io if its text is not
+  /// UTF-8.
   Status store(const Target& target, const OperationGraph& graph, const PlanPolicy& policy,
                const ChosenPlan& chosen) const;
 
-  /// Why a search found no plan. One from before the compiler for engines was there does not count.
+  /// Returns the stored reason why a search found no plan. Ignores a refusal that was recorded with
+  /// another version of NVRTC, or without it.
   std::optional<Error> find_refusal(const Target& target, const OperationGraph& graph,
                                     const PlanPolicy& policy) const;
   Status store_refusal(const Target& target, const OperationGraph& graph, const PlanPolicy& policy,
                        const Error& refusal) const;
 
   const std::filesystem::path& folder() const { return folder_; }
-  /// Where the plan of this key, or the refusal, lies.
+  /// Path of the entry, plan or refusal, for this key.
   std::filesystem::path path_of(const Target& target, const OperationGraph& graph,
                                 const PlanPolicy& policy) const;
 

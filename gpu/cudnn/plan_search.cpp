@@ -29,7 +29,7 @@ bool computes_in_fp32(const OperationGraph& graph) {
   });
 }
 
-/// Why a policy forbids an engine; empty when it does not.
+/// Returns why the policy forbids an engine; empty if it does not.
 std::string_view objection(const NumericalNotes& notes, const PlanPolicy& policy, bool fp32) {
   if (policy.deterministic && notes.nondeterministic)
     return "not deterministic";
@@ -48,13 +48,14 @@ struct Candidate {
   bool compiled;
 };
 
-/// Asks the heuristics one mode after the other; keeps what it has shown, and why it refused.
+/// Queries the heuristics one mode at a time; remembers the engines it has seen, and the last
+/// rejection.
 class Search {
 public:
   Search(const Target& target, const OperationGraph& graph, const PlanPolicy& policy)
       : target_(target), policy_(policy), fp32_(computes_in_fp32(graph)) {}
 
-  /// The new ones that the policy allows, best first.
+  /// Returns the new candidates that the policy allows, best first.
   std::vector<Candidate> candidates(const LoweredGraph& graph, cudnnBackendHeurMode_t mode) {
     std::vector<Candidate> allowed;
     auto proposed = propose(target_, graph, mode);
@@ -90,7 +91,7 @@ private:
   std::string refused_ = "no engine was proposed";
 };
 
-/// Makes plans of candidates until there are enough.
+/// Creates plans of candidates until there are enough.
 class PlanMaker {
 public:
   PlanMaker(const Target& target, const PlanPolicy& policy,

@@ -18,15 +18,15 @@ Status check(cudaError_t error, const char* doing, int device) {
 }
 
 Result<Descriptor> properties_of_json(const CudnnLibrary& library, const std::string& json) {
-  // The text counts with its terminating zero.
+  // The size includes the terminating zero.
   return DescriptorBuilder(library, CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR, "device properties")
       .set(CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION,
            std::span<const char>(json.c_str(), json.size() + 1))
       .finalize();
 }
 
-/// From properties as device_properties_json() writes them, which lack the width of the memory's
-/// bus: where nobody has added it, that of five stacks of HBM.
+/// Computes rates from properties as device_properties_json() writes them. They lack the memory bus
+/// width: unless it was added, assumes that of five stacks of HBM.
 DeviceRates described_rates(const nlohmann::json& properties, int sm) {
   const auto number = [&properties](const char* name, double otherwise = 1.0) {
     const auto value = properties.value(name, nlohmann::json());
@@ -48,9 +48,10 @@ Target::Target(const CudnnLibrary& library, std::string name, int sm, int driver
 Result<Target> Target::of_device(const CudnnLibrary& library, int device) {
   cudaDeviceProp properties = {};
   int driver = 0;
-  TROUPE_TRY(check(cudaSetDevice(device), "choosing it", device));
-  TROUPE_TRY(check(cudaGetDeviceProperties(&properties, device), "its properties", device));
-  TROUPE_TRY(check(cudaDriverGetVersion(&driver), "its driver", device));
+  TROUPE_TRY(check(cudaSetDevice(device), "selecting the device", device));
+  TROUPE_TRY(
+      check(cudaGetDeviceProperties(&properties, device), "querying the properties", device));
+  TROUPE_TRY(check(cudaDriverGetVersion(&driver), "querying the driver version", device));
   Target target(library, properties.name, properties.major * 10 + properties.minor, driver);
   cudnnHandle_t handle = nullptr;
   if (const auto status = library.create(&handle); status != CUDNN_STATUS_SUCCESS)
@@ -77,7 +78,7 @@ Result<Target> Target::of_properties(const CudnnLibrary& library, const std::str
 
 Status Target::use_stream(cudaStream_t stream) const {
   if (handle_ == nullptr)
-    return fail(Errc::unsupported, "{} is not here: its plans cannot run", key_);
+    return fail(Errc::unsupported, "{} is not in this machine: its plans cannot run", key_);
   if (const auto status = library_.set_stream(handle_.get(), stream);
       status != CUDNN_STATUS_SUCCESS)
     return cudnn_failure(library_, status, "choosing a stream");

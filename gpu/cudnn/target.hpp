@@ -1,4 +1,4 @@
-/// For what plans are made: a GPU, or the description of one that is not here.
+/// The device that plans are made for: a GPU of this machine, or the description of another one.
 #pragma once
 
 #include "gpu/cudnn/detail/descriptor.hpp"
@@ -12,29 +12,31 @@
 namespace troupe::gpu::cudnn {
 
 /// With a GPU it owns a cuDNN handle: one thread at a time. Without one ("deviceless", cuDNN 9.11
-/// and later) plans can be searched, finalized and stored, but not run.
+/// and later), plans can be searched, finalized and stored, but not run.
 class Target {
 public:
-  /// The GPU with this index; makes it the calling thread's current device.
+  /// Opens the GPU with this index and makes it the calling thread's current device.
   static Result<Target> of_device(const CudnnLibrary& library, int device);
-  /// A GPU's properties as device_properties_json() writes them. Errors: invalid_input.
+  /// Describes a GPU by its properties, as device_properties_json() writes them. Errors:
+  /// invalid_input.
   static Result<Target> of_properties(const CudnnLibrary& library, const std::string& json);
 
   const CudnnLibrary& library() const { return library_; }
   /// Null without a GPU.
   cudnnHandle_t handle() const { return handle_.get(); }
-  /// What is executed from now on goes to this stream.
+  /// Sets the stream that later executions run on.
   Status use_stream(cudaStream_t stream) const;
   /// 90 for sm_90.
   int sm() const { return sm_; }
-  /// "NVIDIA H200, sm_90, driver 13000, cuDNN 91900": plans made for one key run on its devices.
+  /// "NVIDIA H200, sm_90, driver 13000, cuDNN 91900": plans made for a key run on every device with
+  /// that key.
   const std::string& key() const { return key_; }
   const DeviceRates& rates() const { return rates_; }
 
-  /// Tells a descriptor for whom it is: `handle` with a GPU, else `properties`.
+  /// Sets the device on a descriptor: attribute `handle` with a GPU, else `properties`.
   void set(DescriptorBuilder& builder, cudnnBackendAttributeName_t handle,
            cudnnBackendAttributeName_t properties) const;
-  /// For descriptors that have the handle from their graph: nothing with a GPU.
+  /// For descriptors that get the handle from their graph: sets nothing with a GPU.
   void set_properties(DescriptorBuilder& builder, cudnnBackendAttributeName_t properties) const;
 
 private:
@@ -50,7 +52,7 @@ private:
   DeviceRates rates_;
 };
 
-/// The properties of a GPU of this machine, for Target::of_properties elsewhere.
+/// Returns the properties of a GPU of this machine, for Target::of_properties on another.
 Result<std::string> device_properties_json(const CudnnLibrary& library, int device);
 
 } // namespace troupe::gpu::cudnn

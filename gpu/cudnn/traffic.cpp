@@ -6,7 +6,7 @@ namespace troupe::gpu::cudnn {
 
 namespace {
 
-/// What an operation writes.
+/// Returns the uids that an operation writes.
 struct Results {
   std::vector<Uid> operator()(const ConvolutionOp& op) const {
     using Direction = ConvolutionOp::Direction;
@@ -46,7 +46,8 @@ double bytes_per_element(cudnnDataType_t type) {
   return type == CUDNN_DATA_FLOAT ? 4 : 2;
 }
 
-/// For each element of y a product with every weight of its channel, in each direction.
+/// Counts for each element of y one product with every weight of its channel; the same for each
+/// direction.
 double operations_of(const OperationGraph& graph, const ConvolutionOp& convolution) {
   const auto& w = *graph.find(convolution.w);
   return 2 * elements_of(*graph.find(convolution.y)) * elements_of(w) /
@@ -63,7 +64,7 @@ Traffic traffic_of(const OperationGraph& graph) {
     const double bytes = elements_of(tensor) * bytes_per_element(tensor.type);
     (is_written(graph, tensor.uid) ? traffic.written : traffic.read) += bytes;
     if (tensor.type != CUDNN_DATA_FLOAT)
-      traffic.type = DType::f16; // bf16 is multiplied as fast
+      traffic.type = DType::f16; // bf16 products are as fast
   }
   for (const auto& operation : graph.operations)
     if (const auto* const convolution = std::get_if<ConvolutionOp>(&operation))

@@ -1,4 +1,4 @@
-/// What the plan of an operation graph moves and computes.
+/// Traffic and operations of an operation graph's plan.
 #pragma once
 
 #include "gpu/cudnn/detail/operation_graph.hpp"
@@ -6,7 +6,7 @@
 
 namespace troupe::gpu::cudnn {
 
-/// One launch, whatever kernels the engine has; its workspace is not counted.
+/// Counts one launch, however many kernels the engine has; the workspace is not counted.
 Traffic traffic_of(const OperationGraph& graph);
 
 } // namespace troupe::gpu::cudnn

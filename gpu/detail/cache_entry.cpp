@@ -13,7 +13,7 @@ namespace troupe::gpu {
 
 namespace {
 
-/// The version of the files' format; another number makes old files count as absent.
+/// Version of the file format; files with another version count as missing.
 constexpr int version = 2;
 
 } // namespace
@@ -38,12 +38,12 @@ Status write_entry(const std::filesystem::path& folder, const std::string& key,
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (error)
-    return fail(Errc::io, "cannot make {}: {}", folder.string(), error.message());
+    return fail(Errc::io, "cannot create {}: {}", folder.string(), error.message());
   entry["version"] = version;
   entry["key"] = key;
   try {
     return write_file_atomically(path, entry.dump(1));
-  } catch (const nlohmann::json::exception& none) { // text that is no UTF-8
+  } catch (const nlohmann::json::exception& none) { // text that is not UTF-8
     return fail(Errc::io, "cannot write {}: {}", path.string(), none.what());
   }
 }

@@ -1,4 +1,4 @@
-/// What was found for a key, kept on disk: one file an entry.
+/// A cache of results on disk, one file per key.
 #pragma once
 
 #include "core/error.hpp"
@@ -10,16 +10,16 @@
 
 namespace troupe::gpu {
 
-/// Where the entry of a key lies.
+/// Returns the path of a key's entry.
 std::filesystem::path entry_path(const std::filesystem::path& folder, const std::string& key);
-/// The entry; null where there is none, or it is damaged, of another format or of another key.
+/// Returns the entry; null if it is missing, damaged, or of another format or key.
 nlohmann::json read_entry(const std::filesystem::path& folder, const std::string& key);
-/// Written whole or not at all, so that processes can share a folder, which is made where it is
-/// missing. Errors: io, no_space; io for text that is no UTF-8.
+/// Writes the entry atomically, so processes can share a folder. Creates a missing folder. Errors:
+/// io, no_space; io for text that is not UTF-8.
 Status write_entry(const std::filesystem::path& folder, const std::string& key,
                    nlohmann::json entry);
 
-/// SHA-256, for what a library is not asked to survive damaged.
+/// Returns the SHA-256 of `text`, to detect damage before a library parses it.
 std::string digest(const std::string& text);
 
 } // namespace troupe::gpu

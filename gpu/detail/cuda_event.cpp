@@ -11,7 +11,7 @@ namespace troupe::gpu {
 
 namespace {
 
-/// Up to here a float of milliseconds counts in quarters of a microsecond.
+/// Up to this age, a float of milliseconds has a resolution of a quarter of a microsecond.
 constexpr auto base_lifetime = std::chrono::seconds{2};
 
 } // namespace
@@ -62,7 +62,7 @@ std::chrono::nanoseconds EventClock::time_of(const std::shared_ptr<PooledEvent>&
   float milliseconds = 0;
   if (!base_ ||
       cudaEventElapsedTime(&milliseconds, base_->handle(), event->handle()) != cudaSuccess) {
-    cudaGetLastError(); // said by the result; must not be taken for a later call's error
+    cudaGetLastError(); // clears the error: the result reports it, and a later call must not
     return {};
   }
   const auto elapsed =
@@ -84,7 +84,7 @@ std::chrono::nanoseconds CudaEvent::time() const {
   return event_ ? context_->clock().time_of(event_) : std::chrono::nanoseconds{};
 }
 
-/// Of an event that was reached: all waits in front of it have ended.
+/// Precondition: the event was reached, so all preceding waits have ended.
 Status CudaEvent::outcome() const {
   for (const auto& wait : *waits_)
     if (auto ended = wait->outcome(); ended && !*ended)
@@ -108,7 +108,7 @@ std::optional<Status> CudaEvent::query() const {
   const DeviceGuard guard{context_->index()};
   const auto code = cudaEventQuery(event_->handle());
   if (code == cudaErrorNotReady) {
-    cudaGetLastError(); // it is no error
+    cudaGetLastError(); // clears the code, which is not an error
     return std::nullopt;
   }
   if (code != cudaSuccess) {

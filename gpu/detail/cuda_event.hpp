@@ -1,4 +1,4 @@
-/// Events of a CUDA device, recycled, and the clock that their times are on.
+/// Recycled events of a CUDA device, and the clock of their times.
 #pragma once
 
 #include "core/device/device.hpp"
@@ -18,7 +18,7 @@ namespace troupe::gpu {
 
 class DeviceContext;
 
-/// Creating an event costs the driver more than using one, so they are used again.
+/// Reuses events: for the driver, creating one costs more than using one.
 class EventPool {
 public:
   explicit EventPool(int device) : device_{device} {}
@@ -35,7 +35,7 @@ private:
   std::vector<cudaEvent_t> timed_, untimed_;
 };
 
-/// An event of a pool, given back on destruction. The pool must outlive it.
+/// An event that its destructor returns to the pool. The pool must outlive it.
 class PooledEvent {
 public:
   static Result<std::shared_ptr<PooledEvent>> take(EventPool& pool, bool timed);
@@ -53,16 +53,17 @@ private:
   bool timed_;
 };
 
-/// Times of a device's events on the host's steady clock. CUDA tells differences as a float of
-/// milliseconds: after an hour it would count in quarters of a millisecond. So the base is moved:
-/// an event whose time has been asked becomes the new one when the old is some seconds back.
+/// Converts times of a device's events to the host's steady clock. CUDA reports differences as a
+/// float of milliseconds, whose resolution after an hour is a quarter of a millisecond. So the base
+/// moves: an event whose time is requested becomes the new base if the old base is some seconds
+/// older.
 class EventClock {
 public:
   explicit EventClock(int device) : device_{device} {}
 
-  /// `base` has been reached, at `at`.
+  /// Sets the base: an event that was reached at time `at`.
   void start(std::shared_ptr<PooledEvent> base, std::chrono::nanoseconds at);
-  /// The time of a timed event that has been reached; 0 when the device cannot say.
+  /// Returns the time of a timed event that has been reached; 0 if the device cannot report it.
   std::chrono::nanoseconds time_of(const std::shared_ptr<PooledEvent>& event);
 
 private:
@@ -72,26 +73,27 @@ private:
   std::chrono::nanoseconds at_{};
 };
 
-/// A point in a CUDA stream's work. Carries the error of the stream that recorded it, and of the
-/// waits for the host that it stands behind, so that streams that wait for it do not compute on
-/// what was never written.
+/// A point in a CUDA stream's work. Carries the error of the stream that recorded it and of the
+/// waits for the host that precede it, so that streams that wait for it do not compute on data that
+/// was never written.
 class CudaEvent final : public Event {
 public:
-  /// `event` is empty when the stream had failed: such an event is ready, and at time 0. `mark`,
-  /// if there is one, stands directly after it: the host then sees the event without calling CUDA.
+  /// `event` is null if the stream had failed: the event is then ready, with time 0. `mark`, if not
+  /// null, directly follows the event in the stream; the host can then poll it without calling
+  /// CUDA.
   CudaEvent(std::shared_ptr<DeviceContext> context, std::shared_ptr<PooledEvent> event,
             Status status, HostWaits waits, std::shared_ptr<StreamMark> mark = nullptr);
 
   bool ready() const override { return poll().has_value(); }
   std::chrono::nanoseconds time() const override;
   Status status() const override { return poll().value_or(Status{}); }
-  /// How it was reached; empty as long as it was not.
+  /// Returns the outcome once the stream has reached the event; empty before.
   std::optional<Status> poll() const;
-  /// Null for a stream that had failed.
+  /// Null if the stream had failed.
   cudaEvent_t handle() const { return event_ ? event_->handle() : nullptr; }
   /// The stream's status when the event was recorded.
   const Status& recorded_status() const { return status_; }
-  /// Those in front of it, save some that had ended well by then.
+  /// Waits that precede it, except some that had already ended without error.
   const HostWaits& waits() const { return waits_; }
 
 private:

@@ -1,5 +1,6 @@
 #include "gpu/detail/cuda_memory.hpp"
 
+#include "core/device/memory_account.hpp"
 #include "core/fail.hpp"
 #include "gpu/cuda_error.hpp"
 #include "gpu/device_guard.hpp"
@@ -15,7 +16,7 @@ namespace {
 
 constexpr std::size_t alignment = 256;
 
-/// Page-locked for a buffer of this size.
+/// Returns the page-locked bytes for a buffer of this size.
 std::size_t locked_bytes(std::size_t bytes) {
   return std::max<std::size_t>(bytes, 1);
 }
@@ -60,7 +61,7 @@ private:
 
 class CudaMemory::PinnedBuffer final : public Buffer {
 public:
-  /// `from` has page-locked it; it is in the account of `counted`, which may be null.
+  /// `from` page-locked the memory; `counted` accounts for it and may be null.
   PinnedBuffer(const CudaMemory& from, std::shared_ptr<CudaMemory> counted, void* data,
                std::size_t bytes)
       : idle_calls_{from.idle_calls_}, device_{from.device_}, counted_{std::move(counted)},
@@ -112,13 +113,14 @@ CudaMemory::~CudaMemory() {
     cudaMemPoolDestroy(pool_);
 }
 
-/// Memory that any stream may use at once: the pool's stream has caught up, and it is zeroed.
+/// Takes memory that any stream may use at once: it is zeroed, and the pool's stream has been
+/// synchronized.
 cudaError_t CudaMemory::take(void** memory, std::size_t bytes) {
   auto code =
       pool_ ? cudaMallocFromPoolAsync(memory, bytes, pool_, stream_) : cudaMalloc(memory, bytes);
   if (code == cudaErrorMemoryAllocation && pool_) {
     cudaGetLastError();
-    // What is free in the pool may be in pieces: given back, the driver puts them together.
+    // The pool's free memory may be fragmented; the driver can join it once it is given back.
     const bool trimmed = idle_calls_->try_call([this] {
       cudaStreamSynchronize(stream_);
       cudaMemPoolTrimTo(pool_, 0);
@@ -154,7 +156,7 @@ Result<BufferPtr> CudaMemory::allocate(std::size_t bytes, MemoryKind kind) {
   std::size_t free_bytes = 0, total_bytes = 0;
   cudaMemGetInfo(&free_bytes, &total_bytes);
   void* memory = nullptr;
-  // More than the device has at all is not even asked for: drivers differ in what they answer.
+  // Does not ask for more than the device has: drivers answer differently.
   const auto code =
       rounded < bytes || rounded > total_bytes ? cudaErrorMemoryAllocation : take(&memory, rounded);
   if (code == cudaErrorMemoryAllocation)
@@ -164,17 +166,17 @@ Result<BufferPtr> CudaMemory::allocate(std::size_t bytes, MemoryKind kind) {
 }
 
 Status CudaMemory::open_to(int device) const {
-  if (pool_) { // a pool does not follow cudaDeviceEnablePeerAccess
+  if (pool_) { // cudaDeviceEnablePeerAccess does not affect a pool
     const cudaMemAccessDesc access{{cudaMemLocationTypeDevice, device},
                                    cudaMemAccessFlagsProtReadWrite};
     const auto code = cudaMemPoolSetAccess(pool_, &access, 1);
     if (code != cudaSuccess)
-      cudaGetLastError(); // told by the result
+      cudaGetLastError(); // clears the error: the result reports it
     return cuda_status(code, "opening memory to a peer", device_);
   }
   const DeviceGuard guard{device};
   const auto code = cudaDeviceEnablePeerAccess(device_, 0);
-  cudaGetLastError(); // that it was done before is no error
+  cudaGetLastError(); // enabling it twice is not an error
   return code == cudaErrorPeerAccessAlreadyEnabled
              ? Status{}
              : cuda_status(code, "opening memory to a peer", device_);
@@ -187,8 +189,8 @@ Result<BufferPtr> CudaMemory::take_pinned(std::size_t bytes,
   return std::make_shared<PinnedBuffer>(*this, std::move(counted), memory, bytes);
 }
 
-/// Takes a block of this size that waits to be freed, so that such blocks do not pile up in a job
-/// that runs; a larger one if the host has no room.
+/// Takes a block of this size that waits to be freed, so that such blocks do not pile up in a
+/// running job. Takes a larger one if the host has no room.
 Result<void*> CudaMemory::page_lock(std::size_t bytes) const {
   if (auto* const kept = idle_calls_->reuse(bytes, bytes))
     return kept;
@@ -198,8 +200,8 @@ Result<void*> CudaMemory::page_lock(std::size_t bytes) const {
     cudaGetLastError();
     if (auto* const kept = idle_calls_->reuse(bytes, std::numeric_limits<std::size_t>::max()))
       return kept;
-    return fail(Errc::out_of_memory, "the host has no room for {} bytes of page-locked memory",
-                bytes);
+    return fail(Errc::out_of_memory, "the host cannot allocate {} of page-locked memory",
+                describe_bytes(bytes));
   }
   return memory;
 }

@@ -11,11 +11,11 @@
 
 namespace troupe::gpu {
 
-/// A pool that keeps what it has got from the driver: allocating and freeing in a running job cost
-/// microseconds and synchronize nothing. Thread-safe.
+/// A pool that keeps the memory it got from the driver: in a running job, allocating and freeing
+/// take microseconds and synchronize nothing. Thread-safe.
 ///
-/// As on the host, a buffer is destroyed when the work that uses it is done, and not earlier:
-/// freeing waits for no stream.
+/// As on the host, destroy a buffer only after the work that uses it is done: freeing waits for no
+/// stream.
 class CudaMemory : public std::enable_shared_from_this<CudaMemory> {
 public:
   static Result<std::shared_ptr<CudaMemory>> create(int device,
@@ -24,14 +24,14 @@ public:
   CudaMemory(const CudaMemory&) = delete;
   CudaMemory& operator=(const CudaMemory&) = delete;
 
-  /// Zeroed, 256-byte aligned; of kind pinned as allocate_pinned(), but counted. Errors:
-  /// out_of_memory.
+  /// Allocates zeroed, 256-byte aligned memory. Kind pinned is allocated as by allocate_pinned(),
+  /// but counted. Errors: out_of_memory.
   Result<BufferPtr> allocate(std::size_t bytes, MemoryKind kind);
-  /// Page-locked host memory, zeroed, that the device reads and writes at full speed. In no
-  /// account: what passes through on its way is no part of a job's state.
+  /// Allocates zeroed page-locked host memory that the device accesses at full speed. It is not
+  /// counted: staging memory is not part of a job's state.
   Result<BufferPtr> allocate_pinned(std::size_t bytes) const { return take_pinned(bytes, nullptr); }
   MemoryUse use() const { return account_.use(); }
-  /// Kernels of another device, which reaches this one, may read and write all memory of it.
+  /// Allows kernels of another device, which reaches this one, to read and write all of its memory.
   Status open_to(int device) const;
 
 private:
@@ -47,8 +47,8 @@ private:
 
   int device_;
   std::shared_ptr<IdleCalls> idle_calls_;
-  cudaMemPool_t pool_ = nullptr;  ///< null where the device has no pools
-  cudaStream_t stream_ = nullptr; ///< on which the pool's work is ordered
+  cudaMemPool_t pool_ = nullptr;  ///< null if the device has no pools
+  cudaStream_t stream_ = nullptr; ///< orders the pool's work
   MemoryAccount account_;
 };
 

@@ -1,4 +1,4 @@
-/// A wait for the host, and the streams that stand behind it.
+/// A stream's wait for the host, with the streams that depend on it.
 #pragma once
 
 #include "gpu/detail/stream_state.hpp"
@@ -13,15 +13,16 @@
 
 namespace troupe::gpu {
 
-/// A stream stands behind the waits that it enqueued, and behind those of a stream whose event it
-/// waits for. When a wait fails, all of them fail before any goes on. Thread-safe.
+/// A stream depends on the waits that it enqueued, and on those of a stream whose event it waits
+/// for. When a wait fails, all dependent streams fail before any of them continues. Thread-safe.
 class HostWait {
 public:
-  /// `number` is the stream's own for this wait. Call it before anything is enqueued behind.
+  /// Adds a dependent stream; `number` is that stream's number for this wait. Call it before
+  /// enqueueing dependent work.
   void add(std::shared_ptr<StreamState> stream, std::uint32_t number);
-  /// Call it before the stream continues. Destroys nothing and does not call CUDA.
+  /// Ends the wait. Call it before the stream continues. Destroys nothing and does not call CUDA.
   void end(const Status& outcome);
-  /// Nothing as long as it is not known.
+  /// Empty until the wait has ended.
   std::optional<Status> outcome() const;
   bool ended_well() const { return ended_well_; }
 
@@ -32,7 +33,7 @@ private:
   std::vector<std::pair<std::shared_ptr<StreamState>, std::uint32_t>> behind_;
 };
 
-/// A list that streams and events share: it never changes.
+/// An immutable list that streams and events share.
 using HostWaits = std::shared_ptr<const std::vector<std::shared_ptr<HostWait>>>;
 
 } // namespace troupe::gpu

@@ -11,16 +11,17 @@ namespace {
 
 constexpr DType float_types[] = {DType::f32, DType::f16, DType::bf16};
 constexpr DType other_types[] = {DType::f64, DType::i32, DType::u8};
-/// Elements of each buffer: more than one 16-byte access takes of any type.
+/// Elements per buffer: more than one 16-byte access of any type.
 constexpr std::size_t few = 32;
 
-/// Zeroed memory of the device, in parts.
+/// Zeroed device memory in parts.
 struct Parts {
   float *values, *others, *state0, *state1;
   double* norm;
   LossScaleState* scaler;
 
-  /// `skew` elements from aligned addresses: there are kernels for single elements, too.
+  /// `skew` shifts the addresses by elements, off their alignment, to load the kernels for single
+  /// elements.
   Parts(std::byte* memory, std::size_t skew)
       : values{part(memory, 0) + skew}, others{part(memory, 1) + skew}, state0{part(memory, 2) +
                                                                                skew},

@@ -30,7 +30,7 @@ Result<EventHandle> make_event() {
   return EventHandle(event);
 }
 
-/// How long `runs` runs take on the device, each.
+/// Times a stretch of runs on the device.
 class Stretch {
 public:
   Stretch(cudaStream_t stream, const std::function<Status()>& enqueue)
@@ -56,7 +56,7 @@ private:
   const std::function<Status()>& enqueue_;
 };
 
-/// The first run loads kernels; the second says how many fill a stretch.
+/// The first run loads kernels; the second determines how many runs fill a stretch.
 Result<double> least_of(const Stretch& stretch) {
   constexpr double microseconds = 2000;
   constexpr int stretches = 5;
@@ -76,14 +76,14 @@ Result<double> least_of(const Stretch& stretch) {
 Status wake_up(cudaStream_t stream, std::byte* memory, std::size_t bytes) {
   using Clock = std::chrono::steady_clock;
   for (const auto end = Clock::now() + std::chrono::milliseconds{50}; Clock::now() < end;) {
-    TROUPE_TRY(check(cudaMemsetAsync(memory, 0, bytes, stream), "waking it up"));
-    TROUPE_TRY(check(cudaStreamSynchronize(stream), "waking it up"));
+    TROUPE_TRY(check(cudaMemsetAsync(memory, 0, bytes, stream), "warming up the device"));
+    TROUPE_TRY(check(cudaStreamSynchronize(stream), "warming up the device"));
   }
   return {};
 }
 
-/// A candidate that is refused at its launch may leave an error on the thread, whose next operation
-/// would be blamed for it.
+/// A candidate that is rejected at its launch may leave an error on the thread, which the next
+/// operation would report.
 Result<double> least_microseconds(cudaStream_t stream, const std::function<Status()>& enqueue) {
   auto least = least_of({stream, enqueue});
   if (!least)
@@ -93,7 +93,7 @@ Result<double> least_microseconds(cudaStream_t stream, const std::function<Statu
 
 Result<std::size_t> fastest(std::span<const Result<double>> times) {
   std::optional<std::size_t> best;
-  std::string refused = "there was none";
+  std::string refused = "there are no candidates";
   for (std::size_t i = 0; i < times.size(); ++i)
     if (!times[i])
       refused = times[i].error().message;

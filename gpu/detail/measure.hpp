@@ -1,4 +1,4 @@
-/// Measuring what libraries propose, on the device itself.
+/// Measures candidates of libraries on the device.
 #pragma once
 
 #include "core/error.hpp"
@@ -11,16 +11,17 @@
 
 namespace troupe::gpu {
 
-/// Keeps the device busy for 50 ms: one that was idle runs at a fraction of its clock, and the
-/// first candidate would look slow. Overwrites the memory. Waits for the stream.
+/// Keeps the device busy for 50 ms. An idle device runs at a fraction of its clock, so the first
+/// candidate would look slow. Overwrites the memory. Waits for the stream.
 Status wake_up(cudaStream_t stream, std::byte* memory, std::size_t bytes);
 
-/// Microseconds of a run, which `enqueue` enqueues on the stream: the least of five stretches of up
-/// to ten runs, which last a few milliseconds. Other work on the machine can only make a
-/// stretch longer. Waits for the stream. A refused candidate leaves no error on the thread.
+/// Returns the microseconds of one run, which `enqueue` enqueues on the stream: the minimum over
+/// five stretches of up to ten runs, each a few milliseconds long. Other work on the machine can
+/// only lengthen a stretch. Waits for the stream. A rejected candidate leaves no error on the
+/// thread.
 Result<double> least_microseconds(cudaStream_t stream, const std::function<Status()>& enqueue);
 
-/// Which of the candidates that ran took least. Errors: device, when none did.
+/// Returns the index of the fastest candidate that ran. Errors: device, if none ran.
 Result<std::size_t> fastest(std::span<const Result<double>> times);
 
 } // namespace troupe::gpu

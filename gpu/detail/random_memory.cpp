@@ -21,7 +21,7 @@ std::vector<std::uint16_t> random_halves(std::size_t count) {
 
 } // namespace
 
-/// With copies of one block of numbers.
+/// Fills with copies of one block of numbers.
 Status fill_with_random_halves(CudaDevice& device, Stream& stream, std::byte* memory,
                                std::size_t bytes) {
   const auto block = random_halves(std::size_t{1} << 19);

@@ -26,7 +26,7 @@ Status StagingPool::fill() {
 }
 
 Result<BufferPtr> StagingPool::take(std::size_t bytes) {
-  // Sizes are powers of two, so that what one copy leaves fits the next.
+  // Sizes are powers of two, so that later copies can reuse a buffer.
   const auto size = std::bit_ceil(std::max(bytes, smallest));
   BufferPtr buffer;
   {

@@ -1,5 +1,5 @@
-/// Page-locked host memory that is used again: what leaves the device for ordinary memory passes
-/// through it, because the driver would hold up the caller otherwise.
+/// Reused page-locked host memory. Copies from the device to pageable memory pass through it,
+/// because the driver would otherwise block the caller.
 #pragma once
 
 #include "gpu/detail/cuda_memory.hpp"
@@ -15,11 +15,12 @@ class StagingPool : public std::enable_shared_from_this<StagingPool> {
 public:
   explicit StagingPool(std::shared_ptr<CudaMemory> memory) : memory_{std::move(memory)} {}
 
-  /// At least `bytes`; back in the pool when the last pointer to it goes. Errors: out_of_memory.
+  /// Returns a buffer of at least `bytes`. It returns to the pool when its last pointer is
+  /// destroyed. Errors: out_of_memory.
   Result<BufferPtr> take(std::size_t bytes);
-  /// Makes buffers of each size up to 16 MiB, 32 MiB in all: the driver may block a thread that
-  /// allocates page-locked memory while a stream waits for the host. For set-up. Errors:
-  /// out_of_memory.
+  /// Allocates buffers of each size up to 16 MiB, 32 MiB in total. Done at set-up, because the
+  /// driver may block a thread that allocates page-locked memory while a stream waits for the host.
+  /// Errors: out_of_memory.
   Status fill();
 
 private:

@@ -1,4 +1,5 @@
-/// What of a CUDA stream outlives it, in entries of the poller and in waits that it stands behind.
+/// State of a CUDA stream that outlives it, in entries of the poller and in waits that it depends
+/// on.
 #pragma once
 
 #include "core/error.hpp"
@@ -12,10 +13,11 @@ namespace troupe::gpu {
 
 class DeviceContext;
 
-/// The stream's first failure, and the word of its gate (kernels/update_gate.hpp). Thread-safe.
+/// The stream's first failure, and the word of its update gate (kernels/update_gate.hpp).
+/// Thread-safe.
 class StreamState {
 public:
-  /// Has failed where there is no page-locked memory for the word.
+  /// Starts failed if there is no page-locked memory for the word.
   explicit StreamState(std::shared_ptr<DeviceContext> context);
   ~StreamState();
   StreamState(const StreamState&) = delete;
@@ -24,10 +26,10 @@ public:
   /// Keeps the status if it is the first failure.
   void note(Status outcome);
   Status current() const;
-  /// The stream's wait of this number failed: kernels behind it find the gate closed, if they begin
-  /// after this.
+  /// Records that the stream's wait of this number failed. Kernels after the wait find the gate
+  /// closed if they begin after this call.
   void fail_behind(std::uint32_t wait, const Status& outcome);
-  /// As kernels read it.
+  /// The word's address for kernels.
   const std::uint32_t* first_failed_wait() const { return on_device_; }
 
   std::atomic<bool> ending = false;

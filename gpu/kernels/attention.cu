@@ -6,8 +6,8 @@ namespace troupe::gpu {
 
 namespace {
 
-/// A block works on a tile of queries, and goes through the keys that they attend to. What was
-/// summed up is rescaled when a larger score comes.
+/// A block handles a tile of queries and iterates over the keys that they attend to. Running sums
+/// are rescaled when a larger score appears.
 template <int Dim, class T>
 __global__ void __launch_bounds__(tile_threads) attention_kernel(AttentionShape s, Attention a) {
   constexpr int queries = 4096 / Dim, keys = queries / 2;
@@ -17,14 +17,14 @@ __global__ void __launch_bounds__(tile_threads) attention_kernel(AttentionShape 
   __shared__ Tile<keys, Dim> v;
   __shared__ Tile<queries, keys> p;
   const Heads<T> heads{s, blockIdx.z, blockIdx.y, blockIdx.y / heads_per_kv(s)};
-  const int first = (gridDim.x - 1 - blockIdx.x) * queries; // the longest begin
+  const int first = (gridDim.x - 1 - blockIdx.x) * queries; // start the longest first
   const int end = std::min(first + queries, heads.sequence);
   q.load(heads.q(a.q), first, heads, heads.scale);
   float y[rows][Dim / tile_side] = {}, most[rows], sums[rows] = {};
   for (float& value : most)
     value = -1e30f;
   for (int key = 0; key < end; key += keys) {
-    __syncthreads(); // the tiles before have been read
+    __syncthreads(); // the previous tiles must have been read
     k.load(heads.kv(a.k), key, heads);
     v.load(heads.kv(a.v), key, heads);
     __syncthreads();
@@ -65,7 +65,7 @@ __global__ void __launch_bounds__(tile_threads) attention_kernel(AttentionShape 
   }
 }
 
-/// By row and head, the sum of dy * y.
+/// Sums dy * y for each row and head.
 template <int Width, class T>
 __global__ void __launch_bounds__(each_threads)
     means_kernel(AttentionBackward a, std::int64_t rows, int columns) {
@@ -83,7 +83,7 @@ __global__ void __launch_bounds__(each_threads)
   });
 }
 
-/// What backward works on: q, which is scaled, and dy of some queries; k and v of some keys.
+/// Tiles of the backward pass: q, scaled, and dy of some queries; k and v of some keys.
 template <int Dim>
 struct BackwardTiles {
   static constexpr int side = 2048 / Dim, part = side / tile_side;
@@ -101,8 +101,8 @@ struct BackwardTiles {
     v.load(heads.kv(a.v), first, heads);
   }
 
-  /// Calls each(row, column, p, ds) for this thread's pairs of a query and a key: the probability,
-  /// and the gradient of the score, p * (dy * v^T - mean).
+  /// Calls each(row, column, p, ds) for this thread's pairs of a query and a key. p is the
+  /// probability, and ds the gradient of the score: p * (dy * v^T - mean).
   template <class T, class Each>
   __device__ void for_scores(const AttentionBackward& a, const Heads<T>& heads, int query, int key,
                              Each each) const {
@@ -125,7 +125,7 @@ struct BackwardTiles {
   }
 };
 
-/// A block works on a tile of queries.
+/// A block handles a tile of queries.
 template <int Dim, class T>
 __global__ void __launch_bounds__(tile_threads)
     query_gradient_kernel(AttentionShape s, AttentionBackward a) {
@@ -133,12 +133,12 @@ __global__ void __launch_bounds__(tile_threads)
   __shared__ Tiles tiles;
   __shared__ Tile<Tiles::side, Tiles::side> ds;
   const Heads<T> heads{s, blockIdx.z, blockIdx.y, blockIdx.y / heads_per_kv(s)};
-  const int first = (gridDim.x - 1 - blockIdx.x) * Tiles::side; // the longest begin
+  const int first = (gridDim.x - 1 - blockIdx.x) * Tiles::side; // start the longest first
   const int end = std::min(first + Tiles::side, heads.sequence);
   tiles.load_queries(a, heads, first);
   float dq[Tiles::part][Dim / tile_side] = {};
   for (int key = 0; key < end; key += Tiles::side) {
-    __syncthreads(); // the tiles before have been read
+    __syncthreads(); // the previous tiles must have been read
     tiles.load_keys(a, heads, key);
     __syncthreads();
     tiles.for_scores(a, heads, first, key, [&](int row, int column, float, float gradient) {
@@ -152,7 +152,7 @@ __global__ void __launch_bounds__(tile_threads)
     store_row(heads.q(a.dq), first + row_of(i), heads, dq[i], heads.scale);
 }
 
-/// A block works on a tile of keys and values, for all heads that share them.
+/// A block handles a tile of keys and values, for all heads that share them.
 template <int Dim, class T>
 __global__ void __launch_bounds__(tile_threads)
     key_gradient_kernel(AttentionShape s, AttentionBackward a) {
@@ -167,7 +167,7 @@ __global__ void __launch_bounds__(tile_threads)
     if (head == 0)
       tiles.load_keys(a, heads, first);
     for (int query = first; query < heads.sequence; query += Tiles::side) {
-      __syncthreads(); // the tiles before have been read
+      __syncthreads(); // the previous tiles must have been read
       tiles.load_queries(a, heads, query);
       __syncthreads();
       tiles.for_scores(a, heads, query, first,
@@ -188,13 +188,13 @@ __global__ void __launch_bounds__(tile_threads)
   }
 }
 
-/// Tiles of a sequence, heads, sequences.
+/// Grid: tiles of a sequence, heads, sequences.
 dim3 blocks_for(const AttentionShape& s, std::int64_t tile, std::int64_t heads) {
   return {static_cast<unsigned>((s.attributes.sequence + tile - 1) / tile),
           static_cast<unsigned>(heads), static_cast<unsigned>(s.sequences)};
 }
 
-/// Calls fn(dim, element) with a head's elements, rounded up, and a value of the type.
+/// Calls fn(dim, element) with the head size, rounded up to 64 or 128, and a value of the type.
 template <class Fn>
 void with_dim_and_type(const AttentionShape& shape, Fn fn) {
   with_type(shape.dtype, [&](auto type) {

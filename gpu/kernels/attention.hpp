@@ -1,5 +1,5 @@
-/// Causal attention with heads that share keys and values, in tiles: no matrix of scores is ever in
-/// device memory, which both directions take in proportion to the sequence (Dao et al.,
+/// Causal attention in tiles, with heads that share keys and values. The matrix of scores is never
+/// in device memory, so memory use of both directions is proportional to the sequence (Dao et al.,
 /// "FlashAttention", 2022). dtype f32, f16 or bf16; products and sums are f32, in a fixed order.
 /// Semantics: core/graph/ops.def.
 #pragma once
@@ -19,8 +19,8 @@ struct AttentionShape {
   AttentionAttributes attributes;
   DType dtype = DType::f32;
   std::int64_t sequences = 0;
-  /// Elements from a row to the next one: of q, and of k and v. Their gradients' are the same;
-  /// those of y and dy are heads * head_dim.
+  /// Elements from one row to the next, for q, and for k and v. Their gradients have the same
+  /// distance; rows of y and dy are heads * head_dim apart.
   std::int64_t q_distance = 0, kv_distance = 0;
 
   std::int64_t rows() const { return sequences * attributes.sequence; }
@@ -36,11 +36,11 @@ void launch_causal_attention(cudaStream_t stream, const AttentionShape& shape,
 
 struct AttentionBackward {
   const void *dy = nullptr, *q = nullptr, *k = nullptr, *v = nullptr, *y = nullptr;
-  const float* log_sum_exp = nullptr; ///< as forward saved it
-  float* means = nullptr;             ///< (rows, heads): memory to work in
+  const float* log_sum_exp = nullptr; ///< as saved by forward
+  float* means = nullptr;             ///< (rows, heads): scratch memory
   void *dq = nullptr, *dk = nullptr, *dv = nullptr;
 };
-/// Three launches: the means, dq, then dk and dv.
+/// Three launches: the means, then dq, then dk and dv.
 void launch_causal_attention_backward(cudaStream_t stream, const AttentionShape& shape,
                                       const AttentionBackward& arguments);
 

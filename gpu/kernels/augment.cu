@@ -10,7 +10,7 @@ constexpr int threads = 256;
 struct Resize {
   Extent target;
   float ratio_down, ratio_across;
-  bool same; ///< as large as the source
+  bool same; ///< whether it is as large as the source
 };
 
 __device__ Window window_of(const AugmentBatch& b, const Resize& resize, int n,
@@ -29,7 +29,7 @@ __device__ Window window_of(const AugmentBatch& b, const Resize& resize, int n,
   return window;
 }
 
-/// One pixel of the output, `Channels` values.
+/// Computes one pixel of the output, `Channels` values.
 template <int Channels>
 __device__ void make_pixel(const AugmentBatch& b, const Resize& resize, const Window& window,
                            const std::uint8_t* image, int y, int x, float* pixel) {
@@ -61,7 +61,8 @@ __device__ void make_pixel(const AugmentBatch& b, const Resize& resize, const Wi
   }
 }
 
-/// blockIdx.y is the image; blocks along x share its pixels, `Pixels` neighbours a thread.
+/// blockIdx.y is the image. Blocks along x share its pixels; a thread handles `Pixels` adjacent
+/// ones.
 template <class T, int Channels, int Pixels>
 __global__ void __launch_bounds__(threads) augment_kernel(AugmentBatch b, Resize resize) {
   const int n = static_cast<int>(blockIdx.y);
@@ -93,7 +94,8 @@ __global__ void __launch_bounds__(threads) augment_kernel(AugmentBatch b, Resize
 
 template <class T, int Channels>
 void launch(cudaStream_t stream, const AugmentBatch& b, const Resize& resize) {
-  // As many pixels as make whole packs: 4 channels fill one with a few, others need many.
+  // Enough pixels for whole packs: with 4 channels a few suffice, other channel counts need a full
+  // pack width.
   constexpr int neighbours = Channels == 4 ? pack_width<T> / 4 : pack_width<T>;
   const bool packs = b.image_size % neighbours == 0;
   const auto pixels = static_cast<unsigned>(b.image_size * b.image_size);

@@ -1,5 +1,5 @@
-/// A batch from a data set of bytes in device memory: gathered, resized, cropped, mirrored and
-/// normalized in one kernel. Meaning and arithmetic: core/device/augment_math.hpp,
+/// Assembles a batch from a data set of bytes in device memory: gathered, resized, cropped,
+/// mirrored and normalized in one kernel. Meaning and arithmetic: core/device/augment_math.hpp,
 /// data/augment.hpp.
 #pragma once
 
@@ -18,19 +18,19 @@ struct AugmentBatch {
   const std::int32_t* labels = nullptr; ///< (samples); may be null
   /// (batch) sample numbers; negative: a zero image with label -1. Null: image n is sample n.
   const std::int64_t* indices = nullptr;
-  /// (batch) what is cut out. Null: chosen by key and sample number.
+  /// (batch) crop windows. Null: chosen by key and sample number.
   const Window* windows = nullptr;
-  const std::uint64_t* key = nullptr; ///< scalar: of the epoch; needed for crop or flip
+  const std::uint64_t* key = nullptr; ///< scalar: key of the epoch; required for crop or flip
 
   int batch = 0; ///< at most 65535
   Extent source;
   int source_channels = 3; ///< 1 (replicated to `channels`) or `channels`
   int image_size = 224;
   int channels = 3;        ///< 1 or 3
-  int stored_channels = 3; ///< of the output: 1, 3 or 4; those beyond `channels` are 0
+  int stored_channels = 3; ///< of the output: 1, 3 or 4; channels beyond `channels` are 0
   bool crop = false, flip = false;
   int padding = 0; ///< zero pixels around the resized image, for random crops
-  Window centre;   ///< without crop
+  Window centre;   ///< used without crop
   float scale[3] = {1, 1, 1}, shift[3] = {}; ///< value = pixel·scale + shift
 
   DType dtype = DType::f32; ///< of images: f32, f16, bf16

@@ -7,7 +7,7 @@ namespace troupe::gpu {
 namespace {
 
 __device__ inline float relu_if(bool relu, float value) {
-  return relu && value < 0 ? 0 : value; // a NaN stays
+  return relu && value < 0 ? 0 : value; // keeps NaN
 }
 
 /// Inputs: x, residual.
@@ -52,7 +52,7 @@ struct LinearGradient {
   DbnApply arguments;
 
   __device__ Coefficients load(int channel) const {
-    if (arguments.dscale && blockIdx.y == 0) { // each channel's threads write the same
+    if (arguments.dscale && blockIdx.y == 0) { // all threads of a channel write the same value
       arguments.dscale_copy[channel] = arguments.dscale[channel];
       arguments.dshift_copy[channel] = arguments.dshift[channel];
     }
@@ -63,7 +63,7 @@ struct LinearGradient {
   }
 };
 
-/// One input or two, by whether there is a second.
+/// Launches with one input, or with two if `second` is not null.
 template <class Map>
 void launch_one_or_two(cudaStream_t stream, const BatchNormShape& shape, const void* first,
                        const void* second, void* output, const Map& map,

@@ -8,16 +8,16 @@ namespace troupe::gpu {
 
 namespace {
 
-/// Where relu's mask comes from.
+/// Source of relu's mask.
 enum class Mask { none, from_y, from_bits, from_x };
 
-/// How y was rounded decides whether it was positive.
+/// y's rounding decides whether it was positive.
 template <class T>
 __device__ inline bool was_positive(float x, float mean, float gain, float shift) {
   return to_float(from_float<T>(normalized(x, mean, gain, shift))) > 0;
 }
 
-/// Rounded as if the sum had been stored.
+/// Rounds as if the sum had been stored.
 template <int Width, class T>
 __device__ inline void add_to(Pack<T, Width>& sum, const Pack<T, Width>& other) {
 #pragma unroll
@@ -101,7 +101,7 @@ struct BackwardMap {
     float shift;
   };
   const float *scale, *shift, *mean, *inv_std, *dscale, *dshift;
-  const double* rank_sums; ///< may be null; else instead of dscale, dshift and rows
+  const double* rank_sums; ///< may be null; replaces dscale, dshift and rows
   double rows;
   int channels;
 
@@ -163,7 +163,7 @@ void launch_dx(cudaStream_t stream, const BatchNormShape& shape, const BatchNorm
   launch_per_channel<inputs>(stream, in, static_cast<T*>(a.dx), shape.rows, shape.channels, map);
 }
 
-/// Calls fn(mask, element) with where the mask comes from, as a constant, and a value of the type.
+/// Calls fn(mask, element) with the mask's source as a constant and a value of the type.
 template <class Fn>
 void with_mask_and_type(const BatchNormShape& shape, const BatchNormBackward& a, Fn fn) {
   with_type(shape.dtype, [&](auto type) {
@@ -193,7 +193,7 @@ void launch_batch_norm_backward_input(cudaStream_t stream, const BatchNormShape&
   with_mask_and_type(shape, a, [&](auto mask, auto type) {
     using T = decltype(type);
     constexpr auto from = decltype(mask)::value;
-    if (a.dresidual) // it is all of dy behind the mask: neither y nor the mask is needed again
+    if (a.dresidual) // dresidual is dy after the mask, so neither y nor the mask is needed
       launch_dx<Mask::none, T>(stream, shape, a, a.dresidual, rank_sums);
     else if constexpr (from != Mask::from_bits)
       launch_dx<from, T>(stream, shape, a, a.dy, rank_sums);

@@ -1,5 +1,5 @@
-/// The arithmetic of batch norm, channel by channel and element by element, for host and CUDA code.
-/// Ioffe & Szegedy 2015.
+/// The arithmetic of batch norm per channel and per element, for host and CUDA code. Ioffe &
+/// Szegedy 2015.
 #pragma once
 
 #include "core/host_and_device.hpp"
@@ -13,8 +13,8 @@ struct ChannelMoments {
   float mean, variance; ///< biased
 };
 
-/// From sums of (x - origin) and (x - origin)² over `rows` values. An origin near the mean keeps
-/// the difference of the two from cancelling.
+/// Computes the moments from the sums of (x - origin) and (x - origin)² over `rows` values. An
+/// origin near the mean avoids cancellation in the variance.
 TROUPE_HOST_DEVICE inline ChannelMoments moments(double sum, double squares, double origin,
                                                  double rows) {
   const double offset = sum / rows;
@@ -22,7 +22,7 @@ TROUPE_HOST_DEVICE inline ChannelMoments moments(double sum, double squares, dou
   return {static_cast<float>(origin + offset),
           static_cast<float>(variance > 0   ? variance
                              : variance < 0 ? 0
-                                            : variance)}; // NaN stays
+                                            : variance)}; // keeps NaN
 }
 
 TROUPE_HOST_DEVICE inline float inverse_deviation(float variance, float eps) {
@@ -30,7 +30,7 @@ TROUPE_HOST_DEVICE inline float inverse_deviation(float variance, float eps) {
                             std::sqrt(static_cast<double>(variance) + static_cast<double>(eps)));
 }
 
-/// The running value after a batch.
+/// Returns the running value after a batch.
 TROUPE_HOST_DEVICE inline float running(float before, float batch, float momentum) {
   return (1 - momentum) * before + momentum * batch;
 }
@@ -39,17 +39,17 @@ TROUPE_HOST_DEVICE inline float unbiased(float variance, double rows) {
   return static_cast<float>(static_cast<double>(variance) * rows / (rows - 1));
 }
 
-/// `gain` is scale · inverse deviation. Always this one expression: backward finds relu's mask
-/// again by computing it a second time.
+/// `gain` is scale · inverse deviation. Must stay this one expression: backward recomputes relu's
+/// mask with it.
 TROUPE_HOST_DEVICE inline float normalized(float x, float mean, float gain, float shift) {
   return fmaf(x - mean, gain, shift);
 }
 
-/// relu(x * factor + offset): forward and backward of what is not stored compute it, each for
-/// itself.
+/// relu(x * factor + offset). Forward and backward each compute it, because the result is not
+/// stored.
 TROUPE_HOST_DEVICE inline float normalized_relu(float x, float factor, float offset) {
   const float value = fmaf(x, factor, offset);
-  return value < 0 ? 0 : value; // a NaN stays
+  return value < 0 ? 0 : value; // keeps NaN
 }
 
 /// dx = gain·dy + x_factor·(x - mean) + constant.

@@ -17,7 +17,8 @@ struct Prologue {
   }
 };
 
-/// The gradient of what batch norm gave, behind relu, at Width channels of a row of x.
+/// Computes the gradient of batch norm's result after relu's mask, for Width channels of a row of
+/// x.
 template <class T>
 struct GradientSource {
   const T *dy, *x;
@@ -34,7 +35,7 @@ struct GradientSource {
 #pragma unroll
     for (int i = 0; i < Width; ++i) {
       const float y = normalized_relu(values[i], prologue.factor[i], prologue.offset[i]);
-      // Both are rounded as if they had been stored.
+      // Rounds both as if they had been stored.
       const bool positive = to_float(from_float<T>(y)) > 0;
       gradient[i] = positive ? to_float(from_float<T>(gathered[i])) : 0;
     }
@@ -91,8 +92,8 @@ __global__ void __launch_bounds__(column_threads)
         backward_coefficients(a.mean[c], a.inv_std[c], a.scale[c], a.dscale[c], a.dshift[c], rows);
   }
   auto* const dx = static_cast<T*>(a.dx);
-  // From the last row to the first: what the sums have read last is still in the second-level
-  // cache.
+  // Runs from last row to first: the second-level cache still holds the rows that the sums read
+  // last.
   for (std::int64_t i = columns.first_row(); i < columns.rows; i += columns.row_stride()) {
     const std::int64_t row = columns.rows - 1 - i;
     float gradient[Width], values[Width], result[Width];

@@ -47,12 +47,12 @@ __device__ void write_statistics(const BatchNormStatistics& to, int channel,
     write_equivalent(to, channel, moments.mean, inv_std);
 }
 
-/// Sums of distances from an origin near the mean.
+/// Sums of distances from an origin near the mean, and of their squares.
 struct ChannelSums {
   double sum, squares, origin, rows;
 };
 
-/// What becomes of a channel's sums.
+/// Turns a channel's sums into statistics.
 struct WriteStatistics {
   BatchNormStatistics to;
   __device__ void operator()(int channel, const ChannelSums& s) const {
@@ -60,7 +60,7 @@ struct WriteStatistics {
   }
 };
 
-/// Every rank has another origin: their sums are of the values themselves.
+/// Ranks have different origins, so the sums that they exchange are those of the values themselves.
 struct WriteRankSums {
   double* to;
   int channels;
@@ -72,7 +72,7 @@ struct WriteRankSums {
   }
 };
 
-/// The first row is the origin: its values are near enough to the means.
+/// The first row is the origin: its values are close enough to the means.
 template <int Width, class T, class Write>
 __global__ void __launch_bounds__(column_threads)
     statistics_kernel(const T* __restrict__ x, Columns columns, Write write,

@@ -5,14 +5,14 @@ namespace troupe::gpu {
 
 namespace {
 
-/// Where a row of a sequence stands; -1: nowhere.
+/// Returns a row's cache position; -1: none.
 __device__ std::int64_t place_of(const AttentionShape& s, const CachedAttention& a,
                                  std::int64_t row) {
   const std::int64_t first = *a.first, place = first + row % s.attributes.sequence;
   return first >= 0 && place < a.places ? place : -1;
 }
 
-/// The first cached element of a head of the row's sequence.
+/// Returns the index of the first cached element of a head of the row's sequence.
 __device__ std::int64_t cached_head(const AttentionShape& s, const CachedAttention& a,
                                     std::int64_t row, std::int64_t kv_head) {
   const auto& attributes = s.attributes;
@@ -20,7 +20,7 @@ __device__ std::int64_t cached_head(const AttentionShape& s, const CachedAttenti
          attributes.head_dim;
 }
 
-/// An element of k, and the same of v.
+/// Caches an element of k and the same element of v.
 template <class T>
 struct Remember {
   AttentionShape s;
@@ -40,7 +40,8 @@ struct Remember {
   }
 };
 
-/// What a warp has seen: the largest score, and sums of e^(score - most) and of values times it.
+/// Running state of a warp: the largest score, and the sums of e^(score - most) and of values
+/// weighted by it.
 template <int Part>
 struct Seen {
   float most = -1e30f, sum = 0, y[Part] = {};
@@ -56,8 +57,8 @@ struct Seen {
   }
 };
 
-/// A block works on a head of a row, each of its warps on every eighth place; a lane has every 32nd
-/// element.
+/// A block handles a head of a row; each of its warps handles every eighth position, and a lane
+/// every 32nd element.
 template <int Dim, class T>
 __global__ void __launch_bounds__(each_threads)
     cached_attention_kernel(AttentionShape s, CachedAttention a) {

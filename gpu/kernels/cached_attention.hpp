@@ -1,5 +1,5 @@
-/// Attention of a sequence's next rows to all before them, whose keys and values are cached in f32.
-/// Heads that share keys and values; dtype f32, f16 or bf16; sums are f32, in a fixed order.
+/// Attention of a sequence's next rows to all earlier rows, whose keys and values are cached in
+/// f32. Heads may share keys and values; dtype f32, f16 or bf16; sums are f32, in a fixed order.
 /// Semantics: core/graph/ops.def.
 #pragma once
 
@@ -8,14 +8,14 @@
 namespace troupe::gpu {
 
 struct CachedAttention {
-  const void *q = nullptr, *k = nullptr, *v = nullptr; ///< as Attention has them
+  const void *q = nullptr, *k = nullptr, *v = nullptr; ///< as in Attention
   float *keys = nullptr, *values = nullptr;            ///< (sequences, kv_heads, places, head_dim)
-  const std::int32_t* first = nullptr;                 ///< place of every sequence's first row
+  const std::int32_t* first = nullptr; ///< cache position of every sequence's first row
   std::int64_t places = 0;
   void* y = nullptr;
 };
-/// Two launches: rows become cached ones, then they attend. A row that there is no place for is not
-/// cached, and gives NaNs.
+/// Two launches: the first caches the rows, the second computes attention. A row without a place in
+/// the cache is not cached and gives NaNs.
 void launch_cached_attention(cudaStream_t stream, const AttentionShape& shape,
                              const CachedAttention& arguments);
 

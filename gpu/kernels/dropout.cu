@@ -13,7 +13,7 @@ struct Dropout {
   std::size_t of_sample;
   DropoutRule rule;
 
-  /// Packs lie within a sample, and have whole blocks of four elements.
+  /// Packs lie within one sample, in whole blocks of four elements.
   template <int Width>
   __device__ void run(std::size_t at) const {
     const auto key = dropout_key(keys, at / of_sample);

@@ -134,7 +134,7 @@ struct Bias {
 
 constexpr int sum_columns = 32, sum_rows = 8;
 
-/// 32 columns a block, read by rows; eight partial sums a column.
+/// A block handles 32 columns, reads them by rows, and keeps eight partial sums per column.
 template <class T>
 __global__ void __launch_bounds__(sum_columns* sum_rows)
     bias_backward_kernel(const T* dy, float* dbias, std::int64_t rows, std::int64_t columns) {
@@ -153,7 +153,7 @@ __global__ void __launch_bounds__(sum_columns* sum_rows)
   dbias[column] = sum;
 }
 
-/// One output element each; element-wise in the bigger of the two tensors' channels.
+/// A thread writes one output element at a time.
 template <class T>
 struct SubsamplePad {
   const T* x;

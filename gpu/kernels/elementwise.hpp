@@ -13,19 +13,19 @@
 
 namespace troupe::gpu {
 
-/// A NaN stays.
+/// Keeps NaN.
 void launch_relu(cudaStream_t stream, DType dtype, const void* x, void* y, std::size_t elements);
 /// dx = dy where y > 0, else 0.
 void launch_relu_backward(cudaStream_t stream, DType dtype, const void* dy, const void* y, void* dx,
                           std::size_t elements);
 
-/// A value, and its derivative.
+/// A value and its derivative.
 struct Gate {
   float value, slope;
 };
-/// What gelu multiplies x with: the distribution function of the normal distribution; by tanh:
-/// Hendrycks & Gimpel's approximation. 1 / (1 + e^(-2 * u)) is (1 + tanh(u)) / 2; from 30 on it is
-/// 0 or 1.
+/// Returns gelu's factor of x: the cumulative distribution function of the normal distribution, or
+/// with `tanh` Hendrycks & Gimpel's approximation. 1 / (1 + e^(-2 * u)) equals (1 + tanh(u)) / 2;
+/// for |x| >= 30 it is 0 or 1.
 TROUPE_HOST_DEVICE inline Gate gelu_gate(float x, bool tanh) {
   if (!tanh)
     return {0.5f * erfcf(-0.707106781f * x), 0.398942280f * expf(-0.5f * x * x)};
@@ -40,12 +40,12 @@ void launch_gelu(cudaStream_t stream, DType dtype, const void* x, void* y, std::
 void launch_gelu_backward(cudaStream_t stream, DType dtype, const void* dy, const void* x, void* dx,
                           std::size_t elements, bool tanh);
 
-/// gate * sigmoid(gate), and its derivative (Shazeer, "GLU Variants Improve Transformer", 2020).
+/// gate * sigmoid(gate) and its derivative (Shazeer, "GLU Variants Improve Transformer", 2020).
 TROUPE_HOST_DEVICE inline Gate swish(float gate) {
   const float sigmoid = 1 / (1 + expf(-gate));
   return {gate * sigmoid, sigmoid * (1 + gate * (1 - sigmoid))};
 }
-/// y = swish(gate) * up; y may be either of them.
+/// y = swish(gate) * up; y may be gate or up.
 void launch_swiglu(cudaStream_t stream, DType dtype, const void* gate, const void* up, void* y,
                    std::size_t elements);
 void launch_swiglu_backward(cudaStream_t stream, DType dtype, const void* dy, const void* gate,
@@ -58,7 +58,7 @@ void launch_bias(cudaStream_t stream, DType dtype, const void* x, const float* b
 void launch_bias_backward(cudaStream_t stream, DType dtype, const void* dy, float* dbias,
                           std::int64_t rows, std::int64_t columns);
 
-/// Shapes of a subsampling: y has every stride-th pixel of x (N, H, W, C), and pad_before +
+/// Shapes of a subsampling. y has every stride-th pixel of x (N, H, W, C), and pad_before +
 /// x_channels + pad_after channels.
 struct SubsampleShape {
   int batch, x_height, x_width, x_channels, y_height, y_width, y_channels, stride, pad_before;

@@ -27,7 +27,7 @@ struct Embedding {
   }
 };
 
-/// Rows of the same id as a list: of each row the next one, of each id the first. -1: none.
+/// Linked lists of rows with the same id: each row's next row, and each id's first row. -1: none.
 struct Links {
   std::int32_t *next, *first;
 
@@ -35,8 +35,8 @@ struct Links {
       : next{memory}, first{memory + shape.rows} {}
 };
 
-/// A row looks back for the last one before it that has its id, 32 rows at a time: for most rows
-/// that is near.
+/// Each row searches backwards for the previous row with its id, 32 rows at a time; for most rows
+/// that row is near.
 __global__ void __launch_bounds__(each_threads)
     link_kernel(EmbeddingShape shape, const std::int32_t* ids, Links links) {
   for_rows(shape.rows, [&](std::size_t row, int lane) {
@@ -46,7 +46,7 @@ __global__ void __launch_bounds__(each_threads)
     std::int64_t found = -1;
     for (auto end = static_cast<std::int64_t>(row); found < 0 && end > 0; end -= 32) {
       const std::int64_t at = end - 1 - lane;
-      // Of the lanes that find one, the lowest is the nearest row.
+      // The lowest lane that finds one has the nearest row.
       const auto suggestion = warp_max(at >= 0 && ids[at] == id ? 32u - lane : 0u);
       if (suggestion > 0)
         found = end - 1 - (32 - suggestion);

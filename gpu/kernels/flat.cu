@@ -20,14 +20,14 @@ struct Cast {
   }
 };
 
-/// So many are arguments of one kernel.
+/// Ranges that fit into one kernel's arguments.
 constexpr int most_ranges = 64;
 
 struct CastRanges {
   CastRange all[most_ranges];
 };
 
-/// A row of blocks (blockIdx.y) for each range.
+/// Each range has a row of blocks (blockIdx.y).
 template <int Width, class From, class To>
 __global__ void __launch_bounds__(each_threads) cast_ranges_kernel(CastRanges ranges) {
   const auto& range = ranges.all[blockIdx.y];
@@ -120,7 +120,7 @@ struct Round {
   }
 };
 
-/// Writes the same 1 from wherever it is found, so the order does not matter.
+/// Every thread that finds one writes the same 1, so the order does not matter.
 template <int Width>
 __device__ void note_inf(const float (&values)[Width], float* found_inf) {
   bool finite = true;
@@ -143,7 +143,7 @@ struct CheckFinite {
   }
 };
 
-/// Packs of four; the partition depends on the number of elements alone.
+/// Packs of four. The partition depends only on the number of elements.
 template <int Width>
 __global__ void __launch_bounds__(each_threads)
     add_squared_norm_kernel(OptimizerArguments arguments, const float* gradients,

@@ -1,5 +1,5 @@
-/// Kernels over flat memory. All addresses are device memory; nothing has to be aligned beyond its
-/// element, but 16-byte aligned memory is several times faster. dtype: f32, f16 or bf16.
+/// Kernels over flat memory. All addresses are device memory, aligned to their elements; 16-byte
+/// aligned memory is several times faster. dtype: f32, f16 or bf16.
 #pragma once
 
 #include "core/device/loss_scale.hpp"
@@ -22,7 +22,7 @@ struct CastRange {
   void* to;
   std::size_t elements;
 };
-/// Several at once: a launch for each 64 of them.
+/// Casts several ranges, 64 per launch.
 void launch_cast_ranges(cudaStream_t stream, std::span<const CastRange> ranges, DType from,
                         DType to);
 /// y = a + b; y may be a or b.
@@ -33,7 +33,7 @@ void launch_add_product(cudaStream_t stream, float* sum, const float* a, const f
                         std::size_t elements);
 /// values *= factor.
 void launch_scale(cudaStream_t stream, float* values, float factor, std::size_t elements);
-/// Each value to the nearest one of a type.
+/// Rounds each value to the nearest value of `type`.
 void launch_round(cudaStream_t stream, float* values, DType type, std::size_t elements);
 
 /// See Device::add_squared_norm; `scaler` may be null. Bitwise repeatable.
@@ -44,15 +44,15 @@ void launch_add_squared_norm(cudaStream_t stream, const OptimizerArguments& argu
 void launch_clip_factor(cudaStream_t stream, const double* squared_norm, float max_norm,
                         float* factor);
 
-/// *found_inf = 1 where a value is inf or nan; never clears it.
+/// Sets *found_inf to 1 if a value is inf or nan; never clears it.
 void launch_check_finite(cudaStream_t stream, const float* values, std::size_t elements,
                          float* found_inf);
-/// troupe::update_loss_scale, once a step, after the optimizer; not behind a closed gate.
+/// troupe::update_loss_scale, once per step, after the optimizer. No effect if the gate is closed.
 void launch_update_loss_scale(cudaStream_t stream, const LossScaleOptions& options,
                               LossScaleState* state, const UpdateGate& gate = {});
-/// *steps += 1; not behind a closed gate.
+/// *steps += 1. No effect if the gate is closed.
 void launch_count_update(cudaStream_t stream, std::int64_t* steps, const UpdateGate& gate = {});
-/// Copies whole words of four bytes; not behind a closed gate.
+/// Copies whole four-byte words. No effect if the gate is closed.
 void launch_keep(cudaStream_t stream, void* destination, const void* source, std::size_t bytes,
                  const UpdateGate& gate = {});
 

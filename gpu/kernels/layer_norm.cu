@@ -46,7 +46,7 @@ __global__ void __launch_bounds__(each_threads)
   });
 }
 
-/// g and h of Width columns of a row.
+/// g and h of Width columns of a row (layer_norm_gradient).
 template <int Width>
 struct Terms {
   float g[Width], h[Width];

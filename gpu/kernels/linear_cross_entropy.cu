@@ -9,7 +9,7 @@ namespace {
 
 constexpr int threads = 256, single_threads = 1024;
 
-/// Every thread gets the largest value of the block.
+/// Returns the block's largest value to every thread.
 __device__ float block_max(float value) {
   __shared__ float warps[threads / 32];
   value = warp_max(value);
@@ -22,8 +22,8 @@ __device__ float block_max(float value) {
   return value;
 }
 
-/// A block works on a row, and reads it once: what was summed up is rescaled when a larger logit
-/// comes (Milakov & Gimelshein, "Online normalizer calculation for softmax", 2018).
+/// A block handles a row and reads it once: running sums are rescaled when a larger logit appears
+/// (Milakov & Gimelshein, "Online normalizer calculation for softmax", 2018).
 template <int Width>
 __global__ void __launch_bounds__(threads)
     row_losses_kernel(LogitRows a, float* log_sum_exp, float* losses) {
@@ -93,7 +93,7 @@ __global__ void __launch_bounds__(threads)
   }
 }
 
-/// Calls fn with how many logits are read at once.
+/// Calls fn with the number of logits per access.
 template <class Fn>
 void with_width(const LogitRows& rows, Fn fn) {
   constexpr int width = pack_width<float>;

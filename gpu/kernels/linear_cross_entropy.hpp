@@ -1,5 +1,5 @@
-/// What is between the products of a head and its loss: some rows of logits at a time. Semantics:
-/// core/graph/ops.def, linear_cross_entropy. Sums are in a fixed order.
+/// The kernels of linear_cross_entropy between its matrix products: they handle the logits of a
+/// chunk of rows. Semantics: core/graph/ops.def, linear_cross_entropy. Sums are in a fixed order.
 #pragma once
 
 #include "core/graph/op.hpp"
@@ -18,27 +18,28 @@ struct LogitRows {
   float smoothing = 0;
 };
 
-/// By row: the logarithm of the sum of its logits' exponentials, and its loss, which is 0 where it
-/// is ignored and NaN where the label is no class.
+/// Writes for each row the logarithm of the sum of its logits' exponentials, and its loss. The loss
+/// is 0 for an ignored row, and NaN if the label is not a class.
 void launch_row_losses(cudaStream_t stream, const LogitRows& rows, float* log_sum_exp,
                        float* losses);
 
-/// Of all rows of a batch: how many are not ignored, and what comes of that.
+/// The labels of all rows of a batch; the kernels count those that are not ignored.
 struct LabelCount {
   const std::int32_t* labels = nullptr;
   int rows = 0;
   double mean_rows = 0; ///< LossAttributes::rows
 };
-/// The mean of the losses, 0 where all are ignored; how many are not. Scalars.
+/// Writes the mean of the losses (0 if all rows are ignored) and the number of rows that are not
+/// ignored. Both are scalars.
 void launch_mean_loss(cudaStream_t stream, const LabelCount& count, const float* losses,
                       float* loss, float* counted);
-/// What differences of probabilities are multiplied with to be gradients: a scalar. `loss_scale`
+/// Writes the scalar factor that turns differences of probabilities into gradients. `loss_scale`
 /// may be null.
 void launch_gradient_factor(cudaStream_t stream, const LabelCount& count, const float* loss_scale,
                             float* factor);
 
-/// dlogits (rows, classes) in f32, f16 or bf16, f32 perhaps where the logits are: probabilities
-/// less targets, times the factor.
+/// dlogits (rows, classes) in f32, f16 or bf16: (probabilities - targets) * factor. In f32, dlogits
+/// may be the logits' memory.
 void launch_logit_gradients(cudaStream_t stream, const LogitRows& rows, const float* log_sum_exp,
                             const float* factor, DType dtype, void* dlogits);
 

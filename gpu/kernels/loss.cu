@@ -12,7 +12,7 @@ namespace {
 constexpr int threads = 256, warps = threads / 32;
 constexpr int single_threads = 1024;
 
-/// How many rows do not begin with a NaN. Every thread of the block gets it.
+/// Returns the number of rows that do not begin with a NaN to every thread of the block.
 template <int Threads>
 __device__ int counted_values(const float* values, int rows, int columns) {
   int count = 0;
@@ -21,7 +21,7 @@ __device__ int counted_values(const float* values, int rows, int columns) {
   return block_sum<Threads>(count);
 }
 
-/// The first of the largest values of a row; every lane of the warp gets it.
+/// Returns the index of the first of a row's largest values to every lane of the warp.
 __device__ int first_largest(const float* row, int classes, int lane) {
   float most = -INFINITY;
   int at = INT_MAX;
@@ -60,7 +60,7 @@ __device__ RowSums sums_of_row(const float* row, int classes, int lane) {
   return sums;
 }
 
-/// A warp works on a row; gives the row's loss.
+/// A warp handles a row. Returns the row's loss.
 __device__ float cross_entropy_of_row(const CrossEntropy& a, int row, int lane, float scale) {
   const float* const logits = a.logits + static_cast<std::size_t>(row) * a.classes;
   const std::int32_t label = a.labels[row];

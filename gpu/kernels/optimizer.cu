@@ -64,7 +64,7 @@ __global__ void __launch_bounds__(each_threads)
   }
   if (clip)
     arguments.clip_factor = *clip;
-  // Powers in double: one thread's work, not every one's.
+  // One thread computes the powers, in double, for all threads.
   __shared__ AdamCorrections corrections;
   if constexpr (States == 2) {
     if (threadIdx.x == 0)

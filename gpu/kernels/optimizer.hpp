@@ -1,5 +1,5 @@
-/// Optimizer steps over flat fp32 buffers, one launch each. The arithmetic is
-/// core/device/optimizer_math.hpp's.
+/// Optimizer steps over flat fp32 buffers, one launch each. Arithmetic:
+/// core/device/optimizer_math.hpp.
 #pragma once
 
 #include "core/device/device.hpp"
@@ -10,8 +10,8 @@
 
 namespace troupe::gpu {
 
-/// Everything the views point to is device memory. `clip` and `scaler` (device memory) may be null:
-/// see Device::optimizer_step. Behind a closed gate nothing is written.
+/// All memory that the views point to is device memory. `clip` and `scaler` (device memory) may be
+/// null: see Device::optimizer_step. Writes nothing if the gate is closed.
 void launch_optimizer_step(cudaStream_t stream, const OptimizerArguments& arguments,
                            const OptimizerViews& views, const float* clip,
                            const LossScaleState* scaler, const UpdateGate& gate = {});

@@ -6,7 +6,7 @@ namespace troupe::gpu {
 
 namespace {
 
-/// Of x, or of relu(x * factor + offset), rounded as if it had been stored.
+/// Max pooling of x, or of relu(x * factor + offset), rounded as if it had been stored.
 template <class T, class Index, bool Normalizes>
 struct MaxPool {
   const T* x;
@@ -60,7 +60,7 @@ struct MaxPool {
       values[i] = to_float(from_float<T>(normalized_relu(values[i], factors[i], offsets[i])));
   }
 
-  /// Stores the indices in pieces of 16 bytes at most.
+  /// Stores the indices in chunks of at most 16 bytes.
   template <int Width>
   __device__ void store_index(std::size_t at, const Pack<Index, Width>& where) const {
     constexpr int chunk = chunk_width<Index, Width>;
@@ -159,7 +159,7 @@ bool packs(const PoolShape& s, const Pointers*... pointers) {
   return s.channels % pack_width<T> == 0 && aligned_for_packs(pointers...);
 }
 
-/// f(T{}, Index{})
+/// Calls f(T{}, Index{}).
 template <class F>
 void with_types(DType dtype, DType index_type, F&& f) {
   with_type(dtype, [&](auto type) {

@@ -1,4 +1,4 @@
-/// Pooling of NHWC images, dtype f32, f16 or bf16. Backward gathers: every input pixel adds up the
+/// Pooling of NHWC images, dtype f32, f16 or bf16. Backward gathers: every input pixel sums the
 /// windows that cover it, in order, so results are bitwise repeatable.
 #pragma once
 
@@ -17,18 +17,18 @@ struct PoolShape {
   DType dtype;
 };
 
-/// `index`: position inside the window, i32 as in the graph, or u8, which is a quarter of the
-/// memory traffic. The first of equal values wins; a NaN is passed on.
+/// `index`: position in the window, as i32 like in the graph, or as u8, which is a quarter of the
+/// memory traffic. The first of equal values wins; a NaN is propagated.
 void launch_max_pool(cudaStream_t stream, const PoolShape& shape, const void* x, void* y,
                      void* index, DType index_type);
-/// Of relu(x * factor + offset), factor and offset by channel: what a batch norm and ReLU before
-/// the pooling would have stored. A window has at most 256 positions.
+/// Max pooling of relu(x * factor + offset), factor and offset per channel: the result of a batch
+/// norm and ReLU before the pooling, which are then not stored. A window has at most 256 positions.
 void launch_normalized_max_pool(cudaStream_t stream, const PoolShape& shape, const void* x,
                                 const float* factor, const float* offset, void* y,
                                 std::uint8_t* index);
 void launch_max_pool_backward(cudaStream_t stream, const PoolShape& shape, const void* dy,
                               const void* index, DType index_type, void* dx);
-/// Averages count padding out.
+/// Averages exclude padding.
 void launch_avg_pool(cudaStream_t stream, const PoolShape& shape, const void* x, void* y);
 void launch_avg_pool_backward(cudaStream_t stream, const PoolShape& shape, const void* dy,
                               void* dx);

@@ -1,4 +1,4 @@
-/// Which windows of a pooling cover what, for host and CUDA code.
+/// The mapping between a pooling's windows and pixels, for host and CUDA code.
 #pragma once
 
 #include "core/host_and_device.hpp"
@@ -10,14 +10,14 @@ struct IndexRange {
   int begin, end;
 };
 
-/// The pixels of an axis of `length` that output position `place` reads.
+/// Returns the pixels, on an axis of `length`, that output position `place` reads.
 TROUPE_HOST_DEVICE inline IndexRange window_pixels(int place, int kernel, int stride, int padding,
                                                    int length) {
   const int first = place * stride - padding, last = first + kernel;
   return {first > 0 ? first : 0, last < length ? last : length};
 }
 
-/// The output positions of an axis of `outputs` whose window has the pixel `place` in it.
+/// Returns the output positions, on an axis of `outputs`, whose window contains pixel `place`.
 TROUPE_HOST_DEVICE inline IndexRange covering_windows(int place, int kernel, int stride,
                                                       int padding, int outputs) {
   const int from = place + padding - kernel + 1;

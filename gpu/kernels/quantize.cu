@@ -6,7 +6,7 @@ namespace troupe::gpu {
 
 namespace {
 
-/// A warp works on a block, a lane on so many values that follow each other.
+/// A warp handles a block; a lane handles this many consecutive values.
 constexpr int lane_values = quantized_block / 32;
 
 template <QuantizedType Type>
@@ -26,7 +26,7 @@ __device__ void for_blocks(std::size_t elements, Work work) {
     work(block, static_cast<int>(threadIdx.x % 32));
 }
 
-/// Elements from `at` on, 0 where there are no more. `packs`: 16 bytes at a time.
+/// Loads elements from `at` on; elements past the end are 0. `packs`: 16 bytes at a time.
 __device__ void load_lane(const float* source, std::size_t at, std::size_t elements, bool packs,
                           float (&values)[lane_values]) {
   if (packs && at + lane_values <= elements)
@@ -110,7 +110,8 @@ __global__ void __launch_bounds__(each_threads)
   });
 }
 
-/// Calls launch(constant, blocks of threads) with the type as a constant, if there is anything.
+/// Calls launch(constant, blocks of threads) with the type as a constant, unless there are no
+/// elements.
 template <class Launch>
 void launch_for(QuantizedType type, std::size_t elements, Launch launch) {
   if (elements == 0)

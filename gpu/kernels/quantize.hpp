@@ -1,5 +1,5 @@
-/// Values in blocks that have a scale each; the encoded form and the arithmetic are
-/// core/device/quantized.hpp's. All addresses are device memory, aligned to four bytes.
+/// Quantizes values in blocks with one scale each; core/device/quantized.hpp defines encoding and
+/// arithmetic. All addresses are device memory, aligned to four bytes.
 #pragma once
 
 #include "core/device/quantized.hpp"
@@ -10,7 +10,7 @@
 
 namespace troupe::gpu {
 
-/// Writes quantized_bytes(type, elements).
+/// Writes quantized_bytes(type, elements) bytes.
 void launch_quantize(cudaStream_t stream, const float* source, void* destination,
                      QuantizedType type, std::size_t elements);
 void launch_dequantize(cudaStream_t stream, const void* source, QuantizedType type,

@@ -5,7 +5,7 @@ namespace troupe::gpu {
 
 namespace {
 
-/// An element is a pair of all heads of a row, which are turned alike.
+/// An element is one pair in every head of a row: all heads rotate it by the same angle.
 template <class T>
 struct Rope {
   const T* x;

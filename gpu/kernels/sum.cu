@@ -26,7 +26,7 @@ struct SumFloats {
   }
 };
 
-/// Types that no kernel computes in otherwise: counts and norms, a few at a time.
+/// For types that only sums use: counts and norms, a few elements at a time.
 template <class T>
 struct SumPlain {
   SumSources sources;

@@ -1,4 +1,4 @@
-/// Sums over several buffers, for ranks that share a device or reach each other's.
+/// Sums over several buffers, for ranks that share a device or can access each other's.
 #pragma once
 
 #include "core/graph/tensor.hpp"
@@ -9,7 +9,7 @@
 
 namespace troupe::gpu {
 
-/// Passed by value, as a kernel's argument.
+/// Passed by value as a kernel argument.
 struct SumSources {
   static constexpr int most = 16;
 
@@ -18,8 +18,8 @@ struct SumSources {
 };
 
 /// sum[i] = data[0][i] + data[1][i] + ..., in that order. f16 and bf16 are summed in f32 and
-/// rounded once; integers wrap. `sum` may be one of the sources. All device memory, of this device
-/// or of one whose memory it reaches; aligned to 16 bytes it is several times faster.
+/// rounded once; integers wrap. `sum` may be one of the sources. All addresses are memory of this
+/// device or of one that it can access; 16-byte aligned memory is several times faster.
 void launch_sum(cudaStream_t stream, DType type, const SumSources& sources, void* sum,
                 std::size_t elements);
 

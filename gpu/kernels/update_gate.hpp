@@ -1,26 +1,26 @@
-/// What keeps kernels from changing the training state behind a wait for the host that has failed,
-/// or without the votes of all ranks.
+/// Prevents kernels from changing the training state after a failed wait for the host, or unless
+/// all ranks have prepared the step.
 #pragma once
 
 #include <cstdint>
 
 namespace troupe::gpu {
 
-/// How many ranks have all that a step needs, as a collective has summed it up: one that was
-/// aborted leaves fewer.
+/// The number of ranks that have everything a step needs, summed by a collective. An aborted
+/// collective leaves a smaller number.
 struct UpdateVotes {
-  const float* votes = nullptr; ///< in device memory; null: nobody is asked
+  const float* votes = nullptr; ///< in device memory; null: no votes needed
   float needed = 0;
 };
 
-/// A stream numbers its waits. Work that stands behind one is in the device's queue before anybody
-/// knows how the wait ends, so the kernels themselves ask. Those in front of it run whole, even if
-/// it fails meanwhile.
+/// A stream numbers its waits. Work after a wait is in the device's queue before the wait's outcome
+/// is known, so the kernels themselves read the outcome. Kernels before the wait run to completion,
+/// even if it fails meanwhile.
 struct UpdateGate {
-  /// The number of the stream's first wait that failed; 0: none did. A word of the host that the
-  /// device reads. Null: no wait is in front whose end is not known.
+  /// Number of the stream's first failed wait; 0: none failed. A word of host memory that the
+  /// device reads. Null: all preceding waits ended without error.
   const std::uint32_t* failed = nullptr;
-  std::uint32_t last = 0; ///< the number of the last wait in front
+  std::uint32_t last = 0; ///< number of the last preceding wait
   UpdateVotes votes = {};
 };
 

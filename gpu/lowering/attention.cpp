@@ -10,10 +10,10 @@ namespace troupe::gpu {
 
 namespace {
 
-/// Three tensors, or one that has their columns side by side.
+/// q, k and v: three tensors, or one with their columns side by side.
 struct Parts {
   std::vector<TensorId> tensors;
-  std::size_t q_bytes, kv_bytes; ///< of a row
+  std::size_t q_bytes, kv_bytes; ///< per row
 
   Parts(const AttentionShape& shape, std::span<const TensorId> ids)
       : tensors{ids.begin(), ids.end()} {
@@ -34,11 +34,12 @@ struct Parts {
   }
 };
 
-/// Errors: unsupported for heads that no tile takes.
+/// Errors: unsupported if the heads are larger than a tile.
 Result<AttentionShape> attention_shape(const Node& node, const Tensor& x, std::size_t tensors) {
   const auto& a = std::get<AttentionAttributes>(node.attributes);
   if (a.head_dim > AttentionShape::most_head_dim)
-    return fail(Errc::unsupported, "CUDA devices take heads of at most {} elements, not of {}",
+    return fail(Errc::unsupported,
+                "CUDA devices support heads of at most {} elements, but the model has heads of {}",
                 AttentionShape::most_head_dim, a.head_dim);
   const auto q = a.heads * a.head_dim, kv = a.kv_heads * a.head_dim;
   const bool in_one = tensors == 1;

@@ -1,5 +1,5 @@
-// Batch norm by kernels of ours: whole, or the pieces that are left when a convolution does the
-// rest.
+// Batch norm by the project's own kernels: whole, or the parts that remain if a convolution does
+// the rest.
 #include "core/device/sum_over_ranks.hpp"
 #include "gpu/kernels/batch_norm_pooled.hpp"
 #include "gpu/kernels/batch_norm_ranks.hpp"
@@ -15,7 +15,7 @@ BatchNormShape shape_of(const Tensor& x) {
   return {.dtype = x.dtype, .rows = x.shape.elements() / channels, .channels = channels};
 }
 
-/// Normalizes by these statistics.
+/// Normalizes with these statistics.
 void apply(const Launch& l, const Node& node, const BatchNormAttributes& attributes,
            const BatchNormShape& shape, BatchNormApply by) {
   by.x = l.data(node.inputs[0]);
@@ -28,7 +28,8 @@ void apply(const Launch& l, const Node& node, const BatchNormAttributes& attribu
   launch_batch_norm_apply(l.stream, shape, by);
 }
 
-/// A batch norm of all ranks' values: sums of this rank's, then what is made of all ranks'.
+/// A batch norm over all ranks' values: reduce() sums this rank's values, and enqueue() uses the
+/// sums of all ranks.
 template <class Reduce, class Finish>
 class SynchronizedStep final : public Step {
 public:
@@ -123,7 +124,7 @@ Result<StepPtr> lower_batch_norm(Lowering& lowering, const Node& node) {
                                  : training_step(lowering, node);
 }
 
-/// Enqueues the second half of what training_step enqueues.
+/// Enqueues the second half of a training_step.
 Result<StepPtr> lower_normalize(Lowering& lowering, const Node& node) {
   const auto& attributes = std::get<BatchNormAttributes>(node.attributes);
   return kernel_step(
@@ -181,7 +182,7 @@ Result<StepPtr> lower_batch_norm_backward(Lowering& lowering, const Node& node) 
   if (attributes.pooled)
     return pooled_backward_step(lowering, node);
   const auto shape = shape_of(lowering.input(node, 1));
-  // Without a residual, what ReLU let pass is found again from x: y need not be read.
+  // Without a residual, ReLU's mask is recomputed from x, so y is not read.
   const bool from_x = attributes.relu && !attributes.add;
   const TensorId shift = from_x ? lowering.shift_of(node.inputs[3]) : -1;
   const auto arguments = [node, attributes, from_x, shift](const Launch& l) -> BatchNormBackward {

@@ -1,4 +1,4 @@
-// Convolutions through cuDNN, with what its engines fuse to them (docs/cudnn-patterns.md).
+// Convolutions through cuDNN, with what its engines fuse into them (docs/cudnn-patterns.md).
 #include "core/fail.hpp"
 #include "gpu/lowering/convolution_graph.hpp"
 #include "gpu/lowering/lowering.hpp"
@@ -12,7 +12,7 @@ namespace uid = cudnn::uid;
 
 namespace {
 
-/// One plan, and which tensors it takes under which names.
+/// A plan, and the tensors bound to its uids.
 class ConvolutionStep : public Step {
 public:
   ConvolutionStep(const Node& node, TimedPlan plan)
@@ -22,7 +22,7 @@ public:
 
   void bind(cudnn::Uid uid, TensorId tensor) { tensors_.push_back({uid, tensor}); }
   void bind(cudnn::Uid uid, const WeightView& weight) { weights_.push_back({uid, weight}); }
-  /// In Launch::staging.
+  /// `offset`: in Launch::staging.
   void bind_staged(cudnn::Uid uid, std::size_t offset) { staged_.push_back({uid, offset}); }
 
   std::size_t workspace_bytes() const override { return plan_->workspace_bytes(); }
@@ -47,7 +47,7 @@ private:
   std::vector<std::pair<cudnn::Uid, std::size_t>> staged_;
 };
 
-/// A step that reads the node's weight.
+/// Creates a step that reads the node's weight.
 Result<std::unique_ptr<ConvolutionStep>> make_step(Lowering& lowering, const Node& node,
                                                    const cudnn::OperationGraph& graph) {
   TROUPE_TRY(auto plan, lowering.plans->plan(graph, lowering.policy));
@@ -56,14 +56,14 @@ Result<std::unique_ptr<ConvolutionStep>> make_step(Lowering& lowering, const Nod
   return step;
 }
 
-/// To inputs, or outputs, that stand side by side from `first`.
+/// Binds the uids to consecutive inputs, or outputs, from `first` on.
 void bind_all(ConvolutionStep& step, const std::vector<TensorId>& tensors, std::size_t first,
               std::initializer_list<cudnn::Uid> uids, cudnn::Uid offset = 0) {
   for (const auto uid : uids)
     step.bind(uid + offset, tensors[first++]);
 }
 
-/// Factor, offset and residual of what the convolution reads.
+/// Binds factor, offset and residual of the convolution's input.
 void bind_prologue(ConvolutionStep& step, const Node& node, Residual residual) {
   bind_all(step, node.inputs, 2, {uid::scale, uid::bias});
   if (residual == Residual::none)
@@ -74,7 +74,7 @@ void bind_prologue(ConvolutionStep& step, const Node& node, Residual residual) {
   step.bind(uid::activation, node.outputs.back());
 }
 
-/// A batch norm that backward data masks by and reduces for: five inputs and five outputs.
+/// Binds a batch norm whose mask and sums backward data computes: five inputs and five outputs.
 void bind_batch_norm(ConvolutionStep& step, const Node& node, std::size_t first_input,
                      std::size_t first_output, cudnn::Uid offset) {
   bind_all(step, node.inputs, first_input,
@@ -88,7 +88,7 @@ void bind_batch_norm(ConvolutionStep& step, const Node& node, std::size_t first_
 Result<StepPtr> lower_conv2d(Lowering& lowering, const Node& node) {
   const auto& attributes = std::get<Conv2dAttributes>(node.attributes);
   if (attributes.bias)
-    return fail(Errc::unsupported, "CUDA devices run no convolution with a bias (of {})",
+    return fail(Errc::unsupported, "CUDA devices do not support convolutions with a bias ({})",
                 lowering.graph[node.outputs[0]].name);
   TROUPE_TRY(auto step, make_step(lowering, node, forward_graph(lowering.graph, node)));
   step->bind(uid::x, node.inputs[0]);

@@ -10,7 +10,7 @@ cudnnDataType_t cudnn_type(DType type) {
                                : CUDNN_DATA_FLOAT;
 }
 
-/// The forward convolution x -> y that a node is, or differentiates.
+/// Returns the forward convolution x -> y that the node computes or differentiates.
 cudnn::ConvolutionProblem problem_of(const Tensor& x, const Tensor& y,
                                      const Conv2dAttributes& attributes) {
   return {.batch = x.shape[0],

@@ -1,4 +1,4 @@
-/// Which of cuDNN's patterns a convolution node is, with what is fused to it.
+/// Maps a convolution node, with what is fused into it, to one of cuDNN's patterns.
 #pragma once
 
 #include "core/graph/graph.hpp"
@@ -8,18 +8,19 @@
 
 namespace troupe::gpu {
 
-/// Whether there is one of a conv2d at all; an engine may refuse it still. None normalizes its
-/// input and keeps the statistics to itself, and blocks end in 1x1 convolutions alone.
+/// Whether a pattern for a conv2d exists at all; an engine may still reject it. No pattern
+/// normalizes its input without also writing statistics, and only 1x1 convolutions can include the
+/// end of a block.
 bool has_pattern(const Node& node);
 
 cudnn::OperationGraph forward_graph(const Graph& graph, const Node& node);
 cudnn::OperationGraph backward_data_graph(const Graph& graph, const Node& node);
-/// The weight gradient is written as `gradient`: f32, or the type of activations.
+/// The weight gradient is written as `gradient`: f32 or the type of activations.
 cudnn::OperationGraph backward_weight_graph(const Graph& graph, const Node& node,
                                             DType gradient = DType::f32);
 
-/// All graphs that one of these nodes' plan is chosen from: a weight gradient's in both types. None
-/// for other nodes.
+/// Returns all graphs from which the plan of a convolution node is chosen; for a weight gradient,
+/// both types. Empty for other nodes.
 std::vector<cudnn::OperationGraph> convolution_graphs(const Graph& graph, const Node& node);
 
 } // namespace troupe::gpu

@@ -1,4 +1,4 @@
-// Ops that work on one element, pixel or row at a time.
+// Ops that handle one element, pixel or row at a time.
 #include "gpu/kernels/elementwise.hpp"
 #include "gpu/kernels/flat.hpp"
 #include "gpu/lowering/lowering.hpp"
@@ -11,7 +11,8 @@ std::size_t elements(const Tensor& tensor) {
   return static_cast<std::size_t>(tensor.shape.elements());
 }
 
-/// The same bytes under another shape: nothing to do where the memory plan put both in one place.
+/// Copies the bytes to another shape. Does nothing if the memory plan placed both tensors at the
+/// same address.
 StepPtr copy_step(const Lowering& lowering, const Node& node) {
   const auto& x = lowering.input(node, 0);
   return kernel_step(node.op, [node, bytes = elements(x) * size_of(x.dtype)](const Launch& l) {

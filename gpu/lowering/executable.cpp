@@ -23,7 +23,7 @@ std::size_t largest_workspace(const std::vector<StepPtr>& steps) {
   return bytes;
 }
 
-/// Values of a tensor as it lies in memory, as f32.
+/// Converts a tensor's values, as stored, to f32.
 void widen(DType type, const std::byte* raw, std::span<float> values) {
   const auto each = [&]<class T>(T, auto convert) {
     for (std::size_t i = 0; i < values.size(); ++i) {
@@ -52,7 +52,7 @@ void widen(DType type, const std::byte* raw, std::span<float> values) {
 
 Result<std::unique_ptr<Executable>> compile_cuda(CudaDevice& device, const Graph& graph,
                                                  const CompileOptions& options) {
-  const DeviceGuard guard{device.info().index}; // libraries take the current device for granted
+  const DeviceGuard guard{device.info().index}; // libraries use the current device
   TROUPE_TRY(auto made, CudaExecutable::create(device, graph, options));
   return std::unique_ptr<Executable>{std::move(made)};
 }
@@ -64,7 +64,8 @@ CudaExecutable::CudaExecutable(CudaDevice& device, const Graph& graph,
 Result<std::unique_ptr<CudaExecutable>>
 CudaExecutable::create(CudaDevice& device, const Graph& graph, const CompileOptions& options) {
   if (options.engine == CompileOptions::Engine::interpreter)
-    return fail(Errc::unsupported, "the interpreter runs on the host: devices.kind cpu");
+    return fail(Errc::unsupported,
+                "the interpreter runs only on the host; set devices.kind to cpu");
   TROUPE_TRY(auto ports, GraphPorts::create(graph));
   std::unique_ptr<CudaExecutable> made{new CudaExecutable{device, graph, options}};
   made->ports_ = std::move(ports);
@@ -132,7 +133,7 @@ void CudaExecutable::bind(UnitId unit, float* parameters, float* gradients) {
   auto& bound = units_[static_cast<std::size_t>(unit)];
   bound.parameters = parameters;
   bound.gradients = gradients;
-  graphs_.clear(); // they contain the addresses of before
+  graphs_.clear(); // they contain the old addresses
 }
 
 void CudaExecutable::bind_statistics(float* statistics) {
@@ -209,7 +210,7 @@ void CudaExecutable::run(Stream& stream) {
     return Executable::run(stream);
   auto& on = cuda_stream(stream);
   const auto [found, first] = graphs_.try_emplace(ports_.addresses());
-  // Buffers that are met once only are not worth a graph.
+  // Buffers that occur only once are not worth a graph.
   if (first)
     return Executable::run(stream);
   auto& graph = found->second;

@@ -1,4 +1,4 @@
-/// A graph lowered to cuDNN, cuBLASLt and our own kernels.
+/// A graph lowered to cuDNN, cuBLASLt and the project's own kernels.
 #pragma once
 
 #include "core/device/graph_ports.hpp"
@@ -21,8 +21,9 @@ struct StepTime {
   double microseconds;
 };
 
-/// A whole pass (run()) is captured into a CUDA graph when it is run for the second time with a
-/// micro-batch's buffers, and launched as one from then on; unless it has to wait for other ranks.
+/// Captures a whole pass (run()) into a CUDA graph at its second run with the same micro-batch
+/// buffers, and launches the graph from then on. A pass that waits for other ranks is never
+/// captured.
 class CudaExecutable final : public Executable {
 public:
   static Result<std::unique_ptr<CudaExecutable>> create(CudaDevice& device, const Graph& graph,
@@ -44,9 +45,8 @@ public:
   void read_outputs(Stream& stream, StepOutputs* host) override;
   Status read_tensor(Stream& stream, std::string_view name, std::span<float> host) override;
 
-  /// Runs one pass with each step between two events; times are in the order in which steps run. A
-  /// step's time includes what it waits for its launch, so this is for finding what is slow, not
-  /// for adding up. Blocks.
+  /// Runs one pass and times each step with two events; times are in execution order. A step's time
+  /// includes the wait for its launch, so use it to find slow steps, not to add up. Blocks.
   Result<std::vector<StepTime>> time_steps(Stream& stream);
 
 private:
@@ -80,7 +80,7 @@ private:
   float* statistics_ = nullptr;
   const float* loss_scale_ = nullptr;
   SumOverRanks sum_over_ranks_;
-  /// By the buffers that a pass reads; empty: run once, not captured yet.
+  /// By the buffers that a pass reads. Empty: run once, not captured yet.
   std::map<BatchAddresses, std::optional<CudaGraph>> graphs_;
 };
 

@@ -51,7 +51,7 @@ private:
       plans_->prepare(variants, policy_);
   }
 
-  /// What reads the index of a pooling that normalizes reads it in bytes.
+  /// The backward pass of a normalizing pooling reads only u8 indices.
   std::optional<double> pooling(const Graph& graph, const Node& node) const {
     const auto& attributes = std::get<PoolAttributes>(node.attributes);
     if (attributes.prologue && pool_index_type(attributes) != DType::u8)
@@ -69,8 +69,8 @@ private:
     return plan ? plan->microseconds : no_plan(plan.error(), graph);
   }
 
-  /// No memory to measure in says nothing about engines: the fused node stays, and lowering reports
-  /// it.
+  /// Without memory to measure in, no engine counts as rejecting the graph: the fused node stays,
+  /// and lowering reports the error.
   std::optional<double> no_plan(const Error& error, const cudnn::OperationGraph& graph) const {
     return error.code == Errc::out_of_memory ? std::optional{plans_->reckon(graph)} : std::nullopt;
   }
@@ -78,7 +78,7 @@ private:
   Open open_;
   DeviceRates rates_;
   cudnn::PlanPolicy policy_;
-  PlanRegistry* plans_ = nullptr; ///< none: the graph has no convolutions, or there is no cuDNN
+  PlanRegistry* plans_ = nullptr; ///< null: the graph has no convolutions, or cuDNN is missing
   bool prepared_ = false;
 };
 

@@ -1,5 +1,4 @@
-/// What cuDNN's engines fuse on a device, and what it gains: the answers that
-/// nn/passes/fuse_statistics asks for.
+/// Times of fused and unfused nodes on a device, which decide what nn/passes/fuse_statistics fuses.
 #pragma once
 
 #include "core/graph/graph.hpp"
@@ -10,15 +9,15 @@
 
 namespace troupe::gpu {
 
-/// A function that says how many microseconds a device takes for a node of a training graph;
-/// nothing where the device does not run it. cuDNN is asked about convolutions; all other nodes run
-/// on kernels of ours, and their time is reckoned. The function finds and measures plans, those of
-/// a whole graph at the first question, so it belongs to set-up. The book must outlive it.
+/// Returns a function that estimates the microseconds of a node of a training graph on a device, or
+/// nothing if the device cannot run it. cuDNN plans give the time of convolutions; kernels of this
+/// project run all other nodes, and their time is estimated. The first call finds and measures the
+/// plans of a whole graph, so it belongs to set-up. The registry must outlive the function.
 std::function<std::optional<double>(const Graph&, const Node&)>
 fusion_times(PlanRegistry& plans, const cudnn::PlanPolicy& policy);
-/// The same with the device's book, which is opened for the first graph that has convolutions: a
-/// model without any needs no cuDNN. Where it cannot be opened nothing is fused to a convolution,
-/// and lowering reports why. The device must outlive the function.
+/// As above with the device's registry, which is opened for the first graph with convolutions: a
+/// model without any does not need cuDNN. If it cannot be opened, nothing is fused into a
+/// convolution, and lowering reports why. The device must outlive the function.
 std::function<std::optional<double>(const Graph&, const Node&)>
 fusion_times(CudaDevice& device, const DeviceRates& rates, const cudnn::PlanPolicy& policy);
 

@@ -1,5 +1,6 @@
-// The loss of language models. Logits of some rows at a time are made, used and forgotten; backward
-// makes them again, unless it gives the loss, too. Products are cuBLASLt's, in the type of x.
+// The loss of language models. Computes the logits of a chunk of rows at a time and discards them;
+// backward recomputes them, unless it also computes the loss. cuBLASLt computes the products, in
+// the type of x.
 #include "gpu/lowering/linear_cross_entropy.hpp"
 
 #include "core/fail.hpp"
@@ -14,7 +15,7 @@ namespace troupe::gpu {
 
 namespace {
 
-/// Of a chunk of so many rows.
+/// The products of a chunk with this many rows.
 struct ChunkProducts {
   std::int64_t rows;
   Matmul logits;                       ///< x * weight^T
@@ -23,7 +24,7 @@ struct ChunkProducts {
 
 class LinearCrossEntropyStep : public Step {
 public:
-  /// Chunks' products, the last one's behind the others' where it has fewer rows.
+  /// Chooses the products of a chunk, and those of the last chunk if it has fewer rows.
   Status choose_products(Lowering& lowering, bool backward) {
     for (const auto rows : {shape_.chunk(), shape_.last()})
       if (products_.empty() || rows != products_.front().rows) {
@@ -43,7 +44,7 @@ protected:
     name = to_string(node.op);
   }
 
-  /// Some rows, with their logits.
+  /// A chunk of rows with their logits.
   struct Chunk {
     const ChunkProducts& products;
     std::int64_t first;
@@ -52,7 +53,7 @@ protected:
     const void* weight;
   };
 
-  /// work(chunk) for all rows in their order.
+  /// Calls work(chunk) for all chunks in order.
   template <class Work>
   Status for_chunks(const Launch& l, Work work) const {
     const void* const weight = rounded_weight(l);
@@ -75,7 +76,7 @@ protected:
   LabelCount label_count(const Launch& l) const {
     return {l.data<std::int32_t>(node_.inputs[2]), static_cast<int>(shape_.rows), attributes_.rows};
   }
-  /// Row `first` of x or dx.
+  /// Returns row `first` of x or dx.
   std::byte* row_of(const Launch& l, TensorId id, std::int64_t first) const {
     return l.data<std::byte>(id) + static_cast<std::size_t>(first * shape_.width) * size_of(dtype_);
   }
@@ -83,18 +84,18 @@ protected:
   float* losses(const Launch& l) const {
     return reinterpret_cast<float*>(l.workspace() + layout_.losses);
   }
-  /// The gradients' factor.
+  /// Scalar: the gradients' factor.
   float* factor(const Launch& l) const {
     return reinterpret_cast<float*>(l.workspace() + layout_.factor);
   }
-  /// By row, where backward makes it.
+  /// log_sum_exp by row, if backward computes it.
   float* totals(const Launch& l) const {
     return reinterpret_cast<float*>(l.workspace() + layout_.totals);
   }
   float* logits(const Launch& l) const {
     return reinterpret_cast<float*>(l.workspace() + layout_.logits);
   }
-  /// In the type of x; in f32 they take the place of the logits.
+  /// In the type of x; in f32 they overwrite the logits.
   void* dlogits(const Launch& l) const { return l.workspace() + layout_.dlogits; }
 
   Node node_;
@@ -103,7 +104,7 @@ protected:
   LogitChunks shape_;
 
 private:
-  /// Parts of the workspace, the first being cuBLASLt's.
+  /// Offsets in the workspace, which begins with cuBLASLt's part.
   struct Layout {
     std::size_t losses = product_workspace, factor, totals, weight, logits, dlogits, bytes;
 
@@ -198,7 +199,7 @@ public:
   }
 
 private:
-  /// Of a chunk's rows: saved by forward, or made here, with their losses.
+  /// Returns a chunk's log_sum_exp: saved by forward, or computed here together with the losses.
   const float* log_sum_exp(const Launch& l, const Chunk& chunk) const {
     if (!attributes_.loss)
       return l.data<float>(node_.inputs[3]) + chunk.first;
@@ -207,7 +208,7 @@ private:
     return made;
   }
 
-  /// The first chunk's part of dweight is written, others' are added.
+  /// Writes the first chunk's part of dweight, and adds the parts of later chunks.
   Status multiply(const Launch& l, const Chunk& chunk) const {
     auto* const dweight = l.data(node_.outputs[1]);
     TROUPE_TRY(chunk.products.data->run(l.stream, dlogits(l), chunk.weight, nullptr,

@@ -1,4 +1,4 @@
-// A pass that is there to load the kernels of a graph (gpu/detail/load_kernels.hpp).
+// Runs a pass to load the kernels of a graph (gpu/detail/load_kernels.hpp).
 #include "core/fail.hpp"
 #include "gpu/lowering/executable.hpp"
 
@@ -8,7 +8,7 @@ namespace troupe::gpu {
 
 namespace {
 
-/// Places in one piece of memory, one behind the other.
+/// Consecutive offsets in one block of memory.
 class Places {
 public:
   std::size_t take(std::size_t bytes) { return bytes_ += aligned(bytes), bytes_ - aligned(bytes); }
@@ -18,7 +18,7 @@ private:
   std::size_t bytes_ = 0;
 };
 
-/// Of the tensors of a batch.
+/// Takes an offset for each tensor of a batch.
 std::vector<std::size_t> take_all(Places& places, const BatchView& batch) {
   std::vector<std::size_t> taken;
   for (const auto& tensor : batch)
@@ -28,7 +28,7 @@ std::vector<std::size_t> take_all(Places& places, const BatchView& batch) {
 
 } // namespace
 
-/// On zeros: which numbers come out does not matter. All units share one place for parameters, and
+/// Runs on zeros, because the results do not matter. All units share one block for parameters and
 /// one for gradients.
 Status CudaExecutable::load_kernels() {
   std::size_t largest = 0;

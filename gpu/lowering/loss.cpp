@@ -12,7 +12,7 @@ struct Rows {
       : rows{static_cast<int>(logits.shape[0])}, classes{static_cast<int>(logits.shape[1])} {}
 };
 
-/// What gives a gradient may have a loss scale behind its two inputs.
+/// Returns the loss scale, an optional third input of nodes that compute a gradient.
 const float* loss_scale(const Node& node, const Launch& l) {
   return node.inputs.size() > 2 ? l.data<float>(node.inputs[2]) : nullptr;
 }

@@ -13,7 +13,7 @@ Result<StepPtr> lower(Lowering& lowering, const Node& node) {
 #include "core/graph/ops.def"
 #undef TROUPE_OP
   }
-  return fail(Errc::internal, "the CUDA device does not know op {}", static_cast<int>(node.op));
+  return fail(Errc::internal, "the CUDA device does not support op {}", static_cast<int>(node.op));
 }
 #pragma GCC diagnostic pop
 

@@ -11,11 +11,12 @@ namespace troupe::gpu {
 
 namespace {
 
-/// Plans of libraries rely on it, and say nothing when it is not so.
+/// Checks the alignment that plans of libraries rely on without checking it.
 Status check_alignment(const MemoryPlan& plan) {
   for (const auto offset : plan.offsets)
     if (offset != MemoryPlan::not_in_arena && offset % tensor_alignment != 0)
-      return fail(Errc::internal, "the memory plan has a tensor at {}, no multiple of {} bytes",
+      return fail(Errc::internal,
+                  "the memory plan places a tensor at {}, which is not a multiple of {} bytes",
                   offset, tensor_alignment);
   return {};
 }
@@ -68,7 +69,7 @@ TensorId Lowering::shift_of(TensorId saved_mean) const {
     if (node.op == Op::batch_norm_finalize && node.outputs[0] == saved_mean)
       return node.inputs[3];
   }
-  return -1; // never, in a graph that was validated
+  return -1; // unreachable for a validated graph
 }
 
 void* WeightView::data(const Launch& launch) const {

@@ -10,7 +10,7 @@ namespace {
 
 class MatmulStep final : public Step {
 public:
-  /// `bias`: -1 where there is none.
+  /// `bias`: -1 for none.
   MatmulStep(const Node& node, Matmul matmul, const std::optional<WeightView>& weight,
              TensorId bias)
       : matmul_{std::move(matmul)}, weight_{weight}, first_{node.inputs[0]},
@@ -27,12 +27,12 @@ public:
 
 private:
   Matmul matmul_;
-  std::optional<WeightView> weight_; ///< the second factor, when it is a parameter
+  std::optional<WeightView> weight_; ///< the second factor, if it is a parameter
   TensorId first_, second_, bias_, result_;
 };
 
-/// Makes any of the three products: `y` is (rows, out), or dy, and `x` (rows, in), or dx. The first
-/// factor is the node's first input.
+/// Creates any of the three products. `y` is (rows, out), y or dy; `x` is (rows, in), x or dx. The
+/// first factor is the node's first input.
 Result<Matmul> make_product(Lowering& lowering, const Node& node, Product product, const Tensor& y,
                             const Tensor& x, bool bias = false) {
   TROUPE_TRY(auto* const products, lowering.products());
@@ -49,7 +49,7 @@ Result<Matmul> make_product(Lowering& lowering, const Node& node, Product produc
   return std::move(chosen.matmul);
 }
 
-/// The second factor is a weight.
+/// Creates a step whose second factor is a weight.
 Result<StepPtr> weighted_step(Lowering& lowering, const Node& node, Result<Matmul> product,
                               TensorId bias) {
   if (!product)

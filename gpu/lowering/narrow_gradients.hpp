@@ -1,5 +1,5 @@
-/// Weight gradients that convolutions write in the type of activations: all of a unit are widened
-/// in one launch, at the end of its backward.
+/// Weight gradients that convolutions write in the type of activations. One launch at the end of a
+/// unit's backward casts all of them to f32.
 #pragma once
 
 #include "core/graph/graph.hpp"
@@ -16,10 +16,11 @@ struct NarrowGradient {
   std::size_t offset; ///< in Launch::staging, in bytes
 };
 
-/// Those of one unit.
+/// The narrow gradients of one unit.
 class NarrowGradients {
 public:
-  /// Where in Launch::staging it is to be written. A unit's are of one type.
+  /// Returns the offset in Launch::staging where the gradient is written. All gradients of a unit
+  /// have the same type.
   std::size_t add(TensorId gradient, std::size_t elements, DType type);
   std::size_t bytes() const { return bytes_; }
   const std::vector<NarrowGradient>& all() const { return all_; }
@@ -29,7 +30,7 @@ private:
   std::size_t bytes_ = 0;
 };
 
-/// Null where there is none.
+/// Null if there are none.
 StepPtr widen_gradients(const NarrowGradients& gradients);
 
 } // namespace troupe::gpu

@@ -18,11 +18,11 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Heuristics are seldom wrong by more than a few places.
+/// Plans to measure: heuristics are seldom wrong by more than a few places.
 constexpr int measured_candidates = 8;
 
-/// An engine that compiles a general kernel takes so many times as long as one that has a kernel
-/// ready.
+/// An engine that compiles a general kernel takes this many times as long as one with a ready
+/// kernel.
 constexpr double general_engine = 4;
 
 double seconds_since(Clock::time_point start) {
@@ -41,7 +41,7 @@ std::string describe(const cudnn::OperationGraph& graph, const Result<cudnn::Cho
   const auto time = chosen->microseconds < 0 ? std::string{"not measured"}
                                              : fmt::format("{:.1f} us", chosen->microseconds);
   const auto kept =
-      chosen->not_stored.empty() ? "" : fmt::format("; not kept: {}", chosen->not_stored);
+      chosen->not_stored.empty() ? "" : fmt::format("; not cached: {}", chosen->not_stored);
   return fmt::format("plan of {}: {}, {} ({:.1f} s, {} candidates, {} compiled){}", graph.name,
                      chosen->plan.tag(), time, seconds, chosen->counts.candidates,
                      chosen->counts.compiled, kept);
@@ -60,7 +60,7 @@ struct PlanRegistry::Asked {
   const cudnn::OperationGraph& graph;
   const cudnn::PlanPolicy& policy;
   std::optional<Result<TimedPlan>> found{};
-  bool was_known = false; ///< on disk
+  bool was_known = false; ///< from the cache on disk
 };
 
 Result<std::unique_ptr<PlanRegistry>> PlanRegistry::open(CudaDevice& device,
@@ -74,7 +74,7 @@ Result<std::unique_ptr<PlanRegistry>> PlanRegistry::open(CudaDevice& device,
   return registry;
 }
 
-/// As the XDG Base Directory Specification says.
+/// Follows the XDG Base Directory Specification.
 std::filesystem::path PlanRegistry::default_cache() {
   const auto* const cache = std::getenv("XDG_CACHE_HOME");
   if (cache && *cache)
@@ -92,14 +92,14 @@ PlanRegistry::PlanRegistry(std::unique_ptr<PlanSearcher> first) {
   searchers_.push_back(std::move(first));
 }
 
-/// Handles are made one after the other: made at the same time they hold each other up.
+/// Opens the searchers one by one: handles that are created concurrently delay each other.
 void PlanRegistry::open_searchers(std::size_t wanted) {
   const auto cores = static_cast<std::size_t>(usable_cores().count());
   wanted = std::min({wanted, cores, std::size_t{options_.threads}});
   while (device_ && searchers_.size() < wanted) {
     auto searcher = PlanSearcher::open(target().library(), *device_);
     if (!searcher)
-      return; // fewer do it as well
+      return; // fewer searchers suffice
     searchers_.push_back(std::move(*searcher));
   }
 }
@@ -125,7 +125,7 @@ void PlanRegistry::prepare(const std::vector<cudnn::OperationGraph>& graphs,
     work(*searchers_.front());
   }
   if (const auto known = std::ranges::count(asked, true, &Asked::was_known); known > 0)
-    note(fmt::format("{} of {} plans were known from {} ({:.1f} s)", known, asked.size(),
+    note(fmt::format("{} of {} plans were read from {} ({:.1f} s)", known, asked.size(),
                      cache_->folder().string(), seconds_since(start)));
   for (auto& one : asked)
     plans_.emplace(std::move(one.key), std::move(*one.found));

@@ -1,6 +1,6 @@
-/// The cuDNN plans of one device: by what each operation graph is run, and how long that takes.
-/// Each is searched and measured once, by several threads where many are asked for at a time; what
-/// no engine takes is remembered too. There is one book a device (CudaDevice::plans).
+/// The cuDNN plans of one device, with their times. Each operation graph is searched and measured
+/// once, by several threads if many are requested at a time. Graphs that no engine accepts are
+/// remembered, too. A device has one registry (CudaDevice::plans).
 #pragma once
 
 #include "gpu/lowering/detail/plan_searcher.hpp"
@@ -13,46 +13,49 @@
 
 namespace troupe::gpu {
 
-/// Which plans a compilation may use.
+/// Returns the constraints on plans that a compilation implies.
 cudnn::PlanPolicy policy_of(const CompileOptions& options);
 
 struct TimedPlan {
   std::shared_ptr<const cudnn::Plan> plan;
-  const cudnn::Target* target = nullptr; ///< the book's; the plan was made and runs with its handle
+  const cudnn::Target* target =
+      nullptr; ///< the registry's; the plan was created with its handle and runs with it
   double microseconds = 0;
-  bool measured = false; ///< else reckoned
+  bool measured = false; ///< else estimated
 };
 
 struct PlanRegistryOptions {
-  std::filesystem::path cache;                   ///< a folder
-  std::function<void(const std::string&)> say{}; ///< told of each search and choice, a line each
-  unsigned threads = 8;                          ///< at most, and no more than the machine's
+  std::filesystem::path cache; ///< a folder
+  std::function<void(const std::string&)>
+      say{};            ///< called with one line for each search and choice
+  unsigned threads = 8; ///< at most, and no more than usable cores
 };
 
 class PlanRegistry {
 public:
-  /// Opens cuDNN for a device, which must outlive the book. Errors: unsupported, with what was
-  /// searched.
+  /// Opens cuDNN for a device, which must outlive the registry. Errors: unsupported, with the
+  /// places that were searched.
   static Result<std::unique_ptr<PlanRegistry>> open(CudaDevice& device,
                                                     PlanRegistryOptions options);
-  /// Where plans are kept: below $XDG_CACHE_HOME, else ~/.cache.
+  /// Folder of the plan cache: below $XDG_CACHE_HOME, else ~/.cache.
   static std::filesystem::path default_cache();
-  /// For a GPU that is not here: the first plan of each graph, which cannot run.
+  /// For a GPU of another machine: finds the first plan of each graph, which cannot run.
   explicit PlanRegistry(cudnn::Target target);
   explicit PlanRegistry(std::unique_ptr<PlanSearcher> first);
 
-  /// Looks up all that are not known yet at once. Blocks, up to seconds for each on a new device.
+  /// Finds the plans of all graphs that are not known yet. Blocks, up to seconds for each on a new
+  /// device.
   void prepare(const std::vector<cudnn::OperationGraph>& graphs, const cudnn::PlanPolicy& policy);
-  /// Errors: unsupported when no engine takes the graph; out_of_memory when there was none to
-  /// measure in, which says nothing about engines.
+  /// Errors: unsupported if no engine accepts the graph; out_of_memory if there was no memory to
+  /// measure in, which does not mean that an engine rejects the graph.
   Result<TimedPlan> plan(const cudnn::OperationGraph& graph, const cudnn::PlanPolicy& policy);
 
-  /// Microseconds of a graph on an engine that has a kernel for it, reckoned from what the graph
-  /// moves and computes.
+  /// Estimates the microseconds of a graph on an engine with a ready kernel, from the graph's
+  /// traffic and operations.
   double reckon(const cudnn::OperationGraph& graph) const;
   const DeviceRates& rates() const { return target().rates(); }
   const cudnn::Target& target() const { return searchers_.front()->target(); }
-  /// Says a line, once.
+  /// Reports a line, once.
   void note(const std::string& line);
 
 private:
@@ -64,11 +67,11 @@ private:
                           Result<cudnn::ChosenPlan> chosen) const;
 
   PlanRegistryOptions options_;
-  CudaDevice* device_ = nullptr; ///< null: it is not here
+  CudaDevice* device_ = nullptr; ///< null: the GPU is not in this machine
   std::optional<cudnn::PlanCache> cache_;
-  std::vector<std::unique_ptr<PlanSearcher>> searchers_; ///< one at least
+  std::vector<std::unique_ptr<PlanSearcher>> searchers_; ///< at least one
   std::map<std::string, Result<TimedPlan>> plans_;
-  std::shared_mutex loading_; ///< held alone by what is measured
+  std::shared_mutex loading_; ///< held exclusively while measuring
   std::mutex saying_;
   std::set<std::string> said_;
 };

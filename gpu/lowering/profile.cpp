@@ -1,4 +1,4 @@
-// Where the time of a pass goes, step by step.
+// Times the steps of a pass.
 #include "core/fail.hpp"
 #include "gpu/lowering/executable.hpp"
 
@@ -6,8 +6,8 @@ namespace troupe::gpu {
 
 namespace {
 
-/// Events of one measurement. The driver's own: those of streams are recycled while we still need
-/// them.
+/// Events of one measurement. They are driver events, because events of streams are recycled while
+/// these are still needed.
 class Marks {
 public:
   explicit Marks(std::size_t count) : events_(count) {

@@ -8,10 +8,11 @@ namespace troupe::gpu {
 
 namespace {
 
-/// Parameters start at multiples of 256 bytes, so do their copies in half the size.
+/// In elements. Parameters start at multiples of 512 bytes, so their half-size copies start at
+/// multiples of 256.
 constexpr std::size_t slot_alignment = 128;
 
-/// Channels that a convolution weight is stored with.
+/// Returns the input channels that a convolution weight is stored with.
 std::int64_t stored_inputs(const Graph& graph, TensorId weight) {
   for (const auto& node : graph.nodes)
     if (node.op == Op::conv2d && node.inputs[1] == weight)
@@ -19,7 +20,7 @@ std::int64_t stored_inputs(const Graph& graph, TensorId weight) {
   return graph[weight].shape[1];
 }
 
-/// Its second input is a parameter, which it reads in the type of its first.
+/// Whether the node's second input is a parameter that it reads in the type of its first input.
 bool reads_copy(const Node& node) {
   return node.op == Op::conv2d || node.op == Op::conv2d_backward_data || node.op == Op::matmul ||
          node.op == Op::matmul_backward_data;

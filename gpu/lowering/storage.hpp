@@ -1,4 +1,4 @@
-/// How a device stores a graph's parameters, and in which types its nodes read them.
+/// Storage of a graph's parameters on the device, and the types in which nodes read them.
 #pragma once
 
 #include "core/device/executable.hpp"
@@ -10,15 +10,17 @@
 
 namespace troupe::gpu {
 
-/// Convolution weights as KrscCodec has them, with the channels of the images they read.
+/// Lays out convolution weights with KrscCodec, padded to the channels of the images that they
+/// read.
 StorageLayout store_parameters(const Graph& graph);
 
-/// By unit: the type other than f32 in which nodes read its parameters, of which there is a copy;
-/// f32: none. Errors: unsupported when a unit's are read in two types besides f32.
+/// Returns for each unit the type of its parameters' copy: the type other than f32 in which nodes
+/// read them, or f32 for no copy. Errors: unsupported if nodes read a unit's parameters in two
+/// types besides f32.
 Result<std::vector<DType>> copy_types(const Graph& graph);
 
-/// The type of all units' copies, where each unit that has parameters has one and none differs;
-/// else f32. Such copies lie in memory as the parameters do, one unit behind the other.
+/// Returns the type of the copies if every unit with parameters has a copy and all have the same
+/// type; else f32. Such copies are contiguous and in the order of the parameters.
 DType common_copy_type(std::span<const DType> types, std::span<const std::size_t> unit_elements);
 
 } // namespace troupe::gpu

@@ -25,14 +25,14 @@ double bytes_of(const Graph& graph, const std::vector<TensorId>& tensors) {
   return bytes;
 }
 
-/// One kernel that reads all its inputs and writes all its outputs.
+/// One kernel that reads all inputs and writes all outputs once.
 Traffic once(const Graph& graph, const Node& node) {
   return {.read = bytes_of(graph, node.inputs),
           .written = bytes_of(graph, node.outputs),
           .launches = 1};
 }
 
-/// The sums that are made in one kernel and, once all ranks' are in them, read in the next.
+/// The sums that one kernel writes and, after they are summed over all ranks, the next reads.
 Traffic rank_sums(const Graph& graph, const Node& node) {
   if (!std::get<BatchNormAttributes>(node.attributes).synchronized)
     return {};
@@ -42,7 +42,7 @@ Traffic rank_sums(const Graph& graph, const Node& node) {
   return {.read = bytes, .written = bytes};
 }
 
-/// Statistics, which of all ranks' are a kernel more, then what is made of them.
+/// Statistics (with all ranks' sums, one more kernel), then the normalization.
 Traffic batch_norm(const Graph& graph, const Node& node) {
   const auto& attributes = std::get<BatchNormAttributes>(node.attributes);
   auto traffic = once(graph, node);
@@ -61,9 +61,9 @@ Traffic batch_norm_finalize(const Graph& graph, const Node& node) {
   return traffic;
 }
 
-/// Sums, then dx. Without a residual ReLU's mask is found from x, scale and shift in both; with one
-/// it is read, or found from y, and the second kernel reads dresidual, which is behind the mask and
-/// all of the gradient.
+/// Sums, then dx. Without a residual, both kernels recompute ReLU's mask from x, scale and shift.
+/// With one, the first kernel reads the mask or derives it from y; the second reads dresidual,
+/// which is the whole gradient after the mask.
 Traffic batch_norm_backward(const Graph& graph, const Node& node) {
   const auto& attributes = std::get<BatchNormAttributes>(node.attributes);
   const auto dy = node.inputs[0], x = node.inputs[1], scale = node.inputs[2], mean = node.inputs[3],
@@ -75,8 +75,9 @@ Traffic batch_norm_backward(const Graph& graph, const Node& node) {
                   .written = bytes_of(graph, node.outputs),
                   .launches = 2};
   if (attributes.relu)
-    traffic.read += attributes.add ? bytes_of(graph, {node.inputs[5]})
-                                   : bytes_of(graph, {scale, scale, scale}); // shift is as large
+    traffic.read += attributes.add
+                        ? bytes_of(graph, {node.inputs[5]})
+                        : bytes_of(graph, {scale, scale, scale}); // shift has the size of scale
   if (attributes.add_gradient)
     traffic.read += bytes_of(graph, {node.inputs.back()});
   return traffic += rank_sums(graph, node);
@@ -110,21 +111,22 @@ Traffic layer_norm_backward(const Graph& graph, const Node& node) {
   return traffic;
 }
 
-/// Of the table, the rows that are wanted.
+/// Reads only the table's rows that occur.
 Traffic embedding(const Graph& graph, const Node& node) {
   const auto& y = node.outputs[0];
   return {
       .read = bytes_of(graph, {node.inputs[0], y}), .written = bytes_of(graph, {y}), .launches = 1};
 }
 
-/// Lists of rows, of i32 by row and by row of the table, are cleared, written and read; ids once.
+/// Lists of rows (i32 by row and by row of the table) are cleared, written and read; ids are read
+/// once.
 Traffic embedding_backward(const Graph& graph, const Node& node) {
   const auto ids = bytes_of(graph, {node.inputs[1]});
   const auto lists =
       ids + static_cast<double>(graph[node.outputs[0]].shape[0]) * sizeof(std::int32_t);
   auto traffic = once(graph, node);
   traffic.read += lists;
-  traffic.written += lists + ids; // a row writes one of the two
+  traffic.written += lists + ids; // each row writes one entry of the two lists
   traffic.launches = 3;
   return traffic;
 }
@@ -150,8 +152,8 @@ Traffic max_pool_backward(const Graph& graph, const Node& node) {
           .launches = 1};
 }
 
-/// Both factors are of one type: of a weight its unit's copy is read. A bias is added by a launch
-/// of its own, in place, where the result is not f32.
+/// Both factors have one type: a weight is read from its unit's copy. A bias takes a second,
+/// in-place launch if the result is not f32.
 Traffic matmul(const Graph& graph, const Node& node) {
   const auto& first = graph[node.inputs[0]];
   const auto& second = graph[node.inputs[1]];
@@ -173,7 +175,8 @@ Traffic matmul(const Graph& graph, const Node& node) {
   return traffic;
 }
 
-/// Of attention, so many products of half of a sequence's rows squared.
+/// Operations of `products` matrix products of attention, each over the causal half of all pairs of
+/// rows.
 double attention_operations(const Graph& graph, const Node& node, TensorId y, double products) {
   const auto sequence = std::get<AttentionAttributes>(node.attributes).sequence;
   return products * static_cast<double>(graph[y].shape.elements() * sequence);
@@ -185,8 +188,8 @@ Traffic causal_attention(const Graph& graph, const Node& node) {
   return traffic;
 }
 
-/// Keys and values of rows are cached, and then read with all before them: here as if all places
-/// were taken.
+/// Rows' keys and values are cached, then read with all earlier ones; counts as if the cache were
+/// full.
 Traffic cached_attention(const Graph& graph, const Node& node) {
   const auto& a = std::get<AttentionAttributes>(node.attributes);
   const auto& y = graph[node.outputs[0]];
@@ -200,7 +203,8 @@ Traffic cached_attention(const Graph& graph, const Node& node) {
   return traffic;
 }
 
-/// The means of dy * y; dq; dk and dv. Both of these make scores and their gradients again.
+/// The means of dy * y; then dq; then dk and dv. The last two kernels each recompute the scores and
+/// their gradients.
 Traffic causal_attention_backward(const Graph& graph, const Node& node) {
   const auto parts = node.outputs.size();
   const auto dy = node.inputs[0], log_sum_exp = node.inputs[parts + 2];
@@ -216,7 +220,7 @@ Traffic causal_attention_backward(const Graph& graph, const Node& node) {
   return traffic;
 }
 
-/// The weight in the type of x, which is made once.
+/// Casts the weight once to the type of x.
 Traffic rounded_weight(const Graph& graph, const Node& node) {
   const auto type = graph[node.inputs[0]].dtype;
   return type == DType::f32
@@ -225,8 +229,8 @@ Traffic rounded_weight(const Graph& graph, const Node& node) {
                             DType::f32, type);
 }
 
-/// So many products of all rows with the weight. Each chunk reads the weight; its logits are
-/// written, and read by who sums them up.
+/// `products` products of all rows with the weight. Each chunk reads the weight and writes its
+/// logits, which the kernel that sums them reads.
 Traffic logit_products(const Graph& graph, const Node& node, int products) {
   const LogitChunks shape{graph, node};
   const auto& x = graph[node.inputs[0]];
@@ -240,7 +244,7 @@ Traffic logit_products(const Graph& graph, const Node& node, int products) {
           .launches = 2 * static_cast<int>(shape.count())};
 }
 
-/// Losses by row are read, with labels, by the launch that makes the mean of them.
+/// One launch computes the mean: it reads the losses by row, and the labels.
 Traffic linear_cross_entropy(const Graph& graph, const Node& node) {
   auto traffic = logit_products(graph, node, 1);
   traffic += rounded_weight(graph, node);
@@ -249,9 +253,9 @@ Traffic linear_cross_entropy(const Graph& graph, const Node& node) {
   return traffic;
 }
 
-/// Gradients of logits, in the type of x, are read by two products; a chunk behind the first reads
-/// what is there of dweight. The launch that counts labels is the first. With the loss, logits are
-/// read once more, and losses by row are read by one more launch.
+/// Two products read the gradients of logits, in the type of x; each chunk except the first also
+/// reads dweight. The first launch counts labels. With the loss, logits are read once more, and one
+/// more launch reads the losses by row.
 Traffic linear_cross_entropy_backward(const Graph& graph, const Node& node) {
   const bool loss = std::get<LossAttributes>(node.attributes).loss;
   const LogitChunks shape{graph, node};
@@ -276,7 +280,7 @@ Traffic linear_cross_entropy_backward(const Graph& graph, const Node& node) {
   return traffic;
 }
 
-/// Without a plan every tensor has a place of its own.
+/// Whether input and output share memory. Without a plan every tensor has its own.
 bool share_place(const MemoryPlan& memory, const Node& node) {
   if (memory.offsets.empty())
     return false;

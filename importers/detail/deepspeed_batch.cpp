@@ -38,12 +38,12 @@ ForeignBatch deepspeed_batch(const ForeignContext& context) {
                                          : accumulate.value_or(1);
   ForeignBatch batch{*total, made};
   if (micro ? *micro * made * world != *total : *total % (made * world) != 0)
-    batch.contradiction = micro ? fmt::format("{} is not train_micro_batch_size_per_gpu {} x "
-                                              "gradient_accumulation_steps {} x {} processes",
-                                              *total, *micro, made, world)
-                                : fmt::format("{} does not divide into {} processes x "
-                                              "gradient_accumulation_steps {}",
-                                              *total, world, made);
+    batch.contradiction =
+        micro ? fmt::format("{} is not train_micro_batch_size_per_gpu {} x "
+                            "gradient_accumulation_steps {} x {} processes",
+                            *total, *micro, made, world)
+              : fmt::format("{} is not divisible by {} processes x gradient_accumulation_steps {}",
+                            *total, world, made);
   return batch;
 }
 

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t deepest = 32, most_values = 10000;
 
-/// A name with a dot in it is no path: quotes keep it from being taken for one.
+/// Quotes a name that has a dot, so that it is not mistaken for a path.
 std::string path_part(std::string_view name) {
   const auto text = echoed(name);
   return name.find('.') == name.npos ? text : fmt::format("\"{}\"", text);
@@ -26,7 +26,7 @@ bool ForeignBuilder::fail(int line, int column, std::string what) {
 
 bool ForeignBuilder::count() {
   return ++values_ <= most_values ||
-         fail(line_, column_, fmt::format("more than {} values: no config file", most_values));
+         fail(line_, column_, fmt::format("more than {} values: not a config file", most_values));
 }
 
 bool ForeignBuilder::name(std::string_view name, int line, int column) {
@@ -53,7 +53,7 @@ bool ForeignBuilder::add(ForeignKind kind, std::string text) {
 
 bool ForeignBuilder::scalar(ForeignKind kind, std::string text) {
   if (lists_ == 0)
-    return levels_.empty() ? fail(line_, column_, "no mapping of keys to values")
+    return levels_.empty() ? fail(line_, column_, "not a mapping of keys to values")
                            : add(kind, std::move(text));
   if (lists_ == 1)
     document_.entries.back().items.push_back(std::move(text));

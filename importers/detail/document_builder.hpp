@@ -1,5 +1,5 @@
-/// Makes a ForeignDocument of what a reader of YAML or JSON meets, within bounds: a file from
-/// outside may be made to take all memory.
+/// Builds a ForeignDocument from the events of a YAML or JSON reader. Limits its size, because an
+/// untrusted file could exhaust memory.
 #pragma once
 
 #include "importers/document.hpp"
@@ -15,16 +15,16 @@ class ForeignBuilder {
 public:
   explicit ForeignBuilder(std::string source) { document_.source = std::move(source); }
 
-  /// The next value has this name. False: a problem ends the reading.
+  /// Names the next value. Returns false if a problem ends the reading.
   bool name(std::string_view name, int line, int column);
   bool open_mapping();
   bool close_mapping();
   bool open_list();
   bool close_list();
   bool scalar(ForeignKind kind, std::string text);
-  /// Ends the reading; false, to return.
+  /// Adds a problem that ends the reading. Always returns false.
   bool fail(int line, int column, std::string what);
-  /// Where the value stands that is read now.
+  /// Location of the value that is being read.
   int line() const { return line_; }
   int column() const { return column_; }
 
@@ -42,9 +42,9 @@ private:
   ForeignDocument document_;
   std::vector<ConfigProblem> problems_;
   std::vector<Level> levels_;
-  std::string path_; ///< of the value that is read now
+  std::string path_; ///< of the value that is being read
   int line_ = 1, column_ = 1;
-  int lists_ = 0; ///< how deep in lists, in which names count for nothing
+  int lists_ = 0; ///< depth of lists, inside which names are ignored
   std::size_t depth_ = 0, values_ = 0;
 };
 

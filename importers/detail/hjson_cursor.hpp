@@ -1,4 +1,4 @@
-/// A place in a text of Hjson, with its line and column.
+/// A position in a Hjson text, with its line and column.
 #pragma once
 
 #include <algorithm>
@@ -29,7 +29,7 @@ public:
     }
     return letter;
   }
-  /// So many characters, or all there are.
+  /// Takes `count` characters, or fewer at the end of the text.
   std::string take(std::size_t count) {
     const auto begin = at_;
     for (; count > 0 && !at_end(); --count)
@@ -43,7 +43,8 @@ public:
     take(word.size());
     return true;
   }
-  /// Takes all up to the word and the word itself, or all there is. Returns what was before it.
+  /// Takes everything up to and including the word, or the rest of the text. Returns the text
+  /// before the word.
   std::string_view take_past(std::string_view word) {
     const auto begin = at_, end = std::min(text_.find(word, at_), text_.size());
     take(end - begin + word.size());

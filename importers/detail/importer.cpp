@@ -19,17 +19,17 @@ bool is_problem(Fate fate, bool allow_unsupported) {
   return fate == Fate::wrong || (fate == Fate::refused && !allow_unsupported);
 }
 
-/// What a report says of a fate that maps nothing, before the row's own words.
+/// Returns the report's words for a fate that maps nothing; the row's own words follow.
 std::string_view begin_of(Fate fate) {
   switch (fate) {
   case Fate::built_in:
-    return "is how troupe always works: ";
+    return "built in: ";
   case Fate::left_out:
     return "not supported: ";
   case Fate::refused:
     return "not supported, left out: ";
   case Fate::idle:
-    return "changes nothing: ";
+    return "no effect: ";
   case Fate::unknown:
     return "warning: ignored: ";
   default:
@@ -37,7 +37,7 @@ std::string_view begin_of(Fate fate) {
   }
 }
 
-/// The rows write for a page; a terminal shows no code.
+/// Removes the code marks, which the rows have for Markdown, for terminals.
 std::string without_marks(std::string text) {
   std::erase(text, '`');
   return text;
@@ -74,7 +74,7 @@ std::string Importer::contradiction(const ForeignSetting& setting) const {
   const auto& [other, origin] = found->second;
   if (other.firmness != Firmness::firm || other.value == setting.value)
     return {};
-  return fmt::format("asks for {}: {}, and {} in line {} of {} for {}", setting.key, setting.value,
+  return fmt::format("sets {}: {}, but {} in line {} of {} sets {}", setting.key, setting.value,
                      origin.key, origin.line, escaped(origin.source), other.value);
 }
 
@@ -93,7 +93,7 @@ void Importer::set_default(const std::string& key, const std::string& value,
   set({key, value, Firmness::default_value}, {.what = why});
 }
 
-/// "data.batch_size: 64, train.accumulate: 2", with what another key has overruled.
+/// Returns "data.batch_size: 64, train.accumulate: 2", and which settings another key overrules.
 std::string Importer::settings_text(const ForeignSettings& settings) const {
   std::string text;
   for (const auto& [key, value, firmness] : settings) {
@@ -103,7 +103,7 @@ std::string Importer::settings_text(const ForeignSettings& settings) const {
       continue;
     text += fmt::format("{}{}: {}", text.empty() ? "" : ", ", key, value);
     if (overruled)
-      text += fmt::format(", which {} overrules", origin.key);
+      text += fmt::format(" (overridden by {})", origin.key);
   }
   return text;
 }
@@ -111,7 +111,8 @@ std::string Importer::settings_text(const ForeignSettings& settings) const {
 std::string Importer::words(const ForeignOutcome& outcome) const {
   const auto says = without_marks(outcome.says);
   if (outcome.fate == Fate::open)
-    return std::string{begin_of(outcome.fate)} + (says.empty() ? "" : "; a value is " + says);
+    return std::string{begin_of(outcome.fate)} +
+           (says.empty() ? "" : "; a value would map to " + says);
   if (outcome.fate == Fate::unknown && !outcome.suggestion.empty())
     return fmt::format("{}{}; did you mean \"{}\"?", begin_of(outcome.fate), says,
                        outcome.suggestion);
@@ -139,7 +140,7 @@ void Importer::apply(const ForeignRows& rows, const ForeignContext& context) {
       for (const auto& setting : outcomes.back().settings)
         set(setting, entry.problem(context.document.source, {}));
   }
-  // Last, as a later key may overrule one before it.
+  // Done last, because a later key may overrule an earlier one.
   for (std::size_t i = 0; i < outcomes.size(); ++i)
     report(context.document, context.document.entries[i], outcomes[i]);
 }
@@ -158,7 +159,8 @@ std::optional<std::int64_t> Importer::number(const std::string& key) const {
   return whole_of({.kind = ForeignKind::number, .text = found->second.setting.value});
 }
 
-/// The settings were given as overrides: a problem is of the key of the file that made one.
+/// The settings were given as overrides: moves a problem to the key of the file that made the
+/// setting.
 ConfigProblem Importer::placed(ConfigProblem problem) const {
   const std::string begin = "--set ";
   auto found = settings_.find(problem.key);
@@ -174,7 +176,7 @@ ConfigProblem Importer::placed(ConfigProblem problem) const {
   return problem;
 }
 
-/// Every key that was set, or that an override has changed, with where it comes from.
+/// Prints every key that was set or that an override has changed, with its source.
 std::string Importer::yaml_of(const Config& config) const {
   auto default_value = default_config(catalogue_);
   std::map<std::string, std::string> default_texts;
@@ -196,9 +198,9 @@ Imported Importer::finish(const std::string& title) && {
   for (const auto& [key, chosen] : settings_)
     overrides.push_back(key + "=" + chosen.setting.value);
   overrides.insert(overrides.end(), options_.overrides.begin(), options_.overrides.end());
-  // The config may be meant for another machine.
+  // The config may be for another machine.
   const auto config =
-      parse_config("", "the config that was made", overrides, Capabilities::all(), catalogue_);
+      parse_config("", "the generated config", overrides, Capabilities::all(), catalogue_);
   if (config)
     result_.yaml = title + yaml_of(*config);
   else

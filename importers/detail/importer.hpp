@@ -1,4 +1,4 @@
-/// Applies rows to documents, and gathers the settings, the report and the problems.
+/// Applies rows to documents, and collects settings, the report and problems.
 #pragma once
 
 #include "importers/import.hpp"
@@ -16,29 +16,30 @@ public:
       : options_{std::move(options)}, catalogue_{catalogue} {}
 
   void apply(const ForeignRows& rows, const ForeignContext& context);
-  /// What no key of the file says.
+  /// Sets a value that no key of the file gives.
   void set_default(const std::string& key, const std::string& value, const std::string& why);
   void hint(std::string text) { result_.hints.push_back(std::move(text)); }
   void add(ConfigProblem problem) { result_.problems.push_back(std::move(problem)); }
-  /// Keys of which this has become.
+  /// Number of keys with this fate.
   std::int64_t count(Fate fate) const;
   const ImportOptions& options() const { return options_; }
   bool has(const std::string& key) const { return settings_.contains(key); }
-  /// What a key is set to; nothing where it is not set.
+  /// Returns the value of a key; nullopt if it is not set.
   std::optional<std::int64_t> number(const std::string& key) const;
 
-  /// Checks what was made and writes it; `title` is its first line.
+  /// Checks the config and writes it; `title` is its first line.
   Imported finish(const std::string& title) &&;
 
 private:
   struct Chosen {
     ForeignSetting setting;
-    ConfigProblem origin; ///< the place and the key that said it; no source: `origin.what` says why
+    ConfigProblem origin; ///< location and key of the source; if it has no source, `origin.what` is
+                          ///< the reason
   };
 
   ForeignOutcome outcome(const ForeignRows& rows, const ForeignContext& context,
                          const ForeignEntry& entry) const;
-  /// Why it contradicts what another key has set; empty: it does not.
+  /// Returns why the setting contradicts that of another key; empty if it does not.
   std::string contradiction(const ForeignSetting& setting) const;
   void set(const ForeignSetting& setting, ConfigProblem origin);
   std::string settings_text(const ForeignSettings& settings) const;

@@ -1,4 +1,4 @@
-/// How accelerate's FSDP divides the state, in troupe's words.
+/// Translates the sharding strategy of accelerate's FSDP.
 #pragma once
 
 #include "importers/rows.hpp"
@@ -8,15 +8,16 @@
 
 namespace troupe {
 
-/// FULL_SHARD, SHARD_GRAD_OP, NO_SHARD, HYBRID_SHARD or HYBRID_SHARD_ZERO2: what the file asks
-/// for, by FSDP1's words or FSDP2's; FSDP's default where nothing says.
+/// Returns FULL_SHARD, SHARD_GRAD_OP, NO_SHARD, HYBRID_SHARD or HYBRID_SHARD_ZERO2, from FSDP1's or
+/// FSDP2's keys; FSDP's default if neither is set.
 std::string fsdp_sharding(const ForeignContext& context);
-/// The word of a value, which may be a number (1 is FULL_SHARD); empty: it is none.
+/// Returns the strategy of a value, which may be a number (1 is FULL_SHARD); empty if it is not
+/// one.
 std::string sharding_word(const ForeignEntry& entry);
 ForeignSettings sharding_settings(const ForeignContext& context);
-/// Whether parameters are divided, so that they are gathered.
+/// Whether parameters are divided and so have to be gathered.
 bool divides_parameters(const ForeignContext& context);
-/// FSDP2 says true and false where FSDP1 names a strategy.
+/// FSDP2 has true and false where FSDP1 names a strategy.
 bool is_fsdp2(const ForeignContext& context);
 
 } // namespace troupe

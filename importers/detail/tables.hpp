@@ -1,15 +1,15 @@
-/// The parts of the two tables, a file each.
+/// The groups of rows of the two tables, one file each.
 #pragma once
 
 #include "importers/rows.hpp"
 
 namespace troupe {
 
-ForeignRows accelerate_job_rows();       ///< what is started, and in which precision
+ForeignRows accelerate_job_rows();       ///< the job and its precision
 ForeignRows accelerate_machine_rows();   ///< processes, machines, addresses
 ForeignRows accelerate_fsdp_rows();      ///< fsdp_config, parallelism_config
 ForeignRows accelerate_deepspeed_rows(); ///< deepspeed_config
-ForeignRows accelerate_other_rows();     ///< what troupe has nothing of
+ForeignRows accelerate_other_rows();     ///< features that troupe does not have
 
 ForeignRows deepspeed_batch_rows();
 ForeignRows deepspeed_optimizer_rows();
@@ -19,6 +19,6 @@ ForeignRows deepspeed_zero_rows();
 ForeignRows deepspeed_offload_rows();
 ForeignRows deepspeed_communication_rows();
 ForeignRows deepspeed_watching_rows(); ///< logs, profilers, checkpoints
-ForeignRows deepspeed_method_rows();   ///< ways to train that troupe does not have
+ForeignRows deepspeed_method_rows();   ///< training methods that troupe does not have
 
 } // namespace troupe

@@ -12,7 +12,7 @@ namespace troupe {
 
 namespace {
 
-/// Names of what lies in a section: of "optimizer" type and params. Empty: it is no section.
+/// Returns the names in a section: type and params for "optimizer". Empty if it is not a section.
 std::vector<std::string> children(const ForeignRows& rows, std::string_view section) {
   std::set<std::string> names;
   for (const auto& row : rows) {
@@ -27,7 +27,7 @@ std::vector<std::string> children(const ForeignRows& rows, std::string_view sect
   return {names.begin(), names.end()};
 }
 
-/// The longest section around the key that there is.
+/// Returns the longest known section around the key.
 std::string_view known_section(const ForeignRows& rows, std::string_view key) {
   for (auto dot = key.rfind('.'); dot != key.npos && dot > 0; dot = key.rfind('.', dot - 1))
     if (!children(rows, key.substr(0, dot)).empty())
@@ -55,7 +55,7 @@ ForeignOutcome unknown_key(const ForeignRows& rows, const ForeignEntry& entry) {
   const auto known = children(rows, section);
   if (std::ranges::find(known, first) != known.end()) // a row of its own
     return {Fate::refused, fmt::format("unknown key: {} is a value, not a section", first)};
-  constexpr std::size_t most = 20; // of names that a line shows
+  constexpr std::size_t most = 20; // most names that a line shows
   return {Fate::unknown,
           "unknown key",
           {},

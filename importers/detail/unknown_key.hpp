@@ -1,4 +1,5 @@
-/// Fate of a key that no row has: Fate::unknown, unless its value or its place is wrong.
+/// Returns the outcome of a key without a row: Fate::unknown, unless its value or its location is
+/// wrong.
 #pragma once
 
 #include "importers/rows.hpp"

@@ -39,7 +39,7 @@ std::optional<double> number_of(const ForeignEntry& entry) {
 }
 
 std::optional<std::int64_t> whole_of(const ForeignEntry& entry) {
-  constexpr double exact = 9e15; // a double has every whole number up to there
+  constexpr double exact = 9e15; // doubles represent all whole numbers up to this
   const auto value = number_of(entry);
   if (!value || std::floor(*value) != *value || std::abs(*value) > exact)
     return std::nullopt;
@@ -104,7 +104,7 @@ bool is_on(const ForeignContext& context, std::string_view key) {
   const auto* entry = context.find(key);
   if (!entry)
     return false;
-  if (is_auto(*entry)) // "fp16.enabled": what accelerate's mixed_precision says
+  if (is_auto(*entry)) // "fp16.enabled" follows accelerate's mixed_precision
     return !context.precision.empty() && key.starts_with(context.precision + ".");
   return !is_neutral(*entry);
 }

@@ -11,37 +11,37 @@
 
 namespace troupe {
 
-/// Text that reads as a number is one: accelerate and DeepSpeed take `"5e8"` for it too.
+/// Text that reads as a number counts as one: accelerate and DeepSpeed accept `"5e8"` too.
 std::optional<double> number_of(const ForeignEntry& entry);
 /// 5e8 is a whole number.
 std::optional<std::int64_t> whole_of(const ForeignEntry& entry);
 std::optional<bool> boolean_of(const ForeignEntry& entry);
-/// In small letters; empty where it is no scalar.
+/// Returns the text in lower case; empty if it is not a scalar.
 std::string word_of(const ForeignEntry& entry);
 
 bool is_auto(const ForeignEntry& entry);
-/// false, 0, null, "none", "no", an empty text, list or mapping: asks for nothing.
+/// Whether the value has no effect: false, 0, null, "none", "no", an empty text, list or mapping.
 bool is_neutral(const ForeignEntry& entry);
-/// As a message shows it.
+/// Formats the value for messages.
 std::string value_text(const ForeignEntry& entry);
 
-/// The numbers of keys that may be missing, "auto" or wrong: nothing then.
+/// Return nullopt if the key is missing, "auto" or wrong.
 std::optional<std::int64_t> whole_at(const ForeignContext& context, std::string_view key);
 std::optional<double> number_at(const ForeignContext& context, std::string_view key);
-/// Whether a switch is there and on.
+/// Whether a switch is set and on.
 bool is_on(const ForeignContext& context, std::string_view key);
 
 ForeignOutcome mapped(ForeignSettings settings, std::string says = {});
 ForeignOutcome with_fate(Fate fate, std::string says);
 ForeignOutcome wrong(const ForeignEntry& entry, std::string allowed, std::string suggestion = {});
-/// A sentence of what contradicts another key.
+/// Returns the outcome of an entry that contradicts another key; `what` is a sentence.
 ForeignOutcome contradicts(std::string what);
 
-/// The name that was probably meant, of `known` ones. Empty if it is one that troupe does not have,
-/// which are all but the first `supported`: suggesting those would help nobody.
+/// Returns the name in `known` that was probably meant. Empty if that is one that troupe does not
+/// support, which are all after the first `supported`: suggesting those would not help.
 std::string meant(std::string_view name, std::span<const std::string> known, std::size_t supported);
 
-/// A number as YAML has it.
+/// Formats a number for YAML.
 std::string number_text(double value);
 
 } // namespace troupe

@@ -46,7 +46,7 @@ ForeignOutcome map_optimizer_device(const ForeignEntry& entry, std::int64_t stag
     return with_fate(Fate::idle, "it goes with ZeRO, which is off");
   auto outcome = map_device(entry, "optimizer");
   for (auto& setting : outcome.settings)
-    setting.firmness = Firmness::weak; // offload_param takes the optimizer's state along
+    setting.firmness = Firmness::weak; // offload_param includes the optimizer's state
   return outcome;
 }
 

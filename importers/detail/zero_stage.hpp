@@ -1,19 +1,20 @@
-/// What accelerate's deepspeed_config and DeepSpeed's own file say alike.
+/// Rows that accelerate's deepspeed_config and DeepSpeed's own file share.
 #pragma once
 
 #include "importers/rows.hpp"
 
 namespace troupe {
 
-/// ZeRO's stages in troupe's words; empty: there is no such stage.
+/// Translates ZeRO's stage; empty if there is no such stage.
 ForeignSettings zero_stage_settings(std::int64_t stage);
 
-/// Values of keys, whatever their names are.
+/// Map values of keys, whatever their names are.
 ForeignOutcome map_clipping(const ForeignContext& context, const ForeignEntry& entry);
-/// Where the optimizer's state lies: none, cpu, nvme. `stage` decides whether it is possible.
+/// Maps the device of the optimizer's state: none, cpu, nvme. `stage` decides whether it is
+/// possible.
 ForeignOutcome map_optimizer_device(const ForeignEntry& entry, std::int64_t stage);
 ForeignOutcome map_parameter_device(const ForeignEntry& entry, std::int64_t stage);
-/// Whether weights that stage 3 divides are gathered to be saved.
+/// Maps whether weights that stage 3 divides are gathered for saving.
 ForeignOutcome map_gathered_weights(const ForeignEntry& entry, std::int64_t stage);
 
 } // namespace troupe

@@ -1,4 +1,4 @@
-// A folder as transformers' from_pretrained takes it.
+// Exports a folder for transformers' from_pretrained.
 #include "core/atomic_file.hpp"
 #include "core/escape.hpp"
 #include "core/fail.hpp"
@@ -25,12 +25,12 @@ Result<nn::HuggingFaceForm> form_of(const SavedModel& model) {
   const auto& config = model.config;
   auto form = nn::hugging_face_form(config.model, nn::input_spec(config));
   if (!form)
-    return fail(Errc::invalid_input, "{} has no form of Hugging Face's; models that have one: {}",
+    return fail(Errc::invalid_input, "{} has no Hugging Face equivalent; models that have one: {}",
                 config.model.name, fmt::join(nn::hugging_face_models(config.model), ", "));
   return *std::move(form);
 }
 
-/// Where a text ends, which is also what one may begin with: GPT-2 has a single such token.
+/// Returns the token that ends a text and also starts one: GPT-2 has a single such token.
 Result<OrderedJson> end_tokens(const SavedModel& model) {
   const auto& data = model.config.data;
   auto tokenizer = data::open_tokenizer(data.tokenizer, data.tokenizer_split);
@@ -60,13 +60,13 @@ std::string config_text(const nn::HuggingFaceForm& form, const OrderedJson& ends
   return json.dump(2) + "\n";
 }
 
-/// The folder under a temporary name, which goes with all that is in it unless it gets its own.
+/// The folder under a temporary name. It is removed with its contents unless commit() renames it.
 class StagingFolder {
 public:
   static Result<StagingFolder> make(const fs::path& folder) {
     std::error_code ignored;
     if (fs::exists(fs::symlink_status(folder, ignored)) && !fs::is_empty(folder, ignored))
-      return fail(Errc::invalid_input, "{} is there already: write to another folder",
+      return fail(Errc::invalid_input, "{} already exists; write to another folder",
                   escaped(folder.string()));
     auto absolute = fs::absolute(folder).lexically_normal();
     if (!absolute.has_filename()) // "out/"
@@ -106,7 +106,7 @@ private:
   StagingFolder(fs::path shown, fs::path folder, fs::path draft)
       : shown_{std::move(shown)}, folder_{std::move(folder)}, draft_{std::move(draft)} {}
 
-  fs::path shown_, folder_, draft_; ///< as it was named; whole; empty: it has its name
+  fs::path shown_, folder_, draft_; ///< as given; absolute; temporary, empty after commit
   std::vector<ExportedFile> files_;
 };
 

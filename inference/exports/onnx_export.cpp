@@ -26,9 +26,10 @@ Result<nn::onnx::ExportOptions> options_of(const SavedModel& model, const OnnxEx
   if (!options.normalization)
     return made;
   if (!model.card.input || model.card.input->mean.empty())
-    return fail(Errc::invalid_input,
-                "{} does not say what its inputs are normalized by: it cannot be included",
-                escaped(model.file.string()));
+    return fail(
+        Errc::invalid_input,
+        "{} does not record the normalization of its inputs, so the export cannot include it",
+        escaped(model.file.string()));
   made.normalization.emplace(model.card.input->mean, model.card.input->deviation);
   return made;
 }
@@ -79,8 +80,8 @@ Result<std::vector<ExportedFile>> export_onnx(const SavedModel& model, const Onn
   const auto input = nn::input_spec(model.config);
   if (input.vocabulary > 0)
     return fail(Errc::invalid_input,
-                "{} is a language model, and ONNX files are written of models of images and tables "
-                "only; use --format huggingface or safetensors",
+                "{} is a language model, but only models of images and tables can be exported to "
+                "ONNX; use --format huggingface or safetensors",
                 model.config.model.name);
   TROUPE_TRY(auto graph, nn::build_model(model.config.model, {.input = input, .training = false}));
   TROUPE_TRY(auto weights, weights_of(model));
@@ -93,7 +94,7 @@ Result<std::vector<ExportedFile>> export_onnx(const SavedModel& model, const Onn
   }
   TROUPE_TRY(const auto files, nn::onnx::make_model(graph, described));
   OnnxFiles writer{model, graph, weights, options.dtype};
-  if (!files.values.empty()) // first: who finds the model finds its values, too
+  if (!files.values.empty()) // first, so that a reader that finds the model also finds its values
     TROUPE_TRY(writer.write(options.output.parent_path() / described.values_file, files.values));
   TROUPE_TRY(writer.write(options.output, files.model));
   return std::move(writer).take();

@@ -7,7 +7,7 @@ namespace troupe::inference {
 
 namespace {
 
-/// Readers of PyTorch's look for "format".
+/// PyTorch's readers expect "format".
 SafetensorsMetadata metadata_of(const SavedModel& model) {
   SafetensorsMetadata metadata{{"format", "pt"}, {"model", model.config.model.name}};
   for (auto& [key, value] : training::to_metadata(model.config, model.card))

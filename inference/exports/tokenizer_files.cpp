@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 
 constexpr std::uintmax_t most_tokenizer_bytes = std::uintmax_t{128} << 20;
 
-/// What transformers may read besides.
+/// Additional files that transformers may read.
 constexpr std::array about_tokenizers = {"tokenizer_config.json", "special_tokens_map.json",
                                          "added_tokens.json"};
 
@@ -24,8 +24,8 @@ Result<ExportedFile> copy_one(const fs::path& from, const fs::path& to) {
   std::error_code error;
   const bool regular = fs::is_regular_file(from, error);
   if (!regular || fs::file_size(from, error) > most_tokenizer_bytes)
-    return fail(Errc::data, "{}: not a regular file of at most {} bytes", escaped(from.string()),
-                most_tokenizer_bytes);
+    return fail(Errc::data, "{}: not a regular file of at most {} MiB", escaped(from.string()),
+                most_tokenizer_bytes >> 20);
   TROUPE_TRY(auto file, AtomicFile::create(to));
   std::ifstream in{from, std::ios::binary};
   std::string chunk(std::size_t{1} << 20, '\0');

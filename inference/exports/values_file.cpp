@@ -1,5 +1,6 @@
 #include "inference/exports/values_file.hpp"
 
+#include "core/device/memory_account.hpp"
 #include "core/escape.hpp"
 #include "core/fail.hpp"
 #include "core/float16.hpp"
@@ -16,7 +17,7 @@ namespace fs = std::filesystem;
 std::uint64_t free_bytes(const fs::path& path) {
   std::error_code error;
   const auto space = fs::space(fs::absolute(path).parent_path(), error);
-  return error ? UINT64_MAX : space.available; // writing will tell
+  return error ? UINT64_MAX : space.available; // writing will report an error
 }
 
 bool is_lost(float value, std::uint16_t narrowed) {
@@ -29,11 +30,12 @@ Result<ValuesFile> ValuesFile::create(const fs::path& path, const SavedModel& mo
                                       std::uint64_t bytes) {
   std::error_code ignored;
   if (fs::equivalent(path, model.file, ignored))
-    return fail(Errc::invalid_input, "{} is the file that the model is read from: write to another",
+    return fail(Errc::invalid_input,
+                "{} is the file that the model is read from; write to another file",
                 escaped(path.string()));
   if (const auto available = free_bytes(path); available < bytes)
-    return fail(Errc::no_space, "{}: {} bytes are needed, {} are free", escaped(path.string()),
-                bytes, available);
+    return fail(Errc::no_space, "{}: not enough disk space: {} are needed, {} are free",
+                escaped(path.string()), describe_bytes(bytes), describe_bytes(available));
   TROUPE_TRY(auto file, AtomicFile::create(path));
   return ValuesFile{path, std::move(file)};
 }
@@ -47,7 +49,7 @@ Status ValuesFile::write(const std::string& tensor, std::span<const float> value
   for (std::size_t i = 0; dtype == DType::f16 && i < values.size(); ++i)
     if (is_lost(values[i], narrowed[i]))
       return fail(Errc::invalid_input,
-                  "{}: {} is beyond fp16's range of 65504: export in another precision", tensor,
+                  "{}: {} exceeds fp16's largest value, 65504; export in another precision", tensor,
                   values[i]);
   return file_.write(std::as_bytes(std::span{narrowed}));
 }

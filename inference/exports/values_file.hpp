@@ -1,4 +1,4 @@
-/// A file of an export, which is written tensor by tensor.
+/// A file of an export, written tensor by tensor.
 #pragma once
 
 #include "core/atomic_file.hpp"
@@ -11,14 +11,14 @@ namespace troupe::inference {
 
 class ValuesFile {
 public:
-  /// Errors: invalid_input where `path` is the file that the model is read from; no_space, when
-  /// there are fewer than `bytes` free; io.
+  /// Errors: invalid_input if `path` is the file that the model is read from; no_space if fewer
+  /// than `bytes` are free; io.
   static Result<ValuesFile> create(const std::filesystem::path& path, const SavedModel& model,
                                    std::uint64_t bytes);
 
   Status write(std::string_view bytes) { return file_.write(bytes); }
-  /// In `dtype`, little-endian. Errors: invalid_input for a value that is beyond its range, in the
-  /// tensor of this name.
+  /// Writes values in `dtype`, little-endian. Errors: invalid_input for a value outside its range,
+  /// naming the tensor.
   Status write(const std::string& tensor, std::span<const float> values, DType dtype);
   Result<ExportedFile> commit();
 

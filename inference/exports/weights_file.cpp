@@ -17,7 +17,7 @@ bool is_transposed(const WeightsForm& form, std::string_view name) {
   return form.is_transposed && form.is_transposed(name);
 }
 
-/// Without the values: sizes follow from shapes.
+/// Returns views without values: sizes follow from shapes.
 std::vector<SafetensorsView> views_of(const ModelWeights& weights, const WeightsForm& form) {
   std::vector<SafetensorsView> views;
   for (const auto& name : weights.names()) {

@@ -1,4 +1,4 @@
-/// A safetensors file of a saved model's weights.
+/// Writes a saved model's weights to a safetensors file.
 #pragma once
 
 #include "core/checkpoint/safetensors.hpp"
@@ -10,11 +10,11 @@ namespace troupe::inference {
 struct WeightsForm {
   SafetensorsMetadata metadata = {};
   DType dtype = DType::f32;
-  /// Matrices that are written transposed, by their names; null: none.
+  /// Whether a matrix is written transposed, by its name; null: none is.
   bool (*is_transposed)(std::string_view name) = nullptr;
 };
 
-/// Values are in memory a tensor at a time. Errors: as exports.hpp says.
+/// Keeps one tensor's values in memory at a time. Errors: as in exports.hpp.
 Result<ExportedFile> write_weights(const std::filesystem::path& path, const SavedModel& model,
                                    const ModelWeights& weights, const WeightsForm& form);
 

@@ -24,7 +24,7 @@ constexpr auto bar_pause = 100ms;
 constexpr auto line_pause = 5s;
 constexpr auto object_pause = 1s;
 
-/// Our JSON of a record, with what every line of a log has, and what comes behind it.
+/// Returns the JSON of a record, with the members of every log line before it and `more` after it.
 std::string event(std::string_view name, const std::string& record, std::string_view level = "info",
                   const Json& more = Json::object()) {
   Json object = {{"time", utc_milliseconds(std::chrono::system_clock::now())},
@@ -35,7 +35,7 @@ std::string event(std::string_view name, const std::string& record, std::string_
   return object.dump();
 }
 
-/// Where the run stands, beside what the step itself was.
+/// Progress of the run, without the values of the step.
 Json json_of(const Progress& progress, const RunInfo& run) {
   const auto& recent = progress.recent;
   return {{"total_steps", run.total_steps},
@@ -64,11 +64,11 @@ std::string opening(const RunInfo& run) {
                   run.dataset, counted(run.total_steps, "step"), format_count(run.batch_size),
                   to_string(run.strategy), counted(run.world_size, "worker"), run.precision);
   if (run.first_step > 0)
-    text += fmt::format("; goes on after step {}", format_count(run.first_step));
+    text += fmt::format("; resumes after step {}", format_count(run.first_step));
   return text;
 }
 
-/// A test loss, and what it comes to where samples are texts.
+/// The test loss, and the perplexity if samples are texts.
 std::string test_loss_of(const RunInfo& run, double loss) {
   auto text = "test loss " + format_loss(loss);
   if (const auto found = perplexity(run, loss))
@@ -90,15 +90,15 @@ std::string line_of(const EpochRecord& epoch, const RunInfo& run) {
 }
 
 std::string line_of_skipped(const StepRecord& step) {
-  return fmt::format("step {}: gradients are not finite, nothing was updated ({} skipped so far); "
-                     "the loss scale is {:g} now",
+  return fmt::format("step {}: skipped, because gradients are not finite ({} skipped so far); the "
+                     "loss scale is now {:g}",
                      step.step + 1, counted(step.skipped_steps, "step"),
                      step.loss_scale.value_or(1));
 }
 
-/// On one line, whatever the model has written.
+/// Escapes control characters, so that the text takes one line.
 std::string line_of(const GeneratedRecord& generated) {
-  return fmt::format("step {} writes: {}", format_count(generated.step),
+  return fmt::format("step {} generates: {}", format_count(generated.step),
                      escaped(generated.prompt + generated.text));
 }
 
@@ -161,7 +161,8 @@ void Console::show(const StepRecord& step) {
   next_ = now + pause();
 }
 
-/// Ever more rarely: a scale that finds its level, or a run in trouble, skips many.
+/// Reports with decreasing frequency: many steps are skipped while the scale settles, or if the run
+/// is in trouble.
 void Console::show_skipped(const StepRecord& step) {
   const auto before = std::exchange(skipped_, step.skipped_steps).value_or(step.skipped_steps);
   const auto level = [](std::int64_t count) {

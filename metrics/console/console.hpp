@@ -1,4 +1,4 @@
-/// What a person (or a program) sees of a run while it runs.
+/// Prints the progress of a run on the console, for a person or for a program.
 #pragma once
 
 #include "metrics/console/detail/log.hpp"
@@ -15,28 +15,28 @@
 namespace troupe::metrics {
 
 struct ConsoleOptions {
-  bool quiet = false; ///< only the end
+  bool quiet = false; ///< print only the end
   LogFormat format = LogFormat::text;
   std::function<std::chrono::steady_clock::time_point()> now = std::chrono::steady_clock::now;
 };
 
-/// A bar where the screen has one; else a line every five seconds and one for each epoch; or JSON
-/// objects, {"time", "level", "event": run, step, skipped, epoch or end, ...}: a step's for the
-/// first one, and then once a second (docs/runs.md). The
-/// 1st, 2nd, 4th, 8th, ... step that loss scaling skips has a line of its own.
-/// One thread at a time; others may write to the same screen.
+/// With a terminal, shows a progress bar. Without one, prints a line every five seconds and one for
+/// each epoch. With the JSON format, prints objects {"time", "level", "event": run, step, skipped,
+/// epoch or end, ...}: a step object for the first step and then once a second (docs/runs.md).
+/// Prints a line for the 1st, 2nd, 4th, 8th, ... step that loss scaling skips. Use from one thread
+/// at a time; other threads may write to the same screen.
 class Console {
 public:
   Console(Screen& screen, ConsoleOptions options) : screen_(screen), options_(std::move(options)) {}
 
   void begin(const RunInfo& run);
-  /// Says nothing of the run, which a person knows already.
+  /// Resumes a run that was announced before: does not print the run's line again.
   void go_on(const RunInfo& run);
   void show(const StepRecord& step);
   void show(const EpochRecord& epoch);
   void show(const GeneratedRecord& generated);
-  /// Always shown. `report` is the file that has more, `best` a line of the best epoch; both may be
-  /// empty.
+  /// Always prints. `report` is the path of the report, `best` a line about the best epoch; both
+  /// may be empty.
   void end(const RunSummary& summary, std::string_view report, std::string_view best = {});
 
 private:
@@ -50,8 +50,8 @@ private:
   const ConsoleOptions options_;
   RunInfo run_;
   RecentSteps recent_;
-  std::optional<std::int64_t> skipped_;             ///< unknown where a run goes on
-  std::chrono::steady_clock::time_point next_ = {}; ///< when a step is shown again
+  std::optional<std::int64_t> skipped_;             ///< empty: unknown, in a resumed run
+  std::chrono::steady_clock::time_point next_ = {}; ///< when the next step may be shown
 };
 
 } // namespace troupe::metrics

@@ -15,13 +15,13 @@ double in_seconds(nanoseconds time) {
   return std::chrono::duration<double>(time).count();
 }
 
-/// A span, and the row in which it lies.
+/// A span and its row.
 struct Placed {
   std::size_t row;
   TimelineSpan span;
 };
 
-/// Leaves the longest ones, in their order; gives how many went.
+/// Keeps the longest spans, in order; returns the number of removed ones.
 std::int64_t shorten(std::vector<Placed>& spans, std::size_t most) {
   if (spans.size() <= most)
     return 0;
@@ -30,7 +30,7 @@ std::int64_t shorten(std::vector<Placed>& spans, std::size_t most) {
     lengths.push_back(placed.span.seconds);
   const auto least = lengths.begin() + static_cast<std::ptrdiff_t>(most);
   std::nth_element(lengths.begin(), least, lengths.end(), std::greater<>{});
-  // Of those that are as long as the first one that goes, some may have room.
+  // Spans as long as the first removed one are kept while there is room.
   auto room = std::ssize(spans) - std::ranges::count_if(spans, [&](const Placed& placed) {
                 return placed.span.seconds <= *least;
               });
@@ -74,7 +74,7 @@ Timeline RecentSpans::take(nanoseconds begin, nanoseconds end, std::size_t most_
     lost = std::exchange(lost_, 0);
   }
   std::vector<Placed> spans;
-  bool is_whole = false; // what was lost is older than the piece
+  bool is_whole = false; // all evicted spans are older than this section
   std::erase_if(entries, [&](const TraceEntry& entry) {
     if (!is_over(entry))
       return false;
@@ -102,7 +102,7 @@ Timeline RecentSpans::take(nanoseconds begin, nanoseconds end, std::size_t most_
     all.push_back({std::move(row.group), std::move(row.name), {}});
   for (auto& placed : spans)
     all[placed.row].spans.push_back(std::move(placed.span));
-  // Groups in the order of their first rows, each with all of its rows.
+  // Groups are ordered by their first rows, each with all of its rows.
   for (auto row = all.begin(); row != all.end(); ++row)
     std::stable_partition(row, all.end(), [&group = row->group](const TimelineRow& other) {
       return other.group == group;

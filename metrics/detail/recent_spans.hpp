@@ -1,4 +1,4 @@
-/// The newest spans of a timeline, for a page that shows the last step.
+/// Keeps the newest spans of a timeline, for a page that shows the last step.
 #pragma once
 
 #include "metrics/detail/trace_entry.hpp"
@@ -14,20 +14,20 @@
 
 namespace troupe::metrics {
 
-/// Any thread may call anything.
+/// Thread-safe.
 class RecentSpans {
 public:
   static constexpr std::size_t most = 16384;
 
-  /// Rows have the numbers 0, 1, ... in the order of this call.
+  /// Numbers rows 0, 1, ... in the order of the calls.
   void add_row(std::string_view group, std::string_view name);
-  /// Where there is no room, the oldest one goes.
+  /// Evicts the oldest span when full.
   void add(TraceEntry entry);
   void clear();
 
-  /// What lies between the two moments; where that is more than so many spans, the longest of it.
-  /// Nothing waits: of what a device has not done yet, nothing is told. What lies before the end is
-  /// forgotten.
+  /// Returns the spans between `begin` and `end`, clipped to them; if there are more than
+  /// `most_spans`, the longest ones. Does not wait: skips spans that a device has not finished.
+  /// Forgets spans that ended by `end`.
   Timeline take(std::chrono::nanoseconds begin, std::chrono::nanoseconds end,
                 std::size_t most_spans);
 
@@ -39,7 +39,7 @@ private:
   std::mutex mutex_;
   std::vector<Row> rows_;
   std::deque<TraceEntry> entries_;
-  std::int64_t lost_ = 0; ///< since the last take()
+  std::int64_t lost_ = 0; ///< evicted since the last take()
 };
 
 } // namespace troupe::metrics

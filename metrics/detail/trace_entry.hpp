@@ -1,4 +1,4 @@
-/// A span of a timeline that has ended, or will when its device gets there.
+/// A span of a timeline. Its end, or both ends, may be events that a device has not reached.
 #pragma once
 
 #include "metrics/track.hpp"
@@ -29,13 +29,13 @@ inline bool is_over(const TraceEntry& entry) {
   return reached(entry.begin) && reached(entry.end);
 }
 
-/// Precondition: it is reached.
+/// Precondition: reached(moment).
 inline std::chrono::nanoseconds time_of(const Moment& moment) {
   const auto* event = std::get_if<EventPtr>(&moment);
   return event ? (*event)->time() : std::get<std::chrono::nanoseconds>(moment);
 }
 
-/// Not before its begin: the events of a stream that has failed have no times.
+/// Returns the end, but never a time before the begin: the events of a failed stream have no times.
 inline std::chrono::nanoseconds end_of(const TraceEntry& entry) {
   return std::max(time_of(entry.begin), time_of(entry.end));
 }

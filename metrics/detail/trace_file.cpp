@@ -19,12 +19,12 @@ std::string json_string(std::string_view text) {
   return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-/// The format counts in microseconds.
+/// The format's unit is microseconds.
 std::string microseconds(nanoseconds time) {
   return fmt::format("{}.{:03}", time.count() / 1000, time.count() % 1000);
 }
 
-/// What a group or a row is called, and where it stands.
+/// The name and the position of a group or a row.
 std::string metadata(std::string_view key, int group, std::size_t row, std::string_view name) {
   return fmt::format(R"({{"ph":"M","name":"{0}_name","pid":{1},"tid":{2},"args":{{"name":{3}}}}},
 {{"ph":"M","name":"{0}_sort_index","pid":{1},"tid":{2},"args":{{"sort_index":{4}}}}},
@@ -33,7 +33,7 @@ std::string metadata(std::string_view key, int group, std::size_t row, std::stri
                      key == "process" ? static_cast<std::size_t>(group) : row);
 }
 
-/// Row 0 is a group's own.
+/// Row 0 is the group itself.
 std::string event_of(const TraceEntry& entry, int group) {
   const auto begin = time_of(entry.begin);
   std::string args;
@@ -55,7 +55,7 @@ Result<std::unique_ptr<TraceFile>> TraceFile::create(const std::filesystem::path
   auto file = AtomicFile::create(path);
   if (!file)
     return failure(file.error());
-  // A file that ends in the middle of the array may be read: the format asks for no end.
+  // The format does not require the end of the array, so an incomplete file is readable.
   TROUPE_TRY(file->write("[\n"));
   return std::unique_ptr<TraceFile>{new TraceFile{std::move(*file), limits}};
 }

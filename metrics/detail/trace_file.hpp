@@ -1,4 +1,4 @@
-/// The file of a timeline.
+/// Writes a timeline to a file.
 #pragma once
 
 #include "core/atomic_file.hpp"
@@ -17,13 +17,13 @@
 
 namespace troupe::metrics {
 
-/// Any thread may call anything.
+/// Thread-safe.
 class TraceFile {
 public:
   static Result<std::unique_ptr<TraceFile>> create(const std::filesystem::path& path,
                                                    const TraceLimits& limits);
 
-  /// Rows have the numbers 0, 1, ... in the order of this call.
+  /// Numbers rows 0, 1, ... in the order of the calls.
   void add_row(std::string_view group, std::string_view name);
   void add(TraceEntry entry);
   Status flush();
@@ -34,13 +34,13 @@ private:
   Status write_ended();
 
   const TraceLimits limits_;
-  std::mutex mutex_; ///< guards what follows, up to the file
+  std::mutex mutex_; ///< guards the members up to `dropped_`
   std::map<std::string, int, std::less<>> groups_;
   std::vector<int> group_of_; ///< by row
-  std::string names_;         ///< metadata that has to be written
+  std::string names_;         ///< metadata not yet written
   std::vector<TraceEntry> waiting_;
   std::size_t taken_ = 0, dropped_ = 0;
-  std::mutex file_mutex_; ///< taken before `mutex_`
+  std::mutex file_mutex_; ///< lock before `mutex_`
   AtomicFile file_;
 };
 

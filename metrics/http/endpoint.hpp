@@ -1,4 +1,4 @@
-/// An HTTP server for Prometheus, for whoever supervises the process, and for the page of its run.
+/// An HTTP server for Prometheus, health checks and the page of a run.
 #pragma once
 
 #include "core/error.hpp"
@@ -15,61 +15,63 @@
 
 namespace troupe::metrics {
 
-/// Whether the process does its work, and if not, why.
+/// Whether the process trains, and what it does.
 struct Readiness {
   bool ready = false;
   std::string why; ///< "training", "waits for 2 of 4 workers"
 };
 
-/// What the server asks, from its own thread.
+/// Callbacks of the server, called on its thread.
 struct EndpointSources {
   std::function<std::string()> metrics;
   std::function<Readiness()> readiness;
   std::function<std::string()> targets; ///< ScrapeTargets::json
-  PageSources page = {};                ///< without a document: there is no page
+  PageSources page = {};                ///< no document: no page is served
 };
 
-/// What the page needs to be shown to other hosts.
+/// Certificate and password. The page is shown to other hosts only if both are set.
 struct EndpointSecurity {
-  std::optional<std::string> certificate = {}; ///< a PEM file; with `key`: https, too
+  std::optional<std::string> certificate = {}; ///< a PEM file; together with `key` enables HTTPS
   std::optional<std::string> key = {};
-  std::optional<std::string> password = {}; ///< not set: the page is for this host alone
+  std::optional<std::string> password = {}; ///< not set: the page is only shown to this host
 };
 
-/// How long a client may take, and how often followers hear of changes. Tests are less patient.
+/// Timeouts of clients, and the interval of events. Tests use shorter ones.
 struct EndpointTimes {
   std::chrono::milliseconds to_ask{5000};
-  std::chrono::milliseconds to_take{30000}; ///< an answer; of a follower: a part of an event
-  std::chrono::milliseconds to_go{5000};    ///< when it has got all
+  std::chrono::milliseconds to_take{30000}; ///< a response; for a follower, part of an event
+  std::chrono::milliseconds to_go{5000};    ///< to close after the response
   std::chrono::milliseconds tick{1000};
 };
 
 class HttpServer;
 
 /// Answers /metrics, /sd (the endpoints of all nodes), /healthz (200 while the process lives) and
-/// /readyz (200 or 503, and why) to everybody; the page of the run (/, /run.json, /events,
-/// /report.html) to this host, and to others who come over TLS and know the password.
+/// /readyz (200 or 503, with a reason) to every client. Answers the page of the run (/, /run.json,
+/// /events, /report.html) to this host, and to other hosts over TLS with the password.
 ///
-/// One thread: a client that is slow or silent keeps nobody else waiting, and the end is immediate
-/// (docs/adr/0024-the-endpoint-on-beast.md).
+/// Runs one thread with asynchronous I/O: a slow client does not delay others, and shutdown is
+/// immediate (docs/adr/0024-the-endpoint-on-beast.md).
 class HttpEndpoint {
 public:
   using Clock = std::chrono::steady_clock;
 
-  /// `listen` is metrics.listen: HOST:PORT; port 0 takes a free one. Error: network, when it cannot
-  /// listen there; invalid_input, when the certificate or its key cannot be used.
+  /// Starts the server. `listen` is metrics.listen: HOST:PORT; port 0 takes a free port. Errors:
+  /// network, if it cannot listen there; invalid_input, if the certificate or its key cannot be
+  /// used.
   static Result<std::unique_ptr<HttpEndpoint>> start(std::string_view listen,
                                                      EndpointSources sources,
                                                      const EndpointSecurity& security = {},
                                                      const EndpointTimes& times = {});
   HttpEndpoint(const HttpEndpoint&) = delete;
   HttpEndpoint& operator=(const HttpEndpoint&) = delete;
-  /// The sources are not called afterwards.
+  /// No callback runs after the destructor returns.
   ~HttpEndpoint();
 
   const Endpoint& endpoint() const { return address_; }
   std::uint16_t port() const { return address_.port; }
-  /// When the values of the newest scrape that has reached Prometheus were read; empty: none has.
+  /// The time at which the values of the newest scrape that reached Prometheus were read; empty:
+  /// none.
   std::optional<Clock::time_point> last_scrape() const;
   std::string address() const { return to_string(address_); } ///< "127.0.0.1:9401"
 

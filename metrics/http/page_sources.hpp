@@ -1,4 +1,4 @@
-/// What a page that follows a run asks of it. The server calls these from its own thread alone.
+/// Data of the page of a running process. The server calls these only on its thread.
 #pragma once
 
 #include <functional>
@@ -8,9 +8,9 @@ namespace troupe::metrics {
 
 struct PageSources {
   std::function<std::string()> document; ///< the whole document (docs/files.md), as JSON
-  std::function<std::string()>
-      changes; ///< what has changed since the last call, as JSON; empty: nothing
-  std::function<void(bool)> watched; ///< whether anybody follows from now on
+  std::function<std::string()> changes;  ///< changes since the last call, as JSON; empty: none
+  /// Called with true when the first client begins to follow, with false when the last one leaves.
+  std::function<void(bool)> watched;
 };
 
 } // namespace troupe::metrics

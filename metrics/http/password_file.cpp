@@ -22,8 +22,8 @@ tl::unexpected<Error> bad_password_file(const std::string& file, std::string_vie
   return fail(Errc::invalid_input, "metrics.password_file: {}: {}", echoed(file), why);
 }
 
-/// Where there is an access list, as systemd makes one for a service's credentials, the group's
-/// bits only say what its entries may have at most.
+/// With an access list, as systemd sets for a service's credentials, the group bits are only the
+/// upper limit of its entries.
 bool is_open_to_others(int file, const struct stat& status) {
   const bool listed = ::fgetxattr(file, "system.posix_acl_access", nullptr, 0) > 0;
   return (status.st_mode & (listed ? S_IRWXO : S_IRWXG | S_IRWXO)) != 0;
@@ -37,9 +37,9 @@ Result<std::string> read_password(const std::string& file) {
   if (!opened || ::fstat(opened.number(), &status) != 0)
     return bad_password_file(file, std::strerror(errno));
   if (!S_ISREG(status.st_mode))
-    return bad_password_file(file, "it is no file");
+    return bad_password_file(file, "it is not a file");
   if (is_open_to_others(opened.number(), status))
-    return bad_password_file(file, "others than its owner may use it: chmod 600");
+    return bad_password_file(file, "users other than its owner have access: run chmod 600 on it");
   std::array<char, longest_line + 2> bytes{};
   const auto count = ::read(opened.number(), bytes.data(), bytes.size());
   if (count < 0)
@@ -48,10 +48,10 @@ Result<std::string> read_password(const std::string& file) {
   if (text.ends_with('\n'))
     text.remove_suffix(text.ends_with("\r\n") ? 2 : 1);
   if (text.empty())
-    return bad_password_file(file, "it is empty; it has to have a line, the password");
+    return bad_password_file(file, "it is empty, but must contain one line, the password");
   if (text.size() > longest_line || text.find_first_of("\r\n") != std::string_view::npos)
     return bad_password_file(
-        file, fmt::format("it has to have one line, of {} bytes at most", longest_line));
+        file, fmt::format("it must contain one line, of at most {} bytes", longest_line));
   return std::string{text};
 }
 

@@ -1,4 +1,4 @@
-/// The password of a run's page.
+/// Reads the password of a run's page.
 #pragma once
 
 #include "core/error.hpp"
@@ -7,8 +7,8 @@
 
 namespace troupe::metrics {
 
-/// The one line of a file that nobody but its owner may read. Error: invalid_input, with the file
-/// and why.
+/// Returns the only line of a file that no user but its owner may access. Error: invalid_input,
+/// with the file and the reason.
 Result<std::string> read_password(const std::string& file);
 
 } // namespace troupe::metrics

@@ -1,5 +1,4 @@
-/// The endpoints of all nodes, for Prometheus to find them by HTTP service discovery
-/// (http_sd_configs in its configuration).
+/// The endpoints of all nodes, for Prometheus's HTTP service discovery (http_sd_configs).
 #pragma once
 
 #include <map>
@@ -10,15 +9,15 @@
 namespace troupe::metrics {
 
 struct ScrapeTarget {
-  std::string address; ///< HOST:PORT with /metrics
+  std::string address; ///< HOST:PORT that serves /metrics
   std::map<std::string, std::string> labels;
 };
 
-/// Any thread may call anything.
+/// Thread-safe.
 class ScrapeTargets {
 public:
   void set(std::vector<ScrapeTarget> targets);
-  /// [{"labels": {"node": "host"}, "targets": ["host:9401"]}], as Prometheus reads it.
+  /// [{"labels": {"node": "host"}, "targets": ["host:9401"]}], Prometheus's format.
   std::string json() const;
 
 private:

@@ -19,14 +19,14 @@ std::size_t index_of(DocumentPart part) {
   return static_cast<std::size_t>(part);
 }
 
-/// When it was committed, by the steady clock; `now` where that is not known.
+/// The time of the commit on the steady clock; `now` if unknown.
 StepCut::Moment moment_of_commit(const StepRecord& step) {
   const auto now = LiveRun::Clock::now().time_since_epoch();
   const auto ago = std::chrono::system_clock::now() - step.time;
   return ago > 0s && ago < 10s ? now - std::chrono::duration_cast<StepCut::Moment>(ago) : now;
 }
 
-/// What a role has done since it was looked at last.
+/// Activity of a role since the previous sample.
 ActorRecord record_of(const ActorSample& sample, const MailboxSample* before, double seconds) {
   const auto& mailbox = sample.mailbox;
   ActorRecord actor{.name = mailbox.actor,
@@ -247,7 +247,7 @@ void LiveRun::add(LogLine line) {
   touch({Part::log});
 }
 
-/// The spans of that step have been there since it was committed, but for what streams do ahead.
+/// The spans of that step existed when it was committed, except work that streams do ahead.
 void LiveRun::sample_timeline() {
   Trace trace;
   std::optional<StepCut::Piece> piece;
@@ -271,7 +271,7 @@ PageSources LiveRun::page() {
           .watched = [this](bool wanted) { watch(wanted); }};
 }
 
-/// What is shown of a step from then on is whole: the one under way is not.
+/// Skips the current step, so that the first step shown is a whole one.
 void LiveRun::watch(bool wanted) {
   const std::lock_guard lock{mutex_};
   if (wanted == watched_)

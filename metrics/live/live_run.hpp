@@ -1,4 +1,4 @@
-/// A run as those see it who follow its page, from the start of the process to its end.
+/// State of a run for its live page, from the start of the process to its end.
 #pragma once
 
 #include "metrics/http/page_sources.hpp"
@@ -24,34 +24,35 @@
 
 namespace troupe::metrics {
 
-/// A role's mailboxes, and how many actors of this process have them.
+/// Totals of a role's mailboxes, and the number of its actors in this process.
 struct ActorSample {
   MailboxSample mailbox;
   std::int64_t count = 1;
 };
 
-/// Any thread may call anything. What is recorded costs a lock and a few additions: JSON is made
-/// when somebody asks, of what has changed since somebody did.
+/// Thread-safe. Recording costs a lock and a few additions. JSON is generated on request, only for
+/// the parts that have changed since the last request.
 class LiveRun {
 public:
   using Clock = std::chrono::steady_clock;
 
-  /// Of `run` only what its config says need be known.
+  /// `run` needs only the members that the config determines.
   explicit LiveRun(const RunInfo& run);
   LiveRun(const LiveRun&) = delete;
   LiveRun& operator=(const LiveRun&) = delete;
 
-  /// Where lines of a log can be seen, too. It must not be used longer than this lives.
+  /// Returns a log sink that adds lines to the page. It must not outlive this object.
   spdlog::sink_ptr log_sink();
-  /// Whose last step is shown while somebody watches.
+  /// Sets the trace whose last step is shown while any client follows.
   void show_timeline_of(const Trace& trace);
   void set_config(std::string_view yaml);
 
-  /// All of the run is known now; `before`: the steps before its first one.
+  /// Begins the run, with all members of `run` known. `before`: the history of the steps before its
+  /// first step.
   void begin(const RunInfo& run, const RunHistory& before, std::int64_t generation);
-  /// Another generation, of which nothing is made again.
+  /// Begins another generation without replacing the history.
   void go_on(const RunInfo& run, std::int64_t generation);
-  /// Its workers and nodes are not shown any more.
+  /// Removes its workers and nodes from the document.
   void end_generation();
   void enter(JobPhase phase);
   void record(const StepRecord& step);
@@ -59,26 +60,26 @@ public:
   void record(const RecoveryRecord& recovery);
   void record(const GeneratedRecord& generated);
   void record(const WorkerSummary& worker);
-  /// This process is not told of steps: so many are committed.
+  /// Records the number of committed steps, in a process that receives no step records.
   void record_steps(std::int64_t steps);
   void record(const std::vector<ActorSample>& actors);
   void record(const CheckpointRecord& checkpoint, std::string_view path);
   void record_checkpoint_failure();
   void record_unreadable(std::int64_t samples);
-  /// Peak of all ranks' devices, as far as measured.
+  /// Sets the peak of all ranks' devices, as far as measured.
   void record_peak(double operations);
-  /// `leads`: whether this process leads them.
+  /// `leads`: whether this process leads the job.
   void set_nodes(std::vector<NodeRecord> nodes, bool leads);
   void record_heartbeat(const std::string& address);
-  /// Reads the timeline of the last step, where somebody watches: once a second, say.
+  /// Takes the timeline of the last step if any client follows. Call it about once a second.
   void sample_timeline();
   void fail(std::string_view error);
   void finish(const RunSummary& summary);
   void add(LogLine line);
 
-  /// For the server of the page that follows.
+  /// Callbacks for the HTTP server.
   PageSources page();
-  /// The document of a page that stands, of this moment.
+  /// The document of a standalone page, as of now.
   std::string standing();
 
 private:
@@ -97,15 +98,15 @@ private:
   std::mutex mutex_;
   RunDocument document_;
   bool ended_ = false;
-  Parts changed_;                                      ///< since changes() was called
-  std::size_t changed_from_ = 0;                       ///< of the points of steps
-  Parts stale_;                                        ///< of `json_`
-  std::array<std::string, document_keys.size()> json_; ///< what was asked for last
+  Parts changed_;                                      ///< since the last changes()
+  std::size_t changed_from_ = 0;                       ///< first changed point of the step history
+  Parts stale_;                                        ///< parts of `json_` to regenerate
+  std::array<std::string, document_keys.size()> json_; ///< JSON generated last, by part
   Trace trace_;
   bool watched_ = false;
   StepCut cut_;
-  std::map<std::string, Clock::time_point> heard_; ///< of nodes, by address
-  std::map<std::string, MailboxSample> mailboxes_; ///< a sample ago
+  std::map<std::string, Clock::time_point> heard_; ///< last heartbeat of each node, by address
+  std::map<std::string, MailboxSample> mailboxes_; ///< the previous sample
   Clock::time_point sampled_{};
 };
 

@@ -1,4 +1,4 @@
-/// Between which moments the last whole step lies.
+/// Finds the begin and end of the last whole step.
 #pragma once
 
 #include <chrono>
@@ -10,28 +10,28 @@ namespace troupe::metrics {
 
 class StepCut {
 public:
-  using Moment = std::chrono::nanoseconds; ///< of the steady clock
+  using Moment = std::chrono::nanoseconds; ///< on the steady clock
 
   struct Piece {
     std::int64_t step;
     Moment begin, end;
   };
 
-  /// Steps are made from this moment on: of one that began before, a part is not known, or is no
-  /// training.
+  /// Training begins at this moment. A step that began earlier is skipped: part of it is unknown or
+  /// was not training.
   void begin(Moment moment) { last_ = moment; }
-  /// No steps are made, or nobody sees them.
+  /// Training pauses, or no client follows.
   void stop() { last_.reset(); }
   void commit(std::int64_t step, Moment moment) {
     if (last_)
       piece_ = Piece{step, *last_, moment};
     last_ = moment;
   }
-  /// The last step that was committed since this was asked; empty: none was.
+  /// The last step committed since the previous call; empty: none.
   std::optional<Piece> take() { return std::exchange(piece_, std::nullopt); }
 
 private:
-  std::optional<Moment> last_; ///< where the step that is under way began
+  std::optional<Moment> last_; ///< begin of the current step
   std::optional<Piece> piece_;
 };
 

@@ -1,4 +1,4 @@
-/// What a GPU tells of itself while it works.
+/// Sensor values of a GPU.
 #pragma once
 
 #include <optional>
@@ -6,7 +6,7 @@
 
 namespace troupe::metrics {
 
-/// What it cannot tell is empty.
+/// Values that the GPU does not report are empty.
 struct GpuSample {
   int rank = 0;
   std::string gpu = {}; ///< DeviceInfo::id: "GPU-8932f937-..."

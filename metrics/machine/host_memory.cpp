@@ -14,7 +14,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// "name 12" or "name: 12 kB", a line each.
+/// Parses lines "name 12" or "name: 12 kB".
 std::map<std::string, double> read_table(const fs::path& path) {
   std::map<std::string, double> values;
   std::ifstream in{path};
@@ -31,7 +31,7 @@ std::map<std::string, double> read_table(const fs::path& path) {
   return values;
 }
 
-/// Empty for "max", which is none.
+/// Empty for "max", which means no limit.
 std::optional<double> read_number(const fs::path& path) {
   std::ifstream in{path};
   double value = 0;
@@ -42,7 +42,7 @@ struct GroupFiles {
   const char *use, *limit, *inactive;
 };
 
-/// The tightest of the groups: the one that is nearest to its limit.
+/// Returns the group nearest to its limit.
 std::optional<HostMemory> tightest(const std::vector<fs::path>& groups, const GroupFiles& files) {
   std::optional<HostMemory> found;
   for (const auto& group : groups) {
@@ -69,7 +69,7 @@ void add_cgroup(const SystemFiles& files, std::vector<HostMemory>& all) {
   if (!found)
     found = tightest(cgroup_folders(files, "memory"),
                      {"memory.usage_in_bytes", "memory.limit_in_bytes", "total_inactive_file"});
-  // Version 1 says "no limit" as a number beyond all memory.
+  // Version 1 represents "no limit" by a number beyond all memory.
   if (found && (all.empty() || found->limit_bytes <= all.front().limit_bytes))
     all.push_back(*found);
 }

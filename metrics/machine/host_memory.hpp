@@ -1,4 +1,4 @@
-/// How much memory this process may still take before the system refuses it, or ends it.
+/// Memory limits of this process, and how much of each is used.
 #pragma once
 
 #include "core/cgroups.hpp"
@@ -11,16 +11,16 @@ namespace troupe::metrics {
 
 inline constexpr std::array memory_limits = {"host", "cgroup", "address_space"};
 
-/// One of the limits that hold for the process.
+/// One limit of the process.
 struct HostMemory {
-  std::string limit; ///< of memory_limits
-  double bytes = 0;  ///< in use of what is limited
+  std::string limit; ///< one of memory_limits
+  double bytes = 0;  ///< in use, against this limit
   double limit_bytes = 0;
 
   bool operator==(const HostMemory&) const = default;
 };
 
-/// The limits that there are: what cannot be read is left out. Reads a few small files.
+/// Returns the limits that exist and can be read. Reads a few small files.
 std::vector<HostMemory> host_memory(const SystemFiles& files = {});
 
 } // namespace troupe::metrics

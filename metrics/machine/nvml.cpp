@@ -15,8 +15,8 @@ constexpr int nvml_success = 0, temperature_of_gpu = 0, clock_of_sm = 1, clock_o
 
 } // namespace
 
-/// NVML's functions: each returns 0, or an error code. The structs have NVML's layout; they are
-/// nested because GCC 14.2 fails with an internal error on types of an unnamed namespace here.
+/// NVML's functions, each of which returns 0 or an error code. The structs have NVML's layout. They
+/// are nested because GCC 14.2 fails with an internal error on types of an unnamed namespace here.
 struct Nvml::Functions {
   struct Utilization {
     unsigned gpu, memory; ///< percent
@@ -37,14 +37,14 @@ struct Nvml::Functions {
 
 namespace {
 
-/// False when the library has no such function.
+/// Returns false if the library lacks the function.
 template <class Function>
 bool load_function(void* library, const char* name, Function*& function) {
   function = reinterpret_cast<Function*>(::dlsym(library, name));
   return function != nullptr;
 }
 
-/// What a call gives, in base units; empty where the GPU has none.
+/// Returns the value of a call in base units; empty if the GPU does not report it.
 template <class Call>
 std::optional<double> ask(double unit, const Call& call) {
   unsigned value = 0;
@@ -53,7 +53,7 @@ std::optional<double> ask(double unit, const Call& call) {
 
 } // namespace
 
-/// It is never closed: NVIDIA's libraries keep handlers that do not survive that.
+/// Never closes the library: NVIDIA's libraries register handlers that do not survive it.
 Result<std::unique_ptr<Nvml>> Nvml::open(const std::string& name) {
   void* const library = ::dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr)
@@ -80,7 +80,7 @@ Nvml::~Nvml() {
   functions_->shutdown();
 }
 
-/// Null where the driver knows none of this id.
+/// Returns null if the driver knows no GPU of this id.
 Nvml::Device* Nvml::find(const std::string& gpu) {
   const auto [at, is_new] = devices_.try_emplace(gpu, nullptr);
   if (is_new && functions_->find(gpu.c_str(), &at->second) != nvml_success)

@@ -1,6 +1,6 @@
-/// NVIDIA's management library, which comes with the driver: opened at run time, so that one
-/// program starts on machines with and without it. Its functions are declared here, so that a build
-/// needs no header of it.
+/// NVIDIA's management library, which is part of the driver. It is opened at run time, so that one
+/// program starts on machines with and without it. Its functions are declared here, so that the
+/// build needs no NVML header.
 #pragma once
 
 #include "core/error.hpp"
@@ -16,14 +16,14 @@ class Nvml {
 public:
   static constexpr const char* default_name = "libnvidia-ml.so.1";
 
-  /// Errors: unsupported, when there is no such library, or it does not start.
+  /// Errors: unsupported, if the library is missing or does not start.
   static Result<std::unique_ptr<Nvml>> open(const std::string& name = default_name);
   Nvml(const Nvml&) = delete;
   Nvml& operator=(const Nvml&) = delete;
   ~Nvml();
 
-  /// What the GPU of this id ("GPU-8932f937-...") tells now; a few calls of the driver. One thread
-  /// at a time.
+  /// Reads the values of the GPU with this id ("GPU-8932f937-..."). Makes a few driver calls. One
+  /// thread at a time.
   GpuSample sample(const std::string& gpu);
 
 private:

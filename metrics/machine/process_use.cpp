@@ -14,7 +14,8 @@ namespace troupe::metrics {
 
 namespace {
 
-/// Of /proc/self/stat behind the name, which may have blanks: from the state, the third.
+/// Indices of the fields of /proc/self/stat after the name, which may contain blanks; the state,
+/// the third field, has index 0.
 struct Field {
   static constexpr std::size_t user = 11, system = 12, threads = 17, start = 19, size = 20,
                                pages = 21;
@@ -32,7 +33,7 @@ std::vector<double> read_stat() {
   return fields;
 }
 
-/// Unix time at which the machine was started.
+/// The time of the machine's boot, as Unix time.
 double boot_time() {
   std::ifstream in{"/proc/stat"};
   for (std::string line; std::getline(in, line);)
@@ -44,7 +45,7 @@ double boot_time() {
 double open_files() {
   std::error_code error;
   const std::filesystem::directory_iterator files{"/proc/self/fd", error};
-  // The iterator's own is one of them.
+  // Excludes the iterator's descriptor.
   return error ? 0 : static_cast<double>(std::distance(begin(files), end(files))) - 1;
 }
 

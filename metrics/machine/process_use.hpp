@@ -1,4 +1,4 @@
-/// What this process uses, as Linux tells it.
+/// Resource usage of this process, as reported by Linux.
 #pragma once
 
 #include <optional>
@@ -13,7 +13,7 @@ struct ProcessUse {
   double open_files = 0, most_files = 0;
 };
 
-/// Reads /proc/self: for whoever asks now and then. Empty where it cannot be read.
+/// Reads /proc/self; too slow for frequent calls. Returns empty if it cannot be read.
 std::optional<ProcessUse> process_use();
 
 } // namespace troupe::metrics

@@ -1,8 +1,8 @@
 # cmake -D ASSETS=FOLDER -D PAGE=FILE.html -D SOURCE=FILE.cpp -P assemble.cmake
 #
-# Puts style and scripts into page.html, where it names them, and writes the whole as PAGE and, for the
-# program, as SOURCE. What folders share lies above them, so it comes first; main.js, which starts the
-# others, comes last.
+# Inserts style and scripts at their places in page.html, and writes the result as PAGE and, for the
+# program, as SOURCE. Scripts in the top folder are shared by the subfolders, so they come first;
+# main.js, which starts the others, comes last.
 file(READ "${ASSETS}/page.html" page)
 file(READ "${ASSETS}/page.css" style)
 file(GLOB shared "${ASSETS}/*.js")
@@ -14,8 +14,8 @@ foreach(file ${shared} ${scripts} "${ASSETS}/main.js")
   string(APPEND script "${text}\n")
 endforeach()
 
-# Comments and indentation stay here: a page is sent to each who follows, and is kept with each run. No
-# text of the scripts goes on over the end of a line.
+# Strips comments and indentation: the page is sent to each follower and kept with each run.
+# Requires that no string in the scripts spans lines.
 string(REGEX REPLACE "\n +" "\n" script "\n${script}")
 string(REGEX REPLACE "\n//[^\n]*" "" script "${script}")
 string(REGEX REPLACE "\n\n+" "\n" script "${script}")
@@ -27,7 +27,7 @@ string(REPLACE "/* page.css */" "${style}" page "${page}")
 string(REPLACE "/* all scripts */" "${script}" page "${page}")
 file(WRITE "${PAGE}" "${page}")
 
-# A string literal may not be that long everywhere; an array may.
+# Some compilers limit the length of a string literal, but not of an array.
 file(READ "${PAGE}" bytes HEX)
 string(REGEX REPLACE "(..)" "'\\\\x\\1'," bytes "${bytes}")
 file(WRITE "${SOURCE}" "#include \"metrics/page/detail/page_text.hpp\"

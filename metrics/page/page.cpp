@@ -6,11 +6,11 @@ namespace troupe::metrics {
 
 namespace {
 
-/// Where a standing page has its document; a page that follows has nothing there.
+/// The element that contains the document; empty in the live page.
 constexpr std::string_view place_of_document = R"(<script type="application/json" id="document">)";
 
-/// JSON that may stand in a script element: nothing in it ends the element. Only texts have a "<",
-/// and there this says the same.
+/// Escapes JSON for a script element, so that it cannot end the element: replaces each "<", which
+/// only occurs in strings.
 void append_inert(std::string& page, std::string_view json) {
   for (const char c : json)
     if (c == '<')

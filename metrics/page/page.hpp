@@ -1,5 +1,5 @@
-/// The page of a run, and that of a comparison: one file that asks for no other, with all that
-/// draws it.
+/// The page of a run and of a comparison: one file with its scripts and styles, which loads no
+/// other file.
 #pragma once
 
 #include <string>
@@ -7,9 +7,9 @@
 
 namespace troupe::metrics {
 
-/// The page that follows a run: it asks for /events.
+/// The live page, which follows a run through /events.
 std::string_view live_page();
-/// A standing page: the document (JSON, docs/files.md) is in it.
+/// A standalone page that contains the document (JSON, docs/files.md).
 std::string standalone_page(std::string_view document);
 
 } // namespace troupe::metrics

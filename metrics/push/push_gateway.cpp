@@ -17,8 +17,8 @@ namespace {
 constexpr long connect_limit = 2000; ///< milliseconds
 constexpr std::size_t longest_answer = 1000;
 
-/// Letters, digits and what RFC 3986 calls unreserved stay; a lone "." or ".." would be a step of
-/// the path.
+/// Keeps letters, digits and RFC 3986's other unreserved characters; encodes the dots of "." and
+/// "..", which would change the path.
 std::string in_path(std::string_view text) {
   std::string escaped;
   const bool steps = text == "." || text == "..";
@@ -36,7 +36,7 @@ std::size_t keep_answer(const char* bytes, std::size_t size, std::size_t count, 
   return size * count;
 }
 
-/// Empty, or why it failed.
+/// Returns why it failed; empty on success.
 std::string put(const PushOptions& options, const std::string& body) {
   const std::unique_ptr<CURL, void (*)(CURL*)> curl{curl_easy_init(), curl_easy_cleanup};
   const std::unique_ptr<curl_slist, void (*)(curl_slist*)> headers{

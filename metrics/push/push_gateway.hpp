@@ -1,4 +1,4 @@
-/// Hands metrics to a Prometheus Pushgateway: for jobs that may be over before they are scraped.
+/// Pushes metrics to a Prometheus Pushgateway, for jobs that may end before they are scraped.
 #pragma once
 
 #include <chrono>
@@ -12,20 +12,20 @@
 namespace troupe::metrics {
 
 struct PushOptions {
-  std::string url;      ///< metrics.push: http://HOST:PORT, with what the gateway has as prefix
+  std::string url;      ///< metrics.push: http://HOST:PORT, with the gateway's path prefix
   std::string run;      ///< the run's name
-  std::string instance; ///< which process of the run: "host", "host:7401"
+  std::string instance; ///< identifies the process within the run: "host", "host:7401"
   std::chrono::milliseconds every{15000};
-  std::chrono::milliseconds time_limit{5000}; ///< of a push
+  std::chrono::milliseconds time_limit{5000}; ///< of one push
 };
 
-/// PUTs a text to /metrics/job/troupe/run/RUN/instance/INSTANCE as long as it lives, and once more
-/// with its end, which takes twice the time limit at most: of a push under way, and of that. A
-/// thread of its own waits for the network.
+/// PUTs a text to /metrics/job/troupe/run/RUN/instance/INSTANCE every `every`, on a thread of its
+/// own. The destructor pushes once more. It blocks for at most twice the time limit: for a push in
+/// progress and for the last one.
 class PushGateway {
 public:
   using Text = std::function<std::string()>;
-  /// Called when a push fails that did not fail before.
+  /// Called when a push fails after a successful one, or the first push fails.
   using Warn = std::function<void(const std::string& why)>;
 
   PushGateway(PushOptions options, Text text, Warn warn);
@@ -35,7 +35,7 @@ public:
 
 private:
   void run();
-  /// Until it ends, or the next push is due.
+  /// Waits until the next push is due or the object is destroyed. Returns whether it is destroyed.
   bool ends();
   void push();
 
@@ -45,15 +45,14 @@ private:
   std::mutex mutex_;
   std::condition_variable changed_;
   bool ended_ = false;
-  bool failed_ = false; ///< the last push
-  std::thread thread_;  ///< last: it uses all of the above
+  bool failed_ = false; ///< whether the last push failed
+  std::thread thread_;  ///< last: it uses all members above
 };
 
-/// Where the metrics of a process go: the path below `url`, with what is not plain as %XX.
+/// Returns the URL that is pushed to, below `url`; percent-encodes the run and the instance.
 std::string push_address(const PushOptions& options);
 
-/// A gateway's address without what must not be shown: "http://user:password@host" becomes
-/// "http://host".
+/// Removes the credentials from a URL: "http://user:password@host" becomes "http://host".
 std::string without_password(std::string_view url);
 
 } // namespace troupe::metrics

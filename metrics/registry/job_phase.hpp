@@ -1,4 +1,4 @@
-/// What a process does for its job, as whoever watches it sees it.
+/// Phases of a process in its job.
 #pragma once
 
 #include <array>
@@ -9,12 +9,12 @@
 namespace troupe::metrics {
 
 enum class JobPhase : std::uint8_t {
-  waiting,    ///< for other nodes, or for a job to join
+  waiting,    ///< for other nodes, or to join a job
   starting,   ///< loads data, compiles, connects
   training,   //
   evaluating, //
-  saving,     ///< copies what a checkpoint is made of; the last one is also written
-  completed,  ///< this and the next two are ends
+  saving,     ///< copies the state for a checkpoint; also writes the last one
+  completed,  ///< this and the next two are final
   failed,
   stopped
 };
@@ -26,7 +26,7 @@ constexpr std::string_view to_string(JobPhase phase) {
   return job_phase_names[static_cast<std::size_t>(phase)];
 }
 
-/// Whether the job is under way: it does what it is there for.
+/// Whether the job trains, evaluates or saves.
 constexpr bool is_at_work(JobPhase phase) {
   return phase >= JobPhase::training && phase <= JobPhase::saving;
 }
@@ -35,7 +35,7 @@ constexpr bool has_ended(JobPhase phase) {
   return phase >= JobPhase::completed;
 }
 
-/// The phase for a summary's status: completed, failed or stopped.
+/// Returns the phase for the status of a summary: completed, failed or stopped.
 constexpr JobPhase ended_as(std::string_view status) {
   return status == "completed" ? JobPhase::completed
          : status == "stopped" ? JobPhase::stopped

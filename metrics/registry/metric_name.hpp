@@ -1,4 +1,4 @@
-/// What is said of a metric where it is named.
+/// The description of a metric.
 #pragma once
 
 #include <algorithm>
@@ -11,20 +11,20 @@ namespace troupe::metrics {
 
 enum class MetricType : std::uint8_t { counter, gauge, histogram };
 
-/// What belongs to the whole job is told by the node that leads it alone.
+/// The nodes that export a metric. Only the leader exports metrics of the whole job.
 enum class Teller : std::uint8_t { leader, every_node };
 
 inline constexpr std::size_t most_labels = 5;
 
 struct MetricName {
-  std::string_view name; ///< ends in its base unit, or in _total when it is counted
+  std::string_view name; ///< ends in its base unit, or in _total for counters
   MetricType type;
   Teller teller;
   std::string_view help;
-  std::array<std::string_view, most_labels> labels = {}; ///< those that are not used stay empty
+  std::array<std::string_view, most_labels> labels = {}; ///< unused ones are empty
 };
 
-/// Whether its series are those of one generation: the next one has other ranks and peers.
+/// Whether its series end with their generation: the next one has other ranks and peers.
 constexpr bool ends_with_generation(const MetricName& metric) {
   return std::ranges::any_of(
       metric.labels, [](std::string_view label) { return label == "rank" || label == "peer"; });

@@ -1,6 +1,6 @@
-/// The one list of what Prometheus can read of a run. Dashboards and alert rules use only these,
-/// and docs/metrics.md is made from it. What belongs to the whole job (loss, steps, checkpoints) is
-/// told by its leader alone; every node tells its phase, and what its own workers and actors use.
+/// The list of all metrics. Dashboards and alert rules use only these, and docs/metrics.md is
+/// generated from it. Only the leader exports metrics of the whole job (loss, steps, checkpoints).
+/// Every node exports its phase and the usage of its workers and actors.
 #pragma once
 
 #include "metrics/registry/names_job.hpp"
@@ -12,7 +12,7 @@ namespace troupe::metrics::names {
 // clang-format off
 inline constexpr std::array all = {
     build_info, run_info, phase, last_error, ready, start_time, world_size, generation, heartbeat_time,
-    loss, accuracy, gradient_norm, drift, round_bytes, staleness, item_time, learning_rate, epoch, step, last_step, time_left,
+    loss, accuracy, gradient_norm, drift, round_bytes, staleness, item_time, lease_time, learning_rate, epoch, step, last_step, time_left,
     evaluation_time,
     loss_scale, skipped_steps, scale_growths,
     recoveries, recovery_time,

@@ -25,11 +25,11 @@ struct Registry::Values : Families {
   void set_process(const ProcessUse& use);
   void set_time_left();
 
-  std::mutex changing; ///< nobody reads two phases, or none; guards what follows
-  bool leads = false;  ///< the job
+  std::mutex changing; ///< guards the members below, and prevents exports of two phases or none
+  bool leads = false;  ///< this node leads the job
   double operations_per_step = 0, tokens_per_sample = 0;
   std::int64_t steps_done = 0, steps_left = 0;
-  double seconds_trained = 0; ///< with evaluations and pauses
+  double seconds_trained = 0; ///< including evaluations and pauses
 };
 
 Registry::Registry(const RunInfo& run, bool leads) : values_(std::make_unique<Values>()) {
@@ -43,7 +43,8 @@ Registry::Registry(const RunInfo& run, bool leads) : values_(std::make_unique<Va
 
 Registry::~Registry() = default;
 
-/// What was counted for the job before another led it is not what that one counts on from.
+/// A new leader does not continue the totals of the previous one, so a node that stops leading
+/// removes them.
 void Registry::Values::tell_as(bool leader) {
   if (std::exchange(leads, leader) == leader)
     return;
@@ -57,7 +58,7 @@ void Registry::Values::tell_as(bool leader) {
   }
 }
 
-/// A rank's counters start at zero in each generation, so the next one must not continue these.
+/// Removes a rank's counters: they start at zero in each generation.
 void Registry::Values::forget_generation() {
   for (const auto& metric : names::all)
     if (ends_with_generation(metric))
@@ -100,6 +101,7 @@ void Registry::record(const StepRecord& step) {
     v.set(names::round_bytes, static_cast<double>(step.round_bytes));
   v.set(names::staleness, step.staleness);
   v.set(names::item_time, step.item_seconds);
+  v.set(names::lease_time, step.item_seconds);
   v.set(names::learning_rate, step.lr);
   v.set(names::epoch, static_cast<double>(step.epoch + 1));
   v.set(names::step, static_cast<double>(step.step + 1));

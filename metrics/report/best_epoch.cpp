@@ -19,7 +19,7 @@ bool is_better(const EpochRecord& a, const EpochRecord& b, BestBy by) {
   return *a.test_loss < *b.test_loss;
 }
 
-/// Checkpoint after so many steps; empty: it was not kept.
+/// The checkpoint after this number of steps; empty: it was not kept.
 std::string checkpoint_of(const std::filesystem::path& run, std::int64_t steps) {
   for (const auto& entry : CheckpointStore{run / "checkpoints"}.list())
     if (entry.step == steps)

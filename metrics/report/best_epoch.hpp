@@ -1,4 +1,4 @@
-/// The best evaluation of a run, from its epochs.jsonl.
+/// Finds the best evaluation of a run in its epochs.jsonl.
 #pragma once
 
 #include "metrics/step_record.hpp"
@@ -11,18 +11,19 @@ namespace troupe::metrics {
 
 enum class BestBy : std::uint8_t { accuracy, loss };
 
-/// The first of the epochs with the highest test accuracy, or the lowest test loss. Epochs of a run
-/// without accuracies are compared by loss. Nothing where no epoch was evaluated. Blocks on a file.
+/// Returns the epoch with the highest test accuracy or the lowest test loss, the first one of
+/// equals. Compares epochs without accuracies by loss. Empty if no epoch was evaluated. Blocks on a
+/// file.
 std::optional<EpochRecord> read_best_epoch(const std::filesystem::path& run,
                                            BestBy by = BestBy::accuracy);
 
-/// "test accuracy 91.2%"; of a run without accuracies, or compared by loss, "test loss 1.234" or,
-/// of texts, "test perplexity 6.21".
+/// "test accuracy 91.2%". Without accuracies, or by loss: "test loss 1.234", or for texts "test
+/// perplexity 6.21".
 std::string format_result(const RunInfo& run, const EpochRecord& epoch,
                           BestBy by = BestBy::accuracy);
 
-/// "best: epoch 2, test accuracy 91.2%, checkpoint FOLDER", with the checkpoint of that epoch where
-/// it was kept. Empty where no epoch was evaluated. Blocks on files.
+/// "best: epoch 2, test accuracy 91.2%, checkpoint FOLDER", or that its checkpoint was not kept.
+/// Empty if no epoch was evaluated. Blocks on files.
 std::string describe_best(const std::filesystem::path& folder, const RunInfo& run, BestBy by);
 
 } // namespace troupe::metrics

@@ -41,7 +41,7 @@ void take_standing(ComparedRun& run, const RunInfo& info, const Standing& now) {
   run.perplexity = perplexity(info, now.test_loss);
 }
 
-/// Figures only of a run that has completed.
+/// Only completed runs have results.
 Json to_object(const ComparedRun& run) {
   const auto figure = [&run](const std::optional<double>& value) {
     return run.problem.empty() ? number_or_null(value) : Json();
@@ -76,7 +76,7 @@ Json to_object(const ComparedMachine& machine) {
           {"gpus", machine.gpus}};
 }
 
-/// A bar would end the cell.
+/// Replaces "|", which would end the cell.
 std::string cell(std::string text) {
   std::ranges::replace(text, '|', '/');
   std::ranges::replace(text, '\n', ' ');
@@ -149,7 +149,8 @@ std::string markdown_row(const ComparedRun& run, const std::vector<Column>& colu
 
 Result<std::string> label_of(const RunDocument& document, const std::filesystem::path& folder) {
   if (document.history.progress.now().steps == 0)
-    return fail(Errc::invalid_input, "{}: the run has made no step yet", echoed(folder.string()));
+    return fail(Errc::invalid_input, "{}: the run has not made a step yet",
+                echoed(folder.string()));
   return document.status == "completed"
              ? document.run.name
              : fmt::format("{} ({})", document.run.name, document.status);
@@ -183,7 +184,7 @@ Result<ComparedRun> read_compared_run(const std::filesystem::path& folder) {
 void take_summary(ComparedRun& run, std::string_view json) {
   const auto summary = parse_summary(json);
   if (!summary || summary->status.empty()) {
-    run.problem = "the run has left no summary";
+    run.problem = "the run wrote no summary";
     return;
   }
   if (summary->status != "completed") {

@@ -8,7 +8,7 @@ namespace troupe::metrics {
 namespace {
 
 constexpr int bins_per_octave = 1024;
-/// A nanosecond, and eleven days: what is beyond counts as these.
+/// A nanosecond, and eleven days. Durations beyond count in the first or last octave.
 constexpr int least_exponent = -30, most_exponent = 20;
 
 double edge(int exponent, std::size_t bin) {
@@ -42,7 +42,7 @@ double DurationHistogram::quantile(double part) const {
   return most_;
 }
 
-/// Within a bin all are taken to lie evenly.
+/// Assumes an even distribution within each bin.
 double DurationHistogram::counted_below(double seconds) const {
   double sum = 0;
   for (const auto& [exponent, bins] : octaves_)
@@ -59,7 +59,7 @@ DurationHistogram::Bins DurationHistogram::bins() const {
   Bins even{.low = least_, .high = std::fmin(most_, 1.5 * quantile(0.99)), .counts = {}};
   if (count_ == 0)
     return even;
-  // A bin of the octave may reach below the least and beyond the highest.
+  // An octave's bin may extend below the least duration and beyond the greatest.
   even.high = std::max(even.high, even.low * (1 + 1e-3));
   std::int64_t before = 0;
   for (std::size_t i = 0; i < even_bins; ++i) {

@@ -1,4 +1,4 @@
-/// How long something took, very often: in bounded memory.
+/// A histogram of durations in bounded memory.
 #pragma once
 
 #include <array>
@@ -10,28 +10,29 @@
 
 namespace troupe::metrics {
 
-/// Counts by even bins in each power of two, a thousand of them: a quantile is right within 0.1%.
-/// At most half a megabyte; usually some tens of kilobytes.
+/// Counts durations in 1024 even bins for each power of two: a quantile has an error below 0.1%.
+/// Takes at most half a megabyte, typically some tens of kilobytes.
 class DurationHistogram {
 public:
   static constexpr std::size_t even_bins = 40;
 
-  /// What is no finite duration above 0 is not counted.
+  /// Ignores durations that are not finite or not above 0.
   void add(double seconds);
 
   std::int64_t count() const { return count_; }
-  /// nan when nothing was counted.
+  /// nan if empty.
   double least() const { return least_; }
   double most() const { return most_; }
-  /// Of all durations, the part that took no longer; 0.5 is the median.
+  /// The duration that the given part of all durations does not exceed; 0.5 is the median.
   double quantile(double part) const;
 
-  /// From low to high, in even bins.
+  /// Even bins from `low` to `high`.
   struct Bins {
     double low, high;
     std::array<std::int64_t, even_bins> counts;
   };
-  /// Those few that took far longer than the others are not in it, so that these can be told apart.
+  /// Omits outliers, those above 1.5 times the 99th percentile, so that the other durations stay
+  /// distinguishable.
   Bins bins() const;
 
 private:

@@ -6,8 +6,8 @@ namespace troupe::metrics {
 
 namespace {
 
-/// Epochs whose lines stay when a run goes on: those that will not be run again. A run that has
-/// come to its end keeps the epoch that max_steps cut short, too.
+/// The number of epochs whose lines a resumed run keeps: those that are not repeated. A run that
+/// has reached its end also keeps the epoch cut short by max_steps.
 std::int64_t epochs_before(const RunInfo& run) {
   if (run.steps_per_epoch <= 0)
     return 0;
@@ -42,7 +42,7 @@ bool Recollection::add(const EpochRecord& epoch) {
   last_epoch_ = epoch.epoch;
   history_.add(epoch);
   if ((epoch.epoch + 1) * steps_per_epoch_ == first_step_)
-    run_.epoch = {}; // it is over
+    run_.epoch = {}; // the epoch is complete
   if (epoch.test_loss)
     run_.test_loss = epoch.test_loss;
   if (epoch.test_accuracy)

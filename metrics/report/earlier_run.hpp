@@ -1,4 +1,4 @@
-/// What a run that goes on was before.
+/// The state of a resumed run before its first step.
 #pragma once
 
 #include "metrics/report/run_history.hpp"
@@ -12,19 +12,20 @@ namespace troupe::metrics {
 struct EarlierRun {
   double loss = 0;                                     ///< of the last step
   std::optional<double> test_loss = {}, accuracy = {}; ///< of the last evaluation
-  StepSums epoch = {};                                 ///< of the epoch that has not been recorded
+  StepSums epoch = {};                                 ///< of the unfinished epoch
 };
 
-/// Takes what the files of a run's folder have of the steps before its first one.
+/// Collects the records of the steps before the run's first step from the files of its folder.
 class Recollection {
 public:
   explicit Recollection(const RunInfo& run);
 
-  /// False: not one of them, and nothing was taken.
+  /// Returns false and takes nothing if the record is not before the first step, or is out of
+  /// order.
   bool add(const StepRecord& step);
   bool add(const EpochRecord& epoch);
   bool add(const GeneratedRecord& sample);
-  /// All of them: what was before is not undone where steps are made again.
+  /// Takes all recoveries: they stay valid when steps are repeated.
   bool add(const RecoveryRecord& recovery) {
     history_.add(recovery);
     return true;
@@ -32,7 +33,7 @@ public:
 
   const EarlierRun& run() const { return run_; }
   const RunHistory& history() const { return history_; }
-  /// Steps that the files do not have: lost with the machine's power, or with who led the job.
+  /// Steps that are missing in the files: lost in a power failure or with the leader of the job.
   std::int64_t missing_steps() const { return first_step_ - steps_; }
 
 private:

@@ -11,7 +11,7 @@ void EpochHistory::add(const EpochRecord& epoch) {
     return;
   }
   chosen_.push_back(epoch);
-  if (chosen_.size() < most_epochs) // and the last one
+  if (chosen_.size() < most_epochs) // leaves room for the last one
     return;
   every_ *= 2;
   for (std::size_t i = 1; 2 * i < chosen_.size(); ++i)

@@ -26,12 +26,11 @@ std::int64_t key_of(const GeneratedRecord& sample) {
   return sample.step;
 }
 
-std::int64_t
-key_of(const RecoveryRecord& recovery) { // generations are counted anew by each process
+std::int64_t key_of(const RecoveryRecord& recovery) { // each process numbers generations from 1
   return recovery.time.time_since_epoch().count();
 }
 
-/// Gives how many lines are damaged: no records, or not behind the ones before them.
+/// Returns the number of damaged lines: lines that are no records or are out of order.
 template <class Record>
 std::int64_t read_lines(const fs::path& path, std::optional<Record> (*parse)(std::string_view),
                         RunHistory& history) {
@@ -71,12 +70,11 @@ void take_summary(RunDocument& document, const RunSummary& summary) {
 Result<FolderReport> read_report(const fs::path& folder) {
   const auto named = echoed(folder.string());
   if (!fs::is_directory(folder))
-    return fail(Errc::invalid_input, "{}: there is no such folder", named);
-  const auto state = read_run_state(folder); // before the lines: a run may end meanwhile
+    return fail(Errc::invalid_input, "{}: the folder does not exist", named);
+  const auto state = read_run_state(folder); // before the lines: the run may end in between
   if (!state)
-    return fail(Errc::invalid_input,
-                "{} is not the folder of a run: it has no {} and no {} that can be read", named,
-                run_files::info, run_files::summary);
+    return fail(Errc::invalid_input, "{} is not the folder of a run: it has no readable {} or {}",
+                named, run_files::info, run_files::summary);
 
   FolderReport report;
   auto& document = report.document;

@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 constexpr std::array files = {run_files::steps, run_files::epochs, run_files::recoveries,
                               run_files::samples};
 
-/// CAF's messages stay small, so that signs of life are not delayed.
+/// Keeps CAF's messages small, so that heartbeats are not delayed.
 constexpr std::size_t most = 32 * 1024;
 
 std::string read_at(const fs::path& path, std::int64_t offset) {
@@ -34,7 +34,7 @@ std::string read_at(const fs::path& path, std::int64_t offset) {
 
 tl::unexpected<Error> not_kept(const fs::path& path, int number) {
   return fail(number == ENOSPC || number == EDQUOT ? Errc::no_space : Errc::io,
-              "the run's history is not kept here: {}: {}", echoed(path.string()),
+              "cannot keep a copy of the run's history: {}: {}", echoed(path.string()),
               std::strerror(number));
 }
 
@@ -60,7 +60,7 @@ Status KeptHistory::add(const HistoryChunk& part) {
     place_ = {part.opening};
   }
   if (file >= files.size() || part.at != place_.bytes[file])
-    return {}; // it is asked for again
+    return {}; // it will be requested again
   std::error_code error;
   fs::create_directories(folder_, error);
   if (error)
@@ -77,7 +77,7 @@ Status KeptHistory::add(const HistoryChunk& part) {
   return {};
 }
 
-/// What a file does not have yet is cut off as what is not a whole line.
+/// Lines that a file lacks, and an incomplete last line, are handled when the files are opened.
 Status KeptHistory::hand_over() const {
   std::error_code error;
   for (const auto* file : files) {
@@ -92,7 +92,7 @@ Status KeptHistory::hand_over() const {
 }
 
 void KeptHistory::remove() const {
-  std::error_code ignored; // a folder more
+  std::error_code ignored; // a remaining folder does no harm
   fs::remove_all(folder_, ignored);
 }
 

@@ -1,5 +1,5 @@
-/// The files of lines of a run as other nodes keep them, each of which may lead one day: the leader
-/// reads parts of its own, and they append them to their copy.
+/// Replication of a run's line files to other nodes, each of which may become leader. The leader
+/// reads chunks of its files, and the other nodes append them to their copies.
 #pragma once
 
 #include "core/error.hpp"
@@ -11,8 +11,8 @@
 
 namespace troupe::metrics {
 
-/// How much of each file there is, in bytes, of one opening of the run's folder: what is opened
-/// again may have lost its end.
+/// How many bytes of each file a copy has, for one opening of the run's folder. A file that is
+/// opened again may have lost its end.
 struct HistoryPlace {
   std::string opening;
   std::array<std::int64_t, 4> bytes = {}; ///< by run_files: steps, epochs, recoveries, samples
@@ -23,7 +23,7 @@ struct HistoryPlace {
   }
 };
 
-/// Bytes of one of the files.
+/// A chunk of one of the files.
 struct HistoryChunk {
   std::string opening;
   std::int32_t file = 0;
@@ -37,21 +37,21 @@ struct HistoryChunk {
   }
 };
 
-/// What the files of a run's folder have that somebody lacks; no bytes: nothing, or they cannot be
-/// read now. Blocks on files.
+/// Returns the next chunk that the copy `there` lacks; without bytes if it lacks nothing or the
+/// files cannot be read now. Blocks on files.
 HistoryChunk read_history(const std::filesystem::path& run, const std::string& opening,
                           const HistoryPlace& there);
 
-/// A copy in a folder of its own. Blocks on files.
+/// A copy of the files, in a folder of its own. Blocks on files.
 class KeptHistory {
 public:
   /// RUN/.history
   explicit KeptHistory(const std::filesystem::path& run);
 
   const HistoryPlace& place() const { return place_; }
-  /// Appends; of another opening, from its begin on. Errors: io, no_space.
+  /// Appends a chunk. A chunk of another opening replaces the whole copy. Errors: io, no_space.
   Status add(const HistoryChunk& part);
-  /// Its files become those of the run's folder. Errors: io.
+  /// Moves the copies to the run's folder. Errors: io, no_space.
   Status hand_over() const;
   void remove() const;
 

@@ -26,7 +26,7 @@ void append_number(std::string& text, std::int64_t value) {
 
 constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
 
-/// ","NAME":[...]" of what `value` gives of each point.
+/// Appends ","NAME":[...]" with `value` of each point.
 template <class Points, class Value>
 void append_column(std::string& text, std::string_view name, const Points& points,
                    const Value& value) {

@@ -1,4 +1,4 @@
-/// The last records of a kind.
+/// The newest records of a kind.
 #pragma once
 
 #include <cstddef>

@@ -13,17 +13,19 @@ namespace troupe::metrics {
 
 namespace {
 
-/// Empty: the line says nothing of it.
+/// Empty if the line contains no assignment.
 std::vector<int> slice_assignment_of(const nlohmann::json& line) {
-  if (!line.is_object() || !line.contains("dealing") || !line.at("dealing").is_array())
+  const auto* const key = line.contains("slice_assignment") ? "slice_assignment" : "dealing";
+  if (!line.is_object() || !line.contains(key) || !line.at(key).is_array())
     return {};
   std::vector<int> counts;
-  for (const auto& count : line.at("dealing"))
+  for (const auto& count : line.at(key))
     counts.push_back(count.is_number_unsigned() ? count.get<int>() : -1);
   return counts;
 }
 
-/// Whether the line says nothing of a dealing, or one of so many slices, which is added.
+/// Adds the line's assignment, if any, to `recorded`. Returns false if it does not have `slices`
+/// slices in all or a rank has fewer than `least`.
 bool add_slice_assignment(std::string_view text, std::int64_t slices, int least,
                           RecordedAssignment& recorded) {
   const auto line = parse_json(text).value_or(nullptr);
@@ -52,8 +54,9 @@ Result<RecordedAssignment> read_slice_assignment(const std::filesystem::path& ev
     return sound = add_slice_assignment(text, slices, least, recorded);
   });
   if (!sound)
-    return fail(Errc::data, "{}:{}: its dealing is not one of the {} slices that this job has{}",
-                events.string(), number, slices, least > 0 ? ", with one for each worker" : "");
+    return fail(Errc::data,
+                "{}:{}: the recorded assignment does not match the {} slices of this job{}",
+                events.string(), number, slices, least > 0 ? ", with at least one per worker" : "");
   return recorded;
 }
 

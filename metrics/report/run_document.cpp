@@ -51,10 +51,10 @@ const std::string& node_of(std::int32_t rank, const std::vector<NodeRecord>& nod
   return found != nodes.end() ? found->name : unknown;
 }
 
-/// Its own time in steps: what it does beside computing is not counted twice.
+/// A worker's time in steps, without double counting: parts that overlap computing are excluded.
 double own_seconds(const WorkerSummary& worker) {
   return worker.compute_seconds + worker.data_wait_seconds + worker.collective_seconds +
-         (worker.optimizer_seconds > 0 ? worker.optimizer_seconds : 0); // nan of earlier versions
+         (worker.optimizer_seconds > 0 ? worker.optimizer_seconds : 0); // nan in earlier versions
 }
 
 OrderedJson json_of_workers(const RunDocument& document) {
@@ -116,7 +116,7 @@ OrderedJson json_of_actors(const std::vector<ActorRecord>& actors) {
   return all;
 }
 
-/// Times have nanoseconds: shorter than all digits of a double.
+/// Writes times with nanoseconds, which is shorter than all digits of a double.
 std::string json_of_timeline(const Timeline& timeline) {
   std::string text;
   for (const auto& row : timeline.rows) {

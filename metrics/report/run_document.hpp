@@ -1,5 +1,5 @@
-/// The document of a run: what its page shows, live or standing (docs/files.md). It is small,
-/// however long the run is.
+/// The document of a run, which its page shows, live or standalone (docs/files.md). It stays small
+/// for any length of the run.
 #pragma once
 
 #include "metrics/report/run_history.hpp"
@@ -18,7 +18,7 @@
 
 namespace troupe::metrics {
 
-/// A daemon that takes part.
+/// A daemon that is a member of the job.
 struct NodeRecord {
   std::string name, address;
   std::string page; ///< HOST:PORT; empty: off
@@ -26,26 +26,26 @@ struct NodeRecord {
   std::vector<std::int32_t> ranks;
   std::vector<std::string> devices;
   bool leads = false;
-  std::optional<double> heartbeat_age_seconds = {}; ///< empty: nobody here hears of it
+  std::optional<double> heartbeat_age_seconds = {}; ///< empty: not received here
 };
 
-/// All actors of one role of this process.
+/// Totals of the actors of one role in this process.
 struct ActorRecord {
   std::string name;
   std::int64_t count = 1;
   std::int64_t waiting = 0;                                        ///< messages in their mailboxes
   std::int64_t messages = 0;                                       ///< since the process began
-  std::optional<double> messages_per_second = {}, busy_ratio = {}; ///< of the last second or so
+  std::optional<double> messages_per_second = {}, busy_ratio = {}; ///< over the last second or so
 };
 
 struct CheckpointTotals {
-  std::optional<std::int64_t> written = 0; ///< empty: nobody knows
+  std::optional<std::int64_t> written = 0; ///< empty: unknown
   std::int64_t failures = 0;
   std::optional<std::int64_t> last_step = {};
   std::optional<double> last_seconds = {};
   std::optional<std::uint64_t> last_bytes = {};
   std::optional<std::chrono::system_clock::time_point> last_time = {};
-  std::string path = {}; ///< of the last one; empty: none
+  std::string path = {}; ///< of the last one
 };
 
 struct LogLine {
@@ -57,12 +57,12 @@ struct RunDocument {
   static constexpr std::size_t most_lines = 50;
   static constexpr std::size_t most_spans = 3000;
 
-  std::string status, error; ///< error: empty where nothing has failed
+  std::string status, error; ///< error: empty if nothing has failed
   RunInfo run;
   RunHistory history;
   std::vector<WorkerSummary> workers;
   std::vector<NodeRecord> nodes;
-  bool leads = true; ///< false: this process follows the node that leads the job
+  bool leads = true; ///< false: this process follows the leader of the job
   std::int64_t generation = 1;
   std::vector<ActorRecord> actors;
   std::optional<Timeline> timeline;
@@ -70,7 +70,7 @@ struct RunDocument {
   std::deque<LogLine> log;
   std::string config;
 
-  /// The oldest lines go.
+  /// Drops the oldest line when full.
   void add(LogLine line);
 };
 
@@ -101,14 +101,14 @@ inline constexpr std::array<std::string_view, 18> document_keys = {
     "step_seconds", "workers", "nodes",    "leads",       "generation", "recoveries",
     "generated",    "actors",  "timeline", "checkpoints", "log",        "config"};
 
-/// The value of a part, as JSON. Of steps, the points from the `from`th on.
+/// The value of a part, as JSON; for the steps, only the points from index `from` on.
 std::string json_of(const RunDocument& document, DocumentPart part, std::size_t from = 0);
 
-/// All of it; `live`: for a page that follows.
+/// The whole document; `live`: for a page that follows the run.
 std::string to_json(const RunDocument& document, bool live,
                     std::chrono::system_clock::time_point made);
 
-/// The same of parts that are JSON already, by DocumentPart.
+/// Assembles the document from JSON of its parts, indexed by DocumentPart.
 std::string document_of(const std::array<std::string, document_keys.size()>& parts, bool live,
                         std::chrono::system_clock::time_point made);
 

@@ -15,16 +15,17 @@ namespace troupe::metrics {
 
 namespace {
 
-/// Entries by which a run's folder is recognized. Other programs write a config.yaml, too.
+/// Entries that mark a run's folder. config.yaml is not one of them: other programs write it, too.
 constexpr std::array<std::string_view, 5> run_marks = {run_files::steps, run_files::info,
                                                        run_files::summary, run_files::members,
                                                        run_files::checkpoints};
 
-/// Files that are written to a temporary file first.
+/// Files written through a temporary file.
 constexpr std::array<std::string_view, 5> whole_files = {
     run_files::config, run_files::info, run_files::summary, run_files::report, run_files::members};
 
-/// Removes those that a killed process left: only this process writes to the folder now.
+/// Removes temporary files of a killed process. Precondition: only this process writes to the
+/// folder.
 void remove_temporaries(const std::filesystem::path& run) {
   std::error_code ignored;
   for (std::filesystem::directory_iterator at{run, ignored}, end; !ignored && at != end;
@@ -35,16 +36,16 @@ void remove_temporaries(const std::filesystem::path& run) {
   }
 }
 
-/// The file that keeps lines which are cut off: nodes that come later may bring a later state.
-/// Empty without daemons, where the lines are made again, and for changes of membership, which are
-/// kept.
+/// The file for lines that are cut off: nodes that join later may bring a later state. Empty
+/// without daemons, because the lines are produced again, and for membership changes, which are
+/// always kept.
 std::filesystem::path aside_of(const std::filesystem::path& lines, const RunWriter& writer) {
   if (writer.staging.empty() || lines.filename() == run_files::recoveries)
     return {};
   return writer.staging / (lines.filename().string() + ".cut");
 }
 
-/// Opens a file of lines, of which those stay that come before the run's first step.
+/// Opens a line file; keeps the lines before the run's first step.
 template <class Record>
 Result<JsonLines> open_lines(const std::filesystem::path& path,
                              std::optional<Record> (*parse)(std::string_view), Recollection& before,
@@ -79,7 +80,7 @@ Result<RunFolder> RunFolder::open(const std::filesystem::path& output, const Run
   std::filesystem::remove(folder.report(), error);
   TROUPE_TRY(write_file_atomically(folder.path_ / run_files::config, config_yaml, writer.staging));
   TROUPE_TRY(folder.write(run));
-  if (writer.staging.empty()) // a run of one process: no daemon is to continue the earlier job
+  if (writer.staging.empty()) // a single-process run: no daemon must continue the earlier job
     std::filesystem::remove(folder.path_ / run_files::members, error);
   return folder;
 }
@@ -89,14 +90,14 @@ Status check_unwritten(const std::filesystem::path& run) {
 }
 
 Status check_no_other_files(const std::filesystem::path& run) {
-  std::error_code unreadable; // which the first file that is written reports
+  std::error_code unreadable; // reported when the first file is written
   std::string other;
   for (std::filesystem::directory_iterator at{run, unreadable}, end; !unreadable && at != end;
        at.increment(unreadable)) {
     const auto name = at->path().filename().string();
     if (std::ranges::count(run_marks, name) > 0)
       return {};
-    if (!name.starts_with('.') && name != "lost+found") // which a new volume has
+    if (!name.starts_with('.') && name != "lost+found") // lost+found: created on new volumes
       other = name;
   }
   if (other.empty())

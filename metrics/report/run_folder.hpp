@@ -1,4 +1,4 @@
-/// OUTPUT/NAME/: what is left of a run for people and programs (docs/runs.md).
+/// OUTPUT/NAME/: the files of a run, for people and programs (docs/runs.md).
 #pragma once
 
 #include "core/error.hpp"
@@ -11,7 +11,7 @@
 
 namespace troupe::metrics {
 
-/// The names of its files.
+/// Names of its files.
 namespace run_files {
 inline constexpr const char* config = "config.yaml";
 inline constexpr const char* steps = "events.jsonl";
@@ -21,29 +21,29 @@ inline constexpr const char* samples = "samples.jsonl";
 inline constexpr const char* info = "run.json";
 inline constexpr const char* summary = "summary.json";
 inline constexpr const char* report = "report.html";
-inline constexpr const char* members = "members.json"; ///< of a daemon
+inline constexpr const char* members = "members.json"; ///< written by daemons
 inline constexpr const char* checkpoints = "checkpoints";
 } // namespace run_files
 
 /// How a process writes to a run's folder.
 struct RunWriter {
-  std::filesystem::path staging = {}; ///< of core/staging.hpp; empty: beside the files
+  std::filesystem::path staging = {}; ///< core/staging.hpp; empty: beside the files
   bool takes_over = false;            ///< from another process, which may still write
 };
 
-/// Its files of lines.
+/// Its line files.
 struct RunLines {
   JsonLines steps, epochs, recoveries, samples;
 };
 
-/// Blocks on files; one process at a time.
+/// Blocks on files. Only one process may write to a folder.
 class RunFolder {
 public:
-  /// Makes the folder, writes config.yaml and run.json, removes the end of an earlier run (summary,
-  /// report), temporary files and, without drafts, members.json, and cuts off what came after
-  /// run.first_step: it is trained again. With drafts, it restores lines before the first step that
-  /// this writer has cut off earlier: nodes have brought a later state. Reads the earlier lines
-  /// once, here.
+  /// Creates the folder and writes config.yaml and run.json. Removes the end of an earlier run
+  /// (summary, report), temporary files and, without a staging directory, members.json. Cuts off
+  /// lines after run.first_step, which is trained again. With a staging directory, restores lines
+  /// before the first step that this writer has cut off earlier: joining nodes have brought a later
+  /// state. Reads the earlier lines once, here.
   static Result<RunFolder> open(const std::filesystem::path& output, const RunInfo& run,
                                 std::string_view config_yaml, const RunWriter& writer = {});
 
@@ -53,7 +53,7 @@ public:
   std::filesystem::path summary() const { return path_ / run_files::summary; }
   std::filesystem::path report() const { return path_ / run_files::report; }
 
-  /// Of the steps before the first one of this process.
+  /// Records of the steps before this process's first one.
   const Recollection& before() const { return before_; }
 
   Status append(const StepRecord& step);
@@ -61,14 +61,13 @@ public:
   Status append(const RecoveryRecord& recovery);
   Status append(const GeneratedRecord& sample);
 
-  /// Lines that found no room are written with the next one, or now. Error: of the first that
-  /// cannot be.
+  /// Writes queued lines. Error: of the first file that cannot be written.
   Status settle();
 
-  // Each whole or not at all.
+  // Written atomically.
   Status write(const RunInfo& run) const;
   Status write(const RunSummary& summary) const;
-  /// The page of a document (run_document.hpp).
+  /// Writes the page of a document (run_document.hpp).
   Status write_report(std::string_view document) const;
 
 private:
@@ -82,11 +81,11 @@ private:
   Recollection before_;
 };
 
-/// Error: invalid_input, where another process writes a run to this folder.
+/// Error: invalid_input, if another process writes a run to this folder.
 Status check_unwritten(const std::filesystem::path& run);
 
-/// Error: invalid_input if the folder has entries but none by which a run is recognized: a run
-/// would write among other files. Hidden entries do not count.
+/// Error: invalid_input, if the folder has entries but none that marks it as a run's: a run would
+/// write among other files. Ignores hidden entries.
 Status check_no_other_files(const std::filesystem::path& run);
 
 } // namespace troupe::metrics

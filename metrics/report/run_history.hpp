@@ -1,4 +1,4 @@
-/// The course of a run from its first step on, also over several processes, in bounded memory.
+/// The history of a run from its first step, possibly over several processes, in bounded memory.
 #pragma once
 
 #include "metrics/report/duration_histogram.hpp"
@@ -9,7 +9,7 @@
 
 namespace troupe::metrics {
 
-/// Changes of the membership.
+/// Membership changes.
 using RecoveryHistory = Latest<RecoveryRecord, 50>;
 using GeneratedHistory = Latest<GeneratedRecord, 20>;
 
@@ -21,7 +21,7 @@ struct RunHistory {
   GeneratedHistory generated;
   RunProgress progress;
 
-  /// Gives the index of the first point of `steps` that is not as it was.
+  /// Returns the index of the first point of `steps` that has changed.
   std::size_t add(const StepRecord& step) {
     step_seconds.add(step.seconds);
     progress.add(step);

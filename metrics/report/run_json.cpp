@@ -8,7 +8,7 @@ namespace troupe::metrics {
 
 namespace {
 
-/// By the names of the kinds that were used.
+/// Keyed by kind; only kinds that were used.
 OrderedJson to_object(const std::array<CollectiveUse, collective_kind_names.size()>& collectives) {
   OrderedJson object = OrderedJson::object();
   for (std::size_t i = 0; i < collectives.size(); ++i)
@@ -96,12 +96,16 @@ std::string to_json(const StepRecord& step) {
     object["mfu"] = *step.mfu;
   if (step.gradient_norm)
     object["gradient_norm"] = *step.gradient_norm;
-  if (!step.slice_assignment.empty())
-    object["dealing"] = step.slice_assignment;
+  if (!step.slice_assignment.empty()) {
+    object["slice_assignment"] = step.slice_assignment;
+    object["dealing"] = step.slice_assignment; // the name before 0.2, until 0.3
+  }
   if (step.staleness)
     object["staleness"] = *step.staleness;
-  if (step.item_seconds)
-    object["lease_seconds"] = *step.item_seconds;
+  if (step.item_seconds) {
+    object["work_item_seconds"] = *step.item_seconds;
+    object["lease_seconds"] = *step.item_seconds; // the name before 0.2, until 0.3
+  }
   for (const auto& shard : step.reads) {
     auto& told = object["reads"].emplace_back(nlohmann::json::array());
     for (const auto& [slice, read, parts] : shard)

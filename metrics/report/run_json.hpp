@@ -1,4 +1,4 @@
-/// The records of a run as the JSON of its folder (docs/files.md).
+/// Records of a run as the JSON of its folder (docs/files.md).
 #pragma once
 
 #include "metrics/step_record.hpp"
@@ -9,17 +9,17 @@
 
 namespace troupe::metrics {
 
-// One line each. A value that is not finite (a loss of nan) is null.
+// One line each. A value that is not finite (a loss of nan) becomes null.
 std::string to_json(const StepRecord& step);
 std::string to_json(const EpochRecord& epoch);
 std::string to_json(const RecoveryRecord& recovery);
 std::string to_json(const GeneratedRecord& generated);
 
-// JSON of several lines, for people too.
+// JSON of several lines, readable by people.
 std::string to_json(const RunInfo& run);
 std::string to_json(const RunSummary& summary);
 
-// Empty when the text is not such a record. A null number is nan.
+// Empty if the text is not such a record. A null number becomes nan.
 std::optional<StepRecord> parse_step(std::string_view json);
 std::optional<EpochRecord> parse_epoch(std::string_view json);
 std::optional<RecoveryRecord> parse_recovery(std::string_view json);

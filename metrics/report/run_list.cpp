@@ -22,7 +22,7 @@ Result<std::vector<ListedRun>> list_runs(const fs::path& output) {
   std::vector<ListedRun> runs;
   fs::directory_iterator at{output, error};
   if (error == std::errc::no_such_file_or_directory || error == std::errc::not_a_directory)
-    return fail(Errc::invalid_input, "{}: there is no such folder", echoed(output.string()));
+    return fail(Errc::invalid_input, "{}: the folder does not exist", echoed(output.string()));
   for (; !error && at != fs::directory_iterator{}; at.increment(error))
     if (auto state = read_run_state(at->path()))
       runs.push_back({.folder = at->path(),

@@ -1,4 +1,4 @@
-/// The runs of a folder (run.output).
+/// Lists the runs of a folder (run.output).
 #pragma once
 
 #include "core/error.hpp"
@@ -15,12 +15,11 @@ struct ListedRun {
   std::filesystem::path folder;
   RunInfo info;
   std::string status;              ///< completed, stopped, failed, running, interrupted
-  std::optional<EpochRecord> best; ///< empty: nothing was evaluated
+  std::optional<EpochRecord> best; ///< empty: no epoch was evaluated
 };
 
-/// Reads run.json, summary.json and epochs.jsonl of each run, and leaves out folders that are not
-/// of a run. The run that was started last comes first. Blocks on files. Errors: invalid_input,
-/// where there is no such folder; io.
+/// Reads run.json, summary.json and epochs.jsonl of each run; skips other folders. The run started
+/// last comes first. Blocks on files. Errors: invalid_input, if the folder does not exist; io.
 Result<std::vector<ListedRun>> list_runs(const std::filesystem::path& output);
 
 } // namespace troupe::metrics

@@ -74,7 +74,7 @@ void RunProgress::stop() {
 
 void RunProgress::finish(const RunSummary& summary) {
   now_.steps = summary.steps;
-  now_.samples = std::max(now_.samples, summary.samples); // others than the leader do not hear it
+  now_.samples = std::max(now_.samples, summary.samples); // others than the leader count none
   now_.seconds = summary.seconds;
   now_.seconds_left.reset();
   now_.checkpoint_seconds = summary.checkpoint_seconds;

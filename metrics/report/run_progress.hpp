@@ -1,4 +1,4 @@
-/// Where a run stands, in numbers.
+/// Progress of a run, as numbers.
 #pragma once
 
 #include "metrics/recent_steps.hpp"
@@ -10,20 +10,19 @@
 
 namespace troupe::metrics {
 
-/// Samples, seconds and ratios are those since the run was last started. What nobody knows is
-/// empty.
+/// Samples, seconds and ratios count from the last start of the run. Unknown values are empty.
 struct Standing {
-  std::int64_t steps = 0; ///< committed by the whole run
-  std::int64_t epoch = 0; ///< of the last one
+  std::int64_t steps = 0; ///< committed in the whole run
+  std::int64_t epoch = 0; ///< of the last step
   std::int64_t epochs = 0;
   std::int64_t samples = 0;
-  /// In steps, evaluations and pauses for checkpoints; when it has ended, from begin to end.
+  /// In steps, evaluations and pauses for checkpoints. After the end, the time from begin to end.
   double seconds = 0;
   std::optional<double> seconds_left = {};
-  std::optional<double> samples_per_second = {};    ///< now; when it has ended, over all steps
+  std::optional<double> samples_per_second = {};    ///< current; after the end, mean over all steps
   std::optional<double> mfu = {};                   ///< likewise
   std::optional<double> operations_per_second = {}; ///< likewise
-  // Of the run's seconds, those of steps, of evaluations, and in which checkpoints held steps up.
+  // Parts of the run's seconds: in steps, in evaluations, and paused for checkpoints.
   double step_seconds = 0, evaluation_seconds = 0, checkpoint_seconds = 0;
   std::optional<double> loss = {}, accuracy = {};
   std::optional<double> test_loss = {}, test_accuracy = {};
@@ -31,24 +30,24 @@ struct Standing {
   std::int64_t skipped_steps = 0;
   std::optional<double> overlap_ratio = {}, data_wait_ratio = {};
   std::int64_t unreadable_samples = 0;
-  std::string parameters_sha256 = {}; ///< empty until it has ended
+  std::string parameters_sha256 = {}; ///< empty until the run has ended
 };
 
 class RunProgress {
 public:
-  /// Steps before the run's first one count as the earlier ones of a run that goes on.
+  /// Steps before run.first_step count as earlier steps of a resumed run.
   void begin(const RunInfo& run);
   void add(const StepRecord& step);
   void add(const EpochRecord& epoch);
-  /// Where only their number is known.
+  /// Records progress when only the number of steps is known.
   void note_steps(std::int64_t steps);
-  /// A checkpoint held steps up for so long.
+  /// Records that a checkpoint paused training for so long.
   void note_pause(double seconds) {
     now_.seconds += seconds;
     now_.checkpoint_seconds += seconds;
   }
   void note_unreadable(std::int64_t samples) { now_.unreadable_samples = samples; }
-  /// No further step will come, and nobody tells how it ended.
+  /// Ends the progress of a run without a summary: no further step will come.
   void stop();
   void finish(const RunSummary& summary);
 

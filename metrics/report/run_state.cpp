@@ -10,7 +10,7 @@
 namespace troupe::metrics {
 
 std::optional<RunState> read_run_state(const std::filesystem::path& folder) {
-  // Before the summary is read: a run may end meanwhile.
+  // Check this before reading the summary: the run may end in between.
   const bool is_running = is_being_written(folder / run_files::steps);
   auto summary = parse_summary(read_text(folder / run_files::summary));
   auto info = parse_run_info(read_text(folder / run_files::info));

@@ -1,4 +1,4 @@
-/// How a run stands, from run.json and summary.json in its folder.
+/// The state of a run, from run.json and summary.json in its folder.
 #pragma once
 
 #include "metrics/step_record.hpp"
@@ -11,14 +11,14 @@ namespace troupe::metrics {
 
 struct RunState {
   RunInfo info;
-  std::optional<RunSummary> summary; ///< of a run that has ended
+  std::optional<RunSummary> summary; ///< only if the run has ended
   std::string status;                ///< completed, stopped, failed, running, interrupted
 };
 
-/// Empty where it is not the folder of a run. Blocks on files.
+/// Empty if the folder is not a run's. Blocks on files.
 std::optional<RunState> read_run_state(const std::filesystem::path& folder);
 
-/// Empty where the file cannot be read.
+/// Empty if the file cannot be read.
 std::string read_text(const std::filesystem::path& path);
 
 } // namespace troupe::metrics

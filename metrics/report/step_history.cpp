@@ -26,7 +26,7 @@ void Mean::add(const Mean& other) {
 
 void HistoryPoint::add(const StepRecord& next) {
   loss.add(next.loss);
-  loss_low = std::fmin(loss_low, finite_or_nan(next.loss)); // of a nan and a number, the number
+  loss_low = std::fmin(loss_low, finite_or_nan(next.loss)); // fmin and fmax ignore a nan
   loss_high = std::fmax(loss_high, finite_or_nan(next.loss));
   if (next.accuracy)
     accuracy.add(*next.accuracy);

@@ -1,5 +1,5 @@
-// Lines of events.jsonl, read back: a run that goes on may have millions, so a line is taken as it
-// is read, without a tree of its values.
+// Parses lines of events.jsonl. A resumed run may have millions, so values are taken by a SAX
+// parser, without building a tree.
 #include "core/json.hpp"
 #include "metrics/report/run_json.hpp"
 #include "metrics/time_stamp.hpp"
@@ -16,7 +16,7 @@ namespace troupe::metrics {
 
 namespace {
 
-/// Where a value goes; none: it is no number of its own.
+/// The member that receives a value; monostate: not a plain number.
 using StepMember =
     std::variant<std::monostate, std::int64_t StepRecord::*, std::uint64_t StepRecord::*,
                  double StepRecord::*, std::optional<double> StepRecord::*>;
@@ -26,8 +26,8 @@ struct StepField {
   StepMember member = {};
 };
 
-/// In the order in which they are written.
-constexpr std::array<StepField, 27> step_fields = {{
+/// In the order of the file.
+constexpr std::array<StepField, 29> step_fields = {{
     {"step", &StepRecord::step},
     {"epoch", &StepRecord::epoch},
     {"time"},
@@ -45,9 +45,11 @@ constexpr std::array<StepField, 27> step_fields = {{
     {"overlap_ratio", &StepRecord::overlap_ratio},
     {"mfu", &StepRecord::mfu},
     {"gradient_norm", &StepRecord::gradient_norm},
-    {"dealing"},
+    {"slice_assignment"},
+    {"dealing"}, // its name before 0.2
     {"staleness", &StepRecord::staleness},
-    {"lease_seconds", &StepRecord::item_seconds},
+    {"work_item_seconds", &StepRecord::item_seconds},
+    {"lease_seconds", &StepRecord::item_seconds}, // its name before 0.2
     {"reads"},
     {"drift", &StepRecord::drift},
     {"round_bytes", &StepRecord::round_bytes},
@@ -57,8 +59,8 @@ constexpr std::array<StepField, 27> step_fields = {{
     {"loss_scale_growths", &StepRecord::scale_growths},
 }};
 
-/// What nlohmann::json::sax_parse calls. Of a value of a type that its key does not have, nothing
-/// is taken.
+/// Receives the events of nlohmann::json::sax_parse. Ignores values whose type does not match their
+/// key.
 class StepReader {
 public:
   StepReader() {
@@ -97,19 +99,22 @@ private:
     --depth_;
     return true;
   }
+  bool is_slice_assignment() const {
+    return field_ && (field_->key == "slice_assignment" || field_->key == "dealing");
+  }
   template <class Number>
   bool number(Number value);
 
   StepRecord record_;
   bool has_step_ = false;
   int depth_ = 0;
-  const StepField* field_ = nullptr; ///< of the key at depth 1; null: none of ours
-  std::size_t next_ = 0;             ///< the field that follows it
+  const StepField* field_ = nullptr; ///< of the key at depth 1; null: unknown key
+  std::size_t next_ = 0;             ///< the expected next field
   std::size_t kind_ = 0;             ///< of the collective at depth 2
   std::string use_;                  ///< the key at depth 3
 };
 
-/// Mostly the first one that is looked at is it.
+/// Starts the search at the expected field: usually the first comparison matches.
 bool StepReader::key(const std::string& name) {
   if (depth_ == 2) {
     kind_ = static_cast<std::size_t>(std::ranges::find(collective_kind_names, name) -
@@ -126,6 +131,8 @@ bool StepReader::key(const std::string& name) {
       field_ = &step_fields[at];
       next_ = at + 1;
     }
+  if (is_slice_assignment())
+    record_.slice_assignment.clear(); // it may be there by both names
   return true;
 }
 
@@ -140,7 +147,7 @@ bool StepReader::number(Number value) {
     else if (use_ == "bytes" && std::is_integral_v<Number>)
       use.bytes = static_cast<std::uint64_t>(value);
   }
-  if (depth_ == 2 && field_->key == "dealing")
+  if (depth_ == 2 && is_slice_assignment())
     record_.slice_assignment.push_back(static_cast<int>(value));
   if (depth_ != 1)
     return true;

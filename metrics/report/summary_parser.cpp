@@ -1,4 +1,4 @@
-// run.json and summary.json, read back.
+// Parses run.json and summary.json.
 #include "core/json.hpp"
 #include "metrics/report/detail/json_values.hpp"
 #include "metrics/report/run_json.hpp"

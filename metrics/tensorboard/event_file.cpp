@@ -28,7 +28,8 @@ Errc errc_of(int number) {
   return number == ENOSPC || number == EDQUOT || number == EFBIG ? Errc::no_space : Errc::io;
 }
 
-/// As TensorFlow and PyTorch name them; the number tells apart files of one process and second.
+/// Named like TensorFlow's and PyTorch's files; `number` distinguishes files of one process and
+/// second.
 std::string file_name(const std::string& host, system_clock::time_point now, int number) {
   return fmt::format("events.out.tfevents.{:010}.{}.{}.{}", system_clock::to_time_t(now), host,
                      ::getpid(), number);
@@ -77,7 +78,8 @@ Status EventFile::append(const StepRecord& step) {
   if (step.round_bytes > 0)
     scalars.push_back({"train/round_bytes", static_cast<double>(step.round_bytes)});
   add(scalars, "train/staleness", step.staleness);
-  add(scalars, "time/lease_seconds", step.item_seconds);
+  add(scalars, "time/work_item_seconds", step.item_seconds);
+  add(scalars, "time/lease_seconds", step.item_seconds); // the name before 0.2, until 0.3
   add(scalars, "train/loss_scale", step.loss_scale);
   if (step.seconds > 0) {
     const auto rate = static_cast<double>(step.samples) / step.seconds;
@@ -118,7 +120,7 @@ Status EventFile::append(std::string_view record) {
       continue;
     if (count < 0) {
       const int number = errno;
-      // Behind half a record nothing could be read.
+      // Records after an incomplete one could not be read.
       const bool cut = ::ftruncate(file_.number(), size_) == 0 &&
                        ::lseek(file_.number(), size_, SEEK_SET) == size_;
       return fail(errc_of(number), "cannot write {}: {}{}", echoed(path_.string()),

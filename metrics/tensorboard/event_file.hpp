@@ -1,4 +1,4 @@
-/// RUN/tensorboard/: what TensorBoard shows of a run.
+/// RUN/tensorboard/: event files for TensorBoard.
 #pragma once
 
 #include "core/error.hpp"
@@ -16,23 +16,23 @@ namespace troupe::metrics {
 
 struct Scalar;
 
-/// One file a process. Each record is handed to the operating system at once, so a killed process
+/// One event file. Hands each record to the operating system at once, so that a killed process
 /// loses none. Blocks on files; one thread at a time.
 class EventFile {
 public:
-  /// Makes the folder and a new file in it, and says there that steps from run.first_step on are
-  /// made again: TensorBoard drops what earlier files have of them. Error: io or no_space.
+  /// Creates the folder and a new file in it. The file marks steps from run.first_step on as
+  /// repeated: TensorBoard drops them from earlier files. Errors: io, no_space.
   static Result<EventFile> create(const std::filesystem::path& folder, const RunInfo& run);
 
   const std::filesystem::path& path() const { return path_; }
 
   /// Whether a step is written: each of the first 100,000, then each 10th up to a million, each
-  /// 100th up to ten million, ...: about 20 MB for each tenfold.
+  /// 100th up to ten million, ...: about 20 MB for each power of ten.
   static bool has_step(std::int64_t step);
 
   // After an error the file ends with the last whole record.
   Status append(const StepRecord& step);
-  /// With what the workers need at most, as far as that was noted.
+  /// Includes the workers' peak memory, as far as noted.
   Status append(const EpochRecord& epoch);
   void note(const WorkerSummary& worker) { peaks_[worker.rank] = worker.peak_memory_bytes; }
 
@@ -46,7 +46,7 @@ private:
   std::filesystem::path path_;
   net::Descriptor file_;
   RunInfo run_;
-  std::int64_t size_ = 0; ///< bytes of whole records
+  std::int64_t size_ = 0; ///< bytes in whole records
   std::int64_t last_step_ = 0;
   std::map<int, std::uint64_t> peaks_; ///< bytes, by rank
 };

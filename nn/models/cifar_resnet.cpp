@@ -15,7 +15,7 @@ namespace {
 
 struct CifarResNetSize {
   std::string_view name;
-  std::int64_t blocks; ///< per stage, of 1, 2, 4 times the width in channels
+  std::int64_t blocks; ///< per stage, which has 1, 2, 4 times the width in channels
 };
 
 constexpr std::array cifar_resnet_sizes = {
@@ -62,7 +62,7 @@ std::vector<ModelKey> keys_of_cifar_resnet(ModelConfig& model) {
 
 Family cifar_resnet() {
   return {.names = names_of(cifar_resnet_sizes),
-          .help = "the small ones for 32x32 images",
+          .help = "small ResNets for 32x32 images",
           .images_only = true,
           .batch_norm = true,
           .keys = keys_of_cifar_resnet,

@@ -1,4 +1,4 @@
-// Conflicts between a model's keys, whichever family it is of.
+// Conflicts between a model's keys, for any family.
 #include "core/config/text.hpp"
 #include "nn/models/families.hpp"
 #include "nn/models/models.hpp"
@@ -28,31 +28,31 @@ ConfigConflict not_taken(const ModelConfig& model, const ModelKey& one) {
                       fmt::join(models_with(model, path), ", "))};
 }
 
-/// Whether each of the family's keys has a value that its rule allows.
+/// Returns whether each of the family's keys has a value that its rule allows.
 bool has_good_values(const Family& family, ModelConfig model) {
   return !family.keys || std::ranges::all_of(family.keys(model), [](const ModelKey& one) {
     return check_rule(one.key).empty();
   });
 }
 
-/// The family's own conflicts are looked for only where it can take the samples, and not in values
-/// that it may divide by.
+/// Checks the family's conflicts only if it accepts the samples and all values are valid, because
+/// it may divide by them.
 ConfigConflicts of_samples(const Family& family, const ModelConfig& model, const InputSpec& input) {
   if (family.takes_tokens() != (input.vocabulary > 0))
-    return {
-        {{"model.name", "data.dataset"},
-         fmt::format("{} {}", model.name,
-                     family.takes_tokens() ? "reads tokens, and the data has none"
-                                           : "does not read tokens, which are what the data has"),
-         fmt::format("{}", fmt::join(names_where(model,
-                                                 [&](const Family& other) {
-                                                   return other.takes_tokens() !=
-                                                          family.takes_tokens();
-                                                 }),
-                                     ", "))}};
+    return {{{"model.name", "data.dataset"},
+             fmt::format("{} {}", model.name,
+                         family.takes_tokens()
+                             ? "reads tokens, but the data has none"
+                             : "does not read tokens, but the data consists of tokens"),
+             fmt::format("{}", fmt::join(names_where(model,
+                                                     [&](const Family& other) {
+                                                       return other.takes_tokens() !=
+                                                              family.takes_tokens();
+                                                     }),
+                                         ", "))}};
   if (family.images_only && input.sample.rank() != 3)
     return {{{"model.name", "data.dataset"},
-             fmt::format("{} takes images (H, W, C), not samples of the shape {}", model.name,
+             fmt::format("{} takes images (H, W, C), but the samples have the shape {}", model.name,
                          input.sample.to_string()),
              fmt::format("{}", fmt::join(names_where(model,
                                                      [](const Family& other) {
@@ -71,14 +71,14 @@ ConfigConflicts find_conflicts(const ModelConfig& model, const InputSpec& input)
   if (!family)
     return {};
   auto found = of_samples(*family, model, input);
-  auto copy = model; // keys point to members that can be written
+  auto copy = model; // keys point to mutable members
   for (const auto& one : unused_keys(copy, *family))
     if (one.refused_elsewhere)
       found.push_back(not_taken(model, one));
   if (input.target_kind == TargetKind::values && model.loss != "mean_squared_error")
     found.push_back(
         {{"model.loss", "data.dataset"},
-         fmt::format("{} is for labels, and the data has values for a target", model.loss),
+         fmt::format("{} needs class labels, but the targets of the data are values", model.loss),
          "mean_squared_error"});
   return found;
 }

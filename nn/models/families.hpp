@@ -1,6 +1,6 @@
-/// The table of all models: each family of this tree is a function here, in a file of its own, and
-/// a line in families.cpp. Nothing else in this program knows a model by name. Behind them come the
-/// own families that a config carries.
+/// The table of all models. Each family of this tree is a function here, in a separate file, and a
+/// line in families.cpp. No other code in this program knows a model by name. The custom families
+/// that a config carries follow them.
 #pragma once
 
 #include "core/config/training.hpp"
@@ -23,13 +23,13 @@ Family llama();
 /// The default of model.name.
 inline constexpr std::string_view default_model = "resnet20";
 
-/// All families that there are for a config, in the order in which names are listed.
+/// Returns all families that a config can use, in the order in which names are listed.
 std::vector<Family> families(const ModelConfig& model);
 
-/// The one of model.name.
+/// Returns the family of model.name.
 std::optional<Family> family_of(const ModelConfig& model);
 
-/// Names of the families for which this holds, in their order.
+/// Returns the names of the families for which `holds` returns true, in their order.
 template <class Holds>
 std::vector<std::string> names_where(const ModelConfig& model, Holds holds) {
   std::vector<std::string> names;
@@ -39,20 +39,20 @@ std::vector<std::string> names_where(const ModelConfig& model, Holds holds) {
   return names;
 }
 
-/// A config of the same families, with all defaults.
+/// Returns a config of the same families with all defaults.
 ModelConfig untouched(const ModelConfig& model);
 
-/// The keys of all families, each once.
+/// Returns the keys of all families, each once.
 std::vector<ModelKey> model_keys(ModelConfig& model);
 
-/// Names of the models that take the key of this path.
+/// Returns the names of the models that take the key of this path.
 std::vector<std::string> models_with(const ModelConfig& model, const std::string& path);
 
-/// The own keys (core/config/custom_key.hpp) that the config's model takes, with their values as a
-/// config file has them.
+/// Returns the custom keys (core/config/custom_key.hpp) that the config's model takes, with their
+/// values as a config file writes them.
 std::map<std::string, std::string> custom_settings(ModelConfig model);
 
-/// The keys that the family does not take and that have another value than their default.
+/// Returns the keys that the family does not take and whose value is not their default.
 std::vector<ModelKey> unused_keys(ModelConfig& model, const Family& family);
 
 } // namespace troupe::nn

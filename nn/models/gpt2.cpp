@@ -22,7 +22,7 @@ constexpr std::array gpt2_sizes = {LanguageSize{"gpt2-mini", 6, 384, 6, 6, 4 * 3
                                    LanguageSize{"gpt2-large", 36, 1280, 20, 20, 4 * 1280},
                                    LanguageSize{"gpt2-xl", 48, 1600, 25, 25, 4 * 1600}};
 
-/// Each head has keys and values of its own, whatever model.kv_heads says of other models.
+/// Each head has separate keys and values; model.kv_heads, which other models use, is ignored.
 LanguageSize size_of_gpt2(const ModelConfig& model) {
   auto size = size_of_model(gpt2_sizes, model);
   size.kv_heads = size.heads;
@@ -32,17 +32,18 @@ LanguageSize size_of_gpt2(const ModelConfig& model) {
 std::vector<ModelKey> keys_of_gpt2(ModelConfig& model) {
   auto keys = language_keys(model);
   keys.push_back(width_key(model));
-  keys.push_back({.key = {"model.positions",
-                          &model.positions,
-                          {.min = 1, .max = 1000000},
-                          "Places that have an embedding, at least a sequence; not given: 1024"},
-                  .elsewhere = "{} has no table of positions",
-                  .refused_elsewhere = false});
+  keys.push_back(
+      {.key = {"model.positions",
+               &model.positions,
+               {.min = 1, .max = 1000000},
+               "Number of position embeddings, at least data.sequence_length; null: 1024"},
+       .elsewhere = "{} has no position embeddings",
+       .refused_elsewhere = false});
   keys.push_back({.key = {"model.dropout",
                           &model.dropout,
                           {.min = 0, .max = 1, .below_max = true},
-                          "Share of elements that training drops: of embeddings, and of what "
-                          "blocks add to them"},
+                          "Dropout probability in training, for embeddings and for the outputs of "
+                          "layers that blocks add to them"},
                   .elsewhere = "{} has no dropout"});
   return keys;
 }
@@ -52,7 +53,7 @@ ConfigConflicts conflicts_of_gpt2(const ModelConfig& model, const InputSpec& inp
   const auto positions = model.positions.value_or(default_positions);
   if (input.sample.elements() > positions)
     found.push_back({{"model.positions"},
-                     fmt::format("sequences have {} tokens, of which {} have a position",
+                     fmt::format("sequences have {} tokens, but the model has only {} positions",
                                  input.sample.elements(), positions),
                      fmt::format("at least {}", input.sample.elements())});
   return found;
@@ -104,7 +105,8 @@ private:
     return builder_.linear(name, x, out, {.weight = Initial::normal(initial_deviation)});
   }
 
-  /// Every block adds to the stream twice: its deviation stays the same, however many there are.
+  /// Every block adds to the stream twice. The initial deviation keeps that of the stream
+  /// independent of the number of blocks.
   TensorId residual(const std::string& name, TensorId x, TensorId stream) {
     const auto additions = 2.0 * static_cast<double>(size_.layers);
     const auto y =
@@ -161,18 +163,18 @@ std::vector<HuggingFaceKey> hugging_face_keys_of_gpt2(const ModelConfig& model,
       {.name = "add_cross_attention", .value = false, .default_value = false, .is_written = false}};
 }
 
-/// Those of transformers' Conv1D.
+/// Weights of transformers' Conv1D.
 bool is_transposed_in_gpt2(std::string_view name) {
   return name.ends_with(".c_attn.weight") || name.ends_with(".c_proj.weight") ||
          name.ends_with(".c_fc.weight");
 }
 
-/// The causal mask, and what stands where it masks.
+/// The causal mask and the value for masked scores.
 bool is_constant_of_gpt2(std::string_view name) {
   return name.ends_with(".attn.bias") || name.ends_with(".attn.masked_bias");
 }
 
-/// Attention has no dropout here, and none is asked of who goes on training.
+/// Attention has no dropout here, and the written config requests none in further training.
 HuggingFaceForm hugging_face_of_gpt2(const ModelConfig& model, const InputSpec& input) {
   return {.architecture = "GPT2LMHeadModel",
           .keys = hugging_face_keys_of_gpt2(model, input),

@@ -1,4 +1,4 @@
-/// What a batch gives to a model: the graph's input and its target.
+/// A model's input and target in a batch.
 #pragma once
 
 #include "core/config/forward.hpp"
@@ -10,27 +10,28 @@
 namespace troupe::nn {
 
 enum class TargetKind : std::uint8_t {
-  labels, ///< i32 (N): the class of each sample; of tokens (N, T): the one behind each
-  values, ///< f32 (N, K): what the model's K outputs should be (model.num_classes)
+  labels, ///< i32 (N): class of each sample; for tokens (N, T): the next token
+  values, ///< f32 (N, K): targets for the model's K outputs (model.num_classes)
 };
 
-/// By default images of CIFAR-10.
+/// The default is CIFAR-10's images.
 struct InputSpec {
   std::string name = "images";
-  /// Of one sample: {H, W, C} of an image, {F} of a table's row, {T} of tokens.
+  /// Shape of one sample: {H, W, C} for an image, {F} for a table's row, {T} for tokens.
   Shape sample = {32, 32, 3};
   std::string target = "labels";
   TargetKind target_kind = TargetKind::labels;
-  /// Where it is not 0, samples are i32 (T): tokens below it, and each has a label.
+  /// If it is not 0, samples are i32 (T), with tokens below it and a label for each.
   std::int64_t vocabulary = 0;
 
   std::int64_t labels_of_sample() const { return vocabulary > 0 ? sample.elements() : 1; }
 };
 
-/// The input of square images, and their labels.
+/// Returns the input of square images and their labels.
 InputSpec image_input(std::int64_t size, std::int64_t channels = 3);
 
-/// What the data of a config gives: all of nn/ that asks what a data set is like asks here.
+/// Returns the input that the data of a config provides. All code in nn/ gets properties of the
+/// data set from here.
 InputSpec input_spec(const Config& config);
 
 } // namespace troupe::nn

@@ -11,7 +11,7 @@ namespace {
 ModelKey size_key(std::string path, std::optional<std::int64_t>& value, std::string help,
                   double most = 65536) {
   return {.key = {std::move(path), &value, {.min = 1, .max = most}, std::move(help)},
-          .elsewhere = "{} is no language model",
+          .elsewhere = "{} is not a language model",
           .refused_elsewhere = false};
 }
 
@@ -20,7 +20,8 @@ ModelKey size_key(std::string path, std::optional<std::int64_t>& value, std::str
 LanguageSize size_of_model(std::span<const LanguageSize> sizes, const ModelConfig& model) {
   auto size = *std::ranges::find(sizes, model.name, &LanguageSize::name);
   size.layers = model.layers.value_or(size.layers);
-  // Who changes the heads or the width means all heads, and the usual relation.
+  // If the config changes only the heads, all heads have separate keys and values. If it changes
+  // only the width, the ratio of intermediate to width stays.
   if (model.heads && !model.kv_heads)
     size.kv_heads = *model.heads;
   if (model.width && !model.intermediate)
@@ -34,22 +35,25 @@ LanguageSize size_of_model(std::span<const LanguageSize> sizes, const ModelConfi
 
 std::vector<ModelKey> language_keys(ModelConfig& model) {
   return {
-      size_key("model.layers", model.layers, "Blocks of a language model", 1000),
-      size_key("model.heads", model.heads, "Heads of attention, which divide the width"),
+      size_key("model.layers", model.layers, "Number of blocks of a language model", 1000),
+      size_key("model.heads", model.heads, "Number of attention heads, a divisor of model.width"),
       size_key("model.intermediate", model.intermediate, "Width of the hidden layer of each block"),
-      size_key("model.vocabulary", model.vocabulary,
-               "Rows of the table of tokens; not given: as many tokens as the data has", 10000000),
+      size_key(
+          "model.vocabulary", model.vocabulary,
+          "Vocabulary size: rows of the token embedding; null: the vocabulary size of the data",
+          10000000),
       {.key = {"model.head",
                &model.head,
                {.choices = {"usual", "tied", "own"}},
-               "Weight of the head: tied (the embedding's table), own; usual: the model's"},
-       .elsewhere = "{} is no language model",
+               "Weight of the head: tied (shared with the token embedding), own (separate) or "
+               "usual (the model's default)"},
+       .elsewhere = "{} is not a language model",
        .refused_elsewhere = false},
       {.key = {"model.norm_epsilon",
                &model.norm_epsilon,
                {.min = 1e-12, .max = 1},
-               "What norms add to variances or mean squares before the root"},
-       .elsewhere = "{} is no language model",
+               "Epsilon that norms add to the variance or mean square before the square root"},
+       .elsewhere = "{} is not a language model",
        .refused_elsewhere = false}};
 }
 
@@ -67,8 +71,8 @@ ConfigConflicts language_conflicts(const LanguageSize& size, const ModelConfig& 
                      "a divisor of model.heads"});
   if (model.vocabulary && *model.vocabulary < input.vocabulary)
     found.push_back({{"model.vocabulary", "data.dataset"},
-                     fmt::format("the data has {} tokens, the vocabulary {}", input.vocabulary,
-                                 *model.vocabulary),
+                     fmt::format("the data has {} tokens, but the vocabulary has {}",
+                                 input.vocabulary, *model.vocabulary),
                      fmt::format("at least {}", input.vocabulary)});
   return found;
 }

@@ -1,4 +1,4 @@
-// Softmax or linear regression: the head alone.
+// Softmax or linear regression: only the head.
 #include "nn/models/families.hpp"
 #include "nn/models/shared_keys.hpp"
 
@@ -10,7 +10,7 @@ std::vector<ModelKey> keys_of_linear(ModelConfig& model) {
   return {bias_key(model)};
 }
 
-// Flattens what the samples are, images in (H, W, C) order.
+// Flattens the samples, images in (H, W, C) order.
 TensorId add_linear(const FeatureArguments& arguments) {
   arguments.builder.begin_unit("head");
   return arguments.builder.flatten("flatten", arguments.input);

@@ -25,15 +25,15 @@ std::vector<ModelKey> keys_of_llama(ModelConfig& model) {
   keys.push_back({.key = {"model.kv_heads",
                           &model.kv_heads,
                           {.min = 1, .max = 65536},
-                          "Heads of keys and values, each for as many heads of attention; not "
-                          "given: the model's, or model.heads where that is given"},
-                  .elsewhere = "each head of {} has keys and values of its own",
+                          "Number of key and value heads, a divisor of model.heads; null: "
+                          "model.heads if that is set, else the model's default"},
+                  .elsewhere = "each head of {} has separate keys and values",
                   .refused_elsewhere = false});
   keys.push_back({.key = {"model.rope_theta",
                           &model.rope_theta,
                           {.min = 1, .max = 1e9},
-                          "Rotary positions: pair i of n turns by a token's place times "
-                          "theta^(-i / n)"},
+                          "Base of the rotary position embedding: pair i of n rotates by the "
+                          "token's position times theta^(-i / n)"},
                   .elsewhere = "{} has no rotary positions",
                   .refused_elsewhere = false});
   return keys;
@@ -43,9 +43,11 @@ ConfigConflicts conflicts_of_llama(const ModelConfig& model, const InputSpec& in
   const auto size = size_of_model(llama_sizes, model);
   auto found = language_conflicts(size, model, input);
   if (found.empty() && size.head_dim() % 2 != 0)
-    found.push_back({{"model.heads", "model.width"},
-                     fmt::format("heads of {} elements cannot be turned in pairs", size.head_dim()),
-                     "heads of an even width"});
+    found.push_back(
+        {{"model.heads", "model.width"},
+         fmt::format("rotary positions need heads of an even width, but the heads have {} elements",
+                     size.head_dim()),
+         "heads of an even width"});
   return found;
 }
 
@@ -81,7 +83,7 @@ private:
                            {.bias = false, .weight = Initial::normal(initial_deviation)});
   }
 
-  /// A product whose heads are turned by their place.
+  /// Returns a projection whose heads are rotated by their position.
   TensorId turned(const std::string& name, TensorId x, std::int64_t heads) {
     const RopeAttributes rope{.sequence = arguments_.sequence,
                               .heads = heads,

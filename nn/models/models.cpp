@@ -15,7 +15,7 @@ namespace {
 
 std::string suggestion(const std::string& name, const std::vector<std::string>& known) {
   const auto near = suggest(name, known);
-  return near.empty() ? fmt::format("known are {}", fmt::join(known, ", "))
+  return near.empty() ? fmt::format("known: {}", fmt::join(known, ", "))
                       : fmt::format("did you mean {}?", near);
 }
 
@@ -38,7 +38,8 @@ Status check(const ModelConfig& model, const ModelOptions& options) {
   const auto& sample = options.input.sample.dims;
   if (options.batch < 1 || model.num_classes < 1 || sample.empty() ||
       std::ranges::any_of(sample, [](std::int64_t size) { return size < 1; }))
-    return fail(Errc::invalid_input, "{} needs a batch, a sample and outputs", model.name);
+    return fail(Errc::invalid_input, "{} needs at least one sample, one feature and one output",
+                model.name);
   TROUPE_TRY(check_rules(model));
   return to_status(find_conflicts(model, options.input));
 }
@@ -49,7 +50,7 @@ Shape batch_of(std::int64_t samples, const Shape& sample) {
   return Shape{std::move(dims)};
 }
 
-/// Tokens and their labels, and all of a model for them.
+/// Adds tokens, their labels and the whole model.
 void add_language_model(GraphBuilder& builder, const ModelConfig& model,
                         const ModelOptions& options) {
   const auto& input = options.input;
@@ -79,7 +80,7 @@ Result<Graph> build_model(const ModelConfig& model, const ModelOptions& options)
     add_language_model(builder, model, options);
     return std::move(builder).finish();
   }
-  // Inputs come before the first unit is begun: they belong to it.
+  // Inputs are added before the first unit begins and belong to it.
   const auto input =
       builder.input(options.input.name, batch_of(options.batch, options.input.sample));
   const auto target = add_target(builder, model, options);

@@ -1,5 +1,5 @@
-// He et al., "Deep Residual Learning for Image Recognition", CVPR 2016, as torchvision has it: the
-// stride of a bottleneck is in its 3x3 convolution.
+// He et al., "Deep Residual Learning for Image Recognition", CVPR 2016, in torchvision's variant:
+// the stride of a bottleneck is in its 3x3 convolution.
 #include "core/config/training.hpp"
 #include "nn/models/families.hpp"
 #include "nn/models/shared_keys.hpp"
@@ -18,7 +18,7 @@ enum class BlockKind : std::uint8_t { basic, bottleneck };
 struct ResNetSize {
   std::string_view name;
   BlockKind block;
-  std::array<std::int64_t, 4> blocks; ///< per stage, of 1, 2, 4, 8 times the width in channels
+  std::array<std::int64_t, 4> blocks; ///< per stage, which has 1, 2, 4, 8 times the width
 };
 
 constexpr std::array resnet_sizes = {ResNetSize{"resnet18", BlockKind::basic, {2, 2, 2, 2}},
@@ -113,7 +113,8 @@ std::vector<ModelKey> keys_of_resnet(ModelConfig& model) {
   return {{.key = {"model.stem",
                    &model.stem,
                    {.choices = {"cifar", "imagenet"}},
-                   "First layers: one 3x3 convolution, or 7x7 and a pooling"},
+                   "First layers: a 3x3 convolution (cifar), or a 7x7 convolution and max pooling "
+                   "(imagenet)"},
            .elsewhere = "{} has no imagenet stem"},
           width_key(model)};
 }
@@ -131,7 +132,7 @@ ConfigConflicts conflicts_of_resnet(const ModelConfig& model, const InputSpec& i
 
 Family resnet() {
   return {.names = names_of(resnet_sizes),
-          .help = "those of ImageNet",
+          .help = "ResNets for ImageNet",
           .images_only = true,
           .batch_norm = true,
           .keys = keys_of_resnet,

@@ -1,4 +1,4 @@
-/// Keys of several families.
+/// Keys that several families share.
 #pragma once
 
 #include "nn/models/family.hpp"

@@ -17,7 +17,7 @@ constexpr const char* probabilities_name = "probabilities";
 /// TensorProto.DataType
 enum DataType : std::int64_t { real_data = 1, integer_data = 7, half_data = 10, double_data = 11 };
 
-/// The values of tensors in the file beside begin on pages, so that it can be mapped.
+/// Values in the second file are aligned to pages, so that the file can be mapped.
 constexpr std::uint64_t page = 4096;
 
 DataType data_type(const Initializer& tensor) {
@@ -26,12 +26,12 @@ DataType data_type(const Initializer& tensor) {
   return tensor.dtype == DType::f16 ? half_data : real_data;
 }
 
-/// The version of the format that a set of operators came with (onnx/helper.py, VERSION_TABLE).
+/// Returns the format version that introduced an opset (onnx/helper.py, VERSION_TABLE).
 std::int64_t ir_version(int opset) {
   return opset >= 21 ? 10 : opset >= 19 ? 9 : 8;
 }
 
-/// Nodes that the logits are made by, in order.
+/// Returns the nodes that the logits depend on, in order.
 std::vector<const Node*> nodes_of(const Graph& graph, TensorId logits) {
   std::vector<bool> wanted(graph.tensors.size());
   wanted[static_cast<std::size_t>(logits)] = true;
@@ -47,7 +47,7 @@ std::vector<const Node*> nodes_of(const Graph& graph, TensorId logits) {
   return nodes;
 }
 
-/// Rows of a table stay, images become (C, H, W).
+/// Returns the dimensions of a sample: unchanged for rows of a table, (C, H, W) for images.
 std::vector<std::int64_t> sample_dims(const Shape& shape) {
   if (shape.rank() == 4)
     return {shape[3], shape[1], shape[2]};
@@ -83,8 +83,8 @@ public:
 
   Result<ModelFiles> run() {
     if (options_.opset < oldest_opset || options_.opset > newest_opset)
-      return fail(Errc::invalid_input, "there is no export to opset {}: {} to {}", options_.opset,
-                  oldest_opset, newest_opset);
+      return fail(Errc::invalid_input, "cannot export to opset {}; supported: {} to {}",
+                  options_.opset, oldest_opset, newest_opset);
     const auto logits = graph_.find(logits_name);
     if (!logits)
       return fail(Errc::internal, "the model has no {}", logits_name);
@@ -102,8 +102,8 @@ public:
 private:
   Status add_nodes(TensorId logits);
   std::string normalized(const std::string& from);
-  /// A table's raw features: a float would round large ones (a time in seconds) before the mean is
-  /// subtracted.
+  /// A table's raw features need f64: f32 would round large ones (a time in seconds) before the
+  /// mean is subtracted.
   bool takes_doubles() const { return options_.normalization && input_dims_.size() == 1; }
   void place_initializers(ModelFiles& files, bool beside) const;
   std::uint64_t values_bytes(const Initializer& tensor) const {
@@ -111,7 +111,7 @@ private:
   }
   std::uint64_t bytes_of(const std::vector<FilePart>& parts) const;
   std::uint64_t other_bytes() const {
-    return draft_.nodes().bytes().size() + page; // and names
+    return draft_.nodes().bytes().size() + page; // page: estimate for names
   }
   Message graph_head() const;
   void put_before(ModelFiles& files) const;
@@ -160,7 +160,8 @@ std::string ModelMaker::normalized(const std::string& from) {
   return "input.normalized";
 }
 
-/// Of the graph, field 5 each: the rest of a part's message, when its values follow it.
+/// Adds the graph's initializers, field 5 each. If a tensor's values follow a part, its bytes end
+/// with the header of their field.
 void ModelMaker::place_initializers(ModelFiles& files, bool beside) const {
   std::uint64_t at = 0;
   for (const auto& tensor : draft_.initializers()) {

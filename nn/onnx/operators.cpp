@@ -13,7 +13,7 @@ std::vector<std::int64_t> on_all_sides(std::int64_t padding) {
   return {padding, padding, padding, padding};
 }
 
-/// One node of the same inputs.
+/// Adds one node with the same inputs.
 void add_plain(Draft& draft, const Node& node, std::string_view op_type, std::size_t inputs) {
   std::vector<std::string> names;
   for (std::size_t i = 0; i < inputs; ++i)
@@ -45,7 +45,7 @@ Status batch_norm(Draft& draft, const Node& node) {
 
 Status layer_norm(Draft& draft, const Node& node) {
   if (draft.tensor(node.inputs[0]).shape.rank() == 4)
-    return fail(Errc::unsupported, "a layer_norm of images has no ONNX form here");
+    return fail(Errc::unsupported, "a layer_norm of images cannot be exported to ONNX");
   std::vector<std::string> inputs;
   for (std::size_t i = 0; i < 3; ++i)
     inputs.push_back(draft.input(node.inputs[i]));
@@ -77,7 +77,7 @@ Status max_pool(Draft& draft, const Node& node) {
   return {};
 }
 
-/// Averages count padding out, as ONNX does by itself.
+/// The average excludes padding, which is ONNX's default.
 Status avg_pool(Draft& draft, const Node& node) {
   const auto& a = std::get<PoolAttributes>(node.attributes);
   const auto& x = draft.tensor(node.inputs[0]).shape;
@@ -107,7 +107,7 @@ Status subsample_pad(Draft& draft, const Node& node) {
   return {};
 }
 
-/// Samples are flattened in the order (H, W, C).
+/// Flattens samples in the order (H, W, C).
 Status flatten(Draft& draft, const Node& node) {
   const auto& x = draft.tensor(node.inputs[0]).shape;
   auto input = draft.input(node.inputs[0]);
@@ -153,8 +153,7 @@ constexpr std::array forms = {
 Status add_node(Draft& draft, const Node& node) {
   const auto* const form = std::ranges::find(forms, node.op, &Form::op);
   if (form == forms.end())
-    return fail(Errc::unsupported,
-                "the op {} (of {}) has no ONNX form here: the model cannot be exported",
+    return fail(Errc::unsupported, "the op {} (of {}) cannot be exported to ONNX",
                 to_string(node.op), draft.tensor(node.outputs[0]).name);
   return form->add(draft, node);
 }

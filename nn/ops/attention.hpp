@@ -1,18 +1,19 @@
-/// Attention over rows of sequences, with those before them in caches or without, and the rotation
-/// that tells it where rows stand.
+/// Attention over rows of sequences, with or without cached earlier rows, and rotary position
+/// embedding.
 #pragma once
 
 #include "nn/ops/detail/shape_checks.hpp"
 
 namespace troupe::nn::ops {
 
-/// Whether the rows of x are whole sequences of heads.
+/// Checks that the rows of x are whole sequences of heads.
 inline Status expect_heads(const TensorType& x, std::int64_t sequence, std::int64_t heads,
                            std::int64_t head_dim, const char* what) {
   TROUPE_TRY(expect_rank(x, 2, what));
   TROUPE_TRY(expect_floating(x, what));
   if (sequence < 1 || x.shape[0] % sequence != 0)
-    return wrong("{} has {} rows, which are no sequences of {}", what, x.shape[0], sequence);
+    return wrong("{} has {} rows, which is not a multiple of the sequence length {}", what,
+                 x.shape[0], sequence);
   if (heads < 1 || head_dim < 1 || x.shape[1] != heads * head_dim)
     return wrong("{} has {} columns, not {} heads of {}", what, x.shape[1], heads, head_dim);
   return {};
@@ -23,7 +24,7 @@ inline OutputTypes infer_rope(const Attributes& attributes, Types inputs) {
   TROUPE_TRY(expect_count(inputs, 1, 2));
   TROUPE_TRY(expect_heads(inputs[0], a.sequence, a.heads, a.head_dim, "x"));
   if (a.head_dim % 2 != 0)
-    return wrong("turns pairs, but a head has {} elements", a.head_dim);
+    return wrong("rotates pairs, but a head has {} elements", a.head_dim);
   if (inputs.size() == 2)
     TROUPE_TRY(expect_first(inputs[1]));
   return std::vector{inputs[0]};
@@ -81,7 +82,8 @@ inline Status differentiate_causal_attention(Propagation& to, const Node& node, 
   return {};
 }
 
-/// Products of this many pairs of matrices, each of half of a sequence's rows squared. `y`: or dy.
+/// Returns the cost of `products` matrix products, each with half of a sequence's rows squared. `y`
+/// is y or dy.
 inline NodeCost cost_of_attention(const Graph& graph, const Node& node, TensorId y,
                                   double products) {
   auto cost = cost_of_moving(graph, node);
@@ -113,17 +115,17 @@ inline OutputTypes infer_cached_attention(const Attributes& attributes, Types in
   TROUPE_TRY(expect_rank(cached[0], 2, "the cached keys"));
   const auto elements = cached[0].shape[0];
   for (const auto& cache : cached.first(2))
-    TROUPE_TRY(expect_type(cache, {{elements, a.head_dim}, DType::f32}, "what is cached"));
+    TROUPE_TRY(expect_type(cache, {{elements, a.head_dim}, DType::f32}, "each cache"));
   const auto heads = rows[0].shape[0] / a.sequence * a.kv_heads;
   if (heads < 1 || elements % heads != 0 || elements / heads < a.sequence)
-    return wrong("{} rows of {} heads are no cache for sequences of {}", elements, heads,
+    return wrong("a cache of {} rows does not fit {} heads and sequences of {}", elements, heads,
                  a.sequence);
   TROUPE_TRY(expect_first(cached[2]));
   outputs.resize(1);
   return outputs;
 }
 
-/// As if all places were there already: where rows stand is not known.
+/// Counts all places of the cache as filled, because the position of the rows is not known.
 inline NodeCost cost_of_cached_attention(const Graph& graph, const Node& node) {
   auto cost = cost_of_moving(graph, node);
   const auto& a = std::get<AttentionAttributes>(node.attributes);
@@ -134,7 +136,7 @@ inline NodeCost cost_of_cached_attention(const Graph& graph, const Node& node) {
   return cost;
 }
 
-// For graphs that generate (passes/cache_attention), which nobody differentiates.
+// For graphs that generate (passes/cache_attention), which are never differentiated.
 inline constexpr OpRecord cached_attention = {
     .op = Op::cached_attention,
     .infer = infer_cached_attention,
@@ -157,7 +159,7 @@ inline Status check_causal_attention_backward(const Attributes& attributes, Type
   return {};
 }
 
-/// Scores again, their gradient, and those of q, k and v.
+/// Products: the scores again, their gradient, and the gradients of q, k and v.
 inline NodeCost cost_of_attention_backward(const Graph& graph, const Node& node) {
   auto cost = cost_of_attention(graph, node, node.inputs[0], 5);
   cost.repeated = cost.operations / 5;

@@ -1,11 +1,11 @@
-/// Convolutions.
+/// Convolution ops.
 #pragma once
 
 #include "nn/ops/detail/products.hpp"
 
 namespace troupe::nn::ops {
 
-/// How many inputs it has besides x and weight.
+/// Returns the number of inputs besides x and weight.
 inline std::size_t prologue_inputs(const Conv2dAttributes& a) {
   if (!a.prologue)
     return 0;
@@ -65,20 +65,21 @@ inline OutputTypes infer_conv2d(const Attributes& attributes, Types inputs) {
 }
 
 inline Status differentiate_conv2d(Propagation& to, const Node& node, TensorId dy) {
-  // The weight's gradient first: afterwards x's memory is free for dx.
+  // The weight's gradient comes first: then x's memory is free for dx.
   to.propagate(Op::conv2d_backward_weight, node, 1, {dy, node.inputs[0]});
   to.propagate(Op::conv2d_backward_data, node, 0, {dy, node.inputs[1]});
   return {};
 }
 
-/// None at a block's end: it would read what another unit gave to nobody else.
+/// Returns nothing for the end of a block: the clone would read a tensor of another unit that has
+/// no other reader.
 inline std::optional<Node> convolve_again(const Node& node) {
   const bool ends_block = std::get<Conv2dAttributes>(node.attributes).residual != Residual::none;
   return ends_block ? std::nullopt : same_node(node);
 }
 
-/// What the residual of a 1x1 convolution is added to may lie where it did: these are what devices
-/// run as products that add to what is there.
+/// Returns the residual of a 1x1 convolution, which the output may overwrite. Devices run these as
+/// matrix products that accumulate into the output.
 inline std::optional<std::size_t> residual_of(const Node& node) {
   const auto& a = std::get<Conv2dAttributes>(node.attributes);
   return a.add && a.kernel == 1 ? std::optional<std::size_t>{3} : std::nullopt;
@@ -106,7 +107,8 @@ inline Status expect_sums(Types out, std::int64_t channels) {
   return expect_channels(out, channels, "dscale", "dshift", "dy_factor", "x_factor", "offset");
 }
 
-/// dy, weight, a batch norm [, residual or a second batch norm] [, other] -> dz, sums [, second's].
+/// dy, weight, a batch norm [, residual or a second batch norm] [, other] -> dz, sums [, the
+/// second's].
 inline Status check_backward_data_batch_norm(const Attributes& attributes, Types in, Types out) {
   const auto& a = std::get<Conv2dAttributes>(attributes);
   const bool plain = a.residual == Residual::plain, two = a.residual == Residual::normalized;

@@ -1,4 +1,4 @@
-/// Elements that are dropped at random while a model is trained.
+/// Dropout: zeroes random elements in training.
 #pragma once
 
 #include "core/device/dropout_math.hpp"
@@ -16,13 +16,13 @@ inline OutputTypes infer_dropout(const Attributes& attributes, Types inputs) {
     return wrong("the keys must be i32 (samples, {}), are {} {}", dropout_key_words,
                  to_string(keys.dtype), keys.shape.to_string());
   if (x.shape.rank() < 1 || x.shape[0] % keys.shape[0] != 0)
-    return wrong("x {} is not of {} samples", x.shape.to_string(), keys.shape[0]);
+    return wrong("x {} does not have {} samples", x.shape.to_string(), keys.shape[0]);
   if (!(a.rate >= 0 && a.rate < 1) || a.place < 0)
-    return wrong("a rate of {} at place {} makes no sense", a.rate, a.place);
+    return wrong("the rate {} at place {} is invalid", a.rate, a.place);
   return std::vector{x};
 }
 
-/// It is linear: of dy it makes dx.
+/// Dropout is linear: the same op computes dx from dy.
 inline Status differentiate_dropout(Propagation& to, const Node& node, TensorId dy) {
   to.propagate(Op::dropout, node, 0, {dy, node.inputs[1]});
   return {};

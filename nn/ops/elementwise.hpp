@@ -1,11 +1,11 @@
-/// Ops whose output's elements each depend on one element of each input.
+/// Elementwise ops.
 #pragma once
 
 #include "nn/ops/detail/shape_checks.hpp"
 
 namespace troupe::nn::ops {
 
-/// So many tensors of one type give another.
+/// Returns the common type of `count` inputs.
 template <std::size_t count>
 OutputTypes infer_elementwise(const Attributes&, Types inputs) {
   TROUPE_TRY(expect_count(inputs, count));
@@ -15,11 +15,11 @@ OutputTypes infer_elementwise(const Attributes&, Types inputs) {
   return std::vector{inputs[0]};
 }
 
-/// dy, and what forward read or gave -> dx: all of one type.
+/// dy, and an input or output of forward -> dx: all of one type.
 inline Status check_elementwise_backward(const Attributes&, Types in, Types out) {
   TROUPE_TRY(expect_count(in, 2));
   TROUPE_TRY(expect_outputs(out, 1));
-  TROUPE_TRY(expect_type(in[1], in[0], "what forward saved"));
+  TROUPE_TRY(expect_type(in[1], in[0], "the tensor that forward saved"));
   return expect_type(out[0], in[0], "dx");
 }
 
@@ -84,7 +84,7 @@ inline Status check_swiglu_backward(const Attributes&, Types in, Types out) {
   TROUPE_TRY(expect_count(in, 3));
   TROUPE_TRY(expect_outputs(out, 2));
   for (const auto& type : {in[1], in[2], out[0], out[1]})
-    TROUPE_TRY(expect_type(type, in[0], "each of the others"));
+    TROUPE_TRY(expect_type(type, in[0], "each other tensor"));
   return {};
 }
 
@@ -103,7 +103,7 @@ inline constexpr OpRecord add = {
     .op = Op::add,
     .infer = infer_elementwise<2>,
     // PyTorch has it on no list, but promotes the narrower input, which is the same. Its in-place
-    // `y += x` cannot, and keeps y's type.
+    // `y += x` cannot promote and keeps y's type.
     .autocast = Autocast{AutocastRule::widest, "add"},
     .gradient = differentiate_add,
     .clone = same_node,
@@ -112,7 +112,7 @@ inline constexpr OpRecord add = {
 
 inline Status check_cast(const Attributes&, Types in, Types out) {
   if (in.size() != 1 || out.size() != 1 || in[0].shape != out[0].shape)
-    return wrong("x and y must have one shape");
+    return wrong("x and y must have the same shape");
   return {};
 }
 

@@ -1,5 +1,4 @@
-/// Tables of vectors, by what a row is or by where it stands, and parameters that several units
-/// read.
+/// Embedding tables, indexed by id or by position, and parameters that several units read.
 #pragma once
 
 #include "nn/ops/detail/shape_checks.hpp"
@@ -58,7 +57,7 @@ inline OutputTypes infer_position_embedding(const Attributes& attributes, Types 
     return wrong("x must be f32, is {}", to_string(x.dtype));
   TROUPE_TRY(expect_table(table));
   if (sequence < 1 || x.shape[0] % sequence != 0)
-    return wrong("{} rows are no sequences of {}", x.shape[0], sequence);
+    return wrong("{} rows are not a multiple of the sequence length {}", x.shape[0], sequence);
   if (table.shape[0] < sequence || table.shape[1] != x.shape[1])
     return wrong("the table must be ({} or more, {}), is {}", sequence, x.shape[1],
                  table.shape.to_string());
@@ -98,19 +97,20 @@ inline constexpr OpRecord position_embedding_backward = {
 inline OutputTypes infer_share(const Attributes&, Types inputs) {
   TROUPE_TRY(expect_count(inputs, 1));
   if (inputs[0].dtype != DType::f32)
-    return wrong("what is shared must be f32, is {}", to_string(inputs[0].dtype));
+    return wrong("the shared tensor must be f32, is {}", to_string(inputs[0].dtype));
   return std::vector{inputs[0]};
 }
 
-// A unit reads parameters of its own alone, so that each travels with one bucket. What another unit
-// reads, too, is an activation, whose gradient flows back as any other's does.
+// A unit reads only its own parameters, so that each is communicated in one bucket. If another unit
+// also reads a parameter, it reads an activation instead, whose gradient flows back like any other.
 inline constexpr OpRecord share = {
     .op = Op::share,
     .infer = infer_share,
     .autocast = Autocast{AutocastRule::fp32},
     .gradient = propagate_dy<Op::share>,
     .clone = same_node,
-    // Of backward, whose gradient dies here; a parameter stays where it is.
+    // Only backward uses this, because its input gradient is not used afterwards; a parameter is
+    // never overwritten.
     .in_place = 1,
 };
 

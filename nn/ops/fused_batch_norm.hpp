@@ -1,5 +1,5 @@
-/// Batch norm taken apart, so that the convolutions around it can have its parts
-/// (passes/fuse_statistics). It stands behind autodiff, which therefore takes none of these.
+/// Batch norm in separate parts, which can be fused into the neighbouring convolutions
+/// (passes/fuse_statistics). The pass runs after autodiff, so these ops have no gradients.
 #pragma once
 
 #include "nn/ops/detail/shape_checks.hpp"
@@ -22,7 +22,7 @@ inline OutputTypes infer_batch_norm_statistics(const Attributes& attributes, Typ
   return std::vector(4, inputs[1]);
 }
 
-// No clone: it updates running statistics.
+// No clone, because it updates running statistics.
 inline constexpr OpRecord batch_norm_statistics = {
     .op = Op::batch_norm_statistics,
     .infer = infer_batch_norm_statistics,
@@ -38,14 +38,14 @@ inline OutputTypes infer_batch_norm_finalize(const Attributes& attributes, Types
   if (a.count < 2)
     return wrong("needs more than one value per channel, has {}", a.count);
   if (a.also_f32 && a.type == DType::f32)
-    return wrong("gives factor and offset in f32 twice");
+    return wrong("returns factor and offset in f32 twice");
   std::vector outputs(4, inputs[0]);
   outputs[2].dtype = outputs[3].dtype = a.type;
   outputs.resize(4 + (a.also_f32 ? 2 : 0) + (a.copies ? 2 : 0), inputs[0]);
   return outputs;
 }
 
-// No clone: it updates running statistics.
+// No clone, because it updates running statistics.
 inline constexpr OpRecord batch_norm_finalize = {
     .op = Op::batch_norm_finalize,
     .infer = infer_batch_norm_finalize,
@@ -69,7 +69,7 @@ inline OutputTypes infer_scale_shift(const Attributes& attributes, Types inputs)
   std::vector outputs{x};
   if (const auto& a = std::get<ScaleShiftAttributes>(attributes); a.mask) {
     if (!a.relu || inputs.size() < 4)
-      return wrong("gives a mask with relu and a residual alone");
+      return wrong("returns a mask only with relu and a residual");
     TROUPE_TRY(outputs.emplace_back(), mask_of(x));
   }
   return outputs;

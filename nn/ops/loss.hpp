@@ -1,4 +1,4 @@
-/// Losses, and what is counted beside them.
+/// Losses and the counts beside them.
 #pragma once
 
 #include "nn/ops/detail/shape_checks.hpp"
@@ -44,7 +44,7 @@ inline constexpr OpRecord softmax_cross_entropy = {
     .op = Op::softmax_cross_entropy,
     .kind = OpKind::loss,
     .infer = infer_softmax_cross_entropy,
-    // All of it, as documented; inside, PyTorch 2.14 on CUDA leaves log_softmax in f16.
+    // All of it is f32, as documented; inside, PyTorch 2.14 on CUDA leaves log_softmax in f16.
     .autocast = Autocast{AutocastRule::fp32, "cross_entropy"},
     .gradient = differentiate_softmax_cross_entropy,
     .flows_to = InputSet::only({0}),
@@ -86,7 +86,7 @@ inline constexpr OpRecord count_correct = {
     .flows_to = InputSet::none(),
 };
 
-/// The prediction or what was saved of it, target [, loss_scale] -> its gradient.
+/// The prediction or the tensor saved from it, target [, loss_scale] -> gradient of the prediction.
 template <Op loss>
 Status check_loss_backward(const Attributes&, Types in, Types out) {
   TROUPE_TRY(expect_count(in, 2, 3));
@@ -111,7 +111,7 @@ inline constexpr OpRecord mean_squared_error_backward = {
     .takes_loss_scale = true,
 };
 
-/// Of x and labels: a value for each row.
+/// Checks x, weight and labels, which have one value for each row.
 inline Status expect_rows_and_labels(Types inputs) {
   const auto &x = inputs[0], &weight = inputs[1], &labels = inputs[2];
   TROUPE_TRY(expect_rank(x, 2, "x (N, C)"));
@@ -139,7 +139,7 @@ inline Status differentiate_linear_cross_entropy(Propagation& to, const Node& no
   return {};
 }
 
-/// A product of all rows with the weight.
+/// Returns the cost of multiplying all rows by the weight.
 inline NodeCost cost_of_logits(const Graph& graph, const Node& node) {
   auto cost = cost_of_moving(graph, node);
   cost.operations = 2.0 * static_cast<double>(graph[node.inputs[0]].shape[0]) *
@@ -147,7 +147,8 @@ inline NodeCost cost_of_logits(const Graph& graph, const Node& node) {
   return cost;
 }
 
-/// The logits, which were there before unless the loss is made of them, too, and two gradients.
+/// Returns the cost of the logits and two gradients. The logits repeat those of forward, unless
+/// this node also computes the loss.
 inline NodeCost cost_of_logits_backward(const Graph& graph, const Node& node) {
   auto cost = cost_of_logits(graph, node);
   if (!std::get<LossAttributes>(node.attributes).loss)
@@ -160,7 +161,7 @@ inline constexpr OpRecord linear_cross_entropy = {
     .op = Op::linear_cross_entropy,
     .kind = OpKind::loss,
     .infer = infer_linear_cross_entropy,
-    // Of PyTorch's two ops, linear has this rule; what cross_entropy does is in f32 here, too.
+    // The rule of PyTorch's linear. The part of PyTorch's cross_entropy is in f32 here, too.
     .autocast = Autocast{AutocastRule::lower_precision},
     .rounded = InputSet::only({1}),
     .gradient = differentiate_linear_cross_entropy,
@@ -168,7 +169,7 @@ inline constexpr OpRecord linear_cross_entropy = {
     .cost = cost_of_logits,
 };
 
-/// The loss scale is the last input, where there is one.
+/// The loss scale is the last input, if present.
 inline Status check_linear_cross_entropy_backward(const Attributes& attributes, Types in,
                                                   Types out) {
   const bool loss = std::get<LossAttributes>(attributes).loss;

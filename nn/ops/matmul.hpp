@@ -1,4 +1,4 @@
-/// Matrix products and the bias behind them.
+/// Matrix products and biases.
 #pragma once
 
 #include "nn/ops/detail/products.hpp"
@@ -34,7 +34,7 @@ inline Status differentiate_matmul(Propagation& to, const Node& node, TensorId d
   return {};
 }
 
-// With bias, it is PyTorch's linear.
+// With a bias, it is PyTorch's linear.
 inline constexpr OpRecord matmul = {
     .op = Op::matmul,
     .infer = infer_matmul,

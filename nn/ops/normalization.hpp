@@ -1,4 +1,4 @@
-/// Normalization as models have it, its gradient, and how recompute makes it again.
+/// Normalization ops, their gradients, and their recomputation.
 #pragma once
 
 #include "nn/ops/detail/shape_checks.hpp"
@@ -19,8 +19,8 @@ inline OutputTypes infer_batch_norm(const Attributes& attributes, Types inputs) 
   if (!a.training)
     return std::vector{x};
   if (a.mask && (!a.relu || !a.add))
-    return wrong("gives a mask with relu and a residual alone");
-  // As PyTorch: one value has no variance.
+    return wrong("returns a mask only with relu and a residual");
+  // A single value has no variance; PyTorch refuses it, too.
   if (x.shape.elements() / x.shape.dims.back() < 2)
     return wrong("training needs more than one value per channel, x is {}", x.shape.to_string());
   const TensorType channels{{x.shape.dims.back()}, DType::f32};
@@ -46,7 +46,8 @@ inline Status differentiate_batch_norm(Propagation& to, const Node& node, Tensor
   return {};
 }
 
-/// Normalizes again by the statistics that the node saved: no running statistic is updated twice.
+/// Normalizes again with the statistics that the node saved, so that running statistics are not
+/// updated twice.
 inline std::optional<Node> normalize_again(const Node& node) {
   if (!std::get<BatchNormAttributes>(node.attributes).training)
     return std::nullopt;
@@ -61,19 +62,19 @@ inline std::optional<Node> normalize_again(const Node& node) {
 inline constexpr OpRecord batch_norm = {
     .op = Op::batch_norm,
     .infer = infer_batch_norm,
-    // Its statistics, scale and shift are f32 always, as in PyTorch.
+    // Statistics, scale and shift are always f32, as in PyTorch.
     .autocast = Autocast{AutocastRule::follow, "batch_norm"},
     .gradient = differentiate_batch_norm,
-    .flows_to = InputSet::all_but({3, 4}), // running statistics
+    .flows_to = InputSet::all_but({3, 4}), // not the running statistics
     .clone = normalize_again,
 };
 
-/// dy and index have the shape of what came out of the windows of x.
+/// dy and index have the shape of the pooled x.
 inline Status check_pooled_batch_norm_backward(const BatchNormAttributes& a, Types in, Types out) {
   TROUPE_TRY(expect_count(in, 8));
   TROUPE_TRY(expect_outputs(out, 3));
   if (!a.relu || a.add || a.synchronized)
-    return wrong("is pooled with relu alone");
+    return wrong("can be pooled only with relu");
   const auto& x = in[1];
   TROUPE_TRY(expect_inverse(Op::max_pool, *a.pooled, {x}, in[0]));
   TROUPE_TRY(expect_channels(in.subspan(2, 5), x.shape.dims.back(), "scale", "saved_mean",
@@ -94,7 +95,7 @@ inline Status check_batch_norm_backward(const Attributes& attributes, Types in, 
     in = in.first(in.size() - 1);
   }
   if ((a.add_gradient || a.mask) && !a.add)
-    return wrong("takes a mask or another gradient with a residual alone");
+    return wrong("takes a mask or another gradient only with a residual");
   const std::size_t least = a.relu ? 6 : 5, most = a.relu && !a.add ? 7 : least;
   TROUPE_TRY(expect_count(in, least, most));
   TROUPE_TRY(expect_outputs(out, a.add ? 4 : 3));
@@ -124,7 +125,7 @@ inline Status check_normalize(const Attributes& attributes, Types in, Types out)
   const auto& a = std::get<BatchNormAttributes>(attributes);
   TROUPE_TRY(expect_count(in, a.add ? 6 : 5));
   if (out.size() != 1 || in[0].shape.rank() < 2)
-    return wrong("takes x (N, ..., C) and gives y");
+    return wrong("takes x (N, ..., C) and returns y");
   TROUPE_TRY(expect_floating(in[0], "x"));
   TROUPE_TRY(expect_channels(in.subspan(1), in[0].shape.dims.back(), "scale", "shift", "saved_mean",
                              "saved_inv_std"));
@@ -139,7 +140,7 @@ inline constexpr OpRecord normalize = {
     .check = check_normalize,
 };
 
-/// Statistics of the rows of x.
+/// Returns the type of statistics with one value per row of x.
 inline TensorType by_row(const TensorType& x) {
   return {{x.shape.elements() / x.shape.dims.back()}, DType::f32};
 }
@@ -163,7 +164,7 @@ inline Status differentiate_layer_norm(Propagation& to, const Node& node, Tensor
 inline constexpr OpRecord layer_norm = {
     .op = Op::layer_norm,
     .infer = infer_layer_norm,
-    // As PyTorch's list for CUDA has it; on the CPU, PyTorch's follows its input.
+    // PyTorch's list for CUDA; on the CPU, PyTorch's layer_norm follows its input.
     .autocast = Autocast{AutocastRule::fp32, "layer_norm"},
     .gradient = differentiate_layer_norm,
     .clone = same_node,
@@ -205,7 +206,7 @@ inline Status differentiate_rms_norm(Propagation& to, const Node& node, TensorId
 inline constexpr OpRecord rms_norm = {
     .op = Op::rms_norm,
     .infer = infer_rms_norm,
-    // As layer_norm.
+    // As for layer_norm.
     .autocast = Autocast{AutocastRule::fp32, "rms_norm"},
     .gradient = differentiate_rms_norm,
     .clone = same_node,

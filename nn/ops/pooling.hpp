@@ -1,11 +1,11 @@
-/// Pooling.
+/// Pooling ops.
 #pragma once
 
 #include "nn/ops/detail/shape_checks.hpp"
 
 namespace troupe::nn::ops {
 
-/// What comes out of the windows of x.
+/// Returns the output shape of pooling x.
 inline Result<Shape> pooled_shape(const Attributes& attributes, Types inputs) {
   const auto& a = std::get<PoolAttributes>(attributes);
   TROUPE_TRY(expect_count(inputs, a.prologue ? 3 : 1));

@@ -1,6 +1,6 @@
-// One record for each line of core/graph/ops.def, from the family's header; a record that is
-// missing or incomplete does not compile. The families are included here alone: to touch one is to
-// compile this file.
+// One record for each line of core/graph/ops.def, from the family's header; a missing or incomplete
+// record does not compile. Only this file includes the families, so a change in one recompiles only
+// this file.
 #include "nn/ops/table.hpp"
 
 #include "nn/ops/attention.hpp"
@@ -25,8 +25,8 @@ constexpr bool is_backward(const OpRecord& record) {
   return record.kind == OpKind::backward;
 }
 
-/// A record has either `infer` or `check`, a backward op's has `check`: its outputs are tensors
-/// that exist before the node does.
+/// A record has either `infer` or `check`; a backward op has `check`, because its outputs are
+/// tensors that exist before the node.
 constexpr bool has_shape_rule(const OpRecord& record) {
   return record.infer ? !record.check && !is_backward(record) : record.check.has_value();
 }
@@ -35,14 +35,14 @@ constexpr bool has_autocast_rule(const OpRecord& record) {
   return record.autocast.has_value() != is_backward(record);
 }
 
-/// Only forward ops have gradients; all losses have one, of their first input at least.
+/// Only forward ops have gradients; every loss has one, at least of its first input.
 constexpr bool has_sound_gradient(const OpRecord& record) {
   if (record.kind == OpKind::loss)
     return record.gradient && record.flows_to.contains(0);
   return !record.gradient || (!is_backward(record) && record.flows_to != InputSet::none());
 }
 
-/// What backward reads can be made again, except losses: the host reads them, too.
+/// A forward op with a gradient has a clone. Losses have none, because the host reads them, too.
 constexpr bool has_sound_clone(const OpRecord& record) {
   if (record.kind != OpKind::forward)
     return !record.clone;
@@ -54,12 +54,12 @@ constexpr bool has_sound_memory(const OpRecord& record) {
 }
 
 #define TROUPE_OP(name)                                                                            \
-  static_assert(ops::name.op == Op::name, "the record of " #name " says another op");              \
+  static_assert(ops::name.op == Op::name, "the record of " #name " has another op");               \
   static_assert(has_shape_rule(ops::name), #name ": forward needs infer, backward check");         \
-  static_assert(has_autocast_rule(ops::name), #name ": forward alone needs an autocast rule");     \
+  static_assert(has_autocast_rule(ops::name), #name ": only forward needs an autocast rule");      \
   static_assert(has_sound_gradient(ops::name), #name ": its gradient does not fit its kind");      \
-  static_assert(has_sound_clone(ops::name), #name ": forward with a gradient alone has a clone");  \
-  static_assert(has_sound_memory(ops::name), #name ": in_place or rounded makes no sense");
+  static_assert(has_sound_clone(ops::name), #name ": only forward with a gradient has a clone");   \
+  static_assert(has_sound_memory(ops::name), #name ": in_place or rounded is invalid");
 #include "core/graph/ops.def"
 #undef TROUPE_OP
 

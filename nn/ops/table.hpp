@@ -1,4 +1,4 @@
-/// The records, by op.
+/// Records by op.
 #pragma once
 
 #include "nn/ops/record.hpp"

@@ -31,11 +31,11 @@ public:
     for (auto node : nodes) {
       if (rule_of(node) != AutocastRule::given) {
         const auto dtype = type_of(node);
-        // Weights are rounded where they are read, also those that are shared as activations.
+        // Weights are rounded when they are read, including those shared as activations.
         for (std::size_t i = 0; i < node.inputs.size(); ++i)
           if (!record_of(node.op).rounded.contains(i))
             node.inputs[i] = cast(node.inputs[i], dtype, node.unit);
-        // The first output alone: saved statistics and indices keep their types; so do losses.
+        // Only the first output: saved statistics, indices and losses keep their types.
         if (dtype == compute_ && is_castable(graph_[node.outputs[0]]))
           graph_[node.outputs[0]].dtype = dtype;
       }
@@ -65,7 +65,7 @@ private:
     }
   }
 
-  /// The tensor in this dtype, casting it at its first use.
+  /// Returns the tensor in this dtype and casts it at its first use.
   TensorId cast(TensorId id, DType dtype, UnitId unit) {
     if (!is_castable(graph_[id]) || graph_[id].dtype == dtype)
       return id;
@@ -81,7 +81,7 @@ private:
   Graph graph_;
   DType compute_;
   const AutocastRegions& off_;
-  std::vector<TensorId> casts_; ///< in the other type, by TensorId; -1: not cast yet
+  std::vector<TensorId> casts_; ///< cast in the other type, by TensorId; -1: none yet
 };
 
 } // namespace

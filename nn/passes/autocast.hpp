@@ -1,4 +1,4 @@
-/// Mixed precision, as PyTorch's autocast defines it (precision.mode amp_fp16, amp_bf16).
+/// Mixed precision as PyTorch's autocast defines it (precision.mode amp_fp16, amp_bf16).
 #pragma once
 
 #include "core/graph/graph.hpp"
@@ -6,15 +6,15 @@
 
 namespace troupe::nn {
 
-/// For forward graphs as models are built, before `fuse` and autodiff. `compute` is f16 or bf16.
-/// Each op's record says what type it computes in (ops/detail/autocast_rule.hpp). Where autocast is
-/// off, all is computed in f32, and what comes in is cast, as `with torch.autocast(enabled=False)`
-/// over `module(x.float())` does; what comes out is f32, as long as nothing casts it.
+/// Applies autocast to a forward graph, before `fuse` and autodiff. `compute` is f16 or bf16. Each
+/// op's record has the rule for its type (ops/detail/autocast_rule.hpp). In regions where autocast
+/// is off, all computation is in f32 and inputs are cast, like `with torch.autocast(enabled=False)`
+/// around `module(x.float())`. Their outputs are f32 until a later op casts them.
 ///
-/// Parameters, statistics and saved statistics stay f32 (shape_rules.hpp says how a convolution
-/// uses them). Casts stand where types change, one a tensor: "images.bf16", "logits.f32". Gradients
-/// of activations have the activations' types, those of parameters are f32. Images that have the
-/// compute type already (format_input) are not cast.
+/// Parameters, statistics and saved statistics stay f32 (shape_rules.hpp describes how a
+/// convolution uses them). Casts are inserted where types change, one per tensor: "images.bf16",
+/// "logits.f32". Gradients of activations have the activations' types; gradients of parameters are
+/// f32. Images that already have the compute type (format_input) are not cast.
 Graph autocast(const Graph& forward, DType compute, const AutocastRegions& off = {});
 
 } // namespace troupe::nn

@@ -22,7 +22,7 @@ std::string_view name_of(std::string_view entry) {
   return switches_on(entry) ? entry.substr(1) : entry;
 }
 
-/// The module around one; empty for the outermost.
+/// Returns the parent of a module; empty for an outermost one.
 std::string_view parent(std::string_view module) {
   const auto dot = module.rfind('.');
   return dot == std::string_view::npos ? std::string_view{} : module.substr(0, dot);
@@ -64,11 +64,11 @@ ConfigConflicts find_conflicts(const AutocastRegions& off, const Graph& forward)
           fmt::format("{}, and the modules inside them", fmt::join(outermost(modules), ", ")),
           suggest(name, modules)));
     else if (std::any_of(off.begin(), entry, same))
-      found.push_back(conflict(fmt::format("{} is there twice", name), "each once"));
+      found.push_back(conflict(fmt::format("{} is listed twice", name), "each name once"));
     else if (is_autocast(parent(name), off) == switches_on(*entry))
       found.push_back(conflict(
-          fmt::format("autocast is {} around {} already", switches_on(*entry) ? "on" : "off", name),
-          "\"-NAME\" inside of a module where it is off, NAME where it is on"));
+          fmt::format("autocast is already {} around {}", switches_on(*entry) ? "on" : "off", name),
+          "\"-NAME\" inside a module where autocast is off, NAME where it is on"));
   }
   return found;
 }

@@ -1,5 +1,5 @@
-/// Where autocast is off (model.autocast_off), as nested `with torch.autocast(enabled=...)` around
-/// the forward of modules.
+/// Regions where autocast is off (model.autocast_off), like nested `with
+/// torch.autocast(enabled=...)` around the forward of modules.
 #pragma once
 
 #include "core/config/validate.hpp"
@@ -11,14 +11,14 @@
 
 namespace troupe::nn {
 
-/// Names of modules (modules.hpp). "NAME" switches autocast off inside of NAME, "-NAME" on again.
-/// The innermost that a module is within decides.
+/// Names of modules (modules.hpp). "NAME" switches autocast off inside NAME, "-NAME" switches it on
+/// again. The innermost entry that contains a module applies.
 using AutocastRegions = std::vector<std::string>;
 
 bool is_autocast(std::string_view module, const AutocastRegions& off);
 
-/// Names that the model does not have, and entries that change nothing: off inside of off, on
-/// inside of on.
+/// Returns conflicts: names that the model does not have, and entries without effect, which are off
+/// inside off or on inside on.
 ConfigConflicts find_conflicts(const AutocastRegions& off, const Graph& forward);
 
 } // namespace troupe::nn

@@ -37,7 +37,7 @@ public:
     for (std::size_t i = forward_nodes; i-- > 0;)
       count_pending(graph_.nodes[i]);
     for (std::size_t i = forward_nodes; i-- > 0;) {
-      // A copy: emitting nodes moves those of the graph.
+      // A copy, because adding nodes reallocates those of the graph.
       const Node node = graph_.nodes[i];
       TROUPE_TRY(differentiate(node));
     }
@@ -52,7 +52,7 @@ private:
                          freeze_);
   }
 
-  /// Which tensors depend on parameters that are trained.
+  /// Marks the tensors that depend on trained parameters.
   void mark_needs(const Node& node) {
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {
       const auto id = static_cast<std::size_t>(node.inputs[i]);
@@ -65,10 +65,10 @@ private:
     }
   }
 
-  /// How many gradients will flow into each tensor; called from the last node to the first.
+  /// Counts the gradients that will flow into each tensor; called from the last node to the first.
   void count_pending(const Node& node) {
     if (!is_loss(node) && pending_[static_cast<std::size_t>(node.outputs[0])] == 0)
-      return; // the loss does not depend on it
+      return; // the loss does not depend on the node
     for (std::size_t i = 0; i < node.inputs.size(); ++i)
       if (flows_to(node, i))
         ++pending_[static_cast<std::size_t>(node.inputs[i])];
@@ -83,8 +83,8 @@ private:
                               parameter && whole ? of : -1});
   }
 
-  /// A tensor for one consumer's contribution to a gradient; give it to contribute() once a node
-  /// that writes it is emitted.
+  /// Returns a tensor for one consumer's contribution to a gradient. Pass it to contribute() after
+  /// emitting the node that writes it.
   TensorId contribution(TensorId of) {
     const auto i = static_cast<std::size_t>(of);
     const auto& name = graph_[of].name;
@@ -141,12 +141,12 @@ private:
   Status differentiate(const Node& node) {
     const auto dy = gradients_[static_cast<std::size_t>(node.outputs[0])];
     if (dy < 0 && !is_loss(node))
-      return {}; // nothing that the loss depends on
+      return {}; // the loss does not depend on the node
     if (std::ranges::none_of(node.inputs, [&](TensorId id) { return needs(id); }))
-      return {}; // nothing that is trained, or depends on it
+      return {}; // no input depends on a trained parameter
     const auto gradient = record_of(node.op).gradient;
     if (!gradient)
-      return fail(Errc::internal, "autodiff does not know {}", to_string(node.op));
+      return fail(Errc::internal, "autodiff does not support {}", to_string(node.op));
     if (const auto done = (*gradient)(*this, node, dy); !done)
       return fail(done.error().code, "{}: {}", graph_[node.outputs[0]].name, done.error().message);
     return {};
@@ -155,10 +155,10 @@ private:
   Graph graph_;
   const std::vector<std::string>& freeze_;
   std::vector<bool> needs_;
-  std::vector<int> pending_;        ///< contributions that each tensor's gradient has in all
-  std::vector<int> parts_;          ///< of them, made so far
-  std::vector<int> sums_;           ///< and added up
-  std::vector<TensorId> gradients_; ///< the sum of those contributed so far; -1: none
+  std::vector<int> pending_;        ///< total contributions to each tensor's gradient
+  std::vector<int> parts_;          ///< contributions created so far
+  std::vector<int> sums_;           ///< contributions summed so far
+  std::vector<TensorId> gradients_; ///< sum of contributions so far; -1: none
 };
 
 } // namespace

@@ -29,7 +29,7 @@ public:
       visit(std::move(node));
     }
     if (!has_head_)
-      return fail(Errc::invalid_input, "only a language model goes on with a text");
+      return fail(Errc::invalid_input, "only a language model can continue a text");
     drop_unread();
     forget_targets();
     return drop_unused_tensors(graph_);
@@ -80,7 +80,7 @@ private:
     return made;
   }
 
-  /// The weight is rounded to the type of x, as the loss has it.
+  /// Adds the logits. The weight is rounded to the type of x, as in the loss.
   void add_head(const Node& loss) {
     has_head_ = true;
     if (!options_.logits)
@@ -91,7 +91,7 @@ private:
     graph_.add_node({Op::matmul, {x, weight}, {logits}, MatmulAttributes{.wide = true}});
   }
 
-  /// What comes of a node is read, or it is wanted, or stays in a cache.
+  /// Returns whether an output of the node is read or requested, or the node writes to a cache.
   bool is_wanted(const Node& node, const std::vector<int>& uses) const {
     return node.op == Op::cached_attention || std::ranges::any_of(node.outputs, [&](TensorId id) {
              return uses[static_cast<std::size_t>(id)] > 0 || graph_[id].name == "logits";
@@ -111,7 +111,8 @@ private:
                         std::make_move_iterator(nodes.rend()));
   }
 
-  /// They go with what nobody reads: a batch need not have them.
+  /// Makes targets activations, which are removed if they are not read, so that a batch need not
+  /// have them.
   void forget_targets() {
     for (const auto id : graph_.with_role(Role::target))
       graph_[id].role = Role::activation;
@@ -119,7 +120,7 @@ private:
 
   Graph graph_;
   const CacheOptions& options_;
-  std::vector<TensorId> same_; ///< what is read in a tensor's place, by TensorId
+  std::vector<TensorId> same_; ///< tensor to read instead, by TensorId
   TensorId first_ = -1;
   bool has_head_ = false;
 };

@@ -25,7 +25,7 @@ double mib(std::size_t bytes) {
 
 class Chooser {
 public:
-  /// plan_memory must have taken the graph and these options.
+  /// Precondition: plan_memory accepts the graph with these options.
   Chooser(const Graph& training, const PlanOptions& memory)
       : training_{training}, memory_{memory}, recomputation_{training},
         nothing_(training.tensors.size()), useless_(training.tensors.size()) {
@@ -40,7 +40,7 @@ public:
       again[static_cast<std::size_t>(id)] =
           is_named(config, training_.units[static_cast<std::size_t>(unit)]);
     }
-    // The last bytes saved cost most time: a sixteenth of them is given back.
+    // The last bytes saved cost the most time, so a sixteenth of the saving is given back.
     const auto least = arena(again), most = std::max(arena(nothing_), least);
     return keep_what_fits(again, least + (most - least) / 16);
   }
@@ -48,7 +48,7 @@ public:
   Result<TensorSet> fitting(std::size_t size) {
     auto again = nothing_;
     look_at(again);
-    // The arena is a little larger than what is live, by gaps between tensors.
+    // Gaps between tensors make the arena slightly larger than the live bytes.
     for (std::size_t live_size = size;;) {
       bool smaller = true;
       while (smaller && most_live() > live_size)
@@ -73,7 +73,8 @@ private:
     return plan_memory(recomputation_.with(again), memory_)->plan.arena_bytes;
   }
 
-  /// Candidates that only wait for backward while node `at` of the last graph runs.
+  /// Returns the candidates that are live but unused while node `at` of the last graph runs:
+  /// between their last use in forward and their first use in backward.
   std::vector<TensorId> waiting_at(std::size_t at) const {
     std::vector<std::size_t> left(graph_->tensors.size()), wanted(graph_->tensors.size());
     for (std::size_t i = 0; i < graph_->nodes.size(); ++i) {
@@ -81,7 +82,7 @@ private:
       for (const auto* ids : {&node.inputs, &node.outputs})
         for (const auto id : *ids)
           if (node.phase == Phase::forward)
-            left[static_cast<std::size_t>(id)] = i; // the last time
+            left[static_cast<std::size_t>(id)] = i; // last use so far
           else if (auto& first = wanted[static_cast<std::size_t>(id)]; first == 0)
             first = i;
     }
@@ -93,13 +94,13 @@ private:
   }
 
   double time_for(TensorId candidate) const {
-    double time = 1; // no clone is free
+    double time = 1; // every clone costs some time
     for (const auto node : recomputation_.clones_for(candidate))
       time += times_[node];
     return time;
   }
 
-  /// Adds the best candidate to `again`; false where there was none.
+  /// Adds the best candidate to `again`; returns false if there is none.
   bool make_one_again(TensorSet& again) {
     const auto before = most_live();
     const auto at = static_cast<std::size_t>(std::ranges::max_element(live_) - live_.begin());
@@ -117,7 +118,7 @@ private:
       return false;
     again[*best] = true;
     look_at(again);
-    if (most_live() > before) { // its clone meets more than it did
+    if (most_live() > before) { // more is live at its clone than at the original
       again[*best] = false;
       useless_[*best] = true;
       look_at(again);
@@ -125,7 +126,8 @@ private:
     return true;
   }
 
-  /// `again` must fit; so does the result.
+  /// Removes candidates from `again` while the arena fits. Precondition: the arena of `again` fits
+  /// into `size`. The result's arena fits, too.
   TensorSet keep_what_fits(const TensorSet& again, std::size_t size) {
     std::vector<TensorId> order;
     for (const auto id : recomputation_.candidates())
@@ -134,7 +136,7 @@ private:
     std::ranges::stable_sort(order, std::greater{}, [this](TensorId id) {
       return times_[recomputation_.maker(id)] / static_cast<double>(bytes_of(training_[id]));
     });
-    constexpr int attempts = 4; // gaps between tensors are known only when all is chosen
+    constexpr int attempts = 4; // the final choice determines the gaps between tensors
     std::size_t live_size = size;
     for (int i = 0; i < attempts; ++i) {
       auto fewer = again;
@@ -152,8 +154,9 @@ private:
     return again;
   }
 
-  /// For when no further candidate makes the peak of `again` smaller. Starts from `again`, then
-  /// from all candidates, and keeps what fits, since keeping some can make the arena smaller still.
+  /// Handles the case that no further candidate lowers the peak of `again`. Starts from `again`,
+  /// then from all candidates, and removes candidates while the arena fits, because keeping some
+  /// can make the arena even smaller.
   Result<TensorSet> last_resort(const TensorSet& again, std::size_t size) {
     auto all = nothing_;
     for (const auto id : recomputation_.candidates())
@@ -167,8 +170,8 @@ private:
       least = std::min(least, reached);
     }
     return fail(Errc::invalid_input,
-                "train.recompute: activations do not fit into {} bytes ({:.1f} MiB); the least "
-                "that is possible with this model and batch is {} bytes ({:.1f} MiB)",
+                "train.recompute: activations do not fit into {} bytes ({:.1f} MiB); this model "
+                "and batch need at least {} bytes ({:.1f} MiB)",
                 size, mib(size), least, mib(least));
   }
 
@@ -176,10 +179,10 @@ private:
   const PlanOptions& memory_;
   Recomputation recomputation_;
   TensorSet nothing_;
-  std::vector<bool> useless_; ///< by TensorId: once taken, and given back
+  std::vector<bool> useless_; ///< by TensorId: tried and undone
   std::vector<double> times_; ///< by index of node
   const Graph* graph_ = nullptr;
-  std::vector<std::size_t> live_; ///< of *graph_
+  std::vector<std::size_t> live_; ///< live bytes of *graph_
 };
 
 } // namespace

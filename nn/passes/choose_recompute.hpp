@@ -1,4 +1,4 @@
-/// Which activations backward is to make again.
+/// Chooses the activations that backward recomputes.
 #pragma once
 
 #include "core/config/recompute.hpp"
@@ -11,19 +11,19 @@
 
 namespace troupe::nn {
 
-/// What `config` asks for, in a graph as Recomputation takes it:
+/// Returns the choice of `config` for a graph that Recomputation accepts:
 ///
-/// - block, names: all candidates of all units, or of those named.
-/// - fit: candidates one by one, until the arena is small enough: of those that are live while most
-///   bytes are, the one that saves most bytes for the time that making it again takes
-///   (NodeCost::time; greedy as in Peng et al., "Capuchin", 2020).
+/// - block, names: all candidates of all units, or of the named ones.
+/// - fit: one candidate after another, until the arena is small enough. Among the candidates that
+///   are live at the memory peak, it takes the one that saves the most bytes per time of
+///   recomputing it (NodeCost::time; greedy as in Peng et al., "Capuchin", 2020).
 ///
-/// Then what need not be made again is kept after all: in order of time per byte, what keeps the
-/// arena (as plan_memory plans it) within the size that was asked for; for block and names, within
-/// 1/16 of the way back from the size that making all of it again reaches. That is why much of the
-/// last units is kept: their activations are needed at once.
+/// Then it removes candidates that need not be recomputed, in order of time per byte, while the
+/// arena (as plan_memory plans it) stays within the requested size. For block and names, that size
+/// is the one with all candidates recomputed, plus 1/16 of what that saves. So much of the last
+/// units is kept, because their activations are needed immediately.
 ///
-/// Errors: invalid_input for a size that cannot be reached, saying the least that can; as
+/// Errors: invalid_input for a size that cannot be reached, with the smallest possible size; as
 /// plan_memory. Names that the config check refuses choose nothing.
 Result<TensorSet> choose_recompute(const Graph& training, const RecomputeConfig& config,
                                    const PlanOptions& memory);

@@ -44,7 +44,7 @@ private:
     auto equal = known->second;
     if (graph_[x].dtype == graph_[y].dtype)
       equal = x;
-    // f32 holds every value of the other types.
+    // f32 represents every value of the other types.
     else if (const auto source = sources_[static_cast<std::size_t>(x)];
              source && graph_[x].dtype == DType::f32 && graph_[*source].dtype == graph_[y].dtype)
       equal = *source;
@@ -67,9 +67,9 @@ private:
 
   Graph graph_;
   const std::vector<std::string>& keep_;
-  std::vector<TensorId> same_;                   ///< what has a tensor's bits, by TensorId
-  std::vector<std::optional<TensorId>> sources_; ///< what a tensor was cast from
-  std::map<std::tuple<Phase, TensorId, DType>, TensorId> known_; ///< casts made
+  std::vector<TensorId> same_;                   ///< tensor with the same bits, by TensorId
+  std::vector<std::optional<TensorId>> sources_; ///< tensor that it was cast from
+  std::map<std::tuple<Phase, TensorId, DType>, TensorId> known_; ///< results of casts so far
 };
 
 } // namespace

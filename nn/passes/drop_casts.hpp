@@ -8,14 +8,15 @@
 
 namespace troupe::nn {
 
-/// For graphs before plan_memory, of inference or after autodiff. Drops casts
-/// - to the type that a tensor has already;
-/// - back to the type that it was widened from: f16 -> f32 -> f16 (f32 -> f16 -> f32 rounds, and
-///   stays). Backward makes them around regions where autocast is off;
-/// - of a tensor that the phase has in this type already;
-/// - that nobody reads any more.
+/// Removes redundant casts. For graphs before plan_memory, of inference or after autodiff. Drops
+/// casts
+/// - to the type that the tensor already has;
+/// - back to the type that the tensor was cast up from: f16 -> f32 -> f16 (f32 -> f16 -> f32
+///   rounds, so it stays). Backward creates them around regions where autocast is off;
+/// - of a tensor that the phase already has in this type;
+/// - that no node reads.
 ///
-/// Readers take the tensor that is the same bits. What is in `keep` stays.
+/// Readers take the tensor with the same bits. Tensors in `keep` stay.
 Graph drop_casts(const Graph& graph, const std::vector<std::string>& keep = {});
 
 } // namespace troupe::nn

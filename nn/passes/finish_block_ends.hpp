@@ -1,18 +1,18 @@
-/// Less to move at those ends of residual blocks that no convolution takes.
+/// Reduces memory traffic at ends of residual blocks that no convolution absorbs.
 #pragma once
 
 #include "nn/passes/fuse_statistics.hpp"
 
 namespace troupe::nn {
 
-/// For a training graph, behind fuse_block_ends. Where a device takes no more time for it, a
+/// For a training graph, after fuse_block_ends. If the device takes no more time, a
 /// batch_norm_backward {relu, add}
 ///
-/// - adds up two parts of its gradient itself, and `add` goes;
-/// - finds what relu let pass in a mask that forward has written, instead of in what it gave: a bit
-///   for each element, instead of two bytes or four.
+/// - sums two contributions to its gradient itself, which replaces `add`;
+/// - reads which elements passed relu from a mask that forward writes, not from relu's output: one
+///   bit per element instead of two or four bytes.
 ///
-/// The same bits, for a device that stores what it adds up. What is in `keep` stays.
+/// The result has the same bits on a device that stores its sums. Tensors in `keep` stay.
 Graph finish_block_ends(const Graph& training, const FusionSupport& support,
                         const std::vector<std::string>& keep = {});
 

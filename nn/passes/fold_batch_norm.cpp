@@ -29,7 +29,8 @@ public:
         continue;
       }
       folded.foldings.push_back(folding(nodes[*convolution], node));
-      // In place of the later one: a residual may be made between them.
+      // The joined node takes the batch norm's position, because its residual may be computed after
+      // the convolution.
       auto joined = join(nodes[*convolution], node);
       nodes.erase(nodes.begin() + static_cast<std::ptrdiff_t>(*convolution));
       nodes.push_back(std::move(joined));
@@ -42,7 +43,7 @@ public:
 private:
   bool is_used_once(TensorId id) const { return uses_[static_cast<std::size_t>(id)] == 1; }
 
-  /// The place of the convolution whose only reader this batch norm is.
+  /// Returns the index of the convolution whose only reader is this batch norm.
   std::optional<std::size_t> convolution_before(const Node& node,
                                                 const std::vector<Node>& nodes) const {
     if (node.op != Op::batch_norm || std::get<BatchNormAttributes>(node.attributes).training)
@@ -81,7 +82,7 @@ private:
     if (norm.add)
       convolution.inputs.push_back(batch_norm.inputs[5]);
     convolution.outputs[0] = batch_norm.outputs[0];
-    for (const auto input : {1, 3, 4}) // activations that nobody makes or reads are dropped
+    for (const auto input : {1, 3, 4}) // unused activations are removed
       graph_[batch_norm.inputs[static_cast<std::size_t>(input)]].role = Role::activation;
     return convolution;
   }

@@ -29,7 +29,7 @@ Graph format_input(const Graph& forward, const InputFormat& format) {
   auto graph = forward;
   for (const auto images : graph.with_role(Role::input)) {
     if (graph[images].dtype == DType::i32)
-      continue; // ids are no numbers to round
+      continue; // ids must not be rounded
     graph[images].dtype = format.dtype;
     pad_channels(graph, images, format.channels);
   }

@@ -1,4 +1,4 @@
-/// The images as a device's loader writes them.
+/// Adapts the graph's input to the images that a device's loader writes.
 #pragma once
 
 #include "core/graph/graph.hpp"
@@ -8,17 +8,16 @@
 namespace troupe::nn {
 
 struct InputFormat {
-  DType dtype = DType::f32; ///< f32, or the compute type: then nothing casts the images
-  std::int64_t channels =
-      0; ///< at least so many; the ones added are zero (4 for RGB: 8-byte pixels)
+  DType dtype = DType::f32;  ///< f32, or the compute type: then the images need no cast
+  std::int64_t channels = 0; ///< minimum; added channels are zero (4 for RGB: 8-byte pixels)
 };
 
-/// For forward graphs, before autocast. Gives the input tensor this dtype and, where convolutions
-/// alone read it, this many channels: their attributes say how many are padding, weights keep their
-/// shape.
+/// For forward graphs, before autocast. Sets the dtype of the input tensor and, if only
+/// convolutions read it, pads it to this many channels. The convolutions' attributes contain the
+/// number of padding channels; weights keep their shape.
 Graph format_input(const Graph& forward, const InputFormat& format);
 
-/// What the loader has to write for this graph.
+/// Returns the format that the loader has to write for this graph.
 InputFormat input_format(const Graph& graph);
 
 } // namespace troupe::nn

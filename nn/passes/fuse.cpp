@@ -24,7 +24,7 @@ public:
     fused.tensors = graph_.tensors;
     fused.units = graph_.units;
     std::vector<Node> nodes;
-    // From the last: a longer pattern ends later than the shorter one inside it.
+    // From the last node: a longer pattern ends after the shorter one inside it.
     for (std::size_t i = graph_.nodes.size(); i-- > 0;)
       if (!joined_[i])
         nodes.push_back(fused_node(graph_.nodes[i]));
@@ -34,7 +34,7 @@ public:
   }
 
 private:
-  /// The node that makes a tensor for this reader alone, if it is of the kind wanted.
+  /// Returns the node of this op that writes a tensor, if this reader is the only one.
   std::optional<std::size_t> sole_maker(TensorId id, Op op, UnitId unit) const {
     const auto i = static_cast<std::size_t>(id);
     if (makers_[i] < 0 || uses_[i] != 1 || std::ranges::count(keep_, graph_[id].name) > 0)
@@ -80,7 +80,7 @@ private:
   Node join_bias(std::size_t matmul, const Node& bias) {
     auto node = graph_.nodes[matmul];
     if (node.inputs.size() == 3)
-      return bias; // the matmul has one already
+      return bias; // the matmul already has a bias
     joined_[matmul] = true;
     node.inputs.push_back(bias.inputs[1]);
     node.outputs = bias.outputs;

@@ -21,7 +21,7 @@ public:
   }
 
 private:
-  /// Factor and offset, as batch_norm_finalize gives them and as the convolution reads them.
+  /// Factor and offset that a convolution reads, and the batch_norm_finalize that computes them.
   struct Affine {
     NodeIndex finalize;
     TensorId factor, offset;
@@ -45,7 +45,8 @@ private:
            !std::get<Conv2dAttributes>(node.attributes).prologue;
   }
 
-  /// Whose factor is at this input of a scale_shift; new tensors where it must have another type.
+  /// Returns the factor and offset at this input of a scale_shift; new tensors if they must have
+  /// another type.
   Affine narrowed(const Node& end, std::size_t input, DType type) {
     const auto factor = end.inputs[input], offset = end.inputs[input + 1];
     const auto finalize = *maker(factor);

@@ -1,4 +1,4 @@
-/// The loss of language models and its gradients in one kernel.
+/// Fuses the loss of language models with its gradients into one kernel.
 #pragma once
 
 #include "core/graph/graph.hpp"
@@ -8,9 +8,9 @@
 
 namespace troupe::nn {
 
-/// For a training graph, behind scale_loss: linear_cross_entropy_backward gives the loss, too, and
-/// linear_cross_entropy goes, so that the logits are made once. The same bits. What is in `keep`
-/// stays, and a loss that somebody else reads.
+/// For a training graph, after scale_loss. linear_cross_entropy_backward also computes the loss and
+/// replaces linear_cross_entropy, so that the logits are computed once. The result has the same
+/// bits. A loss stays if it is in `keep` or a node reads it.
 Graph fuse_linear_loss(const Graph& training, const std::vector<std::string>& keep = {});
 
 } // namespace troupe::nn

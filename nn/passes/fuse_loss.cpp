@@ -46,7 +46,7 @@ private:
       drop(*count);
   }
 
-  /// The count_correct of the same logits and labels.
+  /// Returns the count_correct of the same logits and labels.
   std::optional<NodeIndex> count_of(const Node& loss) const {
     for (const auto reader : readers(loss.inputs[0]))
       if (nodes_[reader].op == Op::count_correct && nodes_[reader].inputs == loss.inputs)

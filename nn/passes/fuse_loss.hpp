@@ -1,16 +1,16 @@
-/// A classifier's loss, its gradient and its count of right answers in one kernel.
+/// Fuses a classifier's loss, its gradient and its count of correct predictions into one kernel.
 #pragma once
 
 #include "nn/passes/fuse_statistics.hpp"
 
 namespace troupe::nn {
 
-/// For a training graph, behind scale_loss. Where a device takes no more time for it,
-/// softmax_cross_entropy gives the gradient of its logits itself, and its probabilities, which
-/// nobody else may want, are not stored; the count_correct of the same logits joins it.
+/// For a training graph, after scale_loss. If the device takes no more time, softmax_cross_entropy
+/// computes the gradient of its logits itself and does not store its probabilities, which must have
+/// no other reader. The count_correct of the same logits is fused, too.
 ///
-/// The same bits, for a device that computes as if probabilities had been stored. What is in `keep`
-/// stays.
+/// The result has the same bits on a device that computes as if probabilities were stored. Tensors
+/// in `keep` stay.
 Graph fuse_loss(const Graph& training, const FusionSupport& support,
                 const std::vector<std::string>& keep = {});
 

@@ -9,7 +9,7 @@ namespace troupe::nn {
 
 namespace {
 
-/// A pooling, what makes its input, and their backward nodes.
+/// A pooling, the node that writes its input, and their backward nodes.
 struct Stem {
   NodeIndex normalize, pool, pool_backward, backward;
 };
@@ -36,7 +36,7 @@ private:
     return a.relu && !a.add;
   }
 
-  /// The one reader of a tensor, when it is of this op.
+  /// Returns the only reader of a tensor if it has this op.
   std::optional<NodeIndex> only_reader(TensorId id, Op op) const {
     const auto& all = readers(id);
     return all.size() == 1 && nodes_[all.front()].op == op ? std::optional{all.front()}
@@ -57,7 +57,7 @@ private:
     return Stem{*normalize, pool, *pool_backward, *backward};
   }
 
-  /// In place of a batch norm, which has statistics of its own.
+  /// Returns the batch_norm_statistics that replaces a batch norm with its own statistics.
   Node statistics_of(const Node& batch_norm) {
     const auto& a = std::get<BatchNormAttributes>(batch_norm.attributes);
     const auto& x = graph_[batch_norm.inputs[0]].shape;

@@ -22,19 +22,19 @@ public:
   }
 
 private:
-  /// A batch norm, and what it becomes.
+  /// A batch norm and its parts.
   struct Parts {
     NodeIndex forward;
-    Node whole; ///< as it was
+    Node whole; ///< the original node
     std::optional<NodeIndex> backward;
     BatchNormAttributes attributes;
     TensorId x, y;
-    TensorId factor = -1, offset = -1;           ///< once it has been taken apart
-    TensorId read_factor = -1, read_offset = -1; ///< by prologues, in the type of x
-    bool masks_elsewhere = false;                ///< its backward does not look at y any more
+    TensorId factor = -1, offset = -1;           ///< set after the split
+    TensorId read_factor = -1, read_offset = -1; ///< for prologues, in the type of x
+    bool masks_elsewhere = false;                ///< its backward no longer reads y
   };
 
-  /// Synchronized batch norms stay whole: the sums of a convolution are this rank's alone.
+  /// Synchronized batch norms are not split, because a convolution's sums cover only this rank.
   static bool can_be_taken_apart(const Node& node) {
     return is_batch_norm_of_this_rank(node, Op::batch_norm);
   }
@@ -100,7 +100,8 @@ private:
     parts.offset = offset;
   }
 
-  /// When the residual is another batch norm's, which nobody else reads, `apply` makes it, too.
+  /// If the residual is the result of another batch norm without other readers, `apply` computes
+  /// that, too.
   void apply_shortcut(Node& apply) {
     const auto residual = apply.inputs[3];
     const auto other = maker(residual, Op::scale_shift);
@@ -151,7 +152,7 @@ private:
     parts.masks_elsewhere = true;
   }
 
-  /// Factor and offset in the type of what prologues read.
+  /// Provides factor and offset in the type that prologues read.
   void narrow_factor(Parts& parts) {
     const auto type = graph_[parts.x].dtype;
     parts.read_factor = parts.factor;
@@ -162,7 +163,7 @@ private:
     parts.read_offset = by_channel(parts.offset, ".narrow", type);
   }
 
-  /// A convolution or weight gradient that reads x instead of the batch norm's result.
+  /// Returns a convolution or weight gradient that reads x instead of the batch norm's result.
   Node with_prologue(Node node, const Parts& parts) const {
     convolution(node).prologue = true;
     node.inputs[node.op == Op::conv2d ? 0 : 1] = parts.x;
@@ -182,16 +183,16 @@ private:
     const auto& x = node.inputs[forward ? 0 : 1];
     if (x != parts.y || std::ranges::count(node.inputs, parts.y) != 1)
       return {};
-    if (forward && feeds_batch_norm(node)) { // that batch norm has its turn later
+    if (forward && feeds_batch_norm(node)) { // that batch norm is visited later
       const auto statistics = with_statistics(index);
       const Ways both{time(with_prologue(statistics, parts)), time(statistics)};
-      if (both.fused || both.apart) // one that can give statistics keeps them
+      if (both.fused || both.apart) // if it supports statistics, it keeps them
         return both;
     }
     return {time(with_prologue(node, parts)), time(node)};
   }
 
-  /// scale_shift {relu} -> prologues of all that read it.
+  /// scale_shift {relu} -> prologues of all its readers.
   void move_into_readers(Parts& parts) {
     if (!parts.attributes.relu || parts.attributes.add || is_kept(parts.y))
       return;
@@ -227,7 +228,7 @@ private:
     drop(parts.forward);
   }
 
-  std::vector<std::vector<TensorId>> sums_; ///< of a convolution's output, once asked about
+  std::vector<std::vector<TensorId>> sums_; ///< by node: sums of a convolution's output, if created
 };
 
 } // namespace

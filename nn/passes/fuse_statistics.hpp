@@ -1,4 +1,4 @@
-/// Takes batch norm apart and joins the parts with the convolutions around it, after NVIDIA's
+/// Splits batch norm and fuses the parts with the neighbouring convolutions, like NVIDIA's
 /// ResNet-50 of MLPerf Training and the fusion engines of cuDNN 9.
 #pragma once
 
@@ -11,43 +11,43 @@
 
 namespace troupe::nn {
 
-/// Whether nodes were joined, for a log.
+/// A decision whether to fuse nodes, for a log.
 struct FusionChoice {
   std::string_view what; ///< "statistics", "mask and sums", "prologue", "max pool", "block's end"
                          ///< or its gradient, "sum of gradients", "mask", "loss"
-  const Tensor& at;      ///< the result of the convolution or batch norm in question, or the logits
-  double fused;          ///< microseconds of all nodes that would change
-  std::optional<double> apart; ///< nothing: the device does not run one of them
+  const Tensor& at;      ///< result of the convolution or batch norm in question, or the logits
+  double fused;          ///< microseconds of all changed nodes
+  std::optional<double> apart; ///< empty: the device does not support one of them
   bool taken;
 };
 
-/// What a device says of nodes, which refer to tensors of the graph but need not be in it.
+/// A device's answers about nodes, which refer to tensors of the graph but need not be in it.
 struct FusionSupport {
-  /// Microseconds that it takes for a node, nothing where it does not run it. Asked about every
-  /// node that the pass would make or replace, with its shapes, types and attributes. Empty: fuse
-  /// nothing.
+  /// Returns the microseconds that a node takes; nothing if the device does not support it. Called
+  /// for every node that the pass would create or replace, with its shapes, types and attributes.
+  /// If empty, nothing is fused.
   std::function<std::optional<double>(const Graph& graph, const Node& node)> microseconds{};
-  /// Told of each choice; may be empty.
+  /// Receives each choice; may be empty.
   std::function<void(const FusionChoice& choice)> chosen{};
 };
 
-/// For a training graph after autodiff; batch_norm {relu} and {add, relu} as `fuse` makes them.
-/// For each batch norm that is not synchronized, as far as the device goes, and where the nodes
-/// that are made take no longer than those they replace, one step after the other:
+/// For a training graph after autodiff, with batch_norm {relu} and {add, relu} as `fuse` creates
+/// them. For each batch norm that is not synchronized, it applies these steps in order, each if the
+/// device supports the new nodes and they take no longer than those they replace:
 ///
-/// - Its input comes from a convolution that can give statistics: batch_norm_finalize makes factor
-///   and offset of them, scale_shift applies these. The batch norm of a shortcut that is added here
-///   is applied in the same scale_shift.
-/// - relu, no add, and convolutions alone read the result: each of them, and each of their weight
-///   gradients, applies factor and offset in its prologue, and the result is never stored;
-///   batch_norm_finalize gives them in its type. A convolution that can have a prologue or
-///   statistics, but not both, keeps the statistics.
-/// - relu, no add, and one conv2d_backward_data in the same unit makes the whole gradient of the
-///   result: it masks and reduces (batch_norm_relu), and batch_norm_input_gradient does the rest.
+/// - The input comes from a convolution that can compute statistics: batch_norm_finalize computes
+///   factor and offset from them, scale_shift applies these. The same scale_shift applies the batch
+///   norm of a shortcut that is added here.
+/// - With relu and no add, and if only convolutions read the result: each convolution, and each of
+///   their weight gradients, applies factor and offset in its prologue, and the result is never
+///   stored. batch_norm_finalize writes them in the type of the convolutions' input. A convolution
+///   that supports a prologue or statistics, but not both, keeps the statistics.
+/// - With relu and no add, and if one conv2d_backward_data in the same unit computes the whole
+///   gradient of the result: it masks and reduces (batch_norm_relu), and batch_norm_input_gradient
+///   computes the rest.
 ///
-/// Results are the same up to rounding: what is computed is the same, statistics by another
-/// formula. What is in `keep` stays. Parameters, statistics and gradients are the same tensors as
-/// before.
+/// Results are equal up to rounding: only the statistics use another formula. Tensors in `keep`
+/// stay. Parameters, statistics and gradients are the same tensors as before.
 Graph fuse_statistics(const Graph& training, const FusionSupport& support,
                       const std::vector<std::string>& keep = {});
 

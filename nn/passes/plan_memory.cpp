@@ -13,7 +13,7 @@ namespace troupe::nn {
 
 namespace {
 
-/// One piece of the arena: an activation, or several that follow each other in place.
+/// A block of the arena: an activation, or several that reuse its memory in place.
 struct Block {
   std::size_t bytes = 0;
   int first = 0, last = 0; ///< indices of nodes, inclusive
@@ -27,7 +27,7 @@ std::size_t round_up(std::size_t bytes, std::size_t alignment) {
   return (bytes + alignment - 1) / alignment * alignment;
 }
 
-/// Which activations share a block, and when each block lives.
+/// Computes which activations share a block, and the lifetime of each block.
 class Lifetimes {
 public:
   Lifetimes(const Graph& graph, const PlanOptions& options, const std::vector<bool>& kept)
@@ -48,7 +48,7 @@ public:
   }
 
   std::vector<Block>& blocks() { return blocks_; }
-  /// The block of a tensor, by TensorId; -1: it is not in the arena.
+  /// Returns the block of a tensor, by TensorId; -1 if it is not in the arena.
   int block_of(std::size_t id) const { return block_of_[id]; }
 
 private:
@@ -71,7 +71,8 @@ private:
 
   std::size_t bytes(TensorId id) const { return bytes_of(graph_[id]); }
 
-  /// The block of an input that ends here and that the first output can take over.
+  /// Returns the block of an input that is not used after this node and that the first output can
+  /// overwrite; -1 if there is none.
   int reusable(const Node& node, int at) const {
     const std::size_t extra = std::ranges::count(options_.also_in_place, node.op) > 0 ? 1 : 0;
     const auto& record = record_of(node.op);
@@ -99,9 +100,9 @@ private:
   std::vector<int> block_of_;
 };
 
-/// Puts blocks at offsets in the order given; returns the arena's size.
+/// Places blocks at offsets in the given order; returns the arena's size.
 std::size_t place(std::vector<Block>& blocks, const std::vector<std::size_t>& order) {
-  std::vector<const Block*> placed; // by ascending offset
+  std::vector<const Block*> placed; // in ascending order of offset
   std::size_t arena = 0;
   for (const auto index : order) {
     auto& block = blocks[index];

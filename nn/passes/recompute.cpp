@@ -10,7 +10,7 @@ namespace troupe::nn {
 
 namespace {
 
-/// The node that makes the outputs of a forward node again.
+/// Returns the node that recomputes the outputs of a forward node.
 std::optional<Node> clone_of(const Node& node) {
   const auto clone = record_of(node.op).clone;
   return clone ? (*clone)(node) : std::nullopt;
@@ -46,13 +46,14 @@ Recomputation::Recomputation(const Graph& training)
       candidates_.push_back(static_cast<TensorId>(id));
 }
 
-/// Whether a clone in this unit has to read a clone.
+/// Returns whether a clone in this unit has to read the tensor's clone.
 bool Recomputation::is_lost(TensorId id, UnitId reader) const {
   const auto i = static_cast<std::size_t>(id);
   return makers_[i] >= 0 && training_.nodes[maker(id)].unit == reader && (again_[i] || !saved_[i]);
 }
 
-/// The nodes to clone for a node's clone, and itself, each after those it reads.
+/// Collects the nodes to clone for a node's clone, and the node itself, each after its inputs'
+/// nodes.
 void Recomputation::collect(std::size_t node, std::vector<bool>& done,
                             std::vector<std::size_t>& order) const {
   if (done[node])

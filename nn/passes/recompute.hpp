@@ -1,4 +1,4 @@
-/// Activation checkpointing: backward makes activations again instead of keeping them (Chen et al.,
+/// Activation checkpointing: backward recomputes activations instead of keeping them (Chen et al.,
 /// "Training Deep Nets with Sublinear Memory Cost", 2016; any set of them, as in Jain et al.,
 /// "Checkmate", 2020).
 #pragma once
@@ -11,28 +11,29 @@ namespace troupe::nn {
 
 using TensorSet = std::vector<bool>; ///< by TensorId
 
-/// Makes training graphs that differ in which activations they keep. Results are the same bits on
-/// every device: what is made again comes from the same op and inputs, batch norm from the
+/// Creates training graphs that differ in the activations that they keep. Results have the same
+/// bits on every device: a recomputed tensor comes from the same op and inputs, batch norm uses the
 /// statistics that it saved (Op::normalize), and no running statistic is updated twice.
 class Recomputation {
 public:
-  /// For training graphs after all passes that look for patterns (autodiff, scale_loss,
+  /// Precondition: all passes that search for patterns have run (autodiff, scale_loss,
   /// fuse_statistics).
   explicit Recomputation(const Graph& training);
 
-  /// Activations that may be made again: forward's, read by backward nodes of the same unit alone.
-  /// So what units give to each other is kept. Losses and statistics are kept, too.
+  /// Returns the activations that can be recomputed: forward activations that only backward nodes
+  /// of the same unit read. Activations that units pass to each other, losses and statistics are
+  /// kept.
   const std::vector<TensorId>& candidates() const { return candidates_; }
 
-  /// The graph that makes these candidates again. A clone of the node that makes X stands right
-  /// before the first backward node that reads X, in the same unit, and makes "X.again"; what it
-  /// reads and nobody kept is made again, too. Has tensors that nobody uses. Valid until the next
+  /// Returns the graph that recomputes these candidates. A clone of the node that writes X precedes
+  /// the first backward node that reads X, in the same unit, and writes "X.again". Its inputs are
+  /// recomputed, too, if they are not kept. The graph contains unused tensors. Valid until the next
   /// call.
   const Graph& with(const TensorSet& again);
 
-  /// Nodes that it would clone besides, if it made this candidate again.
+  /// Returns the nodes that with() would clone in addition if it also recomputed this candidate.
   std::vector<std::size_t> clones_for(TensorId candidate) const;
-  /// The node that makes a candidate, by index in the training graph.
+  /// Returns the node that writes a candidate, by index in the training graph.
   std::size_t maker(TensorId candidate) const {
     return static_cast<std::size_t>(makers_[static_cast<std::size_t>(candidate)]);
   }
@@ -43,15 +44,15 @@ private:
   Node clone(std::size_t node) const;
 
   Graph training_, graph_;
-  std::vector<int> makers_;      ///< by TensorId: index of the node to clone for it; -1: none
-  std::vector<TensorId> clones_; ///< by TensorId: what its maker's clone writes; -1: nothing
+  std::vector<int> makers_;      ///< by TensorId: index of the node to clone; -1: none
+  std::vector<TensorId> clones_; ///< by TensorId: output of the clone; -1: none
   TensorSet saved_;              ///< read by backward
   std::vector<TensorId> candidates_;
   TensorSet again_;
   std::vector<bool> cloned_;
 };
 
-/// The graph without what nobody uses.
+/// Returns the graph that recomputes `again`, without unused tensors.
 Graph recompute(const Graph& training, const TensorSet& again);
 
 } // namespace troupe::nn

@@ -1,12 +1,12 @@
-/// Batch norm over the batches of all ranks together, as PyTorch's SyncBatchNorm.
+/// Batch norm over the batches of all ranks, like PyTorch's SyncBatchNorm.
 #pragma once
 
 #include "core/graph/graph.hpp"
 
 namespace troupe::nn {
 
-/// Every batch norm that takes the batch's statistics takes those of all ranks' batches
-/// (BatchNormAttributes::synchronized). Before autodiff, whose backward then does the same.
+/// Makes every batch norm that uses the batch's statistics use those of all ranks' batches
+/// (BatchNormAttributes::synchronized). Call it before autodiff, whose backward then does the same.
 Graph sync_batch_norm(Graph forward);
 
 } // namespace troupe::nn

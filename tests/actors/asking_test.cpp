@@ -1,4 +1,5 @@
-// What a daemon concludes from the answers of others about a job, over real connections.
+// Tests conclusions about a job that a daemon draws from the answers of other daemons, over real
+// connections.
 #include "actors/node/asking.hpp"
 #include "actors/node/previous_members.hpp"
 #include "core/net/socket.hpp"
@@ -19,14 +20,14 @@ using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
-/// Free again at once.
+/// Returns a port that is released at once.
 Endpoint free_endpoint() {
   return {"127.0.0.1", net::listen_on({"127.0.0.1", 0}).value().port};
 }
 
 /// A daemon that answers as the test says.
 struct Neighbour {
-  /// Takes part in the job of this leader; none: in none.
+  /// `leader`: leader of the job that the daemon takes part in; empty: it takes part in none.
   explicit Neighbour(std::string leader, std::string begins = {}, bool has_ended = false,
                      std::int64_t last_generation = 0, bool trained = true)
       : membership{test::spawn_stub<membership_actor>(system)},
@@ -34,7 +35,7 @@ struct Neighbour {
             system,
             [this, leader](atom::join) -> caf::result<membership_actor, std::string> {
               if (leader.empty())
-                return to_caf_error({Errc::network, "it is itself still looking for a job"});
+                return to_caf_error({Errc::network, "it is still looking for a job itself"});
               return {membership, leader == "itself" ? to_string(at) : leader};
             },
             [begins, has_ended](atom::begin, const std::string&) -> caf::result<std::string, bool> {
@@ -103,7 +104,7 @@ struct Requester {
 
 } // namespace
 
-TEST_CASE("a daemon that leads its job has one") {
+TEST_CASE("asking a leader returns its address and its MEMBERSHIP") {
   const Neighbour leader{"itself"};
   Requester requester;
   const auto found = ask_for_job(requester.context(), leader.address());
@@ -112,20 +113,20 @@ TEST_CASE("a daemon that leads its job has one") {
   CHECK(found->membership);
 }
 
-TEST_CASE("a leader that is the asker itself is no job") {
+TEST_CASE("a peer that takes the asking node for the leader has no job to join") {
   Requester requester;
   const Neighbour neighbour{requester.own, requester.own};
   const auto found = ask_for_job(requester.context(), neighbour.address());
   REQUIRE_FALSE(found);
   CHECK(found.error().code == Errc::network);
-  CHECK_THAT(found.error().message, ContainsSubstring("takes this node for the leader"));
+  CHECK_THAT(found.error().message, ContainsSubstring("reports that this node leads its job"));
   const auto answer = ask_about_job(requester.context(), neighbour.address());
   REQUIRE(answer);
   CHECK_FALSE(answer->is_busy);
   CHECK(answer->begins == requester.own);
 }
 
-TEST_CASE("a job whose leader cannot be asked keeps another from beginning") {
+TEST_CASE("a node begins no job while a peer trains and the peer's leader does not answer") {
   Requester requester;
   const Neighbour neighbour{to_string(free_endpoint())};
   requester.config.cluster.join = {requester.own, neighbour.address()};
@@ -138,7 +139,7 @@ TEST_CASE("a job whose leader cannot be asked keeps another from beginning") {
                  ContainsSubstring("; trying again"));
 }
 
-TEST_CASE("a peer that accepts and says nothing may pass, one of another version does not") {
+TEST_CASE("a silent peer is a temporary error, a peer of another version is a permanent one") {
   Requester requester;
   const auto frozen = net::listen_on({"127.0.0.1", 0}).value();
   const auto silent = ask_for_job(requester.context(), "127.0.0.1:" + std::to_string(frozen.port));
@@ -153,7 +154,7 @@ TEST_CASE("a peer that accepts and says nothing may pass, one of another version
   CHECK_THAT(other.error().message, ContainsSubstring("is troupe 1.2.3"));
 }
 
-TEST_CASE("a name that does not resolve yet may pass") {
+TEST_CASE("a name that does not resolve yet is a temporary error") {
   Requester requester;
   const auto found = ask_for_job(requester.context(), "host.invalid:7401");
   REQUIRE_FALSE(found);
@@ -161,7 +162,7 @@ TEST_CASE("a name that does not resolve yet may pass") {
   CHECK(found.error().whose == Whose::between);
 }
 
-TEST_CASE("a node begins a job when most of those named have it do so") {
+TEST_CASE("a node begins a job when a majority of cluster.join expects it to") {
   Requester requester;
   const auto nobody = to_string(free_endpoint());
   const Neighbour agrees{"", requester.own};
@@ -172,25 +173,24 @@ TEST_CASE("a node begins a job when most of those named have it do so") {
   requester.config.cluster.join = {requester.own, nobody, to_string(free_endpoint())};
   found = requester.find_running_job();
   REQUIRE_FALSE(found);
-  CHECK(found.error().message ==
-        "asked to stop while waiting to begin a job: 1 of 3 nodes of cluster.join are here, too "
-        "few to begin a job");
-  requester.config.cluster.join = {requester.own, nobody}; // half of them, with the first
+  CHECK(found.error().message == "asked to stop while waiting to start a job: 1 of 3 nodes of "
+                                 "cluster.join are present, too few to start a job");
+  requester.config.cluster.join = {requester.own, nobody}; // two of three, including the first
   found = requester.find_running_job();
   REQUIRE(found);
   CHECK_FALSE(*found);
 }
 
-TEST_CASE("a node does not begin a job where another is to begin it") {
+TEST_CASE("a node does not begin a job when a peer expects another node to begin it") {
   Requester requester;
   const Neighbour other{"", "other:1"};
   requester.config.cluster.join = {requester.own, other.address()};
   REQUIRE_FALSE(requester.find_running_job());
   REQUIRE(requester.said.size() == 1);
-  CHECK_THAT(requester.said.front(), ContainsSubstring("has other:1 begin the job"));
+  CHECK_THAT(requester.said.front(), ContainsSubstring("expects other:1 to start the job"));
 }
 
-TEST_CASE("a node that lingers after its job keeps nobody from beginning another") {
+TEST_CASE("a node that lingers after its job does not keep others from beginning the next one") {
   Requester requester;
   const Neighbour lingers{requester.own, requester.own, true};
   requester.config.cluster.join = {requester.own, lingers.address()};
@@ -204,8 +204,8 @@ TEST_CASE("a node that lingers after its job keeps nobody from beginning another
 }
 
 TEST_CASE(
-    "a node that would begin a job counts the voters of the last generation that others know") {
-  const std::int64_t generation = GENERATE(4, 5, 6); // its own file is of the fifth
+    "a node that begins a job counts the voters of the newest generation that any peer knows") {
+  const std::int64_t generation = GENERATE(4, 5, 6); // its own file names generation 5
   CAPTURE(generation);
   Requester requester;
   Neighbour other{"", requester.own, false, generation};
@@ -220,9 +220,10 @@ TEST_CASE(
                ContainsSubstring("1 of 1 nodes that vote on members may still train this run"));
 }
 
-TEST_CASE("a node that was the only one to train begins a job again though its voters live") {
+TEST_CASE("the only node that trained begins the job again although the other voters still run") {
   const bool other_trained = GENERATE(false, true), other_says_so = GENERATE(false, true);
-  const std::int64_t known = GENERATE(0, 5); // to the spare; 0: it knows of no job
+  const std::int64_t known =
+      GENERATE(0, 5); // last generation that the spare knows; 0: it knows of no job
   CAPTURE(other_trained, known);
   Requester requester;
   const Neighbour spare{"", requester.own, false, known, other_says_so},

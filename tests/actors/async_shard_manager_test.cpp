@@ -1,4 +1,5 @@
-// An owner that is sent what no rank may send: its generation fails, and memory stays as it was.
+// A parameter server shard receives messages that no rank may send: its generation fails, and its
+// memory stays unchanged.
 #include "actors/roles/async_shard_manager.hpp"
 #include "core/config/config.hpp"
 #include "cpu/host_device.hpp"
@@ -20,7 +21,7 @@ namespace {
 
 constexpr std::size_t per_unit = 5;
 
-/// One of two ranks, without the other one and without a worker.
+/// One of two ranks, without the other rank and without a worker.
 class SingleServer {
 public:
   SingleServer() {
@@ -42,7 +43,7 @@ public:
                                         .saver = {.coordinator = coordinator_}});
   }
   ~SingleServer() {
-    // As a generation does: what runs works on memory that goes with the owner.
+    // As in a generation: enqueued work uses memory that is freed with the shard.
     CHECK(rank_state_->owner->synchronize());
     CHECK(rank_state_->communication->synchronize());
     caf::anon_send_exit(shard_manager_, caf::exit_reason::kill);
@@ -99,7 +100,7 @@ private:
 
 } // namespace
 
-TEST_CASE("gradients of a bucket that there is not fail the generation") {
+TEST_CASE("gradients of a bucket that does not exist fail the generation") {
   SingleServer owner;
   owner.send({.step = 0, .bucket = 1});
   const auto error = owner.error();
@@ -109,10 +110,10 @@ TEST_CASE("gradients of a bucket that there is not fail the generation") {
   CHECK_THAT(error.message, ContainsSubstring("rank 1 has sent gradients of bucket 1"));
 }
 
-TEST_CASE("gradients that come a second time fail the generation") {
+TEST_CASE("gradients that arrive twice fail the generation") {
   SingleServer owner;
   owner.send({.step = 1, .slice = 1});
   owner.send({.step = 1, .slice = 0});
   owner.send({.step = 1, .slice = 1});
-  CHECK_THAT(owner.error().message, ContainsSubstring("gradients which nobody awaits"));
+  CHECK_THAT(owner.error().message, ContainsSubstring("gradients that are not expected now"));
 }

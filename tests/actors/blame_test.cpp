@@ -1,4 +1,5 @@
-// Which nodes are left out for broken links: by examples, and against all sets of nodes.
+// Tests which nodes are left out for broken links: by examples, and by comparison with all sets of
+// nodes.
 #include "actors/membership/blame.hpp"
 #include "actors/node/return_delay.hpp"
 
@@ -18,7 +19,7 @@ namespace {
 using Nodes = std::set<std::string>;
 using Links = std::vector<BrokenLink>;
 
-/// "a" leads, "b" joined next, and so on; each has one worker.
+/// Returns nodes with one worker each: "a" leads, "b" joined next, and so on.
 std::vector<BlameCandidate> nodes_of(int count) {
   std::vector<BlameCandidate> nodes;
   for (int i = 0; i < count; ++i)
@@ -39,11 +40,12 @@ bool covers(const Nodes& out, const Links& links) {
   });
 }
 
-/// A job whose links are broken at random.
+/// A job with random broken links.
 struct Trouble {
   std::vector<BlameCandidate> nodes;
   Links links;
-  Nodes shard_replicas, voters; ///< not all of the former may go; enough of the latter have to stay
+  Nodes shard_replicas,
+      voters; ///< the shard replicas must not all leave; a majority of the voters must stay
   bool leader_may_leave = true;
 
   BlameCosts costs() const {
@@ -80,7 +82,7 @@ Trouble random_trouble(std::mt19937_64& random) {
   return trouble;
 }
 
-/// The lowest is the best.
+/// Returns the cost of leaving out `out`; the lowest is the best.
 auto cost_of(const Trouble& trouble, const Nodes& out) {
   std::int64_t workers = 0;
   std::vector<std::int64_t> earliest;
@@ -100,7 +102,7 @@ auto cost_of(const Trouble& trouble, const Nodes& out) {
                     earliest};
 }
 
-/// Of all sets of nodes.
+/// Returns the best of all sets of nodes.
 Nodes best_by_trying(const Trouble& trouble) {
   std::optional<Nodes> best;
   for (unsigned set = 0; set < 1u << trouble.nodes.size(); ++set) {
@@ -116,11 +118,11 @@ Nodes best_by_trying(const Trouble& trouble) {
 
 } // namespace
 
-TEST_CASE("where all links work no node is left out") {
+TEST_CASE("no node is left out when all links work") {
   CHECK(choose_left_out(nodes_of(4), {}, {}).empty());
 }
 
-TEST_CASE("a node that nobody reaches is left out, whoever it is") {
+TEST_CASE("a node that no other node reaches is left out, even the leader") {
   const Links to_b = {broken("a", "b"), broken("c", "b"), broken("d", "b")};
   CHECK(choose_left_out(nodes_of(4), to_b, {}) == Nodes{"b"});
   const Links from_leader = {broken("a", "b"), broken("a", "c"), broken("a", "d")};
@@ -129,11 +131,11 @@ TEST_CASE("a node that nobody reaches is left out, whoever it is") {
         Nodes{"b", "c", "d"});
 }
 
-TEST_CASE("of the two ends of a broken link the one that joined last is left out") {
+TEST_CASE("when a link is broken, the end that joined last is left out") {
   auto nodes = nodes_of(3);
   CHECK(choose_left_out(nodes, {broken("b", "c")}, {}) == Nodes{"c"});
   CHECK(choose_left_out(nodes, {broken("c", "b")}, {}) == Nodes{"c"});
-  nodes[1].came = 7; // a spare that has taken its place
+  nodes[1].came = 7; // a spare that has replaced it
   CHECK(choose_left_out(nodes, {broken("b", "c")}, {}) == Nodes{"b"});
   nodes[1].workers = 4;
   CHECK(choose_left_out(nodes, {broken("b", "c")}, {}) == Nodes{"c"});
@@ -142,7 +144,7 @@ TEST_CASE("of the two ends of a broken link the one that joined last is left out
   CHECK(choose_left_out(nodes, {broken("a", "c")}, {}) == Nodes{"c"});
 }
 
-TEST_CASE("the last copy of a shard stays, then a quorum, also where more nodes have to go") {
+TEST_CASE("the last copy of a shard is kept, then a quorum, even if more nodes must leave") {
   const Links star = {broken("b", "c"), broken("b", "d")};
   const auto out = [&](const Nodes& needed_for_state, const Nodes& needed_for_quorum) {
     const auto needs = [](const Nodes& needed) {
@@ -161,12 +163,12 @@ TEST_CASE("the last copy of a shard stays, then a quorum, also where more nodes 
   CHECK(out({"c"}, {"b"}) == Nodes{"b"});
 }
 
-TEST_CASE("links of nodes that take no part any more do not count") {
+TEST_CASE("links of nodes that no longer take part are ignored") {
   CHECK(choose_left_out(nodes_of(3), {broken("a", "x"), broken("x", "b"), broken("b", "b")}, {})
             .empty());
 }
 
-TEST_CASE("of all sets of nodes the best one is left out, whatever links are broken") {
+TEST_CASE("the cheapest set of nodes is left out, whichever links are broken") {
   std::mt19937_64 random{52};
   for (int round = 0; round < 3'000; ++round) {
     CAPTURE(round);
@@ -176,8 +178,7 @@ TEST_CASE("of all sets of nodes the best one is left out, whatever links are bro
   }
 }
 
-TEST_CASE("a choice among many nodes ends, as the number of sets that are tried is limited",
-          "[long]") {
+TEST_CASE("choosing among many nodes is bounded by a limit on the sets that are tried", "[long]") {
   const int count = 26 * 2;
   auto nodes = nodes_of(count);
   Links pairs;
@@ -189,7 +190,7 @@ TEST_CASE("a choice among many nodes ends, as the number of sets that are tried 
   CHECK(covers(out, pairs));
 }
 
-TEST_CASE("what is known of a node's links is said in a sentence") {
+TEST_CASE("a node's broken links are described in one sentence") {
   const Links links = {broken("a:1", "b:1"), {"c:1", "b:1", "reset"}, broken("b:1", "a:1")};
   CHECK(describe_links("b:1", links) ==
         "the data port of b:1 cannot be reached from a:1 and c:1: timed out; b:1 cannot reach the "
@@ -198,7 +199,7 @@ TEST_CASE("what is known of a node's links is said in a sentence") {
   CHECK(describe_links("d:1", links).empty());
 }
 
-TEST_CASE("nodes are behind where they have come less far than the others, and are not most") {
+TEST_CASE("a minority of nodes with less progress than the others counts as behind") {
   using Behind = std::vector<std::string>;
   CHECK(find_behind({{"a", 3}, {"b", 2}, {"c", 3}}) == Behind{"b"});
   CHECK(find_behind({{"a", 3}, {"b", 2}}) == Behind{"b"});
@@ -207,7 +208,7 @@ TEST_CASE("nodes are behind where they have come less far than the others, and a
   CHECK(find_behind({}).empty());
 }
 
-TEST_CASE("a node that is left out again and again waits longer each time, up to five minutes") {
+TEST_CASE("a node that is left out repeatedly waits longer each time, up to five minutes") {
   ReturnDelay delay{2s};
   auto now = ReturnDelay::Clock::time_point{} + 1h;
   for (const auto expected : {10s, 20s, 40s, 80s, 160s, 300s, 300s}) {

@@ -1,4 +1,4 @@
-// How nodes get the checkpoint of the one that leads.
+// Tests how nodes receive the leader's checkpoint.
 #include "actors/node/checkpoint_transfer.hpp"
 #include "tests/support/loopback.hpp"
 
@@ -14,7 +14,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// 2.5 MiB of values: many chunks.
+/// Returns 2.5 MiB of values: many chunks.
 std::shared_ptr<Checkpoint> some_checkpoint(std::vector<float>& values) {
   values.resize((std::size_t{5} << 19) / sizeof(float));
   std::iota(values.begin(), values.end(), 0.5f);
@@ -29,7 +29,7 @@ std::shared_ptr<Checkpoint> some_checkpoint(std::vector<float>& values) {
   return checkpoint;
 }
 
-/// What node 0 sends to nodes 1 and 2.
+/// A checkpoint that node 0 sends to nodes 1 and 2.
 struct Transfer {
   Transfer() {
     for (const auto& endpoint : loopback.endpoints)
@@ -57,7 +57,8 @@ struct Transfer {
 
 } // namespace
 
-TEST_CASE("nodes get the leader's checkpoint as it was, and go on when all have it") {
+TEST_CASE(
+    "nodes receive an identical copy of the leader's checkpoint and continue when all have it") {
   Transfer transfer;
   auto sending = std::async(std::launch::async, [&] { return transfer.send(); });
   auto first = std::async(std::launch::async, [&] { return transfer.fetch(1); });
@@ -80,24 +81,24 @@ TEST_CASE("nodes get the leader's checkpoint as it was, and go on when all have 
   }
 }
 
-TEST_CASE("nodes that wait for a checkpoint hear why it does not come") {
+TEST_CASE("nodes that wait for a checkpoint get the reason when the transfer fails") {
   Transfer transfer;
   auto fetching = std::async(std::launch::async, [&] { return transfer.fetch(1); });
-  transfer.loopback.planes[1]->cancel(1, {Errc::network, "node c:1 is gone"});
-  transfer.loopback.join_group(1)->cancel({Errc::network, "node c:1 is gone"});
+  transfer.loopback.planes[1]->cancel(1, {Errc::network, "node c:1 was lost"});
+  transfer.loopback.join_group(1)->cancel({Errc::network, "node c:1 was lost"});
   const auto got = fetching.get();
   REQUIRE_FALSE(got);
-  CHECK(got.error().message == "node c:1 is gone");
+  CHECK(got.error().message == "node c:1 was lost");
 }
 
-TEST_CASE("who does not know the secret gets no checkpoint, and gives none") {
+TEST_CASE("a process without the secret neither receives nor sends a checkpoint") {
   Transfer transfer;
   transfer.timeouts = {.collective = 300ms, .quorum = 300ms};
-  SECTION("one that asks") {
+  SECTION("it requests one") {
     for (const int node : {1, 2})
       std::ignore = transfer.loopback.join_group(node, 1, "a guess");
   }
-  SECTION("one that offers") {
+  SECTION("it offers one") {
     std::ignore = transfer.loopback.join_group(0, 1, "a guess");
   }
   auto sending = std::async(std::launch::async, [&] { return transfer.send(); });
@@ -108,7 +109,7 @@ TEST_CASE("who does not know the secret gets no checkpoint, and gives none") {
   CHECK(transfer.arrived == 0);
 }
 
-TEST_CASE("a checkpoint that is not whole is found out") {
+TEST_CASE("an incomplete checkpoint transfer is detected") {
   std::vector<float> values;
   const CheckpointChunks chunks{some_checkpoint(values)};
   const std::shared_ptr<std::byte[]> row{new std::byte[static_cast<std::size_t>(chunks.bytes())]};

@@ -1,4 +1,4 @@
-// A checkpointer that writes the state of a real rank to a real folder.
+// Tests a CHECKPOINTER that writes the state of a real rank to a real folder.
 #include "actors/roles/checkpointer.hpp"
 #include "tests/actors/deterministic.hpp"
 #include "tests/actors/full_disk.hpp"
@@ -29,7 +29,7 @@ Config job_that_saves() {
   return config;
 }
 
-/// A rank's state, copied as its SHARD MANAGER copies it.
+/// The state of a rank, copied as its SHARD MANAGER copies it, and a CHECKPOINTER.
 struct Archive : test::Deterministic {
   explicit Archive(std::int64_t keep = 3) : store{folder.path() / "checkpoints"} {
     checkpointer = test::spawn_state<CheckpointerState, checkpointer_actor>(
@@ -45,7 +45,7 @@ struct Archive : test::Deterministic {
     scheduler.run();
   }
 
-  /// Every parameter is `value` from now on.
+  /// Sets every parameter to `value`.
   void set_parameters(float value) const {
     std::fill_n(rank_state->state->parameters(0), rank_state->state->plan().elements, value);
   }
@@ -127,11 +127,11 @@ std::string all_bytes(const std::filesystem::path& checkpoint) {
 
 } // namespace
 
-TEST_CASE("what is written is the state at the snapshot, under the step's name") {
+TEST_CASE("a checkpoint contains the state at the snapshot and is named after its step") {
   Archive archive;
   archive.set_parameters(0.25f);
   const auto snapshot = archive.copy(6);
-  archive.set_parameters(0.5f); // training goes on
+  archive.set_parameters(0.5f); // training continues
   const auto outcome = archive.finish(archive.write(snapshot));
   CHECK_FALSE(outcome.failure);
   CHECK(outcome.step == 6);
@@ -151,7 +151,7 @@ TEST_CASE("what is written is the state at the snapshot, under the step's name")
   CHECK(written->find(optimizer_tensor_name("momentum", name)));
 }
 
-TEST_CASE("a state that comes in pieces gives the file that a snapshot gives") {
+TEST_CASE("a state written in chunks gives the same file as a snapshot") {
   Archive archive;
   const auto whole = archive.save(3);
   const auto bytes = all_bytes(whole.path);
@@ -159,18 +159,19 @@ TEST_CASE("a state that comes in pieces gives the file that a snapshot gives") {
   REQUIRE(archive.chunks() > 2);
   ShardOutcome part;
   for (std::size_t i = 0; i < archive.chunks(); ++i) {
-    CHECK(part.is_last == (i == 0)); // before the first one
+    CHECK(part.is_last == (i == 0)); // false before the first chunk
     part = archive.write(archive.copy_chunk(3, i), true);
-    CHECK(archive.steps().empty()); // it is there whole, or not at all
+    CHECK(archive.steps().empty()); // a checkpoint appears only when it is complete
   }
   CHECK(part.is_last);
   const auto outcome = archive.finish(part);
   CHECK_FALSE(outcome.failure);
-  CHECK(outcome.parameters_sha256.size() == 64); // training does not go on: this is the last
+  CHECK(outcome.parameters_sha256.size() ==
+        64); // hashed, because no training follows: this is the last checkpoint
   CHECK(all_bytes(whole.path) == bytes);
 }
 
-TEST_CASE("a state that is not to be written is hashed, and no file is made") {
+TEST_CASE("a state that is not to be saved is only hashed, without a file") {
   Archive archive;
   const auto written = archive.write_chunks(3);
   CHECK(archive.finish(written).parameters_sha256 == written.parameters_sha256);
@@ -200,7 +201,7 @@ TEST_CASE("the best checkpoint is marked, with its results, and kept") {
   CHECK(best->metadata.at("test_loss") == "1");
 }
 
-TEST_CASE("where one rank could not write its part there is no checkpoint") {
+TEST_CASE("if one rank cannot write its shard, there is no checkpoint") {
   Archive archive;
   const auto part = archive.write(archive.copy(1));
   const auto made = archive.ask<CheckpointOutcome>(
@@ -212,14 +213,14 @@ TEST_CASE("where one rank could not write its part there is no checkpoint") {
   CHECK(archive.files() == 0);
 }
 
-TEST_CASE("so many checkpoints are kept, the newest") {
+TEST_CASE("the configured number of newest checkpoints is kept") {
   Archive archive{2};
   for (std::int64_t step = 1; step <= 4; ++step)
     CHECK_FALSE(archive.save(step).failure);
   CHECK(archive.steps() == Steps{4, 3});
 }
 
-TEST_CASE("a full disk is an outcome: what was written before stays, and the next one is written") {
+TEST_CASE("a full disk is reported, earlier checkpoints stay and the next one is written") {
   Archive archive{1};
   const auto digest = archive.hash_chunks(1).parameters_sha256;
   CHECK_FALSE(archive.save(1).failure);
@@ -229,17 +230,18 @@ TEST_CASE("a full disk is an outcome: what was written before stays, and the nex
     REQUIRE(outcome.failure);
     CHECK(outcome.failure->code == Errc::no_space);
     CHECK_THAT(outcome.failure->message, ContainsSubstring(archive.store.path_of(2).string()));
-    const auto in_chunks = archive.write_chunks(2); // what cannot be written is hashed
+    const auto in_chunks =
+        archive.write_chunks(2); // a state that cannot be written is still hashed
     CHECK(in_chunks.parameters_sha256 == digest);
     CHECK(archive.finish(in_chunks).failure);
   }
   CHECK(archive.steps() == Steps{1});
-  CHECK(archive.files() == 1); // and nothing of the one that failed
+  CHECK(archive.files() == 1); // no file of the failed checkpoint
   CHECK_FALSE(archive.save(3).failure);
   CHECK(archive.steps() == Steps{3});
 }
 
-TEST_CASE("a folder that cannot be made is an outcome too") {
+TEST_CASE("a folder that cannot be created is reported") {
   Archive archive;
   testing::write_bytes(archive.store.folder(), "a file in its place");
   const auto outcome = archive.save(1);
@@ -249,7 +251,7 @@ TEST_CASE("a folder that cannot be made is an outcome too") {
   CHECK_FALSE(archive.save(2).failure);
 }
 
-TEST_CASE("values that are not finite are not written: no run could go on from them") {
+TEST_CASE("values that are not finite are not saved, because no run could resume from them") {
   Archive archive;
   archive.save(1);
   archive.set_parameters(std::numeric_limits<float>::infinity());
@@ -259,17 +261,18 @@ TEST_CASE("values that are not finite are not written: no run could go on from t
   CHECK(archive.steps() == Steps{1});
 }
 
-TEST_CASE("a state that does not come to its end leaves no file, and the next one is whole") {
+TEST_CASE(
+    "a state whose last chunks are missing leaves no file, and the next checkpoint is complete") {
   Archive archive;
   CHECK_FALSE(archive.write(archive.copy_chunk(1, 0), true).is_last);
-  CHECK(archive.files() == 1); // under a temporary name
+  CHECK(archive.files() == 1); // a temporary file
   CHECK(archive.steps().empty());
   CHECK_FALSE(archive.save(2).failure);
   CHECK(archive.steps() == Steps{2});
   CHECK(read_checkpoint(archive.store.path_of(2)));
 }
 
-TEST_CASE("what a killed process left half written is removed at the beginning") {
+TEST_CASE("partial files of a killed process are removed at startup") {
   const ScratchFolder folder;
   const CheckpointStore store{folder.path()};
   const auto left = store.begin(9).value();
@@ -281,10 +284,10 @@ TEST_CASE("what a killed process left half written is removed at the beginning")
   CHECK_FALSE(std::filesystem::exists(left));
 }
 
-TEST_CASE("a job that ends while it saves leaves nothing of that checkpoint") {
+TEST_CASE("a job that ends while it saves removes the unfinished checkpoint") {
   Archive archive;
   REQUIRE_FALSE(archive.save(1).failure);
-  CHECK(archive.write(archive.copy(2)).is_last); // the other ranks' parts never come
+  CHECK(archive.write(archive.copy(2)).is_last); // the chunks of the other ranks never arrive
   CHECK(archive.files() == 2);
   archive.self->send_exit(archive.checkpointer, caf::exit_reason::user_shutdown);
   archive.scheduler.run();

@@ -1,4 +1,4 @@
-// Decisions after VOTERs were started again, frozen or cut off for a while.
+// Tests decisions after CONSENSUS actors were restarted, frozen or cut off for a while.
 #include "tests/actors/voter_fixture.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -14,8 +14,8 @@ using Record = training::GenerationRecord;
 
 namespace {
 
-/// Whether a leader's revision is decided. The leader is frozen after so many messages, and when it
-/// continues, the only other voter has gone, or not.
+/// Returns whether a leader's revision is decided. The leader is frozen after `messages` messages.
+/// `goes`: the only other voter is lost before the leader continues.
 bool is_revised(int messages, std::chrono::milliseconds frozen, bool goes = true) {
   Town town{4};
   town.lose(name(3));
@@ -34,30 +34,32 @@ bool is_revised(int messages, std::chrono::milliseconds frozen, bool goes = true
 
 } // namespace
 
-TEST_CASE("voters that are replaced by other processes are not waited for") {
+TEST_CASE("voters that other processes replaced are not waited for") {
   const bool both = GENERATE(true, false);
   Town town{3, 1};
   town.busy[name(1)] = 2s;
   town.lose(name(0));
-  town.pass(1s); // the next is elected, and gathers the others
+  town.pass(1s); // the next node is elected and gathers the others
   town.lose(name(2));
   town.pass(20s);
-  CHECK(town.last().number == 1); // it and the witness are two of four
+  CHECK(town.last().number == 1); // n1 and the witness are two of four voters
   town.replace(name(0));
   if (both)
     town.replace(name(2));
   town.pass(3s);
   CHECK(town.last().number == 1);
   town.pass(20s);
-  CHECK((town.last().number > 1) == both); // else three could decide, and one is missing
+  CHECK((town.last().number > 1) ==
+        both); // otherwise three voters could decide, and one of them is missing
   CHECK_FALSE(town.is_forked);
 }
 
-TEST_CASE("a leader decides with a voter that had lost it, however long that one has campaigned") {
+TEST_CASE(
+    "a leader gets decisions from a voter that campaigned while it could not reach the leader") {
   Town town{3};
   town.lose(name(2));
   town.pass(1s);
-  town.loses_leader(name(1)); // for a while nothing of the leader reaches it
+  town.loses_leader(name(1)); // for a while, no message of the leader arrives
   town.pass(100s);
   const auto before = town.last().order();
   town.revise({identity(name(0)), identity(name(1))});
@@ -66,12 +68,12 @@ TEST_CASE("a leader decides with a voter that had lost it, however long that one
   CHECK_FALSE(town.is_forked);
 }
 
-TEST_CASE("an elected node does not continue alone if restarted voters have begun the job again") {
-  const auto when = GENERATE(0s, 2s, 30s); // they count as replaced after 4 s
+TEST_CASE("an elected node does not continue by itself if restarted voters began the job again") {
+  const auto when = GENERATE(0s, 2s, 30s); // restarted voters count as replaced after 4 s
   Town town{3};
   town.busy[name(1)] = 2s;
   town.lose(name(0));
-  town.pass(1s); // the next is elected, and gathers the others
+  town.pass(1s); // the next node is elected and gathers the others
   town.lose(name(2));
   Record again{.number = 2, .nodes = {}, .secret = "again"};
   again.job = "begun again";
@@ -89,13 +91,13 @@ TEST_CASE("an elected node does not continue alone if restarted voters have begu
   CHECK((town.last().number == 1) == (when < 5s));
 }
 
-TEST_CASE("a late acceptance from a voter that is lost is not counted") {
+TEST_CASE("a late acceptance from a lost voter is not counted") {
   int counted = 0, late = 0;
   for (int messages = 0; messages < 20; ++messages) {
     const bool in_time = is_revised(messages, 0s);
     counted += in_time;
     late += in_time && !is_revised(messages, 3s);
-    CHECK(is_revised(messages, 3s, false)); // it is asked again
+    CHECK(is_revised(messages, 3s, false)); // the other voter is asked again
   }
   CHECK(late > 0);
   CHECK(late < counted);

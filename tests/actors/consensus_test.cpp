@@ -1,4 +1,4 @@
-// How VOTERs elect leaders, and decide records, while some of them are lost.
+// Tests how CONSENSUS actors elect leaders and decide records while some of them are lost.
 #include "actors/membership/quorum.hpp"
 #include "tests/actors/voter_fixture.hpp"
 
@@ -29,7 +29,7 @@ bool can_go_on(const Town& town) {
 
 } // namespace
 
-TEST_CASE("the first of those that are left leads, and then the next") {
+TEST_CASE("the first remaining node leads, and after its loss the next one") {
   Town town{4};
   town.lose(name(0));
   town.pass(1s);
@@ -42,17 +42,16 @@ TEST_CASE("the first of those that are left leads, and then the next") {
   CHECK(town.last().leader() == name(2));
 }
 
-TEST_CASE("where fewer are left than decide, they say so and wait") {
+TEST_CASE("nodes without a quorum report it and wait") {
   Town town{3};
   town.lose(name(0));
   town.lose(name(1));
   town.pass(30s);
   CHECK(town.last().number == 1);
-  CHECK(town.status(name(2)) == "node n0:1, which led, is gone; 1 of 3 nodes that decide who takes "
-                                "part are here");
+  CHECK(town.status(name(2)) == "leader n0:1 was lost; 1 of 3 voters present");
 }
 
-TEST_CASE("of two nodes the one that follows is no majority, but with a witness") {
+TEST_CASE("the follower of two nodes has no majority, except with a witness") {
   Town two{2};
   two.lose(name(0));
   two.pass(30s);
@@ -64,7 +63,7 @@ TEST_CASE("of two nodes the one that follows is no majority, but with a witness"
   CHECK(three.last().leader() == name(1));
 }
 
-TEST_CASE("a leader that leaves goes when another leads") {
+TEST_CASE("a leader that leaves exits once another node leads") {
   const int nodes = GENERATE(1, 2, 3);
   CAPTURE(nodes);
   Town town{nodes};
@@ -76,26 +75,25 @@ TEST_CASE("a leader that leaves goes when another leads") {
   CHECK(std::ssize(town.last().nodes) == std::max(1, nodes - 1));
 }
 
-TEST_CASE("a witness leads nobody") {
+TEST_CASE("a witness never leads") {
   Town town{1, 2};
   town.lose(name(0));
   town.pass(30s);
   CHECK(town.last().number == 1);
 }
 
-TEST_CASE("voters that are decided while all train decide from then on") {
+TEST_CASE("voters decided during training are the voters from then on") {
   Town town{2, 1};
-  town.revise({identity(name(0)), identity(name(1))}); // the witness is dead, say
+  town.revise({identity(name(0)), identity(name(1))}); // as when the witness is dead
   town.pass(1s);
   REQUIRE(town.last().order() == std::pair{std::int64_t{1}, 1});
   town.lose(name(0));
   town.pass(30s);
-  CHECK(town.last().number == 1); // one of two, and not the first
-  CHECK(town.status(name(1)) == "node n0:1, which led, is gone; 1 of 2 nodes that decide who takes "
-                                "part are here");
+  CHECK(town.last().number == 1); // n1 is one of two voters, and not the first
+  CHECK(town.status(name(1)) == "leader n0:1 was lost; 1 of 2 voters present");
 }
 
-TEST_CASE("a voter that is added while all train helps to elect the next leader") {
+TEST_CASE("a voter added during training takes part in the next election") {
   Town town{2, 1};
   const auto all = town.last().voters;
   town.revise({all[0], all[1]});
@@ -109,11 +107,11 @@ TEST_CASE("a voter that is added while all train helps to elect the next leader"
   CHECK(town.last().leader() == name(1));
 }
 
-TEST_CASE("an end that is decided is told to all, and nobody leads after it") {
+TEST_CASE("every node hears a decided end, and no node leads after it") {
   Town town{3, 1};
   town.end();
   town.scheduler.run();
-  town.lose(name(0)); // at once
+  town.lose(name(0)); // before any other message arrives
   town.pass(30s);
   CHECK(town.told_the_end() == 3);
   CHECK(town.last().number == 1);
@@ -121,18 +119,18 @@ TEST_CASE("an end that is decided is told to all, and nobody leads after it") {
   CHECK(town.why_no_leader(name(1)).message == "the job has ended already: completed");
 }
 
-TEST_CASE("an end that only one other voter has accepted outlives the leader") {
+TEST_CASE("an end that one other voter accepted survives the loss of the leader") {
   Town town{3};
   town.end();
-  for (int messages = 0; messages < 4; ++messages) // it is on its way to the others
+  for (int messages = 0; messages < 4; ++messages) // the record is on its way to the others
     town.scheduler.run_once();
   town.lose(name(0));
   town.pass(30s);
-  // It was decided by the others, or nobody has accepted it, and another node leads.
+  // Either the others decided the end, or no other voter accepted it and another node leads.
   CHECK((town.told_the_end() == 2) != (town.last().number == 2));
 }
 
-TEST_CASE("a node that has joined another job does not return to the one before") {
+TEST_CASE("a node that has joined another job does not return to the previous one") {
   Town town{2};
   auto other = town.last();
   other.job = "another";
@@ -145,8 +143,7 @@ TEST_CASE("a node that has joined another job does not return to the one before"
   CHECK(town.knows(name(1)).job == "another");
 }
 
-TEST_CASE("whoever is lost at whatever moment: one record for each generation, and a new leader "
-          "where enough are left",
+TEST_CASE("after any losses each generation has one record, and a quorum elects a new leader",
           "[long]") {
   for (std::uint64_t seed = 0; seed < 4000; ++seed) {
     CAPTURE(seed);
@@ -182,7 +179,7 @@ TEST_CASE("whoever is lost at whatever moment: one record for each generation, a
     REQUIRE_FALSE(town.is_forked);
     if (town.last().end && may)
       CHECK(town.told_the_end() == town.living());
-    else if (!is_led && may) // else what had been accepted before may still be decided
+    else if (!is_led && may) // otherwise a proposal that was accepted before may still be decided
       CHECK((town.last().number > number || town.told_the_end() == town.living()));
   }
 }

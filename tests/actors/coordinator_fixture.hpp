@@ -1,4 +1,4 @@
-/// COORDINATOR with neighbours that note what they are told.
+/// A COORDINATOR whose neighbours record the messages that it sends.
 #pragma once
 
 #include "actors/caf_error.hpp"
@@ -15,39 +15,41 @@
 
 namespace troupe::actors::test {
 
-/// That a state is saved in.
+/// Chunks that a state is saved in.
 constexpr std::uint64_t chunks = 2;
 
-/// Everything the coordinator's neighbours were told.
+/// Messages that the coordinator's neighbours received.
 struct Seen {
   std::vector<std::int64_t> limits; ///< of rank 0
   std::vector<std::int64_t> evaluations, snapshots;
-  std::vector<std::int32_t> assigned;                         ///< ranks that were dealt a slice
-  std::vector<std::int32_t> measuring;                        ///< ranks that were asked to measure
-  std::vector<std::int64_t> meetings;                         ///< of both ranks
-  std::vector<std::pair<std::int64_t, std::uint64_t>> chunks; ///< step and piece
-  std::vector<std::pair<std::int64_t, std::uint64_t>> gathered; ///< for samples
+  std::vector<std::int32_t> assigned;  ///< ranks that were assigned a slice
+  std::vector<std::int32_t> measuring; ///< ranks that were asked to measure their peak
+  std::vector<std::int64_t> meetings; ///< steps at which ranks synchronized; an entry for each rank
+  std::vector<std::pair<std::int64_t, std::uint64_t>> chunks; ///< step and chunk
+  std::vector<std::pair<std::int64_t, std::uint64_t>>
+      gathered; ///< step and chunk that were gathered for a sample
   std::vector<GeneratedRecordPtr> samples;
   std::vector<std::pair<std::int64_t, Error>> unwritten_samples;
-  int failing_samples = 0;    ///< so many, from the first
-  bool writes_slowly = false; ///< a sample is there when the clock is moved
+  int failing_samples = 0;    ///< how many of the first samples fail
+  bool writes_slowly = false; ///< a sample is ready only after the clock has advanced an hour
   std::vector<bool> writes;
   std::vector<StepRecordPtr> steps;
   std::vector<EpochRecordPtr> epochs;
   std::vector<metrics::JobPhase> phases;
   std::vector<double> failed_losses;
   std::vector<CheckpointOutcome> saved;
-  WorkerSummaries workers; ///< newest
+  WorkerSummaries workers; ///< newest summaries
   RunOutcomePtr outcome;
-  int failing_writes = 0; ///< so many, from the first
-  bool is_slow = false;   ///< a checkpoint is there when the clock is moved
+  int failing_writes = 0; ///< how many of the first checkpoint writes fail
+  bool is_slow = false;   ///< a checkpoint is ready only after the clock has advanced an hour
   bool is_sharded = false;
-  std::vector<CheckpointShards> checkpoints; ///< that were to be made
-  std::vector<SharedFailure> failures;       ///< that MEMBERSHIP was told of
-  std::vector<Error> node_failures;          ///< the same, of one node
+  std::vector<CheckpointShards>
+      checkpoints;                     ///< checkpoints that the CHECKPOINTER was asked to finish
+  std::vector<SharedFailure> failures; ///< failures of several nodes, as reported to MEMBERSHIP
+  std::vector<Error> node_failures;    ///< failures of one node, as reported to MEMBERSHIP
 };
 
-/// Only what rank 0 is told is noted where all ranks are told the same.
+/// Records a message that all ranks receive only for rank 0.
 inline worker_actor spawn_worker(caf::actor_system& system, int rank,
                                  const std::shared_ptr<Seen>& seen) {
   return spawn_stub<worker_actor>(
@@ -56,7 +58,7 @@ inline worker_actor spawn_worker(caf::actor_system& system, int rank,
         if (rank == 0)
           seen->limits.push_back(limit);
       },
-      [rank, seen](atom::deal, Pass) { seen->assigned.push_back(rank); },
+      [rank, seen](atom::assign, Pass) { seen->assigned.push_back(rank); },
       [rank, seen](atom::measure) { seen->measuring.push_back(rank); });
 }
 
@@ -157,7 +159,7 @@ struct GeneratorStub {
   }
   generator_actor::pointer self;
   std::shared_ptr<Seen> seen;
-  caf::typed_response_promise<GeneratedRecordPtr> promise; ///< broken where the actor dies
+  caf::typed_response_promise<GeneratedRecordPtr> promise; ///< broken when the actor terminates
 };
 
 inline metrics_actor spawn_metrics(caf::actor_system& system, const std::shared_ptr<Seen>& seen) {
@@ -178,7 +180,8 @@ inline metrics_actor spawn_metrics(caf::actor_system& system, const std::shared_
       [seen](atom::finish, const RunOutcomePtr& outcome) { return seen->outcome = outcome; });
 }
 
-/// Two ranks, two epochs of six steps, an evaluation and a checkpoint after each.
+/// A job of two ranks and two epochs of six steps, with an evaluation and a checkpoint after each
+/// epoch.
 struct NodeRuntime : Deterministic {
   explicit NodeRuntime(std::int64_t first_step = 0,
                        std::vector<training::MemberInfo> nodes = {{"here", "here", "here:1", 0, 2}},
@@ -274,11 +277,11 @@ struct NodeRuntime : Deterministic {
   }
 
   std::shared_ptr<Seen> seen = std::make_shared<Seen>();
-  std::array<double, 2> peaks = {}; ///< operations a second, by rank; 0: nobody knows
+  std::array<double, 2> peaks = {}; ///< operations per second, by rank; 0: unknown
   metrics_actor metrics;
   checkpointer_actor checkpointer;
   generator_actor generator;
-  membership_actor membership; ///< null: there is one node
+  membership_actor membership; ///< null with a single node
   coordinator_actor coordinator;
   std::vector<caf::actor> others;
 };

@@ -1,4 +1,4 @@
-// When samples of text are written.
+// Tests when samples of text are written.
 #include "tests/actors/coordinator_fixture.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -14,7 +14,7 @@ namespace {
 
 using Gathered = std::vector<std::pair<std::int64_t, std::uint64_t>>;
 
-/// A sample after 4, 8 and 12 steps; an evaluation and a checkpoint after 6 and 12.
+/// Writes a sample after 4, 8 and 12 steps; evaluates and writes a checkpoint after 6 and 12.
 struct SamplingRuntime : test::NodeRuntime {
   explicit SamplingRuntime(std::int64_t steps_of_a_round = 1)
       : test::NodeRuntime{0,
@@ -48,15 +48,15 @@ using Steps = std::vector<std::int64_t>;
 
 } // namespace
 
-TEST_CASE(
-    "a sample's parameters are gathered at a pause, and training goes on while it is written") {
+TEST_CASE("parameters for a sample are gathered during a pause, and training continues while it is "
+          "written") {
   SamplingRuntime runtime;
   runtime.seen->writes_slowly = true;
   runtime.start();
   CHECK(runtime.seen->limits == Steps{4});
   runtime.commit_all(0, 4);
   CHECK(runtime.seen->gathered == Gathered{{4, 0}, {4, 1}});
-  CHECK(runtime.seen->chunks == Gathered{{4, 0}, {4, 1}}); // the other rank contributes
+  CHECK(runtime.seen->chunks == Gathered{{4, 0}, {4, 1}}); // from the other rank
   CHECK(runtime.seen->snapshots.empty());
   CHECK(runtime.seen->limits.back() == 6);
   CHECK(runtime.samples().empty());
@@ -64,7 +64,7 @@ TEST_CASE(
   CHECK(runtime.samples() == Steps{4});
 }
 
-TEST_CASE("the next sample waits until the one before is written") {
+TEST_CASE("the next sample waits until the previous one is written") {
   SamplingRuntime runtime;
   runtime.seen->writes_slowly = true;
   runtime.start();
@@ -79,7 +79,7 @@ TEST_CASE("the next sample waits until the one before is written") {
   CHECK(runtime.samples() == Steps{4});
 }
 
-TEST_CASE("a job writes its last sample, and ends when that is there") {
+TEST_CASE("a job waits for its last sample before it ends") {
   SamplingRuntime runtime;
   runtime.start();
   runtime.commit_all(0, 6);
@@ -88,7 +88,7 @@ TEST_CASE("a job writes its last sample, and ends when that is there") {
   runtime.seen->writes_slowly = true;
   runtime.evaluated();
   CHECK(runtime.samples() == Steps{4, 8});
-  CHECK(runtime.seen->checkpoints.size() == 2); // is not waited for by the last checkpoint
+  CHECK(runtime.seen->checkpoints.size() == 2); // the last checkpoint does not wait for the sample
   CHECK_FALSE(runtime.seen->outcome);
   runtime.move_the_clock();
   CHECK(runtime.samples() == Steps{4, 8, 12});
@@ -97,7 +97,7 @@ TEST_CASE("a job writes its last sample, and ends when that is there") {
   CHECK(runtime.seen->outcome->summary.parameters_sha256 == "digest");
 }
 
-TEST_CASE("a sample that cannot be written is told, and ends nothing") {
+TEST_CASE("a sample that cannot be written is reported and does not end the job") {
   SamplingRuntime runtime;
   runtime.seen->failing_samples = 1;
   runtime.train_to_the_end();
@@ -111,7 +111,7 @@ TEST_CASE("a sample that cannot be written is told, and ends nothing") {
   CHECK(runtime.seen->outcome->summary.status == "completed");
 }
 
-TEST_CASE("a generator that dies ends the job, which says so") {
+TEST_CASE("a generator that dies ends the job with an error") {
   SamplingRuntime runtime;
   runtime.seen->writes_slowly = true;
   runtime.start();
@@ -125,13 +125,13 @@ TEST_CASE("a generator that dies ends the job, which says so") {
       "the generator did not write the sample of step 4: "));
 }
 
-TEST_CASE("ranks that train apart do not meet for a sample") {
+TEST_CASE("ranks that train apart do not synchronize for a sample") {
   SamplingRuntime runtime{100};
   runtime.start();
   runtime.commit_all(0, 4);
   CHECK(runtime.samples() == Steps{4});
   CHECK(runtime.seen->meetings.empty());
-  runtime.commit_all(4, 6); // an evaluation
+  runtime.commit_all(4, 6); // an evaluation follows
   CHECK(runtime.seen->meetings == Steps{6, 6});
 }
 
@@ -155,13 +155,13 @@ TEST_CASE("the next generation waits for a sample that is being written") {
   CHECK(quiet);
 }
 
-TEST_CASE("a job that is stopped writes a sample where one is due, and none elsewhere") {
+TEST_CASE("a stopped job writes a sample only if one is due at its last step") {
   SamplingRuntime runtime;
   runtime.start();
   runtime.commit_all(0, 1);
   runtime.self->send(runtime.coordinator, atom::stop_v);
   runtime.scheduler.run();
-  runtime.commit_all(1, 4); // granted before
+  runtime.commit_all(1, 4); // steps that were granted before
   CHECK(runtime.samples() == Steps{4});
   REQUIRE(runtime.seen->outcome);
   CHECK(runtime.seen->outcome->summary.status == "stopped");

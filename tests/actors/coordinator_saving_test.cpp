@@ -1,4 +1,4 @@
-// When a job is saved, and how the last time ends it.
+// Tests when a job is saved, and how the last checkpoint ends it.
 #include "tests/actors/coordinator_fixture.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -10,7 +10,7 @@ using namespace troupe;
 using namespace troupe::actors;
 using test::NodeRuntime;
 
-TEST_CASE("no step beyond a pause is granted until evaluation and snapshot are done") {
+TEST_CASE("no step after a pause is granted before evaluation and snapshot are complete") {
   NodeRuntime runtime;
   runtime.start();
   runtime.commit_all(0, 6);
@@ -25,13 +25,13 @@ TEST_CASE("no step beyond a pause is granted until evaluation and snapshot are d
   CHECK(runtime.seen->limits.back() == 10);
 }
 
-TEST_CASE("the next checkpoint waits until the one before is written: there is one copy") {
+TEST_CASE("the next checkpoint waits until the previous one is written, as only one copy exists") {
   NodeRuntime runtime;
   runtime.seen->is_slow = true;
   runtime.start();
   runtime.commit_all(0, 6);
   runtime.evaluated();
-  CHECK(runtime.seen->limits.back() == 10); // training goes on
+  CHECK(runtime.seen->limits.back() == 10); // training continues
   runtime.commit_all(6, 12);
   runtime.evaluated();
   CHECK(runtime.seen->chunks.empty());
@@ -44,7 +44,8 @@ TEST_CASE("the next checkpoint waits until the one before is written: there is o
   CHECK(runtime.seen->outcome->summary.checkpoints == 2);
 }
 
-TEST_CASE("a job completes with a summary; a failed write is counted and does not stop it") {
+TEST_CASE(
+    "a job completes with a summary, and a failed checkpoint is counted without stopping it") {
   NodeRuntime runtime;
   runtime.seen->failing_writes = 1;
   runtime.start();
@@ -61,7 +62,7 @@ TEST_CASE("a job completes with a summary; a failed write is counted and does no
   CHECK(summary.checkpoints == 1);
   CHECK(summary.checkpoint_failures == 1);
   CHECK(summary.parameters_sha256 == "digest");
-  // One was copied, the other written while nothing is trained.
+  // One state was copied; the other was written while no rank trained.
   REQUIRE(runtime.seen->saved.size() == 2);
   for (const auto& saved : runtime.seen->saved)
     CHECK(saved.pause_seconds > 0);
@@ -72,7 +73,7 @@ TEST_CASE("a job completes with a summary; a failed write is counted and does no
   }
 }
 
-TEST_CASE("stop lets granted steps finish on all ranks, then saves and ends") {
+TEST_CASE("stop finishes the granted steps on all ranks, then saves and ends") {
   NodeRuntime runtime;
   runtime.start();
   runtime.commit_all(0, 1);
@@ -81,7 +82,8 @@ TEST_CASE("stop lets granted steps finish on all ranks, then saves and ends") {
   CHECK(runtime.seen->limits.back() == 5);
   runtime.commit_all(1, 5);
   CHECK(runtime.seen->limits.back() == 5);
-  CHECK(runtime.seen->snapshots.empty()); // nothing is trained on: the state itself is saved
+  CHECK(runtime.seen->snapshots
+            .empty()); // no training follows: the state itself is saved, without a copy
   using Piece = std::pair<std::int64_t, std::uint64_t>;
   CHECK(runtime.seen->chunks == std::vector<Piece>{{5, 0}, {5, 0}, {5, 1}, {5, 1}}); // both ranks
   REQUIRE(runtime.seen->outcome);
@@ -89,7 +91,7 @@ TEST_CASE("stop lets granted steps finish on all ranks, then saves and ends") {
   CHECK(runtime.seen->writes == std::vector<bool>{true});
 }
 
-TEST_CASE("a job whose last checkpoint is not written has failed, also when it was asked to stop") {
+TEST_CASE("a job whose last checkpoint fails has failed, even if it was asked to stop") {
   NodeRuntime runtime;
   runtime.seen->failing_writes = 2;
   runtime.start();
@@ -112,13 +114,13 @@ TEST_CASE("a job whose last checkpoint is not written has failed, also when it w
         "the last checkpoint was not written: the disk is full");
 }
 
-TEST_CASE("who does not do its part of saving is named") {
+TEST_CASE("an actor that does not take part in saving is named") {
   NodeRuntime runtime;
   runtime.start();
   runtime.commit_all(0, 6);
   Where where;
-  SECTION("a rank that gives nothing") {
-    runtime.self->send_exit(runtime.others.back(), caf::exit_reason::kill); // of rank 1
+  SECTION("a rank that sends no chunks") {
+    runtime.self->send_exit(runtime.others.back(), caf::exit_reason::kill); // an actor of rank 1
     where = {.actor = "shard_manager", .rank = 1};
   }
   SECTION("the checkpointer") {
@@ -136,7 +138,7 @@ TEST_CASE("who does not do its part of saving is named") {
   CHECK(error.where.step == 5);
 }
 
-TEST_CASE("a job that fails while its state is copied has ended, and trains no further") {
+TEST_CASE("a job that fails while its state is copied ends and does not train on") {
   NodeRuntime runtime;
   runtime.start();
   runtime.commit_all(0, 6);
@@ -155,7 +157,7 @@ TEST_CASE("a job that fails while its state is copied has ended, and trains no f
   CHECK(phase == "ended");
 }
 
-TEST_CASE("the summary names the last checkpoint that was written") {
+TEST_CASE("the summary names the last checkpoint written") {
   NodeRuntime runtime;
   runtime.start();
   runtime.commit_all(0, 6);
@@ -168,7 +170,7 @@ TEST_CASE("the summary names the last checkpoint that was written") {
   CHECK(runtime.seen->outcome->summary.test_loss == 1.5);
 }
 
-TEST_CASE("ranks that write their parts are all waited for, and the digest comes last") {
+TEST_CASE("saving waits for the shards of all ranks, and the digest comes last") {
   NodeRuntime runtime{0, {{"here", "here", "here:1", 0, 2}}, BestSoFar{}, true};
   runtime.start();
   runtime.commit_all(0, 6);
@@ -187,7 +189,7 @@ TEST_CASE("ranks that write their parts are all waited for, and the digest comes
   CHECK(runtime.seen->writes == std::vector<bool>{true, true, false});
 }
 
-TEST_CASE("an evaluation that is the best so far is saved, whether a checkpoint is due or not") {
+TEST_CASE("the best evaluation so far is saved, even if no checkpoint is due") {
   NodeRuntime runtime{0, {{"here", "here", "here:1", 0, 2}}, BestSoFar{"loss", 2.0}};
   runtime.start();
   runtime.commit_all(0, 6);
@@ -195,12 +197,12 @@ TEST_CASE("an evaluation that is the best so far is saved, whether a checkpoint 
   REQUIRE(runtime.seen->checkpoints.size() == 1);
   CHECK(runtime.seen->checkpoints[0].is_best);
   runtime.commit_all(6, 12);
-  runtime.evaluated(); // and again
+  runtime.evaluated(); // the same loss
   REQUIRE(runtime.seen->checkpoints.size() == 2);
   CHECK_FALSE(runtime.seen->checkpoints[1].is_best);
 }
 
-TEST_CASE("the digest is that of the last parameters, not of an earlier checkpoint") {
+TEST_CASE("the digest belongs to the last parameters, not to an earlier checkpoint") {
   NodeRuntime runtime{0, {{"here", "here", "here:1", 0, 2}}, BestSoFar{"loss"}, false, true};
   runtime.start();
   runtime.commit_all(0, 6);
@@ -209,10 +211,10 @@ TEST_CASE("the digest is that of the last parameters, not of an earlier checkpoi
   runtime.commit_all(6, 12);
   runtime.evaluated(); // no better: not saved
   REQUIRE(runtime.seen->outcome);
-  CHECK(runtime.seen->writes == std::vector<bool>{true, false}); // and hashed
+  CHECK(runtime.seen->writes == std::vector<bool>{true, false}); // the last state is only hashed
 }
 
-TEST_CASE("what is better depends on the metric") {
+TEST_CASE("the metric determines whether higher or lower is better") {
   BestSoFar none{"none"}, accuracy{"accuracy"}, loss{"loss", 1.0};
   CHECK_FALSE(none.beat({.loss = 1, .accuracy = 1}));
   CHECK(accuracy.beat({.loss = 1, .accuracy = 0.5}));

@@ -22,17 +22,17 @@ TEST_CASE("a job starts when all ranks have joined, and grants a window of steps
   CHECK(runtime.seen->limits == std::vector<std::int64_t>{4});
 }
 
-TEST_CASE("a rank whose training data are not the leader's ends the job") {
+TEST_CASE("a rank with training data other than the leader's ends the job") {
   NodeRuntime runtime;
   runtime.self->send(runtime.coordinator, atom::run_v);
   runtime.join(0);
   RankInfo other{.rank = 1, .metrics = {}, .device = "b"};
   std::string difference;
-  SECTION("by their number") {
+  SECTION("by number") {
     other.samples = 5;
     difference = "5 training samples here, 0 at the leader";
   }
-  SECTION("by their content") {
+  SECTION("by content") {
     other.data = "abc";
     difference = "the training data here have the fingerprint abc, those of the leader :";
   }
@@ -45,7 +45,7 @@ TEST_CASE("a rank whose training data are not the leader's ends the job") {
   CHECK(runtime.seen->outcome->error->message.starts_with(difference));
 }
 
-TEST_CASE("a node whose training data are not the leader's is reported, and the job does not end") {
+TEST_CASE("a node with training data other than the leader's is reported, and the job continues") {
   NodeRuntime runtime{0, {{"a:1", "a", "a:2", 0, 1}, {"b:1", "b", "b:2", 1, 1}}};
   runtime.self->send(runtime.coordinator, atom::run_v);
   runtime.join(0);
@@ -59,7 +59,7 @@ TEST_CASE("a node whose training data are not the leader's is reported, and the 
   CHECK(runtime.seen->node_failures.front().where.node == "b:1");
 }
 
-TEST_CASE("messages that name a rank which the generation lacks are ignored") {
+TEST_CASE("messages that name a rank outside of the generation are ignored") {
   NodeRuntime runtime;
   runtime.self->send(runtime.coordinator, atom::run_v);
   for (const int rank : {-1, 2, 1'000'000'000}) {
@@ -79,7 +79,7 @@ TEST_CASE("messages that name a rank which the generation lacks are ignored") {
   CHECK(runtime.seen->outcome->error->message == "it broke");
 }
 
-TEST_CASE("a step counts as committed when all ranks have committed it") {
+TEST_CASE("a step is committed when all ranks have committed it") {
   NodeRuntime runtime;
   runtime.start();
   runtime.commit(0, 0, 1.0);
@@ -93,7 +93,7 @@ TEST_CASE("a step counts as committed when all ranks have committed it") {
   CHECK(runtime.seen->limits == std::vector<std::int64_t>{4, 5});
 }
 
-TEST_CASE("what ranks report is put together by kind of collective, and by rank") {
+TEST_CASE("reports of the ranks are combined by kind of collective and by rank") {
   using metrics::CollectiveKind;
   const auto of = [](CollectiveKind kind) { return static_cast<std::size_t>(kind); };
   NodeRuntime runtime;
@@ -111,7 +111,7 @@ TEST_CASE("what ranks report is put together by kind of collective, and by rank"
                        .ready_batches = step + rank};
       report.collectives[of(CollectiveKind::all_gather)] = {100, std::chrono::seconds{4}};
       report.collectives[of(CollectiveKind::all_reduce)] = {8, std::chrono::seconds{2 * rank}};
-      report.squared_norm = rank == 0 ? 4 : 9; // rank 0 alone may have the sums
+      report.squared_norm = rank == 0 ? 4 : 9; // only rank 0 may have the sums
       runtime.self->send(runtime.coordinator, atom::step_committed_v, report);
       runtime.scheduler.run();
     }
@@ -128,7 +128,7 @@ TEST_CASE("what ranks report is put together by kind of collective, and by rank"
   CHECK(second.steps == 2);
   CHECK(second.compute_seconds == 8);
   CHECK(second.data_wait_seconds == 2);
-  CHECK(second.collective_seconds == 10); // what was hidden behind computing is not in it
+  CHECK(second.collective_seconds == 10); // excludes collectives that overlapped computation
   CHECK(second.optimizer_seconds == 4);
   CHECK(second.step_seconds ==
         runtime.seen->steps.at(0)->seconds + runtime.seen->steps.at(1)->seconds);
@@ -136,14 +136,14 @@ TEST_CASE("what ranks report is put together by kind of collective, and by rank"
   CHECK(second.ready_batches == 2);
 }
 
-TEST_CASE("a norm that nobody measured is not told") {
+TEST_CASE("a gradient norm that was not measured is not reported") {
   NodeRuntime runtime;
   runtime.start();
   runtime.commit_all(0, 1);
   CHECK_FALSE(runtime.seen->steps.at(0)->gradient_norm);
 }
 
-TEST_CASE("a step's operations a second are a part of what all devices do at most") {
+TEST_CASE("the MFU of a step is relative to the sum of all devices' peaks") {
   NodeRuntime runtime;
   runtime.peaks = {1e12, 2e12};
   runtime.start();
@@ -153,19 +153,20 @@ TEST_CASE("a step's operations a second are a part of what all devices do at mos
   CHECK(*step.mfu == Catch::Approx(6e9 / step.seconds / 3e12));
 }
 
-TEST_CASE("peaks are measured again at a pause, and the largest counts from then on") {
+TEST_CASE("peaks are measured again at a pause, and the largest one counts from then on") {
   NodeRuntime runtime;
   runtime.peaks = {1e12, 1e12};
   runtime.start();
   runtime.commit_all(0, 6);
-  CHECK(runtime.seen->measuring == std::vector<std::int32_t>{0}); // ranks share their node
+  CHECK(runtime.seen->measuring == std::vector<std::int32_t>{0}); // the ranks share a node
   runtime.measured(0, 3e12);
   runtime.evaluated();
   runtime.commit_all(6, 7);
   CHECK(runtime.seen->steps.at(5)->peak_operations == 2e12);
   CHECK(runtime.seen->steps.at(6)->peak_operations == 6e12);
   CHECK(runtime.seen->workers.at(1).peak_operations == 3e12);
-  CHECK(runtime.seen->measuring.size() == 1); // the checkpoint of that step asks for no other
+  CHECK(runtime.seen->measuring.size() ==
+        1); // the checkpoint of that step requests no other measurement
   runtime.measured(0, 2e12);
   runtime.commit_all(7, 8);
   CHECK(runtime.seen->steps.at(7)->peak_operations == 6e12);
@@ -184,7 +185,7 @@ TEST_CASE("each node measures its own peak") {
   CHECK(runtime.seen->workers.at(1).peak_operations == 2e12);
 }
 
-TEST_CASE("that part is not told where one device's most is unknown") {
+TEST_CASE("MFU is not reported if the peak of one device is unknown") {
   NodeRuntime runtime;
   runtime.peaks = {1e12, 0};
   runtime.start();
@@ -192,7 +193,7 @@ TEST_CASE("that part is not told where one device's most is unknown") {
   CHECK_FALSE(runtime.seen->steps.at(0)->mfu);
 }
 
-TEST_CASE("a failure ends the job at once and says what failed") {
+TEST_CASE("a failure ends the job at once with its error") {
   NodeRuntime runtime;
   runtime.start();
   runtime.commit_all(0, 2);
@@ -203,11 +204,11 @@ TEST_CASE("a failure ends the job at once and says what failed") {
   CHECK(runtime.seen->outcome->summary.status == "failed");
   REQUIRE(runtime.seen->outcome->error);
   CHECK(runtime.seen->outcome->error->where.step == 2);
-  runtime.commit_all(2, 3); // late messages change nothing
+  runtime.commit_all(2, 3); // late messages have no effect
   CHECK(runtime.seen->steps.size() == 2);
 }
 
-TEST_CASE("a second failure does not hide the first") {
+TEST_CASE("a second failure does not replace the first") {
   NodeRuntime runtime;
   runtime.start();
   for (const char* why : {"the first", "the second"})
@@ -217,18 +218,18 @@ TEST_CASE("a second failure does not hide the first") {
   CHECK(runtime.seen->outcome->error->message == "the first");
 }
 
-TEST_CASE("an actor that cannot say when it failed did so at the step under way") {
+TEST_CASE("a failure without a step is attributed to the current step") {
   NodeRuntime runtime;
   runtime.start();
   const Error died{Errc::internal, "the worker died", {.actor = "worker", .rank = 1}};
-  SECTION("while it trains") {
+  SECTION("during training") {
     runtime.commit_all(0, 2);
     runtime.self->send(runtime.coordinator, atom::failed_v, died);
     runtime.scheduler.run();
     CHECK(runtime.seen->outcome->error->to_string() ==
           "internal: the worker died (node here, rank 1, step 3, actor worker)");
   }
-  SECTION("while it is evaluated") {
+  SECTION("during evaluation") {
     runtime.commit_all(0, 6);
     runtime.self->send(runtime.coordinator, atom::failed_v, died);
     runtime.scheduler.run();
@@ -236,7 +237,8 @@ TEST_CASE("an actor that cannot say when it failed did so at the step under way"
   }
 }
 
-TEST_CASE("ranks that have not come to a collective that failed are named, not those that say so") {
+TEST_CASE(
+    "after a failed collective, ranks that never reached it are named, not those that report it") {
   using Behind = std::vector<std::string>;
   NodeRuntime runtime{0, {{"a:1", "a", "a:2", 0, 1}, {"b:1", "b", "b:2", 1, 1}}};
   runtime.start();
@@ -249,18 +251,18 @@ TEST_CASE("ranks that have not come to a collective that failed are named, not t
   };
   fails(0);
   Behind expected;
-  SECTION("one has not come to it") {
+  SECTION("one rank has not reached it") {
     expected = {"b:1"};
   }
-  SECTION("one has not made the step before") {
+  SECTION("one rank has not finished the previous step") {
     fails(1);
     runtime.commit(1, 2);
     expected = {"a:1"};
   }
-  SECTION("all have come to it") {
+  SECTION("all ranks have reached it") {
     fails(1);
   }
-  CHECK(runtime.seen->failures.empty()); // a node that is gone would explain it
+  CHECK(runtime.seen->failures.empty()); // waits, because a lost node would explain the failures
   runtime.scheduler.advance_time(std::chrono::seconds{5});
   runtime.scheduler.run();
   REQUIRE(runtime.seen->failures.size() == 1);
@@ -269,7 +271,7 @@ TEST_CASE("ranks that have not come to a collective that failed are named, not t
   CHECK_FALSE(runtime.seen->outcome);
 }
 
-TEST_CASE("a run whose METRICS are gone has no record, and so it has failed") {
+TEST_CASE("a run that loses METRICS has failed, because its logs are incomplete") {
   NodeRuntime runtime;
   RunOutcomePtr outcome;
   auto asked = runtime.self->request(runtime.coordinator, caf::infinite, atom::run_v);
@@ -288,7 +290,7 @@ TEST_CASE("a run whose METRICS are gone has no record, and so it has failed") {
   CHECK(outcome->error->where.step == 11);
 }
 
-TEST_CASE("nodes show what the job does, each once") {
+TEST_CASE("nodes report each phase of the job once") {
   using enum metrics::JobPhase;
   NodeRuntime runtime;
   runtime.start();
@@ -298,7 +300,7 @@ TEST_CASE("nodes show what the job does, each once") {
         std::vector<metrics::JobPhase>{training, evaluating, saving, training});
 }
 
-TEST_CASE("a loss that is not finite is shown, and then ends the job") {
+TEST_CASE("a loss that is not finite is reported before it ends the job") {
   NodeRuntime runtime;
   runtime.start();
   runtime.self->send(runtime.coordinator, atom::failed_v, std::numeric_limits<double>::infinity());
@@ -308,7 +310,7 @@ TEST_CASE("a loss that is not finite is shown, and then ends the job") {
   CHECK_FALSE(runtime.seen->outcome);
 }
 
-TEST_CASE("another generation waits for the steps under way, and none begins") {
+TEST_CASE("a new generation waits for the current steps, and no further step begins") {
   NodeRuntime runtime;
   runtime.start();
   bool quiet = false;
@@ -324,18 +326,18 @@ TEST_CASE("another generation waits for the steps under way, and none begins") {
   CHECK(runtime.seen->limits == std::vector<std::int64_t>{4});
 }
 
-TEST_CASE("a slice that a worker asked for before its rank had joined is dealt to it") {
+TEST_CASE("a worker's request for a slice before its rank has joined is answered later") {
   NodeRuntime runtime{0,  {{"here", "here", "here:1", 0, 2}},    BestSoFar{}, false, false, 1,
                       {}, data::SliceAssignment::on_demand(2, 2)};
-  for (const std::int32_t rank : {0, 1, 2, -1}) // those that do not exist are given none
-    runtime.self->send(runtime.coordinator, atom::deal_v, rank);
+  for (const std::int32_t rank : {0, 1, 2, -1}) // a rank that does not exist is assigned none
+    runtime.self->send(runtime.coordinator, atom::assign_v, rank);
   runtime.scheduler.run();
   runtime.start();
   std::ranges::sort(runtime.seen->assigned);
   CHECK(runtime.seen->assigned == std::vector<std::int32_t>{0, 1});
 }
 
-TEST_CASE("what one rank has reported of a step when the generation is over is recorded") {
+TEST_CASE("a step reported by only one rank when the generation ends is still recorded") {
   NodeRuntime runtime;
   runtime.start();
   runtime.commit_all(0, 1);
@@ -347,13 +349,13 @@ TEST_CASE("what one rank has reported of a step when the generation is over is r
   REQUIRE(totals);
   CHECK(totals->steps.steps == 2);
   CHECK(runtime.seen->steps.size() == 2);
-  // Nothing that comes late ends the job.
+  // No late message ends the job.
   runtime.self->send(runtime.coordinator, atom::failed_v, Error{Errc::device, "lost"});
   runtime.scheduler.run();
   CHECK_FALSE(runtime.seen->outcome);
 }
 
-TEST_CASE("a resumed job goes on from its first step; a finished one ends without training") {
+TEST_CASE("a resumed job continues at its first step, and a finished one ends without training") {
   NodeRuntime runtime{7};
   runtime.start();
   CHECK(runtime.seen->limits == std::vector<std::int64_t>{11});
@@ -364,7 +366,8 @@ TEST_CASE("a resumed job goes on from its first step; a finished one ends withou
   CHECK(finished.seen->writes == std::vector<bool>{false});
 }
 
-TEST_CASE("ranks that train apart meet before what needs one state, and only where they have not") {
+TEST_CASE(
+    "ranks that train apart synchronize before an evaluation, unless a round has just ended") {
   const auto here = std::vector<training::MemberInfo>{{"here", "here", "here:1", 0, 2}};
   NodeRuntime runtime{0, here, BestSoFar{}, false, false, 4};
   runtime.start();
@@ -377,11 +380,11 @@ TEST_CASE("ranks that train apart meet before what needs one state, and only whe
   CHECK(runtime.seen->meetings.size() == 2);
 }
 
-TEST_CASE("ranks that train apart meet before a generation ends") {
+TEST_CASE("ranks that train apart synchronize before a generation ends") {
   const auto here = std::vector<training::MemberInfo>{{"here", "here", "here:1", 0, 2}};
   NodeRuntime runtime{0, here, BestSoFar{}, false, false, 4};
   runtime.start();
-  runtime.commit_all(0, 1); // five are granted
+  runtime.commit_all(0, 1); // five steps are granted
   bool quiet = false;
   runtime.system.spawn([&](caf::event_based_actor* membership) {
     membership->request(runtime.coordinator, caf::infinite, atom::halt_v, false).then([&] {

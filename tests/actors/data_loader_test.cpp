@@ -1,4 +1,5 @@
-// A data loader with real fillers of a small job; workers note the batches they get.
+// Tests a DATA LOADER with real batch producers of a small job; workers record the batches that
+// they receive.
 #include "actors/roles/data_loader.hpp"
 #include "tests/actors/deterministic.hpp"
 #include "tests/actors/held_stream.hpp"
@@ -19,7 +20,7 @@ using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
-/// Two ranks with two slots each, 16 steps, a test set of 16 samples.
+/// Config of two ranks with two slots each, 16 steps and a test set of 16 samples.
 Config job_of_two() {
   auto config = test::small_job();
   config.parallel.strategy = StrategyKind::ddp;
@@ -32,7 +33,7 @@ Config job_of_two() {
   return config;
 }
 
-/// A loader with `workers` that take what they get.
+/// A DATA LOADER with workers that keep the batches that they receive.
 struct Larder : test::Deterministic {
   explicit Larder(const Config& job_config)
       : generation{training::build_generation(
@@ -94,8 +95,7 @@ using Indices = std::vector<std::int64_t>;
 
 } // namespace
 
-TEST_CASE(
-    "a loader fills free slots only, and goes on with the next pass in the one it gets back") {
+TEST_CASE("a loader fills only free slots and uses a returned slot for the next pass") {
   Larder larder{job_of_two()};
   larder.begin(0, 3);
   CHECK(larder.indices(0) == Indices{3, 4});
@@ -109,7 +109,7 @@ TEST_CASE(
   CHECK(larder.slots(0).back() == first[0]);
 }
 
-TEST_CASE("a loader gives no pass beyond the last") {
+TEST_CASE("a loader produces no batch after the last pass") {
   Larder larder{job_of_two()};
   larder.begin(0, 14);
   larder.give_back(0, 0);
@@ -117,7 +117,7 @@ TEST_CASE("a loader gives no pass beyond the last") {
   CHECK(larder.indices(0) == Indices{14, 15});
 }
 
-TEST_CASE("ranks do not take each other's credits, and get different samples") {
+TEST_CASE("ranks do not use each other's credits, and get different samples") {
   Larder larder{job_of_two()};
   larder.begin(0, 0);
   larder.begin(1, 0);
@@ -136,14 +136,14 @@ TEST_CASE("ranks do not take each other's credits, and get different samples") {
   CHECK(test::labels_of(*larder.batches[0][0]) == labels(0));
   CHECK(test::labels_of(*larder.batches[0][1]) == labels(16));
   CHECK(test::labels_of(*larder.batches[1][1]) == labels(24));
-  CHECK(test::labels_of(*larder.batches[1][2]) == labels(40)); // where the first one was
+  CHECK(test::labels_of(*larder.batches[1][2]) == labels(40)); // in the slot of the first batch
 }
 
-TEST_CASE("micro-batches of a step are parts of one global batch") {
+TEST_CASE("the micro-batches of a step are parts of one global batch") {
   auto config = job_of_two();
   config.train.accumulate = 2;
   Larder larder{config};
-  larder.begin(1, 2); // of the second step
+  larder.begin(1, 2); // the first pass of the second step
   CHECK(larder.indices(1) == Indices{2, 3});
   CHECK(larder.batches[1][0]->samples == 4);
   for (const auto& stream : larder.generation->loader_streams)
@@ -152,19 +152,19 @@ TEST_CASE("micro-batches of a step are parts of one global batch") {
   CHECK(test::labels_of(*larder.batches[1][1]).front() == test::label_of(dataset, 16 + 12));
 }
 
-TEST_CASE("a rank gets no batch for the passes that are empty for it") {
+TEST_CASE("a rank gets no batch for its empty passes") {
   auto config = job_of_two();
-  config.data.slices = 3; // the second of two ranks has two
+  config.data.slices = 3; // the second of two ranks has two slices
   config.data.batch_size = 12;
   Larder larder{config};
   larder.begin(0, 2);
-  larder.begin(1, 2); // both in the second step
+  larder.begin(1, 2); // both passes are in the second step
   CHECK(larder.indices(0) == Indices{3, 5});
   CHECK(larder.indices(1) == Indices{2, 3});
   CHECK(larder.batches[0][0]->samples == 4);
 }
 
-TEST_CASE("each evaluation is the whole test set once, without training's credits") {
+TEST_CASE("each evaluation covers the whole test set once, without training credits") {
   Larder larder{job_of_two()};
   larder.begin(1, 0);
   larder.batches.clear();
@@ -173,7 +173,8 @@ TEST_CASE("each evaluation is the whole test set once, without training's credit
   CHECK(larder.batches[1][0]->pass_mode == PassMode::evaluation);
   larder.give_back(1, 0);
   CHECK(larder.indices(1) == Indices{0, 1, 2});
-  // 16 samples in batches of 3 a rank: the third has 12 to 14 for rank 0 and one for rank 1.
+  // The 16 samples of the test set, in batches of 3 per rank: the third batch has samples 12 to 14
+  // for rank 0 and one sample for rank 1.
   CHECK(larder.batches[1][1]->samples == 3);
   CHECK(larder.batches[1][2]->samples == 1);
   larder.give_back(1, 1);
@@ -183,7 +184,7 @@ TEST_CASE("each evaluation is the whole test set once, without training's credit
   CHECK(larder.indices(1) == Indices{0, 1, 2, 0, 1});
 }
 
-TEST_CASE("an image that cannot be read is reported with its file, and with rank, step and actor") {
+TEST_CASE("an unreadable image is reported with its file, rank, step and actor") {
   namespace files = testing;
   const files::ScratchFolder folder;
   for (int i = 0; i < 8; ++i)
@@ -199,7 +200,7 @@ TEST_CASE("an image that cannot be read is reported with its file, and with rank
   Larder larder{config};
   test::HeldStream reads{larder.generation->loader_streams.front().stream};
   larder.begin(0, 0);
-  CHECK(larder.indices(0) == Indices{0, 1, 2, 3}); // nothing has been read yet
+  CHECK(larder.indices(0) == Indices{0, 1, 2, 3}); // no batch has been read yet
   reads.work();
   larder.scheduler.run();
   REQUIRE_FALSE(larder.errors.empty());

@@ -1,5 +1,5 @@
-/// Actors without threads or real time: messages run when the test says so, timers when it moves
-/// the clock.
+/// Actors without threads or real time: messages run when the test runs the scheduler, timers when
+/// it advances the clock.
 #pragma once
 
 #include "actors/interfaces.hpp"
@@ -15,14 +15,15 @@ class DeterministicConfig : public caf::actor_system_config {
 public:
   DeterministicConfig() {
     set("caf.scheduler.policy", "testing");
-    set("caf.metrics-filters.actors.includes", std::vector<std::string>{"*"}); // for METRICS
+    set("caf.metrics-filters.actors.includes",
+        std::vector<std::string>{"*"}); // required by METRICS
   }
 };
 
 class Deterministic {
 public:
   Deterministic() = default;
-  // Pending timeouts keep their actors alive: without this, ~actor_system waits for ever.
+  // Pending timeouts keep their actors alive: without this loop ~actor_system would block forever.
   ~Deterministic() {
     do
       scheduler.run();
@@ -36,7 +37,7 @@ public:
   caf::scoped_actor self{system, true};
 };
 
-/// Spawns a role's state class.
+/// Spawns an actor with the state class of a role.
 template <class State, class Handle, class... Args>
 Handle spawn_state(caf::actor_system& system, Args&&... args) {
   return system.spawn<typename Handle::template stateful_impl<State>>(std::forward<Args>(args)...);

@@ -1,4 +1,5 @@
-// A rank that is sent what no rank may send refuses it, and goes on as if it had not come.
+// Tests that a rank refuses messages that no rank may send, and continues as if they had not
+// arrived.
 #include "actors/roles/detail/diloco_rounds.hpp"
 #include "core/config/config.hpp"
 #include "training/diloco/pseudo_gradient_codec.hpp"
@@ -15,7 +16,8 @@ using training::RoundSum;
 
 namespace {
 
-/// Two teams of one worker, whose rounds of the one fragment have four steps.
+/// Config of two replica groups of one worker each; the rounds of the only fragment have four
+/// steps.
 Config two_replica_groups() {
   Config config;
   config.model.name = "mlp";
@@ -35,10 +37,10 @@ Config two_replica_groups() {
   return config;
 }
 
-/// The first of them, without its actor and without the other.
+/// The first replica group, without its actor and without the other group.
 class FirstReplicaGroup {
 public:
-  // As a generation does: what runs works on memory that goes with it.
+  // As in a generation: enqueued work uses memory that is freed with the object.
   ~FirstReplicaGroup() { CHECK(state_->rank_state().communication->synchronize()); }
 
   void end_step(std::int64_t step) { REQUIRE(rounds_.end_step(step, 0.5)); }
@@ -51,7 +53,7 @@ public:
     const auto opened = open(letter);
     REQUIRE_FALSE(opened);
     CHECK(opened.error().code == Errc::network);
-    CHECK_THAT(opened.error().message, ContainsSubstring("which nobody awaits"));
+    CHECK_THAT(opened.error().message, ContainsSubstring("which are not expected"));
   }
 
 private:
@@ -82,7 +84,7 @@ private:
 
 } // namespace
 
-TEST_CASE("a sum that comes a second time is refused") {
+TEST_CASE("a round sum that arrives twice is refused") {
   FirstReplicaGroup replica_group;
   replica_group.end_step(3);
   CHECK_FALSE(replica_group.may_begin(4));
@@ -93,7 +95,7 @@ TEST_CASE("a sum that comes a second time is refused") {
   CHECK(replica_group.may_begin(4));
 }
 
-TEST_CASE("sums of rounds, fragments and owners that there are not are refused") {
+TEST_CASE("round sums of unknown rounds, fragments or owners are refused") {
   FirstReplicaGroup replica_group;
   replica_group.end_step(3);
   replica_group.refuses(RoundSum{.round = {0, 2}, .owner = 1});
@@ -102,7 +104,7 @@ TEST_CASE("sums of rounds, fragments and owners that there are not are refused")
   replica_group.refuses(RoundSum{.round = {0, 3}, .owner = 2});
 }
 
-TEST_CASE("a change that comes a second time, or weighs nothing, is refused") {
+TEST_CASE("a pseudo-gradient that arrives twice or has no weight is refused") {
   FirstReplicaGroup replica_group;
   replica_group.refuses(PseudoGradientMessage{{0, 3}, 0});
   replica_group.refuses(PseudoGradientMessage{{0, 4}, 0.5});

@@ -1,4 +1,4 @@
-/// A disk that is full for as long as a test wants it to be.
+/// Emulates a full disk.
 #pragma once
 
 #include <csignal>
@@ -7,7 +7,7 @@
 
 namespace troupe::actors::test {
 
-/// No file of this process grows beyond it meanwhile: as on a disk that is full.
+/// While an object exists, no file of this process can grow beyond `bytes`, as on a full disk.
 class FullDisk {
 public:
   explicit FullDisk(rlim_t bytes) {

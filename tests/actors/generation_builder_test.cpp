@@ -1,4 +1,4 @@
-// A former that forms a small job of this process alone, with all that is real.
+// Tests a GENERATION BUILDER that builds a small job on this node only, with all real parts.
 #include "actors/node/generation_builder.hpp"
 #include "tests/actors/small_job.hpp"
 #include "tests/support/scratch_folder.hpp"
@@ -16,13 +16,13 @@ using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
-/// What `troupe train` gives its FORMER.
+/// A GENERATION BUILDER with the inputs that `troupe train` gives it.
 struct Workshop {
   explicit Workshop(Config job = test::small_job()) : config{std::move(job)} {
     config.run.output = folder.path().string();
   }
   ~Workshop() {
-    system.reset(); // waits for the actors, which use what follows
+    system.reset(); // waits for the actors, which use the members below
   }
 
   void spawn() {
@@ -41,7 +41,7 @@ struct Workshop {
       spawn();
     caf::scoped_actor self{*system};
     Result<BuiltGenerationPtr> answer;
-    self->request(builder, caf::infinite, atom::form_v)
+    self->request(builder, caf::infinite, atom::build_v)
         .receive([&](BuiltGenerationPtr& built) { answer = std::move(built); },
                  [&](const caf::error& error) { answer = failure(from_caf_error(error, {})); });
     return answer;
@@ -51,7 +51,7 @@ struct Workshop {
     self->request(builder, caf::infinite, atom::release_v, true)
         .receive([] {}, [](const caf::error& error) { FAIL(caf::to_string(error)); });
   }
-  /// NODE does this when it ends.
+  /// Ends a generation as NODE does.
   void end(BuiltGenerationPtr built) {
     caf::anon_send_exit(built->metrics, caf::exit_reason::user_shutdown);
     built.reset();
@@ -78,7 +78,7 @@ struct Workshop {
 
 } // namespace
 
-TEST_CASE("a former gives a generation that can train, with METRICS that show it") {
+TEST_CASE("a built generation can train, and its METRICS show it") {
   auto job = test::small_job();
   job.devices.count = 2;
   job.parallel.strategy = StrategyKind::ddp;
@@ -96,23 +96,24 @@ TEST_CASE("a former gives a generation that can train, with METRICS that show it
   workshop.end(*std::move(built));
 }
 
-TEST_CASE("released, a generation is gone, and its host is there for the next one") {
+TEST_CASE("a released generation is destroyed, and its compiled job stays for the next one") {
   Workshop workshop;
   auto built = workshop.form();
   REQUIRE(built);
   const std::weak_ptr<training::Generation> generation = (*built)->generation;
-  const std::weak_ptr<training::CompiledJob> host = (*built)->generation->host;
+  const std::weak_ptr<training::CompiledJob> host = (*built)->generation->compiled_job;
   const auto metrics = (*built)->metrics;
   built->reset();
   CHECK_FALSE(generation.expired());
   workshop.release();
   CHECK(generation.expired());
-  CHECK_FALSE(host.expired()); // for the generation that may follow
+  CHECK_FALSE(host.expired()); // kept for the next generation
   caf::anon_send_exit(metrics, caf::exit_reason::user_shutdown);
   caf::anon_send_exit(workshop.builder, caf::exit_reason::user_shutdown);
 }
 
-TEST_CASE("why a job cannot be formed is told as it is, and the former lives") {
+TEST_CASE(
+    "the reason why a job cannot be built is reported, and the GENERATION BUILDER continues") {
   auto job = test::small_job();
   job.data.dataset = "cifar10";
   job.data.root = "/nowhere";
@@ -123,25 +124,27 @@ TEST_CASE("why a job cannot be formed is told as it is, and the former lives") {
   CHECK_THAT(built.error().message, ContainsSubstring("/nowhere"));
   CHECK(built.error().exit_code() == 2);
   CHECK(workshop.times_built == 0);
-  CHECK_FALSE(workshop.form()); // it answers again
+  CHECK_FALSE(workshop.form()); // it still answers
   caf::anon_send_exit(workshop.builder, caf::exit_reason::user_shutdown);
 }
 
-TEST_CASE("a job that does not fit into memory is wrong input, and what helps is said") {
+TEST_CASE("a job that does not fit into memory is invalid input, and the error suggests a remedy") {
   auto job = test::small_job();
   job.devices.engine = "interpreter";
   job.train.evaluate_every = 1;
-  job.data.eval_batch_size = std::int64_t{1} << 40; // more bytes than a process has addresses for
+  job.data.eval_batch_size = std::int64_t{1}
+                             << 40; // more bytes than the address space of a process
   Workshop workshop{job};
   const auto built = workshop.form();
   REQUIRE_FALSE(built);
   CHECK(built.error().exit_code() == 2);
-  CHECK_THAT(built.error().message, ContainsSubstring("not enough memory: the host has no room"));
+  CHECK_THAT(built.error().message,
+             ContainsSubstring("not enough memory: the host cannot allocate"));
   CHECK_THAT(built.error().message, ContainsSubstring("data.eval_batch_size"));
   caf::anon_send_exit(workshop.builder, caf::exit_reason::user_shutdown);
 }
 
-TEST_CASE("asked to stop before a device is prepared, a former says so and forms nothing") {
+TEST_CASE("a stop before the devices are prepared is reported, and nothing is built") {
   Workshop workshop;
   workshop.stopped = true;
   const auto built = workshop.form();

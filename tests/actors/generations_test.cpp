@@ -1,4 +1,5 @@
-// Generations of different sizes, one after the other, on one host; tests/gpu compiles it for CUDA.
+// Tests generations of different sizes, one after the other, on one compiled job; tests/gpu
+// compiles it for CUDA.
 #include "actors/node/node.hpp"
 #include "tests/actors/small_job.hpp"
 #include "tests/support/tested_device.hpp"
@@ -32,7 +33,7 @@ std::shared_ptr<const training::Job> job_of(StrategyKind strategy, std::int64_t 
   return training::open_job(small_job(strategy, steps), {}).value();
 }
 
-/// Two workers' job.
+/// A job for two workers.
 struct Shared {
   StrategyKind strategy;
   int slices;
@@ -47,9 +48,9 @@ std::shared_ptr<const training::Job> job_of(const Shared& shared, std::int64_t s
   return training::open_job(config, {}).value();
 }
 
-/// Trains to the end of the host's job with the workers of the seat; their losses, and, if asked
-/// for, what is left of the ranks.
-std::vector<double> train(const std::shared_ptr<training::CompiledJob>& host,
+/// Trains to the end of the compiled job with the workers of the assignment. Returns the losses;
+/// fills `rank_states`, if given, with the remaining rank states.
+std::vector<double> train(const std::shared_ptr<training::CompiledJob>& compiled_job,
                           const training::NodeAssignment& assignment,
                           RankStates* rank_states = nullptr) {
   const auto losses = std::make_shared<std::vector<double>>();
@@ -59,7 +60,7 @@ std::vector<double> train(const std::shared_ptr<training::CompiledJob>& host,
       system,
       [losses](atom::step_committed, const StepRecordPtr& step) { losses->push_back(step->loss); },
       [](atom::finish, const RunOutcomePtr& outcome) { return outcome; });
-  const auto builder = test::spawn_generation_builder(system, host, assignment, metrics,
+  const auto builder = test::spawn_generation_builder(system, compiled_job, assignment, metrics,
                                                       [&](const training::Generation& generation) {
                                                         if (rank_states)
                                                           *rank_states = generation.rank_states;
@@ -77,8 +78,9 @@ std::vector<double> train(const std::shared_ptr<training::CompiledJob>& host,
   return *losses;
 }
 
-std::vector<double> train(const std::shared_ptr<training::CompiledJob>& host, std::int32_t ranks) {
-  return train(host, training::single_node_assignment(ranks, "here"));
+std::vector<double> train(const std::shared_ptr<training::CompiledJob>& compiled_job,
+                          std::int32_t ranks) {
+  return train(compiled_job, training::single_node_assignment(ranks, "here"));
 }
 
 bool same_bits(const Checkpoint& a, const Checkpoint& b) {
@@ -93,21 +95,21 @@ bool same_bits(const Checkpoint& a, const Checkpoint& b) {
   return true;
 }
 
-/// What the host has, given to a generation and taken back.
-Checkpoint through_a_generation(const std::shared_ptr<training::CompiledJob>& host,
+/// Gives the state of the compiled job to a generation and takes it back.
+Checkpoint through_a_generation(const std::shared_ptr<training::CompiledJob>& compiled_job,
                                 std::int32_t ranks) {
-  const auto step = host->state->header().step;
+  const auto step = compiled_job->state->header().step;
   {
     const auto generation =
-        training::build_generation(host, training::single_node_assignment(ranks, "here"));
+        training::build_generation(compiled_job, training::single_node_assignment(ranks, "here"));
     REQUIRE(generation);
-    CHECK_FALSE(host->state);
+    CHECK_FALSE(compiled_job->state);
     REQUIRE(training::return_state(**generation, step));
   }
-  return read_whole(*host->state).value();
+  return read_whole(*compiled_job->state).value();
 }
 
-/// Whether a rank has the statistics that were left after a step.
+/// Whether a rank has the statistics that remained after a step.
 bool has_committed(const training::RankState& rank_state, std::int64_t step,
                    const Checkpoint& left) {
   const auto& layout = rank_state.state->layout();
@@ -122,24 +124,24 @@ bool has_committed(const training::RankState& rank_state, std::int64_t step,
   });
 }
 
-/// Bytes of activations on all devices: what compiled graphs hold.
-std::size_t compiled_bytes(const training::CompiledJob& host) {
+/// Returns the bytes of activations on all devices, which compiled graphs own.
+std::size_t compiled_bytes(const training::CompiledJob& compiled_job) {
   std::size_t bytes = 0;
-  for (const auto& compiled : host.compiled)
+  for (const auto& compiled : compiled_job.compiled)
     bytes += compiled->device->memory().current[static_cast<std::size_t>(MemoryKind::activations)];
   return bytes;
 }
 
-std::vector<const Executable*> executables(const training::CompiledJob& host) {
+std::vector<const Executable*> executables(const training::CompiledJob& compiled_job) {
   std::vector<const Executable*> all;
-  for (const auto& compiled : host.compiled)
+  for (const auto& compiled : compiled_job.compiled)
     all.push_back(compiled->train.get());
   return all;
 }
 
 } // namespace
 
-TEST_CASE("generations of 4, 3, 2 and 1 workers go on from each other on one host") {
+TEST_CASE("generations of 4, 3, 2 and 1 workers continue from each other on one host") {
   testing::need_device();
   const auto strategy = GENERATE(StrategyKind::ddp, StrategyKind::zero1, StrategyKind::zero3);
   CAPTURE(to_string(strategy));
@@ -149,29 +151,30 @@ TEST_CASE("generations of 4, 3, 2 and 1 workers go on from each other on one hos
   const auto undisturbed = train(undisturbed_host, workers);
   REQUIRE(undisturbed.size() == 4 * steps_each);
 
-  const auto host = training::compile_job(job_of(strategy, steps_each), workers, {}).value();
-  const auto compiled = executables(*host);
-  const auto bytes = compiled_bytes(*host);
+  const auto compiled_job =
+      training::compile_job(job_of(strategy, steps_each), workers, {}).value();
+  const auto compiled = executables(*compiled_job);
+  const auto bytes = compiled_bytes(*compiled_job);
   std::vector<double> losses;
   for (const std::int32_t ranks : {4, 3, 2, 1}) {
-    const auto more = train(host, ranks);
+    const auto more = train(compiled_job, ranks);
     losses.insert(losses.end(), more.begin(), more.end());
-    REQUIRE(host->state);
-    CHECK(host->state->header().step == std::ssize(losses));
-    // Whoever takes the state gives the same back.
-    const auto left = read_whole(*host->state).value();
+    REQUIRE(compiled_job->state);
+    CHECK(compiled_job->state->header().step == std::ssize(losses));
+    // A generation of any size that takes the state returns it unchanged.
+    const auto left = read_whole(*compiled_job->state).value();
     for (const std::int32_t others : {1, 2, 3, 4})
-      CHECK(same_bits(left, through_a_generation(host, others)));
-    CHECK(executables(*host) == compiled);
-    CHECK(compiled_bytes(*host) == bytes);
-    host->job = job_of(strategy, std::ssize(losses) + steps_each);
+      CHECK(same_bits(left, through_a_generation(compiled_job, others)));
+    CHECK(executables(*compiled_job) == compiled);
+    CHECK(compiled_bytes(*compiled_job) == bytes);
+    compiled_job->job = job_of(strategy, std::ssize(losses) + steps_each);
   }
   REQUIRE(losses.size() == undisturbed.size());
   for (std::size_t i = 0; i < losses.size(); ++i)
     CHECK(losses[i] == Catch::Approx(undisturbed[i]).epsilon(2e-4));
 }
 
-TEST_CASE("where ranks vote, each has the first slice's statistics after each step") {
+TEST_CASE("with two-phase commit, every rank has the first slice's statistics after each step") {
   testing::need_device();
   const auto shared =
       GENERATE(Shared{StrategyKind::dp, 4}, Shared{StrategyKind::ddp, 3},
@@ -179,7 +182,7 @@ TEST_CASE("where ranks vote, each has the first slice's statistics after each st
                Shared{StrategyKind::zero2, 4, "amp_bf16"}, Shared{StrategyKind::zero3, 3, "bf16"});
   CAPTURE(to_string(shared.strategy), shared.slices, shared.precision);
   constexpr std::int64_t steps = 3;
-  // In one process what is left are the first rank's own.
+  // With one process, the remaining statistics are those of the first rank.
   const auto alone = training::compile_job(job_of(shared, 1), shared.slices, {}).value();
   std::vector<Checkpoint> left;
   for (std::int64_t step = 0; step < steps; ++step) {
@@ -199,12 +202,12 @@ TEST_CASE("where ranks vote, each has the first slice's statistics after each st
     }
 }
 
-TEST_CASE("fewer slices than ranks are refused, and the host keeps its state") {
+TEST_CASE("fewer slices than ranks are refused, and the compiled job keeps its state") {
   testing::need_device();
-  const auto host = training::compile_job(job_of(StrategyKind::ddp, 1), 2, {}).value();
+  const auto compiled_job = training::compile_job(job_of(StrategyKind::ddp, 1), 2, {}).value();
   const auto generation =
-      training::build_generation(host, training::single_node_assignment(3, "here"));
+      training::build_generation(compiled_job, training::single_node_assignment(3, "here"));
   REQUIRE_FALSE(generation);
   CHECK(generation.error().code == Errc::invalid_input);
-  CHECK(host->state);
+  CHECK(compiled_job->state);
 }

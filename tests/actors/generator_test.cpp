@@ -1,4 +1,4 @@
-// A GENERATOR that is given the parameters of a real rank.
+// Tests a GENERATOR that receives the parameters of a real rank.
 #include "actors/roles/generator.hpp"
 #include "inference/generate.hpp"
 #include "tests/actors/deterministic.hpp"
@@ -19,7 +19,7 @@ using namespace troupe::actors;
 
 namespace {
 
-/// A language model on bytes, whose samples have so many tokens.
+/// Config of a language model on bytes, whose samples have `tokens` tokens.
 Config job_that_writes(const testing::ScratchFolder& folder, const std::string& model,
                        std::int64_t tokens) {
   auto config = test::small_job();
@@ -67,7 +67,7 @@ struct Author : test::Deterministic {
                     [](const caf::error& error) { FAIL(caf::to_string(error)); });
     }
   }
-  /// Null: an error, which is in `refused`.
+  /// Writes a sample. Returns null on an error, which is then in `refused`.
   GeneratedRecordPtr write(const generator_actor& by, std::int64_t steps) {
     give_parameters(by);
     GeneratedRecordPtr written;
@@ -77,7 +77,7 @@ struct Author : test::Deterministic {
                   [&](const caf::error& error) { refused = from_caf_error(error, {}); });
     return written;
   }
-  /// What `troupe generate` makes of what the job begins with.
+  /// Returns the text that `troupe generate` writes with the job's initial state.
   std::string expected(std::int64_t steps) const {
     std::string text;
     const auto result = inference::generate(
@@ -105,7 +105,8 @@ struct Author : test::Deterministic {
 
 } // namespace
 
-TEST_CASE("a sample is what generate makes of the same parameters, with a seed of its step") {
+TEST_CASE(
+    "a sample equals the output of generate for the same parameters and the seed of its step") {
   const std::string model = GENERATE("gpt2-mini", "llama-mini");
   CAPTURE(model);
   Author author{model};
@@ -121,7 +122,7 @@ TEST_CASE("a sample is what generate makes of the same parameters, with a seed o
   CHECK(author.expected(4) != author.expected(3));
 }
 
-TEST_CASE("each sample is of the parameters that came last") {
+TEST_CASE("each sample uses the latest parameters") {
   Author author{"llama-mini"};
   const auto first = author.write(author.generator, 3);
   REQUIRE(first);
@@ -132,7 +133,7 @@ TEST_CASE("each sample is of the parameters that came last") {
   CHECK(other->text != first->text);
 }
 
-TEST_CASE("a sample that cannot be begun is an error, and the next one is written") {
+TEST_CASE("a sample that cannot begin is an error, and the next one is written") {
   Author author{"gpt2-mini"};
   auto config = author.config;
   config.train.sample.prompt = std::string(2001, 'a');
@@ -144,12 +145,12 @@ TEST_CASE("a sample that cannot be begun is an error, and the next one is writte
   CHECK(author.write(author.generator, 1));
 }
 
-TEST_CASE("who ends a generator waits for no more than a token") {
+TEST_CASE("ending a generator waits for one token at most") {
   Author author{"llama-mini", 1000};
   author.give_parameters(author.generator);
   auto asked =
       author.self->request(author.generator, caf::infinite, atom::generate_v, std::int64_t{1});
-  author.scheduler.run(3); // it has begun
+  author.scheduler.run(3); // generation has begun
   author.self->send_exit(author.generator, caf::exit_reason::user_shutdown);
   CHECK(author.scheduler.run() < 3);
   bool has_ended = false;

@@ -1,5 +1,5 @@
-/// A host stream that works when the test says so: while it is held, what actors enqueue on it
-/// waits, and so do the messages that its thread would send them.
+/// A host stream that the test controls: while it is held, work that actors enqueue on it waits,
+/// and so do the messages that its thread would send them.
 #pragma once
 
 #include "cpu/host_stream.hpp"
@@ -9,7 +9,7 @@
 
 namespace troupe::actors::test {
 
-/// Actors act only while the stream is held, and it works only while they rest: no test depends on
+/// Holds a stream while actors act, and lets it work only while they are idle: no test depends on
 /// which of the two is faster.
 class HeldStream {
 public:
@@ -18,13 +18,13 @@ public:
   HeldStream(const HeldStream&) = delete;
   HeldStream& operator=(const HeldStream&) = delete;
 
-  /// Does all that is enqueued, then waits again.
+  /// Does all enqueued work, then holds the stream again.
   void work() {
     gate_->reach({});
     std::ignore = stream_->synchronize();
     hold();
   }
-  /// Has nothing to do any more but fail.
+  /// Enqueues a failure with `error`.
   void break_down(Error error) {
     cpu::host_stream(*stream_).enqueue([error] { return Status{failure(error)}; });
   }

@@ -29,7 +29,7 @@ Status admit(MemberList& member_list, const NodeInfo& node) {
 
 } // namespace
 
-TEST_CASE("ranks follow the order in which nodes were admitted") {
+TEST_CASE("ranks follow the order in which nodes joined") {
   MemberList member_list{3};
   REQUIRE(admit(member_list, node("a:1", 2)));
   REQUIRE(admit(member_list, node("b:1", 1)));
@@ -49,7 +49,7 @@ TEST_CASE("ranks follow the order in which nodes were admitted") {
   CHECK(generation.node_of(6).address == "c:1");
 }
 
-TEST_CASE("a node can get the ranks of one that has gone") {
+TEST_CASE("a node can take over the ranks of a lost one") {
   MemberList member_list{2};
   REQUIRE(admit(member_list, node("a:1", 2)));
   REQUIRE(admit(member_list, node("b:1", 1)));
@@ -61,7 +61,7 @@ TEST_CASE("a node can get the ranks of one that has gone") {
   CHECK(generation.node_of(3).address == "c:1");
 }
 
-TEST_CASE("a node of another job is refused, with what differs") {
+TEST_CASE("a node of another job is refused, and the error names the difference") {
   Config config;
   MemberList member_list{2};
   REQUIRE(admit(member_list, node("a:1", 1, config)));
@@ -75,7 +75,7 @@ TEST_CASE("a node of another job is refused, with what differs") {
   CHECK_FALSE(member_list.complete());
 }
 
-TEST_CASE("nodes agree on keys of their own models, too") {
+TEST_CASE("nodes agree on the keys of custom models") {
   static const CustomKey<std::int64_t> rings = {"rings", 3, {}, "How many"};
   const nn::Family tree = {.names = {"tree"},
                            .keys = [](ModelConfig& model) -> std::vector<nn::ModelKey> {
@@ -91,7 +91,7 @@ TEST_CASE("nodes agree on keys of their own models, too") {
   CHECK_THAT(refused.error().message, ContainsSubstring("model.rings: 5 here, 3 at the leader"));
 }
 
-TEST_CASE("where a node keeps its files and what devices it has is its own affair") {
+TEST_CASE("nodes may differ in file locations and devices") {
   Config config;
   MemberList member_list{2};
   REQUIRE(admit(member_list, node("a:1", 1, config)));
@@ -103,17 +103,17 @@ TEST_CASE("where a node keeps its files and what devices it has is its own affai
   CHECK(admit(member_list, node("b:1", 1, config)));
 }
 
-TEST_CASE("another version and a second node of one address are refused") {
+TEST_CASE("another version and a second node with the same address are refused") {
   MemberList member_list{1};
   REQUIRE(admit(member_list, node("a:1")));
   auto other = node("b:1");
   other.version = "2.0";
-  CHECK_THAT(admit(member_list, other).error().message, ContainsSubstring("b:1 is troupe 2.0"));
+  CHECK_THAT(admit(member_list, other).error().message, ContainsSubstring("b:1 runs troupe 2.0"));
   CHECK_THAT(admit(member_list, node("a:1")).error().message,
-             ContainsSubstring("takes part already"));
+             ContainsSubstring("already takes part in the job"));
 }
 
-TEST_CASE("a node that left can come again") {
+TEST_CASE("a node that left can join again") {
   MemberList member_list{2};
   REQUIRE(admit(member_list, node("a:1")));
   REQUIRE(admit(member_list, node("b:1")));
@@ -126,7 +126,8 @@ namespace {
 
 using Parts = std::vector<training::RetainedShards>;
 
-/// What three nodes hold; the first also has a checkpoint after 40 steps.
+/// Returns a list of three nodes with these retained shards; the first node also has a checkpoint
+/// after 40 steps.
 MemberList with_parts(const std::vector<Parts>& parts) {
   MemberList member_list{1};
   for (std::size_t i = 0; i < parts.size(); ++i) {
@@ -141,19 +142,20 @@ MemberList with_parts(const std::vector<Parts>& parts) {
 
 } // namespace
 
-TEST_CASE("nodes go on from the furthest state of which they hold all parts together") {
+TEST_CASE("nodes continue from the latest state of which together they retain all shards") {
   const auto member_list = with_parts({{{50, true, 3, {0, 2}}}, {{50, true, 3, {1, 0}}}, {}});
   const auto generation = member_list.generation(2, "secret", 6);
   CHECK(generation.step == 50);
   CHECK(generation.shards == 3);
-  CHECK(generation.lacking() == 0); // nobody is sent a whole one
+  CHECK(generation.lacking() == 0); // no node receives a whole state
   CHECK(generation.nodes[0].retained == std::vector<std::int32_t>{0, 2});
   CHECK(generation.nodes[1].retained == std::vector<std::int32_t>{1, 0});
   CHECK(generation.nodes[2].retained.empty());
   CHECK(member_list.lost(generation).empty());
 }
 
-TEST_CASE("a step that one node has applied the others can, and one that none has is dropped") {
+TEST_CASE(
+    "a step that one node has applied is applied by all, and one that no node has is dropped") {
   const training::RetainedShards before{50, true, 2, {0}}, prepared{51, false, 2, {0}};
   const auto ahead = with_parts({{before, prepared}, {{51, true, 2, {1}}}});
   CHECK(ahead.generation(2, "secret", 6).step == 51);
@@ -161,24 +163,22 @@ TEST_CASE("a step that one node has applied the others can, and one that none ha
   CHECK(even.generation(2, "secret", 6).step == 50);
 }
 
-TEST_CASE("where a part is on no node the job goes back to the checkpoint, and says so") {
+TEST_CASE("when no node retains a shard, the job returns to the checkpoint and reports it") {
   const auto member_list = with_parts({{{50, true, 3, {0}}}, {{50, true, 3, {1, 0}}}});
   const auto generation = member_list.generation(2, "secret", 6);
   CHECK(generation.step == 40);
   CHECK(generation.shards == 0);
   CHECK(generation.nodes[1].lacks_state);
-  CHECK(
-      member_list.lost(generation) ==
-      "part 3 of 3 of the state after 50 steps is on no node any more: the job continues from the "
-      "last checkpoint, after 40");
+  CHECK(member_list.lost(generation) == "shard 3 of 3 of the state after 50 steps is lost: the job "
+                                        "continues from the last checkpoint, at step 40");
 }
 
-TEST_CASE("parts of generations that divided the state differently do not make one") {
+TEST_CASE("shards of generations that divided the state differently are not combined") {
   const auto member_list = with_parts({{{50, true, 3, {0, 2}}}, {{50, true, 2, {1}}}});
   CHECK(member_list.generation(2, "secret", 6).step == 40);
 }
 
-TEST_CASE("an older state than the checkpoint's is not gone back to") {
+TEST_CASE("retained shards older than the checkpoint are not used") {
   const auto member_list = with_parts({{{30, true, 1, {0}}}, {}});
   const auto generation = member_list.generation(2, "secret", 6);
   CHECK(generation.step == 40);

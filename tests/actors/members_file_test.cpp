@@ -7,7 +7,7 @@
 using namespace troupe;
 using namespace troupe::actors;
 
-TEST_CASE("members are read as they were written") {
+TEST_CASE("members.json is read back as it was written") {
   const testing::ScratchFolder folder;
   training::GenerationRecord record{.number = 3};
   record.nodes.push_back({.address = "a:7401", .process = "1"});

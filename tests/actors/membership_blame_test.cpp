@@ -1,4 +1,4 @@
-// Which node a failure between nodes is blamed on, and how it comes back.
+// Tests which node is blamed for a failure between nodes, and how it returns.
 #include "tests/actors/membership_fixture.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -16,7 +16,7 @@ using test::Cluster;
 
 namespace {
 
-/// Nodes a:1, b:1, ... that train; the job goes on with two of them.
+/// Training nodes a:1, b:1, ...; two of them are enough for the job to continue.
 struct Job : Cluster {
   explicit Job(int nodes, bool decides = false) : Cluster{2, nodes, decides} {
     for (int i = 0; i < nodes; ++i) {
@@ -54,13 +54,13 @@ using Addresses = std::vector<std::string>;
 
 } // namespace
 
-TEST_CASE(
-    "after a failure between nodes the one with the broken link is left out, whoever reports") {
+TEST_CASE("after a network failure the node with the broken link is left out, whichever node "
+          "reports it") {
   const auto code = GENERATE(Errc::network, Errc::collective);
   const std::string reporter = GENERATE("a:1", "b:1", "d:1");
   CAPTURE(reporter);
   Job job{4};
-  job.cuts->insert({"b:1", "c:1"}); // one way is enough
+  job.cuts->insert({"b:1", "c:1"}); // one direction is enough
   job.report(code, reporter);
   REQUIRE(job[2].assignment->refused);
   CHECK(job[2].assignment->left_out);
@@ -73,7 +73,7 @@ TEST_CASE(
   CHECK(job.record().change.is_loss);
 }
 
-TEST_CASE("a node that nobody reaches is left out, not those that report it") {
+TEST_CASE("a node that no other node reaches is left out, not the nodes that report it") {
   Job job{4};
   for (const char* other : {"a:1", "c:1", "d:1"})
     job.cuts->insert({other, "b:1"});
@@ -82,10 +82,11 @@ TEST_CASE("a node that nobody reaches is left out, not those that report it") {
   CHECK(job.trains() == Addresses{"a:1", "c:1", "d:1"});
 }
 
-TEST_CASE("the node that has the last copy of a shard is not left out") {
+TEST_CASE("the node with the last copy of a shard is not left out") {
   Job job{3};
   const auto holds = [&](std::size_t node, std::vector<std::int32_t> held) {
-    job[node].offer.parts = {{.step = 9, .applied = true, .shards = 3, .retained = std::move(held)}};
+    job[node].offer.parts = {
+        {.step = 9, .applied = true, .shards = 3, .retained = std::move(held)}};
   };
   holds(0, {0, 1});
   holds(1, {1});
@@ -97,7 +98,7 @@ TEST_CASE("the node that has the last copy of a shard is not left out") {
   CHECK(job.record().step == 9);
 }
 
-TEST_CASE("a broken link in the first generation ends no job, and its node is waited for") {
+TEST_CASE("a broken link in the first generation does not end the job, which waits for the node") {
   Cluster cluster{3};
   const auto a = cluster.join("a:1"), b = cluster.join("b:1"), c = cluster.join("c:1");
   cluster.cut("a:1", "c:1");
@@ -112,14 +113,14 @@ TEST_CASE("a broken link in the first generation ends no job, and its node is wa
   CHECK(a->assignment->generation.nodes.size() == 3);
 }
 
-TEST_CASE("a link that breaks while nodes connect is found before a rank says so") {
+TEST_CASE("a link that breaks while nodes connect is found before a rank reports it") {
   Cluster cluster{3};
   const auto a = cluster.join("a:1"), b = cluster.join("b:1"), c = cluster.join("c:1");
   const auto before = b->probes.size();
   cluster.scheduler.advance_time(test::form);
   cluster.scheduler.run();
   CHECK(b->probes.size() == before + 1);
-  CHECK(a->assignment->generation.number == 1); // they take their time
+  CHECK(a->assignment->generation.number == 1); // the nodes are only slow
   cluster.cut("b:1", "c:1");
   cluster.scheduler.advance_time(test::form);
   cluster.scheduler.run();
@@ -127,10 +128,10 @@ TEST_CASE("a link that breaks while nodes connect is found before a rank says so
   CHECK_FALSE(b->assignment->refused);
 }
 
-TEST_CASE("where all links work, the node that the others waited for is left out") {
+TEST_CASE("when all links work, the node that the others waited for is left out") {
   Job job{3};
   const bool link_is_broken = GENERATE(false, true);
-  if (link_is_broken) // which explains more
+  if (link_is_broken) // a broken link explains more
     job.cut("a:1", "c:1");
   job.tell(atom::failed_v, job.record().number,
            SharedFailure{{Errc::collective, "no word for 60s", {.node = "c:1"}}, {"b:1"}});
@@ -139,10 +140,10 @@ TEST_CASE("where all links work, the node that the others waited for is left out
   CHECK(job.record().nodes.size() == 2);
   if (!link_is_broken)
     CHECK_THAT(job[1].assignment->refused->message,
-               ContainsSubstring("b:1 had sent less than the other nodes, which waited for it"));
+               ContainsSubstring("b:1 sent less data than the other nodes, which waited for it"));
 }
 
-TEST_CASE("where nothing distinguishes nodes, all try again, but not for ever") {
+TEST_CASE("when no node can be blamed, all try again a limited number of times") {
   Job job{3};
   const auto first = job.record().number;
   const auto probes = job[1].probes.size();
@@ -158,7 +159,7 @@ TEST_CASE("where nothing distinguishes nodes, all try again, but not for ever") 
   CHECK(job[1].probes.size() == probes + 3);
 }
 
-TEST_CASE("the leader is left out where it is at fault, and another can lead") {
+TEST_CASE("a leader at fault is left out if another node can lead") {
   const bool another_can = GENERATE(true, false);
   Job job{4, another_can};
   for (const char* other : {"b:1", "c:1", "d:1"})
@@ -171,7 +172,7 @@ TEST_CASE("the leader is left out where it is at fault, and another can lead") {
   CHECK_FALSE(job[0].end);
 }
 
-TEST_CASE("a node that was left out comes back by a new attempt, and not by its old ones") {
+TEST_CASE("a node that was left out returns with a new attempt, not with a previous one") {
   Job job{3};
   job.cut("b:1", "c:1");
   job.report(Errc::network, "b:1");
@@ -201,7 +202,7 @@ TEST_CASE("a node that was left out comes back by a new attempt, and not by its 
   CHECK(job.trains() == Addresses{"a:1", "b:1", "c:1"});
 }
 
-TEST_CASE("the job halts for nodes that come back not too often") {
+TEST_CASE("the job limits how often it halts for a returning node") {
   Job job{3};
   const auto come_and_go = [&] {
     job.cut("b:1", "c:1");
@@ -222,7 +223,7 @@ TEST_CASE("the job halts for nodes that come back not too often") {
   CHECK(job.told->halts == 1);
   const bool another_comes = GENERATE(false, true);
   if (another_comes) {
-    job.kill("b:1"); // the others do not halt for it: they come together anyway
+    job.kill("b:1"); // the others do not halt for c:1: they assemble anyway
   } else {
     job.scheduler.advance_time(test::between_returns / 2);
     job.scheduler.run();
@@ -231,7 +232,7 @@ TEST_CASE("the job halts for nodes that come back not too often") {
   CHECK(std::ranges::count(job.trains(), "c:1") == 1);
 }
 
-TEST_CASE("a node that was left out hears how the job has ended") {
+TEST_CASE("a node that was left out is told how the job ended") {
   Job job{3};
   job.cut("b:1", "c:1");
   job.report(Errc::network, "b:1");
@@ -241,11 +242,11 @@ TEST_CASE("a node that was left out hears how the job has ended") {
   CHECK(job[2].end->result.status == "completed");
 }
 
-TEST_CASE("before the first step a node that cannot do its part ends, and another is waited for") {
+TEST_CASE("a node that fails before the first step ends, and the job waits for another one") {
   Cluster cluster{2};
   const auto a = cluster.join("a:1"), b = cluster.join("b:1");
   cluster.tell(atom::failed_v, std::int64_t{1},
-               Error{Errc::unsupported, "ranks 0 and 1 have one GPU", {.node = "b:1"}});
+               Error{Errc::unsupported, "ranks 0 and 1 share one GPU", {.node = "b:1"}});
   REQUIRE(b->end);
   CHECK(b->end->error->exit_code() == 2);
   CHECK_FALSE(b->end->for_all);
@@ -255,7 +256,8 @@ TEST_CASE("before the first step a node that cannot do its part ends, and anothe
   CHECK(c->assignment->member().first_rank == 1);
 }
 
-TEST_CASE("before the first step what the leader cannot do ends the job, whoever says so first") {
+TEST_CASE(
+    "a failure of the leader before the first step ends the job, whichever node reports it first") {
   Cluster cluster{3};
   const auto a = cluster.join("a:1"), b = cluster.join("b:1"), c = cluster.join("c:1");
   for (const char* node : {"b:1", "a:1"})
@@ -267,7 +269,7 @@ TEST_CASE("before the first step what the leader cannot do ends the job, whoever
   }
 }
 
-TEST_CASE("a leader that cannot do its part any more leaves the others to another one") {
+TEST_CASE("a leader that fails while it trains hands over to another node") {
   const bool another_can = GENERATE(true, false);
   Job job{3, another_can};
   job.report(Errc::device, "a:1");
@@ -278,7 +280,7 @@ TEST_CASE("a leader that cannot do its part any more leaves the others to anothe
   CHECK_FALSE(job[1].end);
 }
 
-TEST_CASE("so does a leader that fails while nodes connect, unless only it has the state") {
+TEST_CASE("a leader that fails while nodes connect hands over unless only it has the state") {
   const bool others_have_state = GENERATE(true, false);
   Job job{4, true};
   for (std::size_t node = 0; node < 3; ++node)

@@ -1,4 +1,4 @@
-/// MEMBERSHIP with daemons and a COORDINATOR that only note what they are told.
+/// MEMBERSHIP with daemons and a COORDINATOR that record the messages that they receive.
 #pragma once
 
 #include "actors/caf_error.hpp"
@@ -18,24 +18,24 @@ namespace troupe::actors::test {
 
 using namespace std::chrono_literals;
 
-/// Links between daemons that cannot be made, one way: from, to.
+/// Links between daemons that cannot be established, one way: from, to.
 using Cuts = std::set<std::pair<std::string, std::string>>;
 
-/// A daemon's NODE, as far as MEMBERSHIP knows it: asks for a seat, and notes what it is told.
+/// Stands in for a daemon's NODE: asks MEMBERSHIP to join and records the replies.
 struct JoinContext {
   std::optional<training::NodeAssignment> assignment;
   std::optional<JobEnd> end;
   std::optional<Error> aborted; ///< why its ranks will not be connected
-  std::optional<Error> halted;  ///< why a generation is over
-  StateOffer offer = {};        ///< when it comes again
-  bool is_stuck = false;        ///< does not come again
-  bool waits = false;           ///< for a seat
-  std::int64_t waits_since = 0; ///< the last generation that it was told of
-  std::size_t voters = 0;       ///< of that one
+  std::optional<Error> halted;  ///< why a generation ended
+  StateOffer offer = {};        ///< offered when it joins again after a halt
+  bool is_stuck = false;        ///< does not join again after a halt
+  bool waits = false;           ///< for an assignment
+  std::int64_t waits_since = 0; ///< number of the last generation reported to it
+  std::size_t voters = 0;       ///< how many that generation has
   bool takes_leader_for_dead = false;
-  bool slow = false;                   ///< answers a second after it was told the end
-  std::vector<BrokenLink> broken = {}; ///< that it finds when it tries links
-  bool is_silent = false;              ///< about those
+  bool slow = false;                   ///< answers a second after it receives the end
+  std::vector<BrokenLink> broken = {}; ///< links that it reports as broken when it probes
+  bool is_silent = false;              ///< never answers a probe
   std::vector<ProbeOrder> probes = {};
 };
 
@@ -112,25 +112,26 @@ struct DaemonStub {
   NodeInfo info;
   std::shared_ptr<JoinContext> seen;
   std::shared_ptr<const Cuts> cuts;
-  coordinator_actor leads_with = {}; ///< it has this COORDINATOR lead, as soon as it may
-  std::int64_t halted = 0;           ///< the last generation that is over
+  coordinator_actor leads_with =
+      {}; ///< when set, registers this COORDINATOR as soon as it becomes the leader
+  std::int64_t halted = 0; ///< number of the last generation that ended
   std::vector<caf::typed_response_promise<std::vector<BrokenLink>>> unanswered = {};
 };
 
-/// The coordinator's part in this: what it was told.
+/// Messages that the COORDINATOR received.
 struct Told {
   std::vector<Error> failures;
   std::optional<Error> ending;
   int stops = 0, halts = 0, saves = 0;
 };
 
-/// At least between two halts for nodes that were left out.
+/// Shortest time between two halts that let left-out nodes return.
 inline constexpr auto between_returns = 10s;
-/// For nodes to come together again.
+/// Time limit for nodes to assemble a generation.
 inline constexpr auto form = 20s;
 
 struct Cluster : Deterministic {
-  /// `decides`: a VOTER does, and takes a moment.
+  /// `decides`: a CONSENSUS actor decides records, asynchronously.
   explicit Cluster(std::int32_t min_nodes, std::int32_t max_nodes = 0, bool decides = false,
                    std::int64_t group = 1, std::chrono::milliseconds stable = 0ms) {
     if (decides)
@@ -163,7 +164,7 @@ struct Cluster : Deterministic {
     self->send_exit(voter, caf::exit_reason::kill);
     scheduler.run();
   }
-  /// It asks for a seat when messages are run.
+  /// Starts a daemon; it asks to join when the scheduler runs.
   std::shared_ptr<JoinContext> start(const std::string& address,
                                      const std::map<std::string, std::string>& job = {},
                                      std::int32_t workers = 1,
@@ -210,28 +211,28 @@ struct Cluster : Deterministic {
     self->send_exit(stubs.at(address), caf::exit_reason::kill);
     scheduler.run();
   }
-  /// It lives, and is not reached any more.
+  /// Breaks the link to a daemon that stays alive.
   void cut_off(const std::string& address) {
     caf::anon_send(
         caf::actor_cast<caf::actor>(membership),
         caf::down_msg{stubs.at(address).address(), caf::exit_reason::remote_link_unreachable});
     scheduler.run();
   }
-  /// One that was stuck when this generation was halted.
+  /// Lets a daemon that was stuck when this generation was halted join again.
   void come_again(const std::string& address, std::int64_t generation) {
     self->send(stubs.at(address), atom::halt_v, generation, Error{});
     scheduler.run();
   }
-  /// One that was refused.
+  /// Lets a daemon that was refused ask again.
   void ask_again(const std::string& address) {
     come_again(address, training::NodeAssignment{}.generation.number);
   }
-  /// In both directions.
+  /// Cuts the link in both directions.
   void cut(const std::string& one, const std::string& other) {
     cuts->insert({one, other});
     cuts->insert({other, one});
   }
-  /// What this node waits for.
+  /// Returns what this node waits for.
   std::string status(const std::string& address) { return wait(address).what; }
   WaitStatus wait(const std::string& address) {
     WaitStatus waiting;
@@ -240,7 +241,7 @@ struct Cluster : Deterministic {
     asked.receive([&](const WaitStatus& told) { waiting = told; }, [](const caf::error&) {});
     return waiting;
   }
-  /// Why it may not.
+  /// Asks to leave. Returns the reason when MEMBERSHIP refuses.
   std::optional<Error> leave(const std::string& address, bool waits = false) {
     std::optional<Error> refused;
     auto asked = self->request(membership, caf::infinite, atom::leave_v, stubs.at(address), waits);
@@ -254,15 +255,16 @@ struct Cluster : Deterministic {
     scheduler.run();
   }
 
-  std::vector<training::GenerationRecord> proposals; ///< that the VOTER was asked to have decided
-  bool voters_are_silent = false;                    ///< it never answers
+  std::vector<training::GenerationRecord> proposals; ///< records that CONSENSUS was asked to decide
+  bool voters_are_silent = false;                    ///< CONSENSUS never answers
   consensus_actor voter;
   membership_actor membership;
   coordinator_actor coordinator;
   std::map<std::string, member_actor> stubs;
   std::shared_ptr<Cuts> cuts = std::make_shared<Cuts>();
-  int processes = 0;                                           ///< so many were started
-  std::map<std::string, std::shared_ptr<JoinContext>> daemons; ///< the last of each address
+  int processes = 0; ///< how many processes were started
+  std::map<std::string, std::shared_ptr<JoinContext>>
+      daemons; ///< by address; the last that started
   std::vector<std::string> said;
   std::shared_ptr<Told> told = std::make_shared<Told>();
 };

@@ -1,4 +1,4 @@
-// Nodes whose workers train in groups: those that fill no group wait as spares.
+// Tests nodes whose workers train in groups: nodes that fill no group wait as spares.
 #include "tests/actors/membership_fixture.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -26,7 +26,7 @@ std::int64_t workers_that_save(Cluster& cluster, const test::JoinContext& leader
 
 } // namespace
 
-TEST_CASE("nodes whose workers fill no group wait as spares until others complete it") {
+TEST_CASE("nodes whose workers do not complete a group wait as spares") {
   Cluster cluster{2, 4, false, 2};
   const auto a = cluster.join("a:1"), b = cluster.join("b:1");
   cluster.lead();
@@ -44,23 +44,22 @@ TEST_CASE("nodes whose workers fill no group wait as spares until others complet
   const auto& record = a->assignment->generation;
   CHECK(record.number == 3);
   CHECK(record.world_size() == 2);
-  CHECK(record.spares == std::vector<std::string>{"c:1"}); // it had come last
+  CHECK(record.spares == std::vector<std::string>{"c:1"}); // c:1 had joined last
   CHECK(c->assignment->generation.number == 2);
   CHECK(c->waits_since == 3);
   CHECK(d->assignment->member().first_rank == 1);
   cluster.lead();
-  cluster.kill("d:1"); // whose ranks the spare takes
+  cluster.kill("d:1"); // the spare takes its ranks
   CHECK(a->assignment->generation.number == 4);
   CHECK(c->assignment->member().first_rank == 1);
 }
 
-TEST_CASE("without a whole group of workers nodes wait, and then save what they have") {
+TEST_CASE("without a complete group of workers, nodes wait and then save their state") {
   Cluster cluster{1, 4, false, 2};
   const auto a = cluster.join("a:1");
   CHECK_FALSE(a->assignment);
-  CHECK(
-      cluster.said.back() ==
-      "waiting for more nodes: workers train in groups of 2 (parallel.shard_group), and 1 is here");
+  CHECK(cluster.said.back() == "waiting for more nodes: workers train in groups of 2 "
+                               "(parallel.shard_group), and 1 is present");
   const auto b = cluster.join("b:1");
   REQUIRE(a->assignment);
   cluster.lead();
@@ -69,7 +68,7 @@ TEST_CASE("without a whole group of workers nodes wait, and then save what they 
   CHECK(workers_that_save(cluster, *a) == 1);
 }
 
-TEST_CASE("nodes whose workers cannot fill whole groups save what they have as one group") {
+TEST_CASE("nodes whose workers cannot fill whole groups save their state as one group") {
   Cluster cluster{1, 4, false, 2};
   const auto a = cluster.join("a:1");
   cluster.join("c:1");
@@ -78,12 +77,12 @@ TEST_CASE("nodes whose workers cannot fill whole groups save what they have as o
   REQUIRE(a->assignment);
   CHECK(a->assignment->generation.world_size() == 4);
   cluster.lead();
-  cluster.kill("c:1"); // 1 worker and 2 are left
+  cluster.kill("c:1"); // 1 worker and 2 workers remain
   CHECK(a->waits);
   CHECK(workers_that_save(cluster, *a) == 3);
 }
 
-TEST_CASE("a node does not disturb the others where a spare that it needs has no room") {
+TEST_CASE("a job does not halt for a node if the spare that it needs does not fit") {
   Cluster cluster{1, 8, false, 4};
   cluster.join("a:1", {}, 8); // of 12 slices
   cluster.lead();

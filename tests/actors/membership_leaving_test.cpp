@@ -1,4 +1,4 @@
-// How nodes leave a job that they were asked to leave: followers, and the leader.
+// Tests how followers and the leader leave a job that they were asked to leave.
 #include "tests/actors/membership_fixture.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -15,12 +15,12 @@ using test::Cluster;
 
 namespace {
 
-/// a:1 leads, and trains with b:1 in generation 2; one node is enough.
+/// a:1 leads and trains with b:1 in generation 2; one node is enough.
 struct TwoNodes : Cluster {
   explicit TwoNodes(std::int32_t max_nodes) : Cluster{1, max_nodes, true} {
     a = join("a:1");
     b = join("b:1");
-    lead(); // b comes into the next generation
+    lead(); // b:1 enters the next generation
     tell(atom::lead_v, coordinator);
     told->halts = told->saves = 0;
   }
@@ -29,7 +29,7 @@ struct TwoNodes : Cluster {
 
 } // namespace
 
-TEST_CASE("a node that is asked to leaves between two steps, and the others go on") {
+TEST_CASE("a node that is asked to leaves between two steps, and the others continue") {
   const bool has_spare = GENERATE(false, true);
   Cluster cluster{3};
   const auto a = cluster.join("a:1"), b = cluster.join("b:1"), c = cluster.join("c:1");
@@ -41,7 +41,7 @@ TEST_CASE("a node that is asked to leaves between two steps, and the others go o
   CHECK(b->end->result.status == "stopped");
   CHECK_FALSE(b->end->error);
   CHECK_FALSE(b->halted);
-  CHECK(a->halted->message == "node b:1 leaves, as it was asked to");
+  CHECK(a->halted->message == "node b:1 was asked to leave");
   if (!has_spare) {
     CHECK(cluster.status("a:1") == "waiting for 1 more node (2 of 3: a:1, c:1)");
     cluster.join("d:1");
@@ -53,7 +53,7 @@ TEST_CASE("a node that is asked to leaves between two steps, and the others go o
   CHECK(a->assignment->generation.number == 2);
 }
 
-TEST_CASE("the leader cannot leave when the others could not go on") {
+TEST_CASE("the leader cannot leave if the others could not continue") {
   const bool is_alone = GENERATE(true, false);
   CAPTURE(is_alone);
   Cluster cluster{is_alone ? 1 : 2, 3, true};
@@ -66,13 +66,14 @@ TEST_CASE("the leader cannot leave when the others could not go on") {
   CHECK(refused->code == Errc::invalid_input);
   CHECK(refused->message ==
         (is_alone
-             ? "a:1 leads the job, which would end with it: no other node can lead it"
-             : "a:1 leads the job, which would end with it: cluster.min_nodes would not be left"));
+             ? "a:1 leads the job, and the job would end if it left: no other node can lead the job"
+             : "a:1 leads the job, and the job would end if it left: fewer nodes than "
+               "cluster.min_nodes would remain"));
   CHECK(cluster.told->halts == 0);
   CHECK_FALSE(a->end);
 }
 
-TEST_CASE("a leader that is to leave while nodes come together leaves when they train") {
+TEST_CASE("a leader asked to leave while nodes gather leaves when they train") {
   TwoNodes cluster{3};
   REQUIRE(cluster.a->assignment->generation.number == 2);
   cluster.b->is_stuck = true;
@@ -89,7 +90,7 @@ TEST_CASE("a leader that is to leave while nodes come together leaves when they 
   CHECK_FALSE(cluster.join("d:1")->assignment); // MEMBERSHIP has ended
 }
 
-TEST_CASE("a leader that waits for too few nodes to train again may not leave") {
+TEST_CASE("a leader that waits for nodes because too few can train may not leave") {
   Cluster cluster{2, 3, true};
   cluster.join("a:1");
   cluster.join("b:1");
@@ -97,10 +98,11 @@ TEST_CASE("a leader that waits for too few nodes to train again may not leave") 
   cluster.kill("b:1");
   const auto refused = cluster.leave("a:1", true);
   REQUIRE(refused);
-  CHECK_THAT(refused->message, ContainsSubstring("a:1 leads the job, which would end with it"));
+  CHECK_THAT(refused->message,
+             ContainsSubstring("a:1 leads the job, and the job would end if it left"));
 }
 
-TEST_CASE("a leader whose last follower is lost while it waits to leave is refused") {
+TEST_CASE("a waiting request to leave is refused when the leader's last follower is lost") {
   TwoNodes cluster{2};
   cluster.b->is_stuck = true;
   cluster.tell(atom::failed_v, std::int64_t{2}, Error{Errc::network, "it failed", {.node = "a:1"}});
@@ -116,22 +118,22 @@ TEST_CASE("a leader whose last follower is lost while it waits to leave is refus
   CHECK(is_refused == true);
 }
 
-TEST_CASE("the leader leaves between two steps, and with it MEMBERSHIP") {
+TEST_CASE("the leader leaves between two steps and takes MEMBERSHIP with it") {
   TwoNodes cluster{2};
   const bool has_ended = GENERATE(false, true);
   if (has_ended)
     cluster.tell(atom::finish_v, JobEnd{.result = {.status = "completed"}});
   const auto refused = cluster.leave("a:1");
   CHECK(refused.has_value() == has_ended);
-  CHECK(cluster.told->saves == (has_ended ? 0 : 1)); // who leads next may leave, too
+  CHECK(cluster.told->saves == (has_ended ? 0 : 1)); // the next leader may leave, too
   CHECK(cluster.b->end.has_value() == has_ended);
   const auto later = cluster.join("c:1");
-  CHECK(later->assignment.has_value() == has_ended); // with why it gets none
+  CHECK(later->assignment.has_value() == has_ended); // with the reason for the refusal
 }
 
-TEST_CASE("who is asked to leave while nodes come together, or connect, leaves at once") {
+TEST_CASE("a node asked to leave while nodes gather or connect leaves at once") {
   Cluster cluster{2, 3};
-  const auto a = cluster.join("a:1"), b = cluster.join("b:1"); // they connect
+  const auto a = cluster.join("a:1"), b = cluster.join("b:1"); // the nodes connect
   CHECK_FALSE(cluster.leave("b:1"));
   CHECK(b->aborted);
   CHECK(b->end);
@@ -149,7 +151,7 @@ TEST_CASE("who is asked to leave while nodes come together, or connect, leaves a
   CHECK(d->assignment->generation.world_size() == 2);
 }
 
-TEST_CASE("before the job has begun a node may leave, and another is waited for") {
+TEST_CASE("a node may leave before the job begins, and the job waits for another one") {
   Cluster cluster{3};
   cluster.join("a:1");
   const auto b = cluster.join("b:1");
@@ -159,7 +161,7 @@ TEST_CASE("before the job has begun a node may leave, and another is waited for"
   CHECK(cluster.status("a:1") == "waiting for 1 more node (2 of 3: a:1, c:1)");
 }
 
-TEST_CASE("a node that is to leave when it is elected leaves when the others have come to it") {
+TEST_CASE("a node elected after a request to leave waits for the others, then leaves") {
   const bool others_come = GENERATE(true, false);
   Cluster cluster{1, 3, true};
   cluster.self->send_exit(cluster.membership, caf::exit_reason::kill);
@@ -179,7 +181,7 @@ TEST_CASE("a node that is to leave when it is elected leaves when the others hav
                       .say = [&](const std::string& text) { cluster.said.push_back(text); },
                       .voter = cluster.voter,
                       .before = before,
-                      .lost = Error{Errc::network, "node a:1 is gone"}});
+                      .lost = Error{Errc::network, "node a:1 was lost"}});
   const auto b = cluster.join("b:1");
   std::optional<bool> is_refused;
   auto asked =
@@ -187,7 +189,7 @@ TEST_CASE("a node that is to leave when it is elected leaves when the others hav
   cluster.scheduler.run();
   if (others_come)
     cluster.join("c:1");
-  cluster.scheduler.advance_time(5s); // for those that are awaited
+  cluster.scheduler.advance_time(5s); // time for nodes that are awaited
   cluster.scheduler.run();
   if (others_come)
     cluster.lead();

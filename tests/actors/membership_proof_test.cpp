@@ -1,4 +1,4 @@
-// What a node has to prove before the others halt for it.
+// Tests what a node must prove before the others halt for it.
 #include "tests/actors/membership_fixture.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -23,7 +23,7 @@ NodeInfo with_data(const std::string& address, const std::string& fingerprint) {
           .training = {fingerprint, 100}};
 }
 
-/// Two of at most four nodes, which train the same data.
+/// Two of at most four nodes, which train on the same data.
 struct Training : Cluster {
   Training() : Cluster{2, 4, false, 1, stable} {
     a = come(with_data("a:1", "good"));
@@ -35,7 +35,7 @@ struct Training : Cluster {
     scheduler.run();
     return daemon;
   }
-  /// All links work but this one, which the joiner finds broken.
+  /// Lets a node join that reports its link to a:1 as broken; all other links work.
   std::shared_ptr<test::JoinContext> come_unreachable(const std::string& address) {
     auto daemon = start(with_data(address, "good"));
     daemon->broken = {{address, "a:1", "connection refused"}};
@@ -63,7 +63,7 @@ void check_refused(const test::JoinContext& node, Errc code, const std::string& 
 
 } // namespace
 
-TEST_CASE("a node with other training data is refused before anybody halts, and named once") {
+TEST_CASE("a node with other training data is refused before the job halts, and logged once") {
   Training job;
   const auto before = job.said.size();
   for (int i = 0; i < 3; ++i) {
@@ -74,10 +74,10 @@ TEST_CASE("a node with other training data is refused before anybody halts, and 
   }
   CHECK(job.said.size() == before + 1);
   CHECK(job.told->halts == 0);
-  CHECK(job.a->probes.size() == 1); // for b:1
+  CHECK(job.a->probes.size() == 1); // from the join of b:1
 }
 
-TEST_CASE("before the first generation, too, a node with other data is refused") {
+TEST_CASE("a node with other training data is refused before the first generation") {
   Cluster cluster{2};
   const auto a = cluster.start(with_data("a:1", "good"));
   cluster.scheduler.run();
@@ -97,7 +97,7 @@ TEST_CASE("before the first generation, too, a node with other data is refused")
   CHECK(third->assignment->generation.training == training::TrainingData{"good", 100});
 }
 
-TEST_CASE("a leader started again with other data is refused itself, not the nodes that trained") {
+TEST_CASE("a restarted leader with other data is refused, not the nodes that trained") {
   Cluster cluster{3};
   const auto leader = cluster.start(with_data("a:1", "bad"));
   cluster.scheduler.run();
@@ -109,7 +109,7 @@ TEST_CASE("a leader started again with other data is refused itself, not the nod
   check_refused(*follower, Errc::network, "data.root");
 }
 
-TEST_CASE("a node that data connections cannot be made with is refused, and the others train on") {
+TEST_CASE("a node that data connections cannot reach is refused, and the others continue") {
   Training job;
   const auto halts = job.told->halts;
   const auto c = job.come_unreachable("c:1");
@@ -123,7 +123,7 @@ TEST_CASE("a node that data connections cannot be made with is refused, and the 
   CHECK(job.told->halts == halts);
 }
 
-TEST_CASE("links are tried in both directions, with a ticket that is not the job's secret") {
+TEST_CASE("links are tested in both directions, with a ticket instead of the job's secret") {
   Training job;
   const auto c = job.come(with_data("c:1", "good"));
   REQUIRE(c->probes.size() == 1);
@@ -139,14 +139,14 @@ TEST_CASE("links are tried in both directions, with a ticket that is not the job
   }
 }
 
-TEST_CASE("a running job halts for a node that has stayed connected, and was tried again") {
+TEST_CASE("a running job halts for a node that stayed connected and passed a second test") {
   Training job;
   const auto c = job.come(with_data("c:1", "good"));
   job.pass(stable - 1ms);
   CHECK(job.told->halts == 0);
   CHECK(c->probes.size() == 1);
   job.pass(1ms);
-  REQUIRE(c->probes.size() == 3); // the last asks only whether it is there
+  REQUIRE(c->probes.size() == 3); // the last probe only asks whether the node answers
   CHECK(c->probes[1].to.size() == 2);
   CHECK(c->probes[1].ticket != c->probes[0].ticket);
   CHECK(c->probes[2].to.empty());
@@ -155,13 +155,13 @@ TEST_CASE("a running job halts for a node that has stayed connected, and was tri
   CHECK(c->assignment->generation.nodes.size() == 3);
 }
 
-TEST_CASE("a node that goes, or whose links break, before it is stable halts nobody") {
+TEST_CASE("a node that leaves or loses a link before it is stable does not halt the job") {
   Training job;
   job.come(with_data("c:1", "good"));
   const auto d = job.come(with_data("d:1", "good"));
   job.pass(stable / 2);
   job.kill("c:1");
-  const auto c = job.come(with_data("c:1", "good")); // its time begins anew
+  const auto c = job.come(with_data("c:1", "good")); // its time starts again
   d->broken = {{"d:1", "b:1", "no answer"}};
   job.pass(stable / 2);
   check_refused(*d, Errc::network, "d:1 to b:1");
@@ -170,16 +170,16 @@ TEST_CASE("a node that goes, or whose links break, before it is stable halts nob
   CHECK(job.told->halts == 1);
 }
 
-TEST_CASE("nobody waits for a node to be stable where nothing is trained") {
+TEST_CASE("a job that is not training does not wait for a node to be stable") {
   Training job;
   const auto c = job.come(with_data("c:1", "good"));
-  job.kill("b:1"); // fewer than min_nodes are left
+  job.kill("b:1"); // fewer than min_nodes remain
   REQUIRE(c->assignment);
   CHECK_FALSE(c->assignment->refused);
   CHECK(c->assignment->generation.nodes.size() == 2);
 }
 
-TEST_CASE("a data port that could not be reached is dialled again after a minute") {
+TEST_CASE("a data port that was unreachable is tested again after a minute") {
   Training job;
   check_refused(*job.come_unreachable("c:1"), Errc::network, "connection refused");
   const auto dials = job.a->probes.size();
@@ -195,11 +195,11 @@ TEST_CASE("a data port that could not be reached is dialled again after a minute
   CHECK(job.told->halts == 1);
 }
 
-TEST_CASE("a data port that has been reached before is dialled again at once") {
+TEST_CASE("a data port that was reachable before is tested again at once") {
   Training job;
   const auto c = job.come(with_data("c:1", "good"));
   c->broken = {{"c:1", "a:1", "connection refused"}};
-  job.pass(stable); // all try again
+  job.pass(stable); // all nodes try again
   check_refused(*c, Errc::network, "connection refused");
   CHECK(job.come_unreachable("c:1")->probes.size() == 1);
   CHECK(job.come_unreachable("c:1")->probes.size() == 1);
@@ -207,7 +207,7 @@ TEST_CASE("a data port that has been reached before is dialled again at once") {
   CHECK(job.come_unreachable("d:1")->probes.empty());
 }
 
-TEST_CASE("one node is proven at a time, and a silent one is refused") {
+TEST_CASE("nodes are tested one at a time, and a silent one is refused") {
   Training job;
   const auto c = job.start(with_data("c:1", "good"));
   c->is_silent = true;
@@ -215,13 +215,14 @@ TEST_CASE("one node is proven at a time, and a silent one is refused") {
   const auto d = job.come(with_data("d:1", "good"));
   CHECK(c->probes.size() == 1);
   CHECK(d->probes.empty());
-  CHECK(job.status("d:1") == "waiting until the others have seen that this node can take part");
+  CHECK(job.status("d:1") ==
+        "waiting until the other nodes have checked their connections to this node");
   job.pass(20s);
   check_refused(*c, Errc::network, "it has not answered");
   CHECK(d->probes.size() == 1);
 }
 
-TEST_CASE("a member that does not answer keeps a node out, but not for a minute") {
+TEST_CASE("a silent member keeps a node out, but for less than a minute") {
   Training job;
   job.b->is_silent = true;
   const auto c = job.come(with_data("c:1", "good"));
@@ -231,7 +232,7 @@ TEST_CASE("a member that does not answer keeps a node out, but not for a minute"
   CHECK(job.come(with_data("c:1", "good"))->probes.size() == 1);
 }
 
-TEST_CASE("a node that is stuck when the record would name it is not in it") {
+TEST_CASE("a node that has stopped answering is left out of the new record") {
   Training job;
   const auto c = job.come(with_data("c:1", "good")), d = job.come(with_data("d:1", "good"));
   job.b->is_stuck = true; // the others wait for it
@@ -241,12 +242,12 @@ TEST_CASE("a node that is stuck when the record would name it is not in it") {
   c->is_silent = true;
   job.kill("b:1");
   job.pass(5s);
-  check_refused(*c, Errc::network, "does not answer any more");
+  check_refused(*c, Errc::network, "no longer answers");
   REQUIRE(d->assignment);
   CHECK(d->assignment->generation.nodes.size() == 2);
 }
 
-TEST_CASE("a node that is not proven yet hears that the job has ended, or leaves") {
+TEST_CASE("a node that is still being tested is told when the job ends, and may leave") {
   Training job;
   const auto c = job.come(with_data("c:1", "good")), d = job.come(with_data("d:1", "good"));
   CHECK_FALSE(job.leave("c:1"));

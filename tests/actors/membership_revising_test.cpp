@@ -1,4 +1,5 @@
-// What MEMBERSHIP has decided without a halt: who votes, and the end of the job.
+// Tests records that MEMBERSHIP has decided without a halt: the set of voters, and the end of the
+// job.
 #include "tests/actors/membership_fixture.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -21,7 +22,7 @@ Addresses voters_of(const training::GenerationRecord& record) {
   return addresses;
 }
 
-/// Of two nodes that train, and no more may.
+/// Two training nodes; no other node may join.
 struct Pair : Cluster {
   Pair() : Cluster{2, 2, true} {
     join("a:1");
@@ -34,7 +35,7 @@ struct Pair : Cluster {
 
 } // namespace
 
-TEST_CASE("a spare votes if the number of voters would be even without it, and nobody halts") {
+TEST_CASE("a spare becomes a voter if their number would otherwise be even, without a halt") {
   Pair cluster;
   const auto first = cluster.proposals.back();
   CHECK(cluster.voters() == Addresses{"a:1", "b:1"});
@@ -51,7 +52,7 @@ TEST_CASE("a spare votes if the number of voters would be even without it, and n
   CHECK(cluster.told->halts == 0);
 }
 
-TEST_CASE("a voter that waited and is gone is replaced, or removed, without a halt") {
+TEST_CASE("a waiting voter that is lost is replaced or removed without a halt") {
   Pair cluster;
   cluster.join("c:1");
   cluster.join("d:1");
@@ -63,7 +64,7 @@ TEST_CASE("a voter that waited and is gone is replaced, or removed, without a ha
   CHECK(cluster.told->halts == 0);
 }
 
-TEST_CASE("a witness votes before a spare, and where their number is even, too") {
+TEST_CASE("witnesses become voters before spares, even if that makes the number even") {
   Pair cluster;
   cluster.join("c:1");
   cluster.join("w:1", {}, 0);
@@ -75,7 +76,7 @@ TEST_CASE("a witness votes before a spare, and where their number is even, too")
   CHECK(cluster.told->halts == 0);
 }
 
-TEST_CASE("the next generation follows the revision that is decided on, and then has its voters") {
+TEST_CASE("the next generation follows a pending revision and takes over its voters") {
   Cluster cluster{2, 3, true};
   const auto a = cluster.join("a:1"), b = cluster.join("b:1");
   cluster.lead();
@@ -88,18 +89,18 @@ TEST_CASE("the next generation follows the revision that is decided on, and then
   CHECK(voters_of(cluster.proposals.back()) == Addresses{"a:1", "c:1", "w:1"});
 }
 
-TEST_CASE("a job whose voters decide nothing any more ends within the quorum timeout") {
+TEST_CASE("a job whose voters no longer decide ends within the quorum timeout") {
   Pair cluster;
   cluster.voters_are_silent = true;
   const auto c = cluster.join("c:1");
   const auto& a = cluster.daemons.at("a:1");
-  cluster.kill("b:1"); // its place is for the spare, once the record before is known
+  cluster.kill("b:1"); // the spare replaces b:1 as soon as the previous record is known
   CHECK(a->assignment->generation.number == 1);
   CHECK_FALSE(a->end);
   while (!a->end && cluster.scheduler.trigger_timeout())
     cluster.scheduler.run();
   REQUIRE(a->end);
-  CHECK_THAT(a->end->error->message, ContainsSubstring("fewer than a quorum of the 2 nodes"));
+  CHECK_THAT(a->end->error->message, ContainsSubstring("fewer than a quorum of the 2 voters"));
 }
 
 TEST_CASE("the end of a job is decided before its nodes are told") {
@@ -109,12 +110,12 @@ TEST_CASE("the end of a job is decided before its nodes are told") {
   SECTION("by voters that answer") {
     cluster.tell(atom::finish_v, end);
   }
-  SECTION("voters that do not answer are not waited for, but for the detection timeout") {
+  SECTION("by voters that do not answer, after the detection timeout") {
     cluster.voters_are_silent = true;
     cluster.tell(atom::finish_v, end);
     CHECK_FALSE(b->end);
     const auto early = cluster.join("c:1");
-    CHECK(early->assignment->refused->code == Errc::network); // it may try again
+    CHECK(early->assignment->refused->code == Errc::network); // the node may try again
     cluster.scheduler.advance_time(5s);
     cluster.scheduler.run();
   }
@@ -126,13 +127,13 @@ TEST_CASE("the end of a job is decided before its nodes are told") {
   CHECK(b->end->result.status == "completed");
 }
 
-TEST_CASE("the end follows a revision that is decided on") {
+TEST_CASE("the end of a job follows a pending revision") {
   Pair cluster;
   cluster.voters_are_silent = true;
   const auto c = cluster.join("c:1");
   REQUIRE(cluster.proposals.back().revision == 1);
   cluster.tell(atom::finish_v, JobEnd{.result = {.status = "stopped"}});
-  CHECK(cluster.proposals.back().revision == 1); // one at a time
+  CHECK(cluster.proposals.back().revision == 1); // one proposal at a time
   cluster.scheduler.advance_time(5s);
   cluster.scheduler.run();
   REQUIRE(c->end);

@@ -1,4 +1,5 @@
-// MEMBERSHIP in whatever order nodes come, fail, leave and are lost, and messages arrive.
+// Tests MEMBERSHIP while nodes join, fail, leave and are lost in random order, and messages arrive
+// in random order.
 #include "tests/actors/membership_fixture.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -21,11 +22,11 @@ public:
   explicit Storm(std::uint64_t seed, int group)
       : random_{seed}, group_{group}, cluster_{min_nodes, max_nodes(), seed % 2 == 1, group} {
     cluster_.spawn_coordinator();
-    start(0); // it leads
+    start(0); // the leader
     cluster_.scheduler.run();
   }
 
-  /// Something happens, and then some of the messages that are under way arrive.
+  /// Causes a random event, then delivers some of the pending messages.
   void rage() {
     switch (below(10)) {
     case 0:
@@ -60,8 +61,8 @@ public:
       below(2) == 0 ? cluster_.scheduler.run_once() : run_last();
   }
 
-  /// As long as the generation fails for a broken link, nodes that have one are left out; a spare
-  /// that comes in may have one, too.
+  /// While the generation fails because of a broken link, nodes with a broken link are left out; a
+  /// spare that replaces one may have a broken link, too.
   void fail_between_nodes() {
     cluster_.scheduler.run();
     come_again();
@@ -73,7 +74,7 @@ public:
     CHECK_FALSE((trains(leader) && has_broken_link(leader)));
   }
 
-  /// Nothing happens any more: all that is under way arrives, and who was sent away tries again.
+  /// Stops all events: pending messages arrive, and refused nodes try again.
   void calm_down() {
     cluster_.cuts->clear();
     cluster_.scheduler.run();
@@ -88,7 +89,7 @@ public:
           node = cluster_.start(address);
       }
       cluster_.scheduler.run();
-      if (returns) { // soon after another one has
+      if (returns) { // another node may have returned just before
         cluster_.scheduler.advance_time(test::between_returns);
         cluster_.scheduler.run();
       }
@@ -125,7 +126,7 @@ private:
   static bool trains(const test::JoinContext& node) {
     return node.assignment && !node.assignment->refused && !node.waits && !node.end;
   }
-  /// Between nodes of its generation.
+  /// Whether a link between nodes of its generation is broken.
   bool has_broken_link(const test::JoinContext& node) const {
     const auto& nodes = node.assignment->generation.nodes;
     return std::ranges::any_of(*cluster_.cuts, [&](const auto& link) {
@@ -143,7 +144,7 @@ private:
   }
   int below(int end) { return std::uniform_int_distribution<int>{0, end - 1}(random_); }
   int some_name() { return 1 + below(names - 1); }
-  /// Of the actors that have messages the one that had none for longest; its messages stay in
+  /// Runs the actor that has had messages for the shortest time; the messages of one actor stay in
   /// order.
   void run_last() { cluster_.scheduler.run_once_lifo(); }
 
@@ -160,7 +161,7 @@ private:
       cluster_.self->send(cluster_.membership, atom::leave_v, cluster_.stubs.at(name(index)),
                           index % 2 == 0);
   }
-  /// Steps are made in between: the job does not give up.
+  /// Steps are committed in between, so the job does not give up.
   void report(Errc what, const std::string& node) {
     auto& leader = *nodes_.at(name(0));
     leader.offer = {.step = ++steps_, .travels = true};
@@ -168,7 +169,7 @@ private:
       cluster_.self->send(cluster_.membership, atom::failed_v, leader.assignment->generation.number,
                           Error{what, "it fails", {.node = node}});
   }
-  /// One way, or both where the other way is cut, too.
+  /// Cuts one direction; both when the other direction is cut, too.
   void cut_link(int from, int to) {
     if (from != to)
       cluster_.cuts->insert({name(from), name(to)});
@@ -192,7 +193,7 @@ private:
     CHECK(node.assignment->node == static_cast<std::int32_t>(index));
   }
 
-  /// Who has no place waits for one, and there is none.
+  /// A node without an assignment waits only when no room is left for it.
   void check_others(const training::GenerationRecord& record, std::ptrdiff_t trains) {
     for (const auto& [address, node] : nodes_) {
       CAPTURE(address);
@@ -211,7 +212,7 @@ private:
   std::mt19937_64 random_;
   int group_; ///< workers that train together
   Cluster cluster_;
-  std::map<std::string, std::shared_ptr<test::JoinContext>> nodes_; ///< those that live
+  std::map<std::string, std::shared_ptr<test::JoinContext>> nodes_; ///< live nodes
   std::int64_t steps_ = 0;
 };
 
@@ -229,14 +230,14 @@ void weather(std::uint64_t first_seed, std::uint64_t storms, int group = 1) {
 
 } // namespace
 
-TEST_CASE("whatever happens, in whatever order, those that are left come together") {
+TEST_CASE("after any events in any order, the remaining nodes gather") {
   weather(0, 1'000);
 }
 
-TEST_CASE("whatever happens, as many nodes train as fill groups of two workers") {
+TEST_CASE("after any events, as many nodes train as fill groups of two workers") {
   weather(0, 1'000, 2);
 }
 
-TEST_CASE("those that are left come together in nine thousand other orders, too", "[long]") {
+TEST_CASE("after nine thousand further orders of events, the remaining nodes gather", "[long]") {
   weather(1'000, 9'000);
 }

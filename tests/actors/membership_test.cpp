@@ -13,7 +13,7 @@ using namespace std::chrono_literals;
 using Catch::Matchers::ContainsSubstring;
 using test::Cluster;
 
-TEST_CASE("the job begins when all nodes are there, and says who is waited for") {
+TEST_CASE("the job begins when all nodes have joined, and until then reports the missing ones") {
   Cluster cluster{3};
   const auto a = cluster.join("a:1"), b = cluster.join("b:1");
   CHECK_FALSE(a->assignment);
@@ -26,21 +26,21 @@ TEST_CASE("the job begins when all nodes are there, and says who is waited for")
   CHECK_FALSE(c->assignment->leads());
   CHECK(c->assignment->member().address == "c:1");
   CHECK(c->assignment->member().first_rank == 2);
-  // Their ranks connect with what nobody else knows.
+  // The ranks connect with a secret that no other process knows.
   CHECK(a->assignment->generation.secret.size() == 32);
   CHECK(a->assignment->generation.secret == c->assignment->generation.secret);
   CHECK(a->assignment->generation.secret != Cluster{1}.join("a:1")->assignment->generation.secret);
   CHECK(c->assignment->member().data == "c:1");
 }
 
-TEST_CASE("who comes when the job has ended is told whether to try again") {
+TEST_CASE("a node that comes after the job's end is told whether to try again") {
   Cluster failed{1}, completed{1};
   for (auto* cluster : {&failed, &completed}) {
     cluster->join("a:1");
     cluster->lead();
   }
   failed.tell(atom::finish_v, JobEnd{.result = {.status = "failed"},
-                                     .error = Error{Errc::network, "node b:1 is gone"}});
+                                     .error = Error{Errc::network, "node b:1 was lost"}});
   const auto early = failed.join("b:1");
   REQUIRE(early->assignment);
   CHECK(early->assignment->refused->code == Errc::network);
@@ -51,7 +51,7 @@ TEST_CASE("who comes when the job has ended is told whether to try again") {
   CHECK(late->assignment->refused->message == "the job has ended already: completed");
 }
 
-TEST_CASE("a node that comes too late, and with another config, hears what differs") {
+TEST_CASE("a node that comes late with another config is told what differs") {
   Cluster cluster{2};
   cluster.join("a:1", {{"seed", "1"}});
   cluster.join("b:1", {{"seed", "1"}});
@@ -63,7 +63,7 @@ TEST_CASE("a node that comes too late, and with another config, hears what diffe
 }
 
 TEST_CASE(
-    "who comes when all places are taken is a spare, and gets the ranks of one that is lost") {
+    "a node that comes to a full job becomes a spare and takes over the ranks of a lost one") {
   Cluster cluster{2, 3};
   const auto a = cluster.join("a:1"), b = cluster.join("b:1");
   cluster.lead();
@@ -74,23 +74,23 @@ TEST_CASE(
   CHECK(cluster.status("d:1") ==
         "waiting as a spare: there are 3 nodes already, and cluster.max_nodes is 3");
   CHECK(cluster.status("a:1").empty());
-  CHECK(cluster.told->halts == 1); // for c:1 alone
+  CHECK(cluster.told->halts == 1); // only for c:1
   cluster.kill("b:1");
   REQUIRE(d->assignment);
   CHECK(d->assignment->member().first_rank == 1);
-  CHECK(d->assignment->member().lacks_state == false); // nobody has one here
+  CHECK(d->assignment->member().lacks_state == false); // no node has a state here
   CHECK(c->assignment->member().first_rank == 2);
   CHECK(c->assignment->generation.number == 3);
   CHECK(c->assignment->generation.change.is_loss);
   CHECK_FALSE(e->assignment);
   cluster.lead();
-  cluster.kill("e:1"); // nobody's loss
+  cluster.kill("e:1"); // no node of the generation is lost
   CHECK(c->assignment->generation.number == 3);
   cluster.kill("c:1");
   CHECK(a->assignment->generation.nodes.size() == 2);
 }
 
-TEST_CASE("a spare hears how the job has ended, and may leave before") {
+TEST_CASE("a spare is told how the job ended, and may leave earlier") {
   Cluster cluster{1};
   cluster.join("a:1");
   cluster.lead();
@@ -104,20 +104,18 @@ TEST_CASE("a spare hears how the job has ended, and may leave before") {
   CHECK(c->assignment->refused->message == "the job has ended already: completed");
 }
 
-TEST_CASE(
-    "a job that begins without a part of the state reports it as a change that took no time") {
+TEST_CASE("a job that begins without a shard of its state reports a change with no halt time") {
   Cluster cluster{2};
   NodeInfo info{.address = "a:1", .data = "a:1", .host = {}, .version = "1", .workers = 1};
   info.offer.parts = {{.step = 50, .applied = true, .shards = 2, .retained = {0}}};
   const auto a = cluster.start(info);
   cluster.join("b:1");
   const auto& change = a->assignment->generation.change;
-  CHECK(
-      change.reason.starts_with("part 2 of 2 of the state after 50 steps is on no node any more"));
+  CHECK(change.reason.starts_with("shard 2 of 2 of the state after 50 steps is lost"));
   CHECK(change.halt == 0);
 }
 
-TEST_CASE("a node that goes before the beginning is waited for again") {
+TEST_CASE("a node that leaves before the job begins is waited for again") {
   Cluster cluster{2};
   const auto a = cluster.join("a:1");
   cluster.kill("a:1");
@@ -128,7 +126,7 @@ TEST_CASE("a node that goes before the beginning is waited for again") {
   CHECK(b->assignment->leads());
 }
 
-TEST_CASE("nodes that do not come within the quorum timeout end the waiting") {
+TEST_CASE("waiting for nodes ends after the quorum timeout") {
   Cluster cluster{2};
   const auto a = cluster.join("a:1");
   REQUIRE(cluster.scheduler.trigger_timeout());
@@ -139,7 +137,7 @@ TEST_CASE("nodes that do not come within the quorum timeout end the waiting") {
              ContainsSubstring("1 of 2: a:1") && ContainsSubstring("cluster.timeouts.quorum"));
 }
 
-TEST_CASE("when a node goes in the middle of the job, the others come again without it") {
+TEST_CASE("when a node is lost during the job, the others build a generation without it") {
   Cluster cluster{2, 3};
   const auto a = cluster.join("a:1"), b = cluster.join("b:1");
   cluster.lead();
@@ -148,7 +146,7 @@ TEST_CASE("when a node goes in the middle of the job, the others come again with
   const auto c = cluster.join("c:1");
   REQUIRE(cluster.told->halts == 1); // between two steps
   REQUIRE(c->assignment);
-  CHECK(a->halted->message == "another node has come");
+  CHECK(a->halted->message == "another node has joined");
   REQUIRE(a->assignment->generation.number == 2);
   CHECK(a->assignment->generation.step == 7);
   CHECK(a->assignment->generation.secret != secret);
@@ -156,9 +154,9 @@ TEST_CASE("when a node goes in the middle of the job, the others come again with
   cluster.lead();
 
   a->offer.step = 9;
-  c->offer = {.step = 10, .travels = true}; // it has applied what all had voted for
+  c->offer = {.step = 10, .travels = true}; // it has applied a step that all ranks had voted for
   cluster.kill("b:1");
-  CHECK_THAT(c->halted->message, ContainsSubstring("node b:1 (rank 1) is gone"));
+  CHECK_THAT(c->halted->message, ContainsSubstring("node b:1 (rank 1) was lost"));
   CHECK(c->halted->where.node == "b:1");
   REQUIRE(c->assignment->generation.number == 3);
   CHECK(c->assignment->generation.world_size() == 2);
@@ -171,12 +169,12 @@ TEST_CASE("when a node goes in the middle of the job, the others come again with
   CHECK(cluster.told->failures.empty());
 }
 
-TEST_CASE("a node that was cut off, and lives, takes part again as soon as it comes") {
+TEST_CASE("a node that was cut off but still runs joins again at once") {
   Cluster cluster{2};
   const auto a = cluster.join("a:1"), b = cluster.join("b:1");
   cluster.lead();
   cluster.cut_off("b:1");
-  CHECK(a->halted->message == "node b:1 (rank 1) is gone: its connection was closed");
+  CHECK(a->halted->message == "node b:1 (rank 1) was lost: its connection was closed");
   CHECK_FALSE(b->end);
   cluster.come_again("b:1", 1);
   REQUIRE(b->assignment);
@@ -185,7 +183,7 @@ TEST_CASE("a node that was cut off, and lives, takes part again as soon as it co
   CHECK(a->assignment->generation.world_size() == 2);
 }
 
-TEST_CASE("without min_nodes the others are waited for, and then what there is is saved") {
+TEST_CASE("with fewer than min_nodes the job waits for more, then saves its state and ends") {
   const bool comes_back = GENERATE(true, false);
   Cluster cluster{2};
   const auto a = cluster.join("a:1"), b = cluster.join("b:1");
@@ -207,7 +205,7 @@ TEST_CASE("without min_nodes the others are waited for, and then what there is i
                ContainsSubstring("1 of 2: a:1") && ContainsSubstring("cluster.timeouts.quorum"));
 }
 
-TEST_CASE("a node that fails is left behind, and told so; not the leader") {
+TEST_CASE("a node that fails is left behind and told why, unless it leads") {
   Cluster cluster{2, 3};
   const auto a = cluster.join("a:1"), b = cluster.join("b:1");
   cluster.lead();
@@ -224,7 +222,7 @@ TEST_CASE("a node that fails is left behind, and told so; not the leader") {
   CHECK_FALSE(a->end);
 }
 
-TEST_CASE("who is told late that a generation is over does not end the next one") {
+TEST_CASE("a late report about an ended generation does not end the next one") {
   Cluster cluster{1, 2};
   const auto a = cluster.join("a:1");
   cluster.lead();
@@ -235,7 +233,7 @@ TEST_CASE("who is told late that a generation is over does not end the next one"
   CHECK_FALSE(a->end);
 }
 
-TEST_CASE("when nobody knows what has failed, all try again, but not for ever") {
+TEST_CASE("if the cause of a failure is unknown, all try again a limited number of times") {
   Cluster cluster{2};
   const auto a = cluster.join("a:1"), b = cluster.join("b:1");
   for (std::int64_t generation = 1; generation <= 4; ++generation) {
@@ -246,7 +244,7 @@ TEST_CASE("when nobody knows what has failed, all try again, but not for ever") 
   CHECK(a->assignment->generation.number == 4);
 }
 
-TEST_CASE("where steps are made in between, they try again as often as it takes") {
+TEST_CASE("if steps are made between failures, the attempts are not limited") {
   Cluster cluster{2};
   const auto a = cluster.join("a:1"), b = cluster.join("b:1");
   for (std::int64_t generation = 1; generation <= 6; ++generation) {
@@ -257,7 +255,7 @@ TEST_CASE("where steps are made in between, they try again as often as it takes"
   }
 }
 
-TEST_CASE("a node that comes before the job begins, and is one too many, is a spare") {
+TEST_CASE("a node that comes to a full job before it begins becomes a spare") {
   Cluster cluster{3, 3, true};
   cluster.join("a:1");
   cluster.join("b:1");
@@ -270,14 +268,14 @@ TEST_CASE("a node that comes before the job begins, and is one too many, is a sp
         "waiting as a spare: there are 3 nodes already, and cluster.max_nodes is 3");
 }
 
-TEST_CASE("a node that is lost while room is made for another is told of as a loss") {
+TEST_CASE("a node lost during a halt for another node is reported as a loss") {
   Cluster cluster{1, 3};
   const auto a = cluster.join("a:1"), b = cluster.join("b:1");
   cluster.lead();
   REQUIRE(b->assignment->generation.number == 2);
   CHECK_FALSE(b->assignment->generation.change.is_loss);
   cluster.lead();
-  a->is_stuck = true; // long enough for the other one to go
+  a->is_stuck = true; // until the other node is lost
   const auto c = cluster.join("c:1");
   cluster.kill("b:1");
   REQUIRE_FALSE(c->assignment);
@@ -286,16 +284,16 @@ TEST_CASE("a node that is lost while room is made for another is told of as a lo
   REQUIRE(c->assignment);
   CHECK(c->assignment->generation.change.is_loss);
   CHECK_THAT(c->assignment->generation.change.reason,
-             ContainsSubstring("node b:1 (rank 1) is gone"));
+             ContainsSubstring("node b:1 (rank 1) was lost"));
 }
 
-TEST_CASE("a node that does not come again is left behind") {
+TEST_CASE("a node that does not join again is left behind") {
   Cluster cluster{2, 3};
   const auto a = cluster.join("a:1"), b = cluster.join("b:1");
   cluster.lead();
   b->is_stuck = true;
   const auto c = cluster.join("c:1");
-  CHECK(cluster.status("a:1") == "waiting for b:1 to come together again");
+  CHECK(cluster.status("a:1") == "waiting for b:1 to rejoin");
   while (!c->assignment && cluster.scheduler.trigger_timeout())
     cluster.scheduler.run();
   REQUIRE(c->assignment);
@@ -308,7 +306,7 @@ TEST_CASE("a node that does not come again is left behind") {
   CHECK(b->assignment->refused->code == Errc::stopped); // its daemon ends
 }
 
-TEST_CASE("a node for which there are no slices has to wait") {
+TEST_CASE("a node without slices waits") {
   Cluster cluster{1, 20};
   cluster.join("a:1");
   cluster.lead();
@@ -317,10 +315,10 @@ TEST_CASE("a node for which there are no slices has to wait") {
     cluster.lead();
   }
   CHECK_FALSE(cluster.join("c:1")->assignment);
-  CHECK_THAT(cluster.status("c:1"), ContainsSubstring("12 slices of a global batch"));
+  CHECK_THAT(cluster.status("c:1"), ContainsSubstring("the 12 slices of a global batch"));
 }
 
-TEST_CASE("a node that fails before there is a coordinator ends the job for all") {
+TEST_CASE("a node that fails before there is a COORDINATOR ends the job") {
   Cluster cluster{2};
   const auto a = cluster.join("a:1"), b = cluster.join("b:1");
   cluster.tell(atom::failed_v, std::int64_t{1}, Error{Errc::data, "no data here"});
@@ -330,7 +328,7 @@ TEST_CASE("a node that fails before there is a coordinator ends the job for all"
   CHECK(b->end->error->message == "no data here");
 }
 
-TEST_CASE("the end of the job is told to all, and nodes may go then") {
+TEST_CASE("all nodes are told the end of the job and may leave then") {
   Cluster cluster{2};
   const auto a = cluster.join("a:1"), b = cluster.join("b:1");
   cluster.lead();
@@ -341,8 +339,7 @@ TEST_CASE("the end of the job is told to all, and nodes may go then") {
   CHECK(cluster.told->failures.empty());
 }
 
-TEST_CASE(
-    "asked to stop, it waits for no more nodes, and passes it on once there is a coordinator") {
+TEST_CASE("a stop ends the wait for nodes, and is passed on once there is a COORDINATOR") {
   Cluster waiting{2};
   const auto a = waiting.join("a:1");
   waiting.tell(atom::stop_v);
@@ -357,7 +354,7 @@ TEST_CASE(
   CHECK(built.told->stops == 1);
 }
 
-TEST_CASE("who tells the end is answered when all members have heard it, or are gone") {
+TEST_CASE("reporting the end is answered once every member has heard it or is lost") {
   const bool dies = GENERATE(false, true);
   Cluster cluster{2};
   cluster.join("a:1");
@@ -382,18 +379,18 @@ TEST_CASE("who tells the end is answered when all members have heard it, or are 
   CHECK(answered);
 }
 
-TEST_CASE("asked to stop while nodes still connect, it tells those who wait for others") {
+TEST_CASE("a stop while nodes connect cancels nodes that wait for others") {
   Cluster cluster{2};
   const auto a = cluster.join("a:1"), b = cluster.join("b:1");
   cluster.tell(atom::stop_v);
   REQUIRE(a->aborted);
   CHECK(a->aborted->code == Errc::stopped);
-  // Who goes then has done what it was asked.
+  // A node that is lost now has ended as requested.
   cluster.kill("b:1");
   CHECK_FALSE(a->end);
 }
 
-TEST_CASE("a request for a place that names no node is refused") {
+TEST_CASE("a join request without a process is refused") {
   Cluster cluster{1};
   bool is_refused = false;
   auto asked = cluster.self->request(cluster.membership, caf::infinite, atom::join_v,

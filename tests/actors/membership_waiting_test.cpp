@@ -1,4 +1,4 @@
-// How long nodes wait at MEMBERSHIP for their seats.
+// Tests how long nodes wait at MEMBERSHIP for an assignment.
 #include "tests/actors/membership_fixture.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -10,7 +10,8 @@ using namespace std::chrono_literals;
 using Catch::Matchers::ContainsSubstring;
 using test::Cluster;
 
-TEST_CASE("a node that is not seated in its time is refused, and the others do not count on it") {
+TEST_CASE(
+    "a node without an assignment by its deadline is refused, and the others do not count it") {
   Cluster cluster{3};
   const auto a = cluster.join("a:1");
   const auto b = cluster.start("b:1", {}, 1, 10s);
@@ -21,12 +22,12 @@ TEST_CASE("a node that is not seated in its time is refused, and the others do n
   CHECK(b->assignment->refused->code == Errc::network);
   CHECK(b->assignment->refused->exit_code() == 1);
   CHECK_THAT(b->assignment->refused->message,
-             ContainsSubstring("no place in the job of a:1 in time: waiting for 1 more node"));
+             ContainsSubstring("not admitted to the job of a:1 in time: waiting for 1 more node"));
   CHECK(cluster.said.back() == "waiting for 2 more nodes (1 of 3: a:1)");
   CHECK_FALSE(a->assignment);
 }
 
-TEST_CASE("a node that waits no longer is given no seat, and may come again") {
+TEST_CASE("a node that stops waiting gets no assignment, and may ask again") {
   Cluster cluster{3};
   cluster.join("a:1");
   cluster.join("b:1");
@@ -40,7 +41,7 @@ TEST_CASE("a node that waits no longer is given no seat, and may come again") {
   CHECK(c->assignment);
 }
 
-TEST_CASE("a spare that waits no longer gets no place") {
+TEST_CASE("a spare that stops waiting gets no assignment") {
   Cluster cluster{2};
   cluster.join("a:1");
   cluster.join("b:1");
@@ -53,7 +54,7 @@ TEST_CASE("a spare that waits no longer gets no place") {
   CHECK(cluster.status("a:1") == "waiting for 1 more node (1 of 2: a:1)");
 }
 
-TEST_CASE("what a node waits for has the leader's limit, unless it is a spare") {
+TEST_CASE("a node's wait has the leader's limit, unless the node is a spare") {
   Cluster cluster{2};
   cluster.join("a:1");
   cluster.scheduler.advance_time(5s);

@@ -1,4 +1,5 @@
-// METRICS with a real view: what Prometheus reads, and the files of a run's folder.
+// Tests METRICS with a real view: the metrics that Prometheus reads, and the files of a run's
+// folder.
 #include "actors/roles/metrics_role.hpp"
 #include "cpu/host_device.hpp"
 #include "tests/actors/deterministic.hpp"
@@ -25,7 +26,7 @@ using testing::small_run;
 
 namespace {
 
-/// METRICS of the node that leads, or of another.
+/// METRICS of the leader or of another node.
 struct Audience : test::Deterministic {
   explicit Audience(bool leads = true, Config in_folder = test::small_job())
       : exposition{metrics::Exposition::open("off", small_run(), leads).value()} {
@@ -73,7 +74,7 @@ struct Audience : test::Deterministic {
   bool shows(const std::string& line) const {
     return ("\n" + exposition->registry().text()).find("\n" + line + "\n") != std::string::npos;
   }
-  /// The document of its page.
+  /// Returns the document of its page.
   nlohmann::json page() const {
     return nlohmann::json::parse(exposition->live().page().document());
   }
@@ -93,7 +94,7 @@ std::ptrdiff_t lines(const std::string& text) {
 
 } // namespace
 
-TEST_CASE("each step is counted once, and has a line in the run's folder") {
+TEST_CASE("each step is counted once and is one line in the run's folder") {
   Audience audience;
   CHECK(audience.shows("troupe_steps_total 0"));
   for (std::int64_t step = 0; step < 3; ++step)
@@ -105,7 +106,7 @@ TEST_CASE("each step is counted once, and has a line in the run's folder") {
   CHECK(lines(audience.file("events.jsonl")) == 3);
 }
 
-TEST_CASE("the largest peak that a step tells of is in run.json and on the page") {
+TEST_CASE("the largest peak that a step reports is in run.json and on the page") {
   Audience audience;
   const auto peaks = [&] {
     const auto file = nlohmann::json::parse(audience.file("run.json"));
@@ -122,7 +123,7 @@ TEST_CASE("the largest peak that a step tells of is in run.json and on the page"
   }
 }
 
-TEST_CASE("the end of an epoch is shown, with its evaluation") {
+TEST_CASE("the end of an epoch is reported with its evaluation") {
   Audience audience;
   audience.tell(atom::evaluated_v,
                 EpochRecordPtr{std::make_shared<metrics::EpochRecord>(testing::small_epoch(0))});
@@ -131,7 +132,7 @@ TEST_CASE("the end of an epoch is shown, with its evaluation") {
   CHECK(lines(audience.file("epochs.jsonl")) == 1);
 }
 
-TEST_CASE("what cannot be read is counted for Prometheus, and in the summary") {
+TEST_CASE("unreadable files are counted in the metrics and the summary") {
   namespace files = testing;
   const files::ScratchFolder images;
   for (int i = 0; i < 4; ++i)
@@ -159,7 +160,7 @@ TEST_CASE("what cannot be read is counted for Prometheus, and in the summary") {
   CHECK(outcome.summary.unreadable_files == 1);
 }
 
-TEST_CASE("a node that does not lead shows its phase and workers, and keeps no folder") {
+TEST_CASE("a node that does not lead exports its phase and workers, and writes no folder") {
   Audience audience{false};
   audience.tell(atom::status_v, metrics::JobPhase::training);
   audience.tell(atom::status_v, WorkerSummaries{testing::small_worker(1)});
@@ -170,7 +171,7 @@ TEST_CASE("a node that does not lead shows its phase and workers, and keeps no f
   CHECK_FALSE(std::filesystem::exists(audience.folder.path() / "small"));
 }
 
-TEST_CASE("what METRICS is told is on the run's page") {
+TEST_CASE("everything reported to METRICS is on the run's page") {
   Audience audience;
   audience.tell(atom::join_v,
                 std::vector<NodeStatus>{{.name = "one",
@@ -223,7 +224,7 @@ TEST_CASE("what METRICS is told is on the run's page") {
   CHECK(page.at("log").back().at("level") == "error");
 }
 
-TEST_CASE("the leader's page has the workers of all nodes, and /metrics those of its own") {
+TEST_CASE("the leader's page shows the workers of all nodes, and /metrics only its own") {
   Audience audience;
   audience.tell(atom::status_v,
                 WorkerSummaries{testing::small_worker(0), testing::small_worker(1)});
@@ -233,7 +234,7 @@ TEST_CASE("the leader's page has the workers of all nodes, and /metrics those of
   CHECK_THAT(text, !ContainsSubstring("rank=\"1\""));
 }
 
-TEST_CASE("when a generation is over, its workers are neither in /metrics nor on the page") {
+TEST_CASE("after a generation its workers disappear from /metrics and from the page") {
   const bool leads = GENERATE(true, false);
   Audience audience{leads};
   audience.tell(atom::status_v, WorkerSummaries{testing::small_worker(leads ? 0 : 1)});
@@ -243,7 +244,7 @@ TEST_CASE("when a generation is over, its workers are neither in /metrics nor on
   CHECK(audience.page().at("workers").empty());
 }
 
-TEST_CASE("the page of a node that does not lead shows its workers, and how far they are") {
+TEST_CASE("the page of a node that does not lead shows its workers and their progress") {
   Audience audience{false};
   auto worker = testing::small_worker(1);
   worker.steps = 7;
@@ -256,7 +257,7 @@ TEST_CASE("the page of a node that does not lead shows its workers, and how far 
   CHECK(audience.page().at("status") == "completed");
 }
 
-TEST_CASE("the report is there from the begin on, and is written again at the end") {
+TEST_CASE("the report is written at the start and again at the end") {
   Audience audience;
   const auto report = [&] { return audience.file("report.html"); };
   CHECK_THAT(report(), ContainsSubstring("\"running\""));
@@ -266,19 +267,19 @@ TEST_CASE("the report is there from the begin on, and is written again at the en
   CHECK_THAT(audience.file("run.json"), ContainsSubstring("\"resnet20\""));
 }
 
-TEST_CASE("one phase is shown at a time, and the end stays") {
+TEST_CASE("one phase is shown at a time, and the final one stays") {
   Audience audience;
   audience.tell(atom::status_v, metrics::JobPhase::training);
   audience.tell(atom::status_v, metrics::JobPhase::evaluating);
   CHECK(audience.shows("troupe_phase{phase=\"evaluating\"} 1"));
   CHECK(audience.shows("troupe_phase{phase=\"training\"} 0"));
   audience.finish("stopped");
-  audience.tell(atom::status_v, metrics::JobPhase::training); // came late
+  audience.tell(atom::status_v, metrics::JobPhase::training); // arrived late
   CHECK(audience.shows("troupe_phase{phase=\"stopped\"} 1"));
   CHECK(audience.shows("troupe_phase{phase=\"training\"} 0"));
 }
 
-TEST_CASE("why a run has failed is shown, and stands in its summary") {
+TEST_CASE("the reason of a failure is shown and is in the summary") {
   Audience audience;
   audience.tell(atom::failed_v, std::numeric_limits<double>::quiet_NaN());
   CHECK(audience.shows("troupe_loss{set=\"train\"} NaN"));
@@ -291,7 +292,7 @@ TEST_CASE("why a run has failed is shown, and stands in its summary") {
   CHECK_THAT(audience.file("report.html"), ContainsSubstring("<html"));
 }
 
-TEST_CASE("checkpoints are counted, those that failed apart") {
+TEST_CASE("completed and failed checkpoints are counted separately") {
   Audience audience;
   audience.tell(atom::saved_v, CheckpointOutcome{.step = 10, .path = "somewhere", .seconds = 0.5});
   audience.tell(
@@ -312,7 +313,7 @@ TEST_CASE("a checkpoint's size and pause are shown") {
   CHECK(audience.shows("troupe_save_seconds_sum 0.125"));
 }
 
-TEST_CASE("each node tells the leader every second that it lives") {
+TEST_CASE("each node sends the leader a heartbeat every second") {
   Audience leader;
   const auto heard = [&](const std::string& peer) {
     return leader.exposition->registry().text().find("troupe_heartbeat_time_seconds{peer=\"" +
@@ -321,24 +322,24 @@ TEST_CASE("each node tells the leader every second that it lives") {
   const std::vector<NodeStatus> nodes = {{.name = "one", .address = "here:7401"},
                                          {.name = "other", .address = "there:7401"}};
   leader.tell(atom::alive_v, std::string{"there:7401"});
-  CHECK_FALSE(heard("other")); // which is nobody yet
+  CHECK_FALSE(heard("other")); // the node is still unknown
   leader.tell(atom::join_v, nodes, heartbeat_actor{leader.metrics});
   CHECK_FALSE(heard("one"));
   leader.scheduler.advance_time(1s);
   leader.scheduler.run();
-  CHECK(heard("one")); // the leader's own
+  CHECK(heard("one")); // the leader itself
   CHECK_FALSE(heard("other"));
   leader.tell(atom::alive_v, std::string{"there:7401"});
   CHECK(heard("other"));
 }
 
-TEST_CASE("memory of the host is sampled, and of loader threads where there are some") {
+TEST_CASE("memory of the host and of its loader threads is sampled") {
   Audience audience;
   CHECK_THAT(audience.exposition->registry().text(),
              ContainsSubstring("troupe_host_memory_limit_bytes{limit=\"host\"}"));
 }
 
-TEST_CASE("how long messages wait is sampled every second, by role") {
+TEST_CASE("the waiting time of messages is sampled every second, by role") {
   Audience audience;
   for (std::int64_t step = 0; step < 5; ++step)
     audience.commit(step);
@@ -348,7 +349,7 @@ TEST_CASE("how long messages wait is sampled every second, by role") {
     const auto at = text.find(name);
     return at == std::string::npos ? -1 : std::stoi(text.substr(at + name.size()));
   };
-  const auto before = messages(); // at the beginning
+  const auto before = messages(); // initial count
   audience.scheduler.advance_time(999ms);
   audience.scheduler.run();
   CHECK(messages() == before);
@@ -362,7 +363,7 @@ TEST_CASE("how long messages wait is sampled every second, by role") {
   CHECK(messages() == second + 1); // the tick
 }
 
-TEST_CASE("lines that a full disk has no room for are written when it has") {
+TEST_CASE("lines that do not fit on a full disk are written once they fit") {
   Audience audience;
   audience.commit(0);
   {
@@ -375,7 +376,7 @@ TEST_CASE("lines that a full disk has no room for are written when it has") {
   CHECK(audience.finish("completed").summary.status == "completed");
 }
 
-TEST_CASE("a run.json that a full disk has no room for is written at the end of the run") {
+TEST_CASE("a run.json that does not fit on a full disk is written at the end of the run") {
   Audience audience;
   auto step = testing::small_step(0);
   step.peak_operations = 3e12;
@@ -388,11 +389,11 @@ TEST_CASE("a run.json that a full disk has no room for is written at the end of 
   CHECK(nlohmann::json::parse(audience.file("run.json")).at("peak_operations_per_second") == 3e12);
 }
 
-TEST_CASE("a full disk does not end a run, which has failed all the same when it has ended") {
+TEST_CASE("a full disk does not end a run, but the run has failed at its end") {
   Audience audience;
   for (int step = 0; step < 20; ++step)
     audience.commit(step);
-  const test::FullDisk full{4096}; // room for a summary, and none for more steps
+  const test::FullDisk full{4096}; // space for a summary, but for no more steps
   audience.commit(20);
   audience.commit(21);
   CHECK(audience.shows("troupe_steps_total 22"));
@@ -400,12 +401,12 @@ TEST_CASE("a full disk does not end a run, which has failed all the same when it
   CHECK(outcome.summary.status == "failed");
   REQUIRE(outcome.error);
   CHECK(outcome.error->code == Errc::no_space);
-  CHECK_THAT(outcome.error->message, ContainsSubstring("the record of the run is not whole"));
+  CHECK_THAT(outcome.error->message, ContainsSubstring("the run's logs are incomplete"));
   CHECK(audience.shows("troupe_last_error{kind=\"no space left\"} 1"));
   CHECK_THAT(audience.file("summary.json"), ContainsSubstring("\"failed\""));
 }
 
-TEST_CASE("a run that failed for another reason keeps that one when its record is not whole") {
+TEST_CASE("a failed run keeps its error although its logs are incomplete") {
   Audience audience;
   {
     const test::FullDisk full{64};

@@ -31,8 +31,8 @@ using testing::Certificates;
 
 namespace {
 
-/// A daemon in this process, with an actor system of its own: it says where its job stands, and
-/// counts who wants it to stop.
+/// A daemon in this process with a separate actor system: it reports the progress of its job and
+/// counts requests to stop.
 class Daemon {
 public:
   explicit Daemon(const TlsConfig& tls = {}, const std::string& version = "1.2.3",
@@ -51,11 +51,11 @@ public:
   int stops() const { return stops_; }
 
 private:
-  // Freed at once, for the actor system to take.
+  // Released at once, for the actor system to listen on.
   Endpoint address_{"127.0.0.1", net::listen_on({"127.0.0.1", 0}).value().port};
   std::atomic<int> stops_ = 0;
   SystemConfig config_;
-  std::string job_; ///< its name
+  std::string job_; ///< name of its job
   caf::actor_system system_{config_};
   node_actor node_ = test::spawn_stub<node_actor>(
       system_, [this](atom::stop) { ++stops_; },
@@ -78,7 +78,7 @@ bool has(const std::string& text, const std::string& part) {
 
 } // namespace
 
-TEST_CASE("a daemon answers status and takes stop, with and without certificates") {
+TEST_CASE("a daemon answers status and stop, with and without certificates") {
   const Certificates certificates;
   const bool secured = GENERATE(false, true);
   CAPTURE(secured);
@@ -95,7 +95,7 @@ TEST_CASE("a daemon answers status and takes stop, with and without certificates
   CHECK(daemon.stops() == 1);
 }
 
-TEST_CASE("an address in a message that is not HOST:PORT cannot be connected to") {
+TEST_CASE("an address in a message that is not HOST:PORT is not connected to") {
   CHECK(net::peer_endpoint("10.0.0.2:7401") == Endpoint{"10.0.0.2", 7401});
   const auto text = GENERATE(as<std::string>{}, "", "nonsense", "10.0.0.2\xfb", "10.0.0.2:99999");
   CAPTURE(text);
@@ -116,7 +116,7 @@ TEST_CASE("an address in a message that is not HOST:PORT cannot be connected to"
   }
 }
 
-TEST_CASE("whoever asks is told that nothing listens") {
+TEST_CASE("asking a port on which nothing listens reports the refused connection") {
   const auto port = net::listen_on({"127.0.0.1", 0}).value().port;
   const ClientOptions options{.daemon = {"127.0.0.1", port}, .version = "1.2.3"};
   CHECK(why_not(options) ==
@@ -125,7 +125,7 @@ TEST_CASE("whoever asks is told that nothing listens") {
             "network: cannot connect to host.invalid:1: "));
 }
 
-TEST_CASE("a server that sends a byte now and then does not extend the timeout") {
+TEST_CASE("a server that sends single bytes does not extend the timeout") {
   const Certificates certificates;
   const bool secured = GENERATE(false, true);
   CAPTURE(secured);
@@ -142,29 +142,30 @@ TEST_CASE("a server that sends a byte now and then does not extend the timeout")
                      .tls = secured ? certificates.of("client") : TlsConfig{},
                      .version = "1.2.3",
                      .timeout = 1s}),
-            secured ? "network: no TLS with" : "does not answer as a troupe daemon"));
+            secured ? "network: no TLS connection to" : "does not answer like a troupe daemon"));
   CHECK(std::chrono::steady_clock::now() - begin < 10s);
 }
 
-TEST_CASE("whoever asks is told that the daemon is of another version") {
+TEST_CASE("asking a daemon of another version reports both versions") {
   const Daemon daemon({}, "1.2.4");
   CHECK(why_not(daemon.asked_by({})) ==
-        "network: the daemon at " + daemon.at() + " is troupe 1.2.4, this program is troupe 1.2.3");
+        "network: the daemon at " + daemon.at() +
+            " is troupe 1.2.4, but this program is troupe 1.2.3; use the same version");
 }
 
-TEST_CASE("what is no daemon is said to be none") {
+TEST_CASE("a server that is not a daemon is reported") {
   const Certificates certificates;
   auto http = metrics::HttpEndpoint::start("127.0.0.1:0", {});
   REQUIRE(http);
   const ClientOptions plain{
       .daemon = {"127.0.0.1", (*http)->port()}, .version = "1.2.3", .timeout = 300ms};
-  CHECK(has(why_not(plain), "does not answer as a troupe daemon without TLS does"));
+  CHECK(has(why_not(plain), "does not answer like a troupe daemon without TLS"));
   auto secured = plain;
   secured.tls = certificates.of("client");
-  CHECK(has(why_not(secured), "network: no TLS with what listens at "));
+  CHECK(has(why_not(secured), "network: no TLS connection to the process that listens at "));
 }
 
-TEST_CASE("whoever has no certificates is told at once that a daemon wants some") {
+TEST_CASE("a client without certificates is told at once that the daemon requires them") {
   const Certificates certificates;
   const Daemon daemon(certificates.of("node"));
   const auto begin = std::chrono::steady_clock::now();
@@ -176,7 +177,7 @@ TEST_CASE("whoever has no certificates is told at once that a daemon wants some"
   CHECK(why_not(daemon.asked_by(certificates.of("client"))) == "it answers");
 }
 
-TEST_CASE("names that are pinned are compared by either side") {
+TEST_CASE("both sides check pinned names") {
   const Certificates certificates;
   const auto of = [&](const std::string& who, const std::vector<std::string>& names) {
     auto tls = certificates.of(who);
@@ -190,16 +191,16 @@ TEST_CASE("names that are pinned are compared by either side") {
   for (const auto* other : {"other", "nod", "node2", "n*", "*", ".node", "node.node"})
     CHECK(why_not(open.asked_by(of("client", {other}))) ==
           "network: the certificate of the daemon at " + open.at() +
-              " is not trusted: its name is none of cluster.tls.names (cluster.tls.ca: " +
+              " is not trusted: its name is not in cluster.tls.names (cluster.tls.ca: " +
               certificates.path("ca.crt") + ")");
   const auto refused = why_not(closed.asked_by(certificates.of("node")));
   CHECK(has(refused, "network: the daemon at " + closed.at() + " refuses the certificate " +
                          certificates.path("node.crt")));
-  CHECK(has(refused, "is its name in cluster.tls.names there?"));
+  CHECK(has(refused, "does cluster.tls.names of the peer contain this node's name?"));
   CHECK(closed.stops() == 0);
 }
 
-TEST_CASE("a name may be the subject's or a DNS name, or stand for all below it") {
+TEST_CASE("a pinned name matches the subject, a DNS name or all names below a wildcard") {
   const Certificates certificates;
   const auto answers = [](const Daemon& daemon, TlsConfig client, const std::string& name) {
     client.names = {name};
@@ -213,7 +214,7 @@ TEST_CASE("a name may be the subject's or a DNS name, or stand for all below it"
     CHECK_FALSE(answers(daemon, certificates.of("client"), name));
 }
 
-TEST_CASE("a daemon goes on with the certificates that it began with") {
+TEST_CASE("a daemon keeps using the certificates that it read at startup") {
   const Certificates certificates;
   const Daemon daemon(certificates.of("node"));
   CHECK(why_not(daemon.asked_by(certificates.of("client"))) == "it answers");
@@ -222,16 +223,16 @@ TEST_CASE("a daemon goes on with the certificates that it began with") {
   CHECK(why_not(daemon.asked_by(certificates.of("client"))) == "it answers");
 }
 
-TEST_CASE("a client with certificates does not take a daemon without for one of its cluster") {
+TEST_CASE("a client with certificates refuses a daemon without") {
   const Certificates certificates;
   const Daemon daemon;
   CHECK(has(why_not(daemon.asked_by(certificates.of("client"))),
-            "network: no TLS with what listens at " + daemon.at()));
+            "network: no TLS connection to the process that listens at " + daemon.at()));
   CHECK(has(why_not(daemon.asked_by(certificates.of("client"))),
-            "if it is a daemon, its config has no cluster.tls"));
+            "if it is a troupe daemon, its config lacks cluster.tls"));
 }
 
-TEST_CASE("certificates of another authority are refused, by either side") {
+TEST_CASE("both sides refuse certificates of another authority") {
   const Certificates ours, others;
   const Daemon daemon(ours.of("node"));
   CHECK(has(why_not(daemon.asked_by(others.of("client"))),
@@ -248,7 +249,7 @@ TEST_CASE("certificates of another authority are refused, by either side") {
   CHECK(why_not(daemon.asked_by(ours.of("client"))) == "it answers");
 }
 
-TEST_CASE("files that do not fit together are named, with the reason") {
+TEST_CASE("files that do not match are named, with the reason") {
   const Certificates ours, others;
   CHECK(net::open_tls(ours.of("node")));
   const auto problem = [](const TlsConfig& tls) {
@@ -275,7 +276,7 @@ TEST_CASE("files that do not fit together are named, with the reason") {
                          ": certificate has expired"));
 }
 
-TEST_CASE("a TLS key that every user can read or write is refused, and one of a group is not") {
+TEST_CASE("a TLS key that everyone can read or write is refused, one for a group is accepted") {
   const Certificates ours;
   const auto tls = ours.of("node");
   const auto problem = [&](unsigned mode) {
@@ -291,7 +292,7 @@ TEST_CASE("a TLS key that every user can read or write is refused, and one of a 
   CHECK(problem(0602).starts_with(refusal + "can write it"));
 }
 
-TEST_CASE("an answer that is too large for the network is an error, and no more than that") {
+TEST_CASE("an answer that is too large for the network is only an error") {
   const Daemon daemon({}, "1.2.3", std::string(2 << 20, 'x'));
   CHECK(has(why_not(daemon.asked_by({})), "exceeds caf.middleman.max-message-size"));
   CHECK(ask_to_stop(daemon.asked_by({}), Stopping::job, false));
@@ -299,8 +300,8 @@ TEST_CASE("an answer that is too large for the network is an error, and no more 
   CHECK(why_not(large.asked_by({})) == "it answers");
 }
 
-TEST_CASE("a CAF without limits for strangers serves on loopback only") {
-  CHECK(network_is_bounded()); // the one that tools/bootstrap makes
+TEST_CASE("a CAF without limits for unknown peers listens only on loopback") {
+  CHECK(network_is_bounded()); // the CAF that tools/bootstrap builds
   CHECK(check_reach({"10.0.0.1", 7401}, true));
   CHECK(check_reach({"127.0.0.1", 7401}, false));
   const auto refused = check_reach({"10.0.0.1", 7401}, false);
@@ -311,8 +312,8 @@ TEST_CASE("a CAF without limits for strangers serves on loopback only") {
 
 namespace {
 
-/// Accepts nothing, and its queue is full: Linux drops further attempts to connect, as if no packet
-/// came.
+/// A listener that accepts no connection and whose queue is full: Linux drops further attempts to
+/// connect, as if no packet arrived.
 class FullListener {
 public:
   FullListener() : listener_{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)} {
@@ -339,7 +340,7 @@ private:
 
 } // namespace
 
-TEST_CASE("an attempt to connect ends after the detection timeout, so that others can be made") {
+TEST_CASE("an attempt to connect ends after the detection timeout, so that others can start") {
   const bool secured = GENERATE(false, true);
   CAPTURE(secured);
   const Certificates certificates;
@@ -356,7 +357,7 @@ TEST_CASE("an attempt to connect ends after the detection timeout, so that other
       .receive([](const caf::node_id&, const caf::strong_actor_ptr&,
                   const std::set<std::string>&) { FAIL("it is connected"); },
                [&](const caf::error& error) { why = error; });
-  CHECK(why == caf::sec::cannot_connect_to_node); // and not that the time was over
+  CHECK(why == caf::sec::cannot_connect_to_node); // rather than a timeout
 }
 
 TEST_CASE("a peer cannot end an actor") {

@@ -1,5 +1,5 @@
-// A node with real roles on the host's device, between a FORMER and METRICS that are not; and a
-// node that follows, whose neighbours on other nodes are not there at all.
+// Tests a node with real roles on the host device, between a stub GENERATION BUILDER and a stub
+// METRICS; and a follower whose neighbours on other nodes do not exist.
 #include "actors/node/node.hpp"
 #include "tests/actors/deterministic.hpp"
 #include "tests/actors/small_job.hpp"
@@ -19,16 +19,16 @@ using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
-/// What NODE's METRICS was told, in order; of one thread at a time.
+/// Messages that NODE's METRICS received, in order; used by one thread at a time.
 struct Shown {
   std::vector<std::string> log;
-  bool breaks = false; ///< at the first step
+  bool breaks = false; ///< throws at the first step
 };
 
-/// A node that trains a small job alone.
+/// A node that trains a small job as its only node.
 class Single {
 public:
-  /// The job is changed before anything is made of it.
+  /// `change`: modifies the job before it is compiled.
   explicit Single(const std::function<void(training::Job&)>& change = [](training::Job&) {}) {
     auto config = test::small_job();
     config.train.max_steps = 3;
@@ -75,7 +75,7 @@ public:
       system.spawn<node_actor::stateful_impl<NodeState>>(NodeSetup{.stopped = [this] { ++stops; }});
 };
 
-/// Fills nothing, but throws.
+/// A batch producer that throws instead of filling a batch.
 class BrokenProducer final : public training::BatchProducer {
 public:
   std::int32_t slots() const override { return 1; }
@@ -85,7 +85,7 @@ public:
   }
 };
 
-/// A node that has a seat in the job of another, and is about to train.
+/// A node with an assignment in the job of another node, about to train.
 struct Follower : test::Deterministic {
   Follower() {
     training::NodeAssignment assignment{
@@ -98,7 +98,7 @@ struct Follower : test::Deterministic {
         [assignment](atom::join, const NodeInfo&, const member_actor&)
             -> caf::result<training::NodeAssignment> { return assignment; },
         [](atom::lead) -> caf::result<coordinator_actor> {
-          return caf::delegated<coordinator_actor>{}; // it is waited for
+          return caf::delegated<coordinator_actor>{}; // keeps the node waiting
         });
     metrics =
         test::spawn_stub<metrics_actor>(system, [this](atom::finish, const RunOutcomePtr& end) {
@@ -109,7 +109,7 @@ struct Follower : test::Deterministic {
                                                         assignment, metrics::Trace{});
     builder = test::spawn_stub<generation_builder_actor>(
         system,
-        [this](atom::form) -> caf::result<BuiltGenerationPtr> {
+        [this](atom::build) -> caf::result<BuiltGenerationPtr> {
           if (end_while_forming)
             caf::anon_send(node, atom::finish_v, *end_while_forming);
           if (not_built)
@@ -151,19 +151,19 @@ struct Follower : test::Deterministic {
 
 } // namespace
 
-TEST_CASE("a node forms, trains, lets go, and only then says how it ended") {
+TEST_CASE("a node builds, trains and releases before it reports how it ended") {
   Single single;
   const auto outcome = single.run();
   CHECK_FALSE(outcome.error);
   CHECK(outcome.summary.status == "completed");
   CHECK(outcome.summary.steps == 3);
   CHECK(single.shown->log == std::vector<std::string>{"step", "step", "step", "completed"});
-  REQUIRE(single.host->state); // what the generation left when it was released
+  REQUIRE(single.host->state); // returned by the generation when it was released
   CHECK(single.host->state->header().step == 3);
   CHECK(single.stops == 0);
 }
 
-TEST_CASE("asked to stop while it forms, a node trains no step") {
+TEST_CASE("a node asked to stop while it builds trains no step") {
   Single single;
   const auto outcome =
       single.run([&](training::Generation&) { caf::anon_send(single.node, atom::stop_v); });
@@ -174,7 +174,7 @@ TEST_CASE("asked to stop while it forms, a node trains no step") {
   CHECK(single.stops == 1);
 }
 
-TEST_CASE("an actor that dies ends the job, and is named") {
+TEST_CASE("an actor that dies ends the job and is named") {
   std::function<void(training::Job&)> change = [](training::Job&) {};
   std::function<void(training::Generation&)> tamper = [](training::Generation&) {};
   const auto throws_at_step_1 = [](auto function) {
@@ -184,22 +184,22 @@ TEST_CASE("an actor that dies ends the job, and is named") {
   };
   Where where;
   bool metrics_break = false;
-  SECTION("a rank's") {
+  SECTION("an actor of a rank") {
     change = [&](training::Job& job) { job.optimizer = throws_at_step_1(job.optimizer); };
     where.actor = "shard_manager";
     where.rank = 0;
   }
-  SECTION("the node's") {
+  SECTION("an actor of the node") {
     tamper = [](training::Generation& generation) {
       generation.producers.front().training = std::make_shared<BrokenProducer>();
     };
     where.actor = "data_loader";
   }
-  SECTION("the job's") {
+  SECTION("an actor of the job") {
     change = [&](training::Job& job) { job.learning_rate = throws_at_step_1(job.learning_rate); };
     where.actor = "coordinator";
   }
-  SECTION("the one that shows it") {
+  SECTION("METRICS") {
     metrics_break = true;
     where.actor = "metrics";
   }
@@ -215,24 +215,25 @@ TEST_CASE("an actor that dies ends the job, and is named") {
   CHECK(outcome.error->where.actor == where.actor);
   CHECK(outcome.error->where.rank == where.rank);
   CHECK(outcome.error->where.step <= 3);
-  CHECK(single.host->state); // it was let go
+  CHECK(single.host->state); // the generation has returned its state
 }
 
-TEST_CASE("a former that dies is named; what it says itself is told as it is") {
+TEST_CASE("a GENERATION BUILDER that dies is named, and an error that it returns is passed on") {
   Single single;
   SECTION("it dies") {
     const auto outcome = single.run(test::spawn_stub<generation_builder_actor>(
         single.system,
-        [](atom::form) -> BuiltGenerationPtr { throw std::runtime_error("it breaks"); }));
+        [](atom::build) -> BuiltGenerationPtr { throw std::runtime_error("it breaks"); }));
     CHECK_FALSE(outcome.built);
     REQUIRE(outcome.error);
-    CHECK_THAT(outcome.error->to_string(),
-               ContainsSubstring("internal: the former died: ") &&
-                   ContainsSubstring("(node " + training::host_name() + ", actor former)"));
+    CHECK_THAT(
+        outcome.error->to_string(),
+        ContainsSubstring("internal: the generation builder died: ") &&
+            ContainsSubstring("(node " + training::host_name() + ", actor generation_builder)"));
   }
-  SECTION("it says why") {
+  SECTION("it returns an error") {
     const auto outcome = single.run(test::spawn_stub<generation_builder_actor>(
-        single.system, [](atom::form) -> caf::result<BuiltGenerationPtr> {
+        single.system, [](atom::build) -> caf::result<BuiltGenerationPtr> {
           return to_caf_error({Errc::data, "there are no images", {.node = "b:1"}});
         }));
     CHECK_FALSE(outcome.built);
@@ -241,7 +242,7 @@ TEST_CASE("a former that dies is named; what it says itself is told as it is") {
   }
 }
 
-TEST_CASE("the first end of a job is its end, also for a node that does not lead") {
+TEST_CASE("the first reported end is the end of the job, also on a node that does not lead") {
   Follower follower;
   RunOutcomePtr outcome;
   auto asked = follower.self->request(follower.node, caf::infinite, atom::run_v, follower.builder);
@@ -253,7 +254,7 @@ TEST_CASE("the first end of a job is its end, also for a node that does not lead
   };
   tell_end("the first");
   tell_end("the second");
-  follower.self->send_exit(follower.membership, caf::exit_reason::kill); // the leader goes, too
+  follower.self->send_exit(follower.membership, caf::exit_reason::kill); // the leader is lost, too
   follower.scheduler.run();
   asked.receive([&](RunOutcomePtr& answer) { outcome = std::move(answer); },
                 [](const caf::error& error) { FAIL(caf::to_string(error)); });
@@ -264,7 +265,7 @@ TEST_CASE("the first end of a job is its end, also for a node that does not lead
   CHECK(follower.releases == 1);
 }
 
-TEST_CASE("a job that ends while a node still forms ends for it once it has formed") {
+TEST_CASE("a job that ends while a node builds ends for it afterwards") {
   Follower follower;
   follower.end_while_forming = JobEnd{.result = {.status = "stopped"}, .error = {}};
   auto asked = follower.self->request(follower.node, caf::infinite, atom::run_v, follower.builder);
@@ -278,8 +279,8 @@ TEST_CASE("a job that ends while a node still forms ends for it once it has form
   CHECK(follower.releases == 1);
 }
 
-TEST_CASE("a node that cannot reach the others any more says why the job has ended") {
-  const Error why{Errc::unsupported, "two ranks have one GPU", {.node = "a:1"}};
+TEST_CASE("a node that cannot reach the others reports why the job ended") {
+  const Error why{Errc::unsupported, "two ranks share one GPU", {.node = "a:1"}};
   const Error unreachable{Errc::network, "the store is gone"}, own{Errc::data, "no images"};
   const auto said = [&](const Error& error) {
     Follower follower;
@@ -297,7 +298,7 @@ TEST_CASE("a node that cannot reach the others any more says why the job has end
   CHECK(said(own) == own.message);
 }
 
-TEST_CASE("a node whose job has ended reports it after the leader is gone") {
+TEST_CASE("a node reports the end of its job even after the leader is gone") {
   Follower follower;
   follower.run();
   follower.tell(atom::finish_v, JobEnd{.result = {.status = "failed"},
@@ -314,7 +315,7 @@ TEST_CASE("a node whose job has ended reports it after the leader is gone") {
       [](const caf::error& error) { FAIL(caf::to_string(error)); });
 }
 
-TEST_CASE("a leader that is gone is named by its address") {
+TEST_CASE("a lost leader is named by its address") {
   Follower follower;
   auto asked = follower.self->request(follower.node, caf::infinite, atom::run_v, follower.builder);
   follower.scheduler.run();
@@ -324,13 +325,13 @@ TEST_CASE("a leader that is gone is named by its address") {
       [](const RunOutcomePtr& outcome) {
         REQUIRE(outcome->error);
         CHECK_THAT(outcome->error->to_string(),
-                   ContainsSubstring("network: node a:1, which led the job, is gone: ") &&
+                   ContainsSubstring("network: node a:1, which led the job, was lost: ") &&
                        ContainsSubstring("(node a:1)"));
       },
       [](const caf::error& error) { FAIL(caf::to_string(error)); });
 }
 
-TEST_CASE("a node that is left out asks again by another attempt, and says why it waits") {
+TEST_CASE("a node that is left out joins with a new attempt and reports why it waits") {
   const bool has_led = GENERATE(false, true);
   CAPTURE(has_led);
   test::Deterministic actors;
@@ -353,7 +354,7 @@ TEST_CASE("a node that is left out asks again by another attempt, and says why i
     actors.scheduler.run();
   }
   CHECK(attempts == std::vector<std::int64_t>{1, 2});
-  CHECK(votes_left == (has_led ? 2 : 0)); // the others decide who leads
+  CHECK(votes_left == (has_led ? 2 : 0)); // the other nodes decide which node leads
   auto asked = actors.self->request(node, caf::infinite, atom::status_v);
   actors.scheduler.run();
   asked.receive(
@@ -362,7 +363,7 @@ TEST_CASE("a node that is left out asks again by another attempt, and says why i
   CHECK(stops == 0);
   actors.self->send(node, atom::finish_v, JobEnd{.result = {.status = "completed"}});
   actors.scheduler.run();
-  CHECK(stops == 1); // it need not wait
+  CHECK(stops == 1); // without waiting
   for (const auto& actor : {caf::actor_cast<caf::actor>(node), caf::actor_cast<caf::actor>(voter),
                             caf::actor_cast<caf::actor>(membership)})
     actors.self->send_exit(actor, caf::exit_reason::kill);

@@ -1,5 +1,5 @@
-// A node that waits for its seat at a MEMBERSHIP that does what the test says, and what it tells
-// those who ask about its job.
+// Tests a node that waits for its assignment at a MEMBERSHIP that the test controls, and its
+// answers to questions about its job.
 #include "actors/caf_error.hpp"
 #include "actors/node/node.hpp"
 #include "tests/actors/deterministic.hpp"
@@ -20,7 +20,7 @@ using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
-/// The node b:1, and the MEMBERSHIP of a:1, which keeps whoever asks for a seat waiting.
+/// The node b:1, and the MEMBERSHIP of a:1, which keeps joining nodes waiting.
 struct Waiting : test::Deterministic {
   explicit Waiting(std::vector<std::string> join = {"a:1", "b:1", "c:1"}, bool is_silent = false) {
     membership = test::spawn_stub<membership_actor>(
@@ -40,7 +40,8 @@ struct Waiting : test::Deterministic {
         [this](atom::leave, const member_actor&, bool) -> caf::result<void> {
           ++leaves;
           if (keeps)
-            return to_caf_error({Errc::invalid_input, "it leads the job, which would end with it"});
+            return to_caf_error(
+                {Errc::invalid_input, "it leads the job, and the job would end if it left"});
           return caf::unit;
         },
         [this](atom::stop) { ++stops; });
@@ -67,14 +68,14 @@ struct Waiting : test::Deterministic {
                                 NodeInfo{.address = "b:1", .time_left_ms = time_left.count()}));
     scheduler.run();
   }
-  /// In steps that a timer may come between.
+  /// Advances the clock in steps of a second, so that timers expire in between.
   void pass(std::chrono::seconds time) {
     for (; time > 0s; time -= 1s) {
       scheduler.advance_time(1s);
       scheduler.run();
     }
   }
-  /// Why there is no seat.
+  /// Returns the reason why the node was refused.
   Error refusal() {
     Error error;
     asked->receive(
@@ -82,7 +83,7 @@ struct Waiting : test::Deterministic {
         [](const caf::error& answer) { FAIL(caf::to_string(answer)); });
     return error;
   }
-  /// What it answers to whoever looks for a job.
+  /// Returns the node's error for a request for its job.
   Error no_job() {
     Error error;
     auto request = self->request(node, caf::infinite, atom::join_v);
@@ -117,9 +118,9 @@ struct Waiting : test::Deterministic {
   }
 
   WaitStatus told{"waiting for 1 more node (2 of 3: a:1, b:1)", 0, 300'000};
-  std::optional<training::NodeAssignment> assignment; ///< that it gives
+  std::optional<training::NodeAssignment> assignment; ///< assignment that MEMBERSHIP gives
   bool withdrawn = false;
-  bool keeps = false;        ///< it refuses requests to leave
+  bool keeps = false;        ///< refuses requests to leave
   int leaves = 0, stops = 0; ///< requests of the node to leave, and to stop the job
   std::vector<std::string> said;
   membership_actor membership;
@@ -132,7 +133,7 @@ struct Waiting : test::Deterministic {
 
 } // namespace
 
-TEST_CASE("a node whose time for a seat is over gives up, and tells MEMBERSHIP") {
+TEST_CASE("a node without an assignment by its deadline gives up and tells MEMBERSHIP") {
   Waiting waiting;
   waiting.ask_for_assignment(60s);
   waiting.pass(61s);
@@ -142,11 +143,11 @@ TEST_CASE("a node whose time for a seat is over gives up, and tells MEMBERSHIP")
   const auto error = waiting.refusal();
   CHECK(error.code == Errc::network);
   CHECK(error.exit_code() == 1);
-  CHECK(error.message == "no place in the job of a:1: " + waiting.told.what);
+  CHECK(error.message == "not admitted to the job of a:1: " + waiting.told.what);
   CHECK(waiting.no_job().code == Errc::network);
 }
 
-TEST_CASE("a spare waits as long as the job lasts") {
+TEST_CASE("a spare waits until the job ends") {
   Waiting waiting;
   waiting.told = {"waiting as a spare: there are 3 nodes already"};
   waiting.ask_for_assignment(60s);
@@ -156,11 +157,11 @@ TEST_CASE("a spare waits as long as the job lasts") {
   CHECK(waiting.status().wait.what == waiting.told.what);
 }
 
-TEST_CASE("a node that waits for a MEMBERSHIP that does not answer takes the leader for lost") {
+TEST_CASE("a node whose MEMBERSHIP does not answer treats the leader as lost") {
   Waiting waiting{{"a:1"}, true};
   waiting.ask_for_assignment(600s);
   waiting.pass(20s);
-  CHECK(waiting.status().phase == "waiting for a place in the job of a:1");
+  CHECK(waiting.status().phase == "waiting to be admitted to the job of a:1");
   waiting.pass(10s);
   const auto error = waiting.refusal();
   CHECK(error.code == Errc::network);
@@ -168,7 +169,7 @@ TEST_CASE("a node that waits for a MEMBERSHIP that does not answer takes the lea
              ContainsSubstring("a:1, which leads the job, has not answered within 30s"));
 }
 
-TEST_CASE("a node that waits for its seat ends when it hears that the job has") {
+TEST_CASE("a node that waits for its assignment ends with the job") {
   const bool has_failed = GENERATE(false, true);
   Waiting waiting;
   waiting.ask_for_assignment(600s);
@@ -179,7 +180,7 @@ TEST_CASE("a node that waits for its seat ends when it hears that the job has") 
   CHECK(error.message == (has_failed ? "broken" : "the job has ended already: completed"));
 }
 
-TEST_CASE("a node that has trained, and becomes a spare, says why") {
+TEST_CASE("a node that trained and becomes a spare reports why") {
   Waiting waiting;
   training::GenerationRecord record{.number = 1, .nodes = {{.address = "a:1"}, {.address = "b:1"}}};
   waiting.assignment = training::NodeAssignment{.refused = {}, .generation = record, .node = 1};
@@ -188,7 +189,7 @@ TEST_CASE("a node that has trained, and becomes a spare, says why") {
   waiting.ask_for_assignment(600s);
   waiting.told = {"waiting as a spare: workers train in groups of 2 (parallel.shard_group)"};
   record.spares = {"b:1"};
-  for (const std::int64_t generation : {2, 3}) { // for the same reason, which is said once
+  for (const std::int64_t generation : {2, 3}) { // for one reason, which is reported once
     record.number = generation;
     waiting.self->send(waiting.node, atom::decided_v, record);
     waiting.scheduler.run();
@@ -196,7 +197,7 @@ TEST_CASE("a node that has trained, and becomes a spare, says why") {
   CHECK(waiting.said == std::vector{waiting.told.what});
 }
 
-TEST_CASE("a node that waits logs it at a tenth of the leader's limit, and status reports it") {
+TEST_CASE("a wait is logged after a tenth of the leader's limit, and status reports it") {
   Waiting waiting;
   waiting.told.waited_ms = 29'000;
   waiting.ask_for_assignment(600s);
@@ -210,14 +211,14 @@ TEST_CASE("a node that waits logs it at a tenth of the leader's limit, and statu
   CHECK(status.wait == waiting.told);
 }
 
-TEST_CASE("a node whose job has ended has none to take part in, and says how it ended") {
+TEST_CASE("a node whose job has ended reports how, and that it has no job") {
   Waiting waiting;
   waiting.ask_for_assignment(600s);
   SECTION("it has failed") {
     waiting.end(failed_end({Errc::device, "it has failed"}));
     const auto error = waiting.no_job();
     CHECK(error.code == Errc::network);
-    CHECK(error.message == "its job has failed, and it ends");
+    CHECK(error.message == "its job has failed, and it is shutting down");
   }
   SECTION("it has completed") {
     waiting.end({.result = {.status = "completed"}});
@@ -225,26 +226,26 @@ TEST_CASE("a node whose job has ended has none to take part in, and says how it 
     CHECK(error.code == Errc::stopped);
     CHECK(error.message == "the job has ended already: completed");
   }
-  SECTION("the other nodes continue without this node") {
+  SECTION("the other nodes continue without this one") {
     waiting.end({.result = {.status = "stopped"}, .for_all = false});
     CHECK(waiting.no_job().code == Errc::network);
   }
   CHECK(waiting.begins("c:1") == std::pair{std::string{"a:1"}, true});
 }
 
-TEST_CASE("a node names the one that is to begin a job, unless it takes part in another's") {
+TEST_CASE("a node names the one that should begin a job, unless it is in another node's job") {
   Waiting first_of_several;
   CHECK(first_of_several.begins("c:1") == std::pair{std::string{"a:1"}, false});
   first_of_several.ask_for_assignment(0s);
   CHECK(first_of_several.begins("c:1") == std::pair{std::string{}, false});
-  CHECK(first_of_several.begins("a:1").first == "a:1"); // it leads nothing, or it would not ask
+  CHECK(first_of_several.begins("a:1").first == "a:1"); // a:1 leads no job, or it would not ask
   Waiting told_of_one{{"a:1"}};
   CHECK(told_of_one.begins("c:1").first == "c:1");
   Waiting told_of_none{{}};
   CHECK(told_of_none.begins("c:1").first == "b:1");
 }
 
-TEST_CASE("a request to leave or to stop is repeated when another node leads") {
+TEST_CASE("a request to leave or to stop is repeated to a new leader") {
   const bool stops = GENERATE(false, true);
   Waiting waiting;
   waiting.ask_for_assignment(600s);
@@ -256,15 +257,16 @@ TEST_CASE("a request to leave or to stop is repeated when another node leads") {
   CHECK(std::pair{waiting.leaves, waiting.stops} == (stops ? std::pair{0, 2} : std::pair{2, 0}));
 }
 
-TEST_CASE("a node that is elected before it notices the loss of its leader names the leader") {
+TEST_CASE("a node elected before it notices the loss of its leader names that leader") {
   Waiting waiting;
   waiting.ask_for_assignment(600s);
   waiting.self->send(waiting.node, atom::lead_v, std::string{"b:1"});
   waiting.scheduler.run();
-  CHECK(waiting.refusal().message == "node a:1, which led the job, is gone: this node was elected");
+  CHECK(waiting.refusal().message ==
+        "node a:1, which led the job, was lost: this node was elected");
 }
 
-TEST_CASE("SIGTERM stops a job whose leader may not leave, also after a request to leave") {
+TEST_CASE("SIGTERM stops a job whose leader may not leave, even after a request to leave") {
   Waiting waiting;
   waiting.ask_for_assignment(0s, "b:1");
   waiting.keeps = true;

@@ -1,6 +1,6 @@
-// Decisions that follow each other, each by the voters that the one before names, until one is the
-// end: every order in which messages of two of them arrive, with any lost, late or repeated, and
-// any voter dead, or behind, from any moment on.
+// Explores chains of decisions: each is made by the voters that the previous record names, until a
+// record ends the job. Covers every order in which messages of two decisions arrive, with any
+// message lost, late or repeated, and any voter dead or lagging from any moment.
 #include "actors/consensus/paxos_instance.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -15,7 +15,7 @@ using namespace troupe::actors;
 
 namespace {
 
-/// What can be decided is a record, which names the voters of the next one.
+/// A decision is a record, which names the voters of the next decision.
 using Record = std::int64_t;
 using Voters = std::vector<std::size_t>;
 
@@ -34,17 +34,17 @@ Voters voters_after(Record record) {
   }
 }
 
-/// What a node would have decided after this record.
+/// Returns the records that a node would propose after this record.
 std::vector<Record> pending_proposals(Record after, std::size_t node) {
   if (after != first)
     return {later + static_cast<Record>(node)};
   return {node == 0 ? grown : replaced, the_end};
 }
 
-/// What has been sent about the successor of one record.
+/// Messages about the successor of one record.
 struct Messages {
   std::set<Ballot> campaigns;
-  std::set<std::pair<std::size_t, Promise<Record>>> promises; ///< by the voter's index
+  std::set<std::pair<std::size_t, Promise<Record>>> promises; ///< with the voter's index
   std::set<Proposal<Record>> proposals;
   std::set<std::pair<std::size_t, Ballot>> acceptances;
 
@@ -52,15 +52,15 @@ struct Messages {
 };
 
 struct Node {
-  Record last = first;                           ///< that it knows to be decided
-  std::optional<PaxosInstance<Record>> instance; ///< on the next; empty: it has no vote
+  Record last = first;                           ///< the last record that it knows to be decided
+  std::optional<PaxosInstance<Record>> instance; ///< for the next record; empty: it has no vote
 
   bool operator==(const Node&) const = default;
 };
 
 struct World {
   std::vector<Node> nodes;
-  std::map<Record, Messages> sent; ///< by the last record
+  std::map<Record, Messages> sent; ///< by the record before
 
   bool operator==(const World&) const = default;
 };
@@ -126,7 +126,7 @@ private:
     return static_cast<std::size_t>(std::ranges::find(voters, name) - voters.begin());
   }
 
-  /// After a record, whether anybody knows of it or not.
+  /// Returns the records decided after `after`, even if no node knows of them.
   static std::set<Record> decided(const World& world, Record after) {
     std::set<Record> found;
     const auto sent = world.sent.find(after);
@@ -165,7 +165,8 @@ private:
 
   void go_on_from(const World& world, std::size_t name) {
     const auto& node = world.nodes[name];
-    for (const auto record : decided(world, node.last)) { // whoever has counted that tells it
+    for (const auto record :
+         decided(world, node.last)) { // a node that has counted the acceptances reports it
       auto next = world;
       adopt(next, name, record);
       see(std::move(next));
@@ -187,7 +188,8 @@ private:
     see(std::move(world));
   }
 
-  /// Of each voter from `from` on it has heard one of its promises, or none.
+  /// Explores every case in which each voter from `from` on contributes one of its promises, or
+  /// none.
   void hear_and_propose(const World& world, std::size_t name, std::size_t from) {
     const auto& node = world.nodes[name];
     if (from == voters_after(node.last).size())
@@ -247,11 +249,11 @@ private:
 
 } // namespace
 
-TEST_CASE("whatever arrives while voters change: no two records follow one, and none the end") {
+TEST_CASE("while voters change, a record has one successor at most and an end has none") {
   Exploration exploration{1};
   exploration.run();
   const auto& outcomes = exploration.outcomes();
-  // Whoever may propose can win, also with voters that the first record did not have.
+  // Every node that may propose can win, also with voters that the first record did not name.
   CHECK(outcomes.at(first) == std::set{grown, replaced, the_end});
   CHECK(outcomes.at(grown) == std::set{later, later + 1});
   CHECK(outcomes.at(replaced) == std::set{later + 1, later + 2});

@@ -1,5 +1,5 @@
-// All that can happen when a few voters decide: every order in which messages arrive, with any of
-// them lost, late or repeated, and any voter dead from any moment on.
+// Explores all runs of a decision by a few voters: every order in which messages arrive, with any
+// message lost, late or repeated, and any voter dead from any moment.
 #include "actors/consensus/paxos_instance.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -15,11 +15,11 @@ namespace {
 
 using Value = std::int64_t;
 
-/// What has been sent, which may arrive at any time, and as often as it likes: one that never does
-/// is lost, or its receiver is dead.
+/// Sent messages. Each may arrive at any time, any number of times; a message that never arrives is
+/// lost, or its receiver is dead.
 struct Messages {
   std::set<Ballot> campaigns;
-  std::set<std::pair<std::size_t, Promise<Value>>> promises; ///< by who makes it
+  std::set<std::pair<std::size_t, Promise<Value>>> promises; ///< with the promising voter
   std::set<Proposal<Value>> proposals;
   std::set<std::pair<std::size_t, Ballot>> acceptances;
 
@@ -82,8 +82,8 @@ private:
     }
   }
 
-  /// A value is decided whether anybody knows of it or not; who is told of all that was accepted
-  /// must find the same.
+  /// Checks that at most one value is decided, even if no voter knows of it, and that a voter that
+  /// learns of all acceptances finds that value.
   void check(const World& world) {
     std::set<Value> decided;
     for (const auto& proposal : world.sent.proposals) {
@@ -124,7 +124,8 @@ private:
     see(std::move(world));
   }
 
-  /// Of each voter from `from` on it has heard one of its promises, or none.
+  /// Explores every case in which each voter from `from` on contributes one of its promises, or
+  /// none.
   void hear_and_propose(const World& world, std::size_t index, std::size_t from) {
     if (from == world.voters.size())
       return propose(world, index);
@@ -137,14 +138,14 @@ private:
       }
   }
 
-  /// Each would have another value.
+  /// Proposes a value that differs for each voter.
   void propose(World world, std::size_t index) {
     auto& voter = world.voters[index];
     if (!voter.may_propose())
       return;
     const auto proposal = voter.propose(static_cast<Value>(index));
     world.sent.proposals.insert(proposal);
-    if (voter.accept(proposal) == proposal.ballot) // as it has told itself
+    if (voter.accept(proposal) == proposal.ballot) // its own acceptance
       world.sent.acceptances.emplace(index, proposal.ballot);
     see(std::move(world));
   }
@@ -177,34 +178,34 @@ void explore(std::size_t voters, Ballot last_ballot) {
   CAPTURE(voters, last_ballot);
   Exploration exploration{voters, last_ballot};
   exploration.run();
-  // Whoever has a ballot may win.
+  // Every voter with a ballot can win.
   CHECK(exploration.outcomes().size() == std::min<std::size_t>(voters, last_ballot + 1));
 }
 
 } // namespace
 
-TEST_CASE("whatever arrives, and whoever dies: no two values are decided") {
+TEST_CASE("in every order of messages and losses, at most one value is decided") {
   explore(1, 3);
   explore(2, 5);
   explore(3, 2);
 }
 
-TEST_CASE("so it is among more voters, and with more ballots", "[long]") {
+TEST_CASE("with more voters and ballots, at most one value is decided", "[long]") {
   explore(3, 3);
   explore(4, 2);
 }
 
-TEST_CASE("voters that are gone for good are not needed where the others could not do without") {
+TEST_CASE("voters that are lost for good are not needed for a value that no quorum could replace") {
   PaxosInstance<Value> instance{4, 2};
   const auto ballot = instance.campaign();
   for (const std::size_t voter : {1, 3})
     instance.note(voter, Promise<Value>{ballot, true});
   instance.propose(7);
-  CHECK(instance.decided_without({0, 1}) == nullptr); // the last has not accepted it
+  CHECK(instance.decided_without({0, 1}) == nullptr); // the last voter has not accepted it
   instance.note(3, ballot);
   CHECK(instance.decided() == nullptr);
   CHECK(instance.decided_without({}) == nullptr);
-  CHECK(instance.decided_without({0}) == nullptr); // three could decide something else
+  CHECK(instance.decided_without({0}) == nullptr); // three voters could decide another value
   CHECK(instance.decided_without({1}) == nullptr);
   REQUIRE(instance.decided_without({0, 1}) != nullptr);
   CHECK(*instance.decided_without({0, 1}) == 7);

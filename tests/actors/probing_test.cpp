@@ -1,4 +1,5 @@
-// NODEs of one process try the links between their data planes, as if each had a host of its own.
+// Tests NODEs of one process that probe the links between their data planes, as if each had a
+// separate host.
 #include "actors/node/node.hpp"
 #include "core/net/socket.hpp"
 
@@ -35,12 +36,12 @@ public:
   Nodes(const Nodes&) = delete;
   Nodes& operator=(const Nodes&) = delete;
 
-  /// All at the same time, each with the ports that it is to try.
+  /// Probes from all nodes at the same time; `orders`: the ports that each node probes.
   std::vector<BrokenLink> probe(const std::map<std::string, std::vector<NodePort>>& orders,
                                 std::chrono::milliseconds limit,
                                 const std::string& ticket = "a ticket") {
     caf::scoped_actor self{system_};
-    for (const auto& [name, order] : orders) // they take orders from this MEMBERSHIP
+    for (const auto& [name, order] : orders) // makes this actor their MEMBERSHIP
       caf::anon_send(nodes_.at(name), atom::join_v,
                      caf::actor_cast<membership_actor>(caf::actor{self}), name, NodeInfo{});
     using Response =
@@ -59,7 +60,7 @@ public:
     return all;
   }
 
-  /// Whether it takes an order from an actor that is not its MEMBERSHIP.
+  /// Whether a node obeys an order from an actor that is not its MEMBERSHIP.
   bool obeys_stranger(const std::string& name) {
     bool obeys = false;
     caf::scoped_actor self{system_};
@@ -89,7 +90,7 @@ TEST_CASE("nodes that can connect to each other report no broken link") {
             .empty());
 }
 
-TEST_CASE("links that cannot be made are named, each in its direction") {
+TEST_CASE("links that cannot be made are named with their direction") {
   Nodes nodes{{"a", "b", "c"}};
   auto& ports = nodes.ports;
   const auto silent = net::listen_on({"127.0.0.1", 0}).value();
@@ -103,17 +104,17 @@ TEST_CASE("links that cannot be made are named, each in its direction") {
   CHECK(broken[0].to == "b");
   CHECK(broken[1].from == "b");
   CHECK(broken[1].to == "c");
-  CHECK_THAT(broken[1].why, ContainsSubstring("nothing for"));
+  CHECK_THAT(broken[1].why, ContainsSubstring("no data for"));
 }
 
-TEST_CASE("a node that has no such order answers no probe") {
+TEST_CASE("a node answers a probe only with the matching ticket") {
   Nodes nodes{{"a", "b"}};
   CHECK(nodes.probe({{"a", {nodes.ports["b"]}}}, 300ms).size() == 1);
   CHECK(nodes.probe({{"a", {{"b", "no port"}}}, {"b", {}}}, 300ms).size() == 1);
   CHECK(nodes.probe({{"a", {nodes.ports["b"]}}, {"b", {}}}, 10s, "another ticket").empty());
 }
 
-TEST_CASE("a node dials where its MEMBERSHIP tells it to, and no stranger") {
+TEST_CASE("a node dials only where its MEMBERSHIP tells it to") {
   Nodes nodes{{"a", "b"}};
   CHECK_FALSE(nodes.obeys_stranger("a"));
   CHECK(nodes.probe({{"a", {}}}, 300ms).empty());

@@ -1,5 +1,5 @@
-// Shard managers of several ranks, with real streams and collectives: what a rank does with
-// gradients that are not finite.
+// Tests SHARD MANAGERs of several ranks, with real streams and collectives, with gradients that are
+// not finite.
 #include "actors/roles/shard_manager.hpp"
 #include "collectives/shared_device/shared_communicator.hpp"
 #include "cpu/host_device.hpp"
@@ -22,7 +22,7 @@ namespace {
 constexpr std::size_t per_unit = 5;
 constexpr int units = 2;
 
-/// What the ranks have reported, from any thread.
+/// Reports of the ranks, from any thread.
 class Reports {
 public:
   void add(const StepReport& report) {
@@ -35,7 +35,7 @@ public:
     errors_.push_back(error);
     changed_.notify_all();
   }
-  /// The reports of one step, once all ranks have sent theirs.
+  /// Waits until all ranks have sent their reports of a step, and returns them.
   std::vector<StepReport> take(std::size_t count) {
     std::unique_lock lock{mutex_};
     const bool in_time =
@@ -64,7 +64,7 @@ private:
   std::condition_variable changed_;
   std::vector<StepReport> reports_;
   std::vector<Error> errors_;
-  std::vector<double> failed_losses_; ///< each before its error
+  std::vector<double> failed_losses_; ///< each arrives before its error
 };
 
 std::shared_ptr<training::RankState> make_rank_state(int rank, int world_size,
@@ -92,7 +92,7 @@ std::shared_ptr<training::RankState> make_rank_state(int rank, int world_size,
   return rank_state;
 }
 
-/// Ranks that are given gradients, without workers.
+/// Ranks that receive gradients without workers.
 class ShardRuntime {
 public:
   ShardRuntime(int world_size, const LossScaleOptions& loss_scale,
@@ -122,7 +122,7 @@ public:
     caf::anon_send_exit(coordinator_, caf::exit_reason::kill);
   }
 
-  /// One step; the gradients are `value` everywhere, and on `rank` the element `at` is `bad`.
+  /// Runs one step. All gradients are `value`, except that element `at` of `rank` is `bad`.
   void begin_step(std::int64_t step, float value, int rank = -1, std::size_t at = 0, float bad = 0,
                   double loss = 1, const std::vector<Span>& computing = {}) {
     for (const auto& rank_state : rank_states_) {
@@ -168,7 +168,7 @@ private:
 
 } // namespace
 
-TEST_CASE("what one rank alone finds makes all ranks skip the step, and then agree again") {
+TEST_CASE("a value that is not finite on one rank makes all ranks skip the step") {
   const int world_size = GENERATE(2, 3, 4);
   const float bad = GENERATE(NAN, INFINITY, -INFINITY);
   const std::size_t at = GENERATE(0u, 7u);
@@ -183,7 +183,7 @@ TEST_CASE("what one rank alone finds makes all ranks skip the step, and then agr
   for (std::size_t rank = 0; rank < static_cast<std::size_t>(world_size); ++rank)
     CHECK(runtime.parameters(rank) == start);
 
-  // The scale is 512 now: this gradient is 1, and it is the optimizer's first step.
+  // The scale is now 512: this gradient is 1, in the optimizer's first step.
   for (const auto& report : runtime.step(1, 512))
     CHECK(report.skipped_steps == 1);
   for (const auto& report : runtime.step(2, 512)) {
@@ -199,17 +199,17 @@ TEST_CASE("what one rank alone finds makes all ranks skip the step, and then agr
   }
 }
 
-TEST_CASE("gradients of all ranks are averaged before they are clipped by value") {
+TEST_CASE("gradients of all ranks are averaged before clipping by value") {
   ShardRuntime runtime{2, {.initial = 4}, {.lr = 1, .clip_value = 2}};
   const auto start = runtime.parameters(0);
-  // Scaled by 4. On rank 1 one element is -40: the mean of 2 and -10 is -4, and is clipped to -2.
+  // The scale is 4. One element of rank 1 is -40: the mean of 2 and -10 is -4, clipped to -2.
   runtime.step(0, 8, 1, 3, -40);
   const auto parameters = runtime.parameters(1);
   for (std::size_t i = 0; i < parameters.size(); ++i)
     CHECK(parameters[i] == start[i] - (i == 3 ? -2.0f : 2.0f));
 }
 
-TEST_CASE("the optimizer's time counts unless the rank computes meanwhile") {
+TEST_CASE("the optimizer's time is counted unless the rank computes meanwhile") {
   ShardRuntime runtime{2, {}};
   for (const auto& report : runtime.step(0, 1))
     CHECK(report.optimizer > 0ns);
@@ -217,7 +217,7 @@ TEST_CASE("the optimizer's time counts unless the rank computes meanwhile") {
     CHECK(report.optimizer == 0ns);
 }
 
-TEST_CASE("a loss that is not finite while the scale cannot fall any more ends the run") {
+TEST_CASE("a loss that is not finite ends the run when the loss scale cannot fall any further") {
   ShardRuntime runtime{1, {.initial = 1}};
   runtime.begin_step(0, NAN, -1, 0, 0, NAN);
   const auto error = runtime.error();

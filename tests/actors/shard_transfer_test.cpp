@@ -1,4 +1,4 @@
-// How nodes go on from a state that they have only together.
+// Tests how nodes resume from a state whose shards are spread over them.
 #include "actors/node/shard_transfer.hpp"
 #include "tests/support/loopback.hpp"
 
@@ -18,7 +18,8 @@ namespace {
 constexpr std::int32_t shards = 3;
 constexpr std::size_t shard_elements = 100'000; // several chunks
 
-/// Element i of tensor "w" is i; shard s has the s-th third of it.
+/// Returns these of three shards. Element i of tensor "w" is i; shard s has the s-th third of the
+/// tensor.
 std::shared_ptr<const training::RetainedState> held(const std::vector<std::int32_t>& which,
                                                     std::int64_t step = 7) {
   auto state = std::make_shared<training::RetainedState>();
@@ -44,7 +45,7 @@ std::shared_ptr<const training::RetainedState> held(const std::vector<std::int32
   return state;
 }
 
-/// Nodes that hold these shards.
+/// Nodes that retain these shards.
 struct Holders {
   explicit Holders(std::vector<std::vector<std::int32_t>> holdings)
       : loopback{static_cast<int>(holdings.size())} {
@@ -62,12 +63,12 @@ struct Holders {
     return {.refused = {}, .generation = generation, .node = static_cast<std::int32_t>(node)};
   }
   std::unique_ptr<ShardServer> serve(std::size_t node) {
-    return std::make_unique<ShardServer>(loopback.join_group(static_cast<int>(node)), assignment(node),
-                                         states[node], timeouts);
+    return std::make_unique<ShardServer>(loopback.join_group(static_cast<int>(node)),
+                                         assignment(node), states[node], timeouts);
   }
   Result<StateSourcePtr> gather(std::size_t node) {
-    return gather_shards(loopback.join_group(static_cast<int>(node)), assignment(node), states[node],
-                         timeouts, [](const std::string&) {});
+    return gather_shards(loopback.join_group(static_cast<int>(node)), assignment(node),
+                         states[node], timeouts, [](const std::string&) {});
   }
 
   testing::Loopback loopback;
@@ -94,8 +95,8 @@ void check_whole(const StateSource& state) {
 
 } // namespace
 
-TEST_CASE("nodes that hold all of a state together each read what they lack of the others") {
-  Holders cluster{{{0, 2}, {1, 0}, {}}}; // one has just come
+TEST_CASE("nodes that together retain a state each read their missing shards from the others") {
+  Holders cluster{{{0, 2}, {1, 0}, {}}}; // one node has just joined
   std::vector<std::unique_ptr<ShardServer>> servers;
   for (const std::size_t node : {0, 1})
     servers.push_back(cluster.serve(node));
@@ -110,12 +111,12 @@ TEST_CASE("nodes that hold all of a state together each read what they lack of t
   }
 }
 
-TEST_CASE("a node that holds all of it asks nobody") {
+TEST_CASE("a node that retains the whole state reads from no other node") {
   Holders cluster{{{0, 1, 2}}};
   check_whole(**cluster.gather(0));
 }
 
-TEST_CASE("a node that reads finds out that the one it reads from has gone") {
+TEST_CASE("a node notices when the node that it reads from is lost") {
   Holders cluster{{{0, 2}, {1, 0}}};
   auto server = cluster.serve(1);
   const auto state = cluster.gather(0);
@@ -127,24 +128,24 @@ TEST_CASE("a node that reads finds out that the one it reads from has gone") {
   CHECK(read.error().code == Errc::network);
 }
 
-TEST_CASE("a node that waits for others' parts hears why they do not come") {
+TEST_CASE("a node that waits for shards is told why they do not come") {
   Holders cluster{{{0, 2}, {1, 0}}};
   auto gathering = std::async(std::launch::async, [&] { return cluster.gather(0); });
-  cluster.loopback.join_group(0)->cancel({Errc::network, "node c:1 is gone"});
+  cluster.loopback.join_group(0)->cancel({Errc::network, "node c:1 was lost"});
   CHECK_FALSE(gathering.get());
 }
 
-TEST_CASE("parts of another step are not taken") {
+TEST_CASE("shards of another step are refused") {
   Holders cluster{{{0, 2}, {1, 0}}};
   cluster.states[1] = held({1, 0}, 6);
   const auto server = cluster.serve(1);
   const auto state = cluster.gather(0);
   REQUIRE_FALSE(state);
   CHECK(state.error().code == Errc::corrupt);
-  CHECK_THAT(state.error().message, ContainsSubstring("of step 6, not of 7"));
+  CHECK_THAT(state.error().message, ContainsSubstring("of step 6, but step 7 is needed"));
 }
 
-TEST_CASE("a server ends while nobody has come to it") {
+TEST_CASE("a shard server can end before any node has connected") {
   Holders cluster{{{0, 2}, {1, 0}}};
   CHECK(cluster.serve(0));
 }

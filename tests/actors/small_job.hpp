@@ -1,4 +1,4 @@
-/// A job whose steps take no time, and the FORMER of a node that trains it.
+/// A job whose steps take almost no time, and a GENERATION BUILDER for the node that trains it.
 #pragma once
 
 #include "actors/caf_error.hpp"
@@ -18,8 +18,8 @@
 
 namespace troupe::actors::test {
 
-/// Four steps an epoch of a narrow ResNet in several units, which writes nothing and evaluates
-/// nothing.
+/// Config of a narrow ResNet of several units with four steps an epoch; the job writes no files and
+/// evaluates nothing.
 inline Config small_job() {
   Config config;
   config.model.name = "resnet20";
@@ -40,37 +40,37 @@ inline Config small_job() {
   return config;
 }
 
-/// A host that begins the job afresh, for so many slices of a global batch.
+/// Compiles a job that starts from step 0, for `slices` slices of a global batch.
 inline std::shared_ptr<training::CompiledJob> compile_job(const Config& config,
                                                           std::int64_t slices) {
   return training::compile_job(training::open_job(config, {}).value(), slices, {}).value();
 }
 
-// How a batch and a data set say what a sample is: the one place of these tests that knows.
+// Labels of samples and of batches: only these functions depend on the type of the data set.
 
 inline std::int32_t label_of(const data::Dataset& dataset, std::int64_t sample) {
   return dynamic_cast<const data::ImageDataset&>(dataset).label(sample);
 }
 
-/// Of a micro-batch in the host's memory, once it is filled.
+/// Returns the labels of a filled micro-batch in host memory.
 inline std::vector<std::int32_t> labels_of(const training::MicroBatch& batch) {
   const auto labels = std::ranges::find(batch.view, "labels", &BatchTensor::name);
   const auto* const first = static_cast<const std::int32_t*>(labels->data);
   return {first, first + batch.samples};
 }
 
-/// Forms one generation, all of it on a host that is there; let go, it leaves its state.
-/// `before` it is given to NODE, it may be looked at, or tampered with.
+/// Builds one generation with all ranks in this process; returns its state to the compiled job on
+/// release. `before` may inspect or modify the generation before NODE receives it.
 inline generation_builder_actor spawn_generation_builder(
-    caf::actor_system& system, std::shared_ptr<training::CompiledJob> host,
+    caf::actor_system& system, std::shared_ptr<training::CompiledJob> compiled_job,
     const training::NodeAssignment& assignment, metrics_actor metrics,
     std::function<void(training::Generation&)> before = [](training::Generation&) {}) {
   const auto generation = std::make_shared<std::shared_ptr<training::Generation>>();
   return spawn_stub<generation_builder_actor>(
       system,
-      [host, assignment, metrics, before,
-       generation](atom::form) -> caf::result<BuiltGenerationPtr> {
-        auto built = training::build_generation(host, assignment);
+      [compiled_job, assignment, metrics, before,
+       generation](atom::build) -> caf::result<BuiltGenerationPtr> {
+        auto built = training::build_generation(compiled_job, assignment);
         if (!built)
           return to_caf_error(built.error());
         *generation = std::move(*built);
@@ -78,8 +78,8 @@ inline generation_builder_actor spawn_generation_builder(
         return BuiltGenerationPtr{std::make_shared<const BuiltGeneration>(BuiltGeneration{
             .generation = *generation, .info = (*generation)->info(), .metrics = metrics})};
       },
-      [host, generation](atom::release, bool) {
-        std::ignore = training::return_state(**generation, host->job->plan.total_steps());
+      [compiled_job, generation](atom::release, bool) {
+        std::ignore = training::return_state(**generation, compiled_job->job->plan.total_steps());
         generation->reset();
       });
 }

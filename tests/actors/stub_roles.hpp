@@ -1,5 +1,5 @@
-/// Neighbours of the role that a test looks at: actors of any role's interface that do what the
-/// test says, and nothing else.
+/// Stubs for the neighbours of a role under test: actors with a role's interface that run the
+/// handlers of the test and nothing else.
 #pragma once
 
 #include "actors/interfaces.hpp"
@@ -11,7 +11,7 @@
 
 namespace troupe::actors::test {
 
-/// Whether one of a role's messages is what a handler takes.
+/// Whether the message that a handler takes belongs to a role's interface.
 template <class Handle, class Handler>
 inline constexpr bool has_message_for = false;
 
@@ -25,8 +25,8 @@ inline constexpr bool
         std::is_same_v<caf::detail::type_list<Parameters...>,
                        caf::detail::type_list<std::remove_cvref_t<Arguments>...>>;
 
-/// Plays a role: runs the handler of each message that the test gives one for, and drops the
-/// others. Ends with its system, or when it is told to.
+/// Spawns a stub of a role: it runs the handlers that the test gives and drops all other messages.
+/// It ends with its actor system, or on an exit message.
 template <class Handle, class... Handlers>
 Handle spawn_stub(caf::actor_system& system, Handlers... handlers) {
   static_assert((has_message_for<Handle, Handlers> && ...), "the role has no such message");
@@ -35,7 +35,7 @@ Handle spawn_stub(caf::actor_system& system, Handlers... handlers) {
     self->set_default_handler([](caf::scheduled_actor*, caf::message&) -> caf::skippable_result {
       return caf::message{};
     });
-    // An actor without any handler would end.
+    // An actor without handlers would terminate.
     return {handlers..., [](caf::ok_atom) {}};
   }));
 }

@@ -1,4 +1,5 @@
-/// VOTERs of a few nodes, which are lost at any moment, and whose messages arrive in any order.
+/// CONSENSUS actors of a few nodes; any node may be lost at any moment, and messages arrive in any
+/// order.
 #pragma once
 
 #include "actors/caf_error.hpp"
@@ -32,8 +33,8 @@ inline training::Voter identity(const std::string& address) {
   return {address, address + " once"};
 }
 
-/// Daemons of one job. Each has a VOTER and acts on its messages as a daemon does: the one that is
-/// elected has a record decided that names all live nodes.
+/// Daemons of one job. Each has a CONSENSUS actor and acts on its messages as a daemon does: the
+/// elected node proposes a record that names all live nodes.
 class Town : public Deterministic {
 public:
   explicit Town(int nodes, int witnesses = 0) {
@@ -61,7 +62,7 @@ public:
     self->send_exit(daemons_.at(address)->voter, caf::exit_reason::kill);
     daemons_.erase(address);
   }
-  /// Who leads leaves the others, which lose its MEMBERSHIP.
+  /// Makes the leader leave; the others lose its MEMBERSHIP.
   void leave() {
     const auto leader = last().leader();
     daemons_.at(leader)->leaves = true;
@@ -73,7 +74,7 @@ public:
     for (const auto& [address, daemon] : daemons_)
       self->send(daemon->voter, atom::failed_v, last().number);
   }
-  /// The first record of another job needs no vote.
+  /// Proposes the first record of another job, which needs no vote.
   void propose_first(const std::string& address, const Record& record) {
     self->send(daemons_.at(address)->voter, atom::propose_v, record);
     scheduler.run();
@@ -81,7 +82,7 @@ public:
   void loses_leader(const std::string& address) {
     self->send(daemons_.at(address)->voter, atom::failed_v, last().number);
   }
-  /// A daemon that was lost is started again. It is another process, and takes no part yet.
+  /// Starts a lost daemon again, as another process that takes no part yet.
   void replace(const std::string& address) {
     start(address, true);
     daemons_.at(address)->process += " again";
@@ -98,14 +99,14 @@ public:
     scheduler.run();
   }
 
-  /// The leader has another set of voters decided, without a new generation.
+  /// Has the leader propose another set of voters, without a new generation.
   void revise(const std::vector<training::Voter>& voters) {
     auto record = last();
     ++record.revision;
     record.voters = voters;
     propose(record.leader(), record);
   }
-  /// The same of the end of the job.
+  /// Has the leader propose the end of the job.
   void end() {
     auto record = last();
     ++record.revision;
@@ -116,7 +117,7 @@ public:
     return std::ranges::any_of(daemons_,
                                [](const auto& daemon) { return daemon.second->proposes; });
   }
-  /// Those that live, the leader first.
+  /// Returns the live voters, the leader first.
   std::vector<training::Voter> voters() const { return record_of(last().leader(), 0).voters; }
   std::size_t told_the_end() const {
     return static_cast<std::size_t>(std::ranges::count_if(
@@ -136,7 +137,7 @@ public:
     self->send(daemons_.at(address)->voter, atom::decided_v, record);
     scheduler.run();
   }
-  /// The last record, as this one has it.
+  /// Returns the last record that this daemon knows.
   Record knows(const std::string& address) {
     Record known;
     auto answer =
@@ -157,18 +158,19 @@ public:
     return text;
   }
 
-  std::map<std::pair<std::int64_t, std::int32_t>, Record> decided; ///< by order
-  bool has_left = false;                                           ///< the leader may go
-  bool is_forked = false; ///< two records of one order were decided, or one after the end
-  std::map<std::string, std::chrono::milliseconds> busy; ///< how long each is with all it does
+  std::map<std::pair<std::int64_t, std::int32_t>, Record> decided; ///< by number and revision
+  bool has_left = false; ///< the leader was allowed to leave
+  bool is_forked =
+      false; ///< two different records with one order were decided, or a record after the end
+  std::map<std::string, std::chrono::milliseconds> busy; ///< delay of each action, by address
 
 private:
   struct Daemon {
     consensus_actor voter;
     std::string process;
     bool trains = true, leaves = false, proposes = false;
-    std::optional<JobEnd> ended = {}; ///< as its VOTER has told
-    std::string gathers_at = {};      ///< as its VOTER has told last
+    std::optional<JobEnd> ended = {}; ///< end of the job that its CONSENSUS reported
+    std::string gathers_at = {};      ///< address of the leader that its CONSENSUS reported last
   };
 
   void start(const std::string& address, bool trains) {
@@ -185,21 +187,21 @@ private:
   void spawn_consensus(const std::string& address) {
     const auto daemon = daemons_.at(address);
     daemon->voter = spawn_state<ConsensusState, consensus_actor>(
-        system,
-        ConsensusSetup{.self = who(address),
-                       .detection = 2s,
-                       .connect = [this, address](const std::string& other,
+        system, ConsensusSetup{
+                    .self = who(address),
+                    .detection = 2s,
+                    .connect = [this, address](const std::string& other,
                                                const consensus_actor&) { connect(address, other); },
-                       .moved =
-                           [told = std::weak_ptr{daemon}](const std::string& there) {
-                             if (const auto of = told.lock())
-                               of->gathers_at = there;
-                           },
-                       .ended =
-                           [told = std::weak_ptr{daemon}](const JobEnd& end) {
-                             if (const auto of = told.lock())
-                               of->ended = end;
-                           }});
+                    .moved =
+                        [told = std::weak_ptr{daemon}](const std::string& there) {
+                          if (const auto of = told.lock())
+                            of->gathers_at = there;
+                        },
+                    .ended =
+                        [told = std::weak_ptr{daemon}](const JobEnd& end) {
+                          if (const auto of = told.lock())
+                            of->ended = end;
+                        }});
   }
 
   void connect(const std::string& one, const std::string& other) {
@@ -243,7 +245,7 @@ private:
                 note_decided(record);
               },
               [daemon](const caf::error&) {
-                daemon->proposes = false; // others have come together elsewhere
+                daemon->proposes = false; // the nodes have chosen another leader
               });
     });
   }
@@ -257,7 +259,8 @@ private:
     is_forked = is_forked || (ended != decided.end() && std::next(ended) != decided.end());
   }
 
-  /// As a FORMER does, which has no other leader to go to.
+  /// Acts as the GENERATION BUILDER of a leaderless node: asks CONSENSUS again and again which node
+  /// leads, and gathers when it is this one.
   caf::behavior form(caf::event_based_actor* builder, const std::string& address) {
     builder->send(builder, atom::tick_v);
     return {[this, builder, address](atom::tick) {
@@ -271,11 +274,11 @@ private:
                   gather(builder, address, last.number + 1);
                 builder->delayed_send(builder, 100ms + 2 * busy[address], atom::tick_v);
               },
-              [builder](const caf::error&) { builder->quit(); }); // it is lost
+              [builder](const caf::error&) { builder->quit(); }); // the daemon is lost
     }};
   }
 
-  /// What it does comes to nothing where others come together elsewhere meanwhile.
+  /// Proposes the next generation, unless another node becomes the leader before.
   void gather(caf::event_based_actor* builder, const std::string& address, std::int64_t number) {
     const auto leads = [this, address] {
       return lives(address) && daemons_.at(address)->gathers_at == address;
@@ -283,7 +286,7 @@ private:
     builder->run_delayed(busy[address], [=, this] {
       if (!leads())
         return;
-      self->send(daemons_.at(address)->voter, atom::form_v);
+      self->send(daemons_.at(address)->voter, atom::gather_v);
       builder->run_delayed(busy[address], [=, this] {
         if (leads())
           propose(address, record_of(address, number));

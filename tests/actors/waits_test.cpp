@@ -1,4 +1,5 @@
-// What a daemon waits for, as its log and status show it; and how it pauses between attempts.
+// Tests what a daemon reports in its log and status while it waits, and how it pauses between
+// attempts.
 #include "actors/node/backoff.hpp"
 #include "actors/node/listen_address.hpp"
 #include "actors/node/seen_from.hpp"
@@ -22,26 +23,26 @@ const Waits::Time start = Waits::Clock::now();
 
 } // namespace
 
-TEST_CASE("the table shows the wait that began last, since when and for how long at most") {
+TEST_CASE("the most recent wait is shown with its duration and limit") {
   Waits waits;
   CHECK(waits.shown(start) == WaitStatus{});
   std::optional search{waits.begin("looking for a job", 5min, start)};
-  const auto place = waits.begin("waiting for a place", 0ms, start + 10s);
-  CHECK(waits.shown(start + 30s) == WaitStatus{"waiting for a place", 20'000, 0});
+  const auto place = waits.begin("waiting to be admitted", 0ms, start + 10s);
+  CHECK(waits.shown(start + 30s) == WaitStatus{"waiting to be admitted", 20'000, 0});
   search.reset();
-  CHECK(waits.shown(start + 30s) == WaitStatus{"waiting for a place", 20'000, 0});
+  CHECK(waits.shown(start + 30s) == WaitStatus{"waiting to be admitted", 20'000, 0});
 }
 
-TEST_CASE("a wait that has ended is not in the table any more") {
+TEST_CASE("a wait that has ended is not shown") {
   Waits waits;
   auto wait = waits.begin("looking for a job", 5min, start);
-  { const auto inner = waits.begin("waiting for a place", 1min, start); }
+  { const auto inner = waits.begin("waiting to be admitted", 1min, start); }
   CHECK(waits.shown(start + 1s) == WaitStatus{"looking for a job", 1000, 300'000});
   wait = waits.begin("waiting for nodes", 2min, start + 1s);
   CHECK(waits.shown(start + 2s) == WaitStatus{"waiting for nodes", 1000, 120'000});
 }
 
-TEST_CASE("the log has one line of a wait, when a tenth of its limit has passed") {
+TEST_CASE("a wait is logged once, after a tenth of its limit") {
   Waits waits;
   auto wait = waits.begin("waiting for 1 more node", 5min, start);
   CHECK(wait.due(start + 29s).empty());
@@ -51,7 +52,7 @@ TEST_CASE("the log has one line of a wait, when a tenth of its limit has passed"
   CHECK(without_limit.due(start + 48h).empty());
 }
 
-TEST_CASE("a wait is over at its limit, and one without a limit never is") {
+TEST_CASE("a wait ends at its limit, and one without a limit never ends") {
   Waits waits;
   const auto wait = waits.begin("looking for a job", 5min, start);
   CHECK_FALSE(wait.is_over(start + 299s));
@@ -61,19 +62,19 @@ TEST_CASE("a wait is over at its limit, and one without a limit never is") {
   CHECK_FALSE(waits.begin("waiting as a spare", 0ms, start).is_over(start + 48h));
 }
 
-TEST_CASE("the leader's words and limit replace a node's own") {
+TEST_CASE("the leader's description and limit replace the node's") {
   Waits waits;
-  auto wait = waits.begin("waiting for a place in the job of a:1", 10min, start);
+  auto wait = waits.begin("waiting to be admitted to the job of a:1", 10min, start);
   wait.take({}, start + 1s);
   CHECK(wait.status(start + 1s) ==
-        WaitStatus{"waiting for a place in the job of a:1", 1000, 600'000});
+        WaitStatus{"waiting to be admitted to the job of a:1", 1000, 600'000});
   wait.take({"waiting for 1 more node", 60'000, 300'000}, start + 2s);
   CHECK(wait.status(start + 2s) == WaitStatus{"waiting for 1 more node", 60'000, 300'000});
   wait.take({"waiting as a spare"}, start + 3s);
   CHECK_FALSE(wait.has_limit());
 }
 
-TEST_CASE("pauses between attempts grow to a few seconds, and differ between daemons") {
+TEST_CASE("pauses between attempts grow to a few seconds and differ between daemons") {
   Backoff one{1}, other{2};
   auto longest = 0ms;
   bool differ = false;
@@ -89,7 +90,7 @@ TEST_CASE("pauses between attempts grow to a few seconds, and differ between dae
   CHECK(Backoff{3}.next() <= Backoff::first * 5 / 4);
 }
 
-TEST_CASE("what another node has met is not this node's mistake") {
+TEST_CASE("an error of another node is not invalid input of this node") {
   const Error elsewhere{Errc::data, "no images", {.node = "b:1"}};
   CHECK(elsewhere.exit_code() == 2);
   CHECK(seen_from("a:1", elsewhere).exit_code() == 1);
@@ -98,7 +99,8 @@ TEST_CASE("what another node has met is not this node's mistake") {
   CHECK(seen_from("a:1", {Errc::data, "no images", {.node = "my-host"}}).exit_code() == 2);
 }
 
-TEST_CASE("a daemon waits for an address of its own until the limit, and not for a port") {
+TEST_CASE(
+    "a daemon waits for a missing listen address until the limit, but not for a port in use") {
   std::vector<std::string> said;
   const auto say = [&](const std::string& text) { said.push_back(text); };
   int pauses = 0;
@@ -107,7 +109,8 @@ TEST_CASE("a daemon waits for an address of its own until the limit, and not for
   CHECK(await_listen_address({"cluster.listen", {"127.0.0.1", taken.port}}, 1min, say,
                              never_stopped));
   CHECK(pauses == 0);
-  const ListenAddress missing{"cluster.listen", {"192.0.2.1", 7401}}; // of no host (RFC 5737)
+  const ListenAddress missing{"cluster.listen",
+                              {"192.0.2.1", 7401}}; // an address without a host (RFC 5737)
   const auto late = await_listen_address(missing, 20ms, say, [](std::chrono::milliseconds pause) {
     std::this_thread::sleep_for(pause);
     return false;

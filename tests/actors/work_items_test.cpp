@@ -1,4 +1,4 @@
-// Who has which slice, and what becomes of a step whose slices are with many.
+// Tests which rank holds which slice, and steps whose slices were assigned to several ranks.
 #include "actors/roles/detail/work_items.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -21,35 +21,35 @@ WorkerStep measured(double loss, std::int64_t samples) {
 
 } // namespace
 
-TEST_CASE("slices go to those that wait, in the order in which they came, below the limit") {
+TEST_CASE("slices are assigned to waiting workers in order of arrival, up to the granted step") {
   WorkItems items{{.slices = 2, .workers = 3, .first_step = 5}};
-  CHECK(items.deal(6, begin).empty());
+  CHECK(items.assign(6, begin).empty());
   for (const int rank : {2, 0, 1, 2})
     items.want(rank);
-  const auto assigned = items.deal(6, begin);
+  const auto assigned = items.assign(6, begin);
   REQUIRE(assigned.size() == 2);
   CHECK((assigned[0].rank == 2 && assigned[0].item == WorkItem{5, 0}));
   CHECK((assigned[1].rank == 0 && assigned[1].item == WorkItem{5, 1}));
   CHECK(items.begun() == 6);
-  CHECK(items.deal(6, begin).empty());
-  CHECK(items.deal(7, begin).size() == 2);
+  CHECK(items.assign(6, begin).empty());
+  CHECK(items.assign(7, begin).size() == 2);
   CHECK(items.begun() == 7);
 }
 
-TEST_CASE("a step is applied once, when all its slices have come and all ranks are for it") {
+TEST_CASE("a step is applied once, after all its slices have arrived and all ranks have agreed") {
   WorkItems items{{.slices = 2, .workers = 2}};
   for (int i = 0; i < 4; ++i)
     items.want(i / 2);
-  items.deal(2, begin);
+  items.assign(2, begin);
   for (const std::int64_t step : {0, 1}) {
     items.vote(step);
     items.vote(step);
   }
-  items.come(1, {1, 0}, measured(1, 4), begin + 3s);
-  items.come(1, {1, 1}, measured(2, 4), begin + 1s);
-  items.come(0, {0, 0}, measured(3, 4), begin + 2s);
-  CHECK_FALSE(items.next_applied()); // a slice of step 0 is still with somebody
-  items.come(0, {0, 1}, measured(4, 3), begin + 1s);
+  items.complete(1, {1, 0}, measured(1, 4), begin + 3s);
+  items.complete(1, {1, 1}, measured(2, 4), begin + 1s);
+  items.complete(0, {0, 0}, measured(3, 4), begin + 2s);
+  CHECK_FALSE(items.next_applied()); // a rank still holds a slice of step 0
+  items.complete(0, {0, 1}, measured(4, 3), begin + 1s);
   CHECK(items.next_applied() == 0);
   CHECK(items.next_applied() == 1);
   CHECK_FALSE(items.next_applied());
@@ -60,36 +60,35 @@ TEST_CASE("a step is applied once, when all its slices have come and all ranks a
   CHECK(items.longest_item(1) == 3);
 }
 
-TEST_CASE("who waits for a step that will soon be made is dealt a slice when it is, or when its "
-          "patience ends") {
+TEST_CASE("a worker that waits for a version gets a slice when it is there or the tolerance ends") {
   const auto is_made = GENERATE(true, false);
   WorkItems items{{.slices = 2, .workers = 2, .wait_tolerance = 0.5}};
-  const auto deal = [&](int rank, Clock::time_point now) {
+  const auto assign = [&](int rank, Clock::time_point now) {
     items.want(rank);
-    return items.deal(3, now);
+    return items.assign(3, now);
   };
   for (const int rank : {0, 1})
-    REQUIRE(deal(rank, begin).size() == 1);
-  items.come(0, {0, 0}, measured(1, 4), begin + 10s);
-  CHECK(deal(0, begin + 10s).size() == 1); // nobody knows how long rank 1 takes
+    REQUIRE(assign(rank, begin).size() == 1);
+  items.complete(0, {0, 0}, measured(1, 4), begin + 10s);
+  CHECK(assign(0, begin + 10s).size() == 1); // the speed of rank 1 is unknown
   CHECK_FALSE(items.again(begin + 10s));
-  items.come(1, {0, 1}, measured(1, 4), begin + 12s);
-  CHECK(deal(1, begin + 12s).empty()); // step 0 has all it needs
+  items.complete(1, {0, 1}, measured(1, 4), begin + 12s);
+  CHECK(assign(1, begin + 12s).empty()); // step 0 has all slices that it needs
   CHECK(items.again(begin + 12s) == begin + 18s);
   if (is_made) {
     for (const int vote : {0, 1}) {
       items.vote(0);
       CHECK(items.next_applied().has_value() == (vote == 1));
     }
-    CHECK(items.deal(3, begin + 13s).size() == 1);
+    CHECK(items.assign(3, begin + 13s).size() == 1);
   } else {
-    CHECK(items.deal(3, begin + 17s).empty());
-    CHECK(items.deal(3, begin + 18s).size() == 1);
+    CHECK(items.assign(3, begin + 17s).empty());
+    CHECK(items.assign(3, begin + 18s).size() == 1);
   }
   CHECK_FALSE(items.again(begin + 18s));
 }
 
-TEST_CASE("what ranks have found is put together when all have") {
+TEST_CASE("results of a step are combined once all ranks have sent theirs") {
   WorkItems items{{.slices = 1, .workers = 3}};
   CHECK_FALSE(items.found({.rank = 1, .step = 0, .squared_norm = 2}));
   CHECK_FALSE(items.found({.rank = 0, .step = 0, .squared_norm = 1, .found_inf = 1}));
@@ -101,15 +100,15 @@ TEST_CASE("what ranks have found is put together when all have") {
   CHECK(items.found({.rank = 2, .step = 1})->squared_norm < 0); // not measured
 }
 
-TEST_CASE("a rank has a slice from when it is given until it has computed it") {
+TEST_CASE("a worker holds a slice from its assignment until its gradients arrive") {
   WorkItems items{{.slices = 2, .workers = 2, .first_step = 3}};
   items.want(1);
-  items.deal(4, begin);
+  items.assign(4, begin);
   CHECK(items.has(1, {3, 0}));
   for (const auto& item : {WorkItem{3, 1}, WorkItem{4, 0}, WorkItem{2, 0}, WorkItem{-1, -1}})
     CHECK_FALSE(items.has(1, item));
   for (const int rank : {-1, 0, 2, 1'000'000})
     CHECK_FALSE(items.has(rank, {3, 0}));
-  items.come(1, {3, 0}, measured(1, 4), begin + 1s);
+  items.complete(1, {3, 0}, measured(1, 4), begin + 1s);
   CHECK_FALSE(items.has(1, {3, 0}));
 }

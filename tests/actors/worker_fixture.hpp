@@ -1,4 +1,4 @@
-/// WORKER on a real device with a small model; its neighbours note what it tells them. The device
+/// A WORKER on a real device with a small model, whose neighbours record its messages. The device
 /// computes only when the test says so.
 #pragma once
 
@@ -15,17 +15,17 @@
 
 namespace troupe::actors::test {
 
-/// What the neighbours have heard of the worker.
+/// Messages that the worker's neighbours received.
 struct Heard {
-  std::vector<Pass> begins;                       ///< DATA LOADER: from which pass
-  std::vector<std::int32_t> credits;              ///< slots
-  int evaluations = 0;                            ///< batches of the test set were asked for
+  std::vector<Pass> begins;          ///< DATA LOADER: first pass of each request
+  std::vector<std::int32_t> credits; ///< DATA LOADER: slots that were returned
+  int evaluations = 0;               ///< DATA LOADER: requests for batches of the test set
   std::vector<ParameterRequest> needs, released;  ///< SHARD MANAGER
-  std::vector<std::pair<Pass, UnitId>> gradients; //
-  std::vector<WorkerStep> steps;                  //
+  std::vector<std::pair<Pass, UnitId>> gradients; ///< SHARD MANAGER
+  std::vector<WorkerStep> steps;                  ///< SHARD MANAGER
   std::vector<Error> errors;                      ///< COORDINATOR
-  std::vector<double> failed_losses;              //
-  std::vector<EvaluationReport> evaluated;        //
+  std::vector<double> failed_losses;              ///< COORDINATOR
+  std::vector<EvaluationReport> evaluated;        ///< COORDINATOR
   std::vector<std::pair<std::int32_t, double>> peaks;
 };
 
@@ -40,7 +40,7 @@ inline Config workers_job(std::int64_t ranks) {
   return config;
 }
 
-/// Rank 0 of some, of which the others have nothing to say.
+/// Rank 0 of a job; the other ranks only exist in the generation.
 struct Workplace : Deterministic {
   explicit Workplace(const Config& job, WorkerSetup setup = {})
       : host{compile_job(job, job.slices())},
@@ -92,7 +92,7 @@ struct Workplace : Deterministic {
     scheduler.run();
   }
 
-  /// As many of both kinds as there are slots, by a real DATA LOADER.
+  /// Fills as many batches of both kinds as there are slots, with a real DATA LOADER.
   void fill_batches() {
     const auto& job = generation->job();
     loader = spawn_state<DataLoaderState, data_loader_actor>(
@@ -124,7 +124,7 @@ struct Workplace : Deterministic {
   void give_batch(PassMode pass_mode, std::size_t index) {
     tell(atom::batch_v, batches[pass_mode].at(index));
   }
-  /// Says of so many requests that were not answered yet that all is there.
+  /// Answers the next `count` parameter requests: their parameters are ready.
   void answer(std::size_t count) {
     for (; count > 0; --count, ++answered)
       self->send(worker, atom::parameters_ready_v, told.needs.at(answered), EventPtr{});
@@ -134,7 +134,7 @@ struct Workplace : Deterministic {
     while (answered < told.needs.size())
       answer(told.needs.size() - answered);
   }
-  /// The device does what is enqueued, and the worker hears of it.
+  /// Lets the device do its enqueued work and the worker process the results.
   void compute_all() {
     compute.work();
     scheduler.run();
@@ -150,7 +150,7 @@ struct Workplace : Deterministic {
   HeldStream compute;
   Heard told;
   std::map<PassMode, std::vector<MicroBatchPtr>> batches;
-  std::size_t answered = 0; ///< of told.needs
+  std::size_t answered = 0; ///< number of told.needs that were answered
   data_loader_actor loader;
   worker_actor worker;
 };

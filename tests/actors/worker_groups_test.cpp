@@ -14,7 +14,7 @@ namespace {
 
 using Workers = std::vector<std::int32_t>;
 
-/// Each node brings from 1 to `most` workers.
+/// Calls `check` for every number of workers from 1 to `most` on each node.
 void for_all_nodes(std::size_t nodes, std::int32_t most, const auto& check) {
   Workers workers(nodes, 1);
   while (true) {
@@ -28,7 +28,7 @@ void for_all_nodes(std::size_t nodes, std::int32_t most, const auto& check) {
   }
 }
 
-/// Of all choices with the leader, the most workers that fill whole groups.
+/// Returns the most workers that fill whole groups, over all choices of nodes with the leader.
 std::int64_t most_trainers(const Workers& workers, std::int64_t group) {
   std::int64_t most = 0;
   for (std::uint32_t choice = 1; choice < 1u << workers.size(); choice += 2) {
@@ -41,7 +41,7 @@ std::int64_t most_trainers(const Workers& workers, std::int64_t group) {
   return most;
 }
 
-/// Every group of communicators that the engine makes has all of its ranks.
+/// Checks that every communicator group of the strategy has all of its ranks.
 void check_strategy(const ParallelConfig& parallel, int workers) {
   const auto strategy = collectives::strategy_of(parallel, workers);
   CHECK(strategy.copies() * strategy.shards == workers);
@@ -57,7 +57,7 @@ NodeInfo holding(const std::string& address, std::int32_t shard) {
 
 } // namespace
 
-TEST_CASE("with every strategy and any number of workers left, whole groups train") {
+TEST_CASE("with every strategy and any number of remaining workers, whole groups train") {
   for (const auto& traits : strategies)
     for (const std::int64_t group : {2, 3, 4})
       for (const char* inner : {"ddp", "zero3"})
@@ -74,7 +74,7 @@ TEST_CASE("with every strategy and any number of workers left, whole groups trai
         }
 }
 
-TEST_CASE("with different numbers of workers per node, as many train as fill whole groups") {
+TEST_CASE("with different numbers of workers per node, whole groups train") {
   for (const std::int64_t group : {1, 2, 3, 4, 5})
     for (std::size_t nodes = 1; nodes <= 5; ++nodes)
       for_all_nodes(nodes, 3, [&](const Workers& workers) {
@@ -87,14 +87,14 @@ TEST_CASE("with different numbers of workers per node, as many train as fill who
       });
 }
 
-TEST_CASE("the last nodes wait, and the leader never does") {
+TEST_CASE("the last nodes wait, never the leader") {
   CHECK(choose_trainers(Workers{1, 1, 1, 1, 1}, 2) ==
         std::vector<bool>{true, true, true, true, false});
   CHECK(choose_trainers(Workers{1, 2, 1, 2}, 3) == std::vector<bool>{true, true, true, true});
   CHECK(choose_trainers(Workers{1, 2, 2}, 2).empty());
 }
 
-TEST_CASE("nodes that hold the only copy of a shard train before others") {
+TEST_CASE("nodes with the only copy of a shard train before others") {
   const std::vector<NodeInfo> nodes = {holding("a:1", 0), holding("c:1", 2), holding("d:1", 3),
                                        holding("e:1", 0), holding("f:1", 1), holding("g:1", 2)};
   const auto ordered = MemberList::by_need(nodes);

@@ -30,13 +30,13 @@ std::vector<UnitId> units_of(const std::vector<std::pair<Pass, UnitId>>& gradien
 
 } // namespace
 
-TEST_CASE("a worker asks for each bucket, forward and then backward, and runs what it is given") {
+TEST_CASE("a worker requests each bucket, forward then backward, and computes when it gets it") {
   Workplace place{workers_job(2)};
   const auto& buckets = place.buckets();
   REQUIRE(buckets.size() > 2);
   CHECK(place.told.begins == std::vector<Pass>{0});
   place.tell(atom::advance_v, std::int64_t{1});
-  CHECK(place.told.needs.empty()); // there is no batch
+  CHECK(place.told.needs.empty()); // no batch has arrived
   place.give_batch(PassMode::training, 0);
 
   REQUIRE(place.told.needs.size() == 2 * buckets.size());
@@ -48,7 +48,7 @@ TEST_CASE("a worker asks for each bucket, forward and then backward, and runs wh
     CHECK(backward.phase == Phase::backward);
     CHECK(backward.unit == buckets[i].units.last);
   }
-  place.answer(buckets.size()); // all of forward
+  place.answer(buckets.size()); // all buckets of forward
   CHECK(place.told.gradients.empty());
   place.answer(1);
   std::vector<UnitId> expected;
@@ -62,7 +62,7 @@ TEST_CASE("a worker asks for each bucket, forward and then backward, and runs wh
   CHECK(units_of(place.told.gradients) == expected);
 }
 
-TEST_CASE("a worker frees the slot of a batch, and reports, when the device has done the pass") {
+TEST_CASE("when a pass is complete on the device, a worker frees its batch and reports") {
   Workplace place{workers_job(2)};
   place.tell(atom::advance_v, std::int64_t{1});
   place.give_batch(PassMode::training, 0);
@@ -80,7 +80,7 @@ TEST_CASE("a worker frees the slot of a batch, and reports, when the device has 
   CHECK(place.told.steps[0].end >= place.told.steps[0].begin + place.told.steps[0].busy);
 }
 
-TEST_CASE("a worker reports the peak that its device has measured between passes") {
+TEST_CASE("a worker reports the peak that its device measured between passes") {
   std::vector<std::function<void(double)>> measuring;
   Workplace place{workers_job(2), {.measure_peak = [&](std::function<void(double)> then) {
                     measuring.push_back(std::move(then));
@@ -91,16 +91,16 @@ TEST_CASE("a worker reports the peak that its device has measured between passes
   measuring.front()(5e9);
   place.scheduler.run();
   CHECK(place.told.peaks == std::vector{std::pair{0, 5e9}});
-  measuring.clear(); // they know the coordinator, which could not end
+  measuring.clear(); // the callbacks own the coordinator, which could not end otherwise
 }
 
-TEST_CASE("a worker begins the next pass before the last is done, and never one beyond the limit") {
+TEST_CASE("a worker enqueues the next pass before the previous one is complete, up to the limit") {
   Workplace place{workers_job(2)};
   const auto asks = 2 * place.buckets().size();
   place.tell(atom::advance_v, std::int64_t{2});
   for (std::size_t pass = 0; pass < 3; ++pass)
     place.give_batch(PassMode::training, pass);
-  CHECK(place.told.needs.size() == asks); // one is enqueued at a time
+  CHECK(place.told.needs.size() == asks); // one pass is enqueued at a time
   place.answer(asks);
   CHECK(place.told.needs.size() == 2 * asks);
   CHECK(place.told.credits.empty());
@@ -108,16 +108,17 @@ TEST_CASE("a worker begins the next pass before the last is done, and never one 
   place.compute_all();
   CHECK(place.told.credits == std::vector<std::int32_t>{0, 1});
   REQUIRE(place.told.steps.size() == 2);
-  CHECK(place.told.steps[0].ready_batches == 2); // the second's, which is enqueued, and the third
+  CHECK(place.told.steps[0].ready_batches ==
+        2); // the second batch, which is enqueued, and the third
   CHECK(place.told.steps[1].ready_batches == 1);
   CHECK(place.told.needs.size() ==
-        2 * asks); // the third batch is there, and its step is not granted
+        2 * asks); // the third batch has arrived, but its step is not granted
   place.tell(atom::advance_v, std::int64_t{3});
   CHECK(place.told.needs.size() == 3 * asks);
   CHECK(place.told.needs.back().index == 2);
 }
 
-TEST_CASE("a step of several micro-batches is reported once, with the mean of their losses") {
+TEST_CASE("a step of several micro-batches is reported once, with the mean loss") {
   auto job = workers_job(1);
   job.train.accumulate = 2;
   Workplace both{job};
@@ -128,7 +129,7 @@ TEST_CASE("a step of several micro-batches is reported once, with the mean of th
   REQUIRE(both.told.steps.size() == 1);
   CHECK(both.told.steps[0].samples == 16);
 
-  // The same samples as two steps; nobody applies an optimizer.
+  // The same samples as two steps; no rank runs an optimizer.
   job.train.accumulate = 1;
   job.data.batch_size = 8;
   Workplace each{job};
@@ -143,7 +144,7 @@ TEST_CASE("a step of several micro-batches is reported once, with the mean of th
         *each.told.steps[0].right.correct + *each.told.steps[1].right.correct);
 }
 
-TEST_CASE("in an empty pass a worker asks and reports, and computes nothing") {
+TEST_CASE("in an empty pass a worker sends requests and reports but computes nothing") {
   auto job = workers_job(2);
   job.data.slices = 3; // the second rank has two of them
   job.data.batch_size = 12;
@@ -167,7 +168,7 @@ TEST_CASE("in an empty pass a worker asks and reports, and computes nothing") {
   CHECK(std::isfinite(place.told.steps[0].loss));
 }
 
-TEST_CASE("a rank that is alone asks once, and enqueues the pass in one piece") {
+TEST_CASE("a single rank sends requests for one direction only and enqueues the pass at once") {
   Workplace place{workers_job(1)};
   place.tell(atom::advance_v, std::int64_t{1});
   place.give_batch(PassMode::training, 0);
@@ -178,7 +179,7 @@ TEST_CASE("a rank that is alone asks once, and enqueues the pass in one piece") 
   CHECK(place.told.gradients.size() == place.rank_state().train().layout().unit_elements.size());
 }
 
-TEST_CASE("where parameters are divided, a worker says of each bucket when forward has read it") {
+TEST_CASE("with sharded parameters, a worker releases each bucket after forward has read it") {
   auto job = workers_job(2);
   job.parallel.strategy = StrategyKind::zero3;
   Workplace place{job};
@@ -191,10 +192,10 @@ TEST_CASE("where parameters are divided, a worker says of each bucket when forwa
   CHECK(place.told.released.size() == place.buckets().size());
 }
 
-TEST_CASE("a worker classifies the test set once, and counts no padding") {
+TEST_CASE("a worker classifies the test set once and does not count padding") {
   const auto ranks = GENERATE(1, 2);
   Workplace place{workers_job(ranks)};
-  const std::size_t batches = ranks == 1 ? 2 : 1; // 16 samples, 12 a rank at a time
+  const std::size_t batches = ranks == 1 ? 2 : 1; // 16 samples, 12 per rank at a time
   place.tell(atom::evaluate_v, std::int64_t{4}, EventPtr{});
   CHECK(place.told.evaluations == 1);
   for (std::size_t i = 0; i < batches; ++i)
@@ -215,7 +216,7 @@ TEST_CASE("a worker classifies the test set once, and counts no padding") {
   CHECK(place.told.gradients.empty());
 }
 
-TEST_CASE("a loss that is not finite ends the run, unless the loss is scaled") {
+TEST_CASE("a loss that is not finite ends the run, unless there is a loss scale") {
   const bool scales_loss = GENERATE(false, true);
   WorkerSetup setup;
   setup.scales_loss = scales_loss;
@@ -234,7 +235,7 @@ TEST_CASE("a loss that is not finite ends the run, unless the loss is scaled") {
                  ContainsSubstring("(rank 0, step 1, actor worker)"));
 }
 
-TEST_CASE("a device that fails is reported with rank, step and actor, and its batch is not freed") {
+TEST_CASE("a failing device is reported with rank, step and actor, and its batch is not freed") {
   Workplace place{workers_job(1)};
   place.tell(atom::advance_v, std::int64_t{3});
   place.pass(0);

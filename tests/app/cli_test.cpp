@@ -19,9 +19,9 @@ using namespace troupe::testing;
 
 namespace {
 
-const std::string configs = "configs/"; // of the source tree, where the program runs
+const std::string configs = "configs/"; // in the source tree, where the program runs
 
-/// A port that somebody listens on.
+/// A port that is already in use.
 class TakenPort {
 public:
   TakenPort() : handle_{socket(AF_INET, SOCK_STREAM, 0)} {
@@ -48,7 +48,7 @@ private:
 
 } // namespace
 
-TEST_CASE("the options --version and --help are answers, not errors") {
+TEST_CASE("options --version and --help print to stdout and exit with 0") {
   const auto version = troupe_program(GENERATE("--version", "-V", "version"));
   CHECK(version.code == 0);
   CHECK(version.out.starts_with("troupe 0."));
@@ -58,7 +58,7 @@ TEST_CASE("the options --version and --help are answers, not errors") {
   CHECK(help.out.find("doctor") != std::string::npos);
 }
 
-TEST_CASE("a version that says more has the libraries and devices") {
+TEST_CASE("version --verbose also lists libraries and devices") {
   const auto version =
       troupe_program(GENERATE("version -v", "version --verbose", "-v version", "-v"));
   CHECK(version.code == 0);
@@ -67,7 +67,7 @@ TEST_CASE("a version that says more has the libraries and devices") {
     CHECK(version.out.find(name) != std::string::npos);
 }
 
-TEST_CASE("troupe help says what --help of a command does") {
+TEST_CASE("troupe help prints the same as a command's --help") {
   CHECK(troupe_program("help").out == troupe_program("--help").out);
   const auto help = troupe_program("help config show");
   CHECK(help.code == 0);
@@ -78,7 +78,7 @@ TEST_CASE("troupe help says what --help of a command does") {
   CHECK(typo.err == "troupe: unknown command \"shw\"; did you mean \"show\"?\n");
 }
 
-TEST_CASE("a flag for help on an unknown command is still an error") {
+TEST_CASE("a help flag on an unknown command is still an error") {
   for (const char* words : {"confg --help", "confg -h", "--help confg", "config shw --help",
                             "-V confg", "doctor --cofnig"}) {
     const auto refused = troupe_program(words);
@@ -91,12 +91,13 @@ TEST_CASE("a flag for help on an unknown command is still an error") {
   CHECK(troupe_program("train --quite").err.find("\"--quiet\"") != std::string::npos);
 }
 
-TEST_CASE("a wrong command line exits with 2 and says what was meant") {
+TEST_CASE("a wrong command line exits with 2 and suggests a correction") {
   const auto typo = troupe_program("confg check x");
   CHECK(typo.code == 2);
   CHECK(typo.out.empty());
-  CHECK(typo.err == "troupe: unknown command \"confg\"; did you mean \"config\"?\n"
-                    "Run with --help to see what is possible.\n");
+  CHECK(
+      typo.err ==
+      "troupe: unknown command \"confg\"; did you mean \"config\"?\nRun with --help for usage.\n");
   CHECK(troupe_program("config shw x")
             .err.starts_with("troupe: unknown command \"shw\"; did you mean \"show\"?\n"));
   CHECK(troupe_program("").code == 2);
@@ -105,7 +106,7 @@ TEST_CASE("a wrong command line exits with 2 and says what was meant") {
   CHECK(troupe_program("doctor --cofnig x").code == 2);
 }
 
-TEST_CASE("no command echoes more than 200 characters of a word, nor what a terminal would obey") {
+TEST_CASE("no command echoes more than 200 characters of a word, or control characters") {
   const ScratchFolder folder;
   const auto config = folder / "a.yaml";
   write_bytes(config, "data: {dataset: synthetic}\nmetrics: {listen: \"off\"}\n");
@@ -130,7 +131,7 @@ TEST_CASE("no command echoes more than 200 characters of a word, nor what a term
   }
 }
 
-TEST_CASE("a stderr that cannot be written leaves the exit code as it is") {
+TEST_CASE("an unwritable stderr does not change the exit code") {
   const int status = std::system(troupe_command("config check nowhere.yaml 2>/dev/full").c_str());
   REQUIRE(WIFEXITED(status));
   CHECK(WEXITSTATUS(status) == 2);
@@ -178,30 +179,31 @@ TEST_CASE("config check refuses to clip gradients that still have the loss scale
   const auto path = (folder / "accident.yaml").string();
   const auto refused = troupe_program("config check --any-machine " + path);
   CHECK(refused.code == 2);
-  CHECK(refused.err.find(path + ":3:49: train.clip_before_unscale: the loss scale would be part") !=
+  CHECK(refused.err.find(
+            path +
+            ":3:49: train.clip_before_unscale: gradients would be clipped with the loss scale") !=
         std::string::npos);
 }
 
-TEST_CASE("config check warns of what is deprecated, and of what changes nothing") {
+TEST_CASE("config check warns about deprecated keys and keys without effect") {
   const auto file = configs + "debug.yaml";
   const auto checked = troupe_program("config check " + file +
                                       " --set train.clip_before_unscale=true --set "
                                       "model.hidden=[8]");
   CHECK(checked.code == 0);
   CHECK(checked.out == file + ": ok\n");
-  CHECK(checked.err ==
-        file +
-            ": train.clip_before_unscale is deprecated: it is refused where it would matter, and "
-            "changes nothing elsewhere; leave it out\n" +
-            file + ": model.hidden changes nothing: resnet20 has no hidden layers\n");
+  CHECK(checked.err == file +
+                           ": train.clip_before_unscale is deprecated: it is refused if it makes a "
+                           "difference, and has no effect otherwise; leave it out\n" +
+                           file + ": model.hidden has no effect: resnet20 has no hidden layers\n");
 }
 
-TEST_CASE("config check asks whether this machine can, unless told not to") {
+TEST_CASE("config check tests whether this machine can run the config, except with --any-machine") {
   const auto file = configs + "debug.yaml --set devices.kind=cuda";
   CHECK(troupe_program("config check --any-machine " + file).code == 0);
 }
 
-TEST_CASE("config show prints a file that shows the same") {
+TEST_CASE("config show prints a config that prints the same again") {
   const ScratchFolder folder;
   const auto first = troupe_program("config show " + configs +
                                     "debug.yaml --set train.epochs=7 --set data.augment=[flip]");
@@ -212,7 +214,7 @@ TEST_CASE("config show prints a file that shows the same") {
   CHECK(troupe_program("config show " + (folder / "shown.yaml").string()).out == first.out);
 }
 
-TEST_CASE("option --set takes one value and leaves the next word alone") {
+TEST_CASE("option --set takes one value and leaves the next word to the command") {
   CHECK(troupe_program("config show --set train.epochs=7 " + configs + "debug.yaml").code == 0);
   const auto wrong = troupe_program("config show --set train.epochs=x " + configs + "debug.yaml");
   CHECK(wrong.code == 2);
@@ -229,13 +231,13 @@ TEST_CASE("a missing config file exits with 2") {
                            configs + "debug.yaml\"?\n");
 }
 
-TEST_CASE("config schema prints what editors and people read") {
+TEST_CASE("config schema prints the schema for editors and the reference for people") {
   CHECK(troupe_program("config schema").out == config_json_schema(nn::model_catalogue()));
   CHECK(troupe_program("config schema --format markdown").out ==
         config_markdown(nn::model_catalogue()));
 }
 
-TEST_CASE("standard output that cannot be written is a failure of every command") {
+TEST_CASE("every command fails if standard output cannot be written") {
   const ScratchFolder folder;
   const auto error = folder / "err";
   for (const std::string command :
@@ -257,12 +259,12 @@ TEST_CASE("standard output that cannot be written is a failure of every command"
   }
 }
 
-TEST_CASE("a failure stays the same where standard output cannot be written") {
+TEST_CASE("a failed command keeps its exit code if standard output cannot be written") {
   const auto line = troupe_command("config show nowhere.yaml >/dev/full 2>&1");
   CHECK(WEXITSTATUS(std::system(line.c_str())) == 2);
 }
 
-TEST_CASE("doctor looks at devices, libraries, ports and clocks") {
+TEST_CASE("doctor checks devices, libraries, ports and clocks") {
   const auto outcome = troupe_program("doctor --json " + configs + "debug.yaml");
   CHECK(outcome.code == 0);
   const auto found = nlohmann::json::parse(outcome.out);
@@ -277,10 +279,10 @@ TEST_CASE("doctor looks at devices, libraries, ports and clocks") {
         "fp32 arithmetic, fp16 activations, parameters and optimizer state");
   CHECK(found["cuda"].contains("build"));
   CHECK(found["clock"]["steady"]["state"] == "ok");
-  CHECK(found["ports"]["metrics.listen"]["value"] == "127.0.0.1:0: takes a free one");
+  CHECK(found["ports"]["metrics.listen"]["value"] == "127.0.0.1:0: takes any free port");
 }
 
-TEST_CASE("TROUPE_ISA limits what the host device uses, and doctor shows it") {
+TEST_CASE("TROUPE_ISA limits what the host device uses, and doctor reports it") {
   const auto isa = [](const std::string& limit) -> std::string {
     const auto outcome = troupe_program("doctor --json", "TROUPE_ISA=" + limit);
     REQUIRE(outcome.code == 0);
@@ -309,7 +311,7 @@ TEST_CASE("doctor fails when a port of the config is taken") {
                          ": Address already in use\n") != std::string::npos);
 }
 
-TEST_CASE("a data port that is taken is found by doctor, and ends a daemon's start") {
+TEST_CASE("doctor finds a data port in use, and a daemon does not start with it") {
   const TakenPort port;
   const auto address = port.address();
   const auto settings = configs +
@@ -326,7 +328,7 @@ TEST_CASE("a data port that is taken is found by doctor, and ends a daemon's sta
                         ": Address already in use; choose another port") != std::string::npos);
 }
 
-TEST_CASE("doctor says so when an address is not of this machine") {
+TEST_CASE("doctor reports an address that this machine does not have") {
   const auto outcome =
       troupe_program("doctor " + configs + "debug.yaml --set metrics.listen=192.0.2.1:9401");
   CHECK(outcome.code == 1);

@@ -9,7 +9,7 @@ using namespace troupe::app;
 
 namespace {
 
-/// What a shell makes of it: each word in brackets.
+/// Returns the words that a shell makes of a command, each in brackets.
 std::string words_of(const std::string& command) {
   const auto printed = "printf '[%s]' " + command;
   std::FILE* shell = ::popen(printed.c_str(), "r");
@@ -23,7 +23,7 @@ std::string words_of(const std::string& command) {
 
 } // namespace
 
-TEST_CASE("a command line that is printed is understood by a shell as it was meant") {
+TEST_CASE("a shell parses a printed command line into the same words") {
   CHECK(as_shell_command({"troupe", "train", "a.yaml", "--set", "run.name=x"}) ==
         "troupe train a.yaml --set run.name=x");
   const std::vector<std::string> words = {
@@ -34,7 +34,7 @@ TEST_CASE("a command line that is printed is understood by a shell as it was mea
   CHECK(words_of(as_shell_command(words)) == meant);
 }
 
-TEST_CASE("a process knows the words that it was started with") {
+TEST_CASE("a process knows its command line") {
   const auto words = own_command_line();
   REQUIRE_FALSE(words.empty());
   CHECK(words.front().ends_with("troupe_app_tests"));

@@ -1,4 +1,4 @@
-// `troupe completion` and `troupe man`: what shells and readers get of the commands.
+// Tests `troupe completion` and `troupe man`: completions in shells, and manual pages.
 #include "app/command_tree.hpp"
 #include "core/config/config.hpp"
 #include "core/config/schema.hpp"
@@ -38,7 +38,7 @@ bool is_installed(const std::string& program) {
   return std::system(("command -v " + program + " >/dev/null 2>&1").c_str()) == 0;
 }
 
-/// Runs a shell with a script on its stdin, in a folder where the program is in the PATH.
+/// Runs a shell with a script on stdin, in a folder with the program in the PATH.
 Words shell(const std::string& command, const std::string& script) {
   const ScratchFolder folder;
   const auto file = folder / "script", out = folder / "out";
@@ -52,7 +52,7 @@ Words shell(const std::string& command, const std::string& script) {
   return words_per_line(read_bytes(out));
 }
 
-/// What bash offers when TAB is pressed behind this.
+/// Returns bash's completions when TAB is pressed after this text.
 Words bash(const std::string& typed) {
   return shell("bash --norc", fmt::format("source <(troupe completion bash)\n"
                                           "COMP_LINE='{}'; COMP_POINT=${{#COMP_LINE}}; _troupe\n"
@@ -61,7 +61,7 @@ Words bash(const std::string& typed) {
                                           typed));
 }
 
-/// The commands, by their words, with those inside of others.
+/// Returns all commands as lists of words, including nested ones.
 std::vector<Words> all_commands(const Words& words = {}) {
   std::string line;
   for (const auto& word : words)
@@ -94,7 +94,7 @@ std::string joined(const Words& words) {
   return fmt::format("{}", fmt::join(words, " "));
 }
 
-/// A page as a reader sees it, in one line.
+/// Returns a page as a reader sees it, in one line.
 std::string page_text(const std::string& page) {
   auto text = troupe_program("man " + page).out;
   for (const auto& [from, to] : {std::pair{"\\-", "-"}, {"\\fB", ""}, {"\\fR", ""}, {"\\fI", ""}})
@@ -105,7 +105,7 @@ std::string page_text(const std::string& page) {
 
 } // namespace
 
-TEST_CASE("every command and option that help shows is completed, and is in the manual") {
+TEST_CASE("every command and option in the help is completed and is in the manual") {
   const auto commands = all_commands();
   CHECK(commands.size() > 20);
   for (const auto& words : commands) {
@@ -137,7 +137,7 @@ TEST_CASE("bash completes commands, options, values, files and keys of the confi
   CHECK(bash("troupe train --log-format ") == Words{"plain", "json"});
   CHECK(bash("troupe train --log-format=j") == Words{"json"});
   CHECK(bash("troupe config check configs/debug.y") == Words{"configs/debug.yaml"});
-  CHECK_FALSE(has(bash("troupe train CM"), "CMakeLists.txt")); // no config
+  CHECK_FALSE(has(bash("troupe train CM"), "CMakeLists.txt")); // not a config
   CHECK(has(bash("troupe train x --trace CM"), "CMakeLists.txt"));
   CHECK(bash("troupe train x --set train.epo") == Words{"train.epochs="});
   CHECK(bash("troupe train x --set train.optimizer.name=ad") == Words{"adam", "adamw"});
@@ -150,7 +150,7 @@ TEST_CASE("bash completes commands, options, values, files and keys of the confi
   CHECK(bash("troupe nonsense ").size() > 0);
 }
 
-TEST_CASE("a run's folder is completed where a model is asked for") {
+TEST_CASE("a run's folder is completed where a model is expected") {
   const ScratchFolder folder;
   std::filesystem::create_directories(folder / "runs/first");
   write_bytes(folder / "runs/notes.txt", "");
@@ -158,7 +158,7 @@ TEST_CASE("a run's folder is completed where a model is asked for") {
   CHECK(offered == Words{(folder / "runs/first").string()});
 }
 
-TEST_CASE("every key of the config is completed, with the words that it takes") {
+TEST_CASE("every key of the config is completed, with its allowed words") {
   const auto catalogue = nn::model_catalogue();
   auto config = default_config(catalogue);
   const auto keys = words_per_line(troupe_program("__complete train x --set ''").out);
@@ -172,7 +172,7 @@ TEST_CASE("every key of the config is completed, with the words that it takes") 
   }
 }
 
-TEST_CASE("the page of the config file has every key") {
+TEST_CASE("docs/config.md lists every key") {
   const auto page = page_text("troupe.yaml");
   const auto catalogue = nn::model_catalogue();
   auto config = default_config(catalogue);
@@ -182,7 +182,7 @@ TEST_CASE("the page of the config file has every key") {
   }
 }
 
-TEST_CASE("manual pages have nothing that man warns of") {
+TEST_CASE("man prints no warning about the manual pages") {
   const ScratchFolder folder;
   REQUIRE(troupe_program("man --folder " + folder.path().string()).code == 0);
   int pages = 0;
@@ -200,7 +200,7 @@ TEST_CASE("manual pages have nothing that man warns of") {
         "troupe: invalid input: unknown page \"trian\"; did you mean \"train\"?\n");
 }
 
-TEST_CASE("requests of manual pages stand at the beginning of a line") {
+TEST_CASE("roff requests in manual pages are at the start of a line") {
   const ScratchFolder folder;
   REQUIRE(troupe_program("man --folder " + folder.path().string()).code == 0);
   const std::regex request{R"([^\n]\.(SH|SS|PP|TP|BR)\b)"};
@@ -213,7 +213,7 @@ TEST_CASE("requests of manual pages stand at the beginning of a line") {
   }
 }
 
-TEST_CASE("zsh takes the script") {
+TEST_CASE("zsh accepts the completion script") {
   if (!is_installed("zsh"))
     SKIP("zsh is not installed");
   CHECK(shell("zsh -f", "zsh -n <(troupe completion zsh) && print fine") == Words{"fine"});

@@ -1,12 +1,12 @@
-// What a program adds: refused where it cannot be, and read, printed and checked as what is of this
-// tree.
+// Tests extensions of a program: invalid ones are refused; valid ones are read, printed and checked
+// like built-in ones.
 #include "app/extensions.hpp"
 #include "core/config/custom_key.hpp"
+#include "core/config/load.hpp"
+#include "core/config/notes.hpp"
 #include "core/config/own_data_set.hpp"
 #include "core/config/own_key.hpp"
 #include "core/config/own_values.hpp"
-#include "core/config/load.hpp"
-#include "core/config/notes.hpp"
 #include "core/config/text.hpp"
 #include "data/adapter.hpp"
 #include "nn/config_check.hpp"
@@ -35,7 +35,7 @@ TensorId features_of_tower(const nn::FeatureArguments& to) {
   return to.builder.flatten("flatten", to.input);
 }
 
-/// More than it divides by would be a mistake in a test that gives it 0.
+/// Divides by `depth`: a depth of 0 would be a mistake of the test.
 ConfigConflicts conflicts_of_tower(const ModelConfig& model, const nn::InputSpec&) {
   if (12 % custom_value(model, depth) == 0)
     return {};
@@ -56,7 +56,7 @@ nn::Family tower() {
           .add_features = features_of_tower};
 }
 
-/// Takes the tower's key depth.
+/// A family that declares the tower's key depth again.
 nn::Family spire() {
   return {.names = {"spire"},
           .keys = [](ModelConfig& model) -> std::vector<nn::ModelKey> {
@@ -121,13 +121,13 @@ TEST_CASE("names of version 0.1 for custom models and data sets still compile") 
 
 } // namespace
 
-TEST_CASE("extensions that cannot be are refused, with the name") {
+TEST_CASE("invalid extensions are refused by name") {
   CHECK(refusal({}).empty());
   CHECK(refusal({.families = {tower(), spire()}, .data_sets = {waves()}}).empty());
 
   auto family = tower();
   family.names = {"resnet20"};
-  CHECK(refusal({.families = {family}}) == "there are two models of the name resnet20");
+  CHECK(refusal({.families = {family}}) == "two models have the name resnet20");
   CHECK_THAT(refusal({.families = {tower(), tower()}}), ContainsSubstring("tower"));
   family.names = {};
   CHECK_THAT(refusal({.families = {family}}), ContainsSubstring("no name"));
@@ -137,7 +137,7 @@ TEST_CASE("extensions that cannot be are refused, with the name") {
 
   auto row = waves();
   row.traits.name = "csv";
-  CHECK(refusal({.data_sets = {row}}) == "there are two data sets of the name csv");
+  CHECK(refusal({.data_sets = {row}}) == "two data sets have the name csv");
   row = waves();
   row.open = nullptr;
   CHECK_THAT(refusal({.data_sets = {row}}), ContainsSubstring("waves has no open"));
@@ -146,14 +146,14 @@ TEST_CASE("extensions that cannot be are refused, with the name") {
   CHECK_THAT(refusal({.data_sets = {row}}), ContainsSubstring("(sample)"));
 }
 
-TEST_CASE("two keys of one name are refused, but for one that two models share") {
+TEST_CASE("two keys with the same name are refused, unless two models share the key") {
   auto family = spire();
   family.keys = [](ModelConfig& model) -> std::vector<nn::ModelKey> {
     return {{.key = custom_key(model, depth_in_words)}};
   };
   CHECK_THAT(refusal({.families = {tower(), family}}), ContainsSubstring("model.depth"));
   CHECK(refusal({.families = {family}}).empty());
-  // Of this tree: one of all models, and one of some.
+  // Built-in keys: one of all models, and one of some.
   family.keys = [](ModelConfig& model) -> std::vector<nn::ModelKey> {
     return {{.key = custom_key(model, CustomKey<std::string>{"loss", "", {}, ""})}};
   };
@@ -169,7 +169,7 @@ TEST_CASE("two keys of one name are refused, but for one that two models share")
   CHECK_THAT(refusal({.data_sets = {row}}), ContainsSubstring("data.root"));
 }
 
-TEST_CASE("own keys are read, printed and read again") {
+TEST_CASE("custom keys are read, printed and read again") {
   const auto config = loaded(text);
   CHECK(custom_value(config.model, depth) == 4);
   CHECK(custom_value(config.model, sizes) == std::vector<std::int64_t>{5});
@@ -182,10 +182,10 @@ TEST_CASE("own keys are read, printed and read again") {
   const auto again = loaded(yaml);
   CHECK(again == config);
   CHECK_FALSE(loaded("model: {name: tower}\ndata: {dataset: waves}") == config);
-  CHECK(custom_value(ModelConfig{}, depth) == 3); // as a config that was made in code
+  CHECK(custom_value(ModelConfig{}, depth) == 3); // the default, also in a config made in code
 }
 
-TEST_CASE("own keys are checked as others are") {
+TEST_CASE("custom keys are checked like built-in keys") {
   CHECK(problem("model.depth=6").empty());
   CHECK_THAT(problem("model.dpeth=6"), ContainsSubstring("did you mean \"depth\"?"));
   CHECK_THAT(problem("model.depth=10"), ContainsSubstring("10 is out of range"));
@@ -199,12 +199,12 @@ TEST_CASE("own keys are checked as others are") {
   CHECK_THAT(problem("model.name=towre"), ContainsSubstring("did you mean \"tower\"?"));
   CHECK_THAT(problem("data.dataset=weaves"), ContainsSubstring("did you mean \"waves\"?"));
   CHECK_THAT(problem("data.dataset=synthetic"),
-             ContainsSubstring("data.window: dataset synthetic does not have it; allowed: 8, or a "
-                               "data set that has it: waves"));
+             ContainsSubstring("data.window: dataset synthetic does not have this key; allowed: 8, "
+                               "or a data set that has it: waves"));
   CHECK_THAT(problem("data.augment=[flip]"), ContainsSubstring("cannot be augmented"));
 }
 
-TEST_CASE("own models and data sets are in the schema and in the reference") {
+TEST_CASE("custom models and data sets are in the schema and the reference") {
   const auto schema = config_json_schema(both());
   for (const auto* part : {"\"tower\"", "\"waves\"", "\"window\"", "Layers. For tower, spire"})
     CHECK_THAT(schema, ContainsSubstring(part));
@@ -214,7 +214,7 @@ TEST_CASE("own models and data sets are in the schema and in the reference") {
         config_json_schema(nn::model_catalogue()));
 }
 
-TEST_CASE("a model sees samples as the own data set says them") {
+TEST_CASE("a model's input has the shape that a custom data set declares") {
   auto config = loaded(text);
   CHECK(nn::input_spec(config).sample == Shape{16, 2});
   CHECK(nn::input_spec(config).target == "labels");
@@ -222,7 +222,7 @@ TEST_CASE("a model sees samples as the own data set says them") {
   CHECK(nn::input_spec(config).target == "targets");
 }
 
-TEST_CASE("the settings that a run goes on with are those of its own model") {
+TEST_CASE("the settings that a resumed run must keep include those of its custom model") {
   const auto settings = nn::custom_settings(loaded(text).model);
   CHECK(settings == std::map<std::string, std::string>{{"model.depth", "4"},
                                                        {"model.gated", "false"},

@@ -1,5 +1,5 @@
-// Preloaded into a program: no more than $TROUPE_TEST_THREADS threads may run beside the first one,
-// as under a limit of processes and threads (ulimit -u), which the super-user does not have.
+// Preloaded into a program: allows at most $TROUPE_TEST_THREADS threads beside the first, as a
+// limit on processes and threads does (ulimit -u), which does not apply to the super-user.
 #include <atomic>
 #include <cerrno>
 #include <cstdlib>

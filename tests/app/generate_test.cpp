@@ -1,4 +1,4 @@
-// troupe generate, as a user runs it.
+// Tests troupe generate as a user runs it.
 #include "tests/app/program.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -11,7 +11,7 @@ using namespace troupe::testing;
 
 namespace {
 
-/// A model of bytes that has learned for one step.
+/// A model of bytes after one training step.
 class TinyModel {
 public:
   TinyModel() {
@@ -44,8 +44,8 @@ private:
 
 } // namespace
 
-TEST_CASE_METHOD(TinyModel, "generate takes its prompt from the command line, standard input, or "
-                            "begins a document") {
+TEST_CASE_METHOD(TinyModel,
+                 "generate reads a prompt as an argument or from stdin, and needs none") {
   const auto of_words = troupe_program("generate " + path() + " abc --json --tokens 5");
   const auto of_input = troupe_program("generate " + path() + " - --json --tokens 5 <" + prompt());
   const auto of_nothing = troupe_program("generate " + path() + " --json --tokens 5");
@@ -62,7 +62,7 @@ TEST_CASE_METHOD(TinyModel, "generate takes its prompt from the command line, st
   CHECK(nlohmann::json::parse(of_nothing.out).at("prompt_tokens") == nlohmann::json{256});
 }
 
-TEST_CASE_METHOD(TinyModel, "generate and evaluate take a Hugging Face folder as they take a run") {
+TEST_CASE_METHOD(TinyModel, "generate and evaluate accept a Hugging Face folder like a run") {
   const auto exported = path() + "-exported";
   REQUIRE(troupe_program("export " + path() + " --format huggingface -o " + exported).code == 0);
   const auto of_run = troupe_program("generate " + path() + " abc --json --tokens 8");
@@ -82,7 +82,7 @@ TEST_CASE_METHOD(TinyModel, "generate and evaluate take a Hugging Face folder as
         nlohmann::json::parse(evaluate(path()).out).at("loss"));
   const auto without = troupe_program("evaluate " + exported);
   CHECK(without.code == 2);
-  CHECK(without.err.find("is a Hugging Face folder, without texts: --data TEXT") !=
+  CHECK(without.err.find("is a Hugging Face folder, which contains no texts; add --data TEXT") !=
         std::string::npos);
   const auto imported = troupe_program("config import huggingface " + exported);
   INFO(imported.err);
@@ -90,7 +90,7 @@ TEST_CASE_METHOD(TinyModel, "generate and evaluate take a Hugging Face folder as
   CHECK(imported.out.find("sequence_length: 64  # n_positions") != std::string::npos);
 }
 
-TEST_CASE_METHOD(TinyModel, "what is wrong with a Hugging Face folder is said before it is used") {
+TEST_CASE_METHOD(TinyModel, "an invalid Hugging Face folder is reported before it is used") {
   const std::filesystem::path exported = path() + "-exported";
   REQUIRE(
       troupe_program("export " + path() + " --format huggingface -o " + exported.string()).code ==
@@ -111,25 +111,25 @@ TEST_CASE_METHOD(TinyModel, "what is wrong with a Hugging Face folder is said be
   json.erase("alibi");
   const auto file = generate((exported / "model.safetensors").string());
   CHECK(file.code == 2);
-  CHECK(file.err.find("give the folder, not the file") != std::string::npos);
+  CHECK(file.err.find("pass the folder instead of the file") != std::string::npos);
   json["vocab_size"] = 50257;
   const auto other = generate(exported.string());
   CHECK(other.code == 2);
   CHECK(other.err.find("there is no tokenizer.json") != std::string::npos);
 }
 
-TEST_CASE_METHOD(TinyModel, "generate says that standard output is full") {
+TEST_CASE_METHOD(TinyModel, "generate reports a full standard output") {
   const auto outcome = troupe_program("generate " + path() + " a >/dev/full; echo $?");
   CHECK(outcome.out.starts_with("1"));
 }
 
-TEST_CASE("generate refuses a prompt without an end") {
+TEST_CASE("generate refuses an endless prompt") {
   const auto outcome = troupe_program("generate runs/nothing -", "yes |");
   CHECK(outcome.code == 2);
-  CHECK(outcome.err.find("more than the 67108864 bytes") != std::string::npos);
+  CHECK(outcome.err.find("standard input is longer than 64 MiB") != std::string::npos);
 }
 
-TEST_CASE("generate refuses options that make no sense, and names them") {
+TEST_CASE("generate refuses invalid options by name") {
   for (const std::string option :
        {"--temperature -1", "--temperature nan", "--temperature inf", "--temperature 1001",
         "--top-k -1", "--top-k 1.5", "--top-k 99999999999", "--top-p 2", "--top-p nan",
@@ -142,7 +142,7 @@ TEST_CASE("generate refuses options that make no sense, and names them") {
   }
 }
 
-TEST_CASE("help shows the range of each option as a person writes numbers") {
+TEST_CASE("help shows the range of each option as readable numbers") {
   const auto help = troupe_program("generate --help").out;
   CHECK(help.find("UINT in [0 - 18446744073709551615]") != std::string::npos);
   CHECK(help.find("FLOAT in [0 - 1000]") != std::string::npos);

@@ -1,4 +1,4 @@
-// `config show --graph`: the typed graph of a step.
+// Tests `config show --graph`: the typed graph of a step.
 #include "tests/app/program.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -12,9 +12,9 @@ using namespace troupe::testing;
 
 namespace {
 
-const std::string debug_config = "configs/debug.yaml"; // of the source tree
+const std::string debug_config = "configs/debug.yaml"; // in the source tree
 
-/// The interpreter has every type, and the graph as the model is written.
+/// Shows the graph of the interpreter, which supports every type and does not rewrite the model.
 Outcome show(const std::string& options) {
   return troupe_program("config show --graph " + debug_config +
                         " --set devices.engine=interpreter " + options);
@@ -59,7 +59,7 @@ TEST_CASE("the graph is a table with aligned columns, forward and backward") {
   CHECK(lines.back().starts_with("backward  stem"));
 }
 
-TEST_CASE("the graph as JSON has types, shapes, units and phases") {
+TEST_CASE("the graph as JSON contains types, shapes, units and phases") {
   const auto shown =
       show("--json --set precision.mode=amp_fp16 --set model.autocast_off=[layer1.0]");
   CAPTURE(shown.err);
@@ -84,7 +84,7 @@ TEST_CASE("the graph as JSON has types, shapes, units and phases") {
   CHECK(gradient.at("outputs")[0].at("dtype") == "f32");
 }
 
-TEST_CASE("the graph is the one of the config's engine and micro-batch") {
+TEST_CASE("the graph is for the config's engine and micro-batch") {
   const auto fused = troupe_program("config show --graph --json " + debug_config +
                                     " --set train.accumulate=2 --set devices.count=2"
                                     " --set parallel.strategy=ddp");
@@ -94,7 +94,7 @@ TEST_CASE("the graph is the one of the config's engine and micro-batch") {
   CHECK(node(graph, "conv1").at("inputs")[0].at("shape") == nlohmann::json{4, 32, 32, 3});
 }
 
-TEST_CASE("no graph without a right config") {
+TEST_CASE("an invalid config prints no graph") {
   const auto wrong = show("--set model.autocast_off=[layr1]");
   CHECK(wrong.code == 2);
   CHECK(wrong.err.find("did you mean \"layer1\"?") != std::string::npos);

@@ -17,8 +17,8 @@ struct Outcome {
   std::string out, err;
 };
 
-/// A shell command that runs the program in the source tree. `arguments` as a shell takes them;
-/// `environment` as "NAME=value".
+/// Returns a shell command that runs the program in the source tree. `arguments`: as a shell takes
+/// them; `environment`: "NAME=value".
 inline std::string troupe_command(const std::string& arguments,
                                   const std::string& environment = {}) {
   return "cd " + shell_word(source_tree().string()) + " && " + environment + " " +

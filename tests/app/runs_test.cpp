@@ -1,4 +1,4 @@
-// troupe runs, as a user runs it.
+// Tests troupe runs as a user runs it.
 #include "tests/app/program.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -35,7 +35,7 @@ TEST_CASE_METHOD(Runs, "the table of runs counts epochs from 1") {
   CHECK(listed.out.find("test accuracy 75.0% (epoch 2)") != std::string::npos);
 }
 
-TEST_CASE_METHOD(Runs, "runs --json counts epochs from 0, as epochs.jsonl does") {
+TEST_CASE_METHOD(Runs, "runs --json counts epochs from 0, like epochs.jsonl") {
   const auto listed = list("--json");
   REQUIRE(listed.code == 0);
   const auto best = nlohmann::json::parse(listed.out).at(0).at("best");

@@ -14,7 +14,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// Exit code of a child that runs `body`; 99 when body returns.
+/// Returns the exit code of a child that runs `body`, or 99 when `body` returns.
 template <class Body>
 int exit_code_of(Body body) {
   const auto child = fork();
@@ -30,7 +30,7 @@ int exit_code_of(Body body) {
 
 } // namespace
 
-TEST_CASE("the first signal asks for a drain, once") {
+TEST_CASE("the first signal requests a drain, once") {
   StopSignals signals{60s};
   std::atomic<int> calls = 0;
   std::promise<void> called;
@@ -43,18 +43,18 @@ TEST_CASE("the first signal asks for a drain, once") {
   CHECK(calls == 1);
 }
 
-TEST_CASE("a signal that comes before the company is there drains it as soon as it is") {
+TEST_CASE("a signal before the node runtime exists drains it once it does") {
   StopSignals signals{60s};
   kill(getpid(), SIGINT);
   std::promise<void> called;
   auto drained = called.get_future();
-  // Whether the watcher has seen the signal already or not, the drain is asked for.
+  // The drain is requested whether or not the watcher has seen the signal already.
   signals.on_stop([&] { called.set_value(); });
   CHECK(drained.wait_for(10s) == std::future_status::ready);
   signals.on_stop({});
 }
 
-TEST_CASE("without a signal nothing is asked for") {
+TEST_CASE("without a signal no drain is requested") {
   bool called = false;
   {
     StopSignals signals{60s};
@@ -76,7 +76,7 @@ TEST_CASE("a second signal ends the process at once") {
   CHECK(code == 1);
 }
 
-TEST_CASE("two signals at the same time count as one") {
+TEST_CASE("two simultaneous signals count as one") {
   const auto code = exit_code_of([] {
     sigset_t both;
     sigemptyset(&both);
@@ -94,7 +94,7 @@ TEST_CASE("two signals at the same time count as one") {
   CHECK(code == 0);
 }
 
-TEST_CASE("SIGHUP, SIGUSR1 and SIGUSR2 ask for a drain") {
+TEST_CASE("SIGHUP, SIGUSR1 and SIGUSR2 request a drain") {
   for (const int signal : {SIGHUP, SIGUSR1, SIGUSR2}) {
     CAPTURE(signal);
     const auto code = exit_code_of([signal] {
@@ -108,7 +108,7 @@ TEST_CASE("SIGHUP, SIGUSR1 and SIGUSR2 ask for a drain") {
   }
 }
 
-TEST_CASE("a signal that is ignored at the start stays ignored") {
+TEST_CASE("a signal that was ignored at startup stays ignored") {
   for (const int ignored : {SIGHUP, SIGUSR1}) {
     CAPTURE(ignored);
     const auto code = exit_code_of([ignored] {
@@ -124,7 +124,7 @@ TEST_CASE("a signal that is ignored at the start stays ignored") {
   }
 }
 
-TEST_CASE("what has drained may take its time, and knows which signal has asked") {
+TEST_CASE("after the drain the timeout no longer applies, and the signal is known") {
   const auto code = exit_code_of([] {
     {
       StopSignals signals{50ms};

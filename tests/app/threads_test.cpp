@@ -1,4 +1,4 @@
-// Programs that the system refuses threads, of which a preloaded library lets them have a few.
+// Tests programs that cannot start more threads; a preloaded library limits their number.
 #include "core/cores.hpp"
 #include "tests/app/program.hpp"
 #include "tests/support/sanitized.hpp"
@@ -15,7 +15,7 @@ using namespace troupe::testing;
 namespace {
 
 Outcome with_threads(int threads, const std::string& arguments) {
-  // LD_PRELOAD separates paths by blanks, which the path of the build tree may have.
+  // LD_PRELOAD separates paths by blanks, and the path of the build tree may contain blanks.
   const ScratchFolder folder;
   const auto library = folder / "few_threads.so";
   std::filesystem::create_symlink(TROUPE_FEW_THREADS, library);
@@ -23,15 +23,16 @@ Outcome with_threads(int threads, const std::string& arguments) {
                                        " TROUPE_TEST_THREADS=" + std::to_string(threads));
 }
 
-/// "... refuses to start 31 threads: ..."; 0: it does not say so.
+/// Returns the number in "... cannot start 31 threads: ...", or 0 when the text is missing.
 int refused_threads(const std::string& text) {
   std::smatch found;
-  return std::regex_search(text, found, std::regex{"refuses to start ([0-9]+) threads?"})
+  return std::regex_search(text, found, std::regex{"cannot start ([0-9]+) threads?"})
              ? std::stoi(found[1])
              : 0;
 }
 
-/// Few threads are an error that says so, and as many as it asks for are enough.
+/// Checks that too few threads are reported as an error, and that the number in the error is
+/// enough.
 void check_refused(const std::string& arguments) {
   int needed = 0;
   for (const int few : {0, 1, 2, 5}) {
@@ -48,7 +49,7 @@ void check_refused(const std::string& arguments) {
 
 } // namespace
 
-TEST_CASE("config check warns of more threads than cores") {
+TEST_CASE("config check warns about more threads than cores") {
   const auto check = [](const std::string& options) {
     return troupe_program("config check configs/debug.yaml --set devices.kind=cpu "
                           "--set devices.count=1 --set parallel.strategy=single " +
@@ -69,7 +70,7 @@ TEST_CASE("doctor shows the cores that a process may use") {
       std::to_string(troupe::usable_cores().count()) + " usable of "));
 }
 
-TEST_CASE("threads that the system refuses are an error, and as many as that asks for suffice") {
+TEST_CASE("a thread that the system refuses is an error, and the suggested number works") {
   if (is_sanitized())
     SKIP("a sanitizer has to be the first library");
   const ScratchFolder folder;

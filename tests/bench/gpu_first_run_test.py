@@ -77,7 +77,7 @@ class FirstRun(GpuRunCase):
         self.assertEqual(counts, {"kernels": 12, "engines": 2})  # two a process
         log = (self.scratch / "out/tests.txt").read_text()
         files = re.findall(r"troupe_gpu_tests '-#' '\[#(\w+)\]'", log)
-        wanted = ["kernels_test", "flat_kernels_test", "language_kernels_test", "matmul_book_test", "column_sums_test"]
+        wanted = ["kernels_test", "flat_kernels_test", "language_kernels_test", "matmul_plan_registry_test", "column_sums_test"]
         self.assertEqual(files, [*wanted, "cudnn_patterns_device_test"])
         self.assertNotIn("--allow-running-no-tests", log)  # a file that is gone must be seen
         self.assertEqual(self.report["host_waits"]["held_up"], [])

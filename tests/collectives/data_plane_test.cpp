@@ -1,4 +1,4 @@
-// Who connects with whom, who may not, and how waiting ends.
+// Tests which ranks connect with each other, which connections are refused, and how waiting ends.
 #include "core/net/sigpipe.hpp"
 #include "core/net/socket.hpp"
 #include "cpu/host_stream.hpp"
@@ -28,7 +28,7 @@ namespace {
 constexpr auto patience = 30s;
 const LinkName one_way{.group = "test", .from = 0, .to = 1};
 
-/// Rank 0 sends a byte to rank 1.
+/// Checks that rank 0 can send a byte to rank 1.
 void check_connects(Loopback& ranks) {
   auto to = ranks.join_group(0)->connect(ranks.endpoints[1], one_way, patience);
   auto from = ranks.join_group(1)->accept(one_way, patience);
@@ -48,7 +48,7 @@ net::Descriptor stranger_at(const Endpoint& endpoint) {
   return std::move(*socket);
 }
 
-/// Sum of 1 over all ranks, on each.
+/// Checks that every rank gets the sum of 1 over all ranks.
 void check_sums(Loopback& ranks) {
   std::vector<std::thread> threads;
   auto group = ranks.connect(patience);
@@ -74,32 +74,31 @@ void check_sums(Loopback& ranks) {
 
 } // namespace
 
-TEST_CASE("a rank is connected with the one that it names, whoever comes first") {
+TEST_CASE("a rank connects to the rank that it names, in either order") {
   Loopback ranks{2};
   const auto late = std::chrono::milliseconds{GENERATE(0, 50)};
-  auto accepting =
-      std::async(std::launch::async, [&] { return ranks.join_group(1)->accept(one_way, patience); });
+  auto accepting = std::async(std::launch::async,
+                              [&] { return ranks.join_group(1)->accept(one_way, patience); });
   std::this_thread::sleep_for(late);
   CHECK(ranks.join_group(0)->connect(ranks.endpoints[1], one_way, patience));
   CHECK(accepting.get());
-  // Other groups, ranks and generations are not meant.
+  // Connections for another group, rank or generation are not accepted.
   CHECK(ranks.join_group(0)->connect(ranks.endpoints[1], {"other", 0, 1}, patience));
   CHECK_FALSE(ranks.join_group(1)->accept(one_way, 50ms));
   CHECK_FALSE(ranks.join_group(1)->accept({"other", 1, 0}, 50ms));
   CHECK_FALSE(ranks.join_group(1, 2)->accept({"other", 0, 1}, 50ms));
 }
 
-TEST_CASE("who does not know the secret takes nobody's place") {
+TEST_CASE("a process without the secret cannot take another rank's place") {
   Loopback ranks{2};
   ConnectionGroup& guessing = *ranks.join_group(0, 1, "a guess");
-  REQUIRE(guessing.connect(ranks.endpoints[1], one_way, patience)); // nobody says so
+  REQUIRE(guessing.connect(ranks.endpoints[1], one_way, patience)); // it is not told of the refusal
   const auto accepted = ranks.join_group(1)->accept(one_way, 100ms);
   REQUIRE_FALSE(accepted);
   CHECK_THAT(accepted.error().message, ContainsSubstring("rank 0 has not connected within 100ms"));
 }
 
-TEST_CASE(
-    "no group, in which gradients or NCCL's id would travel, has a member without the secret") {
+TEST_CASE("no group for gradients or NCCL's id has a member without the secret") {
   Loopback ranks{2};
   const auto join = [&](int rank, const std::string& secret) {
     return std::async(std::launch::async, [&ranks, rank, secret] {
@@ -116,7 +115,7 @@ TEST_CASE(
   CHECK_FALSE(guessing.get());
 }
 
-TEST_CASE("a process may connect before the other one has heard of the generation") {
+TEST_CASE("a process may connect before its peer knows the generation") {
   Loopback ranks{2};
   REQUIRE(ranks.join_group(1, 1, "the secret before"));
   auto early = ranks.join_group(0, 2)->connect(ranks.endpoints[1], one_way, patience);
@@ -127,7 +126,7 @@ TEST_CASE("a process may connect before the other one has heard of the generatio
   CHECK(ranks.join_group(1, 2)->accept(one_way, patience));
 }
 
-TEST_CASE("who has said a wrong hello is not kept, and drives out nobody who knows the secret") {
+TEST_CASE("a connection with a wrong handshake is closed and evicts no authenticated one") {
   Loopback ranks{2, {}, 300ms};
   const net::NoSigpipe no_sigpipe;
   REQUIRE(ranks.join_group(1));
@@ -140,13 +139,13 @@ TEST_CASE("who has said a wrong hello is not kept, and drives out nobody who kno
         ::send(strangers.back().number(), wrong_handshake.data(), wrong_handshake.size(), 0);
   }
   CHECK(ranks.join_group(1)->accept(one_way, patience));
-  for (const auto& stranger : strangers) { // each sees its end
+  for (const auto& stranger : strangers) { // the listener closes each connection
     std::byte nothing{};
     CHECK(::recv(stranger.number(), &nothing, 1, 0) <= 0);
   }
 }
 
-TEST_CASE("a hello opens one connection, and its copies are closed") {
+TEST_CASE("a handshake opens one connection, and replayed copies are closed") {
   Loopback ranks{2};
   const net::NoSigpipe no_sigpipe;
   REQUIRE(ranks.join_group(1));
@@ -163,30 +162,30 @@ TEST_CASE("a hello opens one connection, and its copies are closed") {
     copies.push_back(stranger_at(ranks.endpoints[1]));
     std::ignore = ::send(copies.back().number(), handshake.data(), handshake.size(), MSG_NOSIGNAL);
   }
-  CHECK(ranks.join_group(1)->accept(one_way, patience)); // the first
+  CHECK(ranks.join_group(1)->accept(one_way, patience)); // the first copy
   for (std::size_t i = 1; i < copies.size(); ++i) {
     std::byte nothing{};
     CHECK(::recv(copies[i].number(), &nothing, 1, 0) <= 0);
   }
   CHECK_FALSE(ranks.join_group(1)->accept(one_way, 50ms));
-  check_connects(ranks); // the same link, with a hello of its own
+  check_connects(ranks); // the same link, with a new handshake
 }
 
-TEST_CASE("a flood of strangers leaves everybody time to say hello") {
+TEST_CASE("a flood of connections leaves time for every handshake") {
   const Certificates certificates;
   Loopback ranks{2, certificates.of("node")};
   const net::NoSigpipe no_sigpipe;
   auto connecting = std::async(std::launch::async, [&] {
     return ranks.join_group(0)->connect(ranks.endpoints[1], one_way, patience);
   });
-  std::vector<net::Descriptor> strangers; // more than there is room for, all the time
+  std::vector<net::Descriptor> strangers; // always more than the listener accepts at a time
   for (int i = 0; i < 1000; ++i)
     strangers.push_back(stranger_at(ranks.endpoints[1]));
   CHECK(ranks.join_group(1)->accept(one_way, patience));
   CHECK(connecting.get());
 }
 
-TEST_CASE("a certificate for a name that is not pinned does not connect, to either side") {
+TEST_CASE("neither side accepts a certificate whose name is not pinned") {
   const Certificates certificates;
   const auto of = [&](const std::string& who, const std::string& name) {
     auto tls = certificates.of(who);
@@ -199,10 +198,10 @@ TEST_CASE("a certificate for a name that is not pinned does not connect, to eith
   CHECK_FALSE(nodes.join_group(1)->accept(one_way, 200ms));
   const auto refused = nodes.join_group(0)->connect(other.endpoints[0], one_way, patience);
   REQUIRE_FALSE(refused);
-  CHECK_THAT(refused.error().message, ContainsSubstring("none of cluster.tls.names"));
+  CHECK_THAT(refused.error().message, ContainsSubstring("not in cluster.tls.names"));
 }
 
-TEST_CASE("strangers who are silent, talk nonsense or go away keep nobody from connecting") {
+TEST_CASE("silent, invalid or closed connections do not keep others from connecting") {
   Loopback ranks{2};
   const net::NoSigpipe no_sigpipe;
   std::vector<net::Descriptor> silent;
@@ -216,7 +215,7 @@ TEST_CASE("strangers who are silent, talk nonsense or go away keep nobody from c
   check_connects(ranks);
 }
 
-TEST_CASE("with certificates, values travel encrypted, and who has none does not connect") {
+TEST_CASE("with certificates values are encrypted, and a peer without one cannot connect") {
   const Certificates certificates;
   Loopback ranks{3, certificates.of("node")};
   check_sums(ranks);
@@ -230,7 +229,7 @@ TEST_CASE("with certificates, values travel encrypted, and who has none does not
   CHECK_THAT(refused.error().message, ContainsSubstring("certificate"));
 }
 
-TEST_CASE("a data port that answers a probe can be reached, and opens nothing") {
+TEST_CASE("a data port that answers a probe counts as reachable, and no connection opens") {
   const Certificates certificates;
   const bool encrypted = GENERATE(false, true);
   Loopback ranks{2, encrypted ? certificates.of("node") : TlsConfig{}};
@@ -239,7 +238,8 @@ TEST_CASE("a data port that answers a probe can be reached, and opens nothing") 
         "node", ranks.endpoints[static_cast<std::size_t>(to)], "a ticket", patience);
   };
   auto early = std::async(std::launch::async, [&] { return probe(0, 1); });
-  CHECK(early.wait_for(50ms) == std::future_status::timeout); // it has no ticket yet
+  CHECK(early.wait_for(50ms) ==
+        std::future_status::timeout); // plane 1 does not know the ticket yet
   for (const auto& plane : ranks.planes)
     plane->answer_probes("a ticket", "node", patience);
   CHECK(early.get());
@@ -248,7 +248,7 @@ TEST_CASE("a data port that answers a probe can be reached, and opens nothing") 
   check_connects(ranks);
 }
 
-TEST_CASE("a data port that does not answer a probe is named, with the reason") {
+TEST_CASE("a data port that does not answer a probe is named with the reason") {
   Loopback ranks{2};
   const auto& here = ranks.planes[0];
   ranks.planes[1]->answer_probes("a ticket", "node", patience);
@@ -265,14 +265,14 @@ TEST_CASE("a data port that does not answer a probe is named, with the reason") 
   CHECK(why("node", "a guess", other) != "answered");
   CHECK(why("node", "an old ticket", other) != "answered");
   const auto silent = net::listen_on({"127.0.0.1", 0}).value();
-  CHECK_THAT(why("node", "a ticket", {"127.0.0.1", silent.port}), ContainsSubstring("nothing for"));
+  CHECK_THAT(why("node", "a ticket", {"127.0.0.1", silent.port}), ContainsSubstring("no data for"));
   ranks.planes.pop_back();
   CHECK_THAT(why("node", "a ticket", other), ContainsSubstring("Connection refused"));
   CHECK_THAT(why("node", "a ticket", {"no-such-host.invalid", 1}),
              ContainsSubstring("no-such-host.invalid"));
 }
 
-TEST_CASE("a process that ends waits for no probe of a silent port") {
+TEST_CASE("a process that ends does not wait for probes of a silent port") {
   Loopback ranks{1};
   const auto silent = net::listen_on({"127.0.0.1", 0}).value();
   const auto begin = steady_clock::now();
@@ -285,22 +285,23 @@ TEST_CASE("a process that ends waits for no probe of a silent port") {
   CHECK(steady_clock::now() - begin < patience / 3);
 }
 
-TEST_CASE("many ranks come together, and not only powers of two") {
+TEST_CASE("any number of ranks connects, not only powers of two") {
   Loopback ranks{GENERATE(1, 2, 3, 5, 16)};
   check_sums(ranks);
 }
 
-TEST_CASE("who waits for others hears at once why they do not come") {
+TEST_CASE("a rank that waits for others gets the reason at once when they cannot come") {
   Loopback ranks{2};
-  const Error reason{Errc::network, "node b:1 is gone", {.node = "b:1"}};
+  const Error reason{Errc::network, "node b:1 was lost", {.node = "b:1"}};
   const auto begin = steady_clock::now();
-  auto accepting =
-      std::async(std::launch::async, [&] { return ranks.join_group(1)->accept(one_way, patience); });
+  auto accepting = std::async(std::launch::async,
+                              [&] { return ranks.join_group(1)->accept(one_way, patience); });
   auto group = std::async(std::launch::async, [&] {
-    return connect_tcp({.rank = 1, .endpoints = ranks.endpoints, .group = "test"}, ranks.join_group(1));
+    return connect_tcp({.rank = 1, .endpoints = ranks.endpoints, .group = "test"},
+                       ranks.join_group(1));
   });
   std::this_thread::sleep_for(20ms);
-  ranks.planes[1]->cancel(2, reason); // another generation's
+  ranks.planes[1]->cancel(2, reason); // cancels another generation
   CHECK(accepting.wait_for(20ms) == std::future_status::timeout);
   ranks.planes[1]->cancel(1, reason);
   CHECK(accepting.get().error().message == reason.message);
@@ -308,16 +309,16 @@ TEST_CASE("who waits for others hears at once why they do not come") {
   CHECK(ranks.join_group(1)->connect(ranks.endpoints[0], one_way, patience).error().message ==
         reason.message);
   CHECK(steady_clock::now() - begin < patience / 3);
-  CHECK(ranks.join_group(1, 2)->status()); // the next generation is none of it
+  CHECK(ranks.join_group(1, 2)->status()); // the next generation is not cancelled
 }
 
-TEST_CASE("an abort ends the wait for a rank that has never connected") {
+TEST_CASE("an abort ends the wait for a rank that never connected") {
   Loopback ranks{5};
   auto group = ranks.connect(patience);
   cpu::HostStream stream{{.name = "communication"}};
   float value = 0;
   const auto begin = steady_clock::now();
-  (*group[0])->receive(stream, {&value, 1}, 2); // no neighbour, and it sends nothing
+  (*group[0])->receive(stream, {&value, 1}, 2); // not a neighbour, and it sends nothing
   std::this_thread::sleep_for(20ms);
   (*group[0])->abort({Errc::collective, "rank 2 was seen to die"});
   const auto status = stream.synchronize();
@@ -326,7 +327,7 @@ TEST_CASE("an abort ends the wait for a rank that has never connected") {
   CHECK(steady_clock::now() - begin < patience / 3);
 }
 
-TEST_CASE("nobody listens where a rank should be: that is said at once") {
+TEST_CASE("a refused connection to a rank is reported at once") {
   Loopback ranks{2};
   const auto endpoints = ranks.endpoints;
   ranks.planes.pop_back();

@@ -13,7 +13,7 @@ namespace {
 
 using Sizes = std::vector<std::size_t>;
 
-/// Every unit is in one bucket, in order, and keeps its elements.
+/// Checks that every unit is in one bucket, in order, with all of its elements.
 void check_partition(const Sizes& units, const FlatPlan& plan) {
   auto next_unit = static_cast<UnitId>(units.size()) - 1;
   std::size_t end = plan.elements;
@@ -52,7 +52,7 @@ TEST_CASE("buckets follow backward from the last unit and close when they are fu
   CHECK(plan.elements == 150);
 }
 
-TEST_CASE("one large bucket holds everything, a tiny one each unit") {
+TEST_CASE("a large bucket size gives one bucket, a tiny one a bucket for each unit") {
   const Sizes units = {1, 2, 3};
   check_partition(units, by_size(units, 1u << 20));
   CHECK(by_size(units, 1u << 20).buckets.size() == 1);
@@ -60,7 +60,7 @@ TEST_CASE("one large bucket holds everything, a tiny one each unit") {
   CHECK(by_size(units, 1).buckets.size() == 3);
 }
 
-TEST_CASE("units without parameters join a neighbour") {
+TEST_CASE("units without parameters are added to a neighbour's bucket") {
   const Sizes units = {0, 5, 0, 7};
   const std::vector<std::string> unit_names = {"a", "b", "c", "d"}, names = {"b"};
   for (const auto& plan :
@@ -72,7 +72,7 @@ TEST_CASE("units without parameters join a neighbour") {
   check_partition({0}, by_size({0}, 1));
 }
 
-TEST_CASE("names wrap the units below them, and what is between") {
+TEST_CASE("names wrap the units below them and the units between them") {
   const Sizes units = {1, 2, 3, 4, 5, 6};
   const std::vector<std::string> unit_names = {"stem",     "layer1.0", "layer1.1",
                                                "layer2.0", "layer10",  "head"};
@@ -82,7 +82,7 @@ TEST_CASE("names wrap the units below them, and what is between") {
   check_partition(units, plan_flat(ranges, units, 1));
 }
 
-TEST_CASE("shards are equal and aligned, and together they are everything") {
+TEST_CASE("shards have equal size and alignment and cover everything") {
   const Sizes units = {100, 1, 0, 4097, 640};
   const std::size_t shards = GENERATE(std::size_t{2}, std::size_t{3}, std::size_t{8});
   const auto plan = by_size(units, 600 * sizeof(float), shards);
@@ -99,7 +99,7 @@ TEST_CASE("shards are equal and aligned, and together they are everything") {
   CHECK(sum == plan.shard_elements());
 }
 
-TEST_CASE("neighbours in a window never share memory") {
+TEST_CASE("adjacent buckets in a window never share memory") {
   const Sizes units = {80, 48, 64, 80, 512, 16, 256, 32};
   const std::size_t alive =
       GENERATE(std::size_t{1}, std::size_t{2}, std::size_t{3}, std::size_t{8}, std::size_t{9});
@@ -120,5 +120,5 @@ TEST_CASE("neighbours in a window never share memory") {
   }
   CHECK(window.elements >= most);
   if (alive <= 2 || alive >= units.size())
-    CHECK(window.elements == most); // nothing is lost
+    CHECK(window.elements == most); // no memory is wasted
 }

@@ -18,7 +18,7 @@ std::size_t bytes_sent(const Flow& flow) {
   return bytes_of(flow.first, flow.first.size()) + bytes_of(flow.received, flow.forwarded);
 }
 
-/// The pieces that a rank sends, in order.
+/// Returns the chunks that a rank sends, in order.
 std::vector<Piece> sent(const Flow& flow) {
   auto pieces = flow.first;
   pieces.insert(pieces.end(), flow.received.begin(),
@@ -28,7 +28,7 @@ std::vector<Piece> sent(const Flow& flow) {
 
 } // namespace
 
-TEST_CASE("a ring sends the least bytes that its collective needs") {
+TEST_CASE("a ring sends the minimum number of bytes for its collective") {
   const int world = GENERATE(2, 3, 4, 7, 8);
   const auto ranks = static_cast<std::size_t>(world);
   const std::size_t elements = GENERATE(std::size_t{840}, std::size_t{840 * 1000});
@@ -42,7 +42,7 @@ TEST_CASE("a ring sends the least bytes that its collective needs") {
   }
 }
 
-TEST_CASE("a chain sends the values once over each link, and nothing beyond its ends") {
+TEST_CASE("a chain sends the values once over each link and nothing past its ends") {
   const int root = GENERATE(0, 2);
   for (int rank = 0; rank < 4; ++rank) {
     const auto down = chain_from(root, {rank, 4}, 1000), up = chain_to(root, {rank, 4}, 1000);
@@ -53,7 +53,7 @@ TEST_CASE("a chain sends the values once over each link, and nothing beyond its 
   }
 }
 
-TEST_CASE("what a rank sends is what the next one receives, piece by piece") {
+TEST_CASE("each rank receives exactly the chunks that its predecessor sends") {
   const int world = GENERATE(2, 3, 5);
   const Blocks blocks{GENERATE(std::size_t{1}, std::size_t{7}, std::size_t{500001}), 8};
   for (const auto make : {ring_reduce_scatter, ring_all_gather, ring_all_reduce})
@@ -71,7 +71,7 @@ TEST_CASE("what a rank sends is what the next one receives, piece by piece") {
     }
 }
 
-TEST_CASE("alone, nothing is sent") {
+TEST_CASE("a single rank sends nothing") {
   CHECK(bytes_sent(ring_all_reduce({0, 1}, {1000, 4})) == 0);
   CHECK(ring_all_gather({0, 1}, {1000, 4}).received.empty());
   CHECK(bytes_sent(chain_from(0, {0, 1}, 1000)) == 0);

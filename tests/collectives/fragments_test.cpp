@@ -15,7 +15,7 @@ Strategy in_rounds(std::int64_t steps, int fragments) {
   return {.rounds = {.steps = steps}, .outer = {.fragments = fragments}};
 }
 
-/// Steps below 12 behind which a round of the fragment ends.
+/// Returns the steps below 12 after which a round of the fragment ends.
 std::vector<int> ends(const Strategy& strategy, int fragment) {
   std::vector<int> steps;
   for (int step = 0; step < 12; ++step)
@@ -26,7 +26,7 @@ std::vector<int> ends(const Strategy& strategy, int fragment) {
 
 } // namespace
 
-TEST_CASE("fragments have about as many parameters, and each has some") {
+TEST_CASE("fragments have similar numbers of parameters, and none is empty") {
   const std::vector<std::size_t> even = {1, 1, 1, 1, 1, 1};
   CHECK(fragments_of(even, 1) == std::vector<UnitRange>{{0, 5}});
   CHECK(fragments_of(even, 3) == std::vector<UnitRange>{{0, 1}, {2, 3}, {4, 5}});
@@ -36,14 +36,14 @@ TEST_CASE("fragments have about as many parameters, and each has some") {
   CHECK(fragments_of(large_end, 4) == std::vector<UnitRange>{{0, 0}, {1, 1}, {2, 2}, {3, 3}});
 }
 
-TEST_CASE("units without parameters are no fragment of their own") {
+TEST_CASE("units without parameters do not become a fragment") {
   const std::vector<std::size_t> units = {0, 4, 0, 0, 4, 0};
   CHECK(fragments_of(units, 2) == std::vector<UnitRange>{{0, 3}, {4, 5}});
   CHECK(fragments_of(units, 5) == fragments_of(units, 2));
   CHECK(fragments_of(std::vector<std::size_t>{0, 0}, 3) == std::vector<UnitRange>{{0, 1}});
 }
 
-TEST_CASE("any units make as many fragments as are asked for, in order and without gaps") {
+TEST_CASE("units are split into the requested number of fragments, in order and without gaps") {
   for (int seed = 1; seed < 200; ++seed) {
     std::vector<std::size_t> units(static_cast<std::size_t>(3 + seed % 9));
     for (int i = 0; i < std::ssize(units); ++i)
@@ -65,7 +65,7 @@ TEST_CASE("any units make as many fragments as are asked for, in order and witho
   }
 }
 
-TEST_CASE("buckets are cut where a fragment begins, and none is empty") {
+TEST_CASE("buckets end where a fragment begins, and none is empty") {
   const std::vector<std::size_t> units = {3, 0, 3, 3, 0, 3};
   const auto fragments = fragments_of(units, 2);
   CHECK(fragments == std::vector<UnitRange>{{0, 2}, {3, 5}});
@@ -79,12 +79,13 @@ TEST_CASE("buckets are cut where a fragment begins, and none is empty") {
         std::vector<UnitRange>{{1, 3}, {0, 0}});
 }
 
-TEST_CASE("fragments end their rounds one after the other, the last at multiples of their length") {
+TEST_CASE("rounds of fragments end one after the other, the last at multiples of local_steps") {
   CHECK(ends(in_rounds(4, 1), 0) == std::vector<int>{3, 7, 11});
   CHECK(ends(in_rounds(4, 2), 0) == std::vector<int>{1, 5, 9});
   CHECK(ends(in_rounds(4, 2), 1) == std::vector<int>{3, 7, 11});
   CHECK(ends(in_rounds(1, 3), 0).size() == 12);
-  CHECK(ends(in_rounds(2, 3), 0) == std::vector<int>{1, 3, 5, 7, 9, 11}); // more than steps
+  CHECK(ends(in_rounds(2, 3), 0) ==
+        std::vector<int>{1, 3, 5, 7, 9, 11}); // more fragments than steps
   for (int fragment = 0; fragment < 3; ++fragment)
     for (std::int64_t step = 0; step < 20; ++step) {
       const auto strategy = in_rounds(5, 3);

@@ -1,5 +1,5 @@
-// Mail between ranks of several processes: each is delivered once, whole, in the order of its
-// sender.
+// Tests messages between ranks of several processes: each message is delivered once, complete, and
+// in the order of its sender.
 #include "collectives/point_to_point/point_to_point.hpp"
 #include "core/random.hpp"
 #include "cpu/host_device.hpp"
@@ -22,7 +22,7 @@ namespace {
 
 constexpr auto longest = 30s;
 
-/// What one rank has got.
+/// The messages that one rank has received.
 class Correspondent {
 public:
   Correspondent(std::shared_ptr<PointToPoint> point_to_point, int number)
@@ -41,7 +41,7 @@ public:
                         note(lost_, std::pair{process, why.message});
                       }});
   }
-  /// Values that follow from who sends what.
+  /// Sends values that depend on sender and number.
   void send(int to, std::int64_t number, std::size_t floats) {
     Message message{.from = number_, .to = to, .header = {number}, .bytes = floats * sizeof(float)};
     if (floats > 0) {
@@ -86,7 +86,7 @@ private:
   std::vector<std::pair<int, std::string>> lost_;
 };
 
-/// Four ranks: two of the first process, one of each other.
+/// Four ranks: two in the first process and one in each other process.
 struct Transports {
   explicit Transports(std::size_t most_bytes = std::size_t{8} << 20) : loopback{3} {
     std::vector<std::future<Result<std::shared_ptr<PointToPoint>>>> opening;
@@ -123,12 +123,12 @@ void check_values(const Message& message) {
 
 } // namespace
 
-TEST_CASE("mail of any size arrives once, whole, in its sender's order") {
+TEST_CASE("messages of any size arrive once, complete and in their sender's order") {
   Transports transports;
   constexpr std::int64_t each = 30;
   CounterRng random{7, 1};
   std::map<int, std::uint64_t> sent;
-  // The first rank attends late.
+  // The first rank subscribes late.
   for (std::size_t rank = 1; rank < 4; ++rank)
     transports.ranks[rank]->subscribe();
   for (std::int64_t number = 0; number < each; ++number)
@@ -156,16 +156,16 @@ TEST_CASE("mail of any size arrives once, whole, in its sender's order") {
   }
 }
 
-TEST_CASE("sending waits for nobody, and what was sent is not lost by that") {
+TEST_CASE("sending does not wait for a receiver, and nothing sent is lost") {
   Transports transports;
   for (std::int64_t number = 0; number < 20; ++number)
-    transports.ranks[0]->send(2, number, 1 << 20); // 80 MiB that nobody takes yet
+    transports.ranks[0]->send(2, number, 1 << 20); // 80 MiB that are not received yet
   transports.ranks[2]->subscribe();
   for (const auto& message : transports.ranks[2]->await_message(20))
     check_values(*message);
 }
 
-TEST_CASE("who is lost is told to each rank, and mail to him is thrown away") {
+TEST_CASE("a lost rank is reported to each rank, and messages to it are dropped") {
   Transports transports;
   for (const auto& rank : transports.ranks)
     rank->subscribe();
@@ -176,16 +176,16 @@ TEST_CASE("who is lost is told to each rank, and mail to him is thrown away") {
     CHECK(lost.front().first == 2);
   }
   transports.ranks[0]->send(3, 0, 1000);
-  transports.ranks[0]->send(2, 0, 1000); // the others go on
+  transports.ranks[0]->send(2, 0, 1000); // the other ranks continue
   check_values(*transports.ranks[2]->await_message(1).front());
 }
 
-TEST_CASE("who says that more comes than can is not listened to") {
+TEST_CASE("a message that announces more than the limit closes its link") {
   Transports transports{1000};
   for (const auto& rank : transports.ranks)
     rank->subscribe();
   transports.ranks[2]->send(0, 0, 1000);
   const auto lost = transports.ranks[1]->await_losses(1);
   CHECK(lost.front().first == 1);
-  CHECK_THAT(lost.front().second, ContainsSubstring("4000 bytes, more than the 1000"));
+  CHECK_THAT(lost.front().second, ContainsSubstring("4000 bytes, but the largest has 1000"));
 }

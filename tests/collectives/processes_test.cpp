@@ -1,4 +1,4 @@
-// Ranks in processes of their own, one of which is killed in the middle.
+// Tests ranks in separate processes, one of which is killed during a collective.
 #include "collectives/tcp/tcp_communicator.hpp"
 #include "core/atomic_file.hpp"
 #include "cpu/host_stream.hpp"
@@ -23,7 +23,7 @@ namespace {
 
 constexpr int ranks = 3;
 
-/// Tells the other processes where this one listens, and hears of all.
+/// Publishes this process's port in `folder` and waits for the ports of all processes.
 std::vector<Endpoint> all_endpoints(const std::filesystem::path& folder, int rank, int port) {
   REQUIRE(write_file_atomically(folder / std::to_string(rank), std::to_string(port)));
   std::vector<Endpoint> endpoints;
@@ -36,7 +36,8 @@ std::vector<Endpoint> all_endpoints(const std::filesystem::path& folder, int ran
   return endpoints;
 }
 
-/// All-reduces until it fails, at most `times`; tells of the first. Gives what went wrong.
+/// Repeats all-reduces until one fails, at most `times`, and reports the first success. Returns the
+/// error.
 std::string reduce_for_ever(const TcpOptions& options,
                             const std::shared_ptr<collectives::ConnectionGroup>& connection_group,
                             int times, int output) {
@@ -59,7 +60,7 @@ std::string reduce_for_ever(const TcpOptions& options,
   return "no error";
 }
 
-/// Of three ranks, until one is killed; then of two.
+/// Takes part in a group of three ranks until one is killed, then in a group of two.
 void take_part(const std::filesystem::path& folder, int rank, int output) {
   const auto plane = *collectives::DataPlane::open({.listen = {"127.0.0.1", 0}, .handshake = 10s});
   auto endpoints = all_endpoints(folder, rank, plane->port());
@@ -74,7 +75,7 @@ void take_part(const std::filesystem::path& folder, int rank, int output) {
 
 } // namespace
 
-TEST_CASE("a process that is killed fails the others, who go on without it") {
+TEST_CASE("a process that is killed fails the others, which continue without it") {
   const ScratchFolder folder;
   std::deque<ChildProcess> processes;
   for (int rank = 0; rank < ranks; ++rank)
@@ -93,7 +94,7 @@ TEST_CASE("a process that is killed fails the others, who go on without it") {
   CHECK(steady_clock::now() - begin < std::chrono::seconds{25}); // the timeout is 30 s
 }
 
-TEST_CASE("a process without descriptors to spare takes ranks again when it has some") {
+TEST_CASE("a process without free file descriptors accepts ranks again once it has some") {
   const ScratchFolder folder;
   const collectives::LinkName link{.group = "all", .from = 0, .to = 1};
   ChildProcess limited{[&](int output) {
@@ -116,7 +117,8 @@ TEST_CASE("a process without descriptors to spare takes ranks again when it has 
   testing::Loopback others{1};
   const auto connected = others.join_group(0)->connect(endpoint, link, 30s);
   CHECK(connected);
-  CHECK_FALSE(limited.wait_for_first_output(300)); // it waits behind the strangers
+  CHECK_FALSE(
+      limited.wait_for_first_output(300)); // its connection waits until the strangers are gone
   strangers.clear();
   CHECK(limited.wait_for_output() == "taken");
 }

@@ -8,7 +8,7 @@
 using namespace troupe;
 using namespace troupe::collectives;
 
-TEST_CASE("a rank alone gets what it gives, and sends nothing") {
+TEST_CASE("a single rank receives its own values and sends nothing") {
   const std::shared_ptr<Device> device = cpu::make_host_device(0, 1);
   const auto stream = device->create_stream({});
   const auto alone = make_single_rank_communicator(device);

@@ -19,7 +19,7 @@ Strategy offloading(StrategyKind strategy, const OffloadConfig& offload, int wor
 
 } // namespace
 
-TEST_CASE("what stays on the device is the front, whole vectors of it, as the ratio says") {
+TEST_CASE("the offload ratio leaves whole vectors at the front on the device") {
   CHECK(Strategy{}.kept(1000) == 1000);
   CHECK(offloading(StrategyKind::ddp, {"optimizer", 1}, 2).kept(1000) == 0);
   const auto half = offloading(StrategyKind::ddp, {"optimizer", 0.5}, 2);
@@ -29,7 +29,7 @@ TEST_CASE("what stays on the device is the front, whole vectors of it, as the ra
   CHECK(offloading(StrategyKind::ddp, {"optimizer", 0.25}, 2).kept(1 << 20) == 3 << 18);
 }
 
-TEST_CASE("a rank alone divides nothing, but gathers parameters that are offloaded") {
+TEST_CASE("a single rank divides nothing, but gathers offloaded parameters") {
   const auto optimizer = offloading(StrategyKind::fsdp, {"optimizer", 1}, 1);
   CHECK(optimizer.offloads());
   CHECK_FALSE(optimizer.divides_parameters);
@@ -42,7 +42,7 @@ TEST_CASE("a rank alone divides nothing, but gathers parameters that are offload
   CHECK_FALSE(offloading(StrategyKind::fsdp, {}, 1).divides_parameters);
 }
 
-TEST_CASE("what the table says of a strategy is what its ranks do") {
+TEST_CASE("ranks divide their state as the table of strategies states") {
   const auto [kind, shards, divided, root] = GENERATE(table<StrategyKind, int, int, bool>({
       {StrategyKind::single, 1, 0, false},
       {StrategyKind::dp, 1, 0, true},
@@ -65,7 +65,7 @@ TEST_CASE("what the table says of a strategy is what its ranks do") {
   CHECK(strategy.root_only == root);
 }
 
-TEST_CASE("every step, ranks meet behind its last pass, or behind each where sums are divided") {
+TEST_CASE("every step: ranks reduce after its last pass, or after each pass if they shard sums") {
   const auto sums = rules_of(StepPolicy::every_step).sums;
   const auto found = [&](const Strategy& strategy) {
     return std::vector<bool>{sums(strategy, 0, false), sums(strategy, 0, true)};
@@ -79,7 +79,7 @@ TEST_CASE("every step, ranks meet behind its last pass, or behind each where sum
   CHECK(found(strategy_of(parallel, 2)) == last);
 }
 
-TEST_CASE("async: a rank may be ahead by the staleness, and one alone waits for nobody") {
+TEST_CASE("async: a rank may be ahead by the staleness, and a single rank does not wait") {
   ParallelConfig parallel{.strategy = StrategyKind::async};
   parallel.stale.staleness = 5;
   const auto& rules = rules_of(StepPolicy::async);
@@ -93,7 +93,7 @@ TEST_CASE("async: a rank may be ahead by the staleness, and one alone waits for 
   CHECK((rules.agree(together, 0) && rules.agree(together, 7)));
 }
 
-TEST_CASE("local_sgd: ranks agree at the ends of rounds, and before the first in every step") {
+TEST_CASE("local_sgd: ranks average at the ends of rounds, and in every step before the first") {
   const auto& rules = rules_of(StepPolicy::local_sgd);
   ParallelConfig parallel{.strategy = StrategyKind::local_sgd};
   parallel.rounds = {.local_steps = 4, .after = 2};
@@ -108,15 +108,14 @@ TEST_CASE("local_sgd: ranks agree at the ends of rounds, and before the first in
   }
   CHECK(summed == std::vector<int>{0, 1});
   CHECK(agreed == std::vector<int>{0, 1, 3, 7, 11});
-  CHECK(rules.agree(strategy_of(parallel, 1), 2)); // a rank alone agrees with itself
+  CHECK(rules.agree(strategy_of(parallel, 1), 2)); // a single rank always agrees
 }
 
-TEST_CASE("diloco: ranks sum within their teams, and never agree by themselves") {
+TEST_CASE("diloco: ranks reduce within their replica groups and never average by themselves") {
   const auto& rules = rules_of(StepPolicy::diloco);
   ParallelConfig parallel{.strategy = StrategyKind::diloco};
   parallel.rounds.local_steps = 4;
-  parallel.outer = {
-      .team = 2, .inner = "zero1", .fragments = 2, .overlap = 3, .compress = "int4"};
+  parallel.outer = {.team = 2, .inner = "zero1", .fragments = 2, .overlap = 3, .compress = "int4"};
   const auto strategy = strategy_of(parallel, 6);
   CHECK((strategy.replica_group == 2 && strategy.replica_groups() == 3 && strategy.shards == 2));
   CHECK((strategy.divides_optimizer && !strategy.divides_gradients));
@@ -124,7 +123,7 @@ TEST_CASE("diloco: ranks sum within their teams, and never agree by themselves")
   CHECK(strategy.outer.compression == Compression::int4);
   CHECK((rules.sums(strategy, 0, true) && !rules.sums(strategy, 0, false)));
   CHECK_FALSE(rules.agree(strategy, 3));
-  CHECK(rules.window(strategy) >= 2 * 4 + 3); // one that is late may be a round behind
+  CHECK(rules.window(strategy) >= 2 * 4 + 3); // a slow rank may be a round late
   CHECK((strategy.leads_replica_group(4) && strategy.leads_replica_group(5)));
   parallel.outer.inner = "ddp";
   CHECK((strategy_of(parallel, 6).leads_replica_group(4) &&

@@ -1,4 +1,5 @@
-// Synchronized batch norm: ranks with parts of a batch, of any sizes, are one rank with all of it.
+// Tests synchronized batch norm: ranks with shards of a batch, of any sizes, compute the same as
+// one rank with the whole batch.
 #include "collectives/shared_device/shared_communicator.hpp"
 #include "cpu/host_device.hpp"
 #include "nn/builder.hpp"
@@ -44,7 +45,7 @@ float wave(std::size_t i) {
   return static_cast<float>(std::sin(0.37 * x) + 0.5 * std::sin(0.011 * x) + 2);
 }
 
-/// An executable on `batch` images of the whole batch, from `first` on.
+/// An executable on `batch` images of the whole batch, starting with image `first`.
 class Rank {
 public:
   Rank(std::int64_t first, std::int64_t batch, Engine engine, nn::PreparedModel model)
@@ -139,10 +140,11 @@ private:
   Floats statistics_, images_;
   std::vector<std::int32_t> labels_;
   StepOutputs outputs_;
-  std::unique_ptr<Stream> stream_; ///< last: it is drained before what it uses goes
+  std::unique_ptr<Stream>
+      stream_; ///< last: it must be drained before the objects that it uses are destroyed
 };
 
-/// Ranks with so many images each.
+/// Ranks with these numbers of images.
 class NormGroup {
 public:
   NormGroup(const std::vector<std::int64_t>& sizes, Engine engine, bool fused) {
@@ -168,14 +170,14 @@ public:
       REQUIRE(rank->stream().synchronize());
   }
   std::vector<std::unique_ptr<Rank>>& ranks() { return ranks_; }
-  /// The sum over ranks.
+  /// Returns the sum over ranks.
   Floats gradient(const std::string& name) const {
     auto sum = ranks_.front()->gradient(name);
     for (std::size_t rank = 1; rank < ranks_.size(); ++rank)
       std::ranges::transform(sum, ranks_[rank]->gradient(name), sum.begin(), std::plus{});
     return sum;
   }
-  /// One rank's rows behind the other's.
+  /// Returns the rows of all ranks, one rank after the other.
   Floats tensor(const std::string& name) {
     Floats all;
     for (const auto& rank : ranks_) {
@@ -189,7 +191,7 @@ private:
   std::vector<std::unique_ptr<Rank>> ranks_;
 };
 
-/// To 1e-5 of the largest value.
+/// Requires equality to 1e-5 of the largest value.
 void require_same(const Floats& got, const Floats& expected) {
   REQUIRE(got.size() == expected.size());
   const auto magnitude = [](float a, float b) { return std::abs(a) < std::abs(b); };
@@ -202,7 +204,7 @@ void require_same(const Floats& got, const Floats& expected) {
 
 } // namespace
 
-TEST_CASE("ranks with synchronized batch norm are one rank with the whole batch") {
+TEST_CASE("ranks with synchronized batch norm match one rank with the whole batch") {
   const auto sizes = GENERATE(std::vector<std::int64_t>{8}, std::vector<std::int64_t>{4, 4},
                               std::vector<std::int64_t>{3, 5}, std::vector<std::int64_t>{1, 5, 2},
                               std::vector<std::int64_t>{1, 1, 1, 1, 1, 1, 1, 1});
@@ -211,7 +213,7 @@ TEST_CASE("ranks with synchronized batch norm are one rank with the whole batch"
   CAPTURE(sizes, static_cast<int>(engine), fused);
   Rank whole{0, whole_batch, engine, model(whole_batch, fused, false)};
   NormGroup group{sizes, engine, fused};
-  for (int pass = 0; pass < 2; ++pass) { // the second starts from the first's statistics
+  for (int pass = 0; pass < 2; ++pass) { // the second pass starts from the statistics of the first
     whole.run();
     REQUIRE(whole.stream().synchronize());
     group.run();
@@ -234,7 +236,7 @@ TEST_CASE("ranks with synchronized batch norm are one rank with the whole batch"
   }
 }
 
-TEST_CASE("without other ranks, synchronized batch norm is batch norm") {
+TEST_CASE("on a single rank, synchronized batch norm is batch norm") {
   const auto engine = GENERATE(Engine::interpreter, Engine::fastest);
   Rank plain{0, whole_batch, engine, model(whole_batch, true, false)};
   Rank alone{0, whole_batch, engine, model(whole_batch, true, true)};
@@ -249,7 +251,7 @@ TEST_CASE("without other ranks, synchronized batch norm is batch norm") {
   }
 }
 
-TEST_CASE("a rank that waits for others' statistics fails with them") {
+TEST_CASE("a rank that waits for others' statistics fails when they fail") {
   Rank rank{0, 4, Engine::fastest, model(4, true, true)};
   const bool aborted = GENERATE(true, false);
   auto communicators =

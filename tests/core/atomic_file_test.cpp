@@ -7,7 +7,7 @@
 using namespace troupe;
 using namespace troupe::testing;
 
-TEST_CASE("an atomic file appears whole when it is committed") {
+TEST_CASE("an atomic file appears complete when it is committed") {
   const ScratchFolder folder;
   write_bytes(folder / "a", "old");
   auto file = AtomicFile::create(folder / "a");
@@ -22,7 +22,7 @@ TEST_CASE("an atomic file appears whole when it is committed") {
   CHECK(file->write("more").error().code == Errc::internal);
 }
 
-TEST_CASE("an atomic file that is not committed leaves nothing") {
+TEST_CASE("an atomic file that is not committed leaves no file") {
   const ScratchFolder folder;
   write_bytes(folder / "a", "old");
   {
@@ -34,7 +34,7 @@ TEST_CASE("an atomic file that is not committed leaves nothing") {
   CHECK(std::distance(std::filesystem::directory_iterator(folder.path()), {}) == 1);
 }
 
-TEST_CASE("two that write a file at once, as hosts that share a folder do, do not write into one") {
+TEST_CASE("two writers of the same atomic file do not write into each other's file") {
   const ScratchFolder folder;
   auto first = AtomicFile::create(folder / "a"), second = AtomicFile::create(folder / "a");
   REQUIRE((first && second));
@@ -47,7 +47,7 @@ TEST_CASE("two that write a file at once, as hosts that share a folder do, do no
   CHECK(std::distance(std::filesystem::directory_iterator(folder.path()), {}) == 1);
 }
 
-TEST_CASE("an atomic file that cannot be made or placed says why") {
+TEST_CASE("an atomic file that cannot be created or renamed reports why") {
   const ScratchFolder folder;
   const auto absent = AtomicFile::create(folder / "absent/a");
   REQUIRE_FALSE(absent);
@@ -55,14 +55,14 @@ TEST_CASE("an atomic file that cannot be made or placed says why") {
   CHECK_THAT(absent.error().message, Catch::Matchers::ContainsSubstring("No such file"));
 
   std::filesystem::create_directory(folder / "a");
-  const auto taken = AtomicFile::create(folder / "a"); // at once, not when it is committed
+  const auto taken = AtomicFile::create(folder / "a"); // at once, before the commit
   REQUIRE_FALSE(taken);
   CHECK(taken.error().code == Errc::io);
   CHECK_THAT(taken.error().message, Catch::Matchers::EndsWith("Is a directory"));
   CHECK(std::distance(std::filesystem::directory_iterator(folder.path()), {}) == 1);
 }
 
-TEST_CASE("temporary files are known by their names") {
+TEST_CASE("temporary files are recognized by their names") {
   CHECK(AtomicFile::target_of("runs/a.json.tmp-123") == "runs/a.json");
   CHECK(AtomicFile::target_of(temporary_name("runs/a.json")) == "runs/a.json");
   CHECK_FALSE(AtomicFile::target_of("a.json"));

@@ -17,7 +17,7 @@ std::vector<float> counted(std::size_t elements) {
 
 } // namespace
 
-TEST_CASE("strides say where elements lie, and padding is zero") {
+TEST_CASE("strides determine where elements are, and padding is zero") {
   // (2, 3, 1, 2) as output, row, column, input, which is padded to 4: CUDA's filters.
   const BlockedLayout layout{.strides = {8, 1, 8, 4}, .inner = {}};
   const Shape shape{2, 3, 1, 2};
@@ -29,7 +29,7 @@ TEST_CASE("strides say where elements lie, and padding is zero") {
   CHECK(back == counted(12));
 }
 
-TEST_CASE("blocks lie contiguously, the last of them innermost") {
+TEST_CASE("blocks are contiguous, the last one innermost") {
   // Io2i2o of a 4x3 matrix: blocks of 2 outputs by 2 inputs, the second dimension padded to 4.
   const BlockedLayout layout{.strides = {8, 4}, .inner = {{1, 2}, {0, 2}}};
   const Shape shape{4, 3};
@@ -42,7 +42,8 @@ TEST_CASE("blocks lie contiguously, the last of them innermost") {
 }
 
 TEST_CASE("a dimension may be blocked twice") {
-  // 4o then 2i then 2o: outputs by 8, whose remainder is 2 * (place outside) + (place inside).
+  // 4o then 2i then 2o: outputs in blocks of 8; the index in a block is 2 * (outer index) + (inner
+  // index).
   const BlockedLayout layout{.strides = {16, 16}, .inner = {{0, 4}, {1, 2}, {0, 2}}};
   const Shape shape{8, 2};
   REQUIRE(layout.fits(shape, 16));
@@ -53,7 +54,7 @@ TEST_CASE("a dimension may be blocked twice") {
   CHECK(back == counted(16));
 }
 
-TEST_CASE("a layout is text and comes back") {
+TEST_CASE("a layout is converted to text and back") {
   const BlockedLayout plain{.strides = {147, 1, 21, 3}, .inner = {}};
   const BlockedLayout blocked{.strides = {288, 16}, .inner = {{1, 16}, {0, 8}}};
   CHECK(to_string(plain) == "147,1,21,3");
@@ -62,13 +63,13 @@ TEST_CASE("a layout is text and comes back") {
     CHECK(parse_layout(to_string(layout)).value() == layout);
 }
 
-TEST_CASE("text that is no layout is refused, and a layout that does not fit is known") {
+TEST_CASE("invalid text for a layout is refused, and a layout that does not fit is detected") {
   for (const auto* text :
        {"", "a", "1,", "1,-2", "1:2", "1:2x0", "1:2x3x4", "1 2", "1:x", "99999999999999999999"})
     CHECK_FALSE(parse_layout(text));
   const Shape shape{4, 4};
   CHECK(BlockedLayout{.strides = {4, 1}, .inner = {}}.fits(shape, 16));
-  CHECK_FALSE(BlockedLayout{.strides = {4, 1}, .inner = {}}.fits(shape, 15)); // less than there is
+  CHECK_FALSE(BlockedLayout{.strides = {4, 1}, .inner = {}}.fits(shape, 15)); // one element too few
   CHECK_FALSE(BlockedLayout{.strides = {8, 1}, .inner = {}}.fits(shape, 16)); // beyond the end
   CHECK_FALSE(BlockedLayout{.strides = {4}, .inner = {}}.fits(shape, 16));
   CHECK_FALSE(BlockedLayout{.strides = {4, 1}, .inner = {{2, 2}}}.fits(shape, 16));

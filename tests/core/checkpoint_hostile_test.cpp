@@ -1,4 +1,4 @@
-// Manifests and descriptions of parts that lie.
+// Tests manifests and descriptions of shards with false contents.
 #include "tests/support/checkpoint_files.hpp"
 #include "tests/support/fuzz.hpp"
 #include "tests/support/mutations.hpp"
@@ -42,7 +42,7 @@ std::string mutated_text(std::string text, unsigned seed) {
 
 const std::vector<float> sixteen(16, 1.5F);
 
-/// One tensor of 2x3x2 elements, in blocks, all in one file.
+/// One tensor of 2x3x2 elements in a blocked layout, all in one file.
 TensorPart in_blocks() {
   return {.name = "w",
           .shape = {2, 3, 2},
@@ -58,7 +58,7 @@ bool is_read(const std::filesystem::path& path) {
 
 } // namespace
 
-TEST_CASE("mutated manifests are read or refused, and none crashes the reader", "[fuzz]") {
+TEST_CASE("mutated manifests are read or refused without a crash", "[fuzz]") {
   const ScratchFolder folder;
   const auto checkpoint = folder / "c";
   REQUIRE(write_checkpoint(
@@ -71,11 +71,10 @@ TEST_CASE("mutated manifests are read or refused, and none crashes the reader", 
     write_bytes(path, mutated_text(good, seed));
     refused += is_read(checkpoint) ? 0 : 1;
   }
-  CHECK(refused > fuzzed_files() * 8 / 10); // the rest has more or less white space
+  CHECK(refused > fuzzed_files() * 8 / 10); // the others only differ in white space
 }
 
-TEST_CASE("mutated descriptions of parts are read or refused, and none crashes the reader",
-          "[fuzz]") {
+TEST_CASE("mutated shard descriptions are read or refused without a crash", "[fuzz]") {
   const ScratchFolder folder;
   const auto path = folder / "a.safetensors";
   const auto part = in_blocks();
@@ -83,17 +82,17 @@ TEST_CASE("mutated descriptions of parts are read or refused, and none crashes t
   unsigned refused = 0;
   for (unsigned seed = 0; seed < fuzzed_files(); ++seed) {
     const auto text = seed == 0 ? good : mutated_text(good, seed);
-    // Text that is no UTF-8 is not written.
+    // Text that is not UTF-8 is not written.
     const bool read = write_safetensors(path, {{part_key("w"), text}},
                                         {{"w", "F32", {16}, std::as_bytes(std::span{sixteen})}}) &&
                       is_read(path);
     CHECK((seed > 0 || read));
     refused += read ? 0 : 1;
   }
-  CHECK(refused > fuzzed_files() * 6 / 10); // the rest lies elsewhere in the same memory
+  CHECK(refused > fuzzed_files() * 6 / 10); // the others describe another order of the same memory
 }
 
-TEST_CASE("a file of parts that says it is large takes the memory that it has") {
+TEST_CASE("a file of shards takes memory for its actual size, not for the size that it states") {
   if (is_sanitized())
     SKIP("sanitizers need memory of their own");
   const ScratchFolder folder;
@@ -107,7 +106,7 @@ TEST_CASE("a file of parts that says it is large takes the memory that it has") 
   }
 }
 
-TEST_CASE("the most tensors that a header can name take no more than twice the file and 64 MiB") {
+TEST_CASE("the largest possible number of tensors takes at most twice the file plus 64 MiB") {
   if (is_sanitized())
     SKIP("sanitizers need memory of their own");
   const ScratchFolder folder;

@@ -23,7 +23,8 @@ using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
-/// All values are the step's number, so that a mixture of two checkpoints would show.
+/// Saves a checkpoint whose values are all the step's number, so that a mixture of two checkpoints
+/// is detected.
 Status save_step(CheckpointStore& store, std::int64_t step, std::size_t elements = 16) {
   const std::vector<float> values(elements, static_cast<float>(step));
   const auto size = static_cast<std::int64_t>(elements);
@@ -36,7 +37,7 @@ std::filesystem::path weights_of(const CheckpointStore& store, std::int64_t step
   return store.path_of(step) / model_file;
 }
 
-/// A moment after it was written: clocks of file systems tick slowly.
+/// Damages a file a moment after it was written: clocks of file systems tick slowly.
 void damage(const std::filesystem::path& path) {
   const auto written = std::filesystem::last_write_time(path);
   auto bytes = read_bytes(path);
@@ -62,7 +63,7 @@ std::vector<std::int64_t> steps_of(const std::vector<CheckpointStore::Entry>& en
 
 } // namespace
 
-TEST_CASE("a store without a folder is empty, and saving makes the folder") {
+TEST_CASE("a store without a folder is empty, and saving creates the folder") {
   const ScratchFolder folder;
   CheckpointStore store(folder / "runs/a/checkpoints");
   CHECK(store.list().empty());
@@ -72,7 +73,7 @@ TEST_CASE("a store without a folder is empty, and saving makes the folder") {
   CHECK(names_in(store.folder()) == std::set<std::string>{"step-000000123"});
 }
 
-TEST_CASE("a folder that cannot be read is said, not taken for empty") {
+TEST_CASE("an unreadable folder is reported instead of treated as empty") {
   const ScratchFolder folder;
   write_bytes(folder / "checkpoints", "a file");
   CheckpointStore store(folder / "checkpoints");
@@ -83,7 +84,7 @@ TEST_CASE("a folder that cannot be read is said, not taken for empty") {
   CHECK(save_step(store, 1).error().code == Errc::io);
 }
 
-TEST_CASE("checkpoints are listed newest first, other files not at all") {
+TEST_CASE("checkpoints are listed newest first, without other files") {
   const ScratchFolder folder;
   CheckpointStore store(folder.path());
   for (const std::int64_t step : {9, 1'000'000'000, 10})
@@ -97,7 +98,7 @@ TEST_CASE("checkpoints are listed newest first, other files not at all") {
   CHECK(steps_of(store.list()) == std::vector<std::int64_t>{1'000'000'000, 10, 9, 7});
 }
 
-TEST_CASE("a damaged checkpoint is named and skipped for the one before it") {
+TEST_CASE("a damaged checkpoint is named, and the previous one is used") {
   const ScratchFolder folder;
   CheckpointStore store(folder.path());
   for (const std::int64_t step : {1, 2, 3, 4})
@@ -115,7 +116,7 @@ TEST_CASE("a damaged checkpoint is named and skipped for the one before it") {
   CHECK_THAT(newest.skipped[1].message, ContainsSubstring(store.path_of(3).string()));
 }
 
-TEST_CASE("pruning keeps the newest ones") {
+TEST_CASE("pruning keeps the newest checkpoints") {
   const ScratchFolder folder;
   CheckpointStore store(folder.path());
   for (std::int64_t step = 1; step <= 5; ++step)
@@ -142,13 +143,13 @@ TEST_CASE("pruning never deletes the newest valid checkpoint") {
   CHECK(store.newest_valid().entry->step == 2);
 }
 
-TEST_CASE("the best checkpoint is found by its link, and is not pruned") {
+TEST_CASE("the best checkpoint is found by its link and is not pruned") {
   const ScratchFolder folder;
   CheckpointStore store(folder.path());
   CHECK_FALSE(store.best());
   for (std::int64_t step = 1; step <= 5; ++step)
     REQUIRE(save_step(store, step));
-  for (const std::int64_t step : {1, 2}) { // the second one replaces the first
+  for (const std::int64_t step : {1, 2}) { // the second mark replaces the first
     REQUIRE(store.mark_best(step));
     REQUIRE(store.best());
     CHECK(store.best()->step == step);
@@ -160,13 +161,13 @@ TEST_CASE("the best checkpoint is found by its link, and is not pruned") {
   CHECK_FALSE(store.best());
 }
 
-TEST_CASE("a checkpoint is there when its manifest is, and replaces one of the same step") {
+TEST_CASE("a checkpoint exists once its manifest does, and replaces one of the same step") {
   const ScratchFolder folder;
   CheckpointStore store(folder.path());
   REQUIRE(save_step(store, 3, 8));
   const auto partial = store.begin(3);
   REQUIRE(partial);
-  CHECK(store.begin(3).value() == *partial); // of another process
+  CHECK(store.begin(3).value() == *partial); // as another process would
   const std::vector<TensorPart> whole = {{.name = "w", .shape = {2}, .stored = 2, .elements = 2}};
   auto writer = StateWriter::part(*partial, 0, 1, whole);
   REQUIRE(writer);
@@ -182,11 +183,12 @@ TEST_CASE("a checkpoint is there when its manifest is, and replaces one of the s
   CHECK(names_in(folder.path()) == std::set<std::string>{"step-000000003"});
 }
 
-TEST_CASE("no room for a checkpoint: an error with sizes, and nothing else changes") {
+TEST_CASE("too little space for a checkpoint: an error with sizes, and nothing else changes") {
   const ScratchFolder folder;
   CheckpointStore store(folder.path());
   REQUIRE(save_step(store, 1));
-  // As root could fill any disk but a file may not grow beyond the limit: the write itself fails.
+  // A root user could fill any disk, but the limit on file sizes applies to every user: the write
+  // itself fails.
   ChildProcess child([&](int out) {
     const rlimit limit{.rlim_cur = 65536, .rlim_max = 65536};
     std::signal(SIGXFSZ, SIG_IGN);
@@ -203,9 +205,9 @@ TEST_CASE("no room for a checkpoint: an error with sizes, and nothing else chang
   CHECK(store.newest_valid().entry->step == 1);
 }
 
-TEST_CASE("a full disk: an error with sizes, older checkpoints stay, and smaller ones go on") {
+TEST_CASE("a full disk: an error with sizes, older checkpoints stay, smaller ones still succeed") {
   const ScratchFolder folder;
-  // The mount is the child's alone and ends with it.
+  // The mount exists only in the child and ends with it.
   ChildProcess child([&](int out) {
     if (::unshare(CLONE_NEWNS) != 0 ||
         ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
@@ -229,8 +231,7 @@ TEST_CASE("a full disk: an error with sizes, older checkpoints stay, and smaller
   CHECK_THAT(report, Catch::Matchers::EndsWith(" files step-000000001 step-000000003"));
 }
 
-TEST_CASE(
-    "marks of nodes that never came together are no checkpoints, and go with temporary files") {
+TEST_CASE("marker files of failed gatherings are not checkpoints, and are removed") {
   const ScratchFolder folder;
   CheckpointStore store(folder.path());
   REQUIRE(save_step(store, 1));
@@ -273,7 +274,7 @@ TEST_CASE("a writer killed at any moment leaves a complete newest checkpoint") {
     REQUIRE(newest.entry);
     REQUIRE(newest.entry->step >= promised);
     for (const auto& error : newest.skipped)
-      CHECK_THAT(error.message, ContainsSubstring("never finished"));
+      CHECK_THAT(error.message, ContainsSubstring("an unfinished checkpoint"));
     const auto whole = read_whole(*newest.state);
     REQUIRE(whole);
     REQUIRE(whole->find("w"));
@@ -287,5 +288,5 @@ TEST_CASE("a writer killed at any moment leaves a complete newest checkpoint") {
     unfinished += removed->size();
   }
   CHECK(newest_step > 0);
-  CHECK(unfinished > 0); // else no kill came in the middle of a write
+  CHECK(unfinished > 0); // otherwise no kill interrupted a write
 }

@@ -16,7 +16,8 @@ namespace fs = std::filesystem;
 namespace {
 
 const std::vector<float> weight = {1.5f, -2.0f, 0.0f, std::numeric_limits<float>::infinity()};
-const std::vector<float> mean = {std::bit_cast<float>(0x7fc01234u), -0.0f}; // also a NaN's payload
+const std::vector<float> mean = {std::bit_cast<float>(0x7fc01234u),
+                                 -0.0f}; // also the payload of a NaN
 const std::vector<float> momentum = {1e-40f, 2, 3, 4};
 
 Checkpoint sample() {
@@ -43,14 +44,14 @@ void check_is_sample(const Result<Checkpoint>& read) {
   CHECK_FALSE(read->find("conv2.weight"));
 }
 
-/// Whether it is refused as damaged, naming a file below `path`.
+/// Whether the state is refused as damaged, with the name of a file below `path`.
 bool is_refused(const fs::path& path) {
   const auto state = open_state(path);
   return !state && state.error().code == Errc::corrupt &&
          state.error().message.find(path.string()) != std::string::npos;
 }
 
-/// Every byte of `file` altered, and the file cut after every byte, is found by opening `path`.
+/// Checks that opening `path` detects every altered byte of `file`, and every truncation.
 void check_all_damage_is_found(const fs::path& path, const fs::path& file) {
   const auto good = read_bytes(file);
   for (std::size_t i = 0; i < good.size(); ++i) {
@@ -74,19 +75,19 @@ void check_all_damage_is_found(const fs::path& path, const fs::path& file) {
 
 } // namespace
 
-TEST_CASE("a checkpoint comes back bit for bit") {
+TEST_CASE("a checkpoint is read back bit for bit") {
   const ScratchFolder folder;
   REQUIRE(write_checkpoint(folder / "c", sample()));
   check_is_sample(read_checkpoint(folder / "c"));
 }
 
-TEST_CASE("checkpoints of version 1 are read as they were") {
+TEST_CASE("version 1 checkpoints are read unchanged") {
   const ScratchFolder folder;
   REQUIRE(write_single_file(folder / "c.safetensors", sample()));
   check_is_sample(read_checkpoint(folder / "c.safetensors"));
 }
 
-TEST_CASE("weights and what the optimizer knows are files of their own") {
+TEST_CASE("weights and optimizer state are separate files") {
   const ScratchFolder folder;
   REQUIRE(write_checkpoint(folder / "c", sample()));
   const auto model = read_checkpoint(folder / "c" / model_file);
@@ -100,7 +101,7 @@ TEST_CASE("weights and what the optimizer knows are files of their own") {
   CHECK(optimizer->tensors[0].name == "optimizer.momentum.conv1.weight");
 }
 
-TEST_CASE("the same checkpoint gives the same files") {
+TEST_CASE("equal checkpoints give equal files") {
   const ScratchFolder folder;
   REQUIRE(write_checkpoint(folder / "a", sample()));
   REQUIRE(write_checkpoint(folder / "b", sample()));
@@ -108,14 +109,14 @@ TEST_CASE("the same checkpoint gives the same files") {
     CHECK(read_bytes(folder / "a" / name) == read_bytes(folder / "b" / name));
 }
 
-TEST_CASE("damage to any byte of a checkpoint's tensors, and any truncation, is found") {
+TEST_CASE("damage to any byte of a checkpoint's tensors, and any truncation, is detected") {
   const ScratchFolder folder;
   REQUIRE(write_checkpoint(folder / "c", sample()));
   check_all_damage_is_found(folder / "c", folder / "c" / model_file);
   check_all_damage_is_found(folder / "c", folder / "c" / optimizer_file);
 }
 
-TEST_CASE("damage to any byte of a manifest is found, or changes nothing") {
+TEST_CASE("damage to any byte of a manifest is detected or has no effect") {
   const ScratchFolder folder;
   REQUIRE(write_checkpoint(folder / "c", sample()));
   const auto file = folder / "c" / manifest_name;
@@ -132,13 +133,13 @@ TEST_CASE("damage to any byte of a manifest is found, or changes nothing") {
   }
 }
 
-TEST_CASE("damage to any byte of a checkpoint of version 1 is found") {
+TEST_CASE("damage to any byte of a version 1 checkpoint is detected") {
   const ScratchFolder folder;
   REQUIRE(write_single_file(folder / "c.safetensors", sample()));
   check_all_damage_is_found(folder / "c.safetensors", folder / "c.safetensors");
 }
 
-TEST_CASE("what is missing from a checkpoint is named") {
+TEST_CASE("missing parts of a checkpoint are named") {
   const ScratchFolder folder;
   REQUIRE(write_checkpoint(folder / "c", sample()));
   fs::remove(folder / "c" / optimizer_file);
@@ -149,7 +150,7 @@ TEST_CASE("what is missing from a checkpoint is named") {
   CHECK(open_state(folder / "absent").error().code == Errc::io);
 }
 
-TEST_CASE("content is verified where that is asked for") {
+TEST_CASE("contents are verified on request") {
   const ScratchFolder folder;
   REQUIRE(write_checkpoint(folder / "c", sample()));
   const auto file = folder / "c" / model_file;
@@ -159,7 +160,7 @@ TEST_CASE("content is verified where that is asked for") {
   CHECK(open_state(folder / "c", Verify::sizes));
 }
 
-TEST_CASE("a part of a tensor is read without the rest") {
+TEST_CASE("a shard of a tensor is read without the rest") {
   const ScratchFolder folder;
   REQUIRE(write_checkpoint(folder / "c", sample()));
   const auto state = open_state(folder / "c").value();
@@ -168,7 +169,7 @@ TEST_CASE("a part of a tensor is read without the rest") {
   CHECK(two == std::vector<float>{2, 3});
 }
 
-TEST_CASE("a checkpoint without an optimizer, or without tensors, is fine") {
+TEST_CASE("a checkpoint without an optimizer or without tensors is valid") {
   const ScratchFolder folder;
   auto weights = sample();
   weights.tensors.pop_back();
@@ -179,7 +180,7 @@ TEST_CASE("a checkpoint without an optimizer, or without tensors, is fine") {
   CHECK(read_checkpoint(folder / "empty")->tensors.empty());
 }
 
-TEST_CASE("a file whose values are not all given is none") {
+TEST_CASE("a file with missing values is not committed") {
   const ScratchFolder folder;
   const std::vector<TensorPart> parts = {{.name = "w", .shape = {4}, .stored = 4, .elements = 4}};
   {
@@ -191,7 +192,7 @@ TEST_CASE("a file whose values are not all given is none") {
   CHECK(fs::is_empty(folder.path()));
 }
 
-TEST_CASE("values may come in any pieces, and the file is the same") {
+TEST_CASE("values may come in chunks of any size without changing the file") {
   const ScratchFolder folder;
   const std::vector<TensorPart> parts = {{.name = "w", .shape = {2, 2}, .stored = 4, .elements = 4},
                                          {.name = "m", .shape = {2}, .stored = 2, .elements = 2}};
@@ -211,7 +212,7 @@ TEST_CASE("values may come in any pieces, and the file is the same") {
   CHECK(read_bytes(folder / "pieces") == read_bytes(folder / "whole"));
 }
 
-TEST_CASE("the parameters' digest is over their values in name order") {
+TEST_CASE("the digest of the parameters covers their values in name order") {
   const std::vector<float> one = {1}, two_three = {2, 3};
   // Python: hashlib.sha256(struct.pack("<3f", 1, 2, 3)).hexdigest()
   CHECK(parameters_sha256({{"b", two_three}, {"a", one}}) ==

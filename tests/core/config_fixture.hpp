@@ -1,4 +1,4 @@
-/// Configs from a text, and their problems as the user sees them.
+/// Configs parsed from a text, and their problems as the user sees them.
 #pragma once
 
 #include "core/config/load.hpp"
@@ -13,7 +13,7 @@ namespace troupe::testing {
 
 using Lines = std::vector<std::string>;
 
-/// Messages for a text named "a.yaml"; on a machine with everything unless said otherwise.
+/// Returns the messages for a text named "a.yaml"; by default the machine has every capability.
 inline Lines problems(std::string_view text, const std::vector<std::string>& overrides = {},
                       const Capabilities& capabilities = Capabilities::all()) {
   Lines lines;
@@ -24,7 +24,7 @@ inline Lines problems(std::string_view text, const std::vector<std::string>& ove
   return lines;
 }
 
-/// The one problem that overrides of a good config make; without its source.
+/// Returns the one problem that overrides cause in a valid config, without its source.
 inline std::string only_conflict(std::string_view text, const std::vector<std::string>& overrides,
                                  const Capabilities& capabilities = Capabilities::all()) {
   const auto config = parse_config(text, "a.yaml", overrides, capabilities, nn::model_catalogue());
@@ -36,7 +36,7 @@ inline std::string only_conflict(std::string_view text, const std::vector<std::s
   return problem.to_string();
 }
 
-/// The config of a text that is known to be good.
+/// Parses a text that must be a valid config.
 inline Config good(std::string_view text, const std::vector<std::string>& overrides = {}) {
   auto config = parse_config(text, "a.yaml", overrides, Capabilities::all(), nn::model_catalogue());
   if (!config)
@@ -48,7 +48,7 @@ inline std::string printed(const Config& config) {
   return to_yaml(config, nn::model_catalogue());
 }
 
-/// What makes a text complete where a test is about something else.
+/// Completes a config in tests of other keys.
 inline const std::string synthetic = "data: {dataset: synthetic}\n";
 
 } // namespace troupe::testing

@@ -1,4 +1,4 @@
-// From the text of a config, and overrides, to its values or its problems.
+// Tests parsing: from the text of a config, and overrides, to its values or its problems.
 #include "core/config/notes.hpp"
 #include "tests/core/config_fixture.hpp"
 #include "tests/support/scratch_folder.hpp"
@@ -13,16 +13,16 @@ using namespace troupe;
 using namespace troupe::testing;
 using namespace std::chrono_literals;
 
-TEST_CASE("an empty text is the default config, but for the data") {
-  CHECK(problems("") == Lines{"a.yaml: data.root: dataset cifar10 needs the folder of its files; "
-                              "allowed: a folder; tools/fetch-data fills one"});
+TEST_CASE("an empty file is the default config, except for the data set") {
+  CHECK(problems("") == Lines{"a.yaml: data.root: dataset cifar10 requires the folder of its "
+                              "files; allowed: a folder; tools/fetch-data downloads data sets"});
   auto expected = default_config(nn::model_catalogue());
   expected.data.dataset = "synthetic";
   CHECK(good("", {"data.dataset=synthetic"}) == expected);
   CHECK(good(synthetic + "run:\ntrain: ~\n") == expected); // sections without keys
 }
 
-TEST_CASE("models, their keys and their checks are those that are handed in") {
+TEST_CASE("models with their keys and checks are passed in") {
   Catalogue models{.names = {"oak", "fir"}, .default_value = "fir"};
   models.keys = [](ModelConfig& model) -> std::vector<ConfigKey> {
     return {{"model.hidden", &model.hidden, {.min = 1}, "Rings"}};
@@ -52,22 +52,22 @@ TEST_CASE("models, their keys and their checks are those that are handed in") {
       to_error(load("{width: 3}").error()).message.starts_with("a.yaml:2:9: model.width: unknown"));
 }
 
-TEST_CASE("more threads than cores are warned of, with the cost and the most that is useful") {
+TEST_CASE("more threads than cores cause a warning with the cost and the useful maximum") {
   const auto warning = [](std::int64_t count, std::int64_t threads, std::int64_t cores) {
     DevicesConfig devices;
     devices.count = count, devices.threads_per_worker = threads;
     return thread_warning(devices, cores);
   };
   CHECK(warning(1, 2, 2).empty());
-  CHECK(warning(4, 0, 2).empty()); // as many as fit
-  CHECK(warning(4, 1, 2).empty()); // none waits for another one of its worker
+  CHECK(warning(4, 0, 2).empty()); // 0: as many threads as fit
+  CHECK(warning(4, 1, 2).empty()); // one thread per worker never waits for another
   CHECK(warning(1, 64, 2).starts_with("devices.threads_per_worker: 64 threads share 2 cores: "));
   CHECK(warning(1, 64, 2).find("24.9 s") != std::string::npos);
   CHECK(warning(1, 64, 2).ends_with("set it to 0 or at most 2"));
   CHECK(warning(2, 4, 6).ends_with("set it to 0 or at most 3"));
 }
 
-TEST_CASE("a data set in datasets/ is read if a config names it in data/, with a warning") {
+TEST_CASE("a data set in datasets/ is used with a warning if the config names it in data/") {
   const testing::ScratchFolder scratch;
   const auto before = std::filesystem::current_path();
   std::filesystem::create_directories(scratch.path() / "datasets/cifar10");
@@ -78,25 +78,24 @@ TEST_CASE("a data set in datasets/ is read if a config names it in data/, with a
     const auto config = good("data: {dataset: cifar10}\n", {"data.root=" + root});
     return std::pair{config.data.root, config_notes(config, nn::model_catalogue())};
   };
-  CHECK(root_of("data/cifar10") ==
-        std::pair{std::string{"datasets/cifar10"},
-                  Lines{"data.root: data/cifar10 does not exist, so datasets/cifar10 is read; "
-                        "change the key"}});
+  CHECK(root_of("data/cifar10") == std::pair{std::string{"datasets/cifar10"},
+                                             Lines{"data.root: data/cifar10 does not exist, so "
+                                                   "datasets/cifar10 is used; change the key"}});
   CHECK(root_of("data/mnist") == std::pair{std::string{"data/mnist"}, Lines{}});
   CHECK(root_of("data/kjv") == std::pair{std::string{"data/kjv"}, Lines{}});
   std::filesystem::current_path(before);
 }
 
-TEST_CASE("what a config uses in vain, or should not use any more, is noted") {
+TEST_CASE("keys without effect and deprecated keys cause notes") {
   const auto notes = [](const std::vector<std::string>& overrides) {
     return config_notes(good(synthetic, overrides), nn::model_catalogue());
   };
   CHECK(notes({"train.clip_before_unscale=false", "model.hidden=[512]"}).empty());
   CHECK(notes({"train.clip_before_unscale=true"}) ==
-        Lines{"train.clip_before_unscale is deprecated: it is refused where it would matter, and "
-              "changes nothing elsewhere; leave it out"});
+        Lines{"train.clip_before_unscale is deprecated: it is refused if it makes a difference, "
+              "and has no effect otherwise; leave it out"});
   CHECK(notes({"model.hidden=[8]"}) ==
-        Lines{"model.hidden changes nothing: resnet20 has no hidden layers"});
+        Lines{"model.hidden has no effect: resnet20 has no hidden layers"});
   CHECK(notes({"model.hidden=[8]", "model.name=mlp"}).empty());
 }
 
@@ -139,7 +138,7 @@ metrics: {listen: off}
   CHECK(c.metrics.listen == "off");
 }
 
-TEST_CASE("an unknown key is named with its place, what is allowed and the nearest name") {
+TEST_CASE("an unknown key is reported with its location, the allowed keys and the nearest one") {
   CHECK(
       problems(synthetic + "train:\n  ephocs: 3\n") ==
       Lines{
@@ -157,13 +156,13 @@ TEST_CASE("an unknown key is named with its place, what is allowed and the neare
               "parallel, devices, cluster, checkpoint, metrics; did you mean \"metrics\"?"});
 }
 
-TEST_CASE("a key in the wrong section is sent to the right one") {
+TEST_CASE("a key in the wrong section is reported with the right section") {
   const auto lines = problems(synthetic + "train: {lr: 0.1}\n");
   REQUIRE(lines.size() == 1);
   CHECK(lines[0].ends_with("; did you mean \"train.optimizer.lr\"?"));
 }
 
-TEST_CASE("a value of the wrong type is named with its place") {
+TEST_CASE("a value of the wrong type is reported with its location") {
   const auto one = [](const std::string& line) {
     const auto lines = problems(synthetic + line + "\n");
     return lines.size() == 1 ? lines[0] : to_error({}).message + std::to_string(lines.size());
@@ -215,14 +214,14 @@ TEST_CASE("a value of the wrong type is named with its place") {
         "a.yaml:2:19: train.lr_scale: \"fast\" has the wrong type; allowed: a mapping of names to "
         "numbers; each: a number, at least 0");
   CHECK(one("train: {lr_scale: {fc: 1, fc: 2}}") ==
-        "a.yaml:2:19: train.lr_scale: fc is there twice; allowed: a mapping of names to numbers; "
+        "a.yaml:2:19: train.lr_scale: fc is given twice; allowed: a mapping of names to numbers; "
         "each: a number, at least 0");
   CHECK(one("checkpoint: {every: 1 week}") ==
         "a.yaml:2:21: checkpoint.every: \"1 week\" is not an interval; allowed: N epochs, N steps, "
         "never");
 }
 
-TEST_CASE("a section with a short form takes text in its place") {
+TEST_CASE("a section with a short form accepts text in its place") {
   const auto word = good(synthetic + "parallel: {offload: optimizer}\n");
   CHECK(word.parallel.offload.target == "optimizer");
   CHECK(word.parallel.offload.ratio == 1);
@@ -236,7 +235,7 @@ TEST_CASE("a section with a short form takes text in its place") {
               "target, ratio"});
 }
 
-TEST_CASE("a value that is not allowed is named with what is") {
+TEST_CASE("a value that is not allowed is reported with the allowed ones") {
   const auto one = [](const std::string& line) { return problems(synthetic + line + "\n").at(0); };
   CHECK(one("train: {epochs: 0}") ==
         "a.yaml:2:17: train.epochs: 0 is out of range; allowed: a whole number, 1 to 1000000, or "
@@ -256,17 +255,18 @@ TEST_CASE("a value that is not allowed is named with what is") {
         "a.yaml:2:27: train.optimizer.name: \"sdg\" is not a choice; allowed: sgd, adam, adamw; "
         "did you mean \"sgd\"?");
   CHECK(one("run: {name: a/b}") ==
-        "a.yaml:2:13: run.name: \"a/b\" is no folder name; allowed: text without slashes");
+        "a.yaml:2:13: run.name: \"a/b\" is not a folder name; allowed: text without slashes");
   CHECK(one("run: {name: \"a\\nb\"}") ==
-        "a.yaml:2:13: run.name: \"a\\nb\" is no folder name; allowed: text without slashes");
-  CHECK(one("metrics: {listen: nowhere}") ==
-        "a.yaml:2:19: metrics.listen: \"nowhere\" is no address; allowed: HOST:PORT or \"off\"");
+        "a.yaml:2:13: run.name: \"a\\nb\" is not a folder name; allowed: text without slashes");
+  CHECK(
+      one("metrics: {listen: nowhere}") ==
+      "a.yaml:2:19: metrics.listen: \"nowhere\" is not an address; allowed: HOST:PORT or \"off\"");
   CHECK(problems("data: {dataset: synthetic, augment: [flip, crob]}\n") ==
         Lines{"a.yaml:1:44: data.augment[1]: \"crob\" is not a choice; allowed: a list; each item: "
               "crop, resized_crop, flip; did you mean \"crop\"?"});
 }
 
-TEST_CASE("text that is not UTF-8 is refused with its place and key") {
+TEST_CASE("text that is not UTF-8 is refused with its location and key") {
   const auto one = [](const std::string& line) { return problems(synthetic + line + "\n").at(0); };
   CHECK(one("run: {name: \"a\xff\"}") ==
         "a.yaml:2:13: run.name: \"a\\xff\" is not UTF-8; allowed: text without slashes");
@@ -282,16 +282,16 @@ TEST_CASE("text that is not UTF-8 is refused with its place and key") {
   CHECK(good(synthetic + "run: {name: \u00e9\u4e16}").run.name == "\u00e9\u4e16");
 }
 
-TEST_CASE("a learning rate is not multiplied by 0 or less") {
+TEST_CASE("a learning rate factor of 0 or less is refused") {
   CHECK(problems(synthetic + "train: {lr_scale: {fc: 0}}\n") ==
-        Lines{"a.yaml:2:19: train.lr_scale: fc: 0 would leave it as it is; allowed: above 0; what "
-              "is to stay as it is belongs in train.freeze"});
+        Lines{"a.yaml:2:19: train.lr_scale: fc: a factor of 0 would not train it; allowed: above "
+              "0; to keep it unchanged, use train.freeze"});
   CHECK(problems(synthetic + "train: {lr_scale: {fc: -1}}\n") ==
         Lines{"a.yaml:2:19: train.lr_scale: fc: -1 is out of range; allowed: a mapping of names to "
               "numbers; each: a number, at least 0"});
 }
 
-TEST_CASE("a key that is given twice is named with both places") {
+TEST_CASE("a key that is given twice is reported with both locations") {
   CHECK(problems(synthetic + "train:\n  epochs: 1\n  epochs: 2\n") ==
         Lines{"a.yaml:4:3: train.epochs: given twice, first in line 3"});
   CHECK(problems(synthetic + "run: {}\nrun: {}\n") ==
@@ -300,7 +300,7 @@ TEST_CASE("a key that is given twice is named with both places") {
         Lines{"a.yaml:3:1: run: given 4 times, first in line 2"}); // one line
 }
 
-TEST_CASE("what is echoed is cut, and a terminal cannot obey it") {
+TEST_CASE("echoed text is truncated and contains no control characters") {
   const std::string many(5000, '7');
   const auto cut = std::string(200, '7') + "...";
   CHECK(problems(synthetic + "train: {epochs: " + many + "}\n") ==
@@ -316,7 +316,7 @@ TEST_CASE("what is echoed is cut, and a terminal cannot obey it") {
       "a.yaml:2:15: model.name: \"\\x1b[31m\\u{9b}\\u{202e}\" is not a choice"));
 }
 
-TEST_CASE("a list has at most 1024 items, and at most 10 of them are said to be wrong") {
+TEST_CASE("a list has at most 1024 items, and at most 10 wrong ones are reported") {
   const auto list = [](int items, const std::string& item) {
     std::string text = "model: {name: mlp, hidden: [" + item;
     for (int i = 1; i < items; ++i)
@@ -325,14 +325,14 @@ TEST_CASE("a list has at most 1024 items, and at most 10 of them are said to be 
   };
   CHECK(good(list(1024, "2")).model.hidden.size() == 1024);
   CHECK(problems(list(20'000, "2")) ==
-        Lines{"a.yaml:2:28: model.hidden: 20000 items are more than 1024; allowed: a list; each "
-              "item: a whole number, 1 to 1000000"});
+        Lines{"a.yaml:2:28: model.hidden: 20000 items exceed the limit of 1024; allowed: a list; "
+              "each item: a whole number, 1 to 1000000"});
   const auto wrong = problems(list(100, "x"));
   REQUIRE(wrong.size() == 11);
   CHECK(wrong.front() == "a.yaml:2:28: model.hidden: 90 more items are wrong");
 }
 
-TEST_CASE("all problems of a file come at once, by line, then those of overrides") {
+TEST_CASE("all problems are reported at once: those of the file by line, then those of overrides") {
   const auto lines = problems("metrics: {listen: x}\n"
                               "train:\n"
                               "  epochs: 0\n"
@@ -355,7 +355,7 @@ TEST_CASE("all problems of a file come at once, by line, then those of overrides
   CHECK(starts(8, "--set trian.epochs=3: trian: unknown key"));
 }
 
-TEST_CASE("a text that is not YAML, or no mapping, or two documents, is one problem") {
+TEST_CASE("a file that is not YAML, not a mapping or two documents is one problem") {
   CHECK(problems("train: {epochs: 3\n") ==
         Lines{"a.yaml:2:1: not YAML: end of map flow not found"});
   CHECK(problems("a: b: c\n") == Lines{"a.yaml:1:5: not YAML: illegal map value"});
@@ -372,7 +372,7 @@ TEST_CASE("a text that is not YAML, or no mapping, or two documents, is one prob
   CHECK(problems(synthetic + "? [a]\n: 1\n").at(0).starts_with("a.yaml:2:3: a key must be a name"));
 }
 
-TEST_CASE("a tab in the indentation is named, at its place") {
+TEST_CASE("a tab in the indentation is reported with its location") {
   const auto tab = [](int line, int column) {
     return Lines{fmt::format("a.yaml:{}:{}: not YAML: a tab in the indentation; YAML allows only "
                              "spaces there",
@@ -382,28 +382,28 @@ TEST_CASE("a tab in the indentation is named, at its place") {
   CHECK(problems("data:\n  root: a\n\tbatch_size: 4\n") == tab(3, 1));
   CHECK(problems("train:\n  optimizer:\n  \tname: sgd\n") == tab(3, 3));
   CHECK(problems("data:\n  augment:\n\t- flip\n") == tab(3, 1));
-  CHECK(problems("data: [\t\n").at(0).find("tab") == std::string::npos); // not what is wrong
+  CHECK(problems("data: [\t\n").at(0).find("tab") == std::string::npos); // a tab is not the problem
 }
 
-TEST_CASE("a merge key is named, and one in quotes is a name") {
+TEST_CASE("a merge key is refused, but a quoted one is a name") {
   CHECK(problems(synthetic + "train: &first\n  epochs: 3\nparallel:\n  <<: *first\n") ==
         Lines{"a.yaml:5:3: parallel: merge keys (<<) are not supported: write the keys out in each "
               "mapping"});
   CHECK(problems(synthetic + "\"<<\": 1\n").at(0).find("<<: unknown key") != std::string::npos);
 }
 
-TEST_CASE("a problem is one line, and not a long one") {
+TEST_CASE("a problem is one short line") {
   const std::string pasted(500, 'x');
   for (const std::string& text :
        Lines{"run: {name: \"a/\n\n" + pasted + "\"}\n", "model: {name: " + pasted + "}\n",
              "\"a\\nb\": 3\n", std::string{"run: \"\\\x01\"\n"}})
     for (const auto& line : problems(synthetic + text)) {
       CHECK(line.find('\n') == std::string::npos);
-      CHECK(line.size() < 400); // which names all models
+      CHECK(line.size() < 400); // although it names all models
     }
 }
 
-TEST_CASE("overrides come after the file, in order, and take YAML") {
+TEST_CASE("overrides apply after the file, in order, and accept YAML") {
   const auto c = good(synthetic + "train: {epochs: 5}\n",
                       {"train.epochs=6", "train.epochs=7", "data.augment=[crop, flip]",
                        "train.optimizer={name: adam, lr: 1e-3}", "train.max_steps=null",
@@ -416,7 +416,7 @@ TEST_CASE("overrides come after the file, in order, and take YAML") {
   CHECK(c.metrics.listen == "127.0.0.1:0");
 }
 
-TEST_CASE("problems of overrides are named by what was typed") {
+TEST_CASE("problems of overrides are reported with the typed text") {
   CHECK(problems(synthetic, {"train.epochs=ten"}) ==
         Lines{"--set train.epochs=ten: train.epochs: \"ten\" has the wrong type; allowed: a whole "
               "number, 1 to 1000000, or null"});
@@ -430,7 +430,7 @@ TEST_CASE("problems of overrides are named by what was typed") {
         Lines{"--set train.optimizer={lr: 1, lr: 2}: train.optimizer.lr: given twice"});
 }
 
-TEST_CASE("problems make one error that exits with 2") {
+TEST_CASE("all problems are combined into one error that exits with 2") {
   const auto config = parse_config("a: 1\nb: 2\n", "a.yaml");
   REQUIRE(!config);
   const auto error = to_error(config.error());

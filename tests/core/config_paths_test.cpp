@@ -1,4 +1,4 @@
-// Config files, and the paths in them.
+// Tests config files and the paths in them.
 #include "tests/core/config_fixture.hpp"
 #include "tests/support/scratch_folder.hpp"
 
@@ -12,7 +12,7 @@ using namespace troupe::testing;
 
 namespace {
 
-/// A variable of the environment, which has its value back at the end of a test.
+/// Sets an environment variable and restores its value at the end of a test.
 class Variable {
 public:
   Variable(const char* name, const char* value) : name_{name} {
@@ -43,7 +43,7 @@ TEST_CASE("the home folder replaces ~/ at the start of a path") {
                       "cluster: {tls: {certificate: ~/a.pem, key: ~/b.pem, ca: c.pem}}\n",
                       {"model.pretrained=~/a.safetensors", "data.tokenizer=a/~/b"});
   CHECK(c.data.root == "/somebody/data");
-  CHECK(c.data.test_root == "~"); // "~" alone is a file's name
+  CHECK(c.data.test_root == "~"); // "~" by itself is a file name
   CHECK(c.run.output == "/somebody/runs");
   CHECK(c.cluster.tls.key == "/somebody/b.pem");
   CHECK(c.cluster.tls.ca == "c.pem");
@@ -52,14 +52,14 @@ TEST_CASE("the home folder replaces ~/ at the start of a path") {
   CHECK(good("data: {dataset: synthetic, root: ~a/b}").data.root == "~a/b");
 }
 
-TEST_CASE("without a home folder ~/ is refused") {
+TEST_CASE("a path with ~/ is refused without a home folder") {
   const Variable home{"HOME", ""};
   CHECK(problems(synthetic + "run: {output: ~/runs}")
             .at(0)
-            .starts_with("a.yaml:2:15: run.output: ~/ has no meaning: HOME is not set"));
+            .starts_with("a.yaml:2:15: run.output: cannot expand ~/: HOME is not set"));
 }
 
-TEST_CASE("a git-lfs pointer in place of a config file is called one") {
+TEST_CASE("a git-lfs pointer instead of a config file is reported as one") {
   const ScratchFolder folder;
   write_bytes(folder / "a.yaml", "version https://git-lfs.github.com/spec/v1\nsize 12\n");
   const auto config = load_config(folder / "a.yaml");
@@ -67,7 +67,7 @@ TEST_CASE("a git-lfs pointer in place of a config file is called one") {
   CHECK(config.error().at(0).what.starts_with("this is a git-lfs pointer"));
 }
 
-TEST_CASE("a missing file is named, with the file beside it that was meant") {
+TEST_CASE("a missing file is reported with a suggested file of the same folder") {
   const ScratchFolder folder;
   write_bytes(folder / "demo.yaml", synthetic);
   CHECK(load_config(folder / "demo.yaml"));
@@ -83,10 +83,10 @@ TEST_CASE("a missing file is named, with the file beside it that was meant") {
   std::filesystem::create_symlink("loop.yaml", folder / "loop.yaml");
   const auto unreadable = load_config(folder / "loop.yaml");
   REQUIRE(!unreadable);
-  CHECK(unreadable.error().at(0).suggestion.empty()); // it is there
+  CHECK(unreadable.error().at(0).suggestion.empty()); // the file exists
 }
 
-TEST_CASE("a run without a name gets the file's, where that can name a folder") {
+TEST_CASE("a run without a name is named after its file if that is a valid folder name") {
   const ScratchFolder folder;
   for (const auto& [file, name] : {std::pair{"my job.yaml", "my job"}, std::pair{"a.b.yml", "a.b"},
                                    std::pair{"a\nb.yaml", "run"}}) {

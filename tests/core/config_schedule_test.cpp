@@ -31,7 +31,7 @@ TEST_CASE("lengths are a number of epochs, steps or tokens, or a share of the ru
   CHECK(format_length({0.5}) == "0.5");
 }
 
-TEST_CASE("lengths are read with their units, and a number alone is one of epochs") {
+TEST_CASE("lengths are read with their units, and a bare number counts epochs") {
   const auto c = good(tokens, {"train.schedule={warmup: 2.5e6 tokens, milestones: [0.5, 2 epochs, "
                                "300 steps, 90%], decay: 12.5%}",
                                "train.epochs=null", "train.max_tokens=2e9"});
@@ -53,7 +53,7 @@ TEST_CASE("lengths are read with their units, and a number alone is one of epoch
             .starts_with("train.schedule.milestones[1]: 0 steps is out of range; "));
 }
 
-TEST_CASE("only data of tokens can be counted in them") {
+TEST_CASE("lengths in tokens require data with tokens") {
   CHECK(only_conflict(synthetic, {"train.max_tokens=1e6"}) ==
         "train.max_tokens: dataset synthetic has no tokens to count; allowed: null, and "
         "train.max_steps");
@@ -69,11 +69,11 @@ TEST_CASE("only data of tokens can be counted in them") {
             .empty());
 }
 
-TEST_CASE("only language models write as they are trained") {
+TEST_CASE("only language models generate samples during training") {
   const std::vector<std::string> asked = {
       "train.sample={every: 500 steps, prompt: And God, tokens: 50}"};
   CHECK(only_conflict(synthetic, asked) ==
-        "train.sample.every: what is trained on dataset synthetic writes no text; allowed: never");
+        "train.sample.every: a model of dataset synthetic does not generate text; allowed: never");
   const auto sample = good(tokens, asked).train.sample;
   CHECK(sample.every == Interval{Interval::Unit::steps, 500});
   CHECK(sample.prompt == "And God");
@@ -81,19 +81,19 @@ TEST_CASE("only language models write as they are trained") {
   CHECK(only_conflict(tokens, {"train.sample.tokens=0"}).starts_with("train.sample.tokens: "));
 }
 
-TEST_CASE("something has to end a run") {
-  CHECK(only_conflict(synthetic, {"train.epochs=null"}) ==
-        "train.epochs: nothing ends the run; allowed: a number, or null beside max_steps or "
-        "max_tokens");
+TEST_CASE("a run needs a condition that ends it") {
+  CHECK(
+      only_conflict(synthetic, {"train.epochs=null"}) ==
+      "train.epochs: the run has no end; allowed: a number, or null with max_steps or max_tokens");
   CHECK(problems(synthetic, {"train.epochs=null", "train.max_steps=5"}).empty());
   CHECK(problems(tokens, {"train.epochs=null", "train.max_tokens=5e6"}).empty());
 }
 
-TEST_CASE("shares of a run lie within it") {
+TEST_CASE("shares of a run are below 100% and ascending") {
   CHECK(only_conflict(synthetic, {"train.schedule.warmup=100%"}) ==
-        "train.schedule.warmup: 100% of warm-up leave nothing of the run; allowed: below 100%");
+        "train.schedule.warmup: a warm-up of 100% leaves nothing of the run; allowed: below 100%");
   CHECK(only_conflict(synthetic, {"train.schedule={name: step, milestones: [50%, 50%]}"}) ==
-        "train.schedule.milestones: milestones must grow; allowed: ascending lengths");
+        "train.schedule.milestones: milestones must increase; allowed: ascending lengths");
   CHECK(only_conflict(synthetic, {"train.schedule={name: step, milestones: [5, 100%]}"}) ==
         "train.schedule.milestones: milestone 100% is never reached in the run; allowed: below "
         "100%");
@@ -101,7 +101,7 @@ TEST_CASE("shares of a run lie within it") {
             .empty());
 }
 
-TEST_CASE("schedules that end at min_lr begin above it") {
+TEST_CASE("schedules that end at min_lr start above it") {
   for (const std::string name : {"cosine", "linear", "wsd"}) {
     CHECK(only_conflict(synthetic, {"train.schedule={name: " + name + ", min_lr: 0.2}"}) ==
           "train.schedule.min_lr: 0.2 is above the learning rate 0.1; allowed: at most 0.1");

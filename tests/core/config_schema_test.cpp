@@ -34,7 +34,7 @@ std::vector<fs::path> config_files() {
 
 } // namespace
 
-TEST_CASE("every key has a member of its own and help") {
+TEST_CASE("every key has its own member and help") {
   Config config;
   std::set<const void*> members;
   std::set<std::string> paths;
@@ -47,7 +47,7 @@ TEST_CASE("every key has a member of its own and help") {
   CHECK(paths.size() == members.size());
 }
 
-TEST_CASE("the schema is JSON of draft 2020-12 and has every key with help and default") {
+TEST_CASE("the schema is valid JSON of draft 2020-12 with help and default for every key") {
   const auto root = schema();
   CHECK(root["$schema"] == "https://json-schema.org/draft/2020-12/schema");
   auto defaults = default_config(models);
@@ -58,12 +58,12 @@ TEST_CASE("the schema is JSON of draft 2020-12 and has every key with help and d
     CHECK(found["description"] == key.help);
     REQUIRE(found.contains("default"));
     CHECK(accepts(found, found["default"]));
-    // The default, written as YAML, is the value that the struct has.
+    // The default, written as YAML, equals the value in the struct.
     CHECK(to_json(YAML::Load(config_value_text(key))) == found["default"]);
   }
 }
 
-TEST_CASE("the schema refuses what is not in the description") {
+TEST_CASE("the schema refuses keys that it does not describe") {
   const auto root = schema();
   CHECK(accepts(root, to_json(YAML::Load("run: {name: a}\ntrain:\n"))));
   CHECK(!accepts(root, to_json(YAML::Load("run: {nmae: a}"))));
@@ -73,7 +73,7 @@ TEST_CASE("the schema refuses what is not in the description") {
   CHECK(!accepts(root, to_json(YAML::Load("parallel: {offload: disk}"))));
 }
 
-TEST_CASE("reader and schema agree on every key and many values") {
+TEST_CASE("reader and schema agree for every key and many values") {
   const auto root = schema();
   Config config;
   for (const auto& key : config_keys(config, models)) {
@@ -169,15 +169,15 @@ TEST_CASE("a printed config loads to the same config") {
   const auto config = parse_config(text, path.string(), {}, Capabilities::all(), models);
   if (!config)
     FAIL(to_error(config.error()).message);
-  CHECK(printed(*config) == text); // the golden file is in the form that is printed
+  CHECK(printed(*config) == text); // the golden file has the printed form
   CHECK(good(printed(*config)) == *config);
 
   auto defaults = default_config(models), copy = *config;
   const auto keys = config_keys(copy, models), default_keys = config_keys(defaults, models);
   for (std::size_t i = 0; i < keys.size(); ++i) {
     INFO(keys[i].path);
-    // Every key of the golden file differs from its default, so that none can be lost unseen; but
-    // for those that other values of the file exclude, and where there is one choice alone.
+    // Every key of the golden file differs from its default, so that no lost key goes unnoticed.
+    // Exceptions: keys that other values of the file exclude, and keys with a single choice.
     constexpr std::array excluded = {"train.optimizer.nesterov",
                                      "train.label_smoothing",
                                      "train.max_tokens",
@@ -194,7 +194,7 @@ TEST_CASE("a printed config loads to the same config") {
   }
 }
 
-TEST_CASE("texts that YAML would read as something else are quoted") {
+TEST_CASE("texts that YAML would read as another type are quoted") {
   for (const auto* text :
        {"",     " a",   "null",     "true", "12", "1e3", "a: b", "a #b", "\"",   "\\",
         "'",    "- x",  "*x",       "&x",   "!x", "%x",  "@x",   "[a]",  "{a}",  "a\nb",
@@ -207,7 +207,7 @@ TEST_CASE("texts that YAML would read as something else are quoted") {
   }
 }
 
-TEST_CASE("every file in configs/ is good, fits the schema and prints to the same config") {
+TEST_CASE("every file in configs/ is valid, fits the schema and prints to the same config") {
   const auto root = schema();
   const auto files = config_files();
   CHECK(files.size() >= 15);
@@ -226,7 +226,7 @@ TEST_CASE("every file in configs/ is good, fits the schema and prints to the sam
 }
 
 TEST_CASE("configs/schema.json and docs/config.md are up to date") {
-  // troupe config schema [--format markdown] writes them.
+  // `troupe config schema [--format markdown]` writes these files.
   CHECK(read_bytes(source / "configs/schema.json") == config_json_schema(models));
   CHECK(read_bytes(source / "docs/config.md") == config_markdown(models));
 }

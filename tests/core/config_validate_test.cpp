@@ -18,10 +18,12 @@ std::string conflict(const std::vector<std::string>& overrides,
 
 } // namespace
 
-TEST_CASE("a conflict stands at the first of its keys that the file has") {
-  CHECK(problems("data:\n  batch_size: 10\n  dataset: synthetic\ntrain:\n  accumulate: 3\n") ==
-        Lines{"a.yaml:2:15: data.batch_size: 10 samples do not divide into 1 workers x 3 "
-              "micro-batches of one size, as the batch norm of resnet20 needs; allowed: 9 or 12"});
+TEST_CASE("a conflict is reported at the first of its keys in the file") {
+  CHECK(
+      problems("data:\n  batch_size: 10\n  dataset: synthetic\ntrain:\n  accumulate: 3\n") ==
+      Lines{
+          "a.yaml:2:15: data.batch_size: 10 samples do not divide into 1 worker x 3 micro-batches "
+          "of equal size, which the batch norm of resnet20 requires; allowed: 9 or 12"});
   CHECK(problems(synthetic + "train:\n  accumulate: 3\n")
             .at(0)
             .starts_with("a.yaml:3:15: data.batch_size: 128 samples do not divide"));
@@ -30,14 +32,14 @@ TEST_CASE("a conflict stands at the first of its keys that the file has") {
             .starts_with("--set train.accumulate=3: data.batch_size: 128 samples do not divide"));
 }
 
-TEST_CASE("a conflict is not reported where one of its keys is wrong by itself") {
+TEST_CASE("a conflict is not reported if one of its keys is invalid by itself") {
   const auto lines = problems(synthetic + "devices: {count: 0}\ntrain: {accumulate: -3}\n");
   REQUIRE(lines.size() == 2);
   CHECK(lines[0].starts_with("a.yaml:2:18: devices.count: 0 is out of range"));
   CHECK(lines[1].starts_with("a.yaml:3:21: train.accumulate: -3 is out of range"));
 }
 
-TEST_CASE("what others are divided by may be wrong by itself") {
+TEST_CASE("an invalid divisor is reported without dividing by it") {
   for (const std::string key : {"devices.count", "cluster.min_nodes", "train.accumulate",
                                 "parallel.shard_group", "data.batch_size"}) {
     const auto lines = problems(synthetic, {"parallel.strategy=hsdp", key + "=0"});
@@ -47,36 +49,36 @@ TEST_CASE("what others are divided by may be wrong by itself") {
   }
 }
 
-TEST_CASE("workers and micro-batches must divide the batch where there is batch norm") {
+TEST_CASE("workers and micro-batches must divide the batch if there is batch norm") {
   CHECK(conflict({"parallel.strategy=ddp", "devices.count=3"}) ==
-        "data.batch_size: 128 samples do not divide into 3 workers x 1 micro-batches of one size, "
-        "as the batch norm of resnet20 needs; allowed: 126 or 129");
+        "data.batch_size: 128 samples do not divide into 3 workers x 1 micro-batch of equal size, "
+        "which the batch norm of resnet20 requires; allowed: 126 or 129");
   CHECK(problems(synthetic, {"parallel.strategy=ddp", "devices.count=4", "train.accumulate=8"})
             .empty());
   for (const auto* model : {"model.name=mlp", "model.name=linear"})
     CHECK(problems(synthetic, {model, "parallel.strategy=ddp", "devices.count=3"}).empty());
 }
 
-TEST_CASE("batch norm is synchronized where there is some, on one worker too") {
+TEST_CASE("synchronized batch norm needs batch norm, but not several workers") {
   for (const std::string model : {"mlp", "linear"})
     CHECK(conflict({"model.sync_batch_norm=true", "model.name=" + model})
               .starts_with(
                   "model.sync_batch_norm: " + model +
-                  " has no batch norm; allowed: false, or a model that has some: resnet18, "));
+                  " has no batch norm; allowed: false, or a model with batch norm: resnet18, "));
   for (const auto* strategy : {"single", "dp", "ddp", "zero3"})
     CHECK(problems(synthetic,
                    {"model.sync_batch_norm=true", std::string{"parallel.strategy="} + strategy})
               .empty());
 }
 
-TEST_CASE("batch norm is not synchronized over GPUs of several nodes") {
+TEST_CASE("batch norm cannot be synchronized across GPUs of several nodes") {
   CHECK(conflict({"model.sync_batch_norm=true", "parallel.strategy=ddp", "devices.kind=cuda",
                   "devices.count=2", "cluster.max_nodes=2"}) ==
         "model.sync_batch_norm: CUDA workers of several nodes cannot synchronize batch norm yet; "
         "allowed: false; devices.kind: cpu; one node");
 }
 
-TEST_CASE("batch norm of several nodes is refused where devices.kind auto takes GPUs") {
+TEST_CASE("synchronized batch norm across nodes is refused if devices.kind auto selects GPUs") {
   const std::vector<std::string> nodes = {"model.sync_batch_norm=true", "parallel.strategy=ddp",
                                           "cluster.max_nodes=2"};
   const auto refused = [&](const Capabilities& machine) {
@@ -87,20 +89,20 @@ TEST_CASE("batch norm of several nodes is refused where devices.kind auto takes 
   CHECK_FALSE(refused(Capabilities::all()));
 }
 
-TEST_CASE("every worker's micro-batch has a sample") {
+TEST_CASE("every worker's micro-batch needs a sample") {
   CHECK(conflict({"train.accumulate=1000000"}).starts_with("data.batch_size: "));
   CHECK(conflict({"model.name=mlp", "data.batch_size=5", "train.accumulate=6"}) ==
         "data.batch_size: 5 samples are too few for 1 workers x 6 micro-batches; allowed: at least "
         "devices.count x cluster.min_nodes x train.accumulate");
 }
 
-TEST_CASE("clipping before unscaling is refused where there is a loss scale to be clipped") {
+TEST_CASE("clipping before unscaling is refused if there is a loss scale") {
   const std::string before = "train.clip_before_unscale=true", amp = "precision.mode=amp_fp16",
                     interpreter = "devices.engine=interpreter";
   for (const auto* clip : {"train.clip_grad_norm=1", "train.clip_grad_value=1"}) {
     CHECK(conflict({before, amp, interpreter, clip})
-              .starts_with("train.clip_before_unscale: the loss scale would be part of what is "
-                           "clipped"));
+              .starts_with("train.clip_before_unscale: gradients would be clipped with the loss "
+                           "scale, in every step"));
     CHECK(problems(synthetic, {amp, interpreter, clip}).empty());
     CHECK(problems(synthetic, {before, clip}).empty());
     CHECK(
@@ -110,14 +112,14 @@ TEST_CASE("clipping before unscaling is refused where there is a loss scale to b
   CHECK(problems(synthetic, {before, amp, interpreter}).empty());
 }
 
-TEST_CASE("strategy single is for one worker") {
+TEST_CASE("strategy single needs exactly one worker") {
   CHECK(conflict({"devices.count=2"}) ==
-        "parallel.strategy: strategy single is for one worker, there are 2; allowed: ddp, or "
+        "parallel.strategy: strategy single is for one worker, but there are 2; allowed: ddp, or "
         "devices.count: 1 and cluster.min_nodes: 1");
   CHECK(problems(synthetic, {"devices.count=1", "parallel.strategy=ddp"}).empty());
 }
 
-TEST_CASE("CUDA is refused where it is not built or not there") {
+TEST_CASE("CUDA is refused without a CUDA build or device") {
   CHECK(conflict({"devices.kind=cuda"}, {}) ==
         "devices.kind: this build has no CUDA backend; allowed: auto, cpu");
   CHECK(conflict({"devices.kind=cuda"}, {.cuda_build = true}) ==
@@ -129,23 +131,23 @@ TEST_CASE("CUDA is refused where it is not built or not there") {
                  {.cuda_build = true, .cuda_devices = 1})
             .empty());
   CHECK(conflict({"devices.kind=cuda", "devices.engine=interpreter"}) ==
-        "devices.engine: the interpreter runs on the CPU alone; allowed: fastest");
+        "devices.engine: the interpreter runs only on the CPU; allowed: fastest");
 }
 
-TEST_CASE("every precision but tf32 is for every processor") {
+TEST_CASE("every precision except tf32 works on every processor") {
   for (const std::string mode : {"fp32", "fp16", "bf16", "amp_fp16", "amp_bf16"})
     CHECK(problems(synthetic, {"precision.mode=" + mode}, {}).empty());
 }
 
-TEST_CASE("what CUDA devices alone compute in is refused on a CPU") {
-  CHECK(conflict({"precision.mode=tf32"}, {}) ==
-        "precision.mode: tf32 is the arithmetic of CUDA devices; allowed: fp32, fp16, "
-        "bf16, amp_fp16, amp_bf16");
+TEST_CASE("a precision that only CUDA devices support is refused on a CPU") {
+  CHECK(
+      conflict({"precision.mode=tf32"}, {}) ==
+      "precision.mode: tf32 requires a CUDA device; allowed: fp32, fp16, bf16, amp_fp16, amp_bf16");
   CHECK(problems(synthetic, {"precision.mode=tf32"}, {.cuda_build = true, .cuda_devices = 1})
             .empty());
 }
 
-TEST_CASE("fp16 needs nothing of a CPU") {
+TEST_CASE("fp16 has no requirements on a CPU") {
   for (const auto* mode : {"precision.mode=amp_fp16", "precision.mode=fp16"})
     for (const auto* engine : {"devices.engine=interpreter", "devices.engine=fastest"})
       CHECK(problems(synthetic, {mode, engine}, {}).empty());
@@ -166,7 +168,7 @@ TEST_CASE("the model must fit the data") {
         "model.in_channels: no image has 2 channels; allowed: 1, 3");
 }
 
-TEST_CASE("the imagenet stem is for big ResNets and big images") {
+TEST_CASE("the imagenet stem needs a large ResNet and large images") {
   CHECK(conflict({"model.stem=imagenet"}) ==
         "model.stem: resnet20 has no imagenet stem; allowed: cifar, or a model that takes it: "
         "resnet18, resnet34, resnet50, resnet101, resnet152");
@@ -182,59 +184,58 @@ TEST_CASE("an mlp needs hidden layers") {
   CHECK(problems(synthetic, {"model.name=linear", "model.hidden=[]"}).empty());
 }
 
-TEST_CASE("a model without bias is one whose layers take it") {
+TEST_CASE("a model without bias needs layers that can omit it") {
   for (const std::string model : {"model.name=mlp", "model.name=linear"})
     CHECK(problems(synthetic, {model, "model.bias=false"}).empty());
-  CHECK(
-      conflict({"model.bias=false"})
-          .starts_with("model.bias: the head of resnet20 keeps its bias; allowed: true, or a model "
-                       "that takes it: mlp, linear"));
+  CHECK(conflict({"model.bias=false"})
+            .starts_with("model.bias: the head of resnet20 always has a bias; allowed: true, or a "
+                         "model that takes it: mlp, linear"));
 }
 
-TEST_CASE("an unknown model is refused with all that there are, and the nearest") {
+TEST_CASE("an unknown model is refused with the list of models and the nearest one") {
   CHECK(problems(synthetic + "model: {name: resnet51}\n") ==
         Lines{fmt::format("a.yaml:2:15: model.name: \"resnet51\" is not a choice; allowed: {}; did "
                           "you mean \"resnet50\"?",
                           fmt::join(nn::model_catalogue().names, ", "))});
 }
 
-TEST_CASE("a table is nothing for a ResNet") {
+TEST_CASE("a ResNet refuses a table") {
   const std::string table = "data: {dataset: csv, root: x, features: [a, b], targets: [c], "
                             "drop_last: false}\n";
   CHECK(
       problems(table).at(0).starts_with("a.yaml:1:17: model.name: resnet20 takes images (H, W, C), "
-                                        "not samples of the shape 2; allowed: mlp, linear"));
+                                        "but the samples have the shape 2; allowed: mlp, linear"));
   for (const std::string model : {"model.name=mlp", "model.name=linear"})
     CHECK(problems(table, {model, "model.loss=mean_squared_error"}).empty());
 }
 
-TEST_CASE("a width is a ResNet's") {
-  CHECK(
-      conflict({"model.name=mlp", "model.width=32"})
-          .starts_with("model.width: the layers of mlp have widths of their own; allowed: null, or "
-                       "a model that takes it: resnet18, "));
+TEST_CASE("only a ResNet takes a width") {
+  CHECK(conflict({"model.name=mlp", "model.width=32"})
+            .starts_with("model.width: the layers of mlp have different widths; allowed: null, or "
+                         "a model that takes it: resnet18, "));
   CHECK(problems(synthetic, {"model.name=resnet32", "model.width=32"}).empty());
 }
 
 TEST_CASE("augmentation must make sense for the images") {
   CHECK(conflict({"data.augment=[crop]", "data.image_size=7"}) ==
-        "data.augment: crop shifts by an eighth, which is nothing for image_size 7; allowed: crop "
-        "for an image_size of at least 8");
+        "data.augment: crop shifts by an eighth, which is less than a pixel for image_size 7; "
+        "allowed: no crop, or an image_size of at least 8");
   CHECK(conflict({"data.augment=[flip, crop, flip]"}) ==
-        "data.augment: flip is there twice; allowed: each once");
+        "data.augment: flip is listed twice; allowed: no duplicates");
   CHECK(conflict({"data.augment=[crop, resized_crop]"}) ==
-        "data.augment: crop and resized_crop are both there; allowed: one of them");
-  CHECK(conflict({"data.eval_resize=31"}) ==
-        "data.eval_resize: no centre of 32 can be cut out of a side of 31; allowed: at least 32");
+        "data.augment: crop and resized_crop cannot be combined; allowed: one of them");
+  CHECK(
+      conflict({"data.eval_resize=31"}) ==
+      "data.eval_resize: a centre of 32 cannot be cropped from a side of 31; allowed: at least 32");
   CHECK(problems(synthetic, {"data.augment=[resized_crop, flip]", "data.eval_resize=32"}).empty());
 }
 
 TEST_CASE("mean and standard deviation have a number for each channel") {
   CHECK(problems(synthetic, {"data.mean=[0.5, 0.4, 0]", "data.std=[0.2, 0.2, 1]"}).empty());
   CHECK(conflict({"data.mean=[0.5, 0.4, 0.3]"}) ==
-        "data.mean: 3 means and 0 standard deviations; allowed: as many of both");
+        "data.mean: 3 means and 0 standard deviations; allowed: equally many of both");
   CHECK(conflict({"data.mean=[0.5]", "data.std=[0.2]"}) ==
-        "data.mean: 1 numbers for 3 channels; allowed: a number for each channel");
+        "data.mean: 1 numbers for 3 channels; allowed: one number per channel");
   CHECK(problems(synthetic, {"model.in_channels=1", "data.mean=[0.5]", "data.std=[0.2]"}).empty());
   CHECK(conflict({"data.mean=[0.5, 0.4, 0.3]", "data.std=[0.2, 0, 0.2]"})
             .starts_with("data.std[1]: 0 is out of range"));
@@ -242,29 +243,29 @@ TEST_CASE("mean and standard deviation have a number for each channel") {
             .starts_with("data.mean[0]: 123.7 is out of range"));
 }
 
-TEST_CASE("there must be a batch of data") {
+TEST_CASE("a batch must not be empty") {
   CHECK(conflict({"data.limit=100"}) ==
-        "data.limit: 100 samples make no batch of 128, and drop_last leaves the rest out; allowed: "
-        "at least 128, or drop_last: false");
+        "data.limit: 100 samples do not fill a batch of 128, and drop_last skips incomplete "
+        "batches; allowed: at least 128, or drop_last: false");
   CHECK(problems(synthetic, {"data.limit=100", "data.drop_last=false"}).empty());
   CHECK(conflict({"data.synthetic_samples=64"}).starts_with("data.synthetic_samples: 64 samples"));
 }
 
 TEST_CASE("optimizer and schedule must be consistent") {
   CHECK(conflict({"train.optimizer={name: adam, nesterov: true}"}) ==
-        "train.optimizer.nesterov: adam has no nesterov; allowed: nesterov for sgd");
-  CHECK(
-      conflict({"train.optimizer={momentum: 0, nesterov: true}"}) ==
-      "train.optimizer.nesterov: nesterov without momentum does nothing; allowed: nesterov with a "
-      "momentum above 0");
+        "train.optimizer.nesterov: adam has no Nesterov momentum; allowed: false, or "
+        "train.optimizer.name: sgd");
+  CHECK(conflict({"train.optimizer={momentum: 0, nesterov: true}"}) ==
+        "train.optimizer.nesterov: nesterov has no effect without momentum; allowed: false, or a "
+        "momentum above 0");
   CHECK(conflict({"train.schedule.warmup=10"})
-            .starts_with("train.schedule.warmup: 10 epochs of warm-up leave nothing of 10 epochs; "
-                         "allowed: below 10; for a short trial: "));
+            .starts_with("train.schedule.warmup: a warm-up of 10 epochs leaves nothing of 10 "
+                         "epochs; allowed: below 10; for a short trial: "));
   CHECK(conflict({"train.schedule.name=step"}) ==
-        "train.schedule.milestones: schedule step needs milestones; allowed: a list of epochs, or "
-        "of steps, tokens or shares");
+        "train.schedule.milestones: schedule step needs milestones; allowed: a list of epochs, "
+        "steps, tokens or shares");
   CHECK(conflict({"train.schedule={name: step, milestones: [5, 5]}"}) ==
-        "train.schedule.milestones: milestones must grow; allowed: ascending lengths");
+        "train.schedule.milestones: milestones must increase; allowed: ascending lengths");
   CHECK(conflict({"train.schedule={name: step, milestones: [5, 10]}"})
             .starts_with("train.schedule.milestones: milestone 10 is never reached in 10 epochs; "
                          "allowed: below 10; for a short trial: "));
@@ -275,7 +276,7 @@ TEST_CASE("optimizer and schedule must be consistent") {
         "cross_entropy");
 }
 
-TEST_CASE("a config that is too short for its schedule says how a trial is made of it") {
+TEST_CASE("a config that is too short for its schedule suggests a short trial") {
   const auto advice = [](const std::vector<std::string>& overrides) {
     const auto lines = problems(synthetic, overrides);
     REQUIRE_FALSE(lines.empty());
@@ -293,7 +294,7 @@ TEST_CASE("a config that is too short for its schedule says how a trial is made 
         "--set train.epochs=40 --set 'train.schedule.milestones=[2, 30.5]'");
   CHECK(advice({"train.epochs=3", "train.schedule={name: step, warmup: 5}"}) ==
         "--set train.epochs=3 --set train.schedule.warmup=0");
-  // What it says is valid.
+  // The suggested settings are valid.
   CHECK(problems(synthetic, {step, "train.epochs=1", "train.schedule.warmup=0",
                              "train.schedule.name=constant"})
             .empty());
@@ -301,40 +302,40 @@ TEST_CASE("a config that is too short for its schedule says how a trial is made 
             .empty());
 }
 
-TEST_CASE("offload needs something to offload, and a device that can") {
+TEST_CASE("offload needs something to offload and a device that supports it") {
   const std::string target = "parallel.offload=";
   CHECK(problems(synthetic, {target + "optimizer"}).empty());
   CHECK(problems(synthetic, {target + "{target: parameters, ratio: 0.5}", "devices.count=2",
                              "parallel.strategy=fsdp"})
             .empty());
   CHECK(conflict({"parallel.offload.ratio=0.5"}) ==
-        "parallel.offload.ratio: a ratio of nothing: no state is offloaded; allowed: a target "
-        "beside it: optimizer, parameters");
+        "parallel.offload.ratio: the ratio has no effect: no state is offloaded; allowed: 1, or a "
+        "target: optimizer, parameters");
   CHECK(conflict({target + "optimizer", "devices.count=2", "parallel.strategy=dp"}) ==
-        "parallel.offload.target: dp is DataParallel as it was, whose worker 0 has the optimizer; "
-        "it offloads nothing; allowed: none, or another strategy");
+        "parallel.offload.target: dp has the optimizer only on worker 0, and offloads nothing; "
+        "allowed: none, or another strategy");
   CHECK(conflict({target + "parameters", "devices.count=2", "parallel.strategy=zero2"}) ==
-        "parallel.offload.target: zero2 reads its parameters where they are, whole on each device; "
-        "allowed: optimizer, or strategy zero3, fsdp, hsdp");
+        "parallel.offload.target: zero2 keeps all parameters on each device; allowed: optimizer, "
+        "or strategy zero3, fsdp, hsdp");
   CHECK(conflict({target + "optimizer", "train.optimizer.momentum=0"}) ==
         "parallel.offload.target: sgd without momentum has no state to offload; allowed: none, or "
         "parameters with zero3, fsdp, hsdp");
   auto shares_memory = Capabilities::all();
   shares_memory.cuda_pinned = false;
   CHECK(conflict({target + "optimizer"}, shares_memory) ==
-        "parallel.offload.target: this CUDA device shares the host's memory: it has no pinned "
-        "memory beside its own to offload to; allowed: none, or devices.kind: cpu");
+        "parallel.offload.target: this CUDA device shares the host's memory: there is no separate "
+        "pinned memory to offload to; allowed: none, or devices.kind: cpu");
   CHECK(problems(synthetic, {target + "optimizer", "devices.kind=cpu"}, shares_memory).empty());
 }
 
-TEST_CASE("two strategies at once are no strategy") {
+TEST_CASE("two strategies at once are refused") {
   CHECK(conflict({"parallel.strategy=zero3+dp"})
             .starts_with("parallel.strategy: \"zero3+dp\" is not a choice; allowed: single, dp, "));
   CHECK(conflict({"parallel.strategy=[zero3, dp]"})
             .starts_with("parallel.strategy: a list has the wrong type; allowed: single, dp, "));
 }
 
-TEST_CASE("timeouts keep their order") {
+TEST_CASE("timeouts must be in ascending order") {
   CHECK(conflict({"cluster.timeouts.drain=5s"}) ==
         "cluster.timeouts.drain: 5s is less than the collective timeout: the last step may take "
         "1min; allowed: at least 1min");
@@ -360,36 +361,36 @@ TEST_CASE("timeouts keep their order") {
             .empty());
 }
 
-TEST_CASE("ports are not shared") {
+TEST_CASE("ports must differ") {
   CHECK(conflict({"metrics.listen=127.0.0.1:7401"}) ==
-        "metrics.listen: 127.0.0.1:7401 is cluster.listen already; allowed: another port, 0 for a "
-        "free one, or \"off\"");
+        "metrics.listen: 127.0.0.1:7401 is already used by cluster.listen; allowed: another port, "
+        "0 for any free port, or \"off\"");
   CHECK(problems(synthetic, {"metrics.listen=127.0.0.1:0", "cluster.listen=127.0.0.1:0"}).empty());
 }
 
-TEST_CASE("a cluster has room for the nodes it waits for, and an address they can connect to") {
+TEST_CASE("a cluster has room for min_nodes and an address that others can connect to") {
   const std::string ddp = "parallel.strategy=ddp", batch = "data.batch_size=6";
   CHECK(conflict({ddp, batch, "cluster.min_nodes=3", "cluster.max_nodes=2"}) ==
         "cluster.max_nodes: 2 is less than min_nodes, which is 3; allowed: at least 3");
   CHECK(problems(synthetic, {ddp, batch, "cluster.min_nodes=2", "cluster.max_nodes=3"}).empty());
   CHECK(conflict({"cluster.min_nodes=2", "cluster.max_nodes=2"})
-            .starts_with("parallel.strategy: strategy single is for one worker, there are 2"));
+            .starts_with("parallel.strategy: strategy single is for one worker, but there are 2"));
   const std::string everywhere = "cluster.listen=0.0.0.0:7401", insecure = "cluster.insecure=true",
                     several = "cluster.max_nodes=2";
   CHECK(conflict({everywhere, insecure, several})
-            .starts_with("cluster.listen: 0.0.0.0 is no address that another node can connect to"));
+            .starts_with(
+                "cluster.listen: 0.0.0.0 is not an address that another node can connect to"));
   CHECK(problems(synthetic, {everywhere, insecure, several, "cluster.advertise=node-1:7401"})
             .empty());
   CHECK(problems(synthetic, {everywhere, insecure}).empty());
 }
 
-TEST_CASE("off loopback a daemon has certificates, or says that it is insecure") {
+TEST_CASE("beyond loopback a daemon needs certificates or an explicit insecure setting") {
   const std::string open = "cluster.listen=10.0.0.1:7401";
-  CHECK(
-      conflict({open}) ==
-      "cluster.listen: 10.0.0.1:7401 can be reached from other hosts, and there are no "
-      "certificates: any client that connects could stop the job; allowed: an address on loopback; "
-      "cluster.tls (tools/make-certs makes certificates); cluster.insecure: true");
+  CHECK(conflict({open}) ==
+        "cluster.listen: 10.0.0.1:7401 can be reached from other hosts, but there are no "
+        "certificates: any client that connects could stop the job; allowed: a loopback address; "
+        "cluster.tls (tools/make-certs makes certificates); cluster.insecure: true");
   CHECK(problems(synthetic + "cluster:\n  listen: 0.0.0.0:7401\n")
             .at(0)
             .starts_with("a.yaml:3:11: cluster.listen: 0.0.0.0:7401 can be reached"));
@@ -399,19 +400,18 @@ TEST_CASE("off loopback a daemon has certificates, or says that it is insecure")
   CHECK(problems(synthetic, {"cluster.listen=\"[::1]:7401\""}).empty());
 }
 
-TEST_CASE("a certificate, its key and its authority go together") {
-  CHECK(
-      conflict({"cluster.tls.certificate=a.crt", "cluster.tls.ca=ca.crt"}) ==
-      "cluster.tls.certificate: without key there is no TLS; allowed: certificate, key and ca, or "
-      "none of them");
+TEST_CASE("a certificate, its key and its authority must be given together") {
+  CHECK(conflict({"cluster.tls.certificate=a.crt", "cluster.tls.ca=ca.crt"}) ==
+        "cluster.tls.certificate: TLS requires key, which is not set; allowed: certificate, key "
+        "and ca, or none of them");
   CHECK(conflict({"cluster.tls={certificate: a.crt, key: a.key}"})
-            .starts_with("cluster.tls.certificate: without ca there is no TLS"));
+            .starts_with("cluster.tls.certificate: TLS requires ca, which is not set"));
 }
 
-TEST_CASE("names are pinned where there are certificates, and are not empty") {
+TEST_CASE("pinned names need certificates and must not be empty") {
   CHECK(conflict({"cluster.tls.names=[node-1]"}) ==
-        "cluster.tls.names: without certificates nobody has a name; allowed: with certificate, key "
-        "and ca");
+        "cluster.tls.names: without certificates there are no names to check; allowed: an empty "
+        "list, or set certificate, key and ca");
   CHECK(problems(synthetic, {"cluster.tls={certificate: a.crt, key: a.key, ca: ca.crt, names: "
                              "[node-1]}"})
             .empty());
@@ -423,19 +423,19 @@ TEST_CASE("names are pinned where there are certificates, and are not empty") {
                      "not empty"));
 }
 
-TEST_CASE("buddies that can never be are refused where they are asked for") {
+TEST_CASE("impossible shard replicas are refused if they are requested") {
   CHECK(conflict({"parallel.buddies=on", "parallel.strategy=ddp", "cluster.max_nodes=2"}) ==
-        "parallel.buddies: ddp divides nothing that could be lost with a host; allowed: auto, or "
+        "parallel.buddies: ddp shards no state that could be lost with a host; allowed: auto, or "
         "strategy zero1, zero2, zero3, fsdp, hsdp, async");
   CHECK(conflict({"parallel.buddies=on", "parallel.strategy=zero1"}) ==
-        "parallel.buddies: one node has no other to keep copies on; allowed: auto, or "
+        "parallel.buddies: a single node has no other host for replicas; allowed: auto, or "
         "cluster.max_nodes: 2 or more");
   CHECK(
       problems(synthetic, {"parallel.buddies=on", "parallel.strategy=zero1", "cluster.max_nodes=2"})
           .empty());
 }
 
-TEST_CASE("a config made in code gets the same checks") {
+TEST_CASE("a config built in code passes the same checks") {
   const auto models = nn::model_catalogue();
   const auto everything = Capabilities::all();
   auto config = default_config(models);

@@ -1,4 +1,4 @@
-// Cores that a process may use, in trees of control groups that the test writes.
+// Tests the count of cores that a process may use, in trees of control groups that the test writes.
 #include "core/cores.hpp"
 #include "tests/support/scratch_folder.hpp"
 
@@ -15,11 +15,11 @@ public:
   /// `groups`: the control groups of the process.
   explicit Machine(const std::string& groups) { write("proc/self/cgroup", groups); }
 
-  /// Sets the quota of a group of version 2; `folder` is that of the group.
+  /// Sets the quota of a version 2 group; `folder` is the group's folder.
   void set_quota(const std::string& folder, const std::string& quota_and_period) const {
     write("cgroup/" + folder + "/cpu.max", quota_and_period);
   }
-  /// Sets the quota of a group of version 1, in microseconds of 100 ms.
+  /// Sets the quota of a version 1 group, in microseconds per 100 ms.
   void set_quota_us(const std::string& folder, int quota) const {
     write("cgroup/" + folder + "/cpu.cfs_quota_us", std::to_string(quota) + "\n");
     write("cgroup/" + folder + "/cpu.cfs_period_us", "100000\n");
@@ -43,12 +43,12 @@ int count(int allowed, std::optional<double> quota) {
 
 } // namespace
 
-TEST_CASE("without files of control groups there is no quota") {
+TEST_CASE("without control group files there is no quota") {
   const ScratchFolder empty;
   CHECK_FALSE(usable_cores({empty / "proc", empty / "cgroup"}).quota);
 }
 
-TEST_CASE("a quota of control groups of version 2 limits the cores") {
+TEST_CASE("a quota of control groups v2 limits the cores") {
   const Machine machine{"0::/pod/job\n"};
   CHECK_FALSE(machine.quota());
   machine.set_quota("pod/job", "max 100000\n");
@@ -57,7 +57,7 @@ TEST_CASE("a quota of control groups of version 2 limits the cores") {
   CHECK(machine.quota() == 1.5);
 }
 
-TEST_CASE("the tightest quota of a group and its parents counts") {
+TEST_CASE("the smallest quota of a group and its parents applies") {
   const Machine machine{"0::/pod/job\n"};
   machine.set_quota("pod/job", "400000 100000\n");
   machine.set_quota("pod", "100000 50000\n");
@@ -72,7 +72,7 @@ TEST_CASE("a container that sees its group as the root has the root's quota") {
   CHECK(machine.quota() == 3);
 }
 
-TEST_CASE("a quota of control groups of version 1 limits the cores") {
+TEST_CASE("a quota of control groups v1 limits the cores") {
   const Machine machine{"5:memory:/m\n4:cpu,cpuacct:/docker/id\n1:name=systemd:/\n"};
   machine.set_quota_us("cpu/docker/id", -1);
   CHECK_FALSE(machine.quota());
@@ -80,13 +80,13 @@ TEST_CASE("a quota of control groups of version 1 limits the cores") {
   CHECK(machine.quota() == 2.5);
 }
 
-TEST_CASE("a hierarchy of version 1 may be mounted under all its controllers' names only") {
+TEST_CASE("a v1 hierarchy may be mounted only under all its controllers' names") {
   const Machine machine{"4:cpuacct,cpu:/job\n0::/job\n"};
   machine.set_quota_us("cpuacct,cpu/job", 200000);
   CHECK(machine.quota() == 2);
 }
 
-TEST_CASE("files of control groups that make no sense are no limit") {
+TEST_CASE("invalid control group files set no limit") {
   const Machine machine{"nonsense\n0::/job\n::\n"};
   for (const std::string text : {"", "x y", "100000", "100000 0", "-5 100000", "0 100000"}) {
     CAPTURE(text);

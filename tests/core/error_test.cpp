@@ -11,14 +11,14 @@ TEST_CASE("an error says what happened and where, with steps counted from 1") {
   CHECK(Error{Errc::io, "cannot open x"}.to_string() == "i/o: cannot open x");
 }
 
-TEST_CASE("wrong input exits with 2, a failed run with 1") {
+TEST_CASE("invalid input exits with 2, a failed run with 1") {
   CHECK(Error{Errc::invalid_input, ""}.exit_code() == 2);
   CHECK(Error{Errc::data, ""}.exit_code() == 2);
   CHECK(Error{Errc::unsupported, ""}.exit_code() == 2);
   CHECK(Error{Errc::numeric, ""}.exit_code() == 1);
 }
 
-TEST_CASE("wrong input of another node, or what lies between, exits with 1") {
+TEST_CASE("invalid input of another node or of the network between exits with 1") {
   for (const auto code : {Errc::invalid_input, Errc::data, Errc::unsupported, Errc::network})
     for (const auto whose : {Whose::there, Whose::between})
       CHECK(Error{code, "", {}, whose}.exit_code() == 1);
@@ -28,7 +28,7 @@ TEST_CASE("wrong input of another node, or what lies between, exits with 1") {
   CHECK(made.value().whose == Whose::there);
 }
 
-TEST_CASE("TROUPE_TRY hands an error on") {
+TEST_CASE("TROUPE_TRY propagates an error") {
   const auto outer = [](bool good) -> Result<int> {
     const auto inner = [good]() -> Status {
       if (!good)

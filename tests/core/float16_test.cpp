@@ -8,7 +8,7 @@ using namespace troupe;
 
 namespace {
 
-/// By IEEE 754's definition of binary16; not for NaN.
+/// Decodes IEEE 754 binary16, except NaN.
 double value_of(std::uint16_t half) {
   const int exponent = (half >> 10) & 0x1f, fraction = half & 0x3ff;
   const double sign = half & 0x8000 ? -1.0 : 1.0;
@@ -28,7 +28,7 @@ std::uint16_t half(unsigned bits) {
 
 } // namespace
 
-TEST_CASE("all 65,536 halfs have their value, and come back") {
+TEST_CASE("all 65,536 f16 values are converted to f32 and back") {
   for (unsigned bits = 0; bits < 0x10000; ++bits) {
     const float value = float_from_f16(half(bits));
     INFO("bits " << bits);
@@ -43,11 +43,11 @@ TEST_CASE("all 65,536 halfs have their value, and come back") {
   }
 }
 
-TEST_CASE("what lies between two halfs goes to the nearer, ties to the even one") {
+TEST_CASE("values between two f16 values round to the nearest, ties to even") {
   for (unsigned sign : {0u, 0x8000u})
     for (unsigned bits = 0; bits < 0x7c00; ++bits) {
       const auto low = half(bits | sign), high = half((bits + 1) | sign);
-      // Past the largest half comes infinity, as if it were 2^16.
+      // The value after the largest half is infinity; rounding treats it as 2^16.
       const double above = bits + 1 == 0x7c00 ? (sign ? -65536.0 : 65536.0) : value_of(high);
       const auto middle = static_cast<float>((value_of(low) + above) / 2);
       INFO("bits " << bits << " sign " << sign);
@@ -70,7 +70,7 @@ TEST_CASE("f16 overflows to infinity and underflows to zero of the same sign") {
 TEST_CASE("bf16 rounds to nearest, ties to even") {
   CHECK(bf16_from_float(1.0f) == 0x3f80);
   CHECK(bf16_from_float(1.0f + 0x1p-8f) == 0x3f80);            // a tie: to even
-  CHECK(bf16_from_float(1.0f + 0x1p-8f + 0x1p-20f) == 0x3f81); // above
+  CHECK(bf16_from_float(1.0f + 0x1p-8f + 0x1p-20f) == 0x3f81); // above a tie
   CHECK(bf16_from_float(1.0f + 0x3p-8f) == 0x3f82);            // a tie: to even
   CHECK(bf16_from_float(3.4e38f) == 0x7f80);                   // overflows to infinity
   CHECK(bf16_from_float(-INFINITY) == 0xff80);

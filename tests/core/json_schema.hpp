@@ -1,5 +1,5 @@
-/// YAML as JSON, and the part of JSON Schema that our schema uses: enough to see that schema,
-/// reader and files agree. Editors use real validators.
+/// Converts YAML to JSON and validates the part of JSON Schema that our schema uses: enough to
+/// check that schema, reader and files agree. Editors use real validators.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -14,7 +14,7 @@ namespace troupe::testing {
 
 using Json = nlohmann::ordered_json;
 
-/// By YAML 1.2's core schema, as editors read YAML.
+/// Converts by the core schema of YAML 1.2, as editors do.
 inline Json to_json(const YAML::Node& node) {
   if (node.IsMap()) {
     Json object = Json::object();
@@ -57,7 +57,7 @@ inline bool has_type(const Json& value, const std::string& type) {
                              : throw std::runtime_error("type " + type);
 }
 
-/// Whether a value fits a schema. Throws on a keyword it does not know, so that none goes
+/// Returns whether a value fits a schema. Throws on an unknown keyword, so that no keyword goes
 /// unchecked.
 inline bool accepts(const Json& schema, const Json& value) {
   const auto number = [&] { return value.get<double>(); };
@@ -118,7 +118,7 @@ inline bool accepts(const Json& schema, const Json& value) {
   return true;
 }
 
-/// The schema of "train.optimizer.lr"; null where there is none.
+/// Returns the schema of a key such as "train.optimizer.lr", or null when there is none.
 inline Json schema_of(Json schema, std::string path) {
   for (path += '.'; !path.empty() && schema.is_object(); path.erase(0, path.find('.') + 1))
     schema =

@@ -19,7 +19,7 @@ std::string refusal(std::string_view text) {
 
 } // namespace
 
-TEST_CASE("JSON at the depth limit is parsed, and one level more is refused") {
+TEST_CASE("JSON at the depth limit is parsed, and one level deeper is refused") {
   const auto deepest = testing::deeply_nested(max_json_depth);
   CHECK(parse_json(deepest).value().dump() == deepest);
   CHECK(refusal("[" + deepest + "]") == "line 1: JSON nested deeper than 32 levels");
@@ -52,7 +52,7 @@ TEST_CASE("text that is not JSON is refused with its file and line") {
   CHECK_THAT(in_file.error().message, StartsWith("runs/a.jsonl:8: not JSON: "));
 }
 
-TEST_CASE("a number that no double can hold is refused") {
+TEST_CASE("a number outside of the range of doubles is refused") {
   CHECK_THAT(refusal("[1e999]"), StartsWith("line 1: a number is too large"));
 }
 

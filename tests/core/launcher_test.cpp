@@ -1,4 +1,4 @@
-// What a launcher's variables say of a process, and what is said where they do not fit together.
+// Tests reading a launcher's variables, and errors when they do not fit together.
 #include "core/launch/detail/node_list.hpp"
 #include "core/launch/launcher.hpp"
 
@@ -15,12 +15,12 @@ namespace {
 
 using Variables = std::map<std::string, std::string>;
 
-/// The second process of the second of two hosts with two each.
+/// The second process of the second host; both hosts have two processes.
 const Variables by_torchrun = {
     {"RANK", "3"},           {"WORLD_SIZE", "4"},       {"LOCAL_RANK", "1"},
     {"GROUP_RANK", "1"},     {"LOCAL_WORLD_SIZE", "2"}, {"MASTER_ADDR", "127.0.0.1"},
     {"MASTER_PORT", "29500"}};
-/// The first process of the third of three hosts, of which the first has two.
+/// The first process of the third of three hosts; the first host has two processes.
 const Variables by_slurm = {{"SLURM_JOB_ID", "77"},
                             {"SLURM_STEP_ID", "2"},
                             {"SLURM_PROCID", "3"},
@@ -54,7 +54,7 @@ Result<LaunchedProcess> read(const std::string& launcher, const Variables& varia
       port);
 }
 
-/// The keys, as a map.
+/// Returns the keys as a map.
 Variables values(const std::string& launcher, const Variables& variables,
                  std::optional<std::uint16_t> port = std::nullopt) {
   const auto process = read(launcher, variables, port);
@@ -76,7 +76,7 @@ std::string problem(const std::string& launcher, const Variables& variables) {
 
 } // namespace
 
-TEST_CASE("torchrun's variables say where a process listens, and whom it joins") {
+TEST_CASE("torchrun's variables set where a process listens and which address it joins") {
   CHECK(values("torchrun", by_torchrun) ==
         Variables{{"cluster.listen", "\"127.0.0.1:0\" MASTER_ADDR"},
                   {"cluster.join", "[\"127.0.0.1:29500\"] MASTER_ADDR"},
@@ -96,7 +96,7 @@ TEST_CASE("torchrun's variables say where a process listens, and whom it joins")
   CHECK(process->local_size == 2);
 }
 
-TEST_CASE("others set fewer of torchrun's variables: then a host has one process") {
+TEST_CASE("a launcher that sets fewer of torchrun's variables runs one process per host") {
   const Variables least = {
       {"RANK", "1"}, {"WORLD_SIZE", "2"}, {"MASTER_ADDR", "::1"}, {"MASTER_PORT", "7000"}};
   CHECK(values("torchrun", least) == Variables{{"cluster.listen", "\"[::1]:0\" MASTER_ADDR"},
@@ -105,7 +105,7 @@ TEST_CASE("others set fewer of torchrun's variables: then a host has one process
                                                {"cluster.max_nodes", "2 WORLD_SIZE"}});
 }
 
-TEST_CASE("a port that torchrun's agent keeps is not taken") {
+TEST_CASE("a port in use by torchrun's agent is avoided") {
   const auto kept = by_torchrun + Variables{{"TORCHELASTIC_USE_AGENT_STORE", "True"}};
   CHECK(values("torchrun", kept).at("cluster.join") == "[\"127.0.0.1:29501\"] MASTER_ADDR");
   const auto free = by_torchrun + Variables{{"TORCHELASTIC_USE_AGENT_STORE", "False"}};
@@ -113,7 +113,7 @@ TEST_CASE("a port that torchrun's agent keeps is not taken") {
   CHECK(values("torchrun", kept, 7401).at("cluster.join") == "[\"127.0.0.1:7401\"] MASTER_ADDR");
 }
 
-TEST_CASE("off loopback a process listens everywhere, and others reach it by its host") {
+TEST_CASE("beyond loopback a process listens on all addresses and is reached by its host name") {
   const auto leader = by_torchrun + Variables{{"RANK", "0"},
                                               {"LOCAL_RANK", "0"},
                                               {"GROUP_RANK", "0"},
@@ -126,7 +126,7 @@ TEST_CASE("off loopback a process listens everywhere, and others reach it by its
   CHECK(third.at("cluster.advertise") == "\"n11:0\" SLURM_STEP_NODELIST");
 }
 
-TEST_CASE("SLURM's variables say it, too") {
+TEST_CASE("SLURM's variables do the same") {
   const auto keys = values("slurm", by_slurm);
   CHECK(keys.at("cluster.join") == "[\"n08:22389\"] SLURM_STEP_NODELIST"); // 31 * 77 + 2
   CHECK(keys.at("cluster.min_nodes") == "4 SLURM_STEP_NUM_TASKS");
@@ -151,14 +151,15 @@ TEST_CASE("SLURM's variables say it, too") {
   CHECK(values("slurm", of_job).at("cluster.max_nodes") == "4 SLURM_NTASKS");
 }
 
-TEST_CASE("auto takes whichever launcher has set its variables") {
+TEST_CASE("auto selects the launcher whose variables are set") {
   CHECK(read("auto", by_torchrun)->launcher == "torchrun");
   CHECK(read("auto", by_slurm)->launcher == "slurm");
-  CHECK(read("auto", by_torchrun + by_slurm)->launcher == "torchrun"); // in a step of SLURM
+  CHECK(read("auto", by_torchrun + by_slurm)->launcher ==
+        "torchrun"); // torchrun in a step of SLURM
   CHECK_THAT(problem("auto", {{"RANK", "0"}}), ContainsSubstring("neither torchrun's variables"));
 }
 
-TEST_CASE("torchrun's variables that are missing or do not fit together are named") {
+TEST_CASE("missing or inconsistent torchrun variables are named") {
   CHECK(problem("torchrun", {{"RANK", "0"}}) ==
         "--launcher torchrun: WORLD_SIZE, MASTER_ADDR, MASTER_PORT are not set");
   const auto wrong = [](const std::string& name, const std::string& value) {
@@ -173,15 +174,15 @@ TEST_CASE("torchrun's variables that are missing or do not fit together are name
   CHECK_THAT(wrong("LOCAL_WORLD_SIZE", "5"), ContainsSubstring("(WORLD_SIZE is 4)"));
   CHECK_THAT(wrong("LOCAL_RANK", "2"), ContainsSubstring("(LOCAL_WORLD_SIZE is 2)"));
   CHECK_THAT(wrong("MASTER_PORT", "65536"), ContainsSubstring("from 1 to 65535"));
-  CHECK_THAT(wrong("MASTER_ADDR", "a b"), ContainsSubstring("no host's name or address"));
+  CHECK_THAT(wrong("MASTER_ADDR", "a b"), ContainsSubstring("not a host name or address"));
   CHECK_THAT(wrong("RANK", "0"), ContainsSubstring("RANK is 0, but GROUP_RANK is not"));
 }
 
-TEST_CASE("SLURM's variables that are missing or do not fit together are named") {
+TEST_CASE("missing or inconsistent SLURM variables are named") {
   CHECK(problem("slurm", without(by_slurm, "SLURM_PROCID")) ==
         "--launcher slurm: SLURM_PROCID is not set");
   CHECK_THAT(problem("slurm", without(by_slurm, "SLURM_STEP_ID")),
-             ContainsSubstring("let srun start it"));
+             ContainsSubstring("start the process with srun"));
   CHECK(problem("slurm", without(by_slurm, "SLURM_STEP_NODELIST")) ==
         "--launcher slurm: SLURM_JOB_NODELIST is not set");
   const auto wrong = [](const std::string& name, const std::string& value) {
@@ -198,10 +199,10 @@ TEST_CASE("SLURM's variables that are missing or do not fit together are named")
   CHECK_THAT(wrong("SLURM_LOCALID", "1"), ContainsSubstring("(1 processes here)"));
   for (const auto* tasks : {"2,1", "2(x3)", "4", "", "2,1(x)", "x"})
     CHECK_THAT(wrong("SLURM_STEP_TASKS_PER_NODE", tasks),
-               ContainsSubstring("does not say where 4 processes on 3 hosts are"));
+               ContainsSubstring("does not describe 4 processes on 3 hosts"));
 }
 
-TEST_CASE("of several processes of a host, each sees a GPU of its own") {
+TEST_CASE("each of several processes on a host sees one GPU") {
   const auto gpu = [](std::int64_t rank, std::int64_t size,
                       const std::optional<std::string>& visible) {
     return own_gpu({.local_rank = rank, .local_size = size}, visible);
@@ -209,13 +210,13 @@ TEST_CASE("of several processes of a host, each sees a GPU of its own") {
   CHECK(gpu(1, 2, std::nullopt) == "1");
   CHECK(gpu(1, 2, "4,6,7") == "6");
   CHECK(gpu(1, 2, "GPU-a,GPU-b") == "GPU-b");
-  CHECK(gpu(0, 1, "4,6") == std::nullopt);  // it takes as many as it has workers
-  for (const auto* given : {"3", "", "-1"}) // by the launcher; none
+  CHECK(gpu(0, 1, "4,6") == std::nullopt);  // a single process takes as many GPUs as it has workers
+  for (const auto* given : {"3", "", "-1"}) // one GPU set by the launcher, or none
     CHECK(gpu(1, 2, given) == std::nullopt);
   CHECK(gpu(2, 3, "4,6").error().exit_code() == 2);
 }
 
-TEST_CASE("lists of nodes are written out as SLURM does") {
+TEST_CASE("SLURM's node lists are expanded as SLURM does") {
   CHECK(expand_node_list("n1") == Names{"n1"});
   CHECK(expand_node_list("a,b-2,c.example") == Names{"a", "b-2", "c.example"});
   CHECK(expand_node_list("n[1-3,5]") == Names{"n1", "n2", "n3", "n5"});

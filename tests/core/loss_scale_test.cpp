@@ -21,7 +21,7 @@ TEST_CASE("the scale grows after an interval of good steps, and starts to count 
   CHECK(state.skipped == 0);
 }
 
-TEST_CASE("a step that is not finite halves the scale and is counted as skipped") {
+TEST_CASE("a step that is not finite halves the scale and counts as skipped") {
   LossScaleState state{.scale = 8, .found_inf = 1, .growth_tracker = 1999, .taken = 5};
   update_loss_scale({}, state);
   CHECK(state == LossScaleState{.scale = 4, .skipped = 1, .taken = 5});
@@ -35,14 +35,14 @@ TEST_CASE("a scale never becomes infinite") {
   CHECK(state.grown == 0);
 }
 
-TEST_CASE("factors are doubles, as in PyTorch: the scale rounds once") {
+TEST_CASE("factors are doubles, as in PyTorch, and the scale rounds once") {
   LossScaleState state{.scale = 3, .found_inf = 1};
   update_loss_scale({.backoff = 0.3}, state);
   CHECK(state.scale == static_cast<float>(3 * 0.3));
   CHECK(state.scale != 3 * 0.3f);
 }
 
-TEST_CASE("amp_fp16 alone scales its loss, with the config's numbers, unless that is off") {
+TEST_CASE("only amp_fp16 scales its loss, as configured, and it can be switched off") {
   PrecisionConfig config{.mode = "amp_fp16"};
   CHECK(loss_scale_options(config) == LossScaleOptions{});
   config.loss_scale = {
@@ -54,7 +54,7 @@ TEST_CASE("amp_fp16 alone scales its loss, with the config's numbers, unless tha
     CHECK_FALSE(loss_scale_options({.mode = mode}).has_value());
 }
 
-TEST_CASE("a state comes back from its text") {
+TEST_CASE("a state is converted to text and back") {
   const LossScaleState state{
       .scale = 0.1f, .growth_tracker = 7, .skipped = 3, .taken = 1LL << 40, .grown = 5};
   CHECK(parse_loss_scale(to_string(state)) == state);
@@ -64,7 +64,7 @@ TEST_CASE("a state comes back from its text") {
     CHECK_FALSE(parse_loss_scale(wrong).has_value());
 }
 
-TEST_CASE("precisions have the config's words") {
+TEST_CASE("precisions are named as in the config") {
   for (const auto precision : {Precision::fp32, Precision::tf32, Precision::fp16, Precision::bf16,
                                Precision::amp_fp16, Precision::amp_bf16})
     CHECK(precision_of(to_string(precision)) == precision);

@@ -5,7 +5,7 @@
 using namespace troupe;
 
 // Known answers of Random123's philox4x32-10 (kat_vectors of its distribution).
-TEST_CASE("philox gives the published known answers") {
+TEST_CASE("philox matches the published test vectors") {
   CHECK(philox({0, 0, 0, 0}, 0) == PhiloxBlock{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8});
   CHECK(philox({0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff}, 0xffffffffffffffff) ==
         PhiloxBlock{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd});
@@ -13,7 +13,7 @@ TEST_CASE("philox gives the published known answers") {
         PhiloxBlock{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1});
 }
 
-TEST_CASE("a counter generator depends on its key and stream alone") {
+TEST_CASE("a counter generator depends only on its key and stream") {
   CounterRng a{7, 3}, b{7, 3}, c{7, 4};
   int same = 0;
   for (int i = 0; i < 100; ++i) {
@@ -24,7 +24,7 @@ TEST_CASE("a counter generator depends on its key and stream alone") {
   CHECK(same < 3);
 }
 
-TEST_CASE("uniform numbers stay below one and bounded ones below their bound") {
+TEST_CASE("uniform numbers are below one, and bounded numbers below their bound") {
   CounterRng rng{1, 1};
   double sum = 0, normal_sum = 0, normal_squares = 0;
   constexpr int n = 20000;

@@ -1,5 +1,5 @@
-// Safetensors files that lie: none may crash the reader, or take more than twice the file and 64
-// MiB, or time out of proportion.
+// Tests safetensors files with false contents: none may crash the reader, take more than twice the
+// file size plus 64 MiB, or take disproportionate time.
 #include "core/checkpoint/safetensors.hpp"
 #include "core/checkpoint/widened.hpp"
 #include "tests/support/fuzz.hpp"
@@ -28,7 +28,7 @@ std::string with_length(const std::string& header, std::uint64_t length) {
   return file + header;
 }
 
-/// Weights as another program writes them: several types, a scalar, metadata.
+/// Writes weights as another program does: several types, a scalar, metadata.
 std::string good_file(const std::filesystem::path& path) {
   const std::vector<float> weights(48, 1.5f);
   const std::vector<std::uint16_t> halves(10, 0x3c00);
@@ -52,7 +52,7 @@ void change_the_length(Random& random, std::string& file) {
   std::memcpy(file.data(), &length, 8);
 }
 
-/// The length goes along, so that the header is looked into.
+/// Adjusts the length as well, so that the reader parses the header.
 void insert_json(Random& random, std::string& file) {
   constexpr std::array<std::string_view, 8> pieces = {
       "{", "[[[[", "\"a\":", "-1,", "1e999,", "\"__metadata__\":{},", "\"\\ud800\"", "null"};
@@ -72,7 +72,7 @@ std::string mutated(std::string file, unsigned seed) {
   return file;
 }
 
-/// Opens, and reads every tensor that has a type of weights. Whether all of it went well.
+/// Opens the file and reads every tensor of a weight type. Returns whether everything succeeded.
 bool read_weights(const std::filesystem::path& path) {
   const auto reader = SafetensorsReader::open(path);
   if (!reader)
@@ -85,7 +85,7 @@ bool read_weights(const std::filesystem::path& path) {
   return true;
 }
 
-/// As many copies of `item` as fit in the longest header that is read.
+/// Returns as many copies of `item` as fit in the longest header that is accepted.
 std::string full_header(std::string begin, const std::function<std::string(int)>& item,
                         const std::string& end) {
   constexpr std::size_t longest = std::size_t{8} << 20;
@@ -114,7 +114,7 @@ const std::function<std::string(int)> number = [](int) { return std::string{"1"}
 
 } // namespace
 
-TEST_CASE("mutated safetensors files are read or refused, and none crashes the reader", "[fuzz]") {
+TEST_CASE("mutated safetensors files are read or refused without a crash", "[fuzz]") {
   const ScratchFolder folder;
   const auto path = folder / "a.safetensors";
   const auto good = good_file(path);
@@ -125,10 +125,10 @@ TEST_CASE("mutated safetensors files are read or refused, and none crashes the r
     refused += read_weights(path) ? 0 : 1;
   }
   CHECK(refused >
-        static_cast<int>(fuzzed_files() * 7 / 10)); // the rest has other values, or another name
+        static_cast<int>(fuzzed_files() * 7 / 10)); // the others have other values or another name
 }
 
-TEST_CASE("no header takes more memory than twice the file and 64 MiB") {
+TEST_CASE("any header takes at most twice the file plus 64 MiB of memory") {
   if (is_sanitized())
     SKIP("sanitizers need memory of their own");
   const ScratchFolder folder;
@@ -146,7 +146,7 @@ TEST_CASE("no header takes more memory than twice the file and 64 MiB") {
   }
 }
 
-TEST_CASE("halves are widened in twice the file's memory") {
+TEST_CASE("16-bit values are cast to f32 in at most twice the file's size") {
   if (is_sanitized())
     SKIP("sanitizers need memory of their own");
   const ScratchFolder folder;
@@ -158,7 +158,7 @@ TEST_CASE("halves are widened in twice the file's memory") {
         2 * std::filesystem::file_size(path) + (std::size_t{64} << 20));
 }
 
-TEST_CASE("a header that says it is huge takes no memory") {
+TEST_CASE("a header that states a huge size takes no memory") {
   const ScratchFolder folder;
   const auto path = folder / "a.safetensors";
   write_bytes(path, with_length("{}", std::uint64_t{1} << 62));
@@ -166,10 +166,11 @@ TEST_CASE("a header that says it is huge takes no memory") {
   write_bytes(path, with_length("{}", 9 << 20));
   std::filesystem::resize_file(path, std::uintmax_t{20} << 20);
   CHECK(SafetensorsReader::open(path).error().message.ends_with(
-      "a header of 9437184 bytes is more than the 8388608 that are read"));
+      "a header of 9437184 bytes exceeds the limit of 8388608 bytes"));
 }
 
-// Twice the header would take four times as long, if each tensor were compared with all others.
+// If each tensor were compared with all others, a header of twice the length would take four times
+// as long.
 TEST_CASE("the longest headers are read in seconds") {
   const ScratchFolder folder;
   const auto path = folder / "a.safetensors";

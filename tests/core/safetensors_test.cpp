@@ -26,7 +26,7 @@ std::string with_length(const std::string& header, std::string_view data = {}) {
   return file + header + std::string{data};
 }
 
-/// Opens and, where that works, reads: what a damaged file goes through.
+/// Opens the file and, if that succeeds, reads all of it, as for a damaged file.
 Status read_all(const std::filesystem::path& path) {
   const auto reader = SafetensorsReader::open(path);
   if (!reader)
@@ -55,7 +55,7 @@ std::string sample_file(const std::filesystem::path& path) {
 
 } // namespace
 
-TEST_CASE("safetensors come back as they were written, wide elements first") {
+TEST_CASE("safetensors are read back as they were written, wide elements first") {
   const ScratchFolder folder;
   sample_file(folder / "a.safetensors");
   const auto reader = SafetensorsReader::open(folder / "a.safetensors");
@@ -85,7 +85,7 @@ TEST_CASE("safetensors come back as they were written, wide elements first") {
 // Made by safetensors 0.8 for PyTorch 2.14:
 // save_file({"a": torch.arange(6.).reshape(2, 3), "n": torch.tensor(3),
 //            "h": torch.ones(3, dtype=torch.bfloat16)}, path, {"format": "pt"})
-TEST_CASE("a file written from PyTorch is read") {
+TEST_CASE("a file written by PyTorch is read") {
   const auto reader =
       SafetensorsReader::open(source_tree() / "tests/fixtures/from_torch.safetensors");
   REQUIRE(reader);
@@ -107,7 +107,7 @@ TEST_CASE("a file written from PyTorch is read") {
   }
 }
 
-TEST_CASE("tensors that contradict themselves are not written") {
+TEST_CASE("inconsistent tensors are not written") {
   const ScratchFolder folder;
   const std::vector<float> two = {1, 2};
   const auto path = folder / "a.safetensors";
@@ -120,7 +120,7 @@ TEST_CASE("tensors that contradict themselves are not written") {
   CHECK(std::filesystem::is_empty(folder.path()));
 }
 
-TEST_CASE("a wrong safetensors file is refused with its name and what is wrong") {
+TEST_CASE("an invalid safetensors file is refused with its name and the reason") {
   struct Wrong {
     std::string bytes, message;
   };
@@ -138,7 +138,7 @@ TEST_CASE("a wrong safetensors file is refused with its name and what is wrong")
       {with_length("[]"), "not a JSON object"},
       {with_length("{\"\xff\":1}"), "not JSON"},
       {with_length("{\"__metadata__\":{},}"),
-       "not JSON: wrong at its byte 20"}, // without a library's words
+       "not JSON: error at byte 20"}, // without the JSON library's wording
       {with_length(std::string(200'000, '[')), "not a JSON object"},
       {with_length("{\"x\":{\"shape\":" + std::string(200'000, '[')), "nested too deeply"},
       {with_length("{\"x\":{\"shape\":[{"), "nested too deeply"},
@@ -166,11 +166,11 @@ TEST_CASE("a wrong safetensors file is refused with its name and what is wrong")
       {with_length(tensor("\"F32\"", "[-1]", "[0,4]"), "1234"), "not a whole number"},
       {with_length(tensor("\"F32\"", "[1.5]", "[0,4]"), "1234"), "not a whole number"},
       {with_length(tensor("\"F32\"", "[4611686018427387904,4]", "[0,0]")), "out of range"},
-      {with_length(tensor("\"F32\"", "[2]", "[0,4]"), "1234"), "do not hold the 8 bytes"},
-      {with_length(tensor("\"F32\"", "[1]", "[4,0]"), "1234"), "do not hold"},
+      {with_length(tensor("\"F32\"", "[2]", "[0,4]"), "1234"), "do not match the 8 bytes"},
+      {with_length(tensor("\"F32\"", "[1]", "[4,0]"), "1234"), "do not match"},
       {with_length(tensor("\"F32\"", "[1]", "[0,4]"), "123"), "(truncated)"},
       {with_length(tensor("\"F32\"", "[1]", "[0,4]"), "12345"), "5 bytes of data"},
-      {with_length(tensor("\"F32\"", "[1]", "[4,8]"), "12345678"), "a hole"},
+      {with_length(tensor("\"F32\"", "[1]", "[4,8]"), "12345678"), "there is a gap"},
       {with_length(R"({"x":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},)"
                    R"("y":{"dtype":"U8","shape":[2],"data_offsets":[1,3]}})",
                    "123"),
@@ -186,8 +186,8 @@ TEST_CASE("a wrong safetensors file is refused with its name and what is wrong")
   CHECK_THAT(reader.error().message, ContainsSubstring(path.string()));
 }
 
-// Looking through all entries again for each of them would take minutes.
-TEST_CASE("a file of 100,000 tensors is read in one go") {
+// A search of all entries for each of them would take minutes.
+TEST_CASE("a file of 100,000 tensors is read at once") {
   const ScratchFolder folder;
   const auto path = folder / "many.safetensors";
   std::string header = "{";
@@ -200,7 +200,7 @@ TEST_CASE("a file of 100,000 tensors is read in one go") {
   CHECK(reader->entries().size() == 100'000);
 }
 
-TEST_CASE("what is not a file is an i/o error") {
+TEST_CASE("a path that is not a file is an i/o error") {
   const ScratchFolder folder;
   CHECK(SafetensorsReader::open(folder / "absent").error().code == Errc::io);
   CHECK(SafetensorsReader::open(folder.path()).error().code == Errc::io);
@@ -215,9 +215,9 @@ TEST_CASE("a file that shrinks after it was opened gives an error") {
   CHECK(reader->read_data().error().code == Errc::corrupt);
 }
 
-// No statement about the outcome (a flipped bit of a number in the data is a valid file): it must
-// only neither crash nor run away, which the sanitizers watch.
-TEST_CASE("any flipped byte and any truncation is read without a crash") {
+// Any outcome is allowed (a flipped bit of a number in the data is a valid file), but the reader
+// must neither crash nor run away, which the sanitizers detect.
+TEST_CASE("any flipped byte and any truncation is handled without a crash") {
   const ScratchFolder folder;
   const auto path = folder / "a.safetensors";
   const auto good = sample_file(path);
@@ -237,7 +237,7 @@ TEST_CASE("any flipped byte and any truncation is read without a crash") {
   }
 }
 
-TEST_CASE("a git-lfs pointer in place of a weights file is called one") {
+TEST_CASE("a git-lfs pointer instead of a weights file is reported as one") {
   const ScratchFolder folder;
   const auto path = folder / "model.safetensors";
   write_bytes(path, "version https://git-lfs.github.com/spec/v1\noid sha256:12\nsize 9\n");

@@ -5,7 +5,7 @@
 using namespace troupe;
 
 // FIPS 180-2, appendix B.
-TEST_CASE("sha256 gives the published known answers") {
+TEST_CASE("sha256 matches the published test vectors") {
   Sha256 sha;
   CHECK(sha.hex_digest() == "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
   sha.update("abc");
@@ -15,7 +15,7 @@ TEST_CASE("sha256 gives the published known answers") {
   CHECK(sha.hex_digest() == "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
 }
 
-TEST_CASE("sha256 does not depend on the pieces") {
+TEST_CASE("sha256 does not depend on the chunks") {
   Sha256 whole, pieces;
   whole.update("the same text");
   pieces.update("the same");

@@ -1,4 +1,4 @@
-// Checkpoints whose tensors lie in parts, in several files.
+// Tests checkpoints whose tensors are sharded over several files.
 #include "tests/support/checkpoint_files.hpp"
 #include "tests/support/nested_json.hpp"
 #include "tests/support/scratch_folder.hpp"
@@ -15,7 +15,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// A part of "w", a 2x3 tensor, stored transposed and with a row of padding: 1 4, 2 5, 3 6, 0 0.
+/// A shard of "w", a 2x3 tensor that is stored transposed with a row of padding: 1 4, 2 5, 3 6, 0
+/// 0.
 TensorPart part(std::size_t first, std::size_t elements) {
   return {.name = "w",
           .shape = {2, 3},
@@ -56,7 +57,7 @@ struct Sharded {
 
 } // namespace
 
-TEST_CASE_METHOD(Sharded, "parts of several files are one tensor, in canonical layout") {
+TEST_CASE_METHOD(Sharded, "shards in several files are one tensor in canonical layout") {
   add(5, 3); // in any order
   add(0, 5);
   const auto state = open();
@@ -73,7 +74,7 @@ TEST_CASE_METHOD(Sharded, "parts of several files are one tensor, in canonical l
   CHECK(some == std::vector<float>{4, 5});
 }
 
-TEST_CASE_METHOD(Sharded, "a range of a tensor that is stored as it is crosses files") {
+TEST_CASE_METHOD(Sharded, "a range of a tensor can span files") {
   const auto of = [](std::size_t first, std::size_t elements) {
     return TensorPart{.name = "b", .shape = {6}, .stored = 6, .first = first, .elements = elements};
   };
@@ -87,17 +88,17 @@ TEST_CASE_METHOD(Sharded, "a range of a tensor that is stored as it is crosses f
   CHECK(some == std::vector<float>{2, 3, 4, 5});
 }
 
-TEST_CASE_METHOD(Sharded, "what is missing, overlaps or does not fit is named") {
-  SECTION("the end") {
+TEST_CASE_METHOD(Sharded, "missing, overlapping or mismatched shards are named") {
+  SECTION("the end is missing") {
     add(0, 5);
     CHECK_THAT(refusal(),
                ContainsSubstring("tensor 'w' ends at element 5 of 8: a part is missing"));
   }
-  SECTION("the beginning") {
+  SECTION("the beginning is missing") {
     add(5, 3);
     CHECK_THAT(refusal(), ContainsSubstring("leave a gap at element 0 of 8"));
   }
-  SECTION("twice") {
+  SECTION("a shard is there twice") {
     add(0, 5);
     add(4, 4);
     CHECK_THAT(refusal(), ContainsSubstring("overlap at element 4 of 8"));
@@ -107,15 +108,15 @@ TEST_CASE_METHOD(Sharded, "what is missing, overlaps or does not fit is named") 
     auto other = part(5, 3);
     other.shape = {3, 2};
     add({other}, {6, 0, 0});
-    CHECK_THAT(refusal(), ContainsSubstring("tensor 'w' is another one than in"));
+    CHECK_THAT(refusal(), ContainsSubstring("tensor 'w' differs from the one in"));
   }
-  SECTION("a layout that leads out of it") {
+  SECTION("a layout beyond the shard") {
     auto other = part(0, 8);
     other.layout->strides = {1, 9};
     add({other}, stored);
     CHECK_THAT(refusal(), ContainsSubstring("does not fit its layout"));
   }
-  SECTION("a file") {
+  SECTION("a file is missing") {
     add(0, 5);
     add(5, 3);
     fs::remove(folder / "rank-00001-of-00002.safetensors");
@@ -123,7 +124,7 @@ TEST_CASE_METHOD(Sharded, "what is missing, overlaps or does not fit is named") 
   }
 }
 
-TEST_CASE("a part is text and comes back; other text is refused") {
+TEST_CASE("a shard description is converted to text and back, and other text is refused") {
   const auto one = part(5, 3);
   CHECK(to_string(one) == "2x3 5 of 8 1,2");
   const auto back = parse_part("w", to_string(one), 3);
@@ -135,13 +136,13 @@ TEST_CASE("a part is text and comes back; other text is refused") {
   for (const auto* text :
        {"", "2x3", "2x3 5", "2x3 5 of", "2x3 5 off 8", "2x 5 of 8", "-2x3 5 of 8 1,2",
         "2x3 6 of 8 1,2", // beyond the end
-        "2x3 5 of 8",     // more than the shape has, without a layout
-        "3x3 5 of 8 1,2", // fewer
+        "2x3 5 of 8",     // more than the shape's elements, without a layout
+        "3x3 5 of 8 1,2", // fewer than the shape's elements
         "2x3 18446744073709551615 of 8 1,2", "4294967296x4294967296x4294967296 0 of 3 1,2,3"})
     CHECK_FALSE(parse_part("w", text, 3));
 }
 
-TEST_CASE("a manifest comes back, and anything else is refused with what is wrong") {
+TEST_CASE("a manifest is read back, and anything else is refused with the reason") {
   const ScratchFolder folder;
   const std::string digest(64, 'a');
   const Manifest manifest{
@@ -155,7 +156,8 @@ TEST_CASE("a manifest comes back, and anything else is refused with what is wron
     CHECK(read.error().code == Errc::corrupt);
     return read.error().message;
   };
-  // The rest with its checksum, as the format is documented: keys sorted, no white space.
+  // Adds the checksum to the other fields as the documented format requires: sorted keys, no white
+  // space.
   const auto sealed = [](const std::string& rest) {
     Sha256 sha;
     sha.update("{" + rest + "}");
@@ -166,7 +168,7 @@ TEST_CASE("a manifest comes back, and anything else is refused with what is wron
                   R"("}],"metadata":{},"step":1,"troupe_checkpoint":2)");
   };
   CHECK_THAT(refused("{"), ContainsSubstring("checkpoint.json:1: not JSON"));
-  CHECK_THAT(refused("[]"), ContainsSubstring("no JSON object"));
+  CHECK_THAT(refused("[]"), ContainsSubstring("not a JSON object"));
   CHECK_THAT(refused("{\"a\": " + deeply_nested() + "}"),
              ContainsSubstring("checkpoint.json:1: JSON nested deeper than 32 levels"));
   CHECK_THAT(refused(R"({"troupe_checkpoint":3})"), ContainsSubstring("\"troupe_checkpoint\": 2"));

@@ -1,4 +1,4 @@
-// What a writer that has lost a run's folder can still do there: nothing.
+// Tests a writer that has lost a run's folder: it can no longer change anything there.
 #include "core/atomic_file.hpp"
 #include "core/checkpoint/store.hpp"
 #include "core/checkpoint/write_state.hpp"
@@ -22,7 +22,7 @@ struct Writer {
     REQUIRE(claim_staging(run, name, claim));
   }
 
-  /// All but its name.
+  /// Writes a whole checkpoint except for its final name.
   void begin(std::int64_t step, float value) {
     const auto folder = store.begin(step);
     REQUIRE(folder);
@@ -51,7 +51,7 @@ float value_of(CheckpointStore& store) {
 
 } // namespace
 
-TEST_CASE("a checkpoint is written among the drafts, and then has its name") {
+TEST_CASE("a checkpoint is written in the staging directory and then renamed") {
   const ScratchFolder run;
   Writer writer{run.path(), "1-a"};
   writer.begin(7, 1);
@@ -61,16 +61,16 @@ TEST_CASE("a checkpoint is written among the drafts, and then has its name") {
   CHECK(std::filesystem::is_empty(writer.staging));
 }
 
-TEST_CASE("who has lost the folder finishes no checkpoint, and begins none") {
+TEST_CASE("a writer that lost the folder neither finishes nor begins a checkpoint") {
   const ScratchFolder run;
   Writer before{run.path(), "1-a"};
   before.begin(7, 1);
   Writer now{run.path(), "2-b", Claim::takes_over};
-  SECTION("the new writer has none of that step") {
+  SECTION("the new writer has no checkpoint of that step") {
     CHECK_FALSE(before.finish());
     CHECK(now.store.list().empty());
   }
-  SECTION("the new writer has") {
+  SECTION("the new writer has one") {
     now.begin(7, 2);
     REQUIRE(now.finish());
     CHECK_FALSE(before.finish());
@@ -81,7 +81,7 @@ TEST_CASE("who has lost the folder finishes no checkpoint, and begins none") {
   CHECK_FALSE(std::filesystem::exists(before.staging));
 }
 
-TEST_CASE("who takes over too late gets nothing, and takes nothing away") {
+TEST_CASE("a writer that takes over too late gets nothing and removes nothing") {
   const ScratchFolder run;
   REQUIRE(claim_staging(run.path(), "2-a"));
   Writer later{run.path(), "10-c", Claim::takes_over};
@@ -95,7 +95,7 @@ TEST_CASE("who takes over too late gets nothing, and takes nothing away") {
   CHECK(value_of(later.store) == 1);
 }
 
-TEST_CASE("who begins a job has the folder, whatever a job before has left there") {
+TEST_CASE("a job that begins takes over the folder, whatever a previous job left there") {
   const ScratchFolder run;
   REQUIRE(claim_staging(run.path(), "12-a"));
   REQUIRE(claim_staging(run.path(), "1-b"));
@@ -103,7 +103,7 @@ TEST_CASE("who begins a job has the folder, whatever a job before has left there
   CHECK(std::filesystem::exists(staging_of(run.path(), "1-b")));
 }
 
-TEST_CASE("a node that follows removes the drafts of earlier writers, and no others") {
+TEST_CASE("a following node removes only the staging directories of earlier writers") {
   const ScratchFolder run;
   for (const auto* writer : {"1-a", "9-b", "10-c", "10-d", "11-e"})
     std::filesystem::create_directory(staging_of(run.path(), writer));
@@ -118,7 +118,7 @@ TEST_CASE("a node that follows removes the drafts of earlier writers, and no oth
   remove_earlier_staging(run / "none", "10-c");
 }
 
-TEST_CASE("nodes that remove the drafts of one writer at once do not disturb each other") {
+TEST_CASE("nodes that remove the same staging directory at once do not disturb each other") {
   const ScratchFolder run;
   for (int round = 0; round < 300; ++round) {
     const auto lost = staging_of(run.path(), "1-a");
@@ -132,7 +132,7 @@ TEST_CASE("nodes that remove the drafts of one writer at once do not disturb eac
   }
 }
 
-TEST_CASE("who has lost the folder replaces no file") {
+TEST_CASE("a writer that lost the folder replaces no file") {
   const ScratchFolder run;
   const Writer before{run.path(), "1-a"};
   auto late = AtomicFile::create(run / "report.html", before.staging);

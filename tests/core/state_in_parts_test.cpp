@@ -1,4 +1,4 @@
-// A state whose tensors lie in parts, in several places.
+// Tests a state whose tensors are sharded over several places.
 #include "core/checkpoint/state_in_parts.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -25,7 +25,7 @@ private:
   std::vector<float> values_;
 };
 
-/// Elements [first, end) of a tensor whose stored elements are 0, 1, 2, ...
+/// Returns elements [first, end) of a tensor whose stored elements are 0, 1, 2, ...
 PartOfState part(const std::string& name, const Shape& shape, std::size_t stored, std::size_t first,
                  std::size_t end, const std::optional<BlockedLayout>& layout = {}) {
   std::vector<float> values(end - first);
@@ -58,7 +58,7 @@ std::string refusal(std::vector<PartOfState> parts) {
 
 } // namespace
 
-TEST_CASE("tensors are read across the parts that they lie in, in whatever order these came") {
+TEST_CASE("tensors are read across shards in any order") {
   const auto state =
       state_in_parts({.step = 7}, {part("b", {10}, 10, 6, 10), part("a", {5}, 5, 0, 5),
                                    part("b", {10}, 10, 0, 2), part("b", {10}, 10, 2, 6)})
@@ -70,7 +70,7 @@ TEST_CASE("tensors are read across the parts that they lie in, in whatever order
   CHECK(read(*state, "b", 5, 3) == std::vector<float>{5, 6, 7});
 }
 
-TEST_CASE("parts in a device's layout are read as such, or row by row") {
+TEST_CASE("shards in a device's layout are read as they are or row by row") {
   const auto state = state_in_parts({}, {part("w", {3, 4}, 18, 0, 7, padded),
                                          part("w", {3, 4}, 18, 7, 18, padded)})
                          .value();
@@ -81,7 +81,7 @@ TEST_CASE("parts in a device's layout are read as such, or row by row") {
   CHECK_FALSE(state->read_stored(0, {.strides = {4, 1}, .inner = {}}, 4, stored).value());
 }
 
-TEST_CASE("parts that are no whole tensor together are refused by its name") {
+TEST_CASE("shards that do not add up to a tensor are refused by its name") {
   CHECK_THAT(refusal({part("w", {9}, 9, 0, 4), part("w", {9}, 9, 5, 9)}),
              ContainsSubstring("the parts of tensor 'w' leave a gap at element 4 of 9"));
   CHECK_THAT(refusal({part("w", {9}, 9, 0, 4), part("w", {9}, 9, 3, 9)}),

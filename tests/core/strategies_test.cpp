@@ -5,7 +5,7 @@
 using namespace troupe;
 using namespace troupe::testing;
 
-TEST_CASE("every strategy is read and printed by its own word") {
+TEST_CASE("every strategy is read and printed by its name") {
   for (const auto& traits : strategies) {
     const auto config = good(synthetic, {"parallel.strategy=" + std::string{traits.name},
                                          traits.alone ? "devices.count=1" : "devices.count=4"});
@@ -17,7 +17,7 @@ TEST_CASE("every strategy is read and printed by its own word") {
   CHECK(strategy_named("zero4") == std::nullopt);
 }
 
-TEST_CASE("a strategy that is none, or no word at all, is refused with the nearest") {
+TEST_CASE("an unknown strategy or a value of another type is refused with the nearest name") {
   const std::string allowed =
       "; allowed: single, dp, ddp, zero1, zero2, zero3, fsdp, hsdp, local_sgd, diloco, async";
   CHECK(problems(synthetic + "parallel: {strategy: fdsp}\n") ==
@@ -29,7 +29,7 @@ TEST_CASE("a strategy that is none, or no word at all, is refused with the neare
         Lines{"a.yaml:2:12: parallel.strategy: needs a value" + allowed});
 }
 
-TEST_CASE("another word for a strategy means what the row above says") {
+TEST_CASE("an alias of a strategy has the traits of the strategy in the row above") {
   for (const auto& traits : strategies)
     if (traits.alias) {
       const auto& other = strategies[static_cast<std::size_t>(traits.kind) - 1];
@@ -40,7 +40,7 @@ TEST_CASE("another word for a strategy means what the row above says") {
     }
 }
 
-TEST_CASE("of so many workers, who divide something hold one copy together") {
+TEST_CASE("the number of shards follows from the strategy and the number of workers") {
   const auto shards = [](StrategyKind kind, std::int64_t workers) {
     return ParallelConfig{.strategy = kind, .shard_group = 2}.shards(workers);
   };
@@ -48,7 +48,7 @@ TEST_CASE("of so many workers, who divide something hold one copy together") {
   CHECK(shards(StrategyKind::zero1, 4) == 4);
   CHECK(shards(StrategyKind::fsdp, 3) == 3);
   CHECK(shards(StrategyKind::hsdp, 4) == 2);
-  CHECK(shards(StrategyKind::hsdp, 3) == 3); // they fill no whole groups
+  CHECK(shards(StrategyKind::hsdp, 3) == 3); // 3 ranks fill no whole groups
   CHECK(shards(StrategyKind::diloco, 4) == 1);
   ParallelConfig teams{.strategy = StrategyKind::diloco};
   teams.outer = {.team = 2, .inner = "zero2"};

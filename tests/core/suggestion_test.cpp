@@ -16,11 +16,11 @@ TEST_CASE("edit distance counts insertions, deletions, replacements and swaps") 
   CHECK(edit_distance("ca", "abc") == 3); // optimal string alignment: no edit inside a swap
 }
 
-TEST_CASE("edit distance does not look at case") {
+TEST_CASE("edit distance ignores case") {
   CHECK(edit_distance("SGD", "sgd") == 0);
 }
 
-TEST_CASE("the nearest name is suggested when it is near enough") {
+TEST_CASE("the nearest name is suggested if it is close enough") {
   const std::vector<std::string> names = {"epochs", "max_steps", "optimizer", "lr"};
   CHECK(suggest("epoch", names) == "epochs");
   CHECK(suggest("epohcs", names) == "epochs");
@@ -33,7 +33,7 @@ TEST_CASE("the nearest name is suggested when it is near enough") {
   CHECK(suggest("", names).empty());
 }
 
-TEST_CASE("of equally near names the first is suggested") {
+TEST_CASE("the first of equally near names is suggested") {
   const std::vector<std::string> names = {"resnet18", "resnet20", "resnet32"};
   CHECK(suggest("resnet19", names) == "resnet18");
 }

@@ -4,7 +4,7 @@
 
 using namespace troupe;
 
-TEST_CASE("threads that can be started are ended again") {
+TEST_CASE("the check that threads can be started ends them again") {
   CHECK(expect_threads(0));
   CHECK(expect_threads(20));
 }

@@ -5,7 +5,7 @@
 using namespace troupe;
 using namespace std::chrono_literals;
 
-TEST_CASE("sizes are bytes, or numbers with a binary or decimal unit") {
+TEST_CASE("sizes are bytes or numbers with a binary or decimal unit") {
   CHECK(parse_size("0") == 0);
   CHECK(parse_size("18446744073709551615") == UINT64_MAX);
   CHECK(parse_size("512B") == 512);
@@ -14,7 +14,7 @@ TEST_CASE("sizes are bytes, or numbers with a binary or decimal unit") {
   CHECK(parse_size("1.5GiB") == 3ull << 29);
   CHECK(parse_size("10MB") == 10'000'000);
   CHECK(parse_size("2kB") == 2000);
-  CHECK(parse_size("1.001MB") == 1'001'000); // no binary fraction
+  CHECK(parse_size("1.001MB") == 1'001'000); // not exact in binary
   for (const auto* wrong : {"", "MiB", "-1", "-1MiB", "1.3B", "25mib", "25 M", "1e3", "inf", "nan",
                             "0x10", "25MiB ", " 25MiB", "18446744073709551616", "99999999TiB"})
     CHECK(parse_size(wrong) == std::nullopt);
@@ -34,7 +34,7 @@ TEST_CASE("durations need a unit") {
   CHECK(parse_duration("100ms") == 100ms);
   CHECK(parse_duration("5s") == 5s);
   CHECK(parse_duration("0.25 s") == 250ms);
-  CHECK(parse_duration("16.1s") == 16100ms); // no binary fraction
+  CHECK(parse_duration("16.1s") == 16100ms); // not exact in binary
   CHECK(parse_duration("1.001s") == 1001ms);
   CHECK(parse_duration("1min") == 1min);
   CHECK(parse_duration("2h") == 2h);
@@ -71,7 +71,7 @@ TEST_CASE("endpoints are HOST:PORT") {
     CHECK(parse_endpoint(wrong) == std::nullopt);
 }
 
-TEST_CASE("which endpoints only this machine can reach, and which nobody can connect to") {
+TEST_CASE("loopback addresses and wildcard addresses are recognized") {
   for (const auto* host : {"127.0.0.1", "127.1.2.3", "::1", "localhost"})
     CHECK(is_loopback({host, 1}));
   for (const auto* host : {"0.0.0.0", "10.0.0.1", "::", "128.0.0.1", "127.0.0.1.example", "node-1"})

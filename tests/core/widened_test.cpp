@@ -24,7 +24,7 @@ std::vector<float> read_back(std::string_view dtype, const std::vector<T>& value
 
 } // namespace
 
-TEST_CASE("weights of every floating type are read as f32") {
+TEST_CASE("weights of every floating-point type are read as f32") {
   const std::vector<float> expected = {1, -2, 0.5f};
   CHECK(read_back<float>("F32", expected) == expected);
   CHECK(read_back<std::uint16_t>("F16", {0x3c00, 0xc000, 0x3800}) == expected);
@@ -34,7 +34,7 @@ TEST_CASE("weights of every floating type are read as f32") {
   CHECK_FALSE(is_widened("F8_E4M3"));
 }
 
-TEST_CASE("a tensor of several pieces is widened whole") {
+TEST_CASE("a tensor of several chunks is cast to f32 completely") {
   std::vector<std::uint16_t> halves(200'000, 0x3c00);
   halves.front() = 0xc000;
   halves.back() = 0x3800;

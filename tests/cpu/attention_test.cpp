@@ -1,4 +1,4 @@
-// Attention of the kernels against its formulas in double.
+// Compares the attention kernels with the formulas in double.
 #include "core/float16.hpp"
 #include "core/random.hpp"
 #include "cpu/kernels/kernels.hpp"
@@ -29,7 +29,7 @@ double number(cpu::Bf16 value) {
   return double{float_from_bf16(value.bits)};
 }
 
-/// Heads that share keys and values, whose rows lie without gaps.
+/// Heads that share keys and values; their rows are contiguous.
 template <class T>
 struct Problem {
   std::size_t sequence, dim, heads;
@@ -69,7 +69,7 @@ double product(const T* a, const T* b, std::size_t count) {
   return sum;
 }
 
-/// One row of one head. `y`: as it was stored, which is what backward reads.
+/// Adds one row of one head. `y` is the stored (rounded) output, which backward reads.
 template <class T>
 void add_row(const Problem<T>& p, std::size_t row, std::size_t head, AttentionResults& r) {
   const std::size_t at = (row * p.heads + head) * p.dim;
@@ -112,7 +112,7 @@ Values numbers(const std::vector<T>& values) {
   return result;
 }
 
-/// Scratch memory holds what nobody has written.
+/// Runs the kernels with uninitialized (NaN) scratch memory.
 template <class T>
 AttentionResults run(const cpu::TypedKernels<T>& kernels, const Problem<T>& p) {
   std::vector<T> y(p.q.size()), dq(p.q.size()), dk(p.k.size()), dv(p.k.size());
@@ -128,7 +128,7 @@ AttentionResults run(const cpu::TypedKernels<T>& kernels, const Problem<T>& p) {
   return {numbers(y), numbers(log_sum_exp), numbers(dq), numbers(dk), numbers(dv)};
 }
 
-/// The largest difference, by the largest value.
+/// Returns the largest difference, divided by the largest value.
 double attention_error(const Values& got, const Values& expected) {
   double most = 0, difference = 0;
   for (std::size_t i = 0; i < got.size(); ++i) {
@@ -143,14 +143,15 @@ void check(const AttentionResults& got, const AttentionResults& expected, bool h
            double bound) {
   CHECK(attention_error(got.y, expected.y) < bound);
   CHECK(attention_error(got.dv, expected.dv) < bound);
-  if (has_one_key) // no score has a gradient
+  if (has_one_key) // then the scores have no gradient
     return;
   CHECK(attention_error(got.log_sum_exp, expected.log_sum_exp) < bound);
   CHECK(attention_error(got.dq, expected.dq) < bound);
   CHECK(attention_error(got.dk, expected.dk) < bound);
 }
 
-/// Lengths and widths around whole tiles, of one head and of three, with every instruction set.
+/// Checks lengths and widths near tile boundaries, with one head and with three, on every
+/// instruction set.
 template <class T>
 void check(cpu::TypedKernels<T> cpu::Kernels::*of_type, double bound) {
   for (const std::size_t sequence : {1, 31, 65, 130, 192})
@@ -167,7 +168,7 @@ void check(cpu::TypedKernels<T> cpu::Kernels::*of_type, double bound) {
 
 } // namespace
 
-TEST_CASE("attention is its formulas, up to rounding") {
+TEST_CASE("attention matches its formulas up to rounding") {
   check(&cpu::Kernels::f32, 1e-5);
   check(&cpu::Kernels::bf16, 2e-2);
 }

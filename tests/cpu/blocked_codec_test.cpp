@@ -1,4 +1,4 @@
-// Weights in oneDNN's blocked layouts.
+// Tests weights in oneDNN's blocked layouts.
 #include "cpu/onednn/detail/codec.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -7,7 +7,7 @@
 
 using namespace troupe;
 
-TEST_CASE("the layout of blocked weights places each element where the library does") {
+TEST_CASE("the layout of blocked weights places each element like oneDNN") {
   using Tag = dnnl::memory::format_tag;
   const cpu::Library library;
   const Shape shape{{5, 19, 3, 2}};

@@ -1,4 +1,4 @@
-// Sequences that go on, on the host's engines: rows that there is no place for.
+// Tests continued sequences on the host's engines: rows that exceed the cache.
 #include "core/device/executable.hpp"
 #include "cpu/host_device.hpp"
 #include "tests/devices/op_cases.hpp"
@@ -17,7 +17,8 @@ namespace {
 
 constexpr std::int64_t rows_of_piece = 5;
 
-/// What comes of five rows from this place on, in 13 places of which 9 have a position.
+/// Returns the status of five rows that start at this position, in a cache of 13 places of which 9
+/// have a position.
 Status go_on_from(std::int32_t first, CompileOptions::Engine engine) {
   const auto model = generating_model(rows_of_piece, {});
   const auto device = cpu::make_host_device(0, 2);
@@ -38,7 +39,7 @@ Status go_on_from(std::int32_t first, CompileOptions::Engine engine) {
 
 } // namespace
 
-TEST_CASE("rows of a sequence that there is no place for are an error of the data") {
+TEST_CASE("more rows than a sequence has room for are a data error") {
   const auto engine =
       GENERATE(CompileOptions::Engine::fastest, CompileOptions::Engine::interpreter);
   CHECK(go_on_from(0, engine));
@@ -48,6 +49,6 @@ TEST_CASE("rows of a sequence that there is no place for are an error of the dat
     REQUIRE_FALSE(refused);
     CHECK(refused.error().code == Errc::data);
     CHECK_THAT(refused.error().message, Catch::Matchers::ContainsSubstring(
-                                            "5 rows begin at place " + std::to_string(first)));
+                                            "5 rows begin at position " + std::to_string(first)));
   }
 }

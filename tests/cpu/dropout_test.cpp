@@ -1,4 +1,4 @@
-// The kernels of dropout, of every instruction set, against Philox block by block.
+// Compares the dropout kernels of every instruction set with Philox, block by block.
 #include "core/device/dropout_math.hpp"
 #include "cpu/kernels/kernels.hpp"
 
@@ -29,7 +29,7 @@ std::vector<float> run(const cpu::Kernels& kernels, const DropoutRule& rule, std
 
 } // namespace
 
-TEST_CASE("dropout drops what Philox says, wherever a range begins") {
+TEST_CASE("dropout drops exactly the elements that Philox selects, from any offset") {
   const auto rule = dropout_rule({.rate = 0.3f, .place = 5});
   for (const auto& kernels : cpu::usable_kernels())
     for (const std::size_t first : {0u, 1u, 6u, 259u})
@@ -41,7 +41,7 @@ TEST_CASE("dropout drops what Philox says, wherever a range begins") {
       }
 }
 
-TEST_CASE("dropout keeps the mean, and drops its share") {
+TEST_CASE("dropout keeps the mean and drops the configured share") {
   constexpr std::size_t elements = 1 << 20;
   constexpr double rate = 0.1, deviations = 5;
   const auto y = run(cpu::kernels(), dropout_rule({.rate = 0.1f}), 0, elements);
@@ -52,7 +52,7 @@ TEST_CASE("dropout keeps the mean, and drops its share") {
   CHECK(std::abs(zeros - expected) < deviations * std::sqrt(expected * (1 - rate)));
 }
 
-TEST_CASE("places in a model have masks of their own") {
+TEST_CASE("each dropout in a model has its own mask") {
   CHECK(run(cpu::kernels(), dropout_rule({.rate = 0.5f, .place = 0}), 0, 64) !=
         run(cpu::kernels(), dropout_rule({.rate = 0.5f, .place = 1}), 0, 64));
 }

@@ -1,4 +1,4 @@
-// The kernels of gelu, of every instruction set, against its formulas in f64.
+// Compares the gelu kernels of every instruction set with the formulas in f64.
 #include "cpu/kernels/kernels.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -50,7 +50,7 @@ Got run(const cpu::Kernels& kernels, const std::vector<float>& x, bool tanh) {
 
 } // namespace
 
-TEST_CASE("gelu is its formula, in both tails too") {
+TEST_CASE("gelu matches its formula, including both tails") {
   const auto x = from_minus_to(13);
   for (const auto& kernels : cpu::usable_kernels())
     for (const bool tanh : {false, true}) {
@@ -60,16 +60,16 @@ TEST_CASE("gelu is its formula, in both tails too") {
         const auto expected = (tanh ? by_tanh : exact)(double{x[i]});
         INFO(x[i] << ": " << got.y[i] << " and " << got.dx[i] << ", expected " << expected.value
                   << " and " << expected.slope);
-        // The exponent of a power far from 0 has few bits behind the point.
+        // The exponent of a power far from 0 has few bits after the point.
         REQUIRE(std::abs(double{got.y[i]} - expected.value) <=
                 2e-5 * std::abs(expected.value) + 1e-36);
-        // x * p(x) * (1 - p(x)): what is left of 1 has all of its rounding.
+        // x * p(x) * (1 - p(x)): the difference 1 - p(x) keeps the whole rounding error of 1.
         REQUIRE(std::abs(double{got.dx[i]} - expected.slope) <= 3e-6);
       }
     }
 }
 
-TEST_CASE("gelu of what is no usual number") {
+TEST_CASE("gelu of zero, tiny, huge and non-finite values") {
   constexpr float infinity = std::numeric_limits<float>::infinity();
   for (const auto& kernels : cpu::usable_kernels())
     for (const bool tanh : {false, true}) {

@@ -31,7 +31,7 @@ TEST_CASE("host memory is zeroed, aligned and accounted by kind") {
   REQUIRE(device->memory().current[static_cast<std::size_t>(MemoryKind::parameters)] == 1000);
 }
 
-TEST_CASE("a device without memory counts buffers of any size") {
+TEST_CASE("a device without backing memory counts buffers of any size") {
   const auto device = make_host_device(0, 1, Backing::none);
   constexpr std::size_t large = std::size_t{1} << 60;
   auto buffer = device->allocate(large, MemoryKind::activations);
@@ -44,7 +44,7 @@ TEST_CASE("a device without memory counts buffers of any size") {
   REQUIRE(device->memory().total_peak == large);
 }
 
-TEST_CASE("the squared norm does not depend on the number of threads") {
+TEST_CASE("the squared norm is independent of the number of threads") {
   const auto device = make_host_device(0, 2);
   CounterRng random{7, 3};
   std::vector<float> values(100000);

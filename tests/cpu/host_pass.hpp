@@ -1,4 +1,4 @@
-/// A pass of a model on the host device beside the interpreter's.
+/// Compares a pass of a model on the host device with the interpreter's.
 #pragma once
 
 #include "cpu/host_device.hpp"
@@ -7,7 +7,7 @@
 
 namespace troupe::testing {
 
-/// Requires that they are the same, on a device with so many threads.
+/// Requires that both give the same results, on a device with this many threads.
 inline void require_pass_of_interpreter(const nn::PreparedModel& model, Precision precision,
                                         int threads) {
   auto options = options_for(precision, model.memory);

@@ -14,7 +14,7 @@ using namespace troupe::cpu;
 
 namespace {
 
-/// An event of some other device, set by hand.
+/// An event of another device, which the test sets.
 class ManualEvent final : public Event {
 public:
   bool ready() const override { return ready_; }
@@ -40,7 +40,7 @@ TEST_CASE("a stream runs its tasks in order") {
     REQUIRE(order[static_cast<std::size_t>(i)] == i);
 }
 
-TEST_CASE("an event is ready when the work before it is done, and not earlier") {
+TEST_CASE("an event is ready exactly when the work before it is done") {
   HostStream first{{"first", 1}}, second{{"second", 1}};
   std::atomic<bool> go = false;
   int value = 0;
@@ -66,7 +66,7 @@ TEST_CASE("an event is ready when the work before it is done, and not earlier") 
   REQUIRE(written->time() >= before);
 }
 
-TEST_CASE("a failed task stops its stream, and the error reaches callbacks and waiting streams") {
+TEST_CASE("a failed task stops its stream, and its error reaches callbacks and waiting streams") {
   HostStream failing{{"failing", 1}}, waiting{{"waiting", 1}};
   bool ran = false;
   failing.enqueue([]() -> Status { return fail(Errc::numeric, "first"); });
@@ -95,7 +95,7 @@ TEST_CASE("an exception in a task becomes an error of the device") {
   REQUIRE(status.error().message.find("no such primitive") != std::string::npos);
 }
 
-TEST_CASE("what a task holds goes when it is done, also if nothing follows") {
+TEST_CASE("objects captured by a task are released when it is done, even if no task follows") {
   HostStream stream{{.name = "test"}};
   auto held = std::make_shared<int>();
   const std::weak_ptr watched = held;
@@ -106,7 +106,7 @@ TEST_CASE("what a task holds goes when it is done, also if nothing follows") {
   CHECK(watched.expired());
 }
 
-TEST_CASE("destruction finishes what is enqueued") {
+TEST_CASE("destroying a stream finishes its enqueued work") {
   int done = 0;
   {
     HostStream stream{{}};
@@ -119,7 +119,7 @@ TEST_CASE("destruction finishes what is enqueued") {
   REQUIRE(done == 100);
 }
 
-TEST_CASE("a stream waits for another device's event, and destruction does not hang on it") {
+TEST_CASE("a stream waits for another device's event, but its destruction does not") {
   const auto event = std::make_shared<ManualEvent>();
   {
     HostStream stream{{}};
@@ -151,7 +151,7 @@ TEST_CASE("a stream that waits for another device's failure fails with its error
   CHECK(own->status().error().message == "burnt");
 }
 
-TEST_CASE("a callback may destroy its own stream") {
+TEST_CASE("a callback of a host stream may destroy it") {
   std::atomic<bool> destroyed = false;
   auto stream =
       std::make_shared<std::unique_ptr<HostStream>>(std::make_unique<HostStream>(StreamOptions{}));

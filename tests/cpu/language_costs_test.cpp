@@ -1,5 +1,5 @@
-// What attention and the loss of language models take on the host: memory that grows as the text
-// does, and the operations that a profile tells.
+// Tests the costs of attention and of the loss of language models on the host: memory that is
+// linear in the text's length, and the operations that a profile reports.
 #include "core/device/executable.hpp"
 #include "cpu/host_device.hpp"
 #include "cpu/onednn/profile.hpp"
@@ -21,7 +21,8 @@ namespace {
 
 constexpr std::int64_t heads = 4, head_dim = 8;
 
-/// Attention over embedded tokens, and the loss of a head with so many classes; its gradient, too.
+/// Builds attention over embedded tokens and the loss of a head with `classes` classes; with its
+/// gradient in training.
 nn::PreparedModel model_of(std::int64_t tokens, std::int64_t classes, nn::PassMode pass_mode) {
   constexpr std::int64_t width = heads * head_dim;
   nn::GraphBuilder b;
@@ -42,7 +43,7 @@ nn::PreparedModel model_of(std::int64_t tokens, std::int64_t classes, nn::PassMo
   return *std::move(prepared);
 }
 
-/// Of activations and of what ops work in.
+/// Returns the bytes of activations and of the ops' workspace.
 double bytes_of_pass(std::int64_t tokens, std::int64_t classes, nn::PassMode pass_mode) {
   const auto model = model_of(tokens, classes, pass_mode);
   const auto device = cpu::make_host_device(0, 2);
@@ -54,22 +55,22 @@ double bytes_of_pass(std::int64_t tokens, std::int64_t classes, nn::PassMode pas
 
 } // namespace
 
-TEST_CASE("attention's memory grows as its text does, and has no scores of all pairs of tokens") {
+TEST_CASE("attention's memory grows linearly with the text and holds no full score matrix") {
   const auto pass_mode = GENERATE(nn::PassMode::training, nn::PassMode::evaluation);
   const auto once = bytes_of_pass(2048, 16, pass_mode), twice = bytes_of_pass(4096, 16, pass_mode);
   CHECK(twice < 2.2 * once);
-  CHECK(twice < 4096.0 * 4096 * sizeof(float) / 4); // of one head of the four
+  CHECK(twice < 4096.0 * 4096 * sizeof(float) / 4); // the scores of one of the four heads
 }
 
-TEST_CASE("the loss has some logits at a time, however many tokens and classes there are") {
+TEST_CASE("the loss holds a bounded chunk of the logits, for any number of tokens and classes") {
   const auto pass_mode = GENERATE(nn::PassMode::training, nn::PassMode::evaluation);
   const auto once = bytes_of_pass(8192, 32768, pass_mode);
   CHECK(bytes_of_pass(16384, 32768, pass_mode) < 1.2 * once);
   CHECK(bytes_of_pass(8192, 65536, pass_mode) < 1.2 * once);
-  CHECK(once < 8192.0 * 32768 * sizeof(float) / 4); // of all of them
+  CHECK(once < 8192.0 * 32768 * sizeof(float) / 4); // a quarter of all logits
 }
 
-TEST_CASE("a profile tells the operations of attention, forward and backward") {
+TEST_CASE("a profile includes the operations of attention, forward and backward") {
   const auto model = model_of(16, 16, nn::PassMode::training);
   const auto device = cpu::make_host_device(0, 2);
   const auto stream = device->create_stream({.threads = 2});

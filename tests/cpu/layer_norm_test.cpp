@@ -1,4 +1,4 @@
-// The kernels of layer norm, of every instruction set, against its formulas in f64.
+// Compares the layer norm kernels of every instruction set with the formulas in f64.
 #include "core/random.hpp"
 #include "cpu/kernels/kernels.hpp"
 
@@ -25,7 +25,7 @@ std::vector<float> offset_values(std::uint64_t stream, std::size_t count, float 
 
 struct LayerNorm {
   std::size_t width;
-  float offset; ///< of x
+  float offset; ///< added to x
   std::vector<float> x = offset_values(0, row_count*width, offset),
                      dy = offset_values(1, row_count*width, 0), scale = offset_values(2, width, 1),
                      shift = offset_values(3, width, 0);
@@ -78,7 +78,7 @@ LayerNormResults run(const cpu::Kernels& kernels, const LayerNorm& p) {
   return {wide(y), wide(dx), wide(dscale), wide(dshift)};
 }
 
-/// The largest difference, by the largest value, or by 1.
+/// Returns the largest difference, divided by the largest value or by 1.
 double layer_norm_error(const Values& got, const Values& expected) {
   double most = 1, difference = 0;
   for (std::size_t i = 0; i < got.size(); ++i) {
@@ -90,7 +90,7 @@ double layer_norm_error(const Values& got, const Values& expected) {
 
 } // namespace
 
-TEST_CASE("layer norm is its formula, whatever the width") {
+TEST_CASE("layer norm matches its formula for any width") {
   for (const auto& kernels : cpu::usable_kernels())
     for (const std::size_t width : {3, 16, 17, 100, 768}) {
       INFO(kernels.name << ", " << width << " columns");
@@ -103,7 +103,7 @@ TEST_CASE("layer norm is its formula, whatever the width") {
     }
 }
 
-TEST_CASE("layer norm of single columns is its shift") {
+TEST_CASE("layer norm of single columns returns the shift") {
   const LayerNorm problem{1, 0};
   for (const auto& kernels : cpu::usable_kernels()) {
     INFO(kernels.name);
@@ -115,7 +115,7 @@ TEST_CASE("layer norm of single columns is its shift") {
   }
 }
 
-// Of a sum of squares less the mean's square nothing would be left.
+// The difference of a mean of squares and the square of the mean would have no correct digit.
 TEST_CASE("layer norm of values far from zero") {
   for (const auto& kernels : cpu::usable_kernels()) {
     INFO(kernels.name);

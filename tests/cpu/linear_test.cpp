@@ -1,6 +1,6 @@
-// Linear layers in bf16: gradients of weights by tiles, where the processor has them, against sums
-// in double; and whole layers of many rows, which are multiplied by slices with what follows them,
-// against the interpreter.
+// Tests linear layers in bf16: gradients of weights by tiles, on processors with tiles, against
+// sums in double; and whole layers of many rows, which are multiplied in slices together with the
+// following ops, against the interpreter.
 #include "core/float16.hpp"
 #include "core/random.hpp"
 #include "cpu/kernels/kernels.hpp"
@@ -20,7 +20,7 @@ namespace {
 
 using Limits = cpu::WeightGradientKernels;
 
-/// Normal values, rounded to bf16.
+/// Returns normal values, rounded to bf16.
 std::vector<cpu::Bf16> normal_values(std::size_t count, std::uint64_t seed) {
   CounterRng random{seed, 1};
   std::vector<cpu::Bf16> values(count);
@@ -48,7 +48,7 @@ struct GradientProblem {
   }
 };
 
-/// As the engine calls the kernels; memory holds what nobody has written.
+/// Calls the kernels as the engine does, with uninitialized (NaN) memory.
 std::vector<float> by_tiles(const Limits& kernel, const GradientProblem& p, std::size_t block) {
   const std::size_t blocks = (p.out + block - 1) / block, sums_floats = kernel.sums_floats(p.in);
   std::vector<float> packed(kernel.packed_floats(p.in), NAN), scratch(kernel.scratch_floats(), NAN);
@@ -71,7 +71,7 @@ std::vector<float> by_tiles(const Limits& kernel, const GradientProblem& p, std:
   return dweight;
 }
 
-/// What a transformer has behind attention, in bf16.
+/// The layers of a transformer after attention, in bf16.
 nn::PreparedModel layers(std::int64_t rows) {
   constexpr std::int64_t width = 72, classes = 11;
   nn::GraphBuilder b;
@@ -96,13 +96,13 @@ nn::PreparedModel layers(std::int64_t rows) {
 
 } // namespace
 
-TEST_CASE("gradients of weights by tiles are the sums of products over all rows") {
+TEST_CASE("weight gradients computed in tiles equal the sums of products over all rows") {
   const auto tables = cpu::usable_kernels();
   const auto found = std::ranges::find_if(
       tables, [](const auto& table) { return table.weight_gradient.multiply; });
   if (found == tables.end())
     SKIP("this processor has no tiles of bf16");
-  // Rows and columns that end in the middle of a tile, in one chunk and in two; two blocks.
+  // Rows and columns that end within a tile, in one chunk and in two; two blocks.
   for (const GradientProblem& p : {GradientProblem{45, 70, 33}, GradientProblem{1100, 40, 90},
                                    GradientProblem{2048, 32, 64}}) {
     CAPTURE(p.rows, p.in, p.out);
@@ -113,7 +113,7 @@ TEST_CASE("gradients of weights by tiles are the sums of products over all rows"
   }
 }
 
-TEST_CASE("linear layers in bf16 with bias, gelu and a residual are the interpreter's") {
+TEST_CASE("linear layers in bf16 with bias, gelu and a residual match the interpreter") {
   const int threads = GENERATE(1, 2, 3);
   const std::int64_t rows = GENERATE(1, 7, 192, 1100);
   CAPTURE(threads, rows);

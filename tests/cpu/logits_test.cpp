@@ -1,5 +1,5 @@
-// Logits by tiles, where the processor has them, against the formulas in double; and the whole loss
-// against the interpreter's.
+// Compares logits by tiles, on processors with tiles, with the formulas in double; and the whole
+// loss with the interpreter's.
 #include "core/float16.hpp"
 #include "core/random.hpp"
 #include "cpu/kernels/kernels.hpp"
@@ -17,13 +17,13 @@ using namespace troupe;
 
 namespace {
 
-/// The nearest number that bf16 has.
+/// Returns a normal value, rounded to bf16.
 float normal(CounterRng& random, float scale) {
   return float_from_bf16(bf16_from_float(scale * random.normal()));
 }
 
-/// Rows and classes that end in the middle of a tile, classes in two blocks of which the first is a
-/// lane's and the second another's; some rows without a label.
+/// Rows and classes that end within a tile. The classes form two blocks, one for each of two lanes;
+/// some rows have no label.
 struct HeadProblem {
   std::size_t rows, width, classes, block;
   std::vector<float> x, weight;
@@ -86,7 +86,7 @@ HeadResults formulas(const HeadProblem& p) {
   return r;
 }
 
-/// Calls of the kernels, by two lanes. Memory holds what nobody has written.
+/// Calls the kernels from two lanes, with uninitialized (NaN) memory.
 class ByTiles {
 public:
   ByTiles(const cpu::LogitKernels& kernels, const HeadProblem& problem)
@@ -132,7 +132,7 @@ private:
     r.all.push_back(of(0, 2, row) + of(1, 2, row));
     r.of_label.push_back(of(0, 3, row) + of(1, 3, row));
   }
-  /// The first pass writes, the second one adds as much again.
+  /// The first pass writes the gradients, the second adds the same values.
   void differentiate(HeadResults& r) {
     const std::size_t distance = k_.dx_floats(p_.rows, p_.width);
     std::vector<float> total(padded()), factor(padded()), dweight(p_.weight.size(), NAN);
@@ -161,7 +161,8 @@ private:
   std::vector<float> packed_, scratch_, sums_[2];
 };
 
-/// The largest difference of each row of so many, by that row's largest value.
+/// Returns the largest difference of any row of `columns` values, divided by that row's largest
+/// value.
 double error(const std::vector<double>& got, const std::vector<double>& expected,
              std::size_t columns) {
   double worst = 0;
@@ -177,7 +178,7 @@ double error(const std::vector<double>& got, const std::vector<double>& expected
   return worst;
 }
 
-/// A head behind an embedding, in bf16.
+/// A head after an embedding, in bf16.
 nn::PreparedModel head(std::int64_t rows, std::int64_t width, std::int64_t classes) {
   nn::GraphBuilder b;
   b.begin_unit("all");
@@ -198,7 +199,7 @@ nn::PreparedModel head(std::int64_t rows, std::int64_t width, std::int64_t class
 
 } // namespace
 
-TEST_CASE("logits by tiles are those of the formulas, and so are their gradients") {
+TEST_CASE("logits computed in tiles match the formulas, and so do their gradients") {
   const auto tables = cpu::usable_kernels();
   const auto found =
       std::ranges::find_if(tables, [](const auto& table) { return table.logits.sums; });
@@ -216,7 +217,8 @@ TEST_CASE("logits by tiles are those of the formulas, and so are their gradients
   }
 }
 
-TEST_CASE("a head's loss in bf16 over rows and classes in several parts is the interpreter's") {
+TEST_CASE(
+    "the loss of a head in bf16 over several blocks of rows and classes matches the interpreter") {
   const int threads = GENERATE(1, 3);
   testing::require_pass_of_interpreter(head(1100, 72, 611), Precision::amp_bf16, threads);
 }

@@ -1,5 +1,5 @@
-// Loss scaling on the host device against a second writing of PyTorch's definitions (GradScaler,
-// SGD, Adam; torch 2), over 200 steps with planted infinities and NaNs.
+// Compares loss scaling on the host device with an independent implementation of PyTorch's
+// definitions (GradScaler, SGD, Adam; torch 2), over 200 steps with inserted infinities and NaNs.
 #include "core/random.hpp"
 #include "cpu/host_device.hpp"
 
@@ -71,7 +71,7 @@ std::vector<float> noise(std::uint64_t seed, float scale) {
   return values;
 }
 
-/// Infinities and NaNs, one or several, at the ends and inside: also in the very first step.
+/// Inserts one or several infinities and NaNs, at the ends and inside, also in the first step.
 void plant(std::vector<float>& gradients, int step) {
   constexpr float inf = std::numeric_limits<float>::infinity();
   if (step == 0 || step % 31 == 5)
@@ -101,7 +101,7 @@ void check_sequence(const OptimizerArguments& first) {
     plant(gradients, step);
     const auto before = parameters, before0 = state0;
     auto arguments = first;
-    arguments.step = step + 1; // the scaler's own count is what matters
+    arguments.step = step + 1; // only the scaler's step count matters
     device->check_finite(*stream, gradients.data(), n, &scaler.found_inf);
     squared_norm = 0; // the stream is idle between steps
     device->add_squared_norm(*stream, arguments, gradients.data(), n, &squared_norm, &scaler);
@@ -131,15 +131,15 @@ void check_sequence(const OptimizerArguments& first) {
 
 } // namespace
 
-TEST_CASE("200 scaled steps of SGD are PyTorch's") {
+TEST_CASE("200 scaled steps of SGD match PyTorch") {
   check_sequence({.lr = 0.01f, .momentum = 0.9f, .weight_decay = 1e-3f});
 }
 
-TEST_CASE("200 scaled steps of Adam are PyTorch's: skipped steps do not count") {
+TEST_CASE("200 scaled steps of Adam match PyTorch: skipped steps do not count") {
   check_sequence({.kind = OptimizerKind::adam, .lr = 0.001f, .weight_decay = 1e-3f});
 }
 
-TEST_CASE("every position and kind of what is not finite is found") {
+TEST_CASE("non-finite values of every kind are found at every position") {
   const auto device = cpu::make_host_device(0, 2);
   const auto stream = device->create_stream({"compute", 2});
   constexpr float largest = std::numeric_limits<float>::max();
@@ -159,7 +159,7 @@ TEST_CASE("every position and kind of what is not finite is found") {
       CHECK(check() == 1.0f);
       values[at] = largest;
     }
-  found = 1; // of an earlier part of the gradients
+  found = 1; // found in an earlier part of the gradients
   device->check_finite(*stream, values.data(), n, &found);
   REQUIRE(stream->synchronize());
   CHECK(found == 1.0f);
@@ -169,7 +169,7 @@ TEST_CASE("clipping before unscaling would give another result") {
   const auto device = cpu::make_host_device(0, 1);
   const auto stream = device->create_stream({});
   const LossScaleState scaler{.scale = 1024};
-  const std::vector<float> gradients = {0.3f * 1024, -0.4f * 1024}; // unscaled their norm is 0.5
+  const std::vector<float> gradients = {0.3f * 1024, -0.4f * 1024}; // the unscaled norm is 0.5
   double unscaled_norm = 0, scaled_norm = 0;
   float after = 0, before = 0;
   device->add_squared_norm(*stream, {}, gradients.data(), 2, &unscaled_norm, &scaler);

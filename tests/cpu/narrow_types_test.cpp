@@ -1,4 +1,4 @@
-// Conversions of the host's kernels against the definitions of core/float16.hpp, bit by bit.
+// Compares conversions of the host's kernels with the definitions of core/float16.hpp, bit by bit.
 #include "core/float16.hpp"
 #include "cpu/kernels/kernels.hpp"
 
@@ -12,7 +12,8 @@ using namespace troupe;
 
 namespace {
 
-/// All 65,536 values of a type, those between each and the next, and just beside these.
+/// Returns all 65,536 values of a type, the midpoints between neighbours, and the f32 values next
+/// to these.
 template <class Widen>
 std::vector<float> telling_values(Widen widen) {
   std::vector<float> values;
@@ -52,7 +53,7 @@ void check(const cpu::TypedKernels<T>& kernels, Widen widen, Narrow narrow) {
 
 } // namespace
 
-TEST_CASE("kernels store and load f16 and bf16 as the definitions say") {
+TEST_CASE("kernels store and load f16 and bf16 as defined") {
   for (const auto& kernels : cpu::usable_kernels()) {
     INFO(kernels.name);
     check(kernels.f16, float_from_f16, f16_from_float);

@@ -1,5 +1,5 @@
-// What only the host's fastest engine has: numbers of threads, two ways to compute in bf16, and
-// what becomes of f16's infinities.
+// Tests features of the host's fastest engine only: numbers of threads, two ways to compute in
+// bf16, and infinities in f16.
 #include "core/config/config.hpp"
 #include "cpu/engines.hpp"
 #include "cpu/host_device.hpp"
@@ -20,9 +20,9 @@ using namespace troupe::testing;
 
 namespace {
 
-/// Native products round weights and results as the interpreter does. Widened ones keep the
-/// weights' precision: results are nearer to the truth, but now and then a relu or a maximum falls
-/// differently, which in tensors as small as these is seen in gradients.
+/// Native products round weights and results as the interpreter does. Products in f32 keep the
+/// weights' precision: results are nearer to the exact ones, but now and then another value passes
+/// a relu or a maximum, which is visible in the gradients of such small tensors.
 constexpr float native_tolerance = 0.1f, widened_gradient_tolerance = 0.4f;
 
 RunOptions in_mode(cpu::Bf16Mode mode) {
@@ -48,7 +48,7 @@ nn::PreparedModel prepare(const std::string& name, Precision precision,
 
 } // namespace
 
-TEST_CASE("every op with one thread as with two") {
+TEST_CASE("every op gives the same result with one thread and with two") {
   const auto device = cpu::make_host_device(0, 2);
   for (const auto& one : all_op_cases()) {
     INFO(one.name);
@@ -58,7 +58,7 @@ TEST_CASE("every op with one thread as with two") {
   }
 }
 
-TEST_CASE("every op in bf16, by native products and by widened ones") {
+TEST_CASE("every op in bf16, with native products and with products cast up to f32") {
   const auto device = cpu::make_host_device(0, 2);
   for (const auto& one : all_op_cases()) {
     INFO(one.name);
@@ -78,7 +78,7 @@ TEST_CASE("every op in bf16, by native products and by widened ones") {
   }
 }
 
-TEST_CASE("in bf16 the memory plan does not change a bit, and neither does a second run") {
+TEST_CASE("in bf16 the memory plan does not change a bit, nor does a second run") {
   const auto* const name = GENERATE("resnet20", "resnet50");
   const auto device = cpu::make_host_device(0, 2);
   const auto model = prepare(name, Precision::amp_bf16);
@@ -90,7 +90,8 @@ TEST_CASE("in bf16 the memory plan does not change a bit, and neither does a sec
   REQUIRE(again.outputs["loss"] == planned.outputs["loss"]);
 }
 
-TEST_CASE("gradients that a loss scale makes too large for f16 are not finite, as the truth's") {
+TEST_CASE(
+    "gradients that a loss scale pushes out of f16's range are not finite, as in the reference") {
   const auto device = cpu::make_host_device(0, 2);
   const auto model = prepare("resnet20", Precision::amp_fp16);
   const auto finite = [](const RunResult& result) {
@@ -105,21 +106,21 @@ TEST_CASE("gradients that a loss scale makes too large for f16 are not finite, a
   }
 }
 
-TEST_CASE("activations that overflow f16 end in a loss that is not a number") {
+TEST_CASE("activations that overflow f16 give a loss of NaN") {
   const auto device = cpu::make_host_device(0, 2);
-  const auto model =
-      make_model({4, 6, 6, 3},
-                 [](nn::GraphBuilder& b, TensorId x) {
-                   for (int layer = 0; layer < 40; ++layer) // without a norm, each makes x larger
-                     x = b.conv2d("conv" + std::to_string(layer), x, 64, {3, 1, 1});
-                   return b.relu("relu", b.batch_norm("bn", x, true));
-                 },
-                 {.fuse = nn::FusePatterns::all(), .precision = Precision::amp_fp16});
+  const auto model = make_model(
+      {4, 6, 6, 3},
+      [](nn::GraphBuilder& b, TensorId x) {
+        for (int layer = 0; layer < 40; ++layer) // without a norm, each layer increases x
+          x = b.conv2d("conv" + std::to_string(layer), x, 64, {3, 1, 1});
+        return b.relu("relu", b.batch_norm("bn", x, true));
+      },
+      {.fuse = nn::FusePatterns::all(), .precision = Precision::amp_fp16});
   CHECK(std::isnan(run_reference(model.graph).outputs["loss"]));
   CHECK(std::isnan(run_graph(*device, model.graph).outputs["loss"]));
 }
 
-TEST_CASE("regions in f32 of a bf16 network, by native products and by widened ones") {
+TEST_CASE("f32 regions of a bf16 network, with native products and with products cast up to f32") {
   const auto mode = GENERATE(cpu::Bf16Mode::widened, cpu::Bf16Mode::native);
   if (mode == cpu::Bf16Mode::native && !cpu::has_native_bf16())
     return; // oneDNN has no bf16 on this processor
@@ -132,18 +133,17 @@ TEST_CASE("regions in f32 of a bf16 network, by native products and by widened o
                     Precision::amp_bf16, Depth::deep);
 }
 
-TEST_CASE("what other devices' passes make is refused by name") {
+TEST_CASE("nodes that only other devices' passes create are refused by name") {
   const auto device = cpu::make_host_device(0, 1);
   const auto refused = [&](const nn::PassOptions& passes) {
     const auto model = make_model({4, 6, 6, 3}, two_convolutions(8, {3, 1, 1}), passes);
     const auto compiled = device->compile(model.graph, {});
     return compiled ? std::string{"nothing"} : compiled.error().to_string();
   };
-  CHECK(refused({.input = {.channels = 4}}).find("conv2d as it is fused (conv1)") !=
-        std::string::npos);
+  CHECK(refused({.input = {.channels = 4}}).find("the fused conv2d (conv1)") != std::string::npos);
 }
 
-TEST_CASE("parts of batch norm that only other devices take apart are refused by name") {
+TEST_CASE("parts of a batch norm that only other devices split are refused by name") {
   const auto device = cpu::make_host_device(0, 1);
   const auto refused = [&](Op op, std::size_t inputs) {
     Graph graph;
@@ -163,13 +163,13 @@ TEST_CASE("parts of batch norm that only other devices take apart are refused by
                                    {Op::batch_norm_input_gradient, 5},
                                    {Op::batch_norm_backward, 7},
                                    {Op::batch_norm_backward, 8}}) {
-    const auto what = std::string{to_string(op)} + " as it is fused (y)";
+    const auto what = "the fused " + std::string{to_string(op)} + " (y)";
     CHECK_THAT(refused(op, static_cast<std::size_t>(inputs)),
                Catch::Matchers::ContainsSubstring(what));
   }
 }
 
-TEST_CASE("two devices in two threads at once give what one gives") {
+TEST_CASE("two devices in two threads give the same result as one") {
   const auto model = prepare("resnet20", Precision::fp32);
   const auto run = [&] {
     const auto device = cpu::make_host_device(0, 2);

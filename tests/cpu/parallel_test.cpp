@@ -19,15 +19,15 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// False where that took longer than any machine should need.
+/// Returns false when that takes longer than any machine should need.
 bool wait_until(const std::function<bool()>& done) {
   for (int i = 0; i < 60000 && !done(); ++i)
     std::this_thread::sleep_for(1ms);
   return done();
 }
 
-/// How often each of n items was worked on, and where ranges began. What threads call throws
-/// nothing, so checks are made behind it.
+/// Counts how often each of n items was processed, and records where ranges began. Functions that
+/// threads call must not throw, so the checks follow after the run.
 struct Touched {
   explicit Touched(std::size_t n) : items(n), begins(n) {}
   void range(std::size_t begin, std::size_t end) {
@@ -50,7 +50,7 @@ struct Touched {
   std::vector<std::atomic<bool>> begins;
 };
 
-/// Of a thread of this process, as the system shows it: S while it sleeps.
+/// Returns the state of a thread of this process, as the system reports it: S while it sleeps.
 char state_of(int thread) {
   std::ifstream file{fmt::format("/proc/self/task/{}/stat", thread)};
   std::string text;
@@ -100,7 +100,7 @@ TEST_CASE("parallel_for covers every element once, for any number of threads") {
   }
 }
 
-TEST_CASE("where parallel_for cuts depends on size, grain and threads alone") {
+TEST_CASE("the ranges of parallel_for depend only on size, grain and threads") {
   const ThreadScope scope{3};
   const auto cuts = [](bool slow) {
     Touched touched{10000};
@@ -117,7 +117,7 @@ TEST_CASE("where parallel_for cuts depends on size, grain and threads alone") {
     REQUIRE(cuts(i % 2 == 0) == expected);
 }
 
-TEST_CASE("parts of a thread that is held up are done by others") {
+TEST_CASE("parts of a delayed thread are done by others") {
   const ThreadScope scope{2};
   std::atomic<int> others = 0;
   std::atomic<bool> all_came = false;
@@ -130,7 +130,7 @@ TEST_CASE("parts of a thread that is held up are done by others") {
   REQUIRE(all_came);
 }
 
-TEST_CASE("parts of a lane run in order, never two at once, and each once") {
+TEST_CASE("parts of a lane run once, in order and never two at a time") {
   for (const bool at_hand : {false, true}) {
     const ThreadScope scope{3};
     for (const std::size_t lanes : {1u, 2u, 3u, 5u}) {
@@ -159,7 +159,7 @@ TEST_CASE("parts of a lane run in order, never two at once, and each once") {
   }
 }
 
-TEST_CASE("what a part calls runs on its own thread") {
+TEST_CASE("nested calls within a part run on its own thread") {
   const ThreadScope scope{2};
   std::atomic<int> elsewhere = 0, items = 0;
   together([&] {
@@ -175,9 +175,9 @@ TEST_CASE("what a part calls runs on its own thread") {
   REQUIRE(items == 600);
 }
 
-TEST_CASE("a team waits for no helper that has not begun") {
+TEST_CASE("a thread team does not wait for a helper that has not started") {
   Team team{2};
-  team.gather(); // and nobody serves
+  team.gather(); // no helper serves
   std::vector<int> done(10, 0);
   const auto work = [](void* context, std::size_t part, std::size_t) {
     ++(*static_cast<std::vector<int>*>(context))[part];
@@ -188,8 +188,7 @@ TEST_CASE("a team waits for no helper that has not begun") {
   REQUIRE(std::ranges::all_of(done, [](int count) { return count == 2; }));
 }
 
-TEST_CASE(
-    "a helper that lost its core ends its part on the primary's, which goes on with the rest") {
+TEST_CASE("a helper that loses its core finishes its part on the primary's core, which continues") {
   const int primary = gettid();
   std::vector<std::atomic<int>> by(8);
   std::atomic<bool> helper_began = false, met = false, primary_slept = false;
@@ -200,7 +199,7 @@ TEST_CASE(
       met = wait_until([&] { return helper_began.load(); });
     } else if (part == 4 && by[part] != primary) {
       helper_began = true;
-      // As good as displaced: the primary is through with its own lane, and then sleeps.
+      // Equivalent to a displaced primary: it has finished its lane, and then sleeps.
       primary_slept = wait_until([&] { return by[3] == primary && state_of(primary) == 'S'; });
     }
   });
@@ -240,11 +239,11 @@ TEST_CASE("each stream has its own number of threads") {
   REQUIRE(items == 300);
 }
 
-TEST_CASE("a stream lets go of its team for tasks of the library") {
+TEST_CASE("a stream releases its thread team for tasks of the library") {
   HostStream stream{{"both", 2}};
   std::vector<bool> apart;
   const auto look = [&]() -> Status {
-    // Inside of a region of OpenMP's, the library would work with one thread.
+    // Inside an OpenMP region the library would use one thread.
     apart.push_back(!inside_team());
     return {};
   };

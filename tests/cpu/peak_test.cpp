@@ -14,7 +14,7 @@ using namespace troupe::cpu;
 
 namespace {
 
-/// TROUPE_ISA as long as this lives.
+/// Sets TROUPE_ISA during the object's lifetime.
 class Limited {
 public:
   explicit Limited(const char* limit) { setenv("TROUPE_ISA", limit, 1); }
@@ -32,9 +32,9 @@ private:
   std::string before_ = set();
 };
 
-constexpr double undisturbed = 1.0 / (1 << 20); ///< seconds a round, exact in binary
+constexpr double undisturbed = 1.0 / (1 << 20); ///< seconds per round, exact in binary
 
-/// Takes eight times as long in every try but one, in which nothing interrupts it.
+/// Takes eight times as long in every try but one, which is not interrupted.
 TimedRun interrupted_but_once(int& runs) {
   return [&runs](const Burst& burst) {
     const bool is_interrupted = ++runs != 37;
@@ -55,7 +55,7 @@ TEST_CASE("the meter keeps the largest measurement") {
   std::vector<double> measurements = {7, 5, 9, 8};
   PeakMeter meter{[&, next = 0]() mutable { return measurements.at(next++); }};
   CHECK(meter.largest() == 7);
-  CHECK(meter.largest() == 7); // without measuring again
+  CHECK(meter.largest() == 7); // without another measurement
   CHECK(meter.measure() == 7);
   CHECK(meter.measure() == 9);
   CHECK(meter.measure() == 9);
@@ -70,7 +70,7 @@ TEST_CASE("each instruction set has a burst that runs") {
       REQUIRE_FALSE(bursts.empty());
       for (const auto& burst : bursts) {
         CAPTURE(limit, burst.name);
-        // At most 4096 operations in a cycle (AMX), of which a nanosecond has at most 6.
+        // At most 4096 operations per cycle (AMX) and 6 cycles per nanosecond.
         const auto rate = fastest_rate(burst, 3);
         CHECK(rate > 0);
         CHECK(rate < 6e9 * 4096);
@@ -104,10 +104,11 @@ TEST_CASE("hyperthreads of one core count once") {
   CHECK(one_of_each_core({0, 1, 2, 3}, folder.path()) == Processors{0, 1});
   CHECK(one_of_each_core({2, 3}, folder.path()) == Processors{2, 3});
   CHECK(one_of_each_core({0, 2}, folder.path()) == Processors{0});
-  CHECK(one_of_each_core({4, 5}, folder.path()) == Processors{4, 5}); // which the system hides
+  CHECK(one_of_each_core({4, 5}, folder.path()) ==
+        Processors{4, 5}); // the system hides their cores
 }
 
-TEST_CASE("one core and several have a peak") {
+TEST_CASE("one core and several cores have a peak") {
   CHECK(measure_peak(DType::f32, 1) > 0);
   CHECK(measure_peak(DType::bf16, 2) > 0);
 }

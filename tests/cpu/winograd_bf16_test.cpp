@@ -1,6 +1,5 @@
-// The bf16 Winograd kernels of every instruction set, on numbers of which nothing is lost on the
-// way: small integers, and weights that are multiples of four. What comes out is the sum, rounded
-// once.
+// Tests the bf16 Winograd kernels of every instruction set on exactly representable numbers: small
+// integers, and weights that are multiples of four. The result is the sum, rounded once.
 #include "core/random.hpp"
 #include "tests/cpu/winograd_problem.hpp"
 
@@ -16,7 +15,7 @@ using cpu::Bf16;
 
 namespace {
 
-/// Multiples of `step`, up to three of them.
+/// Returns multiples of `step`, up to three times `step`.
 std::vector<float> integers(std::uint64_t stream, std::size_t count, float step) {
   CounterRng rng{7, stream};
   std::vector<float> values(count);
@@ -37,7 +36,7 @@ std::vector<float> widen(const cpu::Kernels& kernels, const std::vector<Bf16>& v
   return wide;
 }
 
-/// Runs the second half of the tiles first; weights are transformed in two parts.
+/// Runs the second half of the tiles first and transforms the weights in two parts.
 void convolve(const cpu::Kernels& kernels, const WinogradProblem& p, const std::vector<Bf16>& x,
               const std::vector<float>& weights, const cpu::WinogradOutput& output) {
   const auto& s = p.shape;
@@ -56,7 +55,7 @@ struct Added {
   bool bias, residual, relu;
 };
 
-/// What the kernels should give.
+/// Returns the expected results of the kernels.
 std::vector<float> reference(const cpu::Kernels& kernels, std::vector<double> sums,
                              const std::vector<float>& bias, const std::vector<float>& residual,
                              const Added& added) {
@@ -78,8 +77,8 @@ const std::vector<WinogradProblem> bf16_problems{{1, {1, 1, 32, 16}},   {3, {2, 
 
 } // namespace
 
-TEST_CASE(
-    "Winograd's convolution in bf16 is the sum of products with what is added, rounded once") {
+TEST_CASE("Winograd's convolution in bf16 equals the sum of products plus the fused terms, rounded "
+          "once") {
   for (const auto& kernels : cpu::usable_kernels())
     for (const auto& p : bf16_problems)
       for (const auto& added : {Added{false, false, false}, Added{true, false, true},
@@ -90,7 +89,7 @@ TEST_CASE(
         const auto weights = integers(2, p.weights(), 4);
         const auto bias = integers(3, p.shape.out, 1);
         const auto residual = integers(4, p.pixels() * p.shape.out, 1);
-        // The residual lies where the outputs are written.
+        // The output replaces the residual in place.
         auto y = narrow(kernels, residual);
         convolve(kernels, p, narrow(kernels, x), weights,
                  {y.data(), added.bias ? bias.data() : nullptr, added.residual ? y.data() : nullptr,
@@ -100,7 +99,7 @@ TEST_CASE(
       }
 }
 
-TEST_CASE("A NaN reaches the bf16 outputs of its tiles, through a relu too") {
+TEST_CASE("a NaN reaches the bf16 outputs of its tiles, also through a relu") {
   const WinogradProblem p{1, {8, 8, 32, 16}};
   for (const auto& kernels : cpu::usable_kernels()) {
     INFO(kernels.name);

@@ -15,7 +15,7 @@ struct WinogradProblem {
   std::size_t weights() const { return 9 * shape.in * shape.out; }
 };
 
-/// Calls fn(output pixel, input pixel, weight's place) for all that meet.
+/// Calls fn(output pixel, input pixel, weight index) for every product.
 template <class Fn>
 void for_products(const WinogradProblem& p, Fn&& fn) {
   const auto& s = p.shape;
@@ -29,7 +29,8 @@ void for_products(const WinogradProblem& p, Fn&& fn) {
                  (image * s.height + row + i - 1) * s.width + column + j - 1, i * 3 + j);
 }
 
-/// In f64; with weights (3, 3, in, out), from the last to the first where turned.
+/// Convolves in f64. Weights have the shape (3, 3, in, out); `turned` reverses the order of the 9
+/// taps.
 inline std::vector<double> convolve(const WinogradProblem& p, const std::vector<float>& x,
                                     const std::vector<float>& weights, bool turned) {
   const auto& s = p.shape;

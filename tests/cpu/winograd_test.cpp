@@ -1,4 +1,5 @@
-// The Winograd kernels of every instruction set against the sums that define a convolution, in f64.
+// Compares the Winograd kernels of every instruction set with the sums that define a convolution,
+// in f64.
 #include "core/random.hpp"
 #include "cpu/kernels/kernels.hpp"
 #include "tests/cpu/winograd_problem.hpp"
@@ -14,7 +15,8 @@ using namespace troupe::cpu::test;
 
 namespace {
 
-/// The largest error, by the root mean square of the sums: several times the usual one, under 1e-6.
+/// The largest error, divided by the root mean square of the sums; typical errors are several times
+/// smaller, under 1e-6.
 constexpr double tolerance = 1e-5;
 
 std::vector<float> uniform_values(std::uint64_t stream, std::size_t count) {
@@ -64,7 +66,7 @@ const std::vector<Problem> problems{
 
 } // namespace
 
-TEST_CASE("Winograd's convolution is the sum of products, with weights turned around too") {
+TEST_CASE("Winograd's convolution equals the sum of products, also with transposed weights") {
   for (const auto& kernels : cpu::usable_kernels())
     for (const auto& p : problems)
       for (const bool turned : {false, true}) {
@@ -83,7 +85,7 @@ TEST_CASE("Winograd's convolution is the sum of products, with weights turned ar
       }
 }
 
-TEST_CASE("Winograd's gradient of the weights is the sum of products, and adds up") {
+TEST_CASE("Winograd's weight gradient equals the sum of products, and accumulates") {
   for (const auto& kernels : cpu::usable_kernels())
     for (const auto& p : problems) {
       CAPTURE(kernels.name, p.shape.height, p.shape.width, p.shape.in, p.shape.out);
@@ -99,7 +101,7 @@ TEST_CASE("Winograd's gradient of the weights is the sum of products, and adds u
     }
 }
 
-TEST_CASE("A NaN reaches the outputs of its tiles") {
+TEST_CASE("a NaN reaches the outputs of its tiles") {
   const Problem p{{1, {8, 8, 16, 16}}};
   for (const auto& kernels : cpu::usable_kernels()) {
     INFO(kernels.name);

@@ -33,7 +33,7 @@ std::vector<float> apply(const Augment& augment, const ImageView& image, const W
 
 } // namespace
 
-TEST_CASE("resized, cropped, mirrored and normalized images are torchvision's") {
+TEST_CASE("resized, cropped, mirrored and normalized images match torchvision") {
   const auto golden = nlohmann::json::parse(
       read_bytes(troupe::testing::source_tree() / "tests/golden/augment.json"));
   for (const auto& recorded : golden["cases"]) {
@@ -55,7 +55,7 @@ TEST_CASE("resized, cropped, mirrored and normalized images are torchvision's") 
     for (std::size_t i = 0; i < output.size(); ++i)
       worst = std::max(worst, std::abs(output[i] - expected[i]));
     INFO(height << " x " << width << " x " << channels << " to " << recorded["size"]);
-    CHECK(worst < 1e-5f); // six digits are recorded of values up to 2.2
+    CHECK(worst < 1e-5f); // the recorded values are up to 2.2, with six digits
   }
 }
 
@@ -70,7 +70,7 @@ TEST_CASE("without augmentation a pixel becomes (pixel / 255 - mean) / deviation
                               1e-6));
 }
 
-TEST_CASE("the window depends on seed, epoch and sample alone") {
+TEST_CASE("the crop window depends only on seed, epoch and sample") {
   const AugmentOptions options{.image_size = 32, .crop = true, .flip = true, .seed = 4};
   const Augment augment{options}, again{options};
   auto other = options;
@@ -82,11 +82,11 @@ TEST_CASE("the window depends on seed, epoch and sample alone") {
     same_epoch += window == augment.window({32, 32}, 2, sample);
     same_seed += window == Augment{other}.window({32, 32}, 1, sample);
   }
-  CHECK(same_epoch < 10); // 162 windows: about one is expected
+  CHECK(same_epoch < 10); // 162 windows: about one match is expected
   CHECK(same_seed < 10);
 }
 
-TEST_CASE("random crops reach every place of the padded image equally, and half are mirrored") {
+TEST_CASE("random crops cover every offset of the padded image evenly, and half are mirrored") {
   const Augment augment{{.image_size = 32, .crop = true, .flip = true}};
   CHECK(augment.options().padding() == 4);
   int counts[9][9] = {}, flips = 0;
@@ -105,7 +105,7 @@ TEST_CASE("random crops reach every place of the padded image equally, and half 
   CHECK(std::abs(flips - samples / 2) < 150); // over three standard deviations
 }
 
-TEST_CASE("switching one augmentation off leaves the other's choices as they were") {
+TEST_CASE("switching one augmentation off does not change the other's choices") {
   const Extent size{32, 32};
   const Augment both{{.crop = true, .flip = true}}, crop{{.crop = true}}, flip{{.flip = true}},
       none{{}};
@@ -124,7 +124,7 @@ TEST_CASE("resizing keeps the aspect ratio and makes the shorter side the image 
   CHECK(resized_extent({1, 1000}, 8) == Extent{8, 8000});
 }
 
-TEST_CASE("a scratch that was used for images of other sizes changes nothing") {
+TEST_CASE("a scratch buffer used for images of other sizes does not change the result") {
   const Augment augment{{.image_size = 16, .channels = 3, .normalization = cifar}};
   AugmentScratch used;
   std::vector<float> output(augment.elements());
@@ -139,7 +139,7 @@ TEST_CASE("a scratch that was used for images of other sizes changes nothing") {
   }
 }
 
-TEST_CASE("crop and flip are for training only, and other names are refused") {
+TEST_CASE("crop and flip apply only to training, and other names are refused") {
   DataConfig data;
   data.augment = {"crop", "flip"};
   const ImageInfo info{

@@ -35,7 +35,7 @@ struct Batch {
   bool operator==(const Batch&) const = default;
 };
 
-/// Floats of one image.
+/// Returns the number of floats of one image.
 std::size_t image_elements(const BatchAssembler& assembler) {
   return static_cast<std::size_t>(assembler.adapter().fields()[0].shape.elements());
 }
@@ -62,7 +62,7 @@ Batch fill(const BatchAssembler& assembler, Position at, const Slice& slice) {
   return batch;
 }
 
-/// All slices of a step, one after the other.
+/// Fills all slices of a step, one after the other.
 Batch fill_step(const BatchAssembler& assembler, Position at, int slices) {
   Batch all;
   for (int number = 0; number < slices; ++number) {
@@ -88,7 +88,7 @@ TEST_CASE("a training step has the same images and labels for any number of work
   }
 }
 
-TEST_CASE("batches filled by many threads at once are those of one thread") {
+TEST_CASE("batches filled by many threads at once equal those of one thread") {
   const auto assembler = training_batches(synthetic_config());
   REQUIRE(assembler);
   constexpr std::size_t steps = 6;
@@ -111,7 +111,8 @@ TEST_CASE("batches filled by many threads at once are those of one thread") {
 
 TEST_CASE("augmentation changes from epoch to epoch") {
   auto config = synthetic_config();
-  config.data.batch_size = 50; // the whole set: only its order and the augmentation can change
+  config.data.batch_size =
+      50; // the whole set, so that only the order and the augmentation can change
   const auto assembler = training_batches(config);
   REQUIRE(assembler);
   CHECK(fill(*assembler, {0, 0}, {}) != fill(*assembler, {1, 0}, {}));
@@ -119,13 +120,13 @@ TEST_CASE("augmentation changes from epoch to epoch") {
   CHECK(fill(*assembler, {0, 0}, {}) != fill(*training_batches(config), {0, 0}, {}));
 }
 
-TEST_CASE("evaluation sees every test sample once, unchanged, and pads with ignored labels") {
+TEST_CASE("evaluation reads every test sample once, unaugmented, and pads with ignored labels") {
   auto config = synthetic_config();
   config.model.num_classes = 5;
   const auto assembler = evaluation_batches(config, 2);
   REQUIRE(assembler);
   REQUIRE(assembler->dataset().size() == 12);
-  REQUIRE(assembler->sampler().steps_per_epoch() == 2); // 12 samples, 2 workers of 4
+  REQUIRE(assembler->sampler().steps_per_epoch() == 2); // 12 samples, 2 workers with batches of 4
   const auto first = fill_step(*assembler, {0, 0}, 2), last = fill_step(*assembler, {0, 1}, 2);
   CHECK(first.labels == std::vector<std::int32_t>{0, 1, 2, 3, 4, 0, 1, 2});
   CHECK(last.labels == std::vector<std::int32_t>{3, 4, 0, 1, -1, -1, -1, -1});
@@ -141,7 +142,7 @@ TEST_CASE("evaluation sees every test sample once, unchanged, and pads with igno
   }
 }
 
-TEST_CASE("without shuffling every epoch has the order of the files") {
+TEST_CASE("without shuffling every epoch is in the order of the files") {
   auto config = synthetic_config();
   config.data.shuffle = false;
   const auto assembler = training_batches(config);
@@ -165,7 +166,7 @@ TEST_CASE("without drop_last the last batch is filled up with the first samples"
   CHECK(std::equal(first.images.begin(), first.images.end() - two, last.images.begin() + two));
 }
 
-TEST_CASE("grey images are replicated for a model of three channels") {
+TEST_CASE("grey images are replicated for a model with three channels") {
   ScratchFolder folder;
   Bytes images = {0, 0, 8, 3, 0, 0, 0, 1, 0, 0, 0, 28, 0, 0, 0, 28};
   const auto pixels = pattern(28, 28, 1);
@@ -187,7 +188,7 @@ TEST_CASE("grey images are replicated for a model of three channels") {
     REQUIRE(colour.images[i] == grey.images[i / 3]);
 }
 
-TEST_CASE("a file that is damaged is named by the batch that needs it") {
+TEST_CASE("a damaged file is named when a batch needs it") {
   ScratchFolder folder;
   write_bytes(folder / "train/a/1.jpg", Bytes{0xff, 0xd8, 0xff, 0xe0});
   Config config;
@@ -205,7 +206,7 @@ TEST_CASE("a file that is damaged is named by the batch that needs it") {
   CHECK_THAT(status.error().message, Catch::Matchers::ContainsSubstring("train/a/1.jpg"));
 }
 
-TEST_CASE("a buffer has room for its slice and is counted as data") {
+TEST_CASE("a buffer fits its slice and is counted as data") {
   const auto assembler = training_batches(synthetic_config());
   REQUIRE(assembler);
   const auto device = cpu::make_host_device(0, 1);
@@ -220,11 +221,12 @@ TEST_CASE("a buffer has room for its slice and is counted as data") {
   CHECK(std::equal(expected.images.begin(), expected.images.end(), buffer->memory[0]->floats()));
   CHECK(std::equal(expected.labels.begin(), expected.labels.end(),
                    reinterpret_cast<const std::int32_t*>(buffer->memory[1]->data())));
-  CHECK(assembler->allocate(*device, {.number = 2, .of = 3})->samples == 3); // of 3, 3 and 2
+  CHECK(assembler->allocate(*device, {.number = 2, .of = 3})->samples ==
+        3); // the slices have 3, 3 and 2 samples
   CHECK_FALSE(assembler->allocate(*device, {.number = 0, .of = 9}));
 }
 
-TEST_CASE("room for too few images or labels is refused") {
+TEST_CASE("a buffer for too few images or labels is refused") {
   const auto assembler = training_batches(synthetic_config());
   REQUIRE(assembler);
   std::vector<float> images(8 * image_elements(*assembler));

@@ -41,7 +41,7 @@ Error open_error(const std::filesystem::path& folder, Split split = Split::train
 
 } // namespace
 
-TEST_CASE("CIFAR-10's five training files become one data set of interleaved pixels") {
+TEST_CASE("CIFAR-10's five training files become one data set with interleaved channels") {
   ScratchFolder folder;
   const bool as_archive = GENERATE(false, true);
   write_all(as_archive ? folder / "cifar-10-batches-bin" : folder.path());
@@ -84,7 +84,7 @@ TEST_CASE("a missing CIFAR-10 folder or file is named, with the command that fet
                                                     ContainsSubstring("tools/fetch-data cifar10"));
 }
 
-TEST_CASE("a CIFAR-10 file of another length is refused, also when it ends between records") {
+TEST_CASE("a CIFAR-10 file of the wrong length is refused, even if it ends between records") {
   ScratchFolder folder;
   write_all(folder.path());
   const auto path = folder / "data_batch_2.bin";

@@ -1,4 +1,4 @@
-// CSV files as pandas reads them (tests/golden/record_csv.py).
+// Compares the reader of CSV files with pandas (tests/golden/record_csv.py).
 #include "core/config/delimiters.hpp"
 #include "data/detail/csv_file.hpp"
 #include "tests/support/image_files.hpp"
@@ -47,7 +47,7 @@ TEST_CASE("300 generated CSV files have the numbers and words that pandas reads"
   }
 }
 
-TEST_CASE("a CSV file with a fault is refused with its line and the reason") {
+TEST_CASE("an invalid CSV file is refused with its line and the reason") {
   const ScratchFolder folder;
   for (const auto& file : golden().at("refused")) {
     INFO(file.dump(-1, ' ', true));

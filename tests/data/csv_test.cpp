@@ -1,4 +1,4 @@
-// Grammar, lines, columns and numbers of CSV files.
+// Tests grammar, lines, columns and numbers of CSV files.
 #include "data/detail/csv_file.hpp"
 #include "data/detail/csv_number.hpp"
 #include "tests/support/image_files.hpp"
@@ -32,7 +32,7 @@ std::string refusal(const std::string& text, const CsvQuery& query) {
 
 } // namespace
 
-TEST_CASE("a quote inside an unquoted cell of an unused column hides no row") {
+TEST_CASE("a quote inside an unquoted cell of an unused column does not hide rows") {
   std::string text = "size,name\n";
   for (int row = 0; row < 1000; ++row)
     text += fmt::format("{},{}\n", row, row == 500 ? "3.5\" disk" : "disk");
@@ -50,7 +50,7 @@ TEST_CASE("lines are counted across quoted line ends, empty lines, CRLF and CR")
              ContainsSubstring("file.csv:5: column \"a\": z is not a number"));
 }
 
-TEST_CASE("a missing column is reported with the columns that exist and the nearest") {
+TEST_CASE("a missing column is reported with the existing columns and the nearest one") {
   CHECK_THAT(refusal("length,width\n1,2\n", {.numbers = {"lenght"}}),
              EndsWith("file.csv:1: there is no column \"lenght\"; the columns are \"length\", "
                       "\"width\"; did you mean \"length\"?"));
@@ -62,7 +62,7 @@ TEST_CASE("a missing column is reported with the columns that exist and the near
   CHECK_THAT(refusal(many + "\n", {.numbers = {"length"}}), EndsWith("\"c19\" and 10 more"));
 }
 
-TEST_CASE("a header that another delimiter separates names that delimiter") {
+TEST_CASE("a header with another delimiter is refused, and the delimiter is named") {
   CHECK_THAT(refusal("length;width\n1;2\n", {.numbers = {"length"}}),
              ContainsSubstring("the only column is \"length;width\"") &&
                  EndsWith("the delimiter seems to be a semicolon: set data.delimiter: semicolon"));
@@ -73,7 +73,7 @@ TEST_CASE("a header that another delimiter separates names that delimiter") {
              EndsWith("data.delimiter: comma"));
 }
 
-TEST_CASE("a file that is not plain text is refused by its kind") {
+TEST_CASE("a CSV file that is not plain text is refused with its type") {
   const auto refused = [](std::string_view content) {
     return refusal(std::string{content}, {.numbers = {"a"}});
   };
@@ -93,7 +93,7 @@ TEST_CASE("a file that is not plain text is refused by its kind") {
              EndsWith("a PNG image, not plain text: tables are CSV files"));
 }
 
-TEST_CASE("a column may have the name that Parquet files begin with") {
+TEST_CASE("a column name may equal the magic bytes of Parquet files") {
   const auto table = read("PAR1,PAR2\n1,2\n", {.numbers = {"PAR1"}});
   REQUIRE(table);
   CHECK(table->numbers == std::vector<double>{1});

@@ -21,7 +21,7 @@ ImageInfo dots_info() {
           .normalization = {{0.25f}, {0.5f}}};
 }
 
-/// Three images of 2 x 1.
+/// Opens three images of 2 x 1.
 Result<AdapterPtr> open_dots(const Config& config, Split split) {
   TROUPE_TRY(auto images, images_in_memory(dots_info(), {0, 1, 0}, {0, 51, 102, 153, 204, 255},
                                            {.height = 2, .width = 1}));
@@ -47,7 +47,7 @@ std::string refusal_of(std::vector<std::int32_t> labels, std::size_t pixels) {
 
 } // namespace
 
-TEST_CASE("an own data set is opened by its name, as many samples as the limit says") {
+TEST_CASE("a custom data set is opened by its name, up to data.limit samples") {
   auto config = of_dots();
   const auto all = open_adapter(config, Split::train);
   REQUIRE(all);
@@ -58,13 +58,13 @@ TEST_CASE("an own data set is opened by its name, as many samples as the limit s
   CHECK((*open_adapter(config, Split::test))->dataset().size() == 3);
 }
 
-TEST_CASE("a check says what an own data set is normalized by") {
+TEST_CASE("data check reports the normalization of a custom data set") {
   const auto check = check_split(of_dots(), Split::train);
   REQUIRE(check);
   CHECK(check->normalization == dots_info().normalization);
 }
 
-TEST_CASE("an own data set has to fit the model") {
+TEST_CASE("a custom data set has to match the model's classes") {
   auto config = of_dots();
   config.model.num_classes = 3;
   const auto opened = open_adapter(config, Split::train);
@@ -73,7 +73,7 @@ TEST_CASE("an own data set has to fit the model") {
   CHECK_THAT(opened.error().message, ContainsSubstring("dots (here) has 2 classes"));
 }
 
-TEST_CASE("images in memory are as many as their pixels, and of known classes") {
+TEST_CASE("images in memory need matching sizes and valid labels") {
   CHECK(refusal_of({0, 1}, 4).empty());
   CHECK(refusal_of({0, 1}, 5) ==
         "dots (here): 2 images of 2 x 1 x 1 have 4 bytes of pixels, found 5");

@@ -1,5 +1,5 @@
-// Damaged files: those that Pillow opens are decoded as Pillow decodes them, others are refused.
-// tests/golden/record_damaged_images.py has recorded both.
+// Tests damaged files: those that Pillow opens are decoded as Pillow decodes them, the others are
+// refused. tests/golden/record_damaged_images.py has recorded both.
 #include "core/base64.hpp"
 #include "core/config/config.hpp"
 #include "data/check.hpp"
@@ -79,7 +79,8 @@ const nlohmann::json& image_named(const char* kind, const std::string& name) {
   return *std::ranges::find_if(images, [&](const auto& image) { return image["name"] == name; });
 }
 
-/// One class of a whole image and a damaged one that can be read, to train on and to evaluate on.
+/// A folder with one class, for training and for evaluation: a valid image and a damaged one that
+/// can still be decoded.
 class FolderWithDamage {
 public:
   FolderWithDamage() {
@@ -107,19 +108,19 @@ private:
 
 } // namespace
 
-TEST_CASE("JPEG files, damaged or not, are decoded as Pillow decodes them, or refused") {
-  // libjpeg-turbo computes with whole numbers; how it smooths blocks of an unfinished progressive
-  // image depends on its version.
+TEST_CASE("JPEG files, damaged or not, are decoded like Pillow, or refused") {
+  // libjpeg-turbo computes with integers. Its smoothing of blocks in an incomplete progressive
+  // image depends on the version.
   for (const auto& image : recorded_images()["jpeg"])
     check_image(image, image["name"].get<std::string>().starts_with("progressive: prem") ? 4 : 0);
 }
 
-TEST_CASE("PNG files, damaged or not, are decoded as Pillow decodes them, or refused") {
+TEST_CASE("PNG files, damaged or not, are decoded like Pillow, or refused") {
   for (const auto& image : recorded_images()["png"])
     check_image(image, 0);
 }
 
-TEST_CASE("a damaged file that is read is noted once, however often it is read") {
+TEST_CASE("a damaged file that can be read is noted once, however often it is read") {
   const FolderWithDamage folder;
   const auto adapter = open_adapter(folder.config(), Split::train).value();
   std::vector<float> images(2 * 8 * 8 * 3);
@@ -134,7 +135,7 @@ TEST_CASE("a damaged file that is read is noted once, however often it is read")
                            ContainsSubstring("train/a/2.png: its end (IEND) is missing"));
 }
 
-TEST_CASE("data check names damaged files that are read") {
+TEST_CASE("data check names damaged files that can be read") {
   const FolderWithDamage folder;
   const auto check = check_split(folder.config(), Split::test).value();
   CHECK(check.unreadable.empty());

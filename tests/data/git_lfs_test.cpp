@@ -1,4 +1,4 @@
-// Pointers of git-lfs in place of files that it has not fetched.
+// Tests git-lfs pointers in place of files that git-lfs has not fetched.
 #include "data/detail/file.hpp"
 #include "data/detail/image_file.hpp"
 #include "data/formats.hpp"
@@ -18,7 +18,7 @@ namespace {
 
 class Pointers {
 public:
-  /// A pointer of this name, as git-lfs writes it.
+  /// Writes a pointer with this name, as git-lfs does.
   std::filesystem::path write(const std::string& name) const {
     const auto path = folder_ / name;
     std::filesystem::create_directories(path.parent_path());
@@ -44,7 +44,7 @@ void check_named(const Result<T>& read, const std::string& name) {
 
 } // namespace
 
-TEST_CASE_METHOD(Pointers, "a git-lfs pointer is called one by every reader of data") {
+TEST_CASE_METHOD(Pointers, "every reader of data reports a git-lfs pointer as one") {
   Bytes pixels;
   check_named(read_image(write("a.png"), pixels), "a.png");
   check_named(read_file(write("train.csv")), "train.csv");
@@ -57,7 +57,7 @@ TEST_CASE_METHOD(Pointers, "a git-lfs pointer is called one by every reader of d
   check_named(TokenFile::open(write("text.tokens")), "text.tokens");
 }
 
-TEST_CASE_METHOD(Pointers, "a text that only mentions git-lfs is read") {
+TEST_CASE_METHOD(Pointers, "a text that only mentions git-lfs is read as text") {
   write_bytes(root() / "a.txt", std::string_view{"The version https://git-lfs.github.com/spec/v1"});
   CHECK(read_file(root() / "a.txt"));
 }

@@ -49,7 +49,7 @@ std::string idx_error(const std::filesystem::path& folder) {
 
 } // namespace
 
-TEST_CASE("IDX files give grey images and labels, plain or packed, whatever their spelling") {
+TEST_CASE("IDX files give grey images and labels, plain or gzipped, under any of their names") {
   ScratchFolder folder;
   const auto spelling = GENERATE(0, 1, 2, 3);
   const std::string separator = spelling & 1 ? "." : "-", ending = spelling & 2 ? ".gz" : "";
@@ -89,24 +89,24 @@ TEST_CASE("a missing IDX folder or file is named, with the command that fetches 
   CHECK_THAT(fashion.error().message, ContainsSubstring("tools/fetch-data fashion-mnist"));
 }
 
-TEST_CASE("an IDX file that ends early or late is refused") {
+TEST_CASE("an IDX file that is too short or too long is refused") {
   ScratchFolder folder;
   write_train(folder.path());
   const auto path = folder / "train-images-idx3-ubyte";
-  SECTION("in the values") {
+  SECTION("it ends within the values") {
     truncate(path, 1);
     CHECK_THAT(idx_error(folder.path()), ContainsSubstring("promises 150 values, found 149") &&
                                              ContainsSubstring("truncated"));
   }
-  SECTION("in the header") {
+  SECTION("it ends within the header") {
     truncate(path, images().size() - 9);
     CHECK_THAT(idx_error(folder.path()), ContainsSubstring("header of 16 bytes, found 9"));
   }
-  SECTION("empty") {
+  SECTION("it is empty") {
     write_bytes(path, Bytes{});
     CHECK_THAT(idx_error(folder.path()), ContainsSubstring("found 0 bytes"));
   }
-  SECTION("after the values") {
+  SECTION("it continues after the values") {
     auto longer = images();
     longer.push_back(0);
     write_bytes(path, longer);
@@ -119,13 +119,13 @@ TEST_CASE("a damaged gzip file is refused") {
   write_bytes(folder / "train-labels-idx1-ubyte.gz", gzip(labels()));
   const auto path = folder / "train-images-idx3-ubyte.gz";
   auto packed = gzip(images());
-  SECTION("truncated, also in its checksum") {
+  SECTION("truncated, also within its checksum") {
     const auto less = GENERATE(1, 8, 40);
     packed.resize(packed.size() - static_cast<std::size_t>(less));
     write_bytes(path, packed);
     CHECK_THAT(idx_error(folder.path()), ContainsSubstring("the gzip stream ends early"));
   }
-  SECTION("with another checksum") {
+  SECTION("with a wrong checksum") {
     packed[packed.size() - 8] ^= 0xff;
     write_bytes(path, packed);
     CHECK_THAT(idx_error(folder.path()),
@@ -133,7 +133,7 @@ TEST_CASE("a damaged gzip file is refused") {
   }
 }
 
-TEST_CASE("a packed file is unpacked no further than its header promises") {
+TEST_CASE("a gzipped file is decompressed only as far as its header states") {
   ScratchFolder folder;
   write_train(folder.path());
   std::filesystem::remove(folder / "train-images-idx3-ubyte");
@@ -149,7 +149,7 @@ TEST_CASE("a packed file is unpacked no further than its header promises") {
   CHECK(some->capacity() <= 2000);
 }
 
-TEST_CASE("what is no regular file is refused, and nothing is waited for") {
+TEST_CASE("a path that is not a regular file is refused without waiting") {
   ScratchFolder folder;
   write_train(folder.path());
   const auto path = folder / "train-images-idx3-ubyte";
@@ -166,14 +166,14 @@ TEST_CASE("what is no regular file is refused, and nothing is waited for") {
     std::filesystem::create_directory(path);
     CHECK_THAT(idx_error(folder.path()), ContainsSubstring("it is a folder, not a regular file"));
   }
-  SECTION("a folder beside the file") {
+  SECTION("a folder in place of one of the files") {
     std::filesystem::create_directory(path);
     write_bytes(folder / "train-images-idx3-ubyte.gz", gzip(images()));
     CHECK(open_idx(folder.path(), Split::train, IdxFlavour::mnist));
   }
 }
 
-TEST_CASE("a file that is not what its name says is refused by its magic number") {
+TEST_CASE("a file of another type than its name is refused by its magic number") {
   ScratchFolder folder;
   write_train(folder.path());
   write_bytes(folder / "train-images-idx3-ubyte", Bytes(100, 'x'));
@@ -184,7 +184,7 @@ TEST_CASE("a file that is not what its name says is refused by its magic number"
   CHECK_THAT(idx_error(folder.path()), ContainsSubstring("magic number 0x00000801"));
 }
 
-TEST_CASE("IDX labels that do not belong to the images are refused") {
+TEST_CASE("IDX labels that do not match the images are refused") {
   ScratchFolder folder;
   write_train(folder.path());
   SECTION("another count") {
@@ -197,7 +197,7 @@ TEST_CASE("IDX labels that do not belong to the images are refused") {
     CHECK_THAT(idx_error(folder.path()),
                ContainsSubstring("label 10 of sample 2, expected 0 to 9"));
   }
-  SECTION("no samples at all") {
+  SECTION("no samples") {
     write_bytes(folder / "train-images-idx3-ubyte", idx({0, 28, 28}, {}));
     write_bytes(folder / "train-labels-idx1-ubyte", idx({0}, {}));
     CHECK_THAT(idx_error(folder.path()), ContainsSubstring("the file is empty"));

@@ -20,7 +20,7 @@ DataConfig synthetic() {
   return data;
 }
 
-/// A folder as of MNIST with `count` images of 28 x 28.
+/// Writes a folder in MNIST's format with `count` images of 28 x 28.
 void write_mnist(const std::filesystem::path& folder, std::uint8_t count) {
   Bytes images = {0, 0, 8, 3, 0, 0, 0, count, 0, 0, 0, 28, 0, 0, 0, 28};
   images.resize(images.size() + std::size_t{count} * 28 * 28);
@@ -57,7 +57,7 @@ TEST_CASE("data.limit keeps the first training samples and all test samples") {
   CHECK((*open_images(data, {}, Split::train))->size() == 100);
 }
 
-TEST_CASE("data.limit takes as many images of each class of a folder as there can be") {
+TEST_CASE("data.limit takes equally many images of each class of a folder") {
   const ScratchFolder folder;
   const auto write = [&](const std::string& name, std::uint8_t value) {
     write_png(folder / ("train/" + name + ".png"), Bytes(3, value), 1, 1, 3);
@@ -85,7 +85,7 @@ TEST_CASE("data.limit takes as many images of each class of a folder as there ca
   CHECK(values == std::vector<std::uint8_t>{0, 1, 2, 100, 101, 200});
 }
 
-TEST_CASE("data.limit keeps labels and pixels of images in memory together") {
+TEST_CASE("data.limit keeps labels and pixels of in-memory images aligned") {
   Bytes pixels;
   for (std::uint8_t i = 0; i < 6; ++i)
     pixels.push_back(i);
@@ -103,7 +103,7 @@ TEST_CASE("data.limit keeps labels and pixels of images in memory together") {
   CHECK(images->label(2) == 1);
 }
 
-TEST_CASE("a model with another number of classes is refused with the number to set") {
+TEST_CASE("a model with a wrong number of classes is refused with the right number") {
   ScratchFolder folder;
   write_mnist(folder.path(), 3);
   DataConfig data;
@@ -123,7 +123,7 @@ TEST_CASE("a model with another number of classes is refused with the number to 
                  ContainsSubstring("set model.num_classes: 10"));
 }
 
-TEST_CASE("grey images fit models of one and of three channels, and no others") {
+TEST_CASE("grey images fit only models with one or three channels") {
   ScratchFolder folder;
   write_mnist(folder.path(), 3);
   DataConfig data;
@@ -169,7 +169,7 @@ TEST_CASE("an image folder has as many channels as the model takes") {
              ContainsSubstring("set model.in_channels: 3"));
 }
 
-TEST_CASE("an unknown data set is refused with the names there are") {
+TEST_CASE("an unknown data set is refused with the list of data sets") {
   DataConfig data;
   data.dataset = "cifar11";
   const auto dataset = open_images(data, {}, Split::train);
@@ -178,7 +178,7 @@ TEST_CASE("an unknown data set is refused with the names there are") {
              ContainsSubstring("cifar11") && ContainsSubstring("fashion_mnist"));
 }
 
-TEST_CASE("a fingerprint is that of labels and pixels, wherever and however they are stored") {
+TEST_CASE("a fingerprint covers labels and pixels, independent of location and compression") {
   ScratchFolder folder;
   ModelConfig model;
   model.in_channels = 1;
@@ -195,17 +195,17 @@ TEST_CASE("a fingerprint is that of labels and pixels, wherever and however they
   const auto first = fingerprint(folder / "a");
   CHECK(first.size() == 32);
   const auto images = folder / "b/train-images-idx3-ubyte";
-  SECTION("packed, in another folder") {
+  SECTION("gzipped, in another folder") {
     const auto bytes = read_bytes(images);
     write_bytes(folder / "b/train-images-idx3-ubyte.gz", gzip({bytes.begin(), bytes.end()}));
     std::filesystem::remove(images);
     CHECK(fingerprint(folder / "b") == first);
   }
-  SECTION("another pixel") {
+  SECTION("a pixel differs") {
     troupe::testing::write_byte(images, 16 + 5000, 1);
     CHECK(fingerprint(folder / "b") != first);
   }
-  SECTION("another label") {
+  SECTION("a label differs") {
     troupe::testing::write_byte(folder / "b/train-labels-idx1-ubyte", 8 + 4, 2);
     CHECK(fingerprint(folder / "b") != first);
   }
@@ -213,12 +213,12 @@ TEST_CASE("a fingerprint is that of labels and pixels, wherever and however they
     data.limit = 5;
     const auto limited = fingerprint(folder / "a");
     CHECK(limited != first);
-    troupe::testing::write_byte(images, 16 + 6000, 1); // of sample 7
+    troupe::testing::write_byte(images, 16 + 6000, 1); // a byte of sample 7
     CHECK(fingerprint(folder / "b") == limited);
   }
 }
 
-TEST_CASE("an image folder's fingerprint is that of its files' names and sizes") {
+TEST_CASE("an image folder's fingerprint covers the names and sizes of its files") {
   ScratchFolder folder;
   const auto fingerprint = [](const std::filesystem::path& root) {
     const auto dataset = open_image_folder(root, Split::train);
@@ -230,13 +230,13 @@ TEST_CASE("an image folder's fingerprint is that of its files' names and sizes")
   std::filesystem::copy(folder / "a", folder / "b", std::filesystem::copy_options::recursive);
   const auto first = fingerprint(folder / "a");
   CHECK(fingerprint(folder / "b") == first);
-  SECTION("another name") {
+  SECTION("a name differs") {
     std::filesystem::rename(folder / "b/train/cat/2.png", folder / "b/train/cat/3.png");
   }
-  SECTION("another size") {
+  SECTION("a size differs") {
     write_bytes(folder / "b/train/dog/1.png", Bytes(11, 1));
   }
-  SECTION("another class") {
+  SECTION("a class differs") {
     std::filesystem::rename(folder / "b/train/dog", folder / "b/train/doe");
   }
   CHECK(fingerprint(folder / "b") != first);

@@ -18,7 +18,7 @@ using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
-/// Smooth, so that JPEG keeps it within a few grey levels.
+/// Returns a smooth image, which JPEG preserves within a few grey levels.
 Bytes gradient(int height, int width, int channels) {
   Bytes pixels;
   for (int y = 0; y < height; ++y)
@@ -69,7 +69,7 @@ std::string folder_error(const std::filesystem::path& root, Split split) {
 
 } // namespace
 
-TEST_CASE("PNG images of every kind are read as three channels, exactly") {
+TEST_CASE("PNG images of every kind are read exactly, as three channels") {
   ScratchFolder folder;
   const auto path = folder / "image.png";
   Bytes pixels;
@@ -96,7 +96,7 @@ TEST_CASE("PNG images of every kind are read as three channels, exactly") {
     write_png(path, pattern(5, 7, 2), 5, 7, 2);
     CHECK(largest_difference(read(path, pixels).pixels, replicated(pattern(5, 7, 2), 2)) == 0);
   }
-  SECTION("a palette") {
+  SECTION("palette") {
     const auto indices = pattern(5, 7, 1);
     write_palette_png(path, indices, 5, 7);
     Bytes rgb;
@@ -120,7 +120,7 @@ TEST_CASE("JPEG images of every kind are read as three channels") {
     write_jpeg(path, gradient(24, 17, 1), 24, 17, 1);
     CHECK(largest_difference(read(path, pixels).pixels, replicated(gradient(24, 17, 1))) <= 2);
   }
-  SECTION("inverted CMYK, as ImageNet has a few") {
+  SECTION("inverted CMYK, which a few ImageNet files use") {
     const auto cmyk = gradient(24, 17, 4);
     write_jpeg(path, cmyk, 24, 17, 4);
     Bytes rgb;
@@ -141,7 +141,7 @@ TEST_CASE("WebP images of every kind are read as three channels") {
     CHECK((image.height == 5 && image.width == 7));
     CHECK(largest_difference(image.pixels, pattern(5, 7, 3)) == 0);
   }
-  SECTION("lossy") { // colours are kept for two pixels by two
+  SECTION("lossy") { // colours are subsampled by two in both directions
     const auto grey = replicated(gradient(24, 17, 1));
     write_webp(path, grey, 24, 17, 3, WebpKind::lossy);
     CHECK(largest_difference(read(path, pixels).pixels, grey) <= 6);
@@ -162,7 +162,7 @@ TEST_CASE("WebP images of every kind are read as three channels") {
     write_webp(path, rgba, 24, 17, 4, WebpKind::lossy);
     CHECK(largest_difference(read(path, pixels).pixels, Bytes(24 * 17 * 3, 120)) <= 6);
   }
-  SECTION("an animation is its first frame, on black where it does not reach") {
+  SECTION("an animation: its first frame, on black outside of the frame") {
     write_animated_webp(path, pattern(5, 7, 3), 5, 7);
     const auto image = read(path, pixels);
     REQUIRE((image.height == 16 && image.width == 20));
@@ -175,20 +175,20 @@ TEST_CASE("WebP images of every kind are read as three channels") {
   }
 }
 
-TEST_CASE("an animation whose frame lies outside of it is refused") {
+TEST_CASE("an animation with a frame outside of its canvas is refused") {
   ScratchFolder folder;
   write_animated_webp(folder / "a.webp", pattern(5, 17, 3), 5, 17);
-  CHECK_THAT(read_error(folder / "a.webp"), ContainsSubstring("lies outside of it"));
+  CHECK_THAT(read_error(folder / "a.webp"), ContainsSubstring("lies outside the image"));
 }
 
-TEST_CASE("a JPEG under a PNG's name is read by what it is") {
+TEST_CASE("a JPEG named .png is read as a JPEG") {
   ScratchFolder folder;
   write_jpeg(folder / "photo.png", gradient(8, 8, 3), 8, 8, 3);
   Bytes pixels;
   CHECK(largest_difference(read(folder / "photo.png", pixels).pixels, gradient(8, 8, 3)) <= 2);
 }
 
-TEST_CASE("an image that is cut short anywhere is refused, not filled with grey") {
+TEST_CASE("an image truncated anywhere is refused, not filled with grey") {
   ScratchFolder folder;
   write_jpeg(folder / "a.jpg", pattern(40, 40, 3), 40, 40, 3);
   write_png(folder / "a.png", pattern(40, 40, 3), 40, 40, 3);
@@ -206,7 +206,7 @@ TEST_CASE("an image that is cut short anywhere is refused, not filled with grey"
   }
 }
 
-TEST_CASE("bytes that are changed in an image never crash the reader") {
+TEST_CASE("an image with changed bytes never crashes the reader") {
   ScratchFolder folder;
   write_jpeg(folder / "a.jpg", gradient(40, 40, 3), 40, 40, 3);
   write_png(folder / "a.png", gradient(40, 40, 3), 40, 40, 3);
@@ -218,14 +218,14 @@ TEST_CASE("bytes that are changed in an image never crash the reader") {
       damaged[place] = static_cast<char>(damaged[place] ^ 0x5a);
       write_bytes(folder / name, damaged);
       const bool refused = !read_image(folder / name, pixels);
-      constexpr std::size_t png_header = 33; // bytes, whose checksum counts
+      constexpr std::size_t png_header = 33; // bytes covered by a checksum
       if (name[2] == 'p' && place < png_header)
         CHECK(refused);
     }
   }
 }
 
-TEST_CASE("a header that promises gigabytes is refused before memory is asked for") {
+TEST_CASE("a header that states gigabytes is refused before memory is allocated") {
   ScratchFolder folder;
   write_jpeg(folder / "a.jpg", gradient(8, 8, 3), 8, 8, 3);
   auto bytes = read_bytes(folder / "a.jpg");
@@ -236,7 +236,7 @@ TEST_CASE("a header that promises gigabytes is refused before memory is asked fo
   CHECK_THAT(read_error(folder / "a.jpg"), ContainsSubstring("65500 x 65500 pixels are too many"));
 }
 
-TEST_CASE("a PNG that announces more than its file can hold takes no memory") {
+TEST_CASE("a PNG that states more pixels than its file can contain takes no memory") {
   ScratchFolder folder;
   write_png(folder / "a.png", gradient(8, 8, 3), 8, 8, 3);
   const auto announce = [&](std::uint32_t side) {
@@ -245,7 +245,7 @@ TEST_CASE("a PNG that announces more than its file can hold takes no memory") {
       for (const int shift : {24, 16, 8, 0})
         bytes[at++] = static_cast<char>(value >> shift);
     };
-    put(16, side); // behind the signature and the length and name of IHDR
+    put(16, side); // after the signature and the length and name of IHDR
     put(20, side);
     put(29, static_cast<std::uint32_t>(
                 crc32_z(0, reinterpret_cast<const Bytef*>(bytes.data()) + 12, 17)));
@@ -266,16 +266,16 @@ TEST_CASE("a pipe among the images is refused") {
   write_png(folder / "train/a/1.png", pattern(2, 2, 3), 2, 2, 3);
   REQUIRE(::mkfifo((folder / "train/a/2.png").c_str(), 0600) == 0);
   CHECK_THAT(folder_error(folder.path(), Split::train),
-             ContainsSubstring("2.png: it is no regular file"));
+             ContainsSubstring("2.png: not a regular file"));
 }
 
-TEST_CASE("a file that is no image is refused") {
+TEST_CASE("a file that is not an image is refused") {
   ScratchFolder folder;
   write_bytes(folder / "a.jpg", "GIF89a");
   CHECK_THAT(read_error(folder / "a.jpg"), ContainsSubstring("expected a JPEG, PNG or WebP image"));
 }
 
-TEST_CASE("an image folder's labels are the places of the sorted class names") {
+TEST_CASE("an image folder's labels are the indices of the sorted class names") {
   ScratchFolder folder;
   const Bytes dark(2 * 2 * 3, 10), bright(3 * 2 * 3, 200);
   write_png(folder / "train/b/2.png", bright, 3, 2, 3);
@@ -299,13 +299,13 @@ TEST_CASE("an image folder's labels are the places of the sorted class names") {
         10); // b/1.png before b/2.png before b/deeper/0.PNG
   CHECK((*train)->read(3, scratch)->height == 3);
 
-  SECTION("a test split that lacks classes keeps the labels of training") {
+  SECTION("a test split with fewer classes keeps the labels of training") {
     const auto val = open_image_folder(folder.path(), Split::test);
     REQUIRE(val);
     CHECK((*val)->num_classes() == 3);
     CHECK((*val)->label(0) == 2);
   }
-  SECTION("a test split with a class of its own is refused") {
+  SECTION("a test split with an additional class is refused") {
     write_png(folder / "val/bb/9.png", dark, 2, 2, 3);
     CHECK_THAT(folder_error(folder.path(), Split::test), ContainsSubstring("have no class \"bb\""));
   }
@@ -319,7 +319,7 @@ TEST_CASE("an image folder's labels are the places of the sorted class names") {
   }
 }
 
-TEST_CASE("hidden folders and files are no classes and no images, and are counted") {
+TEST_CASE("hidden folders and files are skipped and counted") {
   const ScratchFolder folder;
   for (const auto* const name :
        {"train/a/1.png", "train/b/2.png", "train/.ipynb_checkpoints/1-checkpoint.png",
@@ -333,7 +333,7 @@ TEST_CASE("hidden folders and files are no classes and no images, and are counte
   CHECK(train->left_out().unread.empty());
 }
 
-TEST_CASE("files that are not read are counted by their extension, in lower case") {
+TEST_CASE("unread files are counted by their lower-case extension") {
   const ScratchFolder folder;
   write_png(folder / "train/a/1.png", pattern(2, 2, 3), 2, 2, 3);
   for (const auto* const name : {"a/1.bmp", "a/2.BMP", "a/deeper/3.tif", "a/scan", "readme.md"})
@@ -346,7 +346,7 @@ TEST_CASE("files that are not read are counted by their extension, in lower case
         "1 without extension");
 }
 
-TEST_CASE("a class without images is refused with what it has instead") {
+TEST_CASE("a class without images is refused with the files that it has instead") {
   const ScratchFolder folder;
   write_bytes(folder / "train/cat/1.jfif", Bytes{1});
   write_bytes(folder / "train/cat/2.jfif", Bytes{1});
@@ -355,7 +355,7 @@ TEST_CASE("a class without images is refused with what it has instead") {
                                "(2 files are not read: 2 .jfif)"));
 }
 
-TEST_CASE("linked folders are followed once, and links back are not") {
+TEST_CASE("linked folders are followed once, and cycles are not followed") {
   const ScratchFolder folder;
   for (const auto* const name : {"train/a/1.png", "train/b/2.png", "elsewhere/c/3.png"})
     write_png(folder / name, pattern(2, 2, 3), 2, 2, 3);
@@ -373,13 +373,13 @@ TEST_CASE("linked folders are followed once, and links back are not") {
   CHECK(train->size() == 4); // 1 and 3 in a, 2 in b, 3 in c
 }
 
-TEST_CASE("the folder of test images may be called val or test") {
+TEST_CASE("the folder of test images may be named val or test") {
   ScratchFolder folder;
   write_png(folder / "test/a/1.png", pattern(2, 2, 3), 2, 2, 3);
   CHECK(open_image_folder(folder.path(), Split::test));
 }
 
-TEST_CASE("an image folder without the expected layout is refused with the layout") {
+TEST_CASE("an image folder with another layout is refused with the expected one") {
   ScratchFolder folder;
   CHECK_THAT(folder_error(folder / "nowhere", Split::train), ContainsSubstring("no such folder"));
   CHECK_THAT(folder_error("", Split::train), ContainsSubstring("data.root"));

@@ -1,5 +1,5 @@
-// Images that lie: none may crash the reader, or take more memory than what image_file.hpp allows
-// for the pixels that its header states.
+// Tests images with false headers: none may crash the reader, or take more memory than
+// image_file.hpp allows for the number of pixels in its header.
 #include "data/detail/image_file.hpp"
 #include "tests/support/fuzz.hpp"
 #include "tests/support/image_files.hpp"
@@ -64,7 +64,7 @@ std::size_t big_endian(const std::string& file, std::size_t at) {
   return value;
 }
 
-/// Checksums that are right again: else nothing of a PNG that was changed is looked into.
+/// Recomputes the checksums: otherwise the reader would not parse a changed PNG any further.
 void mend_png(std::string& file) {
   for (std::size_t at = 8; at + 12 <= file.size();) {
     const auto length = big_endian(file, at);
@@ -92,7 +92,7 @@ std::string error_of(const std::filesystem::path& path) {
   return image ? "" : image.error().message;
 }
 
-/// The frame header of a JPEG: marker, length, precision, then height and width.
+/// Changes the frame header of a JPEG: marker, length, precision, then height and width.
 void set_jpeg_size(const std::filesystem::path& path, const char* marker, std::uint32_t size) {
   auto bytes = read_bytes(path);
   const auto frame = bytes.find(marker);
@@ -103,8 +103,7 @@ void set_jpeg_size(const std::filesystem::path& path, const char* marker, std::u
 
 } // namespace
 
-TEST_CASE("mutated images are read or refused, in no more memory than their pixels are allowed",
-          "[fuzz]") {
+TEST_CASE("mutated images are read or refused within the memory limit for their pixels", "[fuzz]") {
   const auto& kind = GENERATE(from_range(kinds));
   CAPTURE(kind.name);
   const ScratchFolder folder;
@@ -131,12 +130,13 @@ TEST_CASE("mutated images are read or refused, in no more memory than their pixe
     allowed = std::max(allowed, 2 * file + max_bytes_per_pixel * stated);
     refused += whole ? 0 : 1;
   });
-  if (!is_sanitized()) // which need memory of their own
+  if (!is_sanitized()) // sanitizers need additional memory
     CHECK(taken <= allowed + spare_bytes);
-  CHECK(refused > fuzzed_files() / 10); // JPEG has no checksums: much is another image
+  CHECK(refused >
+        fuzzed_files() / 10); // JPEG has no checksums: many mutated files are valid images
 }
 
-TEST_CASE("headers of 60000 x 60000 are refused before memory is taken") {
+TEST_CASE("headers of 60000 x 60000 are refused before memory is allocated") {
   const ScratchFolder folder;
   constexpr std::uint32_t side = 60000;
   SECTION("PNG") {
@@ -155,10 +155,10 @@ TEST_CASE("headers of 60000 x 60000 are refused before memory is taken") {
     kinds[3].write(folder / "a");
     set_jpeg_size(folder / "a", "\xff\xc2", side << 16 | side);
   }
-  SECTION("WebP") { // the largest that a still image can state is 16384 x 16384
+  SECTION("WebP") { // the largest size in a still image's header is 16384 x 16384
     kinds[4].write(folder / "a");
     auto bytes = read_bytes(folder / "a");
-    bytes.replace(21, 4, "\xff\xff\xff\x0f"); // behind RIFF, WEBP, VP8L and a signature byte
+    bytes.replace(21, 4, "\xff\xff\xff\x0f"); // after RIFF, WEBP, VP8L and a signature byte
     write_bytes(folder / "a", bytes);
   }
   SECTION("animated WebP") {
@@ -175,7 +175,7 @@ TEST_CASE("headers of 60000 x 60000 are refused before memory is taken") {
     CHECK(memory_of([&] { static_cast<void>(error_of(folder / "a")); }) < (std::size_t{8} << 20));
 }
 
-TEST_CASE("an image that states the most pixels takes what is allowed for them, and no more") {
+TEST_CASE("an image of the largest allowed size takes no more than the limit") {
   if (is_sanitized())
     SKIP("sanitizers need memory of their own");
   const ScratchFolder folder;
@@ -183,12 +183,12 @@ TEST_CASE("an image that states the most pixels takes what is allowed for them, 
   const bool progressive = GENERATE(false, true);
   write_jpeg(path, pattern(40, 40, 3), 40, 40, 3, progressive);
   set_jpeg_size(path, progressive ? "\xff\xc2" : "\xff\xc0", 8192u << 16 | 8192);
-  CHECK(error_of(path).empty()); // what is missing is grey, as with Pillow
+  CHECK(error_of(path).empty()); // missing pixels are grey, as with Pillow
   CHECK(memory_of([&] { static_cast<void>(error_of(path)); }) <=
         max_bytes_per_pixel * max_image_pixels + spare_bytes);
 }
 
-TEST_CASE("a JPEG of more scans than any encoder makes is refused") {
+TEST_CASE("a JPEG with more scans than any encoder writes is refused") {
   const ScratchFolder folder;
   const auto path = folder / "a.jpg";
   write_jpeg(path, pattern(40, 40, 3), 40, 40, 3, true);

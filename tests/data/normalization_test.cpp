@@ -7,7 +7,7 @@
 using namespace troupe;
 using namespace troupe::data;
 
-TEST_CASE("what a config normalizes with is the data set's, or its own") {
+TEST_CASE("a config normalizes with its own values or the data set's") {
   DataConfig data;
   data.dataset = "image_folder";
   CHECK(to_string(normalization_of(data)) == "mean 0.485, 0.456, 0.406, std 0.229, 0.224, 0.225");
@@ -22,7 +22,7 @@ TEST_CASE("what a config normalizes with is the data set's, or its own") {
   CHECK(normalization_of(data).mean == std::array{0.1f, 0.2f, 0.3f});
 }
 
-TEST_CASE("images are normalized with what the config says, in both splits") {
+TEST_CASE("images are normalized as configured in both splits") {
   DataConfig data;
   const ImageInfo info{.name = "cifar10",
                        .source = "here",

@@ -19,7 +19,7 @@ std::vector<std::int64_t> values(std::int64_t size, std::uint64_t key) {
 
 } // namespace
 
-TEST_CASE("a permutation holds every value once, whatever its size") {
+TEST_CASE("a permutation of any size contains every value once") {
   for (const std::int64_t size : {1, 2, 3, 4, 5, 7, 16, 17, 99, 100, 101, 1023, 50000, 60000})
     for (const std::uint64_t key : {0, 1, 77}) {
       std::vector<int> seen(static_cast<std::size_t>(size));
@@ -36,10 +36,10 @@ TEST_CASE("different keys give unrelated permutations") {
   int same = 0;
   for (std::size_t i = 0; i < a.size(); ++i)
     same += a[i] == b[i];
-  CHECK(same < 10); // one is expected
+  CHECK(same < 10); // one match is expected
 }
 
-TEST_CASE("over many keys, every value comes equally often to every place") {
+TEST_CASE("over many keys, every value is equally frequent at every index") {
   constexpr int size = 8, keys = 16000;
   int counts[size][size] = {};
   for (std::uint64_t key = 0; key < keys; ++key) {
@@ -55,7 +55,7 @@ TEST_CASE("over many keys, every value comes equally often to every place") {
   CHECK(chi_squared < 85.4); // 49 degrees of freedom: 85.4 is exceeded once in a thousand
 }
 
-TEST_CASE("over many keys, every order of four values comes equally often") {
+TEST_CASE("over many keys, every order of four values is equally frequent") {
   constexpr int keys = 24000;
   std::vector<int> counts(256);
   for (std::uint64_t key = 0; key < keys; ++key) {
@@ -73,7 +73,7 @@ TEST_CASE("over many keys, every order of four values comes equally often") {
   CHECK(chi_squared < 49.7); // 23 degrees of freedom: exceeded once in a thousand
 }
 
-TEST_CASE("neighbouring places go to unrelated values") {
+TEST_CASE("adjacent indices map to uncorrelated values") {
   constexpr std::int64_t size = 50000;
   const auto order = values(size, 3);
   double product = 0;

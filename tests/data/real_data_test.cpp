@@ -1,4 +1,4 @@
-// The real data sets, when they are there: in the folder that TROUPE_DATA names, or in datasets/.
+// Tests the real data sets, if they exist: in the folder that TROUPE_DATA names, or in datasets/.
 #include "core/config/config.hpp"
 #include "data/image_dataset.hpp"
 #include "tests/support/source_tree.hpp"
@@ -27,7 +27,7 @@ std::filesystem::path folder_of(const RealSet& set) {
   return (root != nullptr ? root : troupe::testing::source_tree() / "datasets") / set.folder;
 }
 
-/// How often each pixel value was seen.
+/// Counts how often each pixel value occurs.
 struct Histogram {
   std::array<std::int64_t, 256> counts = {};
 
@@ -83,7 +83,7 @@ TEST_CASE("the real data sets have their known counts, means and deviations") {
       CHECK(std::abs(seen[c].mean() - mean[c]) < 1e-4);
       CHECK(std::abs(seen[c].deviation() - deviation[c]) < 1e-4);
     }
-    // 5,000 (CIFAR-10) or 6,000 (Fashion-MNIST) of each class; MNIST's vary.
+    // 5,000 (CIFAR-10) or 6,000 (Fashion-MNIST) of each class; MNIST's counts vary.
     if (set.name != "mnist")
       CHECK(labels == std::vector<std::int64_t>(10, set.train / 10));
   }

@@ -39,7 +39,7 @@ void check_values(const nlohmann::json& recorded, const std::vector<float>& outp
   for (std::size_t i = 0; i < output.size(); ++i)
     worst = std::max(worst, std::abs(output[i] - expected[i]));
   CAPTURE(recorded["height"], recorded["width"], recorded["channels"]);
-  CHECK(worst < 2e-5f); // six digits are recorded of values up to 2.6
+  CHECK(worst < 2e-5f); // the recorded values are up to 2.6, with six digits
 }
 
 std::vector<float> output_of(const nlohmann::json& recorded, const Augment& augment,
@@ -52,7 +52,7 @@ std::vector<float> output_of(const nlohmann::json& recorded, const Augment& augm
   return output;
 }
 
-/// 1000 boxes of an image.
+/// Returns 1000 random boxes of an image.
 std::vector<Box> boxes_of(Extent source) {
   const Augment augment{{.image_size = 224, .resized_crop = true, .resampled = true}};
   std::vector<Box> boxes;
@@ -63,7 +63,7 @@ std::vector<Box> boxes_of(Extent source) {
 
 } // namespace
 
-TEST_CASE("a box that is resized has torchvision's values") {
+TEST_CASE("a resized box has torchvision's values") {
   for (const auto& recorded : recorded_resamples()["crops"]) {
     const Augment augment{options_of(recorded)};
     const int size = recorded["size"];
@@ -73,7 +73,7 @@ TEST_CASE("a box that is resized has torchvision's values") {
   }
 }
 
-TEST_CASE("a test image that is resized and cut has torchvision's values") {
+TEST_CASE("a resized and cropped test image has torchvision's values") {
   for (const auto& recorded : recorded_resamples()["evaluations"]) {
     auto options = options_of(recorded);
     options.resize = recorded["resize"];
@@ -83,18 +83,18 @@ TEST_CASE("a test image that is resized and cut has torchvision's values") {
   }
 }
 
-TEST_CASE("where no try finds a box it is torchvision's from the centre") {
+TEST_CASE("if no attempt finds a box, it is torchvision's central one") {
   for (const auto& recorded : recorded_resamples()["fallbacks"]) {
     const Extent source{recorded["height"], recorded["width"]};
     const double ratio = double(source.width) / source.height;
     if (ratio > 0.2 && ratio < 5)
-      continue; // a try finds one
+      continue; // a random try finds a box
     CHECK(random_box(CounterRng{1, 2}, source) == box_of(recorded["box"]));
   }
   CHECK(random_box(CounterRng{1, 2}, {1, 1}) == Box{0, 0, 1, 1});
 }
 
-TEST_CASE("random boxes have torchvision's range of areas and ratios, everywhere in the image") {
+TEST_CASE("random boxes have torchvision's range of areas and ratios, all over the image") {
   constexpr Extent source{300, 400};
   double least_area = 1, largest_area = 0, sum = 0, least_ratio = 9, largest_ratio = 0;
   int top = 0, bottom = 0;
@@ -119,7 +119,7 @@ TEST_CASE("random boxes have torchvision's range of areas and ratios, everywhere
   CHECK((top > 400 && bottom > 400));
 }
 
-TEST_CASE("a box depends on seed, epoch and sample alone") {
+TEST_CASE("a box depends only on seed, epoch and sample") {
   constexpr Extent source{300, 400};
   const AugmentOptions options{
       .image_size = 224, .resized_crop = true, .resampled = true, .seed = 4};
@@ -137,14 +137,14 @@ TEST_CASE("a box depends on seed, epoch and sample alone") {
   CHECK(same < 5);
 }
 
-TEST_CASE("images are mirrored with resized_crop as without it") {
+TEST_CASE("images are mirrored the same with and without resized_crop") {
   const Augment with{{.flip = true, .resized_crop = true, .resampled = true}},
       without{{.flip = true}};
   for (std::int64_t sample = 0; sample < 50; ++sample)
     CHECK(with.cut({32, 32}, 0, sample).window.flip == without.window({32, 32}, 0, sample).flip);
 }
 
-TEST_CASE("with resized_crop test images become 8/7 of their size, or what eval_resize says") {
+TEST_CASE("with resized_crop test images become 8/7 of their size, or eval_resize") {
   DataConfig data;
   data.dataset = "image_folder";
   data.image_size = 224;
@@ -161,7 +161,7 @@ TEST_CASE("with resized_crop test images become 8/7 of their size, or what eval_
     data.eval_resize = 232;
     CHECK(options(Split::test).resize == 232);
   }
-  SECTION("eval_resize alone leaves training as it was") {
+  SECTION("eval_resize without it leaves training unchanged") {
     data.eval_resize = 256;
     CHECK((options(Split::test).resampled && options(Split::test).resize == 256));
     CHECK_FALSE(options(Split::train).resampled);
@@ -169,7 +169,7 @@ TEST_CASE("with resized_crop test images become 8/7 of their size, or what eval_
   }
 }
 
-TEST_CASE("a scratch that was used for other cuts changes nothing") {
+TEST_CASE("a scratch buffer used for other crops does not change the result") {
   const Augment augment{{.image_size = 8, .channels = 3, .resampled = true}};
   AugmentScratch used;
   std::vector<float> output(augment.elements()), fresh(augment.elements());

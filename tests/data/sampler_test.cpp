@@ -31,7 +31,7 @@ Indices slice_of(const DistributedSampler& sampler, Position at, const Slice& sl
   return {indices.begin(), end};
 }
 
-/// A step's slices, one after the other.
+/// Returns the slices of a step, one after the other.
 Indices step_of(const DistributedSampler& sampler, Position at, int slices) {
   Indices all;
   for (int number = 0; number < slices; ++number) {
@@ -58,7 +58,7 @@ Indices counting(std::int64_t count) {
 
 } // namespace
 
-TEST_CASE("an epoch shows every sample once when the batches come out even") {
+TEST_CASE("an epoch contains every sample once if the batches divide it evenly") {
   const auto sampler = make({.size = 120, .global_batch = 24, .seed = 5});
   CHECK(sampler.steps_per_epoch() == 5);
   auto order = epoch_of(sampler, 0);
@@ -67,13 +67,13 @@ TEST_CASE("an epoch shows every sample once when the batches come out even") {
   CHECK(order == counting(120));
 }
 
-TEST_CASE("the order of samples does not depend on the number of slices") {
+TEST_CASE("the order of samples is independent of the number of slices") {
   const auto sampler = make({.size = 1000, .global_batch = 24, .seed = 5});
   for (const Position at : {Position{0, 0}, Position{0, 40}, Position{3, 17}}) {
     const auto alone = step_of(sampler, at, 1);
     for (const int slices : {2, 3, 4, 12, 24})
       CHECK(step_of(sampler, at, slices) == alone);
-    // Slices that differ by one sample.
+    // Slices whose sizes differ by one sample.
     for (const int slices : {5, 7, 9, 23})
       CHECK(step_of(sampler, at, slices) == alone);
   }
@@ -89,10 +89,10 @@ TEST_CASE("slices never share a sample within an epoch") {
     }
   std::sort(seen.begin(), seen.end());
   CHECK(std::adjacent_find(seen.begin(), seen.end()) == seen.end());
-  CHECK(seen.size() == 96); // 103 samples, the last 7 left out
+  CHECK(seen.size() == 96); // 103 samples, without the last 7
 }
 
-TEST_CASE("every epoch and every seed has its own order, and always the same") {
+TEST_CASE("every epoch and every seed has its own reproducible order") {
   const auto sampler = make({.size = 64, .global_batch = 8, .seed = 1});
   const auto other_seed = make({.size = 64, .global_batch = 8, .seed = 2});
   const auto again = make({.size = 64, .global_batch = 8, .seed = 1});
@@ -108,7 +108,7 @@ TEST_CASE("without shuffling the order is the data set's") {
 }
 
 // torch.utils.data.DistributedSampler: indices += indices[:padding], or whole repetitions of them.
-TEST_CASE("padding repeats the first samples of the epoch's order, as PyTorch does") {
+TEST_CASE("padding repeats the first samples of the epoch, as PyTorch does") {
   const SamplerOptions options{
       .size = 10, .global_batch = 4, .seed = 3, .last_batch = LastBatch::pad_with_first};
   const auto sampler = make(options);
@@ -121,7 +121,7 @@ TEST_CASE("padding repeats the first samples of the epoch's order, as PyTorch do
   std::sort(once.begin(), once.end());
   CHECK(once == counting(10));
 
-  SECTION("also more than once when a batch is larger than the data set") {
+  SECTION("more than once if a batch is larger than the data set") {
     auto large = options;
     large.size = 3;
     large.global_batch = 8;
@@ -131,14 +131,14 @@ TEST_CASE("padding repeats the first samples of the epoch's order, as PyTorch do
   }
 }
 
-TEST_CASE("evaluation shows every sample once, in order, and pads with nothing") {
+TEST_CASE("evaluation covers every sample once, in order, and pads with empty samples") {
   const auto sampler = make(evaluation_sampler(10, 2, 3));
   REQUIRE(sampler.steps_per_epoch() == 2);
   CHECK(step_of(sampler, {0, 1}, 3) == Indices{6, 7, 8, 9, -1, -1});
   CHECK(slice_of(sampler, {0, 1}, {2, 3}) == Indices{-1, -1});
 }
 
-TEST_CASE("evaluation of fewer samples takes them evenly from the whole set") {
+TEST_CASE("evaluation of fewer samples takes them evenly spaced from the whole set") {
   const auto sampler = make(evaluation_sampler(10, 2, 1, 4));
   REQUIRE(sampler.steps_per_epoch() == 2);
   CHECK(step_of(sampler, {0, 0}, 1) == Indices{0, 2});
@@ -147,13 +147,13 @@ TEST_CASE("evaluation of fewer samples takes them evenly from the whole set") {
   CHECK(step_of(all, {0, 0}, 1) == Indices{0, 1, 2, 3, 4, 5, 6, 7, 8, 9});
 }
 
-TEST_CASE("a run that resumes in the middle goes on with the undisturbed sequence") {
+TEST_CASE("a run that resumes within an epoch continues the undisturbed sequence") {
   const auto options = SamplerOptions{.size = 50, .global_batch = 8, .seed = 11};
   const auto undisturbed = make(options);
   std::vector<Indices> all;
   for (std::int64_t step = 0; step < 20; ++step)
     all.push_back(step_of(undisturbed, undisturbed.position(step), 2));
-  const auto resumed = make(options); // knows nothing but the number of steps done
+  const auto resumed = make(options); // its only input is the number of completed steps
   for (std::int64_t step = 9; step < 20; ++step)
     CHECK(step_of(resumed, resumed.position(step), 8) == all[static_cast<std::size_t>(step)]);
   CHECK(resumed.position(0) == Position{0, 0});
@@ -161,7 +161,7 @@ TEST_CASE("a run that resumes in the middle goes on with the undisturbed sequenc
   CHECK(resumed.position(19) == Position{3, 1});
 }
 
-TEST_CASE("slices differ by one sample at most, the first ones are longer") {
+TEST_CASE("slices differ by one sample at most, and the first ones are longer") {
   const auto sampler = make({.size = 1000, .global_batch = 130});
   std::vector<std::int64_t> sizes;
   for (int number = 0; number < 6; ++number)
@@ -181,7 +181,7 @@ TEST_CASE("a batch with fewer samples than slices is an error") {
   CHECK_FALSE(sampler.slice_size({0, 0}));
 }
 
-TEST_CASE("a data set without a whole batch is an error that says what to change") {
+TEST_CASE("a data set smaller than a batch is an error that names what to change") {
   const auto none = DistributedSampler::create({.size = 100, .global_batch = 128});
   REQUIRE_FALSE(none);
   CHECK(none.error().code == Errc::data);
@@ -193,7 +193,7 @@ TEST_CASE("a data set without a whole batch is an error that says what to change
   CHECK_FALSE(DistributedSampler::create({.size = 5, .global_batch = 0}));
 }
 
-TEST_CASE("a step outside the epoch or room of another size is refused") {
+TEST_CASE("a step outside of the epoch or a buffer of another size is refused") {
   const auto sampler = make({.size = 100, .global_batch = 10});
   Indices indices(10), too_few(9);
   CHECK(sampler.indices({0, 9}, {}, indices));

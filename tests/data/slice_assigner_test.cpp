@@ -1,5 +1,5 @@
-// Who is dealt what, how much that keeps workers of unequal speed busy, and how stale what they
-// compute is: in a time of its own.
+// Simulates slice assignment: which slices workers get, how busy workers of unequal speed are, and
+// how stale their gradients are.
 #include "data/slice_assigner.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -17,20 +17,20 @@ using namespace troupe::data;
 namespace {
 
 struct Setting {
-  std::vector<double> speeds; ///< of one: a slice takes one unit of time
+  std::vector<double> speeds; ///< a worker of speed 1 computes a slice in one unit of time
   int slices = 1;
   std::int64_t staleness = 0;
   double wait_tolerance = 0;
 };
 
-/// What they have computed together, as a part of what they could if nobody ever waited; and how
-/// many steps were lacking, in the mean.
+/// Computed slices as a fraction of the slices that workers could compute without waiting, and the
+/// mean staleness in steps.
 struct Outcome {
   double busy = 0, lacking = 0;
 };
 
-/// Each worker asks for the next slice when it has computed the one before. A slice takes it up to
-/// a twentieth more or less than its speed says, and a step some time to be made.
+/// Each worker asks for the next slice when it has computed the previous one. The time of a slice
+/// varies by up to a twentieth around the worker's speed; applying a step takes some time, too.
 class Workers {
 public:
   explicit Workers(Setting setting)
@@ -46,10 +46,10 @@ public:
   Outcome work(double units) {
     for (double now = 0; now <= units; now = next(now)) {
       while (!ends_.empty() && ends_.begin()->first <= now)
-        come(ends_.extract(ends_.begin()).mapped(), now);
+        complete(ends_.extract(ends_.begin()).mapped(), now);
       if (made_ && *made_ <= now)
         make(now);
-      deal(now);
+      assign(now);
     }
     const auto could = units * std::reduce(setting_.speeds.begin(), setting_.speeds.end());
     return {computed_ / could, lacking_ / static_cast<double>(assigned_.size())};
@@ -68,9 +68,9 @@ private:
     return next;
   }
 
-  void come(const End& end, double now) {
+  void complete(const End& end, double now) {
     ++computed_;
-    assigner_.come(end.worker, end.item, now);
+    assigner_.complete(end.worker, end.item, now);
     free_.push_back(end.worker);
     plan_making(now);
   }
@@ -87,9 +87,9 @@ private:
     plan_making(now);
   }
 
-  void deal(double now) {
+  void assign(double now) {
     std::erase_if(free_, [&](int worker) {
-      const auto item = assigner_.deal(worker, now);
+      const auto item = assigner_.assign(worker, now);
       if (!item)
         return false;
       lacking_ += static_cast<double>(item->step - assigner_.applied());
@@ -106,7 +106,7 @@ private:
   SliceAssigner assigner_;
   std::vector<int> free_;
   std::multimap<double, End> ends_;
-  std::optional<double> made_; ///< when the first step will be that is not
+  std::optional<double> made_; ///< when the next pending step will be applied
   std::set<std::pair<std::int64_t, int>> assigned_;
   double computed_ = 0, lacking_ = 0;
 };
@@ -119,28 +119,28 @@ const std::vector<double> alike = {1, 1, 1, 1}, one_slow = {1, 1, 1, 0.25};
 
 } // namespace
 
-TEST_CASE("slices are dealt no further ahead than is granted") {
+TEST_CASE("slices are assigned up to the last granted step") {
   SliceAssigner assigner{{.slices = 2, .workers = 1, .first_step = 10}};
-  CHECK_FALSE(assigner.deal(0, 0)); // nothing is granted
+  CHECK_FALSE(assigner.assign(0, 0)); // no step is granted
   assigner.grant(12);
   for (const auto& expected : {WorkItem{10, 0}, WorkItem{10, 1}, WorkItem{11, 0}, WorkItem{11, 1}})
-    CHECK(assigner.deal(0, 0) == expected);
-  CHECK_FALSE(assigner.deal(0, 0));
+    CHECK(assigner.assign(0, 0) == expected);
+  CHECK_FALSE(assigner.assign(0, 0));
 }
 
-TEST_CASE("a worker of a quarter of the others' speed holds nobody up, with a staleness of 3") {
-  CHECK(work({one_slow, 4, 0}).busy < 0.35); // all at its pace
+TEST_CASE("with a staleness of 3 a worker of a quarter of the speed does not delay the others") {
+  CHECK(work({one_slow, 4, 0}).busy < 0.35); // all workers run at its speed
   CHECK(work({one_slow, 4, 3}).busy > 0.98);
-  CHECK(work({one_slow, 16, 1}).busy > 0.98); // smaller slices are worth as much
+  CHECK(work({one_slow, 16, 1}).busy > 0.98); // smaller slices have the same effect
 }
 
-TEST_CASE("who is slow computes the stale slices, and not the others for him") {
+TEST_CASE("a slow worker computes its stale slices itself instead of passing them on") {
   const auto found = work({one_slow, 16, 3});
-  CHECK(found.lacking < 0.3); // dealt in order: about half a step
+  CHECK(found.lacking < 0.3); // in-order assignment would give about 0.5
   CHECK(found.busy > 0.99);
 }
 
-TEST_CASE("with some patience, workers that are alike compute nothing stale, and lose little") {
+TEST_CASE("with some wait tolerance, equal workers compute nothing stale and lose little time") {
   const auto impatient = work({alike, 8, 3}), patient = work({alike, 8, 3, 0.3});
   CHECK(impatient.busy > 0.99);
   CHECK(impatient.lacking > 0.4);
@@ -151,7 +151,7 @@ TEST_CASE("with some patience, workers that are alike compute nothing stale, and
   CHECK(slow.lacking < 0.2);
 }
 
-TEST_CASE("however fast the workers are, each slice is dealt once, within the bound") {
+TEST_CASE("for any speeds each slice is assigned once and within the staleness bound") {
   const int seed = GENERATE(Catch::Generators::range(0, 20));
   Setting setting{{}, 1 + seed % 7, seed % 4, 0.2 * (seed % 3)};
   for (int i = 0; i < 2 + seed % 5; ++i)
@@ -159,42 +159,42 @@ TEST_CASE("however fast the workers are, each slice is dealt once, within the bo
   CHECK(work(setting).busy > 0.05);
 }
 
-TEST_CASE("who waits is dealt a slice when its patience ends") {
+TEST_CASE("a waiting worker is assigned a slice when its wait tolerance ends") {
   SliceAssigner assigner{{.slices = 2, .workers = 2, .wait_tolerance = 0.5}};
   assigner.grant(3);
   for (const int worker : {0, 1})
-    CHECK(assigner.deal(worker, 0) == WorkItem{0, worker});
-  assigner.come(0, {0, 0}, 10);
-  CHECK(assigner.deal(0, 10) == WorkItem{1, 0}); // nobody knows how long the other one takes
-  assigner.come(1, {0, 1}, 12);
-  CHECK_FALSE(assigner.deal(1, 12)); // all slices of step 0 are there: it will soon be made
+    CHECK(assigner.assign(worker, 0) == WorkItem{0, worker});
+  assigner.complete(0, {0, 0}, 10);
+  CHECK(assigner.assign(0, 10) == WorkItem{1, 0}); // the speed of the other worker is unknown
+  assigner.complete(1, {0, 1}, 12);
+  CHECK_FALSE(assigner.assign(1, 12)); // all slices of step 0 have arrived: it will soon be applied
   CHECK(assigner.again(12) == 18);
-  CHECK_FALSE(assigner.deal(1, 17));
-  CHECK(assigner.deal(1, 18) == WorkItem{1, 1});
+  CHECK_FALSE(assigner.assign(1, 17));
+  CHECK(assigner.assign(1, 18) == WorkItem{1, 1});
   CHECK_FALSE(assigner.again(18));
 }
 
-TEST_CASE("who would end a step later than the others gets a slice of a later one") {
+TEST_CASE("a worker that would finish a step later than the others gets a slice of a later step") {
   SliceAssigner assigner{{.slices = 4, .workers = 2, .wait_tolerance = 0.25}};
   assigner.grant(4);
-  CHECK(assigner.deal(0, 0) == WorkItem{0, 0});
-  CHECK(assigner.deal(1, 0) == WorkItem{0, 1});
+  CHECK(assigner.assign(0, 0) == WorkItem{0, 0});
+  CHECK(assigner.assign(1, 0) == WorkItem{0, 1});
   const std::vector<WorkItem> of_the_fast = {{0, 2}, {0, 3}, {1, 0}, {1, 1},
                                              {1, 2}, {1, 3}, {2, 0}};
   WorkItem has{0, 0};
   for (int second = 1; second <= 7; ++second) {
-    assigner.come(0, has, second);
+    assigner.complete(0, has, second);
     has = of_the_fast[static_cast<std::size_t>(second - 1)];
-    CHECK(assigner.deal(0, second) == has);
+    CHECK(assigner.assign(0, second) == has);
   }
-  assigner.come(0, has, 8);
-  assigner.come(1, {0, 1}, 8);
+  assigner.complete(0, has, 8);
+  assigner.complete(1, {0, 1}, 8);
   for (const int step : {0, 1}) {
     CHECK(assigner.applied() == step);
     assigner.apply();
   }
-  // Of step 2 three slices are left, which take worker 0 as many seconds, and one takes worker 1
-  // eight; with the four of step 3 it is worth while.
-  CHECK(assigner.deal(1, 8) == WorkItem{3, 0});
-  CHECK(assigner.deal(0, 8) == WorkItem{2, 1});
+  // Step 2 has three slices left: worker 0 needs three seconds for them, and worker 1 eight seconds
+  // for one. Step 3 with its four slices is far enough ahead for worker 1.
+  CHECK(assigner.assign(1, 8) == WorkItem{3, 0});
+  CHECK(assigner.assign(0, 8) == WorkItem{2, 1});
 }

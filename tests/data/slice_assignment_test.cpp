@@ -10,7 +10,7 @@ using namespace troupe::data;
 
 namespace {
 
-/// The slices that a rank computes in a step, in the order of its passes.
+/// Returns the slices that a rank computes in a step, in the order of its passes.
 std::vector<int> slices_in_step(const SliceAssignment& slice_assignment, int rank,
                                 std::int64_t step) {
   std::vector<int> numbers;
@@ -22,7 +22,7 @@ std::vector<int> slices_in_step(const SliceAssignment& slice_assignment, int ran
 
 } // namespace
 
-TEST_CASE("every slice is dealt once, in the order of ranks, and runs differ by one at most") {
+TEST_CASE("every slice is assigned once, in the order of ranks, and counts differ by one at most") {
   const int slices = GENERATE(1, 2, 3, 4, 7, 12, 64, 1000), world = GENERATE(1, 2, 3, 4, 5, 8, 64);
   const SliceAssignment slice_assignment{slices, world};
   for (const std::int64_t step : {0, 1, 17}) {
@@ -43,10 +43,10 @@ TEST_CASE("every slice is dealt once, in the order of ranks, and runs differ by 
 TEST_CASE("a rank with fewer slices than others begins its steps with an empty pass") {
   const SliceAssignment slice_assignment{4, 3};
   CHECK(slice_assignment.passes() == 2);
-  CHECK(slice_assignment.turn(0, 6) == -1);
-  CHECK(slice_assignment.turn(0, 7) == 0);
-  CHECK(slice_assignment.turn(2, 6) == 0);
-  CHECK(slice_assignment.turn(2, 7) == 1);
+  CHECK(slice_assignment.local_index(0, 6) == -1);
+  CHECK(slice_assignment.local_index(0, 7) == 0);
+  CHECK(slice_assignment.local_index(2, 6) == 0);
+  CHECK(slice_assignment.local_index(2, 7) == 1);
   CHECK_FALSE(slice_assignment.slice(0, 6));
   CHECK(slice_assignment.slice(0, 7) == Slice{0, 4});
   CHECK(slice_assignment.slice(2, 6) == Slice{2, 4});
@@ -56,7 +56,7 @@ TEST_CASE("a rank with fewer slices than others begins its steps with an empty p
   CHECK(slice_assignment.ends_step(7));
 }
 
-TEST_CASE("a rank without a slice has empty passes alone") {
+TEST_CASE("a rank without a slice has only empty passes") {
   const SliceAssignment slice_assignment{2, 3};
   CHECK(slice_assignment.passes() == 1);
   CHECK(slices_in_step(slice_assignment, 0, 5).empty());
@@ -64,8 +64,7 @@ TEST_CASE("a rank without a slice has empty passes alone") {
   CHECK(slices_in_step(slice_assignment, 2, 5) == std::vector{1});
 }
 
-TEST_CASE("a dealing that follows on another begins its passes elsewhere, and its steps where it "
-          "is said") {
+TEST_CASE("a following slice assignment begins at the given step and pass") {
   const SliceAssignment even{8, 2};
   const auto next = even.followed_by(std::vector{6, 2}, 10, 1000);
   CHECK(next.passes() == 6);
@@ -84,12 +83,12 @@ TEST_CASE("a dealing that follows on another begins its passes elsewhere, and it
   CHECK_FALSE(next.keeps_statistics(1));
 }
 
-TEST_CASE("slices are dealt by speed so that nobody is waited for longer than must be") {
+TEST_CASE("slices are assigned by speed so that the slowest rank ends as early as possible") {
   CHECK(balanced_by_speed(16, std::vector{1.0, 1.0, 1.0, 4.0}) == std::vector{5, 5, 5, 1});
   CHECK(balanced_by_speed(4, std::vector{1.0, 1.0}) == std::vector{2, 2});
   CHECK(balanced_by_speed(3, std::vector{1.0, 100.0}) == std::vector{3, 0});
   CHECK(balanced_by_speed(1, std::vector{2.0, 1.0, 1.0}) == std::vector{1, 0, 0});
-  // No other counts are done earlier.
+  // No other counts finish earlier.
   const std::vector seconds = {0.7, 1.1, 0.4};
   const auto longest = [&](const std::vector<int>& counts) {
     double most = 0;

@@ -26,7 +26,7 @@ float squared_distance(const std::vector<float>& a, const std::vector<float>& b)
 
 } // namespace
 
-TEST_CASE("synthetic images are the same every time and differ between samples and splits") {
+TEST_CASE("synthetic images are reproducible and differ between samples and splits") {
   const SyntheticOptions options{.samples = 20, .classes = 4, .image_size = 16, .channels = 3};
   const auto train = open_synthetic(options, Split::train),
              again = open_synthetic(options, Split::train);
@@ -36,7 +36,7 @@ TEST_CASE("synthetic images are the same every time and differ between samples a
   CHECK((*train)->num_classes() == 4);
   CHECK((*train)->label(7) == 3);
   CHECK(pixels_of(**train, 7) == pixels_of(**again, 7));
-  CHECK(pixels_of(**train, 7) != pixels_of(**train, 3)); // of the same class
+  CHECK(pixels_of(**train, 7) != pixels_of(**train, 3)); // same class, another sample
   CHECK(pixels_of(**train, 7) != pixels_of(**test, 7));
 }
 
@@ -62,7 +62,7 @@ TEST_CASE("the class of a synthetic test image can be learned from the training 
   }
 }
 
-TEST_CASE("a synthetic data set of nothing is refused") {
+TEST_CASE("an empty synthetic data set is refused") {
   CHECK_FALSE(open_synthetic({.samples = 0}, Split::train));
   CHECK_FALSE(open_synthetic({.samples = 1, .classes = 0}, Split::train));
 }

@@ -1,4 +1,4 @@
-// Standardization and classes of tables: facts that come from the training rows.
+// Tests standardization and classes of tables, which are derived from the training rows.
 #include "core/config/config.hpp"
 #include "data/table_dataset.hpp"
 #include "tests/support/image_files.hpp"
@@ -67,15 +67,17 @@ private:
 
 } // namespace
 
-TEST_CASE_METHOD(TableFiles, "times in seconds keep their differences when they are standardized") {
-  // A float holds multiples of 128 in this range.
+TEST_CASE_METHOD(TableFiles, "standardized Unix times keep their differences") {
+  // In this range, floats are multiples of 128.
   write("train", "x,y\n1700000000,0\n1700000001,1\n1700000002,2\n1700000003,3\n");
   const auto far = static_cast<float>(1.5 / std::sqrt(1.25)),
              near = static_cast<float>(0.5 / std::sqrt(1.25));
   CHECK(features() == std::vector<float>{-far, -near, near, far});
 }
 
-TEST_CASE_METHOD(TableFiles, "a constant column is 0 in training, and its difference in the test") {
+TEST_CASE_METHOD(
+    TableFiles,
+    "a constant column is 0 in training and its difference from that in the test split") {
   for (const auto* const value : {"14.62", "0.1", "1e300", "3"}) {
     INFO(value);
     std::string rows = "x,y\n";
@@ -99,7 +101,7 @@ TEST_CASE_METHOD(TableFiles, "columns of very large and very small numbers are s
   }
 }
 
-TEST_CASE_METHOD(TableFiles, "a value that a float cannot hold is refused with its line") {
+TEST_CASE_METHOD(TableFiles, "a value outside of the range of floats is refused with its line") {
   config.data.standardize = false;
   write("train", "x,y\n1,1\n1e39,1\n");
   CHECK_THAT(refusal(),
@@ -126,7 +128,8 @@ TEST_CASE_METHOD(TableFiles, "words become labels in byte order, the same in bot
   CHECK(labels(*open().value()) == std::vector<float>{2});
 }
 
-TEST_CASE_METHOD(TableFiles, "classes that do not fit the model or the training rows are refused") {
+TEST_CASE_METHOD(TableFiles,
+                 "classes that do not match the model or the training rows are refused") {
   expect_classes(3);
   write("train", "x,y\n1,0\n2,dog\n3,cat\n4,bird\n");
   CHECK_THAT(refusal(), ContainsSubstring("column \"y\" has 4 classes (\"0\", \"bird\", \"cat\", "
@@ -161,7 +164,8 @@ TEST_CASE_METHOD(TableFiles, "a missing class among numbers is refused with its 
   }
 }
 
-TEST_CASE_METHOD(TableFiles, "a word for missing values is a class only if num_classes counts it") {
+TEST_CASE_METHOD(TableFiles,
+                 "a word for missing values is a class only if num_classes includes it") {
   write("train", "x,y\n1,cat\n2,NA\n3,dog\n");
   expect_classes(2);
   CHECK_THAT(refusal(), ContainsSubstring("train.csv:3: column \"y\": NA is a missing value"));
@@ -171,14 +175,14 @@ TEST_CASE_METHOD(TableFiles, "a word for missing values is a class only if num_c
   CHECK_THAT(refusal(), ContainsSubstring("has 2 classes (\"cat\", \"dog\";"));
 }
 
-TEST_CASE_METHOD(TableFiles, "numbered classes may be written as any whole number") {
+TEST_CASE_METHOD(TableFiles, "numbered classes may be written in any notation of whole numbers") {
   expect_classes(3);
   write("train", "x,y\n1,0\n2,1.0\n3,+2\n");
   CHECK(labels(*open().value()) == std::vector<float>{0, 1, 2});
 }
 
 TEST_CASE_METHOD(TableFiles,
-                 "with facts of a trained model, a split is opened without training rows") {
+                 "with the traits of a trained model, a split is opened without training rows") {
   expect_classes(2);
   write("test", "x,y\n5,cat\n7,dog\n");
   const TableTraits known{{{3}, {2}}, {"dog", "cat"}};
@@ -186,12 +190,12 @@ TEST_CASE_METHOD(TableFiles,
   REQUIRE(test);
   CHECK(labels(**test) == std::vector<float>{1, 0});
   CHECK((*test)->features(0)[0] == 1.0f);
-  // Names given to numbers at the export.
+  // Names that the export gave to numbers.
   write("test", "x,y\n5,1\n7,0\n");
   CHECK(labels(*open(Split::test, known).value()) == std::vector<float>{1, 0});
 }
 
-TEST_CASE_METHOD(TableFiles, "data.delimiter separates cells in training and in files to predict") {
+TEST_CASE_METHOD(TableFiles, "data.delimiter applies to training files and to files to predict") {
   config.data.delimiter = "semicolon";
   config.data.standardize = false;
   write("train", "x;y;z\n1;2;a,b\n");

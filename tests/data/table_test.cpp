@@ -60,8 +60,7 @@ private:
 
 } // namespace
 
-TEST_CASE_METHOD(Table,
-                 "columns are found by their names, in the order in which they are asked for") {
+TEST_CASE_METHOD(Table, "columns are found by name, in the configured order") {
   const auto assembler = training_batches(config);
   REQUIRE(assembler);
   CHECK(assembler->dataset().size() == 4);
@@ -83,10 +82,10 @@ TEST_CASE_METHOD(Table, "quotes, spaces, empty lines, CRLF and a byte order mark
   CHECK(rows.targets == std::vector<float>{3, 6});
 }
 
-TEST_CASE_METHOD(Table, "features are standardized by the training rows, of both files") {
+TEST_CASE_METHOD(Table, "features of both files are standardized by the training rows") {
   config.data.standardize = true;
   write("test", "length,width,price\n5,4,1\n8,4,2\n");
-  // -3, -1, 1, 3 in units of their deviation.
+  // -3, -1, 1, 3, divided by their standard deviation.
   const auto far = static_cast<float>(3 / std::sqrt(5.0)),
              near = static_cast<float>(1 / std::sqrt(5.0));
   const auto training = fill(*training_batches(config), {0, 0});
@@ -96,7 +95,7 @@ TEST_CASE_METHOD(Table, "features are standardized by the training rows, of both
   CHECK(test.features == std::vector<float>{0, 0, far, 0});
 }
 
-TEST_CASE_METHOD(Table, "a row that is missing in a test batch is one that no loss counts") {
+TEST_CASE_METHOD(Table, "missing rows of a test batch are ignored by the loss") {
   write("test", "length,width,price\n5,4,1\n8,4,2\n1,1,3\n");
   const auto rows = fill(*evaluation_batches(config), {0, 1});
   CHECK(rows.features == std::vector<float>{1, 1, 0, 0});
@@ -104,7 +103,7 @@ TEST_CASE_METHOD(Table, "a row that is missing in a test batch is one that no lo
   CHECK(std::isnan(rows.targets[1]));
 }
 
-TEST_CASE_METHOD(Table, "a class is a label") {
+TEST_CASE_METHOD(Table, "with cross-entropy a target column is a label") {
   config.model.loss = "cross_entropy";
   config.model.num_classes = 41;
   const auto adapter = open_adapter(config, Split::train).value();
@@ -121,7 +120,7 @@ TEST_CASE_METHOD(Table, "a class is a label") {
                                           "the classes are 0 to 39"));
 }
 
-TEST_CASE_METHOD(Table, "what is wrong in a table is said with file, line and column") {
+TEST_CASE_METHOD(Table, "invalid cells of a table are reported with file, line and column") {
   config.data.features = {"lenght"};
   CHECK_THAT(refusal(), ContainsSubstring("train.csv:1: there is no column") &&
                             ContainsSubstring("did you mean") && ContainsSubstring("length"));
@@ -141,7 +140,7 @@ TEST_CASE_METHOD(Table, "what is wrong in a table is said with file, line and co
   CHECK_THAT(refusal(), ContainsSubstring("set model.num_classes: 1"));
 }
 
-TEST_CASE_METHOD(Table, "tables that differ in a number or a column have other fingerprints") {
+TEST_CASE_METHOD(Table, "tables that differ in a number or a column have different fingerprints") {
   const auto before = open_adapter(config, Split::train).value()->dataset().fingerprint();
   CHECK(open_adapter(config, Split::train).value()->dataset().fingerprint() == before);
   config.data.limit = 3;

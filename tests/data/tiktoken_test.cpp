@@ -1,4 +1,4 @@
-// Ranks, as tiktoken reads them: any two neighbours that make a token together may become it.
+// Tests tiktoken's ranks: any two adjacent tokens whose concatenation is a token may be merged.
 #include "tests/support/tokenizer_files.hpp"
 
 #include <algorithm>
@@ -11,7 +11,7 @@ using namespace troupe::testing;
 
 namespace {
 
-/// What tiktoken does (_byte_pair_merge), without its shortcuts.
+/// Encodes as tiktoken does (_byte_pair_merge), without its shortcuts.
 std::vector<TokenId> merged(const std::map<std::string, TokenId>& ranks, const std::string& word) {
   std::vector<std::string> parts;
   for (const char byte : word)
@@ -63,15 +63,15 @@ TEST_CASE_METHOD(TokenizerFiles, "ranks in any order merge words as tiktoken doe
     for (int k = 0; k < 100; ++k) {
       const auto word = random_word(random, 40);
       INFO(word);
-      const auto whole = ranks.find(word); // is not merged
+      const auto whole = ranks.find(word); // a whole token is not merged
       CHECK(encoded(tokenizer, word) ==
             (whole == ranks.end() ? merged(ranks, word) : std::vector{whole->second}));
     }
   }
 }
 
-TEST_CASE_METHOD(TokenizerFiles, "of ranks at most one merge a token is kept") {
-  std::vector<std::string> runs; // in two parts that are tokens wherever they are cut
+TEST_CASE_METHOD(TokenizerFiles, "each token keeps at most one of its merges") {
+  std::vector<std::string> runs; // every split gives two tokens
   for (std::size_t size = 2; size <= 100; ++size)
     for (std::size_t a = 0; a <= size; ++a)
       runs.push_back(std::string(a, 'a') + std::string(size - a, 'b'));

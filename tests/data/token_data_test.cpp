@@ -44,7 +44,7 @@ public:
   struct Rows {
     Ids tokens, targets;
   };
-  /// A batch of two.
+  /// Fills a batch of two.
   static Rows fill(const BatchAssembler& assembler, Position at) {
     const auto length = static_cast<std::size_t>(assembler.adapter().fields()[0].shape.elements());
     Rows rows{Ids(2 * length), Ids(2 * length)};
@@ -74,7 +74,8 @@ private:
 
 } // namespace
 
-TEST_CASE_METHOD(Texts, "windows are tokens and those that follow, with documents' ends between") {
+TEST_CASE_METHOD(Texts,
+                 "windows are tokens and their successors, with document ends between texts") {
   const auto assembler = training_batches(config).value();
   CHECK(assembler.dataset().size() == 5); // 18 tokens
   const auto tensors = assembler.tensors({}).value();
@@ -91,7 +92,7 @@ TEST_CASE_METHOD(Texts, "windows are tokens and those that follow, with document
   CHECK(second.targets == Ids{'h', 'i', 'j', 256, 'k', 'l'});
 }
 
-TEST_CASE_METHOD(Texts, "the last part of the windows is evaluated on, and not trained on") {
+TEST_CASE_METHOD(Texts, "the last part of the windows is for evaluation and not for training") {
   config.data.validation_part = 0.4;
   CHECK(training_batches(config)->dataset().size() == 3);
   const auto evaluation = evaluation_batches(config).value();
@@ -103,7 +104,8 @@ TEST_CASE_METHOD(Texts, "the last part of the windows is evaluated on, and not t
   CHECK(training_batches(config)->dataset().size() == 2);
 }
 
-TEST_CASE_METHOD(Texts, "files of their own are evaluated on; padding counts for no loss") {
+TEST_CASE_METHOD(Texts,
+                 "separate files are evaluated if given, and padding is ignored by the loss") {
   write_bytes(path("held.txt"), "0123456789");
   config.data.validation_part = 0.4;
   config.data.test_root = path("held.txt").string();
@@ -115,7 +117,8 @@ TEST_CASE_METHOD(Texts, "files of their own are evaluated on; padding counts for
   CHECK(rows.targets == Ids{'7', '8', '9', -1, -1, -1});
 }
 
-TEST_CASE_METHOD(Texts, "an epoch has every window once, in an order that is that of its number") {
+TEST_CASE_METHOD(Texts,
+                 "an epoch contains every window once, in an order that depends on its number") {
   config.data.shuffle = true;
   config.data.batch_size = 1;
   write("c.txt", std::string(60, 'x'));
@@ -136,7 +139,8 @@ TEST_CASE_METHOD(Texts, "an epoch has every window once, in an order that is tha
     CHECK(first[i] == static_cast<std::int64_t>(i));
 }
 
-TEST_CASE_METHOD(Texts, "folders are read by name, but for hidden files and token files") {
+TEST_CASE_METHOD(Texts,
+                 "folders are read in order of names, without hidden files and token files") {
   write("sub/z.txt", "Z");
   write(".hidden", "no");
   write(".git/x", "no");
@@ -154,14 +158,14 @@ TEST_CASE_METHOD(Texts, "each JSON line is a document") {
                                 "{\"text\": \"c\"}");
   CHECK(all_tokens() == Ids{'a', '\n', 0xC3, 0xA9, 256, 256, 'c', 256});
   config.data.text_key = "body";
-  CHECK_THAT(refusal(), ContainsSubstring("a.jsonl:1: this is no object with a text body"));
+  CHECK_THAT(refusal(), ContainsSubstring("a.jsonl:1: not a JSON object with the text body"));
   write_bytes(config.data.root, "{\"body\": \"a\"}\n{\"body\": 5}\n");
   CHECK_THAT(refusal(), ContainsSubstring("a.jsonl:2:"));
   write_bytes(config.data.root, "{\"body\": \"a\"}\n\n{\"body\"\n");
   CHECK_THAT(refusal(), ContainsSubstring("a.jsonl:3: not JSON"));
 }
 
-TEST_CASE_METHOD(Texts, "a text that is no UTF-8 is its bytes; in JSON lines that is said") {
+TEST_CASE_METHOD(Texts, "a text that is not UTF-8 is read as bytes, but JSON lines are refused") {
   config.data.sequence_length = 1;
   write("a.txt", std::string_view{"a\xff\0\xc3", 4});
   write("b.txt", "");
@@ -171,7 +175,7 @@ TEST_CASE_METHOD(Texts, "a text that is no UTF-8 is its bytes; in JSON lines tha
   CHECK_THAT(refusal(), ContainsSubstring("a.jsonl:2: not JSON"));
 }
 
-TEST_CASE_METHOD(Texts, "tokens are made once, and again when texts or the tokenizer change") {
+TEST_CASE_METHOD(Texts, "texts are tokenized once, and again when they or the tokenizer change") {
   const auto cache = path("texts.tokens");
   const auto first = training_batches(config)->dataset().fingerprint();
   const auto time = std::filesystem::last_write_time(cache);
@@ -187,7 +191,8 @@ TEST_CASE_METHOD(Texts, "tokens are made once, and again when texts or the token
   CHECK(training_batches(config)->dataset().fingerprint() != first);
 }
 
-TEST_CASE_METHOD(Texts, "tokens lie where they are asked for, or are the data set themselves") {
+TEST_CASE_METHOD(Texts,
+                 "token files are in the configured folder, or are the data set themselves") {
   const auto first = training_batches(config)->dataset().fingerprint();
   config.data.tokens_cache = path("cache/of/tokens").string();
   std::filesystem::remove(path("texts.tokens"));
@@ -201,7 +206,7 @@ TEST_CASE_METHOD(Texts, "tokens lie where they are asked for, or are the data se
   CHECK_THAT(refusal(), ContainsSubstring("tokenizer.json"));
 }
 
-TEST_CASE_METHOD(Texts, "a long text is read in pieces, and comes back whole") {
+TEST_CASE_METHOD(Texts, "a long text is read in chunks without changing its tokens") {
   std::string text;
   for (int i = 0; text.size() < (std::size_t{9} << 20); ++i)
     text += "line " + std::to_string(i) + (i % 3 == 0 ? "!\n" : "\n");
@@ -213,7 +218,7 @@ TEST_CASE_METHOD(Texts, "a long text is read in pieces, and comes back whole") {
   CHECK(ids.back() == 256);
 }
 
-TEST_CASE_METHOD(Texts, "a text is read in small pieces, whatever its lines end in") {
+TEST_CASE_METHOD(Texts, "a text is read in small chunks with any line ending") {
   const auto largest_chunk = [this](const std::string& line, FindCut find_cut) {
     std::string text;
     while (text.size() < (std::size_t{9} << 20))
@@ -243,7 +248,7 @@ TEST_CASE_METHOD(Texts, "a text is read in small pieces, whatever its lines end 
   CHECK(largest_chunk("ab", cut_for(*open_tokenizer("bytes").value())) <= small);
 }
 
-TEST_CASE_METHOD(Texts, "tokens are made again for a text that changes with equal size and time") {
+TEST_CASE_METHOD(Texts, "a text that changes with equal size and time is tokenized again") {
   const auto first = training_batches(config)->dataset().fingerprint();
   const auto file = root() / "b.txt";
   const auto time = std::filesystem::last_write_time(file);
@@ -252,7 +257,7 @@ TEST_CASE_METHOD(Texts, "tokens are made again for a text that changes with equa
   CHECK(training_batches(config)->dataset().fingerprint() != first);
 }
 
-TEST_CASE_METHOD(Texts, "a text whose time alone changes keeps its tokens") {
+TEST_CASE_METHOD(Texts, "a text that changes only in time is not tokenized again") {
   REQUIRE(training_batches(config));
   const auto made = std::filesystem::last_write_time(path("texts.tokens"));
   std::filesystem::last_write_time(root() / "b.txt", {});
@@ -260,7 +265,7 @@ TEST_CASE_METHOD(Texts, "a text whose time alone changes keeps its tokens") {
   CHECK(std::filesystem::last_write_time(path("texts.tokens")) == made);
 }
 
-TEST_CASE_METHOD(Texts, "linked folders of texts are read once, and links back are not") {
+TEST_CASE_METHOD(Texts, "linked folders of texts are read once, and cycles are not followed") {
   std::filesystem::create_directories(path("elsewhere"));
   write_bytes(path("elsewhere/z.txt"), "Z");
   std::filesystem::create_directory_symlink(path("elsewhere"), root() / "linked");
@@ -271,7 +276,7 @@ TEST_CASE_METHOD(Texts, "linked folders of texts are read once, and links back a
                             256, 'k', 'l', 'm', '\n', 'o', 'p', 256, 'Z', 256});
 }
 
-TEST_CASE_METHOD(Texts, "hidden files and token files beside the texts are counted") {
+TEST_CASE_METHOD(Texts, "skipped hidden files and token files are counted") {
   write(".hidden", "no");
   write(".git/x", "no");
   write("old.TOKENS", "no");
@@ -281,14 +286,14 @@ TEST_CASE_METHOD(Texts, "hidden files and token files beside the texts are count
   CHECK(found.left_out.unread_text() == "1 file is not read: 1 .tokens");
 }
 
-TEST_CASE_METHOD(Texts, "JSON lines are known by their extension in any case") {
+TEST_CASE_METHOD(Texts, "JSON lines are recognized by their extension in any case") {
   config.data.root = path("a.JSONL").string();
   config.data.sequence_length = 1;
   write_bytes(config.data.root, "{\"text\": \"ab\"}\n");
   CHECK(all_tokens() == Ids{'a', 'b', 256});
 }
 
-TEST_CASE_METHOD(Texts, "a file that is no plain text is refused by what it is") {
+TEST_CASE_METHOD(Texts, "a file that is not plain text is refused with its type") {
   const auto refused = [this](std::string_view content) {
     write("b.txt", content);
     return refusal();
@@ -314,15 +319,15 @@ TEST_CASE_METHOD(Texts, "a file that is no plain text is refused by what it is")
              ContainsSubstring("b.txt: this is a git-lfs pointer"));
 }
 
-TEST_CASE_METHOD(Texts, "what leaves no window is said") {
-  CHECK_THAT(refusal(Split::test), ContainsSubstring("none is left for evaluation"));
+TEST_CASE_METHOD(Texts, "a text without enough tokens for a window is refused") {
+  CHECK_THAT(refusal(Split::test), ContainsSubstring("leaves none for evaluation"));
   config.data.sequence_length = 100;
   CHECK_THAT(refusal(), ContainsSubstring("its 18 tokens make 0 windows of 100"));
   config.data.validation_part = 0.1;
-  CHECK_THAT(refusal(Split::test), ContainsSubstring("none is left for evaluation"));
+  CHECK_THAT(refusal(Split::test), ContainsSubstring("leaves none for evaluation"));
   config.data.root = path("missing").string();
   CHECK_THAT(refusal(), ContainsSubstring("there is no such file or folder of texts"));
   std::filesystem::create_directories(path("empty"));
   config.data.root = path("empty").string();
-  CHECK_THAT(refusal(), ContainsSubstring("there is no text in this folder"));
+  CHECK_THAT(refusal(), ContainsSubstring("this folder contains no texts"));
 }

@@ -18,7 +18,7 @@ using Ids = std::vector<TokenId>;
 
 class TokenFiles {
 public:
-  /// Bytes as tokens; 256 ends a document.
+  /// Writes ids of bytes; 256 ends a document.
   TokenTraits write(const Ids& ids, const TokenizerPtr& tokenizer = bytes()) const {
     auto writer = TokenWriter::create(path(), *tokenizer, std::string(64, '5')).value();
     const std::span all{ids};
@@ -27,7 +27,7 @@ public:
     return writer.commit().value();
   }
   static TokenizerPtr bytes() { return open_tokenizer("bytes").value(); }
-  /// Ids up to 70,000.
+  /// Returns a tokenizer with ids up to 70,000.
   static TokenizerPtr wide() {
     TokenizerParts parts = bytes()->parts();
     REQUIRE(parts.vocabulary.add(70'000, "far"));
@@ -46,7 +46,8 @@ private:
 
 } // namespace
 
-TEST_CASE_METHOD(TokenFiles, "a token file gives back tokens, documents and what it is of") {
+TEST_CASE_METHOD(TokenFiles,
+                 "a token file returns its tokens, its documents and the source's digest") {
   const Ids ids{1, 2, 256, 3, 255, 256, 256, 9};
   const auto written = write(ids);
   CHECK(std::filesystem::file_size(path()) == 256 + 16 + 3 * 8);
@@ -67,7 +68,7 @@ TEST_CASE_METHOD(TokenFiles, "a token file gives back tokens, documents and what
   CHECK(file->document_end(2) == 7);
 }
 
-TEST_CASE_METHOD(TokenFiles, "ids that need more than 16 bits have 32") {
+TEST_CASE_METHOD(TokenFiles, "ids above 16 bits are stored in 32 bits") {
   const Ids ids{70'000, 1, 256, 65'536};
   write(ids, wide());
   CHECK(std::filesystem::file_size(path()) == 256 + 4 * 4 + 8);
@@ -76,7 +77,7 @@ TEST_CASE_METHOD(TokenFiles, "ids that need more than 16 bits have 32") {
   CHECK(found == ids);
 }
 
-TEST_CASE_METHOD(TokenFiles, "a token file that is not finished leaves what was there") {
+TEST_CASE_METHOD(TokenFiles, "an unfinished token file does not replace the existing one") {
   write({1, 2, 3});
   {
     auto writer = TokenWriter::create(path(), *bytes(), std::string(64, '6')).value();
@@ -85,7 +86,7 @@ TEST_CASE_METHOD(TokenFiles, "a token file that is not finished leaves what was 
   CHECK(TokenFile::open(path()).value()->traits().tokens == 3);
 }
 
-TEST_CASE_METHOD(TokenFiles, "a damaged token file is refused with what is wrong") {
+TEST_CASE_METHOD(TokenFiles, "a damaged token file is refused with the reason") {
   write({1, 2, 256, 3});
   const auto whole = read_bytes(path());
   const auto damaged = [&](std::size_t at, char byte) {
@@ -94,19 +95,19 @@ TEST_CASE_METHOD(TokenFiles, "a damaged token file is refused with what is wrong
     write_bytes(path(), std::string_view{bytes});
     return refusal();
   };
-  CHECK_THAT(damaged(0, 'X'), ContainsSubstring("it is no token file"));
+  CHECK_THAT(damaged(0, 'X'), ContainsSubstring("not a token file"));
   CHECK_THAT(damaged(8, 9), ContainsSubstring("version 9"));
   CHECK_THAT(damaged(12, 4), ContainsSubstring("257 ids of 4 bytes"));
-  CHECK_THAT(damaged(24, 5), ContainsSubstring("do not make its"));
-  CHECK_THAT(damaged(31, '\x7f'), ContainsSubstring("do not make its"));
+  CHECK_THAT(damaged(24, 5), ContainsSubstring("do not add up to its"));
+  CHECK_THAT(damaged(31, '\x7f'), ContainsSubstring("do not add up to its"));
   CHECK_THAT(damaged(264, 9), ContainsSubstring("document 0 ends at 9"));
   write_bytes(path(), std::string_view{whole}.substr(0, whole.size() - 1));
-  CHECK_THAT(refusal(), ContainsSubstring("do not make its"));
+  CHECK_THAT(refusal(), ContainsSubstring("do not add up to its"));
   write_bytes(path(), std::string_view{});
-  CHECK_THAT(refusal(), ContainsSubstring("it has 0 bytes"));
+  CHECK_THAT(refusal(), ContainsSubstring("it has only 0 bytes"));
 }
 
-TEST_CASE_METHOD(TokenFiles, "an id that is not in the vocabulary is found when it is read") {
+TEST_CASE_METHOD(TokenFiles, "an id outside of the vocabulary is detected when it is read") {
   write({1, 2, 256, 3});
   auto bytes = read_bytes(path());
   bytes[256 + 3] = '\x40';

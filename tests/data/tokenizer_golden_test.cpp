@@ -1,4 +1,4 @@
-// Ids of tricky lines, as tests/golden/record_tokenizer.py computes them.
+// Compares the ids of tricky lines with those that tests/golden/record_tokenizer.py has recorded.
 #include "data/tokenizer/cut.hpp"
 #include "tests/support/source_tree.hpp"
 #include "tests/support/tokenizer_files.hpp"
@@ -24,7 +24,7 @@ std::string lines_of(const Json& merges) {
   return text;
 }
 
-/// The text with `end` at the end of each line.
+/// Replaces the end of each line by `end`.
 std::string with_line_ends(std::string_view text, const std::string& end) {
   std::string changed;
   for (const char letter : text)
@@ -32,7 +32,8 @@ std::string with_line_ends(std::string_view text, const std::string& end) {
   return changed;
 }
 
-/// Cuts a text at every place that its beginnings are cut at; each has to leave the tokens alone.
+/// Cuts a text at every position where one of its prefixes is cut, and counts the cuts that leave
+/// the tokens unchanged.
 int count_good_cuts(const TokenizerPtr& tokenizer, const std::string& text) {
   const auto whole = encoded(tokenizer, text);
   const auto find = cut_for(*tokenizer);
@@ -52,7 +53,7 @@ int count_good_cuts(const TokenizerPtr& tokenizer, const std::string& text) {
 void check_lines(const TokenizerPtr& tokenizer, const Json& lines, const Json& ids) {
   REQUIRE(lines.size() == ids.size());
   Encoder encoder{tokenizer};
-  for (const int pass : {1, 2}) // the second time words are known
+  for (const int pass : {1, 2}) // in the second pass the words are cached
     for (std::size_t i = 0; i < lines.size(); ++i) {
       const auto line = lines[i].get<std::string>();
       INFO(pass << " " << line);
@@ -75,14 +76,15 @@ TEST_CASE_METHOD(TokenizerFiles, "GPT-2's two files give the recorded ids") {
   CHECK(open_tokenizer(folder().string()).value()->fingerprint() == (*tokenizer)->fingerprint());
 }
 
-TEST_CASE_METHOD(TokenizerFiles, "cl100k's expression gives the recorded ids") {
+TEST_CASE_METHOD(TokenizerFiles, "cl100k's regular expression gives the recorded ids") {
   const auto golden = recorded();
   write("merges.txt", lines_of(golden["cl100k"]["merges"]));
   const auto path = write_json("vocab.json", golden["cl100k"]["vocab"]);
   check_lines(open_tokenizer(path, "cl100k").value(), golden["lines"], golden["cl100k"]["ids"]);
 }
 
-TEST_CASE_METHOD(TokenizerFiles, "tokenizer.json gives the recorded ids, with either expression") {
+TEST_CASE_METHOD(TokenizerFiles,
+                 "tokenizer.json gives the recorded ids with either regular expression") {
   const auto golden = recorded();
   auto json = small_tokenizer();
   json["added_tokens"] = Json::array();
@@ -106,7 +108,7 @@ TEST_CASE_METHOD(TokenizerFiles, "tokenizer.json gives the recorded ids, with ei
               golden["cl100k"]["ids"]);
 }
 
-TEST_CASE_METHOD(TokenizerFiles, "a text that is cut where it may be gives the same tokens") {
+TEST_CASE_METHOD(TokenizerFiles, "a text split at allowed positions gives the same tokens") {
   const auto golden = recorded();
   std::string text;
   for (const auto& line : golden["lines"])

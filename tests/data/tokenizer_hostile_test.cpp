@@ -1,4 +1,5 @@
-// Vocabularies that lie: each is refused with a reason, and none crashes the reader.
+// Tests vocabularies with false contents: each is refused with a reason, and none crashes the
+// reader.
 #include "tests/support/fuzz.hpp"
 #include "tests/support/mutations.hpp"
 #include "tests/support/peak_memory.hpp"
@@ -23,7 +24,7 @@ constexpr std::array<Mutation, 5> mutations = {
     troupe::testing::flip_bytes, troupe::testing::cut, troupe::testing::repeat_a_piece,
     troupe::testing::remove_a_piece, troupe::testing::overwrite_a_number};
 
-/// Opens mutated files; of those that are taken a text still comes back.
+/// Opens mutated files; those that are accepted must still decode a text to itself.
 void open_mutated(const TokenizerFiles& files, const std::string& name, const std::string& whole,
                   std::string_view split = split_of_file) {
   MutationRandom random{7};
@@ -48,19 +49,18 @@ TEST_CASE_METHOD(TokenizerFiles, "a vocabulary with wrong ids is refused") {
     vocabulary[token] = id;
     return refusal(write_json("vocab.json", vocabulary));
   };
-  CHECK_THAT(refused("x", 256), ContainsSubstring("have both the id 256"));
+  CHECK_THAT(refused("x", 256), ContainsSubstring("both have the id 256"));
   CHECK_THAT(refused("x", -1), ContainsSubstring("ids are 0 to 1048575"));
   CHECK_THAT(refused("x", 1 << 20), ContainsSubstring("ids are 0 to 1048575"));
-  CHECK_THAT(refused("x", 1.5), ContainsSubstring("is no whole number"));
+  CHECK_THAT(refused("x", 1.5), ContainsSubstring("is not a whole number"));
   CHECK_THAT(refused("x", 18446744073709551615U), ContainsSubstring("ids are 0 to"));
   auto vocabulary = small_vocabulary();
   vocabulary.erase("x");
   CHECK_THAT(refusal(write_json("vocab.json", vocabulary)),
-             ContainsSubstring("the byte 0x78 alone"));
+             ContainsSubstring("no token is the single byte 0x78"));
 }
 
-TEST_CASE_METHOD(TokenizerFiles,
-                 "merges of tokens that there are not are refused with their line") {
+TEST_CASE_METHOD(TokenizerFiles, "merges of unknown tokens are refused with their line") {
   const auto path = write_json("vocab.json", small_vocabulary());
   const auto refused = [&](std::string_view merges) {
     write("merges.txt", merges);
@@ -69,13 +69,13 @@ TEST_CASE_METHOD(TokenizerFiles,
   CHECK_THAT(refused("#version: 0.2\na b\nab zz\n"),
              ContainsSubstring("merges.txt:3: there is no token zz"));
   CHECK_THAT(refused("a c\n"), ContainsSubstring("there is no token ac"));
-  CHECK_THAT(refused("a b c\n"), ContainsSubstring("merges.txt:1: a b c is no merge"));
+  CHECK_THAT(refused("a b c\n"), ContainsSubstring("merges.txt:1: a b c is not a merge"));
   CHECK_THAT(refused("\xff b\n"), ContainsSubstring("there is no token"));
   std::filesystem::remove(folder() / "merges.txt");
   CHECK_THAT(refusal(path), ContainsSubstring("there is no merges.txt"));
 }
 
-TEST_CASE_METHOD(TokenizerFiles, "what is no JSON, or too deep, is refused with its place") {
+TEST_CASE_METHOD(TokenizerFiles, "invalid or too deeply nested JSON is refused with its location") {
   CHECK_THAT(refusal(write("a.json", std::string_view{"{\n\"a\": 1,\n}"})),
              ContainsSubstring("a.json:3: not JSON"));
   CHECK_THAT(refusal(write("a.json", std::string_view{"{\"\xff\": 1}"})),
@@ -84,7 +84,7 @@ TEST_CASE_METHOD(TokenizerFiles, "what is no JSON, or too deep, is refused with 
              ContainsSubstring("a.json:1: a number is too large, here or below"));
   const std::string deep(1 << 20, '[');
   CHECK_THAT(refusal(write("a.json", deep)), ContainsSubstring("nested deeper than 32 levels"));
-  std::filesystem::resize_file(folder() / "a.json", std::uintmax_t{1} << 33); // a hole
+  std::filesystem::resize_file(folder() / "a.json", std::uintmax_t{1} << 33); // a sparse file
   const auto path = (folder() / "a.json").string();
   CHECK_THAT(refusal(path), ContainsSubstring("have at most"));
   if (!troupe::testing::is_sanitized())
@@ -94,27 +94,28 @@ TEST_CASE_METHOD(TokenizerFiles, "what is no JSON, or too deep, is refused with 
           }) < std::size_t{64} << 20);
 }
 
-TEST_CASE_METHOD(TokenizerFiles, "ranks that are none are refused with their line") {
+TEST_CASE_METHOD(TokenizerFiles, "invalid ranks are refused with their line") {
   const auto refused = [this](std::string_view text) {
     return refusal(write("mine.tiktoken", text), "gpt2");
   };
   CHECK_THAT(refused("IQ== 0\n!!== 1\n"), ContainsSubstring("mine.tiktoken:2:"));
-  CHECK_THAT(refused("IQ== 0\nIg== 0\n"), ContainsSubstring("have both the id 0"));
-  CHECK_THAT(refused("IQ==\n"), ContainsSubstring("is no token"));
-  CHECK_THAT(refused("\t\t\t\tIQ== 0\n"), ContainsSubstring("is no token"));
-  CHECK_THAT(refused("IQ== 99999999999999999999\n"), ContainsSubstring("is no token"));
-  CHECK_THAT(refused("IQ== 0\n"), ContainsSubstring("the byte 0x00 alone"));
+  CHECK_THAT(refused("IQ== 0\nIg== 0\n"), ContainsSubstring("both have the id 0"));
+  CHECK_THAT(refused("IQ==\n"), ContainsSubstring("is not a token"));
+  CHECK_THAT(refused("\t\t\t\tIQ== 0\n"), ContainsSubstring("is not a token"));
+  CHECK_THAT(refused("IQ== 99999999999999999999\n"), ContainsSubstring("is not a token"));
+  CHECK_THAT(refused("IQ== 0\n"), ContainsSubstring("no token is the single byte 0x00"));
 }
 
-TEST_CASE_METHOD(TokenizerFiles, "a file has as many added tokens as it may, and a text of what "
-                                 "they begin with takes no time to speak of") {
+TEST_CASE_METHOD(
+    TokenizerFiles,
+    "the largest number of added tokens does not slow down a text of their common prefix") {
   auto json = small_tokenizer();
   std::string common(200, 'a');
   for (int i = 0; i < 16000; ++i)
     json["added_tokens"].push_back(
         {{"id", 300 + i}, {"content", common + std::to_string(100'000 + i)}});
   const auto tokenizer = open_tokenizer(write_json("tokenizer.json", json)).value();
-  // Each place of it begins like all tokens: to compare them one by one takes a minute.
+  // Every position begins like all tokens: comparing them one by one would take a minute.
   auto text = std::string(200'000, 'a') + "100007" + common + "115999";
   const auto ids = encoded(tokenizer, text);
   CHECK(std::ranges::count(ids, 307) == 1);
@@ -156,6 +157,6 @@ TEST_CASE_METHOD(TokenizerFiles, "mutated tokenizer.json files are read or refus
   open_mutated(*this, "tokenizer.json", small_tokenizer().dump());
 }
 
-TEST_CASE_METHOD(TokenizerFiles, "mutated files of ranks are read or refused", "[fuzz]") {
+TEST_CASE_METHOD(TokenizerFiles, "mutated rank files are read or refused", "[fuzz]") {
   open_mutated(*this, "mine.tiktoken", small_ranks(), "gpt2");
 }

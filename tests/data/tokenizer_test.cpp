@@ -16,7 +16,7 @@ using Ids = std::vector<TokenId>;
 
 } // namespace
 
-TEST_CASE("bytes are their own tokens, and 256 ends a document") {
+TEST_CASE("bytes are tokens themselves, and 256 ends a document") {
   const auto bytes = open_tokenizer("bytes").value();
   CHECK(bytes->vocabulary_size() == 257);
   CHECK(bytes->end_of_document() == 256);
@@ -24,7 +24,7 @@ TEST_CASE("bytes are their own tokens, and 256 ends a document") {
   CHECK(decoded(*bytes, {255, 0, 97}) == std::string("\xff\0a", 3));
 }
 
-TEST_CASE_METHOD(TokenizerFiles, "every text comes back, also one that is no UTF-8") {
+TEST_CASE_METHOD(TokenizerFiles, "every text is decoded to itself, even if it is not UTF-8") {
   write("merges.txt", "a b\nab c\n");
   const auto tokenizer = open_tokenizer(write_json("vocab.json", small_vocabulary())).value();
   for (const std::string_view text : {"abc abcab",
@@ -35,18 +35,19 @@ TEST_CASE_METHOD(TokenizerFiles, "every text comes back, also one that is no UTF
   CHECK(encoded(tokenizer, "abcab\xff") == Ids{257, 256, 255});
 }
 
-TEST_CASE_METHOD(TokenizerFiles, "a .tiktoken file merges by the ranks of what comes of it") {
+TEST_CASE_METHOD(TokenizerFiles,
+                 "a .tiktoken file merges in the order of the merged tokens' ranks") {
   const auto path = write("mine.tiktoken", small_ranks());
   const auto tokenizer = open_tokenizer(path, "gpt2").value();
   CHECK(encoded(tokenizer, "abcab abc") == Ids{257, 256, 32, 257});
   CHECK(tokenizer->end_of_document() == 258);
-  CHECK_THAT(refusal(path), ContainsSubstring("does not say how texts are cut into words"));
+  CHECK_THAT(refusal(path), ContainsSubstring("does not define how texts are split into words"));
   const auto known = open_tokenizer(write("r50k_base.tiktoken", small_ranks())).value();
   CHECK(known->end_of_document() == 50256);
   CHECK(known->parts().split == SplitRule::gpt2);
 }
 
-TEST_CASE_METHOD(TokenizerFiles, "added tokens are found in the text, the longest one first") {
+TEST_CASE_METHOD(TokenizerFiles, "added tokens are found in the text, the longest first") {
   auto json = small_tokenizer();
   json["added_tokens"].push_back(
       {{"id", 259}, {"content", "<|endoftext|>!"}, {"normalized", false}});
@@ -57,14 +58,16 @@ TEST_CASE_METHOD(TokenizerFiles, "added tokens are found in the text, the longes
   CHECK(decoded(*tokenizer, {260, 258}) == "cab<|endoftext|>");
 }
 
-TEST_CASE_METHOD(TokenizerFiles, "in GPT-2's files the end of a document is no text") {
+TEST_CASE_METHOD(TokenizerFiles,
+                 "with GPT-2's files the end-of-document marker in a text is plain text") {
   write("merges.txt", "a b\n");
   const auto tokenizer = open_tokenizer(write_json("vocab.json", small_vocabulary())).value();
   CHECK(tokenizer->end_of_document() == 258);
   CHECK(std::ranges::count(encoded(tokenizer, "<|endoftext|>"), 258) == 0);
 }
 
-TEST_CASE_METHOD(TokenizerFiles, "a word that is a token is not merged where the file says so") {
+TEST_CASE_METHOD(TokenizerFiles,
+                 "a word that is a token is not merged if the file has ignore_merges") {
   auto json = small_tokenizer();
   json["model"]["merges"] = Json::array();
   CHECK(encoded(open_tokenizer(write_json("a.json", json)).value(), "abc") == Ids{97, 98, 99});
@@ -72,7 +75,7 @@ TEST_CASE_METHOD(TokenizerFiles, "a word that is a token is not merged where the
   CHECK(encoded(open_tokenizer(write_json("b.json", json)).value(), "abc") == Ids{257});
 }
 
-TEST_CASE("tiktoken's newer expression cuts as Oniguruma does: digits are one word, and the end") {
+TEST_CASE("tiktoken's newer expression splits long digits and final spaces like Oniguruma") {
   CHECK(first_word(SplitRule::cl100k, "12345678b") == 3);
   CHECK(first_word(SplitRule::cl100k_newer, "12345678b") == 8);
   CHECK(first_word(SplitRule::cl100k, " \n ") == 2);
@@ -80,15 +83,16 @@ TEST_CASE("tiktoken's newer expression cuts as Oniguruma does: digits are one wo
   CHECK(first_word(SplitRule::cl100k_newer, " \n\n  y") == 3);
 }
 
-TEST_CASE("a text is cut before the end of a line behind a letter or digit of any script") {
+TEST_CASE("a text may be split before a line end that follows a letter or digit of any script") {
   CHECK(last_cut("a\nb9\n!\n") == 4);
   CHECK(last_cut("\u4e2d\nx") == 3);
   CHECK(last_cut("\u3002\nx") == 0); // punctuation
-  CHECK(last_cut("\xb8\nx") == 0);   // no character
+  CHECK(last_cut("\xb8\nx") == 0);   // not a character
   CHECK(last_cut("a") == 0);
 }
 
-TEST_CASE_METHOD(TokenizerFiles, "a text is cut at line ends of every kind, after any character") {
+TEST_CASE_METHOD(TokenizerFiles,
+                 "a text may be split at line ends of every kind, after any character") {
   write("merges.txt", "a b\n");
   const auto vocabulary = write_json("vocab.json", small_vocabulary());
   const auto gpt2 = cut_for(*open_tokenizer(vocabulary, "gpt2").value());
@@ -104,15 +108,16 @@ TEST_CASE_METHOD(TokenizerFiles, "a text is cut at line ends of every kind, afte
   CHECK(gpt2("\xb8\nx", 0) == 1);
   CHECK(gpt2("\n\nx", 0) == 0);
   CHECK(gpt2("ab cd", 0) == 0);
-  CHECK(gpt2("a\nb\nc", 3) == 3); // nothing before it is searched
+  CHECK(gpt2("a\nb\nc", 3) == 3); // the search begins at the given position
   CHECK(gpt2("a\nb\nc", 4) == 0);
 }
 
-TEST_CASE_METHOD(TokenizerFiles, "a text of bytes is cut anywhere") {
+TEST_CASE_METHOD(TokenizerFiles, "a text of bytes may be split anywhere") {
   CHECK(cut_for(*open_tokenizer("bytes").value())("abc", 0) == 3);
 }
 
-TEST_CASE_METHOD(TokenizerFiles, "no added token is cut, where one contains a line end") {
+TEST_CASE_METHOD(TokenizerFiles,
+                 "no text is split within an added token that contains a line end") {
   const auto cut_with = [&](const std::string& added) {
     auto json = small_tokenizer();
     json["added_tokens"].push_back(
@@ -124,7 +129,8 @@ TEST_CASE_METHOD(TokenizerFiles, "no added token is cut, where one contains a li
   CHECK(cut_with(". ") == 0);
 }
 
-TEST_CASE_METHOD(TokenizerFiles, "tokenizers are equal when they make the same of texts") {
+TEST_CASE_METHOD(TokenizerFiles,
+                 "tokenizers are equal if they give the same tokens for all texts") {
   write("merges.txt", "a b\nab c\n");
   const auto first = open_tokenizer(write_json("vocab.json", small_vocabulary())).value();
   CHECK(open_tokenizer(folder().string()).value()->fingerprint() == first->fingerprint());
@@ -132,20 +138,19 @@ TEST_CASE_METHOD(TokenizerFiles, "tokenizers are equal when they make the same o
   CHECK(open_tokenizer(folder().string()).value()->fingerprint() != first->fingerprint());
 }
 
-TEST_CASE_METHOD(TokenizerFiles, "a word of a million letters takes no time to speak of") {
+TEST_CASE_METHOD(TokenizerFiles, "a word of a million letters is tokenized in linear time") {
   write("merges.txt", "a b\nab c\n");
   const auto tokenizer = open_tokenizer(write_json("vocab.json", small_vocabulary())).value();
   std::string word;
   while (word.size() < 1'000'000)
     word += "abc";
   const auto ids = encoded(tokenizer, word);
-  CHECK(ids.size() == word.size() / 3); // quadratic time would be the test's time limit
+  CHECK(ids.size() == word.size() / 3); // in quadratic time the test would time out
   CHECK(std::ranges::count(ids, 257) == std::ssize(ids));
 }
 
 TEST_CASE_METHOD(TokenizerFiles,
-                 "a Sequence of nothing is no normalizer, and one of ByteLevel alone "
-                 "is ByteLevel") {
+                 "an empty Sequence is no normalizer, and one with only ByteLevel is ByteLevel") {
   auto json = small_tokenizer();
   const auto plain = open_tokenizer(write_json("tokenizer.json", json)).value()->fingerprint();
   json["normalizer"] = {{"type", "Sequence"}, {"normalizers", Json::array()}};
@@ -161,7 +166,7 @@ TEST_CASE_METHOD(TokenizerFiles,
   CHECK_THAT(refusal(write_json("tokenizer.json", json)), ContainsSubstring("pretokenizers is []"));
 }
 
-TEST_CASE_METHOD(TokenizerFiles, "what a tokenizer.json asks for that cannot be done is refused") {
+TEST_CASE_METHOD(TokenizerFiles, "unsupported settings of a tokenizer.json are refused") {
   const auto refused = [this](const char* pointer, const Json& value) {
     auto json = small_tokenizer();
     json[Json::json_pointer{pointer}] = value;
@@ -187,7 +192,7 @@ TEST_CASE_METHOD(TokenizerFiles, "what a tokenizer.json asks for that cannot be 
                {"pretokenizers",
                 {{{"type", "Split"}, {"pattern", {{"Regex", "\\w+"}}}, {"behavior", "Isolated"}},
                  {{"type", "ByteLevel"}, {"add_prefix_space", false}, {"use_regex", false}}}}}),
-      ContainsSubstring("the expression of pre_tokenizer's Split"));
+      ContainsSubstring("the regular expression of pre_tokenizer's Split"));
   auto json = small_tokenizer();
   CHECK_THAT(refusal(write_json("tokenizer.json", json), "gpt2"), ContainsSubstring("leave"));
 }

@@ -1,4 +1,5 @@
-// Samples that are looked at, not learned from: image files by their paths, rows without targets.
+// Tests unlabelled samples, as for predictions: image files by their paths, and rows without
+// targets.
 #include "core/config/config.hpp"
 #include "data/image_files.hpp"
 #include "data/table_dataset.hpp"
@@ -14,7 +15,7 @@ using namespace troupe::data;
 using namespace troupe::testing;
 using Catch::Matchers::ContainsSubstring;
 
-TEST_CASE("image files have no labels, and give what is in them, in their order") {
+TEST_CASE("image files without labels return their pixels in the given order") {
   const ScratchFolder folder;
   const auto small = pattern(3, 4, 3), large = pattern(5, 2, 3);
   write_png(folder / "b.png", small, 3, 4, 3);
@@ -30,7 +31,7 @@ TEST_CASE("image files have no labels, and give what is in them, in their order"
   CHECK(files->read(1, scratch)->height == 5);
 }
 
-TEST_CASE("colour becomes grey as Pillow makes it, for models of one channel") {
+TEST_CASE("colour becomes grey like in Pillow, for models with one channel") {
   const ScratchFolder folder;
   // Image.new("RGB", (1, 1), colour).convert("L")
   write_png(folder / "a.png", {255, 0, 0, 0, 255, 0, 0, 0, 255, 10, 200, 100}, 1, 4, 3);
@@ -42,7 +43,7 @@ TEST_CASE("colour becomes grey as Pillow makes it, for models of one channel") {
   CHECK(Bytes(image->pixels.begin(), image->pixels.end()) == Bytes{76, 150, 29, 132});
 }
 
-TEST_CASE("a file that is no image is an error of its own") {
+TEST_CASE("each unreadable image file has its own error") {
   const ScratchFolder folder;
   write_bytes(folder / "a.png", Bytes{1, 2, 3});
   const auto files = open_image_files({.name = "files"}, {folder / "a.png", folder / "none.png"});
@@ -67,7 +68,7 @@ TEST_CASE("image files below a folder are found in torchvision's order") {
   CHECK(with_slash->files.size() == 4);
 }
 
-TEST_CASE("rows without targets go through the standardization that is given") {
+TEST_CASE("rows without targets use the given standardization") {
   const ScratchFolder folder;
   troupe::testing::write_bytes(folder / "one.csv", "b,a,name\n1,2,x\n3,4,y\n");
   troupe::testing::write_bytes(folder / "two.csv", "a,b\n6,5\n");

@@ -1,4 +1,4 @@
-// Files that cannot be read: skipped where the config says so, and found beforehand.
+// Tests unreadable files: they are skipped when the config says so, and found before training.
 #include "core/config/config.hpp"
 #include "core/fail.hpp"
 #include "data/batch.hpp"
@@ -17,7 +17,7 @@ using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
-/// Two classes of five images of one colour each, of which the third of class a is damaged.
+/// Two classes of five images, each of one colour; the third image of class a is damaged.
 class DamagedFolder {
 public:
   explicit DamagedFolder(const char* second = "val") : second_{second} {
@@ -72,7 +72,8 @@ Result<Filled> filled(const Adapter& adapter, const std::vector<std::int64_t>& s
 
 } // namespace
 
-TEST_CASE("in training the next file stands for one that cannot be read, in evaluation padding") {
+TEST_CASE(
+    "an unreadable file is replaced by the next one in training and by padding in evaluation") {
   const DamagedFolder folder;
   const auto train = open_adapter(folder.config(), Split::train).value();
   const auto batch = filled(*train, {1, 2, 3, 2});
@@ -94,7 +95,7 @@ TEST_CASE("in training the next file stands for one that cannot be read, in eval
   CHECK(tested->first_value(1) == 0);
 }
 
-TEST_CASE("what stands for the last file is the first, with its label") {
+TEST_CASE("the last file is replaced by the first one, with its label") {
   const DamagedFolder folder;
   folder.damage("train", 9);
   folder.damage("train", 0);
@@ -105,7 +106,7 @@ TEST_CASE("what stands for the last file is the first, with its label") {
   CHECK(batch->first_value(0) == batch->first_value(1));
 }
 
-TEST_CASE("a folder of which nothing can be read ends the run all the same") {
+TEST_CASE("a folder without any readable file ends the run") {
   const DamagedFolder folder;
   for (int sample = 0; sample < 10; ++sample)
     folder.damage("train", sample);
@@ -113,11 +114,12 @@ TEST_CASE("a folder of which nothing can be read ends the run all the same") {
   const auto batch = filled(*train, {4});
   REQUIRE_FALSE(batch);
   CHECK(batch.error().code == Errc::data);
-  CHECK_THAT(batch.error().message, ContainsSubstring("train/a/4.png") &&
-                                        ContainsSubstring("nor can the 9 files behind it be read"));
+  CHECK_THAT(batch.error().message,
+             ContainsSubstring("train/a/4.png") &&
+                 ContainsSubstring("the next 9 files cannot be read either"));
 }
 
-TEST_CASE("without the option a file that cannot be read ends the run") {
+TEST_CASE("without the option an unreadable file ends the run") {
   const DamagedFolder folder;
   auto config = folder.config();
   config.data.skip_unreadable = false;
@@ -127,7 +129,7 @@ TEST_CASE("without the option a file that cannot be read ends the run") {
   CHECK_FALSE(filled(*train, {2}));
 }
 
-TEST_CASE("only the first files that cannot be read are named") {
+TEST_CASE("only the first unreadable files are named") {
   UnreadableFiles files;
   for (int i = 0; i < 100; ++i)
     files.add(i, Error{Errc::data, "file " + std::to_string(i), {}});
@@ -140,7 +142,7 @@ TEST_CASE("only the first files that cannot be read are named") {
   CHECK(files.take_lines().empty());
 }
 
-TEST_CASE("a check reads every file, and names those that cannot be read in their order") {
+TEST_CASE("data check reads every file and names the unreadable ones in order") {
   const DamagedFolder folder{"test"};
   folder.damage("train", 7);
   auto config = folder.config();
@@ -157,7 +159,7 @@ TEST_CASE("a check reads every file, and names those that cannot be read in thei
   CHECK_THAT(check_split(config, Split::test)->source, ContainsSubstring("/test"));
 }
 
-TEST_CASE("a check reads what is no folder of images, too") {
+TEST_CASE("data check also reads data sets that are not image folders") {
   Config config;
   config.data.dataset = "synthetic";
   config.data.synthetic_samples = 40;

@@ -6,7 +6,7 @@
 
 using troupe::data::whole_characters;
 
-TEST_CASE("the beginning of a character waits for its end") {
+TEST_CASE("an incomplete UTF-8 character waits for its remaining bytes") {
   const std::string text = "a\u00e9\u20ac\U0001F600"; // of 1, 2, 3 and 4 bytes
   const std::size_t whole[] = {0, 1, 1, 3, 3, 3, 6, 6, 6, 6, 10};
   for (std::size_t bytes = 0; bytes <= text.size(); ++bytes) {
@@ -15,7 +15,7 @@ TEST_CASE("the beginning of a character waits for its end") {
   }
 }
 
-TEST_CASE("what can become no character does not wait") {
+TEST_CASE("an invalid UTF-8 sequence does not wait") {
   CHECK(whole_characters("\xFF") == 1);
   CHECK(whole_characters("\xC0") == 1);
   CHECK(whole_characters("\x80\x80\x80\x80\x80") == 5);

@@ -13,20 +13,22 @@ namespace {
 constexpr float fp32_tolerance = 1e-4f;
 
 constexpr float deep_fp32_tolerance = 2e-3f;
-/// On average, of gradients behind a value that falls on the other side of a relu: one of a few
-/// thousand changes all before it by a few thousandths (found: 0.004 in ResNet-20).
+/// Average tolerance of gradients before a value that falls on the other side of a relu: one such
+/// value in a few thousand changes all gradients before it by a few thousandths (measured: 0.004 in
+/// ResNet-20).
 constexpr float relu_edge_tolerance = 3e-2f;
-/// Losses differ by 1e-6 until, some step, one value falls on the other side of a relu.
+/// Losses differ by 1e-6 until one value falls on the other side of a relu in some step.
 constexpr float deep_fp32_losses = 1e-3f;
 
 struct Tolerance {
   float values, gradients;
 };
 
-/// On average. Stored values are rounded a few times on their way. A rounding that moves a value
-/// over relu's edge changes a gradient by all of it, but so few of them that the norm goes with the
-/// square root. The factors leave room above what one finds between the interpreter's own results
-/// in f32 and in f16 or bf16 (at most 0.5 and 2.8 times epsilon and its root in deep networks).
+/// Returns average tolerances. Stored values are rounded a few times on their way. A rounding that
+/// moves a value over a relu's edge changes a gradient completely, but such values are so rare that
+/// the norm grows with the square root of epsilon. The factors leave a margin above the differences
+/// between the interpreter's results in f32 and in f16 or bf16 (in deep networks at most 0.5 times
+/// epsilon and 2.8 times its root).
 Tolerance tolerance(Precision precision, Depth depth) {
   const bool deep = depth == Depth::deep;
   if (precision == Precision::fp32 && deep)
@@ -38,7 +40,7 @@ Tolerance tolerance(Precision precision, Depth depth) {
   return {factor * 13 * rounding, factor * 1.2f * std::sqrt(rounding)};
 }
 
-/// The activations' gradients, or the others: autodiff names them.
+/// Returns the gradients of activations, or the other tensors; autodiff's names distinguish them.
 Values part_of(const Values& activations, bool gradients) {
   Values part;
   for (const auto& [name, values] : activations)
@@ -61,7 +63,7 @@ double largest_norm(const Values& values) {
   return largest;
 }
 
-/// The norm of a - b.
+/// Returns the norm of a - b.
 double distance(std::vector<float> a, const std::vector<float>& b) {
   REQUIRE(a.size() == b.size());
   std::ranges::transform(a, b, a.begin(), std::minus{});
@@ -153,7 +155,7 @@ void require_same_pass(const RunResult& got, const RunResult& reference, Precisi
   const bool deep = depth == Depth::deep;
   const float largest = deep ? deep_fp32_tolerance : fp32_tolerance;
   require_close(part_of(got.activations, false), part_of(reference.activations, false), largest);
-  // The gradient of a value at relu's edge is all there or not at all.
+  // At a relu's edge, a gradient either passes completely or is zero.
   if (!deep || test_traits().same_relu_edges) {
     require_close(part_of(got.activations, true), part_of(reference.activations, true), largest);
     require_close(got.gradients, reference.gradients, largest);

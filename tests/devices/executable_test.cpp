@@ -1,4 +1,4 @@
-// What executables promise, on whichever device the program was linked with.
+// Tests the contract of executables on the device that the program was linked with.
 #include "nn/builder.hpp"
 #include "tests/devices/compare.hpp"
 #include "tests/devices/op_cases.hpp"
@@ -10,7 +10,7 @@ using namespace troupe::testing;
 
 namespace {
 
-/// A residual block over padded images, in three units, with an evaluation's twin.
+/// A residual block over padded images, in three units, for training or for evaluation.
 Body residual_block(bool training) {
   return [=](nn::GraphBuilder& b, TensorId x) {
     x = b.relu("relu1", b.batch_norm("bn1", b.conv2d("conv1", x, 16, {3, 1, 1}), training));
@@ -22,7 +22,8 @@ Body residual_block(bool training) {
   };
 }
 
-/// Without a shortcut, in channels that no vector divides.
+/// Two layers without a shortcut, with numbers of channels that are no multiple of a vector's
+/// length.
 Body two_layers(bool training) {
   return [=](nn::GraphBuilder& b, TensorId x) {
     x = b.relu("relu1", b.batch_norm("bn1", b.conv2d("conv1", x, 20, {3, 1, 1}), training));
@@ -52,7 +53,7 @@ void require_same_bits(const RunResult& a, const RunResult& b) {
 
 } // namespace
 
-TEST_CASE("a whole pass is its units one by one, however often and with whichever batch") {
+TEST_CASE("a whole pass equals its units one by one, for any number of runs and batches") {
   const auto device = device_or_skip();
   for (const auto precision : test_traits().precisions) {
     INFO(to_string(precision));
@@ -71,7 +72,7 @@ TEST_CASE("a whole pass is its units one by one, however often and with whicheve
   }
 }
 
-TEST_CASE("whole passes learn what the interpreter learns") {
+TEST_CASE("whole passes have the interpreter's losses") {
   const auto device = device_or_skip();
   const Steps steps{.count = 6, .batches = 2, .whole = true, .learn = true};
   for (const auto precision : test_traits().precisions) {
@@ -86,7 +87,7 @@ TEST_CASE("whole passes learn what the interpreter learns") {
   }
 }
 
-TEST_CASE("gradients are as many times larger as the loss scale says") {
+TEST_CASE("gradients are multiplied by the loss scale") {
   const auto device = device_or_skip();
   for (const auto precision : test_traits().precisions) {
     if (!scales_loss(precision))
@@ -99,12 +100,12 @@ TEST_CASE("gradients are as many times larger as the loss scale says") {
     for (auto& [name, values] : expected)
       for (auto& value : values)
         value *= 4;
-    // Only what underflows in the smaller one differs.
+    // Only gradients that underflow with the smaller scale differ.
     require_close_on_average(large.gradients, expected, epsilon(precision));
   }
 }
 
-TEST_CASE("evaluation with the running statistics, in the training executable's layout") {
+TEST_CASE("evaluation with running statistics works in the training executable's layout") {
   const auto device = device_or_skip();
   for (const auto precision : test_traits().precisions)
     for (const auto body : {residual_block, two_layers}) {

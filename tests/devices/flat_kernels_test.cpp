@@ -1,4 +1,4 @@
-// The flat kernels of Device, on whichever device the program was linked with.
+// Tests the flat kernels of Device on the device that the program was linked with.
 #include "core/float16.hpp"
 #include "core/random.hpp"
 #include "tests/devices/test_device.hpp"
@@ -41,7 +41,8 @@ struct KernelFixture {
 
 } // namespace
 
-TEST_CASE_METHOD(KernelFixture, "flat kernels do what they say, on odd sizes and places too") {
+TEST_CASE_METHOD(KernelFixture,
+                 "flat kernels give the expected values, also for odd sizes and offsets") {
   for (const std::size_t n : {1u, 63u, 70001u})
     for (const std::size_t offset : {0u, 1u}) { // the second is not 16-byte aligned
       const auto a = flat_values(n + offset, 1), b = flat_values(n + offset, 2);
@@ -61,7 +62,7 @@ TEST_CASE_METHOD(KernelFixture, "flat kernels do what they say, on odd sizes and
       REQUIRE(copy.read() == a);
       REQUIRE(zeros.read() == std::vector<float>(n, 0));
       const auto sums = on_b.read(), products = scaled.read(), squares = added.read();
-      double expected = 1; // what was there is added to
+      double expected = 1; // the sum is added to the initial value
       for (std::size_t i = offset; i < n + offset; ++i) {
         REQUIRE(sums[i] == b[i] + a[i]);
         REQUIRE(products[i] == a[i] * 0.3f);
@@ -74,7 +75,7 @@ TEST_CASE_METHOD(KernelFixture, "flat kernels do what they say, on odd sizes and
     }
 }
 
-TEST_CASE_METHOD(KernelFixture, "the squared norm is the same bit by bit every time") {
+TEST_CASE_METHOD(KernelFixture, "the squared norm has the same bits every time") {
   const auto values = upload(flat_values(300000, 3));
   const auto norms = upload(std::vector<double>(3));
   for (int i = 0; i < 3; ++i)
@@ -84,7 +85,7 @@ TEST_CASE_METHOD(KernelFixture, "the squared norm is the same bit by bit every t
   REQUIRE(found[0] == found[2]);
 }
 
-TEST_CASE_METHOD(KernelFixture, "the optimizer kernels equal the shared scalar definition") {
+TEST_CASE_METHOD(KernelFixture, "the optimizer kernels equal the scalar reference") {
   constexpr std::size_t n = 40001;
   for (const auto kind : {OptimizerKind::sgd, OptimizerKind::adam, OptimizerKind::adamw})
     for (const float momentum : {0.0f, 0.9f}) {
@@ -117,7 +118,7 @@ TEST_CASE_METHOD(KernelFixture, "the optimizer kernels equal the shared scalar d
           else
             adam_update(scaled, corrections, expected[i], values[i], expected0[i], expected1[i]);
       }
-      // The kernels contract multiplications and additions where the processor can.
+      // The kernels fuse multiplications and additions when the processor can.
       const auto found = parameters.read();
       for (std::size_t i = 0; i < n; ++i)
         REQUIRE(found[i] == Catch::Approx(expected[i]).epsilon(1e-5).margin(1e-6));
@@ -125,7 +126,7 @@ TEST_CASE_METHOD(KernelFixture, "the optimizer kernels equal the shared scalar d
 }
 
 TEST_CASE_METHOD(KernelFixture,
-                 "values are rounded to nearest, to infinity beyond a type's range") {
+                 "values round to nearest, and to infinity outside of a type's range") {
   auto values = flat_values(40001, 5);
   values.insert(values.end(), {1 + 0x1p-11f, 1 + 0x3p-11f, 65519.996f, -65520.0f, 1e-8f, INFINITY});
   const auto rounded = [](DType type, float value) {
@@ -169,7 +170,7 @@ TEST_CASE_METHOD(KernelFixture,
 }
 
 TEST_CASE_METHOD(KernelFixture,
-                 "an optimizer leaves copies as narrow makes them, or as they were") {
+                 "an optimizer also writes the copies in 16 bits, unless it skips the step") {
   constexpr std::size_t n = 40001;
   for (const auto type : {DType::f16, DType::bf16})
     for (const auto kind : {OptimizerKind::sgd, OptimizerKind::adamw})
@@ -197,7 +198,8 @@ TEST_CASE_METHOD(KernelFixture,
         }
 }
 
-TEST_CASE_METHOD(KernelFixture, "the clip factor is that of clip_grad_norm_, and never above one") {
+TEST_CASE_METHOD(KernelFixture,
+                 "the clip factor equals that of clip_grad_norm_ and is at most one") {
   const auto squared_norm = upload(std::vector<double>{100.0});
   const auto factor = upload(std::vector<float>(1));
   device->clip_factor(*stream, squared_norm.data(), 2.0f, factor.data());
@@ -210,7 +212,7 @@ TEST_CASE_METHOD(KernelFixture,
                  "gradients are averaged, unscaled, clipped by value, then by norm") {
   const OptimizerArguments arguments{.lr = 1, .gradient_scale = 0.25f, .clip_value = 3};
   const LossScaleState state{.scale = 1024};
-  // What four ranks sum up to, with the loss scale: without both 3, -2, 5 and -9000.
+  // The sum of four ranks, with the loss scale: 3, -2, 5 and -9000 without both.
   const auto gradients = upload(std::vector<float>{3 * 4096, -2 * 4096, 5 * 4096, -9000 * 4096});
   const auto scaler = upload(std::vector<LossScaleState>{state});
   const auto squared_norm = upload(std::vector<double>(1));
@@ -232,13 +234,14 @@ TEST_CASE_METHOD(KernelFixture,
   const std::vector<float> clipped = {3, -2, 3, -3};
   for (std::size_t i = 0; i < 4; ++i)
     CHECK(after[i] == Catch::Approx(-clipped[i] * clip).epsilon(1e-6));
-  // The accident: with a norm of gradients that are still scaled, other elements reach the bound.
+  // The bug that this test guards against: with the norm of gradients that are still scaled, other
+  // elements reach the bound.
   const auto before = update(nullptr);
   CHECK(squared_norm.read()[0] == 4 * 9);
   CHECK(std::abs(before[1] - after[1]) > 0.04f);
 }
 
-TEST_CASE_METHOD(KernelFixture, "clipping by value leaves a NaN alone, for found_inf to see") {
+TEST_CASE_METHOD(KernelFixture, "clipping by value keeps a NaN, so that found_inf detects it") {
   const auto gradients = upload(std::vector<float>{NAN, INFINITY, -INFINITY});
   const auto parameters = upload(std::vector<float>(3));
   device->optimizer_step(*stream, {.lr = 1, .clip_value = 2},

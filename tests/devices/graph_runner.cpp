@@ -30,7 +30,7 @@ std::vector<float> load(const Slot& slot, const std::vector<float>& flat) {
   return values;
 }
 
-/// A flat buffer of so many values; never empty, so that it has an address.
+/// Returns a flat buffer, never empty, so that it has an address.
 std::vector<float> flat_values(std::size_t elements) {
   return std::vector<float>(std::max<std::size_t>(elements, 1));
 }
@@ -65,7 +65,7 @@ public:
           with_rounded_results(std::move(executable_), device, {options.stored, options.stored});
     bind();
   }
-  /// Nothing may be enqueued any more when buffers and executable end.
+  /// Waits for enqueued work before buffers and executable are destroyed.
   ~State() { (void)stream_->synchronize(); }
   State(const State&) = delete;
   State& operator=(const State&) = delete;
@@ -110,7 +110,7 @@ private:
     executable_->bind_loss_scale(loss_scale_->data());
   }
 
-  /// Everything as it was in the beginning. Gradients are NaN: the passes have to write them.
+  /// Restores the initial state. Gradients become NaN: the passes must write them.
   void reset() {
     auto statistics = flat_values(layout().statistic_elements);
     for (const auto& slot : layout().statistics)

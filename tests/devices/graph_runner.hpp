@@ -1,4 +1,4 @@
-/// Runs a graph forward and backward on a device, with values that depend on names alone, so that
+/// Runs a graph forward and backward on a device, with values that depend only on names, so that
 /// two engines can be compared tensor by tensor.
 #pragma once
 
@@ -18,14 +18,14 @@ namespace troupe::testing {
 using Values = std::map<std::string, std::vector<float>>;
 
 struct RunResult {
-  Values activations; ///< by name; all of them when there is no memory plan
-  Values indices;     ///< of max_pool, where the device stores them as i32
-  Values gradients;   ///< canonical layout
-  Values parameters;  ///< canonical layout, after the last step
+  Values activations; ///< by name; complete only without a memory plan
+  Values indices;     ///< indices of max_pool, when the device stores them as i32
+  Values gradients;   ///< in canonical layout
+  Values parameters;  ///< in canonical layout, after the last step
   Values statistics;
-  std::vector<StepOutputs> steps;   ///< of each pass
-  StepOutputs outputs;              ///< of the last pass
-  std::vector<float> raw_gradients; ///< as stored, one unit after the other
+  std::vector<StepOutputs> steps;   ///< one per pass
+  StepOutputs outputs;              ///< outputs of the last pass
+  std::vector<float> raw_gradients; ///< in the storage layout, one unit after the other
 
   std::vector<float> losses() const;
 };
@@ -36,25 +36,25 @@ struct RunOptions {
   bool tf32 = false;
   MemoryPlan memory = {};
   const StorageLayout* layout = nullptr;
-  float loss_scale = 1;      ///< for graphs that have one
-  float noise = 0;           ///< of the images: see batch_values()
-  DType stored = DType::f32; ///< of parameters, gradients, statistics and momentum
-  /// Null: Device::compile.
+  float loss_scale = 1;      ///< for graphs that have a loss scale
+  float noise = 0;           ///< noise of the images: see batch_values()
+  DType stored = DType::f32; ///< type of parameters, gradients, statistics and momentum
+  /// Compiles the graph. Null: Device::compile.
   std::function<Result<std::unique_ptr<Executable>>(Device&, const Graph&, const CompileOptions&)>
       compile = {};
 };
 
-/// As a job of this precision runs it.
+/// Returns the options that a job of this precision uses.
 RunOptions options_for(Precision precision, const MemoryPlan& memory = {});
 
 struct Steps {
   int count = 1;
-  int batches = 1;    ///< that take turns, each in buffers of its own
-  bool whole = false; ///< Executable::run, else unit by unit
-  /// After each pass a step of SGD with momentum. Else the parameters stay as they are.
+  int batches = 1;    ///< batches used in turn, each in its own buffers
+  bool whole = false; ///< uses Executable::run instead of unit-by-unit calls
+  /// Makes a step of SGD with momentum after each pass; otherwise the parameters stay as they are.
   bool learn = false;
   float lr = 0.003f;
-  std::optional<float> loss_scale = {}; ///< instead of the options'
+  std::optional<float> loss_scale = {}; ///< replaces the loss scale of the options
 };
 
 /// One executable and its buffers. Requires that everything succeeds (Catch2).
@@ -63,7 +63,7 @@ public:
   GraphRun(Device& device, const Graph& graph, const RunOptions& options = {});
   ~GraphRun();
 
-  /// Passes from the first values on, in the same buffers each time.
+  /// Runs passes that start from the initial values; every call uses the same buffers.
   RunResult operator()(const Steps& steps = {});
   const StorageLayout& layout() const;
 
@@ -75,7 +75,7 @@ private:
 RunResult run_graph(Device& device, const Graph& graph, const RunOptions& options = {},
                     const Steps& steps = {});
 
-/// The same on the host's interpreter, which is the truth.
+/// Runs the same steps on the host's interpreter, which is the reference.
 RunResult run_reference(const Graph& graph, const RunOptions& options = {},
                         const Steps& steps = {});
 

@@ -42,7 +42,7 @@ std::vector<std::byte> in_type(DType type, const std::vector<float>& values) {
   return bytes_of(rounded);
 }
 
-/// How many of the images' channels nn/passes/format_input added.
+/// Returns the number of image channels that nn/passes/format_input added.
 std::size_t padded_channels(const Graph& graph, TensorId images) {
   for (const auto& node : graph.nodes)
     if (node.op == Op::conv2d && node.inputs[0] == images)
@@ -50,7 +50,7 @@ std::size_t padded_channels(const Graph& graph, TensorId images) {
   return 0;
 }
 
-/// Ids below 11, some of them often. Sequences that go on have three tokens before these.
+/// Returns ids below 11, some of them frequent. A continued sequence has three earlier tokens.
 std::vector<std::byte> tokens_of(const Tensor& tensor) {
   if (tensor.name == nn::first_place)
     return bytes_of(std::vector<std::int32_t>{3});

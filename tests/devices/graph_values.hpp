@@ -1,4 +1,4 @@
-/// Values for a graph's parameters, statistics and batches, by name alone.
+/// Values for a graph's parameters, statistics and batches; they depend only on names.
 #pragma once
 
 #include "core/device/executable.hpp"
@@ -8,14 +8,14 @@
 
 namespace troupe::testing {
 
-/// In the canonical layout: batch norm's scales around 1, weights small enough that deep graphs
-/// keep their range.
+/// Returns initial values in canonical layout: scales of batch norms are near 1, and weights are
+/// small enough that deep graphs keep their range.
 std::vector<float> initial_values(const Slot& slot);
 
-/// Of the graph's inputs and targets in their order, as they lie in memory: images in the type and
-/// with the channels of the graph's input, those that are padding zero. The second label is
-/// ignored. `number` 0, 1, ...: different values. Each pixel is off by a normal times `noise`,
-/// relatively.
+/// Returns the graph's inputs and targets in their order, in their memory layout: images have the
+/// type and channels of the graph's input, with padding channels zero. The second label is ignored.
+/// Each `number` 0, 1, ... gives other values. `noise`: standard deviation of each pixel's relative
+/// error, which is normal.
 std::vector<std::vector<std::byte>> batch_values(const Graph& graph, int number, float noise = 0);
 
 } // namespace troupe::testing

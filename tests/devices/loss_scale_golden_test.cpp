@@ -1,4 +1,4 @@
-// Loss scaling, clipping and optimizers together, step by step as torch.amp.GradScaler makes them:
+// Compares loss scaling, clipping and optimizers together, step by step, with torch.amp.GradScaler:
 // 200 steps with infinities and NaNs.
 #include "tests/devices/test_device.hpp"
 #include "tests/nn/golden_recipe.hpp"
@@ -42,7 +42,7 @@ std::vector<float> gradient_of(const json& golden, std::size_t step, float scale
   return values;
 }
 
-/// One run's state in the device's memory.
+/// The state of one run in device memory.
 struct Replay {
   Replay(Device& on, Stream& in_order, const json& golden)
       : device{on}, stream{in_order}, arguments{arguments_of(golden)},
@@ -81,7 +81,7 @@ struct Replay {
 
 } // namespace
 
-TEST_CASE("200 scaled steps are GradScaler's: every scale, skip and parameter") {
+TEST_CASE("200 scaled steps match GradScaler: every scale, skip and parameter") {
   const auto device = device_or_skip();
   const auto stream = device->create_stream({});
   for (const auto& golden : nn::test::read_golden("loss_scale.json")) {
@@ -105,8 +105,8 @@ TEST_CASE("200 scaled steps are GradScaler's: every scale, skip and parameter") 
         REQUIRE(parameters == before); // bit for bit
       const auto expected = golden.at("parameters")[step].get<std::vector<float>>();
       for (std::size_t i = 0; i < elements; ++i)
-        // Each step rounds; here multiplications and additions may be contracted. Such errors add
-        // up as random walks do: in 200 steps to 14 of them.
+        // Each step rounds, and this device may fuse multiplications and additions. Such errors add
+        // up like a random walk: to 14 roundings in 200 steps.
         REQUIRE(std::abs(parameters[i] - expected[i]) <=
                 32 * 0x1p-24f * std::max(1.0f, std::abs(expected[i])));
       scale = state.scale;

@@ -1,4 +1,4 @@
-// Whole models on a device against the interpreter.
+// Compares whole models on a device with the interpreter.
 #include "nn/compile.hpp"
 #include "tests/devices/compare.hpp"
 #include "tests/devices/networks.hpp"
@@ -11,7 +11,7 @@ using namespace troupe::testing;
 
 namespace {
 
-/// Residual networks with 16 channels in their first stage.
+/// Residual networks with 16 channels in the first stage.
 Graph model(const std::string& name, std::int64_t size, std::int64_t batch) {
   ModelConfig config;
   config.name = name;
@@ -23,7 +23,7 @@ Graph model(const std::string& name, std::int64_t size, std::int64_t batch) {
   return std::move(*graph);
 }
 
-/// As a device's job prepares it.
+/// Prepares a model as a device's job does.
 nn::PreparedModel prepare(const Graph& forward, Precision precision,
                           const nn::AutocastRegions& off = {},
                           const RecomputeConfig& recompute = {}) {
@@ -41,7 +41,7 @@ nn::PreparedModel prepare(const Graph& forward, Precision precision,
   return std::move(*prepared);
 }
 
-/// One pass, tensor by tensor.
+/// Compares one pass, tensor by tensor.
 void check_pass(const Graph& forward, Depth depth, const nn::AutocastRegions& off = {}) {
   const auto device = device_or_skip();
   for (const auto precision : test_traits().precisions) {
@@ -53,7 +53,7 @@ void check_pass(const Graph& forward, Depth depth, const nn::AutocastRegions& of
   }
 }
 
-/// Ten steps of SGD as they are in training: two batches, planned memory, whole passes.
+/// Compares ten steps of SGD as in training: two batches, planned memory, whole passes.
 void check_steps(const Graph& forward, Depth depth) {
   const auto device = device_or_skip();
   for (const auto precision : test_traits().precisions) {
@@ -65,28 +65,27 @@ void check_steps(const Graph& forward, Depth depth) {
     options.memory = prepared.memory;
     steps.whole = true;
     const auto got = run_graph(*device, prepared.graph, options, steps);
-    REQUIRE(reference.losses().back() < reference.losses()[1]); // of the same batch
+    REQUIRE(reference.losses().back() < reference.losses()[1]); // losses of one batch
     require_same_losses(got, reference, precision, depth);
   }
 }
 
 } // namespace
 
-TEST_CASE("ResNet-20: every activation and gradient as the interpreter has them") {
+TEST_CASE("ResNet-20: every activation and gradient matches the interpreter") {
   check_pass(model("resnet20", 16, 4), Depth::deep);
 }
 
-TEST_CASE("bottleneck blocks: every activation and gradient as the interpreter has them") {
+TEST_CASE("bottleneck blocks: every activation and gradient matches the interpreter") {
   check_pass(bottleneck_network({8, 32, 32, 3}, 8), Depth::deep);
 }
 
-TEST_CASE(
-    "ResNet-20 with regions in f32: every activation and gradient as the interpreter has them") {
+TEST_CASE("ResNet-20 with regions in f32: every activation and gradient matches the interpreter") {
   check_pass(model("resnet20", 16, 4), Depth::deep,
              {"bn1", "layer1.0", "-layer1.0.conv2", "layer2.1.add", "layer3", "-layer3.1", "fc"});
 }
 
-TEST_CASE("a perceptron: every activation and gradient as the interpreter has them") {
+TEST_CASE("a perceptron: every activation and gradient matches the interpreter") {
   check_pass(model("mlp", 16, 16), Depth::shallow);
 }
 
@@ -102,7 +101,7 @@ TEST_CASE("a perceptron: ten steps with the interpreter's losses") {
   check_steps(model("mlp", 8, 16), Depth::shallow);
 }
 
-TEST_CASE("activations that are made again do not change a bit of five steps") {
+TEST_CASE("recomputed activations do not change a bit of five steps") {
   const bool bottlenecks = GENERATE(false, true);
   const auto device = device_or_skip();
   for (const auto precision : test_traits().precisions) {
@@ -129,7 +128,7 @@ TEST_CASE("activations that are made again do not change a bit of five steps") {
   }
 }
 
-TEST_CASE("the memory plan does not change a bit, and neither does a second run") {
+TEST_CASE("the memory plan does not change a bit, nor does a second run") {
   const bool bottlenecks = GENERATE(false, true);
   const auto device = device_or_skip();
   for (const auto precision : test_traits().precisions) {
@@ -146,7 +145,7 @@ TEST_CASE("the memory plan does not change a bit, and neither does a second run"
       REQUIRE(first.raw_gradients == apart.raw_gradients);
     REQUIRE(again.raw_gradients == first.raw_gradients);
     REQUIRE(again.losses() == first.losses());
-    first.activations = apart.activations; // gone
+    first.activations = apart.activations; // overwritten by later ops
     first.indices = apart.indices;
     require_same_pass(first, apart, precision, Depth::deep);
   }

@@ -1,4 +1,4 @@
-// Every op of a device against the interpreter, in graphs as the passes make them.
+// Compares every op of a device with the interpreter, in graphs as the passes make them.
 #include "nn/builder.hpp"
 #include "nn/passes/scale_loss.hpp"
 #include "tests/devices/compare.hpp"
@@ -14,8 +14,8 @@ using namespace troupe::testing;
 
 namespace {
 
-/// What the interpreter says of a graph, and the device: node by node, and in memory that is used
-/// again, as a whole.
+/// Compares a graph on the device with the interpreter: node by node, and as a whole with reused
+/// memory.
 void check(Device& device, const nn::PreparedModel& model, Precision precision) {
   const auto options = options_for(precision);
   const auto reference = run_reference(model.graph, options);
@@ -23,9 +23,9 @@ void check(Device& device, const nn::PreparedModel& model, Precision precision) 
   auto planned = options;
   planned.memory = model.memory;
   auto got = run_graph(device, model.graph, planned, {.count = 3, .whole = true});
-  got.activations = reference.activations; // gone
+  got.activations = reference.activations; // overwritten by later ops
   got.indices = reference.indices;
-  got.statistics = reference.statistics; // of three batches
+  got.statistics = reference.statistics; // after three batches
   require_same_pass(got, reference, precision);
 }
 
@@ -38,14 +38,14 @@ void check(const std::vector<OpCase>& cases) {
     }
 }
 
-/// Graphs of reduced precisions have casts that f32's have not.
+/// Removes tensors that only reduced precisions have: the results of casts.
 RunResult without_casts(RunResult got, const RunResult& exact) {
   std::erase_if(got.activations,
                 [&](const auto& tensor) { return !exact.activations.contains(tensor.first); });
   return got;
 }
 
-/// The device multiplies gradients by the scale, and nothing else.
+/// Checks that the device multiplies gradients by the scale and leaves all other values unchanged.
 void check_loss_scale(Device& device, const Graph& graph) {
   const auto scaled = nn::scale_loss(graph);
   GraphRun run{device, scaled};
@@ -58,8 +58,8 @@ void check_loss_scale(Device& device, const Graph& graph) {
       REQUIRE(got.gradients.at(name)[i] == 4096 * values[i]);
 }
 
-/// Ops of which there is no case here, and who compares them with the interpreter. The host's
-/// engine refuses them (tests/cpu/onednn_test.cpp).
+/// Ops without a case here, and the tests that compare them with the interpreter. The host's engine
+/// refuses them (tests/cpu/onednn_test.cpp).
 constexpr std::pair<Op, std::string_view> compared_elsewhere[] = {
     {Op::batch_norm_statistics, "tests/gpu/networks_test.cpp, where cuDNN gives a stem no sums"},
     {Op::batch_norm_finalize, "tests/gpu/networks_test.cpp, with what cuDNN fuses"},
@@ -84,7 +84,7 @@ std::set<Op> compared_here() {
 
 } // namespace
 
-TEST_CASE("every op is compared with the interpreter, here or where it is said") {
+TEST_CASE("every op is compared with the interpreter, in this file or a listed one") {
   const auto here = compared_here();
   for (const auto op : all_ops) {
     INFO(to_string(op));
@@ -102,11 +102,11 @@ TEST_CASE("convolutions of odd shapes") {
   check(odd_convolutions());
 }
 
-TEST_CASE("batch norm, alone and with relu and add") {
+TEST_CASE("batch norm, plain and with relu and add") {
   check(batch_norms());
 }
 
-TEST_CASE("activations that are made again") {
+TEST_CASE("recomputed activations") {
   check(recomputations());
 }
 
@@ -114,7 +114,7 @@ TEST_CASE("pooling") {
   check(poolings());
 }
 
-TEST_CASE("shortcut, relu, add and several consumers") {
+TEST_CASE("shortcut, relu, add and several readers") {
   check(shortcuts());
 }
 
@@ -122,7 +122,7 @@ TEST_CASE("multilayer perceptron, with and without the fused bias") {
   check(perceptrons());
 }
 
-TEST_CASE("activations that are no straight lines") {
+TEST_CASE("nonlinear activation functions") {
   check(activations());
 }
 
@@ -130,7 +130,7 @@ TEST_CASE("layer norm") {
   check(layer_norms());
 }
 
-// 5 rows are less than a group of lanes, 70 are more than two tiles of queries.
+// 5 rows are fewer than a group of lanes; 70 are more than two tiles of queries.
 TEST_CASE("language models") {
   const auto device = device_or_skip();
   if (!test_traits().language_models)
@@ -147,8 +147,8 @@ TEST_CASE("language models") {
       }
 }
 
-// Three tokens are there before. Of one row, and of few, there are kernels of their own.
-TEST_CASE("language models that go on with sequences") {
+// The sequences already have three tokens. One row, and a few rows, have special kernels.
+TEST_CASE("language models that continue sequences with a cache") {
   const auto device = device_or_skip();
   if (!test_traits().language_models)
     SKIP("the device has no kernels for them yet");
@@ -161,10 +161,10 @@ TEST_CASE("language models that go on with sequences") {
     }
 }
 
-// What each op rounds is known (tests/nn/precision_op_test.cpp): this is about what comes of it.
-// Tensors are so small that one value which falls on the other side of a relu, or another maximum,
-// is seen in all of a gradient.
-TEST_CASE("results in reduced precision are the interpreter's in f32, up to rounding") {
+// The roundings of each op are tested elsewhere (tests/nn/precision_op_test.cpp); this test covers
+// their effect on results. Tensors are so small that a single value on the other side of a relu, or
+// another maximum, changes a whole gradient.
+TEST_CASE("results in reduced precision match the interpreter in f32 up to rounding") {
   const auto device = device_or_skip();
   for (const auto& one : all_op_cases()) {
     const auto exact = run_reference(one.model({}).graph);
@@ -179,7 +179,7 @@ TEST_CASE("results in reduced precision are the interpreter's in f32, up to roun
   }
 }
 
-TEST_CASE("images as the device's loader writes them") {
+TEST_CASE("images in the format that the device's loader writes") {
   const auto device = device_or_skip();
   const auto traits = test_traits();
   for (const auto precision : traits.precisions)
@@ -218,7 +218,7 @@ TEST_CASE("mean squared error, of labels and of values") {
     }
 }
 
-TEST_CASE("losses that are a share of a larger batch's") {
+TEST_CASE("losses that are a fraction of a larger batch's loss") {
   const auto device = device_or_skip();
   for (const double rows : {2.5, 12.0}) {
     INFO(rows << " rows");

@@ -1,4 +1,5 @@
-// Values in blocks that have a scale each, against a definition of its own, bit by bit.
+// Compares block-quantized values, with one scale per block, with an independent definition, bit by
+// bit.
 #include "core/device/quantized.hpp"
 #include "core/random.hpp"
 #include "tests/devices/test_device.hpp"
@@ -17,7 +18,7 @@ using namespace troupe::testing;
 namespace {
 
 constexpr std::size_t block = 128;
-/// Behind what is written: bytes and floats that nobody may touch.
+/// Bytes and floats after the output that must stay unchanged.
 constexpr std::size_t guard = 64;
 constexpr std::uint8_t untouched_byte = 0xab;
 constexpr float untouched_float = -12345.0f;
@@ -26,7 +27,7 @@ constexpr QuantizedType both_types[] = {QuantizedType::int8, QuantizedType::int4
 
 struct Reference {
   std::vector<float> scales;
-  std::vector<int> codes; ///< of whole blocks
+  std::vector<int> codes; ///< padded to whole blocks
 };
 
 float reference_scale(const std::vector<float>& values, std::size_t begin, std::size_t end,
@@ -81,7 +82,8 @@ std::vector<float> normals_of(std::size_t n, float factor = 1) {
   return values;
 }
 
-/// The size of values changes from block to block, down to zeros and up to the largest there are.
+/// Returns values whose magnitude changes from block to block, from zero and denormals to the
+/// largest floats.
 std::vector<float> values_of_all_sizes(std::size_t n) {
   constexpr float factors[] = {1, 0, 1e-3f, 1e-37f, 1e-39f, 1e-44f, 1e30f, 0x1p124f, 0, 1e-20f};
   auto values = normals_of(n);
@@ -94,14 +96,15 @@ std::vector<float> filled(std::size_t n, float value) {
   return std::vector<float>(n, value);
 }
 
-/// With one other value in the middle.
+/// Returns normal values with another value in the middle.
 std::vector<float> values_with(std::size_t n, float value) {
   auto values = normals_of(n);
   values[n / 2] = value;
   return values;
 }
 
-/// Codes before they are rounded are multiples of a half, as the scale is a power of two.
+/// Returns values whose codes before rounding are multiples of a half, because the scale is a power
+/// of two.
 std::vector<float> ties(std::size_t n, float steps) {
   std::vector<float> values(n);
   for (std::size_t i = 0; i < n; ++i)
@@ -117,7 +120,8 @@ struct QuantizeFixture {
   std::unique_ptr<Device> device;
   std::unique_ptr<Stream> stream;
 
-  /// As `stream` leaves memory that began as `before`, from its float `skew` on.
+  /// Returns the output memory after the stream has quantized `values`, which begin at float
+  /// `skew`.
   std::vector<std::uint8_t> quantize(QuantizedType type, const std::vector<float>& values,
                                      std::size_t skew) {
     auto skewed = filled(skew, 0);
@@ -174,7 +178,7 @@ struct QuantizeFixture {
 
 } // namespace
 
-TEST_CASE("the encoded form has so many bytes") {
+TEST_CASE("the encoded size is the number of blocks times the block size") {
   for (const auto type : both_types) {
     const std::size_t bytes = type == QuantizedType::int8 ? 4 + 128 : 4 + 64;
     CHECK(quantized_bytes(type, 0) == 0);
@@ -185,7 +189,7 @@ TEST_CASE("the encoded form has so many bytes") {
   }
 }
 
-TEST_CASE_METHOD(QuantizeFixture, "values are quantized and come back as they are defined to") {
+TEST_CASE_METHOD(QuantizeFixture, "quantized values are restored as defined") {
   for (const auto type : both_types)
     for (const std::size_t n : {1u, 127u, 128u, 129u, 1000u, 70001u})
       for (const std::size_t skew : {0u, 1u}) { // the second is not 16-byte aligned
@@ -195,7 +199,7 @@ TEST_CASE_METHOD(QuantizeFixture, "values are quantized and come back as they ar
       }
 }
 
-TEST_CASE_METHOD(QuantizeFixture, "what is quantized may be zero, or anything else there is") {
+TEST_CASE_METHOD(QuantizeFixture, "zero, tiny and huge values are quantized") {
   for (const auto type : both_types)
     for (const std::size_t n : {1u, 129u, 1000u}) {
       check(type, ties(n, type == QuantizedType::int8 ? 127 : 7), 0);
@@ -206,7 +210,7 @@ TEST_CASE_METHOD(QuantizeFixture, "what is quantized may be zero, or anything el
     }
 }
 
-TEST_CASE_METHOD(QuantizeFixture, "a value that is not finite makes its block NaN, and no other") {
+TEST_CASE_METHOD(QuantizeFixture, "a value that is not finite makes only its block NaN") {
   for (const auto type : both_types)
     for (const float value : {NAN, -NAN, INFINITY, -INFINITY}) {
       check(type, values_with(1, value), 0);
@@ -214,7 +218,7 @@ TEST_CASE_METHOD(QuantizeFixture, "a value that is not finite makes its block Na
     }
 }
 
-TEST_CASE_METHOD(QuantizeFixture, "nothing is quantized of no values") {
+TEST_CASE_METHOD(QuantizeFixture, "no values are quantized to no bytes") {
   for (const auto type : both_types)
     check(type, {}, 1);
 }

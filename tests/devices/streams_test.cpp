@@ -1,4 +1,4 @@
-// What streams and events promise, on whichever device the program was linked with.
+// Tests the contract of streams and events on the device that the program was linked with.
 #include "tests/devices/test_device.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -26,7 +26,7 @@ struct AnyDevice {
   std::unique_ptr<Device> device;
 };
 
-/// An event of some other device, set by hand.
+/// An event of another device, which the test sets.
 class ForeignEvent final : public Event {
 public:
   bool ready() const override { return ready_; }
@@ -63,14 +63,14 @@ TEST_CASE_METHOD(AnyDevice, "memory is zeroed, accounted by kind, and may outliv
   REQUIRE(small->bytes() == 1000);
 }
 
-TEST_CASE_METHOD(AnyDevice, "pinned memory is the host's: counted by kind, but not in the total") {
+TEST_CASE_METHOD(AnyDevice, "pinned memory is host memory: counted by kind, but not in the total") {
   constexpr auto kind = static_cast<std::size_t>(MemoryKind::pinned);
   const auto before = device->memory();
   auto buffer = device->allocate(1000, MemoryKind::pinned).value();
   CHECK(device->memory().current[kind] == before.current[kind] + 1000);
   CHECK(device->memory().total == before.total);
   CHECK(device->info().pinned);
-  buffer->floats()[0] = 3; // the host's own
+  buffer->floats()[0] = 3; // memory of the host
   const auto there = allocate(sizeof(float)),
              back = device->allocate(4, MemoryKind::pinned).value();
   const auto stream = device->create_stream({});
@@ -88,7 +88,7 @@ TEST_CASE_METHOD(AnyDevice, "an allocation that no device can serve is an error,
   REQUIRE(buffer.error().code == Errc::out_of_memory);
 }
 
-TEST_CASE_METHOD(AnyDevice, "work behind another stream's event comes after it") {
+TEST_CASE_METHOD(AnyDevice, "work after a wait for another stream's event runs after that event") {
   const auto first = device->create_stream({"first"}), second = device->create_stream({"second"});
   constexpr std::size_t n = 1 << 20;
   const auto values = allocate(n * sizeof(float)), added = allocate(n * sizeof(float)),
@@ -108,7 +108,7 @@ TEST_CASE_METHOD(AnyDevice, "work behind another stream's event comes after it")
   REQUIRE(found == std::vector<float>(n, 11));
 }
 
-TEST_CASE_METHOD(AnyDevice, "events tell times of one clock, in the order of the work") {
+TEST_CASE_METHOD(AnyDevice, "events report times of one clock, in the order of the work") {
   const auto stream = device->create_stream({});
   const auto other = device->create_stream({"other"});
   const auto begin = stream->record();
@@ -122,10 +122,11 @@ TEST_CASE_METHOD(AnyDevice, "events tell times of one clock, in the order of the
   REQUIRE(begin->time() <= middle->time());
   REQUIRE(middle->time() <= end->time());
   const auto apart = std::chrono::steady_clock::now().time_since_epoch() - end->time();
-  REQUIRE(std::chrono::abs(apart) < std::chrono::seconds{5}); // the host's steady clock, about
+  REQUIRE(std::chrono::abs(apart) <
+          std::chrono::seconds{5}); // approximately the host's steady clock
 }
 
-TEST_CASE_METHOD(AnyDevice, "callbacks come in order, once what was enqueued before is done") {
+TEST_CASE_METHOD(AnyDevice, "callbacks run in order, after the work enqueued before them") {
   const auto stream = device->create_stream({});
   std::vector<int> order;
   for (int i = 0; i < 100; ++i)
@@ -139,7 +140,8 @@ TEST_CASE_METHOD(AnyDevice, "callbacks come in order, once what was enqueued bef
     REQUIRE(order[static_cast<std::size_t>(i)] == i);
 }
 
-TEST_CASE_METHOD(AnyDevice, "a stream waits for another device's event, its callers do not") {
+TEST_CASE_METHOD(AnyDevice,
+                 "a stream waits for another device's event without blocking its caller") {
   const auto event = std::make_shared<ForeignEvent>();
   const auto stream = device->create_stream({});
   const auto values = allocate(sizeof(float));
@@ -154,7 +156,7 @@ TEST_CASE_METHOD(AnyDevice, "a stream waits for another device's event, its call
   REQUIRE(behind->ready());
 }
 
-TEST_CASE_METHOD(AnyDevice, "the end of a stream does not hang on another device's event") {
+TEST_CASE_METHOD(AnyDevice, "destroying a stream does not wait for another device's event") {
   std::atomic<bool> called = false;
   {
     const auto stream = device->create_stream({});

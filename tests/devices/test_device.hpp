@@ -1,4 +1,4 @@
-/// Tests that run on every device: each program that compiles them brings its own device.
+/// Tests that run on every device: every program that compiles them provides its device.
 #pragma once
 
 #include "core/device/device.hpp"
@@ -11,10 +11,10 @@
 
 namespace troupe::testing {
 
-/// The device under test; null with a reason in `why` where the machine has none.
+/// Returns the device under test. When the machine has none, returns null and sets `why`.
 std::unique_ptr<Device> make_test_device(std::string& why);
 
-/// As above, but skips the test where there is none.
+/// Returns the device under test, or skips the test when there is none.
 inline std::unique_ptr<Device> device_or_skip() {
   std::string why;
   auto device = make_test_device(why);
@@ -23,29 +23,31 @@ inline std::unique_ptr<Device> device_or_skip() {
   return device;
 }
 
-/// What differs between devices by design.
+/// Differences between devices by design.
 struct DeviceTraits {
-  std::vector<Precision> precisions; ///< in which its results are compared with the interpreter's
-  /// Its loader writes images in the compute type, with so many channels (nn/passes/format_input).
-  std::int64_t image_channels = 0; ///< 0: in f32, with as many as there are
-  bool stores_indices = true;      ///< of max_pool as the graph says, i32
-  /// Two executables of a graph run the same kernels. CUDA chooses by measuring, and remembers.
+  std::vector<Precision>
+      precisions; ///< precisions in which its results are compared with the interpreter's
+  /// Channels of the images that its loader writes in the compute type (nn/passes/format_input).
+  std::int64_t image_channels = 0; ///< 0: f32, with the images' channels
+  bool stores_indices = true; ///< stores indices of max_pool as the graph declares them, in i32
+  /// Two executables of a graph run the same kernels. CUDA chooses kernels by measuring and
+  /// remembers the choice.
   bool same_kernels = true;
-  /// Its sums are near enough to the interpreter's that in the deep networks tested here no value
+  /// Its sums are so near to the interpreter's that, in the deep networks tested here, no value
   /// falls on the other side of a relu in fp32.
   bool same_relu_edges = true;
-  bool language_models = true; ///< it has kernels for their ops
+  bool language_models = true; ///< has kernels for the ops of language models
 };
 DeviceTraits test_traits();
 
-/// For helpers that tests call in several threads at once: Catch2's assertions, except for one that
-/// fails, are for one thread at a time.
+/// Fails the test on an error. For helpers that several test threads call at once: of Catch2's
+/// assertions, only a failing one is safe there.
 inline void require(const Status& status) {
   if (!status)
     FAIL(status.error().to_string());
 }
 
-/// Values in a device's memory. Everything enqueued on `stream` and finished before it is read.
+/// Values in device memory. All work is enqueued on `stream` and finished before it is read.
 template <class T>
 class DeviceVector {
 public:
@@ -55,7 +57,7 @@ public:
     write(values);
   }
 
-  /// As many values as there were at first.
+  /// Writes values; their number must be that of the constructor.
   void write(const std::vector<T>& values) {
     if (values.size() != size_)
       FAIL(values.size() << " values for " << size_);

@@ -12,6 +12,7 @@ from pathlib import Path
 from pages import fences
 
 ROOT, TROUPE = Path(sys.argv[1]), sys.argv[2]
+HAS_CODE = (ROOT / "CMakeLists.txt").exists()  # an installed tree has pages without the code
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 COMMAND = re.compile(r"(?:^|[\s/`(])troupe +([a-z]+)(?![\w/])((?: +[^\s`]+)*)")
 
@@ -47,6 +48,8 @@ def wrong_links(page, line):
             continue
         path, _, anchor = target.partition("#")
         file = page.parent / path if path else page
+        if not HAS_CODE and file.suffix in (".cpp", ".hpp"):
+            continue
         if not file.exists():
             yield f"there is no {path}"
         elif anchor and anchor not in anchors(file):
@@ -87,8 +90,8 @@ def wrong_commands(line):
 
 
 def quotes(page):
-    """Number, file and code of each fence that names a file. An installed tree has pages without the code."""
-    if not (ROOT / "CMakeLists.txt").exists():
+    """Number, file and code of each fence that names a file."""
+    if not HAS_CODE:
         return
     for fence in fences(page):
         if match := re.fullmatch(r"\w+ (\S+/\S+)", fence.info):

@@ -1,4 +1,5 @@
-// The emulated libraries lie beside the emulated runtime; real ones elsewhere must not be opened.
+// The emulated libraries lie next to the emulated runtime; real libraries elsewhere must not be
+// opened.
 #include "gpu/library_places.hpp"
 
 #include <cuda_runtime_api.h>

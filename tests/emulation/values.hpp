@@ -1,5 +1,5 @@
-/// Numbers of the types that devices compute in, as the stand-ins for libraries see them: floats,
-/// rounded when they are stored.
+/// Values in the types of devices, as the emulated libraries use them: floats that are rounded when
+/// they are stored.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -38,7 +38,7 @@ inline void store(std::span<const float> values, void* to, Type type) {
       static_cast<float*>(to)[i] = values[i];
 }
 
-/// What a tensor core makes of an f32 factor: 10 bits of the mantissa, to nearest.
+/// Rounds as a tensor core rounds an f32 factor: to 10 bits of the mantissa, to nearest.
 inline void round_to_tf32(std::span<float> values) {
   constexpr std::uint32_t exponent = 0x7f800000, dropped = 0x1fff, half = 0x1000;
   for (auto& value : values)

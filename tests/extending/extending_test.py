@@ -92,7 +92,7 @@ def check_model(program, work):
     # It goes on with the same model only.
     steps = len(losses(work / "runs/patchnet"))
     further = ("train", config, "--set", "train.epochs=3", "--set", "metrics.listen=off")
-    said = "was made with model.activation gelu, the config says relu"
+    said = "was made with model.activation gelu, but the config has relu"
     troupe(*further, "--set", "model.activation=relu", code=2, says=[said])
     troupe(*further)
     if not steps < len(losses(work / "runs/patchnet")) <= 3 * steps // 2:

@@ -1,4 +1,4 @@
-// The augmentation kernel against the host's augmentation.
+// Compares the augmentation kernel with the host's augmentation.
 #include "data/augment.hpp"
 #include "data/keys.hpp"
 #include "gpu/kernels/augment.hpp"
@@ -29,7 +29,7 @@ Floats as_floats(const std::vector<T>& values) {
   return {values.begin(), values.end()};
 }
 
-/// What the host makes of the same samples, with the padded channels.
+/// Returns the host's images of the same samples, with the padded channels.
 Floats expected_images(const Setting& s, const data::Augment& augment,
                        const std::vector<std::uint8_t>& pixels,
                        const std::vector<std::int64_t>& indices) {
@@ -54,7 +54,7 @@ Floats expected_images(const Setting& s, const data::Augment& augment,
 
 } // namespace
 
-TEST_CASE_METHOD(GpuFixture, "augmented batches are the host's, for every element type") {
+TEST_CASE_METHOD(GpuFixture, "augmented batches match the host's for every element type") {
   const std::vector<Setting> settings = {
       {{32, 32}, 3, 32, 3, 3, true, true},  {{32, 32}, 3, 32, 3, 4, true, true},
       {{32, 32}, 3, 56, 3, 4, true, true},  {{28, 28}, 1, 32, 3, 4, false, true},

@@ -1,5 +1,5 @@
-// Synchronized batch norm's kernels: two ranks with parts of the rows against the interpreter with
-// all of them.
+// Compares the kernels of synchronized batch norm on two ranks, each with a shard of the rows, with
+// the interpreter on all rows.
 #include "core/device/sum_over_ranks.hpp"
 #include "gpu/kernels/batch_norm_ranks.hpp"
 #include "gpu/kernels/sum.hpp"
@@ -18,7 +18,7 @@ namespace {
 constexpr std::int64_t channels = 24, images = 4, pixels = 35;
 constexpr std::size_t value_count = channels * images * pixels, per_channel = channels;
 const Shape shape{images, 5, 7, channels}, by_channel{channels};
-/// Three images and one.
+/// The first rank has three images, the second one.
 constexpr std::array<std::size_t, 3> cuts = {0, value_count / 4 * 3, value_count};
 
 Floats part(const Floats& values, std::size_t rank) {
@@ -32,7 +32,7 @@ BatchNormShape part_shape(std::size_t rank, DType dtype) {
 
 } // namespace
 
-TEST_CASE_METHOD(GpuFixture, "two ranks' parts of the rows have the batch norm of all rows") {
+TEST_CASE_METHOD(GpuFixture, "batch norm over two ranks' rows equals batch norm over all rows") {
   for (const auto dtype : {DType::f32, DType::f16, DType::bf16}) {
     INFO(to_string(dtype));
     const auto x = normal_values(value_count, 1, dtype), dy = normal_values(value_count, 2, dtype);
@@ -52,7 +52,7 @@ TEST_CASE_METHOD(GpuFixture, "two ranks' parts of the rows have the batch norm o
     constexpr auto values = 2 * per_channel + 1;
     std::array<double*, 2> sums = {};
     for (auto& rank : sums)
-      rank = static_cast<double*>(room(2 * values)); // two floats for a double
+      rank = static_cast<double*>(room(2 * values)); // a double is two floats wide
     const auto sum_over_ranks = [&] {
       launch_sum(handle(), DType::f64, {.data = {sums[0], sums[1]}, .count = 2}, sums[0], values);
     };

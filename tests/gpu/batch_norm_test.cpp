@@ -1,4 +1,4 @@
-// Batch norm's kernels against the interpreter.
+// Compares the batch norm kernels with the interpreter.
 #include "gpu/kernels/batch_norm.hpp"
 #include "tests/gpu/reference.hpp"
 
@@ -12,7 +12,7 @@ using namespace troupe::testing;
 
 namespace {
 
-/// One batch norm with everything that it reads, here and on the device.
+/// One batch norm with all of its inputs, on the host and on the device.
 struct Case {
   Shape shape;
   std::int64_t channels;
@@ -35,7 +35,7 @@ struct Case {
   }
 };
 
-/// Odd ones, packs, several groups of channels, many rows.
+/// Odd numbers of channels, whole packs, several groups of channels, many rows.
 const std::vector<Shape> shapes = {{2, 3, 5, 3},     {4, 5, 7, 16},  {2, 4, 4, 20},
                                    {8, 20, 20, 64},  {2, 3, 3, 600}, {1, 7, 7, 2048},
                                    {16, 28, 28, 128}};
@@ -114,7 +114,7 @@ TEST_CASE_METHOD(GpuFixture, "batch norm forward in training, with add and relu"
       }
 }
 
-TEST_CASE_METHOD(GpuFixture, "statistics of values far from zero, and from sums given") {
+TEST_CASE_METHOD(GpuFixture, "statistics of values far from zero, and from given sums") {
   const Case far{{8, 16, 16, 16}, DType::f32, 1000};
   const auto expected = reference(far, {});
   auto *const mean = float_room(far.c), *const inv_std = float_room(far.c);
@@ -161,7 +161,7 @@ TEST_CASE_METHOD(GpuFixture, "statistics of values far from zero, and from sums 
   require_near(download(running_variance, k.c), near_zero.running_variance, 1e-4f, "running");
 }
 
-TEST_CASE_METHOD(GpuFixture, "batch norm of inference takes the running statistics") {
+TEST_CASE_METHOD(GpuFixture, "batch norm in inference uses the running statistics") {
   for (const auto dtype : {DType::f32, DType::f16}) {
     const Case k{{3, 4, 5, 16}, dtype};
     const auto expected = reference(k, {.training = false, .relu = true});
@@ -190,7 +190,7 @@ TEST_CASE_METHOD(GpuFixture, "batch norm backward, plain, with relu, with add, a
         INFO(shape.to_string() << ' ' << to_string(dtype) << ' ' << relu << add << give_y);
         const BatchNormAttributes a{.relu = relu, .add = add};
         const auto forward = reference(k, a);
-        // Relu's mask is that of y as it was stored.
+        // Relu's mask is that of the stored (rounded) y.
         std::vector<ReferenceTensor> in{{k.shape, k.dy},
                                         {k.shape, k.x},
                                         {{k.channels}, k.scale},
@@ -231,7 +231,7 @@ TEST_CASE_METHOD(GpuFixture, "batch norm backward, plain, with relu, with add, a
 
 namespace {
 
-/// Bits of values that are above 0, eight to a byte, the first the lowest.
+/// Returns a bit for each value, set if it is above 0; eight bits per byte, the lowest first.
 Floats mask_of(const Floats& y) {
   Floats bytes(y.size() / 8);
   for (std::size_t i = 0; i < y.size(); ++i)
@@ -244,11 +244,11 @@ const std::vector<Shape> shapes_in_eights = {
 
 } // namespace
 
-TEST_CASE_METHOD(GpuFixture, "a mask is of y as it was stored") {
+TEST_CASE_METHOD(GpuFixture, "a mask is computed from y as it was stored") {
   for (const auto& shape : shapes_in_eights)
     for (const auto dtype : {DType::f32, DType::f16, DType::bf16}) {
       Case k{shape, dtype};
-      k.residual[0] = -k.x[0]; // exactly 0, once the factors are 1
+      k.residual[0] = -k.x[0]; // exactly 0 when the factors are 1
       k.residual[1] = std::numeric_limits<float>::quiet_NaN();
       INFO(shape.to_string() << ' ' << to_string(dtype));
       auto *const x = upload(k.x, dtype), *const residual = upload(k.residual, dtype);
@@ -278,7 +278,7 @@ TEST_CASE_METHOD(GpuFixture, "a mask is of y as it was stored") {
     }
 }
 
-TEST_CASE_METHOD(GpuFixture, "batch norm backward adds up two gradients and reads a mask") {
+TEST_CASE_METHOD(GpuFixture, "batch norm backward adds two gradients and reads a mask") {
   for (const auto& shape : shapes_in_eights)
     for (const auto dtype : {DType::f32, DType::f16, DType::bf16})
       for (const auto& [masked, two] : {std::pair{true, false}, {true, true}, {false, true}}) {
@@ -288,7 +288,7 @@ TEST_CASE_METHOD(GpuFixture, "batch norm backward adds up two gradients and read
         const auto forward = reference(k, a);
         const auto y = rounded(forward.y, dtype);
         a.mask = masked;
-        auto gradient = k.dy; // added up here: the interpreter would round as f32
+        auto gradient = k.dy; // added here, because the interpreter would round the sum to f32
         const auto other = normal_values(k.n, 9, dtype);
         for (std::size_t i = 0; two && i < k.n; ++i)
           gradient[i] += other[i];
@@ -330,7 +330,7 @@ TEST_CASE_METHOD(GpuFixture, "batch norm backward adds up two gradients and read
       }
 }
 
-TEST_CASE_METHOD(GpuFixture, "sums over rows are the same bit by bit every time") {
+TEST_CASE_METHOD(GpuFixture, "sums over rows have the same bits every time") {
   const Case k{{16, 28, 28, 64}, DType::f16};
   auto* const x = upload(k.x, k.dtype);
   std::vector<Floats> means, deviations;
@@ -346,7 +346,7 @@ TEST_CASE_METHOD(GpuFixture, "sums over rows are the same bit by bit every time"
   REQUIRE((deviations[0] == deviations[1] && deviations[0] == deviations[2]));
 }
 
-TEST_CASE_METHOD(GpuFixture, "two scaled inputs make one output, and dx is a dy + b x + c") {
+TEST_CASE_METHOD(GpuFixture, "two scaled inputs give one output, and dx equals a dy + b x + c") {
   const Case k{{2, 5, 5, 24}, DType::f16};
   const auto a = normal_values(k.c, 7), b = normal_values(k.c, 8);
   Floats dual(k.n), linear(k.n);

@@ -1,7 +1,8 @@
-// Which engines a device has for the convolutions of ResNet-50 in bf16, at their real sizes: what
-// docs/cudnn-patterns.md found for sm_90 without a GPU has to be there on one. Of the patterns that
-// are compiled at run time, in seconds each, those of one small and one large convolution of each
-// kind are asked for. That they compute what they should is cudnn_patterns_device_test.cpp's.
+// Tests which engines a device has for the convolutions of ResNet-50 in bf16, at their real sizes:
+// the engines that docs/cudnn-patterns.md lists for sm_90, found without a GPU, must exist on a
+// real one. Patterns that are compiled at run time, in seconds each, are only queried for one small
+// and one large convolution of each kind. cudnn_patterns_device_test.cpp tests that they compute
+// the right results.
 #include "bench/gpu/network_problems.hpp"
 #include "tests/gpu/cudnn_device_fixture.hpp"
 
@@ -23,7 +24,7 @@ std::vector<ConvolutionProblem> convolutions() {
   return bench::convolutions_of(*graph, CUDNN_DATA_BFLOAT16);
 }
 
-/// Of each kernel and stride behind the stem the first and the last.
+/// Returns the first and the last convolution of each kernel size and stride after the stem.
 std::vector<ConvolutionProblem> of_each_kind() {
   std::map<std::pair<std::int64_t, std::int64_t>, std::vector<ConvolutionProblem>> kinds;
   for (const auto& problem : convolutions())
@@ -35,7 +36,7 @@ std::vector<ConvolutionProblem> of_each_kind() {
   return chosen;
 }
 
-/// The engine, or a dash.
+/// Returns the engine's name, or a dash when there is none.
 std::string engine_of(const Target& target, const OperationGraph& graph) {
   const auto plans = find_plans(target, graph, {});
   if (!plans)
@@ -50,7 +51,7 @@ OperationGraph filter(const ConvolutionProblem& problem) {
   return convolution_backward_filter(problem, problem.type);
 }
 
-/// Says which engines there are, and requires one of each.
+/// Prints how many problems each engine takes, and requires an engine for every problem.
 void require_engines(const Target& target, const std::string& what,
                      const std::vector<ConvolutionProblem>& problems, const Pattern& pattern) {
   std::map<std::string, int> engines;

@@ -1,5 +1,5 @@
-// Calls between ranks while a call of another thread blocks the driver: they end with the time-out,
-// which no thread watches that calls CUDA.
+// Tests calls between ranks while a call of another thread blocks the driver: they end at the
+// timeout, because the thread that watches it never calls CUDA.
 #include "cpu/host_stream.hpp"
 #include "tests/collectives/conformance/group.hpp"
 
@@ -18,9 +18,9 @@ using namespace troupe;
 using namespace troupe::testing;
 using namespace std::chrono_literals;
 
-TEST_CASE("ranks whose threads are blocked in the driver fail when the time is up") {
+TEST_CASE("ranks whose threads are blocked in the driver fail after the timeout") {
   if (!troupe_emulated_loads)
-    SKIP("no CUDA device whose driver is known to wait"); // a GPU's may not
+    SKIP("no CUDA device whose driver is known to wait"); // a real driver may not wait
   Group group{any_backend(2), 2, 300ms};
   std::vector<DeviceValues> values;
   for (std::size_t rank = 0; rank < 2; ++rank)
@@ -33,21 +33,21 @@ TEST_CASE("ranks whose threads are blocked in the driver fail when the time is u
   void* memory = nullptr;
   REQUIRE(cudaHostAlloc(&memory, 4096, cudaHostAllocPortable) == cudaSuccess);
   auto freed = std::async(std::launch::async, [memory] { return cudaFreeHost(memory); });
-  std::this_thread::sleep_for(50ms); // it waits for the ranks' streams
+  std::this_thread::sleep_for(50ms); // the call waits for the ranks' streams
   go_on->reach({});
   for (auto& member : group) {
     auto ended = std::async(std::launch::async, [&] { return member.stream->synchronize(); });
     REQUIRE(ended.wait_for(20s) == std::future_status::ready);
     const auto status = ended.get();
-    if (!status) // NCCL's owner may have made the call before
+    if (!status) // NCCL's owner may have made the call before the driver blocked
       CHECK(status.error().code == Errc::collective);
   }
   CHECK(freed.get() == cudaSuccess);
-  for (auto& member : group) // their threads may still work on the values
+  for (auto& member : group) // the communicators' threads may still use the values
     member.communicator.reset();
 }
 
-TEST_CASE("calls of a connected group load nothing") {
+TEST_CASE("operations of a connected group load no kernels") {
   if (!troupe_emulated_loads)
     SKIP("no CUDA device that counts what it loads");
   Group group{any_backend(2), 2};

@@ -1,5 +1,5 @@
-// Sums over the rows of a matrix, by one block to hundreds of them
-// (gpu/kernels/detail/columns.cuh): asked of a kernel that gives them as they are.
+// Tests sums over the rows of a matrix, by one block to hundreds of blocks
+// (gpu/kernels/detail/columns.cuh), through a kernel that returns the sums unchanged.
 #include "gpu/kernels/batch_norm_ranks.hpp"
 #include "tests/gpu/reference.hpp"
 
@@ -19,7 +19,8 @@ struct SumsCase {
   const char* what;
 };
 
-/// A block has four rows a thread: 512 rows of 8 channels, 256 of 3 or 64 of 256.
+/// A thread of a block has four rows, so a block has 512 rows of 8 channels, 256 rows of 3 channels
+/// or 64 rows of 256 channels.
 const SumsCase cases[] = {
     {DType::f16, 1, 8, "one row"},
     {DType::f16, 32 * 512, 8, "one stripe"},
@@ -37,7 +38,7 @@ struct ColumnSums : GpuFixture {
     return static_cast<std::size_t>(2 * c.channels + 1);
   }
 
-  /// Of each channel the values, then their squares, then the number of rows.
+  /// Returns the sums of each channel, then the sums of squares, then the number of rows.
   std::vector<double> sums_of(const SumsCase& c, const void* x) {
     auto* const sums = static_cast<double*>(room(2 * count(c)));
     stream().enqueue("sums", [&](cudaStream_t raw) {
@@ -50,7 +51,7 @@ struct ColumnSums : GpuFixture {
   }
 };
 
-/// Small whole numbers, which all types have and whose sums are exact in any order.
+/// Returns small whole numbers, which all types represent and whose sums are exact in any order.
 Floats whole_numbers(std::int64_t elements) {
   auto values = normal_values(static_cast<std::size_t>(elements), 1);
   for (auto& value : values)
@@ -72,7 +73,7 @@ std::vector<double> true_sums(const SumsCase& c, const Floats& x) {
 
 } // namespace
 
-TEST_CASE_METHOD(ColumnSums, "sums over rows are exact where each addition is") {
+TEST_CASE_METHOD(ColumnSums, "sums over rows are exact if each addition is") {
   for (const auto& c : cases) {
     INFO(c.what);
     const auto x = whole_numbers(c.rows * c.channels);
@@ -80,7 +81,7 @@ TEST_CASE_METHOD(ColumnSums, "sums over rows are exact where each addition is") 
   }
 }
 
-TEST_CASE_METHOD(ColumnSums, "sums over rows repeat bit by bit, whichever block is done last") {
+TEST_CASE_METHOD(ColumnSums, "sums over rows have the same bits, whichever block finishes last") {
   for (const auto& c : cases) {
     INFO(c.what);
     const auto elements = static_cast<std::size_t>(c.rows * c.channels);

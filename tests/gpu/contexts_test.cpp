@@ -1,4 +1,4 @@
-// Contexts: a process that uses one GPU has none on another.
+// Tests contexts: a process that uses one GPU has no context on another.
 #include "gpu/cuda_device.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -11,13 +11,13 @@ extern "C" bool troupe_emulated_context(int device) __attribute__((weak));
 using namespace troupe;
 using namespace troupe::gpu;
 
-TEST_CASE("the threads of a device make no context on another") {
+TEST_CASE("the threads of a device create no context on another device") {
   if (cuda_device_count() < 2)
     SKIP("no 2 CUDA devices");
   if (!troupe_emulated_context)
     SKIP("no CUDA device that counts its contexts");
   if (troupe_emulated_context(0))
-    return; // another test of this process has used it
+    return; // another test of this process has used GPU 0
   {
     const auto device = make_cuda_device(1).value();
     const auto stream = device->create_stream({.name = "test"});

@@ -1,6 +1,6 @@
-// Engines that cuDNN proposes for bf16 where a driver can be loaded: those that are compiled at run
-// time. A stub of the driver is enough for that; bf16_engines_test.cpp runs their kernels, on a
-// device.
+// Tests the engines that cuDNN proposes for bf16 when a driver can be loaded: those that are
+// compiled at run time. A stub of the driver is enough for that; bf16_engines_test.cpp runs their
+// kernels on a device.
 #include "bench/gpu/network_problems.hpp"
 #include "tests/gpu/cudnn_fixture.hpp"
 
@@ -13,7 +13,8 @@ using namespace troupe::gpu::cudnn;
 
 namespace {
 
-/// For the rest of the process: cuDNN looks for it by its name, which the stub has.
+/// Loads the driver, or a stub with its name, for the rest of the process: cuDNN looks it up by
+/// name.
 void load_driver() {
   if (!dlopen("libcuda.so.1", RTLD_NOW | RTLD_GLOBAL) &&
       !dlopen(TROUPE_DRIVER_STUB, RTLD_NOW | RTLD_GLOBAL))
@@ -34,7 +35,7 @@ void check_proposed(const Target& target, const OperationGraph& graph) {
 
 } // namespace
 
-TEST_CASE("on Hopper general engines give bf16 statistics, behind normalized inputs too") {
+TEST_CASE("on Hopper general engines compute bf16 statistics, also after normalized inputs") {
   load_driver();
   const auto target = testing::described_gpu("h100_sxm");
   for (const auto& problem : convolutions()) {
@@ -44,7 +45,7 @@ TEST_CASE("on Hopper general engines give bf16 statistics, behind normalized inp
   }
 }
 
-TEST_CASE("on Hopper nothing else fuses in bf16, with a driver either") {
+TEST_CASE("on Hopper nothing else fuses in bf16, even with a driver") {
   load_driver();
   const auto target = testing::described_gpu("h100_sxm");
   for (const auto& problem : convolutions()) {

@@ -19,7 +19,7 @@ DeviceValues operands() {
 
 } // namespace
 
-TEST_CASE("candidates are measured once, and the fastest is found again on disk", "[device]") {
+TEST_CASE("candidates are measured once, and the fastest is then read from disk", "[device]") {
   const auto target = gpu_or_skip();
   const ScratchFolder folder;
   const PlanCache cache(folder.path());

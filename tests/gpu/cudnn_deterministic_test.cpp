@@ -1,5 +1,4 @@
-// Which engines the real cuDNN has for runs that must repeat, found for GPUs that are only
-// described.
+// Tests which engines the real cuDNN has for reproducible runs, on GPUs that are only described.
 #include "bench/gpu/network_problems.hpp"
 #include "tests/gpu/cudnn_fixture.hpp"
 #include "tests/gpu/engine_notes.hpp"
@@ -20,7 +19,7 @@ std::vector<ConvolutionProblem> convolutions(cudnnDataType_t type) {
   return bench::convolutions_of(*graph, type);
 }
 
-/// As a step has them, fused and not.
+/// Returns the patterns of a convolution in a step, fused and not fused.
 std::vector<OperationGraph> patterns(const ConvolutionProblem& problem) {
   std::vector<OperationGraph> all = {convolution_forward(problem),
                                      convolution_backward_filter(problem, problem.type),
@@ -47,7 +46,7 @@ std::ptrdiff_t marked(const std::map<std::string, NumericalNotes>& notes) {
 
 } // namespace
 
-TEST_CASE("where runs must repeat, no engine is taken that cuDNN marks as not deterministic",
+TEST_CASE("deterministic policies never select an engine that cuDNN marks as nondeterministic",
           "[long]") {
   const auto target = testing::described_gpu("h100_sxm");
   std::ptrdiff_t not_deterministic = 0;
@@ -58,10 +57,10 @@ TEST_CASE("where runs must repeat, no engine is taken that cuDNN marks as not de
         const auto notes = proposed_notes(target, graph);
         not_deterministic += marked(notes);
         const auto plans = find_plans(target, graph, {.deterministic = true, .candidates = 3});
-        // Nothing is lost by it: what fuses at all fuses in runs that repeat.
+        // Every pattern that fuses at all also fuses in reproducible runs.
         CHECK(plans.has_value() == find_plans(target, graph, {}).has_value());
         for (std::size_t i = 0; plans && i < plans->size(); ++i)
           CHECK_FALSE(notes.at((*plans)[i].tag()).nondeterministic);
       }
-  CHECK(not_deterministic > 0); // else this shows nothing
+  CHECK(not_deterministic > 0); // otherwise the test proves nothing
 }

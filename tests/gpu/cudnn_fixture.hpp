@@ -1,4 +1,4 @@
-/// cuDNN, and GPUs that are only described, for tests without a GPU.
+/// cuDNN and described GPUs, for tests without a GPU.
 #pragma once
 
 #include "gpu/cudnn/patterns.hpp"
@@ -23,7 +23,7 @@ inline std::string properties_of(const std::string& device) {
   return read_text(testing::source_tree() / "tests/gpu/devices" / (device + ".json"));
 }
 
-/// Skips the test where cuDNN cannot be opened.
+/// Opens cuDNN; skips the test when that fails.
 inline gpu::CudnnLibrary cudnn_or_skip() {
   const auto library = gpu::open_cudnn(gpu::library_places_of_process());
   if (!library)
@@ -31,7 +31,7 @@ inline gpu::CudnnLibrary cudnn_or_skip() {
   return *library;
 }
 
-/// "h200", "h100_sxm", "a100_sxm". Skips the test where cuDNN cannot be opened.
+/// `device`: "h200", "h100_sxm" or "a100_sxm". Skips the test when cuDNN cannot be opened.
 inline gpu::cudnn::Target described_gpu(const std::string& device) {
   auto target = gpu::cudnn::Target::of_properties(cudnn_or_skip(), properties_of(device));
   if (!target)
@@ -39,7 +39,7 @@ inline gpu::cudnn::Target described_gpu(const std::string& device) {
   return std::move(*target);
 }
 
-/// A bottleneck's 3x3 convolution, small.
+/// A small 3x3 convolution, as in a bottleneck block.
 inline gpu::cudnn::ConvolutionProblem small_problem(std::int64_t kernel = 3,
                                                     std::int64_t stride = 1) {
   return {4, 16, 16, 64, 64, kernel, stride, kernel / 2, CUDNN_DATA_HALF};

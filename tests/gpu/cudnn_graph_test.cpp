@@ -27,7 +27,7 @@ TEST_CASE("a convolution problem has the shapes of its tensors") {
   CHECK(problem.to_string() == "8x56x28x64 -> 128, 3x3 / 2");
 }
 
-TEST_CASE("tensors lie in memory with the channels last") {
+TEST_CASE("tensors are in channels-last layout") {
   CHECK(channels_last_strides({8, 64, 56, 28}) == Dims{56 * 28 * 64, 1, 28 * 64, 64});
   CHECK(channels_last_strides({1, 64, 1, 1}) == Dims{64, 1, 64, 64});
 }
@@ -57,7 +57,7 @@ TEST_CASE("patterns read and write the tensors they document") {
         std::set{x, scale, bias, dual_x, dual_scale, dual_bias, w, activation, y, sum, square_sum});
 }
 
-TEST_CASE("a graph's canonical text tells apart what needs different plans") {
+TEST_CASE("a graph's canonical text differs whenever the plans must differ") {
   std::set<std::string> texts;
   auto other = problem;
   for (const auto type : {CUDNN_DATA_HALF, CUDNN_DATA_BFLOAT16, CUDNN_DATA_FLOAT}) {

@@ -18,7 +18,7 @@ void make_package(const fs::path& prefix, const std::string& packages, const std
   fs::create_directories(prefix / packages / "nvidia" / name / "lib");
 }
 
-/// Relative to the folder; the loader's own search is "".
+/// Returns places relative to the folder; "" is the loader's default search.
 std::vector<std::string> places_in(const ScratchFolder& folder, LibraryEnvironment environment) {
   environment.toolkit = folder / "cuda";
   std::vector<std::string> found;
@@ -29,8 +29,8 @@ std::vector<std::string> places_in(const ScratchFolder& folder, LibraryEnvironme
 
 } // namespace
 
-TEST_CASE("libraries are searched in the user's folders, then those of Python environments, the "
-          "loader and the toolkit") {
+TEST_CASE("libraries are searched in the user's folders, Python environments, the loader and the "
+          "toolkit") {
   const ScratchFolder folder;
   fs::create_directories(folder / "mine");
   fs::create_directories(folder / "cuda/lib64");
@@ -64,7 +64,7 @@ TEST_CASE("a program in a build tree finds the wheels of its tree, an installed 
   CHECK(places_in(folder, environment) == std::vector<std::string>{"tree", ""});
 }
 
-TEST_CASE("the first python3 in PATH names its environment, and the Python behind it") {
+TEST_CASE("the first python3 in PATH determines the environment and its base Python") {
   const ScratchFolder folder;
   make_package(folder / "venv", "lib/python3.12/site-packages", "cudnn");
   make_package(folder / "usr", "local/lib/python3.12/dist-packages", "cudnn");
@@ -82,7 +82,7 @@ TEST_CASE("the first python3 in PATH names its environment, and the Python behin
                                  "usr/local/lib/python3.12/dist-packages/nvidia/cudnn/lib"});
 }
 
-TEST_CASE("a library that is nowhere: the error says where it was looked for") {
+TEST_CASE("a library that is not found: the error lists the searched places") {
   const ScratchFolder folder;
   write_bytes(folder / "libtroupe_absent.so.1", "not a library");
   const auto library = SharedLibrary::open("libtroupe_absent.so.1", {"", folder.path()});
@@ -94,7 +94,7 @@ TEST_CASE("a library that is nowhere: the error says where it was looked for") {
   CHECK_THAT(library.error().message, ContainsSubstring("TROUPE_CUDA_LIBRARIES"));
 }
 
-TEST_CASE("cuDNN's and cuBLASLt's functions are found where the libraries are") {
+TEST_CASE("the functions of cuDNN and cuBLASLt are found in installed libraries") {
   const auto cudnn = testing::cudnn_or_skip();
   CHECK(cudnn.version() / 10000 == CUDNN_MAJOR);
   const auto cublas = open_cublas_lt(library_places_of_process());

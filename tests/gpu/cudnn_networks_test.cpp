@@ -1,4 +1,4 @@
-// What must hold for the networks that are measured; docs/cudnn-patterns.md has the whole table.
+// Tests the requirements on the measured networks; docs/cudnn-patterns.md has the whole table.
 #include "bench/gpu/network_problems.hpp"
 #include "tests/gpu/cudnn_fixture.hpp"
 
@@ -43,7 +43,7 @@ TEST_CASE("every convolution of ResNet-50 has plans in every direction") {
   }
 }
 
-TEST_CASE("on Hopper every convolution of ResNet-50 but the stem fuses in fp16") {
+TEST_CASE("on Hopper every convolution of ResNet-50 except the stem fuses in fp16") {
   for (const auto* device : {"h200", "h100_sxm"}) {
     const auto target = testing::described_gpu(device);
     for (const auto& problem : resnet50(CUDNN_DATA_HALF)) {
@@ -66,7 +66,7 @@ TEST_CASE("on Hopper every convolution of ResNet-50 but the stem fuses in fp16")
   }
 }
 
-TEST_CASE("on Ampere every convolution of ResNet-50 but the stem has statistics in fp16") {
+TEST_CASE("on Ampere every convolution of ResNet-50 except the stem has statistics in fp16") {
   const auto target = testing::described_gpu("a100_sxm");
   for (const auto& problem : resnet50(CUDNN_DATA_HALF))
     if (problem.in > 4) {
@@ -76,7 +76,7 @@ TEST_CASE("on Ampere every convolution of ResNet-50 but the stem has statistics 
     }
 }
 
-TEST_CASE("bf16 has no fused backward, with a driver or without") {
+TEST_CASE("bf16 has no fused backward, with or without a driver") {
   const auto target = testing::described_gpu("h200");
   for (const auto& problem : resnet50(CUDNN_DATA_BFLOAT16))
     for (const auto& graph :

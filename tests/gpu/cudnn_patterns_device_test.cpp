@@ -1,4 +1,4 @@
-// Every pattern against scalar loops, on small shapes. Tolerances are fixed beforehand: one
+// Compares every pattern with scalar loops, on small shapes. Tolerances follow from theory: one
 // rounding of the result, and roundings of the operands that average out over a sum of a few
 // hundred terms.
 #include "tests/gpu/cudnn_device_fixture.hpp"
@@ -27,7 +27,7 @@ double tolerance_of(cudnnDataType_t type, bool tf32 = false) {
   }
 }
 
-/// Strides, paddings and kernels of residual networks, and sides that are not powers of two.
+/// Strides, paddings and kernels of residual networks, with sides that are not powers of two.
 std::vector<ConvolutionProblem> problems_of(cudnnDataType_t type) {
   return {{2, 9, 7, 64, 64, 3, 1, 1, type},
           {2, 9, 7, 64, 128, 3, 2, 1, type},
@@ -43,7 +43,7 @@ std::vector<double> as_doubles(const std::vector<float>& values) {
   return {values.begin(), values.end()};
 }
 
-/// relu(scale * x + bias) per channel, as the type stores it.
+/// Returns relu(scale * x + bias) per channel, rounded to the type.
 std::vector<float> normalized(const std::vector<float>& x, const std::vector<float>& scale,
                               const std::vector<float>& bias, cudnnDataType_t type) {
   std::vector<float> y(x.size());
@@ -54,7 +54,8 @@ std::vector<float> normalized(const std::vector<float>& x, const std::vector<flo
   return y;
 }
 
-/// Values of a run; a pattern that must be there fails the test, another skips it.
+/// Returns the values of a run. Without a plan for the pattern, fails the test if it is required;
+/// otherwise skips the test.
 DeviceValues values_of(const Target& target, const OperationGraph& graph,
                        const DeviceValues& inputs, bool required) {
   auto values = run_on_gpu(target, graph, inputs);
@@ -74,7 +75,7 @@ void require_statistics(const DeviceValues& values, const ConvolutionProblem& pr
 
 } // namespace
 
-TEST_CASE("convolutions agree with loops in every direction and type", "[device]") {
+TEST_CASE("convolutions match loops in every direction and type", "[device]") {
   const auto target = gpu_or_skip();
   for (const auto type : {CUDNN_DATA_HALF, CUDNN_DATA_BFLOAT16, CUDNN_DATA_FLOAT})
     for (const auto& p : problems_of(type)) {
@@ -106,7 +107,7 @@ TEST_CASE("convolutions agree with loops in every direction and type", "[device]
     }
 }
 
-TEST_CASE("a stem's convolution of four channels agrees with loops", "[device]") {
+TEST_CASE("a stem's convolution of four channels matches loops", "[device]") {
   const auto target = gpu_or_skip();
   const ConvolutionProblem p = {2, 32, 32, 4, 64, 7, 2, 3, CUDNN_DATA_HALF};
   const auto x = random(p.x(), 1, p.type);
@@ -119,7 +120,7 @@ TEST_CASE("a stem's convolution of four channels agrees with loops", "[device]")
   require_near(dw.at(uid::dw), true_backward_filter(p, x, dy), tolerance_of(p.type));
 }
 
-TEST_CASE("the statistics of a convolution's epilogue agree with loops", "[device]") {
+TEST_CASE("the statistics of a convolution's epilogue match loops", "[device]") {
   const auto target = gpu_or_skip();
   for (const auto& p : problems_of(GENERATE(CUDNN_DATA_HALF, CUDNN_DATA_BFLOAT16))) {
     const auto x = random(p.x(), 1, p.type);
@@ -130,7 +131,7 @@ TEST_CASE("the statistics of a convolution's epilogue agree with loops", "[devic
   }
 }
 
-TEST_CASE("a convolution that normalizes its input agrees with loops", "[device]") {
+TEST_CASE("a convolution that normalizes its input matches loops", "[device]") {
   const auto target = gpu_or_skip();
   for (const auto& p : problems_of(GENERATE(CUDNN_DATA_HALF, CUDNN_DATA_BFLOAT16))) {
     const auto x = random(p.x(), 1, p.type);
@@ -144,7 +145,7 @@ TEST_CASE("a convolution that normalizes its input agrees with loops", "[device]
   }
 }
 
-TEST_CASE("a filter gradient that normalizes its input agrees with loops", "[device]") {
+TEST_CASE("a filter gradient that normalizes its input matches loops", "[device]") {
   const auto target = gpu_or_skip();
   for (const auto& p : problems_of(CUDNN_DATA_HALF)) {
     const auto x = random(p.x(), 1, p.type);
@@ -162,7 +163,7 @@ TEST_CASE("a filter gradient that normalizes its input agrees with loops", "[dev
 
 namespace {
 
-/// One batch norm in front of a convolution: its values, and the uids that begin at `offset`.
+/// One batch norm before a convolution: its values, and the uids that begin at `offset`.
 struct BatchNorm {
   Uid offset;
   std::vector<float> x, mean, inv_std, scale, bias;
@@ -187,7 +188,7 @@ struct BatchNorm {
     inputs[uid::bn_scale + offset] = scale;
     inputs[uid::bn_bias + offset] = bias;
   }
-  /// The gradients by the textbook, from that of the result.
+  /// Requires the textbook gradients for the gradient of the result.
   void require_gradients(const DeviceValues& values, const std::vector<double>& dx,
                          double tolerance) const {
     const auto channels = mean.size();
@@ -226,7 +227,7 @@ void check_backward_data_batch_norm(const Target& target, const ConvolutionProbl
                                                             : 0.0;
     return first.result(i) + added;
   };
-  // Near zero the mask would be a matter of rounding.
+  // Moves values away from zero, where the mask would depend on rounding.
   for (std::size_t i = 0; i < first.x.size(); ++i)
     while (std::abs(before_relu(i)) < 1e-2)
       first.x[i] = rounded(first.x[i] + 0.0625f, p.type);
@@ -254,13 +255,13 @@ void check_backward_data_batch_norm(const Target& target, const ConvolutionProbl
 
 } // namespace
 
-TEST_CASE("a data gradient with batch norm's backward agrees with loops", "[device]") {
+TEST_CASE("a data gradient with batch norm's backward matches loops", "[device]") {
   const auto target = gpu_or_skip();
   for (const auto& p : problems_of(CUDNN_DATA_HALF))
     check_backward_data_batch_norm(target, p, Shortcut::none, false);
 }
 
-TEST_CASE("a data gradient at a block's end agrees with loops", "[device]") {
+TEST_CASE("a data gradient at a block's end matches loops", "[device]") {
   const auto target = gpu_or_skip();
   for (const auto& p : problems_of(CUDNN_DATA_HALF))
     if (p.stride == 1) {
@@ -270,7 +271,7 @@ TEST_CASE("a data gradient at a block's end agrees with loops", "[device]") {
     }
 }
 
-TEST_CASE("a block's end in the next convolution agrees with loops", "[device]") {
+TEST_CASE("a block's end in the next convolution matches loops", "[device]") {
   const auto target = gpu_or_skip();
   const ConvolutionProblem p = {2, 8, 8, 128, 64, 1, 1, 0, CUDNN_DATA_HALF};
   const Dims channel = {1, p.in, 1, 1};

@@ -7,7 +7,7 @@ using namespace troupe;
 using namespace troupe::gpu::cudnn;
 using namespace troupe::testing;
 
-TEST_CASE("a chosen plan is found again, for the same device, graph and policy only") {
+TEST_CASE("a chosen plan is found again only for the same device, graph and policy") {
   const ScratchFolder folder;
   const auto target = testing::described_gpu("h200");
   const auto graph = convolution_forward(testing::small_problem());
@@ -29,7 +29,7 @@ TEST_CASE("a chosen plan is found again, for the same device, graph and policy o
   CHECK_FALSE(cache.find(target, graph, deterministic));
 }
 
-TEST_CASE("damaged and foreign entries of the cache count as absent, and are written anew") {
+TEST_CASE("damaged and foreign cache entries count as missing and are overwritten") {
   const ScratchFolder folder;
   const auto target = testing::described_gpu("h200");
   const auto graph = convolution_forward(testing::small_problem());
@@ -54,7 +54,7 @@ TEST_CASE("damaged and foreign entries of the cache count as absent, and are wri
   CHECK(cache.find(target, graph, PlanPolicy{}));
 }
 
-TEST_CASE("that there is no plan is kept too, until a compiler for engines comes or goes") {
+TEST_CASE("a missing plan is cached too, until a compiler for engines is added or removed") {
   const ScratchFolder folder;
   auto library = testing::cudnn_or_skip();
   const auto described = [&library] {
@@ -76,7 +76,7 @@ TEST_CASE("that there is no plan is kept too, until a compiler for engines comes
   CHECK_FALSE(cache.find_refusal(described(), graph, PlanPolicy{}));
 }
 
-TEST_CASE("a cache that cannot be written does not keep a plan from being chosen") {
+TEST_CASE("an unwritable cache does not prevent choosing a plan") {
   const ScratchFolder folder;
   write_bytes(folder / "file", "");
   const auto target = testing::described_gpu("h200");

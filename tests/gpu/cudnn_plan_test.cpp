@@ -12,7 +12,7 @@ using namespace troupe;
 using namespace troupe::gpu::cudnn;
 using Catch::Matchers::ContainsSubstring;
 
-TEST_CASE("a described GPU names itself, and cannot run anything") {
+TEST_CASE("a described GPU has a name and cannot execute plans") {
   const auto target = testing::described_gpu("h200");
   CHECK(target.sm() == 90);
   CHECK_THAT(target.key(), ContainsSubstring("NVIDIA H200, sm_90, driver 13000, cuDNN 9"));
@@ -24,7 +24,7 @@ TEST_CASE("a described GPU names itself, and cannot run anything") {
   CHECK(plans->front().execute(target, {}, nullptr).error().code == Errc::unsupported);
 }
 
-TEST_CASE("what a plan runs on is described so that cuDNN takes it") {
+TEST_CASE("the operands of a plan are described as cuDNN expects them") {
   const auto library = testing::cudnn_or_skip();
   std::array<std::byte, 2> values = {};
   const std::vector<Binding> bindings = {{1, &values[0]}, {2, &values[1]}};
@@ -33,13 +33,13 @@ TEST_CASE("what a plan runs on is described so that cuDNN takes it") {
   CHECK(pack);
 }
 
-TEST_CASE("properties that are none are refused") {
+TEST_CASE("invalid device properties are refused") {
   const auto library = testing::cudnn_or_skip();
   for (const auto* text : {"", "{}", "[1]", R"({"deviceName": "x", "deviceVer": "90"})"})
     CHECK(Target::of_properties(library, text).error().code == Errc::invalid_input);
 }
 
-TEST_CASE("several candidates are different engines or settings, best first") {
+TEST_CASE("several candidates have different engines or settings, best first") {
   const auto target = testing::described_gpu("h200");
   PlanPolicy policy;
   policy.candidates = 6;
@@ -56,7 +56,7 @@ TEST_CASE("several candidates are different engines or settings, best first") {
   CHECK(first->front().tag() == plans->front().tag());
 }
 
-TEST_CASE("a policy's workspace limit holds") {
+TEST_CASE("a policy's workspace limit is respected") {
   const auto target = testing::described_gpu("h200");
   PlanPolicy policy;
   policy.candidates = 8;
@@ -71,7 +71,7 @@ TEST_CASE("a policy's workspace limit holds") {
   }
 }
 
-TEST_CASE("fp32 convolutions round to TF32 only where that is allowed") {
+TEST_CASE("fp32 convolutions round to TF32 only if that is allowed") {
   const auto target = testing::described_gpu("h200");
   auto problem = testing::small_problem();
   problem.type = CUDNN_DATA_FLOAT;
@@ -100,7 +100,7 @@ TEST_CASE("every direction of a convolution has deterministic plans") {
   }
 }
 
-TEST_CASE("a pattern that no engine takes is an error with its name") {
+TEST_CASE("a pattern that no engine supports is an error that names it") {
   const auto target = testing::described_gpu("h200");
   auto problem = testing::small_problem();
   problem.type = CUDNN_DATA_FLOAT;
@@ -111,14 +111,14 @@ TEST_CASE("a pattern that no engine takes is an error with its name") {
              ContainsSubstring("convolution of a normalized input with statistics 4x16x16x64"));
 }
 
-TEST_CASE("a graph with a tensor that is not there is an error") {
+TEST_CASE("a graph with a missing tensor is an error") {
   const auto target = testing::described_gpu("h200");
   auto graph = convolution_forward(testing::small_problem());
   graph.tensors.pop_back();
   CHECK_FALSE(find_plans(target, graph, PlanPolicy{}));
 }
 
-TEST_CASE("a plan can be written as JSON and loaded again") {
+TEST_CASE("a plan is written as JSON and loaded again") {
   const auto target = testing::described_gpu("h200");
   for (const auto& graph : {convolution_forward(testing::small_problem()),
                             convolution_backward_filter(testing::small_problem(), CUDNN_DATA_HALF),

@@ -1,4 +1,5 @@
-// With run.deterministic two runs that know no plans find the same ones, and end at the same bits.
+// Tests that with run.deterministic two runs without cached plans find the same plans and end with
+// the same bits.
 #include "gpu/alignment.hpp"
 #include "gpu/cuda_device.hpp"
 #include "gpu/lowering/convolution_graph.hpp"
@@ -21,8 +22,8 @@ using namespace troupe::testing;
 
 namespace {
 
-/// Lines about plans and choices, without the seconds that a search took, whether it found one or
-/// not.
+/// Collects lines about plans and choices, without the duration of a search, whether or not it
+/// found a plan.
 class Said {
 public:
   gpu::Say say() {
@@ -38,7 +39,7 @@ private:
   std::multiset<std::string> lines_;
 };
 
-/// A device whose book of plans is empty, and a network rewritten for it as a job does it.
+/// A device whose plan registry is empty, and a network rewritten for it as in a job.
 struct FreshRun {
   explicit FreshRun(Precision precision_) : precision{precision_} {
     auto made = gpu::make_cuda_device(0, said.say());
@@ -62,7 +63,7 @@ struct FreshRun {
 
   gpu::cudnn::PlanPolicy policy() const { return gpu::policy_of({.deterministic = true}); }
 
-  /// Three steps, of which the later ones run as a CUDA graph.
+  /// Trains three steps; the last ones run as a CUDA graph.
   RunResult train() const {
     auto options = options_for(precision, model.memory);
     options.compile = [](Device& on, const Graph& graph, CompileOptions compile) {
@@ -83,7 +84,7 @@ struct FreshRun {
 
 } // namespace
 
-TEST_CASE("deterministic runs that know no plans take the same ones, and end at the same bits") {
+TEST_CASE("deterministic runs without cached plans choose the same plans and give the same bits") {
   const auto precision = GENERATE(Precision::amp_fp16, Precision::amp_bf16, Precision::fp32);
   CAPTURE(to_string(precision));
   const FreshRun first{precision};
@@ -105,7 +106,7 @@ TEST_CASE("deterministic runs that know no plans take the same ones, and end at 
   CHECK(found > 0);
 }
 
-TEST_CASE("deterministic runs take no engine that cuDNN marks as not deterministic") {
+TEST_CASE("deterministic runs use no engine that cuDNN marks as nondeterministic") {
   const auto precision = GENERATE(Precision::amp_fp16, Precision::amp_bf16, Precision::fp32);
   CAPTURE(to_string(precision));
   const FreshRun run{precision};

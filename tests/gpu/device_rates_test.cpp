@@ -6,7 +6,7 @@
 using namespace troupe;
 using Catch::Approx;
 
-TEST_CASE("rates are what data sheets say, as far as kernels reach it") {
+TEST_CASE("device rates are the data sheet's, scaled to what kernels reach") {
   // H100 SXM5: 3.35 TB/s, 989 TFLOP/s in f16, 67 in f32.
   const auto h100 = gpu::DeviceRates::of({.capability = 90,
                                           .multiprocessors = 132,
@@ -26,15 +26,15 @@ TEST_CASE("rates are what data sheets say, as far as kernels reach it") {
   CHECK(a100.narrow_operations == Approx(0.6 * 312e12).epsilon(0.01));
 }
 
-TEST_CASE("the peak is the data sheet's, and not told of GPUs that nobody has looked up") {
+TEST_CASE("the peak is the data sheet's, and unknown for GPUs that are not listed") {
   gpu::DeviceClocks clocks{.capability = 90, .multiprocessors = 132, .core_hertz = 1.98e9};
-  const auto h100 = gpu::peak_operations(clocks); // SXM: at the maximum it would be 1,070
+  const auto h100 = gpu::peak_operations(clocks); // SXM: at the maximum clock it would be 1,070
   CHECK(h100.narrow == Approx(989e12).epsilon(0.002));
   CHECK(h100.tf32 == Approx(494.5e12).epsilon(0.002));
   CHECK(h100.f32 == Approx(67e12).epsilon(0.002));
   clocks.core_hertz = 1.785e9; // NVL
   CHECK(gpu::peak_operations(clocks).narrow == Approx(835.5e12).epsilon(0.002));
-  clocks.core_hertz = 1.2e9; // limited by its administrator
+  clocks.core_hertz = 1.2e9; // limited by an administrator
   CHECK(gpu::peak_operations(clocks).narrow == Approx(649e12).epsilon(0.002));
   const gpu::DeviceClocks pcie{.capability = 90, .multiprocessors = 114, .core_hertz = 1.755e9};
   CHECK(gpu::peak_operations(pcie).narrow == Approx(756e12).epsilon(0.002));
@@ -44,7 +44,7 @@ TEST_CASE("the peak is the data sheet's, and not told of GPUs that nobody has lo
   CHECK(gpu::peak_operations(clocks).narrow == 0);
 }
 
-TEST_CASE("a kernel takes as long as the slower of moving and computing, and its launch") {
+TEST_CASE("a kernel's time is the larger of transfer and compute time, plus its launch") {
   const gpu::DeviceRates rates{1e12, 1e14, 1e13, 2e-6};
   CHECK(rates.microseconds({.launches = 1}) == Approx(2));
   CHECK(rates.microseconds({.read = 4e6, .written = 6e6, .launches = 2}) == Approx(14));

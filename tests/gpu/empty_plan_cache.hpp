@@ -1,4 +1,4 @@
-/// Where a device's book of plans lies, for a while.
+/// An empty folder for a device's cached plans.
 #pragma once
 
 #include "tests/support/scratch_folder.hpp"
@@ -9,8 +9,8 @@
 
 namespace troupe::testing {
 
-/// An empty folder that books opened from now on keep their plans in, until this ends. Between
-/// tests no thread of a device asks for the environment.
+/// While an object exists, plan registries that are opened store their plans in an empty folder.
+/// Set it between tests, when no thread of a device reads the environment.
 class EmptyPlanCache {
 public:
   EmptyPlanCache() {

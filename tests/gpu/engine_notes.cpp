@@ -8,7 +8,7 @@ using namespace gpu::cudnn;
 
 namespace {
 
-/// None where a mode has no engine for the graph.
+/// Returns the heuristic's configurations; empty when a mode has no engine for the graph.
 std::vector<Descriptor> configurations(const Target& target, const LoweredGraph& graph,
                                        cudnnBackendHeurMode_t mode) {
   DescriptorBuilder builder(target.library(), CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR, "heuristics");

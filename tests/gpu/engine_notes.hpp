@@ -1,4 +1,4 @@
-/// What cuDNN says of the engines that it proposes, asked by the tests themselves.
+/// Numerical notes of the engines that cuDNN proposes, queried by the tests themselves.
 #pragma once
 
 #include "gpu/cudnn/plan_search.hpp"
@@ -8,8 +8,8 @@
 
 namespace troupe::testing {
 
-/// Notes of every engine with its settings that heuristics of any mode propose, by Plan::tag().
-/// Requires that cuDNN answers (Catch2); none where it proposes nothing.
+/// Returns the notes of every engine and setting that the heuristics of any mode propose, by
+/// Plan::tag(). Requires that cuDNN answers (Catch2); empty when it proposes nothing.
 std::map<std::string, gpu::cudnn::NumericalNotes>
 proposed_notes(const gpu::cudnn::Target& target, const gpu::cudnn::OperationGraph& graph);
 

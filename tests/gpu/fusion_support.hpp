@@ -1,4 +1,4 @@
-/// A device's fusions without its times.
+/// Fusion support of a device, without its measured times.
 #pragma once
 
 #include "nn/passes/fuse_statistics.hpp"
@@ -7,7 +7,7 @@
 
 namespace troupe::testing {
 
-/// Whatever runs and is allowed costs nothing, so that all of it is fused that can be.
+/// Returns a cost of 0 for every fusion that runs and is allowed, so that all of them are applied.
 inline nn::FusionSupport wherever_it_runs(
     std::function<std::optional<double>(const Graph&, const Node&)> times,
     std::function<bool(const Node&)> allowed = [](const Node&) { return true; }) {
@@ -17,7 +17,7 @@ inline nn::FusionSupport wherever_it_runs(
   }};
 }
 
-/// What is joined to a convolution, as a rung of the ladder of fusions; none: nothing.
+/// The operations fused into a convolution, as a rung of the ladder of fusions.
 enum class Rung { none, statistics, prologue, mask_and_sums, end, end_gradient };
 
 inline Rung rung_of(const Node& node) {

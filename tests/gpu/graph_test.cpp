@@ -1,4 +1,4 @@
-// What only CUDA's streams have: graphs, page-locked memory, sticky launch errors.
+// Tests features of CUDA streams only: graphs, page-locked memory, sticky launch errors.
 #include "core/fail.hpp"
 #include "gpu/cuda_graph.hpp"
 #include "tests/gpu/reference.hpp"
@@ -12,7 +12,7 @@ using namespace troupe;
 using namespace troupe::gpu;
 using namespace troupe::testing;
 
-TEST_CASE_METHOD(GpuFixture, "a captured step runs when it is launched, as often as it is") {
+TEST_CASE_METHOD(GpuFixture, "a captured step runs once per launch") {
   auto* const values = floats({1, 2, 3});
   REQUIRE(CudaGraph::begin_capture(stream()));
   REQUIRE(stream().capturing());
@@ -38,10 +38,10 @@ TEST_CASE_METHOD(GpuFixture, "a second stream joins a capture through events") {
   auto graph = CudaGraph::end_capture(stream());
   REQUIRE(graph);
   graph->launch(stream());
-  REQUIRE(download(values, 2) == Floats{3, 5}); // in this order
+  REQUIRE(download(values, 2) == Floats{3, 5}); // wrong in any other order
 }
 
-TEST_CASE_METHOD(GpuFixture, "what cannot be captured is an error of the stream") {
+TEST_CASE_METHOD(GpuFixture, "an operation that cannot be captured is an error of the stream") {
   Status outcome;
   REQUIRE(CudaGraph::begin_capture(stream()));
   stream().on_complete([&](Status status) { outcome = std::move(status); });
@@ -52,7 +52,8 @@ TEST_CASE_METHOD(GpuFixture, "what cannot be captured is an error of the stream"
   REQUIRE_FALSE(outcome);
 }
 
-TEST_CASE_METHOD(GpuFixture, "the first failure stays, skips what follows, and reaches callbacks") {
+TEST_CASE_METHOD(GpuFixture,
+                 "a stream keeps its first failure, skips later work and reports it to callbacks") {
   const auto failing = device().create_stream({"failing"}), behind = device().create_stream({});
   auto* const values = floats({1});
   cuda_stream(*failing).enqueue(
@@ -69,7 +70,7 @@ TEST_CASE_METHOD(GpuFixture, "the first failure stays, skips what follows, and r
   REQUIRE(download(values, 1) == Floats{1});
 }
 
-TEST_CASE_METHOD(GpuFixture, "page-locked memory is the host's, and in no account") {
+TEST_CASE_METHOD(GpuFixture, "page-locked memory is host memory and is not counted") {
   const auto before = device().memory().total;
   const auto pinned = device().allocate_pinned(1 << 20).value();
   REQUIRE(device().memory().total == before);
@@ -81,7 +82,7 @@ TEST_CASE_METHOD(GpuFixture, "page-locked memory is the host's, and in no accoun
   REQUIRE(stream().synchronize());
 }
 
-TEST_CASE_METHOD(GpuFixture, "an urgent stream is made, and the device says what it is") {
+TEST_CASE_METHOD(GpuFixture, "an urgent stream is created, and the device describes itself") {
   StreamOptions options;
   options.urgent = true;
   const auto urgent = device().create_stream(options);

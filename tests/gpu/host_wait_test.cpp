@@ -1,5 +1,5 @@
-// A stream that waits for the host holds up nothing but itself: what actors enqueue meanwhile may
-// be what it waits for (gpu/detail/load_kernels.hpp).
+// Tests that a stream that waits for the host delays no other work: work that actors enqueue
+// meanwhile may be what it waits for (gpu/detail/load_kernels.hpp).
 #include "gpu/kernels/sum.hpp"
 #include "gpu/wait_flags.hpp"
 #include "nn/builder.hpp"
@@ -22,8 +22,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 struct HostWait : GpuFixture {
-  /// What `work` enqueues on another stream is done while the first one waits. That gives up in the
-  /// end, so that a call that waits for it comes back.
+  /// Checks that the work that `work` enqueues on another stream completes while the first stream
+  /// waits. The wait gives up in the end, so that a call that waits for it returns.
   void runs_beside_it(const std::function<void(Stream&)>& work) {
     const auto other = device().create_stream({.name = "other"});
     WaitFlags flags{device().info().index};
@@ -54,7 +54,7 @@ TensorId small_network(nn::GraphBuilder& b, TensorId x) {
 
 } // namespace
 
-TEST_CASE_METHOD(HostWait, "kernels of optimizers run beside a stream that waits for the host") {
+TEST_CASE_METHOD(HostWait, "optimizer kernels run while another stream waits for the host") {
   auto *const parameters = floats({1, 2}), *const gradients = floats({3, 4}),
               *const first = floats({0, 0}), *const second = floats({0, 0}),
               *const factor = floats({1});
@@ -72,7 +72,7 @@ TEST_CASE_METHOD(HostWait, "kernels of optimizers run beside a stream that waits
   });
 }
 
-TEST_CASE_METHOD(HostWait, "kernels of exchanges run beside a stream that waits for the host") {
+TEST_CASE_METHOD(HostWait, "collective kernels run while another stream waits for the host") {
   auto *const values = floats({1, 2}), *const others = floats({3, 4});
   runs_beside_it([&](Stream& on) {
     device().add(on, values, others, 2);
@@ -88,7 +88,7 @@ TEST_CASE_METHOD(HostWait, "kernels of exchanges run beside a stream that waits 
   });
 }
 
-TEST_CASE_METHOD(HostWait, "a training pass runs beside a stream that waits for the host") {
+TEST_CASE_METHOD(HostWait, "a training pass runs while another stream waits for the host") {
   for (const auto precision : {Precision::fp32, Precision::amp_fp16}) {
     const auto model = make_model({4, 8, 8, 3}, small_network,
                                   {.precision = precision,
@@ -99,10 +99,11 @@ TEST_CASE_METHOD(HostWait, "a training pass runs beside a stream that waits for 
   }
 }
 
-TEST_CASE_METHOD(HostWait, "memory and streams are had beside a stream that waits for the host") {
+TEST_CASE_METHOD(HostWait,
+                 "memory and streams are created while another stream waits for the host") {
   auto* const values = floats({1, 2, 3});
   Floats read(3);
-  Result<BufferPtr> pinned; // freeing it would wait for the device
+  Result<BufferPtr> pinned; // outlives the wait, because freeing it would wait for the device
   runs_beside_it([&](Stream& on) {
     device().copy(on, read.data(), values, 3 * sizeof(float));
     const auto memory = device().allocate(std::size_t{1} << 20, MemoryKind::data);

@@ -1,4 +1,4 @@
-// Calls that return when a device has become idle, beside streams that wait for the host
+// Tests calls that return only when a device is idle, during waits of streams for the host
 // (gpu/detail/idle_calls.hpp).
 #include "cpu/host_stream.hpp"
 #include "tests/gpu/reference.hpp"
@@ -35,15 +35,15 @@ class IdleCall : public GpuFixture {
 public:
   IdleCall() = default;
   ~IdleCall() {
-    *host_is_ready = true; // a test that failed may have left a stream waiting
+    *host_is_ready = true; // a failed test may have left a stream waiting
     if (memory_)
       cudaFreeHost(memory_);
   }
   IdleCall(const IdleCall&) = delete;
   IdleCall& operator=(const IdleCall&) = delete;
 
-  /// Frees page-locked memory without IdleCalls, as a library may. Another thread does it, and is
-  /// inside the call when this returns.
+  /// Frees page-locked memory without IdleCalls, as a library may. Another thread makes the call,
+  /// and is inside it when this function returns.
   std::future<cudaError_t> free_past_us() {
     auto* const memory = std::exchange(memory_, nullptr);
     auto freed = std::async(std::launch::async, [memory] { return cudaFreeHost(memory); });
@@ -54,15 +54,15 @@ public:
   std::shared_ptr<std::atomic<bool>> host_is_ready = std::make_shared<std::atomic<bool>>(false);
 
 private:
-  /// Allocated while no stream waits: that may block, too.
+  /// Allocated while no stream waits, because the allocation may block, too.
   void* memory_ = page_locked(4096);
 };
 
 } // namespace
 
-TEST_CASE_METHOD(IdleCall, "a wait for the host ends beside a call that waits for an idle device") {
+TEST_CASE_METHOD(IdleCall, "a wait for the host ends while a call waits for an idle device") {
   stream().wait_for(once(host_is_ready));
-  stream().on_complete([](const Status&) {}); // an event that the device's poller asks about
+  stream().on_complete([](const Status&) {}); // an event that the device's poller queries
   auto freed = free_past_us();
   *host_is_ready = true;
   REQUIRE(freed.wait_for(20s) == std::future_status::ready);
@@ -70,7 +70,7 @@ TEST_CASE_METHOD(IdleCall, "a wait for the host ends beside a call that waits fo
   CHECK(stream().synchronize());
 }
 
-TEST_CASE_METHOD(IdleCall, "a wait for the host ends while a callback is at work") {
+TEST_CASE_METHOD(IdleCall, "a wait for the host ends while a callback runs") {
   const auto other = device().create_stream({.name = "other"});
   std::promise<void> release;
   stream().on_complete(
@@ -83,8 +83,7 @@ TEST_CASE_METHOD(IdleCall, "a wait for the host ends while a callback is at work
   release.set_value();
 }
 
-TEST_CASE_METHOD(IdleCall,
-                 "the host's streams see an event beside a call that waits for an idle device") {
+TEST_CASE_METHOD(IdleCall, "a host stream sees an event while a call waits for an idle device") {
   const auto offloads =
       device().create_stream({.name = "copies", .host_limit = std::chrono::seconds{60}});
   device().zero(*offloads, room(1), sizeof(float));
@@ -104,14 +103,14 @@ TEST_CASE_METHOD(IdleCall,
   CHECK(freed.get() == cudaSuccess);
 }
 
-TEST_CASE_METHOD(IdleCall, "a stream with a limit fails where the host's part does not come") {
+TEST_CASE_METHOD(IdleCall, "a stream with a time limit fails when the host does not respond") {
   const auto offloads =
       device().create_stream({.name = "copies", .host_limit = std::chrono::milliseconds{200}});
   const auto never = std::make_shared<cpu::HostEvent>();
   offloads->wait(never);
   const auto failed = offloads->synchronize();
   REQUIRE_FALSE(failed);
-  CHECK(failed.error().message.find("did not come within 200 ms") != std::string::npos);
+  CHECK(failed.error().message.find("did not signal within 200 ms") != std::string::npos);
 }
 
 TEST_CASE_METHOD(IdleCall, "page-locked memory is freed once no stream waits for the host") {
@@ -121,7 +120,7 @@ TEST_CASE_METHOD(IdleCall, "page-locked memory is freed once no stream waits for
   const auto begin = std::chrono::steady_clock::now();
   pinned.reset();
   CHECK(std::chrono::steady_clock::now() - begin < 5s);
-  pinned = device().allocate_pinned(12345).value(); // used again, before it is freed
+  pinned = device().allocate_pinned(12345).value(); // reuses the block before it is freed
   CHECK(pinned->data() == address);
   CHECK(pinned->data()[0] == std::byte{0});
   pinned.reset();
@@ -132,7 +131,7 @@ TEST_CASE_METHOD(IdleCall, "page-locked memory is freed once no stream waits for
   CHECK(idle_calls.reuse(12345, 12345) == nullptr);
 }
 
-TEST_CASE("memory that waits to be freed is freed with the last token") {
+TEST_CASE("deferred frees happen when the last token is released") {
   if (cuda_device_count() < 1)
     SKIP("no CUDA device");
   auto* const memory = page_locked(4096);
@@ -147,7 +146,7 @@ TEST_CASE("memory that waits to be freed is freed with the last token") {
   CHECK(attributes.type == cudaMemoryTypeUnregistered);
 }
 
-TEST_CASE("a larger block is used again only where the caller takes one") {
+TEST_CASE("a larger block is reused only if the caller accepts one") {
   if (cuda_device_count() < 1)
     SKIP("no CUDA device");
   auto *const larger = page_locked(8192), *const largest = page_locked(16384);

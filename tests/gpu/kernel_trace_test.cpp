@@ -1,4 +1,4 @@
-// CUPTI sees what runs on the device.
+// Tests that CUPTI records the device's work.
 #include "gpu/cuda_graph.hpp"
 #include "gpu/kernel_trace.hpp"
 #include "tests/gpu/reference.hpp"
@@ -10,7 +10,7 @@
 using namespace troupe::gpu;
 using namespace troupe::testing;
 
-TEST_CASE_METHOD(GpuFixture, "a trace has every kernel, those of CUDA graphs one by one") {
+TEST_CASE_METHOD(GpuFixture, "a trace contains every kernel, those of CUDA graphs separately") {
   auto trace = KernelTrace::begin();
   if (!trace)
     SKIP(trace.error().to_string());
@@ -21,7 +21,7 @@ TEST_CASE_METHOD(GpuFixture, "a trace has every kernel, those of CUDA graphs one
   auto graph = CudaGraph::end_capture(stream());
   REQUIRE(graph);
   REQUIRE(stream().synchronize());
-  REQUIRE((*trace)->finish()); // what came before
+  REQUIRE((*trace)->finish()); // earlier spans
   graph->launch(stream());
   graph->launch(stream());
   device().add(stream(), values, values, 3);

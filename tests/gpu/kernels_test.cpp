@@ -1,4 +1,4 @@
-// Element-wise, pooling and loss kernels against the interpreter.
+// Compares element-wise, pooling and loss kernels with the interpreter.
 #include "gpu/kernels/batch_norm_pooled.hpp"
 #include "gpu/kernels/elementwise.hpp"
 #include "gpu/kernels/flat.hpp"
@@ -25,7 +25,7 @@ std::size_t count(const Shape& shape) {
 
 } // namespace
 
-TEST_CASE_METHOD(GpuFixture, "casts round to nearest, on odd sizes and places") {
+TEST_CASE_METHOD(GpuFixture, "casts round to nearest, for odd sizes and offsets") {
   for (const auto from : types)
     for (const auto to : types)
       for (const std::size_t skew : {0u, 1u}) {
@@ -36,7 +36,7 @@ TEST_CASE_METHOD(GpuFixture, "casts round to nearest, on odd sizes and places") 
       }
 }
 
-TEST_CASE_METHOD(GpuFixture, "relu, its backward, add and bias are the interpreter's") {
+TEST_CASE_METHOD(GpuFixture, "relu, its backward, add and bias match the interpreter") {
   for (const auto dtype : types)
     for (const std::size_t skew : {0u, 1u}) {
       const Shape shape{7, 24};
@@ -73,7 +73,7 @@ TEST_CASE_METHOD(GpuFixture, "relu, its backward, add and bias are the interpret
     }
 }
 
-TEST_CASE_METHOD(GpuFixture, "subsampling with padded channels, there and back") {
+TEST_CASE_METHOD(GpuFixture, "subsampling with padded channels, forward and backward") {
   const SubsamplePadAttributes a{2, 3, 5};
   const Shape x_shape{2, 7, 6, 8}, y_shape{2, 4, 3, 16};
   const SubsampleShape shape{2, 7, 6, 8, 4, 3, 16, 2, 3};
@@ -94,7 +94,8 @@ TEST_CASE_METHOD(GpuFixture, "subsampling with padded channels, there and back")
   }
 }
 
-TEST_CASE_METHOD(GpuFixture, "pooling of packs and of odd channels, indices of i32 and u8") {
+TEST_CASE_METHOD(GpuFixture,
+                 "pooling of channels in packs and of odd channels, indices of i32 and u8") {
   const auto pools = {PoolAttributes{3, 3, 2, 1}, PoolAttributes{2, 2, 2, 0},
                       PoolAttributes{3, 2, 1, 1}, PoolAttributes{7, 7, 7, 0}};
   for (const auto& pool : pools)
@@ -135,7 +136,7 @@ TEST_CASE_METHOD(GpuFixture, "pooling of packs and of odd channels, indices of i
         }
 }
 
-TEST_CASE_METHOD(GpuFixture, "pooling of what a batch norm would have stored, and its backward") {
+TEST_CASE_METHOD(GpuFixture, "pooling of a batch norm's unstored result, and its backward") {
   const PoolAttributes pool{
       .kernel_h = 3, .kernel_w = 3, .stride = 2, .padding = 1, .prologue = true};
   for (const auto dtype : types)
@@ -197,7 +198,7 @@ TEST_CASE_METHOD(GpuFixture, "cross entropy and its gradient, in one kernel and 
       for (const LossAttributes attributes :
            {LossAttributes{}, LossAttributes{0.1f}, LossAttributes{0.1f, 7.5}}) {
         if (rows == 9000 && classes == 1000)
-          continue; // the interpreter would take long
+          continue; // the interpreter would be slow
         const Shape shape{rows, classes};
         const auto n = count(shape);
         Floats labels;
@@ -228,7 +229,7 @@ TEST_CASE_METHOD(GpuFixture, "cross entropy and its gradient, in one kernel and 
                                      .loss_scale = scale,
                                      .correct = hits,
                                      .counted = counted};
-        for (int again = 0; again < 2; ++again) { // the scratch is as it was
+        for (int again = 0; again < 2; ++again) { // the scratch memory was not changed
           launch_softmax_cross_entropy(handle(), arguments, stream().scratch());
           require_near(download(loss, 1), out[0].values, 1e-5f, "loss");
           require_near(download(p, n), out[1].values, 1e-5f, "probabilities");
@@ -245,7 +246,9 @@ TEST_CASE_METHOD(GpuFixture, "cross entropy and its gradient, in one kernel and 
       }
 }
 
-TEST_CASE_METHOD(GpuFixture, "no counted label gives a loss of zero, a label of no class a NaN") {
+TEST_CASE_METHOD(
+    GpuFixture,
+    "without a counted label the loss is zero, and a label outside of the classes gives a NaN") {
   for (const float label : {-1.0f, 4.0f}) {
     auto *const loss = float_room(1), *const d = float_room(8);
     launch_softmax_cross_entropy(
@@ -296,7 +299,7 @@ TEST_CASE_METHOD(GpuFixture, "the mean squared error, of values and of labels") 
   }
 }
 
-TEST_CASE_METHOD(GpuFixture, "inf and nan are found wherever they are, and skip the step") {
+TEST_CASE_METHOD(GpuFixture, "inf and nan are found at every position and skip the step") {
   constexpr std::size_t n = 10007;
   for (const std::size_t bad : {n, std::size_t{0}, std::size_t{5000}, n - 1}) {
     auto gradients = normal_values(n, 1);

@@ -1,5 +1,5 @@
-// Kernels of language models in shapes that the models of tests/devices do not have, against the
-// interpreter.
+// Compares kernels of language models with the interpreter, in shapes that the models of
+// tests/devices lack.
 #include "gpu/kernels/attention.hpp"
 #include "gpu/kernels/cached_attention.hpp"
 #include "gpu/kernels/embedding.hpp"
@@ -17,7 +17,7 @@ using namespace troupe::testing;
 
 namespace {
 
-/// Some often, some never, neighbours and far ones.
+/// Returns ids of which some occur often and some never, near to each other and far apart.
 Floats ids_of(std::size_t rows, std::size_t table_rows) {
   Floats ids(rows);
   for (std::size_t i = 0; i < rows; ++i)
@@ -52,7 +52,7 @@ TEST_CASE_METHOD(GpuFixture, "rows of a table, and gradients of rows that many i
   }
 }
 
-TEST_CASE_METHOD(GpuFixture, "ids that a table has no row of") {
+TEST_CASE_METHOD(GpuFixture, "ids outside of the table give NaN") {
   const EmbeddingShape shape{3, 4, 2};
   auto* const ids = static_cast<std::int32_t*>(upload({-1, 1, 2}, DType::i32));
   auto* const y = float_room(12);
@@ -69,7 +69,8 @@ TEST_CASE_METHOD(GpuFixture, "ids that a table has no row of") {
   REQUIRE(download(sums, 8) == Floats{0, 0, 0, 0, 3, 3, 3, 3});
 }
 
-// Heads of 80 and 128 elements have other tiles than small ones; 45 rows are no whole tile.
+// Heads of 80 and 128 elements use other tiles than small heads; 45 rows are no whole number of
+// tiles.
 TEST_CASE_METHOD(GpuFixture, "attention of large heads that share keys and values") {
   for (const auto dtype : {DType::f32, DType::bf16})
     for (const std::int64_t dim : {80, 128}) {
@@ -139,7 +140,7 @@ TEST_CASE_METHOD(GpuFixture, "cached attention of large heads that share keys an
           .places = 20,
           .y = room(static_cast<std::size_t>(wide.elements()), dtype)};
       std::vector<ReferenceTensor> out{{wide}};
-      run_reference(Op::cached_attention, a, in, out); // which caches, too
+      run_reference(Op::cached_attention, a, in, out); // also fills the caches
       launch_cached_attention(handle(), {a, dtype, 2, 2 * dim, dim}, on);
       require_near(download(on.y, out[0].values.size(), dtype), out[0].values,
                    dtype == DType::f32 ? 1e-5f : tolerance(dtype), "y");
@@ -148,7 +149,7 @@ TEST_CASE_METHOD(GpuFixture, "cached attention of large heads that share keys an
     }
 }
 
-TEST_CASE_METHOD(GpuFixture, "rows of a sequence that there is no place for") {
+TEST_CASE_METHOD(GpuFixture, "rows beyond a sequence's room") {
   const AttentionAttributes a{.sequence = 3, .heads = 1, .kv_heads = 1, .head_dim = 4};
   const Floats caches = normal_values(20, 1), rows = normal_values(12, 2);
   const CachedAttention on{.q = floats(rows),
@@ -172,7 +173,7 @@ TEST_CASE_METHOD(GpuFixture, "rows of a sequence that there is no place for") {
     CHECK(std::isnan(positions[i]) == (i >= 8));
 }
 
-TEST_CASE_METHOD(GpuFixture, "losses of rows whose label is no class are NaN") {
+TEST_CASE_METHOD(GpuFixture, "losses of rows with a label outside of the classes are NaN") {
   const LogitRows rows{.logits = floats({1, 2, 3, 1, 2, 3, 1, 2, 3}),
                        .labels = static_cast<std::int32_t*>(upload({2, -1, 3}, DType::i32)),
                        .rows = 3,

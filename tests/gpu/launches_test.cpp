@@ -1,4 +1,4 @@
-// That a step launches as often as is counted: by the emulated runtime, which counts too.
+// Tests the predicted number of launches in a step against the count of the emulated runtime.
 #include "bench/gpu/trainer.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -13,7 +13,7 @@ using namespace troupe;
 
 namespace {
 
-/// Of a ResNet with the stem that pools.
+/// Reduces the batch and the images; 66 pixels suit a ResNet's stem with pooling.
 bench::Options small(bench::Options options) {
   options.batch = 2;
   options.size = options.model == "mlp" ? 32 : 66;
@@ -22,7 +22,7 @@ bench::Options small(bench::Options options) {
 
 } // namespace
 
-TEST_CASE("a step launches what is counted") {
+TEST_CASE("a step launches as many kernels as predicted") {
   if (!troupe_emulated_launches)
     SKIP("launches are counted on the emulated device");
   const auto options = GENERATE(
@@ -34,7 +34,7 @@ TEST_CASE("a step launches what is counted") {
   CAPTURE(options.model, options.precision, options.fusion);
   bench::Trainer trainer{small(options)};
   const auto before = troupe_emulated_launches();
-  trainer.step(); // the first: it is no graph yet
+  trainer.step(); // the first step, which is not a graph yet
   trainer.synchronize();
   const auto launched = troupe_emulated_launches() - before;
   CHECK(launched == static_cast<std::uint64_t>(total(trainer.count()).launches));

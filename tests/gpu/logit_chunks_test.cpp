@@ -1,4 +1,4 @@
-// Losses whose logits are never there all at once.
+// Tests losses whose logits never exist all at once.
 #include "gpu/lowering/linear_cross_entropy.hpp"
 #include "nn/builder.hpp"
 #include "nn/compile.hpp"
@@ -18,7 +18,7 @@ gpu::LogitChunks chunks_of(std::int64_t rows, std::int64_t classes) {
   return {graph, Node{Op::linear_cross_entropy, {x, weight}, {}}};
 }
 
-/// A vector a token, and a head of its own with so many classes.
+/// Builds one vector per token and a separate head with `classes` classes.
 nn::PreparedModel head(std::int64_t tokens, std::int64_t classes) {
   nn::GraphBuilder b;
   b.begin_unit("all");
@@ -38,7 +38,7 @@ nn::PreparedModel head(std::int64_t tokens, std::int64_t classes) {
 
 } // namespace
 
-TEST_CASE("logits are made a few groups of 128 rows at a time") {
+TEST_CASE("logits are computed in chunks of several groups of 128 rows") {
   const auto gpt2 = chunks_of(5000, 50304);
   CHECK(gpt2.chunk() == 1280);
   CHECK(gpt2.count() == 4);
@@ -52,8 +52,8 @@ TEST_CASE("logits are made a few groups of 128 rows at a time") {
   CHECK(many_classes.last() == 128);
 }
 
-// Measuring would take minutes where the device is emulated.
-TEST_CASE("chunks of logits give the loss and the gradients of all") {
+// Does not measure: that would take minutes on the emulated device.
+TEST_CASE("chunks of logits give the same loss and gradients as all at once") {
   const auto device = device_or_skip();
   constexpr std::int64_t tokens = 130, classes = 524'288;
   REQUIRE(chunks_of(tokens, classes).count() == 2);

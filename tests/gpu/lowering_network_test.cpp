@@ -1,4 +1,5 @@
-// Whole training graphs against what cuDNN offers on GPUs that are only described.
+// Compares whole training graphs with the patterns that cuDNN offers on GPUs that are only
+// described.
 #include "core/config/config.hpp"
 #include "gpu/lowering/fusion.hpp"
 #include "nn/compile.hpp"
@@ -18,9 +19,9 @@ namespace {
 
 struct Counts {
   int statistics = 0, prologues = 0, masked_data = 0, normalized_filters = 0, whole_batch_norms = 0;
-  /// At the ends of blocks, with what is added there as it is, or normalized too.
+  /// Fused block ends, where the added tensor is plain or normalized.
   int plain_ends = 0, normalized_ends = 0, plain_gradients = 0, normalized_gradients = 0;
-  int adds = 0, whole_gradients = 0, applied = 0; ///< what is left of them
+  int adds = 0, whole_gradients = 0, applied = 0; ///< nodes that are not fused
 };
 
 Counts count(const Graph& graph) {
@@ -95,10 +96,10 @@ TEST_CASE("in fp16 on Hopper ResNet-50 normalizes inside its convolutions") {
   for (const auto* device : {"h200", "h100_sxm"}) {
     const auto network = resnet50(device, "amp_fp16", true);
     const auto counts = count(network.model.graph);
-    // 53 convolutions, of which the stem's has no engine with sums; two of each of the 16 blocks'
-    // read what a batch norm and ReLU made.
+    // All of the 53 convolutions but the stem's have an engine with sums. In each of the 16 blocks,
+    // two convolutions read the result of a batch norm and ReLU.
     CHECK(counts.statistics == 52);
-    CHECK(counts.whole_batch_norms == 0); // the stem's is taken apart for its pooling
+    CHECK(counts.whole_batch_norms == 0); // the stem's is split for its pooling
     CHECK(counts.prologues == 32);
     CHECK(counts.masked_data == 32);
     CHECK(counts.normalized_filters == 32);
@@ -106,32 +107,32 @@ TEST_CASE("in fp16 on Hopper ResNet-50 normalizes inside its convolutions") {
   }
 }
 
-TEST_CASE("in fp16 on Hopper the ends of ResNet-50's blocks are joined to the next blocks") {
+TEST_CASE("in fp16 on Hopper the block ends of ResNet-50 are fused into the next blocks") {
   for (const auto* device : {"h200", "h100_sxm"}) {
     const auto counts = count(resnet50(device, "amp_fp16", true).model.graph);
-    // Of 16 blocks four add a batch norm; behind the last one there is no convolution.
+    // Four of the 16 blocks add a batch norm. No convolution follows the last block.
     CHECK(counts.plain_ends == 11);
     CHECK(counts.normalized_ends == 4);
     CHECK(counts.plain_gradients == 11);
     CHECK(counts.normalized_gradients == 4);
     CHECK(counts.applied == 1);
-    CHECK(counts.whole_gradients == 2); // the last block's, and the stem's
-    CHECK(counts.adds == 1);            // the first block reads what the stem has pooled
+    CHECK(counts.whole_gradients == 2); // of the last block and of the stem
+    CHECK(counts.adds == 1);            // the first block reads the stem's pooled result
   }
 }
 
-TEST_CASE("in ResNet-18 gradients of block ends are joined where the stride is 1, ends nowhere") {
+TEST_CASE("ResNet-18 fuses gradients of block ends where the stride is 1, and no block ends") {
   const auto network = resnet18("h200");
   const auto counts = count(network.model.graph);
-  // Blocks end in front of 3x3 convolutions, which have no such prologue; three of these halve the
-  // image. The stem's batch norm is whole, so other units cannot have its parameters.
+  // Blocks end before 3x3 convolutions, which have no such prologue; three of these halve the
+  // image. The stem's batch norm is not split, so other units cannot have its parameters.
   CHECK(counts.plain_ends + counts.normalized_ends == 0);
   CHECK(counts.plain_gradients == 1);
   CHECK(counts.normalized_gradients == 3);
   require_plans(network);
 }
 
-TEST_CASE("what cuDNN does not fuse stays apart, and has plans too") {
+TEST_CASE("operations that cuDNN does not fuse stay separate and have plans") {
   for (const auto* precision : {"fp32", "amp_bf16"}) {
     const auto network = resnet50("h200", precision, true);
     CHECK(count(network.model.graph).masked_data == 0);
@@ -139,7 +140,7 @@ TEST_CASE("what cuDNN does not fuse stays apart, and has plans too") {
   }
 }
 
-TEST_CASE("fused, ResNet-50 keeps fewer activations") {
+TEST_CASE("a fused ResNet-50 stores fewer activations") {
   const auto fused = resnet50("h200", "amp_fp16", true).model.memory.arena_bytes;
   const auto apart = resnet50("h200", "amp_fp16", false).model.memory.arena_bytes;
   CAPTURE(fused >> 20, apart >> 20);

@@ -1,5 +1,5 @@
-// The graphs that tests/devices/ops_test.cpp runs have a plan for every convolution on GPUs that
-// are only described.
+// Tests that the graphs of tests/devices/ops_test.cpp have a plan for every convolution on GPUs
+// that are only described.
 #include "tests/devices/op_cases.hpp"
 #include "tests/gpu/cudnn_fixture.hpp"
 #include "tests/gpu/missing_plan.hpp"
@@ -10,7 +10,7 @@
 using namespace troupe;
 using namespace troupe::testing;
 
-TEST_CASE("every convolution of the ops' tests has a plan, repeatable bit by bit") {
+TEST_CASE("every convolution of the op tests has a deterministic plan") {
   for (const auto precision :
        {Precision::fp32, Precision::tf32, Precision::amp_fp16, Precision::amp_bf16}) {
     const CompileOptions options{.deterministic = true, .tf32 = precision == Precision::tf32};

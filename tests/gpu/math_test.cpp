@@ -1,4 +1,4 @@
-// The element bodies that kernels share with the host, and what else needs no device.
+// Tests the element bodies that kernels share with the host, and other code that needs no device.
 #include "core/device/loss_scale.hpp"
 #include "core/random.hpp"
 #include "gpu/cuda_error.hpp"
@@ -47,7 +47,7 @@ TEST_CASE("moments of values far from zero keep their variance") {
   CHECK(std::isnan(moments(std::numeric_limits<double>::quiet_NaN(), 0, 0, n).variance));
 }
 
-TEST_CASE("the coefficients of batch norm's backward are its formula") {
+TEST_CASE("the coefficients of batch norm's backward match its formula") {
   const float mean = 0.5f, inv_std = 2, scale = 1.5f, dscale = 3, dshift = -2, dy = 0.7f, x = 1.25f;
   const double rows = 8;
   const auto k = backward_coefficients(mean, inv_std, scale, dscale, dshift, rows);
@@ -61,7 +61,7 @@ TEST_CASE("running statistics move by the momentum, with the unbiased variance")
   CHECK(unbiased(2, 5) == Approx(2.5f));
 }
 
-TEST_CASE("the windows that cover a pixel are those whose pixels hold it") {
+TEST_CASE("covering_windows is the inverse of window_pixels") {
   for (const int kernel : {2, 3, 5})
     for (const int stride : {1, 2, 3})
       for (int padding = 0; 2 * padding <= kernel; ++padding) {
@@ -78,7 +78,7 @@ TEST_CASE("the windows that cover a pixel are those whose pixels hold it") {
       }
 }
 
-TEST_CASE("a row's cross entropy is the sum over its classes, smoothed or not") {
+TEST_CASE("a row's cross entropy is the sum over its classes, with and without smoothing") {
   const std::vector<float> logits = {0.2f, -1, 3, 0.5f};
   double total = 0, sum = 0;
   for (const float logit : logits) {
@@ -98,16 +98,16 @@ TEST_CASE("a row's cross entropy is the sum over its classes, smoothed or not") 
   CHECK(cross_entropy_gradient(0.5f, -1, 0, 4, 0.1f, 1) == 0);
 }
 
-TEST_CASE("losses are means over labelled rows, or over as many as the graph says") {
+TEST_CASE("losses are means over labelled rows, or over the number of rows in the graph") {
   CHECK(mean_rows(0, 3) == 3);
   CHECK(mean_rows(2.5, 3) == 2.5);
   const float loss_scale = 8;
   CHECK(gradient_factor(0, 4, nullptr) == 0.25f);
   CHECK(gradient_factor(2.5, 3, &loss_scale) == 3.2f);
-  CHECK(gradient_factor(2.5, 0, &loss_scale) == 0); // nothing counts
+  CHECK(gradient_factor(2.5, 0, &loss_scale) == 0); // no element counts
 }
 
-TEST_CASE("gelu's gate is the normal distribution's, or its approximation by tanh") {
+TEST_CASE("gelu's gate is the normal distribution function, or its tanh approximation") {
   for (float x = -9; x <= 9; x += 0.125f) {
     INFO(x);
     const double v = double{x}, p = std::erfc(-v / std::sqrt(2.0)) / 2;
@@ -138,7 +138,7 @@ TEST_CASE("filters are stored by row, column and input channel, padded with zero
   REQUIRE(back == canonical);
 }
 
-TEST_CASE("a device without room says what was asked, what is used, and what helps") {
+TEST_CASE("an out-of-memory error of a device names the request, the usage and a remedy") {
   MemoryUse use;
   use.current[static_cast<std::size_t>(MemoryKind::activations)] = std::size_t{5} << 30;
   const auto error = out_of_memory(std::size_t{3} << 30, MemoryKind::activations, 1,
@@ -151,7 +151,7 @@ TEST_CASE("a device without room says what was asked, what is used, and what hel
              ContainsSubstring("data.residency host") && ContainsSubstring("holds nothing"));
 }
 
-TEST_CASE("CUDA's errors name the operation and the device") {
+TEST_CASE("CUDA errors name the operation and the device") {
   REQUIRE(cuda_status(cudaSuccess, "copy", 0));
   const auto status = cuda_status(cudaErrorIllegalAddress, "copy", 3);
   REQUIRE_FALSE(status);

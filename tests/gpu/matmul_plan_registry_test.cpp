@@ -1,4 +1,5 @@
-// Products' algorithms: measured once on a device, and found again by the next start.
+// Tests algorithms of matrix products: measured once on a device, and found again at the next
+// start.
 #include "gpu/cublas/matmul_plan_registry.hpp"
 #include "tests/gpu/reference.hpp"
 #include "tests/support/scratch_folder.hpp"
@@ -36,7 +37,7 @@ struct Products : GpuFixture {
     return std::move(*registry);
   }
 
-  /// x · weightᵀ + bias, of values that are the same at each call.
+  /// Returns x · weightᵀ + bias, with the same values at each call.
   Floats result_of(const Matmul& matmul, const MatmulOptions& o) {
     const auto rows = static_cast<std::size_t>(o.rows), in = static_cast<std::size_t>(o.in),
                out = static_cast<std::size_t>(o.out);
@@ -67,7 +68,7 @@ struct Products : GpuFixture {
     return y;
   }
 
-  /// As if another start, or a damaged disk, had written it.
+  /// Changes a cache entry, as another start or a damaged disk would.
   void change_entry(const MatmulPlanRegistry& registry, const char* name,
                     const nlohmann::json& value) const {
     const auto path = registry.cache().path_of(with_bias);
@@ -83,8 +84,7 @@ struct Products : GpuFixture {
 
 } // namespace
 
-TEST_CASE_METHOD(Products,
-                 "equal products are measured once, and the choice is a line in the log") {
+TEST_CASE_METHOD(Products, "equal products are measured once, and the choice is one log line") {
   const auto registry = open();
   const auto chosen = registry->product(with_bias, false);
   REQUIRE(chosen);
@@ -104,21 +104,21 @@ TEST_CASE_METHOD(Products,
   CHECK(said.size() == 2);
 }
 
-TEST_CASE_METHOD(Products, "a candidate that the library refuses leaves no error behind") {
+TEST_CASE_METHOD(Products, "a candidate that the library refuses leaves no error") {
   REQUIRE(open()->product(with_bias, false));
   CHECK(cudaPeekAtLastError() == cudaSuccess);
 }
 
-// Else a kernel of the candidate writes to memory that was freed, and ends the process.
-TEST_CASE_METHOD(Products, "operands are freed after a candidate that failed half-way has ended") {
+// Otherwise a kernel of the candidate writes to freed memory and ends the process.
+TEST_CASE_METHOD(Products, "operands are freed only after a half-failed candidate has ended") {
   REQUIRE(open()->product(with_bias, false));
   CHECK(cudaDeviceSynchronize() == cudaSuccess);
 }
 
-TEST_CASE_METHOD(Products, "matrices may lie at multiples of 64 bytes, as shards do") {
+TEST_CASE_METHOD(Products, "matrices may be aligned to 64 bytes, like shards") {
   const auto chosen = open()->product(with_bias, false);
   REQUIRE(chosen);
-  constexpr std::size_t rows = 6, in = 16, out = 8, halves = 32, words = 16; // 64 bytes
+  constexpr std::size_t rows = 6, in = 16, out = 8, halves = 32, words = 16; // each 64 bytes
   const auto *const x = upload(normal_values(rows * in, 1, DType::f16), DType::f16, halves),
                     *const weight =
                         upload(normal_values(out * in, 2, DType::f16), DType::f16, halves);
@@ -130,7 +130,7 @@ TEST_CASE_METHOD(Products, "matrices may lie at multiples of 64 bytes, as shards
   require_near(download(y, rows * out), reference_of(with_bias), 1e-3f, "y");
 }
 
-TEST_CASE_METHOD(Products, "the next start finds what was measured, and computes the same") {
+TEST_CASE_METHOD(Products, "the next start finds the measured plans and gives the same result") {
   const auto first = open()->product(with_bias, false);
   REQUIRE(first);
   const auto registry = open();
@@ -142,7 +142,7 @@ TEST_CASE_METHOD(Products, "the next start finds what was measured, and computes
   CHECK(result_of(second->matmul, with_bias) == result_of(first->matmul, with_bias));
 }
 
-TEST_CASE_METHOD(Products, "an entry that is damaged is measured anew") {
+TEST_CASE_METHOD(Products, "a damaged entry is measured again") {
   const auto before = open();
   REQUIRE(before->product(with_bias, false));
   change_entry(*before, "algorithm", std::string(128, '0'));
@@ -153,7 +153,7 @@ TEST_CASE_METHOD(Products, "an entry that is damaged is measured anew") {
   CHECK(said.empty());
 }
 
-TEST_CASE_METHOD(Products, "where bits must repeat, nothing is measured, kept or taken from disk") {
+TEST_CASE_METHOD(Products, "in deterministic mode nothing is measured, stored or read from disk") {
   const auto registry = open();
   const auto first = registry->product(with_bias, true);
   REQUIRE(first);
@@ -169,14 +169,14 @@ TEST_CASE_METHOD(Products, "where bits must repeat, nothing is measured, kept or
   CHECK(again->microseconds < 0);
 }
 
-TEST_CASE_METHOD(Products, "a folder that cannot be written is said, and no failure") {
+TEST_CASE_METHOD(Products, "an unwritable folder is reported and is not a failure") {
   std::ofstream{folder.path() / "file"} << "no folder";
   std::string line;
   const auto registry = MatmulPlanRegistry::open(
       device(), {folder.path() / "file", [&](const std::string& said_line) { line = said_line; }});
   REQUIRE(registry);
   REQUIRE((*registry)->product(with_bias, false));
-  CHECK_THAT(line, ContainsSubstring("; not kept: "));
+  CHECK_THAT(line, ContainsSubstring("; not cached: "));
 }
 
 TEST_CASE_METHOD(Products, "two streams run one product with two biases") {

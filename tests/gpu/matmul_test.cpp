@@ -1,5 +1,5 @@
-// How products are described to cuBLASLt, with a library of our own in its place that computes on
-// the host what it is told: column by column, with the transposes and strides that were set.
+// Tests how products are described to cuBLASLt. A substitute library computes on the host what it
+// is told: column by column, with the transposes and strides that were set.
 #include "core/fail.hpp"
 #include "gpu/cublas/matmul.hpp"
 #include "gpu/detail/measure.hpp"
@@ -53,7 +53,7 @@ cublasStatus_t set(cublasLtMatmulDesc_t description, cublasLtMatmulDescAttribute
   return CUBLAS_STATUS_SUCCESS;
 }
 
-/// Where all threads that are counted meet before any computes; null: nobody waits.
+/// A barrier that all counted threads reach before any of them computes; null: no thread waits.
 std::barrier<>* start_together = nullptr;
 
 cublasStatus_t multiply(cublasLtHandle_t, cublasLtMatmulDesc_t description, const void*,
@@ -139,7 +139,7 @@ CublasLtLibrary host_library() {
 
 constexpr std::int64_t rows = 3, in = 4, out = 2;
 
-/// rows x columns of a pattern.
+/// Returns a pattern of `elements` values.
 std::vector<float> pattern(std::int64_t elements, float step) {
   std::vector<float> values;
   for (std::int64_t i = 0; i < elements; ++i)
@@ -165,7 +165,7 @@ float at(const std::vector<float>& matrix, std::int64_t columns, std::int64_t r,
 
 } // namespace
 
-TEST_CASE("the three products of a linear layer are those of row-major matrices") {
+TEST_CASE("the three products of a linear layer match row-major matrices") {
   const auto x = pattern(rows * in, 0.5f), weight = pattern(out * in, 0.25f),
              dy = pattern(rows * out, 0.125f), bias = pattern(out, 3);
   const auto y = run(Product::forward, x, weight, rows * out, bias.data());
@@ -194,7 +194,7 @@ TEST_CASE("the three products of a linear layer are those of row-major matrices"
   }
 }
 
-TEST_CASE("a product that the library cannot do is an error that names it") {
+TEST_CASE("a product that the library does not support is an error that names it") {
   auto library = host_library();
   library.find_algorithms = [](cublasLtHandle_t, cublasLtMatmulDesc_t, cublasLtMatrixLayout_t,
                                cublasLtMatrixLayout_t, cublasLtMatrixLayout_t,
@@ -235,20 +235,20 @@ TEST_CASE("two threads run one product with two biases at once") {
   CHECK(results == expected);
 }
 
-TEST_CASE("candidates are what the library says it can run, and may be had again") {
+TEST_CASE("candidates are the algorithms that the library supports, and can be created again") {
   const auto handle = CublasLt::create(host_library(), 0).value();
   const MatmulOptions options{.rows = rows, .in = in, .out = out, .workspace_bytes = 100};
   const auto matmuls = Matmul::candidates(handle, options, 8);
   REQUIRE(matmuls);
-  REQUIRE(matmuls->size() == 2); // it proposes three
+  REQUIRE(matmuls->size() == 2); // the library proposes three
   const auto again = Matmul::with(handle, options, matmuls->back().algorithm());
   REQUIRE(again);
   CHECK(again->algorithm().data[0] == 2);
-  CHECK_FALSE(Matmul::with(handle, options, {{3}}));      // which the library does not take
-  CHECK_FALSE(Matmul::with(handle, options, {{0, 101}})); // which needs more workspace
+  CHECK_FALSE(Matmul::with(handle, options, {{3}}));      // an algorithm that the library refuses
+  CHECK_FALSE(Matmul::with(handle, options, {{0, 101}})); // an algorithm that needs more workspace
 }
 
-TEST_CASE("products that differ are named otherwise") {
+TEST_CASE("different products have different names") {
   const MatmulOptions options{.rows = 128, .in = 2048, .out = 1000, .operands = DType::f16};
   CHECK(to_string(options) == "product forward 128x2048 -> 1000 f16 -> f32");
   auto other = options;
@@ -259,7 +259,7 @@ TEST_CASE("products that differ are named otherwise") {
   CHECK(to_string(other) == "product backward weight 1x2 -> 3 f32, tf32");
 }
 
-TEST_CASE("the fastest of the candidates that ran is taken") {
+TEST_CASE("the fastest candidate that ran is chosen") {
   using Times = std::vector<Result<double>>;
   const Result<double> refused = fail(Errc::device, "refused");
   CHECK(fastest(Times{3.0, refused, 1.0, 2.0}) == std::size_t{2});

@@ -1,6 +1,6 @@
-// What a training process takes of a device that no plan knows: CUDA's modules, cuDNN's and
-// cuBLAS's own memory, and what the pool cannot use. Hidden: what cudaMemGetInfo says counts all
-// processes, so that no other test may run beside it.
+// Tests the device memory that a training process takes beside its plan: CUDA's modules, the memory
+// of cuDNN and cuBLAS, and memory that the pool cannot use. Hidden by default: cudaMemGetInfo
+// counts all processes, so that no other test may run at the same time.
 #include "bench/gpu/trainer.hpp"
 #include "tests/devices/test_device.hpp"
 
@@ -28,16 +28,15 @@ bench::Options memory_training(const std::string& device) {
 
 } // namespace
 
-// `troupe plan` and `train.recompute: {fit: ...}` count what troupe allocates, of a device with 80
-// GB or more; 1 GiB beside it is 1.3%. It is four times as much as all of cuDNN's precompiled
-// engines have in their library (234 MiB), of which CUDA loads those that run. The context itself
-// is there before, and not counted. The emulated device has neither modules nor libraries with
-// memory: there the figure holds for the pool alone.
-TEST_CASE("a training process takes at most 1 GiB of a device beside what was allocated",
-          "[.alone]") {
+// `troupe plan` and `train.recompute: {fit: ...}` only count troupe's allocations on devices with
+// 80 GB or more; 1 GiB beside them is 1.3%. It is four times the size of all precompiled engines in
+// cuDNN's library (234 MiB), of which CUDA loads those that run. The context exists before and is
+// not counted. The emulated device has neither modules nor libraries with memory: there the limit
+// tests only the pool.
+TEST_CASE("a training process takes at most 1 GiB of a device beyond its allocations", "[.alone]") {
   const auto options = memory_training(testing::device_or_skip()->info().name);
   const auto before = free_bytes();
-  { // Searches plans, in memory that its pool gives back; what candidates have loaded stays.
+  { // Searches plans in memory that the pool returns; kernels that candidates have loaded stay.
     bench::Trainer first{options};
     first.warm_up();
   }

@@ -6,8 +6,8 @@ std::string troupe::testing::missing_plan(gpu::PlanRegistry& plans,
                                           const gpu::cudnn::PlanPolicy& policy,
                                           const Graph& graph) {
   for (const auto& node : graph.nodes) {
-    // One is enough: weight gradients come out in the type of activations where no engine writes
-    // f32.
+    // One plan is enough: weight gradients are written in the type of activations when no engine
+    // writes f32.
     std::string missing;
     for (const auto& way : gpu::convolution_graphs(graph, node)) {
       const auto plan = plans.plan(way, policy);

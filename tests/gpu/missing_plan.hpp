@@ -7,7 +7,7 @@
 
 namespace troupe::testing {
 
-/// What is said of the first convolution of a graph that has no plan; empty when all have one.
+/// Names the first convolution of a graph that has no plan; empty when all have one.
 std::string missing_plan(gpu::PlanRegistry& plans, const gpu::cudnn::PlanPolicy& policy,
                          const Graph& graph);
 

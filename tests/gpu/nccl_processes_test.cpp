@@ -1,4 +1,4 @@
-// NCCL between two processes: this program, and itself once more.
+// Tests NCCL between two processes: this program, and a second process that it starts.
 #include "collectives/nccl/nccl_communicator.hpp"
 #include "tests/system/gpus.hpp"
 
@@ -18,7 +18,7 @@ namespace {
 constexpr const char* id_name = "TROUPE_TEST_NCCL_ID";
 constexpr const char* other_rank = "the rank of another process";
 
-/// "1 2 255"
+/// Returns text such as "1 2 255".
 std::string text_of(const collectives::NcclId& id) {
   std::vector<int> numbers{id.begin(), id.end()};
   return fmt::format("{}", fmt::join(numbers, " "));
@@ -54,7 +54,7 @@ public:
     communicator_ = std::move(*connected);
     fill(static_cast<float>(rank_ + 1));
   }
-  /// Comes back when the call is under way.
+  /// Returns when the call has been made.
   void begin_all_reduce() {
     communicator_->all_reduce(*stream_, {memory_->data(), elements, DType::f32});
     REQUIRE(owner_->run([] { return Status{}; }, "the call", patience));
@@ -94,7 +94,7 @@ TEST_CASE("the rank of another process", "[.]") {
   std::this_thread::sleep_for(patience); // until it is killed
 }
 
-TEST_CASE("a rank hears from NCCL when the process of another ends in the middle of a call") {
+TEST_CASE("a rank hears from NCCL when another rank's process ends during a call") {
   need_machine(2);
   Rank rank{0};
   const auto id = rank.make_id();
@@ -115,7 +115,7 @@ TEST_CASE("a rank hears from NCCL when the process of another ends in the middle
   CHECK(failed.error().code == Errc::collective);
   CHECK(failed.error().where.rank == 0);
   CHECK(has(failed.error().message, "all_reduce #1: "));
-  // GPUs that share memory do not hear of it: there the time-out ends the call.
+  // GPUs that share memory do not detect the loss: there the timeout ends the call.
   if (emulated())
     CHECK(has(failed.error().message, "remote process exited"));
 }

@@ -1,5 +1,5 @@
-// Graphs as nn/passes/fuse_statistics rewrites them for what cuDNN fuses here, and ResNet-50 as it
-// is, against the interpreter on the same graphs.
+// Compares graphs that nn/passes/fuse_statistics rewrites for cuDNN's fusions on this device, and
+// the unchanged ResNet-50, with the interpreter on the same graphs.
 #include "cpu/host_device.hpp"
 #include "gpu/alignment.hpp"
 #include "gpu/cuda_device.hpp"
@@ -20,12 +20,12 @@ using namespace troupe::testing;
 
 namespace {
 
-/// To the type that a precision computes products of, relatively.
+/// Returns the relative error of a rounding to the type in which a precision computes products.
 float one_rounding(Precision precision) {
   return epsilon(precision) / 2;
 }
 
-/// In channels that fused engines take.
+/// Uses channels that fused engines accept.
 Graph bottlenecks() {
   return bottleneck_network({8, 32, 32, 3}, 64);
 }
@@ -46,7 +46,7 @@ bool is_fused(const Node& node) {
   return rung_of(node) != Rung::none;
 }
 
-/// Those that a graph stands on.
+/// Returns the rungs that occur in a graph.
 std::set<Rung> rungs_of(const Graph& graph) {
   std::set<Rung> rungs;
   for (const auto& node : graph.nodes)
@@ -71,8 +71,8 @@ struct Fixture {
     return std::move(*model);
   }
 
-  /// Rewritten for this device wherever it can be, faster or not, by these rungs. Skips the test
-  /// where nothing of it is fused.
+  /// Rewrites a network for this device wherever these rungs apply, faster or not. Skips the test
+  /// when no node is fused.
   nn::PreparedModel fused(const Graph& forward, Precision precision,
                           const std::set<Rung>& rungs = all_rungs) const {
     const auto plans = static_cast<gpu::CudaDevice&>(*device).plans();
@@ -93,7 +93,7 @@ struct Fixture {
                       precision, Depth::deep);
   }
 
-  /// For ResNet-50 in types of few bits, whose gradients no two engines agree on.
+  /// Checks a pass of ResNet-50 in a type of few bits, on whose gradients no two engines agree.
   void check_chaotic_pass(const nn::PreparedModel& model, Precision precision) const {
     auto options = options_for(precision);
     const auto got = run_graph(*device, model.graph, options),
@@ -113,14 +113,15 @@ struct Fixture {
 
 } // namespace
 
-TEST_CASE_METHOD(Fixture, "convolutions that normalize, sum and mask are what the graph says") {
+TEST_CASE_METHOD(Fixture, "convolutions that normalize, sum and mask match their graph") {
   check_pass(fused(bottlenecks(), Precision::amp_fp16), Precision::amp_fp16);
 }
 
-TEST_CASE_METHOD(Fixture, "each rung of the ladder is what its graph says") {
+TEST_CASE_METHOD(Fixture, "every combination of fusions matches its graph") {
   const auto network = bottleneck_network({2, 32, 32, 3}, 64);
   check_pass(prepare(network, Precision::amp_fp16), Precision::amp_fp16);
-  // Only what gives statistics can be normalized elsewhere, and has copies for other units.
+  // Only a convolution that gives statistics can be normalized elsewhere and has copies for other
+  // units.
   for (const auto& rungs : {std::set{Rung::statistics},
                             {Rung::mask_and_sums},
                             {Rung::statistics, Rung::prologue},
@@ -134,7 +135,7 @@ TEST_CASE_METHOD(Fixture, "each rung of the ladder is what its graph says") {
   }
 }
 
-TEST_CASE_METHOD(Fixture, "ends of blocks that no convolution takes are what the graph says") {
+TEST_CASE_METHOD(Fixture, "block ends outside of convolutions match their graph") {
   const auto plans = static_cast<gpu::CudaDevice&>(*device).plans();
   REQUIRE(plans);
   for (const auto precision : {Precision::fp32, Precision::amp_fp16, Precision::amp_bf16}) {
@@ -152,11 +153,13 @@ TEST_CASE_METHOD(Fixture, "ends of blocks that no convolution takes are what the
   }
 }
 
-TEST_CASE_METHOD(Fixture, "the same in bf16, as far as cuDNN fuses it") {
+TEST_CASE_METHOD(
+    Fixture,
+    "convolutions that normalize, sum and mask match their graph in bf16, as far as cuDNN fuses") {
   check_pass(fused(bottlenecks(), Precision::amp_bf16), Precision::amp_bf16);
 }
 
-TEST_CASE_METHOD(Fixture, "fused steps in planned memory learn what the interpreter learns") {
+TEST_CASE_METHOD(Fixture, "fused steps in planned memory have the interpreter's losses") {
   const Steps steps{.count = 4, .batches = 2, .whole = true, .learn = true};
   const auto model = fused(bottlenecks(), Precision::amp_fp16);
   const auto reference = run_reference(model.graph, options_for(Precision::amp_fp16), steps);
@@ -169,24 +172,24 @@ TEST_CASE_METHOD(Fixture, "fused steps in planned memory learn what the interpre
   REQUIRE(again.losses() == got.losses());
 }
 
-TEST_CASE_METHOD(Fixture, "a fused ResNet-50 is what its graph says", "[exhaustive]") {
+TEST_CASE_METHOD(Fixture, "a fused ResNet-50 matches its graph", "[exhaustive]") {
   check_chaotic_pass(fused(resnet50(), Precision::amp_fp16), Precision::amp_fp16);
 }
 
-TEST_CASE_METHOD(Fixture, "ResNet-50 apart is what its graph says, in fp32", "[exhaustive]") {
+TEST_CASE_METHOD(Fixture, "an unfused ResNet-50 matches its graph in fp32", "[exhaustive]") {
   check_pass(prepare(resnet50(), Precision::fp32), Precision::fp32);
 }
 
-TEST_CASE_METHOD(Fixture, "ResNet-50 apart is what its graph says, in tf32", "[exhaustive]") {
+TEST_CASE_METHOD(Fixture, "an unfused ResNet-50 matches its graph in tf32", "[exhaustive]") {
   check_chaotic_pass(prepare(resnet50(), Precision::tf32), Precision::tf32);
 }
 
-TEST_CASE_METHOD(Fixture, "ResNet-50 apart is what its graph says, in bf16", "[exhaustive]") {
+TEST_CASE_METHOD(Fixture, "an unfused ResNet-50 matches its graph in bf16", "[exhaustive]") {
   check_chaotic_pass(prepare(resnet50(), Precision::amp_bf16), Precision::amp_bf16);
 }
 
-// Ten of the interpreter's steps would take minutes: its fast sibling stands in for it, on a graph
-// without padded channels, which that does not know.
+// Ten steps of the interpreter would take minutes: the host's fast engine replaces it, on a graph
+// without padded channels, which it does not support.
 TEST_CASE_METHOD(Fixture, "ResNet-50: ten steps with the host's losses") {
   Steps steps{.count = 10, .batches = 2, .learn = true, .lr = 1e-6f};
   const auto forward = resnet50();
@@ -204,12 +207,13 @@ TEST_CASE_METHOD(Fixture, "ResNet-50: ten steps with the host's losses") {
   float own = 0;
   for (std::size_t i = 0; i < wanted.size(); ++i)
     own = std::max(own, std::abs(others[i] - wanted[i]));
-  // As require_as_near: the host's own roundings, Winograd's, are not the device's either.
+  // As in require_as_near: the roundings of the host's Winograd convolutions differ from the
+  // device's, too.
   const float allowed = 3 * own + 1e-4f * wanted[0];
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     INFO("step " << i << ": " << losses[i] << ", expected " << wanted[i] << ", allowed "
                  << allowed);
     REQUIRE(std::abs(losses[i] - wanted[i]) <= allowed);
   }
-  REQUIRE(wanted[0] - wanted[8] > 20 * allowed); // both of the first batch
+  REQUIRE(wanted[0] - wanted[8] > 20 * allowed); // both losses are of the first batch
 }

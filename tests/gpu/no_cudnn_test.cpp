@@ -1,4 +1,4 @@
-// Models that need no cuDNN: it is large, and a machine may lack it.
+// Tests models that do not need cuDNN, which is large and may be missing on a machine.
 #include "bench/gpu/trainer.hpp"
 #include "gpu/cuda_device.hpp"
 

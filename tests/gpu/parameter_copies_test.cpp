@@ -1,4 +1,4 @@
-// Copies of parameters in fewer bits, which an optimizer leaves as a refresh would.
+// Tests copies of parameters in fewer bits: an optimizer writes the same copies as a refresh.
 #include "gpu/alignment.hpp"
 #include "gpu/cuda_device.hpp"
 #include "nn/compile.hpp"
@@ -57,7 +57,7 @@ struct ModelOnDevice {
 
 } // namespace
 
-TEST_CASE("an optimizer leaves the copies that a refresh would make") {
+TEST_CASE("an optimizer writes the same copies as a refresh") {
   for (const auto precision : {Precision::amp_fp16, Precision::amp_bf16}) {
     const ModelOnDevice run{precision};
     REQUIRE(run.state->writes_copies());
@@ -74,8 +74,7 @@ TEST_CASE("an optimizer leaves the copies that a refresh would make") {
   }
 }
 
-TEST_CASE(
-    "where copies are not of all parameters, or not this rank's to write, they are refreshed") {
+TEST_CASE("copies that the optimizer of this rank does not write are refreshed") {
   const ModelOnDevice in_f32{Precision::fp32}, partly{Precision::amp_fp16, {"fc"}},
       divided{Precision::amp_fp16, {}, {.world_size = 2, .shards = 2, .divides_optimizer = true}},
       of_root{Precision::amp_fp16, {}, {.world_size = 2, .root_only = true}},

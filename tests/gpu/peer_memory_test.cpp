@@ -1,4 +1,4 @@
-// Memory of one GPU that another one of the process reads and writes.
+// Tests memory of one GPU that another GPU of the process reads and writes.
 #include "core/config/config.hpp"
 #include "gpu/cuda_device.hpp"
 #include "tests/support/loopback.hpp"
@@ -34,7 +34,7 @@ std::unique_ptr<training::PlatformDevices> make_node() {
   return training::platform_of(config.devices).make_devices(config, {});
 }
 
-/// Each of two ranks adds its number, from 1, to the other's.
+/// Two ranks that sum their numbers, which count from 1.
 class TwoRanks {
 public:
   void add(std::shared_ptr<Device> device, collectives::Communicator& communicator) {
@@ -99,7 +99,7 @@ private:
   std::vector<training::GroupMember> members_;
 };
 
-/// Emulated GPUs that see each other as told, until it goes.
+/// Configures how emulated GPUs can access each other, during the object's lifetime.
 class Peers {
 public:
   Peers(bool reachable, bool may_open) {
@@ -121,15 +121,15 @@ public:
 
 } // namespace
 
-// NCCL's kernels do that directly, and nothing says that they may not: it ends the process's
-// context, or hangs (openxla/xla#14891).
-TEST_CASE("ranks of one process open their memory to each other before NCCL connects them") {
+// NCCL's kernels access peer memory directly without a check: a missing permission ends the
+// process's context, or the call hangs (openxla/xla#14891).
+TEST_CASE("ranks of one process enable peer access before NCCL connects them") {
   if (gpu::cuda_device_count() < 2)
     SKIP("no 2 CUDA devices");
   OneNode{}.check_sums();
 }
 
-TEST_CASE("two nodes of one process open their memory to each other before NCCL connects them") {
+TEST_CASE("two nodes of one process enable peer access before NCCL connects them") {
   if (gpu::cuda_device_count() < 2)
     SKIP("no 2 CUDA devices");
   testing::Loopback network{2};
@@ -164,7 +164,7 @@ TEST_CASE("two nodes of one process open their memory to each other before NCCL 
   ranks.check();
 }
 
-TEST_CASE("a GPU whose memory cannot be opened to its peer is refused before NCCL uses it") {
+TEST_CASE("a GPU without peer access to another is refused before NCCL uses it") {
   const Peers peers{true, false};
   const auto group = OneNode{}.connect();
   REQUIRE_FALSE(group);
@@ -172,13 +172,13 @@ TEST_CASE("a GPU whose memory cannot be opened to its peer is refused before NCC
   CHECK(group.error().message.find("set NCCL_P2P_DIRECT_DISABLE=1") != std::string::npos);
 }
 
-TEST_CASE("with NCCL_P2P_DIRECT_DISABLE=1, GPUs whose memory cannot be opened train together") {
+TEST_CASE("with NCCL_P2P_DIRECT_DISABLE=1, GPUs whose peer access fails train together") {
   const Peers peers{true, false};
   ::setenv(disable_direct, "1", 1);
   OneNode{}.check_sums();
 }
 
-TEST_CASE("GPUs that cannot reach each other's memory train together without a setting") {
+TEST_CASE("GPUs without peer access train together without a setting") {
   const Peers peers{false, true};
   OneNode{}.check_sums();
 }

@@ -1,4 +1,5 @@
-// One book of plans a device: searched once, compared by time, refusals and all kept on disk.
+// Tests the plan registry of a device: plans are searched once and compared by time, and plans and
+// refusals are stored on disk.
 #include "core/fail.hpp"
 #include "gpu/cuda_device.hpp"
 #include "gpu/libraries.hpp"
@@ -28,7 +29,7 @@ using troupe::testing::ScratchFolder;
 
 namespace {
 
-/// A book of a device's own, with what it said.
+/// A separate plan registry for a device, and the lines that it logged.
 struct EmulatedCudnn {
   EmulatedCudnn() : device{device_or_skip()} {
     nn::PassOptions passes{.fuse = nn::FusePatterns::all(),
@@ -65,7 +66,7 @@ struct EmulatedCudnn {
     return *last;
   }
 
-  /// As if its plan had been measured so on this device.
+  /// Writes this time for the graph's plan to the cache, as if it had been measured on this device.
   void pretend(const gpu::PlanRegistry& registry, const gpu::cudnn::OperationGraph& of,
                double microseconds) {
     const auto path = gpu::cudnn::PlanCache{folder.path()}.path_of(registry.target(), of, policy);
@@ -91,7 +92,7 @@ std::string told(const Result<gpu::TimedPlan>& plan) {
   return plan ? plan->plan->tag() : plan.error().message;
 }
 
-/// A pattern that no engine takes: statistics of a convolution in f32.
+/// A pattern that no engine accepts: statistics of a convolution in f32.
 gpu::cudnn::OperationGraph refused_graph() {
   return gpu::cudnn::normalized_convolution_statistics(
       {2, 16, 16, 64, 64, 3, 1, 1, CUDNN_DATA_FLOAT});
@@ -99,7 +100,7 @@ gpu::cudnn::OperationGraph refused_graph() {
 
 } // namespace
 
-TEST_CASE_METHOD(EmulatedCudnn, "a device has one book, and executables share what it has found") {
+TEST_CASE_METHOD(EmulatedCudnn, "a device has one plan registry, which its executables share") {
   const auto first = cuda().plans(), second = cuda().plans();
   REQUIRE(first);
   REQUIRE(second);
@@ -111,7 +112,7 @@ TEST_CASE_METHOD(EmulatedCudnn, "a device has one book, and executables share wh
 }
 
 TEST_CASE_METHOD(EmulatedCudnn,
-                 "a search is one line, with seconds, candidates, compiled, engine, time") {
+                 "a search is one log line with seconds, candidates, compiled, engine and time") {
   const auto registry = open();
   const auto plan = registry->plan(all().front(), policy);
   REQUIRE(plan);
@@ -125,7 +126,7 @@ TEST_CASE_METHOD(EmulatedCudnn,
   CHECK(said.size() == 1);
 }
 
-// What is finalized may load a kernel, which holds up the launches of what is measured.
+// Finalizing a plan may load a kernel, which delays the launches of a measured plan.
 TEST_CASE_METHOD(EmulatedCudnn, "no plan is measured while another thread finalizes one") {
   const auto library = gpu::open_cudnn(gpu::library_places_of_process());
   REQUIRE(library);
@@ -142,14 +143,14 @@ TEST_CASE_METHOD(EmulatedCudnn, "no plan is measured while another thread finali
   CHECK(chosen.get());
 }
 
-TEST_CASE_METHOD(EmulatedCudnn, "a candidate that does not launch leaves no error behind") {
+TEST_CASE_METHOD(EmulatedCudnn, "a candidate that does not launch leaves no error") {
   const auto registry = open();
   REQUIRE(registry->plan(all().front(), policy));
   CHECK(cudaPeekAtLastError() == cudaSuccess);
 }
 
-TEST_CASE_METHOD(EmulatedCudnn, "several threads find what one finds, once each") {
-  // The first that heuristics propose: measurements may differ.
+TEST_CASE_METHOD(EmulatedCudnn, "several threads find the same plans as one, each of them once") {
+  // Uses the first plan that heuristics propose, because measurements may differ.
   policy.deterministic = true;
   const auto graphs = all();
   std::vector<std::string> tags[2];
@@ -166,7 +167,7 @@ TEST_CASE_METHOD(EmulatedCudnn, "several threads find what one finds, once each"
 }
 
 TEST_CASE_METHOD(EmulatedCudnn,
-                 "nothing is compiled at run time where an engine has a kernel ready") {
+                 "nothing is compiled at run time if an engine has a precompiled kernel") {
   const auto registry = open();
   const auto& node = weight_gradient_node();
   const auto narrow = registry->plan(gpu::backward_weight_graph(graph, node, DType::f16), policy);
@@ -174,12 +175,11 @@ TEST_CASE_METHOD(EmulatedCudnn,
   CHECK_FALSE(narrow->plan->compiled());
   CHECK(count("0 compiled") == 1);
   const auto wide = registry->plan(gpu::backward_weight_graph(graph, node), policy);
-  if (wide) // cuDNN 9 has a general engine alone for it
+  if (wide) // cuDNN 9 has only a general engine for it
     CHECK(wide->plan->compiled());
 }
 
-TEST_CASE_METHOD(EmulatedCudnn,
-                 "plans and refusals are found again on disk, and not searched again") {
+TEST_CASE_METHOD(EmulatedCudnn, "plans and refusals are read from disk, and not searched again") {
   auto graphs = all();
   graphs.push_back(refused_graph());
   std::vector<std::string> tags;
@@ -194,7 +194,7 @@ TEST_CASE_METHOD(EmulatedCudnn,
   const auto registry = open();
   registry->prepare(graphs, policy);
   REQUIRE(said.size() == 1);
-  CHECK_THAT(said.front(), ContainsSubstring("plans were known from"));
+  CHECK_THAT(said.front(), ContainsSubstring("plans were read from"));
   CHECK_THAT(registry->plan(refused_graph(), policy).error().message,
              ContainsSubstring("no plan for"));
   for (std::size_t i = 0; i < tags.size(); ++i)
@@ -202,7 +202,7 @@ TEST_CASE_METHOD(EmulatedCudnn,
 }
 
 TEST_CASE_METHOD(EmulatedCudnn,
-                 "a weight gradient comes out in the type that is faster with its cast") {
+                 "a weight gradient is computed in the type that is faster including the cast") {
   const auto& node = weight_gradient_node();
   const auto wide = gpu::backward_weight_graph(graph, node),
              narrow = gpu::backward_weight_graph(graph, node, DType::f16);
@@ -223,7 +223,7 @@ TEST_CASE_METHOD(EmulatedCudnn,
   REQUIRE(gpu::weight_gradient(*registry, policy, graph, node));
   CHECK(count("choice for") == 1);
 
-  pretend(*registry, wide, 50); // spares the cast
+  pretend(*registry, wide, 50); // makes the cast unnecessary
   registry = open();
   way = gpu::weight_gradient(*registry, policy, graph, node);
   REQUIRE(way);
@@ -232,7 +232,7 @@ TEST_CASE_METHOD(EmulatedCudnn,
 }
 
 TEST_CASE_METHOD(EmulatedCudnn,
-                 "where runs must repeat nothing is measured, and no time on disk decides") {
+                 "in deterministic mode nothing is measured, and times on disk are ignored") {
   policy.deterministic = true;
   const auto& node = weight_gradient_node();
   const auto wide = gpu::backward_weight_graph(graph, node),
@@ -252,8 +252,8 @@ TEST_CASE_METHOD(EmulatedCudnn,
   CHECK(again->microseconds == chosen->microseconds);
 }
 
-// Libraries' own kernels are launched by the driver's API, which asks for a context.
-TEST_CASE_METHOD(EmulatedCudnn, "a plan runs on a thread that has never met the device") {
+// Libraries launch their own kernels through the driver API, which needs a current context.
+TEST_CASE_METHOD(EmulatedCudnn, "a plan runs on a thread that has not used the device before") {
   const auto registry = open();
   const auto of = all().front();
   const auto plan = registry->plan(of, policy);

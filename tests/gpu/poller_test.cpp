@@ -29,7 +29,7 @@ bool comes_true(const std::atomic<bool>& flag) {
 
 } // namespace
 
-TEST_CASE("naps grow with the time that is waited, up to a bound") {
+TEST_CASE("polling intervals grow with the waiting time up to a bound") {
   const PollPacing pacing;
   CHECK(pacing.nap(10us) == 0ns);
   CHECK(pacing.nap(100us) == 20us);
@@ -37,7 +37,7 @@ TEST_CASE("naps grow with the time that is waited, up to a bound") {
   CHECK(pacing.nap(1s) == 200us);
 }
 
-TEST_CASE("entries of a lane are done in order, and lanes do not wait for each other") {
+TEST_CASE("entries of a lane are processed in order, and lanes do not wait for each other") {
   Poller poller{"test"};
   std::atomic<bool> slow = false, fast = true, fast_done = false;
   std::vector<int> order;
@@ -50,7 +50,7 @@ TEST_CASE("entries of a lane are done in order, and lanes do not wait for each o
   REQUIRE(order == std::vector<int>{1, 2});
 }
 
-TEST_CASE("the outcome reaches the callback, and an entry behind it may be added from there") {
+TEST_CASE("a callback receives the outcome and may add another entry") {
   Poller poller{"test"};
   std::atomic<bool> done = false;
   Status seen;
@@ -66,7 +66,7 @@ TEST_CASE("the outcome reaches the callback, and an entry behind it may be added
   REQUIRE(seen.error().message == "broken");
 }
 
-TEST_CASE("destruction sees what is outstanding to its end") {
+TEST_CASE("destroying a poller completes outstanding entries") {
   std::atomic<bool> ready = false, done = false;
   std::thread later{[&] {
     std::this_thread::sleep_for(5ms);
@@ -80,7 +80,7 @@ TEST_CASE("destruction sees what is outstanding to its end") {
   later.join();
 }
 
-TEST_CASE("a callback may destroy the poller; drain in a callback does not wait for itself") {
+TEST_CASE("a callback may destroy the poller, and drain in a callback does not wait for itself") {
   std::atomic<bool> destroyed = false;
   auto owner = std::make_shared<std::unique_ptr<Poller>>(std::make_unique<Poller>("test"));
   auto* const poller = owner->get();
@@ -94,7 +94,7 @@ TEST_CASE("a callback may destroy the poller; drain in a callback does not wait 
   REQUIRE(comes_true(destroyed));
 }
 
-TEST_CASE("what an entry holds is gone once its lane is drained") {
+TEST_CASE("objects captured by an entry are released once its lane is drained") {
   Poller poller{"test"};
   auto held = std::make_shared<int>(1);
   std::weak_ptr<int> watched = held;

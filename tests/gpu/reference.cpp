@@ -128,7 +128,7 @@ void* GpuFixture::room(std::size_t elements, DType dtype, std::size_t skew) {
 
 Floats GpuFixture::download(const void* memory, std::size_t elements, DType dtype) {
   std::vector<std::byte> bytes(elements * size_of(dtype));
-  // Kernels are launched past the stream in these tests: their errors are looked for here.
+  // These tests launch kernels without the stream's enqueue, so launch errors are checked here.
   stream().note(gpu::cuda_status(cudaGetLastError(), "a kernel", 0));
   device_->copy(*stream_, bytes.data(), memory, bytes.size());
   REQUIRE(stream_->synchronize());

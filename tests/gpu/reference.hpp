@@ -1,5 +1,5 @@
-/// Kernels beside the scalar interpreter: values in device memory in any element type, and what the
-/// interpreter makes of the same (rounded) values.
+/// Compares kernels with the scalar interpreter: device values of any element type, and the
+/// interpreter's results for the same (rounded) values.
 #pragma once
 
 #include "core/graph/graph.hpp"
@@ -13,31 +13,32 @@ namespace troupe::testing {
 
 using Floats = std::vector<float>;
 
-/// Round to nearest of an element type, as float.
+/// Rounds to the nearest value of an element type; returns floats.
 Floats rounded(const Floats& values, DType dtype);
-/// Standard normal, rounded to the type.
+/// Returns standard normal values, rounded to the type.
 Floats normal_values(std::size_t elements, std::uint64_t stream, DType dtype = DType::f32);
 
-/// One node, run by the interpreter in f32 on these inputs. Integer tensors (labels, indices) are
+/// A tensor of one node that the interpreter runs in f32. Integer tensors (labels, indices) are
 /// given and returned as floats.
 struct ReferenceTensor {
   Shape shape;
   Floats values = {};
   DType dtype = DType::f32;
 };
-/// Fills in the values of the outputs; inputs that are statistics are updated in place.
+/// Fills in the outputs; updates inputs that are statistics in place.
 void run_reference(Op op, const Attributes& attributes, std::vector<ReferenceTensor>& inputs,
                    std::vector<ReferenceTensor>& outputs);
 
-/// The device and a stream; constructing it SKIPs the test where there is no device.
+/// A device and a stream; the constructor skips the test when there is no device.
 class GpuFixture {
 public:
   GpuFixture();
 
-  /// `values` in device memory in an element type; i32 and u8 too. At an offset of `skew` elements
-  /// from an aligned address.
+  /// Copies `values` to device memory in an element type, also i32 and u8, at an offset of `skew`
+  /// elements from an aligned address.
   void* upload(const Floats& values, DType dtype = DType::f32, std::size_t skew = 0);
-  /// Room for as many elements, filled with ones so that what is not written is seen.
+  /// Allocates `elements` elements, filled with ones so that elements that are not written are
+  /// detected.
   void* room(std::size_t elements, DType dtype = DType::f32, std::size_t skew = 0);
   Floats download(const void* memory, std::size_t elements, DType dtype = DType::f32);
   float* floats(const Floats& values) { return static_cast<float*>(upload(values)); }
@@ -53,10 +54,10 @@ private:
   std::unique_ptr<Stream> stream_;
 };
 
-/// |value - expected| <= 1e-5 + relative · the largest expected value.
+/// Requires |value - expected| <= 1e-5 + relative · the largest expected value.
 void require_near(const Floats& values, const Floats& expected, float relative,
                   const std::string& what);
-/// For results that are rounded once to the type.
+/// Returns the tolerance for results that are rounded once to the type.
 float tolerance(DType dtype);
 
 } // namespace troupe::testing

@@ -38,7 +38,7 @@ ReluLayer::ReluLayer(std::uint64_t stream)
     set_statistics(c);
 }
 
-/// As gpu/kernels/batch_norm_statistics.cu writes them.
+/// Computes statistics as gpu/kernels/batch_norm_statistics.cu does.
 void ReluLayer::set_statistics(std::size_t channel) {
   double sum = 0, squares = 0;
   for (std::size_t i = channel; i < count; i += channels) {
@@ -88,7 +88,7 @@ void ReluLayer::add_to(DeviceValues& inputs, gpu::cudnn::Uid first) const {
 }
 
 ReluEdge::ReluEdge(Shortcut of) : shortcut(of), added(in_half(normal_floats(first.count, 300))) {
-  for (auto& value : added) // it comes out of a ReLU
+  for (auto& value : added) // the shortcut is the output of a ReLU
     value = std::max(value, 0.0f);
 }
 

@@ -1,14 +1,14 @@
-/// A ReLU behind batch norm, as forward and backward compute it where batch norm is joined to
+/// A ReLU after batch norm, as forward and backward compute it when batch norm is fused into
 /// convolutions, in f64: whether a value passes, how far forward's roundings may move it, and how
-/// many may so come to lie on the other side.
+/// many values may cross 0 for that reason.
 ///
-/// Let u = 2^-11, the most that one rounding to f16 is off, relatively. In y = s * x + b, s and b
-/// are rounded, and a device may round the product too: y is off by at most e = u * (2 * |s * x| +
-/// |b|), which is 3 * u * |b| at the edge, where s * x = -b. A mask differs only where y lies
+/// Let u = 2^-11, the largest relative error of one rounding to f16. In y = s * x + b, s and b are
+/// rounded, and a device may round the product too: y is off by at most e = u * (2 * |s * x| +
+/// |b|), which is 3 * u * |b| at the edge, where s * x = -b. A mask differs only when y lies
 /// between 0 and its error, so in an interval of length e on one side of 0: the share of such
-/// elements is at most p * e, with p the density of y at 0. bound() reads it off a window that is
-/// many times as wide, on both sides, where p hardly changes. For y from N(0, 1) and |b| = 0.8 that
-/// is 0.4 * 3 * 0.8 / 2048 = 4.7 of 10'000 elements.
+/// elements is at most p * e, with p the density of y at 0. bound() estimates p in a window that is
+/// many times as wide, on both sides of 0, where p hardly changes. For y from N(0, 1) and |b| = 0.8
+/// that is 0.4 * 3 * 0.8 / 2048 = 4.7 of 10'000 elements.
 #pragma once
 
 #include "tests/gpu/cudnn_device_fixture.hpp"
@@ -23,11 +23,11 @@ inline constexpr gpu::cudnn::ConvolutionProblem relu_problem = {
 
 std::vector<float> normal_floats(std::size_t count, std::uint64_t stream, float mean = 0,
                                  float deviation = 1);
-/// As f16 stores them.
+/// Rounds values to f16.
 std::vector<float> in_half(std::vector<float> values);
 
-/// A batch norm as a layer in training has it: of normal inputs whose channels differ in mean and
-/// deviation.
+/// A batch norm as in a layer during training: its normally distributed inputs have another mean
+/// and deviation in each channel.
 struct ReluLayer {
   std::size_t channels = static_cast<std::size_t>(relu_problem.in),
               count = elements_of(relu_problem.x());
@@ -36,16 +36,16 @@ struct ReluLayer {
 
   explicit ReluLayer(std::uint64_t stream);
 
-  /// What batch norm gives of the inputs as they are stored, and as they were before.
+  /// Results of batch norm for the stored (rounded) inputs, and for the inputs before rounding.
   double result(std::size_t i) const { return result_of(x[i], i % channels); }
   double unstored_result(std::size_t i) const { return result_of(exact_x[i], i % channels); }
-  /// The same with factor and offset rounded.
+  /// Returns the result with rounded factor and offset.
   double rounded_result(std::size_t i) const;
-  /// (x - mean) * inv_std.
+  /// Returns (x - mean) * inv_std.
   double standard(std::size_t i) const;
-  /// The most that forward's result is off.
+  /// Returns the largest error of forward's result.
   double error(std::size_t i) const;
-  /// As what a backward pattern reads, its uids beginning at `first`.
+  /// Adds the inputs of a backward pattern; their uids begin at `first`.
   void add_to(DeviceValues& inputs, gpu::cudnn::Uid first) const;
 
 private:
@@ -53,7 +53,7 @@ private:
   void set_statistics(std::size_t channel);
 };
 
-/// What reaches a ReLU: batch norm's result, and what a block's end adds.
+/// Input of a ReLU: the result of batch norm, plus the shortcut at a block's end.
 struct ReluEdge {
   gpu::cudnn::Shortcut shortcut;
   ReluLayer first{100}, second{200};
@@ -65,7 +65,7 @@ struct ReluEdge {
   double unstored_value(std::size_t i) const { return sum(i, &ReluLayer::unstored_result); }
   double rounded_value(std::size_t i) const { return sum(i, &ReluLayer::rounded_result); }
   double error(std::size_t i) const;
-  /// The share of elements whose mask may differ.
+  /// Returns the largest share of elements whose mask may differ.
   double bound() const;
 
 private:

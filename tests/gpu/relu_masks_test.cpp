@@ -1,11 +1,11 @@
-// How often forward and backward disagree about ReLU's mask where batch norm is joined to
-// convolutions, and what that does to gradients. Forward (patterns c and f) reads factor and offset
-// rounded to 16 bits; backward (pattern d) finds the mask again from statistics in f32.
-// relu_edge.hpp has the figure for masks and its derivation.
+// Tests how often forward and backward disagree about ReLU's mask when batch norm is fused into
+// convolutions, and the effect on gradients. Forward (patterns c and f) reads factor and offset
+// rounded to 16 bits; backward (pattern d) recomputes the mask from statistics in f32.
+// relu_edge.hpp derives the bound for masks.
 //
-// A share d of wrong masks among a share a of elements that pass makes a gradient wrong by sqrt(d /
-// a) of its norm, since what arrives from above does not depend on how near to the edge an element
-// is; one rounding of the gradient itself comes on top.
+// A share d of wrong masks, where a share a of elements passes, makes a gradient wrong by sqrt(d /
+// a) of its norm, because the incoming gradient does not depend on an element's distance from the
+// edge. One rounding of the gradient itself adds to that.
 #include "tests/gpu/relu_edge.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -52,7 +52,8 @@ DeviceValues values_of(const Target& target, const OperationGraph& graph,
   return std::move(*values);
 }
 
-/// Of a convolution whose weights give back what it reads; at a block's end that is written anyway.
+/// Returns the mask of a convolution with identity weights; at a block's end, the pattern writes
+/// the result anyway.
 Mask forward_mask(const Target& target, const ReluEdge& edge) {
   DeviceValues inputs = {{uid::x, edge.first.x},
                          {uid::w, identity()},
@@ -83,7 +84,7 @@ DeviceValues backward(const Target& target, const ReluEdge& edge, const Floats& 
   return values_of(target, backward_data_batch_norm(relu_problem, edge.shortcut, at_end), inputs);
 }
 
-/// Of the difference, by that of what is expected.
+/// Returns the norm of the difference, divided by the expected norm.
 double relative_norm(const Floats& values, const Doubles& expected) {
   double off = 0, all = 0;
   for (std::size_t i = 0; i < values.size(); ++i) {
@@ -115,7 +116,8 @@ void check_masks(const Target& target, const ReluEdge& edge) {
   INFO("masks differ at " << differ << " of all elements, bound " << bound);
   CHECK(differ <= bound);
 
-  // With weights and a gradient as they are, beside one that has forward's mask.
+  // Compares the gradient for real weights and a real incoming gradient with the gradient for
+  // forward's mask.
   const auto dy = in_half(normal_floats(elements_of(relu_problem.y()), 400)),
              w = in_half(normal_floats(64 * 64, 500, 0, 0.125f));
   auto dx = true_backward_data(relu_problem, dy, w);
@@ -134,21 +136,23 @@ void check_masks(const Target& target, const ReluEdge& edge) {
 } // namespace
 
 TEST_CASE(
-    "forward and backward disagree about as few masks as roundings of factor and offset explain",
+    "forward and backward masks differ no more often than rounded factors and offsets explain",
     "[device]") {
   const auto target = gpu_or_skip();
   check_masks(target, ReluEdge{Shortcut::none});
 }
 
-TEST_CASE("so they do at a block's end, with a shortcut as it is and with a normalized one",
+TEST_CASE("masks at a block's end differ as rarely, with plain and normalized shortcuts",
           "[device]") {
   const auto target = gpu_or_skip();
   check_masks(target, ReluEdge{Shortcut::plain});
   check_masks(target, ReluEdge{Shortcut::normalized});
 }
 
-// The yardstick, without a device: that x is stored in 16 bits moves masks too, whatever is fused.
-TEST_CASE("rounding factor and offset moves about as many masks as storing the input in 16 bits") {
+// The baseline, computed without a device: storing x in 16 bits changes masks too, with or without
+// fusion.
+TEST_CASE(
+    "rounding factor and offset changes about as many masks as storing the input in 16 bits") {
   for (const auto shortcut : {Shortcut::none, Shortcut::plain, Shortcut::normalized}) {
     const ReluEdge edge{shortcut};
     Mask exact, stored, forward;

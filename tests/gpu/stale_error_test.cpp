@@ -1,4 +1,4 @@
-// Errors that an earlier call left behind on a thread.
+// Tests errors that an earlier call left on a thread.
 #include "gpu/detail/measure.hpp"
 #include "tests/gpu/reference.hpp"
 
@@ -35,10 +35,10 @@ TEST_CASE("an error left by an earlier call is logged, not blamed on the next op
   CHECK(stream->synchronize());
   CHECK(cudaPeekAtLastError() == cudaSuccess);
   REQUIRE(said.size() == 1);
-  CHECK(said[0].find("an earlier call left an error behind, found before zero") == 0);
+  CHECK(said[0].find("an earlier CUDA call left an unreported error, found before zero") == 0);
 }
 
-TEST_CASE_METHOD(GpuFixture, "a candidate that is refused leaves no error behind") {
+TEST_CASE_METHOD(GpuFixture, "a candidate that is refused leaves no error") {
   const auto time = least_microseconds(handle(), []() -> Status {
     leave_an_error();
     return failure({Errc::device, "refused"});
@@ -47,8 +47,8 @@ TEST_CASE_METHOD(GpuFixture, "a candidate that is refused leaves no error behind
   CHECK(cudaPeekAtLastError() == cudaSuccess);
 }
 
-TEST_CASE_METHOD(GpuFixture, "the fastest of five stretches is the time of a candidate") {
-  constexpr int first_stretch = 2, stretches = 5; // a run each, since one takes long
+TEST_CASE_METHOD(GpuFixture, "the time of a candidate is the fastest of five repetitions") {
+  constexpr int first_stretch = 2, stretches = 5; // one run each, because a run is slow
   int runs = 0;
   const auto time = least_microseconds(handle(), [&]() -> Status {
     const bool disturbed = runs >= first_stretch && runs < first_stretch + stretches - 1;

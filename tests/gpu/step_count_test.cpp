@@ -1,4 +1,4 @@
-// What a step moves and launches, by the plans of GPUs that are only described.
+// Tests the bytes that a step moves and its launches, by the plans of GPUs that are only described.
 #include "bench/gpu/step_count.hpp"
 #include "tests/gpu/cudnn_fixture.hpp"
 
@@ -30,7 +30,8 @@ gpu::Traffic count(const std::string& device, const Config& config) {
   return total(*works);
 }
 
-/// Of a step. Who makes it move or launch less lowers the bound with it, so that it stays so.
+/// Upper bounds for a step. A change that reduces bytes or launches also lowers the bound, to keep
+/// the gain.
 struct Bound {
   const char *device, *precision;
   double gigabytes;
@@ -39,7 +40,7 @@ struct Bound {
 
 } // namespace
 
-TEST_CASE("a step of ResNet-50 moves and launches no more than it did") {
+TEST_CASE("a step of ResNet-50 moves no more bytes and launches no more kernels than recorded") {
   for (const auto& bound :
        {Bound{"h100_sxm", "amp_fp16", 34.80, 299}, Bound{"h200", "amp_fp16", 34.80, 299},
         Bound{"h100_sxm", "amp_bf16", 44.35, 399}}) {
@@ -50,15 +51,15 @@ TEST_CASE("a step of ResNet-50 moves and launches no more than it did") {
   }
 }
 
-TEST_CASE("a step of ResNet-50 computes what its layers are") {
-  // 4.089 billion multiplications an image, three times but for the stem's, which has no gradient
-  // of images; its fourth channel of zeros is multiplied too.
+TEST_CASE("a step of ResNet-50 has the operations of its layers") {
+  // 4.089 billion multiplications per image, times three except for the stem's, which needs no
+  // gradient of images; the multiplications with its fourth channel of zeros count, too.
   constexpr double stem = 112 * 112 * 64 * 49, layers = 4.089184256e9 - 3 * stem;
   const auto counted = count("h100_sxm", resnet50("amp_fp16")).operations;
   CHECK(counted == 2 * 128 * (3 * layers + 2 * 4 * stem));
 }
 
-TEST_CASE("what no step of one worker is, is not counted") {
+TEST_CASE("a step with several micro-batches or workers is not counted") {
   gpu::PlanRegistry plans{described_gpu("h100_sxm")};
   auto several = resnet50("amp_fp16");
   several.train.accumulate = 2;

@@ -1,4 +1,4 @@
-// Live streams that were given one hardware queue (gpu/stream_list.hpp).
+// Tests live streams that share a hardware queue (gpu/stream_list.hpp).
 #include "gpu/stream_list.hpp"
 #include "tests/gpu/reference.hpp"
 
@@ -22,7 +22,8 @@ bool is_emulated() {
   return troupe_emulated_loads != nullptr;
 }
 
-/// A busy machine can make a stream look held once, but hardly three times in a row.
+/// Returns whether two streams share a queue. On a busy machine a stream may look held once, but
+/// hardly three times in a row.
 bool surely_share(CudaStream& held, CudaStream& other) {
   for (int i = 0; i < 3; ++i)
     if (!share_queue(held, other))
@@ -30,7 +31,8 @@ bool surely_share(CudaStream& held, CudaStream& other) {
   return true;
 }
 
-/// Makes and ends streams while another stream lives, as measurements do.
+/// Creates and destroys streams while another stream lives, as measurements do, until one shares
+/// its queue.
 std::unique_ptr<Stream> stream_that_shares(CudaDevice& device, CudaStream& with) {
   for (int i = 0; i < 64; ++i)
     if (auto made = device.create_stream({.name = "test"}); surely_share(with, cuda_stream(*made)))
@@ -42,7 +44,7 @@ std::unique_ptr<Stream> stream_that_shares(CudaDevice& device, CudaStream& with)
 
 TEST_CASE_METHOD(GpuFixture, "streams that share a hardware queue are separated") {
   const auto other = stream_that_shares(device(), stream());
-  if (!other) { // this driver gives queues back
+  if (!other) { // this driver frees queues
     REQUIRE(!is_emulated());
     return;
   }
@@ -52,13 +54,13 @@ TEST_CASE_METHOD(GpuFixture, "streams that share a hardware queue are separated"
   CHECK(std::ranges::any_of(said, [](const std::string& line) {
     return line.find("shared a hardware queue") != std::string::npos;
   }));
-  auto* const values = floats({1, 2}); // both go on
+  auto* const values = floats({1, 2}); // both streams continue
   device().add(*other, values, values, 2);
   REQUIRE(other->synchronize());
   CHECK(download(values, 2) == Floats{2, 4});
 }
 
-TEST_CASE_METHOD(GpuFixture, "streams of workers that share a GPU are separated, too") {
+TEST_CASE_METHOD(GpuFixture, "streams of workers that share a GPU are separated") {
   const auto second = make_cuda_device(0, {}, device().peers()).value();
   const auto other = stream_that_shares(*second, stream());
   if (!other) {

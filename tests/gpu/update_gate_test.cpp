@@ -1,5 +1,5 @@
-// What stands behind a wait for the host that fails, or has not the votes of all ranks, changes no
-// training state, although it was enqueued before anybody knew (gpu/kernels/update_gate.hpp).
+// Tests that work after a failed wait for the host, or after a step without the votes of all ranks,
+// changes no training state, although it was enqueued before (gpu/kernels/update_gate.hpp).
 #include "core/fail.hpp"
 #include "cpu/host_stream.hpp"
 #include "gpu/cuda_graph.hpp"
@@ -31,7 +31,7 @@ constexpr std::size_t elements = 10;
 const OptimizerArguments plain_sgd, momentum_sgd{.momentum = 0.9f},
     adam{.kind = OptimizerKind::adam};
 
-/// What an optimizer changes, and a copy of the gradients.
+/// The state that an optimizer changes, and a copy of the gradients.
 struct Trained {
   float *parameters, *gradients, *state0, *state1, *kept;
   LossScaleState* scaler;
@@ -41,7 +41,8 @@ struct Trained {
 struct UpdateGates : GpuFixture {
   std::unique_ptr<Stream> make_stream() { return device().create_stream({.name = "test"}); }
 
-  /// At `skew` elements from aligned addresses, where the kernels for single elements run.
+  /// Returns state at `skew` elements from aligned addresses, where the kernels for single elements
+  /// run.
   Trained trained(std::size_t skew = 0) {
     const auto values = [&](const Floats& from) {
       return static_cast<float*>(upload(from, DType::f32, skew));
@@ -67,13 +68,13 @@ struct UpdateGates : GpuFixture {
                             t.scaler);
   }
 
-  /// Steps of every kind, and the end of one.
+  /// Enqueues a step of every optimizer and the end of a step.
   void train(Stream& on, const Trained& t) {
     for (const auto& arguments : {plain_sgd, momentum_sgd, adam})
       step(on, t, arguments);
     device().update_loss_scale(on, {}, t.scaler);
     device().count_update(on, t.steps);
-    constexpr std::size_t packed = 8; // and single words
+    constexpr std::size_t packed = 8; // the rest is copied in single words
     device().keep(on, t.kept, t.gradients, packed * sizeof(float));
     device().keep(on, t.kept + packed, t.gradients + packed, (elements - packed) * sizeof(float));
   }
@@ -93,7 +94,7 @@ struct UpdateGates : GpuFixture {
     return state;
   }
 
-  /// As long as the stream has not heard of its failure.
+  /// Waits until the stream has noticed its failure.
   static void await_failure(Stream& on) {
     while (!cuda_stream(on).failed())
       std::this_thread::yield();
@@ -102,7 +103,7 @@ struct UpdateGates : GpuFixture {
 
 } // namespace
 
-TEST_CASE_METHOD(UpdateGates, "nothing is trained behind a wait for the host that fails") {
+TEST_CASE_METHOD(UpdateGates, "nothing is updated after a failed wait for the host") {
   for (const std::size_t skew : {0, 1}) {
     const auto t = trained(skew);
     const auto before = state_of(t);
@@ -118,7 +119,7 @@ TEST_CASE_METHOD(UpdateGates, "nothing is trained behind a wait for the host tha
   }
 }
 
-TEST_CASE_METHOD(UpdateGates, "behind a wait that ends well all is trained") {
+TEST_CASE_METHOD(UpdateGates, "everything is updated after a successful wait for the host") {
   const auto behind = trained(), beside = trained();
   const auto on = make_stream();
   const auto event = host_event();
@@ -131,8 +132,7 @@ TEST_CASE_METHOD(UpdateGates, "behind a wait that ends well all is trained") {
   CHECK(state_of(behind).values.back() == download(behind.gradients, elements));
 }
 
-TEST_CASE_METHOD(UpdateGates,
-                 "without the votes of all ranks nothing is trained, with them all is") {
+TEST_CASE_METHOD(UpdateGates, "updates happen only with the prepare messages of all ranks") {
   for (const std::size_t skew : {0, 1}) {
     const auto t = trained(skew), beside = trained(skew);
     const auto before = state_of(t);
@@ -142,7 +142,7 @@ TEST_CASE_METHOD(UpdateGates,
     train(*on, t);
     REQUIRE(on->synchronize());
     CHECK(state_of(t) == before);
-    // The second one's comes behind what is enqueued already.
+    // The second rank's vote arrives after the enqueued work.
     const float both = 2;
     device().copy(*on, votes, &both, sizeof both);
     train(*on, t);
@@ -152,7 +152,7 @@ TEST_CASE_METHOD(UpdateGates,
   }
 }
 
-TEST_CASE_METHOD(UpdateGates, "a step in front of the wait that fails runs, whenever it fails") {
+TEST_CASE_METHOD(UpdateGates, "a step enqueued before a failed wait runs") {
   const auto t = trained(), once = trained();
   const auto on = make_stream();
   const auto start = host_event(), failing = host_event();
@@ -168,7 +168,7 @@ TEST_CASE_METHOD(UpdateGates, "a step in front of the wait that fails runs, when
   CHECK(state_of(t) == state_of(once));
 }
 
-TEST_CASE_METHOD(UpdateGates, "the first of several waits that fail closes the gate") {
+TEST_CASE_METHOD(UpdateGates, "the first of several failed waits closes the gate") {
   const auto t = trained();
   const auto before = state_of(t);
   const auto on = make_stream();
@@ -183,12 +183,12 @@ TEST_CASE_METHOD(UpdateGates, "the first of several waits that fail closes the g
   CHECK(state_of(t) == before);
 }
 
-TEST_CASE_METHOD(UpdateGates, "streams that wait for one that waits are behind it, too") {
+TEST_CASE_METHOD(UpdateGates, "streams that wait for a waiting stream are gated with it") {
   const auto t = trained(), u = trained(), free = trained();
   const auto before = state_of(t);
   const auto waits = make_stream(), second = make_stream(), third = make_stream();
   const auto event = host_event();
-  second->wait(waits->record()); // recorded in front: of no concern
+  second->wait(waits->record()); // recorded before the wait: has no effect
   train(*second, free);
   waits->wait(event);
   second->wait(waits->record());
@@ -208,7 +208,7 @@ TEST_CASE_METHOD(UpdateGates, "streams that wait for one that waits are behind i
   CHECK(state_of(free) == state_of(beside));
 }
 
-TEST_CASE_METHOD(UpdateGates, "other streams, and those that come later, go on") {
+TEST_CASE_METHOD(UpdateGates, "other streams and streams created later continue") {
   const auto t = trained(), u = trained();
   const auto failing = make_stream(), other = make_stream();
   const auto lost_rank = host_event();
@@ -230,7 +230,7 @@ TEST_CASE_METHOD(UpdateGates, "other streams, and those that come later, go on")
   CHECK(state_of(u) == state_of(beside));
 }
 
-TEST_CASE_METHOD(UpdateGates, "an event that is met after the failure fails who waits for it") {
+TEST_CASE_METHOD(UpdateGates, "a wait for an event of a failed stream fails as well") {
   const auto t = trained();
   const auto before = state_of(t);
   const auto waits = make_stream(), late = make_stream();
@@ -245,7 +245,7 @@ TEST_CASE_METHOD(UpdateGates, "an event that is met after the failure fails who 
   CHECK(state_of(t) == before);
 }
 
-TEST_CASE_METHOD(UpdateGates, "a stream of the host hears of the failure") {
+TEST_CASE_METHOD(UpdateGates, "a host stream receives the failure") {
   const auto waits = make_stream();
   const auto event = host_event();
   cpu::HostStream host{{.name = "test"}};
@@ -263,7 +263,7 @@ TEST_CASE_METHOD(UpdateGates, "a stream of the host hears of the failure") {
   CHECK_FALSE(ran);
 }
 
-TEST_CASE_METHOD(UpdateGates, "a graph has the gate of the stream that captured it") {
+TEST_CASE_METHOD(UpdateGates, "a graph uses the gate of the stream that captured it") {
   const auto t = trained();
   const auto on = make_stream();
   REQUIRE(CudaGraph::begin_capture(cuda_stream(*on)));
@@ -284,7 +284,8 @@ TEST_CASE_METHOD(UpdateGates, "a graph has the gate of the stream that captured 
   CHECK(state_of(t) == after);
 }
 
-TEST_CASE_METHOD(UpdateGates, "what a stream has not waited for when it ends trains nothing") {
+TEST_CASE_METHOD(UpdateGates,
+                 "work after an unfinished wait updates nothing when its stream is destroyed") {
   const auto t = trained();
   const auto before = state_of(t);
   Status heard;
@@ -299,7 +300,7 @@ TEST_CASE_METHOD(UpdateGates, "what a stream has not waited for when it ends tra
   CHECK(state_of(t) == before);
 }
 
-TEST_CASE_METHOD(UpdateGates, "sums of all ranks that did not come are in no running statistics") {
+TEST_CASE_METHOD(UpdateGates, "missing sums of other ranks do not reach the running statistics") {
   auto *const mean = floats({1, 2}), *const variance = floats({3, 4});
   auto* const sums = static_cast<double*>(room(10));
   auto *const saved_mean = float_room(2), *const saved_inv_std = float_room(2);

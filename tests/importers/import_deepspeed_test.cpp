@@ -1,4 +1,4 @@
-// Files of DeepSpeed.
+// Tests config files of DeepSpeed.
 #include "tests/importers/import_fixture.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -15,7 +15,7 @@ Config made(const std::string& text, const ImportOptions& options = {}) {
 
 } // namespace
 
-TEST_CASE("of the three numbers of a batch DeepSpeed makes those that are missing") {
+TEST_CASE("missing batch sizes are derived from the others, like in DeepSpeed") {
   const auto all = made(R"({"train_batch_size": 64, "train_micro_batch_size_per_gpu": 4,
                             "gradient_accumulation_steps": 2})");
   CHECK(all.devices.count == 8);
@@ -38,13 +38,13 @@ TEST_CASE("of the three numbers of a batch DeepSpeed makes those that are missin
               "gradient_accumulation_steps 4 x 4 processes"});
 }
 
-TEST_CASE("optimizers of DeepSpeed, with its defaults") {
+TEST_CASE("optimizers of DeepSpeed are mapped, with its defaults") {
   const auto optimizer = [](const std::string& type, const std::string& params) {
     return made(R"({"optimizer": {"type": ")" + type + R"(", "params": {)" + params + "}}}")
         .train.optimizer;
   };
   const auto adam = optimizer("Adam", R"("betas": [0.8, 0.95], "eps": 1e-6, "weight_decay": 3e-7)");
-  CHECK(adam.name == "adamw"); // decoupled, unless it is told otherwise
+  CHECK(adam.name == "adamw"); // decoupled by default
   CHECK(adam.lr == 0.001);
   CHECK(adam.beta1 == 0.8);
   CHECK(adam.beta2 == 0.95);
@@ -61,7 +61,7 @@ TEST_CASE("optimizers of DeepSpeed, with its defaults") {
   CHECK(lamb.problems[0].what == "not supported: \"Lamb\": troupe has SGD, Adam and AdamW");
 }
 
-TEST_CASE("schedules count steps, which stay steps or become epochs") {
+TEST_CASE("schedules in steps keep steps or are converted to epochs") {
   const auto file = [](const std::string& type, const std::string& more) {
     return R"({"optimizer": {"type": "AdamW", "params": {"lr": 0.01}},
                "scheduler": {"type": ")" +
@@ -72,7 +72,7 @@ TEST_CASE("schedules count steps, which stay steps or become epochs") {
       made(file("WarmupLR", R"(, "warmup_max_lr": 0.2, "warmup_min_lr": 0)"), converted);
   CHECK(warm.train.schedule.name == "constant");
   CHECK(warm.train.schedule.warmup == Length{0.5});
-  CHECK(warm.train.optimizer.lr == 0.2); // not the optimizer's
+  CHECK(warm.train.optimizer.lr == 0.2); // the scheduler's, not the optimizer's
   const auto cosine = made(file("WarmupCosineLR", R"(, "total_num_steps": 250)"), converted);
   CHECK(cosine.train.schedule.name == "cosine");
   CHECK(cosine.train.max_steps == 250);
@@ -90,7 +90,7 @@ TEST_CASE("schedules count steps, which stay steps or become epochs") {
   CHECK(log.problems[0].what.find("warmup_type: linear") != std::string::npos);
 }
 
-TEST_CASE("loss scaling of DeepSpeed") {
+TEST_CASE("loss scaling of DeepSpeed is mapped") {
   const auto scale = [](const std::string& keys) {
     const auto config = made(R"({"fp16": {"enabled": true)" + keys + "}}");
     CHECK(config.precision.mode == "amp_fp16");
@@ -107,13 +107,13 @@ TEST_CASE("loss scaling of DeepSpeed") {
   CHECK(made(R"({"bf16": {"enabled": true}})").precision.mode == "amp_bf16");
   CHECK(made(R"({"bfloat16": {"enabled": true}})").precision.mode == "amp_bf16");
   const auto off = from_deepspeed(R"({"fp16": {"enabled": "auto", "initial_scale_power": 12}})");
-  CHECK(said_of(off, "fp16.initial_scale_power").starts_with("changes nothing: it is used with "));
+  CHECK(said_of(off, "fp16.initial_scale_power").starts_with("no effect: it is used only with "));
   CHECK(
       from_deepspeed(R"({"fp16": {"enabled": true}, "bf16": {"enabled": true}})").problems.size() ==
       1);
 }
 
-TEST_CASE("ZeRO's stages, buckets, groups and offload") {
+TEST_CASE("ZeRO's stages, buckets, groups and offload are mapped") {
   const auto zero = [](const std::string& keys) {
     return made(R"({"zero_optimization": {)" + keys + "}}", {.processes = 4}).parallel;
   };
@@ -137,7 +137,7 @@ TEST_CASE("ZeRO's stages, buckets, groups and offload") {
             .problems.size() == 1);
 }
 
-TEST_CASE("whether ZeRO's stage 3 gathers weights to save them, by all three names") {
+TEST_CASE("all three names of ZeRO stage 3's weight gathering are mapped") {
   for (const std::string name :
        {"stage3_gather_16bit_weights_on_model_save", "gather_16bit_weights_on_model_save",
         "stage3_gather_fp16_weights_on_model_save"}) {
@@ -154,7 +154,7 @@ TEST_CASE("whether ZeRO's stage 3 gathers weights to save them, by all three nam
   }
 }
 
-TEST_CASE("a section that is switched off changes nothing, however much it says") {
+TEST_CASE("a section that is switched off has no effect") {
   const auto imported = from_deepspeed(R"({
     "elasticity": {"enabled": false, "max_train_batch_size": 2000, "min_gpus": 32},
     "compression_training": {"weight_quantization": {
@@ -162,16 +162,16 @@ TEST_CASE("a section that is switched off changes nothing, however much it says"
       "different_groups": {"wq1": {"params": {"start_bits": 8}}}}},
     "tensorboard": {"enabled": true, "output_path": "logs"}})");
   CHECK(imported.problems.empty());
-  CHECK(said_of(imported, "elasticity.min_gpus") == "changes nothing: elasticity.enabled is off");
+  CHECK(said_of(imported, "elasticity.min_gpus") == "no effect: elasticity.enabled is off");
   CHECK(said_of(imported,
                 "compression_training.weight_quantization.different_groups.wq1.params.start_bits")
-            .starts_with("changes nothing: "));
+            .starts_with("no effect: "));
   CHECK(said_of(imported, "tensorboard.output_path").starts_with("not supported: "));
   CHECK(from_deepspeed(R"({"elasticity": {"enabled": true, "min_gpus": 32}})").problems.size() ==
         2);
 }
 
-TEST_CASE("the rest of what DeepSpeed maps") {
+TEST_CASE("the other DeepSpeed keys are mapped") {
   const auto config = made(R"({"gradient_clipping": 1.0, "communication_data_type": "bfp16",
     "dataloader_drop_last": false, "activation_checkpointing": {"partition_activations": true},
     "wall_clock_breakdown": false, "torch_autocast": {"enabled": true, "dtype": "bfloat16"}})");
@@ -182,7 +182,7 @@ TEST_CASE("the rest of what DeepSpeed maps") {
   CHECK(config.precision.mode == "amp_bf16");
 }
 
-TEST_CASE("comments are read over, and lines counted") {
+TEST_CASE("comments are skipped, and lines are counted") {
   const auto imported = from_deepspeed("{\n  // how many\n  \"train_batch_size\": 8, /* of\n all */"
                                        "\"steps_per_print\": 10,\n\t\"a\\\"b\": 1\n}\n",
                                        {.allow_unsupported = true});
@@ -192,7 +192,7 @@ TEST_CASE("comments are read over, and lines counted") {
   CHECK(imported.lines[2].line == 5);
 }
 
-TEST_CASE("only names that troupe has are suggested for an optimizer or a scheduler") {
+TEST_CASE("suggestions for an optimizer or a scheduler are names that troupe has") {
   const auto problem = [](const std::string& section, const std::string& type) {
     const auto lines =
         problems_of(from_deepspeed("{\"" + section + "\": {\"type\": \"" + type + "\"}}"));

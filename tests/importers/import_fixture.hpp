@@ -1,4 +1,4 @@
-/// Imports of texts, and what became of their keys.
+/// Imports of config texts, and the report on their keys.
 #pragma once
 
 #include "importers/import.hpp"
@@ -22,14 +22,14 @@ inline Imported from_deepspeed(std::string_view text, const ImportOptions& optio
   return import_deepspeed(folder / "ds.json", options, nn::model_catalogue());
 }
 
-/// `text`: config.json, alone in its folder.
+/// `text`: contents of config.json, the only file in its folder.
 inline Imported from_hugging_face(std::string_view text, const ImportOptions& options = {}) {
   const ScratchFolder folder;
   write_bytes(folder / "config.json", text);
   return import_hugging_face(folder.path(), options, nn::model_catalogue());
 }
 
-/// Problems as a person sees them, without the folder of the file.
+/// Returns the problems as the user sees them, without the folder of the file.
 inline Lines problems_of(const Imported& imported) {
   Lines lines;
   for (auto problem : imported.problems) {
@@ -39,20 +39,21 @@ inline Lines problems_of(const Imported& imported) {
   return lines;
 }
 
-/// The config that an import has made.
+/// Returns the imported config. Throws when the import reported a problem.
 inline Config config_of(const Imported& imported) {
   for (const auto& problem : imported.problems)
     throw std::runtime_error(problem.to_string());
   return good(imported.yaml);
 }
 
-/// What became of a key; empty: nothing is said of it, or it is a problem.
+/// Returns what the report says about a key; empty when it says nothing, or when the key is a
+/// problem.
 inline std::string said_of(const Imported& imported, const std::string& key) {
   const auto found = std::ranges::find(imported.lines, key, &ImportLine::key);
   return found == imported.lines.end() ? std::string{} : found->says;
 }
 
-/// Times that a key is named: in the report, or as a problem.
+/// Returns how often a key occurs, in the report or as a problem.
 inline std::ptrdiff_t times_named(const Imported& imported, const std::string& key) {
   return std::ranges::count(imported.lines, key, &ImportLine::key) +
          std::ranges::count(imported.problems, key, &ConfigProblem::key);

@@ -1,4 +1,4 @@
-// Hjson, in which DeepSpeed reads its files.
+// Tests Hjson, the syntax of DeepSpeed's files.
 #include "tests/importers/import_fixture.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -17,7 +17,7 @@ void check_made(const std::string& text) {
   CHECK(config.train.optimizer.beta2 == 0.95);
 }
 
-/// The one problem of a file.
+/// Returns the only problem of a file.
 std::string problem(const std::string& text) {
   const auto lines = problems_of(from_deepspeed(text));
   REQUIRE(lines.size() == 1);
@@ -42,7 +42,7 @@ TEST_CASE("names without quotes, comments and missing or superfluous commas are 
              "params: {lr: 2e-3\n betas: [0.9\n 0.95]}}}");
 }
 
-TEST_CASE("a text without quotes is the rest of its line") {
+TEST_CASE("an unquoted text extends to the end of its line") {
   const auto document = read_foreign_hjson("a: http://b/c, \"d\" # e\nf: 'it\\'s \"g\"'\n"
                                            "h:\n  '''\n  i\n    j\n  '''\nk: 1 2\nl: -0.5 # m\n"
                                            "n: nullable\no: null",
@@ -61,7 +61,7 @@ TEST_CASE("a text without quotes is the rest of its line") {
   CHECK(document->find("o")->line == 11);
 }
 
-TEST_CASE("a file that is not Hjson is refused at the place where that is seen") {
+TEST_CASE("a file that is not Hjson is refused at the location of the error") {
   const std::string begin = "not JSON or Hjson: ";
   CHECK(problem("{a: 1") == "ds.json:1:6: " + begin + "the file ends too early: } is missing");
   CHECK(problem("{a: [1,\n 2") ==
@@ -74,6 +74,6 @@ TEST_CASE("a file that is not Hjson is refused at the place where that is seen")
   CHECK(problem("a: '''b") == "ds.json:1:7: " + begin + "the file ends too early: ''' is missing");
   for (const std::string text :
        {R"({a: "b)", "{a: \"b\n\"}", R"({a: "\q"})", R"({a: "\ud800"})", R"({a: "\)"})
-    CHECK(problem(text).find("a text in quotes has no end") != std::string::npos);
+    CHECK(problem(text).find("a quoted string has no end") != std::string::npos);
   CHECK(problem(" # nothing\n").ends_with(begin + "the file is empty"));
 }

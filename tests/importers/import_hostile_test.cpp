@@ -1,4 +1,4 @@
-// Files that are damaged, or made to do damage: an error with its place, whatever is in them.
+// Tests damaged and malicious files: each is an error with its position, for any content.
 #include "tests/importers/import_fixture.hpp"
 #include "tests/support/fuzz.hpp"
 
@@ -49,7 +49,7 @@ std::string repeated(const std::string& text, int times) {
   return all;
 }
 
-/// It trains, or each problem is one line that names the file.
+/// Checks that the import gives a config, or that each problem is one line that names the file.
 void check_said(const Imported& imported, const std::string& file) {
   CHECK(imported.yaml.empty() == !imported.problems.empty());
   for (const auto& line : problems_of(imported)) {
@@ -84,7 +84,7 @@ std::string mutated(std::string text, std::mt19937& random) {
 
 } // namespace
 
-TEST_CASE("mutated files end in a config or in problems with their places", "[fuzz]") {
+TEST_CASE("mutated files end in a config or in problems with their locations", "[fuzz]") {
   const auto seed = GENERATE(1u, 2u, 3u, 4u, 5u);
   std::mt19937 random{seed};
   for (unsigned i = 0; i < fuzzed_files() / 5; ++i) {
@@ -98,7 +98,7 @@ TEST_CASE("mutated files end in a config or in problems with their places", "[fu
   }
 }
 
-TEST_CASE("files that end anywhere") {
+TEST_CASE("truncated files are reported with the location of their end") {
   for (std::size_t length = 0; length <= deepspeed_file.size(); ++length)
     check_said(from_deepspeed(deepspeed_file.substr(0, length)), "ds.json");
   for (std::size_t length = 0; length <= accelerate_file.size(); ++length)
@@ -109,7 +109,7 @@ TEST_CASE("files that end anywhere") {
         Lines{"ds.json:2:4: not JSON or Hjson: a colon is missing after a name"});
 }
 
-TEST_CASE("files that nest without end are refused where that is seen") {
+TEST_CASE("files that are nested too deeply are refused at the level of the limit") {
   const auto deep = repeated("{\"a\":", 100000);
   CHECK(problems_of(from_deepspeed(deep)) == Lines{"ds.json:1:157: nested deeper than 32 levels"});
   CHECK(problems_of(from_deepspeed("{\"a\":" + repeated("[", 100000))) ==
@@ -118,7 +118,7 @@ TEST_CASE("files that nest without end are refused where that is seen") {
   CHECK(from_accelerate(repeated("{a: ", 40) + repeated("}", 40)).problems.size() == 1);
 }
 
-TEST_CASE("aliases that multiply are walked only so far") {
+TEST_CASE("aliases that expand exponentially are followed up to a limit") {
   std::string bomb = "a0: &a0 {x: 1, y: 2}\n";
   for (int i = 1; i < 40; ++i)
     bomb += "a" + std::to_string(i) + ": &a" + std::to_string(i) + " {x: *a" +
@@ -129,7 +129,7 @@ TEST_CASE("aliases that multiply are walked only so far") {
          lines[0].find("nested deeper") != std::string::npos));
 }
 
-TEST_CASE("files that are no mapping, or have a key twice, or too much") {
+TEST_CASE("files that are not a mapping, repeat a key or are too large are refused") {
   for (const std::string text : {"", "null", "3", "\"a\"", "[1, 2]", "[{}]"}) {
     CAPTURE(text);
     CHECK(from_deepspeed(text).problems.size() == 1);
@@ -146,7 +146,7 @@ TEST_CASE("files that are no mapping, or have a key twice, or too much") {
   CHECK(from_deepspeed(many).problems.size() == 1);
 }
 
-TEST_CASE("a name with a dot is no path, and text of others is not obeyed") {
+TEST_CASE("a name with a dot is not a path, and control characters are escaped") {
   CHECK(problems_of(from_deepspeed(R"({"zero_optimization.stage": 3})")) ==
         Lines{"ds.json:1:2: \"zero_optimization.stage\": not supported: unknown key; did you mean "
               "\"zero_optimization\"?"});
@@ -158,7 +158,7 @@ TEST_CASE("a name with a dot is no path, and text of others is not obeyed") {
   CHECK(address.problems.size() == 1);
 }
 
-TEST_CASE("numbers that no key takes are named") {
+TEST_CASE("invalid numbers are reported") {
   for (const std::string value : {"1e999", "-1", "1e18", "\"x\"", "[]", "{\"a\": 1}", "true"}) {
     const auto imported = from_deepspeed(fmt::format(
         R"({{"train_batch_size": {0}, "gradient_accumulation_steps": {0},
@@ -169,7 +169,7 @@ TEST_CASE("numbers that no key takes are named") {
   }
 }
 
-TEST_CASE("any byte of config.json may be another one") {
+TEST_CASE("a changed byte anywhere in config.json is handled") {
   for (std::size_t at = 0; at < hugging_face_file.size(); ++at)
     for (const unsigned bits : {0x01u, 0x80u}) {
       auto flipped = hugging_face_file;
@@ -179,7 +179,7 @@ TEST_CASE("any byte of config.json may be another one") {
     }
 }
 
-TEST_CASE("sizes that no model has are named") {
+TEST_CASE("sizes outside of every model's range are reported") {
   const auto refusal = [](const std::string& key, const std::string& value) {
     const auto imported =
         from_hugging_face(fmt::format(R"({{"model_type": "gpt2", "{}": {}}})", key, value));
@@ -202,6 +202,7 @@ TEST_CASE("sizes that no model has are named") {
   CHECK(refusal("n_layer", R"("many")") == "config.json:1:24: n_layer: \"many\" is not allowed; "
                                            "allowed: a whole number, at least 1");
   CHECK(refusal("n_layer", "NaN") == "config.json:1:35: not JSON: unexpected \"n_layer\": N");
-  CHECK(refusal("layer_norm_epsilon", "1e999") == "config.json:1:51: 1e999: no number is so large");
+  CHECK(refusal("layer_norm_epsilon", "1e999") ==
+        "config.json:1:51: 1e999: the number is too large");
   CHECK(refusal("n_embd", repeated("[", 1000)) == "config.json:1:24: nested deeper than 32 levels");
 }

@@ -1,4 +1,4 @@
-// config.json of Hugging Face's folders.
+// Tests config.json of Hugging Face folders.
 #include "tests/importers/import_fixture.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -8,7 +8,7 @@ using namespace troupe::testing;
 
 namespace {
 
-/// GPT-2's smallest, as the hub has it, and more keys before its end.
+/// Returns the config.json of the smallest GPT-2, as on the hub, with more keys before its end.
 std::string gpt2_json(const std::string& more = {}) {
   return R"({"activation_function": "gelu_new", "architectures": ["GPT2LMHeadModel"],
 "attn_pdrop": 0.1, "bos_token_id": 50256, "embd_pdrop": 0.1, "eos_token_id": 50256,
@@ -21,7 +21,7 @@ std::string gpt2_json(const std::string& more = {}) {
          more + "}";
 }
 
-/// TinyLlama's.
+/// Returns TinyLlama's config.json.
 std::string llama_json(const std::string& more = {}) {
   return R"({"architectures": ["LlamaForCausalLM"], "attention_bias": false, "bos_token_id": 1,
 "eos_token_id": 2, "hidden_act": "silu", "hidden_size": 2048, "initializer_range": 0.02,
@@ -35,7 +35,7 @@ std::string llama_json(const std::string& more = {}) {
 
 } // namespace
 
-TEST_CASE("GPT-2's config.json says the model") {
+TEST_CASE("GPT-2's config.json determines the model") {
   const auto imported = from_hugging_face(gpt2_json());
   const auto model = config_of(imported).model;
   CHECK(model.name == "gpt2");
@@ -44,14 +44,14 @@ TEST_CASE("GPT-2's config.json says the model") {
   CHECK(model.heads == 12);
   CHECK(model.positions == 1024);
   CHECK(model.vocabulary == 50257);
-  CHECK(!model.pretrained); // there are no weights
-  CHECK(said_of(imported, "attn_pdrop") == "not supported: attention's weights are never dropped");
+  CHECK(!model.pretrained); // the folder has no weights
+  CHECK(said_of(imported, "attn_pdrop") == "not supported: attention weights have no dropout");
   CHECK(said_of(imported, "embd_pdrop") == "mapped to model.dropout: 0.1");
   CHECK(said_of(imported, "resid_pdrop") == "mapped to model.dropout: 0.1");
   CHECK(model.dropout == 0.1);
 }
 
-TEST_CASE("LLaMA's config.json says the model") {
+TEST_CASE("LLaMA's config.json determines the model") {
   const auto model = config_of(from_hugging_face(llama_json(R"(, "rope_theta": 500000.0)"))).model;
   CHECK(model.name == "llama-7b");
   CHECK(model.width == 2048);
@@ -65,36 +65,35 @@ TEST_CASE("LLaMA's config.json says the model") {
   CHECK(model.norm_epsilon == 1e-5);
 }
 
-TEST_CASE("norms add what config.json says, or what transformers adds without it") {
+TEST_CASE("the epsilon of norms is that of config.json or the default of transformers") {
   CHECK(config_of(from_hugging_face(gpt2_json())).model.norm_epsilon == 1e-5);
   const auto without = R"({"model_type": "gpt2"})";
   CHECK(config_of(from_hugging_face(without)).model.norm_epsilon == 1e-5);
   const auto said = from_hugging_face(R"({"model_type": "llama", "rms_norm_eps": 1e-4})");
   CHECK(config_of(said).model.norm_epsilon == 1e-4);
-  CHECK(said_of(said, "model_type") ==
-        "mapped to model.name: llama-7b, model.vocabulary: 32000, model.intermediate: 11008 "
-        "(the other keys say which size)");
+  CHECK(said_of(said, "model_type") == "mapped to model.name: llama-7b, model.vocabulary: 32000, "
+                                       "model.intermediate: 11008 (the other keys set the size)");
   const auto unsaid = from_hugging_face(R"({"model_type": "llama"})");
   CHECK(config_of(unsaid).model.norm_epsilon == 1e-6);
   CHECK(said_of(unsaid, "model_type") ==
         "mapped to model.name: llama-7b, model.vocabulary: 32000, model.intermediate: 11008, "
-        "model.norm_epsilon: 1e-6 (the other keys say which size)");
+        "model.norm_epsilon: 1e-6 (the other keys set the size)");
 }
 
-TEST_CASE("what config.json does not say of the size is what transformers takes") {
+TEST_CASE("missing sizes in config.json have the defaults of transformers") {
   const ScratchFolder folder;
   write_bytes(folder / "config.json", R"({"model_type": "gpt2", "n_embd": 96})");
   write_bytes(folder / "vocab.json", "");
   const auto beside = import_hugging_face(folder.path(), {}, nn::model_catalogue());
-  CHECK(config_of(beside).model.vocabulary == 50257); // a tokenizer of files does not say it
+  CHECK(config_of(beside).model.vocabulary == 50257); // the tokenizer's files do not change it
   CHECK(said_of(beside, "model_type") ==
         "mapped to model.name: gpt2, model.vocabulary: 50257, model.dropout: 0.1");
   const auto llama = config_of(from_hugging_face(R"({"model_type": "llama", "hidden_size": 64})"));
   CHECK(llama.model.vocabulary == 32000);
-  CHECK(llama.model.intermediate == 11008); // whatever the width is
+  CHECK(llama.model.intermediate == 11008); // for any width
 }
 
-TEST_CASE("GPT-2 drops the same share of embeddings and of what blocks add, or is refused") {
+TEST_CASE("GPT-2 needs the same dropout for embeddings and blocks") {
   const auto dropping = [](const std::string& keys) {
     return from_hugging_face(R"({"model_type": "gpt2")" + keys + "}");
   };
@@ -104,16 +103,16 @@ TEST_CASE("GPT-2 drops the same share of embeddings and of what blocks add, or i
   CHECK(config_of(dropping(R"(, "resid_pdrop": 0.1)")).model.dropout == 0.1);
   const auto apart = problems_of(dropping(R"(, "embd_pdrop": 0.2, "resid_pdrop": 0.3)"));
   REQUIRE(apart.size() == 2);
-  CHECK(apart[0].ends_with("embd_pdrop: not supported: resid_pdrop is another; model.dropout is "
-                           "the rate of both"));
-  CHECK(problems_of(dropping(R"(, "embd_pdrop": 0)")).size() == 1); // the other one's is 0.1
+  CHECK(apart[0].ends_with(
+      "embd_pdrop: not supported: resid_pdrop differs, but model.dropout is the rate of both"));
+  CHECK(problems_of(dropping(R"(, "embd_pdrop": 0)")).size() == 1); // resid_pdrop is 0.1 by default
   const auto all = problems_of(dropping(R"(, "embd_pdrop": 1, "resid_pdrop": 1)"));
   REQUIRE(all.size() == 2);
   CHECK(
       all[0].ends_with("embd_pdrop: 1 is not allowed; allowed: a number, at least 0 and below 1"));
 }
 
-TEST_CASE("weights and a tokenizer that lie beside it are taken") {
+TEST_CASE("weights and a tokenizer in the same folder are used") {
   const ScratchFolder folder;
   write_bytes(folder / "config.json", gpt2_json());
   write_bytes(folder / "model.safetensors", "");
@@ -124,14 +123,14 @@ TEST_CASE("weights and a tokenizer that lie beside it are taken") {
   CHECK(config.data.dataset == "text");
 }
 
-TEST_CASE("what would compute something else is refused") {
+TEST_CASE("settings that would compute something else are refused") {
   const auto refusal = [](const std::string& text) {
     const auto problems = problems_of(from_hugging_face(text));
     REQUIRE(problems.size() == 1);
     return problems[0];
   };
   CHECK(refusal(llama_json(R"(, "mlp_bias": true)"))
-            .ends_with("mlp_bias: not supported: products of LLaMA have no bias"));
+            .ends_with("mlp_bias: not supported: LLaMA's linear layers have no bias"));
   CHECK(refusal(llama_json(R"(, "rope_parameters": {"rope_type": "yarn"})"))
             .ends_with("rope_parameters.rope_type: not supported: \"yarn\"; troupe has default"));
   CHECK(refusal(gpt2_json(R"(, "scale_attn_weights": false)"))
@@ -144,7 +143,7 @@ TEST_CASE("what would compute something else is refused") {
             .ends_with("config.json: model_type: is missing; allowed: gpt2, llama"));
 }
 
-TEST_CASE("keys that say nothing of what the weights compute change nothing, whatever they are") {
+TEST_CASE("keys that do not affect the computation have no effect with any value") {
   const auto imported = from_hugging_face(llama_json(
       R"(, "id2label": {"0": "a", "1": "b"}, "_num_labels": 5, "max_sequence_length": 2048,
 "is_llama_config": true, "rope_interleaved": false, "_attn_implementation_autoset": true,
@@ -157,12 +156,12 @@ TEST_CASE("keys that say nothing of what the weights compute change nothing, wha
         "tokenizer_class", "unsloth_version", "auto_map.AutoTokenizer",
         "\"transformers.js_config\".dtype", "num_beams", "torch_dtype"}) {
     CAPTURE(key);
-    CHECK(said_of(imported, key) == "changes nothing: says nothing of what the weights compute");
+    CHECK(said_of(imported, key) == "no effect: does not affect what the weights compute");
   }
   CHECK(std::ranges::count(imported.lines, Fate::unknown, &ImportLine::fate) == 0);
 }
 
-TEST_CASE("keys that change the model are refused unless they ask for nothing") {
+TEST_CASE("keys that change the model are refused unless they are off") {
   for (const std::string key : {"sliding_window", "num_local_experts", "logit_scale", "alibi",
                                 "partial_rotary_factor", "use_qk_norm"}) {
     CAPTURE(key);
@@ -173,8 +172,8 @@ TEST_CASE("keys that change the model are refused unless they ask for nothing") 
   const auto quantized = problems_of(from_hugging_face(
       llama_json(R"(, "quantization_config": {"bits": 4, "quant_method": "x"})")));
   REQUIRE(quantized.size() == 2);
-  CHECK(quantized[0].ends_with("quantization_config.bits: not supported: weights are read as F32, "
-                               "F16, BF16 or F64 only"));
+  CHECK(quantized[0].ends_with(
+      "quantization_config.bits: not supported: weights must be F32, F16, BF16 or F64"));
   CHECK(problems_of(from_hugging_face(llama_json(R"(, "rope_parameters": {"factor": 8})")))
             .at(0)
             .ends_with("rope_parameters.factor: not supported: positions are not scaled"));
@@ -183,7 +182,7 @@ TEST_CASE("keys that change the model are refused unless they ask for nothing") 
             .size() == 1);
 }
 
-TEST_CASE("unknown keys are warned of, with the nearest name") {
+TEST_CASE("unknown keys cause a warning with the nearest name") {
   const auto imported =
       from_hugging_face(llama_json(R"(, "brand_new": 1, "nums_hidden_layers": 3, "idle": null)"));
   CHECK(config_of(imported).model.layers == 22);
@@ -194,7 +193,7 @@ TEST_CASE("unknown keys are warned of, with the nearest name") {
   CHECK(imported.hints.back().starts_with("3 unknown keys are left out: "));
 }
 
-TEST_CASE("windows are no longer than the model has positions for") {
+TEST_CASE("windows are at most as long as the model's positions") {
   const auto length = [](const std::string& text) {
     return config_of(from_hugging_face(text)).data.sequence_length;
   };
@@ -208,7 +207,7 @@ TEST_CASE("windows are no longer than the model has positions for") {
   CHECK(config_of(given).data.sequence_length == 32);
 }
 
-TEST_CASE("a single tiktoken file beside the weights is the tokenizer") {
+TEST_CASE("a single tiktoken file in the folder is the tokenizer") {
   const ScratchFolder folder;
   write_bytes(folder / "config.json", gpt2_json());
   write_bytes(folder / "small.tiktoken", "");

@@ -1,4 +1,4 @@
-// The tables of keys: none is dropped, and the page shows them.
+// Tests the tables of keys: no key is dropped, and the documentation lists all.
 #include "tests/importers/import_fixture.hpp"
 #include "tests/support/source_tree.hpp"
 
@@ -13,13 +13,13 @@ using namespace troupe::testing;
 
 namespace {
 
-/// "aio.*" stands for anything below it.
+/// Replaces the ".*" of a pattern: "aio.*" matches any key below it.
 std::string real_key(const ForeignRow& row) {
   std::string key{row.key};
   return key.ends_with(".*") ? key.substr(0, key.size() - 1) + "anything" : key;
 }
 
-/// A file with all keys of a table, each with the value.
+/// Returns a file with all keys of a table, each with this value.
 std::string file_of(const ForeignRows& rows, const nlohmann::json& value) {
   nlohmann::json file = nlohmann::json::object();
   for (const auto& row : rows) {
@@ -50,14 +50,14 @@ TEST_CASE("every key of a table is reported exactly once, whatever its value is"
   const bool allow = GENERATE(false, true);
   CAPTURE(value.dump(), allow);
   const ImportOptions options{.allow_unsupported = allow};
-  // JSON is YAML too.
+  // JSON is valid YAML.
   check_all_named(accelerate_rows(), from_accelerate(file_of(accelerate_rows(), value), options));
   check_all_named(deepspeed_rows(), from_deepspeed(file_of(deepspeed_rows(), value), options));
   check_all_named(hugging_face_rows(),
                   from_hugging_face(file_of(hugging_face_rows(), value), options));
 }
 
-TEST_CASE("a key has one row, and each row says something") {
+TEST_CASE("every key has one row with an explanation") {
   for (const auto& rows : {accelerate_rows(), deepspeed_rows(), hugging_face_rows()}) {
     std::set<std::string_view> keys;
     for (const auto& row : rows) {
@@ -69,7 +69,7 @@ TEST_CASE("a key has one row, and each row says something") {
   }
 }
 
-TEST_CASE("the page has the tables of the program") {
+TEST_CASE("the documentation has the tables of the program") {
   const auto page = read_bytes(source_tree() / "docs/from-accelerate.md");
   CHECK(page.find(foreign_rows_markdown(accelerate_rows())) != std::string::npos);
   CHECK(page.find(foreign_rows_markdown(deepspeed_rows())) != std::string::npos);

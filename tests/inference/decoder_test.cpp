@@ -1,4 +1,4 @@
-// A model with caches against the same model without.
+// Compares a model with caches to the same model without caches.
 #include "core/float16.hpp"
 #include "core/graph/precision.hpp"
 #include "cpu/host_device.hpp"
@@ -25,7 +25,7 @@ namespace {
 
 constexpr std::int64_t bytes_and_end = 257;
 
-/// Two blocks over bytes, whose heads share keys and values where the model can.
+/// Config of two blocks over bytes; heads share keys and values when the model supports it.
 Config decoder_config(const std::string& name, const std::string& head = "usual") {
   Config config;
   config.model.name = name;
@@ -49,7 +49,7 @@ SavedModel lively_model(const Config& config) {
   return testing::saved_language_model(config, 8);
 }
 
-/// Bytes, no two neighbours alike.
+/// Returns bytes whose neighbours differ.
 std::vector<data::TokenId> some_tokens(std::int64_t count) {
   std::vector<data::TokenId> tokens;
   for (std::int64_t i = 0; i < count; ++i)
@@ -61,8 +61,8 @@ float rounded(Precision precision, float value) {
   return compute_type(precision) == DType::bf16 ? float_from_bf16(bf16_from_float(value)) : value;
 }
 
-/// (rows, width) times the transpose of (vocabulary, width), whose values a model has that computes
-/// in this precision.
+/// Returns (rows, width) times the transpose of (vocabulary, width), rounded as in a model of this
+/// precision.
 std::vector<float> products(const std::vector<float>& x, const std::vector<float>& table,
                             std::size_t width, Precision precision) {
   std::vector<float> logits;
@@ -76,7 +76,7 @@ std::vector<float> products(const std::vector<float>& x, const std::vector<float
   return logits;
 }
 
-/// Logits of all places, (tokens, vocabulary), from a pass over all of them that has no caches.
+/// Returns the logits of all positions, (tokens, vocabulary), from one pass without caches.
 std::vector<float> uncached(const SavedModel& model, std::vector<data::TokenId> tokens) {
   auto config = model.config;
   config.data.sequence_length = std::ssize(tokens);
@@ -116,8 +116,8 @@ std::unique_ptr<Decoder> decoder_of(const SavedModel& model, std::int64_t places
   return std::move(*decoder);
 }
 
-/// The largest difference of what the decoder says of the last token, in parts of the largest
-/// logit.
+/// Returns the largest difference between the decoder's logits of the last token and the expected
+/// logits, relative to the largest logit.
 double difference_at(const std::vector<float>& all, std::int64_t place,
                      std::span<const float> logits) {
   const std::span expected{all.data() + place * bytes_and_end, logits.size()};
@@ -129,7 +129,8 @@ double difference_at(const std::vector<float>& all, std::int64_t place,
   return difference / largest;
 }
 
-/// What is fed at once is cut into passes of other sizes.
+/// Feeds the tokens in these chunks, which the decoder splits into passes of other sizes, and
+/// compares the logits.
 void check_chunks(const Config& config, const std::vector<std::int64_t>& chunks, double most) {
   const auto model = lively_model(config);
   std::int64_t length = 0;
@@ -149,7 +150,7 @@ void check_chunks(const Config& config, const std::vector<std::int64_t>& chunks,
   CHECK(decoder->room() == 0);
 }
 
-/// Bytes as texts have them.
+/// Returns the text of bytes.
 std::string text_of(const std::vector<data::TokenId>& tokens) {
   std::string text;
   for (const auto token : tokens)
@@ -157,7 +158,7 @@ std::string text_of(const std::vector<data::TokenId>& tokens) {
   return text;
 }
 
-/// Each token that is likeliest, found by computing all before it again.
+/// Appends the likeliest token `count` times, each time with a new pass over all earlier tokens.
 std::string greedy_text(const SavedModel& model, const std::string& prompt, std::int64_t count) {
   std::vector<data::TokenId> tokens;
   for (const char c : prompt)
@@ -198,23 +199,23 @@ Error refusal_of(const SavedModel& model, const training::GenerateOptions& optio
 
 } // namespace
 
-TEST_CASE("a decoder's logits are the uncached model's, token by token") {
+TEST_CASE("a decoder's logits match the uncached model, token by token") {
   const std::string name = GENERATE("gpt2-mini", "llama-mini");
   const std::string head = GENERATE("tied", "own");
   CAPTURE(name, head);
   check_chunks(decoder_config(name, head), std::vector<std::int64_t>(24, 1), 1e-4);
 }
 
-// Of 290 places, 3 are computed one by one, 37 and 170 by passes that hold them, and the last ones
-// by a pass that begins earlier.
-TEST_CASE("a decoder's logits are the uncached model's, whatever comes at once") {
+// The decoder computes 3 of 290 positions one by one, 37 and 170 in passes of at least that many
+// positions, and the last ones in a pass that begins earlier.
+TEST_CASE("a decoder's logits match the uncached model for chunks of any size") {
   const std::string name = GENERATE("gpt2-mini", "llama-mini");
   CAPTURE(name);
   check_chunks(decoder_config(name), {3, 1, 37, 1, 170, 1, 1, 76}, 1e-4);
   check_chunks(decoder_config(name), {280}, 1e-4);
 }
 
-TEST_CASE("in bf16 a decoder's logits are the uncached model's up to its rounding") {
+TEST_CASE("in bf16 a decoder's logits match the uncached model up to its rounding") {
   const std::string name = GENERATE("gpt2-mini", "llama-mini");
   const std::string mode = GENERATE("amp_bf16", "bf16");
   CAPTURE(name, mode);
@@ -223,13 +224,13 @@ TEST_CASE("in bf16 a decoder's logits are the uncached model's up to its roundin
   check_chunks(config, {3, 1, 37, 1, 1, 30}, 0.08);
 }
 
-TEST_CASE("the interpreter's caches are no other") {
+TEST_CASE("the interpreter's caches give the same logits") {
   auto config = decoder_config("llama-mini");
   config.devices.engine = "interpreter";
   check_chunks(config, {2, 1, 34, 1}, 1e-4);
 }
 
-TEST_CASE("what there is no room for is refused, and nothing of it taken") {
+TEST_CASE("tokens beyond the remaining room are refused without using any of it") {
   const auto decoder = decoder_of(lively_model(decoder_config("gpt2-mini")), 4);
   REQUIRE(decoder->feed(some_tokens(3)));
   const auto refused = decoder->feed(some_tokens(2));
@@ -239,7 +240,7 @@ TEST_CASE("what there is no room for is refused, and nothing of it taken") {
   CHECK(decoder->feed(some_tokens(1)));
 }
 
-TEST_CASE("greedy texts are those of asking the uncached model for each token") {
+TEST_CASE("greedy texts match those of the uncached model") {
   const std::string name = GENERATE("gpt2-mini", "llama-mini");
   CAPTURE(name);
   const auto model = lively_model(decoder_config(name));
@@ -248,10 +249,10 @@ TEST_CASE("greedy texts are those of asking the uncached model for each token") 
       answer_of(model, {.prompt = prompt, .tokens = 24, .sampling = {.temperature = 0}});
   CHECK(answer.text == greedy_text(model, prompt, 24));
   CHECK(text_of(answer.result.prompt) == prompt);
-  CHECK(text_of(answer.result.tokens).starts_with(answer.text)); // an end may be behind it
+  CHECK(text_of(answer.result.tokens).starts_with(answer.text)); // an end token may follow
 }
 
-TEST_CASE("a seed says which text comes") {
+TEST_CASE("a seed determines the text") {
   const auto model = lively_model(decoder_config("gpt2-mini"));
   const auto text = [&](std::uint64_t seed) {
     return answer_of(model, {.prompt = "a", .tokens = 40, .sampling = {.seed = seed}}).text;
@@ -260,7 +261,7 @@ TEST_CASE("a seed says which text comes") {
   CHECK(text(1) != text(2));
 }
 
-TEST_CASE("an empty prompt is the end of a document, behind which one begins") {
+TEST_CASE("an empty prompt is an end-of-document token, after which a document begins") {
   const auto model = lively_model(decoder_config("llama-mini"));
   const auto decoder = decoder_of(model, 1);
   REQUIRE(decoder->feed(std::vector<data::TokenId>{bytes_and_end - 1}));
@@ -271,30 +272,30 @@ TEST_CASE("an empty prompt is the end of a document, behind which one begins") {
   CHECK(answer.text == text_of({static_cast<data::TokenId>(likeliest)}));
 }
 
-TEST_CASE("where a model has no positions for more, its text ends, and says why") {
+TEST_CASE("a text ends at the model's last position and reports why") {
   auto config = decoder_config("gpt2-mini");
   config.model.positions = 20;
   const auto model = lively_model(config);
   const auto answer =
       answer_of(model, {.prompt = "12345678", .tokens = 50, .sampling = {.temperature = 0}});
   CHECK(answer.result.ending == Ending::context);
-  CHECK(answer.result.tokens.size() == 20 - 8 + 1); // the last one is not read any more
+  CHECK(answer.result.tokens.size() == 20 - 8 + 1); // the last token is not fed to the model
   const auto refused = refusal_of(model, {.prompt = std::string(21, 'a')});
   CHECK(refused.code == Errc::invalid_input);
   CHECK_THAT(refused.message,
-             ContainsSubstring("the prompt has 21 tokens, the model positions for 20"));
+             ContainsSubstring("the prompt has 21 tokens, but the model has only 20 positions"));
 }
 
-TEST_CASE("rotary positions do not end") {
+TEST_CASE("rotary positions are unlimited") {
   const auto answer = answer_of(lively_model(decoder_config("llama-mini")),
                                 {.prompt = "a", .tokens = 70, .sampling = {.temperature = 0}});
   CHECK(answer.result.ending != Ending::context);
 }
 
-TEST_CASE("ids between others that have no bytes do not come, though a model has rows for them") {
+TEST_CASE("ids without bytes are never generated, even if the model has rows for them") {
   const testing::TokenizerFiles files;
   auto config = decoder_config("gpt2-mini");
-  // Behind some 260 tokens the next one is the end, 50256.
+  // After the about 260 tokens of the file, the next id is the end, 50256.
   config.data.tokenizer = files.write("r50k_base.tiktoken", testing::small_ranks());
   config.model.vocabulary = 50304;
   const auto answer = answer_of(testing::saved_language_model(config),
@@ -303,7 +304,7 @@ TEST_CASE("ids between others that have no bytes do not come, though a model has
     CHECK((id < 258 || id == 50256));
 }
 
-TEST_CASE("only what reads tokens goes on with a text") {
+TEST_CASE("only models that read tokens generate text") {
   Config config;
   config.model.name = "mlp";
   const auto refused = refusal_of({"mlp.safetensors", config, {}, nullptr}, {.prompt = "a"});
@@ -311,7 +312,7 @@ TEST_CASE("only what reads tokens goes on with a text") {
   CHECK_THAT(refused.message, ContainsSubstring("mlp does not read tokens"));
 }
 
-TEST_CASE("what takes the text may refuse it") {
+TEST_CASE("the receiver of the text may stop with an error") {
   const auto model = lively_model(decoder_config("gpt2-mini"));
   const auto full = generate(model, {.prompt = "a"}, [](std::string_view) -> Status {
     return failure({Errc::no_space, "there is no room"});

@@ -1,4 +1,4 @@
-// What export writes for transformers, and that it is read back to the same bits.
+// Tests export to transformers' format, and that reading it back gives the same bits.
 #include "inference/exports/exports.hpp"
 #include "tests/inference/saved_language_model.hpp"
 #include "tests/support/tokenizer_files.hpp"
@@ -35,7 +35,7 @@ void check_round_trip(const inference::SavedModel& model, const std::filesystem:
 
 } // namespace
 
-TEST_CASE("what is exported is read back to the same bits") {
+TEST_CASE("an exported model is read back with the same bits") {
   const ScratchFolder folder;
   const std::string head = GENERATE("usual", "tied", "own");
   for (const auto* const name : {"gpt2-mini", "llama-mini"}) {
@@ -46,7 +46,7 @@ TEST_CASE("what is exported is read back to the same bits") {
   }
 }
 
-TEST_CASE("a language model is not exported as ONNX, and the error names the formats that do") {
+TEST_CASE("exporting a language model as ONNX is refused, and the error names the other formats") {
   const ScratchFolder folder;
   for (const auto* const name : {"gpt2-mini", "llama-mini"}) {
     const auto written = inference::export_onnx(saved_language_model(small_language_config(name)),
@@ -58,7 +58,7 @@ TEST_CASE("a language model is not exported as ONNX, and the error names the for
   }
 }
 
-TEST_CASE("a folder of GPT-2 has transformers' keys, names and shapes") {
+TEST_CASE("a GPT-2 folder has the keys, names and shapes of transformers") {
   const ScratchFolder folder;
   const auto model = saved_language_model(small_language_config("gpt2-mini"));
   const auto written = inference::export_hugging_face(model, {.output = folder / "out"});
@@ -96,7 +96,7 @@ TEST_CASE("a folder of GPT-2 has transformers' keys, names and shapes") {
       CHECK(entry.shape == Shape{8, 24});
 }
 
-TEST_CASE("a folder of LLaMA says its rotary positions and its heads") {
+TEST_CASE("a LLaMA folder describes its rotary positions and its heads") {
   const ScratchFolder folder;
   auto config = small_language_config("llama-mini");
   config.model.rope_theta = 500000;
@@ -115,7 +115,7 @@ TEST_CASE("a folder of LLaMA says its rotary positions and its heads") {
   CHECK(!json.contains("rope_parameters.rope_type"));
 }
 
-TEST_CASE("the tokenizer goes with the model, under transformers' names") {
+TEST_CASE("the tokenizer is exported with the model, under the names of transformers") {
   const testing::TokenizerFiles files;
   const ScratchFolder folder;
   auto config = small_language_config("gpt2-mini");
@@ -143,21 +143,21 @@ TEST_CASE("the tokenizer goes with the model, under transformers' names") {
   CHECK(read_json_file(folder / "out/config.json").at("eos_token_id") == 258);
 }
 
-TEST_CASE("a tokenizer of any kind is the same when it is read from the exported folder") {
+TEST_CASE("a tokenizer of any kind is the same after it is read from the exported folder") {
   const testing::TokenizerFiles files;
   const ScratchFolder folder;
   auto config = small_language_config("gpt2-mini");
   config.model.vocabulary = 300;
-  auto other = testing::small_vocabulary(); // beside what is named, and not to be taken
+  auto other = testing::small_vocabulary(); // an unrelated vocabulary in the same folder
   other["other"] = 259;
   std::string read_as = folder / "out";
-  SECTION("a vocabulary beside others") {
+  SECTION("a vocabulary next to another one") {
     files.write_json("vocab.json", other);
     files.write_json("tokenizer.json", {{"model", other}});
     config.data.tokenizer = files.write_json("encoder.json", testing::small_vocabulary());
     files.write("merges.txt", "a b\nab c\n");
   }
-  SECTION("a tokenizer.json of another name") {
+  SECTION("a tokenizer.json with another name") {
     files.write_json("tokenizer.json", {{"model", other}});
     config.data.tokenizer = files.write_json("mine.json", testing::small_tokenizer());
   }
@@ -178,7 +178,7 @@ TEST_CASE("a tokenizer of any kind is the same when it is read from the exported
   CHECK(read_json_file(folder / "out/config.json").at("eos_token_id") == whole->end_of_document());
 }
 
-TEST_CASE("what is there is not written over, and nothing is left of what failed") {
+TEST_CASE("existing files are not overwritten, and a failed export leaves nothing") {
   const ScratchFolder folder;
   auto config = small_language_config("gpt2-mini");
   const auto refusal = [&](const inference::SavedModel& model) {
@@ -189,7 +189,7 @@ TEST_CASE("what is there is not written over, and nothing is left of what failed
   };
   std::filesystem::create_directories(folder / "out");
   write_bytes(folder / "out/mine", "1");
-  CHECK_THAT(refusal(saved_language_model(config)), ContainsSubstring("is there already"));
+  CHECK_THAT(refusal(saved_language_model(config)), ContainsSubstring("already exists"));
   CHECK(read_bytes(folder / "out/mine") == "1");
   std::filesystem::remove(folder / "out/mine");
   REQUIRE(inference::export_hugging_face(saved_language_model(config), {.output = folder / "out"}));
@@ -201,6 +201,6 @@ TEST_CASE("what is there is not written over, and nothing is left of what failed
   Config images;
   images.model.name = "resnet20";
   CHECK_THAT(refusal({"x", images, {}, nullptr}),
-             ContainsSubstring("resnet20 has no form of Hugging Face's"));
+             ContainsSubstring("resnet20 has no Hugging Face equivalent"));
   CHECK(std::filesystem::is_empty(folder.path()));
 }

@@ -26,7 +26,7 @@ Config small() {
 
 } // namespace
 
-TEST_CASE("a card says the config, the normalization as people write it, and the image size") {
+TEST_CASE("a card contains the config, the readable normalization and the image size") {
   const auto config = small();
   const auto adapter = data::open_adapter(config, data::Split::train);
   REQUIRE(adapter);
@@ -42,7 +42,7 @@ TEST_CASE("a card says the config, the normalization as people write it, and the
   CHECK(card.input->deviation == std::vector{0.25, 0.25, 0.25});
 }
 
-TEST_CASE("what is written is read again, names of any letters too") {
+TEST_CASE("a card is read back as it was written, with names in any script") {
   const training::ModelCard card{.class_names = {"cat, or \"dog\"", "Zürich", ""},
                                  .input = training::InputNormalization{{1.5, -2}, {0.25, 1e-3}}};
   const auto again = training::read_card(training::to_metadata(small(), card));
@@ -51,7 +51,7 @@ TEST_CASE("what is written is read again, names of any letters too") {
   CHECK(again.input->deviation == card.input->deviation);
 }
 
-TEST_CASE("metadata of anybody's are read without harm") {
+TEST_CASE("metadata of other programs is handled without an error") {
   for (const auto* const text :
        {"", "{", "[]", "7", R"({"mean":[1]})", R"({"mean":[1],"std":[0]})",
         R"({"mean":[1,2],"std":[1]})", R"({"mean":["a"],"std":[1]})", R"({"mean":1,"std":1})"})
@@ -63,7 +63,7 @@ TEST_CASE("metadata of anybody's are read without harm") {
   CHECK_FALSE(training::read_card({}).config);
 }
 
-TEST_CASE("a run's folder means its best checkpoint, or else the newest") {
+TEST_CASE("a run's folder stands for its best checkpoint, or else the newest") {
   const ScratchFolder folder;
   const auto run = folder / "run";
   CHECK_THAT(inference::find_weights(run).error().message, ContainsSubstring("runs/NAME"));
@@ -73,7 +73,7 @@ TEST_CASE("a run's folder means its best checkpoint, or else the newest") {
   const auto checkpoints = run / "checkpoints";
   std::filesystem::create_directories(checkpoints);
   CHECK_THAT(inference::find_weights(run).error().message,
-             ContainsSubstring("there is no checkpoint"));
+             ContainsSubstring("this folder contains no checkpoint"));
   for (const auto* const name : {"step-000000002.safetensors", "step-000000010.safetensors"})
     write_bytes(checkpoints / name, "");
   const auto newest = inference::find_weights(run);

@@ -1,4 +1,4 @@
-/// Language models as if they had been trained: their values have all bits.
+/// Language models that look trained: their values use all bits.
 #pragma once
 
 #include "core/checkpoint/state_source.hpp"
@@ -14,7 +14,7 @@
 
 namespace troupe::testing {
 
-/// `scale`: of matrices; untrained ones say nearly the same of all tokens.
+/// `scale`: factor of matrices; an untrained model gives all tokens nearly the same probability.
 inline inference::SavedModel saved_language_model(Config config, float scale = 1) {
   Checkpoint checkpoint;
   const auto graph =

@@ -1,4 +1,4 @@
-// The table of a comparison, from the summaries of its runs.
+// Tests the comparison table, made from the summaries of runs.
 #include "metrics/report/comparison.hpp"
 #include "metrics/report/run_folder.hpp"
 #include "metrics/report/run_json.hpp"
@@ -24,7 +24,7 @@ ComparedRun completed(const std::string& strategy, const RunSummary& summary = s
   return run;
 }
 
-/// 1,024 sequences of 256 tokens a second; of ten tokens one is right, as it were.
+/// 1,024 sequences of 256 tokens per second, with one of ten tokens right.
 RunSummary summary_on_texts() {
   auto summary = small_summary();
   summary.tokens_per_sample = 256;
@@ -35,7 +35,7 @@ RunSummary summary_on_texts() {
 
 } // namespace
 
-TEST_CASE("a row has the figures of its run's summary") {
+TEST_CASE("a row contains the figures of its run's summary") {
   const auto summary = small_summary();
   const auto run = completed("ddp");
   CHECK(run.problem.empty());
@@ -54,7 +54,7 @@ TEST_CASE("a row has the figures of its run's summary") {
   CHECK(run.busy_ratio == busy);
 }
 
-TEST_CASE("runs on texts have tokens a second and perplexity in the place of accuracy") {
+TEST_CASE("runs on texts have tokens per second and perplexity instead of accuracy") {
   auto unevaluated = summary_on_texts();
   unevaluated.test_loss.reset();
   const Comparison comparison{"small",
@@ -78,7 +78,7 @@ TEST_CASE("runs on texts have tokens a second and perplexity in the place of acc
   CHECK(rows[2].at("tokens_per_second").is_null());
 }
 
-TEST_CASE("runs on texts beside others: what one of them has not is a dash") {
+TEST_CASE("in a mix of runs on texts and images, missing figures are dashes") {
   const auto images = completed("ddp");
   const auto table = to_markdown({"both", {images, completed("zero1", summary_on_texts())}});
   CHECK(has(table, " | overlap | test accuracy | test perplexity |\n"));
@@ -91,7 +91,7 @@ TEST_CASE("runs on texts beside others: what one of them has not is a dash") {
             "overlap | test accuracy |\n|---|---|---|---|---|---|---|---|---|\n"));
 }
 
-TEST_CASE("a loss that was not finite is no loss of nought") {
+TEST_CASE("a loss that was not finite is null, not zero") {
   auto summary = small_summary();
   summary.loss = std::nan("");
   const Comparison comparison{"small", {completed("ddp", summary)}};
@@ -125,7 +125,7 @@ TEST_CASE("a run that did not complete is a row with its reason") {
   CHECK(rows[1].at("seconds").is_null());
 }
 
-TEST_CASE("the document of a comparison has its machine, and links to what each run left") {
+TEST_CASE("a comparison's document describes the machine and links to each run's files") {
   Comparison comparison{"resnet20 on <cifar>", {completed("ddp")}};
   comparison.machine = ComparedMachine{"here", "A Processor", "avx2", 2, 8e9, {"A GPU"}};
   comparison.version = "0.1.0";
@@ -148,7 +148,7 @@ TEST_CASE("the document of a comparison has its machine, and links to what each 
   CHECK(row.at("accuracy") == 0.625);
 }
 
-TEST_CASE("a run that was there before is a row with its name, figures and curves") {
+TEST_CASE("an existing run is a row with its name, figures and curves") {
   const ScratchFolder output;
   auto folder = RunFolder::open(output.path(), small_run(), "").value();
   for (std::int64_t step = 0; step < 15; ++step)
@@ -196,10 +196,10 @@ TEST_CASE("a run that was there before is a row with its name, figures and curve
   CHECK(has(table, " | - | - | "));
 }
 
-TEST_CASE("a folder that is not a run's, or has no step yet, cannot be compared") {
+TEST_CASE("a folder that is not a run's or has no steps cannot be compared") {
   const ScratchFolder output;
-  CHECK(has(read_compared_run(output / "absent").error().message, "there is no such folder"));
+  CHECK(has(read_compared_run(output / "absent").error().message, "the folder does not exist"));
   CHECK(read_compared_run(output.path()).error().code == Errc::invalid_input);
   const auto folder = RunFolder::open(output.path(), small_run(), "").value();
-  CHECK(has(read_compared_run(folder.path()).error().message, "the run has made no step yet"));
+  CHECK(has(read_compared_run(folder.path()).error().message, "the run has not made a step yet"));
 }

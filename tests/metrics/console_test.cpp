@@ -53,7 +53,7 @@ struct Terminal {
 
   PseudoTerminal terminal;
   TerminalScreen shown;
-  const int named = ::setenv("TERM", "xterm", 1); // test runners have none
+  const int named = ::setenv("TERM", "xterm", 1); // test runners have no terminal
   Screen screen{terminal.descriptor(), terminal.descriptor()};
   std::chrono::steady_clock::time_point now{};
 
@@ -98,13 +98,13 @@ void whole_run(Console& console, std::chrono::steady_clock::time_point& now) {
 
 } // namespace
 
-TEST_CASE("the bar shows epoch, step, loss, accuracy, images/s, MFU and time left") {
+TEST_CASE("the progress bar shows epoch, step, loss, accuracy, images/s, MFU and time left") {
   const auto bar = progress_bar(progress_of(14), 112);
   CHECK(bar == "epoch 2/3 [========>       ] 5/10  loss 0.1333  accuracy 50.0%  "
                "1,024 images/s  MFU 2.0%, 40 GFLOP/s  0:02 left");
 }
 
-TEST_CASE("the bar fits into any width, and loses the least important first") {
+TEST_CASE("the progress bar fits any width and drops the least important figures first") {
   for (int width = 1; width < 160; ++width) {
     CAPTURE(width);
     CHECK(std::ssize(progress_bar(progress_of(14), width)) < width);
@@ -122,7 +122,7 @@ TEST_CASE("the bar fits into any width, and loses the least important first") {
   CHECK(at(4).empty());
 }
 
-TEST_CASE("at 80 columns a long run of long epochs has a bar too") {
+TEST_CASE("at 80 columns a long run with long epochs still has a bar") {
   auto run = small_run();
   run.steps_per_epoch = 12'345;
   run.total_steps = 300 * run.steps_per_epoch;
@@ -136,7 +136,7 @@ TEST_CASE("at 80 columns a long run of long epochs has a bar too") {
   CHECK(bar.ends_with(" left"));
 }
 
-TEST_CASE("a run that max_steps ends within an epoch counts to its own end") {
+TEST_CASE("a run that max_steps ends within an epoch counts up to that step") {
   auto run = small_run();
   run.total_steps = 25;
   const auto progress = progress_after(run, small_step(24), {});
@@ -146,7 +146,7 @@ TEST_CASE("a run that max_steps ends within an epoch counts to its own end") {
   CHECK(progress.steps_left == 0);
 }
 
-TEST_CASE("what a model writes is one line, whatever that is") {
+TEST_CASE("generated text is shown in one escaped line") {
   Files files;
   auto console = files.console();
   console.begin(small_run());
@@ -156,11 +156,11 @@ TEST_CASE("what a model writes is one line, whatever that is") {
   console.show(hostile);
   const auto lines = lines_of(files.written());
   REQUIRE(lines.size() == 3);
-  CHECK(lines[1] == "step 1,500 writes: And God said,\\nLet there be light.");
-  CHECK(lines[2] == "step 1,600 writes: And God\\x1b[31m");
+  CHECK(lines[1] == "step 1,500 generates: And God said,\\nLet there be light.");
+  CHECK(lines[2] == "step 1,600 generates: And God\\x1b[31m");
 }
 
-TEST_CASE("recent steps count more than old ones") {
+TEST_CASE("recent steps have more weight than old ones") {
   RecentSteps recent;
   auto step = small_step(0);
   step.seconds = 10; // the first step is slow
@@ -171,7 +171,7 @@ TEST_CASE("recent steps count more than old ones") {
   CHECK(recent.samples_per_second() > 1000);
 }
 
-TEST_CASE("on a terminal one line is rewritten, at most ten times a second") {
+TEST_CASE("a terminal shows one line that is updated at most ten times a second") {
   Terminal on(100);
   auto console = on.console();
   console.begin(small_run());
@@ -188,7 +188,7 @@ TEST_CASE("on a terminal one line is rewritten, at most ten times a second") {
   CHECK(on.shown.lines().size() == 2);
 }
 
-TEST_CASE("log lines and epochs go above the bar, which stays and is gone in the end") {
+TEST_CASE("log lines and epochs are written above the bar, which is removed at the end") {
   Terminal on(100);
   const auto logger = make_logger(on.screen, LogFormat::text);
   auto console = on.console();
@@ -214,7 +214,7 @@ TEST_CASE("the last line names the best epoch") {
   CHECK(on.lines().back() == "best: epoch 2, test accuracy 75.0%");
 }
 
-TEST_CASE("a terminal that becomes narrow gets a bar that fits") {
+TEST_CASE("a terminal that becomes narrower gets a bar that fits") {
   Terminal on(100);
   auto console = on.console();
   console.begin(small_run());
@@ -223,7 +223,7 @@ TEST_CASE("a terminal that becomes narrow gets a bar that fits") {
   CHECK(on.lines().back().size() < 40);
 }
 
-TEST_CASE("a terminal that is resized while a bar is shown keeps nothing of it") {
+TEST_CASE("a terminal that is resized while a bar is shown keeps no remains of it") {
   Terminal on(100, GENERATE(Terminal::Narrowed::breaks_lines, Terminal::Narrowed::cuts_lines));
   std::vector<std::string> expected;
   std::string bar;
@@ -250,9 +250,9 @@ TEST_CASE("a terminal that is resized while a bar is shown keeps nothing of it")
   CHECK(on.lines() == expected);
 }
 
-TEST_CASE("a bar that arrives when the terminal has just become narrow leaves nothing either") {
+TEST_CASE("a bar drawn just after the terminal became narrower leaves no remains") {
   Terminal on(100, GENERATE(Terminal::Narrowed::breaks_lines, Terminal::Narrowed::cuts_lines));
-  on.shown.resize(40); // which who writes does not know yet
+  on.shown.resize(40); // the writer does not know the new width yet
   on.screen.show_bar(progress_bar(progress_of(14), on.screen.width()));
   CHECK(on.lines().size() == 1);
   on.resize(40);
@@ -267,7 +267,7 @@ TEST_CASE("a dumb terminal gets lines") {
   CHECK_FALSE(Screen(terminal.descriptor(), terminal.descriptor()).has_bar());
 }
 
-TEST_CASE("without a terminal there is a line every five seconds and one for each epoch") {
+TEST_CASE("without a terminal a line is written every five seconds and for each epoch") {
   Files files;
   auto console = files.console();
   whole_run(console, files.now);
@@ -286,14 +286,14 @@ TEST_CASE("without a terminal there is a line every five seconds and one for eac
   CHECK(files.errors().empty());
 }
 
-TEST_CASE("a quiet run says only how it ended") {
+TEST_CASE("with --quiet only the end is printed") {
   Files files;
   auto console = files.console(LogFormat::text, true);
   whole_run(console, files.now);
   CHECK(lines_of(files.written()).size() == 2);
 }
 
-TEST_CASE("a run that failed says so on stderr, with the error") {
+TEST_CASE("a failed run reports it on stderr with the error") {
   Files files;
   auto console = files.console();
   auto summary = small_summary();
@@ -305,7 +305,7 @@ TEST_CASE("a run that failed says so on stderr, with the error") {
   CHECK(has(files.errors(), "error: numeric: the loss is nan (rank 1, step 42)"));
 }
 
-TEST_CASE("a run that ended before its first step claims no loss and no speed") {
+TEST_CASE("a run that ended before its first step shows no loss and no speed") {
   Files files;
   auto console = files.console();
   RunSummary summary;
@@ -326,7 +326,7 @@ TEST_CASE("a run of a language model ends with its test perplexity") {
   CHECK(files.written().ends_with(", test perplexity 6.25\n"));
 }
 
-TEST_CASE("with --log-format json every line is an object, of progress and of the log") {
+TEST_CASE("with --log-format json every line is an object, both of progress and of the log") {
   Files files;
   const auto logger = make_logger(files.screen, LogFormat::json);
   auto console = files.console(LogFormat::json);
@@ -349,7 +349,7 @@ TEST_CASE("with --log-format json every line is an object, of progress and of th
   CHECK(files.errors().empty());
 }
 
-TEST_CASE("with --log-format json the first step is told, then at most one a second") {
+TEST_CASE("with --log-format json the first step is written, then at most one per second") {
   Files files;
   auto console = files.console(LogFormat::json);
   console.begin(small_run());
@@ -369,7 +369,7 @@ TEST_CASE("with --log-format json the first step is told, then at most one a sec
   CHECK(second.at("seconds_left") == Catch::Approx(21 * 0.125));
 }
 
-TEST_CASE("warnings go to stderr, a level below the logger's nowhere") {
+TEST_CASE("warnings are written to stderr, and messages below the log level nowhere") {
   Files files;
   const auto logger = make_logger(files.screen, LogFormat::text, spdlog::level::info);
   logger->debug("hidden");
@@ -380,12 +380,12 @@ TEST_CASE("warnings go to stderr, a level below the logger's nowhere") {
   CHECK(files.errors().ends_with(" error: no room\n"));
 }
 
-TEST_CASE("steps that loss scaling skips have lines, ever more rarely") {
+TEST_CASE("steps skipped by loss scaling are logged at growing intervals") {
   Files files;
   const auto format = GENERATE(LogFormat::text, LogFormat::json);
   auto console = files.console(format);
   console.begin(small_run());
-  console.show(small_step(0)); // which JSON tells
+  console.show(small_step(0)); // reported in JSON format
   const auto told = lines_of(files.written()).size();
   for (std::int64_t i = 0; i < 20; ++i) {
     auto step = small_step(i);
@@ -394,12 +394,12 @@ TEST_CASE("steps that loss scaling skips have lines, ever more rarely") {
     console.show(step);
   }
   const auto lines = lines_of(files.written());
-  REQUIRE(lines.size() == told + 5); // the 1st, 2nd, 4th, 8th and 16th
+  REQUIRE(lines.size() == told + 5); // skipped steps 1, 2, 4, 8 and 16
   if (format == LogFormat::text) {
-    CHECK(lines[1] == "step 2: gradients are not finite, nothing was updated (1 step skipped so "
-                      "far); the loss scale is 32768 now");
+    CHECK(lines[1] == "step 2: skipped, because gradients are not finite (1 step skipped so far); "
+                      "the loss scale is now 32768");
     CHECK(lines[5].starts_with("step 17: "));
-    CHECK(has(lines[5], "(16 steps skipped so far); the loss scale is 1 now"));
+    CHECK(has(lines[5], "(16 steps skipped so far); the loss scale is now 1"));
   } else {
     const auto object = nlohmann::json::parse(lines.back());
     CHECK(object.at("event") == "skipped");
@@ -409,7 +409,7 @@ TEST_CASE("steps that loss scaling skips have lines, ever more rarely") {
   }
 }
 
-TEST_CASE("what was skipped before a run went on is no news") {
+TEST_CASE("steps skipped before a resume are not logged again") {
   Files files;
   auto console = files.console();
   auto run = small_run();
@@ -437,7 +437,7 @@ TEST_CASE("a loss of nan does not stop the display") {
   CHECK(has(files.written(), "loss nan"));
 }
 
-TEST_CASE("a full disk behind stdout ends nothing, and is told") {
+TEST_CASE("a full disk behind stdout is reported and ends nothing") {
   const int full = ::open("/dev/full", O_WRONLY);
   REQUIRE(full >= 0);
   int lost = 0;
@@ -449,7 +449,7 @@ TEST_CASE("a full disk behind stdout ends nothing, and is told") {
   ::close(full);
 }
 
-TEST_CASE("a moment as text becomes the same moment") {
+TEST_CASE("a time is converted to text and back") {
   const auto moment = std::chrono::sys_days{std::chrono::year{2026} / 2 / 28} + 23h + 59min + 7s;
   CHECK(utc(moment) == "2026-02-28T23:59:07Z");
   CHECK(utc_milliseconds(moment + 45ms) == "2026-02-28T23:59:07.045Z");

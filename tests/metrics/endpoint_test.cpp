@@ -26,7 +26,7 @@ std::unique_ptr<HttpEndpoint> start(const Readiness& readiness = {true, "trainin
 
 } // namespace
 
-TEST_CASE("a port of 0 becomes a free port that is told") {
+TEST_CASE("a port of 0 becomes a free port, which is reported") {
   const auto first = start(), second = start();
   CHECK(first->port() != 0);
   CHECK(first->port() != second->port());
@@ -43,8 +43,7 @@ TEST_CASE("/metrics answers in the text format of Prometheus") {
   CHECK(http(endpoint->port(), "/metrics?name=x").status == 200);
 }
 
-TEST_CASE(
-    "/sd answers with the targets of this moment, as Prometheus's service discovery reads them") {
+TEST_CASE("/sd answers with the current targets in the format of Prometheus's service discovery") {
   ScrapeTargets targets;
   const auto endpoint = HttpEndpoint::start(
       "127.0.0.1:0", {.metrics = {}, .readiness = {}, .targets = [&] { return targets.json(); }});
@@ -60,7 +59,7 @@ TEST_CASE(
                       "\n");
 }
 
-TEST_CASE("/healthz answers while the process lives, /readyz says whether it works and why") {
+TEST_CASE("/healthz answers while the process runs, /readyz reports whether it is ready and why") {
   const auto working = start(), waiting = start({false, "waits for 2 of 4 workers"});
   CHECK(http(waiting->port(), "/healthz").status == 200);
   CHECK(http(working->port(), "/readyz").status == 200);
@@ -69,7 +68,7 @@ TEST_CASE("/healthz answers while the process lives, /readyz says whether it wor
   CHECK(http(waiting->port(), "/readyz").body == "not ready: waits for 2 of 4 workers\n");
 }
 
-TEST_CASE("what the endpoint does not know is refused with the right status") {
+TEST_CASE("unknown paths and methods are refused with the right status") {
   const auto endpoint = start();
   CHECK(http(endpoint->port(), "/").status == 404);
   CHECK(http(endpoint->port(), "/metricsx").status == 404);
@@ -81,7 +80,7 @@ TEST_CASE("what the endpoint does not know is refused with the right status") {
   CHECK(client.receive_all().starts_with("HTTP/1.1 400"));
 }
 
-TEST_CASE("a request that never ends is cut off, one that comes in pieces is answered") {
+TEST_CASE("an endless request is closed, and one that arrives in parts is answered") {
   const auto endpoint = start();
   const Client endless(endpoint->port());
   for (int i = 0; i < 4; ++i)
@@ -95,7 +94,7 @@ TEST_CASE("a request that never ends is cut off, one that comes in pieces is ans
   CHECK(slow.receive_all().starts_with("HTTP/1.1 200"));
 }
 
-TEST_CASE("silent clients keep nobody waiting") {
+TEST_CASE("silent clients do not delay others") {
   const auto endpoint = start();
   std::vector<std::unique_ptr<Client>> silent;
   silent.reserve(20);
@@ -104,7 +103,7 @@ TEST_CASE("silent clients keep nobody waiting") {
   CHECK(http(endpoint->port(), "/metrics").status == 200);
 }
 
-TEST_CASE("many clients at once are all answered, also with much to send") {
+TEST_CASE("many simultaneous clients are answered, also with large responses") {
   const std::string large(1 << 20, 'm');
   auto endpoint = HttpEndpoint::start(
       "127.0.0.1:0", {.metrics = [&large] { return std::string{large}; }, .readiness = {}});
@@ -119,7 +118,7 @@ TEST_CASE("many clients at once are all answered, also with much to send") {
   CHECK(complete == 8);
 }
 
-TEST_CASE("the endpoint ends at once, also with a connection open, and frees its port") {
+TEST_CASE("the endpoint closes at once, even with an open connection, and frees its port") {
   auto endpoint = start();
   const auto address = endpoint->address();
   const Client open(endpoint->port());
@@ -130,7 +129,7 @@ TEST_CASE("the endpoint ends at once, also with a connection open, and frees its
   CHECK(HttpEndpoint::start(address, {}).has_value());
 }
 
-TEST_CASE("a port in use is an error that names the address, the key and a way out") {
+TEST_CASE("a port in use is an error that names the address, the key and a remedy") {
   const auto endpoint = start();
   const auto second = HttpEndpoint::start(endpoint->address(), {});
   REQUIRE_FALSE(second);
@@ -141,7 +140,7 @@ TEST_CASE("a port in use is an error that names the address, the key and a way o
   CHECK(has(second.error().message, "in use"));
 }
 
-TEST_CASE("a host that does not exist and a text that is no address are errors") {
+TEST_CASE("an unknown host and an invalid address are errors") {
   const auto unknown = HttpEndpoint::start("host.invalid:9401", {});
   REQUIRE_FALSE(unknown);
   CHECK(unknown.error().code == Errc::network);

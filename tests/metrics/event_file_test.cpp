@@ -14,13 +14,13 @@ using namespace troupe;
 using namespace troupe::testing;
 using namespace troupe::metrics;
 
-TEST_CASE("checksums are those of RFC 3720") {
+TEST_CASE("checksums match RFC 3720") {
   CHECK(crc32c("123456789") == 0xe3069283);
   CHECK(crc32c(std::string(32, '\0')) == 0x8a9136aa);
   CHECK(crc32c(std::string(32, '\xff')) == 0x62a8ab43);
 }
 
-TEST_CASE("a long run has ever fewer of its steps in event files") {
+TEST_CASE("a long run writes fewer and fewer of its steps to event files") {
   CHECK(EventFile::has_step(0));
   CHECK(EventFile::has_step(99'999));
   CHECK(EventFile::has_step(100'000));
@@ -30,7 +30,7 @@ TEST_CASE("a long run has ever fewer of its steps in event files") {
   CHECK(EventFile::has_step(1'000'100));
 }
 
-TEST_CASE("two event files of one second have names of their own") {
+TEST_CASE("two event files of the same second have different names") {
   const ScratchFolder folder;
   const auto first = EventFile::create(folder.path(), small_run());
   const auto second = EventFile::create(folder.path(), small_run());
@@ -38,7 +38,7 @@ TEST_CASE("two event files of one second have names of their own") {
   CHECK(first->path() != second->path());
 }
 
-TEST_CASE("a full disk is an error, and leaves whole records in an event file") {
+TEST_CASE("a full disk is an error and leaves only complete records in an event file") {
   const ScratchFolder folder;
   auto events = EventFile::create(folder.path(), small_run());
   REQUIRE(events);
@@ -58,7 +58,7 @@ TEST_CASE("a full disk is an error, and leaves whole records in an event file") 
   CHECK(std::filesystem::file_size(events->path()) > whole);
 }
 
-TEST_CASE("a folder of event files that cannot be made is an error that names it") {
+TEST_CASE("a folder for event files that cannot be created is an error that names it") {
   const auto events = EventFile::create("/proc/nowhere", small_run());
   REQUIRE_FALSE(events);
   CHECK(events.error().message.find("/proc/nowhere") != std::string::npos);

@@ -24,7 +24,7 @@ std::uint16_t port(const Exposition& exposition) {
   return exposition.listens_at().value().port;
 }
 
-/// The server learns of a scrape when its connection has ended.
+/// Waits until the server notices the end of a scrape's connection.
 bool becomes_awaited(const Exposition& exposition, bool awaited) {
   for (int i = 0; i < 1000 && exposition.is_awaited() != awaited; ++i)
     std::this_thread::sleep_for(std::chrono::milliseconds{10});
@@ -33,7 +33,7 @@ bool becomes_awaited(const Exposition& exposition, bool awaited) {
 
 } // namespace
 
-TEST_CASE("a process answers from its start, and is ready while it trains") {
+TEST_CASE("a process answers from its start and is ready while it trains") {
   const auto exposition = opened();
   const auto at = port(*exposition);
   CHECK(http(at, "/healthz").status == 200);
@@ -52,7 +52,7 @@ TEST_CASE("a process answers from its start, and is ready while it trains") {
   CHECK(http(at, "/readyz").status == 503);
 }
 
-TEST_CASE("the first end is the end") {
+TEST_CASE("the first end of a run is final") {
   const auto exposition = opened();
   exposition->fail(Errc::numeric);
   exposition->enter(JobPhase::training);
@@ -64,20 +64,20 @@ TEST_CASE("the first end is the end") {
   CHECK_FALSE(has(text, "network"));
 }
 
-TEST_CASE("an end is awaited by who scrapes, until he has got it") {
+TEST_CASE("after a run's end the process waits for the next scrape if it was scraped before") {
   const auto exposition = opened();
   scrape(port(*exposition));
   exposition->enter(JobPhase::training);
   CHECK_FALSE(exposition->is_awaited());
   exposition->enter(JobPhase::stopped);
   CHECK(becomes_awaited(*exposition, true));
-  http(port(*exposition), "/metrics"); // a person looks, who is no Prometheus
+  http(port(*exposition), "/metrics"); // a person's request, not Prometheus's
   CHECK(exposition->is_awaited());
   CHECK(has(scrape(port(*exposition)).body, "troupe_phase{phase=\"stopped\"} 1\n"));
   CHECK(becomes_awaited(*exposition, false));
 }
 
-TEST_CASE("an end that nobody has scraped before is not awaited") {
+TEST_CASE("the end of a run that was never scraped is not waited for") {
   const auto exposition = opened();
   http(port(*exposition), "/metrics");
   exposition->enter(JobPhase::completed);

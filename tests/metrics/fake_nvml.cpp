@@ -1,5 +1,5 @@
-// A library in place of NVML's. Every GPU is 50 % busy, draws 300 W, has 65 degrees, 1980 and 2619
-// MHz, and 20 of 80 GB in use; the one that is called GPU-reticent tells nothing but its memory.
+// A substitute for NVML's library. Every GPU is 50 % busy, draws 300 W, has 65 degrees, runs at
+// 1980 and 2619 MHz and uses 20 of 80 GB; the GPU named GPU-reticent reports only its memory.
 #include <cstring>
 
 struct Gpu {

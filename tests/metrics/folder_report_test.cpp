@@ -1,4 +1,5 @@
-// The report of a run from the files of its folder: of one that has ended, goes on, or was killed.
+// Tests the report of a run from the files of its folder: of a run that has ended, continues, or
+// was killed.
 #include "metrics/report/folder_report.hpp"
 #include "metrics/report/run_folder.hpp"
 #include "metrics/report/run_json.hpp"
@@ -42,7 +43,7 @@ RunFolder trained_folder(const ScratchFolder& output, std::int64_t steps) {
 
 } // namespace
 
-TEST_CASE("a run goes on while its files are held, and was interrupted when they are not") {
+TEST_CASE("a run is running while its files are locked, and interrupted otherwise") {
   const ScratchFolder output;
   {
     const auto folder = trained_folder(output, 25);
@@ -50,7 +51,7 @@ TEST_CASE("a run goes on while its files are held, and was interrupted when they
     CHECK(report.document.status == "running");
     CHECK(report.document.history.progress.now().steps == 25);
     CHECK(report.document.history.progress.now().seconds_left);
-    CHECK_FALSE(RunFolder::open(output.path(), small_run(), "")); // it is still held
+    CHECK_FALSE(RunFolder::open(output.path(), small_run(), "")); // the folder is still locked
   }
   const auto report = report_of(output / "small");
   const auto& document = report.document;
@@ -64,10 +65,10 @@ TEST_CASE("a run goes on while its files are held, and was interrupted when they
   CHECK(*document.history.progress.now().mfu == Catch::Approx(0.02));
   CHECK_FALSE(document.checkpoints.written);
   CHECK(report.notes.empty());
-  CHECK(RunFolder::open(output.path(), small_run(), "")); // nothing has stayed held
+  CHECK(RunFolder::open(output.path(), small_run(), "")); // the report left no lock
 }
 
-TEST_CASE("what a language model wrote is read, but for lines that are damaged") {
+TEST_CASE("generated samples are read, except damaged lines") {
   const ScratchFolder output;
   {
     auto folder = trained_folder(output, 10);
@@ -83,7 +84,7 @@ TEST_CASE("what a language model wrote is read, but for lines that are damaged")
   CHECK(report.notes.front() == "1 damaged line of samples.jsonl is left out");
 }
 
-TEST_CASE("a run that has ended is as its summary says") {
+TEST_CASE("an ended run has the status of its summary") {
   const ScratchFolder output;
   auto summary = small_summary();
   summary.status = "stopped";
@@ -98,12 +99,12 @@ TEST_CASE("a run that has ended is as its summary says") {
   REQUIRE(document.workers.size() == 2);
   CHECK(document.workers[1].memory.peak == summary.workers[1].memory.peak);
   CHECK(document.workers[1].peak_operations == summary.workers[1].peak_operations);
-  // Of an earlier version, which wrote no run.json.
+  // A folder of an earlier version, which wrote no run.json.
   std::filesystem::remove(output / "small/run.json");
   CHECK(report_of(output / "small").document.run.model == "resnet20");
 }
 
-TEST_CASE("damaged lines are left out, and counted") {
+TEST_CASE("damaged lines are skipped and counted") {
   const ScratchFolder output;
   trained_folder(output, 10);
   auto text = read_bytes(output / "small/events.jsonl");
@@ -117,9 +118,9 @@ TEST_CASE("damaged lines are left out, and counted") {
   CHECK(report.document.log.back().text == report.notes[0]);
 }
 
-TEST_CASE("a folder that is no run's is refused, with what it lacks") {
+TEST_CASE("a folder that is not a run's is refused, and the missing files are named") {
   const ScratchFolder output;
-  CHECK(has(refusal_of(output / "missing"), "missing: there is no such folder"));
+  CHECK(has(refusal_of(output / "missing"), "missing: the folder does not exist"));
   std::filesystem::create_directory(output / "empty");
   const auto why = refusal_of(output / "empty");
   CHECK(has(why, (output / "empty").string()));

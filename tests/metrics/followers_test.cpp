@@ -21,7 +21,7 @@ namespace {
 
 const std::string document_event = "event: document\ndata: {\"kind\":\"run\"}\n\n";
 
-/// Takes what it gets, or not.
+/// A follower that can refuse events.
 struct Reader : EventSink {
   bool is_free() const override { return takes; }
   void send(EventText event) override { got.push_back(*event); }
@@ -52,7 +52,7 @@ bool comes_true(const Condition& condition) {
 
 } // namespace
 
-TEST_CASE("who follows gets the whole document, and then what changes") {
+TEST_CASE("a follower gets the whole document and then the changes") {
   WatchedRun run;
   const auto sources = run.sources();
   Followers followers{sources};
@@ -64,7 +64,7 @@ TEST_CASE("who follows gets the whole document, and then what changes") {
   run.change("{\"generation\":2}");
   followers.tick();
   followers.add(second);
-  followers.tick(); // nothing new
+  followers.tick(); // no new change
   CHECK(first.got ==
         std::vector<std::string>{document_event, "event: changes\ndata: {\"generation\":2}\n\n"});
   CHECK(second.got == std::vector<std::string>{document_event});
@@ -74,7 +74,7 @@ TEST_CASE("who follows gets the whole document, and then what changes") {
   CHECK_FALSE(run.is_watched());
 }
 
-TEST_CASE("who does not take an event misses those that follow, and then gets the whole document") {
+TEST_CASE("a follower that is too slow misses events and then gets the whole document") {
   WatchedRun run;
   const auto sources = run.sources();
   Followers followers{sources};
@@ -90,14 +90,14 @@ TEST_CASE("who does not take an event misses those that follow, and then gets th
   slow.takes = slower.takes = true;
   const int made = run.documents();
   followers.tick();
-  CHECK(run.documents() == made + 1); // for both
+  CHECK(run.documents() == made + 1); // one document for both
   CHECK(slow.got == std::vector<std::string>{document_event, document_event});
   CHECK(slower.got == slow.got);
   followers.tick();
   CHECK(slow.got.back() == "event: changes\ndata: {}\n\n");
 }
 
-TEST_CASE("who hears nothing new for long hears that we are still there") {
+TEST_CASE("a follower without changes gets regular keep-alive comments") {
   WatchedRun run;
   const auto sources = run.sources();
   Followers followers{sources};
@@ -110,7 +110,7 @@ TEST_CASE("who hears nothing new for long hears that we are still there") {
   CHECK(reader.got.back().ends_with("\n\n"));
 }
 
-TEST_CASE("line breaks in what is told do not end an event") {
+TEST_CASE("line breaks in a document do not end an event") {
   WatchedRun run;
   run.set_document("{\n}");
   const auto sources = run.sources();
@@ -120,7 +120,7 @@ TEST_CASE("line breaks in what is told do not end an event") {
   CHECK(reader.got.front() == "event: document\ndata: {\ndata: }\n\n");
 }
 
-TEST_CASE("/events tells of a run over HTTP, and of its changes while anybody follows") {
+TEST_CASE("/events streams a run over HTTP, and its changes while it is followed") {
   WatchedRun run;
   const auto endpoint = start_followed(run);
   auto client = follower(*endpoint);
@@ -137,7 +137,7 @@ TEST_CASE("/events tells of a run over HTTP, and of its changes while anybody fo
   CHECK(run.times_watched() == 2);
 }
 
-TEST_CASE("who follows is told how the run has ended, however soon the program does") {
+TEST_CASE("followers are told how the run ended, even if the program ends at once") {
   WatchedRun run;
   auto endpoint = start_followed(run, {.tick = 1h});
   const auto client = follower(*endpoint);
@@ -145,12 +145,12 @@ TEST_CASE("who follows is told how the run has ended, however soon the program d
   run.change("{\"status\":\"completed\"}");
   run.set_document("{\"status\":\"completed\"}");
   endpoint.reset();
-  // As a change, or in the whole document where the server does not know yet that its first one
+  // As a change, or in the whole document when the server does not know yet that its first document
   // was taken.
   CHECK(has(client->receive_all(), "data: {\"status\":\"completed\"}\n\n"));
 }
 
-TEST_CASE("more than sixteen do not follow one run, and HEAD does not at all") {
+TEST_CASE("a run has at most sixteen followers, and HEAD is not one") {
   WatchedRun run;
   const auto endpoint = start_followed(run);
   std::vector<std::unique_ptr<Client>> all;
@@ -163,7 +163,7 @@ TEST_CASE("more than sixteen do not follow one run, and HEAD does not at all") {
   CHECK(has(refused.body, "too many"));
   CHECK(http(endpoint->port(), "/run.json").status == 200);
   all.pop_back();
-  CHECK(comes_true([&] { // when the server knows
+  CHECK(comes_true([&] { // when the server has noticed
     const auto client = follower(*endpoint);
     return has(client->receive_until("\n\n"), "200 OK");
   }));
@@ -171,9 +171,9 @@ TEST_CASE("more than sixteen do not follow one run, and HEAD does not at all") {
   CHECK(http(endpoint->port(), "/events", "HEAD").body.empty());
 }
 
-TEST_CASE("a follower who takes nothing is dropped, and keeps nobody else waiting") {
+TEST_CASE("a follower that reads nothing is dropped and does not delay others") {
   WatchedRun run;
-  run.set_document(std::string(8 << 20, 'd')); // more than the system takes for him
+  run.set_document(std::string(8 << 20, 'd')); // more than the system buffers
   const auto endpoint = start_followed(run, {.to_take = 300ms, .tick = 5ms});
   const auto silent = follower(*endpoint);
   REQUIRE(comes_true([&] { return run.is_watched(); }));
@@ -187,7 +187,7 @@ TEST_CASE("a follower who takes nothing is dropped, and keeps nobody else waitin
   CHECK(comes_true([&] { return !run.is_watched(); }));
 }
 
-TEST_CASE("the endpoint ends at once while runs are followed, and says that nobody does") {
+TEST_CASE("the endpoint closes at once while runs are followed, and reports no followers") {
   WatchedRun run;
   auto endpoint = start_followed(run);
   std::vector<std::unique_ptr<Client>> all;

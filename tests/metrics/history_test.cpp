@@ -1,4 +1,4 @@
-// The lines of a run at a node that may lead it one day.
+// Tests the lines of a run on a node that may lead the run later.
 #include "metrics/report/history.hpp"
 #include "tests/support/scratch_folder.hpp"
 
@@ -12,7 +12,7 @@ using namespace troupe::testing;
 
 namespace {
 
-/// Asks until there is nothing more.
+/// Requests parts until none is left.
 void follow(KeptHistory& kept, const std::filesystem::path& run, const std::string& opening) {
   for (auto part = read_history(run, opening, kept.place()); !part.bytes.empty();
        part = read_history(run, opening, kept.place()))
@@ -21,7 +21,7 @@ void follow(KeptHistory& kept, const std::filesystem::path& run, const std::stri
 
 } // namespace
 
-TEST_CASE("what a run has written is kept elsewhere, part by part, and handed over") {
+TEST_CASE("a run's history is copied to another folder in chunks and handed over") {
   const ScratchFolder leaders, followers;
   std::string steps;
   for (int i = 0; i < 20000; ++i)
@@ -40,7 +40,7 @@ TEST_CASE("what a run has written is kept elsewhere, part by part, and handed ov
   CHECK_FALSE(std::filesystem::exists(followers / ".history"));
 }
 
-TEST_CASE("lines of a folder that was opened again are kept from the first on") {
+TEST_CASE("when the leader's folder is reopened, its lines are copied from the beginning") {
   const ScratchFolder leaders, followers;
   write_bytes(leaders / "events.jsonl", "first\nsecond\nthird\n");
   KeptHistory kept{followers.path()};
@@ -51,7 +51,7 @@ TEST_CASE("lines of a folder that was opened again are kept from the first on") 
   CHECK(read_bytes(followers / "events.jsonl") == "first\nother\n");
 }
 
-TEST_CASE("kept lines are not written through symbolic links") {
+TEST_CASE("copied lines are not written through symbolic links") {
   const ScratchFolder run, elsewhere;
   write_bytes(elsewhere / "events.jsonl", "of somebody else");
   std::filesystem::create_directory_symlink(elsewhere.path(), run / ".history");
@@ -62,7 +62,7 @@ TEST_CASE("kept lines are not written through symbolic links") {
   CHECK(read_bytes(elsewhere / "events.jsonl") == "of somebody else");
 }
 
-TEST_CASE("a part that does not follow what is kept is not taken") {
+TEST_CASE("a chunk that does not follow the copied ones is ignored") {
   const ScratchFolder folder;
   KeptHistory kept{folder.path()};
   REQUIRE(kept.add({"1", 0, 0, "first\n"}));

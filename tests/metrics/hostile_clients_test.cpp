@@ -1,4 +1,4 @@
-// Who connects and then does nothing good keeps no scrape waiting.
+// Tests that clients that connect and misbehave delay no scrape.
 #include "tests/metrics/text.hpp"
 #include "tests/metrics/watched_run.hpp"
 #include "tests/support/http_client.hpp"
@@ -26,7 +26,7 @@ std::unique_ptr<HttpEndpoint> start_attacked(EndpointSources sources) {
   return *std::move(endpoint);
 }
 
-/// The first ones' places are taken by those who come after.
+/// Connects clients; new connections replace the oldest ones.
 void connect_to(const HttpEndpoint& endpoint, Clients& clients, int count,
                 const std::string& request) {
   for (int i = 0; i < count; ++i) {
@@ -51,7 +51,7 @@ void allow_many_files() {
 
 } // namespace
 
-TEST_CASE("a thousand silent connections do not keep a scrape or a follower waiting") {
+TEST_CASE("a thousand silent connections do not delay a scrape or a follower") {
   allow_many_files();
   WatchedRun run;
   const auto endpoint = start_attacked(run.endpoint_sources());
@@ -66,10 +66,10 @@ TEST_CASE("a thousand silent connections do not keep a scrape or a follower wait
   CHECK(has(follower.receive_until("}\n\n"), "event: changes"));
   const auto over =
       std::ranges::count_if(clients, [](const auto& client) { return is_over(*client); });
-  CHECK(over >= 1000 - 128); // no more are held
+  CHECK(over >= 1000 - 128); // the server holds no more
 }
 
-TEST_CASE("those who do not read what they asked for keep no scrape waiting") {
+TEST_CASE("clients that do not read their response do not delay a scrape") {
   WatchedRun run;
   auto sources = run.endpoint_sources();
   bool much = true;
@@ -77,13 +77,13 @@ TEST_CASE("those who do not read what they asked for keep no scrape waiting") {
   const auto endpoint = start_attacked(std::move(sources));
   Clients clients;
   connect_to(*endpoint, clients, 20, "GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n");
-  for (const auto& client : clients) // all have been asked for
+  for (const auto& client : clients) // all have been requested
     CHECK(client->receive_until("\r\n\r\n").starts_with("HTTP/1.1 200"));
   much = false;
   CHECK(scrape(endpoint->port()).body == "troupe_loss 1\n");
 }
 
-TEST_CASE("who sends more than a request has gets his answer, and no more is kept") {
+TEST_CASE("a client that sends more than a request is answered, and the rest is discarded") {
   WatchedRun run;
   const auto endpoint = start_attacked(run.endpoint_sources());
   const Client talker{endpoint->port()};
@@ -95,6 +95,6 @@ TEST_CASE("who sends more than a request has gets his answer, and no more is kep
   follower.send("GET /events HTTP/1.1\r\nHost: localhost\r\n\r\nand more");
   CHECK(has(follower.receive_until("}\n\n"), "event: document"));
   follower.send("and more");
-  follower.receive_all(); // ends
+  follower.receive_all(); // until the server closes the connection
   CHECK(scrape(endpoint->port()).status == 200);
 }

@@ -54,7 +54,7 @@ TEST_CASE(
   CHECK(https(Client{endpoint.port()}, "/run.json").body == R"({"kind":"run"})");
 }
 
-TEST_CASE("a password goes over TLS") {
+TEST_CASE("a password is accepted over TLS") {
   const SecuredEndpoint endpoint{"secret"};
   CHECK(https(Client{endpoint.port()}, "/").status == 401);
   CHECK(https(Client{endpoint.port()}, "/", "Authorization: Basic OnNlY3JldA==\r\n").status == 200);
@@ -72,7 +72,7 @@ TEST_CASE("a run is followed over TLS") {
   CHECK_FALSE(endpoint.run().is_watched());
 }
 
-TEST_CASE("much goes over TLS, and a scrape that has come through is known") {
+TEST_CASE("large responses are sent over TLS, and a completed scrape is recorded") {
   const SecuredEndpoint endpoint;
   CHECK_FALSE((*endpoint).last_scrape());
   CHECK(https(Client{endpoint.port()}, "/metrics", "X-Prometheus-Scrape-Timeout-Seconds: 1\r\n")
@@ -82,7 +82,7 @@ TEST_CASE("much goes over TLS, and a scrape that has come through is known") {
   CHECK((*endpoint).last_scrape());
 }
 
-TEST_CASE("who begins TLS and does not go on keeps nobody waiting") {
+TEST_CASE("an incomplete TLS handshake does not delay others") {
   const net::NoSigpipe no_sigpipe;
   const SecuredEndpoint endpoint;
   std::vector<std::unique_ptr<Client>> halfway;
@@ -96,7 +96,7 @@ TEST_CASE("who begins TLS and does not go on keeps nobody waiting") {
   CHECK(nonsense.receive_all().starts_with("HTTP/1.1 400"));
 }
 
-TEST_CASE("without certificates TLS is refused, and those that cannot be read are an error") {
+TEST_CASE("without certificates TLS is refused, and unreadable ones are an error") {
   WatchedRun run;
   const auto plain = HttpEndpoint::start("127.0.0.1:0", run.endpoint_sources());
   REQUIRE(plain);

@@ -1,5 +1,5 @@
-// The page of a run: that changes make of one document the next, whatever happens, and what it says
-// of a run from its begin to its end.
+// Tests the page of a run: applying changes to a document gives the next document, whatever
+// happens; and the document from the begin to the end of a run.
 #include "metrics/live/live_run.hpp"
 #include "tests/support/records.hpp"
 
@@ -22,7 +22,7 @@ Json page_of(LiveRun& run) {
   return Json::parse(run.page().document());
 }
 
-/// What a page does with changes. Points from `from` on are others.
+/// Applies changes as a page does. Points from `from` on are replaced.
 void apply_changes(Json& document, const std::string& text) {
   if (text.empty())
     return;
@@ -44,7 +44,7 @@ void apply_changes(Json& document, const std::string& text) {
     }
 }
 
-/// Without what depends on the moment.
+/// Removes values that depend on the time of the call.
 Json timeless(Json document) {
   document.erase("made");
   for (auto& node : document.at("nodes"))
@@ -52,7 +52,7 @@ Json timeless(Json document) {
   return document;
 }
 
-/// Something that may happen to a run.
+/// Makes random events of a run.
 class Chance {
 public:
   explicit Chance(LiveRun& run, unsigned seed) : run_{run}, random_{seed} {}
@@ -94,7 +94,7 @@ private:
 
 } // namespace
 
-TEST_CASE("a document with the changes since it was made is the document of now") {
+TEST_CASE("a document plus its changes equals the current document") {
   for (unsigned seed = 0; seed < 5; ++seed) {
     LiveRun run{small_run()};
     Chance chance{run, seed};
@@ -105,7 +105,7 @@ TEST_CASE("a document with the changes since it was made is the document of now"
       if (i % 3 == 0)
         apply_changes(document, changes());
       if (i % 20 == 7)
-        document = page_of(run); // of whoever comes later
+        document = page_of(run); // as for a new client
     }
     apply_changes(document, changes());
     CHECK(timeless(document) == timeless(page_of(run)));
@@ -113,7 +113,7 @@ TEST_CASE("a document with the changes since it was made is the document of now"
   }
 }
 
-TEST_CASE("changes have those parts alone that are others, and of steps the new points") {
+TEST_CASE("changes contain only the parts that differ, and only the new points of steps") {
   LiveRun run{small_run()};
   const auto changes = run.page().changes;
   run.record(small_step(0));
@@ -128,11 +128,11 @@ TEST_CASE("changes have those parts alone that are others, and of steps the new 
   now = Json::parse(changes());
   CHECK(now.at("checkpoints").at("failures") == 1);
   CHECK(now.size() == 2);
-  run.record_unreadable(0); // as before
+  run.record_unreadable(0); // no change
   CHECK(changes().empty());
 }
 
-TEST_CASE("a daemon that waits has a page, and one that could not begin says why") {
+TEST_CASE("a waiting daemon has a page, and one that could not start shows why") {
   LiveRun run{small_run()};
   run.set_config("run: {name: small}");
   spdlog::logger log{"test", run.log_sink()};
@@ -157,7 +157,7 @@ TEST_CASE("a daemon that waits has a page, and one that could not begin says why
   CHECK(document.at("error") == "no \"data\"");
 }
 
-TEST_CASE("what is shown of a run is where it stands") {
+TEST_CASE("the document shows a run's current state") {
   LiveRun run{small_run()};
   run.begin(small_run(), {}, 3);
   run.enter(JobPhase::training);
@@ -175,11 +175,11 @@ TEST_CASE("what is shown of a run is where it stands") {
   CHECK(document.at("status") == "training");
   CHECK(document.at("generation") == 3);
   CHECK(document.at("recoveries").empty());
-  run.record(RecoveryRecord{.generation = 4, .reason = "another node has come"});
+  run.record(RecoveryRecord{.generation = 4, .reason = "another node has joined"});
   run.go_on(small_run(), 4);
-  CHECK(page_of(run).at("recoveries").at(0).at("reason") == "another node has come");
+  CHECK(page_of(run).at("recoveries").at(0).at("reason") == "another node has joined");
   CHECK(page_of(run).at("generation") == 4);
-  CHECK(page_of(run).at("progress").at("steps") == 15); // what was before is there still
+  CHECK(page_of(run).at("progress").at("steps") == 15); // earlier steps are still counted
   const auto& progress = document.at("progress");
   CHECK(progress.at("steps") == 15);
   CHECK(progress.at("epoch") == 1);
@@ -205,7 +205,7 @@ TEST_CASE("what is shown of a run is where it stands") {
   CHECK(workers[1].at("memory_limit_bytes") == 80 << 20);
   CHECK(workers[1].at("bytes_by_kind").at("gradients") == 1 << 19);
   CHECK(workers[1].at("step_seconds") == 3.875 / 30);
-  CHECK(workers[1].at("data_wait_ratio") == 0.25 / 4); // of the time of its steps
+  CHECK(workers[1].at("data_wait_ratio") == 0.25 / 4); // as a ratio of the time of its steps
   CHECK(workers[1].at("collective_ratio") == 0.5 / 4);
   CHECK(workers[1].at("optimizer_ratio") == 0.125 / 4);
   const auto& nodes = document.at("nodes");
@@ -216,7 +216,7 @@ TEST_CASE("what is shown of a run is where it stands") {
   CHECK(nodes[1].at("heartbeat_age_seconds").get<double>() >= 0);
 }
 
-TEST_CASE("workers, nodes and heartbeats of a generation leave the page with it") {
+TEST_CASE("workers, nodes and heartbeats leave the page with their generation") {
   const std::vector<NodeRecord> nodes = {{.name = "one", .address = "one:7401", .ranks = {0}},
                                          {.name = "two", .address = "two:7401", .ranks = {1}}};
   LiveRun run{small_run()};
@@ -237,13 +237,13 @@ TEST_CASE("workers, nodes and heartbeats of a generation leave the page with it"
   run.end_generation();
   check_empty();
   begin();
-  run.go_on(small_run(), 2); // the end of the one before was not seen
+  run.go_on(small_run(), 2); // the end of the previous generation was not recorded
   check_empty();
   run.set_nodes(nodes, true);
   CHECK(page_of(run).at("nodes")[1].at("heartbeat_age_seconds").is_null());
 }
 
-TEST_CASE("time in which checkpoints hold steps up is no time of steps") {
+TEST_CASE("the time that checkpoints delay steps is counted separately") {
   LiveRun run{small_run()};
   run.begin(small_run(), {}, 1);
   run.record(small_step(0));
@@ -255,7 +255,7 @@ TEST_CASE("time in which checkpoints hold steps up is no time of steps") {
   CHECK(progress.at("step_seconds") == 0.125);
 }
 
-TEST_CASE("a page that stands says that the run goes on, until it has ended as its summary says") {
+TEST_CASE("a static copy of the page shows a running run, and after its end the summary's status") {
   LiveRun run{small_run()};
   run.enter(JobPhase::evaluating);
   CHECK(Json::parse(run.standing()).at("status") == "running");
@@ -278,7 +278,7 @@ TEST_CASE("a page that stands says that the run goes on, until it has ended as i
   CHECK(document.at("workers").size() == 2);
 }
 
-TEST_CASE("rates of actors are those since they were looked at last") {
+TEST_CASE("rates of actors cover the time since the previous request") {
   LiveRun run{small_run()};
   run.record({{{.actor = "worker", .size = 3, .messages = 100, .processing_seconds = 1}, 2}});
   auto actor = page_of(run).at("actors").at(0);
@@ -294,7 +294,7 @@ TEST_CASE("rates of actors are those since they were looked at last") {
   CHECK(actor.at("busy_ratio") == 0);
 }
 
-TEST_CASE("a timeline is recorded while somebody watches, and shows the last whole step") {
+TEST_CASE("a timeline is recorded while the page is watched and shows the last complete step") {
   LiveRun run{small_run()};
   const auto trace = Trace::unwritten();
   const auto track = trace.track("rank 0", "compute");
@@ -312,7 +312,7 @@ TEST_CASE("a timeline is recorded while somebody watches, and shows the last who
   };
   commit(0);
   run.sample_timeline();
-  CHECK(page_of(run).at("timeline").is_null()); // of step 0 the begin was not seen
+  CHECK(page_of(run).at("timeline").is_null()); // the begin of step 0 was not recorded
   const auto begin = now();
   track.add({.name = "forward", .subject = "stem"}, begin, begin + 1us);
   std::this_thread::sleep_for(2ms);

@@ -20,14 +20,14 @@ using namespace troupe::testing;
 
 namespace {
 
-/// A tree as Linux has it below /proc and /sys/fs/cgroup.
+/// A tree as below /proc and /sys/fs/cgroup on Linux.
 struct Machine {
   SystemFiles files() const { return {folder / "proc", folder / "cgroup"}; }
   void write(const std::string& name, const std::string& text) const {
     std::filesystem::create_directories((folder / name).parent_path());
     write_bytes(folder / name, text);
   }
-  /// All but the address space, which the process has in truth.
+  /// Returns all limits except the address space, which is that of the real process.
   std::vector<HostMemory> found() const {
     auto all = host_memory(files());
     std::erase_if(all, [](const HostMemory& each) { return each.limit == "address_space"; });
@@ -42,20 +42,20 @@ constexpr const char* meminfo = "MemTotal:       1000 kB\nMemFree:        100 kB
 
 } // namespace
 
-TEST_CASE("a host's memory in use is what it cannot free at once") {
+TEST_CASE("a host's memory in use excludes what it can free at once") {
   const Machine machine;
   CHECK(machine.found().empty());
   machine.write("proc/meminfo", meminfo);
   CHECK(machine.found() == std::vector<HostMemory>{{"host", 600 * 1024, 1000 * 1024}});
 }
 
-TEST_CASE("of a process's groups the one nearest to its limit counts") {
+TEST_CASE("the control group closest to its limit is reported") {
   const Machine machine;
   machine.write("proc/meminfo", meminfo);
   machine.write("proc/self/cgroup", "0::/pod/job\n");
   machine.write("cgroup/pod/job/memory.current", "5000\n");
   machine.write("cgroup/pod/job/memory.max", "max\n");
-  CHECK(machine.found().size() == 1); // there is no limit
+  CHECK(machine.found().size() == 1); // no limit
   machine.write("cgroup/pod/memory.current", "90000\n");
   machine.write("cgroup/pod/memory.max", "100000\n");
   machine.write("cgroup/pod/memory.stat", "anon 70000\ninactive_file 20000\n");
@@ -64,7 +64,7 @@ TEST_CASE("of a process's groups the one nearest to its limit counts") {
   CHECK(machine.found().at(1) == HostMemory{"cgroup", 5000, 6000});
 }
 
-TEST_CASE("a container that sees its group as the root, and a path that it has not, finds it") {
+TEST_CASE("a container finds its group as the root, even if its path does not exist") {
   const Machine machine;
   machine.write("proc/meminfo", meminfo);
   machine.write("proc/self/cgroup", "0::/kubepods/somewhere\n");
@@ -73,7 +73,7 @@ TEST_CASE("a container that sees its group as the root, and a path that it has n
   CHECK(machine.found().at(1) == HostMemory{"cgroup", 30000, 40000});
 }
 
-TEST_CASE("groups of the first version are read too, and their number for no limit is none") {
+TEST_CASE("control groups v1 are read, and their value for no limit is recognized") {
   const Machine machine;
   machine.write("proc/meminfo", meminfo);
   machine.write("proc/self/cgroup", "5:cpu,cpuacct:/\n4:memory:/job\n");
@@ -85,7 +85,7 @@ TEST_CASE("groups of the first version are read too, and their number for no lim
   CHECK(machine.found().size() == 1);
 }
 
-TEST_CASE("this machine tells its memory") {
+TEST_CASE("this machine reports its memory") {
   const auto all = host_memory();
   REQUIRE_FALSE(all.empty());
   CHECK(all.front().limit == "host");
@@ -96,7 +96,7 @@ TEST_CASE("this machine tells its memory") {
   }
 }
 
-TEST_CASE("a process tells what it uses") {
+TEST_CASE("a process reports its resource use") {
   const auto before = process_use().value();
   const std::vector<char> memory(64 << 20, 1);
   const int file = ::open("/dev/null", O_RDONLY);
@@ -135,7 +135,7 @@ TEST_CASE("a GPU's numbers come from NVML in base units, by rank") {
   CHECK(has(text, "troupe_gpu_memory_total_bytes" + labels + "80000000000\n"));
 }
 
-TEST_CASE("what a GPU does not tell is not told of it, and nothing of one that is not there") {
+TEST_CASE("values that a GPU does not report are left out, and a missing GPU has none") {
   auto nvml = Nvml::open(TROUPE_FAKE_NVML);
   REQUIRE(nvml);
   const auto reticent = (*nvml)->sample("GPU-reticent");
@@ -147,7 +147,7 @@ TEST_CASE("what a GPU does not tell is not told of it, and nothing of one that i
   CHECK_FALSE((*nvml)->sample("MIG-unknown").memory_bytes);
 }
 
-TEST_CASE("a library that is not NVML's, or not there, is refused") {
+TEST_CASE("a library that is missing or not NVML is refused") {
   const auto missing = Nvml::open("libno-such-thing.so.1");
   REQUIRE_FALSE(missing);
   CHECK(missing.error().code == Errc::unsupported);

@@ -18,23 +18,24 @@ using metrics::MetricType;
 
 constexpr const char* head = R"(# Metrics
 
-What `/metrics` tells (`metrics.listen`), which panel of the [dashboards](../dashboards/README.md) shows it, and which alert watches it.
-This page is made from `metrics/registry/names.hpp` and the files of `dashboards/`; a test fails when it is not theirs any more. To make it again:
+The metrics of `/metrics` (`metrics.listen`), the panels of the [dashboards](../dashboards/README.md) that show them, and the alerts that
+watch them. This page is generated from `metrics/registry/names.hpp` and the files of `dashboards/`; a test fails if it is out of date. To
+generate it again:
 
 ```
 cmake --preset dev && cmake --build --preset dev --target troupe_metrics_page
 build/dev/tests/metrics/troupe_metrics_page >docs/metrics.md
 ```
 
-- Told by: what belongs to the job is told by the node that leads it, alone; the rest by every node, of its own workers.
-- With `/sd` every series has the label `node` too. A label `rank` is a worker's rank in the job. Series with the label `rank` or `peer` end
-  with their generation: when nodes are lost or come, counters of ranks start again at zero.
+- Reported by: the leader reports the metrics of the job; every node reports those of its own workers.
+- With `/sd` every series also has the label `node`. A label `rank` is a worker's rank in the job. Series with the label `rank` or `peer` end
+  with their generation: when nodes are lost or join, counters of ranks start again at zero.
 - A histogram has the series `_bucket`, `_sum` and `_count`.
-- A value that nobody knows (yet) is not told: of an evaluation before the first, of a GPU where there is none. Nothing has been shown on a
-  real GPU: what NVML tells (`troupe_gpu_*`) is tested with a library of the test's.
-- What a step costs for it is a few additions. `/proc` and NVML are read once a second, `process_*` when they are asked for.
+- Unknown values are missing, such as those of an evaluation before the first one, or of a GPU on a host without one. Values of NVML
+  (`troupe_gpu_*`) have not been tested on a real GPU, only with a library of the tests.
+- Metrics cost a few additions per step. `/proc` and NVML are read once a second, `process_*` at each scrape.
 
-| metric | type | unit | labels | told by | what it says | used in |
+| metric | type | unit | labels | reported by | meaning | used in |
 |---|---|---|---|---|---|---|
 )";
 
@@ -42,7 +43,7 @@ std::string unit_of(std::string_view name) {
   if (name.ends_with("_total"))
     name.remove_suffix(6);
   const std::map<std::string_view, std::string_view> units = {
-      {"_seconds", "s"},  {"_bytes", "bytes"}, {"_ratio", "1 is all"},
+      {"_seconds", "s"},  {"_bytes", "bytes"}, {"_ratio", "1 is 100%"},
       {"_watts", "W"},    {"_celsius", "°C"},  {"_hertz", "Hz"},
       {"_second", "1/s"}, {"_steps", "steps"}, {"_operations", "operations"}};
   for (const auto& [suffix, unit] : units)
@@ -68,7 +69,7 @@ bool uses(const std::string& text, const MetricName& metric) {
   });
 }
 
-/// The text of each rule by its name.
+/// Returns the text of each rule with its name.
 std::vector<std::pair<std::string, std::string>> alerts() {
   std::vector<std::pair<std::string, std::string>> all;
   std::istringstream in{read_bytes(dashboards_folder() / "alerts.yml")};

@@ -1,4 +1,4 @@
-/// docs/metrics.md, from the list of metrics and from what uses them.
+/// Generates docs/metrics.md from the list of metrics and the dashboards and rules that use them.
 #pragma once
 
 #include <string>

@@ -6,7 +6,7 @@
 
 using namespace troupe::testing;
 
-TEST_CASE("docs/metrics.md is what the list of metrics and the dashboards say") {
+TEST_CASE("docs/metrics.md matches the list of metrics and the dashboards") {
   INFO("build/dev/tests/metrics/troupe_metrics_page >docs/metrics.md");
   CHECK((read_bytes(source_tree() / "docs/metrics.md") == metrics_page()));
 }

@@ -1,4 +1,4 @@
-// The model's operations, as a part of what the devices do at most.
+// Tests model FLOPs utilization: the model's operations as a fraction of the devices' peak.
 #include "metrics/console/detail/progress.hpp"
 #include "metrics/number_format.hpp"
 #include "metrics/report/run_json.hpp"
@@ -27,7 +27,7 @@ StepRecord step_of(double seconds, std::optional<double> mfu) {
 
 } // namespace
 
-TEST_CASE("several steps have the mean over their time, not over their number") {
+TEST_CASE("the MFU of several steps is weighted by their time") {
   StepSums sums;
   RecentSteps recent;
   RunProgress progress;
@@ -42,12 +42,12 @@ TEST_CASE("several steps have the mean over their time, not over their number") 
   CHECK(*sums.mfu() == Approx(0.2));
   CHECK(point.mfu() == Approx(0.2));
   CHECK(*progress.now().mfu == Approx(0.2));
-  CHECK(*recent.mfu() < 0.2); // the first one is longer ago
+  CHECK(*recent.mfu() < 0.2); // the first step has less weight
   CHECK(*recent.mfu() > 0.15);
 }
 
-TEST_CASE("a share of the peak has the operations a second beside it") {
-  auto run = small_run(); // 5e9 operations a step, of 0.125 s
+TEST_CASE("MFU is shown with operations per second") {
+  auto run = small_run(); // 5e9 operations per step, steps of 0.125 s
   RecentSteps recent;
   recent.add(small_step(0));
   CHECK(progress_line(progress_after(run, small_step(0), recent)).find("MFU 2.0%, 40 GFLOP/s") !=
@@ -57,7 +57,7 @@ TEST_CASE("a share of the peak has the operations a second beside it") {
         std::string::npos);
 }
 
-TEST_CASE("a share above 100% is written without a number and with its reasons") {
+TEST_CASE("an MFU above 100% is shown without a number and with possible reasons") {
   const std::string reasons = " (Winograd, or peak measured too low)";
   CHECK(format_mfu(1.532) == "above 100%" + reasons);
   CHECK(format_mfu(1) == "100.0%");
@@ -72,7 +72,7 @@ TEST_CASE("a share above 100% is written without a number and with its reasons")
   }
 }
 
-TEST_CASE("where nobody knows what a device does at most, nothing is told") {
+TEST_CASE("without a known peak no MFU is reported") {
   const auto unknown = step_of(1, std::nullopt);
   StepSums sums;
   RunProgress progress;

@@ -6,7 +6,7 @@
 
 using namespace troupe::metrics;
 
-TEST_CASE("small numbers have an exponent without zeros") {
+TEST_CASE("small numbers have an exponent without leading zeros") {
   CHECK(format_number(3.605e-6) == "3.6e-6");
   CHECK(format_number(1e-5) == "1e-5");
   CHECK(format_number(-2.5e-12) == "-2.5e-12");
@@ -16,7 +16,7 @@ TEST_CASE("small numbers have an exponent without zeros") {
   CHECK(format_loss(2e-5) == "2e-5");
 }
 
-TEST_CASE("steps are told with the epochs that they are, not rounded up") {
+TEST_CASE("steps are shown with their number of epochs, rounded down") {
   CHECK(format_steps(60, 390) == "60 steps (0.15 epochs)");
   CHECK(format_steps(780, 390) == "780 steps (2 epochs)");
   CHECK(format_steps(390, 390) == "390 steps (1 epoch)");
@@ -28,13 +28,13 @@ TEST_CASE("steps are told with the epochs that they are, not rounded up") {
   CHECK(format_steps(7, 0) == "7 steps");
 }
 
-TEST_CASE("operations a second have a unit") {
+TEST_CASE("operations per second have a unit") {
   CHECK(format_operations(118.4e9) == "118 GFLOP/s");
   CHECK(format_operations(1.5e8) == "0.15 GFLOP/s");
   CHECK(format_operations(1.236e12) == "1.24 TFLOP/s");
 }
 
-TEST_CASE("numbers are written as people read them") {
+TEST_CASE("numbers are formatted for people") {
   CHECK(format_count(1234567) == "1,234,567");
   CHECK(format_count(-1000) == "-1,000");
   CHECK(format_count(999) == "999");

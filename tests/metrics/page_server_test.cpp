@@ -33,14 +33,14 @@ HttpReply asked_as(const HttpEndpoint& endpoint, const std::string& host) {
   return HttpReply{client.receive_all()};
 }
 
-/// Of a host elsewhere.
+/// Returns a question from another host.
 HttpQuestion stranger(bool secure) {
   return {.path = "/", .host = "node-1:9401", .secure = secure};
 }
 
 } // namespace
 
-TEST_CASE("the page of a run, its document and a standing copy are there") {
+TEST_CASE("the page of a run, its document and a static copy are served") {
   WatchedRun run;
   const auto endpoint = start_page(run);
   const auto port = endpoint->port();
@@ -58,7 +58,7 @@ TEST_CASE("the page of a run, its document and a standing copy are there") {
     CHECK(has(http(port, "/nothing").body, path));
 }
 
-TEST_CASE("nothing of others gets into the page, and no other site gets at it") {
+TEST_CASE("the page loads nothing from other sites and cannot be embedded by them") {
   WatchedRun run;
   const auto endpoint = start_page(run);
   for (const auto* path : {"/", "/run.json", "/report.html"}) {
@@ -71,7 +71,7 @@ TEST_CASE("nothing of others gets into the page, and no other site gets at it") 
   }
 }
 
-TEST_CASE("a name that somebody else has made mean this host does not show the page") {
+TEST_CASE("another domain name that resolves to this host does not show the page") {
   WatchedRun run;
   const auto endpoint = start_page(run);
   std::array<char, 256> own{};
@@ -87,11 +87,11 @@ TEST_CASE("a name that somebody else has made mean this host does not show the p
     CHECK(asked_as(*endpoint, host).status == 403);
   }
   CHECK(asked_as(*endpoint, "evil.example").body ==
-        "\"evil.example\" is not this host: open the page by its address, as "
+        "\"evil.example\" is not this host: open the page by its address, such as "
         "http://127.0.0.1:PORT/\n");
 }
 
-TEST_CASE("with a password the page asks for it, and Prometheus is not asked") {
+TEST_CASE("with a password the page requires it, and Prometheus does not need it") {
   WatchedRun run;
   const auto endpoint = start_page(run, {.password = "secret"});
   const auto port = endpoint->port();
@@ -110,7 +110,7 @@ TEST_CASE("with a password the page asks for it, and Prometheus is not asked") {
     CHECK(http(port, path).status == 200);
 }
 
-TEST_CASE("after a few wrong passwords an address gets 429, and other requests are answered") {
+TEST_CASE("after a few wrong passwords an address gets 429, and others are answered") {
   WatchedRun run;
   const auto endpoint = start_page(run, {.password = "secret"});
   const auto status = [&](const std::string& password) {
@@ -120,12 +120,13 @@ TEST_CASE("after a few wrong passwords an address gets 429, and other requests a
   for (int guess = 0; guess < Guesses::free; ++guess)
     CHECK(status(wrong) == 401);
   CHECK(status(wrong) == 429);
-  CHECK(status(of_somebody_secret) == 429); // the right one is not compared either
+  CHECK(status(of_somebody_secret) ==
+        429); // during the wait even the right password is not checked
   CHECK(http(endpoint->port(), "/").status == 401);
   CHECK(http(endpoint->port(), "/metrics").status == 200);
 }
 
-TEST_CASE("the wait for another password grows, ends with a right one, and takes little memory") {
+TEST_CASE("the delay after wrong passwords grows, ends with a right one and takes little memory") {
   using namespace std::chrono_literals;
   Guesses guesses;
   const Guesses::Clock::time_point now{1h};
@@ -144,12 +145,12 @@ TEST_CASE("the wait for another password grows, ends with a right one, and takes
   for (int address = 0; address < 5000; ++address)
     guesses.note_wrong(std::to_string(address), now);
   CHECK(guesses.size() == Guesses::most_addresses);
-  CHECK(guesses.wait("a", now) == 60s); // the others wait for less, and are forgotten first
+  CHECK(guesses.wait("a", now) == 60s); // addresses with a shorter wait are forgotten first
   guesses.note_right("a");
   CHECK(guesses.wait("a", now) == 0s);
 }
 
-TEST_CASE("the password alone counts, whoever says it") {
+TEST_CASE("only the password is checked, with any user name") {
   CHECK(has_password("Basic " + of_somebody_secret, "secret"));
   CHECK(has_password("bAsIc OnNlY3JldA==", "secret")); // :secret
   CHECK(has_password("Basic YTpiOmM=", "b:c"));
@@ -162,22 +163,23 @@ TEST_CASE("the password alone counts, whoever says it") {
   }
 }
 
-TEST_CASE("other hosts are told what is missing for them to see the page") {
+TEST_CASE("other hosts are told what they need to see the page") {
   const auto said = [](const PageAccess& access, const HttpQuestion& question) {
     const auto refused = access.refusal(question);
     return refused ? std::to_string(refused->status) + " " + refused->body : "";
   };
-  CHECK(has(said({}, stranger(false)), "403 other hosts see the page with a password only: set "
-                                       "metrics.password_file"));
+  CHECK(has(said({}, stranger(false)),
+            "403 other hosts can see the page only with a password: set metrics.password_file"));
   CHECK(has(said({.https = true}, stranger(true)), "metrics.password_file"));
-  CHECK(has(said({.password = "secret"}, stranger(false)), "403 other hosts see the page over TLS "
-                                                           "only: set cluster.tls"));
+  CHECK(has(said({.password = "secret"}, stranger(false)),
+            "403 other hosts can see the page only over TLS: set certificate, key and ca of "
+            "cluster.tls"));
   CHECK(has(said({.password = "secret", .https = true}, stranger(false)), "https://"));
   CHECK(has(said({.password = "secret", .https = true}, stranger(true)), "401 "));
   auto knows = stranger(true);
   knows.authorization = "Basic " + of_somebody_secret;
   CHECK(said({.password = "secret", .https = true}, knows).empty());
   CHECK(has(said({}, knows), "403 "));
-  knows.secure = false; // he has sent it in the clear: that is not rewarded
+  knows.secure = false; // a password sent in the clear is refused
   CHECK(has(said({.password = "secret", .https = true}, knows), "403 "));
 }

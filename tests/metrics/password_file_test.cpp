@@ -19,7 +19,7 @@ public:
     REQUIRE(::chmod(path().c_str(), mode) == 0);
   }
   std::string path() const { return folder_ / "password"; }
-  /// The password, or what is wrong.
+  /// Returns the password or the error.
   std::string read() const {
     const auto password = read_password(path());
     if (password)
@@ -35,17 +35,17 @@ private:
 
 } // namespace
 
-TEST_CASE("a password is the one line of its file") {
+TEST_CASE("a password is the only line of its file") {
   CHECK(PasswordFile{"secret\n"}.read() == "secret");
   CHECK(PasswordFile{"secret"}.read() == "secret");
   CHECK(PasswordFile{" with spaces : ü\r\n", 0400}.read() == " with spaces : ü");
   CHECK(PasswordFile{std::string(1000, 'x') + "\n"}.read() == std::string(1000, 'x'));
 }
 
-TEST_CASE("a password that others may read, or that is none, is refused") {
+TEST_CASE("a password file that others may read, or without a password, is refused") {
   for (const mode_t mode : {0640, 0604, 0644, 0660, 0601})
-    CHECK(
-        has(PasswordFile{"secret\n", mode}.read(), "others than its owner may use it: chmod 600"));
+    CHECK(has(PasswordFile{"secret\n", mode}.read(),
+              "users other than its owner have access: run chmod 600 on it"));
   CHECK(has(PasswordFile{""}.read(), "it is empty"));
   CHECK(has(PasswordFile{"\n"}.read(), "it is empty"));
   CHECK(has(PasswordFile{"one\ntwo\n"}.read(), "one line"));
@@ -56,5 +56,5 @@ TEST_CASE("a password that others may read, or that is none, is refused") {
   CHECK(has(missing.error().message, "No such file"));
   const auto of_a_folder = read_password(folder.path());
   REQUIRE_FALSE(of_a_folder);
-  CHECK(has(of_a_folder.error().message, "it is no file"));
+  CHECK(has(of_a_folder.error().message, "it is not a file"));
 }

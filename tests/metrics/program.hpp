@@ -1,4 +1,4 @@
-/// Programs of others that tests run: promtool, prometheus.
+/// External programs that tests run: promtool, prometheus.
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@
 
 namespace troupe::testing {
 
-/// A running program; its output goes to a file. Ended with the object.
+/// A running program whose output goes to a file. The destructor ends it.
 class Program {
 public:
   Program(const std::vector<std::string>& command, const std::string& output) {
@@ -41,7 +41,7 @@ public:
     }
   }
 
-  /// Its exit code; negative when a signal ended it.
+  /// Waits for its end. Returns the exit code; negative when a signal ended it.
   int wait() {
     int status = 0;
     ::waitpid(id_, &status, 0);

@@ -18,7 +18,7 @@ using namespace troupe::testing;
 
 namespace {
 
-/// What promtool says of a text or of files, with its exit code before.
+/// Returns promtool's exit code and output for a text or for files.
 std::string promtool(const std::string& arguments, const std::string& input = "") {
   const ScratchFolder folder;
   write_bytes(folder / "input", input);
@@ -45,7 +45,7 @@ Registry& filled(Registry& registry) {
 
 } // namespace
 
-TEST_CASE("promtool finds nothing to complain about in /metrics") {
+TEST_CASE("promtool reports no problem in /metrics") {
   need(TROUPE_PROMTOOL);
   auto run = small_run();
   run.name = "a \"name\"\nwith \\ everything ü";
@@ -68,7 +68,7 @@ TEST_CASE("promtool accepts the Prometheus configuration and the alert rules") {
   CHECK(promtool("check rules " + file("alerts.yml")).starts_with("0 "));
 }
 
-TEST_CASE("alerts fire when they should and only then") {
+TEST_CASE("alerts fire exactly when they should") {
   need(TROUPE_PROMTOOL);
   const auto said = promtool(
       "test rules " + shell_word((source_tree() / "tests/metrics/alerts_test.yml").string()));
@@ -97,7 +97,7 @@ TEST_CASE("a real Prometheus scrapes the endpoint and answers queries") {
   CHECK(*median == Catch::Approx(0.125).epsilon(0.2));
 }
 
-TEST_CASE("a real Prometheus finds endpoints by /sd, also those that come later") {
+TEST_CASE("a real Prometheus finds endpoints by /sd, including later ones") {
   need(TROUPE_PROMETHEUS);
   Registry registry(small_run());
   ScrapeTargets targets;

@@ -1,4 +1,4 @@
-/// A terminal whose other end is the test.
+/// A pseudo-terminal whose other end belongs to the test.
 #pragma once
 
 #include <array>
@@ -33,10 +33,10 @@ public:
       throw std::runtime_error("cannot resize the pseudo-terminal");
   }
 
-  /// What a program writes to.
+  /// Returns the descriptor that a program writes to.
   int descriptor() const { return programs_; }
 
-  /// All that was written so far.
+  /// Returns all output written so far.
   std::string read() const {
     std::string text;
     std::array<char, 4096> piece{};

@@ -17,7 +17,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// Takes connections and answers each request with the same; an empty answer never comes.
+/// A server that gives each request the same answer; with an empty answer, it never answers.
 class Receiver {
 public:
   explicit Receiver(std::string answer)
@@ -29,7 +29,7 @@ public:
   }
 
   std::string url() const { return "http://127.0.0.1:" + std::to_string(listener_.port); }
-  /// Of the newest request, once the thread has ended or a push has returned.
+  /// Returns the newest request; valid once the thread has ended or a push has returned.
   std::string request() const {
     const std::lock_guard lock{mutex_};
     return request_;
@@ -79,7 +79,7 @@ private:
 
 const std::string accepted = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
 
-/// Pushes until it has been called for `pushes` texts, and gives the warnings.
+/// Pushes until the gateway has asked for `pushes` texts. Returns the warnings.
 std::vector<std::string> push(PushOptions options, int pushes = 1) {
   std::vector<std::string> warnings;
   std::atomic<int> texts = 0;
@@ -98,7 +98,7 @@ std::vector<std::string> push(PushOptions options, int pushes = 1) {
 
 } // namespace
 
-TEST_CASE("the end of a run is pushed, whenever it comes") {
+TEST_CASE("the metrics at the end of a run are pushed") {
   const Receiver receiver{accepted};
   CHECK(push({.url = receiver.url(), .run = "a run/ü", .instance = "host:7401"}).empty());
   CHECK(receiver.requests() == 1);
@@ -107,13 +107,13 @@ TEST_CASE("the end of a run is pushed, whenever it comes") {
   CHECK(receiver.request().ends_with("\r\n\r\ntroupe_step 7\nthe end\n"));
 }
 
-TEST_CASE("metrics are pushed again and again") {
+TEST_CASE("metrics are pushed repeatedly") {
   const Receiver receiver{accepted};
   CHECK(push({.url = receiver.url(), .run = "run", .instance = "host", .every = 1ms}, 5).empty());
   CHECK(receiver.requests() >= 5);
 }
 
-TEST_CASE("what a gateway refuses is said, once for all failures in a row") {
+TEST_CASE("a gateway's refusal is logged once for consecutive failures") {
   const Receiver receiver{"HTTP/1.1 400 Bad Request\r\nContent-Length: 8\r\n\r\nno\x1b good"};
   const auto warnings =
       push({.url = receiver.url() + "/", .run = "run", .instance = "host", .every = 1ms}, 5);
@@ -123,8 +123,8 @@ TEST_CASE("what a gateway refuses is said, once for all failures in a row") {
         "cannot push metrics to " + receiver.url() + "/: it answered 400: no\\x1b good");
 }
 
-TEST_CASE("a gateway that is not there, or does not answer, holds nothing up for long") {
-  const auto nobody = net::listen_on({"127.0.0.1", 0}).value().port; // freed at once
+TEST_CASE("a gateway that is missing or does not answer delays nothing for long") {
+  const auto nobody = net::listen_on({"127.0.0.1", 0}).value().port; // released at once
   const auto warnings = push({.url = "http://u:secret@127.0.0.1:" + std::to_string(nobody),
                               .run = "run",
                               .instance = "host"});
@@ -136,5 +136,5 @@ TEST_CASE("a gateway that is not there, or does not answer, holds nothing up for
   const auto begin = std::chrono::steady_clock::now();
   CHECK(push({.url = silent.url(), .run = "run", .instance = "host", .time_limit = 50ms}).size() ==
         1);
-  CHECK(std::chrono::steady_clock::now() - begin < 60s); // curl's own limit is 300 s
+  CHECK(std::chrono::steady_clock::now() - begin < 60s); // curl's default limit is 300 s
 }

@@ -22,7 +22,7 @@ bool has_line(const Registry& registry, const std::string& line) {
   return ("\n" + registry.text()).find("\n" + line + "\n") != std::string::npos;
 }
 
-/// Every name that the text declares, with its type.
+/// Returns every name that the text declares, with its type.
 std::set<std::pair<std::string, std::string>> declared(const std::string& text) {
   std::set<std::pair<std::string, std::string>> result;
   std::istringstream in(text);
@@ -38,7 +38,7 @@ std::string to_string(MetricType type) {
                                      : "histogram";
 }
 
-/// Everything that can be recorded, once.
+/// Records each kind of record once.
 void record_all(Registry& registry) {
   registry.begin(small_run(), true);
   registry.record(small_step(0));
@@ -69,7 +69,7 @@ void record_all(Registry& registry) {
 
 } // namespace
 
-TEST_CASE("the registry has exactly the metrics of the list, with their types") {
+TEST_CASE("the registry has exactly the listed metrics, with their types") {
   Registry registry(small_run());
   record_all(registry);
   std::set<std::pair<std::string, std::string>> listed;
@@ -79,7 +79,7 @@ TEST_CASE("the registry has exactly the metrics of the list, with their types") 
   CHECK(declared(registry.text()) == listed);
 }
 
-TEST_CASE("one phase is 1, and readiness follows from it") {
+TEST_CASE("exactly one phase is 1, and readiness follows from it") {
   Registry registry(small_run());
   registry.set_phase(JobPhase::waiting);
   CHECK(has_line(registry, "troupe_phase{phase=\"waiting\"} 1"));
@@ -98,7 +98,7 @@ TEST_CASE("one phase is 1, and readiness follows from it") {
   CHECK(has_line(registry, "troupe_ready 0"));
 }
 
-TEST_CASE("a node that leads counts from zero; of what has no value yet nothing is told") {
+TEST_CASE("a leading node counts from zero and does not report metrics without a value") {
   const Registry registry(small_run());
   CHECK(has_line(registry, "troupe_steps_total 0"));
   CHECK(has_line(registry, "troupe_checkpoint_failures_total 0"));
@@ -110,7 +110,7 @@ TEST_CASE("a node that leads counts from zero; of what has no value yet nothing 
   }
 }
 
-TEST_CASE("a node that follows tells what is its own, and nothing of the job's") {
+TEST_CASE("a following node reports only its own metrics") {
   Registry registry(small_run(), false);
   registry.begin(small_run(), false);
   registry.set_phase(JobPhase::training);
@@ -129,7 +129,7 @@ TEST_CASE("a node that follows tells what is its own, and nothing of the job's")
                     "troupe_loader_ready_batches", "troupe_unreadable_samples_total"});
 }
 
-TEST_CASE("who leads from now on tells of the whole job, and who no longer does of itself alone") {
+TEST_CASE("a new leader reports the whole job's metrics, and a former leader only its own") {
   Registry registry(small_run(), false);
   registry.begin(small_run(), false);
   const auto of_a_follower = declared(registry.text());
@@ -162,13 +162,13 @@ TEST_CASE(
   registry.begin(small_run(), true);
   CHECK_FALSE(has(registry.text(), "rank=\""));
   auto worker = small_worker(0);
-  worker.steps = 3; // of the new generation
+  worker.steps = 3; // steps of the new generation
   registry.record(worker);
   CHECK(has_line(registry, "troupe_rank_steps_total{rank=\"0\"} 3"));
-  CHECK(has_line(registry, "troupe_steps_total 1")); // of the process
+  CHECK(has_line(registry, "troupe_steps_total 1")); // steps of the process
 }
 
-TEST_CASE("what cannot be read is counted up to its total") {
+TEST_CASE("unreadable samples are counted up to their reported total") {
   Registry registry(small_run(), false);
   CHECK(has_line(registry, "troupe_unreadable_samples_total 0"));
   registry.record_unreadable(3);
@@ -177,7 +177,7 @@ TEST_CASE("what cannot be read is counted up to its total") {
   CHECK(has_line(registry, "troupe_unreadable_samples_total 5"));
 }
 
-TEST_CASE("metric names have the prefix, and the suffix of their type") {
+TEST_CASE("metric names have the prefix and the suffix of their type") {
   for (const auto& metric : names::all) {
     CAPTURE(metric.name);
     CHECK((metric.name.starts_with("troupe_") || metric.name.starts_with("process_")));
@@ -206,7 +206,7 @@ TEST_CASE("steps add up in counters and show their last values in gauges") {
   CHECK(has_line(registry, "troupe_step_seconds_bucket{le=\"0.15\"} 2"));
 }
 
-TEST_CASE("what a round has sent is shown until another one has sent something") {
+TEST_CASE("the bytes of a round are shown until another round has sent some") {
   Registry registry(small_run());
   auto step = small_step(0);
   step.round_bytes = 0;
@@ -218,7 +218,7 @@ TEST_CASE("what a round has sent is shown until another one has sent something")
   CHECK(has_line(registry, "troupe_round_bytes 700"));
 }
 
-TEST_CASE("a loss that is not a number is shown and spoils no counter") {
+TEST_CASE("a NaN loss is shown and does not affect counters") {
   Registry registry(small_run());
   auto step = small_step(0);
   step.loss = std::numeric_limits<double>::quiet_NaN();
@@ -228,7 +228,7 @@ TEST_CASE("a loss that is not a number is shown and spoils no counter") {
   CHECK(has_line(registry, "troupe_data_wait_seconds_total 0"));
 }
 
-TEST_CASE("the loss that ends a run is shown, though its step is not counted") {
+TEST_CASE("the loss that ends a run is shown, although its step is not counted") {
   Registry registry(small_run());
   registry.record(small_step(0));
   registry.record_failed_loss(std::numeric_limits<double>::quiet_NaN());
@@ -236,14 +236,14 @@ TEST_CASE("the loss that ends a run is shown, though its step is not counted") {
   CHECK(has_line(registry, "troupe_steps_total 1"));
 }
 
-TEST_CASE("the time left follows from what the steps took, with evaluations and pauses") {
+TEST_CASE("the time left follows from the durations of steps, evaluations and pauses") {
   Registry registry(small_run());
   registry.begin(small_run(), true);
   CHECK_FALSE(has(registry.text(), "troupe_time_left_seconds"));
   registry.record(small_step(0));
-  CHECK(has_line(registry, "troupe_time_left_seconds 3.625")); // 29 of 0.125 s
+  CHECK(has_line(registry, "troupe_time_left_seconds 3.625")); // 29 steps of 0.125 s
   registry.record(small_epoch(0));
-  CHECK(has_line(registry, "troupe_time_left_seconds 10.875")); // 29 of 0.125 + 0.25
+  CHECK(has_line(registry, "troupe_time_left_seconds 10.875")); // 29 steps of 0.125 + 0.25 s
   registry.record(CheckpointRecord{.step = 1, .pause_seconds = 0.125});
   CHECK(has_line(registry, "troupe_time_left_seconds 14.5"));
   for (std::int64_t step = 1; step < 30; ++step)
@@ -251,7 +251,7 @@ TEST_CASE("the time left follows from what the steps took, with evaluations and 
   CHECK(has_line(registry, "troupe_time_left_seconds 0"));
 }
 
-TEST_CASE("operations are those of the steps that were made") {
+TEST_CASE("operations are counted for the steps of this run") {
   Registry registry(small_run());
   registry.begin(small_run(), true);
   registry.record(small_step(0));
@@ -259,7 +259,8 @@ TEST_CASE("operations are those of the steps that were made") {
   CHECK(has_line(registry, "troupe_operations_total 10000000000"));
 }
 
-TEST_CASE("a checkpoint has a size, a time and a pause, and a run begins at one") {
+TEST_CASE(
+    "a checkpoint has a size, a duration and a pause, and a resumed run starts with its step") {
   auto run = small_run();
   run.first_step = 7;
   Registry registry(run);
@@ -276,7 +277,7 @@ TEST_CASE("a checkpoint has a size, a time and a pause, and a run begins at one"
   CHECK(has(registry.text(), "troupe_checkpoint_time_seconds 1"));
 }
 
-TEST_CASE("a run that writes no checkpoints has no interval of them") {
+TEST_CASE("a run without checkpoints has no checkpoint interval") {
   auto run = small_run();
   run.checkpoint_interval = 0;
   Registry registry(run);
@@ -284,7 +285,7 @@ TEST_CASE("a run that writes no checkpoints has no interval of them") {
   CHECK_FALSE(has(registry.text(), "troupe_checkpoint_interval_steps"));
 }
 
-TEST_CASE("a limit of memory that is lifted is told no more") {
+TEST_CASE("a memory limit that is lifted is no longer reported") {
   Registry registry(small_run(), false);
   registry.record(std::vector{HostMemory{"host", 6e9, 8e9}, HostMemory{"cgroup", 1e9, 2e9}});
   CHECK(has_line(registry, "troupe_host_memory_bytes{limit=\"cgroup\"} 1000000000"));
@@ -293,7 +294,7 @@ TEST_CASE("a limit of memory that is lifted is told no more") {
   CHECK_FALSE(has(registry.text(), "cgroup"));
 }
 
-TEST_CASE("what a rank's steps took is told by its parts") {
+TEST_CASE("the step times of a rank are reported by part") {
   Registry registry(small_run(), false);
   registry.record(small_worker(1));
   const std::string name = "troupe_rank_step_seconds_total";
@@ -313,7 +314,7 @@ TEST_CASE("mailbox counters follow totals that are counted elsewhere") {
   CHECK(has_line(registry, "troupe_mailbox_size{actor=\"worker\"} 0"));
 }
 
-TEST_CASE("memory is told apart by rank and kind") {
+TEST_CASE("memory is reported by rank and kind") {
   Registry registry(small_run());
   registry.record(small_worker(0));
   registry.record(small_worker(1));

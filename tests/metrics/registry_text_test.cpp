@@ -53,7 +53,7 @@ void fill(Families& families) {
 
 } // namespace
 
-TEST_CASE("the text of all values says what prometheus-cpp's would") {
+TEST_CASE("the text of all values matches prometheus-cpp's") {
   Families families;
   CHECK(families.text().empty());
   fill(families);
@@ -68,7 +68,7 @@ TEST_CASE("the text of all values says what prometheus-cpp's would") {
   }
 }
 
-TEST_CASE("a number in the text is read back with the same bits") {
+TEST_CASE("a number is read back from the text with the same bits") {
   Families families;
   fill(families);
   const auto samples = exposed(families.text()).samples;
@@ -82,7 +82,7 @@ TEST_CASE("a number in the text is read back with the same bits") {
 }
 
 TEST_CASE(
-    "what is not a number is told as Prometheus reads it, and what was forgotten is not told") {
+    "non-finite values are written as Prometheus reads them, and forgotten ones are omitted") {
   Families families;
   families.set(names::loss, std::numeric_limits<double>::quiet_NaN(), {"train"});
   families.set(names::host_memory, 5, {"host"});

@@ -1,4 +1,4 @@
-// The document of a run: its values, and that nothing breaks it.
+// Tests the document of a run: its values, and that no input breaks it.
 #include "metrics/report/run_document.hpp"
 #include "tests/metrics/text.hpp"
 #include "tests/support/records.hpp"
@@ -34,7 +34,7 @@ Json parsed_document(const RunDocument& document) {
 
 } // namespace
 
-TEST_CASE("a document has a column for each value of the steps, all of one length") {
+TEST_CASE("a document has one column for each value of the steps, all of equal length") {
   const auto document = parsed_document(small_document());
   const auto& steps = document.at("steps");
   CHECK(steps.at("per_point") == 1);
@@ -65,7 +65,7 @@ TEST_CASE("a document has a column for each value of the steps, all of one lengt
   CHECK(document.at("epochs")[2].at("test_accuracy") == 0.625);
 }
 
-TEST_CASE("what the user named cannot break the document") {
+TEST_CASE("names and texts chosen by the user cannot break the document") {
   auto document = small_document();
   document.run.name = "<b>&\"x\"\n\xff";
   document.error = "</script><script>alert(1)</script>";
@@ -96,7 +96,7 @@ TEST_CASE("a run that failed before its first step has a document too") {
   CHECK(read.at("workers").empty());
 }
 
-TEST_CASE("a loss that becomes nan is a gap") {
+TEST_CASE("a loss that becomes nan is a gap in the curve") {
   auto document = small_document(20);
   auto step = small_step(20);
   step.loss = std::numeric_limits<double>::quiet_NaN();
@@ -113,8 +113,7 @@ TEST_CASE("a loss that becomes nan is a gap") {
   CHECK(read.at("progress").at("loss").is_null());
 }
 
-TEST_CASE(
-    "what an earlier process has trained is in the course, and not in the counts of this one") {
+TEST_CASE("steps of an earlier process are in the history, but not in this process's counts") {
   RunDocument document;
   document.run = small_run();
   document.run.first_step = 15;

@@ -42,7 +42,7 @@ void train(RunFolder& folder, std::int64_t from, std::int64_t to) {
   }
 }
 
-/// A key of every line of a file.
+/// Returns the value of a key in every line of a file.
 std::vector<std::int64_t> keys_in(const std::filesystem::path& file, const char* key) {
   std::istringstream lines{read_bytes(file)};
   std::vector<std::int64_t> keys;
@@ -68,7 +68,7 @@ std::vector<std::int64_t> up_to(std::int64_t end) {
 
 } // namespace
 
-TEST_CASE("a run leaves its config, one event a step, a summary and a report") {
+TEST_CASE("a run writes its config, one event per step, a summary and a report") {
   const ScratchFolder output;
   auto folder = open(output);
   train(folder, 0, 30);
@@ -95,7 +95,7 @@ TEST_CASE("a run leaves its config, one event a step, a summary and a report") {
   CHECK(read_bytes(output / "small/report.html").starts_with("<!DOCTYPE html>"));
 }
 
-TEST_CASE("a resumed run cuts off the events after the step it goes on from") {
+TEST_CASE("a resumed run removes the events after the step that it resumes from") {
   const ScratchFolder output;
   {
     auto folder = open(output);
@@ -109,11 +109,11 @@ TEST_CASE("a resumed run cuts off the events after the step it goes on from") {
   CHECK(keys_in(output / "small/epochs.jsonl", "epoch") == up_to(3));
 }
 
-TEST_CASE("lines that were cut off come back when nodes bring a later state") {
+TEST_CASE("removed lines are restored when nodes bring a later state") {
   const ScratchFolder output;
   {
     auto folder = open(output);
-    train(folder, 0, 25); // the leader dies, and is started again with the checkpoint of step 10
+    train(folder, 0, 25); // the leader is lost, and restarts with the checkpoint of step 10
     REQUIRE(folder.append(small_generated(20)));
   }
   REQUIRE(claim_staging(output / "small", "1-a"));
@@ -123,7 +123,7 @@ TEST_CASE("lines that were cut off come back when nodes bring a later state") {
     CHECK(steps_in(output) == up_to(10));
     train(folder, 10, 12);
   }
-  auto folder = open(output, 24, writer); // the others come, which have made step 23
+  auto folder = open(output, 24, writer); // the other nodes join with the state of step 24
   CHECK(steps_in(output) == up_to(24));
   CHECK(keys_in(output / "small/epochs.jsonl", "epoch") == up_to(2));
   CHECK(keys_in(output / "small/samples.jsonl", "step") == std::vector<std::int64_t>{20});
@@ -133,7 +133,7 @@ TEST_CASE("lines that were cut off come back when nodes bring a later state") {
   CHECK(steps_in(output) == up_to(30));
 }
 
-TEST_CASE("lines that are made again are not doubled by those that were cut off") {
+TEST_CASE("repeated steps do not duplicate restored lines") {
   const ScratchFolder output;
   const auto run = output / "small";
   {
@@ -151,7 +151,7 @@ TEST_CASE("lines that are made again are not doubled by those that were cut off"
   CHECK(folder.before().missing_steps() == 0);
 }
 
-TEST_CASE("a run that resumes within an epoch keeps only the epochs before") {
+TEST_CASE("a run that resumes within an epoch keeps only the previous epochs") {
   const ScratchFolder output;
   {
     auto folder = open(output);
@@ -163,7 +163,7 @@ TEST_CASE("a run that resumes within an epoch keeps only the epochs before") {
   CHECK(epochs_in(output) == 3);
 }
 
-TEST_CASE("a run that goes on knows what it was before, as if it had not been stopped") {
+TEST_CASE("a resumed run has the same history as if it had not been stopped") {
   const ScratchFolder output;
   {
     auto folder = open(output);
@@ -183,11 +183,11 @@ TEST_CASE("a run that goes on knows what it was before, as if it had not been st
   CHECK(before.run().epoch.seconds == sums.seconds);
   CHECK(before.history().steps.points().size() == 25);
   CHECK(before.history().progress.now().steps == 25);
-  CHECK(before.history().progress.now().samples == 0); // of this start
+  CHECK(before.history().progress.now().samples == 0); // counts only this start
   CHECK(before.history().epochs.epochs().size() == 2);
 }
 
-TEST_CASE("what is known of a run at its begin is in its folder, and reads back") {
+TEST_CASE("a run's description is written at its start and read back") {
   const ScratchFolder output;
   auto run = small_run();
   run.class_names = {"cat", "dog \"x\""};
@@ -206,7 +206,7 @@ TEST_CASE("what is known of a run at its begin is in its folder, and reads back"
   CHECK_FALSE(parse_run_info("{}"));
 }
 
-TEST_CASE("a summary reads back as it was written") {
+TEST_CASE("a summary is read back as it was written") {
   auto summary = small_summary();
   summary.loss_scale = 1024;
   summary.skipped_steps = 3;
@@ -215,7 +215,7 @@ TEST_CASE("a summary reads back as it was written") {
   CHECK_FALSE(parse_summary("{}"));
 }
 
-TEST_CASE("a run whose steps ended within an epoch keeps that epoch when it is started again") {
+TEST_CASE("a run that ended within an epoch keeps that epoch when it is started again") {
   const ScratchFolder output;
   auto run = small_run();
   run.total_steps = 25;
@@ -227,12 +227,12 @@ TEST_CASE("a run whose steps ended within an epoch keeps that epoch when it is s
   run.first_step = 25;
   (void)RunFolder::open(output.path(), run, "").value();
   CHECK(epochs_in(output) == 3);
-  run.total_steps = 30; // more was asked for: the epoch goes on, and ends with a line of its own
+  run.total_steps = 30; // after an extension the epoch continues and gets a new line at its end
   (void)RunFolder::open(output.path(), run, "").value();
   CHECK(epochs_in(output) == 2);
 }
 
-TEST_CASE("a run that begins anew keeps no event, and removes the end of the one before") {
+TEST_CASE("a run that starts over keeps no event and removes the previous summary") {
   const ScratchFolder output;
   {
     auto folder = open(output);
@@ -246,7 +246,8 @@ TEST_CASE("a run that begins anew keeps no event, and removes the end of the one
   CHECK_FALSE(std::filesystem::exists(folder.report()));
 }
 
-TEST_CASE("half a line, and all after a damaged line, are cut off; what is missing is counted") {
+TEST_CASE(
+    "a partial line and everything after a damaged line are removed, and missing ones counted") {
   const ScratchFolder output;
   {
     auto folder = open(output);
@@ -263,7 +264,7 @@ TEST_CASE("half a line, and all after a damaged line, are cut off; what is missi
   CHECK(steps_in(output) == up_to(5));
 }
 
-TEST_CASE("events of a killed process are all there, and the file can be written again") {
+TEST_CASE("all events of a killed process are kept, and the file can be appended to") {
   const ScratchFolder output;
   ChildProcess child([&output](int descriptor) {
     auto run = small_run();
@@ -288,7 +289,7 @@ TEST_CASE("two processes cannot write one run folder") {
   CHECK(second.error().message.find("run.name") != std::string::npos);
 }
 
-TEST_CASE("temporary files of a killed process go when a run opens the folder, and no others") {
+TEST_CASE("opening a run folder removes only the temporary files of a killed process") {
   const ScratchFolder output;
   open(output);
   const auto left = {"report.html.tmp-0123456789", "run.json.tmp-17", "members.json.tmp-4"};
@@ -303,7 +304,7 @@ TEST_CASE("temporary files of a killed process go when a run opens the folder, a
     CHECK(std::filesystem::exists(output.path() / "small" / name));
 }
 
-TEST_CASE("a run of one process forgets the nodes of a job of daemons in its folder") {
+TEST_CASE("a run of one process removes the members of an earlier job of daemons from its folder") {
   const bool is_daemon = GENERATE(true, false);
   const ScratchFolder output;
   const auto members = output / "small/members.json";
@@ -316,7 +317,7 @@ TEST_CASE("a run of one process forgets the nodes of a job of daemons in its fol
   CHECK(std::filesystem::exists(members) == is_daemon);
 }
 
-TEST_CASE("a line file that is a symbolic link is refused, and its target stays as it is") {
+TEST_CASE("a symbolic link in place of a log file is refused, and its target is unchanged") {
   const std::string file = GENERATE("events", "epochs", "recoveries", "samples");
   CAPTURE(file);
   const ScratchFolder output;
@@ -339,12 +340,12 @@ TEST_CASE("the folder of all runs may be a symbolic link") {
   CHECK(keys_in(disk / "small/events.jsonl", "step") == up_to(1));
 }
 
-TEST_CASE("a folder that has files but no run is refused, and an empty one or a run's is not") {
+TEST_CASE("a folder with files but no run is refused, an empty one or a run's is accepted") {
   const ScratchFolder run;
   CHECK(check_no_other_files(run / "none"));
   CHECK(check_no_other_files(run.path()));
   write_bytes(run / ".hidden", "");
-  std::filesystem::create_directory(run / "lost+found"); // a volume that was just made
+  std::filesystem::create_directory(run / "lost+found"); // as on a new volume
   CHECK(check_no_other_files(run.path()));
   write_bytes(run / "config.yaml", "of another program");
   const auto refused = check_no_other_files(run.path());
@@ -357,7 +358,7 @@ TEST_CASE("a folder that has files but no run is refused, and an empty one or a 
   CHECK(check_no_other_files(run.path()));
 }
 
-TEST_CASE("a full disk is an error of its own, and costs no whole line") {
+TEST_CASE("a full disk has its own error and loses no complete line") {
   const ScratchFolder output;
   ChildProcess child([&output](int descriptor) {
     std::signal(SIGXFSZ, SIG_IGN);
@@ -378,7 +379,7 @@ TEST_CASE("a full disk is an error of its own, and costs no whole line") {
   CHECK(text.ends_with("}\n"));
 }
 
-TEST_CASE("a folder that cannot be made is an error that names it") {
+TEST_CASE("a folder that cannot be created is an error that names it") {
   const ScratchFolder output;
   write_bytes(output / "small", "a file");
   const auto folder = RunFolder::open(output.path(), small_run(), "");
@@ -387,7 +388,7 @@ TEST_CASE("a folder that cannot be made is an error that names it") {
   CHECK(folder.error().message.find((output / "small").string()) != std::string::npos);
 }
 
-TEST_CASE("records read back as they were written, and a loss of nan as nan") {
+TEST_CASE("records are read back as they were written, and a NaN loss as NaN") {
   const auto step = small_step(12);
   const auto back = parse_step(to_json(step)).value();
   CHECK(back.step == step.step);
@@ -409,8 +410,9 @@ TEST_CASE("records read back as they were written, and a loss of nan as nan") {
   CHECK(to_json(broken).find("\"loss\":null") != std::string::npos);
   CHECK(std::isnan(parse_step(to_json(broken)).value().loss));
   CHECK(parse_epoch(to_json(small_epoch(1))).value().step == 19);
-  CHECK_FALSE(
-      parse_epoch(R"({"epoch": 1, "train_loss": 1.5})").value().step); // of an earlier version
+  CHECK_FALSE(parse_epoch(R"({"epoch": 1, "train_loss": 1.5})")
+                  .value()
+                  .step); // as an earlier version wrote it
   auto untested = small_epoch(1);
   untested.test_accuracy.reset();
   CHECK_FALSE(parse_epoch(to_json(untested)).value().test_accuracy);
@@ -423,7 +425,18 @@ TEST_CASE("records read back as they were written, and a loss of nan as nan") {
   CHECK_FALSE(parse_summary("{\"status\":\"failed\"" + nested));
 }
 
-TEST_CASE("samples stay when a run goes on, but for those of steps that are made again") {
+TEST_CASE("step records of version 0.1 are read") {
+  const auto of_now = parse_step(
+      R"({"step": 1, "slice_assignment": [3, 1], "dealing": [3, 1], "work_item_seconds": 2})");
+  const auto before = parse_step(R"({"step": 1, "dealing": [3, 1], "lease_seconds": 2})");
+  for (const auto& step : {of_now, before}) {
+    REQUIRE(step);
+    CHECK(step->slice_assignment == std::vector{3, 1});
+    CHECK(step->item_seconds == 2);
+  }
+}
+
+TEST_CASE("a resumed run keeps samples, except those of repeated steps") {
   const auto sample = small_generated(20);
   CHECK(to_json(parse_generated(to_json(sample)).value()) == to_json(sample));
   CHECK_FALSE(parse_generated(R"({"step":20})"));
@@ -434,7 +447,7 @@ TEST_CASE("samples stay when a run goes on, but for those of steps that are made
     for (const std::int64_t steps : {10, 20, 25})
       REQUIRE(folder.append(small_generated(steps)));
   }
-  auto folder = open(output, 20); // with the sample of its state
+  auto folder = open(output, 20); // keeps the sample of step 20
   CHECK(keys_in(output / "small/samples.jsonl", "step") == std::vector<std::int64_t>{10, 20});
   const auto kept = folder.before().history().generated.records();
   REQUIRE(kept.size() == 2);
@@ -443,10 +456,10 @@ TEST_CASE("samples stay when a run goes on, but for those of steps that are made
   CHECK(keys_in(output / "small/samples.jsonl", "step") == std::vector<std::int64_t>{10, 20, 25});
 }
 
-TEST_CASE("changes of membership stay when a run goes on, also where steps are made again") {
+TEST_CASE("a resumed run keeps membership changes, even if steps are repeated") {
   const RecoveryRecord lost{.time = std::chrono::system_clock::time_point{std::chrono::seconds{1}},
                             .generation = 2,
-                            .reason = "node b:1 (rank 1) is gone",
+                            .reason = "node b:1 (rank 1) was lost",
                             .is_loss = true,
                             .step = 7,
                             .steps_repeated = 3,

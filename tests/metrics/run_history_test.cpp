@@ -1,4 +1,4 @@
-// The course of a run in bounded memory, against the same computed from all of its records.
+// Compares the history of a run in bounded memory with values computed from all records.
 #include "metrics/report/run_document.hpp"
 #include "metrics/report/run_history.hpp"
 #include "tests/support/records.hpp"
@@ -38,7 +38,7 @@ std::vector<StepRecord> random_steps(std::int64_t count) {
   return steps;
 }
 
-/// What a point has to say, of the records that it stands for.
+/// Checks a point against the records that it summarizes.
 void check_point(const HistoryPoint& point, const std::vector<StepRecord>& steps, std::size_t from,
                  std::size_t to) {
   std::vector<double> losses, norms;
@@ -79,7 +79,7 @@ void check_point(const HistoryPoint& point, const std::vector<StepRecord>& steps
 
 } // namespace
 
-TEST_CASE("points are means of the steps they stand for, which are as many for each but the last") {
+TEST_CASE("each point is the mean of equally many steps, except the last") {
   const auto count = GENERATE(1, 599, 600, 601, 1200, 1201, 12'345);
   CAPTURE(count);
   const auto steps = random_steps(count);
@@ -95,7 +95,7 @@ TEST_CASE("points are means of the steps they stand for, which are as many for e
     check_point(points[i], steps, i * each, std::min(steps.size(), (i + 1) * each));
 }
 
-TEST_CASE("whoever keeps points is told from which one on they are others") {
+TEST_CASE("add returns the first point that has changed") {
   StepHistory history;
   std::vector<HistoryPoint> kept;
   for (const auto& step : random_steps(3000)) {
@@ -124,7 +124,7 @@ TEST_CASE("extremes of a long run are kept") {
   CHECK(highest == 9);
 }
 
-TEST_CASE("quantiles of step times are those of all of them, within a part in a thousand") {
+TEST_CASE("quantiles of step times are exact within one part in a thousand") {
   DurationHistogram histogram;
   std::vector<double> all;
   for (const auto& step : random_steps(20'000)) {
@@ -147,11 +147,12 @@ TEST_CASE("quantiles of step times are those of all of them, within a part in a 
     before += static_cast<double>(bins.counts[i]);
     const auto end = bins.low + width * static_cast<double>(i + 1);
     const auto below = std::ranges::lower_bound(all, end) - all.begin();
-    CHECK(before == Approx(static_cast<double>(below)).margin(40)); // what one narrow bin holds
+    CHECK(before ==
+          Approx(static_cast<double>(below)).margin(40)); // the contents of one narrow bin
   }
 }
 
-TEST_CASE("one slow step does not squeeze the distribution of the others") {
+TEST_CASE("one slow step does not compress the distribution of the others") {
   DurationHistogram histogram;
   for (int i = 0; i < 200; ++i)
     histogram.add(0.1 + 0.0001 * i);
@@ -163,7 +164,7 @@ TEST_CASE("one slow step does not squeeze the distribution of the others") {
   CHECK(histogram.most() == 60);
 }
 
-TEST_CASE("a distribution of nothing, or of one time, is no trouble") {
+TEST_CASE("a distribution of no times or of one time is valid") {
   DurationHistogram histogram;
   histogram.add(not_a_number);
   histogram.add(0);
@@ -179,7 +180,7 @@ TEST_CASE("a distribution of nothing, or of one time, is no trouble") {
   CHECK(std::accumulate(bins.counts.begin(), bins.counts.end(), std::int64_t{0}) == 10);
 }
 
-TEST_CASE("epochs are evenly chosen where there are many, the last one always among them") {
+TEST_CASE("a long run keeps an evenly spaced selection of epochs, including the last one") {
   for (const std::int64_t count : {1, 3, 599, 600, 601, 4000}) {
     CAPTURE(count);
     EpochHistory history;
@@ -195,7 +196,7 @@ TEST_CASE("epochs are evenly chosen where there are many, the last one always am
   }
 }
 
-TEST_CASE("a million steps give a document of the size that a thousand give") {
+TEST_CASE("a document of a million steps is as large as one of a thousand") {
   RunDocument document;
   document.run = small_run();
   document.run.total_steps = 1'000'000;

@@ -1,4 +1,4 @@
-// The list of runs, and the best epoch of each.
+// Tests the list of runs, and the best epoch of each.
 #include "core/checkpoint/store.hpp"
 #include "metrics/report/best_epoch.hpp"
 #include "metrics/report/run_folder.hpp"
@@ -34,7 +34,7 @@ EpochRecord evaluated(std::int64_t epoch, std::optional<double> accuracy, double
 
 } // namespace
 
-TEST_CASE("runs are listed with their state, the one that was started last first") {
+TEST_CASE("runs are listed with their state, the most recently started one first") {
   const ScratchFolder output;
   std::ofstream{output / "notes.txt"} << "no run";
   std::filesystem::create_directories(output / "empty");
@@ -60,7 +60,7 @@ TEST_CASE("runs are listed with their state, the one that was started last first
   CHECK(runs->at(2).status == "interrupted");
 }
 
-TEST_CASE("a run whose run.json is nested 100,000 deep is not listed, and the others are") {
+TEST_CASE("a run with a run.json nested 100,000 deep is not listed, and the others are") {
   const ScratchFolder output;
   begun(output, "sound", 1h);
   begun(output, "nested", 2h);
@@ -77,7 +77,7 @@ TEST_CASE("a folder of runs that does not exist is refused") {
   const auto runs = list_runs(output / "missing");
   REQUIRE_FALSE(runs);
   CHECK(runs.error().code == Errc::invalid_input);
-  CHECK(runs.error().message == (output / "missing").string() + ": there is no such folder");
+  CHECK(runs.error().message == (output / "missing").string() + ": the folder does not exist");
 }
 
 TEST_CASE("the best epoch has the highest test accuracy, or the lowest test loss") {
@@ -94,7 +94,7 @@ TEST_CASE("the best epoch has the highest test accuracy, or the lowest test loss
   CHECK(read_best_epoch(output / "small", BestBy::loss)->epoch == 3);
 }
 
-TEST_CASE("the best epoch is described with its checkpoint, where that was kept") {
+TEST_CASE("the best epoch is described with its checkpoint if that was kept") {
   const ScratchFolder output;
   const auto folder = output / "small";
   CHECK(describe_best(folder, small_run(), BestBy::accuracy).empty());

@@ -1,4 +1,4 @@
-/// What a terminal shows of what is written to it, also when its width changes meanwhile.
+/// Emulates the screen of a terminal, also when its width changes during output.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@ namespace troupe::testing {
 
 class TerminalScreen {
 public:
-  /// What terminals do with lines that no longer fit: most break them, xterm cuts them off.
+  /// How a terminal treats lines that no longer fit: most wrap them, xterm cuts them off.
   enum class Narrowed { breaks_lines, cuts_lines };
 
   explicit TerminalScreen(std::size_t columns, Narrowed narrowed = Narrowed::breaks_lines)
@@ -33,7 +33,7 @@ public:
     }
   }
 
-  /// As they were written: pieces of one line are put together.
+  /// Returns the lines as they were written: rows of a wrapped line are joined.
   std::vector<std::string> lines() const {
     std::vector<std::string> lines;
     bool goes_on = false;
@@ -44,17 +44,17 @@ public:
       goes_on = row.goes_on;
     }
     if (lines.back().empty())
-      lines.pop_back(); // only where the cursor is
+      lines.pop_back(); // the row contains only the cursor
     return lines;
   }
 
 private:
   struct Row {
     std::string text;
-    bool goes_on = false; ///< in the next row, for want of room
+    bool goes_on = false; ///< wrapped: the line continues in the next row
   };
 
-  /// Obeys one character or control sequence; how long it was.
+  /// Processes one character or control sequence and returns its length.
   std::size_t take(std::string_view text) {
     if (text.starts_with("\033[?7l") || text.starts_with("\033[?7h")) {
       wraps_ = text[4] == 'h';
@@ -93,10 +93,10 @@ private:
       rows_.emplace_back();
   }
 
-  /// The cursor stays at its character.
+  /// Wraps all lines to the new width; the cursor stays at its character.
   void break_anew() {
     const auto old = std::exchange(rows_, {});
-    std::size_t first = 0, offset = 0; // of the cursor: its line's first row, its place in the line
+    std::size_t first = 0, offset = 0; // of the cursor: first row of its line, offset in that line
     std::string line;
     for (std::size_t i = 0; i < old.size(); ++i) {
       if (i == row_) {

@@ -1,4 +1,4 @@
-/// What a page or a line says.
+/// Text helpers for pages and lines.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// What is told of runs on texts.
+// Tests the figures of runs on texts.
 #include "metrics/console/detail/progress.hpp"
 #include "metrics/number_format.hpp"
 #include "metrics/registry/registry.hpp"
@@ -40,7 +40,7 @@ StepRecord step_on_texts() {
 
 } // namespace
 
-TEST_CASE("texts have tokens a second and a perplexity, other samples have not") {
+TEST_CASE("only texts have tokens per second and a perplexity") {
   const auto texts = run_on_texts();
   CHECK((throughput(texts, 2).per_second == 512 && throughput(texts, 2).what == "tokens"));
   CHECK(tokens_per_second(texts, 2) == 512);
@@ -52,14 +52,14 @@ TEST_CASE("texts have tokens a second and a perplexity, other samples have not")
   CHECK_FALSE(perplexity(images, 1.0));
 }
 
-TEST_CASE("a bar of texts says their perplexity and tokens") {
+TEST_CASE("the progress bar for texts shows perplexity and tokens") {
   RecentSteps recent;
   recent.add(step_on_texts());
   CHECK_THAT(progress_line(progress_after(run_on_texts(), step_on_texts(), recent)),
              ContainsSubstring("loss 1.2528  perplexity 3.50  262,144 tokens/s"));
 }
 
-TEST_CASE("what a model writes is in the document, of the last twenty times") {
+TEST_CASE("the last twenty generated samples are in the document") {
   RunDocument document;
   for (std::int64_t step = 1; step <= 25; ++step)
     document.history.add(small_generated(step));
@@ -71,19 +71,19 @@ TEST_CASE("what a model writes is in the document, of the last twenty times") {
   CHECK(texts.back().at("text") == " said,\nLet there be light.");
 }
 
-TEST_CASE("letters that are no UTF-8 do not cost the rest") {
+TEST_CASE("invalid UTF-8 in a generated text does not affect the rest") {
   auto generated = small_generated(1);
   generated.text = "light\xff";
   CHECK_THAT(to_json(generated), ContainsSubstring("light\xef\xbf\xbd"));
 }
 
-TEST_CASE("a large perplexity is a whole number") {
+TEST_CASE("a large perplexity is shown as a whole number") {
   CHECK(format_perplexity(6.2149) == "6.21");
   CHECK(format_perplexity(12480.4) == "12,480");
   CHECK(format_perplexity(INFINITY) == "inf");
 }
 
-TEST_CASE("tokens are counted for Prometheus, of texts alone") {
+TEST_CASE("tokens are counted for Prometheus only when training on texts") {
   Registry texts{run_on_texts(), true}, images{small_run(), true};
   texts.begin(run_on_texts(), true);
   images.begin(small_run(), true);

@@ -1,4 +1,5 @@
-// A piece of a timeline: what is in it, what is forgotten, and what waits for its device.
+// Tests a section of a timeline: the spans that it contains, those that are forgotten, and those
+// that wait for their device.
 #include "metrics/live/step_cut.hpp"
 #include "metrics/trace.hpp"
 
@@ -42,7 +43,7 @@ using Names = std::vector<std::string>;
 
 } // namespace
 
-TEST_CASE("a piece has what lies between its moments, cut off at both, by groups of rows") {
+TEST_CASE("an excerpt contains the spans within its time, clipped at both ends, in grouped rows") {
   const Watched watched;
   const auto worker = watched.trace.track("node", "loader");
   const auto compute = watched.trace.track("rank 0", "compute");
@@ -60,12 +61,13 @@ TEST_CASE("a piece has what lies between its moments, cut off at both, by groups
   CHECK(piece.rows[2].spans[0].begin == 0.5);
   CHECK(piece.rows[2].spans[0].seconds == 0.5);
   CHECK(piece.rows[2].spans[0].kind == SpanKind::optimizer);
-  // What reaches into the next piece is in that one too; what came before is forgotten.
+  // A span that extends into the next section is part of that section too; earlier spans are
+  // forgotten.
   CHECK(names_of(watched.take(2s, 3s)) == Names{"rank 0/compute/update", "rank 0/compute/later"});
   CHECK(names_of(watched.take(0s, 9s)).empty());
 }
 
-TEST_CASE("nothing waits for a device: what it has not done is shown with a later piece") {
+TEST_CASE("unfinished device spans do not delay an excerpt and are shown in a later one") {
   const Watched watched;
   const auto begin = std::make_shared<LateEvent>(), end = std::make_shared<LateEvent>();
   watched.trace.track("rank 0", "compute").add({.name = "forward"}, begin, end);
@@ -75,7 +77,7 @@ TEST_CASE("nothing waits for a device: what it has not done is shown with a late
   CHECK(watched.take(2s, 3s).rows.at(0).spans.at(0).seconds == 1);
 }
 
-TEST_CASE("of too many spans the longest are shown, and the others counted") {
+TEST_CASE("if there are too many spans, the longest are shown and the others are counted") {
   const Watched watched;
   const auto track = watched.trace.track("rank 0", "compute");
   for (int i = 1; i <= 100; ++i)
@@ -88,7 +90,7 @@ TEST_CASE("of too many spans the longest are shown, and the others counted") {
   CHECK(watched.take(200s, 300s, 3).dropped == 7);
 }
 
-TEST_CASE("memory has a bound, and a piece says what it lacks") {
+TEST_CASE("memory is bounded, and an excerpt reports what is missing") {
   const Watched watched;
   const auto track = watched.trace.track("rank 0", "compute");
   for (int i = 0; i < 40'000; ++i)
@@ -99,7 +101,7 @@ TEST_CASE("memory has a bound, and a piece says what it lacks") {
   CHECK(static_cast<std::size_t>(all.dropped) == 40'000 - all.rows[0].spans.size());
 }
 
-TEST_CASE("a trace that nobody watches keeps nothing, nor does one that was watched before") {
+TEST_CASE("a trace records nothing before and after it is watched") {
   const auto trace = Trace::unwritten();
   const auto track = trace.track("rank 0", "compute");
   track.add({.name = "a"}, 1s, 2s);
@@ -115,9 +117,9 @@ TEST_CASE("a trace that nobody watches keeps nothing, nor does one that was watc
   CHECK(Trace{}.take(0s, 9s, 10).rows.empty());
 }
 
-TEST_CASE("a step lies between two commits, or training's begin and one") {
+TEST_CASE("a step is the time between two commits, or from the start of training to the first") {
   StepCut cut;
-  cut.commit(3, 1s); // who knows when it began
+  cut.commit(3, 1s); // its begin is unknown
   CHECK_FALSE(cut.take());
   cut.commit(4, 2s);
   cut.commit(5, 4s);

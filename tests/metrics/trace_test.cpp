@@ -1,5 +1,5 @@
-// Timelines: what stands in the file, that spans wait for their events, and what a run costs that
-// writes none.
+// Tests timelines: the contents of the file, spans that wait for their events, and the cost for a
+// run that writes none.
 #include "metrics/trace.hpp"
 #include "tests/support/child_process.hpp"
 #include "tests/support/scratch_folder.hpp"
@@ -22,7 +22,7 @@ struct FakeEvent : Event {
   std::optional<std::chrono::nanoseconds> reached;
 };
 
-/// Its work is done when the test says so.
+/// A stream whose work completes when the test says so.
 struct FakeStream : Stream {
   EventPtr record() override { return events.emplace_back(std::make_shared<FakeEvent>()); }
   void wait(EventPtr) override {}
@@ -42,7 +42,7 @@ Trace create(const std::filesystem::path& path, const TraceLimits& limits = {}) 
   return *std::move(trace);
 }
 
-/// The events of a file, also of one that a killed process left.
+/// Returns the events of a file, also of a file that a killed process left.
 std::vector<nlohmann::json> read(const std::filesystem::path& path) {
   auto text = read_bytes(path);
   if (!text.ends_with("]\n"))
@@ -58,7 +58,7 @@ std::vector<nlohmann::json> spans(const std::filesystem::path& path) {
 
 } // namespace
 
-TEST_CASE("a span of a stream is where the stream's events are, in its row, with its label") {
+TEST_CASE("a span of a stream lasts between its events, in the stream's row and with its label") {
   const ScratchFolder folder;
   const auto trace = create(folder / "trace.json");
   const auto track = trace.track("rank 0", "communication");
@@ -81,7 +81,7 @@ TEST_CASE("a span of a stream is where the stream's events are, in its row, with
   CHECK(found[0]["args"] == nlohmann::json{{"step", 7}, {"bytes", 4096}});
 }
 
-TEST_CASE("rows have names and stand in groups") {
+TEST_CASE("rows have names and belong to groups") {
   const ScratchFolder folder;
   const auto trace = create(folder / "trace.json");
   trace.track("rank \"0\"", "compute").add({.name = "a"}, 1us, 2us);
@@ -116,8 +116,7 @@ TEST_CASE("a span of the calling thread lasts as long as its scope") {
   CHECK(begin + duration - 2e-3 <= std::chrono::duration<double, std::micro>(after).count());
 }
 
-TEST_CASE(
-    "spans are written once their events are there, and what a killed run leaves is readable") {
+TEST_CASE("spans are written once their events are complete, and a killed run's file is readable") {
   const ScratchFolder folder;
   const auto path = folder / "trace.json";
   ChildProcess child{[&path](int) {
@@ -139,7 +138,7 @@ TEST_CASE(
   CHECK(found[0]["name"] == "done");
 }
 
-TEST_CASE("memory and file have bounds, and the file says what they cost") {
+TEST_CASE("memory and file are bounded, and the file reports what was dropped") {
   const ScratchFolder folder;
   const auto trace = create(folder / "trace.json", {.waiting = 2, .written = 3});
   const auto track = trace.track("rank 0", "compute");
@@ -153,7 +152,7 @@ TEST_CASE("memory and file have bounds, and the file says what they cost") {
   CHECK(read(folder / "trace.json").back()["args"] == nlohmann::json{{"spans", 3}, {"dropped", 7}});
 }
 
-TEST_CASE("a track that is off records nothing") {
+TEST_CASE("a disabled track records nothing") {
   FakeStream stream;
   const auto track = Trace{}.track("rank 0", "compute");
   {
@@ -165,7 +164,7 @@ TEST_CASE("a track that is off records nothing") {
   CHECK(stream.ranges.empty());
 }
 
-TEST_CASE("a trace that cannot be made says why") {
+TEST_CASE("a trace that cannot be created reports why") {
   const ScratchFolder folder;
   const auto trace = Trace::create(folder / "missing/trace.json");
   REQUIRE_FALSE(trace);

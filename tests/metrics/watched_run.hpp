@@ -1,4 +1,4 @@
-/// A run that a page follows, as far as the server asks of it.
+/// A run that a page follows, reduced to the interface that the server uses.
 #pragma once
 
 #include "metrics/http/endpoint.hpp"
@@ -12,12 +12,12 @@ namespace troupe::testing {
 
 class WatchedRun {
 public:
-  /// What is told of it at the next tick, once.
+  /// Sets the change that the next tick reports, once.
   void change(std::string json) {
     const std::lock_guard lock{mutex_};
     changes_ = std::move(json);
   }
-  /// What is told at each.
+  /// Sets the change that every tick reports.
   void change_always(std::string json) {
     change(std::move(json));
     always_ = true;
@@ -27,8 +27,8 @@ public:
     document_ = std::move(json);
   }
   bool is_watched() const { return watched_; }
-  int times_watched() const { return times_watched_; } ///< how often somebody was the first
-  int documents() const { return documents_; }         ///< how many were made
+  int times_watched() const { return times_watched_; } ///< how often a first watcher connected
+  int documents() const { return documents_; }         ///< how many documents were made
 
   metrics::PageSources sources() {
     return {.document =

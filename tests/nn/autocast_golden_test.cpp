@@ -1,4 +1,4 @@
-// The types of our graphs against those that PyTorch's autocast runs in (tests/golden).
+// Compares the types of our graphs with the types in which PyTorch's autocast runs (tests/golden).
 #include "nn/compile.hpp"
 #include "nn/modules.hpp"
 #include "nn/ops/table.hpp"
@@ -15,7 +15,8 @@ using namespace troupe::nn::test;
 
 namespace {
 
-/// What a function gives for f32, for the lower precision, and for one of each.
+/// Returns the result types of a function for f32 inputs, for inputs of the lower precision, and
+/// for one of each.
 std::vector<std::string> results(AutocastRule rule, const std::string& lower) {
   switch (rule) {
   case AutocastRule::lower_precision:
@@ -47,8 +48,8 @@ nn::PreparedModel prepare(const nlohmann::json& run) {
   return std::move(*prepared);
 }
 
-/// By module (of those with parameters) and op, types in the order of the ops: "f32 bf16". PyTorch
-/// computes a block's shortcut after its residual, we before.
+/// Types by module (with parameters) and op, in the order of the ops: "f32 bf16". PyTorch computes
+/// a block's shortcut after its residual, we before.
 using Types = std::map<std::string, std::string>;
 
 void add(Types& types, const std::string& module, const std::string& op, const std::string& type) {
@@ -56,8 +57,8 @@ void add(Types& types, const std::string& module, const std::string& op, const s
   list += (list.empty() ? "" : " ") + type;
 }
 
-/// Without the half of cross-entropy that PyTorch's CUDA leaves in f16, though the documented list
-/// has all of it in f32, as ours is.
+/// Returns PyTorch's types without the part of cross-entropy that its CUDA backend leaves in f16:
+/// its documentation lists all of cross-entropy in f32, as in our graphs.
 Types expected_types(const nlohmann::json& run) {
   Types types;
   for (const auto& op : run.at("forward"))
@@ -82,7 +83,7 @@ Types our_types(const Graph& graph) {
   return types;
 }
 
-/// The type of the gradient that reaches each module with parameters.
+/// Returns the type of the gradient that reaches each module with parameters.
 Types our_gradients(const Graph& graph) {
   Types types;
   for (const auto& node : graph.nodes)
@@ -96,13 +97,13 @@ Types our_gradients(const Graph& graph) {
 
 } // namespace
 
-TEST_CASE("the list of autocast is PyTorch's for CUDA, and but for row norms that for the CPU") {
+TEST_CASE("autocast lists match PyTorch's for CUDA, and for the CPU except for row norms") {
   const auto rules = read_golden("autocast.json").at("rules");
   for (const auto& [device, lower] : {std::pair{"cuda", "f16"}, std::pair{"cpu", "bf16"}})
     for (const auto op : all_ops) {
       const auto& autocast = record_of(op).autocast;
       if (!autocast || autocast->rule == AutocastRule::given || autocast->pytorch.empty())
-        continue; // made by passes, or by PyTorch's users
+        continue; // ops that passes make, or that PyTorch's users write themselves
       INFO(device << ", " << to_string(op));
       const bool differs =
           lower == std::string{"bf16"} && (op == Op::layer_norm || op == Op::rms_norm);
@@ -111,7 +112,7 @@ TEST_CASE("the list of autocast is PyTorch's for CUDA, and but for row norms tha
     }
 }
 
-TEST_CASE("every op runs in the type that PyTorch's autocast runs it in") {
+TEST_CASE("every op runs in the type of PyTorch's autocast") {
   const auto runs = read_golden("autocast.json").at("runs");
   CHECK(runs.size() == 8);
   for (const auto& run : runs) {
@@ -126,11 +127,11 @@ TEST_CASE("every op runs in the type that PyTorch's autocast runs it in") {
   }
 }
 
-TEST_CASE("gradients have the types that PyTorch's have") {
+TEST_CASE("gradients have the types of PyTorch's gradients") {
   const auto golden = read_golden("autocast.json");
   for (const auto& run : golden.at("runs")) {
     if (run.at("device") != "cpu")
-      continue; // recorded where PyTorch has a device
+      continue; // the types of gradients were only recorded on the CPU
     INFO(run.at("model") << ", off: " << run.at("autocast_off"));
     const auto graph = prepare(run).graph;
     const auto ours = our_gradients(graph);

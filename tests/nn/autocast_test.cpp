@@ -36,7 +36,7 @@ DType type_of(const Graph& graph, const char* name) {
 
 } // namespace
 
-TEST_CASE("activations become bf16, parameters and statistics and the loss stay f32") {
+TEST_CASE("activations become bf16, while parameters, statistics and the loss stay f32") {
   const auto graph =
       fuse(autocast(four_small_images("resnet18"), DType::bf16), FusePatterns::all());
   REQUIRE(validate(graph).has_value());
@@ -51,7 +51,7 @@ TEST_CASE("activations become bf16, parameters and statistics and the loss stay 
   CHECK(graph.nodes.front().op == Op::cast);
 }
 
-TEST_CASE("gradients of activations are bf16, those of parameters f32") {
+TEST_CASE("gradients of activations are bf16, and those of parameters are f32") {
   const auto graph = autodiff(autocast(four_small_images("resnet20"), DType::bf16));
   REQUIRE(graph.has_value());
   const auto valid = validate(*graph);
@@ -63,7 +63,7 @@ TEST_CASE("gradients of activations are bf16, those of parameters f32") {
   CHECK((*graph)[*graph->find("logits.grad")].dtype == DType::bf16);
 }
 
-TEST_CASE("a bf16 step is an f32 step up to bf16's rounding") {
+TEST_CASE("a bf16 step equals an f32 step up to bf16's rounding") {
   const auto forward = four_small_images("resnet20");
   const auto exact = autodiff(forward), rounded = autodiff(autocast(forward, DType::bf16));
   REQUIRE(exact.has_value());
@@ -77,10 +77,10 @@ TEST_CASE("a bf16 step is an f32 step up to bf16's rounding") {
   CHECK(relative_error(b.get("logits"), a.get("logits")) < 0.1);
   CHECK(std::abs(b.get("loss")[0] - a.get("loss")[0]) < 0.1f * a.get("loss")[0]);
   CHECK(relative_error(b.get("fc.weight.grad"), a.get("fc.weight.grad")) < 0.2);
-  CHECK(relative_error(b.get("logits"), a.get("logits")) > 1e-4); // it did round
+  CHECK(relative_error(b.get("logits"), a.get("logits")) > 1e-4); // values were rounded
 }
 
-TEST_CASE("an f16 step is an f32 step up to f16's rounding, which is finer than bf16's") {
+TEST_CASE("an f16 step equals an f32 step up to f16's rounding, which is finer than bf16's") {
   const auto forward = four_small_images("resnet20");
   const auto exact = autodiff(forward), rounded = autodiff(autocast(forward, DType::f16));
   REQUIRE(exact.has_value());
@@ -96,10 +96,10 @@ TEST_CASE("an f16 step is an f32 step up to f16's rounding, which is finer than 
   CHECK((*rounded)[b.id("layer1.0.conv1.weight.grad")].dtype == DType::f32);
   CHECK(relative_error(b.get("logits"), a.get("logits")) < 0.0125);
   CHECK(relative_error(b.get("fc.weight.grad"), a.get("fc.weight.grad")) < 0.025);
-  CHECK(relative_error(b.get("logits"), a.get("logits")) > 1e-5); // it did round
+  CHECK(relative_error(b.get("logits"), a.get("logits")) > 1e-5); // values were rounded
 }
 
-TEST_CASE("ops follow their input, or take the widest type") {
+TEST_CASE("ops use the type of their input or the widest type") {
   GraphBuilder b;
   b.begin_unit("unit");
   const auto images = b.input("images", {2, 4, 4, 3});
@@ -118,7 +118,7 @@ TEST_CASE("ops follow their input, or take the widest type") {
   CHECK(type("conv") == DType::f16);
   CHECK(type("relu") == DType::f16);
   CHECK(type("norm") == DType::f32); // reads the images, which are f32
-  CHECK(type("sum") == DType::f32);  // the widest
+  CHECK(type("sum") == DType::f32);  // the widest type
   CHECK(type("flat") == DType::f32);
   CHECK(type("fc.product") == DType::f16);
   CHECK(type("fc") == DType::f16);
@@ -128,7 +128,7 @@ TEST_CASE("ops follow their input, or take the widest type") {
   CHECK(std::ranges::count(graph.nodes, Op::cast, &Node::op) == 4);
 }
 
-TEST_CASE("a tensor is cast once for all that read it") {
+TEST_CASE("a tensor is cast once for all its readers") {
   GraphBuilder b;
   b.begin_unit("unit");
   const auto images = b.input("images", {2, 4, 4, 3});
@@ -145,7 +145,7 @@ TEST_CASE("a tensor is cast once for all that read it") {
   CHECK(std::ranges::count(graph.nodes, Op::cast, &Node::op) == 2); // images, logits
 }
 
-TEST_CASE("where autocast is off all is f32, and what comes in is cast") {
+TEST_CASE("with autocast off everything is f32, and inputs are cast") {
   const auto graph = autocast(four_small_images("resnet20"), DType::f16, {"layer1.1", "fc"});
   REQUIRE(validate(graph).has_value());
   for (const auto* name :
@@ -154,13 +154,13 @@ TEST_CASE("where autocast is off all is f32, and what comes in is cast") {
     CHECK(type_of(graph, name) == DType::f32);
   for (const auto* name : {"layer1.0.relu", "layer1.2.conv1", "layer1.1.relu.f16"})
     CHECK(type_of(graph, name) == DType::f16);
-  // What comes out is f32, and wider than the residuals that are added to it from here on.
+  // The result is f32, and wider than the residuals that are added to it from here on.
   CHECK(type_of(graph, "layer1.2.add") == DType::f32);
   CHECK(type_of(graph, "flatten") == DType::f32);
   CHECK_FALSE(graph.find("logits.f32").has_value());
 }
 
-TEST_CASE("autocast is on again inside of a region that is off") {
+TEST_CASE("autocast can be on again within a region where it is off") {
   const auto graph = autocast(four_small_images("resnet20"), DType::bf16,
                               {"layer2", "-layer2.1", "layer2.1.conv2"});
   REQUIRE(validate(graph).has_value());
@@ -172,7 +172,7 @@ TEST_CASE("autocast is on again inside of a region that is off") {
   CHECK(type_of(graph, "layer3.0.conv1") == DType::bf16);
 }
 
-TEST_CASE("with autocast off everywhere a graph stays as it was") {
+TEST_CASE("with autocast off everywhere the graph is unchanged") {
   const auto forward = four_small_images("resnet20");
   const auto graph =
       autocast(forward, DType::f16,
@@ -190,7 +190,7 @@ TEST_CASE("a batch norm, an addition and a relu in different regions are not fus
   CHECK(type_of(graph, "layer1.0.bn2") == DType::bf16);
   CHECK(type_of(graph, "layer1.0.add") == DType::f32);
   CHECK(type_of(graph, "layer1.0.relu") == DType::f32);
-  // Backward narrows the sum's gradient once, for both that were added.
+  // Backward casts the sum's gradient down once, for both added tensors.
   const auto casts = [&](Phase phase) {
     return std::ranges::count_if(graph.nodes, [&](const Node& node) {
       return node.op == Op::cast && node.phase == phase && node.unit == graph.nodes[0].unit + 1;
@@ -200,7 +200,7 @@ TEST_CASE("a batch norm, an addition and a relu in different regions are not fus
   CHECK(casts(Phase::backward) == 1);
 }
 
-TEST_CASE("a region in f32 brings a step nearer to f32") {
+TEST_CASE("a region in f32 brings a step closer to f32") {
   const auto forward = four_small_images("resnet20");
   const auto run = [&](const PassOptions& options) {
     const auto prepared = run_passes(forward, PassMode::training, options);
@@ -219,7 +219,7 @@ TEST_CASE("a region in f32 brings a step nearer to f32") {
   CHECK(some > 0);
 }
 
-TEST_CASE("entries that name nothing, or change nothing, are conflicts") {
+TEST_CASE("entries that match nothing or have no effect are conflicts") {
   const auto forward = four_small_images("resnet20");
   const auto what = [&](const AutocastRegions& off) {
     const auto found = find_conflicts(off, forward);
@@ -232,16 +232,16 @@ TEST_CASE("entries that name nothing, or change nothing, are conflicts") {
   CHECK(what({"layer1", "-layer1.0.cnv1"}) ==
         "the model has no module \"layer1.0.cnv1\"; layer1.0.conv1");
   CHECK(what({""}) == "the model has no module \"\"; ");
-  CHECK(what({"fc", "fc"}) == "fc is there twice; ");
-  CHECK(what({"fc", "-fc"}) == "fc is there twice; ");
-  CHECK(what({"-fc"}) == "autocast is on around fc already; ");
-  CHECK(what({"layer1", "layer1.0"}) == "autocast is off around layer1.0 already; ");
+  CHECK(what({"fc", "fc"}) == "fc is listed twice; ");
+  CHECK(what({"fc", "-fc"}) == "fc is listed twice; ");
+  CHECK(what({"-fc"}) == "autocast is already on around fc; ");
+  CHECK(what({"layer1", "layer1.0"}) == "autocast is already off around layer1.0; ");
   const auto prepared = run_passes(forward, PassMode::training, {.autocast_off = {"layr1"}});
   REQUIRE_FALSE(prepared.has_value());
   CHECK(prepared.error().code == Errc::invalid_input);
 }
 
-TEST_CASE("images come in the compute type unless autocast is off where they are read") {
+TEST_CASE("images have the compute type unless autocast is off for their reader") {
   Config config;
   config.model.name = "resnet20";
   CHECK(image_type(config) == DType::f32);
@@ -251,7 +251,7 @@ TEST_CASE("images come in the compute type unless autocast is off where they are
   CHECK(image_type(config) == DType::f16);
   config.model.autocast_off = {"conv1"};
   CHECK(image_type(config) == DType::f32);
-  config.model.name = "mlp"; // its first layer reads what flatten makes of the images
+  config.model.name = "mlp"; // its first layer reads the images after flatten
   config.model.autocast_off = {"layers.0"};
   CHECK(image_type(config) == DType::f32);
 }

@@ -1,4 +1,4 @@
-// The gradient of every op of language models against differences.
+// Compares the gradient of every op of language models with finite differences.
 #include "nn/passes/autodiff.hpp"
 #include "tests/nn/gradient_check.hpp"
 #include "tests/nn/graph_runner.hpp"
@@ -13,12 +13,12 @@ using namespace troupe::nn::test;
 
 namespace {
 
-/// A matmul without a name of its own.
+/// Adds a matmul without a bias.
 TensorId project(GraphBuilder& b, const std::string& name, TensorId x, std::int64_t out) {
   return b.linear(name, x, out, {.bias = false});
 }
 
-/// A model whose head is one op or, as its truth, two. Some labels are ignored.
+/// A model whose head is one op or, as the reference, two. Some labels are ignored.
 Graph head(bool in_one, float smoothing) {
   GraphBuilder b;
   b.begin_unit("unit");
@@ -47,7 +47,7 @@ GraphRunner run_head(bool in_one, float smoothing, const std::vector<std::int32_
 
 } // namespace
 
-TEST_CASE("embedding has the right gradient, also of rows that are taken twice or never") {
+TEST_CASE("embedding has the right gradient, also for rows that are used twice or never") {
   check_gradients(graph_of({12, 4}, [](GraphBuilder& b, TensorId x) {
     const auto ids = b.target("ids", {3, 4}, DType::i32);
     const auto table = b.parameter("op.weight", {11, 4}, {});
@@ -55,14 +55,14 @@ TEST_CASE("embedding has the right gradient, also of rows that are taken twice o
   }));
 }
 
-TEST_CASE("position_embedding has the right gradients, also of places that no row has") {
+TEST_CASE("position_embedding has the right gradients, also for unused positions") {
   check_gradients(graph_of({6, 4}, [](GraphBuilder& b, TensorId x) {
     return b.apply(Op::position_embedding, "op", {x, b.parameter("op.weight", {5, 4}, {})},
                    PositionAttributes{.sequence = 3});
   }));
 }
 
-TEST_CASE("what is shared has the gradients of all units that read it") {
+TEST_CASE("a shared tensor has the gradients of all units that read it") {
   check_gradients(graph_of({6, 4}, [](GraphBuilder& b, TensorId x) {
     const auto weight = b.parameter("op.weight", {4, 4}, {});
     const auto shared = b.apply(Op::share, "op.weight.shared", {weight});
@@ -92,7 +92,7 @@ TEST_CASE("dropout has the right gradient") {
   }));
 }
 
-TEST_CASE("rope has the right gradient, keeps lengths, and the first row as it is") {
+TEST_CASE("rope has the right gradient and keeps lengths and the first row") {
   const auto graph = graph_of({6, 8}, [](GraphBuilder& b, TensorId x) {
     return b.apply(Op::rope, "op", {x},
                    RopeAttributes{.sequence = 3, .heads = 2, .head_dim = 4, .theta = 100});
@@ -108,7 +108,7 @@ TEST_CASE("rope has the right gradient, keeps lengths, and the first row as it i
     CHECK(std::abs(std::hypot(x[head], x[head + 2]) - std::hypot(y[head], y[head + 2])) < 1e-6f);
 }
 
-TEST_CASE("causal_attention has the right gradients, also where heads share keys and values") {
+TEST_CASE("causal_attention has the right gradients, also with shared keys and values") {
   for (const std::int64_t kv_heads : {4, 2, 1}) {
     INFO(kv_heads << " heads of keys and values");
     check_gradients(graph_of({10, 8}, [&](GraphBuilder& b, TensorId x) {
@@ -119,14 +119,14 @@ TEST_CASE("causal_attention has the right gradients, also where heads share keys
   }
 }
 
-TEST_CASE("causal_attention takes queries, keys and values in one tensor, too") {
+TEST_CASE("causal_attention accepts queries, keys and values in one tensor") {
   check_gradients(graph_of({10, 8}, [](GraphBuilder& b, TensorId x) {
     const AttentionAttributes a{.sequence = 5, .heads = 2, .kv_heads = 1, .head_dim = 2};
     return b.apply(Op::causal_attention, "op", {x}, a, {"log_sum_exp"});
   }));
 }
 
-TEST_CASE("linear_cross_entropy is softmax_cross_entropy of a product") {
+TEST_CASE("linear_cross_entropy equals softmax_cross_entropy of a product") {
   for (const float smoothing : {0.0f, 0.1f}) {
     const std::vector<std::int32_t> labels = {0, -1, 8, 3, 3, -100};
     const auto one = run_head(true, smoothing, labels), two = run_head(false, smoothing, labels);
@@ -145,7 +145,7 @@ TEST_CASE("linear_cross_entropy without labels has no loss and no gradient") {
     CHECK(d == 0);
 }
 
-TEST_CASE("ops of language models say what does not fit") {
+TEST_CASE("ops of language models report inputs that do not fit") {
   GraphBuilder b;
   b.begin_unit("unit");
   const auto x = b.input("x", {10, 12});
@@ -153,6 +153,6 @@ TEST_CASE("ops of language models say what does not fit") {
           AttentionAttributes{.sequence = 4, .heads = 2, .kv_heads = 1, .head_dim = 3});
   const auto graph = std::move(b).finish();
   REQUIRE_FALSE(graph.has_value());
-  CHECK(graph.error().message ==
-        "op: causal_attention: q, k and v has 10 rows, which are no sequences of 4");
+  CHECK(graph.error().message == "op: causal_attention: q, k and v has 10 rows, which is not a "
+                                 "multiple of the sequence length 4");
 }

@@ -1,5 +1,6 @@
-// Whole models: gradients against central differences along the gradient's direction. The loss is
-// taken in double from the logits: the rounding of a f32 loss would drown differences.
+// Compares the gradients of whole models with central differences along the gradient's direction.
+// The loss is computed in double from the logits: the rounding of an f32 loss would be larger than
+// the differences.
 #include "nn/initialize.hpp"
 #include "nn/models/models.hpp"
 #include "nn/passes/autodiff.hpp"
@@ -56,11 +57,11 @@ double loss_of(const GraphRunner& runner, const ModelConfig& config) {
   return loss / static_cast<double>(labels.size());
 }
 
-/// Along the gradient the loss must rise by its squared length: one number that every parameter's
-/// every element has a part in.
+/// Along the gradient the loss must rise by the gradient's squared length: one number to which
+/// every element of every parameter contributes.
 ///
-/// `h` is the expected change of the loss. A step that is too large crosses many kinks of relu; one
-/// that is too small drowns in the rounding of activations, the sooner the deeper the model.
+/// `h` is the expected change of the loss. A step that is too large crosses many kinks of relu; a
+/// step that is too small disappears in the rounding of activations, sooner in deeper models.
 void check_direction(const ModelConfig& config, std::int64_t image_size, double h,
                      double tolerance) {
   const auto forward = build_model(config, {.input = image_input(image_size), .batch = 4});

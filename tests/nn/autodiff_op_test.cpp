@@ -1,4 +1,4 @@
-// The gradient of every op of networks of images against differences.
+// Compares the gradient of every op of image networks with finite differences.
 #include "nn/passes/autodiff.hpp"
 #include "tests/nn/gradient_check.hpp"
 #include "tests/nn/graph_runner.hpp"
@@ -68,7 +68,7 @@ TEST_CASE("gelu has the right gradient, exact and by tanh") {
   }
 }
 
-TEST_CASE("add passes the gradient on to both") {
+TEST_CASE("add passes the gradient to both inputs") {
   check_gradients(graph_of({2, 2, 2, 2}, [](GraphBuilder& b, TensorId x) {
     return b.add("op", x, b.conv2d("other", x, 2, {3, 1, 1}));
   }));
@@ -101,7 +101,7 @@ TEST_CASE("max_pool has the right gradient") {
     }));
 }
 
-TEST_CASE("avg_pool has the right gradient, also where padding is not counted") {
+TEST_CASE("avg_pool has the right gradient, also if padding is not counted") {
   for (const auto attributes :
        {PoolAttributes{2, 2, 2, 0}, PoolAttributes{3, 3, 2, 1}, PoolAttributes{5, 4, 1, 0}})
     check_gradients(graph_of({2, 5, 4, 2}, [&](GraphBuilder& b, TensorId x) {
@@ -115,7 +115,7 @@ TEST_CASE("subsample_pad has the right gradient") {
   }));
 }
 
-TEST_CASE("matmul with a bias of its own has the right gradients") {
+TEST_CASE("matmul with its own bias has the right gradients") {
   check_gradients(graph_of({4, 3}, [](GraphBuilder& b, TensorId x) {
     return b.apply(Op::matmul, "op",
                    {x, b.parameter("op.weight", {5, 3}, {}), b.parameter("op.bias", {5}, {})});
@@ -153,7 +153,7 @@ TEST_CASE("softmax_cross_entropy has the right gradient, with smoothing and igno
   }
 }
 
-TEST_CASE("nothing is differentiated that no parameter depends on") {
+TEST_CASE("inputs that depend on no parameter get no gradient") {
   const auto graph = graph_of({2, 4, 4, 2}, [](GraphBuilder& b, TensorId x) {
     return b.conv2d("op", x, 2, {3, 1, 1});
   });

@@ -32,7 +32,7 @@ TEST_CASE("convolutions and pools have PyTorch's output sizes") {
   CHECK(std::move(b).finish().has_value());
 }
 
-TEST_CASE("layer_norm has PyTorch's parameters, and begins as plain normalization") {
+TEST_CASE("layer_norm has PyTorch's parameters and starts as plain normalization") {
   GraphBuilder b;
   b.begin_unit("unit");
   const auto x = b.input("x", {2, 3, 5});
@@ -58,7 +58,7 @@ TEST_CASE("an image that is too small is an error that names the layer") {
   CHECK_THAT(message, ContainsSubstring("layer1.conv: conv2d: an image of 2x4x4x3 is too small"));
 }
 
-TEST_CASE("the first error is the one that is said") {
+TEST_CASE("the first error is reported") {
   GraphBuilder b;
   b.begin_unit("unit");
   const auto x = b.input("x", {2, 4, 4, 3});
@@ -68,7 +68,7 @@ TEST_CASE("the first error is the one that is said") {
              ContainsSubstring("fc.product: matmul: x (N, in) must have"));
 }
 
-TEST_CASE("tensors that are added must have one shape") {
+TEST_CASE("tensors that are added must have equal shapes") {
   GraphBuilder b;
   b.begin_unit("unit");
   const auto x = b.input("x", {2, 4, 4, 3});
@@ -77,7 +77,7 @@ TEST_CASE("tensors that are added must have one shape") {
              ContainsSubstring("sum: add: b must be f32 2x4x4x3, is f32 2x4x4x4"));
 }
 
-TEST_CASE("labels must be one integer a row") {
+TEST_CASE("labels must be one integer per row") {
   GraphBuilder b;
   b.begin_unit("unit");
   b.softmax_cross_entropy("loss", b.input("x", {2, 3}), b.target("labels", {2}, DType::f32), 0);
@@ -88,5 +88,5 @@ TEST_CASE("names are unique") {
   GraphBuilder b;
   b.begin_unit("unit");
   b.relu("x", b.input("x", {2, 3}));
-  CHECK_THAT(message_of(std::move(b)), ContainsSubstring("two tensors are called \"x\""));
+  CHECK_THAT(message_of(std::move(b)), ContainsSubstring("two tensors have the name \"x\""));
 }

@@ -1,4 +1,4 @@
-// Language models that go through sequences piece by piece, on the scalar ops.
+// Tests language models that process sequences chunk by chunk, on the scalar ops.
 #include "cpu/interpreter/ops.hpp"
 #include "nn/compile.hpp"
 #include "tests/nn/graph_runner.hpp"
@@ -43,7 +43,7 @@ Graph prepared_graph(const Graph& forward, const PassOptions& options) {
   return std::move(prepared->graph);
 }
 
-/// Of a sequence, no two alike.
+/// Returns a token; neighbours and sequences differ.
 std::int32_t token_at(std::int64_t sequence, std::int64_t place) {
   return static_cast<std::int32_t>((7 * place + 11 * sequence + place * place) % known_tokens);
 }
@@ -56,7 +56,7 @@ void set_tokens(GraphRunner& runner, std::int64_t first, std::int64_t tokens) {
   runner.set_labels("tokens", ids);
 }
 
-/// The last norm times the head's weight, as the loss has it: (two_sequences, whole_length,
+/// Computes the last norm times the head's weight, as the loss does: (two_sequences, whole_length,
 /// known_tokens).
 std::vector<float> uncached_logits(const ModelConfig& model, Precision precision) {
   GraphRunner runner{
@@ -80,14 +80,15 @@ std::vector<float> uncached_logits(const ModelConfig& model, Precision precision
   return logits;
 }
 
-/// Pieces of sequences, one after the other, each by a graph of its own; what is cached goes from
-/// one to the next.
+/// Chunks of sequences, one after the other, each processed by a separate graph; the caches are
+/// passed from one to the next.
 class Pieces {
 public:
   Pieces(ModelConfig model, Precision precision)
       : model_{std::move(model)}, precision_{precision} {}
 
-  /// Logits of all sequences and tokens; nothing where they are not wanted.
+  /// Processes `tokens` more tokens. Returns the logits of all sequences and tokens, or nothing
+  /// when `logits` is false.
   std::vector<float> go_on(std::int64_t tokens, bool logits = true) {
     const PassOptions options{.precision = precision_,
                               .cache = CacheOptions{.places = whole_length + 3, .logits = logits}};
@@ -113,7 +114,7 @@ private:
   std::vector<std::pair<std::string, std::vector<float>>> cached_;
 };
 
-/// Those of some places of all sequences.
+/// Returns the logits of these positions of all sequences.
 std::vector<float> part_of_logits(const std::vector<float>& all, std::int64_t first,
                                   std::int64_t tokens) {
   std::vector<float> part;
@@ -126,7 +127,7 @@ std::vector<float> part_of_logits(const std::vector<float>& all, std::int64_t fi
 
 } // namespace
 
-TEST_CASE("tokens that come in pieces have the logits that they have together") {
+TEST_CASE("tokens fed in chunks have the same logits as all at once") {
   const std::string name = GENERATE("gpt2-mini", "llama-mini");
   const std::string head = GENERATE("tied", "own");
   const auto precision = GENERATE(Precision::fp32, Precision::amp_bf16, Precision::amp_fp16);
@@ -141,7 +142,7 @@ TEST_CASE("tokens that come in pieces have the logits that they have together") 
   }
 }
 
-TEST_CASE("caches are filled without logits, too") {
+TEST_CASE("caches can be filled without computing logits") {
   const std::string name = GENERATE("gpt2-mini", "llama-mini");
   const auto model = small_model(name, "usual");
   Pieces pieces{model, Precision::fp32};
@@ -150,7 +151,7 @@ TEST_CASE("caches are filled without logits, too") {
                        part_of_logits(uncached_logits(model, Precision::fp32), 9, 1)) < 1e-6);
 }
 
-TEST_CASE("a graph that goes on has one unit, the model's parameters, caches, and no target") {
+TEST_CASE("a cached graph has one unit, the model's parameters, caches and no target") {
   const auto forward = language_graph_of(small_model("llama-mini", "tied"), 3);
   const auto graph = cache_attention(forward, {.places = 8});
   REQUIRE(graph.has_value());
@@ -167,7 +168,7 @@ TEST_CASE("a graph that goes on has one unit, the model's parameters, caches, an
   CHECK((*graph)[*keys].role == Role::statistic);
 }
 
-TEST_CASE("what only logits need is left out without them") {
+TEST_CASE("nodes that only logits need are omitted without logits") {
   const auto forward = language_graph_of(small_model("gpt2-mini", "tied"), 3);
   const auto graph = cache_attention(forward, {.places = 8, .logits = false});
   REQUIRE(graph.has_value());
@@ -176,14 +177,14 @@ TEST_CASE("what only logits need is left out without them") {
   CHECK(graph->with_role(Role::parameter).size() == forward.with_role(Role::parameter).size());
 }
 
-TEST_CASE("a table of positions says how many places there can be") {
+TEST_CASE("a table of positions limits the cache") {
   auto model = small_model("gpt2-mini", "tied");
   model.positions = 17;
   CHECK(most_places(language_graph_of(model, 3)) == 17);
   CHECK_FALSE(most_places(language_graph_of(small_model("llama-mini", "tied"), 3)).has_value());
 }
 
-TEST_CASE("only language models go on") {
+TEST_CASE("only language models have a cached graph") {
   const auto forward =
       build_model({.name = "mlp"}, {.input = image_input(8), .batch = 2, .training = false});
   REQUIRE(forward.has_value());
@@ -192,10 +193,10 @@ TEST_CASE("only language models go on") {
   CHECK(graph.error().code == Errc::invalid_input);
 }
 
-TEST_CASE("caches with fewer places than there are rows are refused") {
+TEST_CASE("a cache with fewer positions than rows is refused") {
   const auto forward = language_graph_of(small_model("gpt2-mini", "tied"), 9);
   const auto prepared = run_passes(forward, PassMode::evaluation, {.cache = CacheOptions{8}});
   REQUIRE_FALSE(prepared.has_value());
   CHECK_THAT(prepared.error().message,
-             Catch::Matchers::ContainsSubstring("are no cache for sequences of 9"));
+             Catch::Matchers::ContainsSubstring("heads and sequences of 9"));
 }

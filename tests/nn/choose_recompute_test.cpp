@@ -28,7 +28,7 @@ Result<PreparedModel> prepare(const std::string& name, const RecomputeConfig& re
       .fuse = FusePatterns::all(), .precision = precision, .recompute = recompute, .memory = {}};
   options.memory.also_in_place.push_back(Op::batch_norm_backward);
   if (fused)
-    options.fuse_statistics = test::without_ends; // they stay apart in any case
+    options.fuse_statistics = test::without_ends; // block ends are never fused
   return run_passes(*forward, PassMode::training, options);
 }
 
@@ -40,7 +40,7 @@ PreparedModel prepared(const std::string& name, const RecomputeConfig& recompute
   return std::move(*model);
 }
 
-/// Units that make something again.
+/// Returns the units that recompute a tensor.
 std::vector<std::string> units_with_clones(const Graph& graph) {
   std::vector<std::string> found;
   for (const auto& node : graph.nodes)
@@ -58,7 +58,7 @@ double ratio(const PreparedModel& model) {
 
 } // namespace
 
-TEST_CASE("blocks that are made again save most of ResNet-50's activations") {
+TEST_CASE("recomputing blocks saves most of ResNet-50's activations") {
   for (const auto precision : {Precision::fp32, Precision::amp_bf16})
     for (const bool fused : {false, true}) {
       INFO(to_string(precision) << (fused ? ", fused" : ""));
@@ -67,7 +67,7 @@ TEST_CASE("blocks that are made again save most of ResNet-50's activations") {
       CHECK_FALSE(plain.recompute.has_value());
       CHECK(model.recompute->arena_without == plain.memory.arena_bytes);
       CHECK(ratio(model) < (fused ? 0.45 : 0.4));
-      // Forward is a third of all.
+      // Forward is a third of all operations.
       CHECK(model.recompute->operations_ratio > 0.1);
       CHECK(model.recompute->operations_ratio < 1.0 / 3);
       CHECK(model.recompute->operations_ratio ==
@@ -75,7 +75,7 @@ TEST_CASE("blocks that are made again save most of ResNet-50's activations") {
     }
 }
 
-TEST_CASE("what is needed at once, or saves nothing, is not made again") {
+TEST_CASE("tensors that are needed at once or save nothing are not recomputed") {
   const auto plain = prepared("resnet50", {}).graph;
   const Recomputation recomputation{plain};
   TensorSet all(plain.tensors.size());
@@ -95,7 +95,7 @@ TEST_CASE("what is needed at once, or saves nothing, is not made again") {
   CHECK(std::ranges::count(units_with_clones(model.graph), "head") == 0);
 }
 
-TEST_CASE("units are named whole or by their first parts") {
+TEST_CASE("units are named fully or by a prefix of their parts") {
   const auto one = prepared("resnet50", {.kind = Kind::names, .names = {"layer2.0"}});
   CHECK(units_with_clones(one.graph) == std::vector<std::string>{"layer2.0"});
   const auto layer = prepared("resnet50", {.kind = Kind::names, .names = {"layer1", "stem"}});
@@ -104,7 +104,7 @@ TEST_CASE("units are named whole or by their first parts") {
   CHECK(ratio(layer) < ratio(one));
 }
 
-TEST_CASE("a unit that the model has not is an error that names the nearest") {
+TEST_CASE("an unknown unit is an error that names the nearest one") {
   const auto wrong = prepare("resnet18", {.kind = Kind::names, .names = {"layer1", "layr2"}});
   REQUIRE_FALSE(wrong.has_value());
   CHECK(wrong.error().code == Errc::invalid_input);
@@ -115,7 +115,7 @@ TEST_CASE("a unit that the model has not is an error that names the nearest") {
   CHECK_FALSE(half.has_value());
 }
 
-TEST_CASE("activations fit into the size that is asked for, for as little time as it takes") {
+TEST_CASE("activations fit into the requested size with the least recomputation") {
   for (const auto* const name : {"resnet18", "resnet50", "resnet152"})
     for (const bool fused : {false, true}) {
       const auto full = prepared(name, {}, Precision::fp32, fused).memory.arena_bytes;
@@ -125,12 +125,12 @@ TEST_CASE("activations fit into the size that is asked for, for as little time a
         const auto model =
             prepare(name, {.kind = Kind::fit, .fit_bytes = size}, Precision::fp32, fused);
         INFO(name << (fused ? ", fused, " : ", ") << part);
-        if (!model) { // ResNet-18 has most of its activations in its first layers
+        if (!model) { // the first layers have most of ResNet-18's activations
           CHECK(std::string{name} == "resnet18");
           continue;
         }
         CHECK(model->memory.arena_bytes <= size);
-        if (std::string{name} != "resnet18") // which is made of a few large ones
+        if (std::string{name} != "resnet18") // ResNet-18 has only a few large activations
           CHECK(static_cast<double>(model->memory.arena_bytes) > 0.95 * static_cast<double>(size));
         CHECK(model->recompute->operations_ratio >= more);
         more = model->recompute->operations_ratio;
@@ -139,7 +139,7 @@ TEST_CASE("activations fit into the size that is asked for, for as little time a
     }
 }
 
-TEST_CASE("what fits as it is stays as it is") {
+TEST_CASE("a graph that already fits is unchanged") {
   const auto plain = prepared("resnet18", {});
   const auto model =
       prepared("resnet18", {.kind = Kind::fit, .fit_bytes = plain.memory.arena_bytes});
@@ -147,14 +147,14 @@ TEST_CASE("what fits as it is stays as it is") {
   CHECK(model.recompute->operations_ratio == 0);
 }
 
-TEST_CASE("a size that is too small is an error that says the least, and the least fits") {
+TEST_CASE("a size that is too small is an error that names the minimum, and the minimum fits") {
   for (const auto* const name : {"resnet18", "resnet50"}) {
     const auto wrong = prepare(name, {.kind = Kind::fit, .fit_bytes = 1 << 20});
     REQUIRE_FALSE(wrong.has_value());
     CHECK(wrong.error().code == Errc::invalid_input);
     const auto& message = wrong.error().message;
     INFO(message);
-    const std::string before = "batch is ";
+    const std::string before = "need at least ";
     const auto at = message.find(before);
     REQUIRE(at != std::string::npos);
     std::uint64_t least = 0;
@@ -164,7 +164,7 @@ TEST_CASE("a size that is too small is an error that says the least, and the lea
     REQUIRE(fits.has_value());
     CHECK(fits->memory.arena_bytes <= least);
     CHECK_FALSE(prepare(name, {.kind = Kind::fit, .fit_bytes = least - 64}).has_value());
-    // No worse than without the choice.
+    // The result is no larger than without a chosen size.
     CHECK(prepared(name, {.kind = Kind::block}).memory.arena_bytes >= least);
   }
 }

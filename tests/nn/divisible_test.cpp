@@ -25,7 +25,7 @@ std::string only_conflict(const Config& config) {
 
 } // namespace
 
-TEST_CASE("more units than have parameters are refused") {
+TEST_CASE("max_units_alive above the number of units with parameters is refused") {
   auto config = sharded();
   config.parallel.max_units_alive = 11;
   CHECK(find_graph_conflicts(config).empty());
@@ -40,7 +40,7 @@ TEST_CASE("more units than have parameters are refused") {
   CHECK(find_graph_conflicts(config).empty());
 }
 
-TEST_CASE("more workers than parameters are refused where parameters are shared out") {
+TEST_CASE("more workers than parameters are refused if parameters are sharded") {
   auto config = sharded();
   config.model = {.name = "linear", .num_classes = 2, .in_channels = 1};
   config.data.image_size = 1;

@@ -12,7 +12,7 @@ using namespace troupe::nn::test;
 
 namespace {
 
-/// A graph of one unit: "x" and what is cast and computed from it.
+/// A graph of one unit: "x", and tensors that are cast and computed from it.
 class Chain {
 public:
   explicit Chain(DType x) {
@@ -56,7 +56,7 @@ std::vector<std::string> casts(const Graph& graph) {
 
 using Names = std::vector<std::string>;
 
-/// What is left computes the same bits.
+/// Returns the graph without the dropped casts; requires that it computes the same bits.
 Graph dropped(const Graph& graph, const Names& keep = {}) {
   auto after = drop_casts(graph, keep);
   REQUIRE(validate(after).has_value());
@@ -71,14 +71,14 @@ Graph dropped(const Graph& graph, const Names& keep = {}) {
 
 } // namespace
 
-TEST_CASE("a cast to the type that a tensor has goes") {
+TEST_CASE("a cast to the same type is removed") {
   const auto after =
       dropped(Chain{DType::f16}.cast("x", "same", DType::f16).relu("same", "y").graph());
   CHECK(after.nodes.size() == 1);
   CHECK(after.tensors.size() == 2);
 }
 
-TEST_CASE("widening and narrowing again goes, whoever else reads the wide tensor") {
+TEST_CASE("a cast up and down again is removed, even if the wide tensor has other readers") {
   for (const auto type : {DType::f16, DType::bf16}) {
     Chain chain{type};
     chain.cast("x", "wide", DType::f32).cast("wide", "narrow", type).relu("narrow", "y");
@@ -88,7 +88,7 @@ TEST_CASE("widening and narrowing again goes, whoever else reads the wide tensor
   }
 }
 
-TEST_CASE("what rounds stays") {
+TEST_CASE("a cast that rounds is kept") {
   CHECK(casts(dropped(Chain{DType::f32}
                           .cast("x", "narrow", DType::bf16)
                           .cast("narrow", "wide", DType::f32)
@@ -101,7 +101,7 @@ TEST_CASE("what rounds stays") {
                           .graph())) == Names{"wide", "narrow"});
 }
 
-TEST_CASE("chains of exact casts go as a whole") {
+TEST_CASE("chains of exact casts are removed completely") {
   CHECK(casts(dropped(Chain{DType::f16}
                           .cast("x", "a", DType::f32)
                           .cast("a", "b", DType::f16)
@@ -112,7 +112,7 @@ TEST_CASE("chains of exact casts go as a whole") {
             .empty());
 }
 
-TEST_CASE("a second cast to the same type goes") {
+TEST_CASE("a second cast to the same type is removed") {
   CHECK(casts(dropped(Chain{DType::f32}
                           .cast("x", "one", DType::f16)
                           .cast("x", "two", DType::f16)
@@ -120,7 +120,7 @@ TEST_CASE("a second cast to the same type goes") {
                           .graph())) == Names{"one"});
 }
 
-TEST_CASE("what is kept stays, and so does what it is made from") {
+TEST_CASE("a kept tensor stays, together with the tensors that it is computed from") {
   CHECK(casts(dropped(Chain{DType::f16}
                           .cast("x", "wide", DType::f32)
                           .cast("wide", "narrow", DType::f16)

@@ -54,7 +54,7 @@ EngineRunner::EngineRunner(const Graph& graph, CompileOptions::Engine engine,
 }
 
 EngineRunner::~EngineRunner() {
-  stream_.reset(); // what is enqueued still uses the buffers
+  stream_.reset(); // enqueued work still uses the buffers
 }
 
 void EngineRunner::fill(const Values& values) {
@@ -64,7 +64,7 @@ void EngineRunner::fill(const Values& values) {
     encode(slot, values(slot.name, slot.shape), statistics_);
   for (auto& parameters : parameters_)
     device_->round(*stream_, parameters.data(), stored_, parameters.size());
-  REQUIRE(stream_->synchronize().has_value()); // the next fill writes here
+  REQUIRE(stream_->synchronize().has_value()); // the next fill overwrites the source
 }
 
 void EngineRunner::set_batch(std::vector<float> images, std::vector<std::int32_t> labels) {
@@ -92,7 +92,8 @@ Status EngineRunner::run(bool backward) {
 }
 
 void EngineRunner::update(OptimizerArguments arguments, const std::string& decay) {
-  for (auto* state : {&state0_, &state1_}) // large models that are never updated need none
+  for (auto* state :
+       {&state0_, &state1_}) // allocated here because large models that are never updated need none
     for (auto unit = state->size(); unit < parameters_.size(); ++unit)
       state->emplace_back(parameters_[unit].size());
   arguments.gradient_scale /= loss_scale_;

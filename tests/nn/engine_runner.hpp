@@ -13,8 +13,9 @@ namespace troupe::nn::test {
 
 class EngineRunner {
 public:
-  /// Fails the test when the graph does not compile. `layout`: store as another executable does.
-  /// `precision`: what is stored is rounded as it says; a loss is scaled by 1024 where it is.
+  /// Fails the test when the graph does not compile. `layout`: uses the storage layout of another
+  /// executable. `precision`: rounds stored values accordingly, and scales the loss by 1024 when
+  /// the precision has a loss scale.
   EngineRunner(const Graph& graph, CompileOptions::Engine engine, const MemoryPlan& memory,
                const StorageLayout* layout = nullptr, Precision precision = Precision::fp32);
   ~EngineRunner();
@@ -26,18 +27,20 @@ public:
   const StepOutputs& outputs() const { return outputs_; }
 
   using Values = std::function<std::vector<float>(const std::string& name, const Shape& shape)>;
-  /// Gives every parameter and statistic its values, in canonical layout.
+  /// Sets the value of every parameter and statistic, in canonical layout.
   void fill(const Values& values);
   void set_batch(std::vector<float> images, std::vector<std::int32_t> labels);
   void set_tokens(std::vector<std::int32_t> tokens, std::vector<std::int32_t> labels);
 
-  /// One forward and backward (when asked for) pass over the batch. The status of the stream.
+  /// Runs one forward pass, and a backward pass if requested, over the batch. Returns the status of
+  /// the stream.
   Status run(bool backward);
-  /// The optimizer on every parameter. What does not decay is what `decay` says (nn::decays).
+  /// Runs the optimizer on every parameter. `decay` selects the parameters with weight decay
+  /// (nn::decays).
   void update(OptimizerArguments arguments, const std::string& decay = "all");
 
-  /// Canonical layout; statistics and parameters by their names, gradients (without the loss scale)
-  /// by their parameters'.
+  /// Return values in canonical layout. Statistics and parameters are found by their names,
+  /// gradients (without the loss scale) by the names of their parameters.
   std::vector<float> parameter(const std::string& name) const;
   std::vector<float> gradient(const std::string& name) const;
   std::vector<float> statistic(const std::string& name) const;

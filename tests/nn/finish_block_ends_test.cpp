@@ -11,7 +11,7 @@ using namespace troupe::nn::test;
 
 namespace {
 
-/// Neither convolutions nor poolings take anything of what is around them.
+/// Neither convolutions nor poolings are fused with their neighbours.
 const FusionSupport batch_norm_alone = all_but([](const Node& node) {
   const auto* const a = std::get_if<Conv2dAttributes>(&node.attributes);
   const auto* const pool = std::get_if<PoolAttributes>(&node.attributes);
@@ -39,21 +39,21 @@ bool adds_in_backward(const Node& node) {
 
 } // namespace
 
-TEST_CASE("at a block's end that stays apart, batch norm adds up gradients and reads a mask") {
+TEST_CASE("at an unfused block end, batch norm adds gradients and reads a mask") {
   const auto precision = GENERATE(Precision::fp32, Precision::amp_bf16, Precision::amp_fp16);
   const auto forward = small_bottlenecks();
   const auto plain = prepared(forward, {}, precision).graph;
   const auto finished = prepared(forward, batch_norm_alone, precision).graph;
   CHECK(count(finished, end_gradient) == 4);
   CHECK(count(finished, reads_mask) == 4);
-  CHECK(count(finished, adds_gradient) == 3); // nothing is added to what the head gives back
+  CHECK(count(finished, adds_gradient) == 3); // no other gradient is added to the head's
   CHECK(count(plain, adds_in_backward) == 4);
-  CHECK(count(finished, adds_in_backward) == 1); // of what the stem's pooling made
+  CHECK(count(finished, adds_in_backward) == 1); // for the stem's pooled result
   constexpr double same_bits = 1e-30;
   check_same_step(plain, finished, same_bits);
 }
 
-TEST_CASE("masks are of what statistics of a convolution normalized, too") {
+TEST_CASE("masks also cover results that a convolution's statistics normalized") {
   const auto forward = small_bottlenecks();
   const auto statistics = all_but([](const Node& node) {
     return has(node, &Conv2dAttributes::prologue) || has(node, &Conv2dAttributes::batch_norm_relu);
@@ -66,18 +66,18 @@ TEST_CASE("masks are of what statistics of a convolution normalized, too") {
   check_same_step(prepared(forward, {}).graph, finished, f32_tolerance);
 }
 
-TEST_CASE("a mask is read where a block's end is joined forward alone") {
+TEST_CASE("a mask is read if a block end is fused only forward") {
   const auto forward = small_bottlenecks();
   const auto finished = prepared(forward, all_but([](const Node& node) {
                                    return node.op == Op::conv2d_backward_data &&
                                           has(node, &Conv2dAttributes::batch_norm_relu);
                                  }))
                             .graph;
-  CHECK(count(finished, reads_mask) == 1); // of the last block; the convolution gives no mask
+  CHECK(count(finished, reads_mask) == 1); // of the last block; the convolution writes no mask
   check_same_step(prepared(forward, {}).graph, finished, f32_tolerance);
 }
 
-TEST_CASE("what is kept, made again, or slower stays as it is") {
+TEST_CASE("kept, recomputed and slower nodes are unchanged") {
   const auto forward = small_bottlenecks();
   SECTION("the sum is kept") {
     const auto plain = prepared(forward, {}).graph;
@@ -87,7 +87,7 @@ TEST_CASE("what is kept, made again, or slower stays as it is") {
     const auto kept = prepared(forward, batch_norm_alone, Precision::fp32, memory).graph;
     CHECK(count(kept, adds_in_backward) == 2);
   }
-  SECTION("activations are made again") {
+  SECTION("activations are recomputed") {
     const auto again = prepared(forward, batch_norm_alone, Precision::fp32, {},
                                 {.kind = RecomputeConfig::Kind::block})
                            .graph;

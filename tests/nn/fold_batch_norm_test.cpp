@@ -1,4 +1,5 @@
-// A folded graph gives what the graph gave, on the scalar ops and on the fast ones.
+// Tests that a folded graph gives the results of the original graph, on the scalar ops and on the
+// fast ones.
 #include "nn/builder.hpp"
 #include "nn/initialize.hpp"
 #include "nn/models/models.hpp"
@@ -32,7 +33,8 @@ Graph evaluated(const std::string& name, std::int64_t batch, std::int64_t size) 
   return *graph;
 }
 
-/// Initial parameters; statistics and batch norms' scales and shifts that are not the usual ones.
+/// Returns initial parameters, with statistics, scales and shifts of batch norms changed from their
+/// defaults.
 NamedValues trained(const Graph& graph) {
   NamedValues values;
   const auto initial = initial_values(graph, 3);
@@ -89,7 +91,7 @@ PreparedModel ready_to_predict(const Graph& graph, Precision precision, bool fol
 
 } // namespace
 
-TEST_CASE("all batch norms of a residual network are folded, and the logits stay", "[long]") {
+TEST_CASE("all batch norms of a residual network are folded, with the same logits", "[long]") {
   const auto* const name = GENERATE("resnet18", "resnet20", "resnet50");
   const auto plain = evaluated(name, 2, 16);
   for (const auto& patterns : {FusePatterns::none(), FusePatterns::all()}) {
@@ -105,7 +107,7 @@ TEST_CASE("all batch norms of a residual network are folded, and the logits stay
   }
 }
 
-TEST_CASE("only a convolution that nobody else reads takes a batch norm in") {
+TEST_CASE("a batch norm is folded only into a convolution without other readers") {
   const auto graph_of = [](bool training, bool read_twice) {
     GraphBuilder b;
     b.begin_unit("all");
@@ -127,7 +129,7 @@ TEST_CASE("only a convolution that nobody else reads takes a batch norm in") {
   CHECK(fold_batch_norm(twice).graph.to_string() == twice.to_string());
 }
 
-TEST_CASE("nothing is folded where a device cannot run it, and for training") {
+TEST_CASE("nothing is folded in training or if the device cannot run it") {
   const auto graph = evaluated("resnet20", 2, 16);
   PassOptions options{.fuse = FusePatterns::all(), .fold_batch_norm = true};
   CHECK(run_passes(graph, PassMode::evaluation, options)->foldings.empty());
@@ -139,16 +141,16 @@ TEST_CASE("nothing is folded where a device cannot run it, and for training") {
   CHECK(run_passes(*training, PassMode::training, options)->foldings.empty());
 }
 
-TEST_CASE("folded convolutions on the host's fast kernels are the interpreter's", "[long]") {
+TEST_CASE("folded convolutions on the host's fast kernels match the interpreter", "[long]") {
   struct Bound {
     Precision precision;
     double error;
   };
-  // In 16 bits, one rounding of each activation's size adds up over the layers.
+  // In 16 bits, the rounding of each activation adds up over the layers.
   const auto [precision, bound] =
       GENERATE(Bound{Precision::fp32, 1e-4}, Bound{Precision::amp_bf16, 0.15},
                Bound{Precision::amp_fp16, 0.02});
-  // Whole batches of a slice each, and one that no number of threads divides.
+  // A batch of one slice per image, and a batch that no number of threads divides.
   const auto batch = GENERATE(1, 4);
   const auto* const name = GENERATE("resnet18", "resnet50");
   const auto graph = evaluated(name, batch, 16);

@@ -24,7 +24,7 @@ Graph training(const std::string& name, Precision precision, const InputFormat& 
   return ready->graph;
 }
 
-/// The same pixels with more channels, which are zero.
+/// Adds channels of zeros to the pixels.
 std::vector<float> padded(const std::vector<float>& images, std::size_t from, std::size_t to) {
   std::vector<float> wide(images.size() / from * to);
   for (std::size_t i = 0; i < images.size(); ++i)
@@ -51,14 +51,14 @@ void check_same_step(Precision precision) {
 
 } // namespace
 
-TEST_CASE("images of the compute type with a fourth channel make the same step as cast ones") {
+TEST_CASE("images in the compute type with a fourth channel give the same step as cast ones") {
   for (const auto precision : {Precision::fp32, Precision::amp_bf16, Precision::amp_fp16}) {
     INFO(to_string(precision));
     check_same_step(precision);
   }
 }
 
-TEST_CASE("the stem's weight keeps its shape, and nothing casts the images") {
+TEST_CASE("the stem's weight keeps its shape, and no node casts the images") {
   const auto graph = training("resnet20", Precision::amp_fp16, {DType::f16, 4});
   const auto& images = graph[*graph.find("images")];
   CHECK(images.dtype == DType::f16);
@@ -68,7 +68,7 @@ TEST_CASE("the stem's weight keeps its shape, and nothing casts the images") {
   CHECK_FALSE(graph.find("images.f16").has_value());
 }
 
-TEST_CASE("channels are not padded where others than convolutions read the images") {
+TEST_CASE("channels are not padded if nodes other than convolutions read the images") {
   const auto graph = training("mlp", Precision::amp_bf16, {DType::bf16, 4});
   const auto& images = graph[*graph.find("images")];
   CHECK(images.dtype == DType::bf16);
@@ -77,7 +77,7 @@ TEST_CASE("channels are not padded where others than convolutions read the image
   CHECK(input_format(training("resnet20", Precision::amp_bf16, {DType::bf16, 4})).channels == 4);
 }
 
-TEST_CASE("images of another type than the arithmetic's are found") {
+TEST_CASE("images of another type than the arithmetic's are refused") {
   ModelConfig config;
   config.name = "resnet20";
   const auto forward = build_model(config, {.input = image_input(8), .batch = 4});

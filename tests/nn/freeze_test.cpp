@@ -1,4 +1,5 @@
-// What is frozen gets no gradient where that can be avoided, and what is trained gets the same.
+// Tests that frozen parameters get no gradient when it can be avoided, and that trained parameters
+// get the same gradient as without freezing.
 #include "nn/learning_rates.hpp"
 #include "nn/models/models.hpp"
 #include "nn/passes/autodiff.hpp"
@@ -44,7 +45,7 @@ std::ptrdiff_t backward_nodes(const Graph& graph, std::string_view unit) {
 
 } // namespace
 
-TEST_CASE("below the first unit that is trained there is no backward") {
+TEST_CASE("units below the first trained one have no backward") {
   const auto graph = differentiated(small("resnet20"), {"stem", "layer1"});
   CHECK(backward_nodes(graph, "stem") == 0);
   CHECK(backward_nodes(graph, "layer1") == 0);
@@ -52,16 +53,16 @@ TEST_CASE("below the first unit that is trained there is no backward") {
   CHECK_FALSE(graph.find("layer1.2.relu.grad"));
 }
 
-TEST_CASE("frozen weights between trained ones get no gradient, but let it through") {
+TEST_CASE("frozen weights between trained ones get no gradient but pass it on") {
   const auto forward = small("resnet20");
   const auto all = differentiated(forward, {}), some = differentiated(forward, {"layer2"});
-  const auto convolutions = 6; // of layer2; and the shortcut has none of its own
+  const auto convolutions = 6; // in layer2; its shortcut has no convolution
   CHECK(count(some, Op::conv2d_backward_weight) ==
         count(all, Op::conv2d_backward_weight) - convolutions);
   CHECK(count(some, Op::conv2d_backward_data) == count(all, Op::conv2d_backward_data));
 }
 
-TEST_CASE("what is trained has the same gradient, whatever is frozen") {
+TEST_CASE("trained parameters have the same gradient, whatever is frozen") {
   const auto [model, freeze] =
       GENERATE(table<std::string, Names>({{"resnet20", {"stem", "layer1"}},
                                           {"resnet20", {"conv1"}},
@@ -91,8 +92,8 @@ TEST_CASE("what is trained has the same gradient, whatever is frozen") {
   CHECK(trained > 0);
 }
 
-// What joins batch norm with the convolutions around it finds other graphs here than without.
-TEST_CASE("fused steps of a partly frozen model are those of its plain graph") {
+// Freezing changes the graphs in which batch norm is fused with convolutions.
+TEST_CASE("fused steps of a partly frozen model match those of its plain graph") {
   const auto freeze = GENERATE(values<Names>({{"stem"},
                                               {"stem", "a"},
                                               {"stem", "a", "b"},

@@ -65,23 +65,23 @@ Graph chain() {
 
 } // namespace
 
-TEST_CASE("a bottleneck network joins the ends of its blocks to the next ones") {
+TEST_CASE("a bottleneck network fuses block ends into the next blocks") {
   const auto graph = prepared(forward_of("resnet50", 64, 2), everything).graph;
-  // Four of the sixteen ends add a batch norm; the last one is read by no convolution.
+  // Four of the sixteen ends add a batch norm; no convolution reads the last end.
   for (const auto op : {Op::conv2d, Op::conv2d_backward_data}) {
     INFO(to_string(op));
     CHECK(ends(graph, op, Residual::plain) == 11);
     CHECK(ends(graph, op, Residual::normalized) == 4);
   }
-  CHECK(count(graph, Op::scale_shift) == 1);         // the last block's
-  CHECK(count(graph, Op::batch_norm_backward) == 2); // and the stem's
+  CHECK(count(graph, Op::scale_shift) == 1);         // of the last block
+  CHECK(count(graph, Op::batch_norm_backward) == 2); // of the last block and of the stem
   CHECK(count(graph, Op::batch_norm_input_gradient) == 32 + 15 + 4);
-  CHECK(count(graph, Op::add) == 1); // behind the stem
+  CHECK(count(graph, Op::add) == 1); // after the stem
   CHECK(graph.find("layer1.0.relu").has_value());
 }
 
-TEST_CASE("the first convolution that reads a block's end stands where its first reader stood") {
-  // cuDNN has none that reads every second pixel: the shortcut, which is the first reader.
+TEST_CASE("a convolution that computes a block end replaces the end's first reader") {
+  // cuDNN has no such convolution with a stride of two: the shortcut, which is the first reader.
   const auto graph = prepared(small_bottlenecks(), all_but([](const Node& node) {
                                 const auto* const a =
                                     std::get_if<Conv2dAttributes>(&node.attributes);
@@ -100,8 +100,7 @@ TEST_CASE("the first convolution that reads a block's end stands where its first
         *graph.find("b.relu"));
 }
 
-TEST_CASE("a step stays the same when the ends of blocks are joined, in both directions or one",
-          "[long]") {
+TEST_CASE("a step is the same when block ends are fused, in both directions or one", "[long]") {
   for (const auto& forward : networks()) {
     const auto plain = prepared(forward, {}).graph;
     for (const auto& support :
@@ -116,7 +115,7 @@ TEST_CASE("a step stays the same when the ends of blocks are joined, in both dir
   }
 }
 
-TEST_CASE("one in f16 is as near to f32 as without them") {
+TEST_CASE("a step in f16 is as close to f32 as without fused block ends") {
   const auto forward = small_bottlenecks();
   const auto joined = prepared(forward, everything, Precision::amp_fp16).graph;
   CHECK(count(joined, ends_block) == 6);
@@ -127,17 +126,17 @@ TEST_CASE("one in f16 is as near to f32 as without them") {
 }
 
 TEST_CASE("gradients of a batch norm without residual cross units") {
-  // The stem of CIFAR's networks is read by a convolution and by the first shortcut.
+  // A convolution and the first shortcut read the stem of CIFAR's networks.
   const auto graph = prepared(forward_of("resnet20", 8, 4, "cifar"), everything).graph;
   CHECK(ends(graph, Op::conv2d_backward_data, Residual::none) == 1);
 }
 
-TEST_CASE("a batch norm between two units is taken apart as those inside of one") {
+TEST_CASE("a batch norm between two units is split like those within a unit") {
   const auto forward = chain();
   const auto plain = prepared(forward, {}).graph;
   for (const auto precision : {Precision::fp32, Precision::amp_fp16}) {
     const auto graph = prepared(forward, everything, precision).graph;
-    CHECK(count(graph, Op::batch_norm_backward) == 1); // the last one's, behind a pool
+    CHECK(count(graph, Op::batch_norm_backward) == 1); // the last one, before a pool
     CHECK(count(graph, Op::batch_norm_input_gradient) == 5);
     CHECK(count(graph, [](const Node& node) {
             const auto* const a = std::get_if<FinalizeAttributes>(&node.attributes);
@@ -147,7 +146,7 @@ TEST_CASE("a batch norm between two units is taken apart as those inside of one"
   }
 }
 
-TEST_CASE("a convolution's unit reads copies of scale and shift, and gives sums to copy") {
+TEST_CASE("a convolution's unit reads copies of scale and shift, and returns sums to copy") {
   const auto graph = prepared(small_bottlenecks(), everything).graph;
   for (const auto& node : graph.nodes)
     if (node.op == Op::conv2d_backward_data && ends_block(node))
@@ -159,7 +158,7 @@ TEST_CASE("a convolution's unit reads copies of scale and shift, and gives sums 
   CHECK(count(graph, passes_on) == 3 + 2);
 }
 
-TEST_CASE("factor and offset have the type of those that read them") {
+TEST_CASE("factor and offset have the type of their readers") {
   const auto forward = small_bottlenecks();
   const auto finalizes = [&](const FusionSupport& support, const Predicate& what) {
     return count(prepared(forward, support, Precision::amp_fp16).graph, [&](const Node& node) {
@@ -171,16 +170,16 @@ TEST_CASE("factor and offset have the type of those that read them") {
   };
   const auto narrow = [&](const Node& node) { return attributes(node).type == DType::f16; };
   const auto both = [&](const Node& node) { return attributes(node).also_f32; };
-  // Two inside each block, three ends, and the two shortcuts that these add.
+  // Two in each block, three ends, and the two shortcuts that these add.
   CHECK(finalizes(everything, narrow) == 8 + 3 + 2);
   CHECK(finalizes(everything, both) == 0);
-  // Masks are found from f32 where no convolution makes them.
+  // Masks are computed from f32 when no convolution writes them.
   const auto no_sums =
       all_but([](const Node& node) { return has(node, &Conv2dAttributes::batch_norm_relu); });
   CHECK(finalizes(no_sums, both) == 8);
 }
 
-TEST_CASE("a gradient that is kept is made as it was") {
+TEST_CASE("a kept gradient is computed as before") {
   const auto forward = small_bottlenecks();
   const auto joined = [&](const char* kept) {
     return ends(prepared(forward, everything, Precision::fp32, {.keep = {kept}}).graph,
@@ -190,7 +189,7 @@ TEST_CASE("a gradient that is kept is made as it was") {
   CHECK(joined("b.relu.grad") == 0);
 }
 
-TEST_CASE("the ends of blocks stay apart where activations are made again") {
+TEST_CASE("block ends are not fused if activations are recomputed") {
   using Kind = RecomputeConfig::Kind;
   const auto forward = small_bottlenecks();
   const auto joined = [&](const RecomputeConfig& recompute) {

@@ -25,7 +25,7 @@ Graph language_graph(bool fused, Precision precision, const std::vector<std::str
 
 } // namespace
 
-TEST_CASE("the loss of a language model is made beside its gradients, with the same bits") {
+TEST_CASE("the loss of a language model is computed with its gradients, with the same bits") {
   const auto precision = GENERATE(Precision::fp32, Precision::amp_fp16); // with a loss scale
   const auto plain = language_graph(false, precision), fused = language_graph(true, precision);
   CHECK(count(plain, gives_loss) == 0);
@@ -38,6 +38,6 @@ TEST_CASE("the loss of a language model is made beside its gradients, with the s
   check_same_step(plain, fused, same_bits);
 }
 
-TEST_CASE("the loss of a language model stays in forward where what it saves is kept") {
+TEST_CASE("the loss of a language model stays in forward if its saved values are kept") {
   CHECK(count(language_graph(true, Precision::fp32, {"loss.log_sum_exp"}), gives_loss) == 0);
 }

@@ -32,7 +32,7 @@ bool gives_gradient(const Node& node) {
 
 } // namespace
 
-TEST_CASE("a loss gives its gradient and counts what is right") {
+TEST_CASE("a fused loss returns its gradient and counts correct predictions") {
   const auto precision = GENERATE(Precision::fp32, Precision::amp_fp16); // with a loss scale
   const bool counts = GENERATE(true, false);
   const auto forward = classifier(counts);
@@ -47,7 +47,7 @@ TEST_CASE("a loss gives its gradient and counts what is right") {
   check_same_step(plain, fused, same_bits);
 }
 
-TEST_CASE("a loss stays apart from its gradient where that is asked for") {
+TEST_CASE("a loss is not fused with its gradient if something prevents it") {
   SECTION("its probabilities are kept") {
     const auto plain = prepared(classifier(), {}).graph;
     PlanOptions memory;
@@ -57,7 +57,7 @@ TEST_CASE("a loss stays apart from its gradient where that is asked for") {
     CHECK(count(prepared(classifier(), everything, Precision::fp32, memory).graph,
                 gives_gradient) == 0);
   }
-  SECTION("the device does not do it") {
+  SECTION("the device does not support it") {
     CHECK(count(prepared(classifier(), all_but(gives_gradient)).graph, gives_gradient) == 0);
   }
 }

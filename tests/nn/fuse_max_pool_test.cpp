@@ -14,7 +14,7 @@ using namespace troupe::nn::test;
 
 namespace {
 
-/// The stem of a residual network, with a head behind it.
+/// The stem of a residual network, followed by a head.
 Graph stem(bool pooled_twice = false) {
   GraphBuilder b;
   b.begin_unit("stem");
@@ -34,7 +34,7 @@ Graph stem(bool pooled_twice = false) {
   return *graph;
 }
 
-/// Nothing takes any time, and convolutions give no sums where they are not to.
+/// All nodes cost nothing; convolutions compute no sums unless `sums` is set.
 FusionSupport support(bool sums) {
   return {[sums](const Graph&, const Node& node) {
     const auto* const convolution = std::get_if<Conv2dAttributes>(&node.attributes);
@@ -65,7 +65,7 @@ void check_same_stem(const Graph& plain, const Graph& fused, double tolerance) {
     for (const auto& tensor : *values)
       runner->set(tensor.name, tensor.values);
     runner->run();
-    runner->run(); // with the running statistics of the first
+    runner->run(); // uses the running statistics of the first run
   }
   for (const auto role : {Role::gradient, Role::statistic, Role::output})
     for (const auto id : plain.with_role(role)) {
@@ -76,7 +76,7 @@ void check_same_stem(const Graph& plain, const Graph& fused, double tolerance) {
 
 } // namespace
 
-TEST_CASE("a pooling reads what batch norm read, and gives its gradient straight back") {
+TEST_CASE("a fused pooling reads the input of its batch norm and returns that input's gradient") {
   const bool sums = GENERATE(true, false);
   const auto plain = prepared_stem(stem(), {});
   const auto fused = prepared_stem(stem(), {.fuse_statistics = support(sums)});
@@ -89,8 +89,8 @@ TEST_CASE("a pooling reads what batch norm read, and gives its gradient straight
   check_same_stem(plain, fused, 1e-4);
 }
 
-TEST_CASE("a pooling stays behind its batch norm where that is asked for") {
-  SECTION("another reads the result, too") {
+TEST_CASE("a pooling is not fused with its batch norm if something prevents it") {
+  SECTION("another node reads the result") {
     const auto fused = prepared_stem(stem(true), {.fuse_statistics = support(false)});
     CHECK_FALSE(pools_what_it_normalizes(fused));
     check_same_stem(prepared_stem(stem(true), {}), fused, 1e-4);
@@ -100,11 +100,11 @@ TEST_CASE("a pooling stays behind its batch norm where that is asked for") {
     options.memory.keep = {"relu"};
     CHECK_FALSE(pools_what_it_normalizes(prepared_stem(stem(), options)));
   }
-  SECTION("the statistics are all ranks'") {
+  SECTION("the statistics are synchronized") {
     CHECK_FALSE(pools_what_it_normalizes(
         prepared_stem(stem(), {.fuse_statistics = support(false), .sync_batch_norm = true})));
   }
-  SECTION("the device does not do it") {
+  SECTION("the device does not support it") {
     const FusionSupport no_statistics{[](const Graph&, const Node& node) {
       const auto* const convolution = std::get_if<Conv2dAttributes>(&node.attributes);
       const bool sums = convolution && convolution->statistics;
@@ -113,7 +113,7 @@ TEST_CASE("a pooling stays behind its batch norm where that is asked for") {
     CHECK_FALSE(
         pools_what_it_normalizes(prepared_stem(stem(), {.fuse_statistics = no_statistics})));
   }
-  SECTION("it takes longer") {
+  SECTION("it is slower") {
     const FusionSupport slow{[](const Graph&, const Node& node) {
       const auto* const pool = std::get_if<PoolAttributes>(&node.attributes);
       return std::optional{pool && pool->prologue ? 1.0 : 0.0};

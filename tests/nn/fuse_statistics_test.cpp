@@ -24,7 +24,7 @@ void check_same_values(const Graph& fused, const Graph& plain) {
 
 } // namespace
 
-TEST_CASE("synchronized batch norms stay whole, forward and backward") {
+TEST_CASE("synchronized batch norms are not split, forward and backward") {
   const auto ready = run_passes(
       small_bottlenecks(), PassMode::training,
       {.fuse = FusePatterns::all(), .fuse_statistics = everything, .sync_batch_norm = true});
@@ -35,7 +35,7 @@ TEST_CASE("synchronized batch norms stay whole, forward and backward") {
   CHECK(count(ready->graph, Op::batch_norm_finalize) == 0);
 }
 
-TEST_CASE("nothing is fused that the device cannot run") {
+TEST_CASE("nothing is fused that the device does not support") {
   const auto forward = forward_of("resnet18", 32, 2);
   const auto plain = prepared(forward, {}).graph;
   const auto refused =
@@ -44,7 +44,7 @@ TEST_CASE("nothing is fused that the device cannot run") {
   CHECK(plain.tensors.size() == refused.tensors.size());
 }
 
-TEST_CASE("a bottleneck network fuses all but the ends of its blocks") {
+TEST_CASE("a bottleneck network fuses everything except its block ends") {
   const auto forward = forward_of("resnet50", 64, 2);
   const auto graph = prepared(forward, without_ends).graph;
   const auto prologue = [](const Node& node) { return has(node, &Conv2dAttributes::prologue); };
@@ -55,11 +55,11 @@ TEST_CASE("a bottleneck network fuses all but the ends of its blocks") {
   CHECK(count(graph, Op::batch_norm) == 0);
   CHECK(count(graph, statistics) == 53);
   CHECK(count(graph, Op::batch_norm_finalize) == 53);
-  // Two batch norms inside each of 16 blocks, read by a convolution and its weight gradient.
+  // Two batch norms in each of 16 blocks, each read by a convolution and its weight gradient.
   CHECK(count(graph, prologue) == 2 * 2 * 16);
   CHECK(count(graph, reduces) == 2 * 16);
   CHECK(count(graph, Op::batch_norm_input_gradient) == 2 * 16);
-  // The ends of blocks, whose shortcuts are applied on the way. The pooling applies the stem's.
+  // The ends of blocks, which also apply the shortcut's batch norm. The pooling applies the stem's.
   CHECK(count(graph, Op::scale_shift) == 16);
   CHECK(count(graph, [](const Node& node) {
           return node.op == Op::scale_shift && node.inputs.size() == 6;
@@ -69,13 +69,13 @@ TEST_CASE("a bottleneck network fuses all but the ends of its blocks") {
   CHECK(graph.find("layer1.0.relu").has_value());
 }
 
-TEST_CASE("training steps stay the same when all is fused") {
+TEST_CASE("training steps stay the same if everything is fused") {
   for (const auto& forward : {small_bottlenecks(), forward_of("resnet20", 16, 2, "cifar")})
     check_same_step(prepared(forward, {}).graph, prepared(forward, everything).graph,
                     f32_tolerance);
 }
 
-TEST_CASE("training steps stay the same when some nodes are fused, whichever") {
+TEST_CASE("training steps stay the same for any selection of fused nodes") {
   const auto basic = forward_of("resnet20", 8, 4, "cifar"), bottleneck = small_bottlenecks();
   const auto plain_basic = prepared(basic, {}).graph;
   for (std::uint64_t seed = 0; seed < 3; ++seed) {
@@ -89,7 +89,7 @@ TEST_CASE("training steps stay the same when some nodes are fused, whichever") {
   }
 }
 
-TEST_CASE("training steps stay the same without `fuse` before") {
+TEST_CASE("training steps stay the same without the pass `fuse` before") {
   const auto forward = small_bottlenecks();
   const auto apart = [&](const FusionSupport& runs) {
     PassOptions options;
@@ -103,7 +103,7 @@ TEST_CASE("training steps stay the same without `fuse` before") {
   check_same_step(apart({}), fused, f32_tolerance);
 }
 
-TEST_CASE("each rung of the ladder alone keeps the step") {
+TEST_CASE("each fusion by itself keeps the step") {
   const auto forward = forward_of("resnet20", 8, 4, "cifar");
   const auto plain = prepared(forward, {}).graph;
   const auto without = [&](const Predicate& refused) {
@@ -119,13 +119,13 @@ TEST_CASE("each rung of the ladder alone keeps the step") {
   CHECK(count(level2, Op::scale_shift) == 19);
   check_same_step(plain, level2, f32_tolerance);
 
-  // Without the weight gradient's prologue the normalized activation is needed after all.
+  // Without the weight gradient's prologue the normalized activation is still needed.
   const auto no_weight = without([&](const Node& node) {
     return node.op == Op::conv2d_backward_weight && has_prologue(node);
   });
   CHECK(count(no_weight, has_prologue) == 0);
 
-  // The mask of a prologue's relu comes from x.
+  // The mask of a prologue's relu is computed from x.
   const auto no_reduction =
       without([](const Node& node) { return has(node, &Conv2dAttributes::batch_norm_relu); });
   CHECK(count(no_reduction, has_prologue) == 2 * 9);
@@ -134,7 +134,7 @@ TEST_CASE("each rung of the ladder alone keeps the step") {
         }) == 9);
   check_same_step(plain, no_reduction, f32_tolerance);
 
-  // Statistics are worth more than a prologue where only one of them can be had.
+  // When only one of them is possible, statistics are preferred to a prologue.
   const auto one_of_both = without([&](const Node& node) {
     return has_prologue(node) && has(node, &Conv2dAttributes::statistics);
   });
@@ -153,7 +153,7 @@ TEST_CASE("each rung of the ladder alone keeps the step") {
   check_same_step(plain, reduction_alone, f32_tolerance);
 }
 
-TEST_CASE("what is kept is stored") {
+TEST_CASE("a kept tensor is stored") {
   const auto forward = forward_of("resnet20", 8, 2, "cifar");
   const auto graph =
       prepared(forward, everything, Precision::fp32, {.keep = {"layer1.0.relu1"}}).graph;
@@ -161,7 +161,7 @@ TEST_CASE("what is kept is stored") {
   CHECK_FALSE(graph.find("layer1.1.relu1").has_value());
 }
 
-TEST_CASE("a fused f16 step is as near to f32 as the f16 step") {
+TEST_CASE("a fused f16 step is as close to f32 as the f16 step") {
   const auto forward = small_bottlenecks();
   const auto plain = prepared(forward, {}, Precision::amp_fp16).graph;
   const auto fused = prepared(forward, without_ends, Precision::amp_fp16).graph;
@@ -171,7 +171,7 @@ TEST_CASE("a fused f16 step is as near to f32 as the f16 step") {
   CHECK(distance(fused, exact) < 2 * distance(plain, exact));
 }
 
-TEST_CASE("a model begins with the same values, whichever of its batch norms are taken apart") {
+TEST_CASE("initial values do not depend on which batch norms are split") {
   const auto forward = small_bottlenecks();
   const auto fused = prepared(forward, everything).graph;
   REQUIRE(count(fused, Op::batch_norm_finalize) > 0);

@@ -59,7 +59,7 @@ void check_same_results(const Graph& forward, const FusePatterns& patterns) {
 
 } // namespace
 
-TEST_CASE("all patterns of a residual network fuse, and the results stay") {
+TEST_CASE("all patterns of a residual network are fused, with the same results") {
   const auto forward = two_images("resnet18");
   const auto fused = fuse(forward, FusePatterns::all());
   CHECK(count(fused, Op::relu) == 0);
@@ -69,22 +69,22 @@ TEST_CASE("all patterns of a residual network fuse, and the results stay") {
   check_same_results(forward, FusePatterns::all());
 }
 
-TEST_CASE("each pattern fuses alone") {
+TEST_CASE("each pattern is fused separately") {
   for (const auto& patterns : {FusePatterns{true, false, false}, FusePatterns{false, true, false},
                                FusePatterns{false, false, true}})
     check_same_results(two_images("resnet20"), patterns);
-  // Those after an add stay.
+  // The relus after an add stay.
   CHECK(count(fuse(two_images("resnet20"), {true, false, false}), Op::relu) == 9);
   CHECK(count(fuse(two_images("resnet20"), {false, true, false}), Op::add) == 0);
   CHECK(count(fuse(two_images("mlp"), {false, false, true}), Op::bias) == 0);
 }
 
-TEST_CASE("nothing fuses that the device cannot run") {
+TEST_CASE("nothing is fused that the device does not support in a pattern") {
   const auto forward = two_images("resnet18");
   CHECK(fuse(forward, FusePatterns::none()).to_string() == forward.to_string());
 }
 
-TEST_CASE("evaluation graphs fuse too") {
+TEST_CASE("evaluation graphs are fused too") {
   const auto forward = two_images("resnet18", false);
   const auto fused = fuse(forward, FusePatterns::all());
   CHECK(count(fused, Op::relu) == 0);
@@ -96,7 +96,7 @@ TEST_CASE("evaluation graphs fuse too") {
   CHECK(relative_error(b.get("logits"), a.get("logits")) < 1e-5);
 }
 
-TEST_CASE("a result that somebody else reads, or that is kept, stays") {
+TEST_CASE("a result that is kept or has another reader stays") {
   GraphBuilder b;
   b.begin_unit("unit");
   const auto x = b.input("x", {2, 4, 4, 2});

@@ -98,8 +98,8 @@ constexpr float loss_scale = 256;
 
 using Values = std::map<std::string, std::vector<float>>;
 
-/// Of the second of two steps, which sees what the first did to running statistics. Gradients are
-/// not scaled.
+/// Returns the values of the second of two steps, which reads the running statistics of the first.
+/// Gradients are unscaled.
 Values values_of_step(const Graph& graph) {
   GraphRunner runner{graph};
   runner.fill();

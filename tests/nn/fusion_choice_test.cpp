@@ -1,4 +1,4 @@
-// fuse_statistics joins what is faster joined, by the times that a device gives.
+// Tests that fuse_statistics fuses nodes when that is faster by the device's times.
 #include "tests/nn/fused_steps.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -20,7 +20,7 @@ bool is_fused(const Node& node) {
 bool Conv2dAttributes::*const every_flag[] = {
     &Conv2dAttributes::statistics, &Conv2dAttributes::prologue, &Conv2dAttributes::batch_norm_relu};
 
-/// How many nodes have a flag.
+/// Returns the number of nodes with a flag.
 std::ptrdiff_t count(const Graph& graph, bool Conv2dAttributes::*flag) {
   return std::ranges::count_if(graph.nodes, [flag](const Node& node) {
     const auto* const a = std::get_if<Conv2dAttributes>(&node.attributes);
@@ -46,8 +46,8 @@ Graph fused(const FusionSupport& support) {
   return prepared(config, 8, 2, support, Precision::fp32).graph;
 }
 
-/// A node takes 10, one with this flag as much as it is told, and one with others nothing. As with
-/// cuDNN no convolution has a prologue alone.
+/// An unfused node costs 10, a node with this flag `microseconds`, and nodes with other flags 0. As
+/// in cuDNN, no convolution has only a prologue.
 FusionSupport with(bool Conv2dAttributes::*flag, double microseconds) {
   return {[=](const Graph&, const Node& node) -> std::optional<double> {
     if (!is_fused(node))
@@ -63,37 +63,37 @@ FusionSupport with(bool Conv2dAttributes::*flag, double microseconds) {
 
 } // namespace
 
-TEST_CASE("a convolution that is slower with what is joined to it stays as it is") {
+TEST_CASE("a convolution that would be slower when fused is unchanged") {
   for (const auto flag : every_flag) {
     CHECK(count(fused(with(flag, 0)), flag) > 0);
     CHECK(count(fused(with(flag, 1000)), flag) == 0);
   }
 }
 
-TEST_CASE("the sum of all nodes that change decides") {
-  // Statistics: convolution, finalize and scale_shift for convolution and batch norm.
+TEST_CASE("a fusion is chosen by the total time of all nodes that it changes") {
+  // Statistics: convolution, finalize and scale_shift replace convolution and batch norm.
   CHECK(count(fused(with(&Conv2dAttributes::statistics, 0)), &Conv2dAttributes::statistics) == 19);
   CHECK(count(fused(with(&Conv2dAttributes::statistics, 1)), &Conv2dAttributes::statistics) == 0);
-  // Mask and sums: two for two.
+  // Mask and sums: two nodes replace two.
   constexpr auto masked = &Conv2dAttributes::batch_norm_relu;
   CHECK(count(fused(with(masked, 10)), masked) == 9);
   CHECK(count(fused(with(masked, 11)), masked) == 0);
 }
 
-TEST_CASE("the end of a block is joined to the next where that takes no longer") {
+TEST_CASE("a block end is fused into the next block if that is not slower") {
   const auto joined = [](double microseconds) {
     const auto graph = fused({[=](const Graph&, const Node& node) -> std::optional<double> {
       return ends_block(node) ? microseconds : node.op == Op::batch_norm ? 30 : 10;
     }});
     return std::ranges::count_if(graph.nodes, ends_block);
   };
-  // One for two forward, two for three backward: of 9 blocks all but the last, and of the stem's
-  // batch norm the gradient.
+  // Forward, one node replaces two; backward, two replace three. This applies to all but the last
+  // of 9 blocks, and to the gradient of the stem's batch norm.
   CHECK(joined(20) == 8 + 8 + 1);
   CHECK(joined(21) == 0);
 }
 
-TEST_CASE("what is apart and does not run is no rival") {
+TEST_CASE("an unfused alternative that cannot run is not considered") {
   const auto graph = fused({[](const Graph&, const Node& node) -> std::optional<double> {
     if (node.op == Op::batch_norm || node.op == Op::batch_norm_backward)
       return std::nullopt;
@@ -102,7 +102,7 @@ TEST_CASE("what is apart and does not run is no rival") {
   CHECK(count(graph, &Conv2dAttributes::statistics) == 19);
 }
 
-TEST_CASE("each choice is told, with both times and what was taken") {
+TEST_CASE("each choice is reported with both times and the result") {
   std::map<std::string, int> taken, left;
   auto support = with(&Conv2dAttributes::batch_norm_relu, 11);
   support.chosen = [&](const FusionChoice& choice) {

@@ -1,5 +1,5 @@
-// Pure fp16 and bf16 against PyTorch's half parameters (tests/golden/record_half.py): its fused
-// optimizers, and ten steps of a perceptron.
+// Compares pure fp16 and bf16 with PyTorch's half parameters (tests/golden/record_half.py): its
+// fused optimizers, and ten steps of a perceptron.
 #include "core/config/config.hpp"
 #include "nn/optimizer.hpp"
 #include "tests/nn/engine_runner.hpp"
@@ -22,7 +22,7 @@ Precision precision_of_type(const nlohmann::json& golden) {
   return golden.at("type") == "f16" ? Precision::fp16 : Precision::bf16;
 }
 
-/// The distance of a value to the next one of its type.
+/// Returns the distance of a value to the next value of its type.
 double ulp(Precision precision, double value) {
   const bool f16 = precision == Precision::fp16;
   const int exponent = std::max(std::ilogb(std::abs(value) + 1e-30), f16 ? -14 : -126);
@@ -73,7 +73,8 @@ private:
   std::vector<float> parameters_, state0_, state1_;
 };
 
-/// Requires values within two of their units of PyTorch's, and that most are its very bits.
+/// Requires that values are within two units in the last place of PyTorch's, and that most have the
+/// same bits.
 void check_bits(Precision precision, const std::vector<float>& got,
                 const std::vector<float>& expected) {
   REQUIRE(got.size() == expected.size());
@@ -103,13 +104,13 @@ void check_perceptron(const nlohmann::json& golden, Engine engine) {
   for (std::size_t step = 0; step < losses.size(); ++step) {
     INFO("step " << step);
     REQUIRE(runner.run(true).has_value());
-    // Logits are rounded to the type: what they differ by is what the loss does.
+    // Logits are rounded to the type: their error is the loss's error.
     CHECK(std::abs(double{runner.outputs()["loss"]} - losses[step]) <= rounding * losses[step]);
     runner.update(arguments_at(golden, step));
   }
   for (const auto& [name, values] : golden.at("parameters").items()) {
     INFO(name);
-    // A sum that is rounded otherwise moves single values by some units: Adam divides by it.
+    // Another rounding of a sum changes single values by some units, because Adam divides by it.
     CHECK(distance(golden_samples(runner.parameter(name)), values.get<std::vector<float>>()) <=
           4 * rounding);
   }
@@ -117,7 +118,7 @@ void check_perceptron(const nlohmann::json& golden, Engine engine) {
 
 } // namespace
 
-TEST_CASE("optimizers that store f16 and bf16 make the steps of PyTorch's fused ones") {
+TEST_CASE("optimizers that store f16 and bf16 match PyTorch's fused optimizers") {
   const auto all = read_golden("half.json");
   for (const auto& golden : all.at("optimizers")) {
     INFO(golden.at("name") << " " << golden.at("type") << " " << golden.at("arguments"));
@@ -134,7 +135,7 @@ TEST_CASE("optimizers that store f16 and bf16 make the steps of PyTorch's fused 
   }
 }
 
-TEST_CASE("a perceptron of f16 or bf16 parameters learns as PyTorch's does") {
+TEST_CASE("a perceptron with f16 or bf16 parameters has PyTorch's losses") {
   const auto all = read_golden("half.json");
   for (const auto& golden : all.at("perceptrons"))
     for (const auto engine : {Engine::interpreter, Engine::fastest}) {

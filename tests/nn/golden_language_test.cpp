@@ -1,10 +1,11 @@
-// Small models of Hugging Face's families against their float64
+// Compares small models of Hugging Face's families with their float64 results
 // (tests/golden/make_language_golden.py): logits, every parameter's gradient, and ten losses of SGD
-// and of AdamW, which lets what has one dimension not decay, in every precision. And one step of
-// GPT-2 as it is.
+// and of AdamW, without weight decay of one-dimensional parameters, in every precision; and one
+// step of the original GPT-2.
 //
-// Tolerances: what golden_recipe.hpp has of PyTorch's own error. A single parameter's gradient may
-// be ten times as far as all of them together; of it, 16 bits leave only the direction.
+// Tolerances are based on PyTorch's error, as in golden_recipe.hpp. The error of a single
+// parameter's gradient may be ten times that of all gradients together; in 16 bits only the
+// direction of a single gradient is compared.
 #include "nn/models/models.hpp"
 #include "nn/optimizer.hpp"
 #include "tests/nn/engine_runner.hpp"
@@ -134,7 +135,7 @@ private:
     check("all gradients", distance(all, all_expected), allowed("gradients"));
   }
 
-  /// The graph has none: the last norm's rows times the head's weight.
+  /// Computes the logits, which the graph lacks: the last norm's rows times the head's weight.
   std::vector<float> logits(EngineRunner& runner) const {
     const auto weight = runner.parameter(head());
     const auto& shape = training_.graph[*training_.graph.find(last_norm())].shape;
@@ -180,7 +181,7 @@ private:
 
 } // namespace
 
-TEST_CASE("GPT-2 and LLaMA are Hugging Face's, on both engines, in every precision") {
+TEST_CASE("GPT-2 and LLaMA match Hugging Face on both engines in every precision") {
   for (const auto engine : {Engine::interpreter, Engine::fastest})
     for (const auto precision : {Precision::fp32, Precision::fp16, Precision::bf16,
                                  Precision::amp_fp16, Precision::amp_bf16})
@@ -190,12 +191,12 @@ TEST_CASE("GPT-2 and LLaMA are Hugging Face's, on both engines, in every precisi
         LanguageRun run{family, engine, precision};
         run.check_first_step();
         run.check_ten_steps("sgd");
-        // f16 holds no squares of small gradients: Adam divides by chance, in PyTorch too.
+        // Squares of small gradients underflow in f16: Adam then divides by noise, in PyTorch too.
         if (precision != Precision::fp16)
           run.check_ten_steps("adamw");
       }
 }
 
-TEST_CASE("GPT-2 of 124 million parameters is Hugging Face's", "[long]") {
+TEST_CASE("GPT-2 of 124 million parameters matches Hugging Face", "[long]") {
   LanguageRun{"gpt2_124m", Engine::fastest}.check_first_step();
 }

@@ -1,9 +1,9 @@
-// ResNet-20 and ResNet-50 against PyTorch's float64 (tests/golden/make_golden.py, record_half.py):
-// logits, every parameter's gradient, statistics, ten losses of SGD with momentum and weight decay,
-// and the logits of an evaluation after that.
+// Compares ResNet-20 and ResNet-50 with PyTorch's float64 results (tests/golden/make_golden.py,
+// record_half.py): logits, every parameter's gradient, statistics, ten losses of SGD with momentum
+// and weight decay, and the logits of an evaluation after that.
 //
-// Tolerances: what golden_recipe.hpp has of PyTorch's own error. A single parameter's gradient may
-// be ten times as far as all of them together.
+// Tolerances are based on PyTorch's error, as in golden_recipe.hpp. The error of a single
+// parameter's gradient may be ten times that of all gradients together.
 #include "core/config/config.hpp"
 #include "nn/optimizer.hpp"
 #include "tests/nn/engine_runner.hpp"
@@ -21,13 +21,13 @@ namespace {
 
 using Engine = CompileOptions::Engine;
 
-/// How far ResNet-50's gradients in fp32 are from the truth when its images are rounded otherwise,
-/// each by one unit in the last place: 4e-4 to 3e-3, measured with ten roundings on one processor.
-/// Of the inputs of its relus some are so near to zero that rounding decides about them, as it does
-/// between instruction sets. (Images of ResNet-20 were chosen so that none is.)
+/// Error of ResNet-50's gradients in fp32 when each pixel of its images changes by one unit in the
+/// last place: 4e-4 to 3e-3, measured with ten roundings on one processor. Some inputs of its relus
+/// are so near to zero that their sign depends on rounding, as it does between instruction sets.
+/// (The images of ResNet-20 were chosen so that none is.)
 constexpr double rounded_images_error = 3e-3;
 
-/// |x - truth| / |truth| of PyTorch's own run in a precision.
+/// Returns |x - reference| / |reference| of PyTorch's run in a precision.
 nlohmann::json pytorch_error(const nlohmann::json& golden, Precision precision) {
   if (precision == Precision::fp32)
     return golden.at("pytorch_f32_error");
@@ -59,7 +59,7 @@ public:
     check("logits", distance(runner_->tensor("logits", expected.size()), expected),
           allowed("logits"));
     CHECK(runner_->outputs()["correct"] == golden_.at("correct").get<float>());
-    // A loss moves by at most twice what a logit does; logits are a few units large.
+    // A loss changes by at most twice the change of a logit; logits are a few units large.
     const auto loss = golden_.at("loss").get<double>();
     check("loss", std::abs(double{runner_->outputs()["loss"]} - loss),
           2 * (1 + loss) * allowed("logits"));
@@ -67,7 +67,7 @@ public:
     check_statistics();
   }
 
-  /// After check_first_step: its gradients are the first update's.
+  /// Call after check_first_step, whose gradients the first update uses.
   void check_ten_steps() {
     const OptimizerConfig sgd{.lr = golden_.at("optimizer").at("lr"),
                               .momentum = golden_.at("optimizer").at("momentum"),
@@ -131,7 +131,7 @@ private:
       all.insert(all.end(), samples.begin(), samples.end());
       all_expected.insert(all_expected.end(), expected.begin(), expected.end());
       if (precision_ != Precision::fp32)
-        continue; // of a single parameter, 16 bits leave only the direction
+        continue; // in 16 bits, only the direction of a single parameter's gradient is significant
       check(name, distance(samples, expected), 10 * allowed("gradients"));
       double squares = 0;
       for (const float g : gradient)
@@ -154,7 +154,7 @@ private:
             10 * allowed("logits"));
   }
 
-  /// Evaluation reads the trained values through the training executable's layout.
+  /// Evaluates with the trained values in the training executable's storage layout.
   void check_evaluation() const {
     const auto evaluation = prepare(PassMode::evaluation);
     EngineRunner evaluate{evaluation.graph, engine_, evaluation.memory,
@@ -166,7 +166,7 @@ private:
     });
     run(evaluate, false);
     const auto expected = golden_.at("evaluation_logits").get<std::vector<float>>();
-    // Ten steps apart: what the losses differ by, and the logits with them.
+    // After ten steps, the logits differ as much as the losses do.
     check("evaluation logits", distance(evaluate.tensor("logits", expected.size()), expected),
           4 * (allowed("logits") + times_pytorch("losses")));
   }
@@ -182,23 +182,23 @@ private:
 
 } // namespace
 
-TEST_CASE("ResNet-20 on the interpreter is PyTorch's") {
+TEST_CASE("ResNet-20 on the interpreter matches PyTorch") {
   GoldenRun run{"resnet20", Engine::interpreter, Precision::fp32};
   run.check_first_step();
   run.check_ten_steps();
 }
 
-TEST_CASE("ResNet-20 in amp_bf16 on the interpreter is PyTorch's") {
+TEST_CASE("ResNet-20 in amp_bf16 on the interpreter matches PyTorch") {
   GoldenRun run{"resnet20", Engine::interpreter, Precision::amp_bf16};
   run.check_first_step();
 }
 
-TEST_CASE("ResNet-50 on the interpreter is PyTorch's", "[long]") {
+TEST_CASE("ResNet-50 on the interpreter matches PyTorch", "[long]") {
   GoldenRun run{"resnet50", Engine::interpreter, Precision::fp32};
   run.check_first_step();
 }
 
-TEST_CASE("ResNet-20 on the fastest engine is PyTorch's") {
+TEST_CASE("ResNet-20 on the fastest engine matches PyTorch") {
   for (const auto precision : {Precision::fp32, Precision::fp16, Precision::bf16,
                                Precision::amp_fp16, Precision::amp_bf16}) {
     INFO(to_string(precision));
@@ -208,7 +208,7 @@ TEST_CASE("ResNet-20 on the fastest engine is PyTorch's") {
   }
 }
 
-TEST_CASE("ResNet-50 on the fastest engine is PyTorch's") {
+TEST_CASE("ResNet-50 on the fastest engine matches PyTorch") {
   for (const auto precision : {Precision::fp32, Precision::amp_bf16}) {
     INFO(to_string(precision));
     GoldenRun run{"resnet50", Engine::fastest, precision};

@@ -1,4 +1,5 @@
-// Single ops and losses on the interpreter against PyTorch's float64 (tests/golden/make_golden.py).
+// Compares single ops and losses on the interpreter with PyTorch's float64 results
+// (tests/golden/make_golden.py).
 #include "nn/builder.hpp"
 #include "nn/passes/autodiff.hpp"
 #include "tests/nn/golden_recipe.hpp"
@@ -15,14 +16,14 @@ using namespace troupe::nn::test;
 
 namespace {
 
-/// Sums of some hundred terms that are each rounded to float32 once, at the end.
+/// For sums of some hundred terms that are rounded to float32 once, at the end.
 constexpr double tolerance = 1e-6;
 
 Shape shape_of(const nlohmann::json& dims) {
   return Shape{dims.get<std::vector<std::int64_t>>()};
 }
 
-/// One node, forward or backward, over tensors that are given by name.
+/// One node, forward or backward, on tensors that are given by name.
 class OneNode {
 public:
   explicit OneNode(Op op, Attributes attributes = {}) {
@@ -65,7 +66,7 @@ std::vector<float> floats(const nlohmann::json& values) {
 
 } // namespace
 
-TEST_CASE("conv2d and its gradients are PyTorch's") {
+TEST_CASE("conv2d and its gradients match PyTorch") {
   const auto cases = read_golden("ops.json");
   for (const auto& golden : cases.at("conv2d")) {
     const Conv2dAttributes a{golden.at("kernel"), golden.at("stride"), golden.at("padding")};
@@ -98,7 +99,7 @@ TEST_CASE("conv2d and its gradients are PyTorch's") {
   }
 }
 
-TEST_CASE("layer_norm and its gradients are PyTorch's") {
+TEST_CASE("layer_norm and its gradients match PyTorch") {
   const auto golden = read_golden("ops.json").at("layer_norm");
   const LayerNormAttributes a{golden.at("eps").get<float>()};
   const Shape shape{2, 3, 7};
@@ -126,7 +127,7 @@ TEST_CASE("layer_norm and its gradients are PyTorch's") {
     CHECK(distance(backward.get(name), floats(golden.at(name))) < tolerance);
 }
 
-TEST_CASE("gelu and its gradient are PyTorch's, exact and by tanh") {
+TEST_CASE("gelu and its gradient match PyTorch, exact and by tanh") {
   auto x = golden_uniform("x", 40);
   for (auto& value : x)
     value *= 6;
@@ -146,7 +147,7 @@ TEST_CASE("gelu and its gradient are PyTorch's, exact and by tanh") {
   }
 }
 
-TEST_CASE("max_pool, avg_pool and their gradients are PyTorch's") {
+TEST_CASE("max_pool, avg_pool and their gradients match PyTorch") {
   const auto cases = read_golden("ops.json");
   for (const auto& golden : cases.at("pool")) {
     const PoolAttributes a{golden.at("kernel").at(0), golden.at("kernel").at(1),
@@ -169,7 +170,7 @@ TEST_CASE("max_pool, avg_pool and their gradients are PyTorch's") {
   }
 }
 
-TEST_CASE("batch_norm, its statistics and gradients are PyTorch's") {
+TEST_CASE("batch_norm, its statistics and gradients match PyTorch") {
   const auto golden = read_golden("ops.json").at("batch_norm");
   const auto shape = shape_of(golden.at("x_shape"));
   const auto scale = golden_parameter("bn.weight", {3}), shift = golden_parameter("bn.bias", {3});
@@ -202,7 +203,7 @@ TEST_CASE("batch_norm, its statistics and gradients are PyTorch's") {
   CHECK(distance(backward.get("dshift"), floats(golden.at("dweights").at("bn.bias"))) < tolerance);
 }
 
-TEST_CASE("cross-entropy with smoothing and ignored labels is PyTorch's") {
+TEST_CASE("cross-entropy with smoothing and ignored labels matches PyTorch") {
   auto logits = golden_uniform("logits", 30);
   for (auto& value : logits)
     value *= 4;
@@ -230,7 +231,7 @@ TEST_CASE("cross-entropy with smoothing and ignored labels is PyTorch's") {
   }
 }
 
-TEST_CASE("the mean squared error is PyTorch's, and labels stand for one-hot rows") {
+TEST_CASE("the mean squared error matches PyTorch, and labels act as one-hot rows") {
   const auto golden = read_golden("ops.json").at("mean_squared_error");
   auto prediction = golden_uniform("logits", 30);
   for (auto& value : prediction)

@@ -12,7 +12,8 @@ namespace troupe::nn::test {
 
 namespace {
 
-/// The loss in double, from the f32 prediction: the rounding of a f32 loss would drown differences.
+/// Computes the loss in double from the f32 prediction: the rounding of an f32 loss would be larger
+/// than the differences.
 double loss_of(GraphRunner& runner, const std::string& prediction) {
   runner.run();
   const auto p = runner.get(prediction), t = runner.get("target");
@@ -22,7 +23,7 @@ double loss_of(GraphRunner& runner, const std::string& prediction) {
   return sum / static_cast<double>(p.size());
 }
 
-/// Which side of every kink of relu and max_pool the last run was on.
+/// Returns the side of every kink of relu and max_pool in the last run.
 std::vector<float> sides(const GraphRunner& runner) {
   std::vector<float> all;
   for (const auto& node : runner.graph().nodes) {
@@ -38,7 +39,7 @@ std::vector<float> sides(const GraphRunner& runner) {
   return all;
 }
 
-/// Fourth-order central differences; nothing when there is a kink within the step.
+/// Computes fourth-order central differences; empty when a kink lies within the step.
 std::optional<double> numeric_gradient(GraphRunner& runner, const std::string& parameter,
                                        std::size_t i, const std::string& prediction) {
   const auto original = runner.get(parameter);
@@ -65,7 +66,7 @@ std::optional<double> numeric_gradient(GraphRunner& runner, const std::string& p
 Graph graph_of(const Shape& input, const AddOp& add_op) {
   GraphBuilder builder;
   builder.begin_unit("unit");
-  // A 1x1 convolution or matmul gives x parameters to depend on.
+  // A 1x1 convolution or matmul makes x depend on parameters.
   const auto raw = builder.input("raw", input);
   const auto x = input.rank() == 4 ? builder.conv2d("before", raw, input[3], {1, 1, 0})
                                    : builder.linear("before", raw, input[1]);

@@ -1,4 +1,4 @@
-/// Runs a graph on the scalar ops, with memory of its own for every tensor.
+/// Runs a graph on the scalar ops, with separate memory for every tensor.
 #pragma once
 
 #include "core/graph/graph.hpp"
@@ -12,7 +12,7 @@ namespace troupe::nn::test {
 
 class GraphRunner {
 public:
-  /// All tensors are zero. With a plan, activations lie where it says.
+  /// Zeroes all tensors. With a plan, activations lie at the plan's offsets.
   explicit GraphRunner(Graph graph, const MemoryPlan& plan = {});
 
   const Graph& graph() const { return graph_; }
@@ -23,11 +23,11 @@ public:
   void set(std::string_view name, const std::vector<float>& values);
   void set_labels(std::string_view name, const std::vector<std::int32_t>& labels);
   std::vector<float> get(std::string_view name) const;
-  /// Inputs, parameters: a smooth deterministic mess, different for every name; statistics as
-  /// models begin with them; labels 0, 1, 2, ... modulo `classes`.
+  /// Fills inputs and parameters with smooth deterministic values that differ for every name, sets
+  /// statistics to their initial values, and labels to 0, 1, 2, ... modulo `classes`.
   void fill(std::int32_t classes = 10);
 
-  /// Runs all nodes, or one; fails the test on an error.
+  /// Runs all nodes or one; fails the test on an error.
   void run();
   void run(const Node& node);
 
@@ -38,13 +38,13 @@ private:
   std::vector<void*> pointers_;
 };
 
-/// Values in (-1, 1) that depend on the seed and position alone.
+/// Returns values in (-1, 1) that depend only on seed and position.
 std::vector<float> noise(std::size_t count, std::uint64_t seed);
 
-/// Nodes of one op.
+/// Returns the number of nodes with an op.
 std::ptrdiff_t count(const Graph& graph, Op op);
 
-/// The largest difference, relative to the largest value of `expected`.
+/// Returns the largest difference, relative to the largest value of `expected`.
 double relative_error(const std::vector<float>& got, const std::vector<float>& expected);
 
 } // namespace troupe::nn::test

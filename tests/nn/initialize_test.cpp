@@ -45,14 +45,14 @@ double deviation(const std::vector<float>& values) {
 
 } // namespace
 
-TEST_CASE("convolutions begin normal with variance 2 / fan_out") {
+TEST_CASE("convolutions start normal with variance 2 / fan_out") {
   const auto all = values_of("resnet18", 1);
   const auto& weight = find(all, "layer2.0.conv1.weight").values; // 128 x 64 x 3 x 3
   CHECK(std::abs(mean(weight)) < 4 * 0.0417 / std::sqrt(73728.0));
   CHECK(std::abs(deviation(weight) / std::sqrt(2.0 / (128 * 9)) - 1) < 0.02);
 }
 
-TEST_CASE("the classifier begins uniform within 1 / sqrt(fan_in)") {
+TEST_CASE("the classifier starts uniform within 1 / sqrt(fan_in)") {
   const auto all = values_of("resnet18", 1);
   const double bound = 1 / std::sqrt(512.0);
   for (const char* name : {"fc.weight", "fc.bias"}) {
@@ -63,7 +63,7 @@ TEST_CASE("the classifier begins uniform within 1 / sqrt(fan_in)") {
   CHECK(std::abs(deviation(find(all, "fc.weight").values) / (bound / std::sqrt(3.0)) - 1) < 0.03);
 }
 
-TEST_CASE("batch norm begins as the identity") {
+TEST_CASE("batch norm starts as the identity") {
   const auto all = values_of("resnet20", 1);
   CHECK(std::ranges::count(find(all, "bn1.weight").values, 1.0f) == 16);
   CHECK(std::ranges::count(find(all, "bn1.bias").values, 0.0f) == 16);
@@ -71,7 +71,7 @@ TEST_CASE("batch norm begins as the identity") {
   CHECK(std::ranges::count(find(all, "bn1.running_var").values, 1.0f) == 16);
 }
 
-TEST_CASE("values depend on the seed and the name, not on the rest of the model") {
+TEST_CASE("initial values depend on the seed and the name, not on the rest of the model") {
   const auto a = values_of("resnet20", 1), b = values_of("resnet56", 1),
              c = values_of("resnet20", 2);
   CHECK(find(a, "conv1.weight").values == find(b, "conv1.weight").values);
@@ -79,7 +79,7 @@ TEST_CASE("values depend on the seed and the name, not on the rest of the model"
   CHECK(find(a, "layer1.0.conv1.weight").values != find(a, "layer1.0.conv2.weight").values);
 }
 
-TEST_CASE("a parameter begins as it says itself, whatever reads it") {
+TEST_CASE("a parameter is initialized as it declares, whatever reads it") {
   GraphBuilder b;
   b.begin_unit("unit");
   const auto x = b.input("x", {4, 3});
@@ -94,7 +94,7 @@ TEST_CASE("a parameter begins as it says itself, whatever reads it") {
   CHECK(find(*values, "unread").values == std::vector<float>(2, 3.0f));
 }
 
-TEST_CASE("a parameter that does not say how it begins is an error that names it") {
+TEST_CASE("a parameter without an initializer is an error that names it") {
   GraphBuilder b;
   b.begin_unit("unit");
   b.apply(Op::matmul, "fc", {b.input("x", {4, 3}), b.parameter("fc.weight", {2, 3}, {})});
@@ -105,7 +105,7 @@ TEST_CASE("a parameter that does not say how it begins is an error that names it
   CHECK_THAT(values.error().message, Catch::Matchers::ContainsSubstring("fc.weight"));
 }
 
-TEST_CASE("the names' hash is FNV-1a") {
+TEST_CASE("the hash of names is FNV-1a") {
   CHECK(stream_of("") == 0xcbf29ce484222325u);
   CHECK(stream_of("foobar") == 0x85944171f73967e8u);
 }

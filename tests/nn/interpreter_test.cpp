@@ -1,4 +1,5 @@
-// The interpreter as an engine of the host device: streams, flat buffers, codecs, memory plans.
+// Tests the interpreter as an engine of the host device: streams, flat buffers, codecs, memory
+// plans.
 #include "core/config/config.hpp"
 #include "tests/nn/engine_runner.hpp"
 #include "tests/nn/graph_runner.hpp"
@@ -35,12 +36,12 @@ struct ReversingCodec final : ParameterCodec {
   void decode(std::span<const float> stored, std::span<float> canonical) const override {
     std::ranges::reverse_copy(stored.first(canonical.size()), canonical.begin());
   }
-  BlockedLayout layout() const override { return {}; } // there is none that says this
+  BlockedLayout layout() const override { return {}; } // no blocked layout describes this
 };
 
 constexpr auto engine = CompileOptions::Engine::interpreter;
 
-/// The same values as GraphRunner::fill gives.
+/// Fills in the values of GraphRunner::fill.
 void fill(EngineRunner& runner, const Graph& graph) {
   GraphRunner values{graph};
   values.fill();
@@ -53,7 +54,7 @@ void fill(EngineRunner& runner, const Graph& graph) {
 
 } // namespace
 
-TEST_CASE("the interpreter gives what its ops give, with and without a memory plan") {
+TEST_CASE("the interpreter gives the results of its ops, with and without a memory plan") {
   const auto ready = prepare(PassMode::training);
   GraphRunner expected{ready.graph};
   expected.fill();
@@ -117,7 +118,7 @@ TEST_CASE("tensors that are unknown, not kept or of another size cannot be read"
   CHECK(runner.stream().synchronize().has_value());
 }
 
-TEST_CASE("a label that is no class fails the stream with an error of the data") {
+TEST_CASE("a label outside of the classes fails the stream with a data error") {
   const auto ready = prepare(PassMode::evaluation);
   EngineRunner runner{ready.graph, engine, ready.memory};
   fill(runner, ready.graph);

@@ -1,4 +1,4 @@
-// Operations of language models, which their share of the devices' peak is told of.
+// Tests the operation counts of language models, from which model FLOPs utilization is computed.
 #include "nn/compile.hpp"
 #include "nn/cost.hpp"
 #include "nn/models/models.hpp"
@@ -30,8 +30,7 @@ double operations_made_once(const Graph& graph) {
 
 } // namespace
 
-TEST_CASE("a token takes six operations for each weight of a product, and the causal half of "
-          "attention") {
+TEST_CASE("a token takes six operations per weight of a product, plus half of the attention") {
   constexpr double layers = 6, width = 384, of_block = 12 * width * width;
   const auto graph = language_training_graph({.name = "gpt2-mini"});
   const double of_token =
@@ -39,14 +38,14 @@ TEST_CASE("a token takes six operations for each weight of a product, and the ca
   CHECK(operations_made_once(graph) == Approx(tokens_of_batch * of_token));
 }
 
-TEST_CASE("what backward makes again is counted apart: scores of attention, logits") {
+TEST_CASE("operations that backward repeats are counted separately: attention scores, logits") {
   constexpr double layers = 6, width = 384;
   const auto graph = language_training_graph({.name = "gpt2-mini"});
   const double again = layers * tokens_of_sequence * width + 2 * kinds_of_tokens * width;
   CHECK(repeated_operations_of(graph) == Approx(tokens_of_batch * again));
 }
 
-TEST_CASE("heads that are shared have fewer weights") {
+TEST_CASE("shared heads have fewer weights") {
   constexpr double layers = 6, width = 384, intermediate = 1024;
   const double of_block = width * (2 * width + 2 * width / 3 + 3 * intermediate);
   const double of_token =

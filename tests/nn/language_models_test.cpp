@@ -1,4 +1,4 @@
-// Models of tokens: what they are called, how large they are, and what they refuse.
+// Tests models of tokens: their names, sizes and refusals.
 #include "nn/models/families.hpp"
 #include "nn/models/models.hpp"
 
@@ -63,7 +63,7 @@ TEST_CASE("language models have as many parameters as the originals") {
                                            tokens(64, 32000))) == 109529856);
 }
 
-TEST_CASE("the smallest ones have ten million parameters or so in their blocks") {
+TEST_CASE("the smallest models have about ten million parameters in their blocks") {
   for (const std::string name : {"gpt2-mini", "llama-mini"}) {
     INFO(name);
     const auto count = language_parameters(language_graph({.name = name}, tokens(64, 65)));
@@ -72,7 +72,7 @@ TEST_CASE("the smallest ones have ten million parameters or so in their blocks")
   }
 }
 
-TEST_CASE("tensors of language models have Hugging Face's names, and units for their blocks") {
+TEST_CASE("tensors of language models have Hugging Face's names, and blocks are units") {
   const auto gpt2 = language_graph({.name = "gpt2", .layers = 2}, tokens(8, 30));
   CHECK(gpt2.units ==
         std::vector<std::string>{"embedding", "transformer.h.0", "transformer.h.1", "head"});
@@ -90,7 +90,7 @@ TEST_CASE("tensors of language models have Hugging Face's names, and units for t
     CHECK(llama.find(name).has_value());
 }
 
-TEST_CASE("a head has the embedding's table, or a weight of its own, as its key says") {
+TEST_CASE("a head uses the embedding's table or its own weight, as configured") {
   for (const std::string name : {"gpt2-mini", "llama-mini"}) {
     INFO(name);
     const auto tied = language_graph({.name = name, .layers = 1, .head = "tied"}, tokens(8, 30));
@@ -99,7 +99,7 @@ TEST_CASE("a head has the embedding's table, or a weight of its own, as its key 
   }
 }
 
-TEST_CASE("keys change a named size, and what follows from it") {
+TEST_CASE("keys change a named size and the sizes derived from it") {
   const auto graph =
       language_graph({.name = "llama-mini", .width = 96, .layers = 3, .heads = 4}, tokens(8, 30));
   CHECK(graph.units.size() == 5);
@@ -109,7 +109,7 @@ TEST_CASE("keys change a named size, and what follows from it") {
   CHECK(padded[*padded.find("transformer.wte.weight")].shape == Shape{64, 384});
 }
 
-TEST_CASE("all norms add the config's epsilon") {
+TEST_CASE("all norms use the config's epsilon") {
   for (const auto* const name : {"gpt2-mini", "llama-mini"}) {
     const auto graph =
         language_graph({.name = name, .layers = 2, .norm_epsilon = 1e-3}, tokens(8, 30));
@@ -123,7 +123,7 @@ TEST_CASE("all norms add the config's epsilon") {
   }
 }
 
-TEST_CASE("weights begin as Hugging Face's do") {
+TEST_CASE("weights are initialized like Hugging Face's") {
   const auto graph = language_graph({.name = "gpt2"}, tokens(8, 30));
   const auto begins = [&](const std::string& name) { return graph[*graph.find(name)].initial; };
   CHECK(begins("transformer.wte.weight").value == 0.02);
@@ -133,19 +133,19 @@ TEST_CASE("weights begin as Hugging Face's do") {
   CHECK(begins("transformer.h.0.attn.c_attn.bias").kind == Initial::Kind::constant);
 }
 
-TEST_CASE("language models say what does not fit") {
+TEST_CASE("language models report configs that do not fit") {
   CHECK_THAT(language_refusal({.name = "gpt2"}, image_input(32)),
-             ContainsSubstring("gpt2 reads tokens, and the data has none"));
+             ContainsSubstring("gpt2 reads tokens, but the data has none"));
   CHECK_THAT(language_refusal({.name = "resnet20"}),
-             ContainsSubstring("resnet20 does not read tokens, which are what the data has"));
+             ContainsSubstring("resnet20 does not read tokens, but the data consists of tokens"));
   CHECK_THAT(language_refusal({.name = "gpt2-mini", .heads = 7}),
              ContainsSubstring("7 heads do not divide a width of 384"));
   CHECK_THAT(language_refusal({.name = "llama-mini", .kv_heads = 4}),
              ContainsSubstring("6 heads cannot share 4 heads of keys and values"));
-  // A key of LLaMA's, which changes nothing here.
+  // A key of LLaMA's models, which has no effect here.
   CHECK(language_refusal({.name = "gpt2-mini", .kv_heads = 4}).empty());
   CHECK_THAT(language_refusal({.name = "gpt2", .positions = 4}),
-             ContainsSubstring("sequences have 8 tokens, of which 4 have a position"));
+             ContainsSubstring("sequences have 8 tokens, but the model has only 4 positions"));
   CHECK_THAT(language_refusal({.name = "gpt2", .vocabulary = 29}),
-             ContainsSubstring("the data has 30 tokens, the vocabulary 29"));
+             ContainsSubstring("the data has 30 tokens, but the vocabulary has 29"));
 }

@@ -32,7 +32,7 @@ std::string only_conflict(const TrainConfig& train) {
 
 } // namespace
 
-TEST_CASE("a parameter belongs to its unit, its module and what is around them") {
+TEST_CASE("a parameter belongs to its unit, its module and the enclosing ones") {
   const ParameterName parameter{"layer1.0.conv1.weight", "layer1.0"}, first{"conv1.weight", "stem"};
   for (const auto* name : {"layer1", "layer1.0", "layer1.0.conv1"})
     CHECK(belongs_to(parameter, name));
@@ -42,7 +42,7 @@ TEST_CASE("a parameter belongs to its unit, its module and what is around them")
   CHECK(belongs_to(first, "conv1"));
 }
 
-TEST_CASE("the name with the fewest parameters decides on the factor, and freezing on all") {
+TEST_CASE("the most specific name determines the factor, and every name freezes") {
   const auto graph = resnet20();
   TrainConfig train;
   train.lr_scale = {{"layer1", 0.5}, {"layer1.0", 2}, {"layer1.0.conv1", 4}, {"head", 10}};
@@ -56,19 +56,19 @@ TEST_CASE("the name with the fewest parameters decides on the factor, and freezi
   CHECK(find_rate_conflicts({.lr_scale = {{"layer1", 0.5}, {"fc", 10}}}, graph).empty());
 }
 
-TEST_CASE("names that the model has not are refused, with the nearest") {
+TEST_CASE("unknown names are refused with the nearest one") {
   CHECK(only_conflict({.freeze = {"layr1"}}) ==
         "the model has no unit or module \"layr1\" with parameters; stem, conv1, bn1, layer1, "
-        "layer2, layer3, head, fc, and what is inside them; layer1");
+        "layer2, layer3, head, fc, and the units and modules inside them; layer1");
   CHECK(only_conflict({.lr_scale = {{"cf", 10}}}).ends_with("; fc"));
   CHECK(only_conflict({.freeze = {"relu"}}).starts_with("the model has no unit or module"));
 }
 
-TEST_CASE("what cannot be meant is refused") {
+TEST_CASE("contradictory settings are refused") {
   CHECK(only_conflict({.freeze = {"stem", "layer1", "layer2", "layer3", "fc"}})
-            .starts_with("all of the model is frozen"));
+            .starts_with("the whole model is frozen"));
   CHECK(only_conflict({.freeze = {"layer1"}, .lr_scale = {{"layer1.0", 2}}})
             .starts_with("layer1.0 is frozen (train.freeze): it has no learning rate"));
   CHECK(only_conflict({.lr_scale = {{"fc", 2}, {"head", 3}}})
-            .starts_with("fc and head are the same parameters"));
+            .starts_with("fc and head contain the same parameters"));
 }

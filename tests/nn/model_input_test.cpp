@@ -1,4 +1,4 @@
-// What a batch gives to a model: samples of any shape, and labels or values for a target.
+// Tests the inputs of a batch: samples of any shape, and labels or values as targets.
 #include "core/config/config.hpp"
 #include "nn/compile.hpp"
 #include "nn/models/models.hpp"
@@ -16,7 +16,7 @@ using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
-/// 13 columns, and 2 to be predicted.
+/// 13 columns and 2 targets.
 const InputSpec table = {
     .name = "features", .sample = {13}, .target = "targets", .target_kind = TargetKind::values};
 
@@ -46,7 +46,7 @@ std::string refusal(const ModelConfig& model, const InputSpec& input = table) {
 
 } // namespace
 
-TEST_CASE("a table's rows and values are what a regression takes") {
+TEST_CASE("a regression accepts a table's rows and values") {
   for (const auto* name : {"linear", "mlp"}) {
     INFO(name);
     const auto graph = built(regression(name));
@@ -58,7 +58,7 @@ TEST_CASE("a table's rows and values are what a regression takes") {
   }
 }
 
-TEST_CASE("a config's data says what its model is given") {
+TEST_CASE("a config's data determines the model's input") {
   Config config;
   config.data.image_size = 28;
   config.model.in_channels = 1;
@@ -86,7 +86,7 @@ TEST_CASE("the loss of a regression is the mean of the squared differences") {
         1e-5);
 }
 
-TEST_CASE("a regression is trained through all passes") {
+TEST_CASE("a regression passes all passes of training") {
   const auto forward = built(regression("mlp"), 4);
   for (const auto precision : {Precision::fp32, Precision::amp_bf16}) {
     const auto model = run_passes(forward, PassMode::training, {.precision = precision});
@@ -105,25 +105,26 @@ TEST_CASE("labels of a table's rows are classes") {
   CHECK(names(*graph, Role::output) == std::vector<std::string>{"loss", "loss.counted", "correct"});
 }
 
-TEST_CASE("a ResNet refuses what is no image, and says which models do not") {
+TEST_CASE("a ResNet refuses inputs that are not images and names models that accept them") {
   for (const auto* name : {"resnet18", "resnet20"}) {
     auto model = regression(name);
     model.hidden = {512};
-    CHECK_THAT(refusal(model),
-               ContainsSubstring(std::string{name} +
-                                 " takes images (H, W, C), not samples of the shape 13; allowed: "
-                                 "mlp, linear"));
+    CHECK_THAT(
+        refusal(model),
+        ContainsSubstring(
+            std::string{name} +
+            " takes images (H, W, C), but the samples have the shape 13; allowed: mlp, linear"));
   }
 }
 
-TEST_CASE("values have a loss of their own") {
+TEST_CASE("values need a loss for values") {
   auto model = regression("linear");
   model.loss = "cross_entropy";
-  CHECK_THAT(refusal(model), ContainsSubstring("model.loss: cross_entropy is for labels") &&
+  CHECK_THAT(refusal(model), ContainsSubstring("model.loss: cross_entropy needs class labels") &&
                                  ContainsSubstring("allowed: mean_squared_error"));
 }
 
-TEST_CASE("without bias there are weights alone, which are what they are with it") {
+TEST_CASE("without bias a model has only weights, with the same initial values") {
   for (const auto* name : {"linear", "mlp"}) {
     INFO(name);
     const auto with = built(regression(name)), without = built(regression(name, false));
@@ -132,7 +133,7 @@ TEST_CASE("without bias there are weights alone, which are what they are with it
       if (parameter.ends_with(".weight"))
         weights.push_back(parameter);
     CHECK(names(without, Role::parameter) == weights);
-    // With a bias of zero the other one computes the same.
+    // With a bias of zero, both graphs compute the same.
     GraphRunner a{with}, b{without};
     a.fill();
     b.fill();
@@ -145,8 +146,8 @@ TEST_CASE("without bias there are weights alone, which are what they are with it
   }
 }
 
-TEST_CASE("a model that keeps its bias refuses to be without") {
+TEST_CASE("a model that needs its bias refuses to omit it") {
   CHECK_THAT(refusal({.name = "resnet20", .bias = false}, image_input(32)),
-             ContainsSubstring("model.bias: the head of resnet20 keeps its bias; allowed: true, or "
-                               "a model that takes it: mlp, linear"));
+             ContainsSubstring("model.bias: the head of resnet20 always has a bias; allowed: true, "
+                               "or a model that takes it: mlp, linear"));
 }

@@ -56,7 +56,7 @@ TEST_CASE("ResNets have as many parameters as torchvision's") {
 }
 
 TEST_CASE("ResNets for CIFAR have the parameters of He et al. with option A") {
-  // Convolutions and the classifier as in the paper's table 6, and two values a channel for batch
+  // Convolutions and the classifier as in the paper's table 6, and two values per channel for batch
   // norm.
   const std::pair<const char*, std::int64_t> known[] = {
       {"resnet20", 269722}, {"resnet32", 464154}, {"resnet56", 853018}};
@@ -64,7 +64,7 @@ TEST_CASE("ResNets for CIFAR have the parameters of He et al. with option A") {
     CHECK(parameter_count(build(model(name, "cifar", 10), {})) == count);
 }
 
-TEST_CASE("the width of a ResNet is its first stage's, and doubles with every stage") {
+TEST_CASE("the width of a ResNet is its first stage's and doubles with every stage") {
   auto config = model("resnet50", "imagenet", 10);
   config.width = 16;
   const auto wide = build(config, {.batch = 2});
@@ -144,7 +144,7 @@ TEST_CASE("every model is built for every number of channels") {
     }
 }
 
-TEST_CASE("an unknown model is an error that names the nearest") {
+TEST_CASE("an unknown model is an error that names the nearest one") {
   const auto built = build_model(model("resnet51", "cifar", 10), {});
   REQUIRE_FALSE(built.has_value());
   CHECK(built.error().code == Errc::invalid_input);
@@ -163,7 +163,7 @@ TEST_CASE("an unknown stem or loss is an error") {
   CHECK_THAT(built.error().message, ContainsSubstring("did you mean cross_entropy"));
 }
 
-TEST_CASE("a training batch that leaves one value per channel is an error with the layer's name") {
+TEST_CASE("a training batch with one value per channel is an error that names the layer") {
   const auto built = build_model(model("resnet18", "imagenet", 10), {.batch = 1});
   REQUIRE_FALSE(built.has_value());
   CHECK(built.error().code == Errc::invalid_input);

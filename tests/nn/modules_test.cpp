@@ -19,7 +19,7 @@ Graph model(const std::string& name) {
 
 } // namespace
 
-TEST_CASE("modules have PyTorch's names, and those around them are modules too") {
+TEST_CASE("modules have PyTorch's names, and enclosing modules are included") {
   const auto names = module_names(model("resnet20"));
   CHECK(std::vector(names.begin(), names.begin() + 10) ==
         std::vector<std::string>{"conv1", "bn1", "relu", "layer1", "layer1.0", "layer1.0.conv1",
@@ -31,7 +31,8 @@ TEST_CASE("modules have PyTorch's names, and those around them are modules too")
                                                                "layers.1.relu", "fc"});
 }
 
-TEST_CASE("a module is within itself and those around it, not within longer or shorter names") {
+TEST_CASE(
+    "a module is within itself and enclosing modules, not within names with a common prefix") {
   CHECK(is_within("layer1.0.conv1", "layer1.0.conv1"));
   CHECK(is_within("layer1.0.conv1", "layer1"));
   CHECK_FALSE(is_within("layer1.0.conv1", "layer1.0.conv"));

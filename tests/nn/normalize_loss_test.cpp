@@ -31,8 +31,7 @@ struct Pass {
   std::vector<float> gradient; ///< of all parameters
 };
 
-/// One pass over images first, first + 1, ..., as many as there are labels; what is missing to
-/// `batch` is padding.
+/// Runs one pass over images first, first + 1, ..., one per label; the rest of `batch` is padding.
 Pass run(const std::string& loss, std::int64_t batch, double loss_rows, std::size_t first,
          std::vector<std::int32_t> labels) {
   GraphRunner runner{network(loss, batch, loss_rows)};
@@ -62,7 +61,7 @@ void add(Pass& sum, const Pass& part) {
 
 } // namespace
 
-TEST_CASE("the mean over uneven micro-batches is the global batch's loss and gradient") {
+TEST_CASE("the mean over uneven micro-batches has the global batch's loss and gradient") {
   const auto* const loss = GENERATE("cross_entropy", "mean_squared_error");
   CAPTURE(loss);
   const std::vector<std::int32_t> labels = {3, 1, 0, 2, 2, 1, 3, 0, 0, 1, 2};
@@ -82,7 +81,7 @@ TEST_CASE("the mean over uneven micro-batches is the global batch's loss and gra
   CHECK(relative_error(sum.gradient, whole.gradient) < 1e-6);
 }
 
-TEST_CASE("the mean of the means would be another gradient") {
+TEST_CASE("the mean of the micro-batches' means would have another gradient") {
   const std::vector<std::int32_t> labels = {3, 1, 0, 2};
   const auto whole = run("cross_entropy", 4, 0, 0, labels);
   Pass sum;
@@ -93,11 +92,11 @@ TEST_CASE("the mean of the means would be another gradient") {
   CHECK(relative_error(sum.gradient, whole.gradient) > 0.05);
 }
 
-TEST_CASE("a sample without a label takes part with nothing, wherever it stands") {
+TEST_CASE("a sample without a label contributes nothing, wherever it is") {
   const auto* const loss = GENERATE("cross_entropy", "mean_squared_error");
   CAPTURE(loss);
   const auto with = run(loss, 4, 3, 0, {3, -1, 0, 2});
-  const auto among_labelled = run(loss, 4, 0, 0, {3, -1, 0, 2}); // three have a label
+  const auto among_labelled = run(loss, 4, 0, 0, {3, -1, 0, 2}); // three of the four have a label
   CHECK(with.loss == among_labelled.loss);
   CHECK(with.gradient == among_labelled.gradient);
   const auto none = run(loss, 4, 3, 0, {-1, -1, -1, -1});

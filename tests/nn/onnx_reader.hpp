@@ -1,4 +1,4 @@
-/// Reads protocol buffers without knowing their messages: fields by number.
+/// Reads protocol buffers without their message definitions: fields by number.
 #pragma once
 
 #include <cstdint>
@@ -9,12 +9,12 @@
 
 namespace troupe::nn::test {
 
-/// A message's fields; numbers of fixed32 fields are their bits.
+/// The fields of a message; fixed32 fields are stored as their bits.
 struct ProtoMessage {
   std::map<int, std::vector<std::uint64_t>> numbers;
   std::map<int, std::vector<std::string>> texts; ///< strings, bytes, messages
 
-  /// Fails the test where it is no message.
+  /// Fails the test when `bytes` is not a valid message.
   static ProtoMessage read(std::string_view bytes);
 
   std::uint64_t number(int field) const;

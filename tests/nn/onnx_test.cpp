@@ -1,5 +1,5 @@
-// The essentials of ONNX's checker, on what is written: every input is there before it is read,
-// names are said once, tensors have the bytes that their shapes ask for.
+// Checks exported files as the essential parts of ONNX's checker do: every input exists before it
+// is read, names are unique, and tensors have as many bytes as their shapes need.
 #include "nn/builder.hpp"
 #include "nn/models/models.hpp"
 #include "nn/onnx/model.hpp"
@@ -31,7 +31,7 @@ Graph exportable(const std::string& name, const InputSpec& input = image_input(1
   return fuse(*graph, {.matmul_bias = true});
 }
 
-/// The bytes of a file, each tensor's values being zeros.
+/// Returns the bytes of a file; all tensor values are zeros.
 std::string written(const Graph& graph, const std::vector<onnx::FilePart>& parts, DType dtype) {
   std::string file;
   for (const auto& [bytes, tensor] : parts) {
@@ -92,7 +92,7 @@ std::vector<std::string> ops_of(const ProtoMessage& graph) {
   return ops;
 }
 
-/// Dimensions of an input or output; "batch" where it has a name.
+/// Returns the dimensions of an input or output; "batch" for a named dimension.
 std::vector<std::string> dims_of(const ProtoMessage& info) {
   std::vector<std::string> dims;
   for (const auto& dim : info.messages(2).at(0).messages(1).at(0).messages(2).at(0).messages(1))
@@ -104,7 +104,7 @@ using Strings = std::vector<std::string>;
 
 } // namespace
 
-TEST_CASE("every model is written as ONNX's checker wants it") {
+TEST_CASE("every exported model is valid for ONNX's checker") {
   const auto name =
       GENERATE(as<std::string>{}, "resnet18", "resnet20", "resnet50", "mlp", "linear");
   const auto graph = exportable(name);
@@ -122,7 +122,7 @@ TEST_CASE("every model is written as ONNX's checker wants it") {
   CHECK(std::ranges::count(ops_of(onnx), "SoftmaxCrossEntropyLoss") == 0);
 }
 
-TEST_CASE("batch norms have their inference form, or are in the convolutions") {
+TEST_CASE("batch norms are exported in their inference form or folded into convolutions") {
   const auto graph = exportable("resnet20");
   const auto plain = exported(graph).messages(7).at(0);
   for (const auto& node : nodes_of(plain))
@@ -139,11 +139,11 @@ TEST_CASE("batch norms have their inference form, or are in the convolutions") {
   for (const auto& node : nodes_of(onnx))
     if (node.op == "Conv")
       CHECK(node.inputs.size() == 3);
-  // A weight and a bias each.
+  // One weight and one bias per convolution.
   CHECK(onnx.messages(5).size() + 3 * folded.foldings.size() == plain.messages(5).size());
 }
 
-TEST_CASE("samples are flattened in the order that they were trained in") {
+TEST_CASE("samples are flattened in the order of training") {
   CHECK(ops_of(exported(exportable("linear")).messages(7).at(0)) ==
         Strings{"Transpose", "Flatten", "Gemm"});
   CHECK(ops_of(exported(exportable("linear", image_input(16, 1))).messages(7).at(0)) ==
@@ -154,7 +154,7 @@ TEST_CASE("samples are flattened in the order that they were trained in") {
   CHECK(dims_of(table.messages(11).at(0)) == Strings{"batch", "7"});
 }
 
-TEST_CASE("normalization comes first, and probabilities last, where they are asked for") {
+TEST_CASE("normalization and probabilities are added on request") {
   const auto graph = exportable("mlp");
   onnx::ExportOptions options{.probabilities = true};
   options.normalization = {{0.5, 0.25, 0.125}, {1, 2, 4}};
@@ -181,7 +181,7 @@ TEST_CASE("features of a table are doubles until the exported model has standard
   CHECK(mean.text(9).substr(8) == std::string{"\0\0\0\0\0\0\xe0\x3f", 8});
 }
 
-TEST_CASE("in fp16 all is computed with in it, between f32 inputs and outputs") {
+TEST_CASE("an fp16 export computes in fp16 between f32 inputs and outputs") {
   const auto graph = exportable("resnet20");
   const auto onnx = exported(graph, {.dtype = DType::f16}).messages(7).at(0);
   check_onnx_graph(onnx);
@@ -193,7 +193,7 @@ TEST_CASE("in fp16 all is computed with in it, between f32 inputs and outputs") 
   CHECK(onnx.messages(12).at(0).messages(2).at(0).messages(1).at(0).number(1) == 1);
 }
 
-TEST_CASE("what is too large for one file has its values in another") {
+TEST_CASE("a model that is too large for one file has its values in a second file") {
   const auto graph = exportable("mlp");
   const auto made = onnx::make_model(graph, {.values_file = "m.onnx.data", .most_bytes = 10'000});
   REQUIRE(made.has_value());
@@ -218,7 +218,7 @@ TEST_CASE("what is too large for one file has its values in another") {
   CHECK(parts == made->values.size());
 }
 
-TEST_CASE("an op without an ONNX form is named, and so is an opset that is not written") {
+TEST_CASE("an op without an ONNX form and an unsupported opset are named") {
   GraphBuilder b;
   b.begin_unit("all");
   const auto x = b.input("features", {2, 4});

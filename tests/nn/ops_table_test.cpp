@@ -1,4 +1,4 @@
-// What the records say of ops, against graphs that have every op.
+// Tests the ops table on graphs that contain every op.
 #include "nn/builder.hpp"
 #include "nn/ops/table.hpp"
 #include "nn/passes/autodiff.hpp"
@@ -25,7 +25,7 @@ Graph with_clones(const Graph& training) {
   return recompute(training, again);
 }
 
-/// Training graphs with every op, in the shapes that passes give to it.
+/// Returns training graphs with every op, in the shapes that passes produce.
 std::vector<Graph> graphs_of_all_ops() {
   const PassOptions mixed{.precision = Precision::amp_bf16};
   auto apart = mixed;
@@ -68,7 +68,7 @@ std::vector<Graph> graphs_of_all_ops() {
   return graphs;
 }
 
-/// The graph with a tensor of another shape, or of another type.
+/// Return the graph with another shape, or another type, of one tensor.
 Graph reshaped(Graph graph, TensorId id) {
   graph[id].shape.dims.push_back(2);
   return graph;
@@ -84,13 +84,13 @@ std::vector<TensorId> tensors_of(const Node& node) {
   return ids;
 }
 
-/// What a node says of a graph that does not fit it; empty when it fits.
+/// Returns the error of a node that does not fit its graph, or an empty text.
 std::string complaint(const Graph& graph, const Node& node) {
   const auto fits = check_node(graph, node);
   return fits ? "" : fits.error().message;
 }
 
-/// Forward and differentiated, as the model was written.
+/// Returns the forward and backward graph, before any other pass.
 Graph differentiated(const testing::OpCase& one) {
   GraphBuilder builder;
   builder.begin_unit("all");
@@ -109,9 +109,9 @@ Graph differentiated(const testing::OpCase& one) {
 
 } // namespace
 
-TEST_CASE("every op refuses tensors of other shapes and types, and says its name") {
+TEST_CASE("every op refuses tensors of other shapes and types by its name") {
   std::set<Op> ops;
-  std::set<std::tuple<Op, std::size_t, std::size_t>> seen; // with how many tensors
+  std::set<std::tuple<Op, std::size_t, std::size_t>> seen; // with the numbers of inputs and outputs
   for (const auto& graph : graphs_of_all_ops())
     for (const auto& node : graph.nodes) {
       CHECK(complaint(graph, node).empty());
@@ -122,14 +122,14 @@ TEST_CASE("every op refuses tensors of other shapes and types, and says its name
         INFO(to_string(node.op) << ", " << graph[id].name);
         const auto name = Catch::Matchers::StartsWith(std::string{to_string(node.op)} + ": ");
         CHECK_THAT(complaint(reshaped(graph, id), node), name);
-        if (node.op != Op::cast) // its types are a choice
+        if (node.op != Op::cast) // a cast may have any types
           CHECK_THAT(complaint(retyped(graph, id), node), name);
       }
     }
   CHECK(ops.size() == op_count);
 }
 
-TEST_CASE("backward ops stand in backward alone, losses in forward") {
+TEST_CASE("backward ops are only in backward, losses only in forward") {
   for (const auto& graph : graphs_of_all_ops())
     for (const auto& node : graph.nodes) {
       INFO(to_string(node.op));
@@ -139,7 +139,7 @@ TEST_CASE("backward ops stand in backward alone, losses in forward") {
     }
 }
 
-TEST_CASE("what runs in place gives as many elements of one type as it takes") {
+TEST_CASE("in-place ops have an output of their input's size and type") {
   for (const auto& graph : graphs_of_all_ops())
     for (const auto& node : graph.nodes)
       for (std::size_t i = 0; i < record_of(node.op).in_place; ++i) {
@@ -150,7 +150,7 @@ TEST_CASE("what runs in place gives as many elements of one type as it takes") {
       }
 }
 
-TEST_CASE("a clone writes some of the node's outputs, and fits them") {
+TEST_CASE("a clone writes some of the node's outputs with the same shapes") {
   for (const auto& graph : graphs_of_all_ops())
     for (const auto& node : graph.nodes) {
       const auto clone = record_of(node.op).clone;
@@ -170,7 +170,7 @@ TEST_CASE("batch norm with running statistics has no clone") {
   CHECK_FALSE((*record_of(node.op).clone)(node).has_value());
 }
 
-TEST_CASE("gradients flow to every parameter, and to no statistic and no label") {
+TEST_CASE("gradients are computed for every parameter, but not for statistics or labels") {
   for (const auto& one : testing::all_op_cases()) {
     INFO(one.name);
     const auto graph = differentiated(one);
@@ -187,7 +187,7 @@ TEST_CASE("gradients flow to every parameter, and to no statistic and no label")
   }
 }
 
-TEST_CASE("products and their gradients take operations, other ops none") {
+TEST_CASE("products and their gradients count operations, other ops count none") {
   const std::set<Op> products = {Op::conv2d,
                                  Op::conv2d_backward_data,
                                  Op::conv2d_backward_weight,
@@ -208,7 +208,7 @@ TEST_CASE("products and their gradients take operations, other ops none") {
     }
 }
 
-TEST_CASE("a set of inputs has what it names, or all but that") {
+TEST_CASE("a set of inputs contains the listed inputs, or all except those") {
   CHECK(InputSet::only({1, 31}).contains(31));
   CHECK_FALSE(InputSet::only({1, 31}).contains(0));
   CHECK_FALSE(InputSet::all_but({3, 4}).contains(4));

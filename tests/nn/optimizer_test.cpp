@@ -10,7 +10,7 @@ using namespace troupe;
 using namespace troupe::nn;
 using namespace troupe::nn::test;
 
-TEST_CASE("SGD, Adam and AdamW make PyTorch's steps") {
+TEST_CASE("SGD, Adam and AdamW match PyTorch's steps") {
   for (const auto& golden : read_golden("optimizers.json")) {
     const auto& arguments = golden.at("arguments");
     INFO(golden.at("name") << " " << arguments);
@@ -45,7 +45,7 @@ TEST_CASE("SGD, Adam and AdamW make PyTorch's steps") {
   }
 }
 
-TEST_CASE("an optimizer has as much state as its kind needs") {
+TEST_CASE("an optimizer has the amount of state that its kind needs") {
   const auto slots = [](const char* name, double momentum) {
     return optimizer_arguments({.name = name, .momentum = momentum})->state_slots();
   };
@@ -55,7 +55,7 @@ TEST_CASE("an optimizer has as much state as its kind needs") {
   CHECK(slots("adamw", 0.9) == 2);
 }
 
-TEST_CASE("steps are counted from 1 and carry the learning rate and the scale") {
+TEST_CASE("steps are counted from 1, with the learning rate and the gradient scale") {
   const auto a = at_step(*optimizer_arguments({}), 4, 0.25, 0.5f);
   CHECK(a.step == 5);
   CHECK(a.lr == 0.25f);
@@ -63,7 +63,7 @@ TEST_CASE("steps are counted from 1 and carry the learning rate and the scale") 
   CHECK(a.momentum == 0.9f);
 }
 
-TEST_CASE("an unknown optimizer is an error that names the nearest") {
+TEST_CASE("an unknown optimizer is an error that names the nearest one") {
   const auto arguments = optimizer_arguments({.name = "adamv"});
   REQUIRE_FALSE(arguments.has_value());
   CHECK_THAT(arguments.error().message, Catch::Matchers::ContainsSubstring("did you mean adam"));

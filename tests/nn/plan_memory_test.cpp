@@ -38,7 +38,7 @@ PlannedMemory plan(const Graph& graph, const PlanOptions& options = {}) {
   return *planned;
 }
 
-/// Whether two tensors have bytes of the arena in common.
+/// Whether two tensors share bytes of the arena.
 bool overlap(const Graph& graph, const MemoryPlan& plan, TensorId a, TensorId b) {
   const auto begin_a = plan.offsets[static_cast<std::size_t>(a)];
   const auto begin_b = plan.offsets[static_cast<std::size_t>(b)];
@@ -57,7 +57,7 @@ TEST_CASE("results do not change when activations share an arena", "[long]") {
       GraphRunner apart{graph}, shared{graph, planned.plan};
       apart.fill();
       shared.fill();
-      for (int i = 0; i < 2; ++i) { // the second pass finds the first one's leftovers
+      for (int i = 0; i < 2; ++i) { // the second pass starts with the leftovers of the first
         apart.run();
         shared.run();
       }
@@ -68,7 +68,7 @@ TEST_CASE("results do not change when activations share an arena", "[long]") {
     }
 }
 
-TEST_CASE("every activation is aligned and inside the arena; the rest lies elsewhere") {
+TEST_CASE("every activation is aligned and inside the arena, other tensors are outside") {
   const auto graph = prepared("resnet18", 16, 2, PassMode::training);
   const auto planned = plan(graph);
   for (std::size_t i = 0; i < graph.tensors.size(); ++i) {
@@ -82,7 +82,7 @@ TEST_CASE("every activation is aligned and inside the arena; the rest lies elsew
   }
 }
 
-TEST_CASE("the arena of every ResNet is within 2% of what no plan can go below") {
+TEST_CASE("the arena of every ResNet is within 2% of the lower bound") {
   struct Case {
     const char* name;
     std::int64_t image_size, batch;
@@ -106,7 +106,7 @@ TEST_CASE("the arena of every ResNet is within 2% of what no plan can go below")
   }
 }
 
-TEST_CASE("what is kept survives the pass") {
+TEST_CASE("kept tensors survive the pass") {
   const auto graph = prepared("resnet20", 8, 2, PassMode::evaluation);
   const auto planned = plan(graph, {.keep = {"relu", "logits"}});
   GraphRunner apart{graph}, shared{graph, planned.plan};
@@ -126,7 +126,7 @@ TEST_CASE("keeping a tensor that does not exist is an error that names it") {
   CHECK_THAT(planned.error().message, Catch::Matchers::ContainsSubstring("logist"));
 }
 
-TEST_CASE("a node writes where one of its inputs lies if its op does so in place, and else apart") {
+TEST_CASE("an output shares the memory of an input only if its op runs in place") {
   const auto graph = prepared("resnet20", 8, 4, PassMode::training);
   const auto planned = plan(graph);
   std::size_t shared = 0;
@@ -143,7 +143,7 @@ TEST_CASE("a node writes where one of its inputs lies if its op does so in place
   CHECK(shared > 0);
 }
 
-TEST_CASE("a device says which ops it runs in place besides") {
+TEST_CASE("a device can declare further ops that run in place") {
   const auto graph = prepared("resnet20", 8, 4, PassMode::training);
   const auto in_place = [&](const PlanOptions& options) {
     const auto planned = plan(graph, options);

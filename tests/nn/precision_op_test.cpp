@@ -1,4 +1,5 @@
-// Every op of the interpreter in f16 and bf16 is the op in f32 over the same values, rounded once.
+// Tests that every op of the interpreter in f16 and bf16 gives the result in f32 over the same
+// values, rounded once.
 #include "core/float16.hpp"
 #include "nn/builder.hpp"
 #include "nn/shape_rules.hpp"
@@ -19,7 +20,8 @@ using testing::make_model;
 
 namespace {
 
-/// Half of the distance between neighbours, relative to them, and of that between the smallest.
+/// Half of the distance between neighbouring values, relative to them, and half of the distance
+/// between the smallest values.
 struct Rounding {
   float relative, smallest;
 };
@@ -37,7 +39,7 @@ std::vector<float> rounded_to(DType type, std::vector<float> values) {
   return values;
 }
 
-/// A node in f32, with tensors of its own.
+/// Returns a graph of one node in f32.
 Graph alone_in_f32(const Graph& graph, const Node& node) {
   Graph alone;
   alone.units = {"unit"};
@@ -55,7 +57,8 @@ Graph alone_in_f32(const Graph& graph, const Node& node) {
   return alone;
 }
 
-/// What is rounded on the way too: a prologue's result, and what statistics are taken of.
+/// Whether an op also rounds intermediate values: a prologue's result, and values of which
+/// statistics are taken.
 bool rounds_inside(const Node& node) {
   if (const auto* pool = std::get_if<PoolAttributes>(&node.attributes))
     return pool->prologue;
@@ -69,7 +72,7 @@ void require_rounded(const Node& node, const Tensor& tensor, const std::vector<f
                      const std::vector<float>& exact, DType computed) {
   REQUIRE(got.size() == exact.size());
   if (tensor.dtype == DType::i32 && rounds_inside(node))
-    return; // of values that rounding has made equal, the first is the largest
+    return; // rounding makes values equal, and the first of equal values is the largest
   const auto type = rounding_of(computed);
   float largest = 0;
   for (const float value : exact)
@@ -89,7 +92,7 @@ void require_rounded(const Node& node, const Tensor& tensor, const std::vector<f
                             << exact[i] << ", largest " << largest);
 }
 
-/// Runs a graph, and each of its nodes in f32 beside it. The ops that it has.
+/// Runs a graph and compares each of its nodes with the node in f32. Returns the graph's ops.
 std::set<Op> check(const Graph& graph) {
   std::set<Op> seen;
   GraphRunner run{graph};
@@ -98,7 +101,7 @@ std::set<Op> check(const Graph& graph) {
     GraphRunner exact{alone_in_f32(graph, node)};
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {
       const auto& name = graph[node.inputs[i]].name;
-      // Labels are small numbers, which stay as they are.
+      // Labels are small numbers, which rounding does not change.
       exact.set(name, rounded_to(read_type(graph, node, i), run.get(name)));
     }
     run.run(node);
@@ -112,7 +115,7 @@ std::set<Op> check(const Graph& graph) {
   return seen;
 }
 
-/// Batch norm with what joins it to the convolutions around it, at the end of a block too.
+/// Batch norm fused with the convolutions around it, also at the end of a block.
 PreparedModel joined_batch_norm(Precision precision) {
   return make_model(
       {4, 5, 7, 3},
@@ -127,7 +130,7 @@ PreparedModel joined_batch_norm(Precision precision) {
        .fuse_statistics = {[](const Graph&, const Node&) { return 0.0; }}});
 }
 
-/// Batch norm with the pooling behind it, where no convolution gives sums.
+/// Batch norm fused with the pooling after it, when no convolution computes sums.
 PreparedModel pooled_batch_norm(Precision precision) {
   return make_model(
       {4, 5, 7, 3},
@@ -144,7 +147,7 @@ PreparedModel pooled_batch_norm(Precision precision) {
 
 } // namespace
 
-TEST_CASE("every op in f16 and bf16 is the op in f32, rounded once") {
+TEST_CASE("every op in f16 and bf16 equals the op in f32, rounded once") {
   const auto precision =
       GENERATE(Precision::amp_fp16, Precision::amp_bf16, Precision::fp16, Precision::bf16);
   INFO(to_string(precision));

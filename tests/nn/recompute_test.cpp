@@ -16,7 +16,7 @@ using namespace troupe::nn::test;
 
 namespace {
 
-/// A training graph that keeps all its activations, and values to begin with.
+/// A training graph that keeps all of its activations, and initial values.
 struct Training {
   Graph graph;
   std::vector<InitialTensor> values;
@@ -39,7 +39,7 @@ Training training(const std::string& name, const PassOptions& options) {
   return training(*forward, options);
 }
 
-/// As devices have it: with batch norm whole, or taken apart.
+/// Returns pass options as devices have them, with batch norm whole or split.
 PassOptions options(bool apart, Precision precision = Precision::fp32) {
   PassOptions options{.fuse = FusePatterns::all(), .precision = precision};
   if (apart)
@@ -71,7 +71,7 @@ Graph recomputed(const Graph& graph, const TensorSet& again) {
   return result;
 }
 
-/// Two passes, as the second one sees what the first did to running statistics.
+/// Runs two passes: the second reads the running statistics of the first.
 void run_twice(GraphRunner& runner, const Training& plain) {
   runner.fill();
   if (runner.has("loss_scale"))
@@ -82,7 +82,7 @@ void run_twice(GraphRunner& runner, const Training& plain) {
   runner.run();
 }
 
-/// With planned memory, so that it shows when something is read that was not made again.
+/// Compares runs; the memory plan detects a read of a tensor that was not recomputed.
 void check_same_bits(const Training& plain, const TensorSet& chosen) {
   const auto again = recomputed(plain.graph, chosen);
   const auto planned = plan_memory(again);
@@ -105,7 +105,7 @@ std::ptrdiff_t count(const Graph& graph, Op op, Phase phase) {
 
 } // namespace
 
-TEST_CASE("what is made again gives the same bits") {
+TEST_CASE("recomputed tensors have the same bits") {
   for (const auto* const name : {"resnet20", "mlp"})
     for (const auto precision : {Precision::fp32, Precision::amp_bf16, Precision::amp_fp16})
       for (const bool apart : {false, true}) {
@@ -115,7 +115,7 @@ TEST_CASE("what is made again gives the same bits") {
       }
 }
 
-TEST_CASE("any part of a network can be made again") {
+TEST_CASE("any part of a network can be recomputed") {
   for (const bool apart : {false, true}) {
     const auto bottlenecks =
         training(testing::bottleneck_network({4, 32, 32, 3}, 4), options(apart));
@@ -129,34 +129,34 @@ TEST_CASE("any part of a network can be made again") {
   }
 }
 
-TEST_CASE("graphs without fused nodes are made again, too") {
+TEST_CASE("graphs without fused nodes can be recomputed") {
   const auto plain = training("resnet20", {});
   check_same_bits(plain, all_candidates(plain.graph));
 }
 
-TEST_CASE("nothing chosen changes nothing") {
+TEST_CASE("without a selection the graph is unchanged") {
   const auto plain = training("resnet20", options(false)).graph;
   const auto same = recompute(plain, TensorSet(plain.tensors.size()));
   CHECK(same.to_string() == plain.to_string());
   CHECK(same.tensors.size() == plain.tensors.size());
 }
 
-TEST_CASE("batch norm is made again from what it saved, and only what somebody reads") {
+TEST_CASE("batch norm is recomputed from its saved statistics, if its result is read") {
   const auto plain = training("resnet20", options(false)).graph;
   const auto again = recomputed(plain, all_candidates(plain));
   CHECK(count(again, Op::batch_norm, Phase::forward) == 19);
   CHECK(count(again, Op::batch_norm, Phase::backward) == 0);
   CHECK(count(again, Op::conv2d, Phase::backward) == 19);
   CHECK(count(again, Op::subsample_pad, Phase::backward) == 0);
-  // What a block gives to the next one is kept, so the first batch norm of each is made again. The
-  // last block's result is needed by its own backward alone.
+  // A block's output is kept for the next block, so only the first batch norm of each block is
+  // recomputed. The last block's output is only needed by its backward pass.
   CHECK(count(again, Op::normalize, Phase::backward) == 9 + 1);
   CHECK(again.find("layer1.0.relu1.again").has_value());
   CHECK_FALSE(again.find("layer1.0.relu.again").has_value());
   CHECK(again.find("layer3.2.relu.again").has_value());
 }
 
-TEST_CASE("clones stand in their unit, before the first node that reads them") {
+TEST_CASE("clones are in their unit, before the first node that reads them") {
   const auto plain = training("resnet20", options(false)).graph;
   const auto again = recomputed(plain, all_candidates(plain));
   for (std::size_t i = 0; i < again.nodes.size(); ++i) {
@@ -168,7 +168,7 @@ TEST_CASE("clones stand in their unit, before the first node that reads them") {
         [&](const Node& other) { return std::ranges::count(other.inputs, node.outputs[0]) > 0; });
     REQUIRE(reader != again.nodes.end());
     CHECK(reader->unit == node.unit);
-    // Between them are other clones alone.
+    // Only other clones lie between them.
     for (auto between = again.nodes.begin() + static_cast<std::ptrdiff_t>(i); between != reader;
          ++between)
       CHECK(again[between->outputs[0]].name.ends_with(".again"));

@@ -30,7 +30,7 @@ Graph differentiated(const std::string& loss) {
 
 } // namespace
 
-TEST_CASE("all gradients are multiplied by the loss scale, the loss is not") {
+TEST_CASE("the loss scale multiplies all gradients but not the loss") {
   for (const char* loss : {"cross_entropy", "mean_squared_error"}) {
     INFO(loss);
     const auto plain = differentiated(loss), scaled = scale_loss(plain);
@@ -52,10 +52,10 @@ TEST_CASE("all gradients are multiplied by the loss scale, the loss is not") {
   }
 }
 
-TEST_CASE("the loss scale rescues gradients that f16 would flush to zero") {
+TEST_CASE("the loss scale preserves gradients that f16 would flush to zero") {
   const auto forward =
       build_model({.name = "mlp", .hidden = {6}}, {.input = image_input(4), .batch = 4}).value();
-  // As little flows back as in a batch of 2^27 samples.
+  // Gradients are as small as in a batch of 2^27 samples.
   const auto first_layer = [&](Precision precision, float scale) {
     auto prepared =
         run_passes(forward, PassMode::training, {.precision = precision, .loss_rows = 0x1p27});
@@ -72,8 +72,8 @@ TEST_CASE("the loss scale rescues gradients that f16 would flush to zero") {
   };
   const auto is_zero = [](float value) { return value == 0; };
   CHECK(std::ranges::all_of(first_layer(Precision::amp_fp16, 1), is_zero));
-  CHECK(std::ranges::all_of(first_layer(Precision::fp16, 1), is_zero)); // which has no scale
+  CHECK(std::ranges::all_of(first_layer(Precision::fp16, 1), is_zero)); // fp16 has no loss scale
   const auto exact = first_layer(Precision::fp32, 1);
   CHECK(relative_error(first_layer(Precision::amp_fp16, 65536), exact) < 0.01);
-  CHECK(relative_error(first_layer(Precision::bf16, 1), exact) < 0.05); // f32's range
+  CHECK(relative_error(first_layer(Precision::bf16, 1), exact) < 0.05); // bf16 has f32's range
 }

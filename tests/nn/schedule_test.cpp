@@ -13,7 +13,7 @@ using namespace troupe::nn::test;
 using Catch::Approx;
 using Unit = Length::Unit;
 
-TEST_CASE("schedules give PyTorch's learning rates") {
+TEST_CASE("schedules match PyTorch's learning rates") {
   const auto golden = read_golden("schedules.json");
   const double lr = golden.at("lr");
   const ScheduleSpan span{golden.at("steps_per_epoch"), golden.at("total_steps")};
@@ -32,7 +32,7 @@ TEST_CASE("schedules give PyTorch's learning rates") {
   }
 }
 
-TEST_CASE("milestones and warm-up may be parts of an epoch") {
+TEST_CASE("milestones and warm-up may be fractions of an epoch") {
   const ScheduleConfig schedule{
       .name = "step", .warmup = {0.5}, .milestones = {{1.5}}, .gamma = 0.5};
   const ScheduleSpan span{4, 100};
@@ -42,14 +42,14 @@ TEST_CASE("milestones and warm-up may be parts of an epoch") {
   CHECK(learning_rate(schedule, 1.0, 6, span) == 0.5);
 }
 
-TEST_CASE("past its end cosine stays at the smallest rate") {
+TEST_CASE("after its end cosine stays at the smallest rate") {
   const ScheduleConfig schedule{.name = "cosine", .min_lr = 0.01};
   CHECK(std::abs(learning_rate(schedule, 1.0, 100, {10, 100}) - 0.01) < 1e-12);
   CHECK(std::abs(learning_rate(schedule, 1.0, 1000, {10, 100}) - 0.01) < 1e-12);
 }
 
-TEST_CASE("a length is the same in any unit") {
-  // 40 steps of 25 tokens, 8 of them an epoch.
+TEST_CASE("equal lengths in any unit give the same schedule") {
+  // 40 steps of 25 tokens, 8 steps per epoch.
   const ScheduleSpan span{8, 40, 25};
   const auto length =
       GENERATE(Length{0.5}, Length{4, Unit::steps}, Length{100, Unit::tokens},
@@ -70,7 +70,7 @@ TEST_CASE("a length is the same in any unit") {
   CHECK(learning_rate(wsd, 2.0, 39, span) == Approx(2 * (1 - std::sqrt(0.75))));
 }
 
-TEST_CASE("linear falls in a line from the warm-up to the end") {
+TEST_CASE("linear falls linearly from the warm-up to the end") {
   const ScheduleConfig schedule{.name = "linear", .warmup = {2, Unit::steps}, .min_lr = 0.2};
   const ScheduleSpan span{5, 10};
   CHECK(learning_rate(schedule, 1.0, 0, span) == 0.5);
@@ -86,7 +86,7 @@ TEST_CASE("wsd is stable between warm-up and decay, and ends near min_lr") {
   const ScheduleConfig schedule{.name = "wsd", .warmup = {10, Unit::percent}, .min_lr = 0.001};
   const ScheduleSpan span{7, 1000};
   CHECK(learning_rate(schedule, 0.3, 99, span) == 0.3);
-  CHECK(learning_rate(schedule, 0.3, 899, span) == 0.3); // the usual decay: a tenth of the run
+  CHECK(learning_rate(schedule, 0.3, 899, span) == 0.3); // the default decay: a tenth of the run
   CHECK(learning_rate(schedule, 0.3, 900, span) == 0.3);
   CHECK(learning_rate(schedule, 0.3, 925, span) == Approx(0.001 + 0.299 * 0.5));
   CHECK(learning_rate(schedule, 0.3, 999, span) == Approx(0.001 + 0.299 * (1 - std::sqrt(0.99))));
@@ -95,7 +95,7 @@ TEST_CASE("wsd is stable between warm-up and decay, and ends near min_lr") {
     CHECK(learning_rate(schedule, 0.3, step + 1, span) < learning_rate(schedule, 0.3, step, span));
 }
 
-TEST_CASE("a longer run of wsd has the same rates until a shorter one decays") {
+TEST_CASE("wsd in a longer run has the same rates until a shorter run decays") {
   const ScheduleConfig schedule{
       .name = "wsd", .warmup = {5, Unit::steps}, .decay = {20, Unit::steps}};
   for (std::int64_t step = 0; step < 80; ++step)
@@ -103,12 +103,13 @@ TEST_CASE("a longer run of wsd has the same rates until a shorter one decays") {
           learning_rate(schedule, 1.0, step, {10, 5000}));
 }
 
-TEST_CASE("wsd without room for a stable part decays from the end of its warm-up, or not at all") {
+TEST_CASE("wsd without room for a stable phase decays after its warm-up or not at all") {
   const ScheduleConfig crowded{
       .name = "wsd", .warmup = {6, Unit::steps}, .decay = {8, Unit::steps}};
   CHECK(learning_rate(crowded, 1.0, 5, {10, 10}) == 1.0);
   CHECK(learning_rate(crowded, 1.0, 6, {10, 10}) == 1.0);
-  CHECK(learning_rate(crowded, 1.0, 7, {10, 10}) == Approx(0.5)); // of the 4 steps that are left
+  CHECK(learning_rate(crowded, 1.0, 7, {10, 10}) ==
+        Approx(0.5)); // in the middle of the 4 remaining steps, not of 8
   const ScheduleConfig stable{.name = "wsd", .decay = {0}};
   CHECK(learning_rate(stable, 1.0, 9, {10, 10}) == 1.0);
 }
@@ -121,10 +122,11 @@ TEST_CASE("lengths that do not fit into the run are refused") {
   };
   CHECK(refusal({.warmup = {99, Unit::steps}}).empty());
   CHECK(refusal({.warmup = {100, Unit::steps}}) ==
-        "train.schedule.warmup: 100 steps of warm-up leave nothing of the run's 100 steps");
-  CHECK(refusal({.warmup = {9.99}}).empty()); // of 10 epochs; in whole steps it is all of them
+        "train.schedule.warmup: 100 steps of warm-up, but the run has only 100 steps");
+  CHECK(refusal({.warmup = {9.99}})
+            .empty()); // of 10 epochs; rounded to whole steps it is the whole run
   CHECK(refusal({.warmup = {1000, Unit::tokens}}) ==
-        "train.schedule.warmup: 125 steps of warm-up leave nothing of the run's 100 steps");
+        "train.schedule.warmup: 125 steps of warm-up, but the run has only 100 steps");
   CHECK(refusal({.warmup = {1e300}}).starts_with("train.schedule.warmup: 1000000000000000000 "));
   CHECK(refusal({.name = "step", .milestones = {{5}, {90, Unit::percent}}}).empty());
   CHECK(refusal({.name = "step", .milestones = {{5}, {99, Unit::steps}}}).empty());

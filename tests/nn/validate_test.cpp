@@ -38,7 +38,7 @@ std::string problem(const Graph& graph) {
 
 } // namespace
 
-TEST_CASE("a node before what it reads is found") {
+TEST_CASE("a node before its inputs is found") {
   auto graph = training_graph();
   std::swap(graph.nodes[1], graph.nodes[2]);
   CHECK_THAT(problem(graph), ContainsSubstring("before it is written"));

@@ -21,7 +21,7 @@ class Accessible(PageTest):
 
     def test_names_of_charts(self):
         names = [name for role, name in self.nodes(documents.run()) if role == "application"]
-        for name in ("Loss by step", "Accuracy by step", "Steps by their time", "Memory of each worker by kind", "Timeline of the last step"):
+        for name in ("Loss by step", "Accuracy by step", "Steps by duration", "Memory of each worker by kind", "Timeline of the last step"):
             self.assertIn(name, names)
 
     def test_headings_have_an_order(self):

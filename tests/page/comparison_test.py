@@ -7,7 +7,7 @@ from support import PageTest, main, rows_of, section, text_in, text_of
 class Comparison(PageTest):
     def test_figures_and_the_best_of_each_column(self):
         page = self.standing(documents.comparison())
-        rows = rows_of(page, "Runs, compared")
+        rows = rows_of(page, "Comparison of runs")
         self.assertEqual(rows[1], ["ddp", "fp32", "2", "1 min 25 s best", "1,184 best", "1.3 GiB", "91.0%", "71.0% best", "0.6300 best", "71.8% best", "report · log"])
         self.assertEqual(rows[0][5], "532 MiB best")
         self.assertEqual(rows[2][9], "71.8% best")  # as good as what is written
@@ -20,7 +20,7 @@ class Comparison(PageTest):
         titles = page.run("[...document.querySelectorAll('thead th')].map(cell => cell.textContent)")
         self.assertEqual(titles[4:6], ["Samples/s", "Tokens/s"])
         self.assertEqual(titles[10:12], ["Test accuracy", "Test perplexity"])
-        rows = rows_of(page, "Runs, compared")
+        rows = rows_of(page, "Comparison of runs")
         self.assertEqual([row[5] for row in rows], ["303,104 best", "291,446", "–"])
         self.assertEqual([row[10] for row in rows], ["–", "–", "71.7%"])
         self.assertEqual([row[11] for row in rows], ["6.12 best", "6.42", "–"])
@@ -35,9 +35,9 @@ class Comparison(PageTest):
         self.assertEqual(text_in(page, "Test perplexity"), "(not there)")
 
     def test_a_problem_has_a_row_with_its_reason(self):
-        rows = rows_of(self.standing(documents.comparison()), "Runs, compared")
+        rows = rows_of(self.standing(documents.comparison()), "Comparison of runs")
         self.assertEqual(rows[4][:2], ["ddp", "tf32"])
-        self.assertIn("no figures: precision.mode: tf32 is the arithmetic of CUDA devices", rows[4][2])
+        self.assertIn("no results: precision.mode: tf32 requires a CUDA device", rows[4][2])
 
     def test_links_lead_to_files_beside_it(self):
         page = self.standing(documents.comparison())
@@ -68,7 +68,7 @@ class Comparison(PageTest):
 
     def test_runs_that_were_there_before_have_names_and_no_machine(self):
         page = self.standing(documents.compared_runs())
-        rows = rows_of(page, "Runs, compared")
+        rows = rows_of(page, "Comparison of runs")
         self.assertEqual([row[:3] for row in rows], [["one", "single", "fp32"], ["two", "ddp", "fp32"], ["three (stopped)", "zero1", "fp32"]])
         self.assertIn("3 runs", text_of(page, ".about"))
         self.assertIn("two", text_in(page, "Samples/s"))
@@ -78,7 +78,7 @@ class Comparison(PageTest):
         self.assertNotIn("Job", titles)
         others = documents.compared_runs()
         others["runs"][0] |= {"job": "mlp on mnist"}
-        self.assertEqual([row[1] for row in rows_of(self.standing(others), "Runs, compared")], ["mlp on mnist", "resnet20 on cifar10", "resnet20 on cifar10"])
+        self.assertEqual([row[1] for row in rows_of(self.standing(others), "Comparison of runs")], ["mlp on mnist", "resnet20 on cifar10", "resnet20 on cifar10"])
 
     def test_figures_that_are_all_zero_have_no_bars(self):
         document = documents.comparison()
@@ -92,7 +92,7 @@ class Comparison(PageTest):
         page = self.standing(documents.comparison())
         self.assertIn("Xeon", text_in(page, "Machine"))
         self.assertIn("32.0 GiB", text_in(page, "Machine"))
-        for text in ("5 modes", "1 without figures", "2026-11-24 04:50 UTC", "troupe 0.1.0"):
+        for text in ("5 modes", "1 without results", "2026-11-24 04:50 UTC", "troupe 0.1.0"):
             self.assertIn(text, text_of(page, ".about"))
 
 

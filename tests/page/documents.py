@@ -133,7 +133,7 @@ def comparison():
     return {"kind": "comparison", "live": False, "made": "2026-11-24T04:50:07Z", "title": "resnet20 on cifar10",
             "machine": {"host": "alpha", "processor": "Xeon", "cores": 8, "instruction_set": "avx512", "memory_bytes": 32 * GIB, "gpus": []}, "version": "0.1.0",
             "runs": [row("single", "fp32", 1.6, workers=1, overlap_ratio=None), row("ddp", "fp32", 1.0), row("zero1", "fp32", 1.04), row("zero3", "fp32", 1.2),
-                     row("ddp", "tf32", 1, problem="precision.mode: tf32 is the arithmetic of CUDA devices; allowed here: fp32, amp_bf16, amp_fp16",
+                     row("ddp", "tf32", 1, problem="precision.mode: tf32 requires a CUDA device; allowed here: fp32, amp_bf16, amp_fp16",
                          seconds=None, samples_per_second=None, peak_memory_bytes=None, accuracy=None, loss=None, report=None, curves=None)]}  # fmt: skip
 
 

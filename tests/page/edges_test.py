@@ -10,7 +10,7 @@ class Edges(PageTest):
     def test_a_daemon_that_waits(self):
         page = self.standing(documents.waiting())
         self.assertEqual(text_of(page, "h1"), "Waiting for a job")
-        self.assertEqual(page.run("[...document.querySelectorAll('h2')].filter(part => part.offsetParent).map(part => part.textContent)"), ["Company", "Record"])
+        self.assertEqual(page.run("[...document.querySelectorAll('h2')].filter(part => part.offsetParent).map(part => part.textContent)"), ["Cluster", "Record"])
 
     def test_a_document_with_next_to_nothing(self):
         for document in ({"kind": "run", "status": "starting"}, {"kind": "run", "live": False, "status": "completed", "run": None, "progress": None, "steps": None},

@@ -133,7 +133,7 @@ class Live(PageTest):
         document = documents.run(points=20, epochs=[])
         program, page = self.follow(document)
         program.leave()
-        page.wait("document.querySelector('.state').textContent.includes('connection lost, trying again')")
+        page.wait("document.querySelector('.state').textContent.includes('connection lost, reconnecting')")
         page.wait("/data \\d+ s old/.test(document.querySelector('.age').textContent)")
         program.document = copy.deepcopy(document)
         program.document["progress"]["loss"] = 0.1111

@@ -109,7 +109,7 @@ class Looks(PageTest):
         page.call("Emulation.setScriptExecutionDisabled", {"value": True})
         (self.folder / "without.html").write_bytes(standing_page(documents.run()))
         page.open((self.folder / "without.html").as_uri())
-        self.assertIn(("StaticText", True), [(role, "JavaScript, which is switched off" in name) for role, name in page.accessible()])
+        self.assertIn(("StaticText", True), [(role, "needs JavaScript, which is disabled" in name) for role, name in page.accessible()])
 
 
 if __name__ == "__main__":

@@ -157,13 +157,13 @@ class Numbers(PageTest):
         self.assertEqual(rows_of(self.standing(documents.run(nodes=nodes)), "Nodes")[0][3], "2 × H100, A100")
 
     def test_changes_of_membership(self):
-        lost = {"generation": 2, "time": "2026-11-24T04:47:00Z", "reason": "node b:1 (rank 1) is gone", "is_loss": True, "step": 230,
+        lost = {"generation": 2, "time": "2026-11-24T04:47:00Z", "reason": "node b:1 (rank 1) was lost", "is_loss": True, "step": 230,
                 "steps_repeated": 4, "world_size": 1, "seconds": 0.25}  # fmt: skip
-        come = lost | {"generation": 3, "reason": "another node has come", "steps_repeated": 0, "world_size": 2}
+        come = lost | {"generation": 3, "reason": "another node has joined", "steps_repeated": 0, "world_size": 2}
         page = self.standing(documents.run(generation=3, recoveries=[lost, come]))
         changes = rows_of(page, "Changes")
         self.assertEqual([row[0] for row in changes], ["3", "2"])
-        self.assertEqual(changes[1], ["2", "2026-11-24 04:47 UTC", "node b:1 (rank 1) is gone", "1", "230", "4", "250 ms"])
+        self.assertEqual(changes[1], ["2", "2026-11-24 04:47 UTC", "node b:1 (rank 1) was lost", "1", "230", "4", "250 ms"])
 
     def test_memory_by_kind_against_the_limit(self):
         document = documents.run()
@@ -189,11 +189,11 @@ class Numbers(PageTest):
                 bar, peak = self.bar_and_peak(page)
                 self.assertLessEqual(bar, peak + 0.5)
                 self.assertGreater(bar, 0.9 * peak)
-                self.assertIn("up to 3.0 GiB a worker of pinned host memory", text_in(page, "Memory"))
+                self.assertIn("up to 3.0 GiB of pinned host memory per worker", text_in(page, "Memory"))
                 self.assertNotIn("pinned", page.run(f"{section('Memory')}.querySelector('.legend').innerText"))
                 page.run(f"{section('Memory')}.querySelector('.chart').focus()")
                 page.press("Home")
-                self.assertIn("pinned, of the host 3.0 GiB", page.run(f"{section('Memory')}.querySelector('.tip').innerText").replace("\n", " "))
+                self.assertIn("pinned host memory 3.0 GiB", page.run(f"{section('Memory')}.querySelector('.tip').innerText").replace("\n", " "))
 
     def test_the_page_of_a_node_that_follows_is_a_line_with_a_link_to_its_leader(self):
         page = self.standing(documents.follower())
@@ -204,11 +204,11 @@ class Numbers(PageTest):
         self.assertEqual(shown, ["Timeline of step 41", "Actors", "Log", "Config"])  # of this process
         self.assertEqual(page.run("document.title"), "training: resnet20-ddp – troupe")
         nodes = [documents.nodes()[0] | {"page": None}, documents.nodes()[1]]
-        self.assertIn("off there (metrics.listen)", text_of(self.standing(documents.follower() | {"nodes": nodes}), ".leader"))
+        self.assertIn("The leader has no page: its metrics.listen is off", text_of(self.standing(documents.follower() | {"nodes": nodes}), ".leader"))
 
     def test_checkpoints_log_and_config(self):
         page = self.standing(documents.run())
-        for text in ("Written 3", "Last one at step 585", "3.2 MiB", "step-585"):
+        for text in ("Written 3", "Last at step 585", "3.2 MiB", "step-585"):
             self.assertIn(text, text_in(page, "Checkpoints"))
         self.assertIn("04:45:05 warning data: 2 files could not be read", text_in(page, "Log"))
         self.assertIn("name: resnet20-ddp", page.run("document.querySelector('pre').textContent"))

@@ -1,5 +1,5 @@
-// print_page live | standing: the page as the program has it; a standing one with the document that
-// comes in.
+// print_page live | standing: prints the page that the program contains; a standing page has the
+// document that is read from stdin.
 #include "metrics/page/page.hpp"
 
 #include <iostream>

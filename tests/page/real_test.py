@@ -78,11 +78,11 @@ class Real(TrainingTest):
         runs = json.loads((folder / "compare.json").read_text(encoding="utf-8"))["runs"]
         page = self.tab().open((folder / "compare.html").as_uri())
         page.wait("document.body.dataset.drawn > 0")
-        rows = rows_of(page, "Runs, compared")
+        rows = rows_of(page, "Comparison of runs")
         self.assertEqual(len(rows), len(runs))
         figures = [run for run in runs if not run["problem"]]
         self.assertEqual([row[0] for row in rows], [run["strategy"] for run in figures + [run for run in runs if run["problem"]]])
-        self.assertTrue(any("no figures" in row[2] for row in rows))
+        self.assertTrue(any("no results" in row[2] for row in rows))
         links = page.run("[...document.querySelectorAll('tbody a')].map(link => decodeURIComponent(link.getAttribute('href')))")
         self.assertGreaterEqual(len(links), 2)
         for link in links:

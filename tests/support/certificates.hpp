@@ -1,4 +1,4 @@
-/// Certificates for tests, made as a user makes them: by tools/make-certs.
+/// Certificates for tests, created by tools/make-certs as a user does.
 #pragma once
 
 #include "core/config/cluster.hpp"
@@ -19,7 +19,7 @@ inline void run_command(const std::string& command) {
     throw std::runtime_error("failed: " + command);
 }
 
-/// As --set, and as options of `troupe status`.
+/// Returns settings for --set and for the options of `troupe status`.
 inline std::vector<std::string> settings_of(const TlsConfig& tls) {
   return {"cluster.tls.certificate=" + *tls.certificate, "cluster.tls.key=" + *tls.key,
           "cluster.tls.ca=" + *tls.ca};
@@ -28,7 +28,7 @@ inline std::vector<std::string> options_of(const TlsConfig& tls) {
   return {"--tls-cert", *tls.certificate, "--tls-key", *tls.key, "--tls-ca", *tls.ca};
 }
 
-/// An authority of its own, and certificates for "node" and "client".
+/// A separate authority with certificates for "node" and "client".
 class Certificates {
 public:
   Certificates() {
@@ -40,7 +40,7 @@ public:
   TlsConfig of(const std::string& name) const {
     return {path(name + ".crt"), path(name + ".key"), path("ca.crt")};
   }
-  /// One more of this authority.
+  /// Creates another certificate of this authority.
   TlsConfig made(const std::string& name, const std::string& subject,
                  const std::string& names) const {
     run_command("openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout " +
@@ -49,8 +49,8 @@ public:
                 path("ca.key"));
     return of(name);
   }
-  /// One whose only day was long ago, for the key of "node". By `openssl ca`, which alone takes
-  /// dates in every version.
+  /// Creates a certificate for the key of "node" that expired long ago and was valid for a day.
+  /// Uses `openssl ca`, the only command that takes dates in every version.
   TlsConfig expired() const {
     std::ofstream{path("ca.cnf")} << "[ca]\ndefault_ca = own\n[own]\nrand_serial = yes\n"
                                   << "default_md = sha256\npolicy = any\nnew_certs_dir = "

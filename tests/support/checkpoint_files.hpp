@@ -1,4 +1,4 @@
-/// Whole checkpoints, to and from files.
+/// Reads and writes whole checkpoints.
 #pragma once
 
 #include "core/checkpoint/safetensors.hpp"
@@ -24,7 +24,7 @@ inline Result<Checkpoint> read_checkpoint(const std::filesystem::path& path) {
   return read_whole(*state);
 }
 
-/// As troupe wrote checkpoints before they were folders.
+/// Writes the single-file format that troupe used before checkpoints were folders.
 inline Status write_single_file(const std::filesystem::path& path, const Checkpoint& checkpoint) {
   const std::string zeros(64, '0');
   SafetensorsMetadata metadata = {{"checksum", zeros},

@@ -1,4 +1,4 @@
-/// A piece of a test in a process of its own, which may be limited, or killed.
+/// Runs part of a test in a child process, which may be limited or killed.
 #pragma once
 
 #include <array>
@@ -17,7 +17,7 @@ namespace troupe::testing {
 
 class ChildProcess {
 public:
-  /// `body` may write to the descriptor it is given; the process ends when it returns.
+  /// `body` may write to the descriptor that it receives; the process ends when `body` returns.
   explicit ChildProcess(const std::function<void(int)>& body) {
     std::array<int, 2> pipe{};
     if (::pipe(pipe.data()) != 0 || (id_ = ::fork()) < 0)
@@ -25,7 +25,7 @@ public:
     if (id_ == 0) {
       ::close(pipe[0]);
       body(pipe[1]);
-      ::_exit(0); // not the parent's destructors
+      ::_exit(0); // skips the parent's destructors
     }
     ::close(pipe[1]);
     output_ = pipe[0];
@@ -44,7 +44,7 @@ public:
     }
   }
 
-  /// What it wrote until its end.
+  /// Returns all output until the process ends.
   std::string wait_for_output() {
     std::string text;
     std::array<char, 4096> piece{};
@@ -54,7 +54,7 @@ public:
     return text;
   }
 
-  /// Until it wrote something (true) or time is over.
+  /// Waits for the first output. Returns false when the time is over.
   bool wait_for_first_output(int milliseconds) const {
     pollfd waiting{.fd = output_, .events = POLLIN, .revents = 0};
     return ::poll(&waiting, 1, milliseconds) == 1;

@@ -1,4 +1,4 @@
-/// dashboards/, as tests read it.
+/// Reads dashboards/.
 #pragma once
 
 #include "tests/support/scratch_folder.hpp"
@@ -27,7 +27,7 @@ struct PanelQuery {
   std::string dashboard, panel, expression, legend;
 };
 
-/// Of all panels of all dashboards.
+/// Returns the queries of all panels of all dashboards.
 inline std::vector<PanelQuery> panel_queries() {
   std::vector<PanelQuery> queries;
   for (const std::string name : dashboard_names) {
@@ -41,7 +41,8 @@ inline std::vector<PanelQuery> panel_queries() {
   return queries;
 }
 
-/// The names in a text that begin as those of our metrics do; of histograms also their parts.
+/// Returns the names in a text that begin with the prefix of our metrics, including the series of
+/// histograms.
 inline std::vector<std::string> series_in(const std::string& text) {
   const char* letters = "abcdefghijklmnopqrstuvwxyz0123456789_";
   std::vector<std::string> found;

@@ -1,4 +1,4 @@
-/// How many mutated files a test looks at: `make fuzz` sets more.
+/// How many mutated files a test reads: `make fuzz` sets more.
 #pragma once
 
 #include <cstdlib>
@@ -6,7 +6,7 @@
 
 namespace troupe::testing {
 
-/// 500, or what TROUPE_FUZZ says.
+/// 500, or the value of TROUPE_FUZZ.
 inline unsigned fuzzed_files() {
   const char* const wanted = std::getenv("TROUPE_FUZZ");
   return wanted ? static_cast<unsigned>(std::stoul(wanted)) : 500;

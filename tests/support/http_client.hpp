@@ -1,4 +1,4 @@
-/// One HTTP request over a plain socket.
+/// Sends one HTTP request over a plain socket.
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@
 
 namespace troupe::testing {
 
-/// A connection to a port of this machine, or of another.
+/// A connection to a port of this machine or of `host`.
 class Client {
 public:
   explicit Client(std::uint16_t port, in_addr host = {htonl(INADDR_LOOPBACK)})
@@ -37,7 +37,7 @@ public:
       throw std::runtime_error("cannot send");
   }
 
-  /// Until the server ends the connection.
+  /// Reads until the server closes the connection.
   std::string receive_all() const {
     std::string text;
     std::array<char, 4096> piece{};
@@ -46,7 +46,8 @@ public:
     return text;
   }
 
-  /// Until it has sent this, or has ended the connection: what came before, and more.
+  /// Reads until the server has sent `end` or closed the connection. Returns everything read, which
+  /// may extend past `end`.
   std::string receive_until(const std::string& end) const {
     std::string text;
     std::array<char, 4096> piece{};
@@ -79,7 +80,7 @@ struct HttpReply {
   std::string head, body;
 };
 
-/// `headers` end in "\r\n" each.
+/// `headers`: each ends in "\r\n".
 inline HttpReply http(std::uint16_t port, const std::string& path,
                       const std::string& method = "GET", const std::string& headers = {}) {
   const Client client(port);
@@ -88,7 +89,7 @@ inline HttpReply http(std::uint16_t port, const std::string& path,
   return HttpReply{client.receive_all()};
 }
 
-/// As Prometheus does it.
+/// Scrapes as Prometheus does.
 inline HttpReply scrape(std::uint16_t port) {
   return http(port, "/metrics", "GET", "X-Prometheus-Scrape-Timeout-Seconds: 1\r\n");
 }

@@ -119,7 +119,7 @@ Bytes webp_file(const Bytes& pixels, int height, int width, int channels, WebpKi
   WebPMemoryWriterInit(&writer);
   config.quality = 100;
   config.lossless = kind == WebpKind::lossless ? 1 : 0;
-  config.exact = 1; // pixels that alpha hides are kept
+  config.exact = 1; // keeps pixels that alpha hides
   picture.use_argb = config.lossless;
   picture.width = width;
   picture.height = height;
@@ -156,7 +156,7 @@ void write_webp(const std::filesystem::path& path, const Bytes& pixels, int heig
 void write_animated_webp(const std::filesystem::path& path, const Bytes& pixels, int height,
                          int width) {
   const auto still = webp_file(pixels, height, width, 3, WebpKind::lossless);
-  Bytes features = {0x02, 0, 0, 0}; // animated
+  Bytes features = {0x02, 0, 0, 0}; // flag for an animation
   append_number(features, 20 - 1, 3);
   append_number(features, 16 - 1, 3);
   Bytes frame;
@@ -166,7 +166,7 @@ void write_animated_webp(const std::filesystem::path& path, const Bytes& pixels,
   append_number(frame, static_cast<std::size_t>(height) - 1, 3);
   append_number(frame, 100, 3); // milliseconds
   frame.push_back(0);
-  frame.insert(frame.end(), still.begin() + 12, still.end()); // behind RIFF, its size, WEBP
+  frame.insert(frame.end(), still.begin() + 12, still.end()); // after RIFF, its size, WEBP
   Bytes content = {'W', 'E', 'B', 'P'};
   append_chunk(content, "VP8X", features);
   append_chunk(content, "ANIM", Bytes(6));

@@ -1,4 +1,4 @@
-/// Small data files, whole and damaged, in a folder that goes with the test case.
+/// Small valid and damaged data files, in a folder that is removed with the test case.
 #pragma once
 
 #include "data/image_dataset.hpp"
@@ -18,15 +18,15 @@ inline void write_bytes(const std::filesystem::path& path, const Bytes& bytes) {
   write_bytes(path, std::string_view{reinterpret_cast<const char*>(bytes.data()), bytes.size()});
 }
 
-/// Cuts a file's end off.
+/// Removes the last bytes of a file.
 inline void truncate(const std::filesystem::path& path, std::uintmax_t bytes_less) {
   std::filesystem::resize_file(path, std::filesystem::file_size(path) - bytes_less);
 }
 
-/// Packs with gzip.
+/// Compresses with gzip.
 Bytes gzip(const Bytes& bytes);
 
-/// An image (height, width, channels) whose pixels follow from their place.
+/// Returns an image (height, width, channels) whose pixel values depend on their position.
 Bytes pattern(int height, int width, int channels);
 
 /// channels: 1 grey, 2 grey and alpha, 3 colour, 4 colour and alpha.
@@ -39,10 +39,10 @@ void write_palette_png(const std::filesystem::path& path, const Bytes& indices, 
 void write_jpeg(const std::filesystem::path& path, const Bytes& pixels, int height, int width,
                 int channels, bool progressive = false);
 enum class WebpKind : std::uint8_t { lossless, lossy };
-/// channels: 3, or 4 with alpha. Lossy: quality 100.
+/// channels: 3, or 4 with alpha. `lossy`: quality 100.
 void write_webp(const std::filesystem::path& path, const Bytes& pixels, int height, int width,
                 int channels, WebpKind kind = WebpKind::lossless);
-/// An animation whose one frame lies at (2, 4) (row, column) of a canvas of 16 x 20.
+/// Writes an animation whose only frame lies at (2, 4) (row, column) of a canvas of 16 x 20.
 void write_animated_webp(const std::filesystem::path& path, const Bytes& pixels, int height,
                          int width);
 

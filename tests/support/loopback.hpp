@@ -1,4 +1,4 @@
-/// Ranks on loopback, each with a data plane of its own, as if in a process of its own.
+/// Ranks on loopback, each with a separate data plane, as in separate processes.
 #pragma once
 
 #include "collectives/tcp/tcp_communicator.hpp"
@@ -30,7 +30,7 @@ public:
     return planes[static_cast<std::size_t>(rank)]->join_group(generation, secret);
   }
 
-  /// All at a time, as each waits for the others.
+  /// Connects all ranks in parallel, as each waits for the others.
   std::vector<Result<std::unique_ptr<collectives::Communicator>>>
   connect(std::chrono::milliseconds timeout) {
     std::vector<std::future<Result<std::unique_ptr<collectives::Communicator>>>> connecting;

@@ -1,4 +1,4 @@
-/// Changes to files that a reader must survive, whatever the format.
+/// Mutations of files that a reader of any format must survive.
 #pragma once
 
 #include <array>
@@ -32,7 +32,7 @@ inline void remove_a_piece(MutationRandom& random, std::string& file) {
   file.erase(random_place(random, file), random() % 40);
 }
 
-/// Lengths and sizes are two to four bytes that are next to each other.
+/// Overwrites two to four adjacent bytes: the size of most length fields.
 inline void overwrite_a_number(MutationRandom& random, std::string& file) {
   constexpr std::array<char, 5> bytes = {'\0', '\x01', '\x7f', '\x80', '\xff'};
   const auto at = random_place(random, file);

@@ -1,4 +1,4 @@
-/// JSON that is nested so deeply that copying or writing its value overflows the stack.
+/// JSON nested so deeply that copying or writing its value overflows the stack.
 #pragma once
 
 #include <string>

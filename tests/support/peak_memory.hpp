@@ -1,4 +1,4 @@
-/// The memory that a piece of work takes at most.
+/// Measures peak memory.
 #pragma once
 
 #include "tests/support/child_process.hpp"
@@ -17,7 +17,7 @@ inline std::size_t peak_bytes() {
   return static_cast<std::size_t>(use.ru_maxrss) * 1024;
 }
 
-/// Of a process that does it, beyond what this one had.
+/// Returns the peak memory of a child process that does `work`, above that of this process.
 inline std::size_t memory_of(const std::function<void()>& work) {
   ChildProcess child{[&](int output) {
     const auto before = peak_bytes();

@@ -20,7 +20,7 @@ namespace troupe::testing {
 
 class PrometheusServer {
 public:
-  /// How it finds what it scrapes: HOST:PORT with /metrics, or HOST:PORT with /sd.
+  /// Returns a scrape config for HOST:PORT with /metrics, or for HOST:PORT with /sd.
   static std::string target(const std::string& address) {
     return "static_configs: [{targets: ['" + address + "']}]";
   }
@@ -28,11 +28,11 @@ public:
     return "http_sd_configs: [{url: 'http://" + address + "/sd', refresh_interval: 200ms}]";
   }
 
-  /// `program` is prometheus. Scrapes, and looks at the rules, five times a second. `rules`: the
+  /// `program`: path of prometheus, which scrapes and evaluates rules five times a second. `rules`:
   /// text of a rule file.
   PrometheusServer(const std::string& program, const std::string& targets,
                    const std::string& rules = "groups: []\n") {
-    // Freed at once, for Prometheus to take.
+    // Released at once, for Prometheus to listen on.
     port_ = net::listen_on({"127.0.0.1", 0}).value().port;
     write_bytes(folder_ / "prometheus.yml",
                 "global: {scrape_interval: 200ms, scrape_timeout: 200ms, evaluation_interval: "
@@ -50,7 +50,7 @@ public:
         (folder_ / "log").string());
   }
 
-  /// The value of the first series that the query finds, once there is one.
+  /// Waits until the query finds a series. Returns the value of the first.
   std::optional<double> wait_for(const std::string& query, std::chrono::seconds limit) {
     const auto end = std::chrono::steady_clock::now() + limit;
     while (std::chrono::steady_clock::now() < end && program_->running()) {
@@ -61,21 +61,21 @@ public:
     return std::nullopt;
   }
 
-  /// Whether an alert fires, or has fired, whose labels are as in {name="value"}, before time is
-  /// over.
+  /// Returns whether an alert with these labels ({name="value"}) fires, or has fired, within
+  /// `limit`.
   bool has_fired(const std::string& alert, const std::string& labels, std::chrono::seconds limit) {
     return wait_for("last_over_time(ALERTS{alertname=\"" + alert + "\",alertstate=\"firing\"," +
                         labels + "}[1h])",
                     limit)
         .has_value();
   }
-  /// Whether it fires no more, before time is over.
+  /// Returns whether an alert stops firing within `limit`.
   bool clears(const std::string& alert, std::chrono::seconds limit) {
     return wait_for("absent(ALERTS{alertname=\"" + alert + "\",alertstate=\"firing\"})", limit)
         .has_value();
   }
 
-  /// Whether an alert fires, whose labels are as in {name="value"}, before time is over.
+  /// Returns whether an alert with these labels ({name="value"}) fires within `limit`.
   bool fires(const std::string& alert, const std::string& labels, std::chrono::seconds limit) {
     return wait_for("ALERTS{alertname=\"" + alert + "\",alertstate=\"firing\"," + labels + "}",
                     limit)
@@ -84,18 +84,18 @@ public:
 
   std::string log() const { return read_bytes(folder_ / "log"); }
 
-  /// The value of the first series that the query finds now.
+  /// Returns the current value of the first series that the query finds.
   std::optional<double> ask(const std::string& query) const try {
     const auto found = series(query);
     if (found.empty())
       return std::nullopt;
     return std::stod(found.at(0).at("value").at(1).get<std::string>());
-  } catch (const std::exception&) { // not up yet
+  } catch (const std::exception&) { // Prometheus is not up yet
     return std::nullopt;
   }
 
-  /// What the query finds now: a list of {"metric": labels, "value": [time, text]}. Throws when it
-  /// is wrong, or Prometheus is not up yet.
+  /// Returns the current results of a query: a list of {"metric": labels, "value": [time, text]}.
+  /// Throws when the query is invalid or Prometheus is not up yet.
   nlohmann::json series(const std::string& query) const {
     std::string escaped;
     for (const unsigned char c : query)
@@ -103,14 +103,14 @@ public:
     return api("query?query=" + escaped).at("result");
   }
 
-  /// The data that Prometheus's HTTP API answers with.
+  /// Returns the data of an answer of Prometheus's HTTP API.
   nlohmann::json api(const std::string& path) const {
     const auto json = nlohmann::json::parse(body_of(http(port_, "/api/v1/" + path)));
     return json.at("data");
   }
 
 private:
-  /// The JSON object, also out of a chunked body.
+  /// Returns the JSON object, also from a chunked body.
   static std::string body_of(const HttpReply& reply) {
     return reply.body.substr(reply.body.find('{'),
                              reply.body.rfind('}') + 1 - reply.body.find('{'));

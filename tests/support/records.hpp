@@ -1,4 +1,4 @@
-/// Records of a small run, for tests.
+/// Records of a small run.
 #pragma once
 
 #include "metrics/step_record.hpp"
@@ -23,7 +23,7 @@ inline metrics::RunInfo small_run() {
   return run;
 }
 
-/// Step `step` (from 0) of it.
+/// Returns the record of a step, counted from 0.
 inline metrics::StepRecord small_step(std::int64_t step) {
   return {.step = step,
           .epoch = step / 10,

@@ -1,4 +1,4 @@
-/// Whether a sanitizer is in the program: bounds of memory do not hold then.
+/// Whether the program is built with a sanitizer: bounds on memory do not hold then.
 #pragma once
 
 namespace troupe::testing {

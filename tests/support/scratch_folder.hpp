@@ -1,4 +1,5 @@
-/// A folder that lives as long as a test case, and whole files in it.
+/// A folder that is removed at the end of a test case, and functions that read and write whole
+/// files.
 #pragma once
 
 #include <filesystem>

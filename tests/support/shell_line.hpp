@@ -1,4 +1,4 @@
-/// Commands that tests give to a shell.
+/// Shell commands of tests.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace troupe::testing {
 
-/// One word of a shell command: a path may contain blanks.
+/// Quotes one word of a shell command: a path may contain blanks.
 inline std::string shell_word(std::string_view text) {
   std::string word = "'";
   for (const char c : text)
@@ -15,7 +15,7 @@ inline std::string shell_word(std::string_view text) {
   return word + "'";
 }
 
-/// A command of these words.
+/// Returns a command made of these words.
 inline std::string shell_line(const std::vector<std::string>& words) {
   std::string line;
   for (const auto& word : words)

@@ -1,12 +1,12 @@
-/// Files of the source tree that tests read.
+/// Finds files of the source tree.
 #pragma once
 
 #include <filesystem>
 
 namespace troupe::testing {
 
-/// Programs of a GPU bundle run far from where they were compiled: there $TROUPE_SOURCE_DIR says
-/// where the tree is.
+/// Returns the root of the source tree. Programs of a GPU bundle run on machines other than the one
+/// that compiled them: there, $TROUPE_SOURCE_DIR is that root.
 std::filesystem::path source_tree();
 
 } // namespace troupe::testing

@@ -1,4 +1,4 @@
-/// The device of tests that are compiled for the host's and, with TROUPE_TEST_CUDA, for CUDA's.
+/// The device of tests that are compiled for the host and, with TROUPE_TEST_CUDA, for CUDA.
 #pragma once
 
 #ifdef TROUPE_TEST_CUDA

@@ -1,4 +1,4 @@
-/// A request over TLS, as a browser makes it that does not know the authority.
+/// A TLS request as a browser sends it that does not know the authority.
 #pragma once
 
 #include "tests/support/http_client.hpp"
@@ -13,7 +13,7 @@ namespace troupe::testing {
 
 class TlsClient {
 public:
-  /// Over a connection that outlives it.
+  /// `client`: a connection that must outlive this object.
   explicit TlsClient(const Client& client)
       : context_{SSL_CTX_new(TLS_client_method()), SSL_CTX_free}, session_{SSL_new(context_.get()),
                                                                            SSL_free} {
@@ -26,7 +26,7 @@ public:
     if (SSL_write(session_.get(), text.data(), static_cast<int>(text.size())) <= 0)
       throw std::runtime_error("cannot send over TLS");
   }
-  /// Until it has sent this, or its end.
+  /// Reads until the server has sent `end`, or until the end of the connection.
   std::string receive_until(const std::string& end) const {
     std::string text;
     std::array<char, 4096> piece{};
@@ -39,9 +39,9 @@ public:
     return text;
   }
   std::string receive_all() const { return receive_until({}); }
-  /// Says that it has got all.
+  /// Sends the TLS close notification.
   void end() const { SSL_shutdown(session_.get()); }
-  /// Of the subject of the server's certificate.
+  /// Returns the name in the subject of the server's certificate.
   std::string server_name() const {
     const std::unique_ptr<X509, decltype(&X509_free)> certificate{
         SSL_get1_peer_certificate(session_.get()), X509_free};

@@ -1,4 +1,5 @@
-/// Small vocabularies, as files of others have them, in a folder that goes with the test case.
+/// Small vocabularies in the file formats of other projects, in a folder that is removed with the
+/// test case.
 #pragma once
 
 #include "data/tokenizer/detail/byte_level.hpp"
@@ -17,7 +18,7 @@ namespace troupe::testing {
 
 using Json = nlohmann::json;
 
-/// {character of a byte: byte, ...}
+/// Returns {character of a byte: byte, ...}.
 inline Json byte_vocabulary() {
   const auto character = [](int code) {
     std::string text{static_cast<char>(0xC0 | (code >> 6)),
@@ -31,7 +32,7 @@ inline Json byte_vocabulary() {
   return vocabulary;
 }
 
-/// Tokens of bytes, ab (256), abc (257) and <|endoftext|> (258).
+/// Tokens of single bytes, ab (256), abc (257) and <|endoftext|> (258).
 inline Json small_vocabulary() {
   auto vocabulary = byte_vocabulary();
   vocabulary["ab"] = 256;
@@ -40,7 +41,7 @@ inline Json small_vocabulary() {
   return vocabulary;
 }
 
-/// As Hugging Face writes it.
+/// The vocabulary in Hugging Face's format.
 inline Json small_tokenizer() {
   const Json end = {
       {"id", 258}, {"content", "<|endoftext|>"}, {"special", true}, {"normalized", false}};
@@ -67,7 +68,7 @@ inline std::string to_base64(std::string_view bytes) {
   return text;
 }
 
-/// As tiktoken has them: in base 64 single bytes, and then these.
+/// Returns tiktoken's format: all single bytes and then `tokens`, in base 64.
 inline std::string ranks_of(const std::vector<std::string>& tokens) {
   std::string text;
   int rank = 0;

@@ -1,5 +1,5 @@
-// Every alert of dashboards/alerts.yml that tells of a job in trouble, on a real job, by a real
-// Prometheus. How long each takes is shown by promtool (tests/metrics/alerts_test.yml).
+// Tests every alert of dashboards/alerts.yml about a job in trouble, on a real job, with a real
+// Prometheus. promtool tests how long each alert takes to fire (tests/metrics/alerts_test.yml).
 #include "tests/support/prometheus_server.hpp"
 #include "tests/system/daemons.hpp"
 #include "tests/system/quick_rules.hpp"
@@ -19,13 +19,13 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// Looks at an endpoint whose alerts are checked so often that a test need not wait.
+/// Scrapes an endpoint with alert rules shortened for a test.
 class Watch {
 public:
   explicit Watch(std::uint16_t port, const std::string& rates = "5m")
       : server_{TROUPE_PROMETHEUS, PrometheusServer::target("127.0.0.1:" + std::to_string(port)),
                 quick_rules(rates)} {}
-  /// All nodes of the job whose leader this is, of whose rates ten seconds count.
+  /// Watches all nodes of the job that `leader` leads, with rates over ten seconds.
   static Watch of_job(RunningProgram& leader) {
     return Watch{PrometheusServer::discovery("127.0.0.1:" + std::to_string(metrics_port(leader)))};
   }
@@ -55,7 +55,7 @@ private:
   PrometheusServer server_;
 };
 
-/// Stops a process most of the time, as if its machine was slow.
+/// Stops a process most of the time, as if its machine were slow.
 class Brake {
 public:
   explicit Brake(pid_t process)
@@ -79,7 +79,7 @@ private:
   std::thread thread_;
 };
 
-/// Of the address space of a process that runs: `ulimit -v` from outside.
+/// Limits the address space of a running process: `ulimit -v` from outside.
 void limit_address_space(pid_t process, double bytes) {
   rlimit limit{};
   REQUIRE(::prlimit(process, RLIMIT_AS, nullptr, &limit) == 0);
@@ -92,7 +92,7 @@ const Settings watched_without_end = watched + Settings{"train.epochs=100000"};
 
 } // namespace
 
-TEST_CASE("alert: a job that nodes do not come to makes no steps", "[long]") {
+TEST_CASE("alert: a job that lacks nodes makes no steps", "[long]") {
   need_prometheus();
   const Experiment experiment(watched);
   auto leader = experiment.start_node("nodes", for_nodes(2, "ddp"));
@@ -100,7 +100,7 @@ TEST_CASE("alert: a job that nodes do not come to makes no steps", "[long]") {
   CHECK(watch.fires("TroupeMakesNoSteps", "phase=\"waiting\""));
 }
 
-TEST_CASE("alert: a loss that is not a number ends the job, and Prometheus sees both", "[long]") {
+TEST_CASE("alert: a NaN loss ends the job, and Prometheus sees both", "[long]") {
   need_prometheus();
   const Experiment experiment(watched);
   Daemons daemons{experiment, "nodes", for_nodes(2, "ddp") + Settings{"train.optimizer.lr=1e30"}};
@@ -108,7 +108,7 @@ TEST_CASE("alert: a loss that is not a number ends the job, and Prometheus sees 
   Watch watch(metrics_port(leader));
   REQUIRE(watch.sees("troupe_phase{phase=\"waiting\"} == 1"));
   daemons.join();
-  CHECK(leader.wait().code == 1); // once it was seen
+  CHECK(leader.wait().code == 1); // after Prometheus has seen the failure
   CHECK(watch.fires("TroupeLossIsNotFinite", "set=\"train\""));
   CHECK(watch.fires("TroupeJobFailed", "kind=\"numeric\""));
   CHECK(watch.fires("TroupeMakesNoSteps", "phase=\"failed\""));
@@ -125,14 +125,14 @@ TEST_CASE("alert: a node that is killed is down, and its job makes no steps with
   REQUIRE(of_leader.sees("troupe_steps_total > 5"));
   REQUIRE(of_second.sees("troupe_phase{phase=\"training\"} == 1"));
   REQUIRE(of_leader.sees(
-      "absent(ALERTS{alertname!=\"TroupeMemoryNearLimit\"})")); // those of the time when it waited
-                                                                // end, too
+      "absent(ALERTS{alertname!=\"TroupeMemoryNearLimit\"})")); // alerts of the time when it waited
+                                                                // must clear, too
   second.kill();
   CHECK(of_second.fires("TroupeTargetDown", "phase=~\"training|evaluating|saving\""));
   CHECK(of_leader.fires("TroupeMakesNoSteps", "phase=\"waiting\""));
 }
 
-TEST_CASE("alert: nodes that are lost again and again", "[long]") {
+TEST_CASE("alert: nodes are lost repeatedly", "[long]") {
   need_prometheus();
   const Experiment experiment(watched_without_end);
   Daemons daemons{experiment, "nodes",
@@ -161,7 +161,7 @@ TEST_CASE("alert: a run in the foreground that is killed is down and makes no st
   CHECK(watch.fires("TroupeMakesNoSteps", "job=\"troupe\""));
 }
 
-TEST_CASE("no alert: a run that has completed, or was stopped, is not missed") {
+TEST_CASE("no alert: a run that completed or was stopped is not reported as down") {
   need_prometheus();
   const Experiment experiment(watched_without_end);
   auto program = experiment.start("small");
@@ -174,7 +174,7 @@ TEST_CASE("no alert: a run that has completed, or was stopped, is not missed") {
   CHECK_FALSE(watch.finds_now("ALERTS{alertname!~\"TroupeWaitsForData|TroupeMemoryNearLimit\"}"));
 }
 
-TEST_CASE("alert: checkpoints that cannot be written, until they can", "[long]") {
+TEST_CASE("alert: checkpoints cannot be written, until they can", "[long]") {
   need_prometheus();
   const Experiment experiment(watched_without_end);
   const auto run = experiment.run("small");
@@ -189,9 +189,9 @@ TEST_CASE("alert: checkpoints that cannot be written, until they can", "[long]")
   CHECK(watch.clears("TroupeCheckpointTooOld"));
 }
 
-TEST_CASE("alert: workers that wait for their data", "[long]") {
+TEST_CASE("alert: workers wait for their data", "[long]") {
   need_prometheus();
-  // A model that has nearly nothing to compute, and large images.
+  // A model with almost nothing to compute, and large images.
   const Experiment experiment(
       watched_without_end +
       Settings{"model.name=linear", "data.image_size=128", "data.batch_size=64", "data.prefetch=1",
@@ -201,7 +201,7 @@ TEST_CASE("alert: workers that wait for their data", "[long]") {
   CHECK(watch.fires("TroupeWaitsForData", "job=\"troupe\""));
 }
 
-TEST_CASE("alert: a rank that is slower than the others of its job, while it is", "[long]") {
+TEST_CASE("alert: a rank is slower than the others, as long as it is", "[long]") {
   need_prometheus();
   const Experiment experiment(watched_without_end);
   Daemons daemons{experiment, "nodes",
@@ -218,7 +218,7 @@ TEST_CASE("alert: a rank that is slower than the others of its job, while it is"
   CHECK(watch.clears("TroupeStraggler"));
 }
 
-TEST_CASE("alert: a process that comes near a limit of its memory, until it has more", "[long]") {
+TEST_CASE("alert: a process is close to its memory limit, until the limit is raised", "[long]") {
   need_prometheus();
   const Experiment experiment(watched_without_end);
   auto program = experiment.start("small");

@@ -1,4 +1,5 @@
-// Workers that do not wait for each other: owners of shards apply what comes.
+// Tests workers that do not wait for each other: parameter server shards apply gradients as they
+// arrive.
 #include "tests/system/counting.hpp"
 #include "tests/system/daemons.hpp"
 
@@ -21,11 +22,11 @@ Settings asynchronous(int workers, int staleness, const Settings& more = {}) {
 
 const Settings four_slices = {"data.batch_size=16", "data.slices=4", "data.eval_batch_size=16"};
 
-/// Learnt at a rate so low that it matters little which steps a gradient lacks.
+/// The learning rate is so low that it hardly matters which steps a stale gradient has missed.
 const Settings one_batch = {"data.synthetic_samples=16", "data.augment=[]", "train.epochs=20",
                             "train.evaluate_every=0", "train.optimizer.lr=0.005"};
 
-/// What tools/check-reads says.
+/// Runs tools/check-reads.
 Ended checked(const RunFiles& run, int slices, int staleness, const Settings& more = {}) {
   std::vector<std::string> command = {(source_tree() / "tools/check-reads").string(),
                                       (run / "events.jsonl").string(),
@@ -39,7 +40,7 @@ Ended checked(const RunFiles& run, int slices, int staleness, const Settings& mo
 
 } // namespace
 
-TEST_CASE("without staleness async is ddp in one process, bit for bit", "[long]") {
+TEST_CASE("async without staleness matches ddp in one process, bit for bit", "[long]") {
   const Settings more =
       GENERATE(Settings{},
                Settings{"precision.mode=amp_bf16", "train.optimizer.name=adamw",
@@ -59,7 +60,7 @@ TEST_CASE("without staleness async is ddp in one process, bit for bit", "[long]"
     const auto run =
         experiment.completed("async of " + std::to_string(workers), asynchronous(workers, 0));
     CHECK(run.digest() == ddp.digest());
-    // Slices are added in their own order, losses in that of workers.
+    // Slices are added in slice order, losses in worker order.
     CHECK(largest_difference(run.losses(), ddp.losses()) < 1e-6);
     CHECK(run.column<double>("staleness") == std::vector<double>(20, 0));
     const auto a = run.newest_checkpoint(), b = ddp.newest_checkpoint();
@@ -69,8 +70,7 @@ TEST_CASE("without staleness async is ddp in one process, bit for bit", "[long]"
   }
 }
 
-TEST_CASE("no gradient lacks more steps than it may, and each slice counts once in each shard",
-          "[long]") {
+TEST_CASE("no gradient exceeds the staleness, and each slice counts once in each shard", "[long]") {
   const int staleness = GENERATE(0, 1, 3, 7);
   const std::string way = staleness == 0
                               ? "stale_gradients=whole"
@@ -84,10 +84,10 @@ TEST_CASE("no gradient lacks more steps than it may, and each slice counts once 
   CAPTURE(found.out, found.err);
   CHECK(found.code == 0);
   CHECK(run.steps_done() == 20);
-  CHECK(run.losses().back() < 2); // from 2.4 to 1.5, whatever its gradients lacked
+  CHECK(run.losses().back() < 2); // from 2.4 to about 1.5, in spite of stale gradients
 }
 
-TEST_CASE("what reads are checked for is found where it is wrong") {
+TEST_CASE("the check of recorded reads detects wrong reads") {
   const Experiment experiment(four_slices + Settings{"metrics.reads=true", "train.max_steps=12"});
   const auto run = experiment.completed("run", asynchronous(2, 1));
   const auto wrong = [&](const std::function<void(nlohmann::json&)>& change) {
@@ -109,7 +109,7 @@ TEST_CASE("what reads are checked for is found where it is wrong") {
   CHECK(wrong([](auto& event) { event["step"] = 9; }) == 1);
 }
 
-TEST_CASE("a run that does not wait goes on from where it was stopped") {
+TEST_CASE("an async run resumes where it was stopped") {
   const Experiment experiment(four_slices + Settings{"checkpoint.every=5 steps",
                                                      "train.schedule.name=constant",
                                                      "train.schedule.warmup=0"});
@@ -121,7 +121,7 @@ TEST_CASE("a run that does not wait goes on from where it was stopped") {
   CHECK(stale.column<std::int64_t>("step") == all_steps(20));
 }
 
-TEST_CASE("async applies each sample once an epoch when any node is lost", "[long]") {
+TEST_CASE("async applies each sample once per epoch when any node is lost", "[long]") {
   const Counting experiment;
   const auto alone = experiment.completed("alone", experiment.own).digest();
   const auto& [staleness, shard_replicas] =
@@ -142,7 +142,7 @@ TEST_CASE("async applies each sample once an epoch when any node is lost", "[lon
   CHECK(run.digest() == alone);
 }
 
-TEST_CASE("what async cannot do is refused with the reason") {
+TEST_CASE("settings that async does not support are refused with the reason") {
   const Experiment experiment(four_slices);
   const auto refused = [&](const Settings& settings, const std::string& reason) {
     CAPTURE(settings);
@@ -150,15 +150,15 @@ TEST_CASE("what async cannot do is refused with the reason") {
     CHECK(ended.code == 2);
     CHECK(has(ended.err, reason));
   };
-  refused({"train.clip_grad_norm=1"}, "have no norm in common");
+  refused({"train.clip_grad_norm=1"}, "have no common norm");
   refused({"model.sync_batch_norm=true"}, "cannot sum batch statistics");
-  refused({"data.dealing=speed"}, "whoever comes free");
-  refused({"parallel.mixed_precision.reduce=bf16"}, "travel in fp32");
-  refused({"parallel.offload.target=optimizer"}, "on its device");
+  refused({"data.dealing=speed"}, "assigned to the next free worker");
+  refused({"parallel.mixed_precision.reduce=bf16"}, "are sent in fp32");
+  refused({"parallel.offload.target=optimizer"}, "on their owners' devices");
   refused({"parallel.staleness=0", "parallel.stale_gradients=divided"}, "no gradient is stale");
-  refused({"parallel.staleness=0", "parallel.weight_prediction=true"}, "no parameters lack steps");
+  refused({"parallel.staleness=0", "parallel.weight_prediction=true"}, "no parameters are stale");
   refused({"parallel.stale_gradients=compensated", "parallel.weight_prediction=true"},
-          "made up for once");
+          "would be corrected twice");
   refused({"parallel.staleness=-1"}, "staleness");
   refused({"parallel.stale_gradients=halved"}, "whole, divided, compensated");
 }

@@ -1,4 +1,4 @@
-// A link between the data ports of two nodes breaks while a job trains, and is mended.
+// Breaks a link between the data ports of two nodes while a job trains, and repairs it.
 #include "tests/system/counting.hpp"
 #include "tests/system/crew.hpp"
 #include "tests/system/cut.hpp"
@@ -35,7 +35,7 @@ std::int64_t step_of(const Crew& crew, int node) {
   return told.is_object() ? told.at("step").get<std::int64_t>() : 0;
 }
 
-/// So many nodes make steps.
+/// Waits until `nodes` nodes make steps.
 void await_training(const Crew& crew, int node, std::size_t nodes) {
   REQUIRE(becomes_true([&] { return crew.members(node) == nodes; }));
   const auto step = step_of(crew, node);
@@ -44,7 +44,7 @@ void await_training(const Crew& crew, int node, std::size_t nodes) {
 
 } // namespace
 
-TEST_CASE("of two nodes whose data link breaks one is left out, and returns when it is mended",
+TEST_CASE("if the data link of two nodes breaks, one is left out and returns when it works again",
           "[long]") {
   const Namespaces hosts{3};
   if (!hosts.made() || !std::filesystem::exists("/usr/sbin/nft"))

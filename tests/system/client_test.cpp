@@ -11,7 +11,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// Trains until it is told to stop; its checkpoint is the one that the stop asks for.
+/// Trains until it is stopped; its only checkpoint is the one written at the stop.
 const Settings trained_without_end = {"train.epochs=100000", "checkpoint.every=1000 epochs",
                                       "metrics.listen=127.0.0.1:0"};
 
@@ -20,7 +20,7 @@ Ended troupe_says(std::vector<std::string> words) {
   return RunningProgram{words}.wait();
 }
 
-/// `more` are options.
+/// `more`: options.
 Ended ask(const std::string& verb, const std::string& address,
           const std::vector<std::string>& more = {}) {
   std::vector<std::string> words = {verb, address};
@@ -34,8 +34,7 @@ std::vector<std::string> named(const std::string& name) {
 
 } // namespace
 
-TEST_CASE(
-    "troupe status tells where a daemon's job stands, and troupe stop ends it with a checkpoint") {
+TEST_CASE("troupe status reports a daemon's job, and troupe stop ends it with a checkpoint") {
   const Experiment experiment(trained_without_end);
   auto node = experiment.start_node("node", {"parallel.strategy=ddp", "devices.count=2"});
   const auto address = daemon_address(node);
@@ -79,7 +78,7 @@ TEST_CASE(
   CHECK(run.newest_checkpoint().step == run.summary().at("steps"));
 }
 
-TEST_CASE("of a language model status tells the tokens a second, too") {
+TEST_CASE("status of a language model's job reports tokens per second") {
   const auto experiment = on_text("gpt2-mini", {"metrics.listen=off"});
   auto node = experiment.start_node("node");
   const auto address = daemon_address(node);
@@ -99,7 +98,7 @@ TEST_CASE("of a language model status tells the tokens a second, too") {
   CHECK(node.wait().code == 0);
 }
 
-TEST_CASE("troupe stop ends a daemon whose job has ended, and status says that it has") {
+TEST_CASE("troupe stop ends a daemon whose job has ended, and status reports the end") {
   const Experiment experiment({"metrics.listen=off"});
   auto node = experiment.start_node("node");
   const auto address = daemon_address(node);
@@ -133,7 +132,7 @@ TEST_CASE("status and stop report what a daemon without a job waits for") {
   CHECK(wait.at("limit_seconds") == 300);
   const auto alone = ask("stop", address, {"--node"});
   CHECK(alone.code == 2);
-  CHECK(has(alone.err, "leads the job, which would end with it: it has not begun"));
+  CHECK(has(alone.err, "leads the job, and the job would end if it left: the job has not begun"));
   CHECK(ask("stop", address).out == address + " stops; it was " + waits + "\n");
   CHECK(leader.wait().code == 0);
 
@@ -146,8 +145,8 @@ TEST_CASE("status and stop report what a daemon without a job waits for") {
   CHECK(follower.wait().code == 0);
 }
 
-TEST_CASE("status and stop say what is wrong with what they were asked") {
-  // Free again at once.
+TEST_CASE("status and stop report invalid or unreachable addresses") {
+  // Released at once.
   const auto address = "127.0.0.1:" + std::to_string(net::listen_on({"127.0.0.1", 0}).value().port);
   for (const auto* verb : {"status", "stop"}) {
     const auto nobody = ask(verb, address);
@@ -155,7 +154,7 @@ TEST_CASE("status and stop say what is wrong with what they were asked") {
     CHECK(has(nobody.err, "cannot connect to " + address + ": Connection refused"));
     const auto nonsense = ask(verb, "7401");
     CHECK(nonsense.code == 2);
-    CHECK(has(nonsense.err, "\"7401\" is no address; allowed: HOST:PORT"));
+    CHECK(has(nonsense.err, "\"7401\" is not an address; allowed: HOST:PORT"));
     for (const auto* never : {"soon", "0ms"})
       CHECK(ask(verb, address, {"--timeout", never}).code == 2);
     CHECK(ask(verb, address, {"--tls-ca", "ca.crt"}).code == 2);
@@ -165,7 +164,7 @@ TEST_CASE("status and stop say what is wrong with what they were asked") {
   }
 }
 
-TEST_CASE("a daemon with certificates answers those of its authority alone") {
+TEST_CASE("a daemon with certificates only answers clients of its authority") {
   const Certificates ours, others;
   const Experiment experiment(trained_without_end);
   auto node = experiment.start_node("node", settings_of(ours.of("node")));
@@ -180,7 +179,7 @@ TEST_CASE("a daemon with certificates answers those of its authority alone") {
             "accepts only connections with a certificate: set cluster.tls, or pass --tls-cert"));
   const auto other = ask("stop", address, options_of(ours.of("client")) + named("other"));
   CHECK(other.code == 1);
-  CHECK(has(other.err, "is not trusted: its name is none of cluster.tls.names"));
+  CHECK(has(other.err, "is not trusted: its name is not in cluster.tls.names"));
   CHECK(node.running());
 
   const auto friendly = ask("status", address, options_of(ours.of("client")) + named("node"));
@@ -192,7 +191,7 @@ TEST_CASE("a daemon with certificates answers those of its authority alone") {
   CHECK(node.wait().code == 0);
 }
 
-TEST_CASE("a daemon whose certificate has expired, or is not there, does not start") {
+TEST_CASE("a daemon with an expired or missing certificate does not start") {
   const Certificates certificates;
   const Experiment experiment(trained_without_end);
   const auto expired = experiment.start_node("node", settings_of(certificates.expired())).wait();

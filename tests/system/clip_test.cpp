@@ -15,8 +15,8 @@ namespace {
 
 constexpr float lr = 0.125f;
 
-/// What SGD without momentum added to each parameter in the run's last step, over -lr: the
-/// gradient, clipped.
+/// Returns the parameter change in the run's last step divided by -lr, with SGD without momentum:
+/// the clipped gradient.
 std::vector<float> last_gradient(const RunFiles& run) {
   const auto files = run.checkpoints();
   REQUIRE(files.size() == 2); // after the last step, and before it
@@ -48,7 +48,7 @@ double norm(const std::vector<float>& gradient) {
 
 } // namespace
 
-TEST_CASE("gradients are clipped as they are without loss scale, and averaged over all ranks") {
+TEST_CASE("gradients are clipped after unscaling and averaging over all ranks") {
   const Settings strategy = GENERATE(Settings{}, Settings{"precision.mode=amp_fp16"},
                                      Settings{"parallel.strategy=ddp", "devices.count=2"},
                                      Settings{"train.accumulate=2"});
@@ -71,7 +71,7 @@ TEST_CASE("gradients are clipped as they are without loss scale, and averaged ov
   REQUIRE(largest(plain) > 0.02f);
   REQUIRE(norm(plain) > 0.2);
 
-  // Metrics are told what it was, whether it is clipped or only measured, and no bit changes.
+  // Metrics report the norm, whether it is clipped or only measured, and no bit changes.
   const auto measured = experiment.completed("measured", {"train.gradient_norm_every=1"});
   CHECK((last_gradient(measured) == plain));
   CHECK(measured.column<double>("gradient_norm").at(1) == Catch::Approx(norm(plain)).epsilon(1e-4));
@@ -89,7 +89,7 @@ TEST_CASE("gradients are clipped as they are without loss scale, and averaged ov
   const auto by_both = last_gradient(
       experiment.completed("both", {"train.clip_grad_value=0.01", "train.clip_grad_norm=0.05"}));
   CHECK(norm(by_both) == Catch::Approx(0.05).epsilon(1e-4));
-  // The bound of values came first: those that reached it are equal still.
+  // Clipping by value came first: the elements that reached that bound are still equal.
   const float most = largest(by_both);
   CHECK(std::ranges::count_if(by_both, [&](float g) { return std::abs(g) > 0.999f * most; }) > 10);
 }

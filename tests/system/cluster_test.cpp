@@ -1,4 +1,4 @@
-// One job on several daemons of one machine.
+// Tests one job on several daemons of one machine.
 #include "core/net/socket.hpp"
 #include "tests/support/certificates.hpp"
 #include "tests/system/daemons.hpp"
@@ -19,7 +19,7 @@ using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
-/// The job, on a leader and the other nodes, to its end.
+/// Runs the job to its end, on a leader and the other nodes.
 RunFiles trained(const Experiment& experiment, const std::string& run, int nodes,
                  const Settings& settings) {
   Daemons daemons{experiment, run, settings};
@@ -38,7 +38,7 @@ RunFiles trained(const Experiment& experiment, const std::string& run, int nodes
   return experiment.run(run);
 }
 
-/// The job in one process.
+/// Runs the job in one process.
 RunFiles completed_alone(const Experiment& experiment, const Settings& settings) {
   return experiment.completed("alone", Settings{"data.batch_size=12", "data.synthetic_samples=96",
                                                 "data.eval_batch_size=12"} +
@@ -47,8 +47,8 @@ RunFiles completed_alone(const Experiment& experiment, const Settings& settings)
 
 } // namespace
 
-// A sum of two numbers is the same in either order, so the network changes no bit.
-TEST_CASE("a job on two daemons ends with the bits of another in one process", "[long]") {
+// The sum of two numbers is the same in either order, so the network changes no bit.
+TEST_CASE("a job on two daemons has the same bits as in one process", "[long]") {
   const std::string strategy = GENERATE("ddp", "zero1", "zero3");
   const Settings more = GENERATE(Settings{}, Settings{"model.sync_batch_norm=true"});
   CAPTURE(strategy, more);
@@ -59,8 +59,8 @@ TEST_CASE("a job on two daemons ends with the bits of another in one process", "
   check_same(run, completed_alone(experiment, workers(strategy, 2)));
 }
 
-// On two nodes and in one process alike, hsdp adds two pairs and then their sums.
-TEST_CASE("a node may have several workers, whose shards are one group") {
+// On two nodes as in one process, hsdp adds two pairs and then their sums.
+TEST_CASE("nodes may have several workers that form one shard group") {
   const Experiment experiment{{"parallel.shard_group=2"}};
   const auto run =
       trained(experiment, "nodes", 2, for_nodes(2, "hsdp") + Settings{"devices.count=2"});
@@ -71,7 +71,7 @@ TEST_CASE("a node may have several workers, whose shards are one group") {
 
 // A ring adds three numbers in another order than shared memory does. The loss of a linear model is
 // convex, so training does not amplify the rounding errors: the losses of 40 steps differ by 3e-7.
-TEST_CASE("three daemons train to the result of three workers in one process", "[long]") {
+TEST_CASE("three daemons have the same result as three workers in one process", "[long]") {
   const std::string strategy = GENERATE("ddp", "zero1", "zero3");
   CAPTURE(strategy);
   const Experiment experiment{{"model.name=linear"}};
@@ -107,7 +107,7 @@ TEST_CASE("each daemon writes the timeline of its own workers") {
   CHECK(sent["reduce_scatter"] >= 4);
 }
 
-TEST_CASE("nodes that have no checkpoint get the leader's, and go on to the same end") {
+TEST_CASE("nodes without a checkpoint get the leader's and reach the same result") {
   const Experiment experiment;
   const auto settings = for_nodes(3, "zero2");
   const auto whole = trained(experiment, "whole", 3, settings);
@@ -118,7 +118,7 @@ TEST_CASE("nodes that have no checkpoint get the leader's, and go on to the same
   CHECK(parts.steps_done() == whole.steps_done());
 }
 
-TEST_CASE("of two nodes the one that follows does not outlive the leader, and says so") {
+TEST_CASE("the follower of two nodes cannot continue without the leader and reports it") {
   const Experiment experiment;
   Daemons daemons{experiment, "nodes",
                   for_nodes(2, "ddp") +
@@ -131,11 +131,12 @@ TEST_CASE("of two nodes the one that follows does not outlive the leader, and sa
   leader.kill();
   const auto ended = second.wait(60s);
   CHECK(ended.code == 1);
-  CHECK_THAT(ended.err, ContainsSubstring("which led the job, is gone: its connection was closed; "
-                                          "no other leads within cluster.timeouts.quorum"));
+  CHECK_THAT(ended.err,
+             ContainsSubstring("which led the job, was lost: its connection was closed; no other "
+                               "node took over the job within cluster.timeouts.quorum"));
 }
 
-TEST_CASE("all nodes know that a job was stopped before its leader goes") {
+TEST_CASE("all nodes know that a job was stopped before its leader exits") {
   const Experiment experiment;
   Daemons daemons{experiment, "nodes",
                   for_nodes(4, "ddp") + Settings{"data.batch_size=16", "train.epochs=100000"}};
@@ -152,7 +153,7 @@ TEST_CASE("all nodes know that a job was stopped before its leader goes") {
   }
 }
 
-TEST_CASE("over TLS, who asks a node and goes away takes no other connection with him") {
+TEST_CASE("over TLS, a client that disconnects does not close other connections") {
   const Certificates certificates;
   const auto tls = certificates.of("node");
   const Experiment experiment;
@@ -172,7 +173,7 @@ TEST_CASE("over TLS, who asks a node and goes away takes no other connection wit
   CHECK(run.summary().at("status") == "stopped");
 }
 
-TEST_CASE("a node with the config of another job is refused, with what differs") {
+TEST_CASE("a node with another job's config is refused, and the difference is named") {
   const Experiment experiment;
   Daemons daemons{experiment, "nodes", for_nodes(2, "ddp")};
   auto& leader = daemons.lead();
@@ -184,7 +185,7 @@ TEST_CASE("a node with the config of another job is refused, with what differs")
   CHECK(stop(leader).code == 0);
 }
 
-TEST_CASE("a node that joins with another config when the job has begun hears what differs") {
+TEST_CASE("a node that joins a running job with another config is told what differs") {
   const Experiment experiment;
   Daemons daemons{experiment, "nodes", for_nodes(2, "ddp") + Settings{"train.epochs=100000"}};
   auto& leader = daemons.lead();
@@ -197,7 +198,7 @@ TEST_CASE("a node that joins with another config when the job has begun hears wh
   CHECK(second.wait().code == 0);
 }
 
-TEST_CASE("a node whose data are missing ends with its reason, before it asks for a place") {
+TEST_CASE("a node without its data ends with the reason before it joins") {
   const Experiment experiment;
   const auto ended =
       experiment
@@ -209,7 +210,7 @@ TEST_CASE("a node whose data are missing ends with its reason, before it asks fo
   CHECK_THAT(ended.err, ContainsSubstring("nowhere"));
 }
 
-TEST_CASE("a leader that waits for nodes says for whom, and stops when asked") {
+TEST_CASE("a leader that waits for nodes names them and stops on request") {
   const Experiment experiment;
   Daemons daemons{experiment, "nodes", for_nodes(3, "ddp")};
   auto& leader = daemons.lead();
@@ -222,9 +223,9 @@ TEST_CASE("a leader that waits for nodes says for whom, and stops when asked") {
   CHECK_FALSE(experiment.run("nodes").has("events.jsonl"));
 }
 
-TEST_CASE("a node that finds nobody to join says so, and stops when asked") {
+TEST_CASE("a node that finds no job to join reports it and stops on request") {
   const Experiment experiment;
-  // No port that a node draws for itself.
+  // A port that no node chooses for itself.
   const std::string nobody = "127.0.0.1:1";
   auto node = experiment.start_node("nodes", for_nodes(2, "ddp") + Settings{"--join=" + nobody});
   CHECK(node.prints("cannot connect to " + nobody));
@@ -245,7 +246,7 @@ TEST_CASE("a daemon cannot join itself") {
   CHECK_THAT(ended.err, ContainsSubstring("cannot join itself"));
 }
 
-TEST_CASE("train is for one host") {
+TEST_CASE("train runs only on one host") {
   const Experiment experiment;
   const auto ended = experiment.train("nodes", for_nodes(2, "ddp"));
   CHECK(ended.code == 2);

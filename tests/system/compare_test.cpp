@@ -1,4 +1,4 @@
-// `troupe compare`: rows are processes of their own, and what is done is not done again.
+// Tests `troupe compare`: each row is a separate process, and finished rows are not repeated.
 #include "tests/system/language_runs.hpp"
 
 #include <catch2/catch_approx.hpp>
@@ -30,13 +30,13 @@ nlohmann::json rows(const Experiment& experiment) {
 
 } // namespace
 
-TEST_CASE("rows that are done are taken, others are trained; what cannot be is said") {
+TEST_CASE("completed rows are reused, others are trained, and impossible ones have a reason") {
   const Experiment experiment;
   auto words = compare(experiment, "single,ddp", quick);
   words.insert(words.end(), {"--precisions", "fp32,tf32"});
   const auto first = RunningProgram{words}.wait();
   CAPTURE(first.out, first.err);
-  CHECK(first.code == 1); // tf32 is the arithmetic of CUDA devices
+  CHECK(first.code == 1); // only CUDA devices have tf32
   const auto table = rows(experiment);
   REQUIRE(table.size() == 4);
   CHECK(table[0].at("strategy") == "single");
@@ -61,7 +61,7 @@ TEST_CASE("rows that are done are taken, others are trained; what cannot be is s
   CHECK(nlohmann::json::parse(read_bytes(summary)).at("steps") == 5);
 }
 
-TEST_CASE("a name that is no strategy or precision is refused before anything is trained") {
+TEST_CASE("an unknown strategy or precision is refused before any training") {
   const Experiment experiment;
   auto words = compare(experiment, "single,dpd_offload,nope", quick);
   words.insert(words.end(), {"--precisions", "fp32,bf15"});
@@ -89,10 +89,10 @@ TEST_CASE("a file or a folder that cannot be opened is named") {
        "--output",
        file + "/table"}}.wait();
   CHECK(taken.code == 1);
-  CHECK(has(taken.err, "cannot make the folder " + file + "/table: Not a directory"));
+  CHECK(has(taken.err, "cannot create the folder " + file + "/table: Not a directory"));
 }
 
-TEST_CASE("a row that cannot begin says why, and does not take the figures of an earlier one") {
+TEST_CASE("a row that cannot start shows the reason, not the figures of an earlier run") {
   const Experiment experiment;
   REQUIRE(RunningProgram{compare(experiment, "single", quick)}.wait().code == 0);
   const auto missing = (experiment / "missing").string();
@@ -102,13 +102,13 @@ TEST_CASE("a row that cannot begin says why, and does not take the figures of an
   CHECK(has(rows(experiment)[0].at("problem").get<std::string>(), missing));
 }
 
-TEST_CASE("a row that is killed does not lose the others") {
+TEST_CASE("a row that is killed does not affect the others") {
   const Experiment experiment;
   const Settings settings = {"train.max_steps=40", "train.evaluate_every=0"};
   RunningProgram program{compare(experiment, "single,ddp", settings)};
   const auto events = experiment / "table/single-fp32/events.jsonl";
   REQUIRE(becomes_true([&] { return std::filesystem::exists(events); }));
-  // The one process that has this row's name among its arguments, besides the test itself.
+  // Kills the row's process: the only other process with this row's name among its arguments.
   for (const auto& entry : std::filesystem::directory_iterator{"/proc"})
     if (has(read_bytes(entry.path() / "cmdline"), "run.output=" + (experiment / "table").string()))
       ::kill(std::stoi(entry.path().filename().string()), SIGKILL);
@@ -120,7 +120,7 @@ TEST_CASE("a row that is killed does not lose the others") {
   CHECK(table[1].at("seconds") > 0);
 }
 
-TEST_CASE("the comparison tells of its machine, and leads to each run's report and log") {
+TEST_CASE("the comparison describes its machine and links to each run's report and log") {
   const Experiment experiment;
   const auto ended = RunningProgram{compare(experiment, "single,ddp", quick)}.wait();
   CAPTURE(ended.out, ended.err);
@@ -138,7 +138,7 @@ TEST_CASE("the comparison tells of its machine, and leads to each run's report a
   CHECK(has(read_bytes(experiment / "table/compare.html"), "resnet20 on synthetic"));
 }
 
-TEST_CASE("runs that exist are compared without training, with their curves") {
+TEST_CASE("existing runs are compared without training, with their curves") {
   const Experiment experiment{{"train.max_steps=4"}};
   experiment.completed("one");
   experiment.completed("two", {"parallel.strategy=ddp", "devices.count=2", "train.max_steps=6"});
@@ -171,7 +171,7 @@ TEST_CASE("runs that exist are compared without training, with their curves") {
   CHECK(rows(experiment)[0].at("name") == "one in " + folder("one"));
   const auto absent = compared({"--runs", folder("one"), folder("absent")});
   CHECK(absent.code == 2);
-  CHECK(has(absent.err, folder("absent") + ": there is no such folder"));
+  CHECK(has(absent.err, folder("absent") + ": the folder does not exist"));
   const auto both = compared({Experiment::small_config().string(), "--runs", folder("one")});
   CHECK(both.code == 2);
   const auto neither = compared({});
@@ -182,7 +182,7 @@ TEST_CASE("runs that exist are compared without training, with their curves") {
   CHECK(has(modeless.err, "--strategies is required"));
 }
 
-TEST_CASE("language models are compared by tokens a second and perplexity, too") {
+TEST_CASE("language models are compared by tokens per second and perplexity") {
   const auto experiment = on_text("gpt2-mini");
   const auto folder = experiment / "table";
   const auto ended =

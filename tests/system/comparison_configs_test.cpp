@@ -12,7 +12,7 @@ using namespace troupe::testing;
 
 namespace {
 
-/// A config in a size for tests, and the one that it is made of.
+/// A config reduced for tests, and the full config that it is derived from.
 struct DebugConfig {
   std::filesystem::path file;
   Config small, full;
@@ -39,7 +39,7 @@ std::vector<DebugConfig> debug_configs(bool that_read_text) {
   return found;
 }
 
-/// The summary of three steps, with the precision and the strategy of the whole size.
+/// Returns the summary of three steps; requires the precision and the strategy of the full config.
 nlohmann::json trained(const DebugConfig& one) {
   CHECK(one.small.precision == one.full.precision);
   CHECK(one.small.parallel == one.full.parallel);
@@ -53,7 +53,7 @@ nlohmann::json trained(const DebugConfig& one) {
 
 } // namespace
 
-TEST_CASE("configs that are meant for a GPU train in seconds in their debug size", "[long]") {
+TEST_CASE("configs for a GPU train in seconds in their debug size", "[long]") {
   const auto configs = debug_configs(false);
   CHECK(configs.size() >= 12);
   for (const auto& one : configs) {

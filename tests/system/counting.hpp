@@ -1,4 +1,4 @@
-/// A job whose weights say how often each sample was applied.
+/// A job whose weights show how often each sample was applied.
 #pragma once
 
 #include "core/checkpoint/safetensors.hpp"
@@ -18,9 +18,9 @@
 
 namespace troupe::testing {
 
-/// Sample i is 1 in feature i, and to be 1: each time it is applied, it halves what weight i lacks
-/// of 1, and touches no other. So weights are those of an undisturbed run, bit for bit, where each
-/// sample was applied as often.
+/// Sample i has the value 1 in feature i and the target 1. Each time it is applied, it halves the
+/// distance of weight i from 1, and changes no other weight. So the weights equal those of an
+/// undisturbed run, bit for bit, when each sample was applied equally often.
 class Counting : public Experiment {
 public:
   static constexpr int samples = 960;
@@ -65,12 +65,12 @@ public:
   Settings own;
 };
 
-/// A worker takes as many times what all would take of a sample as there are workers, and the mean
-/// makes it one time again: exactly, where there are 1, 2 or 4.
+/// A worker multiplies a sample's effect by the number of workers, and the mean divides it by that
+/// number: exactly, for 1, 2 or 4 workers.
 inline const Settings exact = {"data.batch_size=8", "data.slices=8", "data.eval_batch_size=8",
                                "train.optimizer.lr=2"};
 
-/// Begins with zeros: then all weights are sums of few powers of two, and every mean of them is
+/// Starts from zeros: then all weights are sums of few powers of two, and every mean of them is
 /// exact.
 class ExactCounting : public Counting {
 public:
@@ -83,23 +83,23 @@ public:
   }
 };
 
-/// A node that comes takes part so long afterwards.
+/// Time after which a joining node takes part.
 inline const std::string soon_stable = "cluster.timeouts.admission=500ms";
 
 struct Losses {
   int most = 0;             ///< nodes to lose
-  std::int64_t steps = 1;   ///< from one to the next
-  int one_leaves_after = 1; ///< deaths; it is asked to, and the next ones die again
+  std::int64_t steps = 1;   ///< from one loss to the next
+  int one_leaves_after = 1; ///< number of kills after which one node is asked to leave
 };
 
-/// A node joins, works, dies or leaves, and another one comes for it: again and again, until the
-/// job is done. Returns how many were lost.
+/// Repeats until the job is done: a node joins, works, and is killed or leaves; another one
+/// replaces it. Returns how many nodes were lost.
 inline int lose_nodes(Daemons& daemons, RunningProgram& leader, const RunFiles& run,
                       const Losses& losses) {
   auto* last = &daemons.join();
   int lost = 0;
   for (; lost < losses.most && leader.running() && !run.has("summary.json"); ++lost) {
-    last->prints("generation "); // it takes part, or the job has ended
+    last->prints("generation "); // the node takes part, or the job has ended
     const auto next = run.steps_done() + losses.steps;
     becomes_true([&] { return run.steps_done() >= next || run.has("summary.json"); });
     if (lost % (losses.one_leaves_after + 1) == losses.one_leaves_after)
@@ -112,7 +112,8 @@ inline int lose_nodes(Daemons& daemons, RunningProgram& leader, const RunFiles& 
   return lost;
 }
 
-/// Two nodes at most, of which one is lost every hundred steps, come to what one alone comes to.
+/// Checks that at most two nodes, one of which is lost every hundred steps, get the weights of a
+/// single process.
 inline void check_counts_with_losses(const ExactCounting& experiment, const Settings& more) {
   const auto alone = experiment.completed("alone", experiment.own).digest();
   Daemons daemons{experiment, "nodes",

@@ -1,4 +1,4 @@
-// Whoever is lost: each sample is applied once an epoch.
+// Tests that each sample is applied once per epoch, whichever node is lost.
 #include "tests/system/counting.hpp"
 #include "tests/system/daemons.hpp"
 
@@ -15,8 +15,8 @@ using namespace troupe::testing;
 
 namespace {
 
-/// Trains on three nodes of which again and again one that follows is killed, or asked to leave,
-/// and started again; the weights are to be those of a run of one process.
+/// Trains on three nodes while followers are repeatedly killed, or asked to leave, and restarted.
+/// Checks that the weights equal those of a run in one process.
 void check_counts(const std::string& strategy, const Settings& more, int most_losses) {
   CAPTURE(strategy);
   const Counting experiment;
@@ -46,7 +46,7 @@ void check_counts(const std::string& strategy, const Settings& more, int most_lo
     std::this_thread::sleep_for(std::chrono::milliseconds{below(100)});
     victim = &daemons.join();
   }
-  CHECK(losses > 2); // where steps are fast the job ends before all of them
+  CHECK(losses > 2); // with fast steps, the job ends before all losses have happened
   REQUIRE(leader.prints("nodes: completed"));
   CHECK(stop(leader).code == 0);
   CHECK(run.column<std::int64_t>("step") == all_steps(20 * Counting::samples / 6));
@@ -55,11 +55,11 @@ void check_counts(const std::string& strategy, const Settings& more, int most_lo
 
 } // namespace
 
-TEST_CASE("each sample is applied once an epoch when any node is lost", "[exhaustive]") {
+TEST_CASE("each sample is applied once per epoch when any node is lost", "[exhaustive]") {
   check_counts(GENERATE("ddp", "zero3"), {}, 10);
 }
 
-TEST_CASE("each sample is applied once an epoch through twenty losses, with every strategy",
+TEST_CASE("each sample is applied once per epoch after twenty losses, with every strategy",
           "[exhaustive]") {
   const auto strategy = GENERATE(as<std::string>{}, "ddp", "zero1", "zero2", "zero3", "hsdp");
   check_counts(

@@ -1,5 +1,5 @@
-/// Daemons that know each other's addresses from the start, so that any of them may be killed and
-/// started again as it was, also the one that leads.
+/// Daemons that know each other's addresses from the start, so that any of them, also the leader,
+/// may be killed and restarted unchanged.
 #pragma once
 
 #include "core/net/socket.hpp"
@@ -17,18 +17,19 @@ namespace troupe::testing {
 
 class Crew {
 public:
-  /// `shared`: all write to one folder of runs; else each has its own, as if on a host of its own.
+  /// `shared`: all write to one folder of runs; otherwise each has a separate folder, as on a
+  /// separate host.
   Crew(const Experiment& experiment, std::string run, int nodes, Settings settings, bool shared)
       : experiment_{experiment}, run_{std::move(run)}, settings_{std::move(settings)}, shared_{
                                                                                            shared} {
-    std::vector<net::Listener> taken; // at the same time, so that they are different
+    std::vector<net::Listener> taken; // held together, so that the ports differ
     for (int i = 0; i < nodes; ++i) {
       taken.push_back(*net::listen_on({"127.0.0.1", 0}));
       addresses_.push_back("127.0.0.1:" + std::to_string(taken.back().port));
     }
     nodes_.resize(addresses_.size());
   }
-  /// Each on a host of its own: node 0 on host 1.
+  /// Places each node on a separate host: node 0 on host 1.
   Crew(const Experiment& experiment, std::string run, const Namespaces& hosts, Settings settings,
        bool shared)
       : experiment_{experiment}, run_{std::move(run)}, settings_{std::move(settings) +
@@ -44,7 +45,7 @@ public:
   const std::string& address(int node) const { return addresses_.at(index(node)); }
   RunningProgram& operator[](int node) { return *nodes_.at(index(node)); }
 
-  /// The first leads, if nobody does.
+  /// Starts a node. The first node leads if there is no leader.
   RunningProgram& start(int node, const Settings& more = {}) {
     auto all = settings_ + Settings{"cluster.listen=" + address(node), "cluster.join=" + list()};
     if (!shared_)
@@ -53,25 +54,25 @@ public:
         std::make_unique<RunningProgram>(on(node, experiment_.command("node", run_, all + more)));
     return (*this)[node];
   }
-  /// All, in order: the job begins with the first.
+  /// Starts all nodes in order: the job begins with the first.
   void start_all() {
     for (int node = 0; node < size(); ++node)
       start(node);
   }
 
-  /// After the job's end: the first stays until it is asked to go.
+  /// Waits for a node's end after the job's end: the first node stays until it is asked to end.
   Ended end(int node) { return node == 0 ? terminate((*this)[0]) : (*this)[node].wait(); }
 
   RunFiles run(int node) const { return RunFiles{output(node) / run_}; }
 
-  /// What a node answers to `troupe status --json`; null: nothing.
+  /// Returns a node's answer to `troupe status --json`; null when there is none.
   nlohmann::json status(int node) const {
     const auto asked = RunningProgram{on(node, {TROUPE_PROGRAM, "status", address(node), "--json",
                                                 "--timeout", "2s"})}
                            .wait();
     return nlohmann::json::parse(asked.out, nullptr, false);
   }
-  /// The node that leads, as this one says; -1: it does not know.
+  /// Returns the leader that this node reports; -1 when it knows none.
   int leader(int of) const {
     const auto told = status(of);
     if (!told.is_object() || told.at("nodes").empty())
@@ -80,7 +81,7 @@ public:
         std::ranges::find(addresses_, told.at("nodes").at(0).at("address").get<std::string>());
     return found == addresses_.end() ? -1 : static_cast<int>(found - addresses_.begin());
   }
-  /// How many take part, as this node says.
+  /// Returns how many nodes take part, as this node reports.
   std::size_t members(int of) const {
     const auto told = status(of);
     return told.is_object() ? told.at("nodes").size() : 0;
@@ -91,7 +92,7 @@ private:
   std::filesystem::path output(int node) const {
     return shared_ ? experiment_.output() : experiment_ / ("node" + std::to_string(node));
   }
-  /// On the node's host.
+  /// Returns the command to run on the node's host.
   std::vector<std::string> on(int node, std::vector<std::string> command) const {
     return hosts_ != nullptr ? hosts_->on(node + 1, std::move(command)) : command;
   }
@@ -106,7 +107,7 @@ private:
   std::string run_;
   Settings settings_;
   bool shared_;
-  const Namespaces* hosts_ = nullptr; ///< none: all on this one
+  const Namespaces* hosts_ = nullptr; ///< null: all on this host
   std::vector<std::string> addresses_;
   std::vector<std::unique_ptr<RunningProgram>> nodes_;
 };

@@ -1,4 +1,4 @@
-// `troupe plan` against what a run on a GPU then measures.
+// Compares `troupe plan` with the measurements of a run on a GPU.
 #include "gpu/cuda_device.hpp"
 #include "tests/system/experiment.hpp"
 
@@ -10,8 +10,8 @@ using namespace troupe::testing;
 
 namespace {
 
-/// ResNet-50 as it is measured on a GPU, with a quarter of the batch; on an emulated one what
-/// software can compute.
+/// ResNet-50 as it is measured on a GPU, with a quarter of the batch; on an emulated GPU, a model
+/// that software can compute.
 Settings job_for_device() {
   const auto device = gpu::make_cuda_device(0);
   if (!device)
@@ -40,19 +40,19 @@ nlohmann::json planned(const Experiment& experiment, const Settings& settings,
 
 } // namespace
 
-/// NCCL's barrier sends a number that no plan knows.
+/// NCCL's barrier sends a number that the plan does not count.
 constexpr double of_communicator = sizeof(std::int32_t);
 
-// The least is what the host's plan has to meet, too (plan_test.cpp). Workspaces of cuDNN's plans
-// are part of it.
-TEST_CASE("a GPU needs at most what was planned, and not much less, kind by kind") {
+// The lower bound is also that of the host's plan (plan_test.cpp). It includes workspaces of
+// cuDNN's plans.
+TEST_CASE("a GPU needs at most the planned memory, and not much less, by kind") {
   const Experiment experiment{job_for_device()};
   const std::string strategy = GENERATE("single", "zero2");
   const auto settings = workers(strategy, strategy == "single" ? 1 : 2) +
                         Settings{"precision.mode=" + std::string{GENERATE("amp_fp16", "fp32")}};
   CAPTURE(settings);
-  // Where plans are still searched, the memory that candidates are measured in counts as workspace:
-  // not in the second plan.
+  // During a search for plans, the memory in which candidates are measured counts as workspace: the
+  // second plan does not include it.
   (void)planned(experiment, settings, strategy);
   const auto plan = planned(experiment, settings, strategy);
   const auto worker = experiment.completed("run", settings).summary().at("workers").at(0);

@@ -1,5 +1,5 @@
-// What Prometheus is told of GPUs, on a job that has some. Where NVML is not, as beside GPUs in
-// software, a library of ours is in its place.
+// Tests the GPU metrics that Prometheus reads, on a job with GPUs. Without NVML, as with emulated
+// GPUs, a library of ours replaces it.
 #include "tests/system/daemons.hpp"
 #include "tests/system/gpus.hpp"
 #include "tests/system/panel_checks.hpp"
@@ -14,7 +14,7 @@ using namespace troupe::testing;
 
 namespace {
 
-/// What starts a program that finds NVML.
+/// Returns a command prefix with which a program finds NVML.
 std::vector<std::string> with_nvml(const Experiment& experiment) {
   if (::dlopen("libnvidia-ml.so.1", RTLD_LAZY) != nullptr)
     return {};
@@ -26,8 +26,7 @@ std::vector<std::string> with_nvml(const Experiment& experiment) {
 
 } // namespace
 
-TEST_CASE("every expression of dashboards that is about GPUs finds something of a job on one",
-          "[long]") {
+TEST_CASE("every dashboard expression about GPUs returns data for a job on a GPU", "[long]") {
   need_gpus(1);
   need_prometheus();
   const Experiment experiment{{"devices.kind=cuda", "metrics.listen=127.0.0.1:0",
@@ -39,7 +38,7 @@ TEST_CASE("every expression of dashboards that is about GPUs finds something of 
       PrometheusServer::discovery("127.0.0.1:" + std::to_string(metrics_port(leader))));
   REQUIRE(becomes_true([&] { return prometheus.ask("troupe_steps_total > 5").has_value(); }));
   check_panels(prometheus, needs_gpu);
-  // Where steps are slow there may be none between two scrapes.
+  // With slow steps, there may be none between two scrapes.
   const auto share = found(prometheus, "rate(troupe_operations_total[10s]) / on (job) "
                                        "troupe_peak_operations_per_second > 0");
   REQUIRE_FALSE(share.empty());

@@ -1,4 +1,4 @@
-// What a GPU makes of somebody's model: predictions, and training a part of it.
+// Tests uses of trained models on a GPU: predictions, and fine-tuning.
 #include "tests/system/experiment.hpp"
 #include "tests/system/gpus.hpp"
 
@@ -45,19 +45,20 @@ double largest(const Logits& logits) {
   return found;
 }
 
-/// What lies between the two largest.
+/// Returns the distance between the two largest logits.
 double lead(Logits logits) {
   std::ranges::sort(logits, std::ranges::greater{});
   return logits[0] - logits[1];
 }
 
-/// Of the largest logit: a bit of fp32 is 6e-8, a sum of 576 products in any order loses at most
-/// 576 of them, mostly their root; twenty layers add that up, batch norms may enlarge it.
+/// Relative to the largest logit: a bit of fp32 is 6e-8, and a sum of 576 products in any order
+/// loses at most 576 bits, typically their square root. Twenty layers add that up, and batch norms
+/// may amplify it.
 constexpr double rounding = 1e-4;
 
 } // namespace
 
-TEST_CASE("a GPU predicts what the host predicts") {
+TEST_CASE("a GPU gives the same predictions as the host") {
   need_gpus(1);
   const Experiment experiment;
   const auto run =
@@ -76,7 +77,7 @@ TEST_CASE("a GPU predicts what the host predicts") {
     undecided += lead(host.samples[i]) <= 2 * bound ? 1 : 0;
   }
   CHECK(std::abs(gpu.accuracy - host.accuracy) * 16 <= undecided);
-  // Of a sample it changes by no more than twice what its logits do.
+  // A sample's loss changes by at most twice the change of its logits.
   CHECK(std::abs(gpu.loss - host.loss) <= 2 * bound + 1e-6 * host.loss);
 }
 
@@ -94,7 +95,7 @@ TEST_CASE("frozen modules keep their bits on a GPU, and factors change the learn
   const auto host = experiment.completed("host", on_host + scaled);
   const auto gpu = experiment.completed("gpu", Settings{"devices.kind=cuda"} +
                                                    workers(strategy, count) + scaled);
-  constexpr double fp32_bound = 2e-3; // of losses, what six steps of rounding come to
+  constexpr double fp32_bound = 2e-3; // effect on losses of six steps of rounding
   CHECK(largest_difference(gpu.losses(), host.losses()) < fp32_bound);
   const auto without = experiment.completed("without", on_host);
   CHECK(largest_difference(without.losses(), host.losses()) > 5 * fp32_bound);

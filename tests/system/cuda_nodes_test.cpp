@@ -1,4 +1,4 @@
-// One job on several daemons of one machine, each with GPUs of its own, which NCCL connects.
+// Tests one job on several daemons of one machine, each with separate GPUs, which NCCL connects.
 #include "tests/system/daemons.hpp"
 #include "tests/system/gpus.hpp"
 
@@ -17,7 +17,7 @@ Settings on_gpus(const std::string& strategy) {
          Settings{"devices.kind=cuda", "run.deterministic=true", "train.optimizer.lr=0.01"};
 }
 
-/// The job to its end on two daemons that see these GPUs.
+/// Runs the job to its end on two daemons that see these GPUs.
 RunFiles trained(const Experiment& experiment, const Settings& settings,
                  const std::vector<int>& first, const std::vector<int>& second) {
   Daemons daemons{experiment, "nodes", settings};
@@ -32,7 +32,7 @@ RunFiles trained(const Experiment& experiment, const Settings& settings,
   return run;
 }
 
-/// The job in one process.
+/// Runs the job in one process.
 RunFiles trained_alone(const Experiment& experiment, const Settings& settings,
                        const std::vector<int>& gpus) {
   const auto ended =
@@ -47,17 +47,17 @@ RunFiles trained_alone(const Experiment& experiment, const Settings& settings,
   return experiment.run("alone");
 }
 
-/// How a node goes, and what the others hear of it. Over sockets NCCL tells ranks that another has
-/// gone; over memory that GPUs share their calls wait for ever.
+/// How a node is lost, and how the others notice it. Over sockets, NCCL reports to ranks that
+/// another rank has gone; over memory that GPUs share, their calls wait forever.
 struct Loss {
   int signal;
-  const char* losses; ///< as GPUs in software have it
+  const char* losses; ///< setting of emulated GPUs
   const char* said;
 };
 
-const Loss seen{SIGKILL, "seen", "is gone: its connection was closed"};
-const Loss unseen{SIGKILL, "unseen", "is gone: its connection was closed"};
-const Loss frozen{SIGSTOP, "seen", "is gone: it has been silent for 2s"};
+const Loss seen{SIGKILL, "seen", "was lost: its connection was closed"};
+const Loss unseen{SIGKILL, "unseen", "was lost: its connection was closed"};
+const Loss frozen{SIGSTOP, "seen", "was lost: it has been silent for 2s"};
 
 std::vector<std::string> node_on(int gpu, const Loss& loss) {
   return seeing({gpu}) +
@@ -66,8 +66,8 @@ std::vector<std::string> node_on(int gpu, const Loss& loss) {
 
 } // namespace
 
-// A sum of two has one order, so the bits are the same whatever adds.
-TEST_CASE("two daemons with a GPU each train what two workers of one process do, bit for bit") {
+// The sum of two numbers is the same in either order, so the bits are equal.
+TEST_CASE("two daemons with one GPU each match two workers of one process, bit for bit") {
   need_machine(2);
   const std::string strategy = GENERATE("ddp", "zero3", "zero2", "dp");
   CAPTURE(strategy);
@@ -78,7 +78,7 @@ TEST_CASE("two daemons with a GPU each train what two workers of one process do,
   check_same(run, trained_alone(experiment, settings, {0, 1}));
 }
 
-TEST_CASE("two daemons with two GPUs each train what four workers of one process do, bit for bit") {
+TEST_CASE("two daemons with two GPUs each match four workers of one process, bit for bit") {
   need_machine(4);
   const Experiment experiment;
   const auto settings = on_gpus("hsdp") + Settings{"parallel.shard_group=2", "devices.count=2",
@@ -88,7 +88,7 @@ TEST_CASE("two daemons with two GPUs each train what four workers of one process
   check_same(run, trained_alone(experiment, settings, {0, 1, 2, 3}));
 }
 
-TEST_CASE("a node with GPUs that dies is missed, and the job goes on with another in its place") {
+TEST_CASE("a lost node with GPUs is detected, and the job continues with a replacement") {
   need_machine(2);
   const std::string strategy = GENERATE("ddp", "zero3");
   const auto loss = GENERATE(seen, unseen, frozen);
@@ -105,7 +105,7 @@ TEST_CASE("a node with GPUs that dies is missed, and the job goes on with anothe
   CHECK(leader.prints("node " + dying + " (rank 1) " + loss.said));
 
   auto& third = daemons.join({}, node_on(1, loss));
-  REQUIRE(third.prints("generation 2 from step"));
+  REQUIRE(third.prints("generation 2 starts at step"));
   const auto before = run.steps_done();
   CHECK(becomes_true([&] { return run.steps_done() > before + 5 || !leader.running(); }));
   const auto ended = stop(leader);
@@ -118,7 +118,7 @@ TEST_CASE("a node with GPUs that dies is missed, and the job goes on with anothe
     CHECK(run.recoveries().at(0).at("steps_repeated") == 0);
 }
 
-TEST_CASE("a node with GPUs whose leader dies lets go of them, says so, and waits") {
+TEST_CASE("a node with GPUs whose leader dies releases them, reports it and waits") {
   need_machine(2);
   const auto loss = GENERATE(seen, unseen);
   CAPTURE(loss.losses);
@@ -129,14 +129,13 @@ TEST_CASE("a node with GPUs whose leader dies lets go of them, says so, and wait
   REQUIRE(
       becomes_true([&] { return experiment.run("nodes").steps_done() > 5 || !leader.running(); }));
   leader.kill();
-  REQUIRE(second.prints("which led the job, is gone: its connection was closed"));
+  REQUIRE(second.prints("which led the job, was lost: its connection was closed"));
   const auto ended = stop(second);
   CAPTURE(ended.out, ended.err);
   CHECK(ended.code == 0);
 }
 
-TEST_CASE(
-    "the second node that has a GPU ends, says which nodes have it, and another is waited for") {
+TEST_CASE("the second node with the same GPU ends with both names, and the job waits for another") {
   need_machine(1);
   const Experiment experiment;
   Daemons daemons{experiment, "nodes", on_gpus("ddp")};
@@ -144,7 +143,7 @@ TEST_CASE(
   auto& second = daemons.join({}, seeing({0}));
   const auto follower = daemon_address(second);
   const auto said =
-      "ranks 0 (node " + daemons.address() + ") and 1 (node " + follower + ") have one GPU, GPU-";
+      "ranks 0 (node " + daemons.address() + ") and 1 (node " + follower + ") share the GPU GPU-";
   const auto ended = second.wait();
   CAPTURE(ended.out, ended.err);
   CHECK(ended.code == 2);

@@ -1,4 +1,4 @@
-// Jobs on GPUs, beside the same on the host.
+// Compares jobs on GPUs with the same jobs on the host.
 #include "tests/system/experiment.hpp"
 #include "tests/system/gpus.hpp"
 
@@ -13,33 +13,33 @@ using namespace troupe::testing;
 
 namespace {
 
-/// Few and small steps: a rounding that moves a value over relu's edge makes another training of
-/// it.
+/// Few and small steps: a rounding that moves a value over a relu's edge changes the whole
+/// training.
 Settings short_run(const Settings& more = {}) {
   return Settings{"devices.kind=cuda", "run.deterministic=true", "train.max_steps=6",
                   "train.optimizer.lr=0.01", "train.evaluate_every=1"} +
          more;
 }
 
-/// Relative, of losses: what fp32's roundings, or a narrower type's, come to in six steps.
+/// Relative bounds of losses after six steps of rounding in fp32 and in narrower types.
 constexpr double fp32_bound = 2e-3, narrow_bound = 5e-2;
 
 } // namespace
 
-TEST_CASE("a GPU learns what the host learns, in every precision") {
+TEST_CASE("a GPU has the host's losses in every precision") {
   need_gpus(1);
   const std::string precision = GENERATE("fp32", "tf32", "amp_fp16", "amp_bf16", "fp16", "bf16");
   CAPTURE(precision);
   const Experiment experiment{short_run()};
   const auto found = experiment.completed("gpu", {"precision.mode=" + precision});
-  // The host rounds to these types at other places.
+  // The host rounds to these types in other places.
   const auto host = experiment.completed("host", {"devices.kind=cpu"});
   CHECK(largest_difference(found.losses(), host.losses()) <
         (precision == "fp32" ? fp32_bound : narrow_bound));
   CHECK(found.epochs().size() == host.epochs().size());
 }
 
-TEST_CASE("a GPU learns what the host learns where no convolution reads the images") {
+TEST_CASE("a GPU has the host's losses for models without convolutions") {
   need_gpus(1);
   const std::string model = GENERATE("mlp", "linear"), precision = GENERATE("fp32", "amp_fp16");
   CAPTURE(model, precision);
@@ -53,7 +53,7 @@ TEST_CASE("a GPU learns what the host learns where no convolution reads the imag
   }
 }
 
-TEST_CASE("where images lie, what is made again and what lies on the host changes nothing") {
+TEST_CASE("residency of images, recomputation and offload do not change the result") {
   need_gpus(1);
   const Experiment experiment{short_run()};
   const auto plain = experiment.completed("plain");
@@ -65,7 +65,7 @@ TEST_CASE("where images lie, what is made again and what lies on the host change
   }
 }
 
-TEST_CASE("every strategy trains the same on workers that share a GPU, and on GPUs of their own") {
+TEST_CASE("every strategy has the same result on workers that share a GPU and on separate GPUs") {
   const int gpus = GENERATE(1, 2);
   need_gpus(gpus);
   const std::string precision = GENERATE("fp32", "amp_fp16");
@@ -82,7 +82,7 @@ TEST_CASE("every strategy trains the same on workers that share a GPU, and on GP
   }
 }
 
-TEST_CASE("a GPU finds the host's norm of the gradient, and measuring it changes nothing") {
+TEST_CASE("a GPU has the host's gradient norm, and measuring it changes nothing") {
   need_gpus(1);
   const std::string strategy = GENERATE("single", "ddp", "zero2", "zero3");
   CAPTURE(strategy);
@@ -98,7 +98,7 @@ TEST_CASE("a GPU finds the host's norm of the gradient, and measuring it changes
         Catch::Approx(host.column<double>("gradient_norm").at(0)).epsilon(fp32_bound));
 }
 
-TEST_CASE("workers on GPUs with synchronized batch norm train what one does") {
+TEST_CASE("workers on GPUs with synchronized batch norm match one worker") {
   const int gpus = GENERATE(1, 2);
   need_gpus(gpus);
   CAPTURE(gpus);
@@ -111,7 +111,7 @@ TEST_CASE("workers on GPUs with synchronized batch norm train what one does") {
   }
 }
 
-TEST_CASE("a run on a GPU that is told to stop saves its last step, and goes on from there") {
+TEST_CASE("a stopped run on a GPU saves its last step and resumes from it") {
   need_gpus(1);
   const Experiment experiment{{"devices.kind=cuda", "run.deterministic=true", "train.epochs=3",
                                "checkpoint.every=30 epochs"}};

@@ -1,4 +1,4 @@
-// Samples that are neither images nor rows of a table, from a data set that is not of this tree.
+// Tests samples that are neither images nor rows of a table, from a custom data set.
 #include "actors/node_runtime.hpp"
 #include "core/config/custom_data_set.hpp"
 #include "core/config/custom_key.hpp"
@@ -71,7 +71,7 @@ const CustomDataSet ramps = {
 
 } // namespace
 
-TEST_CASE("a company learns from tensors of an own data set, over two workers") {
+TEST_CASE("two workers train on tensors of a custom data set") {
   const Experiment experiment;
   auto catalogue = nn::model_catalogue();
   catalogue.custom_sets = CustomRows{std::vector{ramps}};

@@ -1,4 +1,4 @@
-/// What hosts do not hear of each other for a while.
+/// Breaks the network between hosts for a while.
 #pragma once
 
 #include "tests/system/namespaces.hpp"
@@ -11,15 +11,15 @@
 
 namespace troupe::testing {
 
-/// What one host sends to another is lost.
+/// All packets from one host to another are lost.
 struct Deaf {
-  int from, to; ///< 1, 2, ...
+  int from, to; ///< host numbers 1, 2, ...
 };
 
-/// Packets are dropped where they come in: no side is told, as when a cable is cut.
+/// Drops packets at the receiver: no side is notified, as when a cable is cut.
 class Cut {
 public:
-  /// `port`: only what goes to it, or comes from it; 0: everything.
+  /// `port`: drops only packets from or to this port; 0: all.
   Cut(const Namespaces& hosts, const std::vector<Deaf>& deaf, int port = 0) : hosts_{hosts} {
     for (const auto& one : deaf)
       unheard_[one.to] += (unheard_[one.to].empty() ? "" : ", ") + hosts.ip(one.from);
@@ -52,7 +52,7 @@ private:
   }
 
   const Namespaces& hosts_;
-  std::map<int, std::string> unheard_; ///< addresses, by who does not hear them
+  std::map<int, std::string> unheard_; ///< dropped source addresses, by receiving host
 };
 
 } // namespace troupe::testing

@@ -10,7 +10,7 @@
 
 namespace troupe::testing {
 
-/// A dead node is found within two seconds.
+/// A dead node is detected within two seconds.
 inline const Settings quick_timeouts = {
     "cluster.timeouts.heartbeat=100ms", "cluster.timeouts.detection=2s",
     "cluster.timeouts.collective=20s", "cluster.timeouts.quorum=200s"};
@@ -23,13 +23,13 @@ inline Settings for_nodes(int nodes, const std::string& strategy) {
                                    "cluster.min_nodes=" + count,    "cluster.max_nodes=" + count};
 }
 
-/// Daemons that train one job; each has its own folder for runs, as if on a host of its own.
+/// Daemons that train one job; each has a separate folder for runs, as on a separate host.
 class Daemons {
 public:
   Daemons(const Experiment& experiment, std::string run, Settings settings)
       : experiment_{experiment}, run_{std::move(run)}, settings_{std::move(settings)} {}
 
-  /// `under`: a command that starts another, {"env", "NAME=VALUE"}.
+  /// `under`: a command that starts the daemon, such as {"env", "NAME=VALUE"}.
   RunningProgram& lead(const Settings& more = {}, const std::vector<std::string>& under = {}) {
     auto& leader =
         programs_.emplace_back(under + experiment_.command("node", run_, settings_ + more));
@@ -54,13 +54,14 @@ private:
   std::list<RunningProgram> programs_;
 };
 
-/// Takes this node out.
+/// Asks one node to leave and waits for its end.
 inline Ended terminate(RunningProgram& node) {
   node.send(SIGTERM);
   return node.wait();
 }
 
-/// Ends the job on all nodes; one that may begin a job stays when it has ended until it is asked.
+/// Ends the job on all nodes. A node that may begin a job stays after its end until it is asked to
+/// stop.
 inline Ended stop(RunningProgram& node) {
   RunningProgram{{TROUPE_PROGRAM, "stop", daemon_address(node)}}.wait();
   return node.wait();

@@ -1,4 +1,4 @@
-// Every expression of every panel and every rule, on a real job of two daemons that a real
+// Tests every expression of every panel and every rule, on a real job of two daemons that a real
 // Prometheus has found by /sd.
 #include "tests/support/image_files.hpp"
 #include "tests/system/daemons.hpp"
@@ -17,12 +17,12 @@ using namespace troupe::testing;
 
 namespace {
 
-/// What is there only when a job has failed.
+/// Whether an expression has values only when a job has failed.
 bool needs_failure(const std::string& expression) {
   return has(expression, "troupe_last_error");
 }
 
-/// The series that a rule looks at: "troupe_phase{...}".
+/// Returns the series that a rule reads: "troupe_phase{...}".
 std::set<std::string> selectors_in(const std::string& rule) {
   const std::regex selector{R"((troupe|process)_[a-z_]+(\{[^}]*\})?)"};
   std::set<std::string> all;
@@ -48,7 +48,7 @@ void check_variables(const PrometheusServer& prometheus) {
   }
 }
 
-/// What a job that trains on files of images, with a GPU or without, has more than none of.
+/// Checks metrics that are above zero in a job that trains on image files, with a GPU or without.
 void check_amounts(const PrometheusServer& prometheus) {
   for (const char* name : {"troupe_gradient_norm",
                            "troupe_time_left_seconds",
@@ -79,7 +79,7 @@ void check_amounts(const PrometheusServer& prometheus) {
   CHECK_FALSE(found(prometheus, "time() - troupe_checkpoint_time_seconds < 600").empty());
 }
 
-/// 24 images of two classes to train on, and 12 to evaluate on.
+/// Writes 24 images of two classes for training, and 12 for evaluation.
 void write_photos(const std::filesystem::path& root) {
   for (const auto& [split, count] : {std::pair{"train", 24}, std::pair{"val", 12}})
     for (int i = 0; i < count; ++i)
@@ -113,12 +113,12 @@ bool needs_text(const std::string& expression) {
   return has(expression, "troupe_tokens_total");
 }
 
-/// Of workers that do not wait for each other.
+/// Whether a series exists only for asynchronous workers.
 bool needs_async(const std::string& selector) {
-  return has(selector, "troupe_staleness") || has(selector, "troupe_lease");
+  return has(selector, "troupe_staleness") || has(selector, "troupe_work_item");
 }
 
-TEST_CASE("every expression of dashboards and alerts finds something of a job of two daemons",
+TEST_CASE("every expression of dashboards and alerts returns data for a job of two daemons",
           "[long]") {
   need_prometheus();
   const Experiment experiment(Settings{
@@ -144,11 +144,11 @@ TEST_CASE("every expression of dashboards and alerts finds something of a job of
   });
   check_variables(prometheus);
   check_rules(prometheus);
-  leader.kill(); // without whom the other one's job has failed
+  leader.kill(); // without it the other node's job fails
   check_panels(prometheus, needs_failure);
 }
 
-TEST_CASE("panels of language models find something of a job that trains one") {
+TEST_CASE("panels of language models return data for a job that trains one") {
   need_prometheus();
   const auto experiment = on_text(
       "gpt2-mini", {"metrics.listen=127.0.0.1:0", "train.max_steps=null", "train.epochs=100000"});
@@ -160,8 +160,7 @@ TEST_CASE("panels of language models find something of a job that trains one") {
   check_panels(prometheus, needs_text);
 }
 
-TEST_CASE("panels of workers that do not wait for each other find something of such a job",
-          "[long]") {
+TEST_CASE("panels of asynchronous workers return data for an async job", "[long]") {
   need_prometheus();
   const Experiment experiment(Settings{"metrics.listen=127.0.0.1:0", "metrics.linger=10min",
                                        "train.epochs=100000", "devices.count=2",
@@ -172,5 +171,7 @@ TEST_CASE("panels of workers that do not wait for each other find something of s
       PrometheusServer::discovery("127.0.0.1:" + std::to_string(metrics_port(job))), quick_rules());
   REQUIRE(becomes_true([&] { return prometheus.ask("count(troupe_staleness_steps)") == 1; }));
   check_panels(prometheus, needs_async);
-  CHECK_FALSE(found(prometheus, "troupe_lease_seconds > 0").empty());
+  CHECK_FALSE(found(prometheus, "troupe_work_item_seconds > 0").empty());
+  // Its name before 0.2.
+  CHECK_FALSE(found(prometheus, "troupe_lease_seconds == troupe_work_item_seconds").empty());
 }

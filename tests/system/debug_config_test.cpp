@@ -13,7 +13,7 @@ namespace {
 
 const auto debug_config = source_tree() / "configs/debug.yaml";
 
-/// The digest of what a checkpoint says that the model has learned.
+/// Returns the digest of a checkpoint's parameters.
 std::string digest_of(const Checkpoint& checkpoint) {
   std::map<std::string, std::span<const float>> parameters;
   for (const auto& tensor : checkpoint.tensors)
@@ -24,7 +24,7 @@ std::string digest_of(const Checkpoint& checkpoint) {
 
 } // namespace
 
-TEST_CASE("the debug config trains from end to end and leaves a whole run folder") {
+TEST_CASE("the debug config trains completely and writes a complete run folder") {
   const Experiment experiment({"train.max_steps=20"}, debug_config);
   const auto ended = experiment.train("debug");
   CAPTURE(ended.out, ended.err);
@@ -67,19 +67,19 @@ TEST_CASE("the debug config trains from end to end and leaves a whole run folder
   CHECK(has(read_bytes(run / "report.html"), "</html>"));
 }
 
-TEST_CASE("the config that a run leaves behind trains the same again") {
+TEST_CASE("the config in a run's folder gives the same run again") {
   const Experiment experiment({}, debug_config);
   const auto first = experiment.completed("debug");
   const Experiment again({}, first / "config.yaml");
   CHECK(again.completed("again").digest() == first.digest());
 }
 
-TEST_CASE("the fastest engine gives the interpreter's losses") {
+TEST_CASE("the fastest engine has the interpreter's losses") {
   const std::string model = GENERATE("linear", "mlp", "resnet20");
   CAPTURE(model);
   const Experiment experiment({"model.name=" + model, "model.hidden=[24]", "train.max_steps=10",
                                "data.batch_size=4", "train.evaluate_every=0",
-                               // Small steps: large ones make a difference of one bit grow.
+                               // Small steps: larger ones amplify a difference of one bit.
                                "train.optimizer.lr=0.01"});
   const auto reference = experiment.completed("truth", {"devices.engine=interpreter"}).losses();
   const auto fast = experiment.completed("fast").losses();

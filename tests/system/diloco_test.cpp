@@ -1,4 +1,4 @@
-// Teams that train apart, with an outer optimizer over what they have changed.
+// Tests replica groups that train apart, with an outer optimizer over their pseudo-gradients.
 #include "tests/system/counting.hpp"
 #include "tests/system/daemons.hpp"
 
@@ -17,7 +17,7 @@ Settings diloco(int steps, const Settings& more = {}) {
          more;
 }
 
-/// With it, an outer step is a mean.
+/// Makes an outer step a mean.
 const Settings plain = {"parallel.outer.lr=1", "parallel.outer.momentum=0",
                         "parallel.outer.nesterov=false"};
 
@@ -32,7 +32,7 @@ Experiment perceptron(const Settings& more = {}) {
                     more};
 }
 
-/// What tools/check-rounds says of four teams.
+/// Runs tools/check-rounds for four replica groups.
 Ended checked_rounds(const RunFiles& run, int steps, int quorum) {
   return RunningProgram{{(source_tree() / "tools/check-rounds").string(),
                          (run / "events.jsonl").string(), "--teams", "4", "--local-steps",
@@ -41,13 +41,13 @@ Ended checked_rounds(const RunFiles& run, int steps, int quorum) {
       .wait();
 }
 
-/// Inner optimizers have momentum, rounds overlap, and everything is rounded.
+/// Inner optimizers with momentum, overlapping rounds, and compression everywhere.
 const Settings everything = {"parallel.outer.fragments=2", "parallel.outer.overlap=2",
                              "parallel.outer.compress=int8"};
 
 } // namespace
 
-TEST_CASE("plain rounds equal ddp, bit for bit where values are exact", "[long]") {
+TEST_CASE("plain DiLoCo rounds equal ddp, bit for bit with exact values", "[long]") {
   const ExactCounting experiment;
   const auto& base = experiment.own;
   const auto ddp = experiment.completed("ddp", base + four_workers({"parallel.strategy=ddp"}));
@@ -57,7 +57,7 @@ TEST_CASE("plain rounds equal ddp, bit for bit where values are exact", "[long]"
                                           base + plain + four_workers(diloco(steps)));
     CHECK(run.digest() == ddp.digest());
     CHECK(run.column<std::int64_t>("step") == all_steps(2400));
-    // All parameters once a round, from each of four workers, and back.
+    // All parameters once per round, from each of four workers, and back.
     std::uint64_t sent = 0;
     for (const auto bytes : run.column<std::uint64_t>("collective_bytes"))
       sent += bytes;
@@ -65,7 +65,8 @@ TEST_CASE("plain rounds equal ddp, bit for bit where values are exact", "[long]"
   }
 }
 
-TEST_CASE("each change counts once, also of teams that a round does not wait for", "[long]") {
+TEST_CASE("each pseudo-gradient counts once, also from replica groups that a round skips",
+          "[long]") {
   const ExactCounting experiment;
   const auto& base = experiment.own;
   const auto ddp = experiment.completed("ddp", base + four_workers({"parallel.strategy=ddp"}));
@@ -79,12 +80,12 @@ TEST_CASE("each change counts once, also of teams that a round does not wait for
     CAPTURE(said.out, said.err);
     CHECK(said.code == 0);
     CHECK(has(said.out, "% came 1 rounds late"));
-    CHECK(checked_rounds(run, 4, 4).code == 1); // which was not asked for
+    CHECK(checked_rounds(run, 4, 4).code == 1); // a requirement that the run does not meet
     CHECK(checked_rounds(run, 5, 1).code == 1);
   }
 }
 
-TEST_CASE("with rounds of one step and plain SGD diloco is ddp within rounding") {
+TEST_CASE("with rounds of one step and plain SGD, diloco matches ddp up to rounding") {
   const auto experiment =
       perceptron({"train.optimizer.momentum=0", "train.optimizer.nesterov=false"});
   const auto ddp = experiment.completed("ddp", four_workers({"parallel.strategy=ddp"}));
@@ -92,7 +93,7 @@ TEST_CASE("with rounds of one step and plain SGD diloco is ddp within rounding")
   CHECK(largest_difference(rounds.losses(), ddp.losses()) < 1e-4);
 }
 
-TEST_CASE("ranks of a team share its state as they like") {
+TEST_CASE("ranks of a replica group may use any inner strategy") {
   const auto experiment = perceptron({"parallel.outer.fragments=2", "parallel.outer.overlap=2"});
   const auto run = [&](const std::string& inner) {
     const auto settings = diloco(5, {"parallel.outer.team=2", "parallel.outer.inner=" + inner});
@@ -106,7 +107,7 @@ TEST_CASE("ranks of a team share its state as they like") {
   }
 }
 
-TEST_CASE("a team may be of two hosts", "[long]") {
+TEST_CASE("a replica group may span two hosts", "[long]") {
   const ExactCounting experiment;
   const auto alone = experiment.completed("alone", experiment.own).digest();
   const std::string inner = GENERATE("ddp", "zero3");
@@ -122,7 +123,7 @@ TEST_CASE("a team may be of two hosts", "[long]") {
   CHECK(experiment.run("nodes").digest() == alone);
 }
 
-TEST_CASE("a run that is stopped between two rounds resumes to the same bits", "[long]") {
+TEST_CASE("a run stopped between two rounds resumes with the same bits", "[long]") {
   const auto experiment = perceptron({"checkpoint.every=10 steps", "train.optimizer.name=adamw",
                                       "train.optimizer.lr=0.001", "train.optimizer.nesterov=false",
                                       "train.schedule.name=constant", "train.schedule.warmup=0"});
@@ -138,7 +139,7 @@ TEST_CASE("a run that is stopped between two rounds resumes to the same bits", "
   CHECK(resumed.digest() == whole.digest());
 }
 
-TEST_CASE("of a fragment that is frozen nothing travels") {
+TEST_CASE("a frozen fragment sends nothing") {
   const Experiment experiment;
   const auto settings = diloco(2, {"devices.count=2", "train.freeze=[stem]"});
   const auto sent = [&](const std::string& fragments) {
@@ -149,10 +150,10 @@ TEST_CASE("of a fragment that is frozen nothing travels") {
       bytes += event.value("round_bytes", std::uint64_t{0});
     return bytes;
   };
-  CHECK(sent("11") < sent("1")); // one of each unit, and all of them in a bucket
+  CHECK(sent("11") < sent("1")); // one fragment per unit, and all units in one bucket
 }
 
-TEST_CASE("a run may begin with another strategy, and end with one") {
+TEST_CASE("a run may change from another strategy to diloco and back") {
   const auto experiment = perceptron(
       {"checkpoint.every=1 epoch", "train.schedule.name=constant", "train.schedule.warmup=0"});
   const auto go_on = [&](const Settings& settings, int epochs) {
@@ -166,7 +167,7 @@ TEST_CASE("a run may begin with another strategy, and end with one") {
   CHECK(run.losses().back() < run.losses().front());
 }
 
-TEST_CASE("each sample is applied once an epoch when any node is lost between two rounds",
+TEST_CASE("each sample is applied once per epoch when any node is lost between two rounds",
           "[exhaustive]") {
   const auto rounds = GENERATE(diloco(1), diloco(8),
                                diloco(8, {"parallel.outer.overlap=3", "parallel.outer.quorum=1",
@@ -175,7 +176,7 @@ TEST_CASE("each sample is applied once an epoch when any node is lost between tw
   check_counts_with_losses(ExactCounting{}, plain + rounds);
 }
 
-TEST_CASE("what diloco cannot do is refused with the reason") {
+TEST_CASE("settings that diloco does not support are refused with the reason") {
   const auto experiment = perceptron();
   const auto refused = [&](const Settings& settings, const std::string& reason) {
     CAPTURE(settings);
@@ -184,13 +185,14 @@ TEST_CASE("what diloco cannot do is refused with the reason") {
     CHECK(has(ended.err, reason));
   };
   refused({"parallel.local_steps=0"}, "local_steps");
-  refused({"model.sync_batch_norm=true"}, "train apart");
+  refused({"model.sync_batch_norm=true"},
+          "replica groups do not sum each other's batch statistics");
   refused({"parallel.mixed_precision.buffers=bf16"}, "averaged in fp32");
   refused({"parallel.offload.target=optimizer"}, "on their devices");
   refused({"parallel.outer.compress=int4", "parallel.outer.error_feedback=false"}, "int4");
   refused({"parallel.outer.fragments=100"}, "fragments, but the model has");
   refused({"parallel.outer.overlap=4"}, "at most 3");
-  refused({"parallel.outer.team=3"}, "teams of 3");
+  refused({"parallel.outer.team=3"}, "replica groups of 3");
   refused({"parallel.outer.quorum=5"}, "at most 4");
-  refused({"parallel.outer.momentum=0"}, "Nesterov");
+  refused({"parallel.outer.momentum=0"}, "nesterov has no effect");
 }

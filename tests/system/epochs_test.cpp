@@ -1,4 +1,4 @@
-// What a run records of its epochs, with an evaluation behind them and without.
+// Tests the records of a run's epochs, with an evaluation after them and without.
 #include "tests/system/experiment.hpp"
 
 #include <catch2/catch_approx.hpp>
@@ -10,7 +10,7 @@ using namespace troupe::testing;
 
 namespace {
 
-/// The mean of the steps' losses.
+/// Returns the mean of the steps' losses.
 double loss_of_epoch(const RunFiles& run, std::int64_t epoch) {
   double sum = 0;
   std::int64_t steps = 0;
@@ -24,7 +24,7 @@ double loss_of_epoch(const RunFiles& run, std::int64_t epoch) {
 
 } // namespace
 
-TEST_CASE("each epoch is recorded with its own steps, evaluated or not") {
+TEST_CASE("each epoch is recorded with its steps, with and without evaluation") {
   const auto strategy = GENERATE(
       Settings{"parallel.strategy=single"}, Settings{"parallel.strategy=ddp", "devices.count=2"},
       Settings{"parallel.strategy=async", "parallel.staleness=3", "devices.count=2",
@@ -45,10 +45,10 @@ TEST_CASE("each epoch is recorded with its own steps, evaluated or not") {
   }
 }
 
-TEST_CASE("an epoch that max_steps cuts short is recorded with the step it ended at") {
+TEST_CASE("an epoch that max_steps cuts short is recorded with its last step") {
   const Experiment experiment{
       {"train.max_steps=5", "data.batch_size=12", "data.synthetic_samples=48"}};
-  const auto run = experiment.completed("epochs"); // four steps of an epoch
+  const auto run = experiment.completed("epochs"); // four steps per epoch
   const auto epochs = run.epochs();
   REQUIRE(epochs.size() == 2);
   CHECK(epochs[0].at("step") == 3);

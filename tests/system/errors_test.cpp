@@ -16,7 +16,7 @@ std::string big_endian(std::uint32_t number) {
   return bytes;
 }
 
-/// MNIST as its files are, only fewer.
+/// Writes files in MNIST's format, with fewer samples.
 void write_mnist(const std::filesystem::path& folder, std::uint32_t samples) {
   std::filesystem::create_directories(folder);
   for (const std::string part : {"train", "t10k"}) {
@@ -38,7 +38,7 @@ Settings mnist(const std::filesystem::path& folder) {
           "data.batch_size=16"};
 }
 
-/// What the program says, having refused to begin.
+/// Returns the program's error when it refuses to begin.
 std::string refused(const Experiment& experiment, const Settings& settings, int code = 2) {
   const auto ended = experiment.train("small", settings);
   CAPTURE(ended.out, ended.err);
@@ -49,7 +49,7 @@ std::string refused(const Experiment& experiment, const Settings& settings, int 
 
 } // namespace
 
-TEST_CASE("a data folder that is missing is named, with the command that fetches it") {
+TEST_CASE("a missing data folder is named with the command that fetches it") {
   const Experiment experiment;
   const auto folder = experiment / "nowhere";
   const auto said = refused(experiment, mnist(folder));
@@ -57,7 +57,7 @@ TEST_CASE("a data folder that is missing is named, with the command that fetches
   CHECK(has(said, "tools/fetch-data mnist"));
 }
 
-TEST_CASE("a data file that is truncated is named, and an earlier run stays as it was") {
+TEST_CASE("a truncated data file is named, and an earlier run is unchanged") {
   const Experiment experiment;
   const auto folder = experiment / "mnist";
   write_mnist(folder, 64);
@@ -74,7 +74,7 @@ TEST_CASE("a data file that is truncated is named, and an earlier run stays as i
   CHECK(run.checkpoints().size() == 2);
 }
 
-TEST_CASE("a label that no class has is named with its file") {
+TEST_CASE("a label outside of the classes is named with its file") {
   const Experiment experiment;
   const auto folder = experiment / "mnist";
   write_mnist(folder, 16);
@@ -86,14 +86,14 @@ TEST_CASE("a label that no class has is named with its file") {
 
 TEST_CASE("a class count that does not match the data is named") {
   const Experiment experiment;
-  SECTION("when the data set always has as many") {
+  SECTION("for a data set with a fixed number of classes") {
     auto settings = mnist(experiment / "mnist");
     settings.emplace_back("model.num_classes=7");
     const auto said = refused(experiment, settings);
     CHECK(has(said, "model.num_classes"));
     CHECK(has(said, "mnist has 10"));
   }
-  SECTION("when it depends on the folder") {
+  SECTION("for a folder") {
     for (const char* name : {"train/cat", "train/dog", "val/cat"}) {
       std::filesystem::create_directories(experiment / name);
       write_bytes(experiment / name / "1.png", "");
@@ -106,7 +106,7 @@ TEST_CASE("a class count that does not match the data is named") {
   }
 }
 
-TEST_CASE("an image that turns out to be damaged ends the run, and is named") {
+TEST_CASE("a damaged image ends the run and is named") {
   const Experiment experiment;
   for (const char* name : {"train/cat", "train/dog"}) {
     std::filesystem::create_directories(experiment / name);
@@ -121,7 +121,7 @@ TEST_CASE("an image that turns out to be damaged ends the run, and is named") {
   CHECK(experiment.run("small").summary().at("status") == "failed");
 }
 
-TEST_CASE("a port that is in use is named, and an earlier run stays as it was") {
+TEST_CASE("a port in use is named, and an earlier run is unchanged") {
   const Experiment experiment;
   const auto run = experiment.completed("small");
   const auto summary = run.summary();
@@ -145,7 +145,7 @@ TEST_CASE("a port that is in use is named, and an earlier run stays as it was") 
   CHECK(run.has("report.html"));
 }
 
-TEST_CASE("a run in the foreground takes the next free port for its metrics, and says so") {
+TEST_CASE("a run in the foreground uses the next free port for its metrics and reports it") {
   const Experiment experiment;
   const auto taken = net::listen_on({"127.0.0.1", 0});
   REQUIRE(taken);
@@ -158,7 +158,7 @@ TEST_CASE("a run in the foreground takes the next free port for its metrics, and
   CHECK_FALSE(has(ended.out, "metrics at http://127.0.0.1:" + port + "/"));
 }
 
-TEST_CASE("metrics at an address of another host are refused, and no other port is tried") {
+TEST_CASE("a metrics address of another host is refused, and no other port is tried") {
   const auto ended = Experiment{}.train("small", {"metrics.listen=192.0.2.1:9000"});
   CAPTURE(ended.out, ended.err);
   CHECK(ended.code == 1);
@@ -166,20 +166,20 @@ TEST_CASE("metrics at an address of another host are refused, and no other port 
   CHECK_FALSE(has(ended.err, "in use"));
 }
 
-TEST_CASE("CUDA on a machine or in a build without it is refused with its key") {
+TEST_CASE("CUDA is refused by its key on a machine or in a build without it") {
   const auto said = refused(Experiment{}, {"devices.kind=cuda"});
   CHECK(has(said, "devices.kind"));
   CHECK(has(said, "auto, cpu"));
 }
 
-TEST_CASE("a folder that cannot be made is named") {
+TEST_CASE("a folder that cannot be created is named") {
   const Experiment experiment;
   write_bytes(experiment / "file", "");
   const auto said = refused(experiment, {"run.output=" + (experiment / "file").string()}, 1);
   CHECK(has(said, (experiment / "file").string()));
 }
 
-TEST_CASE("a run that somebody else writes is left alone") {
+TEST_CASE("a run that another process writes is not touched") {
   const Experiment experiment({"train.epochs=100000", "checkpoint.every=never"});
   auto first = experiment.start("small");
   const auto run = experiment.run("small");

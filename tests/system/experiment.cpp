@@ -18,7 +18,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// What a GPU bundle starts is not where it was built, as with source_tree().
+/// Returns the program's path. In a GPU bundle, it is not where it was built, as with
+/// source_tree().
 std::string program() {
   const char* moved = std::getenv("TROUPE_PROGRAM");
   return moved != nullptr ? moved : TROUPE_PROGRAM;
@@ -76,7 +77,7 @@ bool RunFiles::has_checkpoint() const {
 }
 
 Checkpoint RunFiles::newest_checkpoint() const {
-  // A run that was ended while it saved leaves a folder that is no checkpoint.
+  // A run that was ended while it saved leaves a folder that is not a checkpoint.
   const auto finished = CheckpointStore{folder_ / "checkpoints"}.list();
   REQUIRE_FALSE(finished.empty());
   auto checkpoint = testing::read_checkpoint(finished.front().path);

@@ -1,4 +1,4 @@
-/// Runs of the program on one config, and what they leave behind.
+/// Runs of the program on one config, and their files.
 #pragma once
 
 #include "core/checkpoint/checkpoint.hpp"
@@ -14,15 +14,15 @@
 
 namespace troupe::testing {
 
-/// "train.epochs=2": what --set takes.
+/// Settings such as "train.epochs=2", for --set.
 using Settings = std::vector<std::string>;
 Settings operator+(Settings a, const Settings& b);
-/// With hsdp in groups of two.
+/// hsdp uses groups of two.
 Settings workers(const std::string& strategy, int count);
-/// A text of this tree, whose tokens do not come to lie beside it.
+/// Uses a text of this tree, and stores its tokens elsewhere.
 Settings text_of_this_tree();
 
-/// runs/NAME/, also of a run that still goes on.
+/// The files of runs/NAME/, also while the run continues.
 class RunFiles {
 public:
   explicit RunFiles(std::filesystem::path folder) : folder_{std::move(folder)} {}
@@ -33,12 +33,12 @@ public:
 
   nlohmann::json summary() const;
   std::string digest() const { return summary().at("parameters_sha256"); }
-  /// The lines of files that have been written whole.
+  /// Return the complete lines of a file.
   std::vector<nlohmann::json> events() const { return lines_of("events.jsonl"); }
   std::vector<nlohmann::json> epochs() const { return lines_of("epochs.jsonl"); }
   std::vector<nlohmann::json> samples() const { return lines_of("samples.jsonl"); }
   std::vector<nlohmann::json> recoveries() const { return lines_of("recoveries.jsonl"); }
-  /// One key of all events.
+  /// Returns one key of all events.
   template <class Value>
   std::vector<Value> column(const char* key) const {
     std::vector<Value> values;
@@ -48,9 +48,9 @@ public:
   }
   std::vector<double> losses() const { return column<double>("loss"); }
   std::int64_t steps_done() const;
-  /// What is in checkpoints/, by name: oldest first, what was never finished among them.
+  /// Returns the entries of checkpoints/ by name: oldest first, including unfinished ones.
   std::vector<std::filesystem::path> checkpoints() const;
-  /// What a job that is killed now can go on from: files are written beside the steps.
+  /// Whether a job that is killed now could resume: checkpoints are written during the steps.
   bool has_checkpoint() const;
   Checkpoint newest_checkpoint() const;
 
@@ -72,7 +72,7 @@ public:
   std::filesystem::path output() const { return folder_ / "runs"; }
   RunFiles run(const std::string& name) const { return RunFiles{output() / name}; }
 
-  /// `troupe VERB CONFIG --set ...`; `more` are settings, or options that begin with --.
+  /// Returns `troupe VERB CONFIG --set ...`; `more`: settings, or options that begin with --.
   std::vector<std::string> command(const std::string& verb, const std::string& name,
                                    const Settings& more = {}) const;
   RunningProgram start(const std::string& name, const Settings& more = {}) const {
@@ -93,23 +93,23 @@ private:
   Settings settings_;
 };
 
-/// The port that a run with metrics.listen 127.0.0.1:0, or 0.0.0.0:0, says that it took.
+/// Returns the port that a run with metrics.listen 127.0.0.1:0, or 0.0.0.0:0, reports.
 std::uint16_t metrics_port(RunningProgram& program);
 
-/// Where a daemon says that it listens, once it is ready.
+/// Returns the address that a daemon reports once it is ready.
 std::string daemon_address(RunningProgram& node);
 
 inline bool has(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
 }
 
-/// 0, 1, ..., count - 1: the steps of a whole run.
+/// Returns 0, 1, ..., count - 1: the steps of a whole run.
 std::vector<std::int64_t> all_steps(std::int64_t count);
 
 /// Checks that losses and the newest checkpoints have the same bits.
 void check_same(const RunFiles& a, const RunFiles& b);
 
-/// The largest difference of two runs' losses, relative to the loss.
+/// Returns the largest difference of two runs' losses, relative to the loss.
 double largest_difference(const std::vector<double>& a, const std::vector<double>& b);
 
 } // namespace troupe::testing

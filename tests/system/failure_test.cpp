@@ -1,4 +1,4 @@
-// What can still be seen of a job that has failed, and for how long.
+// Tests what remains visible of a failed job, and for how long.
 #include "tests/support/http_client.hpp"
 #include "tests/system/daemons.hpp"
 
@@ -12,7 +12,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// A leader whose end Prometheus would like to see, however late; the test is that Prometheus.
+/// A leader that waits long for Prometheus to see its end; here, the test scrapes it.
 const Settings seen_to_its_end = {"metrics.listen=127.0.0.1:0", "metrics.linger=1h"};
 
 nlohmann::json status_of(const std::string& address) {
@@ -24,7 +24,7 @@ nlohmann::json status_of(const std::string& address) {
 
 } // namespace
 
-TEST_CASE("status says who is missing when a node has died, and the job can be stopped then") {
+TEST_CASE("status names a dead node, and the job can still be stopped") {
   const Experiment experiment;
   Daemons daemons{experiment, "nodes", for_nodes(2, "ddp") + Settings{"train.epochs=100000"}};
   auto& leader = daemons.lead({"metrics.listen=127.0.0.1:0"});
@@ -35,15 +35,15 @@ TEST_CASE("status says who is missing when a node has died, and the job can be s
   REQUIRE(becomes_true([&] { return run.steps_done() > 5; }));
   second.kill();
   REQUIRE(becomes_true([&] { return http(port, "/readyz").body == "not ready: waiting\n"; }));
-  CHECK(leader.prints("node " + dying + " (rank 1) is gone: its connection was closed"));
+  CHECK(leader.prints("node " + dying + " (rank 1) was lost: its connection was closed"));
   CHECK(status_of(daemons.address()).at("phase") ==
         "waiting for 1 more node (1 of 2: " + daemons.address() + ")");
   CHECK(stop(leader).code == 0);
   CHECK(run.summary().at("status") == "stopped");
-  CHECK(run.newest_checkpoint().step == run.steps_done()); // what it had is saved
+  CHECK(run.newest_checkpoint().step == run.steps_done()); // the last state was saved
 }
 
-TEST_CASE("the loss that ended a job can be scraped before the daemons go") {
+TEST_CASE("the loss that ended a job can be scraped before the daemons exit") {
   const Experiment experiment;
   Daemons daemons{experiment, "nodes", for_nodes(2, "ddp") + Settings{"train.optimizer.lr=1e30"}};
   auto& leader = daemons.lead(seen_to_its_end);
@@ -51,7 +51,7 @@ TEST_CASE("the loss that ended a job can be scraped before the daemons go") {
   scrape(port);
   CHECK(daemons.join().wait().code == 1);
   REQUIRE(becomes_true([&] { return http(port, "/readyz").body == "not ready: failed\n"; }));
-  CHECK(has(leader.out(), "waiting for Prometheus to see the end, 1h at most"));
+  CHECK(has(leader.out(), "waiting for Prometheus to scrape the final metrics, for at most 1h"));
   CHECK(has(status_of(daemons.address()).at("error").get<std::string>(), "numeric: the loss is"));
   const auto seen = scrape(port).body;
   CHECK(has(seen, "troupe_phase{phase=\"failed\"} 1\n"));
@@ -61,20 +61,20 @@ TEST_CASE("the loss that ended a job can be scraped before the daemons go") {
   CHECK(leader.wait().code == 1);
 }
 
-TEST_CASE("stopping a run that waits for Prometheus does not wait", "[long]") {
+TEST_CASE("a signal ends the wait for Prometheus", "[long]") {
   const Experiment experiment(seen_to_its_end);
-  SECTION("a run that was stopped before is awaited; a second signal ends it") {
+  SECTION("a stopped run still waits, and a second signal ends it") {
     auto program = experiment.start("small", {"train.epochs=200"});
     scrape(metrics_port(program));
     REQUIRE(becomes_true([&] { return experiment.run("small").steps_done() > 5; }));
     program.send(SIGTERM);
     REQUIRE(program.prints("waiting for Prometheus"));
-    std::this_thread::sleep_for(std::chrono::milliseconds{1100}); // signals within 1 s are one
+    std::this_thread::sleep_for(std::chrono::milliseconds{1100}); // signals within 1 s count as one
     program.send(SIGTERM);
     CHECK(program.wait().code == 1);
     CHECK(experiment.run("small").summary().at("status") == "stopped");
   }
-  SECTION("a run that has ended by itself goes at the first") {
+  SECTION("a run that completed exits at the first signal") {
     auto program = experiment.start("small");
     scrape(metrics_port(program));
     REQUIRE(program.prints("waiting for Prometheus"));

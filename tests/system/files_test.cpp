@@ -1,4 +1,4 @@
-// docs/files.md: what it says of a run's files, against the files of runs.
+// Compares docs/files.md with the files of real runs.
 #include "tests/system/daemons.hpp"
 #include "tests/system/language_runs.hpp"
 
@@ -17,7 +17,8 @@ using Json = nlohmann::json;
 
 namespace {
 
-/// Field -> type, of a table of the page; tables are found by their heading, the first has none.
+/// Field -> type, from a table of the page. Tables are found by their heading; the first table has
+/// none.
 using Table = std::map<std::string, std::string>;
 
 std::map<std::string, Table> tables_of_page() {
@@ -44,7 +45,7 @@ bool is_of(const Json& value, const std::string& type) {
                                    : type == "object" && value.is_object();
 }
 
-/// Checks each field against the table, and notes it as seen.
+/// Checks each field against the table, and records it as seen.
 void look_at(const Json& object, const std::string& path, const Table& table,
              std::set<std::string>& seen) {
   const bool is_by_kind = table.contains(path + "KIND");
@@ -71,7 +72,7 @@ std::set<std::string> fields_of(const Table& table) {
   return names;
 }
 
-/// What stands in the page.
+/// Returns the document in the page.
 Json document_of(const RunFiles& run) {
   const auto page = read_bytes(run / "report.html");
   const std::string begin = R"(<script type="application/json" id="document">)";
@@ -91,7 +92,7 @@ TEST_CASE("every field of a run's files is in docs/files.md") {
       "checkpoint.best=loss",    "train.gradient_norm_every=2",  "parallel.strategy=local_sgd",
       "devices.count=2",         "train.schedule.name=constant", "parallel.local_steps=2"};
   experiment.completed("all", everything + Settings{"train.max_steps=20"});
-  const auto all = experiment.completed("all", everything); // which goes on
+  const auto all = experiment.completed("all", everything); // the run continues
   const Experiment hopeless({"train.optimizer.lr=1e30"});
   CHECK(hopeless.train("failed").code == 1);
 
@@ -127,7 +128,7 @@ TEST_CASE("every field of a run's files is in docs/files.md") {
     document.at("generated") = Json::array();
     look_at(document, "", tables.at("report.html"), seen["report.html"]);
   }
-  // Only a page that follows has a timeline: tests of metrics look at that.
+  // Only a live page has a timeline; the tests of metrics cover it.
   for (const auto& field : fields_of(tables.at("report.html")))
     if (field.starts_with("timeline."))
       seen["report.html"].insert(field);
@@ -139,7 +140,7 @@ TEST_CASE("every field of a run's files is in docs/files.md") {
   }
 }
 
-TEST_CASE("so is every field of what a run tells of its recoveries") {
+TEST_CASE("every field of a run's recoveries is in docs/files.md") {
   const auto table = tables_of_page().at("recoveries.jsonl");
   const Experiment experiment;
   Daemons daemons{experiment, "nodes",

@@ -1,4 +1,4 @@
-// From weights that somebody trained to others: model.pretrained, train.freeze, train.lr_scale.
+// Tests training from other weights: model.pretrained, train.freeze, train.lr_scale.
 #include "tests/system/experiment.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -21,7 +21,7 @@ Settings two(const std::string& strategy) {
   return workers(strategy, 2) + Settings{"parallel.bucket_size=16KiB"};
 }
 
-/// Every way in which a parameter may be updated.
+/// Returns every way in which a parameter may be updated.
 std::vector<TunedMode> modes() {
   return {
       {"alone", {}},
@@ -68,7 +68,7 @@ bool is_of(const std::string& name, const std::vector<std::string>& modules) {
 
 } // namespace
 
-TEST_CASE("frozen modules stay as they are, with every strategy, and others learn", "[long]") {
+TEST_CASE("frozen modules are unchanged with every strategy, and others learn", "[long]") {
   const auto mode = GENERATE(from_range(modes()));
   CAPTURE(mode.what);
   const Experiment experiment(
@@ -89,14 +89,15 @@ TEST_CASE("frozen modules stay as they are, with every strategy, and others lear
             is_of(tensor.name.substr(tensor.name.find('.', 10) + 1), frozen));
     else if (is_parameter(tensor.name) && is_of(tensor.name, frozen))
       CHECK(same_values(trained, weights, tensor.name));
-    else if (tensor.name.ends_with("conv1.weight")) // bf16 may round a whole scale's updates away
+    else if (tensor.name.ends_with(
+                 "conv1.weight")) // in bf16, rounding may remove all updates of a scale
       CHECK_FALSE(same_values(trained, weights, tensor.name));
     else if (has(tensor.name, ".running_")) // as with PyTorch's requires_grad
       CHECK_FALSE(same_values(trained, weights, tensor.name));
   }
 }
 
-TEST_CASE("a factor for all modules is another learning rate, with every strategy", "[long]") {
+TEST_CASE("a factor for all modules equals another learning rate, with every strategy", "[long]") {
   const auto mode = GENERATE(from_range(modes()));
   CAPTURE(mode.what);
   const Experiment experiment(Settings{"data.batch_size=16", "train.max_steps=4",
@@ -112,7 +113,7 @@ TEST_CASE("a factor for all modules is another learning rate, with every strateg
   check_same(higher, scaled);
 }
 
-TEST_CASE("a factor multiplies the first update of its module, and of no other") {
+TEST_CASE("a factor multiplies the first update of only its module") {
   const Experiment experiment({"train.max_steps=1", "train.schedule.warmup=0"});
   const auto plain = experiment.completed("plain").newest_checkpoint();
   const auto higher =
@@ -126,7 +127,7 @@ TEST_CASE("a factor multiplies the first update of its module, and of no other")
   }
 }
 
-TEST_CASE("a run with frozen modules goes on from its checkpoint bit for bit") {
+TEST_CASE("a run with frozen modules resumes from its checkpoint bit for bit") {
   const Experiment experiment(
       {"train.freeze=[stem, layer1]", "train.lr_scale={fc: 10}", "train.max_steps=6"});
   const auto whole = experiment.completed("whole");
@@ -135,16 +136,16 @@ TEST_CASE("a run with frozen modules goes on from its checkpoint bit for bit") {
   CHECK(whole.digest() == parts.digest());
 }
 
-TEST_CASE("weights for other classes begin with a new head, and say so") {
+TEST_CASE("weights for other classes start with a new head, and the run reports it") {
   const Experiment experiment({"train.max_steps=2", "train.evaluate_every=0"});
   const auto first = experiment.completed("first");
   const auto ended = experiment.train(
       "other", {"model.pretrained=" + first.checkpoints().back().string(), "model.num_classes=7"});
   CHECK(ended.code == 0);
-  CHECK(has(ended.out + ended.err, "fc.weight: 10x64 in the file, 7x64 here: initialized anew"));
+  CHECK(has(ended.out + ended.err, "fc.weight: 10x64 in the file, 7x64 here: newly initialized"));
 }
 
-TEST_CASE("weights of another model and names that there are not are wrong input") {
+TEST_CASE("weights of another model and unknown names are invalid input") {
   const Experiment experiment({"train.max_steps=2"});
   const auto first = experiment.completed("first");
   auto ended = experiment.train(
@@ -157,6 +158,6 @@ TEST_CASE("weights of another model and names that there are not are wrong input
   CHECK(has(ended.err, "did you mean \"stem\"?"));
   ended = experiment.train("zero", {"train.lr_scale={fc: 0}"});
   CHECK(ended.code == 2);
-  CHECK(has(ended.err, "train.lr_scale: fc: 0 would leave it as it is"));
+  CHECK(has(ended.err, "train.lr_scale: fc: a factor of 0 would not train it"));
   CHECK(has(ended.err, "train.freeze"));
 }

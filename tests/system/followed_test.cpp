@@ -1,5 +1,5 @@
-// What Prometheus sees of a job that begins, waits because a daemon is killed, and goes on with it:
-// its nodes by /sd, and the alerts that fire and clear.
+// Tests what Prometheus sees of a job that begins, waits after a daemon is killed, and continues
+// with its replacement: its nodes by /sd, and the alerts that fire and clear.
 #include "tests/support/prometheus_server.hpp"
 #include "tests/system/daemons.hpp"
 #include "tests/system/quick_rules.hpp"
@@ -10,7 +10,7 @@
 using namespace troupe;
 using namespace troupe::testing;
 
-TEST_CASE("Prometheus follows the nodes of a job that begins, loses one and goes on with it") {
+TEST_CASE("Prometheus follows the nodes of a job that starts, loses a node and continues") {
   need_prometheus();
   const Experiment experiment;
   const RestartRules rules;
@@ -44,7 +44,7 @@ TEST_CASE("Prometheus follows the nodes of a job that begins, loses one and goes
            prometheus.clears("TroupeJobFailed", patience);
   };
 
-  // It begins.
+  // The job begins.
   CHECK(trains());
   CHECK(is_quiet());
   REQUIRE(becomes_true([&] { return experiment.run("job").has_checkpoint(); }));
@@ -52,14 +52,14 @@ TEST_CASE("Prometheus follows the nodes of a job that begins, loses one and goes
   const auto begun = prometheus.ask("process_start_time_seconds{" + leaders + "}");
   REQUIRE(begun);
 
-  // One is killed, and nobody starts it again yet.
+  // One daemon is killed and not yet restarted.
   second.kill();
   CHECK(sees("up{" + followers + "} == 0"));
   CHECK(prometheus.has_fired("TroupeTargetDown", followers, patience));
   CHECK(prometheus.has_fired("TroupeMakesNoSteps", leaders, patience));
   CHECK(sees("troupe_phase{phase=\"waiting\"," + leaders + "} == 1"));
 
-  // The service manager looks after them.
+  // The service manager restarts the daemons.
   const auto before = experiment.run("job").steps_done();
   REQUIRE(becomes_true([&] {
     first.tend();

@@ -1,4 +1,4 @@
-/// Which GPUs the programs of a test see.
+/// Selects the GPUs that the programs of a test see.
 #pragma once
 
 #include "gpu/cuda_device.hpp"
@@ -14,7 +14,7 @@
 
 namespace troupe::testing {
 
-/// A machine with GPUs in software has as many as it is told.
+/// Whether the GPUs are emulated: such a machine has any number of them.
 inline bool emulated() {
   const auto device = gpu::make_cuda_device(0);
   return device && has((*device)->info().name, "Emulated");
@@ -25,13 +25,14 @@ inline void need_gpus(int count) {
     SKIP("no " << count << " CUDA devices");
 }
 
-/// For programs that see their GPUs by seeing().
+/// For programs whose GPUs are set by seeing().
 inline void need_machine(int gpus) {
   if (!emulated())
     need_gpus(gpus);
 }
 
-/// What starts a program that sees these of the GPUs that this one sees, counted from 0.
+/// Returns a command prefix with which a program sees these of this program's visible GPUs, counted
+/// from 0.
 inline std::vector<std::string> seeing(const std::vector<int>& gpus) {
   std::vector<std::string> names;
   if (const char* const list = std::getenv("CUDA_VISIBLE_DEVICES")) {

@@ -25,7 +25,7 @@ net::Descriptor accepted_by(const net::Listener& listener) {
   return net::Descriptor{::accept4(listener.socket.number(), nullptr, nullptr, SOCK_CLOEXEC)};
 }
 
-/// Until `from` ends; what has passed.
+/// Forwards bytes until `from` ends. Returns them.
 std::string pass_on(int from, int to) {
   std::string passed;
   std::array<char, 4096> bytes;
@@ -38,9 +38,9 @@ std::string pass_on(int from, int to) {
   return passed;
 }
 
-/// What passes between one who connects with `listener`, and the daemon.
+/// Forwards a client's connection at `listener` to the daemon. Returns the client's bytes.
 std::string overheard(const net::Listener& listener, const Endpoint& daemon) {
-  // The first connection only looks at the greeting.
+  // The first connection only reads the handshake.
   for (bool first : {true, false}) {
     const auto asking = accepted_by(listener);
     const auto asked = net::connect_to(daemon, 60s).value();
@@ -54,7 +54,7 @@ std::string overheard(const net::Listener& listener, const Endpoint& daemon) {
 
 constexpr char direct_message = 2, monitor_message = 4;
 
-/// How long it is, with its header.
+/// Returns the length of the first frame, with its header.
 std::size_t first_frame(const std::string& frames) {
   return basp_header(0, 0).size() + static_cast<unsigned char>(frames.at(7)) +
          256 * std::size_t{static_cast<unsigned char>(frames.at(6))};

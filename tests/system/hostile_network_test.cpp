@@ -1,4 +1,4 @@
-// Who can reach a daemon's port, and does not keep to the protocol, does a job no harm.
+// Tests that clients that reach a daemon's port and violate the protocol do not harm a job.
 #include "core/net/sigpipe.hpp"
 #include "tests/support/certificates.hpp"
 #include "tests/system/experiment.hpp"
@@ -20,7 +20,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// Two daemons that train until they are stopped, and whoever else comes.
+/// Two daemons that train until they are stopped, and any other clients.
 class AttackedJob {
 public:
   explicit AttackedJob(bool secured) {
@@ -46,7 +46,7 @@ public:
       words = words + options_of(*tls);
     return RunningProgram{words}.wait().code == 0;
   }
-  /// By which the leader's memory has grown at most, in bytes.
+  /// Returns the growth of the leader's peak memory, in bytes.
   std::int64_t growth() { return peak_memory(leader()) - peak_before_; }
   void stop() {
     leader().send(SIGTERM);
@@ -57,7 +57,7 @@ public:
     }
     programs_.clear();
   }
-  /// The same job with nobody else, for so many steps.
+  /// Runs the same job without strangers, for `steps` steps.
   void repeat(std::int64_t steps) {
     start("undisturbed", {"train.max_steps=" + std::to_string(steps)});
     REQUIRE(becomes_true([&] { return run("undisturbed").has("summary.json"); }));
@@ -66,7 +66,7 @@ public:
 
   const std::string& address() const { return address_; }
   Stranger stranger() const { return Stranger{*parse_endpoint(address_)}; }
-  /// One who has a certificate, where they are asked for.
+  /// Connects with a certificate, if the job requires one.
   Stranger trusted_stranger() const { return Stranger{*parse_endpoint(address_), certificates()}; }
 
 private:
@@ -102,7 +102,8 @@ void send_headers_without_payload(const AttackedJob& job) {
     }
 }
 
-/// Stay connected, and would fill what the daemon had allocated for them.
+/// Announces messages of 4 GiB and stays connected: each would fill the memory that a daemon
+/// allocates for it.
 std::list<Stranger> announce_4_gib(const AttackedJob& job) {
   std::list<Stranger> strangers;
   for (char operation = 0; operation < basp_operations; ++operation)
@@ -120,7 +121,7 @@ std::list<Stranger> stay_silent(const AttackedJob& job, int count) {
   return strangers;
 }
 
-/// Noise, or a header of noise that is nearly right.
+/// Sends random bytes, or a random header that is almost valid.
 void send_random_strings(const AttackedJob& job, int count) {
   std::mt19937 random{16};
   const auto number = [&](int most) { return std::uniform_int_distribution<int>{0, most}(random); };
@@ -137,7 +138,7 @@ void send_random_strings(const AttackedJob& job, int count) {
   }
 }
 
-/// A handshake, and then a message that would be one of a stream.
+/// Sends a handshake, and then a message of a stream.
 std::list<Stranger> send_stream_messages(const AttackedJob& job, const std::string& introduction) {
   std::list<Stranger> strangers;
   for (const char category : {2, 3})
@@ -156,7 +157,7 @@ bool all_see_the_end(std::list<Stranger>& strangers) {
 
 } // namespace
 
-TEST_CASE("strangers do a job that trains no harm", "[long]") {
+TEST_CASE("unknown peers do not disturb a running job", "[long]") {
   const net::NoSigpipe no_sigpipe; // OpenSSL writes to connections that daemons have closed
   const bool secured = GENERATE(false, true);
   CAPTURE(secured);
@@ -171,7 +172,7 @@ TEST_CASE("strangers do a job that trains no harm", "[long]") {
   CHECK(all_see_the_end(announcers));
 
   auto silent = stay_silent(job, 500);
-  CHECK(job.answers()); // whoever says who he is gets through
+  CHECK(job.answers()); // a client with a valid handshake is served
   CHECK(job.trains_on());
   CHECK(all_see_the_end(silent));
 
@@ -187,14 +188,14 @@ TEST_CASE("strangers do a job that trains no harm", "[long]") {
   CHECK(job.run("undisturbed").digest() == attacked.at("parameters_sha256").get<std::string>());
 }
 
-TEST_CASE("a message in a category of streams ends its connection, and no daemon") {
+TEST_CASE("a message about CAF streams ends its connection but not the daemon") {
   const net::NoSigpipe no_sigpipe;
   std::string introduction;
   for (const bool secured : {false, true}) {
     CAPTURE(secured);
     AttackedJob job{secured};
     job.start();
-    if (!secured) // with TLS nobody can read it
+    if (!secured) // with TLS, the bytes are encrypted
       introduction = introduction_of(words_of_status(*parse_endpoint(job.address()), {}));
     auto strangers = send_stream_messages(job, introduction);
     CHECK(all_see_the_end(strangers));
@@ -204,7 +205,7 @@ TEST_CASE("a message in a category of streams ends its connection, and no daemon
   }
 }
 
-TEST_CASE("a message that links an actor of a daemon with itself does no harm") {
+TEST_CASE("a message that links an actor of a daemon with itself has no effect") {
   const net::NoSigpipe no_sigpipe;
   AttackedJob job{false};
   job.start();

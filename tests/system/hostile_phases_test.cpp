@@ -1,4 +1,4 @@
-// In whatever phase a job is, strangers at the ports of its nodes change nothing of it.
+// Tests that strangers at the ports of nodes change nothing in any phase of a job.
 #include "tests/support/certificates.hpp"
 #include "tests/system/daemons.hpp"
 #include "tests/system/hostile_frames.hpp"
@@ -24,7 +24,7 @@ namespace {
 constexpr int frames_a_phase = 10'000;
 constexpr std::int64_t most_growth = 64 << 20;
 
-/// What most systems allow.
+/// The default limit of most systems.
 const std::vector<std::string> few_descriptors = {"bash", "-c",
                                                   R"(ulimit -Sn 1024; exec "$0" "$@")"};
 
@@ -35,7 +35,7 @@ void allow_descriptors(rlim_t count) {
   ::setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-/// Where a node takes connections.
+/// The ports of a node.
 struct Ports {
   Endpoint cluster = *parse_endpoint(free_address()), data = *parse_endpoint(free_address());
 
@@ -45,7 +45,7 @@ struct Ports {
   }
 };
 
-/// Somebody who sends frames to a node's ports, one a connection.
+/// Sends malicious frames to a node's ports, one per connection.
 class Attacker {
 public:
   Attacker(const HostileFrames& frames, Ports ports) : frames_{frames}, ports_{std::move(ports)} {}
@@ -59,7 +59,8 @@ public:
         stranger.break_off();
     }
   }
-  /// At least so many, and until `enough()`. Error: a daemon that no longer listens.
+  /// Sends at least `least` frames, and continues until `enough()`. Fails when a daemon no longer
+  /// listens.
   template <class Enough>
   void send_while(int least, const Enough& enough) {
     std::atomic<bool> stop = false;
@@ -97,7 +98,7 @@ bool goes_on(const RunFiles& run) {
 
 } // namespace
 
-TEST_CASE("ten thousand hostile frames in each phase leave a job as it is", "[long]") {
+TEST_CASE("ten thousand hostile frames in each phase do not affect a job", "[long]") {
   const bool secured = GENERATE(false, true);
   CAPTURE(secured);
   allow_descriptors(4096);
@@ -115,17 +116,17 @@ TEST_CASE("ten thousand hostile frames in each phase leave a job as it is", "[lo
   const auto words = words_of_status(first.cluster, shown);
   Attacker at_leader{HostileFrames{words}, first}, at_second{HostileFrames{words, 2}, second};
 
-  const auto alone = open_sockets(leader); // it gathers nodes
+  const auto alone = open_sockets(leader); // while it waits for nodes
   at_leader.send(frames_a_phase);
   CHECK(answers(first, shown));
   CHECK(becomes_true([&] { return open_sockets(leader) <= alone; }));
 
-  auto& follower = daemons.join(second.settings(), few_descriptors); // they connect
+  auto& follower = daemons.join(second.settings(), few_descriptors); // while they connect
   at_leader.send_while(frames_a_phase,
                        [&] { return becomes_true([&] { return run.steps_done() > 5; }); });
   CHECK(goes_on(run));
 
-  REQUIRE(becomes_true([&] { return open_sockets(leader) < alone + 20; })); // they train
+  REQUIRE(becomes_true([&] { return open_sockets(leader) < alone + 20; })); // while they train
   const auto connected = open_sockets(leader);
   at_leader.send(frames_a_phase / 2);
   at_second.send(frames_a_phase / 2);
@@ -137,9 +138,9 @@ TEST_CASE("ten thousand hostile frames in each phase leave a job as it is", "[lo
 
   auto& spare = daemons.join({}, few_descriptors);
   REQUIRE(leader.prints("waits as a spare"));
-  follower.kill(); // the others come together again
-  at_leader.send_while(
-      frames_a_phase, [&] { return leader.prints("was a spare, and takes part") && goes_on(run); });
+  follower.kill(); // the others assemble again
+  at_leader.send_while(frames_a_phase,
+                       [&] { return leader.prints(" now takes part") && goes_on(run); });
   CHECK(goes_on(run));
   CHECK(becomes_true([&] { return open_sockets(leader) <= connected; }));
   const auto peak = peak_memory(leader);
@@ -159,7 +160,7 @@ TEST_CASE("ten thousand hostile frames in each phase leave a job as it is", "[lo
   const auto default_value = peak_memory(undisturbed);
   CHECK(peak - default_value <= most_growth);
 
-  const auto ended = open_sockets(undisturbed); // it stays, to be asked
+  const auto ended = open_sockets(undisturbed); // it stays to answer requests
   Attacker{HostileFrames{words, 3}, third}.send(frames_a_phase);
   CHECK(answers(third, shown));
   CHECK(becomes_true([&] { return open_sockets(undisturbed) <= ended; }));

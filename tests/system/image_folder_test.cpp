@@ -1,4 +1,5 @@
-// Training on a folder of images as users have them: several kinds of files, one of them damaged.
+// Tests training on a folder of images as users have them: several kinds of files, one of them
+// damaged.
 #include "tests/support/image_files.hpp"
 #include "tests/system/experiment.hpp"
 
@@ -16,8 +17,8 @@ namespace {
 
 namespace images = troupe::testing;
 
-/// Two classes, dark and bright, of JPEG, PNG and WebP images of several sizes: 24 to train on in
-/// train/, 9 to evaluate on in val/.
+/// Two classes, dark and bright, of JPEG, PNG and WebP images of several sizes: 24 for training in
+/// train/, 9 for evaluation in val/.
 class Photos : public Experiment {
 public:
   Photos()
@@ -80,7 +81,7 @@ TEST_CASE("a folder of JPEG, PNG and WebP images is trained on, with val as the 
   check_same(run, again);
 }
 
-TEST_CASE("files that cannot be read are skipped and counted, alike for every number of workers") {
+TEST_CASE("unreadable files are skipped and counted, equally for any number of workers") {
   const Photos photos;
   photos.damage("train", 4);
   photos.damage("train", 11);
@@ -94,9 +95,10 @@ TEST_CASE("files that cannot be read are skipped and counted, alike for every nu
        {photos.file("train", 4), photos.file("train", 11), photos.file("val", 2)})
     CHECK(has(said, "skipped (data.skip_unreadable): " + file.string()));
   const auto run = photos.run("skipped");
-  CHECK(run.summary().at("unreadable_samples") == 3 * 3); // each of them in each epoch
+  CHECK(run.summary().at("unreadable_samples") ==
+        3 * 3); // each of the three in each of three epochs
   CHECK(run.summary().at("unreadable_files") == 3);
-  // 8 images count in the evaluation: right ones are eighths.
+  // The evaluation counts 8 images: the accuracy is a multiple of an eighth.
   const double right = run.epochs().back().at("test_accuracy").get<double>() * 8;
   CHECK(std::abs(right - std::round(right)) < 1e-9);
 
@@ -108,7 +110,7 @@ TEST_CASE("files that cannot be read are skipped and counted, alike for every nu
   CHECK(two.losses().front() == Catch::Approx(one.losses().front()).epsilon(1e-5));
 }
 
-TEST_CASE("a run that skips files goes on as if it had not been interrupted") {
+TEST_CASE("a run that skips files resumes as if it had not been interrupted") {
   const Photos photos;
   photos.damage("train", 4);
   const Settings skipping = photos.root() + Settings{"data.skip_unreadable=true"};
@@ -117,7 +119,7 @@ TEST_CASE("a run that skips files goes on as if it had not been interrupted") {
   check_same(photos.completed("parts", skipping), whole);
 }
 
-TEST_CASE("data check reads all files beforehand") {
+TEST_CASE("data check reads all files before training") {
   const Photos photos;
   auto ended = check_data(photos);
   CAPTURE(ended.out, ended.err);
@@ -145,7 +147,7 @@ TEST_CASE("data check reads all files beforehand") {
   CHECK(report.at("normalization").at("std") == nlohmann::json{0.25, 0.25, 0.25});
 }
 
-TEST_CASE("a run does not go on with another normalization") {
+TEST_CASE("a run does not resume with another normalization") {
   const Photos photos;
   photos.completed("photos", photos.root() + Settings{"train.max_steps=4"});
   const auto ended = photos.train("photos", photos.root() + Settings{"data.std=[0.5, 0.25, 0.25]"});

@@ -1,4 +1,4 @@
-/// Small language models that learn a text of this tree, and what is asked about them.
+/// Small language models that learn a text of this tree, and commands that use them.
 #pragma once
 
 #include "tests/system/experiment.hpp"
@@ -27,7 +27,7 @@ inline Experiment on_text(const std::string& model, const Settings& more = {}) {
   return Experiment{text_of_this_tree() + default_value + more};
 }
 
-/// `troupe VERB MODEL OPTIONS`
+/// Runs `troupe VERB MODEL OPTIONS`.
 inline Ended ask_about(const std::string& verb, const std::filesystem::path& model,
                        const std::vector<std::string>& options) {
   std::vector<std::string> command{TROUPE_PROGRAM, verb, model.string()};

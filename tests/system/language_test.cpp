@@ -1,4 +1,4 @@
-// GPT-2 and LLaMA on a text of this tree.
+// Tests GPT-2 and LLaMA on a text of this tree.
 #include "tests/system/language_runs.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -14,13 +14,12 @@ using namespace troupe::testing;
 
 namespace {
 
-// For sums of the same numbers in another order, through eight steps.
-/// Relative: of losses that are the same but for the order of sums.
+/// Relative bound of losses for sums of the same numbers in another order, over eight steps.
 constexpr double order_bound = 1e-5;
 
 } // namespace
 
-TEST_CASE("language models learn the same with every strategy, also where the head is tied",
+TEST_CASE("language models have the same losses with every strategy, also with a tied head",
           "[long]") {
   const std::string model = GENERATE("gpt2-mini", "llama-mini");
   const std::string head = GENERATE("tied", "own");
@@ -36,36 +35,37 @@ TEST_CASE("language models learn the same with every strategy, also where the he
   }
 }
 
-TEST_CASE("in every precision a language model learns the same bits on one worker and sharded",
+TEST_CASE("a language model has the same bits on one worker and sharded, in every precision",
           "[long]") {
   const std::string mode = GENERATE("fp32", "amp_bf16", "amp_fp16", "bf16", "fp16");
   const std::string model = GENERATE("gpt2-mini", "llama-mini");
   CAPTURE(mode, model);
   Settings settings = {"precision.mode=" + mode, "data.slices=2"};
   if (mode == "fp16")
-    settings.emplace_back("train.optimizer.eps=1e-3"); // f16 holds no squares of small gradients
+    settings.emplace_back(
+        "train.optimizer.eps=1e-3"); // squares of small gradients underflow in f16
   const auto experiment = on_text(model, settings);
   const auto alone = experiment.completed("alone");
   CHECK(alone.losses().back() < alone.losses().front());
-  for (const char* strategy : {"ddp", "zero1", "zero2", "fsdp"}) { // zero3 by its other name
+  for (const char* strategy : {"ddp", "zero1", "zero2", "fsdp"}) { // fsdp is another name of zero3
     CAPTURE(strategy);
     check_same(experiment.completed(strategy, workers(strategy, 2)), alone);
   }
 }
 
-TEST_CASE("a language model whose blocks are computed again learns the same bits") {
+TEST_CASE("a language model with recomputed blocks has the same bits") {
   const std::string mode = GENERATE("fp32", "amp_bf16", "amp_fp16");
   const std::string model = GENERATE("gpt2-mini", "llama-mini");
   CAPTURE(mode, model);
   Settings settings = {"precision.mode=" + mode};
   if (model == "gpt2-mini")
-    settings.emplace_back("model.dropout=0.2"); // whose masks are drawn again
+    settings.emplace_back("model.dropout=0.2"); // its masks are drawn again
   const auto experiment = on_text(model, settings);
   check_same(experiment.completed("again", {"train.recompute=block"}),
              experiment.completed("plain"));
 }
 
-TEST_CASE("a run on texts says how many tokens its samples have, and evaluates what it held back") {
+TEST_CASE("a run on texts reports tokens per sample and evaluates the held-out part") {
   const auto experiment = on_text("gpt2-mini");
   const auto run = experiment.completed("run");
   CHECK(run.summary().at("tokens_per_sample") == 32);
@@ -75,7 +75,7 @@ TEST_CASE("a run on texts says how many tokens its samples have, and evaluates w
   CHECK(test_loss < std::log(257.0));
 }
 
-TEST_CASE("evaluate finds the run's own test loss") {
+TEST_CASE("evaluate gives the run's test loss") {
   const std::string model = GENERATE("gpt2-mini", "llama-mini");
   CAPTURE(model);
   const auto experiment = on_text(model);
@@ -94,7 +94,7 @@ TEST_CASE("evaluate finds the run's own test loss") {
                  test_loss * tokens / bytes / std::log(2.0)) < 1e-4);
 }
 
-TEST_CASE("evaluate takes another text, all of it") {
+TEST_CASE("evaluate accepts another text and reads all of it") {
   const auto experiment = on_text("gpt2-mini");
   const auto run = experiment.completed("run");
   const auto text = (experiment / "other.txt").string();
@@ -105,7 +105,7 @@ TEST_CASE("evaluate takes another text, all of it") {
   CHECK(nlohmann::json::parse(ended.out).at("tokens") == 96);
 }
 
-TEST_CASE("generate goes on with a prompt, the same way for the same seed") {
+TEST_CASE("generate continues a prompt, reproducibly for a seed") {
   const std::string model = GENERATE("gpt2-mini", "llama-mini");
   CAPTURE(model);
   const auto experiment = on_text(model);
@@ -126,7 +126,7 @@ TEST_CASE("generate goes on with a prompt, the same way for the same seed") {
   CHECK(answer("2").at("text") != first.at("text"));
 }
 
-TEST_CASE("generate prints the text, and its speed where nobody reads a text") {
+TEST_CASE("generate prints the text, and its speed when the output is redirected") {
   const auto experiment = on_text("gpt2-mini");
   const auto run = experiment.completed("run");
   const auto greedy = [&](const std::vector<std::string>& more) {
@@ -137,14 +137,14 @@ TEST_CASE("generate prints the text, and its speed where nobody reads a text") {
   const auto text = greedy({}), quiet = greedy({"--quiet"}), json = greedy({"--json"});
   CAPTURE(text.err, quiet.err, json.err);
   REQUIRE(text.code == 0);
-  CHECK(text.err.find("tokens of the prompt") != std::string::npos);
+  CHECK(text.err.find("prompt: ") != std::string::npos);
   CHECK(quiet.out == text.out);
   CHECK(quiet.err.empty());
   const std::string of_json = nlohmann::json::parse(json.out).at("text");
   CHECK(text.out == (of_json.ends_with('\n') ? of_json : of_json + "\n"));
 }
 
-TEST_CASE("generate says what is wrong with a prompt or an option") {
+TEST_CASE("generate reports an invalid prompt or option") {
   const auto experiment = on_text("gpt2-mini", {"model.positions=32"});
   const auto run = experiment.completed("run");
   const auto refusal = [&](const std::vector<std::string>& options) {
@@ -154,13 +154,14 @@ TEST_CASE("generate says what is wrong with a prompt or an option") {
     return ended.err;
   };
   CHECK(refusal({std::string(33, 'a')})
-            .find("the prompt has 33 tokens, the model positions for 32") != std::string::npos);
+            .find("the prompt has 33 tokens, but the model has only 32 positions") !=
+        std::string::npos);
   CHECK(refusal({"a", "--top-p", "1.5"}).find("--top-p") != std::string::npos);
   CHECK(refusal({"a", "--temperature", "-1"}).find("--temperature") != std::string::npos);
   CHECK(refusal({"a", "--tokens", "0"}).find("--tokens") != std::string::npos);
 }
 
-TEST_CASE("predict refuses a language model, and names what takes it") {
+TEST_CASE("predict refuses a language model and names the command that accepts it") {
   const auto experiment = on_text("gpt2-mini");
   const auto run = experiment.completed("run");
   const auto refused = ask_about("predict", run.folder(), {"--split", "test"});
@@ -168,7 +169,7 @@ TEST_CASE("predict refuses a language model, and names what takes it") {
   CHECK(refused.err.find("`troupe evaluate`") != std::string::npos);
 }
 
-TEST_CASE("a language model goes on exactly where it was") {
+TEST_CASE("a language model resumes exactly where it was") {
   const auto experiment = on_text("llama-mini", {"train.schedule.name=constant"});
   const auto whole = experiment.completed("whole");
   experiment.completed("parts", {"train.max_steps=4"});
@@ -176,7 +177,7 @@ TEST_CASE("a language model goes on exactly where it was") {
   CHECK(parts.digest() == whole.digest());
 }
 
-TEST_CASE("the same is dropped for any number of workers and slices, and after a resume") {
+TEST_CASE("dropout is the same for any number of workers and slices, and after a resume") {
   const auto experiment =
       on_text("gpt2-mini", {"model.dropout=0.2", "train.schedule.name=constant"});
   const auto alone = experiment.completed("alone");
@@ -193,15 +194,16 @@ TEST_CASE("the same is dropped for any number of workers and slices, and after a
   CHECK(experiment.completed("parts", {"checkpoint.resume=auto"}).digest() == alone.digest());
 }
 
-TEST_CASE("what does not fit texts is refused with the reason") {
+TEST_CASE("settings that do not fit texts are refused with the reason") {
   const auto refusal = [](const std::string& model, const Settings& more) {
     const auto ended = on_text(model).train("run", more);
     CHECK(ended.code == 2);
     return ended.err;
   };
   CHECK(refusal("gpt2-mini", {"model.positions=16"})
-            .find("sequences have 32 tokens, of which 16 have a position") != std::string::npos);
+            .find("sequences have 32 tokens, but the model has only 16 positions") !=
+        std::string::npos);
   CHECK(refusal("llama-mini", {"data.tokenizer=gpt2.tiktoken"})
-            .find("how many tokens a tokenizer of files has") != std::string::npos);
+            .find("does not contain the vocabulary size of a tokenizer") != std::string::npos);
   CHECK(refusal("resnet20", {}).find("does not read tokens") != std::string::npos);
 }

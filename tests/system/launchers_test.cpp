@@ -1,4 +1,4 @@
-// Daemons that torchrun or srun start: with their variables alone, a job is trained to its end.
+// Tests daemons that torchrun or srun start: the launcher's variables are enough to train a job.
 #include "tests/support/certificates.hpp"
 #include "tests/system/daemons.hpp"
 #include "tests/system/namespaces.hpp"
@@ -16,7 +16,7 @@ namespace {
 
 using Variables = std::vector<std::string>;
 
-/// small.yaml as one would write it for a launcher: it does not say where anything listens.
+/// small.yaml as a user would write it for a launcher: without listen addresses.
 std::filesystem::path config_for_launchers(const Experiment& experiment) {
   std::istringstream small{read_bytes(Experiment::small_config())};
   std::string text;
@@ -27,14 +27,14 @@ std::filesystem::path config_for_launchers(const Experiment& experiment) {
   return experiment / "job.yaml";
 }
 
-/// A job's processes, started as a launcher does: each by the same command.
+/// A job's processes, started as by a launcher: all with the same command.
 class Launched {
 public:
   Launched(const Experiment& scratch, const std::string& launcher, Settings settings)
       : experiment_{{}, config_for_launchers(scratch)}, launcher_{launcher}, settings_{std::move(
                                                                                  settings)} {}
 
-  /// `under`: what starts it elsewhere.
+  /// `under`: a command that starts the process elsewhere.
   RunningProgram& start(const Variables& variables, const std::vector<std::string>& under = {}) {
     const auto folder = experiment_ / ("process " + std::to_string(processes_.size()));
     return processes_.emplace_back(
@@ -43,7 +43,7 @@ public:
             "node", "job",
             settings_ + Settings{"--launcher=" + launcher_, "run.output=" + folder.string()}));
   }
-  /// All end by themselves; the run of the first that was started.
+  /// Waits until all processes end by themselves. Returns the run of the first.
   RunFiles completed() {
     for (auto& process : processes_) {
       const auto ended = process.wait();
@@ -71,7 +71,7 @@ std::string variable(const std::string& name, std::int64_t value) {
   return name + "=" + std::to_string(value);
 }
 
-/// Of a process of a host with three.
+/// Variables of a process on a host with three processes.
 Variables by_torchrun(int rank, const std::string& port) {
   return {variable("RANK", rank),
           "WORLD_SIZE=3",
@@ -86,7 +86,7 @@ Variables by_torchrun(int rank, const std::string& port) {
           "OMP_NUM_THREADS=1"};
 }
 
-/// Of two hosts, the first of which has two processes.
+/// Variables of two hosts, the first of which has two processes.
 Variables by_slurm(int rank) {
   const int host = rank / 2;
   return {variable("SLURM_PROCID", rank),
@@ -108,7 +108,7 @@ std::string free_port() {
   return std::to_string(parse_endpoint(free_address())->port);
 }
 
-/// What these processes are to train, however they are started.
+/// The job of these processes, for any launcher.
 const Settings job = {"parallel.strategy=ddp", "data.batch_size=12", "data.synthetic_samples=96",
                       "data.eval_batch_size=12"};
 
@@ -124,7 +124,7 @@ std::string default_digest(const Experiment& experiment) {
 
 } // namespace
 
-TEST_CASE("processes that torchrun has started train a job, and all end with it") {
+TEST_CASE("processes started by torchrun train a job and end with it") {
   const Experiment experiment;
   Launched launched{experiment, "torchrun", job};
   const auto port = free_port();
@@ -136,7 +136,7 @@ TEST_CASE("processes that torchrun has started train a job, and all end with it"
   CHECK(run.digest() == default_digest(experiment));
 }
 
-TEST_CASE("processes that srun has started train a job, and all end with it") {
+TEST_CASE("processes started by srun train a job and end with it") {
   const Experiment experiment;
   Launched launched{experiment, "auto", job};
   for (const int rank : {0, 1, 2})
@@ -146,7 +146,7 @@ TEST_CASE("processes that srun has started train a job, and all end with it") {
   CHECK(run.digest() == default_digest(experiment));
 }
 
-TEST_CASE("processes of three hosts find each other by torchrun's variables, over TLS") {
+TEST_CASE("processes on three hosts find each other by torchrun's variables, over TLS") {
   const Namespaces hosts{3};
   if (!hosts.made())
     SKIP("no network namespaces here: they need root, and iproute2");
@@ -164,7 +164,7 @@ TEST_CASE("processes of three hosts find each other by torchrun's variables, ove
   CHECK(run.summary().at("world_size") == 3);
 }
 
-TEST_CASE("who names no launcher does not care for variables") {
+TEST_CASE("without --launcher a launcher's variables are ignored") {
   const Experiment experiment;
   auto node = RunningProgram{Settings{"env"} + by_torchrun(1, "29500") + by_slurm(2) +
                              experiment.command("node", "alone")};
@@ -172,7 +172,7 @@ TEST_CASE("who names no launcher does not care for variables") {
   CHECK(stop(node).code == 0);
 }
 
-TEST_CASE("what does not fit together is told, with exit code 2") {
+TEST_CASE("inconsistent launcher settings are reported with exit code 2") {
   const Experiment experiment;
   Launched launched{experiment, "torchrun", job};
   const auto is_told = [&](const Ended& ended, const std::string& why) {
@@ -187,23 +187,21 @@ TEST_CASE("what does not fit together is told, with exit code 2") {
           "RANK is \"3\"; allowed: a whole number from 0 to 2");
   is_told(launched.says("slurms", first), "slurms");
   is_told(launched.says("torchrun", first, {"--join=127.0.0.1:1"}), "--join");
-  is_told(
-      launched.says("torchrun", first, {"cluster.listen=127.0.0.1:7401"}),
-      "--set cluster.listen=127.0.0.1:7401: cluster.listen: \"127.0.0.1:7401\" is one port, for 3 "
-      "processes of this host; allowed: nothing");
+  is_told(launched.says("torchrun", first, {"cluster.listen=127.0.0.1:7401"}),
+          "--set cluster.listen=127.0.0.1:7401: cluster.listen: \"127.0.0.1:7401\" is one port, "
+          "but this host runs 3 processes; allowed: leave it out");
   is_told(launched.says("torchrun", first, {"metrics.listen=127.0.0.1:9401"}), "metrics.listen");
   is_told(launched.says("torchrun", first, {"cluster.listen=127.0.0.1:0"}),
-          "a port that the other processes cannot know");
+          "takes any free port, which the other processes cannot know");
   const Variables elsewhere = {"MASTER_ADDR=10.0.0.1", "LOCAL_WORLD_SIZE=1"};
   is_told(launched.says("torchrun", first + elsewhere, {"cluster.listen=127.0.0.1:7401"}),
-          "is on loopback, and the job is led from 10.0.0.1");
-  is_told(
-      launched.says("torchrun", first + elsewhere),
-      "MASTER_ADDR: cluster.listen: 0.0.0.0:29500 can be reached from other hosts, and there are "
-      "no certificates");
+          "is on loopback, but the leader is on 10.0.0.1");
+  is_told(launched.says("torchrun", first + elsewhere),
+          "MASTER_ADDR: cluster.listen: 0.0.0.0:29500 can be reached from other hosts, but there "
+          "are no certificates");
 }
 
-TEST_CASE("config show says what a launcher's variables set, and the config has the last word") {
+TEST_CASE("config show reports a launcher's variables, and the config takes precedence") {
   const Experiment experiment;
   const auto config = config_for_launchers(experiment).string();
   const auto shown = RunningProgram{Settings{"env"} + by_torchrun(1, "29500") +
@@ -216,5 +214,5 @@ TEST_CASE("config show says what a launcher's variables set, and the config has 
   CHECK(has(shown.out, "\n  join: [\"localhost:29500\"]  # MASTER_ADDR\n"));
   CHECK(has(shown.out, "\n  max_nodes: 3  # WORLD_SIZE\n"));
   CHECK(has(shown.out, "\n  min_nodes: 2\n"));
-  CHECK(has(shown.out, "\n  count: 1\n")); // small.yaml has it
+  CHECK(has(shown.out, "\n  count: 1\n")); // from small.yaml
 }

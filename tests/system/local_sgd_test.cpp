@@ -1,4 +1,4 @@
-// Workers that train by themselves for a round of steps, and are then averaged.
+// Tests workers that train separately for a round of steps and are then averaged.
 #include "tests/system/counting.hpp"
 #include "tests/system/daemons.hpp"
 
@@ -29,8 +29,7 @@ Experiment perceptron(const Settings& more = {}) {
 
 } // namespace
 
-TEST_CASE("rounds of any length come to what ddp comes to, bit for bit where values are exact",
-          "[long]") {
+TEST_CASE("rounds of any length give ddp's result, bit for bit with exact values", "[long]") {
   const ExactCounting experiment;
   const auto& base = experiment.own;
   const auto ddp = experiment.completed("ddp", base + four_workers({"parallel.strategy=ddp"}));
@@ -40,7 +39,7 @@ TEST_CASE("rounds of any length come to what ddp comes to, bit for bit where val
                                           base + four_workers(rounds_of(steps)));
     CHECK(run.digest() == ddp.digest());
     CHECK(run.column<std::int64_t>("step") == all_steps(2400));
-    // All parameters once a round, from each of four workers; in the middle of one nothing.
+    // All parameters once per round, from each of four workers; nothing within a round.
     const auto bytes = run.column<std::uint64_t>("collective_bytes");
     for (std::size_t step = 0; step < bytes.size(); ++step)
       CHECK(bytes[step] == ((step + 1) % static_cast<std::size_t>(steps) == 0
@@ -49,7 +48,7 @@ TEST_CASE("rounds of any length come to what ddp comes to, bit for bit where val
   }
 }
 
-TEST_CASE("with rounds of one step and plain SGD local_sgd is ddp within rounding") {
+TEST_CASE("with rounds of one step and plain SGD, local_sgd matches ddp up to rounding") {
   const auto experiment =
       perceptron({"train.optimizer.momentum=0", "train.optimizer.nesterov=false"});
   const auto ddp = experiment.completed("ddp", four_workers({"parallel.strategy=ddp"}));
@@ -59,7 +58,7 @@ TEST_CASE("with rounds of one step and plain SGD local_sgd is ddp within roundin
     CHECK(event.at("drift").get<double>() > 0);
 }
 
-TEST_CASE("the steps before the first round are ddp's") {
+TEST_CASE("steps before the first round match ddp") {
   const auto experiment = perceptron();
   const auto ddp = experiment.completed("ddp", four_workers({"parallel.strategy=ddp"}));
   const auto local =
@@ -72,7 +71,7 @@ TEST_CASE("the steps before the first round are ddp's") {
   CHECK(events[11].contains("drift"));
 }
 
-TEST_CASE("a run that is stopped in the middle of a round goes on to the same bits") {
+TEST_CASE("a run stopped within a round resumes with the same bits") {
   const std::string momentum = GENERATE("kept", "reset", "averaged");
   CAPTURE(momentum);
   const auto experiment = perceptron({"checkpoint.every=10 steps", "train.optimizer.name=adamw",
@@ -85,7 +84,7 @@ TEST_CASE("a run that is stopped in the middle of a round goes on to the same bi
   CHECK(resumed.digest() == whole.digest());
 }
 
-TEST_CASE("each sample is applied once an epoch when any node is lost during a round",
+TEST_CASE("each sample is applied once per epoch when any node is lost during a round",
           "[exhaustive]") {
   const auto rounds =
       GENERATE(rounds_of(1), rounds_of(8), rounds_of(8, {"parallel.local_after=500"}));
@@ -93,7 +92,7 @@ TEST_CASE("each sample is applied once an epoch when any node is lost during a r
   check_counts_with_losses(ExactCounting{}, rounds);
 }
 
-TEST_CASE("what local_sgd cannot do is refused with the reason") {
+TEST_CASE("settings that local_sgd does not support are refused with the reason") {
   const auto experiment = perceptron();
   const auto refused = [&](const std::string& setting, const std::string& reason) {
     CAPTURE(setting);
@@ -102,7 +101,7 @@ TEST_CASE("what local_sgd cannot do is refused with the reason") {
     CHECK(has(ended.err, reason));
   };
   refused("parallel.local_steps=0", "local_steps");
-  refused("model.sync_batch_norm=true", "train apart");
+  refused("model.sync_batch_norm=true", "train independently");
   refused("parallel.mixed_precision.reduce=bf16", "averaged in fp32");
   refused("parallel.offload.target=optimizer", "on their devices");
   refused("parallel.local_momentum=half", "kept, reset, averaged");

@@ -14,12 +14,12 @@ namespace {
 const Settings amp_fp16 = {"precision.mode=amp_fp16", "devices.engine=interpreter",
                            "train.evaluate_every=0", "train.max_steps=12",
                            "train.optimizer.lr=0.005",
-                           // Of another length, the run has the same rates.
+                           // Gives runs of another length the same learning rates.
                            "train.schedule.name=constant", "train.schedule.warmup=0"};
 
 } // namespace
 
-TEST_CASE("amp_fp16 trains with a loss scale that events and summary show") {
+TEST_CASE("amp_fp16 trains with a loss scale, which events and summary contain") {
   const Experiment experiment(amp_fp16);
   const auto run = experiment.completed("scaled");
   const auto exact = experiment.completed("exact", {"precision.mode=fp32"});
@@ -34,7 +34,7 @@ TEST_CASE("amp_fp16 trains with a loss scale that events and summary show") {
   CHECK_FALSE(exact.summary().contains("loss_scale"));
 }
 
-TEST_CASE("a scaled run goes on from its checkpoint bit for bit, its loss scale too") {
+TEST_CASE("a run with a loss scale resumes bit for bit, including the scale") {
   const Experiment experiment(amp_fp16);
   const auto whole = experiment.completed("whole");
   experiment.completed("parts", {"train.max_steps=5"});
@@ -44,7 +44,7 @@ TEST_CASE("a scaled run goes on from its checkpoint bit for bit, its loss scale 
   CHECK(parts.newest_checkpoint().metadata.at("loss_scale") == "65536 12 0 12 0");
 }
 
-TEST_CASE("the config says how the scale begins, grows, and whether there is one") {
+TEST_CASE("the config sets the initial loss scale and its growth, or disables it") {
   Settings settings = amp_fp16;
   settings.insert(settings.end(), {"model.name=mlp", "precision.loss_scale.initial=1024",
                                    "precision.loss_scale.growth_factor=4",
@@ -62,7 +62,7 @@ TEST_CASE("the config says how the scale begins, grows, and whether there is one
   CHECK(largest_difference(without.losses(), run.losses()) < 0.05);
 }
 
-TEST_CASE("a first step that overflows is skipped, and the scale is lowered as the config says") {
+TEST_CASE("a first step that overflows is skipped, and the scale is reduced as configured") {
   Settings settings = amp_fp16;
   settings.insert(settings.end(),
                   {"model.name=mlp", "checkpoint.every=1 steps", "train.max_steps=1",
@@ -72,12 +72,12 @@ TEST_CASE("a first step that overflows is skipped, and the scale is lowered as t
   const auto ended = experiment.train("overflow");
   CAPTURE(ended.out, ended.err);
   REQUIRE(ended.code == 0);
-  CHECK(has(ended.out, "step 1: gradients are not finite, nothing was updated (1 step skipped so "
-                       "far); the loss scale is 2.74878e+11 now"));
+  CHECK(has(ended.out, "step 1: skipped, because gradients are not finite (1 step skipped so far); "
+                       "the loss scale is now 2.74878e+11"));
   const auto run = experiment.run("overflow");
   CHECK(run.summary().at("loss_scale") == 274877906944.0);
   CHECK(run.summary().at("skipped_steps") == 1);
-  // Steps of this size change nothing: these are the parameters that every run begins with.
+  // Steps of this size change nothing: the parameters stay the initial ones.
   const auto untouched =
       experiment.completed("untouched", {"precision.mode=fp32", "train.optimizer.lr=1e-40"});
   CHECK(run.digest() == untouched.digest());
@@ -86,14 +86,14 @@ TEST_CASE("a first step that overflows is skipped, and the scale is lowered as t
                             [](float value) { return value == 0; }));
 }
 
-TEST_CASE("a run of fp32 goes on in amp_fp16, and its loss scale begins then") {
+TEST_CASE("a run in fp32 resumes in amp_fp16 with an initial loss scale") {
   const Experiment experiment(amp_fp16);
   experiment.completed("mixed", {"train.max_steps=5", "precision.mode=fp32"});
   const auto run = experiment.completed("mixed");
   CHECK(run.newest_checkpoint().metadata.at("loss_scale") == "65536 7 0 12 0");
 }
 
-TEST_CASE("steps that overflow change nothing, and lower the scale until it fits", "[long]") {
+TEST_CASE("steps that overflow change nothing and reduce the scale until it fits", "[long]") {
   Settings settings = amp_fp16;
   SECTION("on one worker") {}
   SECTION("on two workers") {
@@ -117,6 +117,6 @@ TEST_CASE("steps that overflow change nothing, and lower the scale until it fits
   const auto scale = many.summary().at("loss_scale").get<double>();
   const auto skipped = many.summary().at("skipped_steps").get<int>();
   CHECK(scale == std::ldexp(1.0, 40 - skipped));
-  CHECK(skipped < 35); // it did go on
+  CHECK(skipped < 35); // later steps were not skipped
   CHECK(many.events().back().at("skipped_steps") == skipped);
 }

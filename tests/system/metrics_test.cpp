@@ -22,7 +22,7 @@ void need(const std::string& program) {
     SKIP("prometheus and promtool are not installed (tools/bootstrap does it)");
 }
 
-/// Trains until it is told to stop.
+/// Trains until it is stopped.
 const Settings scraped_without_end = {"train.epochs=100000", "checkpoint.every=never",
                                       "metrics.listen=127.0.0.1:0"};
 
@@ -34,13 +34,12 @@ Ended promtool_check(const ScratchFolder& folder, const std::string& metrics) {
       .wait();
 }
 
-/// Of nodes whose metrics have addresses that are known from the start, with the Prometheus that
-/// scrapes them.
+/// Nodes with metrics addresses that are known from the start, and a Prometheus that scrapes them.
 class ScrapedCrew {
 public:
   ScrapedCrew(const Experiment& experiment, int nodes, const Settings& settings)
       : crew_{experiment, "nodes", nodes, settings, true} {
-    std::vector<net::Listener> taken; // at the same time, so that they are different
+    std::vector<net::Listener> taken; // held together, so that the ports differ
     for (int i = 0; i < nodes; ++i) {
       taken.push_back(*net::listen_on({"127.0.0.1", 0}));
       ports_.push_back(taken.back().port);
@@ -60,7 +59,8 @@ public:
     return nlohmann::json::parse(http(port(node), "/run.json").body);
   }
 
-  /// INSTANCE RANK, as the nodes that take part have them; empty while they are not `count`.
+  /// Returns "INSTANCE RANK" for each rank of the participating nodes; empty unless `count` nodes
+  /// take part.
   std::set<std::string> expected(int of, std::size_t count) const {
     const auto told = crew_.status(of);
     std::set<std::string> ranks;
@@ -73,14 +73,14 @@ public:
             ranks.insert(metrics_address(port(i)) + " " + std::to_string(rank.get<int>()));
     return ranks;
   }
-  /// The same of all series with a rank.
+  /// Returns the same for all scraped series with a rank.
   std::set<std::string> scraped() const try {
     std::set<std::string> ranks;
     for (const auto& each : prometheus_->series("group by (instance, rank) ({rank!=\"\"})"))
       ranks.insert(each.at("metric").at("instance").get<std::string>() + " " +
                    each.at("metric").at("rank").get<std::string>());
     return ranks;
-  } catch (const std::exception&) { // it is not up yet
+  } catch (const std::exception&) { // Prometheus is not up yet
     return {};
   }
   std::optional<double> ask(const std::string& query) const { return prometheus_->ask(query); }
@@ -96,8 +96,8 @@ private:
   std::unique_ptr<PrometheusServer> prometheus_;
 };
 
-/// Once the generation of `count` nodes trains, as node `of` tells: that its ranks, and no others,
-/// are in what Prometheus reads and on the leader's page.
+/// Waits until the generation of `count` nodes trains, as node `of` reports. Checks that exactly
+/// its ranks are in the metrics that Prometheus reads and on the leader's page.
 void check_ranks(const ScrapedCrew& scraped, const Crew& crew, int of, std::size_t count) {
   CAPTURE(count, scraped.log());
   std::set<std::string> expected;
@@ -124,7 +124,7 @@ void check_ranks(const ScrapedCrew& scraped, const Crew& crew, int of, std::size
 
 } // namespace
 
-TEST_CASE("metrics, health and readiness are there while it trains") {
+TEST_CASE("metrics, health and readiness are served during training") {
   const Experiment experiment(scraped_without_end);
   auto program = experiment.start("small", {"parallel.strategy=ddp", "devices.count=2"});
   const auto port = metrics_port(program);
@@ -146,7 +146,7 @@ TEST_CASE("metrics, health and readiness are there while it trains") {
   CHECK(program.wait().code == 128 + SIGTERM);
 }
 
-TEST_CASE("a daemon that waits for nodes answers, and says that it is not ready") {
+TEST_CASE("a daemon that waits for nodes is healthy but not ready") {
   const Experiment experiment(for_nodes(2, "ddp") + Settings{"metrics.listen=127.0.0.1:0"});
   auto node = experiment.start_node("node");
   const auto port = metrics_port(node);
@@ -160,7 +160,7 @@ TEST_CASE("a daemon that waits for nodes answers, and says that it is not ready"
   CHECK(targets.at(0).at("targets").at(0) == "127.0.0.1:" + std::to_string(port));
 }
 
-TEST_CASE("a metrics port in use ends a daemon at once, not when all nodes are there") {
+TEST_CASE("a metrics port in use ends a daemon at startup, not when all nodes have joined") {
   const auto taken = net::listen_on({"127.0.0.1", 0});
   REQUIRE(taken);
   const auto address = "127.0.0.1:" + std::to_string(taken->port);
@@ -171,7 +171,7 @@ TEST_CASE("a metrics port in use ends a daemon at once, not when all nodes are t
   CHECK_FALSE(has(ended.out, "waiting for"));
 }
 
-TEST_CASE("a node that follows exports its phase and its workers, and nothing of the job's") {
+TEST_CASE("a following node exports its phase and workers, and no metrics of the job") {
   const Experiment experiment;
   Daemons daemons{experiment, "nodes",
                   for_nodes(2, "ddp") +
@@ -191,14 +191,14 @@ TEST_CASE("a node that follows exports its phase and its workers, and nothing of
     CHECK(has(told(of_leader), "\n# TYPE " + std::string{name} + " "));
     CHECK_FALSE(has(told(of_follower), "\n# TYPE " + std::string{name} + " "));
   }
-  // Both have one host's name: each is called by its address.
+  // Both have the same host name, so each is called by its address.
   const auto targets = nlohmann::json::parse(http(of_leader, "/sd").body);
   REQUIRE(targets.size() == 2);
   CHECK(targets.at(0).at("labels").at("node") == daemons.address());
   CHECK(targets.at(1).at("labels").at("node") == daemon_address(follower));
 }
 
-TEST_CASE("after each of three changes of membership the ranks of /metrics are the generation's",
+TEST_CASE("after each of three membership changes /metrics lists the generation's ranks",
           "[long]") {
   need(TROUPE_PROMETHEUS);
   const Experiment experiment;
@@ -209,7 +209,7 @@ TEST_CASE("after each of three changes of membership the ranks of /metrics are t
   for (int node = 0; node < crew.size(); ++node)
     scraped.start(node);
   check_ranks(scraped, crew, 0, 3);
-  crew[0].kill(); // it led
+  crew[0].kill(); // the leader
   REQUIRE(becomes_true([&] { return crew.leader(1) > 0; }));
   const int second = crew.leader(1);
   check_ranks(scraped, crew, second, 2);
@@ -223,7 +223,7 @@ TEST_CASE("after each of three changes of membership the ranks of /metrics are t
   CHECK(stop(crew[crew.leader(0)]).code == 0);
 }
 
-TEST_CASE("promtool finds nothing to complain about in the metrics of a run") {
+TEST_CASE("promtool reports no problem in the metrics of a run") {
   need(TROUPE_PROMTOOL);
   const Experiment experiment(scraped_without_end);
   const ScratchFolder folder;
@@ -236,7 +236,7 @@ TEST_CASE("promtool finds nothing to complain about in the metrics of a run") {
   CHECK(said.out + said.err == "");
 }
 
-TEST_CASE("a real Prometheus finds a run by its /sd and scrapes it") {
+TEST_CASE("a real Prometheus finds a run by /sd and scrapes it") {
   need(TROUPE_PROMETHEUS);
   const Experiment experiment(scraped_without_end);
   auto program = experiment.start("small");

@@ -1,4 +1,4 @@
-// From a run to what others use of it: predictions, and files.
+// Tests the way from a run to other uses of its model: predictions, and files.
 #include "core/checkpoint/safetensors.hpp"
 #include "tests/support/image_files.hpp"
 #include "tests/system/experiment.hpp"
@@ -49,7 +49,7 @@ std::string refusal(const Words& words) {
   return ended.err;
 }
 
-/// Photographs of two kinds, of which one is dark: three of each to train on, two to test.
+/// Photographs of two kinds, one of them dark: three of each for training, two for testing.
 class TwoKinds : public Experiment {
 public:
   TwoKinds()
@@ -73,7 +73,7 @@ public:
   }
 };
 
-/// Of a model's classes by label, of each prediction.
+/// Returns the probabilities of each prediction, by label.
 std::vector<std::vector<double>> probabilities(const Json& document) {
   std::vector<std::vector<double>> all;
   for (const auto& prediction : document.at("predictions")) {
@@ -86,7 +86,7 @@ std::vector<std::vector<double>> probabilities(const Json& document) {
 
 } // namespace
 
-TEST_CASE("the accuracy of a split is what training's evaluation said, for every kind of model",
+TEST_CASE("the accuracy of a split equals the run's evaluation, for every kind of model",
           "[long]") {
   const auto settings = GENERATE(Settings{}, Settings{"model.name=resnet18", "model.width=8"},
                                  Settings{"model.name=resnet50", "model.width=8"},
@@ -117,7 +117,7 @@ TEST_CASE("two classes have no top-5 accuracy") {
   CHECK_THAT(text, ContainsSubstring("accuracy") && !ContainsSubstring("top-5"));
 }
 
-TEST_CASE("files are predicted as the split that they are") {
+TEST_CASE("predicting files gives the same result as predicting their split") {
   const TwoKinds experiment;
   const auto folder = experiment.trained("run");
   const auto split = json_of({"predict", folder, "--split", "test", "--each"});
@@ -133,7 +133,7 @@ TEST_CASE("files are predicted as the split that they are") {
             classes.at(1).at("probability").get<double>() ==
         Catch::Approx(1));
 
-  // Alone, two of them, and in another precision.
+  // A single file, twice, and in another precision.
   const auto one = (experiment.photos() / "val/light/1.png").string();
   const auto text = printed({"predict", folder, one, one, "--top", "1", "--precision", "amp_bf16"});
   CHECK(std::ranges::count(text, '\n') == 2);
@@ -143,7 +143,7 @@ TEST_CASE("files are predicted as the split that they are") {
                       ContainsSubstring(one + ",1,") && ContainsSubstring(one + ",2,"));
 }
 
-TEST_CASE("what cannot be read is named, and the rest is predicted") {
+TEST_CASE("an unreadable file is named, and the others are predicted") {
   const TwoKinds experiment;
   const auto folder = experiment.trained("run");
   const auto broken = experiment.photos() / "val/dark/broken.png";
@@ -160,7 +160,7 @@ TEST_CASE("what cannot be read is named, and the rest is predicted") {
     errors += prediction.contains("error") ? 1 : 0;
   CHECK(errors == 1);
   CHECK(program({"predict", folder, broken.string()}).code == 2);
-  // Of a run that skipped such files, too.
+  // Also for a run that skipped such files.
   for (const auto* const skipped : {"data.skip_unreadable=false", "data.skip_unreadable=true"}) {
     const auto split =
         program({"predict", folder, "--split", "test", "--batch", "2", "--set", skipped});
@@ -184,7 +184,7 @@ TEST_CASE("rows of a table are predicted, without their targets") {
   const auto run = experiment.completed("run", {root});
   write_bytes(experiment / "new.csv", "width,length\n1,2\n4,0\n");
   const auto asked = (experiment / "new.csv").string();
-  // Of the exported file alone: the training rows are not looked at again.
+  // Uses only the exported file: the training rows are not read again.
   const auto weights = (experiment / "w.safetensors").string();
   printed({"export", run.folder().string(), "--format", "safetensors", "-o", weights});
   std::filesystem::remove(experiment / "train.csv");
@@ -198,7 +198,7 @@ TEST_CASE("rows of a table are predicted, without their targets") {
   CHECK_THAT(csv, ContainsSubstring("input,price,area\n" + asked + ":1,"));
 }
 
-TEST_CASE("classes that are words keep their names in a resumed run, predictions and exports") {
+TEST_CASE("class names that are words are kept in resumed runs, predictions and exports") {
   const Experiment experiment{{"data.dataset=csv", "data.features=[length]", "data.targets=[kind]",
                                "data.augment=[]", "data.delimiter=semicolon", "model.name=linear",
                                "model.num_classes=3", "model.loss=cross_entropy",
@@ -232,7 +232,7 @@ TEST_CASE("classes that are words keep their names in a resumed run, predictions
   CHECK_THAT(resumed.err, ContainsSubstring("the data set has"));
 }
 
-TEST_CASE("a run from before cards, and weights of somebody else's, take a config") {
+TEST_CASE("a run without a model card and weights of other programs need a config") {
   const auto old_run = source_tree() / "tests/fixtures/old_run";
   const Experiment experiment;
   const auto checkpoint = old_run / "checkpoints/step-000000006.safetensors";
@@ -254,12 +254,12 @@ TEST_CASE("a run from before cards, and weights of somebody else's, take a confi
              ContainsSubstring("2 names, but the model has 4 classes"));
 }
 
-TEST_CASE("the config of docs/models-out.md is enough to predict files, and --set reaches it") {
+TEST_CASE("the config in docs/models-out.md suffices to predict files, and --set changes it") {
   const TwoKinds experiment;
   const auto folder = experiment.trained("run", {"train.epochs=2"});
   const auto bare = experiment / "bare.safetensors", other = experiment / "other.safetensors";
   printed({"export", folder, "--format", "safetensors", "-o", bare.string()});
-  auto bytes = read_bytes(bare); // of somebody else: without a config in its metadata
+  auto bytes = read_bytes(bare); // from another program: without a config in its metadata
   bytes.replace(bytes.find("\"config\""), 8, "\"konfig\"");
   write_bytes(other, bytes);
   const auto config = experiment / "model.yaml";
@@ -272,11 +272,11 @@ TEST_CASE("the config of docs/models-out.md is enough to predict files, and --se
              ContainsSubstring("data.root"));
   write_bytes(config, "model: {name: resnet20, stem: cifar, num_classes: 2}\n"
                       "data:  {dataset: image_folder, image_size: 8, limit: 4}\n");
-  CHECK_THAT(refusal(command), ContainsSubstring("data.limit: 4 samples make no batch"));
+  CHECK_THAT(refusal(command), ContainsSubstring("data.limit: 4 samples do not fill a batch"));
   CHECK_THAT(printed(command + Words{"--set", "data.limit=null"}), ContainsSubstring("0.png: "));
 }
 
-TEST_CASE("a tensor of a type that is not read is named with its type") {
+TEST_CASE("a tensor of an unsupported type is named with its type") {
   const Experiment experiment;
   const auto run = experiment.completed("run", {"train.epochs=2"});
   const auto path = experiment / "w.safetensors";
@@ -289,7 +289,7 @@ TEST_CASE("a tensor of a type that is not read is named with its type") {
              ContainsSubstring("fc.weight: I32 in the file, expected F32, F16, BF16 or F64"));
 }
 
-TEST_CASE("what is wrong with a model or an input is said before anything is computed") {
+TEST_CASE("an invalid model or input is reported before anything is computed") {
   const Experiment experiment;
   const auto run = experiment.completed("run", {"train.epochs=2"});
   const auto folder = run.folder().string();
@@ -311,7 +311,7 @@ TEST_CASE("what is wrong with a model or an input is said before anything is com
              ContainsSubstring("is a pickle"));
 }
 
-TEST_CASE("a safetensors export has the weights alone, in the precision that was asked for") {
+TEST_CASE("a safetensors export contains only the weights, in the requested precision") {
   const Experiment experiment;
   const auto run = experiment.completed("run", {"train.epochs=2"});
   const auto folder = run.folder().string();
@@ -340,7 +340,7 @@ TEST_CASE("a safetensors export has the weights alone, in the precision that was
   CHECK(Json::parse(metadata.at("normalization")) ==
         Json{{"mean", {0.5, 0.5, 0.5}}, {"std", {0.25, 0.25, 0.25}}});
   CHECK_THAT(metadata.at("config"), ContainsSubstring("name: resnet20"));
-  // It is a model again, and is not written over itself.
+  // The export is a model itself, and cannot overwrite itself.
   CHECK(program({"predict", path.string(), "--split", "test"}).code == 0);
   CHECK_THAT(refusal({"export", path.string(), "--format", "safetensors", "-o", path.string()}),
              ContainsSubstring("write to another"));

@@ -1,5 +1,4 @@
-/// Hosts of one machine: network namespaces, each with an address of its own
-/// (tools/network-namespaces).
+/// Hosts of one machine: network namespaces with separate addresses (tools/network-namespaces).
 #pragma once
 
 #include "tests/system/experiment.hpp"
@@ -24,17 +23,17 @@ public:
   Namespaces& operator=(const Namespaces&) = delete;
   ~Namespaces() { tool("down"); }
 
-  /// Whether this machine has any; what goes wrong then is a failure.
+  /// Whether this machine supports namespaces; requires that no other error occurred.
   bool made() const {
     constexpr int not_here = 3;
     REQUIRE((made_ == 0 || made_ == not_here));
     return made_ == 0;
   }
   int count() const { return count_; }
-  /// Of host 1, 2, ...
+  /// Returns the address of host 1, 2, ...
   std::string ip(int host) const { return network_ + "." + std::to_string(host); }
   std::string at(int host, int port) const { return ip(host) + ":" + std::to_string(port); }
-  /// The command, on host 1, 2, ...
+  /// Returns the command to run on host 1, 2, ...
   std::vector<std::string> on(int host, std::vector<std::string> command) const {
     command.insert(command.begin(),
                    {"/usr/sbin/ip", "netns", "exec", prefix_ + "-" + std::to_string(host)});

@@ -1,4 +1,4 @@
-// One job on four hosts: network namespaces, each with an address of its own.
+// Tests one job on four hosts: network namespaces with separate addresses.
 #include "tests/support/certificates.hpp"
 #include "tests/support/prometheus_server.hpp"
 #include "tests/system/experiment.hpp"

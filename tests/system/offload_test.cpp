@@ -1,5 +1,5 @@
-// parallel.offload: the bits of a run without it, less memory on the device, and the host's
-// optimizer beside backward.
+// Tests parallel.offload: the bits of a run without it, less memory on the device, and the host's
+// optimizer overlapping backward.
 #include "tests/system/experiment.hpp"
 #include "tests/system/timeline.hpp"
 
@@ -19,7 +19,7 @@ const Settings adam = {"train.optimizer.name=adam", "train.optimizer.lr=0.001",
 const Settings adamw = {"train.optimizer.name=adamw", "train.optimizer.lr=0.001",
                         "train.optimizer.nesterov=false"};
 
-/// Peak bytes of rank 0 by kind, and in all.
+/// Returns the peak bytes of rank 0 of a kind; of all kinds when `kind` is empty.
 double peak(const RunFiles& run, const std::string& kind) {
   const auto worker = run.summary().at("workers").at(0);
   return kind.empty() ? worker.at("peak_memory_bytes").get<double>()
@@ -34,7 +34,7 @@ struct Mode {
 
 } // namespace
 
-TEST_CASE("a run whose state lies in the host's memory has the bits of one without", "[long]") {
+TEST_CASE("a run with offloaded state has the same bits as one without", "[long]") {
   const auto& [strategy, count, offload] = GENERATE(
       Mode{"single", 1, "optimizer"}, Mode{"fsdp", 1, "parameters"}, Mode{"ddp", 2, "optimizer"},
       Mode{"zero1", 2, "optimizer"}, Mode{"zero2", 2, "optimizer"}, Mode{"zero3", 2, "optimizer"},
@@ -53,7 +53,7 @@ TEST_CASE("a run whose state lies in the host's memory has the bits of one witho
   }
 }
 
-TEST_CASE("clipping, loss scaling, micro-batches and narrow types go with offload", "[long]") {
+TEST_CASE("clipping, loss scaling, micro-batches and 16-bit types work with offload", "[long]") {
   const auto mode = GENERATE(
       Settings{"train.clip_grad_norm=0.5"},
       Settings{"precision.mode=amp_fp16", "train.clip_grad_norm=0.5",
@@ -79,7 +79,7 @@ TEST_CASE("clipping, loss scaling, micro-batches and narrow types go with offloa
   CHECK(offloaded.column<double>("loss_scale") == plain.column<double>("loss_scale"));
 }
 
-TEST_CASE("a checkpoint does not know where its state lay") {
+TEST_CASE("a checkpoint does not depend on where its state was") {
   const Settings offload = {"parallel.offload=parameters"}, none = {"parallel.offload=none"};
   const bool begins = GENERATE(false, true);
   CAPTURE(begins);
@@ -91,7 +91,7 @@ TEST_CASE("a checkpoint does not know where its state lay") {
   check_same(experiment.completed("parts", begins ? none : offload), whole);
 }
 
-TEST_CASE("the device is spared what was predicted, which lies in the host's memory instead") {
+TEST_CASE("offload moves the predicted bytes from the device to the host") {
   const auto& [strategy, count, target] =
       GENERATE(Mode{"single", 1, "optimizer"}, Mode{"fsdp", 1, "parameters"},
                Mode{"zero2", 2, "optimizer"}, Mode{"fsdp", 2, "parameters"});
@@ -119,7 +119,7 @@ TEST_CASE("the device is spared what was predicted, which lies in the host's mem
   CHECK(planned.at("total_bytes").get<double>() ==
         Catch::Approx(peak(offloaded, "")).epsilon(0.05));
   if (strategy == "fsdp" && count == 1)
-    return; // divides nothing without
+    return; // without offloading it divides nothing
   const auto before = plan({}, strategy == "fsdp" ? "zero3" : strategy);
   const auto plain = experiment.completed("plain");
   CHECK(peak(plain, "pinned") == 0);
@@ -127,7 +127,7 @@ TEST_CASE("the device is spared what was predicted, which lies in the host's mem
         before.at("total_bytes").get<double>() - planned.at("total_bytes").get<double>());
 }
 
-TEST_CASE("a timeline shows the host's optimizer below backward") {
+TEST_CASE("a timeline shows the host's optimizer during backward") {
   const Experiment experiment({"parallel.strategy=fsdp", "parallel.offload=parameters",
                                "devices.count=2", "train.max_steps=30", "data.image_size=32",
                                "train.evaluate_every=0"});
@@ -146,7 +146,7 @@ TEST_CASE("a timeline shows the host's optimizer below backward") {
     CHECK(copies.size() == updates.size());
     for (std::size_t i = 0; i < updates.size(); ++i) {
       const double begin = updates[i]["ts"], end = begin + updates[i]["dur"].get<double>();
-      // Each when its own gradients have come, whatever backward still has to do.
+      // Each update begins when its gradients have arrived, even if backward still runs.
       CHECK(begin >= copies[i]["ts"].get<double>() + copies[i]["dur"].get<double>());
       beside_backward += covered(backward, begin, end);
     }
@@ -154,7 +154,7 @@ TEST_CASE("a timeline shows the host's optimizer below backward") {
   CHECK(beside_backward > 0);
 }
 
-TEST_CASE("compare knows a strategy with offload by its name") {
+TEST_CASE("compare accepts a strategy with offload by its name") {
   const Experiment experiment;
   const auto table = experiment / "table";
   const auto ended =
@@ -168,5 +168,5 @@ TEST_CASE("compare knows a strategy with offload by its name") {
   REQUIRE(rows.size() == 3);
   CHECK(rows[1].at("strategy") == "fsdp_offload");
   CHECK(rows[1].at("peak_memory_bytes") < rows[0].at("peak_memory_bytes"));
-  CHECK(has(rows[2].at("problem").get<std::string>(), "parallel.offload.target: dp is "));
+  CHECK(has(rows[2].at("problem").get<std::string>(), "parallel.offload.target: dp has "));
 }

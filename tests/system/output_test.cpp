@@ -44,7 +44,7 @@ TEST_CASE("with --log-format json every line of stdout is an object") {
   CHECK(events["step"] >= 1);
   CHECK(events["epoch"] == 5);
   CHECK(events["end"] == 1);
-  CHECK(events["log"] >= 1); // where its metrics are
+  CHECK(events["log"] >= 1); // the address of its metrics
 }
 
 TEST_CASE("with --log-format json a failure is an object too") {
@@ -71,7 +71,7 @@ TEST_CASE("with --quiet only the end is printed") {
   CHECK(lines[2].starts_with("best: epoch "));
 }
 
-TEST_CASE("a run whose lines could not be printed completes, and is no success") {
+TEST_CASE("a run that cannot print its lines completes with exit code 1") {
   const Experiment experiment;
   const auto line = shell_line(experiment.command("train", "small"));
   const auto ended = RunningProgram{{"/bin/sh", "-c", line + ">/dev/full"}}.wait();
@@ -80,7 +80,7 @@ TEST_CASE("a run whose lines could not be printed completes, and is no success")
   CHECK(experiment.run("small").summary().at("status") == "completed");
 }
 
-TEST_CASE("commands that ask, predict, convert and compare fail where they cannot print") {
+TEST_CASE("commands that query, predict, convert and compare fail if they cannot print") {
   const Experiment experiment({"train.epochs=100000", "checkpoint.every=1000 epochs"});
   const auto run = experiment.completed("small", {"train.epochs=2"});
   const auto model = run.folder().string(), checkpoint = run.checkpoints().back().string();
@@ -98,7 +98,7 @@ TEST_CASE("commands that ask, predict, convert and compare fail where they canno
     CHECK(ended.code == 1);
     CHECK(has(ended.err, "troupe: standard output: "));
   }
-  CHECK(node.wait().code == 0); // it was stopped all the same
+  CHECK(node.wait().code == 0); // it was stopped in spite of the error
 }
 
 TEST_CASE("with --verbose phases, checkpoints and workers are logged") {
@@ -111,7 +111,7 @@ TEST_CASE("with --verbose phases, checkpoints and workers are logged") {
   CHECK_FALSE(has(experiment.train("quiet").out, "debug: "));
 }
 
-TEST_CASE("a reader that goes away does not end the run") {
+TEST_CASE("closing the pipe that reads stdout does not end the run") {
   const Experiment experiment;
   const auto line = shell_line(experiment.command("train", "small"));
   CHECK(RunningProgram{{"/bin/sh", "-c", line + "| true"}}.wait().code == 0);

@@ -1,4 +1,4 @@
-// The page of a run that trains, as others than its own host may see it.
+// Tests access to the page of a training run from other hosts.
 #include "tests/support/certificates.hpp"
 #include "tests/support/tls_client.hpp"
 #include "tests/system/experiment.hpp"
@@ -20,7 +20,8 @@ namespace {
 
 const std::string with_password = "Authorization: Basic bWU6c2VjcmV0\r\n"; // me:secret
 
-/// An address of this host that is not on loopback: who connects to it comes from there.
+/// Returns an address of this host that is not on loopback: connections to it have it as their
+/// source.
 std::optional<in_addr> outer_address() {
   ifaddrs* all = nullptr;
   if (::getifaddrs(&all) != 0)
@@ -33,7 +34,7 @@ std::optional<in_addr> outer_address() {
   return std::nullopt;
 }
 
-/// What is needed to show the page to others, in files.
+/// Files that are needed to show the page to other hosts.
 class PageFiles {
 public:
   PageFiles() { set_password("secret\n", 0600); }
@@ -64,7 +65,8 @@ void end_watched(RunningProgram& program) {
 
 } // namespace
 
-TEST_CASE("with certificates and a password a run is watched over TLS by who knows it") {
+TEST_CASE("with certificates and a password, a run's page is served over TLS to clients with the "
+          "password") {
   const PageFiles files;
   const Experiment experiment{endless + files.tls_settings() + files.password_setting() +
                               Settings{"metrics.listen=0.0.0.0:0"}};
@@ -76,7 +78,7 @@ TEST_CASE("with certificates and a password a run is watched over TLS by who kno
     CAPTURE(path);
     CHECK(https(Client{port, address}, path).status == 401);
   }
-  CHECK(http(port, "/run.json").status == 401); // here, too
+  CHECK(http(port, "/run.json").status == 401); // also on loopback
   CHECK(http(port, "/run.json", "GET", with_password).status == 200);
   const auto document =
       nlohmann::json::parse(https(Client{port, address}, "/run.json", with_password).body);
@@ -90,7 +92,7 @@ TEST_CASE("with certificates and a password a run is watched over TLS by who kno
   end_watched(program);
 }
 
-TEST_CASE("others are told what they need to see a run's page, and Prometheus is answered") {
+TEST_CASE("other hosts are told what they need for the page, and Prometheus is answered") {
   const auto address = outer_address();
   if (!address)
     SKIP("this host has no address but loopback's");
@@ -114,7 +116,8 @@ TEST_CASE("others are told what they need to see a run's page, and Prometheus is
   end_watched(with_key);
 }
 
-TEST_CASE("a password file that cannot be used ends the start, with its key and why") {
+TEST_CASE(
+    "a password file that cannot be used is refused at startup, with its key and the reason") {
   const PageFiles files;
   const Experiment experiment{files.password_setting()};
   const auto ends_with = [&](const std::string& why) {
@@ -124,7 +127,7 @@ TEST_CASE("a password file that cannot be used ends the start, with its key and 
     CHECK(has(ended.err, "metrics.password_file: " + files.password() + ": " + why));
   };
   files.set_password("secret\n", 0644);
-  ends_with("others than its owner may use it");
+  ends_with("users other than its owner have access");
   files.set_password("", 0600);
   ends_with("it is empty");
   std::filesystem::remove(files.password());

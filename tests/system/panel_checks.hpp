@@ -1,4 +1,4 @@
-/// What Grafana would ask a Prometheus, asked by a test.
+/// Queries a Prometheus as Grafana would.
 #pragma once
 
 #include "tests/support/dashboards.hpp"
@@ -15,7 +15,7 @@
 
 namespace troupe::testing {
 
-/// What is not there without a GPU.
+/// Whether an expression needs a GPU.
 inline bool needs_gpu(const std::string& expression) {
   for (const char* name : {"troupe_gpu_", "troupe_memory_limit_bytes"})
     if (expression.find(name) != std::string::npos)
@@ -23,7 +23,7 @@ inline bool needs_gpu(const std::string& expression) {
   return false;
 }
 
-/// As Grafana asks, with all jobs and nodes chosen.
+/// Fills in Grafana's variables, with all jobs and nodes chosen.
 inline std::string filled_in(std::string expression) {
   const std::pair<const char*, const char*> variables[] = {
       {R"(\$job)", "troupe"}, {R"(\$node)", ".*"}, {R"(\$__rate_interval)", "10s"}};
@@ -32,7 +32,7 @@ inline std::string filled_in(std::string expression) {
   return expression;
 }
 
-/// Series with a value that is a number, once there are some.
+/// Waits for series with numeric values and returns them.
 inline nlohmann::json found(const PrometheusServer& prometheus, const std::string& expression) {
   auto series = nlohmann::json::array();
   becomes_true([&] {
@@ -44,7 +44,7 @@ inline nlohmann::json found(const PrometheusServer& prometheus, const std::strin
   return series;
 }
 
-/// That each expression finds numbers, of nodes whose names are known.
+/// Checks that each expression finds numbers, of nodes whose names are known.
 inline void check_panels(const PrometheusServer& prometheus,
                          const std::function<bool(const std::string& expression)>& asked) {
   int checked = 0;

@@ -12,7 +12,7 @@ using namespace troupe::testing;
 
 namespace {
 
-// For sums of the same numbers in another order, through ten steps.
+// For sums of the same numbers in another order, over ten steps.
 constexpr double loss_bound = 1e-5;      // relative
 constexpr double parameter_bound = 1e-5; // absolute, of parameters around 0.1 to 1
 
@@ -34,7 +34,7 @@ double largest_parameter_difference(const Checkpoint& a, const Checkpoint& b) {
 
 } // namespace
 
-TEST_CASE("ddp trains what one worker trains that accumulates as many micro-batches") {
+TEST_CASE("ddp matches one worker that accumulates as many micro-batches") {
   const int parts = GENERATE(2, 4);
   CAPTURE(parts);
   const Experiment experiment(
@@ -50,7 +50,7 @@ TEST_CASE("ddp trains what one worker trains that accumulates as many micro-batc
         parameter_bound);
 }
 
-TEST_CASE("micro-batches make the global batch's step, also when they differ in size") {
+TEST_CASE("micro-batches give the global batch's step, even if their sizes differ") {
   struct Split {
     int batch, workers, micro_batches;
   };
@@ -73,7 +73,7 @@ TEST_CASE("micro-batches make the global batch's step, also when they differ in 
         parameter_bound);
 }
 
-TEST_CASE("ddp gives the same bits every time, with buckets of any size") {
+TEST_CASE("ddp gives the same bits every time, for any bucket size") {
   const int workers = GENERATE(2, 3);
   CAPTURE(workers);
   const Experiment experiment({"data.batch_size=12", "train.max_steps=10"});

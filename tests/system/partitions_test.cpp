@@ -1,4 +1,5 @@
-// A network that falls apart: one part goes on, the others wait, and all come together again.
+// Tests network partitions: one side continues, the others wait, and all nodes train together again
+// afterwards.
 #include "tests/system/counting.hpp"
 #include "tests/system/crew.hpp"
 #include "tests/system/cut.hpp"
@@ -23,16 +24,16 @@ namespace {
 constexpr auto detection = 2s; // of quick_timeouts
 constexpr int hosts = 4;
 
-/// Weights that tell for thousands of epochs how often each sample was applied.
+/// Weights that show for thousands of epochs how often each sample was applied.
 const Settings slowly_counting = {"data.batch_size=12", "data.slices=12", "data.eval_batch_size=12",
                                   "train.optimizer.lr=0.03", "train.epochs=100000"};
 
-/// What takes part, from the leader on.
+/// The nodes on each side of a partition; the first node that continues becomes the leader.
 struct Sides {
   std::vector<int> go_on, wait; ///< nodes
 };
 
-/// Nodes that train one job on hosts whose network is cut, again and again.
+/// Nodes that train one job on hosts whose network is repeatedly cut.
 class Partitions {
 public:
   Partitions(const Namespaces& namespaces, bool shared)
@@ -46,7 +47,7 @@ public:
   }
 
   int leader() const { return leader_; }
-  /// The followers, in order.
+  /// Returns the followers, in order.
   std::vector<int> others() const {
     std::vector<int> nodes;
     for (int node = 0; node < hosts; ++node)
@@ -55,7 +56,8 @@ public:
     return nodes;
   }
 
-  /// Until long after all have noticed; then all train together again.
+  /// Cuts the network until long after all nodes have noticed, then heals it; all nodes must train
+  /// together again.
   void cut(const std::vector<Deaf>& deaf, const Sides& sides) {
     const auto since = std::chrono::steady_clock::now();
     Cut cut{namespaces_, deaf};
@@ -77,7 +79,8 @@ public:
     await_all();
   }
 
-  /// Ends the job; all that was written is of one run, the weights are those of a process alone.
+  /// Ends the job. Checks that all files are of one run, and that the weights equal those of a
+  /// single process.
   void check_end() {
     const auto run = crew_.run(leader_);
     const auto ended = stop(crew_[leader_]);
@@ -100,10 +103,9 @@ private:
   }
   bool says_that_few_are_here(int node) const {
     const auto told = crew_.status(node);
-    return told.is_object() &&
-           has(told.at("phase").get<std::string>(), "nodes that decide who takes part are here");
+    return told.is_object() && has(told.at("phase").get<std::string>(), "voters present");
   }
-  /// How many steps each has written; a shared file is not theirs.
+  /// Returns how many steps each node has written; 0 for a shared file.
   std::vector<std::size_t> lines_of(const std::vector<int>& nodes) const {
     std::vector<std::size_t> counts(nodes.size());
     std::ranges::transform(nodes, counts.begin(), [this](int node) {
@@ -112,7 +114,7 @@ private:
     return counts;
   }
 
-  /// In the processes that were started once, and all name one leader.
+  /// Waits until all nodes train, in the original processes, and name one leader.
   void await_all() {
     REQUIRE(becomes_true([this] {
       std::set<std::string> leaders;
@@ -131,8 +133,8 @@ private:
       CHECK(crew_[node].running());
   }
 
-  /// Each step once. The lines of the last ones before its leader was cut off only that leader
-  /// has (ADR 30), and who leads since says how many they are.
+  /// Checks that each step has one line. Lines of the last steps before a leader was cut off may
+  /// exist only on that leader (ADR 30); the new leader reports how many.
   static void check_lines(const RunFiles& run, std::int64_t steps, const std::string& said) {
     const auto lines = run.column<std::int64_t>("step");
     CHECK(std::ranges::adjacent_find(lines, std::ranges::greater_equal{}) == lines.end());
@@ -147,13 +149,13 @@ private:
     CHECK(missing.empty());
   }
 
-  /// Up to 20 that end before this step: those that its leader had not passed on.
+  /// Allows up to 20 missing lines that end before this step: those that its leader had not sent.
   static void forgive(std::vector<std::int64_t>& missing, std::int64_t end) {
     for (int count = 0; count < 20 && std::erase(missing, end - 1) > 0; ++count)
       --end;
   }
 
-  /// What the files of all nodes say of a step, and of a generation, is the same.
+  /// Checks that the files of all nodes agree on each step and each generation.
   void check_histories() const {
     std::vector<nlohmann::json> different;
     std::map<std::int64_t, double> losses;
@@ -179,7 +181,7 @@ private:
   int leader_ = -1;
 };
 
-/// What these nodes send to those is lost.
+/// Returns links on which packets from `these` to `those` are lost.
 std::vector<Deaf> one_way(const std::vector<int>& these, const std::vector<int>& those) {
   std::vector<Deaf> all;
   for (const int a : these)
@@ -192,7 +194,7 @@ bool can_be_cut(const Namespaces& namespaces) {
   return namespaces.made() && std::filesystem::exists("/usr/sbin/nft");
 }
 
-/// Both ways between what waits and what goes on.
+/// Cuts both directions between the nodes that wait and those that continue.
 void cut_apart(Partitions& job, const Sides& sides) {
   auto deaf = one_way(sides.go_on, sides.wait);
   std::ranges::copy(one_way(sides.wait, sides.go_on), std::back_inserter(deaf));
@@ -201,7 +203,7 @@ void cut_apart(Partitions& job, const Sides& sides) {
 
 } // namespace
 
-TEST_CASE("after a network partition the part with a quorum continues, and all nodes join again",
+TEST_CASE("after a network partition the side with a quorum continues, and all nodes join again",
           "[long]") {
   const Namespaces namespaces{hosts};
   if (!can_be_cut(namespaces))
@@ -224,7 +226,7 @@ TEST_CASE("after a network partition the part with a quorum continues, and all n
   job.check_end();
 }
 
-TEST_CASE("after a one-way partition the part with a quorum continues, and all nodes join again",
+TEST_CASE("after a one-way partition the side with a quorum continues, and all nodes join again",
           "[exhaustive]") {
   const Namespaces namespaces{hosts};
   if (!can_be_cut(namespaces))

@@ -1,4 +1,4 @@
-// `troupe plan` against what a run then measures.
+// Compares `troupe plan` with the measurements of a run.
 #include "tests/support/sanitized.hpp"
 #include "tests/support/tokenizer_files.hpp"
 #include "tests/system/daemons.hpp"
@@ -41,7 +41,8 @@ Ended plan_of_nowhere(const Experiment& experiment, const Settings& settings) {
       .wait();
 }
 
-/// Checks that the plan is the same without the files of the data set, and reports that.
+/// Checks that the plan is the same without the data set's files, and reports that they are
+/// missing.
 void check_without_files(const Experiment& experiment, const Settings& settings = {}) {
   const auto ended = plan_of_nowhere(experiment, settings);
   CAPTURE(ended.out, ended.err);
@@ -50,7 +51,7 @@ void check_without_files(const Experiment& experiment, const Settings& settings 
   CHECK(nlohmann::json::parse(ended.out) == plan(experiment, settings));
 }
 
-/// Two files of columns a to e, the last one of four classes.
+/// Writes two files of columns a to e; the last column has four classes.
 void write_tables(const Experiment& experiment) {
   for (const char* name : {"train.csv", "test.csv"}) {
     std::ofstream out{experiment / name};
@@ -60,7 +61,7 @@ void write_tables(const Experiment& experiment) {
   }
 }
 
-/// The plan of a process that has so much address space.
+/// Plans in a process with a limited address space.
 Ended plan_within(std::size_t mebibytes, const Experiment& experiment, const Settings& settings) {
   std::vector<std::string> command = {
       "sh", "-c", "ulimit -v " + std::to_string(mebibytes * 1024) + " && exec \"$0\" \"$@\""};
@@ -69,13 +70,13 @@ Ended plan_within(std::size_t mebibytes, const Experiment& experiment, const Set
   return RunningProgram{command}.wait();
 }
 
-/// In rounds of four steps: bytes that all workers send in one, in the mean.
+/// Returns the mean of the bytes that all workers send in a step, over a round of four steps.
 double sent_in_a_round(const RunFiles& run) {
   const auto sent = run.column<double>("collective_bytes");
   return std::accumulate(sent.begin() + 4, sent.begin() + 8, 0.0) / 4;
 }
 
-/// Of rank 0; that of dp has the optimizer.
+/// Checks rank 0, which with dp has the optimizer.
 void check_memory(const nlohmann::json& planned, const RunFiles& run) {
   const auto worker = run.summary().at("workers").at(0);
   for (const auto& [kind, bytes] : worker.at("peak_bytes_by_kind").items()) {
@@ -89,7 +90,7 @@ void check_memory(const nlohmann::json& planned, const RunFiles& run) {
 
 } // namespace
 
-TEST_CASE("a run needs what was planned, by kind, and sends what was planned", "[long]") {
+TEST_CASE("a run needs the planned memory, by kind, and sends the planned bytes", "[long]") {
   const std::string name = GENERATE("single", "dp", "ddp", "zero1", "zero2", "zero3", "hsdp");
   const Settings job = GENERATE(
       Settings{},
@@ -109,11 +110,10 @@ TEST_CASE("a run needs what was planned, by kind, and sends what was planned", "
   const auto sent = run.column<double>("collective_bytes").at(1);
   const auto workers = static_cast<double>(run.summary().at("workers").size());
   CHECK(planned.at("sent_bytes_per_step").get<double>() ==
-        Approx(sent / workers).epsilon(0.01).margin(64)); // a found-inf is a few bytes
+        Approx(sent / workers).epsilon(0.01).margin(64)); // the found-inf flag adds a few bytes
 }
 
-TEST_CASE("language models need what was planned, with the logits that they have at a time",
-          "[long]") {
+TEST_CASE("language models need the planned memory, including one chunk of logits", "[long]") {
   const std::string model = GENERATE("gpt2-mini", "llama-mini");
   const std::string name = GENERATE("single", "ddp", "zero3");
   const Settings in_bf16{"precision.mode=amp_bf16", "train.recompute=block"};
@@ -126,12 +126,12 @@ TEST_CASE("language models need what was planned, with the logits that they have
                                  name == "single" ? "devices.count=1" : "devices.count=2"};
   const auto planned = strategy(plan(experiment, settings), name);
   check_memory(planned, experiment.completed(name, settings));
-  // 16 MB of those of an evaluation's 512 tokens, at least. In bf16 processors with tiles have
+  // At least 16 MB of the logits of an evaluation's 512 tokens. In bf16, processors with tiles have
   // packed rows and classes instead.
   CHECK(planned.at("bytes_by_kind").at("workspace") > (job == in_bf16 ? 500'000 : 16'000'000));
 }
 
-TEST_CASE("teams need what was planned, and send what was planned", "[long]") {
+TEST_CASE("replica groups need the planned memory and send the planned bytes", "[long]") {
   const std::string inner = GENERATE("ddp", "zero1", "zero3");
   const Settings job = GENERATE(
       Settings{}, Settings{"parallel.outer.compress=int4", "train.accumulate=2"},
@@ -157,7 +157,7 @@ TEST_CASE("teams need what was planned, and send what was planned", "[long]") {
       CHECK(most == Approx(bytes.get<double>()).epsilon(0.05));
       continue;
     }
-    // What is under way at a time depends on how fast others take it.
+    // The memory of messages depends on how fast receivers take them.
     CHECK(bytes.get<double>() <= most);
     CHECK(bytes.get<double>() > 0.7 * most);
   }
@@ -165,7 +165,7 @@ TEST_CASE("teams need what was planned, and send what was planned", "[long]") {
         Approx(sent_in_a_round(run) / 4).epsilon(1e-5));
 }
 
-TEST_CASE("teams of several nodes need what was planned, and send what was planned") {
+TEST_CASE("replica groups across nodes need the planned memory and send the planned bytes") {
   const auto settings =
       for_nodes(2, "diloco") + Settings{"train.max_steps=9", "parallel.local_steps=4",
                                         "parallel.outer.overlap=2", "parallel.outer.compress=int8",
@@ -188,7 +188,7 @@ TEST_CASE("teams of several nodes need what was planned, and send what was plann
         Approx(sent_in_a_round(run) / 2).epsilon(1e-5));
 }
 
-TEST_CASE("nodes need what was planned, and send what was planned") {
+TEST_CASE("nodes need the planned memory and send the planned bytes") {
   const std::string name = GENERATE("dp", "ddp", "zero1", "zero3");
   CAPTURE(name);
   const auto settings = for_nodes(2, name) + Settings{"train.max_steps=3", "train.accumulate=2"};
@@ -205,7 +205,7 @@ TEST_CASE("nodes need what was planned, and send what was planned") {
         Approx(run.column<double>("collective_bytes").at(1) / 2).epsilon(1e-5));
 }
 
-TEST_CASE("parameters below the first that is trained are not gathered for backward") {
+TEST_CASE("parameters below the first trained unit are not gathered for backward") {
   const Experiment experiment{
       {"train.max_steps=2", "data.batch_size=16", "parallel.bucket_size=16KiB"}};
   const auto sent = [&](const char* name, const Settings& more) {
@@ -214,12 +214,12 @@ TEST_CASE("parameters below the first that is trained are not gathered for backw
   };
   const auto of_all = sent("all", {}), of_head = sent("head", {"train.freeze=[stem, layer1, "
                                                                "layer2, layer3]"});
-  // Of gather, gather and reduce-scatter the first is left, and little of the others.
+  // The first gather remains, and little of the second gather and of the reduce-scatter.
   CHECK(of_head < 0.4 * of_all);
   CHECK(of_head > 0.3 * of_all);
 }
 
-TEST_CASE("the copy that a checkpoint is written from while it trains is planned") {
+TEST_CASE("a plan includes the copy that a checkpoint is written from during training") {
   const std::string name = GENERATE("single", "zero2", "zero3", "diloco");
   CAPTURE(name);
   const Experiment experiment;
@@ -234,15 +234,15 @@ TEST_CASE("the copy that a checkpoint is written from while it trains is planned
     CHECK(worker.at("peak_bytes_by_kind").at("pinned") == planned);
     return planned.get<std::size_t>();
   };
-  CHECK(pinned_of("4 steps") == 0);                          // at the end it is written without
+  CHECK(pinned_of("4 steps") == 0);                          // at the end, no copy is needed
   CHECK(pinned_of("3 steps") > 270'000 * 2 * sizeof(float)); // parameters and momentum
 }
 
-TEST_CASE("ResNet-50 with Adam on 4 workers has the bytes of ZeRO's formulas, within 2%") {
+TEST_CASE("ResNet-50 with Adam on 4 workers needs the bytes of ZeRO's formulas, within 2%") {
   const Experiment experiment{{"model.name=resnet50", "train.optimizer.name=adam",
                                "train.optimizer.nesterov=false", "parallel.strategy=ddp",
                                "devices.count=4", "data.image_size=32"}};
-  const double psi = 23'520'842 * 4.0; // with 10 classes and the CIFAR stem; bytes
+  const double psi = 23'520'842 * 4.0; // bytes, with 10 classes and the CIFAR stem
   const std::map<std::string, double> formulas = {{"ddp", 4 * psi},
                                                   {"zero1", 2 * psi + 2 * psi / 4},
                                                   {"zero2", psi + 3 * psi / 4},
@@ -257,7 +257,7 @@ TEST_CASE("ResNet-50 with Adam on 4 workers has the bytes of ZeRO's formulas, wi
   }
 }
 
-TEST_CASE("a plan has no row of a strategy that the config would be refused with, and says why") {
+TEST_CASE("a plan lists strategies that the config does not allow separately, with the reason") {
   const Experiment experiment{{"parallel.strategy=ddp", "devices.count=4", "data.batch_size=16"}};
   const auto reasons = [&](const Settings& settings) {
     const auto made = plan(experiment, settings);
@@ -272,23 +272,23 @@ TEST_CASE("a plan has no row of a strategy that the config would be refused with
   CHECK(reasons({"train.clip_grad_norm=1", "parallel.staleness=0"}).empty());
   const auto clipped = reasons({"train.clip_grad_norm=1", "parallel.staleness=1"});
   CHECK(clipped.size() == 1);
-  CHECK(has(clipped.at("async"), "have no norm in common (train.clip_grad_norm, "));
+  CHECK(has(clipped.at("async"), "have no common norm (train.clip_grad_norm, "));
   const auto synchronized = reasons({"model.sync_batch_norm=true"});
-  CHECK(has(synchronized.at("local_sgd"), "train apart"));
-  CHECK(has(synchronized.at("diloco"), "train apart"));
+  CHECK(has(synchronized.at("local_sgd"), "train independently"));
+  CHECK(has(synchronized.at("diloco"), "replica groups do not sum each other's"));
   CHECK(has(synchronized.at("async"), "cannot sum batch statistics (model.sync_batch_norm, "));
   CHECK_FALSE(synchronized.contains("zero3"));
   const auto ended =
       RunningProgram{experiment.command("plan", "planned", {"model.sync_batch_norm=true"})}.wait();
-  CHECK(has(ended.out, "\nlocal_sgd would be refused: workers that train apart"));
+  CHECK(has(ended.out, "\nlocal_sgd would be refused: workers that train independently"));
   CHECK_FALSE(has(ended.out, "\nasync  "));
 }
 
-TEST_CASE("what fits nowhere is planned nevertheless, and activations are to blame") {
+TEST_CASE("a job that fits nowhere is planned, and the plan names the activations as the cause") {
   const Settings job = {"devices.engine=interpreter"};
   const Experiment experiment{job};
   const auto small = strategy(plan(experiment, job), "single");
-  // More bytes than a process has addresses for.
+  // More bytes than the address space of a process.
   const Settings huge = {"data.synthetic_samples=1000000", "data.batch_size=1000000",
                          "data.eval_batch_size=1000000", "data.image_size=512",
                          "train.evaluate_every=1"};
@@ -311,7 +311,7 @@ TEST_CASE("a plan does not allocate activations") {
   CAPTURE(ended.err);
   CHECK(ended.code == 0);
   CHECK(has(ended.out, "1.6 TiB"));
-  CHECK(has(ended.out, "most of it is activations, which train.recompute makes again"));
+  CHECK(has(ended.out, "most of it is activations; set train.recompute"));
 }
 
 TEST_CASE("a plan does not allocate copies of parameters") {
@@ -327,12 +327,12 @@ TEST_CASE("a plan does not allocate copies of parameters") {
   CHECK(bytes.at("workspace") > 1'600'000'000);
 }
 
-TEST_CASE("texts that are missing are planned without, and the plan reports it") {
+TEST_CASE("a job without its texts is planned, and the plan reports it") {
   const Settings dropout = GENERATE(Settings{}, Settings{"model.dropout=0.1"});
   check_without_files(on_text("gpt2-mini", dropout));
 }
 
-TEST_CASE("a missing tokenizer is planned without if the model's vocabulary is given") {
+TEST_CASE("a job without its tokenizer is planned if the model's vocabulary is given") {
   const auto experiment = on_text("gpt2-mini");
   const Settings nowhere = {"data.tokenizer=/nowhere/tokenizer.json"};
   const auto refused = plan_of_nowhere(experiment, nowhere);
@@ -344,7 +344,7 @@ TEST_CASE("a missing tokenizer is planned without if the model's vocabulary is g
   CHECK(has(planned.err, "planned without the data set: /nowhere/tokenizer.json"));
 }
 
-TEST_CASE("a vocabulary smaller than the tokenizer is refused, also without the texts") {
+TEST_CASE("a vocabulary smaller than the tokenizer's is refused even without the texts") {
   const testing::TokenizerFiles files;
   const auto tokenizer = files.write_json("tokenizer.json", testing::small_tokenizer());
   const auto ended =
@@ -353,7 +353,7 @@ TEST_CASE("a vocabulary smaller than the tokenizer is refused, also without the 
   CHECK(has(ended.err, "has 259 tokens, and model.vocabulary is 10"));
 }
 
-TEST_CASE("tables that are missing are planned without, and the plan reports it") {
+TEST_CASE("a job without its tables is planned, and the plan reports it") {
   const Settings target = GENERATE(
       Settings{"data.targets=[e]", "model.num_classes=4"},
       Settings{"data.targets=[d,e]", "model.num_classes=2", "model.loss=mean_squared_error"});
@@ -364,7 +364,7 @@ TEST_CASE("tables that are missing are planned without, and the plan reports it"
   check_without_files(experiment, {"data.root=" + (experiment / "").string()});
 }
 
-TEST_CASE("images that are missing are planned without, and the plan reports it") {
+TEST_CASE("a job without its images is planned, and the plan reports it") {
   const Experiment experiment;
   const Settings mnist = {"data.dataset=mnist", "model.in_channels=1"};
   const auto ended = plan_of_nowhere(experiment, mnist);
@@ -376,7 +376,7 @@ TEST_CASE("images that are missing are planned without, and the plan reports it"
   CHECK(row.at("bytes_by_kind") == there.at("bytes_by_kind"));
 }
 
-TEST_CASE("a plan is a table for people") {
+TEST_CASE("a plan is printed as a table") {
   const Experiment experiment{{"parallel.strategy=ddp", "devices.count=4"}};
   const auto ended = RunningProgram{experiment.command("plan", "planned")}.wait();
   CHECK(ended.code == 0);

@@ -1,5 +1,5 @@
-// What precision.mode does to whole runs: what pure fp16 and bf16 store, and checkpoints that go on
-// in another precision.
+// Tests the effect of precision.mode on whole runs: the values that pure fp16 and bf16 store, and
+// checkpoints that resume in another precision.
 #include "core/float16.hpp"
 #include "tests/system/experiment.hpp"
 
@@ -17,7 +17,7 @@ float rounded(const std::string& mode, float value) {
                         : float_from_bf16(bf16_from_float(value));
 }
 
-/// How many of a checkpoint's numbers the type does not have.
+/// Returns how many numbers of a checkpoint the type cannot represent.
 std::size_t foreign_values(const Checkpoint& checkpoint, const std::string& mode) {
   std::size_t count = 0;
   for (const auto& tensor : checkpoint.tensors)
@@ -26,13 +26,13 @@ std::size_t foreign_values(const Checkpoint& checkpoint, const std::string& mode
   return count;
 }
 
-/// Of another length, the run has the same rates.
+/// Gives runs of another length the same learning rates.
 const Settings constant_rate = {"train.schedule.name=constant", "train.schedule.warmup=0",
                                 "train.optimizer.lr=0.005", "train.evaluate_every=0"};
 
 } // namespace
 
-TEST_CASE("pure fp16 and bf16 learn, and store nothing but numbers of the type", "[long]") {
+TEST_CASE("pure fp16 and bf16 learn and only store values of the type", "[long]") {
   const std::string mode = GENERATE("fp16", "bf16");
   Settings settings = {"precision.mode=" + mode};
   SECTION("sgd on the fast engine") {}
@@ -56,7 +56,7 @@ TEST_CASE("pure fp16 and bf16 learn, and store nothing but numbers of the type",
   CHECK(losses.back() < losses.front());
 }
 
-TEST_CASE("ten steps of every precision have fp32's losses, as nearly as the precision allows") {
+TEST_CASE("ten steps of every precision match fp32's losses as closely as the precision allows") {
   const std::string mode = GENERATE("fp16", "bf16", "amp_fp16", "amp_bf16");
   Settings settings = constant_rate;
   settings.push_back("train.max_steps=10");
@@ -68,7 +68,7 @@ TEST_CASE("ten steps of every precision have fp32's losses, as nearly as the pre
   CHECK(largest_difference(run.losses(), exact.losses()) < (mode.ends_with("fp16") ? 0.05 : 0.2));
 }
 
-TEST_CASE("a pure run goes on from its checkpoint bit for bit") {
+TEST_CASE("a run in pure fp16 or bf16 resumes from its checkpoint bit for bit") {
   const std::string mode = GENERATE("fp16", "bf16");
   Settings settings = constant_rate;
   settings.insert(settings.end(), {"precision.mode=" + mode, "train.max_steps=12"});
@@ -80,7 +80,7 @@ TEST_CASE("a pure run goes on from its checkpoint bit for bit") {
   CHECK(parts.losses() == whole.losses());
 }
 
-TEST_CASE("a run goes on in any other precision, says so, and has a loss scale when it needs one") {
+TEST_CASE("a run resumes in any other precision, reports it and gets a loss scale if needed") {
   Settings settings = constant_rate;
   settings.push_back("train.max_steps=8");
   const Experiment experiment(settings);
@@ -93,7 +93,7 @@ TEST_CASE("a run goes on in any other precision, says so, and has a loss scale w
         "mixed", {"precision.mode=" + after, "train.max_steps=" + std::to_string(steps)});
     REQUIRE(ended.code == 0);
     CHECK(has(ended.out + ended.err,
-              fmt::format("was trained in {}; going on in {}", before, after)));
+              fmt::format("was trained in {}; continuing in {}", before, after)));
     const auto checkpoint = experiment.run("mixed").newest_checkpoint();
     CHECK(checkpoint.metadata.at("precision") == after);
     CHECK(checkpoint.metadata.contains("loss_scale") == (after == "amp_fp16"));
@@ -103,7 +103,7 @@ TEST_CASE("a run goes on in any other precision, says so, and has a loss scale w
   }
 }
 
-TEST_CASE("a pure run whose loss overflows ends with what would help") {
+TEST_CASE("a run in pure fp16 or bf16 whose loss overflows ends with advice") {
   const Experiment experiment({"precision.mode=fp16", "train.optimizer.lr=1e6"});
   const auto ended = experiment.train("overflow");
   CHECK(ended.code == 1);

@@ -1,4 +1,4 @@
-/// What a process uses, as the system counts it.
+/// Resource use of a process, as the system counts it.
 #pragma once
 
 #include "tests/system/running_program.hpp"
@@ -12,7 +12,7 @@
 
 namespace troupe::testing {
 
-/// The most that it has used, in bytes.
+/// Returns the peak memory in bytes.
 inline std::int64_t peak_memory(const RunningProgram& program) {
   std::istringstream status(read_bytes("/proc/" + std::to_string(program.id()) + "/status"));
   for (std::string line; std::getline(status, line);)
@@ -21,7 +21,7 @@ inline std::int64_t peak_memory(const RunningProgram& program) {
   throw std::runtime_error("no peak memory in /proc");
 }
 
-/// The sockets that it has open.
+/// Returns the number of open sockets.
 inline std::int64_t open_sockets(const RunningProgram& program) {
   namespace fs = std::filesystem;
   std::int64_t count = 0;

@@ -1,4 +1,4 @@
-// A node that cannot take part harms nobody that can.
+// Tests that a node that cannot take part does not harm the others.
 #include "tests/system/daemons.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -15,7 +15,7 @@ using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
-/// A table with two copies, of which one has another number in one row.
+/// A table with two copies, one of which has another number in one row.
 class Tables : public Experiment {
 public:
   Tables()
@@ -33,7 +33,7 @@ public:
       }
     }
   }
-  /// Two nodes at least.
+  /// At least two nodes.
   Settings settings() const {
     return for_nodes(2, "ddp") + Settings{"cluster.max_nodes=3", "data.slices=6",
                                           "train.epochs=100000",
@@ -43,7 +43,7 @@ public:
 };
 
 void check_names_both_fingerprints(const std::string& text) {
-  CHECK_THAT(text, ContainsSubstring("data.root must hold the same files on every node"));
+  CHECK_THAT(text, ContainsSubstring("data.root must contain the same files on every node"));
   const std::string word = "fingerprint ";
   const auto first = text.find(word), second = text.find(word, first + 1);
   REQUIRE(second != std::string::npos);
@@ -52,7 +52,7 @@ void check_names_both_fingerprints(const std::string& text) {
 
 } // namespace
 
-TEST_CASE("a node with one other row of data is refused, and the others train on") {
+TEST_CASE("a node with one different row of data is refused, and the others continue") {
   const Tables tables;
   Daemons daemons{tables, "nodes", tables.settings()};
   auto& leader = daemons.lead();
@@ -70,7 +70,7 @@ TEST_CASE("a node with one other row of data is refused, and the others train on
   CHECK(run.recoveries().empty());
 }
 
-TEST_CASE("before a job begins, a node with other data is refused, and the leader waits on") {
+TEST_CASE("before a job begins, a node with other data is refused, and the leader keeps waiting") {
   const Tables tables;
   Daemons daemons{tables, "nodes", tables.settings()};
   auto& leader = daemons.lead();
@@ -85,15 +85,16 @@ TEST_CASE("before a job begins, a node with other data is refused, and the leade
   CHECK(second.wait().code == 0);
 }
 
-// The control connection works, as the new node has made it; data connections are made to it.
-TEST_CASE("nobody halts for a node whose data port cannot be reached") {
+// The control connection works, because the new node has made it; data connections are made to the
+// new node.
+TEST_CASE("a job does not halt for a node whose data port cannot be reached") {
   const Tables tables;
   Daemons daemons{tables, "nodes", tables.settings()};
   auto& leader = daemons.lead();
   auto& second = daemons.join();
   const auto run = tables.run("nodes");
   REQUIRE(becomes_true([&] { return run.steps_done() > 5; }));
-  auto& nowhere = daemons.join({"cluster.advertise=127.0.0.2:0"}); // it listens at 127.0.0.1
+  auto& nowhere = daemons.join({"cluster.advertise=127.0.0.2:0"}); // it listens on 127.0.0.1
   auto& unknown = daemons.join({"cluster.advertise=no-such-host.invalid:0"});
   for (auto* joiner : {&nowhere, &unknown}) {
     CHECK(joiner->prints("data connections cannot be made"));

@@ -1,4 +1,4 @@
-/// dashboards/alerts.yml with less patience: nobody waits ten minutes for a test.
+/// dashboards/alerts.yml with shorter times, so that a test does not wait ten minutes.
 #pragma once
 
 #include "tests/support/scratch_folder.hpp"
@@ -11,7 +11,7 @@
 
 namespace troupe::testing {
 
-/// `rates`: what is looked at where the rules look at five minutes.
+/// `rates`: replaces the rules' five-minute window.
 inline std::string quick_rules(const std::string& rates = "5m") {
   auto rules = read_bytes(source_tree() / "dashboards/alerts.yml");
   rules = std::regex_replace(rules, std::regex{"for: [0-9]+m"}, "for: 1s");

@@ -17,7 +17,7 @@ struct Recomputed {
 
 } // namespace
 
-TEST_CASE("a run that makes activations again ends with the same bits, in less memory", "[long]") {
+TEST_CASE("a run with recomputed activations has the same bits and needs less memory", "[long]") {
   const auto& [what, settings] =
       GENERATE(Recomputed{"alone", {}}, Recomputed{"accumulating", {"train.accumulate=2"}},
                Recomputed{"ddp", {"parallel.strategy=ddp", "devices.count=2"}},
@@ -37,7 +37,7 @@ TEST_CASE("a run that makes activations again ends with the same bits, in less m
   const auto a = again.newest_checkpoint(), b = plain.newest_checkpoint();
   REQUIRE(a.tensors.size() == b.tensors.size());
   for (const auto& tensor : a.tensors) {
-    INFO(tensor.name); // running statistics are among them
+    INFO(tensor.name); // also running statistics
     REQUIRE(b.find(tensor.name) != nullptr);
     CHECK(std::ranges::equal(tensor.values, b.find(tensor.name)->values));
   }
@@ -46,7 +46,8 @@ TEST_CASE("a run that makes activations again ends with the same bits, in less m
   CHECK(saved.at("operations_ratio") > 0.05);
 }
 
-TEST_CASE("activations that are to fit fit, and a size that is too small is wrong input") {
+TEST_CASE(
+    "activations fit into the requested size, and a size that is too small is invalid input") {
   const Experiment experiment{{"train.max_steps=2", "train.evaluate_every=0"}};
   const auto block = experiment.completed("block", {"train.recompute=block"});
   const auto without =
@@ -56,10 +57,10 @@ TEST_CASE("activations that are to fit fit, and a size that is too small is wron
   CHECK(fits.summary().at("recompute").at("activation_bytes") <= without * 3 / 4);
   const auto ended = experiment.train("tiny", {"train.recompute={fit: 1KiB}"});
   CHECK(ended.code == 2);
-  CHECK(has(ended.err, "the least that is possible"));
+  CHECK(has(ended.err, "this model and batch need at least"));
 }
 
-TEST_CASE("units that the model has not are named, before training and by config check") {
+TEST_CASE("unknown units to recompute are named before training and by config check") {
   const Experiment experiment;
   const auto ended = experiment.train("wrong", {"train.recompute=[layer1, layr2.0]"});
   CHECK(ended.code == 2);

@@ -1,4 +1,4 @@
-// Nodes are lost and come, and the job goes on.
+// Tests that a job continues when nodes are lost and join.
 #include "tests/system/daemons.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -14,24 +14,24 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// Two nodes are enough, three may be there; 12 samples of a step are dealt in six slices.
+/// Two nodes are enough, three are allowed; the 12 samples of a step form six slices.
 Settings for_two_or_three(const std::string& strategy) {
   return for_nodes(3, strategy) +
          Settings{"cluster.min_nodes=2", "data.slices=6", "train.epochs=100000"};
 }
 
-/// How many of the run's generations this daemon has been told of.
+/// Whether this daemon has reported that this generation begins.
 bool is_in_generation(const RunningProgram& node, int number) {
-  return has(node.out(), "generation " + std::to_string(number) + " from step");
+  return has(node.out(), "generation " + std::to_string(number) + " starts at step");
 }
 
-/// Steps go on, each once.
+/// Checks that steps continue.
 void check_goes_on(const RunFiles& run) {
   const auto before = run.steps_done();
   CHECK(becomes_true([&] { return run.steps_done() > before + 10; }));
 }
 
-/// A third node comes, the second one gets the signal and comes again.
+/// Lets a third node join, sends the signal to the second one, and lets it join again.
 void check_lost_and_back(const std::string& strategy, int signal) {
   CAPTURE(strategy, signal);
   const Experiment experiment;
@@ -48,15 +48,16 @@ void check_lost_and_back(const std::string& strategy, int signal) {
   second.send(signal);
   REQUIRE(becomes_true([&] { return is_in_generation(leader, 3); }));
   CHECK(has(leader.out(),
-            "node " + lost + " (rank 1) is gone: " +
+            "node " + lost + " (rank 1) was lost: " +
                 (signal == SIGKILL ? "its connection was closed" : "it has been silent for 2s")));
   check_goes_on(run);
 
-  // One that is stopped has its port still.
+  // A stopped daemon still holds its port.
   auto& again = daemons.join(signal == SIGKILL ? Settings{"cluster.listen=" + lost} : Settings{});
   REQUIRE(becomes_true([&] { return is_in_generation(again, 4); }));
   check_goes_on(run);
-  if (signal == SIGSTOP) { // it finds that the others have gone on, and all places taken
+  if (signal ==
+      SIGSTOP) { // it finds that the others have continued, and that no assignment is left
     second.send(SIGCONT);
     REQUIRE(leader.prints("node " + lost + " waits as a spare"));
   }
@@ -70,7 +71,7 @@ void check_lost_and_back(const std::string& strategy, int signal) {
   CHECK(run.column<std::int64_t>("step") == all_steps(run.steps_done()));
   CHECK(run.newest_checkpoint().step == run.steps_done());
   const auto recoveries = run.recoveries();
-  REQUIRE(recoveries.size() == 3); // one came, one was lost, one came again
+  REQUIRE(recoveries.size() == 3); // one join, one loss, one return
   CHECK(has(recoveries[1].at("reason").get<std::string>(), lost));
   CHECK(recoveries[1].at("is_loss") == true);
   CHECK(recoveries[1].at("detect_seconds") == (signal == SIGKILL ? 0 : 2));
@@ -81,19 +82,20 @@ void check_lost_and_back(const std::string& strategy, int signal) {
 
 } // namespace
 
-TEST_CASE("the job goes on without a node that is lost, and with it when it is started again") {
+TEST_CASE("a job continues without a lost node, and with it after its restart") {
   check_lost_and_back("zero3", SIGKILL);
   check_lost_and_back("ddp", SIGSTOP);
 }
 
-TEST_CASE("so does one of the other strategy, lost in the other way", "[exhaustive]") {
+TEST_CASE("a job continues without a lost node with other combinations of strategy and signal",
+          "[exhaustive]") {
   check_lost_and_back("ddp", SIGKILL);
   check_lost_and_back("zero3", SIGSTOP);
 }
 
-// Ranks that are fewer add in another order. The loss of a linear model is convex, so training does
-// not amplify the rounding errors.
-TEST_CASE("after a node is lost, losses are those of an undisturbed run up to rounding", "[long]") {
+// Fewer ranks add in another order. The loss of a linear model is convex, so training does not
+// amplify the rounding errors.
+TEST_CASE("after the loss of a node the losses match an undisturbed run up to rounding", "[long]") {
   const Experiment experiment{{"model.name=linear", "data.batch_size=48", "data.slices=12",
                                "data.synthetic_samples=480", "data.eval_batch_size=12",
                                "train.epochs=200", "train.evaluate_every=0",
@@ -111,7 +113,7 @@ TEST_CASE("after a node is lost, losses are those of an undisturbed run up to ro
   const auto change = run.recoveries().back();
   CHECK(change.at("world_size") == 3);
   CHECK(change.at("step").get<std::int64_t>() + 10 < run.steps_done());
-  // What the lost node did not report is missing in one line or two (docs/cluster.md).
+  // The losses that the lost node did not report are missing in one or two lines (docs/cluster.md).
   const auto losses = run.losses(), undisturbed = experiment.completed("alone").losses();
   const auto steps = run.column<std::size_t>("step"), samples = run.column<std::size_t>("samples");
   REQUIRE(losses.size() + 1 >= undisturbed.size());
@@ -125,14 +127,14 @@ TEST_CASE("after a node is lost, losses are those of an undisturbed run up to ro
   CHECK(largest_difference(reported, expected) < 1e-4);
 }
 
-TEST_CASE("a node that is lost with its buddy costs the steps since the last checkpoint") {
+TEST_CASE("losing a node and its shard replica repeats the steps since the last checkpoint") {
   const Experiment experiment;
   Daemons daemons{experiment, "nodes",
                   for_nodes(3, "zero2") + Settings{"data.slices=6", "train.epochs=100000",
                                                    "checkpoint.every=1000000 steps",
                                                    "cluster.min_nodes=1"}};
   auto& leader = daemons.lead();
-  auto& witness = daemons.join({"--witness"}); // without it the leader alone could not go on
+  auto& witness = daemons.join({"--witness"}); // without it the leader could not continue by itself
   const auto asked = [&] {
     return RunningProgram{{TROUPE_PROGRAM, "status", daemon_address(witness)}}.wait().out;
   };
@@ -144,12 +146,11 @@ TEST_CASE("a node that is lost with its buddy costs the steps since the last che
     return !changes.empty() && changes.back().at("world_size") == 3;
   }));
   check_goes_on(run);
-  for (auto* node : others) // so that neither comes together with the leader before it is killed
+  for (auto* node : others) // so that no other node assembles with the leader before all are killed
     node->send(SIGSTOP);
   for (auto* node : others)
     node->kill();
-  const std::string said =
-      "is on no node any more: the job begins again, as there is no checkpoint";
+  const std::string said = "is lost: the job starts over, because there is no checkpoint";
   REQUIRE(leader.prints(said));
   REQUIRE(becomes_true([&] { return run.recoveries().back().at("world_size") == 1; }));
   check_goes_on(run);
@@ -161,7 +162,7 @@ TEST_CASE("a node that is lost with its buddy costs the steps since the last che
   CHECK(run.column<std::int64_t>("step") == all_steps(run.steps_done()));
 }
 
-TEST_CASE("where what a node holds has no copy, that is said when the job begins") {
+TEST_CASE("a state that is not replicated on other hosts is reported when the job begins") {
   const Experiment experiment;
   const auto [more, why] =
       GENERATE(std::pair{Settings{"parallel.buddies=off"}, "parallel.buddies is off"},
@@ -170,12 +171,13 @@ TEST_CASE("where what a node holds has no copy, that is said when the job begins
   auto& leader = daemons.lead();
   daemons.join();
   REQUIRE(leader.prints("nodes: completed"));
-  CHECK(has(leader.out(), std::string{why} + ": when a node is lost, the job goes on from the last "
-                                             "checkpoint") == (*why != '\0'));
+  CHECK(has(leader.out(),
+            std::string{why} + ": if a node is lost, the job resumes from the last checkpoint") ==
+        (*why != '\0'));
   CHECK(stop(leader).code == 0);
 }
 
-TEST_CASE("what is lost while the others come together is lost, too") {
+TEST_CASE("a second loss while the nodes gather is handled like the first") {
   const Experiment experiment;
   Daemons daemons{experiment, "nodes",
                   for_nodes(4, "ddp") +
@@ -190,14 +192,14 @@ TEST_CASE("what is lost while the others come together is lost, too") {
   check_goes_on(run);
   others[0]->kill();
   others[1]->kill();
-  REQUIRE(others[2]->prints("node 2 of 2, 1 of 2 workers"));
+  REQUIRE(others[2]->prints("node 2 of 2, with 1 of 2 workers"));
   check_goes_on(run);
   CHECK(stop(leader).code == 0);
   CHECK(others[2]->wait().code == 0);
   CHECK(run.column<std::int64_t>("step") == all_steps(run.steps_done()));
 }
 
-TEST_CASE("without min_nodes the job waits for quorum, saves what it has and ends with the reason",
+TEST_CASE("below min_nodes the job waits until the quorum timeout, saves and ends with the reason",
           "[long]") {
   const std::string strategy = GENERATE("ddp", "zero3");
   const Experiment experiment;
@@ -213,7 +215,7 @@ TEST_CASE("without min_nodes the job waits for quorum, saves what it has and end
   const auto ended = leader.wait();
   CHECK(ended.code == 1);
   CHECK(has(ended.err, "waiting for 1 more node (1 of 2: " + daemons.address() +
-                           "), not within cluster.timeouts.quorum"));
+                           "); gave up after cluster.timeouts.quorum"));
   CHECK(run.summary().at("status") == "failed");
   CHECK(run.newest_checkpoint().step == run.summary().at("steps"));
   CHECK(run.column<std::int64_t>("step") == all_steps(run.steps_done()));

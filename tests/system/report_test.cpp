@@ -1,5 +1,5 @@
-// The report of a run while it goes on, when it was killed, when it has ended: what it says is what
-// the run's files say.
+// Tests the report of a run that continues, was killed, or has ended: it agrees with the run's
+// files.
 #include "tests/system/experiment.hpp"
 
 #include <catch2/catch_approx.hpp>
@@ -25,7 +25,7 @@ Json reported(const RunFiles& run) {
   return Json::parse(ended.out);
 }
 
-/// Of a run with fewer steps than the document has points.
+/// Checks the steps of a run that has fewer steps than the document has points.
 void check_history(const Json& document, const std::vector<Json>& events) {
   const auto& steps = document.at("steps");
   REQUIRE(steps.at("per_point") == 1);
@@ -48,7 +48,7 @@ const Settings long_run = {"train.epochs=1000", "train.evaluate_every=0"};
 
 } // namespace
 
-TEST_CASE("a report can be made of a run that goes on, and of the same when it was killed") {
+TEST_CASE("a report can be made of a running run and of a killed one") {
   const Experiment experiment;
   auto program = experiment.start("long", long_run);
   const auto run = experiment.run("long");
@@ -77,11 +77,11 @@ TEST_CASE("a report can be made of a run that goes on, and of the same when it w
   CHECK(has(read_bytes(run / "report.html"), "\"interrupted\""));
 }
 
-TEST_CASE("the report of a run that has ended says what its summary and its lines say") {
+TEST_CASE("the report of an ended run matches its summary and its logs") {
   const Experiment experiment{{"parallel.strategy=ddp", "devices.count=2"}};
   const Settings evaluated = {"train.evaluate_every=1"};
   experiment.completed("run", evaluated + Settings{"train.max_steps=5"});
-  const auto run = experiment.completed("run", evaluated); // which goes on
+  const auto run = experiment.completed("run", evaluated); // the run continues
   const auto summary = run.summary();
   const auto document = reported(run);
   CHECK(document.at("status") == summary.at("status"));
@@ -102,7 +102,7 @@ TEST_CASE("the report of a run that has ended says what its summary and its line
   check_history(document, run.events());
 }
 
-TEST_CASE("a folder that is no run's is refused, with what it lacks, and notes are said") {
+TEST_CASE("a folder that is not a run's is refused with the missing files, and notes are printed") {
   const Experiment experiment;
   std::filesystem::create_directories(experiment.output() / "empty");
   const auto refused = make_report(experiment.run("empty"));

@@ -19,12 +19,12 @@ public:
   explicit Killer(const Experiment& experiment)
       : experiment_{experiment}, random_{Catch::getSeed()} {}
 
-  /// One life of the run: until it is killed (true) or completes.
+  /// Starts the run once. Returns true when it was killed, false when it completed.
   bool kills(const std::string& name) {
     auto program = experiment_.start(name);
     if (below(5) == 0)
       return kills_in_a_while(program);
-    // In or after one of its first ten steps, so that 20 lives do not reach the end.
+    // Kill in or after one of the first ten steps, so that 20 starts do not reach the end.
     const auto begun = [&] { return has(program.out(), "\n") || !program.running(); };
     const auto limit = becomes_true(begun) ? experiment_.run(name).steps_done() + below(10) : 0;
     becomes_true([&] { return experiment_.run(name).steps_done() >= limit || !program.running(); });
@@ -32,7 +32,7 @@ public:
   }
 
 private:
-  /// Within 20 ms: while it starts, computes or writes.
+  /// Kills within 20 ms: during start, computation or writes.
   bool kills_in_a_while(RunningProgram& program) {
     const auto delay = std::chrono::microseconds{below(20000)};
     becomes_true([&] { return !program.running(); },
@@ -50,7 +50,7 @@ private:
   std::mt19937_64 random_;
 };
 
-/// Epochs without their times.
+/// Removes the times of epochs.
 std::vector<nlohmann::json> results_of(std::vector<nlohmann::json> epochs) {
   for (auto& epoch : epochs)
     for (const char* key : {"seconds", "test_seconds", "time"})
@@ -64,12 +64,12 @@ void check_equal(const RunFiles& run, const RunFiles& undisturbed, std::int64_t 
   CHECK(run.losses() == undisturbed.losses());
   CHECK(run.column<double>("lr") == undisturbed.column<double>("lr"));
   CHECK(results_of(run.epochs()) == results_of(undisturbed.epochs()));
-  for (const auto& file : run.checkpoints()) // nothing half-written stays
+  for (const auto& file : run.checkpoints()) // no half-written file stays
     CHECK(file.extension().empty());
 }
 
-/// Kills a run of 240 steps `kills` times and lets it complete; and another one if that was over
-/// too early.
+/// Kills a run of 240 steps `kills` times and lets it complete. Starts another run when the first
+/// completes too early.
 void check_kills(const Settings& settings, int kills) {
   CAPTURE(Catch::getSeed());
   auto all = settings;
@@ -87,26 +87,27 @@ void check_kills(const Settings& settings, int kills) {
 
 } // namespace
 
-TEST_CASE("a run that is killed at 20 random moments ends with the bits of an undisturbed one",
-          "[long]") {
+TEST_CASE("a run killed at 20 random moments has the bits of an undisturbed run", "[long]") {
   check_kills({}, 20);
 }
 
-TEST_CASE("so does a run of two workers", "[long]") {
+TEST_CASE("a run of two workers that is killed has the bits of an undisturbed run", "[long]") {
   check_kills({"parallel.strategy=ddp", "devices.count=2", "parallel.bucket_size=64KiB"}, 5);
 }
 
-TEST_CASE("so does a run that accumulates two micro-batches", "[exhaustive]") {
+TEST_CASE("a run with two micro-batches that is killed has the bits of an undisturbed run",
+          "[exhaustive]") {
   check_kills({"train.accumulate=2", "train.optimizer.name=adamw", "train.optimizer.nesterov=false",
                "train.optimizer.lr=1e-3"},
               5);
 }
 
-TEST_CASE("so does a run that scales its loss", "[exhaustive]") {
+TEST_CASE("a run with a loss scale that is killed has the bits of an undisturbed run",
+          "[exhaustive]") {
   check_kills({"precision.mode=amp_fp16", "devices.engine=interpreter", "model.name=mlp"}, 5);
 }
 
-TEST_CASE("a model without bias goes on from its checkpoint, which has none") {
+TEST_CASE("a model without bias resumes from its checkpoint without bias") {
   const Experiment experiment({"model={name: mlp, hidden: [16], bias: false}",
                                "train.schedule={name: constant, warmup: 0}"});
   const auto undisturbed = experiment.completed("undisturbed");
@@ -122,15 +123,15 @@ TEST_CASE("a model without bias goes on from its checkpoint, which has none") {
   CHECK(has(refused.err, "the checkpoint has no tensor layers.0.bias"));
 }
 
-TEST_CASE("a model without bias does not go on from a checkpoint that has some") {
+TEST_CASE("a model without bias does not resume from a checkpoint with bias") {
   const Experiment experiment({"model.name=linear"});
   experiment.completed("biased");
   const auto refused = experiment.train("biased", {"model.bias=false", "train.epochs=6"});
   CHECK(refused.code == 2);
-  CHECK(has(refused.err, "the checkpoint has a tensor fc.bias, and the model has none"));
+  CHECK(has(refused.err, "the checkpoint has a tensor fc.bias, which the model lacks"));
 }
 
-TEST_CASE("a damaged newest checkpoint is named, and the one before it is used", "[long]") {
+TEST_CASE("a damaged newest checkpoint is named, and the previous one is used", "[long]") {
   const Experiment experiment;
   const auto undisturbed = experiment.completed("undisturbed");
   experiment.completed("damaged");
@@ -140,25 +141,25 @@ TEST_CASE("a damaged newest checkpoint is named, and the one before it is used",
   const auto newest =
       checkpoint / GENERATE("model.safetensors", "optimizer.safetensors", "checkpoint.json");
 
-  SECTION("by one bit") {
+  SECTION("one bit is flipped") {
     const auto middle = std::filesystem::file_size(newest) / 2;
     write_byte(newest, middle, static_cast<char>(read_bytes(newest)[middle] ^ 1));
   }
-  SECTION("by missing its end") {
+  SECTION("its end is missing") {
     std::filesystem::resize_file(newest, std::filesystem::file_size(newest) - 2);
   }
-  SECTION("by being empty") {
+  SECTION("it is empty") {
     std::filesystem::resize_file(newest, 0);
   }
   const auto ended = experiment.train("damaged");
   CAPTURE(ended.out, ended.err);
   CHECK(ended.code == 0);
   CHECK(has(ended.err, checkpoint.string()));
-  CHECK(has(ended.out, "goes on after step 39"));
+  CHECK(has(ended.out, "resumes after step 39"));
   check_equal(run, undisturbed, 40);
 }
 
-TEST_CASE("a run whose checkpoints are all damaged begins afresh, and says why") {
+TEST_CASE("a run whose checkpoints are all damaged starts over and reports why") {
   const Experiment experiment;
   const auto undisturbed = experiment.completed("undisturbed");
   const auto run = experiment.completed("damaged");
@@ -172,7 +173,7 @@ TEST_CASE("a run whose checkpoints are all damaged begins afresh, and says why")
   check_equal(run, undisturbed, 40);
 }
 
-TEST_CASE("a run that was completed stays so when it is started again") {
+TEST_CASE("a completed run stays completed when it is started again") {
   const Experiment experiment;
   const auto run = experiment.completed("small");
   const auto before = run.summary();
@@ -183,36 +184,36 @@ TEST_CASE("a run that was completed stays so when it is started again") {
   CHECK(run.column<std::int64_t>("step") == all_steps(40));
 }
 
-TEST_CASE("a run that has gone further than it is now asked to is refused, and kept") {
+TEST_CASE("a run whose checkpoint is beyond its new end is refused and kept") {
   const Experiment experiment;
   const auto run = experiment.completed("small");
   const auto summary = run.summary();
   const auto ended = experiment.train("small", {"train.max_steps=30"});
   CAPTURE(ended.out, ended.err);
   CHECK(ended.code == 2);
-  CHECK(has(ended.err, "the checkpoint is of step 40, and the job ends at step 30"));
+  CHECK(has(ended.err, "the checkpoint is of step 40, but the job ends at step 30"));
   CHECK(has(ended.err, "train.max_steps"));
   CHECK(run.summary() == summary);
   CHECK(run.newest_checkpoint().step == 40);
 }
 
-TEST_CASE("a run that an earlier version of the program began goes on from its checkpoint") {
+TEST_CASE("a run of an earlier version of the program resumes from its checkpoint") {
   const auto old_run = source_tree() / "tests/fixtures/old_run";
   const Experiment experiment({}, old_run / "config.yaml");
   const auto run = experiment.run("old");
   std::filesystem::create_directories(experiment.output());
   std::filesystem::copy(old_run, run.folder(), std::filesystem::copy_options::recursive);
-  const auto losses = run.losses(); // of all 12 steps, as that version trained them
+  const auto losses = run.losses(); // of all 12 steps, as trained by that version
   const auto ended = experiment.train("old");
   CAPTURE(ended.out, ended.err);
   REQUIRE(ended.code == 0);
-  CHECK(has(ended.out, "goes on after step 6"));
-  CHECK(has(ended.err, "the checkpoint of step 6 does not say on what data it was trained"));
+  CHECK(has(ended.out, "resumes after step 6"));
+  CHECK(has(ended.err, "the checkpoint of step 6 does not record its training data"));
   CHECK(run.summary().at("status") == "completed");
   CHECK(largest_difference(run.losses(), losses) < 1e-4);
 }
 
-TEST_CASE("a run goes on only with its own data, and others can begin with its parameters") {
+TEST_CASE("a run resumes only with its own data, but others can start with its parameters") {
   const Experiment experiment;
   const auto summary = experiment.completed("small", {"train.epochs=2"}).summary();
   CHECK(summary.at("class_names").size() == 10);
@@ -225,14 +226,15 @@ TEST_CASE("a run goes on only with its own data, and others can begin with its p
     CHECK(experiment.run("small").summary() == summary);
   };
   refused(experiment.train("small", {"data.limit=32"}),
-          "trained on 64 samples, the data set has 32 samples");
-  refused(experiment.train("small", {"data.image_size=12"}), "trained on data of the fingerprint ");
+          "trained on 64 samples, but the data set has 32 samples");
+  refused(experiment.train("small", {"data.image_size=12"}),
+          "trained on data with the fingerprint ");
   refused(experiment.start_node("small", {"data.limit=32"}).wait(), "64 samples");
   experiment.completed("other", {"data.limit=32", "model.pretrained=" + newest});
   experiment.completed("small");
 }
 
-TEST_CASE("an earlier run is moved aside when it is not to be resumed") {
+TEST_CASE("with checkpoint.resume=never an earlier run is moved aside") {
   const Experiment experiment;
   const auto first = experiment.completed("small");
   const auto summary = first.summary();
@@ -243,7 +245,7 @@ TEST_CASE("an earlier run is moved aside when it is not to be resumed") {
   CHECK(experiment.run("small").digest() == first.digest());
 }
 
-TEST_CASE("a start that fails leaves the finished run where it is") {
+TEST_CASE("a failed start leaves the finished run in place") {
   const Experiment experiment;
   const auto run = experiment.completed("small");
   const auto summary = run.summary();
@@ -260,7 +262,7 @@ TEST_CASE("a start that fails leaves the finished run where it is") {
   CHECK_FALSE(std::filesystem::exists(experiment.output() / "small.1"));
 }
 
-TEST_CASE("a daemon that begins the first run of its name moves nothing aside") {
+TEST_CASE("a daemon's first run of a name moves nothing aside") {
   const Experiment experiment;
   auto node = experiment.start_node("small", {"checkpoint.resume=never"});
   REQUIRE(node.prints("small: completed"));
@@ -286,7 +288,7 @@ TEST_CASE("a daemon's earlier run is moved aside with all its files when the new
   CHECK(run.column<std::int64_t>("step") == all_steps(40));
 }
 
-TEST_CASE("a run that goes on with other settings of training names each with both values") {
+TEST_CASE("a run that resumes with other training settings reports each with both values") {
   const Experiment experiment;
   experiment.completed("small");
   const auto ended =
@@ -305,13 +307,13 @@ TEST_CASE("a run that goes on with other settings of training names each with bo
   CHECK_FALSE(has(again.err, " up to step "));
 }
 
-TEST_CASE("a run goes on only with what its checkpoint was made with") {
+TEST_CASE("a run does not resume with another seed") {
   const Experiment experiment;
   const auto summary = experiment.completed("small").summary();
   const auto ended = experiment.train("small", {"run.seed=8"});
   CAPTURE(ended.out, ended.err);
   CHECK(ended.code == 2);
-  CHECK(has(ended.err, "seed 7, the config says 8"));
+  CHECK(has(ended.err, "seed 7, but the config has 8"));
   CHECK(has(ended.err, "checkpoint.resume"));
   CHECK(experiment.run("small").summary() == summary);
 }

@@ -13,7 +13,7 @@ namespace troupe::testing {
 
 namespace {
 
-/// In the child: only what is allowed after a fork of a process with threads.
+/// In the child: only calls that are allowed after a fork of a process with threads.
 [[noreturn]] void become(char* const* arguments, const char* out, const char* err, pid_t parent) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent)

@@ -1,4 +1,4 @@
-/// The program as a person runs it: a child process, its output and its end.
+/// Runs the program as a person does: a child process, its output and its end.
 #pragma once
 
 #include "tests/support/scratch_folder.hpp"
@@ -12,10 +12,10 @@
 
 namespace troupe::testing {
 
-/// How long anything may take before a test gives up: far more than it does, also with sanitizers.
+/// Time limit of every wait: far more than any needs, also with sanitizers.
 constexpr std::chrono::seconds patience{240};
 
-/// Looks until it is so; false when time is over.
+/// Polls until the condition holds. Returns false at the time limit.
 template <class Condition>
 bool becomes_true(const Condition& condition, std::chrono::milliseconds limit = patience) {
   const auto end = std::chrono::steady_clock::now() + limit;
@@ -32,25 +32,25 @@ struct Ended {
   std::string out, err;
 };
 
-/// Killed with the object, and with the thread that started it.
+/// A child process that is killed with this object, and with the thread that started it.
 class RunningProgram {
 public:
-  /// Looked up in the PATH when it has no slash.
+  /// Looks the program up in the PATH when its name has no slash.
   explicit RunningProgram(const std::vector<std::string>& command);
   RunningProgram(const RunningProgram&) = delete;
   RunningProgram& operator=(const RunningProgram&) = delete;
   ~RunningProgram();
 
-  /// What it has printed so far.
+  /// Return the output so far.
   std::string out() const { return read_bytes(folder_ / "out"); }
   std::string err() const { return read_bytes(folder_ / "err"); }
 
   pid_t id() const { return id_; } ///< -1 once it has ended
   bool running();
   void send(int signal) const;
-  /// Until it has printed this to stdout; false when it ends without.
+  /// Waits until it has printed this to stdout. Returns false when it ends without.
   bool prints(const std::string& text);
-  /// Kills it, and throws, when it does not end in time.
+  /// Waits for its end. Kills it, and throws, when it does not end in time.
   Ended wait(std::chrono::milliseconds limit = patience);
   void kill();
 

@@ -1,4 +1,4 @@
-// What language models write as they are trained (train.sample).
+// Tests the texts that language models write during training (train.sample).
 #include "tests/system/daemons.hpp"
 #include "tests/system/language_runs.hpp"
 
@@ -15,7 +15,7 @@ using namespace troupe::testing;
 
 namespace {
 
-/// In two slices, whose sums have the same bits whoever takes them.
+/// Two slices, whose sums have the same bits for any assignment.
 const Settings base = {"data.slices=2", "devices.threads_per_worker=1"};
 
 Settings sampled(int every) {
@@ -23,7 +23,7 @@ Settings sampled(int every) {
           "train.sample.prompt=The actors", "train.sample.tokens=20"};
 }
 
-/// Step and text of each.
+/// Returns step and text of each sample.
 std::vector<std::pair<std::int64_t, std::string>> samples_of(const RunFiles& run) {
   std::vector<std::pair<std::int64_t, std::string>> samples;
   for (const auto& line : run.samples()) {
@@ -42,7 +42,7 @@ std::vector<std::int64_t> steps_of(const RunFiles& run) {
 
 } // namespace
 
-TEST_CASE("a language model writes the same with every strategy") {
+TEST_CASE("a language model generates the same samples with every strategy") {
   const std::string model = GENERATE("gpt2-mini", "llama-mini");
   CAPTURE(model);
   const auto experiment = on_text(model, base + sampled(3));
@@ -59,7 +59,7 @@ TEST_CASE("a language model writes the same with every strategy") {
   }
 }
 
-TEST_CASE("daemons write the samples that one process writes") {
+TEST_CASE("daemons write the same samples as one process") {
   const auto experiment = on_text("llama-mini", base + sampled(3));
   const auto alone = experiment.completed("alone");
   Daemons daemons{experiment, "nodes",
@@ -73,7 +73,7 @@ TEST_CASE("daemons write the samples that one process writes") {
   CHECK(samples_of(experiment.run("nodes")) == samples_of(alone));
 }
 
-TEST_CASE("samples change nothing of what is trained, also where ranks train apart") {
+TEST_CASE("samples do not change training, even if ranks train apart") {
   const auto settings =
       GENERATE(workers("single", 1), workers("ddp", 2), workers("zero3", 2), workers("hsdp", 4),
                workers("local_sgd", 2) + Settings{"parallel.local_steps=3"},
@@ -91,11 +91,11 @@ TEST_CASE("samples change nothing of what is trained, also where ranks train apa
   CHECK(with.losses() == without.losses());
 }
 
-TEST_CASE("a sample is what generate prints of the checkpoint of its step") {
+TEST_CASE("a sample equals the output of generate for the checkpoint of its step") {
   const std::string model = GENERATE("gpt2-mini", "llama-mini");
   CAPTURE(model);
   const auto experiment = on_text(model, sampled(3) + Settings{"checkpoint.keep=10"});
-  const auto run = experiment.completed("run"); // with a checkpoint every three steps, too
+  const auto run = experiment.completed("run"); // also writes a checkpoint every three steps
   const auto checkpoints = run.checkpoints();
   const auto samples = samples_of(run);
   REQUIRE(samples.size() == 3);
@@ -111,7 +111,7 @@ TEST_CASE("a sample is what generate prints of the checkpoint of its step") {
   }
 }
 
-TEST_CASE("a run that goes on has the samples of one that was not stopped") {
+TEST_CASE("a resumed run has the samples of an undisturbed one") {
   const auto experiment =
       on_text("llama-mini", sampled(2) + Settings{"train.schedule.name=constant"});
   const auto whole = experiment.completed("whole");
@@ -121,25 +121,26 @@ TEST_CASE("a run that goes on has the samples of one that was not stopped") {
   CHECK(parts.digest() == whole.digest());
 }
 
-TEST_CASE("samples are told as they come, and stand in the report") {
+TEST_CASE("samples are printed when they are generated and are in the report") {
   const auto experiment = on_text("gpt2-mini", {"train.sample.every=5 steps"});
   const auto ended = experiment.train("run");
   CAPTURE(ended.err);
   REQUIRE(ended.code == 0);
-  CHECK(has(ended.out, "step 5 writes: "));
-  CHECK(has(ended.out, "step 8 writes: "));
+  CHECK(has(ended.out, "step 5 generates: "));
+  CHECK(has(ended.out, "step 8 generates: "));
   const auto run = experiment.run("run");
   REQUIRE(run.samples().size() == 2);
-  CHECK(run.samples().front().at("prompt") == ""); // behind the end of a document
+  CHECK(run.samples().front().at("prompt") == ""); // the begin of a document
   CHECK(run.samples().front().at("tokens") <= 100);
   CHECK(has(read_bytes(run / "report.html"), R"({"step":5,"time":)"));
 }
 
-TEST_CASE("a prompt that the model has no positions for is refused before anything is trained") {
+TEST_CASE("a prompt longer than the model's positions is refused before training") {
   const auto ended =
       on_text("gpt2-mini", {"model.positions=32", "train.sample.every=1 epoch",
                             "train.sample.prompt=a prompt of more than thirty-two bytes"})
           .train("run");
   CHECK(ended.code == 2);
-  CHECK(has(ended.err, "train.sample: the prompt has 38 tokens, the model positions for 32"));
+  CHECK(has(ended.err,
+            "train.sample: the prompt has 38 tokens, but the model has only 32 positions"));
 }

@@ -13,14 +13,13 @@ using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
-/// 8 steps an epoch, lr 0.05.
+/// 8 steps per epoch, lr 0.05.
 const Settings by_steps = {"model.name=linear", "train.epochs=null", "train.max_steps=20",
                            "train.schedule={name: wsd, warmup: 4 steps, decay: 25%, min_lr: 0.01}"};
 
 } // namespace
 
-TEST_CASE(
-    "a run ends at max_steps, however many epochs that takes, with its schedule's last rate") {
+TEST_CASE("a run ends at max_steps after any number of epochs, with its schedule's last rate") {
   const Experiment experiment{by_steps};
   const auto run = experiment.completed("run");
   CHECK(run.summary().at("steps") == 20);
@@ -34,7 +33,7 @@ TEST_CASE(
   CHECK(run.epochs().size() == 3);
 }
 
-TEST_CASE("a stable run of wsd goes on from where it was, and decays at its new end") {
+TEST_CASE("a stable wsd run resumes and decays at its new end") {
   const Experiment experiment{by_steps};
   const auto whole = experiment.completed("whole");
   experiment.completed("parts", {"train.max_steps=12", "train.schedule.decay=0"});
@@ -43,7 +42,7 @@ TEST_CASE("a stable run of wsd goes on from where it was, and decays at its new 
   CHECK(parts.digest() == whole.digest());
 }
 
-TEST_CASE("a schedule that does not fit into a run of so many steps is refused before it begins") {
+TEST_CASE("a schedule that does not fit into max_steps is refused before training") {
   const Experiment experiment{by_steps};
   const auto refused = experiment.train("run", {"train.schedule.warmup=16 steps"});
   CHECK(refused.code == 2);

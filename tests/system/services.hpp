@@ -1,4 +1,4 @@
-/// Daemons under a service manager, that starts them again as our unit says.
+/// Daemons under a service manager, which restarts them by the rules of our unit.
 #pragma once
 
 #include "core/net/socket.hpp"
@@ -15,7 +15,7 @@
 
 namespace troupe::testing {
 
-/// What packaging/troupe-node@.service says of an exit code, read as systemd.service(5) has it.
+/// The rules of packaging/troupe-node@.service for exit codes, as systemd.service(5) defines them.
 class RestartRules {
 public:
   RestartRules() {
@@ -30,7 +30,7 @@ public:
     }
     REQUIRE(restart_ == "on-failure");
   }
-  /// `code`: as Ended has it.
+  /// `code`: as in Ended.
   bool restarts(int code) const {
     const bool clean = code == 0 || code == 128 + SIGHUP || code == 128 + SIGINT ||
                        code == 128 + SIGTERM || code == 128 + SIGPIPE;
@@ -42,14 +42,14 @@ private:
   std::vector<int> prevent_;
 };
 
-/// A daemon that is started again as the rules want it, at once: systemd's pause only helps.
+/// A daemon that is restarted by the rules, at once: systemd's pause would only make this easier.
 class Service {
 public:
   Service(const RestartRules& rules, std::vector<std::string> command)
       : rules_{rules}, command_{std::move(command)} {
     start();
   }
-  /// What systemd does when it learns that a process has ended. True while there is one.
+  /// Does systemd's work when a process has ended. Returns whether a process exists.
   bool tend() {
     if (!program_ || program_->running())
       return program_ != nullptr;
@@ -77,7 +77,7 @@ private:
   std::string said_;
 };
 
-/// Free again at once.
+/// Returns an address whose port is released at once.
 inline std::string free_address() {
   return "127.0.0.1:" + std::to_string(net::listen_on({"127.0.0.1", 0}).value().port);
 }

@@ -1,4 +1,4 @@
-// checkpoint.state: sharded, in one process and on several daemons.
+// Tests checkpoint.state: sharded, in one process and on several daemons.
 #include "core/checkpoint/state_source.hpp"
 #include "tests/system/daemons.hpp"
 #include "tests/system/experiment.hpp"
@@ -46,7 +46,8 @@ Led run_on_two(const Experiment& experiment, const std::string& run, const Setti
 
 } // namespace
 
-TEST_CASE("a run resumes from its ranks' parts with any strategy, with the same bits", "[long]") {
+TEST_CASE("a run resumes from sharded checkpoints with any strategy, with the same bits",
+          "[long]") {
   const std::string strategy =
       GENERATE("single", "dp", "ddp", "zero1", "zero2", "zero3", "fsdp", "hsdp");
   CAPTURE(strategy);
@@ -60,18 +61,18 @@ TEST_CASE("a run resumes from its ranks' parts with any strategy, with the same 
   CHECK(files_of_ranks(newest) == (strategy == "single" ? 1U : strategy == "hsdp" ? 4U : 2U));
   const auto digest = run.digest();
 
-  // Whoever reads it has the same parameters.
+  // Every strategy that reads the checkpoint has the same parameters.
   for (const std::string other : {"zero3", "ddp"}) {
     const auto again =
         experiment.completed("parts", workers(other, 3) + Settings{"train.max_steps=5"});
     CHECK(again.digest() == digest);
   }
-  // So does who goes on.
+  // Resumed runs have them, too.
   const auto on = experiment.completed("parts", first + sharded + Settings{"train.max_steps=8"});
   CHECK(on.digest() == undisturbed.digest());
   CHECK(on.losses() == undisturbed.losses());
 
-  // And who uses what came of it, in parts as they are or as files for others.
+  // So do later uses of the result, as shards or as exported files.
   const auto last = on.checkpoints().back();
   CHECK(files_of_ranks(last) > 0);
   const auto onnx = experiment / "parts.onnx", weights = experiment / "parts.safetensors";
@@ -93,7 +94,7 @@ TEST_CASE("a run resumes from its ranks' parts with any strategy, with the same 
   CHECK(accuracy(on.folder().string()) == on.epochs().back().at("test_accuracy"));
 }
 
-TEST_CASE("a checkpoint whose part is missing is named, and the one before it is used") {
+TEST_CASE("a checkpoint with a missing shard is named, and the previous one is used") {
   const Experiment experiment{three_workers + workers("zero3", 2) + sharded +
                               Settings{"checkpoint.every=2 steps", "train.max_steps=6"}};
   const auto run = experiment.completed("parts");
@@ -103,11 +104,11 @@ TEST_CASE("a checkpoint whose part is missing is named, and the one before it is
   CAPTURE(ended.out, ended.err);
   CHECK(ended.code == 0);
   CHECK_THAT(ended.err, ContainsSubstring("lacks its file rank-00001-of-00002.safetensors"));
-  CHECK(has(ended.out, "goes on after step 4"));
+  CHECK(has(ended.out, "resumes after step 4"));
   CHECK(run.digest() == digest);
 }
 
-TEST_CASE("daemons that share a folder write their parts to it, and go on from them") {
+TEST_CASE("daemons that share a folder write their shards to it and resume from them") {
   const Experiment experiment;
   const auto settings = for_nodes(2, "zero3") + sharded + Settings{"checkpoint.every=2 steps"};
   const auto ended = run_on_two(experiment, "nodes", settings + Settings{"train.max_steps=4"},
@@ -125,7 +126,7 @@ TEST_CASE("daemons that share a folder write their parts to it, and go on from t
                                 shared_folder(experiment));
   INFO(again.leader.out << again.leader.err << again.follower.err);
   REQUIRE(again.leader.code == 0);
-  CHECK(has(again.leader.out, "goes on after step 4"));
+  CHECK(has(again.leader.out, "resumes after step 4"));
   CHECK(run.digest() != digest);
   CHECK(run.summary().at("steps") == 6);
 }
@@ -138,15 +139,14 @@ TEST_CASE("a node that does not see the leader's folder is refused with the reas
       run_on_two(experiment, "nodes", settings, {"run.output=" + elsewhere.string()});
   INFO(ended.leader.out << ended.leader.err);
   CHECK(ended.follower.code == 2);
-  CHECK_THAT(ended.follower.err,
-             ContainsSubstring((elsewhere / "nodes/checkpoints").string()) &&
-                 ContainsSubstring("is not the leader's folder of checkpoints") &&
-                 ContainsSubstring("checkpoint.state to full"));
+  CHECK_THAT(ended.follower.err, ContainsSubstring((elsewhere / "nodes/checkpoints").string()) &&
+                                     ContainsSubstring("is not the leader's checkpoint folder") &&
+                                     ContainsSubstring("checkpoint.state to full"));
   CHECK(ended.leader.code == 0); // it has waited for another node
 }
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-TEST_CASE("no rank holds more than its part of a state while it is saved and loaded", "[long]") {
+TEST_CASE("no rank holds more than its shard of the state while it is saved and loaded", "[long]") {
   // 75 MiB of parameters and as much of each moment; the largest unit has 24.
   const auto job = for_nodes(2, "fsdp") + sharded +
                    Settings{"model.name=mlp",
@@ -174,7 +174,8 @@ TEST_CASE("no rank holds more than its part of a state while it is saved and loa
   const auto training = run({"checkpoint.every=never"});
   CHECK(training > state / 2);
   const auto saving = run({"checkpoint.every=1 steps"});
-  // The copy of its part. What is promised is `more` besides, but a copy of all of it needs 150.
+  // Allows the copy of its shard. The documentation promises `more` besides, but a copy of the
+  // whole state would need 150.
   CHECK(saving - training <= state / 2 + more / 4);
   const auto loading = run({"checkpoint.every=never", "train.max_steps=4"});
   CHECK(loading - std::max(saving, training) <= largest_unit + more);

@@ -1,4 +1,4 @@
-// Slices that are dealt as workers are measured, or as another run's were.
+// Tests slices that are assigned by the measured speed of workers, or as in another run.
 #include "tests/system/counting.hpp"
 #include "tests/system/daemons.hpp"
 
@@ -18,7 +18,7 @@ struct Dealt {
   std::vector<int> counts;
 };
 
-/// An events.jsonl in which slices were dealt so.
+/// Writes an events.jsonl with these slice assignments.
 std::filesystem::path recorded(const Experiment& experiment, const std::vector<Dealt>& deals) {
   const auto path = experiment / "recorded.jsonl";
   std::ofstream out{path};
@@ -27,12 +27,12 @@ std::filesystem::path recorded(const Experiment& experiment, const std::vector<D
   return path;
 }
 
-/// How slices were dealt from which step on.
+/// Returns the slice assignments, by the step at which they begin.
 std::map<int, std::vector<int>> slice_assignment_of(const RunFiles& run) {
   std::map<int, std::vector<int>> found;
   for (const auto& event : run.events())
-    if (event.contains("dealing"))
-      found[event.at("step")] = event.at("dealing").get<std::vector<int>>();
+    if (event.contains("slice_assignment"))
+      found[event.at("step")] = event.at("slice_assignment").get<std::vector<int>>();
   return found;
 }
 
@@ -41,14 +41,15 @@ const std::vector<Dealt> deals = {{0, {3, 5}},  {3, {7, 1}},  {4, {1, 7}},
 
 } // namespace
 
-TEST_CASE("slices are dealt as they were recorded, each once, whatever the strategy", "[long]") {
+TEST_CASE("recorded slice assignments are replayed, each slice once, with every strategy",
+          "[long]") {
   const std::string strategy = GENERATE("dp", "ddp", "zero1", "zero2", "zero3", "local_sgd");
   CAPTURE(strategy);
   const Experiment experiment({"model.name=mlp", "data.batch_size=16", "data.slices=8",
                                "data.synthetic_samples=160", "train.max_steps=40",
                                "train.evaluate_every=0"});
   auto those = deals;
-  if (strategy == "local_sgd") // each worker has to have one
+  if (strategy == "local_sgd") // each worker must have a slice
     those[3].counts = {7, 1};
   const Settings apart = strategy == "local_sgd"
                              ? Settings{"parallel.local_steps=1", "train.optimizer.momentum=0",
@@ -67,7 +68,7 @@ TEST_CASE("slices are dealt as they were recorded, each once, whatever the strat
   CHECK(slice_assignment_of(even).empty());
 }
 
-TEST_CASE("a run with slices dealt by speed is repeated bit for bit from its events", "[long]") {
+TEST_CASE("a run with slices assigned by speed is replayed bit for bit from its events", "[long]") {
   const std::string strategy = GENERATE("ddp", "zero3", "local_sgd");
   CAPTURE(strategy);
   const Experiment experiment({"data.batch_size=20", "data.slices=10", "train.max_steps=20",
@@ -76,14 +77,14 @@ TEST_CASE("a run with slices dealt by speed is repeated bit for bit from its eve
                         (strategy == "local_sgd" ? Settings{"parallel.local_steps=4"} : Settings{});
   const auto first = experiment.completed("first", settings + Settings{"data.dealing=speed"});
   const auto found = slice_assignment_of(first);
-  CHECK(found.at(0) == std::vector{3, 3, 4}); // as even as can be, until they are measured
+  CHECK(found.at(0) == std::vector{3, 3, 4}); // as even as possible, until workers are measured
   const auto events = experiment.run("first") / "events.jsonl";
   check_same(experiment.completed("again",
                                   settings + Settings{"data.recorded_dealing=" + events.string()}),
              first);
 }
 
-TEST_CASE("a run whose slices are dealt anew goes on to the same bits") {
+TEST_CASE("a run whose slice assignment changes resumes with the same bits") {
   const Experiment experiment({"data.batch_size=16", "data.slices=8", "checkpoint.every=10 steps",
                                "data.synthetic_samples=128", "train.schedule.name=constant",
                                "train.schedule.warmup=0"});
@@ -94,7 +95,7 @@ TEST_CASE("a run whose slices are dealt anew goes on to the same bits") {
   CHECK(experiment.completed("half", settings).digest() == whole.digest());
 }
 
-TEST_CASE("each sample is applied once an epoch where slices are dealt by speed and a node dies",
+TEST_CASE("each sample is applied once per epoch with assignment by speed when a node dies",
           "[long]") {
   const Counting experiment;
   const auto alone = experiment.completed("alone", experiment.own).digest();
@@ -113,7 +114,7 @@ TEST_CASE("each sample is applied once an epoch where slices are dealt by speed 
   CHECK(run.column<std::int64_t>("step") == all_steps(3200));
 }
 
-TEST_CASE("a dealing that cannot be repeated is refused") {
+TEST_CASE("a slice assignment that cannot be replayed is refused") {
   const Experiment experiment({"data.batch_size=16", "data.slices=8", "train.max_steps=4"});
   const auto refused = [&](const Settings& settings, const std::string& reason) {
     CAPTURE(settings);
@@ -122,14 +123,16 @@ TEST_CASE("a dealing that cannot be repeated is refused") {
     CHECK(has(ended.err, reason));
   };
   const auto wrong = recorded(experiment, {{0, {3, 5}}, {3, {7, 2}}}).string();
-  refused({"data.recorded_dealing=" + wrong}, wrong + ":2: its dealing is not one of the 8 slices");
+  refused({"data.recorded_dealing=" + wrong},
+          wrong + ":2: the recorded assignment does not match the 8 slices");
   refused({"data.recorded_dealing=/nowhere/events.jsonl"}, "no such file");
   refused({"parallel.strategy=local_sgd",
            "data.recorded_dealing=" + recorded(experiment, {{3, {8, 0}}}).string()},
-          "with one for each worker");
+          "with at least one per worker");
   recorded(experiment, {{0, {3, 5}}, {3, {7, 2}}});
-  refused({"data.dealing=speed", "data.recorded_dealing=" + wrong}, "one of the two");
-  refused({"data.dealing=speed", "data.slices=2"}, "2 slices leave 2 workers no choice");
-  refused({"data.dealing=speed", "model.sync_batch_norm=true"}, "as many slices each");
+  refused({"data.dealing=speed", "data.recorded_dealing=" + wrong}, "set only one of the two");
+  refused({"data.dealing=speed", "data.slices=2"},
+          "with 2 slices for 2 workers there is nothing to balance");
+  refused({"data.dealing=speed", "model.sync_batch_norm=true"}, "requires equal numbers of slices");
   refused({"data.dealing=fast"}, "even, speed");
 }

@@ -1,5 +1,5 @@
-// What a run comes to depends on the slices of its global batch, not on how many workers share
-// them, nor on how evenly.
+// Tests that a run's result depends on the slices of its global batch, not on how many workers
+// share them, nor on how evenly.
 #include "tests/system/experiment.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -37,16 +37,16 @@ TEST_CASE("a slice's result is the same on every worker", "[long]") {
   }
 }
 
-TEST_CASE("running statistics are those of the first slice, whoever takes the others") {
+TEST_CASE("running statistics are those of the first slice, whichever workers compute the others") {
   const std::string strategy = GENERATE("ddp", "zero2", "zero3");
   CAPTURE(strategy);
   const Experiment experiment({"data.batch_size=20", "data.slices=5", "train.max_steps=6"});
   const auto alone = experiment.completed("alone");
-  // Each has one: ranks are added in the order of slices, so that all bits are equal.
+  // Each worker has one slice: ranks are added in the order of slices, so that all bits are equal.
   check_same(experiment.completed("together", shared(strategy, 5)), alone);
 }
 
-TEST_CASE("workers with unequal numbers of slices repeat their bits") {
+TEST_CASE("workers with unequal numbers of slices are reproducible bit for bit") {
   const std::string strategy = GENERATE("ddp", "zero3");
   CAPTURE(strategy);
   const Experiment experiment({"data.batch_size=16", "data.slices=4", "train.max_steps=6",
@@ -56,7 +56,7 @@ TEST_CASE("workers with unequal numbers of slices repeat their bits") {
              experiment.completed("first", shared(strategy, 3)));
 }
 
-TEST_CASE("slices that cannot be are refused with what is allowed") {
+TEST_CASE("invalid numbers of slices are refused with the allowed ones") {
   const Experiment experiment;
   const auto refused = [&](const Settings& settings) {
     const auto ended = experiment.start("refused", settings).wait();
@@ -68,6 +68,6 @@ TEST_CASE("slices that cannot be are refused with what is allowed") {
   CHECK(has(refused({"data.slices=4", "train.accumulate=2"}),
             "4 slices are not 1 workers x 2 micro-batches"));
   CHECK(has(refused({"data.slices=5", "devices.count=2", "model.sync_batch_norm=true"}),
-            "5 slices cannot be dealt equally to 2 workers"));
+            "5 slices cannot be assigned in equal numbers to 2 workers"));
   CHECK(has(refused({"data.slices=0"}), "data.slices"));
 }

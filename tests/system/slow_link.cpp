@@ -48,7 +48,7 @@ void SlowLink::accept_one() {
       [this, client, server] { forward(server, client, std::numeric_limits<double>::infinity()); }};
 }
 
-/// Until either side closes; then both do.
+/// Forwards until either side closes; then closes both.
 void SlowLink::forward(int from, int to, double bytes_per_second) const {
   std::array<char, 2048> bytes;
   while (!ended_) {

@@ -13,8 +13,8 @@ namespace troupe::testing {
 
 class SlowLink {
 public:
-  /// Whoever connects to `host`, at the port of `to`, is connected with that. What goes there is
-  /// slowed down, for each connection; what comes back is not.
+  /// Forwards connections to `host`, at the port of `to`, to `to`. Limits the speed of each
+  /// connection in that direction, but not in the other.
   SlowLink(const std::string& host, Endpoint to, double bytes_per_second);
   ~SlowLink();
   SlowLink(const SlowLink&) = delete;

@@ -1,4 +1,4 @@
-// Going on from a checkpoint that only the leader has, over a slow connection.
+// Tests resuming from a checkpoint that only the leader has, over a slow connection.
 #include "tests/system/experiment.hpp"
 #include "tests/system/slow_link.hpp"
 
@@ -15,7 +15,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// A tensor takes twice the detection timeout, a chunk most of it: 768 KiB, and its momentum.
+/// A tensor takes twice the detection timeout, and a chunk most of it: 768 KiB, and its momentum.
 constexpr double bytes_per_second = 128 << 10;
 
 const Settings large_tensors = {"model={name: mlp, hidden: [1024]}",
@@ -27,7 +27,7 @@ const Settings large_tensors = {"model={name: mlp, hidden: [1024]}",
                                 "cluster.timeouts.heartbeat=100ms",
                                 "cluster.timeouts.detection=3s"};
 
-/// The first steps, which leave a checkpoint.
+/// Trains the first steps and leaves a checkpoint.
 bool trained_alone(const Experiment& experiment) {
   return experiment
              .train("job", {"train.max_steps=4", "cluster.min_nodes=1", "cluster.max_nodes=1",
@@ -35,12 +35,12 @@ bool trained_alone(const Experiment& experiment) {
              .code == 0;
 }
 
-/// A job that goes on after four steps, on a leader and a node that is connected slowly.
+/// A job that continues after four steps, on a leader and a node with a slow connection.
 struct SlowJob {
   Experiment experiment{large_tensors};
   bool has_checkpoint = trained_alone(experiment);
   RunningProgram leader = experiment.start_node("job", {"train.max_steps=8"});
-  // The node listens at one address, and others are told another.
+  // The node listens on one address and advertises another.
   std::uint16_t port = net::listen_on({"127.0.0.2", 0}).value().port;
   SlowLink link{"127.0.0.3", {"127.0.0.2", port}, bytes_per_second};
   RunningProgram second = experiment.start_node(
@@ -56,7 +56,7 @@ Ended ended_by_us(RunningProgram& leader) {
 
 } // namespace
 
-TEST_CASE("a node gets the leader's checkpoint over a slow connection, and says how far it is",
+TEST_CASE("a node fetches the leader's checkpoint over a slow connection and reports progress",
           "[long]") {
   SlowJob job;
   REQUIRE(job.has_checkpoint);
@@ -73,7 +73,7 @@ TEST_CASE("a node gets the leader's checkpoint over a slow connection, and says 
   CHECK(summary.at("steps") == 8);
 }
 
-TEST_CASE("a node that is asked to stop while it gets the checkpoint leaves, and is waited for") {
+TEST_CASE("a node asked to stop while it fetches the checkpoint leaves, and the job waits") {
   SlowJob job;
   REQUIRE(job.second.prints("fetching the checkpoint: "));
   job.second.send(SIGTERM);

@@ -1,4 +1,4 @@
-// Who waits for a place among a job's nodes, and who gives one up.
+// Tests nodes that wait for an assignment, and nodes that give one up.
 #include "tests/system/daemons.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -31,7 +31,7 @@ bool have_same_bits(const Checkpoint& one, const Checkpoint& other) {
   });
 }
 
-/// What a run has after each step: the loss and of how many samples it is.
+/// Returns the loss of each step and its number of samples.
 std::map<std::int64_t, std::pair<double, int>> course(const RunFiles& run) {
   std::map<std::int64_t, std::pair<double, int>> steps;
   for (const auto& event : run.events())
@@ -39,9 +39,10 @@ std::map<std::int64_t, std::pair<double, int>> course(const RunFiles& run) {
   return steps;
 }
 
-/// Each step with the same loss. The last one before a node was lost may have been applied where
-/// the leader heard of it too late (docs/cluster.md): then its line is missing, which the leader
-/// says. Lines of the last two may be of fewer samples, as not all could report them in time.
+/// Checks that each step has the same loss. The last step before a node was lost may have been
+/// applied although the leader learned of it too late (docs/cluster.md): then its line is missing,
+/// and the leader reports that. Lines of the last two steps may count fewer samples, because some
+/// ranks could not report them in time.
 void check_history(const RunFiles& disturbed, const RunFiles& whole, const std::string& said) {
   const auto recoveries = disturbed.recoveries();
   const auto last_before =
@@ -64,7 +65,7 @@ void check_history(const RunFiles& disturbed, const RunFiles& whole, const std::
   CHECK(has(said, "the events of 1 earlier steps are lost") == (missing == 1));
 }
 
-/// A run that loses a node and takes a spare ends with the bits of one that loses none.
+/// Checks that a run that replaces a lost node by a spare ends with the bits of an undisturbed run.
 void check_spare(const Settings& more) {
   const auto settings = for_three(more);
   CAPTURE(settings);
@@ -81,7 +82,7 @@ void check_spare(const Settings& more) {
       REQUIRE(daemons.join().prints("waiting as a spare"));
       REQUIRE(becomes_true([&] { return run.steps_done() > 100; }));
       second.kill();
-      REQUIRE(leader.prints("was a spare, and takes part"));
+      REQUIRE(leader.prints(" now takes part"));
     }
     REQUIRE(leader.prints(name + ": completed"));
     const auto ended = stop(leader);
@@ -103,22 +104,21 @@ void check_spare(const Settings& more) {
 
 } // namespace
 
-TEST_CASE("with a spare in the place of a node that is lost, a run ends with the bits of another "
-          "that lost none",
+TEST_CASE("with a spare in place of a lost node, a run has the bits of an undisturbed one",
           "[long]") {
   check_spare(GENERATE(Settings{},
                        by_adam + Settings{"parallel.strategy=zero2", "train.clip_grad_norm=1"},
                        Settings{"parallel.strategy=zero3", "precision.mode=amp_fp16"}));
 }
 
-TEST_CASE("a spare takes the place of a lost node with the other strategies, too", "[exhaustive]") {
+TEST_CASE("a spare takes the place of a lost node with the other strategies", "[exhaustive]") {
   check_spare(GENERATE(
       by_adam + Settings{"precision.mode=amp_fp16"}, by_adam + Settings{"parallel.strategy=zero1"},
       by_adam + Settings{"parallel.strategy=zero1", "parallel.offload.target=optimizer"},
       Settings{"parallel.strategy=hsdp", "devices.count=2", "data.slices=6"}));
 }
 
-TEST_CASE("when a node is lost, one that fills no group of workers waits until another comes",
+TEST_CASE("after a loss, a node that completes no group of workers waits for another one",
           "[long]") {
   const auto settings = GENERATE(
       Settings{"parallel.strategy=hsdp", "parallel.shard_group=2"},
@@ -151,7 +151,7 @@ TEST_CASE("when a node is lost, one that fills no group of workers waits until a
   CHECK(run.summary().at("status") == "stopped");
 }
 
-TEST_CASE("a node that is told to stop leaves between two steps, and the others go on") {
+TEST_CASE("a node asked to stop leaves between two steps, and the others continue") {
   const std::string strategy = GENERATE("ddp", "zero3");
   const bool by_signal = GENERATE(true, false);
   CAPTURE(strategy, by_signal);
@@ -179,13 +179,13 @@ TEST_CASE("a node that is told to stop leaves between two steps, and the others 
   CHECK(has(left.out, "nodes: stopped after"));
   REQUIRE(becomes_true([&] { return workers() == 2; }));
   const auto change = run.recoveries().back();
-  CHECK(change.at("reason") == "node " + leaving + " leaves, as it was asked to");
+  CHECK(change.at("reason") == "node " + leaving + " was asked to leave");
   CHECK(change.at("is_loss") == false);
   CHECK(change.at("world_size") == 2);
   CHECK(change.at("steps_repeated") == 0);
 
   const auto all =
-      RunningProgram{{TROUPE_PROGRAM, "stop", daemon_address(third)}}.wait(); // the job
+      RunningProgram{{TROUPE_PROGRAM, "stop", daemon_address(third)}}.wait(); // stops the whole job
   CHECK(all.code == 0);
   CHECK(third.wait().code == 0);
   CHECK(becomes_true([&] { return run.has("summary.json"); }));
@@ -194,8 +194,7 @@ TEST_CASE("a node that is told to stop leaves between two steps, and the others 
   CHECK(run.column<std::int64_t>("step") == all_steps(run.steps_done()));
 }
 
-TEST_CASE(
-    "a node that comes when all places are taken waits, and harms nobody when it is stopped") {
+TEST_CASE("a node that joins a full job waits without affecting it") {
   const Experiment experiment;
   Daemons daemons{experiment, "nodes", for_nodes(2, "ddp") + Settings{"train.epochs=100000"}};
   auto& leader = daemons.lead();
@@ -215,7 +214,7 @@ TEST_CASE(
   }
   SECTION("it takes the place of one that leaves") {
     CHECK(terminate(second).code == 0);
-    REQUIRE(third.prints("generation 2 from step"));
+    REQUIRE(third.prints("generation 2 starts at step"));
   }
   const auto before = run.steps_done();
   CHECK(becomes_true([&] { return run.steps_done() > before + 20; }));

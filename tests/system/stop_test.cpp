@@ -12,24 +12,24 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// Until the run has done so many steps; false when it ends before.
+/// Waits until the run has done `steps` steps. Returns false when it ends before.
 bool reaches(RunningProgram& program, const RunFiles& run, std::int64_t steps) {
   return becomes_true([&] { return run.steps_done() >= steps || !program.running(); }) &&
          run.steps_done() >= steps;
 }
 
-/// What a stopped run says that its user can type.
+/// Returns the command for resuming that a stopped run prints.
 std::string command_to_go_on(const std::string& said) {
-  const std::string before = "troupe: to go on: ";
+  const std::string before = "troupe: to resume: ";
   const auto begin = said.find(before);
   REQUIRE(begin != std::string::npos);
   return said.substr(begin + before.size(), said.find('\n', begin) - begin - before.size());
 }
 
-/// Long after every test would have given up.
+/// Runs longer than any test waits.
 const Settings endless = {"train.epochs=100000", "checkpoint.every=1000 steps"};
 
-/// Its steps take some tenths of a second, and more than one is under way.
+/// Steps take some tenths of a second, and more than one is in flight.
 const Settings slow = {"devices.engine=interpreter", "data.image_size=16", "data.batch_size=32",
                        "data.synthetic_samples=320"};
 
@@ -38,7 +38,7 @@ const Settings two_workers = {"parallel.strategy=ddp", "devices.count=2"};
 void check_stop_and_resume(int signal, const Settings& parallel) {
   CAPTURE(signal, parallel);
   auto settings = parallel;
-  // Checkpoints that nothing but the stop asks for.
+  // The only checkpoint is the one written at the stop.
   settings.insert(settings.end(), {"train.epochs=30", "checkpoint.every=30 epochs"});
   const Experiment experiment(settings);
   const auto undisturbed = experiment.completed("undisturbed");
@@ -50,7 +50,7 @@ void check_stop_and_resume(int signal, const Settings& parallel) {
   const auto ended = program.wait();
   CAPTURE(ended.out, ended.err);
   CHECK(ended.code == 128 + signal);
-  CHECK(has(ended.err, "a second signal ends at once"));
+  CHECK(has(ended.err, "after 1 s, a second signal ends the process at once"));
   CHECK(has(ended.out, "stopped: stopped after"));
   const auto summary = run.summary();
   const auto steps = summary.at("steps").get<std::int64_t>();
@@ -70,17 +70,18 @@ void check_stop_and_resume(int signal, const Settings& parallel) {
 
 } // namespace
 
-TEST_CASE("a run that is told to stop saves its last step, and goes on from there when resumed") {
+TEST_CASE("a stopped run saves its last step and resumes from it") {
   check_stop_and_resume(SIGINT, {});
   check_stop_and_resume(SIGTERM, two_workers);
 }
 
-TEST_CASE("so does a run that the other signal tells to stop", "[exhaustive]") {
+TEST_CASE("a run stopped by the other signal saves its last step and resumes from it",
+          "[exhaustive]") {
   check_stop_and_resume(SIGTERM, {});
   check_stop_and_resume(SIGINT, two_workers);
 }
 
-TEST_CASE("a run that began afresh says how to go on nevertheless") {
+TEST_CASE("a stopped run with checkpoint.resume=never prints the command that resumes it") {
   const Experiment experiment(endless + Settings{"checkpoint.resume=never"});
   auto program = experiment.start("fresh");
   REQUIRE(reaches(program, experiment.run("fresh"), 3));
@@ -90,7 +91,7 @@ TEST_CASE("a run that began afresh says how to go on nevertheless") {
   CHECK(command_to_go_on(ended.err).ends_with(" --set checkpoint.resume=auto"));
 }
 
-TEST_CASE("a run without checkpoints says, when it is stopped, that it saved none") {
+TEST_CASE("a stopped run without checkpoints reports that it saved none") {
   const Experiment experiment({"train.epochs=100000", "checkpoint.every=never"});
   auto program = experiment.start("unsaved");
   REQUIRE(reaches(program, experiment.run("unsaved"), 3));
@@ -98,7 +99,7 @@ TEST_CASE("a run without checkpoints says, when it is stopped, that it saved non
   const auto ended = program.wait();
   CHECK(ended.code == 128 + SIGTERM);
   CHECK(has(ended.err, "troupe: stopped; no checkpoint was written (checkpoint.every)\n"));
-  CHECK_FALSE(has(ended.err, "to go on"));
+  CHECK_FALSE(has(ended.err, "to resume"));
 }
 
 TEST_CASE("a run saves and ends with 128 + signal on SIGHUP, SIGUSR1 and SIGUSR2") {
@@ -112,10 +113,10 @@ TEST_CASE("a run saves and ends with 128 + signal on SIGHUP, SIGUSR1 and SIGUSR2
   CAPTURE(ended.out, ended.err);
   CHECK(ended.code == 128 + signal);
   CHECK(run.newest_checkpoint().step == run.summary().at("steps"));
-  CHECK(has(ended.err, "troupe: to go on: "));
+  CHECK(has(ended.err, "troupe: to resume: "));
 }
 
-TEST_CASE("two signals at the same time stop a run as one does") {
+TEST_CASE("two simultaneous signals stop a run like one") {
   const Experiment experiment(endless);
   auto program = experiment.start("stopped");
   const auto run = experiment.run("stopped");
@@ -128,7 +129,7 @@ TEST_CASE("two signals at the same time stop a run as one does") {
   CHECK(run.newest_checkpoint().step == run.summary().at("steps"));
 }
 
-TEST_CASE("a second signal ends the program at once, whatever it is doing", "[long]") {
+TEST_CASE("a second signal ends the program at once, during any work", "[long]") {
   // The second step has just begun, and takes far longer than the second in which signals count as
   // one.
   const Experiment experiment(slow +
@@ -156,7 +157,7 @@ TEST_CASE("a drain that takes longer than its timeout ends the program") {
   CHECK(has(ended.err, "cluster.timeouts.drain"));
 }
 
-TEST_CASE("the daemon says that it is ready, and drains when it is told to stop") {
+TEST_CASE("a daemon prints that it is ready, and drains when it is stopped") {
   const Experiment experiment(endless);
   auto node = experiment.start_node("node");
   REQUIRE(node.prints("ready\n"));
@@ -181,7 +182,7 @@ TEST_CASE("a daemon drains on SIGHUP, SIGUSR1 and SIGUSR2") {
   CHECK(run.newest_checkpoint().step == run.summary().at("steps"));
 }
 
-TEST_CASE("the daemon stays after its job until it is told to stop") {
+TEST_CASE("a daemon stays after its job until it is stopped") {
   const Experiment experiment({"metrics.listen=127.0.0.1:0"});
   auto node = experiment.start_node("node");
   REQUIRE(node.prints("node: completed"));
@@ -195,7 +196,7 @@ TEST_CASE("the daemon stays after its job until it is told to stop") {
   CHECK(experiment.run("node").summary().at("status") == "completed");
 }
 
-TEST_CASE("a daemon whose job has failed ends, and its exit code says so") {
+TEST_CASE("a daemon whose job failed ends with a failure's exit code") {
   const Experiment experiment({"train.optimizer.lr=1e30"});
   auto node = experiment.start_node("node");
   const auto ended = node.wait();

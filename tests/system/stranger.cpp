@@ -40,7 +40,7 @@ void Stranger::break_off() {
 }
 
 bool Stranger::sees_the_end() {
-  // Below TLS, too: what matters is whether the daemon still holds the connection.
+  // Reads below TLS: it only matters whether the daemon still holds the connection.
   std::array<char, 4096> ignored;
   for (;;) {
     pollfd ready{.fd = socket_.number(), .events = POLLIN, .revents = 0};

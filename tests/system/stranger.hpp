@@ -1,4 +1,4 @@
-/// Somebody who connects to a daemon and does not keep to the protocol.
+/// A client that connects to a daemon and violates the protocol.
 #pragma once
 
 #include "core/net/descriptor.hpp"
@@ -11,17 +11,17 @@
 
 namespace troupe::testing {
 
-/// A connection. What cannot be sent or read any more is no error: daemons may close it at any
-/// time.
+/// A connection. Failed sends and reads are no errors: daemons may close it at any time.
 class Stranger {
 public:
-  /// With TLS, he has a certificate that the daemon trusts, and waits until he is let in.
+  /// With TLS, uses a certificate that the daemon trusts, and waits until the handshake is
+  /// complete.
   explicit Stranger(const Endpoint& daemon, const std::optional<TlsConfig>& tls = {});
 
   void send(std::string_view bytes);
-  /// Closes without a word: the other side sees its connection reset.
+  /// Closes without a shutdown: the other side sees its connection reset.
   void break_off();
-  /// Reads what there is; true once the daemon has closed the connection.
+  /// Reads all available bytes. Returns true once the daemon has closed the connection.
   bool sees_the_end();
 
 private:

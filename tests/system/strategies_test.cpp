@@ -1,5 +1,5 @@
-// Every strategy trains what one worker trains that takes the same micro-batches one after the
-// other. Ranks are summed in the order of micro-batches, so that all bits are equal.
+// Tests that every strategy gives the results of one worker that takes the same micro-batches one
+// after the other. Ranks are summed in the order of micro-batches, so that all bits are equal.
 #include "core/float16.hpp"
 #include "tests/system/experiment.hpp"
 
@@ -24,7 +24,7 @@ std::vector<double> first_two(const std::vector<double>& losses) {
 
 constexpr auto all = {"dp", "ddp", "zero1", "zero2", "zero3", "fsdp", "hsdp"};
 
-/// So many workers beside one with as many micro-batches.
+/// Compares `count` workers with one worker that has `count` micro-batches.
 void check_strategies(int count, const std::string& model) {
   CAPTURE(count, model);
   const Experiment experiment({"data.batch_size=12", "data.synthetic_samples=60",
@@ -40,7 +40,7 @@ void check_strategies(int count, const std::string& model) {
     CHECK(together.summary().at("strategy") == strategy);
     CHECK(together.summary().at("world_size") == count);
     if (strategy == "hsdp" && count == 4) {
-      // It sums within groups, then over them; ten steps make 1e-4 and more of that.
+      // hsdp sums within groups, then over groups; ten steps amplify that to 1e-4 and more.
       CHECK(largest_difference(together.losses(), alone.losses()) < 1e-3);
       continue;
     }
@@ -51,15 +51,15 @@ void check_strategies(int count, const std::string& model) {
 
 } // namespace
 
-TEST_CASE("every strategy trains to the result of one worker", "[long]") {
+TEST_CASE("every strategy matches one worker", "[long]") {
   check_strategies(GENERATE(2, 3), GENERATE("resnet20", "mlp"));
 }
 
-TEST_CASE("every strategy is the same for a worker alone, and for four of them", "[long]") {
+TEST_CASE("every strategy matches one worker, also on one and on four workers", "[long]") {
   check_strategies(GENERATE(1, 4), GENERATE("resnet20", "mlp"));
 }
 
-TEST_CASE("every strategy trains ResNet-50 as one worker does", "[exhaustive]") {
+TEST_CASE("every strategy trains ResNet-50 like one worker", "[exhaustive]") {
   const auto count = GENERATE(1, 2, 3, 4);
   CAPTURE(count);
   const Experiment experiment({"model.name=resnet50", "model.width=16", "data.batch_size=12",
@@ -72,7 +72,7 @@ TEST_CASE("every strategy trains ResNet-50 as one worker does", "[exhaustive]") 
     CAPTURE(strategy);
     const auto together = experiment.completed(strategy, workers(strategy, count));
     if (strategy == "hsdp" && count == 4) {
-      // It sums within groups, then over them; batch norm over three samples makes much of that.
+      // hsdp sums within groups, then over groups; batch norm over three samples amplifies that.
       CHECK(largest_difference(first_two(together.losses()), first_two(alone.losses())) < 1e-3);
       continue;
     }
@@ -95,7 +95,7 @@ TEST_CASE("memory settings of a strategy do not change a bit", "[long]") {
   check_same(experiment.completed("together", workers("zero3", 3) + settings), alone);
 }
 
-TEST_CASE("micro-batches of several workers are the step's slices, sent once or one by one",
+TEST_CASE("micro-batches of several workers are the step's slices, reduced once or one by one",
           "[long]") {
   const std::string strategy = GENERATE("ddp", "zero1", "zero2", "zero3", "hsdp");
   const auto* const no_sync = GENERATE("true", "false");
@@ -110,7 +110,7 @@ TEST_CASE("micro-batches of several workers are the step's slices, sent once or 
   CHECK(largest_difference(together.losses(), alone.losses()) < 1e-5);
 }
 
-TEST_CASE("clipping and loss scaling see the gradients of all ranks", "[long]") {
+TEST_CASE("clipping and loss scaling use the gradients of all ranks", "[long]") {
   const std::string strategy = GENERATE("dp", "ddp", "zero1", "zero2", "zero3", "hsdp");
   const auto mode = GENERATE(Settings{"train.clip_grad_norm=0.5"},
                              Settings{"precision.mode=amp_fp16", "train.clip_grad_norm=0.5",
@@ -121,7 +121,7 @@ TEST_CASE("clipping and loss scaling see the gradients of all ranks", "[long]") 
                               mode);
   const auto alone = experiment.completed("alone", micro_batches(4));
   const auto together = experiment.completed("together", workers(strategy, 4));
-  // The norm is a sum of shards' norms: up to rounding.
+  // The norm is a sum of shards' norms: equal up to rounding.
   CHECK(largest_difference(together.losses(), alone.losses()) < 1e-5);
   if (mode.size() > 1) {
     CHECK(alone.column<int>("skipped_steps").back() > 0);
@@ -130,9 +130,10 @@ TEST_CASE("clipping and loss scaling see the gradients of all ranks", "[long]") 
   }
 }
 
-TEST_CASE("measuring the gradient's norm changes no bit, and all strategies find the same",
+TEST_CASE("measuring the gradient norm changes no bit, and all strategies measure the same",
           "[long]") {
-  // One whose layout has gaps between parameters, in which other buckets leave their gradients.
+  // One model has a layout with gaps between parameters, in which other buckets leave their
+  // gradients.
   const std::string model = GENERATE("resnet20", "mlp");
   CAPTURE(model);
   const Experiment experiment({"model.name=" + model, "data.batch_size=12", "train.max_steps=6",
@@ -153,13 +154,13 @@ TEST_CASE("measuring the gradient's norm changes no bit, and all strategies find
     for (const std::string offload : {"none", "optimizer"}) {
       const auto settings = workers(strategy, 4) + Settings{"parallel.offload.target=" + offload};
       if (offload != "none" && (strategy == "dp" || strategy == "ddp"))
-        continue; // whose state is whole
+        continue; // their state is not divided
       CAPTURE(strategy, offload);
       const auto measured = experiment.completed(strategy + offload, settings + every_other);
       check_same(measured, experiment.completed(strategy + offload + " plain", settings));
       const auto norms = norms_of(measured);
       REQUIRE(norms.size() == expected.size());
-      // Of later steps the parameters differ, by what rounding has become.
+      // In later steps the parameters differ by accumulated rounding.
       for (std::size_t i = 0; i < norms.size(); ++i)
         CHECK(norms[i] == Catch::Approx(expected[i]).epsilon(i == 0 ? 1e-5 : 1e-3));
     }
@@ -178,7 +179,7 @@ TEST_CASE("a run resumes with another strategy", "[long]") {
   check_same(parts, whole);
 }
 
-TEST_CASE("values may be sent in a narrower type than they are stored in", "[long]") {
+TEST_CASE("values can be sent in a smaller type than they are stored in", "[long]") {
   const Experiment experiment(
       {"model.name=mlp", "data.batch_size=12", "train.max_steps=10", "train.evaluate_every=1"});
   const std::string strategy = GENERATE("ddp", "zero2", "zero3", "hsdp");
@@ -194,11 +195,11 @@ TEST_CASE("values may be sent in a narrower type than they are stored in", "[lon
   CHECK(difference > 0);
   CHECK(difference < (type == "bf16" ? 3e-2 : 3e-3));
   const auto bytes = [](const RunFiles& run) { return run.column<double>("collective_bytes")[1]; };
-  // ZeRO 2 gathers its parameters as they are.
+  // ZeRO 2 gathers its parameters without a cast.
   CHECK(bytes(narrow) / bytes(whole) == Catch::Approx(strategy == "zero2" ? 0.75 : 0.5));
 }
 
-TEST_CASE("statistics may hold values of a narrower type") {
+TEST_CASE("running statistics can be rounded to a smaller type") {
   const Experiment experiment({"data.batch_size=12", "train.max_steps=3"});
   const auto run = experiment.completed(
       "run", workers("ddp", 2) + Settings{"parallel.mixed_precision.buffers=bf16"});
@@ -213,7 +214,7 @@ TEST_CASE("statistics may hold values of a narrower type") {
   CHECK(rounded > 0);
 }
 
-TEST_CASE("traffic and memory are what ZeRO's formulas say", "[long]") {
+TEST_CASE("traffic and memory match ZeRO's formulas", "[long]") {
   constexpr double n = 4;
   const Experiment experiment(
       {"model.name=resnet50", "model.stem=cifar", "data.image_size=16", "data.batch_size=4",
@@ -222,7 +223,7 @@ TEST_CASE("traffic and memory are what ZeRO's formulas say", "[long]") {
   struct Row {
     const char* strategy;
     double traffic; // in units of the parameters' bytes, all ranks, per (N-1)
-    double parameters, gradients, optimizer; // of a whole copy in fp32
+    double parameters, gradients, optimizer; // as a fraction of a whole copy in fp32
   };
   const auto row = GENERATE(Row{"ddp", 2, 1, 1, 2}, Row{"zero1", 2, 1, 1, 2 / n},
                             Row{"zero2", 2, 1, 1 / n, 2 / n}, Row{"zero3", 3, 1 / n, 1 / n, 2 / n});

@@ -1,4 +1,4 @@
-// The node that leads is lost, and the job goes on.
+// Tests that a job continues when its leader is lost.
 #include "tests/system/counting.hpp"
 #include "tests/system/crew.hpp"
 #include "tests/system/daemons.hpp"
@@ -29,8 +29,8 @@ Settings for_crew(int nodes) {
                                    "cluster.max_nodes=" + std::to_string(nodes)};
 }
 
-/// No line twice, and none is missing but of steps that the leader had no time to write: it was
-/// lost so often.
+/// Checks that no line occurs twice, and that only lines of steps that a lost leader had no time to
+/// write are missing. `losses`: how often the leader was lost.
 void check_lines(const RunFiles& run, std::int64_t steps, std::int64_t losses) {
   constexpr std::int64_t under_way = 4; // steps, at most
   const auto lines = run.column<std::int64_t>("step");
@@ -46,7 +46,7 @@ bool has_staging(const RunFiles& run) {
       [](const auto& entry) { return entry.path().filename().string().starts_with(".drafts-"); });
 }
 
-/// How many decide on the next generation, as a node would know if it was started again.
+/// Returns the number of voters on the next generation, as a restarted node would read it.
 std::size_t voters(const RunFiles& run) {
   std::ifstream file{run.folder() / "members.json"};
   const auto members = nlohmann::json::parse(file, nullptr, false);
@@ -55,7 +55,7 @@ std::size_t voters(const RunFiles& run) {
 
 } // namespace
 
-TEST_CASE("when the leader is killed another goes on with the run, its lines and its checkpoints",
+TEST_CASE("when the leader is killed, another continues the run with its logs and checkpoints",
           "[long]") {
   const bool shared = GENERATE(true, false);
   CAPTURE(shared);
@@ -67,8 +67,8 @@ TEST_CASE("when the leader is killed another goes on with the run, its lines and
   crew[0].kill();
   REQUIRE(becomes_true([&] { return crew.leader(1) > 0; }));
   const int successor = crew.leader(1);
-  CHECK(
-      has(crew[successor].out(), "this node leads the job from now on, after " + crew.address(0)));
+  CHECK(has(crew[successor].out(),
+            "this node now leads the job, as the successor of " + crew.address(0)));
   crew.start(0);
   REQUIRE(becomes_true([&] { return crew.members(0) == 3; }));
   CHECK(crew.leader(0) == successor);
@@ -89,13 +89,13 @@ TEST_CASE("when the leader is killed another goes on with the run, its lines and
       changes, true, [](const auto& change) { return change.at("is_loss").template get<bool>(); });
   REQUIRE(lost != changes.end());
   CHECK(lost->at("reason") ==
-        "node " + crew.address(0) + ", which led the job, is gone: its connection was closed");
+        "node " + crew.address(0) + ", which led the job, was lost: its connection was closed");
   CHECK(lost->at("steps_repeated") == 0);
   CHECK(run.newest_checkpoint().step == 25 * 8);
   CHECK_FALSE(run.has("members.json"));
 }
 
-TEST_CASE("no lines are lost when the leader and another node die, and the others are further",
+TEST_CASE("no log lines are lost when the leader and another node die, and others are ahead",
           "[exhaustive]") {
   const Experiment experiment;
   const Settings settings = {"train.epochs=100", "checkpoint.every=20 steps"};
@@ -107,7 +107,8 @@ TEST_CASE("no lines are lost when the leader and another node die, and the other
   for (const int node : {0, 1})
     crew.start(node);
   REQUIRE(becomes_true([&] { return crew.members(0) == 4; }));
-  // A survivor leads if it was elected before the second loss, else the node that begins anew.
+  // A survivor leads if it was elected before the second loss, otherwise the node that begins the
+  // job again.
   const int leader = crew.leader(0);
   REQUIRE(leader >= 0);
   REQUIRE(crew[leader].prints("nodes: completed"));
@@ -117,13 +118,13 @@ TEST_CASE("no lines are lost when the leader and another node die, and the other
 }
 
 TEST_CASE(
-    "a spare follows the next leader when the leader leaves, also the first of cluster.join") {
+    "a spare follows the next leader when the leader leaves, even the first of cluster.join") {
   const Experiment experiment;
   Crew crew{experiment, "nodes", 3, for_crew(2) + Settings{"train.epochs=100000"}, true};
   crew.start_all();
   const auto run = crew.run(0);
   REQUIRE(becomes_true([&] { return crew.members(0) == 2 && run.steps_done() > 20; }));
-  int spare = 1; // which of the two that join is one depends on their speed
+  int spare = 1; // the slower of the two joining nodes is the spare
   REQUIRE(becomes_true([&] {
     spare = has(crew[1].out(), "waiting as a spare") ? 1 : 2;
     return has(crew[spare].out(), "waiting as a spare");
@@ -138,7 +139,7 @@ TEST_CASE(
   CHECK(crew[3 - spare].wait().code == 0);
 }
 
-TEST_CASE("a stop that is asked of any node ends every node, also one that may begin a job") {
+TEST_CASE("stopping any node ends every node, even one that may begin a job") {
   const Experiment experiment;
   Crew crew{experiment, "nodes", 3, for_crew(3) + Settings{"train.epochs=100000"}, false};
   crew.start_all();
@@ -153,8 +154,7 @@ TEST_CASE("a stop that is asked of any node ends every node, also one that may b
     CHECK(crew[node].wait().code == 0);
 }
 
-TEST_CASE("a leader that is asked to leave does so between two steps, and the others go on",
-          "[long]") {
+TEST_CASE("a leader asked to leave does so between two steps, and the others continue", "[long]") {
   const auto& [by_signal, divides] = GENERATE(table<bool, bool>({{true, true}, {false, false}}));
   CAPTURE(by_signal, divides);
   const Counting experiment;
@@ -174,8 +174,8 @@ TEST_CASE("a leader that is asked to leave does so between two steps, and the ot
     CHECK(RunningProgram{{TROUPE_PROGRAM, "stop", crew.address(0), "--node"}}.wait().code == 0);
   const auto left = crew[0].wait();
   CHECK(left.code == 0);
-  CHECK(has(left.out, "this node has left the job, and another leads it"));
-  crew.start(0); // it follows
+  CHECK(has(left.out, "this node has left the job, and another node leads it"));
+  crew.start(0); // as a follower
   REQUIRE(becomes_true([&] { return run.has("summary.json"); }));
   CHECK(run.summary().at("status") == "completed");
   CHECK(run.digest() == alone);
@@ -189,9 +189,10 @@ TEST_CASE("a leader that is asked to leave does so between two steps, and the ot
   CHECK(change->at("steps_repeated") == 0);
 }
 
-TEST_CASE("each sample is applied once an epoch when any node is lost, the leader too", "[long]") {
+TEST_CASE("each sample is applied once per epoch when any node is lost, including the leader",
+          "[long]") {
   const Counting experiment;
-  // More steps: a node that comes takes part only once it is stable.
+  // More steps, because a joining node takes part only once it is stable.
   const auto settings =
       experiment.own + Settings{"data.batch_size=3", "data.slices=3", "data.eval_batch_size=3",
                                 "train.optimizer.lr=0.75"};
@@ -226,8 +227,7 @@ TEST_CASE("each sample is applied once an epoch when any node is lost, the leade
   CHECK(run.digest() == alone);
 }
 
-TEST_CASE("a leader that was stopped for a while finds that another leads, and follows it",
-          "[long]") {
+TEST_CASE("a leader that was paused finds that another node leads and follows it", "[long]") {
   const Experiment experiment;
   Crew crew{experiment, "nodes", 3, for_crew(3) + Settings{"train.epochs=100000"}, true};
   crew.start_all();
@@ -239,7 +239,7 @@ TEST_CASE("a leader that was stopped for a while finds that another leads, and f
   const auto then = run.steps_done();
   REQUIRE(becomes_true([&] { return run.steps_done() > then + 40; }));
   crew[0].send(SIGCONT);
-  REQUIRE(crew[0].prints("the others have come together at " + crew.address(successor)));
+  REQUIRE(crew[0].prints("the other nodes have joined the new leader " + crew.address(successor)));
   REQUIRE(becomes_true([&] { return crew.members(0) == 3; }));
   CHECK(crew.leader(0) == successor);
   const auto now = run.steps_done();
@@ -248,7 +248,7 @@ TEST_CASE("a leader that was stopped for a while finds that another leads, and f
   check_lines(run, run.events().back().at("step").get<std::int64_t>() + 1, 1);
 }
 
-TEST_CASE("when the leader is frozen and all others restarted, they begin the job again without it",
+TEST_CASE("when the leader is frozen and all others restart, they begin the job again without it",
           "[long]") {
   const Experiment experiment;
   const Settings settings = {"cluster.timeouts.collective=5s", "cluster.timeouts.form=8s",
@@ -273,7 +273,7 @@ TEST_CASE("when the leader is frozen and all others restarted, they begin the jo
   const auto then = run.steps_done();
   CHECK(becomes_true([&] { return run.steps_done() > then + 20; }));
   crew[frozen].send(SIGCONT);
-  CHECK(crew[frozen].wait().code == 1); // a service manager starts it again
+  CHECK(crew[frozen].wait().code == 1); // a service manager restarts it
   crew.start(frozen);
   REQUIRE(becomes_true([&] { return crew.members(frozen) == 3; }));
   CHECK(crew.leader(frozen) == 0);
@@ -281,7 +281,7 @@ TEST_CASE("when the leader is frozen and all others restarted, they begin the jo
   check_lines(run, run.events().back().at("step").get<std::int64_t>() + 1, 3);
 }
 
-TEST_CASE("with a witness the one of two nodes that follows outlives the leader") {
+TEST_CASE("with a witness, the follower of two nodes continues without the leader") {
   const Experiment experiment;
   Crew crew{experiment, "nodes", 3,
             for_crew(2) + Settings{"cluster.min_nodes=1", "train.epochs=100000"}, false};
@@ -293,7 +293,7 @@ TEST_CASE("with a witness the one of two nodes that follows outlives the leader"
     return crew.status(2).at("phase") == "a witness of the job that " + crew.address(0) + " leads";
   }));
   crew[0].kill();
-  REQUIRE(crew[1].prints("this node leads the job from now on"));
+  REQUIRE(crew[1].prints("this node now leads the job"));
   const auto then = crew.run(1).steps_done();
   REQUIRE(becomes_true([&] { return crew.run(1).steps_done() > then + 40; }));
   CHECK(becomes_true([&] {
@@ -301,14 +301,14 @@ TEST_CASE("with a witness the one of two nodes that follows outlives the leader"
   }));
   const auto refused = RunningProgram{{TROUPE_PROGRAM, "stop", crew.address(1), "--node"}}.wait();
   CHECK(refused.code == 2);
-  CHECK(has(refused.err, crew.address(1) + " leads the job, which would end with it"));
+  CHECK(has(refused.err, crew.address(1) + " leads the job, and the job would end if it left"));
   CHECK(crew[1].running());
   CHECK(stop(crew[1]).code == 0);
   CHECK(crew[2].wait().code == 0);
   CHECK_FALSE(crew.run(2).has("events.jsonl"));
 }
 
-TEST_CASE("with a spare the one of two nodes that follows outlives the leader, again and again") {
+TEST_CASE("with a spare, the follower of two nodes continues without the leader, repeatedly") {
   const Experiment experiment;
   Crew crew{experiment, "nodes", 3, for_crew(3) + Settings{"data.slices=2", "train.epochs=100000"},
             false};
@@ -316,26 +316,27 @@ TEST_CASE("with a spare the one of two nodes that follows outlives the leader, a
   crew.start(1);
   REQUIRE(becomes_true([&] { return crew.members(0) == 2; }));
   crew.start(2);
-  REQUIRE(crew[2].prints("waiting as a spare: there are 2 workers already, and 2 slices"));
-  // The spare has a vote: no generation was formed for that.
+  REQUIRE(crew[2].prints(
+      "waiting as a spare: there are 2 workers already, and 1 more would exceed the 2 slices"));
+  // The spare has a vote, and no generation was built for that.
   REQUIRE(becomes_true([&] { return voters(crew.run(1)) == 3; }));
   CHECK(crew.run(0).recoveries().empty());
   crew[0].kill();
-  REQUIRE(crew[1].prints("this node leads the job from now on, after " + crew.address(0)));
+  REQUIRE(crew[1].prints("this node now leads the job, as the successor of " + crew.address(0)));
   REQUIRE(becomes_true([&] { return crew.members(2) == 2 && crew.leader(2) == 1; }));
   crew.start(0);
-  REQUIRE(crew[0].prints("waiting as a spare: there are 2 workers already, and 2 slices"));
+  REQUIRE(crew[0].prints(
+      "waiting as a spare: there are 2 workers already, and 1 more would exceed the 2 slices"));
   REQUIRE(becomes_true([&] { return voters(crew.run(2)) == 3; }));
   crew[1].kill();
-  REQUIRE(crew[2].prints("this node leads the job from now on, after " + crew.address(1)));
+  REQUIRE(crew[2].prints("this node now leads the job, as the successor of " + crew.address(1)));
   REQUIRE(becomes_true([&] { return crew.members(0) == 2 && crew.leader(0) == 2; }));
   CHECK(RunningProgram{{TROUPE_PROGRAM, "stop", crew.address(0)}}.wait().code == 0);
   CHECK(crew[0].wait().code == 0);
   CHECK(crew[2].wait().code == 0);
 }
 
-TEST_CASE(
-    "a former leader that waits as a spare follows the next leader, too, and leaves no drafts") {
+TEST_CASE("a former leader waiting as a spare follows the next leader, without staging files") {
   const Experiment experiment;
   Crew crew{experiment, "nodes", 3, for_crew(3) + Settings{"data.slices=2", "train.epochs=100000"},
             false};
@@ -347,7 +348,8 @@ TEST_CASE(
   crew[0].send(SIGSTOP);
   REQUIRE(becomes_true([&] { return crew.members(1) == 2 && crew.leader(1) == 1; }));
   crew[0].send(SIGCONT);
-  REQUIRE(crew[0].prints("waiting as a spare: there are 2 workers already, and 2 slices"));
+  REQUIRE(crew[0].prints(
+      "waiting as a spare: there are 2 workers already, and 1 more would exceed the 2 slices"));
   crew[1].send(SIGTERM);
   CHECK(crew[1].wait().code == 0);
   REQUIRE(becomes_true([&] { return crew.members(0) == 2; }));
@@ -357,9 +359,9 @@ TEST_CASE(
   CHECK_FALSE(has_staging(crew.run(0)));
 }
 
-TEST_CASE("a witness that is told of no node is refused") {
+TEST_CASE("a witness without a node to join is refused") {
   const Experiment experiment;
   const auto ended = RunningProgram{experiment.command("node", "nodes", {"--witness"})}.wait();
   CHECK(ended.code == 2);
-  CHECK(has(ended.err, "--witness: of which job?"));
+  CHECK(has(ended.err, "--witness needs the address of a node of the job"));
 }

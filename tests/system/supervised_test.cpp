@@ -1,4 +1,4 @@
-// Daemons under a service manager: what the rules of our unit bring back after a crash.
+// Tests daemons under a service manager: jobs that the rules of our unit restore after a crash.
 #include "tests/system/daemons.hpp"
 #include "tests/system/services.hpp"
 
@@ -12,9 +12,9 @@ using namespace troupe;
 using namespace troupe::testing;
 using namespace std::chrono_literals;
 
-TEST_CASE("a job whose daemons a service manager restarts comes back by itself and completes",
+TEST_CASE("a job whose daemons a service manager restarts recovers by itself and completes",
           "[long]") {
-  const std::size_t victim = GENERATE(0U, 2U); // the leader, or one that follows
+  const std::size_t victim = GENERATE(0U, 2U); // the leader, or a follower
   CAPTURE(victim);
   const Experiment experiment;
   const RestartRules rules;
@@ -42,10 +42,10 @@ TEST_CASE("a job whose daemons a service manager restarts comes back by itself a
   const auto last = victim > 0 ? run : folder(folder(1).has("summary.json") ? 1 : 2);
   CHECK(last.summary().at("first_step").get<int>() > 0);
   CHECK(last.summary().at("steps") == 320);
-  if (victim > 0) // the line of the step in which a leader dies may be lost with it
+  if (victim > 0) // the line of a leader's last step may be lost with it
     CHECK(last.column<std::int64_t>("step") == all_steps(320));
-  // Those that were told to join leave with the job, and stay away; the other stays until it is
-  // told to go.
+  // Nodes that were told to join end with the job, and stay away; the other node stays until it is
+  // stopped.
   CHECK(becomes_true([&] { return !services[1].tend() && !services[2].tend(); }));
   CHECK(services[0].tend());
   services[0].stop();
@@ -61,7 +61,7 @@ TEST_CASE("a job whose daemons a service manager restarts comes back by itself a
   }
 }
 
-TEST_CASE("a node that comes when the job is done has nothing to do, and stays away") {
+TEST_CASE("a node that comes after the end of a job exits without work") {
   const Experiment experiment;
   Daemons daemons{experiment, "nodes", for_nodes(2, "ddp")};
   auto& leader = daemons.lead();

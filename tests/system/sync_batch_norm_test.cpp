@@ -1,5 +1,5 @@
-// With model.sync_batch_norm any number of workers trains what one worker trains with the whole
-// batch, up to rounding.
+// Tests that with model.sync_batch_norm any number of workers gives the results of one worker with
+// the whole batch, up to rounding.
 #include "tests/system/experiment.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -31,8 +31,8 @@ struct Distance {
   }
 };
 
-/// The norm of the differences in units of the norm: of all parameters together, and of the running
-/// statistic where that is most.
+/// Returns the norm of the differences relative to the norm: of all parameters together, and of the
+/// running statistic with the largest ratio.
 Distance distance(const Checkpoint& a, const Checkpoint& b, double losses) {
   Distance found{losses, 0, 0};
   double parameters = 0, all = 0;
@@ -55,7 +55,7 @@ Distance distance(const Checkpoint& a, const Checkpoint& b, double losses) {
   return found;
 }
 
-/// One grey pixel.
+/// Returns a PNG of one grey pixel.
 std::string small_png() {
   const std::string_view hex =
       "89504e470d0a1a0a0000000d49484452000000010000000108000000003a7e9b550000000a4944415478da63"
@@ -66,9 +66,9 @@ std::string small_png() {
   return bytes;
 }
 
-/// How far ten steps may go apart, relatively. Another order of a sum is another rounding, which
-/// training amplifies: a ResNet-50 that knows nothing yet, to 1e-3 of its loss even with a learning
-/// rate of 1e-6 (as one worker with two threads shows, beside one with one).
+/// `bound`: the largest relative difference after ten steps. Another order of a sum rounds
+/// differently, and training amplifies that: in an untrained ResNet-50 to 1e-3 of its loss, even
+/// with a learning rate of 1e-6 (as one worker with two threads shows, compared with one thread).
 struct Model {
   const char* name;
   Settings settings;
@@ -77,8 +77,7 @@ struct Model {
 
 } // namespace
 
-TEST_CASE("any number of workers trains to the result of one worker with the whole batch",
-          "[long]") {
+TEST_CASE("any number of workers matches one worker with the whole batch", "[long]") {
   const auto model = GENERATE(Model{"resnet20", {}, {1e-5, 1e-5, 1e-5}},
                               Model{"resnet50",
                                     {"model.name=resnet50", "model.width=16", "data.image_size=16",
@@ -90,9 +89,9 @@ TEST_CASE("any number of workers trains to the result of one worker with the who
     return experiment.completed(name + "_" + std::to_string(seed),
                                 more + Settings{"run.seed=" + std::to_string(seed)});
   };
-  // Rounding alone decides about a relu whose input is almost zero, and ten steps make 1e-4 and
-  // more of one such input, in some runs 2e-2. That happens with some seeds; if something was wrong
-  // it would with all.
+  // Rounding decides about a relu whose input is almost zero, and ten steps amplify a single such
+  // input to 1e-4 and more, in some runs to 2e-2. That happens with some seeds; a bug would fail
+  // with all seeds.
   constexpr std::array seeds{5, 2, 7, 9, 11};
   std::map<int, RunFiles> alone;
   for (const int seed : seeds)
@@ -116,7 +115,7 @@ TEST_CASE("any number of workers trains to the result of one worker with the who
     CAPTURE(strategy, count, found.str());
     CHECK(same);
   }
-  // That is not so without, by far more than what rounding does.
+  // Without synchronization the results differ, by far more than rounding explains.
   const auto apart =
       completed("apart", 7, workers("ddp", 4) + Settings{"model.sync_batch_norm=false"});
   const auto far = distance(apart.newest_checkpoint(), alone.at(7).newest_checkpoint(),
@@ -150,20 +149,20 @@ TEST_CASE("synchronized batch norm in every precision, and by the interpreter") 
   CHECK(largest_difference(together.losses(), alone.losses()) < bound);
 }
 
-TEST_CASE("activations are made again with the statistics of all workers") {
+TEST_CASE("recomputed activations use the statistics of all workers") {
   const Experiment experiment{synchronized(workers("ddp", 2))};
   const auto plain = experiment.completed("plain");
   check_same(experiment.completed("again", {"train.recompute=block"}), plain);
 }
 
-TEST_CASE("a run with synchronized batch norm goes on bit for bit") {
+TEST_CASE("a run with synchronized batch norm resumes bit for bit") {
   const Experiment experiment{synchronized(workers("zero2", 3))};
   const auto whole = experiment.completed("whole");
   experiment.completed("parts", {"train.max_steps=4"});
   check_same(experiment.completed("parts"), whole);
 }
 
-TEST_CASE("a worker that waits for the others' statistics ends when one of them fails") {
+TEST_CASE("a worker that waits for others' statistics ends when one of them fails") {
   const Experiment experiment;
   for (const char* name : {"train/cat", "train/dog"})
     std::filesystem::create_directories(experiment / name);

@@ -17,7 +17,7 @@ namespace {
 
 const Settings mlp = {"model.name=mlp", "model.hidden=[16]", "train.optimizer.lr=0.02"};
 
-/// Houses, whose price is 3 length - 2 width + 1, and whose kind is 1 where the price is positive.
+/// Writes houses with the price 3 length - 2 width + 1, and with kind 1 if the price is positive.
 void write_houses(const std::filesystem::path& file, int rows) {
   std::ofstream out{file};
   out << "kind,length,name,price,width\n";
@@ -37,7 +37,7 @@ public:
                     "train.optimizer.weight_decay=0", "train.epochs=10", "train.evaluate_every=1",
                     "data.eval_batch_size=4"}} {
     write_houses(*this / "train.csv", 64);
-    write_houses(*this / "test.csv", 18); // the last batch of four is half padding
+    write_houses(*this / "test.csv", 18); // half of the last batch of four is padding
     root_ = {"data.root=" + (*this / "").string()};
   }
 
@@ -54,7 +54,7 @@ private:
 
 } // namespace
 
-TEST_CASE("a linear model learns a linear table, and says nothing of accuracy") {
+TEST_CASE("a linear model learns a linear table and reports no accuracy") {
   const Houses houses;
   const auto run = houses.trained("prices");
   const auto summary = run.summary();
@@ -67,7 +67,7 @@ TEST_CASE("a linear model learns a linear table, and says nothing of accuracy") 
                                         !ContainsSubstring("accuracy"));
 }
 
-TEST_CASE("padding of a test batch of rows counts in no loss") {
+TEST_CASE("padding rows of a test batch are ignored by the loss") {
   const Houses houses;
   const auto losses = [&](const char* name, const char* batch) {
     std::vector<double> found;
@@ -82,7 +82,7 @@ TEST_CASE("padding of a test batch of rows counts in no loss") {
   CHECK(padded[1] == Catch::Approx(whole[1]).epsilon(1e-5));
 }
 
-TEST_CASE("a table trains the same on one worker and on two, in every strategy", "[long]") {
+TEST_CASE("a table gives the same result on one worker and on two, in every strategy", "[long]") {
   const Houses houses;
   const auto alone = houses.trained("alone", mlp).losses();
   const std::string strategy = GENERATE("ddp", "zero2", "fsdp");
@@ -92,7 +92,7 @@ TEST_CASE("a table trains the same on one worker and on two, in every strategy",
     CHECK(shared[i] == Catch::Approx(alone[i]).epsilon(1e-3).margin(1e-4));
 }
 
-TEST_CASE("a column of classes trains with cross-entropy, and has an accuracy") {
+TEST_CASE("a column of classes trains with cross-entropy and has an accuracy") {
   const Houses houses;
   const auto run =
       houses.trained("kinds", mlp + Settings{"data.targets=[kind]", "model.num_classes=2",
@@ -101,7 +101,7 @@ TEST_CASE("a column of classes trains with cross-entropy, and has an accuracy") 
   CHECK(run.summary().at("accuracy").get<double>() > 0.8);
 }
 
-TEST_CASE("a table and what does not go with it is refused") {
+TEST_CASE("settings that do not fit a table are refused") {
   const Houses houses;
   const auto refused = [&](const Settings& more) {
     const auto ended = houses.ended("refused", more);

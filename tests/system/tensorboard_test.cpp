@@ -1,4 +1,4 @@
-// Event files: what protoc and TensorBoard read of them.
+// Tests event files with protoc and TensorBoard.
 #include "tests/system/experiment.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -10,7 +10,7 @@ using namespace troupe::testing;
 
 namespace {
 
-/// What check_events.py says of a run.
+/// Returns the output of check_events.py for a run.
 std::string checked(const RunFiles& run) {
   const auto script = source_tree() / "tests/system/tensorboard/check_events.py";
   const auto ended =
@@ -27,14 +27,14 @@ std::ptrdiff_t event_files(const RunFiles& run) {
 
 } // namespace
 
-TEST_CASE("TensorBoard's event files have the values of events.jsonl, also of a run that goes on") {
+TEST_CASE("TensorBoard's event files have the values of events.jsonl, also after a resume") {
   if (std::string{TROUPE_PROTOC}.ends_with("NOTFOUND"))
     SKIP("protoc is not installed");
   const Experiment experiment({"run.tensorboard=true", "train.gradient_norm_every=2"});
   const auto first =
       experiment.completed("board", {"train.max_steps=13", "train.schedule.name=constant"});
   CHECK(checked(first).find("starts [0];") != std::string::npos);
-  // Goes on before the step at which the first process ended: one step is made again.
+  // Resumes one step before the end of the first process: one step is repeated.
   std::filesystem::remove_all(first.checkpoints().back());
   const auto whole = experiment.completed("board", {"train.schedule.name=constant"});
   CHECK(event_files(whole) == 2);
@@ -46,7 +46,7 @@ TEST_CASE("without run.tensorboard there are no event files") {
   CHECK_FALSE(experiment.completed("plain").has("tensorboard"));
 }
 
-TEST_CASE("event files of scaled losses on two workers are right, too") {
+TEST_CASE("event files of a run with a loss scale on two workers have its values") {
   if (std::string{TROUPE_PROTOC}.ends_with("NOTFOUND"))
     SKIP("protoc is not installed");
   const Experiment experiment({"run.tensorboard=true", "precision.mode=amp_fp16", "train.epochs=1",

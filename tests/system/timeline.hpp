@@ -1,4 +1,4 @@
-/// What --trace wrote.
+/// Reads the file that --trace writes.
 #pragma once
 
 #include "tests/system/experiment.hpp"
@@ -34,7 +34,7 @@ public:
       names.insert(name);
     return names;
   }
-  /// Of one kind, by their begin.
+  /// Returns the spans of one kind, ordered by their begin.
   std::vector<nlohmann::json> spans(const std::string& row, std::string_view kind) const {
     std::vector<nlohmann::json> found;
     if (const auto all = spans_.find(row); all != spans_.end())
@@ -49,7 +49,7 @@ private:
   std::map<std::string, std::vector<nlohmann::json>> spans_;
 };
 
-/// How much of [begin, end] spans that do not overlap cover.
+/// Returns how much of [begin, end] is covered by spans that do not overlap.
 inline double covered(const std::vector<nlohmann::json>& spans, double begin, double end) {
   double sum = 0;
   for (const auto& span : spans) {

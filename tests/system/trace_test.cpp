@@ -1,4 +1,4 @@
-// --trace: what a timeline shows of a run, and that collectives beside compute are seen in it.
+// Tests --trace: the timeline of a run, and collectives that overlap computation in it.
 #include "tests/system/experiment.hpp"
 #include "tests/system/timeline.hpp"
 
@@ -23,7 +23,7 @@ struct TracedStep {
 
 } // namespace
 
-TEST_CASE("the overlap that a timeline shows is the one that the summary tells", "[long]") {
+TEST_CASE("the overlap in a timeline equals the summary's", "[long]") {
   const auto& [strategy, names] = GENERATE(TracedStep{"ddp", {"all_reduce"}},
                                            TracedStep{"fsdp", {"all_gather", "reduce_scatter"}});
   CAPTURE(strategy);
@@ -54,9 +54,9 @@ TEST_CASE("the overlap that a timeline shows is the one that the summary tells",
   CHECK(overlapped / collective == Catch::Approx(told).margin(0.1));
 }
 
-TEST_CASE("parameters of the last units are gathered beside backward, and the others after it") {
+TEST_CASE("parameters of the last units are gathered during backward, and the others after it") {
   const std::string strategy = GENERATE("zero1", "zero2");
-  const bool clips = GENERATE(false, true); // then all wait for the norm
+  const bool clips = GENERATE(false, true); // then all units wait for the norm
   CAPTURE(strategy, clips);
   Settings settings{"parallel.strategy=" + strategy, "devices.count=2",
                     "parallel.bucket_size=64KiB", "train.max_steps=4", "train.evaluate_every=0"};
@@ -92,9 +92,9 @@ TEST_CASE("a timeline has a row for every stream and every actor, with units, st
   const auto file = experiment / "trace.json";
   experiment.completed("traced", {"--trace=" + file.string()});
   const Timeline timeline{file};
-  std::set<std::string> expected = {"node/loader 0",    "node/loader 1",    "node/checkpointer",
-                                    "node/coordinator", "node/data_loader", "node/metrics",
-                                    "node/node",        "node/former"};
+  std::set<std::string> expected = {
+      "node/loader 0",    "node/loader 1", "node/checkpointer", "node/coordinator",
+      "node/data_loader", "node/metrics",  "node/node",         "node/generation_builder"};
   for (const std::string rank : {"rank 0", "rank 1"})
     for (const char* row : {"/compute", "/communication", "/worker", "/shard_manager"})
       expected.insert(rank + row);
@@ -119,7 +119,7 @@ TEST_CASE("a timeline has a row for every stream and every actor, with units, st
   CHECK(messages.contains("gradients_ready"));
 }
 
-TEST_CASE("a killed run leaves a timeline that can be read, and a run without one leaves none") {
+TEST_CASE("a killed run leaves a readable timeline, and a run without --trace leaves none") {
   const Experiment experiment{{"train.epochs=1000", "train.evaluate_every=0"}};
   auto program = experiment.start("killed", {"--trace=" + (experiment / "trace.json").string()});
   const auto written = [&] {
@@ -137,7 +137,7 @@ TEST_CASE("a killed run leaves a timeline that can be read, and a run without on
       CHECK(Timeline{entry.path()}.rows().contains("rank 0/compute"));
 }
 
-TEST_CASE("a timeline that cannot be written is said before training") {
+TEST_CASE("a timeline that cannot be written is reported before training") {
   const Experiment experiment;
   const auto ended =
       experiment.train("none", {"--trace=" + (experiment / "missing/t.json").string()});

@@ -1,4 +1,4 @@
-// What goes wrong while it trains.
+// Tests failures during training.
 #include "tests/support/shell_line.hpp"
 #include "tests/system/experiment.hpp"
 
@@ -10,7 +10,7 @@
 using namespace troupe;
 using namespace troupe::testing;
 
-TEST_CASE("a loss that is not a number ends the run, and earlier checkpoints stay") {
+TEST_CASE("a NaN loss ends the run, and earlier checkpoints stay") {
   const Settings parallel =
       GENERATE(Settings{}, Settings{"parallel.strategy=ddp", "devices.count=2"});
   CAPTURE(parallel);
@@ -29,19 +29,18 @@ TEST_CASE("a loss that is not a number ends the run, and earlier checkpoints sta
   CHECK(run.newest_checkpoint().step == 16);
 }
 
-TEST_CASE("parameters that overflow do not take the place of good checkpoints") {
+TEST_CASE("parameters that overflow do not replace good checkpoints") {
   const Experiment experiment({"checkpoint.every=1 steps", "checkpoint.keep=1"});
   const auto run = experiment.completed("small", {"train.epochs=2"});
   const auto ended = experiment.train("small", {"train.optimizer.lr=1e300"});
   CAPTURE(ended.out, ended.err);
   CHECK(ended.code == 1);
   CHECK(run.newest_checkpoint().step == 16);
-  // What is wrong was changed back: the run goes on.
+  // After the setting is corrected, the run continues.
   experiment.completed("small");
 }
 
-TEST_CASE(
-    "checkpoints that cannot be written are counted and said; without the last the run fails") {
+TEST_CASE("failed checkpoints are counted and reported, and without the last one the run fails") {
   const Experiment experiment;
   const auto undisturbed = experiment.completed("undisturbed");
   const auto run = experiment.run("small");
@@ -62,7 +61,7 @@ TEST_CASE(
 
 namespace {
 
-/// `command` in a shell where no file can have more than so many blocks of 512 bytes.
+/// Runs `command` in a shell where no file can exceed `blocks` blocks of 512 bytes.
 std::vector<std::string> with_small_files(int blocks, const std::vector<std::string>& command) {
   std::vector<std::string> words = {"/bin/sh", "-c",
                                     "ulimit -f " + std::to_string(blocks) + "; exec \"$@\"", "sh"};
@@ -72,7 +71,7 @@ std::vector<std::string> with_small_files(int blocks, const std::vector<std::str
 
 } // namespace
 
-TEST_CASE("a run whose events or summary found no room has failed") {
+TEST_CASE("a run without space for its events or summary fails") {
   const Experiment experiment({"checkpoint.every=never"});
   const auto run = experiment.run("small");
   SECTION("events") {
@@ -80,9 +79,9 @@ TEST_CASE("a run whose events or summary found no room has failed") {
         RunningProgram{with_small_files(8, experiment.command("train", "small"))}.wait();
     CAPTURE(ended.out, ended.err);
     CHECK(ended.code == 1);
-    CHECK(has(ended.err, "no space left: the record of the run is not whole: cannot write"));
+    CHECK(has(ended.err, "no space left: the run's logs are incomplete: cannot write"));
     CHECK(run.steps_done() < 40);
-    CHECK(run.summary().at("steps") == 40); // to its end: there may be room for later ones
+    CHECK(run.summary().at("steps") == 40); // the run continues to its end: space may become free
     CHECK(run.summary().at("status") == "failed");
     CHECK(has(run.summary().at("error").get<std::string>(), "events.jsonl"));
   }
@@ -95,15 +94,15 @@ TEST_CASE("a run whose events or summary found no room has failed") {
             .wait();
     CAPTURE(ended.out, ended.err);
     CHECK(ended.code == 1);
-    CHECK(has(ended.err, "no space left: the record of the run is not whole: cannot write"));
+    CHECK(has(ended.err, "no space left: the run's logs are incomplete: cannot write"));
     CHECK(has(ended.err, "summary.json"));
     CHECK(run.steps_done() == 2);
     CHECK_FALSE(run.has("summary.json"));
   }
 }
 
-#ifndef __SANITIZE_ADDRESS__ // which keeps freed memory
-// A run that fails has not come to its end: its memory is what training takes.
+#ifndef __SANITIZE_ADDRESS__ // the sanitizer keeps freed memory
+// A failing run does not reach its end: its peak memory is that of training.
 TEST_CASE("the end of a run takes at most 64 MiB more than training", "[long]") {
   const Settings large = {"model.name=linear",
                           "model.num_classes=1000",
@@ -131,11 +130,11 @@ TEST_CASE("the end of a run takes at most 64 MiB more than training", "[long]") 
 }
 #endif
 
-TEST_CASE("a full disk costs checkpoints, and steps only when the last one has no room") {
+TEST_CASE("a full disk prevents checkpoints, and fails the run only without the last one") {
   const Experiment experiment;
   const auto disk = experiment / "disk", kept = experiment / "kept";
   std::filesystem::create_directories(disk);
-  // A small disk of its own, which nobody else sees and which is gone with the process.
+  // A small private disk, which vanishes with the process.
   const auto on_small_disk = [&](const std::string& command) {
     return std::vector<std::string>{
         "unshare", "--map-root-user",
@@ -152,10 +151,10 @@ TEST_CASE("a full disk costs checkpoints, and steps only when the last one has n
                                    kept.string() + " && exit $code")}
           .wait();
   CAPTURE(ended.out, ended.err);
-  CHECK(ended.code == 1); // what the last steps have trained is lost
+  CHECK(ended.code == 1); // the result of the last steps is lost
   const RunFiles run{kept};
   CHECK(run.summary().at("status") == "failed");
-  CHECK(run.summary().at("checkpoints") == 1); // there is room for one
+  CHECK(run.summary().at("checkpoints") == 1); // one checkpoint fits
   CHECK(run.summary().at("checkpoint_failures") == 13);
   CHECK(run.newest_checkpoint().step == 3);
   CHECK(run.column<std::int64_t>("step") == all_steps(40));

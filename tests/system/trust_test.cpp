@@ -1,4 +1,4 @@
-// Who may take part in a job whose nodes have certificates.
+// Tests which nodes may take part in a job whose nodes have certificates.
 #include "tests/support/certificates.hpp"
 #include "tests/system/daemons.hpp"
 
@@ -16,8 +16,7 @@ Settings pinned(const TlsConfig& tls, const std::string& names) {
 
 } // namespace
 
-TEST_CASE(
-    "a node that is not trusted, or trusts nobody, is told why, and the job waits for others") {
+TEST_CASE("a node that is not trusted or trusts no one is told why, and the job waits for others") {
   const Certificates ours, others;
   const Experiment experiment;
   Daemons daemons{experiment, "nodes", for_nodes(2, "ddp")};
@@ -31,8 +30,8 @@ TEST_CASE(
   is_told({},
           "the daemon at " + daemons.address() + " accepts only connections with a certificate");
   is_told(settings_of(others.of("node")), "is not trusted: ");
-  is_told(pinned(ours.of("node"), "other"), "its name is none of cluster.tls.names");
-  // Its certificate is fine as far as it knows: the other side may be mended, so it tries again.
+  is_told(pinned(ours.of("node"), "other"), "its name is not in cluster.tls.names");
+  // The node considers its certificate valid: the other side may be repaired, so it tries again.
   const auto refused =
       daemons
           .join(settings_of(ours.of("client")) +
@@ -41,20 +40,20 @@ TEST_CASE(
           .wait();
   CAPTURE(refused.out, refused.err);
   CHECK(refused.code == 1);
-  CHECK(has(refused.err, "is its name in cluster.tls.names there?"));
+  CHECK(has(refused.err, "does cluster.tls.names of the peer contain this node's name?"));
   CHECK(leader.running());
   CHECK(daemons.join(pinned(ours.of("node"), "other, node")).wait().code == 0);
   CHECK(terminate(leader).code == 0);
   CHECK(experiment.run("nodes").summary().at("status") == "completed");
 }
 
-TEST_CASE("a node with certificates takes no daemon without for its leader") {
+TEST_CASE("a node with certificates does not join a daemon without") {
   const Certificates certificates;
   const Experiment experiment;
   Daemons daemons{experiment, "nodes", for_nodes(2, "ddp")};
   auto& leader = daemons.lead();
   const auto ended = daemons.join(settings_of(certificates.of("node"))).wait();
   CHECK(ended.code == 2);
-  CHECK(has(ended.err, "if it is a daemon, its config has no cluster.tls"));
+  CHECK(has(ended.err, "if it is a troupe daemon, its config lacks cluster.tls"));
   CHECK(terminate(leader).code == 0);
 }

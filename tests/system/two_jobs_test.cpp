@@ -10,7 +10,7 @@
 using namespace troupe;
 using namespace troupe::testing;
 
-TEST_CASE("two jobs in one process train to the result of separate processes", "[long]") {
+TEST_CASE("two jobs in one process match separate processes", "[long]") {
   const Settings one = {"run.seed=1", "train.epochs=10"};
   const Settings other = {"run.seed=2", "train.epochs=10", "parallel.strategy=ddp",
                           "devices.count=2"};

@@ -1,4 +1,4 @@
-// Daemons that wait for each other, for one that is frozen, or after the end of their job.
+// Tests daemons that wait for each other, for a frozen one, or after the end of their job.
 #include "tests/support/certificates.hpp"
 #include "tests/support/http_client.hpp"
 #include "tests/system/crew.hpp"
@@ -23,7 +23,8 @@ Ended ask(const std::string& verb, const std::string& address,
   return RunningProgram{words}.wait();
 }
 
-/// For how many seconds a daemon has waited; below 0: it does not, or does not answer.
+/// Returns for how many seconds a daemon has waited; below 0 when it does not wait, or does not
+/// answer.
 double waited(const std::string& address, const std::vector<std::string>& more) {
   const auto status =
       nlohmann::json::parse(ask("status", address, more + Settings{"--json"}).out, nullptr, false);
@@ -34,8 +35,7 @@ double waited(const std::string& address, const std::vector<std::string>& more) 
 
 } // namespace
 
-TEST_CASE("two daemons whose job has failed come together again while one of them lingers",
-          "[long]") {
+TEST_CASE("two daemons whose job failed begin it again while one of them lingers", "[long]") {
   const Experiment experiment;
   Crew crew{experiment, "nodes", 2,
             for_nodes(2, "ddp") + Settings{"metrics.listen=127.0.0.1:0", "metrics.linger=10min"},
@@ -43,13 +43,13 @@ TEST_CASE("two daemons whose job has failed come together again while one of the
   const Settings failing = {"train.optimizer.lr=1e30", "checkpoint.every=never"};
   crew.start(1, failing);
   const auto scraped = metrics_port(crew[1]);
-  CHECK(scrape(scraped).status == 200); // now the daemon waits for the next time
+  CHECK(scrape(scraped).status == 200); // from now on the daemon waits for the next scrape
   crew.start(0, failing);
   CHECK(crew[0].wait().code == 1);
-  REQUIRE(crew[1].prints("waiting for Prometheus to see the end, 10min at most"));
+  REQUIRE(crew[1].prints("waiting for Prometheus to scrape the final metrics, for at most 10min"));
   const auto lingers = ask("status", crew.address(1)).out;
   CAPTURE(lingers);
-  CHECK(lingers.starts_with("nodes: ended, waiting for Prometheus to see the end ("));
+  CHECK(lingers.starts_with("nodes: ended, waiting for Prometheus to scrape the final metrics ("));
 
   crew.start(0);
   REQUIRE(crew[0].prints("waiting for 1 more node (1 of 2: " + crew.address(0) + ")"));
@@ -62,8 +62,7 @@ TEST_CASE("two daemons whose job has failed come together again while one of the
   CHECK(crew.end(1).code == 0);
 }
 
-TEST_CASE("a node that finds its leader frozen waits, and joins it when it is continued",
-          "[long]") {
+TEST_CASE("a node that finds its leader frozen waits and joins it when it continues", "[long]") {
   const bool secured = GENERATE(false, true);
   CAPTURE(secured);
   const Certificates certificates;

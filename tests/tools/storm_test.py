@@ -205,7 +205,7 @@ class Verdicts(unittest.TestCase):
 
     def test_a_loss_that_names_the_wrong_node_is_found(self):
         at = time.strftime("%Y-%m-%dT%H:%M:%S.000Z", time.gmtime(1012 + self.storm.clock))
-        line = '{{"generation": 2, "is_loss": true, "time": "{}", "step": 5, "reason": "node 10.93.0.{}:7401 (rank 1) is gone"}}\n'
+        line = '{{"generation": 2, "is_loss": true, "time": "{}", "step": 5, "reason": "node 10.93.0.{}:7401 (rank 1) was lost"}}\n'
         self.write("recoveries.jsonl", line.format(at, 2))
         self.assertEqual(storm_verdicts.blame(self.storm), [])
         self.write("recoveries.jsonl", line.format(at, 3))

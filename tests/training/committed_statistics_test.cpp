@@ -1,5 +1,6 @@
-// Where ranks vote, each has the statistics of slice 0 after the last step that all have voted for,
-// and those are what goes on; tests/gpu compiles it for CUDA.
+// Tests the two-phase commit of statistics: each rank has the statistics of slice 0 after the last
+// step for which all ranks have voted, and a job resumes with those; tests/gpu compiles it for
+// CUDA.
 #include "core/config/config.hpp"
 #include "tests/support/tested_device.hpp"
 #include "tests/support/voting_assignment.hpp"
@@ -34,7 +35,7 @@ Config committers_job() {
   return config;
 }
 
-/// Of a run that begins.
+/// Returns the initial statistics of a run.
 const float* loaded(const Slot& slot) {
   static const std::vector<float> zeros(1024, 0), ones(1024, 1);
   return (slot.name.ends_with("running_var") ? ones : zeros).data();
@@ -42,7 +43,7 @@ const float* loaded(const Slot& slot) {
 
 constexpr std::int64_t most_steps = 12;
 
-/// One of two ranks, whose forward passes make all statistics of a step one number.
+/// One of two ranks, whose forward passes set all statistics of a step to one number.
 class Committer {
 public:
   explicit Committer(std::shared_ptr<RankState> rank_state)
@@ -74,13 +75,13 @@ public:
     forward(step);
     finish_step(step);
   }
-  /// What comes before the vote of a step.
+  /// Broadcasts the statistics, as before the vote of a step.
   void share_statistics(std::int64_t step) {
     rank_state_->world->broadcast(stream(), {state().committed_statistics(step), elements()}, 0);
   }
   Status end() { return stream().synchronize(); }
   void abort() { rank_state_->abort({Errc::collective, "a rank was lost"}); }
-  /// A stream that has failed does nothing any more.
+  /// Replaces a stream that has failed and does no more work.
   void renew_stream() {
     rank_state_->communication = rank_state_->device().create_stream({.name = "communication"});
   }
@@ -122,7 +123,7 @@ struct Committers {
     for (const auto& rank_state : generation->rank_states)
       ranks.emplace_back(rank_state);
   }
-  /// Steps that all vote for, to their end.
+  /// Runs steps that all ranks vote for.
   void train(std::int64_t first, std::int64_t end) {
     for (auto step = first; step < end; ++step)
       for (auto& rank : ranks)
@@ -130,27 +131,27 @@ struct Committers {
     for (auto& rank : ranks)
       REQUIRE(rank.end());
   }
-  /// What the host has of it then.
+  /// Returns the state to the compiled job, and a copy of it.
   Checkpoint leave(std::int64_t step) {
     REQUIRE(return_state(*generation, step));
-    CHECK(host->state->header().step == step);
-    return read_whole(*host->state).value();
+    CHECK(compiled_job->state->header().step == step);
+    return read_whole(*compiled_job->state).value();
   }
 
-  /// What it has where ranks of other nodes may be lost.
+  /// Salvages the state as when ranks of other nodes may be lost, and returns a copy.
   Checkpoint leave_own() {
     REQUIRE(salvage_state(*generation));
-    return read_whole(*host->state).value();
+    return read_whole(*compiled_job->state).value();
   }
 
-  std::shared_ptr<CompiledJob> host =
+  std::shared_ptr<CompiledJob> compiled_job =
       compile_job(open_job(committers_job(), {}).value(), 2, {}).value();
   std::shared_ptr<Generation> generation =
-      build_generation(host, testing::voting_assignment(2)).value();
+      build_generation(compiled_job, testing::voting_assignment(2)).value();
   std::vector<Committer> ranks;
 };
 
-/// Of all statistics.
+/// Whether all statistics have this value.
 bool all_statistics_are(const Checkpoint& checkpoint, float value) {
   int found = 0;
   for (const auto& tensor : checkpoint.tensors)
@@ -164,7 +165,8 @@ bool all_statistics_are(const Checkpoint& checkpoint, float value) {
 
 } // namespace
 
-TEST_CASE("every rank has the first one's statistics after each step, and those after the last") {
+TEST_CASE(
+    "after each step every rank has the first rank's statistics, and the others' after the last") {
   testing::need_device();
   Committers two;
   for (std::int64_t step = 0; step < most_steps; ++step) {
@@ -182,7 +184,7 @@ TEST_CASE("every rank has the first one's statistics after each step, and those 
   CHECK(all_statistics_are(two.leave(most_steps), Committer::made(0, most_steps - 1)));
 }
 
-TEST_CASE("of a step that not all have voted for no rank has statistics that count") {
+TEST_CASE("a step that not all ranks have prepared commits no statistics") {
   const bool lost_behind_statistics = GENERATE(false, true);
   CAPTURE(lost_behind_statistics);
   testing::need_device();
@@ -195,7 +197,7 @@ TEST_CASE("of a step that not all have voted for no rank has statistics that cou
   if (lost_behind_statistics)
     second.share_statistics(7);
   REQUIRE(second.end());
-  for (auto* rank : {&second, &first}) // before the second one's vote
+  for (auto* rank : {&second, &first}) // before the vote of the second rank
     rank->abort();
   CHECK_FALSE(first.end());
   for (const auto& rank : two.ranks)
@@ -208,7 +210,7 @@ TEST_CASE("of a step that not all have voted for no rank has statistics that cou
   CHECK(all_statistics_are(two.leave(7), Committer::made(0, 6)));
 }
 
-TEST_CASE("ranks that have not voted yet have the statistics that were loaded") {
+TEST_CASE("ranks that have not prepared a step have the loaded statistics") {
   testing::need_device();
   Committers two;
   for (auto& rank : two.ranks) {

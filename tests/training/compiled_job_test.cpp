@@ -30,22 +30,23 @@ Result<std::shared_ptr<CompiledJob>> prepared(const Config& config,
 
 } // namespace
 
-TEST_CASE("preparing a host is cancelled between devices") {
+TEST_CASE("compiling a job is cancelled between devices") {
   int asked = 0;
-  const auto host = prepared(two_workers(), {.cancelled = [&] { return ++asked == 2; }});
-  REQUIRE_FALSE(host);
-  CHECK(host.error().code == Errc::stopped);
+  const auto compiled_job = prepared(two_workers(), {.cancelled = [&] { return ++asked == 2; }});
+  REQUIRE_FALSE(compiled_job);
+  CHECK(compiled_job.error().code == Errc::stopped);
   CHECK(asked == 2);
 }
 
-TEST_CASE("operations are those of the model's products, whoever makes them and whatever is made "
-          "again") {
+TEST_CASE("operations are those of the model's products, for any number of ranks and with "
+          "recomputation") {
   auto config = two_workers();
   config.model.name = "mlp";
   config.model.hidden = {16};
   const auto generation =
       build_generation(prepared(config).value(), single_node_assignment(2, "here")).value();
-  // Of 8 images: x W forward, and the gradient of W; of the second layer that of its input, too.
+  // Forward, x W for 8 images; backward, the gradient of W, and for the second layer also the
+  // gradient of its input.
   const double inputs = 3 * 8 * 8, outputs = 10;
   const double expected = 2 * 8 * (2 * inputs * 16 + 3 * 16 * outputs);
   CHECK(generation->info().operations_per_step == expected);
@@ -60,23 +61,24 @@ TEST_CASE("operations are those of the model's products, whoever makes them and 
   CHECK(again->operations == Catch::Approx(plain));
 }
 
-TEST_CASE("workers of the host share what its processors do at most") {
-  const auto host = prepared(two_workers()).value();
+TEST_CASE("workers on the host share the peak of its processors") {
+  const auto compiled_job = prepared(two_workers()).value();
   const auto peak = [&](int worker) {
-    return host->devices->peak_operations(worker, Precision::fp32).value();
+    return compiled_job->devices->peak_operations(worker, Precision::fp32).value();
   };
   const auto first = peak(0);
   CHECK(first > 0);
   CHECK(peak(1) == first); // measured once
-  auto stream = host->compiled[0]->device->create_stream({.name = "compute", .threads = 1});
+  auto stream = compiled_job->compiled[0]->device->create_stream({.name = "compute", .threads = 1});
   double again = 0;
-  host->devices->measure_peak(0, Precision::fp32, *stream, [&](double most) { again = most; });
+  compiled_job->devices->measure_peak(0, Precision::fp32, *stream,
+                                      [&](double most) { again = most; });
   REQUIRE(stream->synchronize());
-  CHECK(again >= first); // the largest is kept
+  CHECK(again >= first); // the largest measurement is kept
   CHECK(peak(1) == again);
 }
 
-TEST_CASE("a host begins with the state of step 0, or with the checkpoint's") {
+TEST_CASE("a compiled job starts with the state of step 0 or of the checkpoint") {
   const auto config = two_workers();
   const auto fresh = prepared(config).value();
   REQUIRE(fresh->state);
@@ -87,13 +89,14 @@ TEST_CASE("a host begins with the state of step 0, or with the checkpoint's") {
   CHECK(build_generation(resumed, single_node_assignment(2, "here")).value()->first_step == 3);
 }
 
-TEST_CASE("test batches are dealt to as many ranks as a generation has") {
+TEST_CASE("test batches are divided among the ranks of a generation") {
   auto config = two_workers();
   config.data.eval_batch_size = 4;
-  const auto host = prepared(config).value();
-  const auto size = host->job->evaluation->dataset().size();
+  const auto compiled_job = prepared(config).value();
+  const auto size = compiled_job->job->evaluation->dataset().size();
   for (const std::int32_t ranks : {2, 1}) {
-    const auto generation = build_generation(host, single_node_assignment(ranks, "here")).value();
+    const auto generation =
+        build_generation(compiled_job, single_node_assignment(ranks, "here")).value();
     CHECK(generation->slice_assignment.passes() == 2 / ranks);
     CHECK(generation->evaluation->sampler().steps_per_epoch() ==
           (size + 4 * ranks - 1) / (4 * ranks));
@@ -101,13 +104,13 @@ TEST_CASE("test batches are dealt to as many ranks as a generation has") {
   }
 }
 
-TEST_CASE("a seat for more workers than the host has devices is refused") {
-  const auto host = prepared(two_workers()).value();
-  host->slices = 4;
-  const auto generation = build_generation(host, single_node_assignment(4, "here"));
+TEST_CASE("an assignment of more workers than the host has devices is refused") {
+  const auto compiled_job = prepared(two_workers()).value();
+  compiled_job->slices = 4;
+  const auto generation = build_generation(compiled_job, single_node_assignment(4, "here"));
   REQUIRE_FALSE(generation);
   CHECK(generation.error().code == Errc::invalid_input);
-  CHECK(host->state);
+  CHECK(compiled_job->state);
 }
 
 } // namespace troupe::training

@@ -15,7 +15,7 @@ using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
-/// Opens a data set that is not of this tree and is normalized by a mean of its own.
+/// Opens a custom data set that is normalized by a mean of `hundredths` / 100.
 template <int hundredths>
 Result<data::AdapterPtr> open_dots(const Config& config, data::Split split) {
   constexpr float mean = hundredths / 100.0f;
@@ -46,7 +46,7 @@ Config on_dots(decltype(CustomDataSet::open) open) {
   return config;
 }
 
-/// Where a run of the config goes on after its first step.
+/// Returns the resume point of a run of the config after its first step.
 training::ResumePoint after_a_step(const Config& config) {
   Checkpoint before{.step = 1, .tensors = {}};
   before.metadata = training::open_job(config, {}).value()->checkpoint_metadata;
@@ -55,7 +55,7 @@ training::ResumePoint after_a_step(const Config& config) {
 
 } // namespace
 
-TEST_CASE("a run goes on with the data that its checkpoint was trained on") {
+TEST_CASE("a run resumes only with the data of its checkpoint") {
   training::ResumePoint resume_point;
   resume_point.path = "runs/a/step-000000010.safetensors";
   Checkpoint before{.step = 10, .metadata = {}, .tensors = {}};
@@ -84,40 +84,39 @@ TEST_CASE("a run goes on with the data that its checkpoint was trained on") {
     metadata.emplace(training::normalization_key, "same");
     return metadata;
   };
-  SECTION("the same") {
+  SECTION("the same data") {
     before.metadata = described(cats);
     resume_point.state = state_in_memory(before);
     CHECK(training::check_same_data(resume_point, described(cats)).value().empty());
   }
-  SECTION("others") {
+  SECTION("other data") {
     before.metadata = described(cats);
     resume_point.state = state_in_memory(before);
     const auto refused = [&](const data::ImageDataset& now, const std::string& values) {
       const auto checked = training::check_same_data(resume_point, described(now));
       REQUIRE_FALSE(checked);
       CHECK(checked.error().exit_code() == 2);
-      CHECK(
-          checked.error().message ==
-          "the checkpoint of step 10 was trained on " + values +
-              "; a run goes on with its own data: to train on these, begin another run (run.name) "
-              "with model.pretrained: runs/a/step-000000010.safetensors");
+      CHECK(checked.error().message ==
+            "the checkpoint of step 10 was trained on " + values +
+                "; a run can resume only on the same data: to train on the new data, start another "
+                "run (run.name) with model.pretrained: runs/a/step-000000010.safetensors");
     };
-    refused(three, "2 samples, the data set has 3 samples");
-    refused(cows, "a class 1 named \"dog\", the data set has a class 1 named \"cow\"");
-    refused(darker, "data of the fingerprint " + cats.fingerprint() +
-                        ", the data set has data of the fingerprint " + darker.fingerprint());
+    refused(three, "2 samples, but the data set has 3 samples");
+    refused(cows, "a class 1 named \"dog\", but the data set has a class 1 named \"cow\"");
+    refused(darker, "data with the fingerprint " + cats.fingerprint() +
+                        ", but the data set has data with the fingerprint " + darker.fingerprint());
   }
-  SECTION("not known") {
+  SECTION("unknown data") {
     resume_point.state = state_in_memory(before);
     const auto notes = training::check_same_data(resume_point, described(cats));
     REQUIRE(notes);
     REQUIRE(notes->size() == 1);
-    CHECK(notes->front().find("it has no samples, class_names, data_fingerprint") !=
+    CHECK(notes->front().find("it lacks samples, class_names, data_fingerprint") !=
           std::string::npos);
   }
 }
 
-TEST_CASE("a run on a data set of one's own goes on with its normalization") {
+TEST_CASE("a run on a custom data set resumes only with its normalization") {
   const auto resume_point = after_a_step(on_dots(open_dots<25>));
   CHECK(training::open_job(on_dots(open_dots<25>), resume_point));
   const auto other = training::open_job(on_dots(open_dots<50>), resume_point);
@@ -125,6 +124,6 @@ TEST_CASE("a run on a data set of one's own goes on with its normalization") {
   CHECK(other.error().exit_code() == 2);
   CHECK_THAT(
       other.error().message,
-      ContainsSubstring(R"(inputs normalized by {"mean":[0.25],"std":[0.5]}, the data set)") &&
+      ContainsSubstring(R"(inputs normalized by {"mean":[0.25],"std":[0.5]}, but the data set)") &&
           ContainsSubstring(R"(inputs normalized by {"mean":[0.5],"std":[0.5]})"));
 }

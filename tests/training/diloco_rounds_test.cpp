@@ -1,5 +1,5 @@
-// Rounds of teams that train apart, some of which come late: parameters are what a scalar replay of
-// all that was sent makes of them, and the same on all ranks behind each round.
+// Tests rounds of replica groups that train apart, some of which are late: parameters equal a
+// scalar replay of all sent messages, and are the same on all ranks after each round.
 #include "collectives/fragments.hpp"
 #include "core/config/config.hpp"
 #include "core/random.hpp"
@@ -51,7 +51,7 @@ Config replica_groups_job(const std::string& compress, std::int64_t overlap, boo
 
 using Scalars = std::vector<double>;
 
-/// f16 or the type that Compression says, by definition.
+/// Decodes f16 by its definition.
 double decoded_f16(std::uint16_t bits) {
   const int exponent = bits >> 10 & 31, fraction = bits & 1023;
   const double size =
@@ -59,7 +59,7 @@ double decoded_f16(std::uint16_t bits) {
   return bits >> 15 != 0 ? -size : size;
 }
 
-/// What a letter says, read as the formats define it.
+/// Returns the values of a message, decoded by the definition of the format.
 Scalars decoded(const collectives::Message& message, const std::string& compress,
                 std::size_t elements) {
   const auto* const bytes = message.values->data();
@@ -104,7 +104,7 @@ public:
            double(on_->slice_assignment.slices());
   }
 
-  /// Of a fragment, as it travels.
+  /// Returns a fragment's parameters in the order in which they are sent.
   Scalars local(int replica_group, std::size_t number) const {
     const auto& state = *on_->rank_states[static_cast<std::size_t>(replica_group)]->state;
     Scalars values(fragments()[number].elements);
@@ -114,7 +114,7 @@ public:
     return values;
   }
 
-  /// What all have changed of a fragment that was `begin`.
+  /// Returns the mean pseudo-gradient of all groups for a fragment that was `begin`.
   Scalars mean_change(std::size_t number, const Scalars& begin) const {
     Scalars sum(begin.size());
     for (int replica_group = 0; replica_group < replica_group_count; ++replica_group) {
@@ -124,7 +124,7 @@ public:
     }
     return sum;
   }
-  /// What owners have told of the round that was closed last.
+  /// Returns the sums that owners sent for the last closed round.
   Scalars told(std::size_t number) const {
     Scalars all;
     for (const auto& sum : sums_) {
@@ -143,7 +143,8 @@ public:
       }
   }
 
-  /// Each team sends what it has changed; a letter of one that is late stays on its way.
+  /// Ends a round: each replica group sends its pseudo-gradients; the messages of group `late` are
+  /// delayed.
   void end_round(Round round, int late) {
     for (int replica_group = 0; replica_group < replica_group_count; ++replica_group) {
       auto& outer = *on_->outer[static_cast<std::size_t>(replica_group)];
@@ -162,7 +163,7 @@ public:
   }
   void deliver_late() { deliver(late_); }
 
-  /// Owners sum what they have, and all apply it.
+  /// Closes a round: owners sum the messages that have arrived, and all ranks apply the sum.
   void close(Round round) {
     sums_.assign(replica_group_count, nullptr);
     for (int owner = 0; owner < replica_group_count; ++owner) {
@@ -190,12 +191,12 @@ public:
     double sum = 0;
     for (const auto value : squares)
       sum += value * value;
-    // Rounding in the last bit can move a value to the next code, a 7th of its block's largest in
-    // int4.
+    // Rounding in the last bit can move a value to the next code, which in int4 is a 7th of its
+    // block's largest value.
     CHECK(norm == Catch::Approx(sum).epsilon(compress_ == "none" ? 1e-4 : 1e-2));
   }
 
-  /// Behind so many steps, the last of which ended a round of the fragment where nothing `trained`.
+  /// Synchronizes the fragment on all ranks. `trained`: steps were trained since its last round.
   void synchronize(int fragment, bool trained) {
     const auto number = static_cast<std::size_t>(fragment);
     sum_[number] = mean_change(number, global_[number]);
@@ -217,7 +218,7 @@ public:
         registries_, [&](const auto& registry) { return registry.is_settled(fragment, steps); });
   }
 
-  /// Each rank has what the replay has come to, and all have the same.
+  /// Checks that every rank has the result of the replay, and that all ranks are equal.
   void check(int fragment, double tolerance) const {
     const auto number = static_cast<std::size_t>(fragment);
     const auto first = local(0, number);
@@ -234,12 +235,12 @@ private:
     return *on_->rank_states[static_cast<std::size_t>(replica_group)];
   }
 
-  void deliver(std::vector<MessagePtr>& letters) {
-    for (const auto& message : std::exchange(letters, {})) {
+  void deliver(std::vector<MessagePtr>& messages) {
+    for (const auto& message : std::exchange(messages, {})) {
       auto& registry = registries_[static_cast<std::size_t>(message->to)];
       const auto round = round_of(*message);
       REQUIRE(registry.expects(round, message->from));
-      registry.come(round, message->from, message);
+      registry.add(round, message->from, message);
       CHECK_FALSE(registry.expects(round, message->from));
     }
   }
@@ -283,18 +284,18 @@ private:
   std::vector<RoundRegistry> registries_; ///< by owner
   std::vector<MessagePtr> on_time_, late_, sums_;
   CounterRng random_{7, 0};
-  // Of the replay, by fragment.
+  // State of the replay, by fragment.
   std::vector<Scalars> global_;
   std::map<std::size_t, Scalars> momentum_, sum_;
 };
 
 } // namespace
 
-TEST_CASE("rounds without the late, and with them, are a scalar replay of what was sent") {
+TEST_CASE("rounds with and without late replica groups match a scalar replay of the messages") {
   const std::string compress = GENERATE("none", "fp16", "int8");
   CAPTURE(compress);
   ReplicaGroups all{compress, 0};
-  // Sums of owners are rounded too, by as much.
+  // The rounding of the owners' sums adds the same error again.
   const double tolerance = compress == "none" ? 1e-5 : compress == "fp16" ? 1e-3 : 2e-2;
   for (std::int64_t step = 0; step < 12; ++step) {
     all.train();
@@ -303,7 +304,7 @@ TEST_CASE("rounds without the late, and with them, are a scalar replay of what w
         continue;
       CAPTURE(step, fragment);
       const Round round{fragment, step};
-      all.end_round(round, step == 5 ? 2 : -1); // whose changes the next round takes
+      all.end_round(round, step == 5 ? 2 : -1); // the next round uses the late pseudo-gradients
       all.close(round);
       all.deliver_late();
       all.apply(round);
@@ -314,7 +315,7 @@ TEST_CASE("rounds without the late, and with them, are a scalar replay of what w
   CHECK_FALSE(all.is_settled(0, 14));
 }
 
-TEST_CASE("where teams meet, nothing of what was sent or rounded off is lost") {
+TEST_CASE("when replica groups synchronize, no pseudo-gradient or rounding error is lost") {
   const auto [compress, tolerance] =
       GENERATE(table<std::string, double>({{"none", 1e-5}, {"int8", 1e-3}, {"int4", 1e-3}}));
   CAPTURE(compress);
@@ -339,8 +340,8 @@ TEST_CASE("where teams meet, nothing of what was sent or rounded off is lost") {
   CHECK(all.local(0, 0) == all.local(2, 0));
 }
 
-TEST_CASE("what compression rounds off comes with the next rounds, unless it is told not to") {
-  // Something has changed once, and then nothing: in the end all of it has come.
+TEST_CASE("compression errors are sent with the next rounds if error feedback is on") {
+  // After one change and no other, the whole change must have arrived in the end.
   const auto missing = [](bool feedback) {
     ReplicaGroups all{"int8", 0, feedback};
     const auto begin = all.local(0, 0);

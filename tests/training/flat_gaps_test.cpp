@@ -16,7 +16,7 @@ Slot slot(UnitId unit, std::size_t offset, std::size_t elements) {
 
 } // namespace
 
-TEST_CASE("gaps are what lies between parameters, and behind the last of a unit") {
+TEST_CASE("gaps are between parameters and after the last one of a unit") {
   StorageLayout layout;
   layout.parameters = {slot(0, 0, 10), slot(0, 16, 16), slot(1, 4, 12)};
   layout.unit_elements = {48, 16};
@@ -29,7 +29,7 @@ TEST_CASE("gaps are what lies between parameters, and behind the last of a unit"
     CHECK(std::ranges::count(gaps, expected) == 1);
 }
 
-TEST_CASE("a shard has its part of the gaps, counted from where it begins") {
+TEST_CASE("a shard has the gaps in its range, with offsets from its start") {
   const std::vector<FlatGap> gaps = {{10, 6}, {32, 16}};
   CHECK(gaps_within(gaps, 0, 48) == gaps);
   CHECK(gaps_within(gaps, 12, 24) == std::vector<FlatGap>{{0, 4}, {20, 4}});

@@ -1,9 +1,9 @@
-// A ResNet-20 of which a part is frozen and others have learning rates of their own, against
-// PyTorch's requires_grad and parameter groups in float64 (tests/golden/record_fine_tuning.py).
+// Compares a ResNet-20 with a frozen part and different learning rates with PyTorch's requires_grad
+// and parameter groups in float64 (tests/golden/record_fine_tuning.py).
 //
-// The first losses may be three times as far from float64's as PyTorch's own float32 runs, plus the
-// rounding of a few operations. Later ones differ more: rounding decides whether a relu whose input
-// is almost zero passes its gradient, and training amplifies that.
+// The error of the first losses may be three times that of PyTorch's float32 runs, plus the
+// rounding of a few operations. Later losses differ more: rounding decides whether a relu whose
+// input is almost zero passes its gradient, and training amplifies that.
 #include "core/config/config.hpp"
 #include "cpu/host_device.hpp"
 #include "nn/compile.hpp"
@@ -24,7 +24,7 @@ using namespace troupe::nn::test;
 
 namespace {
 
-/// What is trained, from nothing but the golden file.
+/// Returns the config of the run, made only from the golden file.
 Config config_of(const nlohmann::json& golden, const nlohmann::json& run) {
   Config config;
   config.model.name = "resnet20";
@@ -133,7 +133,7 @@ private:
 
 } // namespace
 
-TEST_CASE("frozen modules and learning rates of modules are PyTorch's") {
+TEST_CASE("frozen modules and learning rates of modules match PyTorch") {
   const auto golden = read_golden("fine_tuning.json");
   for (const auto& expected : golden.at("runs")) {
     INFO(expected.at("name"));
@@ -152,8 +152,8 @@ TEST_CASE("frozen modules and learning rates of modules are PyTorch's") {
       INFO(name);
       const auto samples = digest.at("samples").get<std::vector<float>>();
       const auto error = distance(golden_samples(run.tensor(name)), samples);
-      // AdamW's first updates have the size of the rate, whatever the gradient's: where rounding
-      // turns the sign of a small one, that is the difference.
+      // AdamW's first updates have the size of the learning rate for any gradient: when rounding
+      // flips the sign of a small gradient, the error is that large.
       CHECK(error <= (run.is_frozen(name) ? 1e-7 : 10 * allowed + 1e-3));
     }
   }

@@ -1,5 +1,5 @@
-// What a rank enqueues when its state lies in the host's memory: in which order, and on what it
-// waits.
+// Tests the work that a rank enqueues when its state is in host memory: its order, and the events
+// that it waits for.
 #include "collectives/single_rank_communicator.hpp"
 #include "cpu/host_device.hpp"
 #include "tests/training/three_units.hpp"
@@ -19,7 +19,7 @@ using collectives::Bucket;
 
 namespace {
 
-/// A rank alone, every unit a bucket; SGD with momentum 0.5 and rate 1, all parameters 10.
+/// A single rank with one bucket per unit; SGD with momentum 0.5 and rate 1, all parameters 10.
 class Rank {
 public:
   explicit Rank(const collectives::Strategy& strategy, std::optional<double> clip_norm = {}) {
@@ -48,7 +48,8 @@ public:
         }});
   }
 
-  /// As a shard manager does when the bucket's gradients are announced, to be 1 at that time.
+  /// Acts as a shard manager when the bucket's gradients are announced; they are 1 at the event
+  /// `ready`.
   void finish_bucket(std::size_t index, const EventPtr& ready) {
     const auto& bucket = reducer_->plan().buckets[index];
     rank_state_->communication->wait(ready);
@@ -88,7 +89,7 @@ bool comes_true(const std::function<bool()>& condition) {
 
 } // namespace
 
-TEST_CASE("the host updates a bucket while backward of the others goes on") {
+TEST_CASE("the host updates a bucket while backward of the others continues") {
   Rank rank{{.offloaded = 1}};
   const auto backward_ends = std::make_shared<cpu::HostEvent>();
   rank.finish_bucket(0, rank.reached());
@@ -98,7 +99,7 @@ TEST_CASE("the host updates a bucket while backward of the others goes on") {
   REQUIRE(comes_true([&] { return updated->ready(); }));
   const auto* const there = rank.state().host_chunk(rank.bucket(0)).host.parameters;
   CHECK(all_are(there, 9));
-  // Forward and backward of the step may still read what the device has.
+  // Forward and backward of the step may still read the device's parameters.
   CHECK(all_are(rank.state().parameters(2), 10));
   CHECK(all_are(rank.state().host_chunk(rank.bucket(1)).host.parameters, 10));
 
@@ -108,7 +109,7 @@ TEST_CASE("the host updates a bucket while backward of the others goes on") {
     CHECK(all_are(rank.state().parameters(unit), 9));
 }
 
-TEST_CASE("where all gradients are asked for, they travel early and wait on the host") {
+TEST_CASE("if an update needs all gradients, they are copied early and wait on the host") {
   Rank rank{{.offloaded = 1}, 1e-3};
   const auto backward_ends = std::make_shared<cpu::HostEvent>();
   rank.finish_bucket(0, rank.reached());
@@ -128,8 +129,8 @@ TEST_CASE("where all gradients are asked for, they travel early and wait on the 
     CHECK(all_are(rank.state().parameters(unit), 10 - factor));
 }
 
-TEST_CASE("a ratio leaves the front to the device, and both parts are one state") {
-  // 72 elements stay, 64 in whole vectors: unit a, and a third of b.
+TEST_CASE("a ratio leaves the front on the device, and both parts are one state") {
+  // 72 elements stay on the device, 64 in whole vectors: unit a, and a third of b.
   const bool parameters = GENERATE(false, true);
   CAPTURE(parameters);
   Rank rank{{.divides_optimizer = parameters,
@@ -156,10 +157,10 @@ TEST_CASE("a ratio leaves the front to the device, and both parts are one state"
     return std::vector<float>(values, values + 3 * unit_elements) ==
            std::vector<float>(3 * unit_elements, value);
   };
-  const std::size_t first = 2; // bucket of the flat space
+  const std::size_t first = 2; // first bucket of the flat space
   CHECK(holds(state.in_snapshot(parameters_array, first), 9));
   CHECK(holds(state.in_snapshot(first_optimizer_array, first), 1));
-  for (std::size_t index = 0; index < state.saved().size(); ++index) { // the same, piece by piece
+  for (std::size_t index = 0; index < state.saved().size(); ++index) { // the same, chunk by chunk
     StateChunk chunk;
     rank.reducer().gather_chunk(index, &chunk);
     REQUIRE(rank.rank_state().communication->synchronize());

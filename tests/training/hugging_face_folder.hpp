@@ -1,4 +1,4 @@
-/// Folders as transformers writes them, made of the graph's names by hand.
+/// Folders in the format of transformers, written by hand from the graph's names.
 #pragma once
 
 #include "core/checkpoint/safetensors.hpp"
@@ -21,7 +21,7 @@
 
 namespace troupe::testing {
 
-/// Two narrow blocks over bytes.
+/// Config of a language model with two narrow blocks over bytes.
 inline Config small_language_config(const std::string& name) {
   Config config;
   config.model.name = name;
@@ -39,7 +39,7 @@ inline Config small_language_config(const std::string& name) {
   return config;
 }
 
-/// Values that fp16 and bf16 have too, another sequence for each tensor.
+/// Returns values that fp16 and bf16 represent exactly, with a different sequence in each tensor.
 inline std::vector<nn::InitialTensor> known_values(const Config& config) {
   const auto graph =
       nn::build_model(config.model, {.input = nn::input_spec(config), .training = false});
@@ -54,7 +54,7 @@ inline std::vector<nn::InitialTensor> known_values(const Config& config) {
   return *std::move(tensors);
 }
 
-/// (rows, columns) to (columns, rows).
+/// Transposes (rows, columns) to (columns, rows).
 inline std::vector<float> turned(const std::vector<float>& values, const Shape& shape) {
   const auto rows = static_cast<std::size_t>(shape[0]),
              columns = static_cast<std::size_t>(shape[1]);
@@ -88,7 +88,8 @@ public:
     json = config.model.name.starts_with("gpt2") ? gpt2_json() : llama_json();
   }
 
-  /// GPT-2's products, which the paper's code has as convolutions of width 1.
+  /// Whether a tensor is one of GPT-2's matrices, which the original code declares as convolutions
+  /// of width 1.
   static bool is_conv1d(const std::string& name) {
     return name.ends_with("c_attn.weight") || name.ends_with("c_proj.weight") ||
            name.ends_with("c_fc.weight");
@@ -103,7 +104,7 @@ public:
   void remove(std::string_view name) {
     std::erase_if(tensors, [&](const auto& tensor) { return tensor.name == name; });
   }
-  /// Each value as 16 bits.
+  /// Casts every value to 16 bits.
   void narrow(const std::string& dtype) {
     for (auto& tensor : tensors) {
       const auto* const from = reinterpret_cast<const float*>(tensor.bytes.data());
@@ -119,7 +120,7 @@ public:
     write_config();
     REQUIRE(write_safetensors(folder / "model.safetensors", {{"format", "pt"}}, tensors));
   }
-  /// Alternating tensors in two files, and what the index says of them.
+  /// Writes the tensors alternately to two files, with an index. Returns the index.
   nlohmann::json write_shards() const {
     write_config();
     std::vector<SafetensorsView> parts[2];
@@ -148,7 +149,7 @@ public:
     CHECK(opened.error().exit_code() == 2);
     return opened.error().message;
   }
-  /// Whether all of the model has the values that were made for it.
+  /// Checks that all tensors of the opened model have the known values.
   void check_values() const {
     const auto opened = open();
     INFO((opened ? "" : opened.error().to_string()));
@@ -163,8 +164,8 @@ public:
 
   ScratchFolder folder;
   Config config;
-  std::vector<nn::InitialTensor> values; ///< here
-  std::vector<SafetensorsView> tensors;  ///< there
+  std::vector<nn::InitialTensor> values; ///< values of our model
+  std::vector<SafetensorsView> tensors;  ///< tensors of the folder's files
   nlohmann::json json;
 
 private:

@@ -1,4 +1,4 @@
-// Folders that somebody made to do harm, or that are broken.
+// Tests folders that are malicious or broken.
 #include "tests/training/hugging_face_folder.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -20,7 +20,7 @@ public:
   Hostile() : HuggingFaceFolder{small_language_config("gpt2-mini")} {}
 
   std::filesystem::path weights() const { return folder / "model.safetensors"; }
-  /// A safetensors file of this header and so many bytes, which take no room.
+  /// Writes a sparse safetensors file with this header and size.
   void write_header(const std::string& header, std::uint64_t bytes) const {
     const std::uint64_t length = header.size();
     std::string begin(8, '\0');
@@ -32,7 +32,7 @@ public:
 
 } // namespace
 
-TEST_CASE("weights that end early, or whose header is longer than the file") {
+TEST_CASE("weights that end early or have a header beyond the file are refused") {
   const Hostile made;
   made.write();
   const auto whole = read_bytes(made.weights());
@@ -59,7 +59,7 @@ TEST_CASE("a huge tensor is refused before any of it is read") {
   CHECK_THAT(made.refusal(), ContainsSubstring("out of range"));
 }
 
-TEST_CASE("an index names files of its own folder alone") {
+TEST_CASE("an index may only name files of its own folder") {
   const Hostile made;
   auto index = made.write_shards();
   const std::string name =
@@ -71,47 +71,46 @@ TEST_CASE("an index names files of its own folder alone") {
              ContainsSubstring("is not the name of a .safetensors file in this folder"));
 }
 
-TEST_CASE("an index that is not of its files") {
+TEST_CASE("an index that does not match its files is refused") {
   const Hostile made;
   auto index = made.write_shards();
   const std::string first = made.tensors[0].name, second = made.tensors[1].name;
   SECTION("a file is missing") {
     std::filesystem::remove(made.folder / made.shard(1));
-    CHECK_THAT(made.refusal(), ContainsSubstring("model-00002-of-00002.safetensors: there is no "
-                                                 "such file, which model.safetensors.index.json "
-                                                 "names"));
+    CHECK_THAT(made.refusal(),
+               ContainsSubstring("model-00002-of-00002.safetensors: there is no such file, "
+                                 "although model.safetensors.index.json lists it"));
   }
-  SECTION("a file is a link that leads to itself") {
+  SECTION("a file is a link to itself") {
     std::filesystem::remove(made.folder / made.shard(1));
     std::filesystem::create_symlink(made.shard(1), made.folder / made.shard(1));
     CHECK_THAT(made.refusal(), ContainsSubstring("model-00002-of-00002.safetensors"));
   }
-  SECTION("a tensor lies in the other file") {
+  SECTION("a tensor is in the other file") {
     index["weight_map"][first] = made.shard(1);
     made.write_index(index);
-    CHECK_THAT(made.refusal(), ContainsSubstring("tensor '" + first + "' is here, and "));
+    CHECK_THAT(made.refusal(), ContainsSubstring("tensor '" + first + "', but "));
   }
-  SECTION("a tensor is not named") {
+  SECTION("a tensor is not listed") {
     index["weight_map"].erase(second);
     made.write_index(index);
-    CHECK_THAT(made.refusal(), ContainsSubstring("tensor '" + second + "' is here, and "));
+    CHECK_THAT(made.refusal(), ContainsSubstring("tensor '" + second + "', but "));
   }
-  SECTION("a tensor is named that is nowhere") {
+  SECTION("a listed tensor does not exist") {
     index["weight_map"]["transformer.more"] = made.shard(0);
     made.write_index(index);
-    CHECK_THAT(made.refusal(), ContainsSubstring("has the tensor 'transformer.more', which is not "
-                                                 "there"));
+    CHECK_THAT(made.refusal(), ContainsSubstring("that is missing there: 'transformer.more'"));
   }
-  SECTION("no name is a text") {
+  SECTION("a file name is not text") {
     index["weight_map"][first] = {made.shard(0)};
     made.write_index(index);
     CHECK_THAT(made.refusal(), ContainsSubstring("is not the name"));
   }
-  SECTION("there is no map") {
+  SECTION("the map is missing") {
     made.write_index({{"metadata", {{"total_size", 1}}}});
     CHECK_THAT(made.refusal(), ContainsSubstring("weight_map names no tensor"));
   }
-  SECTION("more files than are opened") {
+  SECTION("more files than the limit") {
     for (int i = 0; i < 300; ++i)
       index["weight_map"]["t" + std::to_string(i)] = std::to_string(i) + ".safetensors";
     made.write_index(index);
@@ -119,34 +118,34 @@ TEST_CASE("an index that is not of its files") {
   }
 }
 
-TEST_CASE("JSON files that are none") {
+TEST_CASE("invalid JSON files are refused") {
   const Hostile made;
   made.write();
   const auto config = made.folder / "config.json";
-  SECTION("cut") {
+  SECTION("truncated") {
     write_bytes(config, made.json.dump().substr(0, 40));
     CHECK_THAT(made.refusal(), ContainsSubstring("config.json:1:"));
   }
-  SECTION("a key that is given twice") {
+  SECTION("a repeated key") {
     write_bytes(config, R"({"n_layer": 2, "n_layer": 3})");
     CHECK_THAT(made.refusal(), ContainsSubstring("n_layer: given twice"));
   }
-  SECTION("deep") {
+  SECTION("nested too deeply") {
     write_bytes(config, std::string(100000, '[') + std::string(100000, ']'));
     CHECK_THAT(made.refusal(), ContainsSubstring("config.json"));
   }
-  SECTION("long") {
+  SECTION("too long") {
     write_bytes(config, "{\"a\": \"" + std::string(std::size_t{2} << 20, 'x') + "\"}");
     CHECK_THAT(made.refusal(), ContainsSubstring("longer than 1 MiB"));
   }
-  SECTION("a pipe, which nobody writes") {
+  SECTION("a pipe without a writer") {
     std::filesystem::remove(config);
     REQUIRE(::mkfifo(config.c_str(), 0600) == 0);
     CHECK_THAT(made.refusal(), ContainsSubstring("config.json is not a regular file"));
   }
 }
 
-TEST_CASE("a folder without weights says what it should have") {
+TEST_CASE("a folder without weights is refused with the expected files") {
   const Hostile made;
   made.write_config();
   CHECK_THAT(made.refusal(), ContainsSubstring("there is neither model.safetensors nor "

@@ -1,4 +1,5 @@
-// JSON files of Hugging Face's folders, damaged at every place: the model, or a message.
+// Tests JSON files of Hugging Face folders, damaged at every position: the result is the model or
+// an error.
 #include "core/escape.hpp"
 #include "tests/support/fuzz.hpp"
 #include "tests/support/mutations.hpp"
@@ -17,7 +18,7 @@ using namespace troupe::testing;
 
 namespace {
 
-/// One file of a folder, which is written again and again.
+/// One file of a folder, which is overwritten many times.
 class Damaged {
 public:
   Damaged(const HuggingFaceFolder& made, const char* name)
@@ -48,7 +49,7 @@ public:
   }
 
 private:
-  /// All of the model is there, or a short message names a file of the folder.
+  /// Checks that the whole model opens, or that a short error names a file of the folder.
   void check(const std::string& text) const {
     write_bytes(path_, text);
     const auto opened = made_.open();
@@ -73,15 +74,15 @@ private:
 
 } // namespace
 
-TEST_CASE("config.json that is damaged anywhere") {
+TEST_CASE("a config.json damaged anywhere is read or refused") {
   const std::string name = GENERATE("gpt2-mini", "llama-mini");
   const HuggingFaceFolder made{small_language_config(name)};
   made.write();
   const Damaged config{made, "config.json"};
-  SECTION("it ends anywhere") {
+  SECTION("truncated anywhere") {
     config.end_anywhere();
   }
-  SECTION("any byte is another one") {
+  SECTION("any byte changed") {
     config.flip_every_byte();
   }
   SECTION("changed at random") {
@@ -89,14 +90,14 @@ TEST_CASE("config.json that is damaged anywhere") {
   }
 }
 
-TEST_CASE("model.safetensors.index.json that is damaged anywhere") {
+TEST_CASE("a model.safetensors.index.json damaged anywhere is read or refused") {
   const HuggingFaceFolder made{small_language_config("llama-mini")};
   made.write_shards();
   const Damaged index{made, "model.safetensors.index.json"};
-  SECTION("it ends anywhere") {
+  SECTION("truncated anywhere") {
     index.end_anywhere();
   }
-  SECTION("any byte is another one") {
+  SECTION("any byte changed") {
     index.flip_every_byte();
   }
   SECTION("changed at random") {

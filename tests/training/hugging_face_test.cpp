@@ -1,4 +1,4 @@
-// model.pretrained: a folder of Hugging Face's.
+// Tests model.pretrained with a Hugging Face folder.
 #include "tests/training/hugging_face_folder.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -21,7 +21,7 @@ HuggingFaceFolder llama_folder() {
 
 } // namespace
 
-TEST_CASE("GPT-2's products are (in, out) there, and all of a model comes to its place") {
+TEST_CASE("GPT-2's weights are transposed, and every tensor gets its value") {
   const auto made = gpt2_folder();
   made.write();
   made.check_values();
@@ -34,13 +34,13 @@ TEST_CASE("GPT-2's products are (in, out) there, and all of a model comes to its
   CHECK(weight[5 * 8 + 3] == stored[3 * 24 + 5]);
 }
 
-TEST_CASE("LLaMA's tensors are taken as they are, with a head of its own") {
+TEST_CASE("LLaMA's tensors are read unchanged, with a separate head") {
   const auto made = llama_folder();
   made.write();
   made.check_values();
 }
 
-TEST_CASE("parts of a transposed weight are those of the whole") {
+TEST_CASE("parts of a transposed weight match the whole") {
   const auto made = gpt2_folder();
   made.write();
   const auto state = made.open()->state;
@@ -54,7 +54,7 @@ TEST_CASE("parts of a transposed weight are those of the whole") {
     }
 }
 
-TEST_CASE("files of the bare GPT-2, with the masks of old ones") {
+TEST_CASE("files of a bare GPT-2 model are read, with the masks of old files") {
   auto made = gpt2_folder();
   for (auto& tensor : made.tensors)
     tensor.name = tensor.name.substr(std::string_view{"transformer."}.size());
@@ -64,7 +64,7 @@ TEST_CASE("files of the bare GPT-2, with the masks of old ones") {
   made.check_values();
 }
 
-TEST_CASE("half types become fp32") {
+TEST_CASE("16-bit types become fp32") {
   const std::string dtype = GENERATE("F16", "BF16");
   for (const auto* const name : {"gpt2-mini", "llama-mini"}) {
     HuggingFaceFolder made{small_language_config(name)};
@@ -82,7 +82,7 @@ TEST_CASE("several files with an index are one model") {
   }
 }
 
-TEST_CASE("a tied head may be in the file, with the embedding's values") {
+TEST_CASE("a tied head may be in the file if it equals the embedding") {
   auto made = gpt2_folder();
   const auto table = made.tensor("transformer.wte.weight");
   made.add("lm_head.weight", table.shape, made.values[0].values);
@@ -94,12 +94,12 @@ TEST_CASE("a tied head may be in the file, with the embedding's values") {
   other.back() += 1;
   made.add("lm_head.weight", table.shape, other);
   made.write();
-  CHECK_THAT(made.refusal(), ContainsSubstring("lm_head.weight has other values than "
-                                               "transformer.wte.weight: the head is not tied "
-                                               "(model.head: own)"));
+  CHECK_THAT(made.refusal(),
+             ContainsSubstring("lm_head.weight differs from transformer.wte.weight: the head is "
+                               "not tied; set model.head to own"));
 }
 
-TEST_CASE("each key of config.json that says another model is named, with both values") {
+TEST_CASE("each key of config.json that means another model is named with both values") {
   auto made = gpt2_folder();
   SECTION("all of them at once") {
     made.json["n_layer"] = 12;
@@ -109,24 +109,21 @@ TEST_CASE("each key of config.json that says another model is named, with both v
     made.json["model_type"] = nullptr;
     made.write();
     const auto message = made.refusal();
-    CHECK_THAT(message, ContainsSubstring("config.json is not of this gpt2-mini:\n"
-                                          "  model_type: not in the file; \"gpt2\" here "
-                                          "(model.name)\n"
-                                          "  n_layer: 12 in the file, 2 here (model.layers)\n"
-                                          "  n_head: not in the file, which means 12; 2 here "
-                                          "(model.heads)\n"
-                                          "  activation_function: \"relu\" in the file, "
-                                          "\"gelu_new\" here\n"
-                                          "  tie_word_embeddings: false in the file, true here "
-                                          "(model.head)"));
+    CHECK_THAT(message,
+               ContainsSubstring(
+                   "config.json does not describe this gpt2-mini:\n  model_type: not in the file; "
+                   "\"gpt2\" here (model.name)\n  n_layer: 12 in the file, 2 here (model.layers)\n "
+                   " n_head: not in the file, which means 12; 2 here (model.heads)\n  "
+                   "activation_function: \"relu\" in the file, \"gelu_new\" here\n  "
+                   "tie_word_embeddings: false in the file, true here (model.head)"));
     CHECK(std::ranges::count(message, '\n') == 5);
   }
-  SECTION("a text is no number") {
+  SECTION("text instead of a number") {
     made.json["n_embd"] = "8";
     made.write();
     CHECK_THAT(made.refusal(), ContainsSubstring("n_embd: \"8\" in the file, 8 here"));
   }
-  SECTION("what is usual need not be said") {
+  SECTION("a key with the default value may be missing") {
     for (const auto* const key : {"activation_function", "layer_norm_epsilon"})
       made.json.erase(key);
     made.write();
@@ -134,7 +131,7 @@ TEST_CASE("each key of config.json that says another model is named, with both v
   }
 }
 
-TEST_CASE("LLaMA's positions are where version 4 or 5 has them") {
+TEST_CASE("LLaMA's positions are read from the keys of version 4 or 5") {
   auto made = llama_folder();
   made.json.erase("rope_parameters");
   made.json["rope_theta"] = 10000;
@@ -154,7 +151,7 @@ TEST_CASE("LLaMA's positions are where version 4 or 5 has them") {
                                         "(model.norm_epsilon)"));
 }
 
-TEST_CASE("norms of the file and of the config add the same") {
+TEST_CASE("the norm epsilon of the file and the config must match") {
   for (const auto* const name : {"gpt2-mini", "llama-mini"}) {
     HuggingFaceFolder made{small_language_config(name)};
     made.config.model.norm_epsilon = 1e-6;
@@ -167,7 +164,7 @@ TEST_CASE("norms of the file and of the config add the same") {
   }
 }
 
-TEST_CASE("what LLaMA's file does not say of its norms is 1e-6") {
+TEST_CASE("a missing norm epsilon in LLaMA's file is 1e-6") {
   auto made = llama_folder();
   made.json.erase("rms_norm_eps");
   made.write();
@@ -177,7 +174,7 @@ TEST_CASE("what LLaMA's file does not say of its norms is 1e-6") {
   made.check_values();
 }
 
-TEST_CASE("nothing of the weights may be missing, left over or of another shape or type") {
+TEST_CASE("weights must not be missing, unknown or of another shape or type") {
   auto made = gpt2_folder();
   SECTION("missing") {
     made.remove("transformer.h.1.ln_2.bias");
@@ -185,7 +182,7 @@ TEST_CASE("nothing of the weights may be missing, left over or of another shape 
     CHECK_THAT(made.refusal(), ContainsSubstring("transformer.h.1.ln_2.bias: not in the file, "
                                                  "expected 8"));
   }
-  SECTION("the first and the last unit, too") {
+  SECTION("the first and the last unit") {
     made.remove("transformer.wpe.weight");
     made.remove("transformer.ln_f.bias");
     made.write();
@@ -193,7 +190,7 @@ TEST_CASE("nothing of the weights may be missing, left over or of another shape 
     CHECK_THAT(message, ContainsSubstring("transformer.wpe.weight: not in the file"));
     CHECK_THAT(message, ContainsSubstring("transformer.ln_f.bias: not in the file"));
   }
-  SECTION("left over") {
+  SECTION("unknown") {
     made.add("transformer.h.2.ln_1.weight", {8}, std::vector<float>(8));
     made.write();
     CHECK_THAT(made.refusal(),
@@ -205,7 +202,7 @@ TEST_CASE("nothing of the weights may be missing, left over or of another shape 
     CHECK_THAT(made.refusal(),
                ContainsSubstring("transformer.wpe.weight: 8x6 in the file, expected 6x8"));
   }
-  SECTION("a product that is not transposed") {
+  SECTION("a weight that is not transposed") {
     made.tensor("transformer.h.0.mlp.c_fc.weight").shape = {12, 8};
     made.write();
     CHECK_THAT(made.refusal(),
@@ -220,7 +217,7 @@ TEST_CASE("nothing of the weights may be missing, left over or of another shape 
   }
 }
 
-TEST_CASE("a model that Hugging Face has not takes no such folder") {
+TEST_CASE("a model that Hugging Face does not have refuses such a folder") {
   const auto made = gpt2_folder();
   made.write();
   Config config;
@@ -228,6 +225,7 @@ TEST_CASE("a model that Hugging Face has not takes no such folder") {
   config.model.pretrained = made.folder.path().string();
   const auto opened = training::open_pretrained(config);
   REQUIRE_FALSE(opened);
-  CHECK_THAT(opened.error().message, ContainsSubstring("of which resnet20 takes nothing; models "
-                                                       "that do: gpt2-mini, gpt2"));
+  CHECK_THAT(opened.error().message,
+             ContainsSubstring(
+                 "and resnet20 cannot load weights from one; models that can: gpt2-mini, gpt2"));
 }

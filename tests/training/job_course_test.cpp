@@ -14,7 +14,7 @@ using Unit = Length::Unit;
 
 namespace {
 
-/// 1000 bytes, tokens each: 10 steps an epoch of 96 tokens.
+/// A text of 1000 bytes, one token each: 10 steps of 96 tokens per epoch.
 class Registry {
 public:
   Registry() {
@@ -41,7 +41,7 @@ private:
 
 } // namespace
 
-TEST_CASE("a job that ends by tokens has the schedule of so many steps") {
+TEST_CASE("a job that ends by tokens has the schedule of the equal number of steps") {
   Registry registry;
   registry.config.train.max_tokens = 30 * 96;
   registry.config.train.optimizer.lr = 0.5;
@@ -57,7 +57,7 @@ TEST_CASE("a job that ends by tokens has the schedule of so many steps") {
   CHECK(job->optimizer(29).lr == Approx(job->learning_rate(29)));
 }
 
-TEST_CASE("a schedule that does not fit is refused, but where max_steps cuts a longer run short") {
+TEST_CASE("a schedule that does not fit is refused, unless max_steps shortens a longer run") {
   Registry registry;
   registry.config.train.max_tokens = 30 * 96;
   registry.config.train.schedule.warmup = {30, Unit::steps};
@@ -65,9 +65,9 @@ TEST_CASE("a schedule that does not fit is refused, but where max_steps cuts a l
   REQUIRE_FALSE(refused);
   CHECK(refused.error().code == Errc::invalid_input);
   CHECK(refused.error().message ==
-        "train.schedule.warmup: 30 steps of warm-up leave nothing of the run's 30 steps");
-  registry.config.train.max_steps = 2; // a trial
+        "train.schedule.warmup: 30 steps of warm-up, but the run has only 30 steps");
+  registry.config.train.max_steps = 2; // a trial run
   CHECK(registry.open().value()->plan.total_steps() == 2);
   registry.config.train.max_tokens.reset();
-  CHECK_FALSE(registry.open()); // now it is how long the run is meant to be
+  CHECK_FALSE(registry.open()); // now max_steps is the intended length of the run
 }

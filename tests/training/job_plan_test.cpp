@@ -16,7 +16,7 @@ Config three_epochs() {
 
 } // namespace
 
-TEST_CASE("a job pauses where it evaluates: at first at the end of every epoch") {
+TEST_CASE("by default a job pauses to evaluate at the end of every epoch") {
   const JobPlan plan{three_epochs(), 10};
   CHECK(plan.total_steps() == 30);
   CHECK(plan.next_pause(0) == 10);
@@ -37,7 +37,7 @@ TEST_CASE("max_steps ends a job early, with an evaluation and a checkpoint") {
   CHECK(plan.epoch_ends(14));
   CHECK(plan.evaluation_due(14));
   CHECK(plan.checkpoint_due(14));
-  CHECK(plan.saves_while_training()); // after 10 steps
+  CHECK(plan.saves_while_training()); // a checkpoint is due after 10 steps
   config.train.max_steps = 10;
   CHECK_FALSE(JobPlan{config, 10}.saves_while_training());
 }
@@ -48,13 +48,13 @@ TEST_CASE("the first of epochs, max_steps and max_tokens ends a job") {
   config.data.batch_size = 4;
   config.data.sequence_length = 25;
   const auto total = [&] { return JobPlan{config, 10}.total_steps(); };
-  config.train.max_tokens = 1740; // of 100 a step
+  config.train.max_tokens = 1740; // at 100 tokens per step
   CHECK(total() == 17);
   config.train.max_steps = 16;
   CHECK(total() == 16);
   config.train.epochs = 1;
   CHECK(total() == 10);
-  config.train.epochs.reset(); // as many as it takes
+  config.train.epochs.reset(); // no limit of epochs
   config.train.max_steps = 70;
   config.train.max_tokens = 9000;
   CHECK(total() == 70);
@@ -65,7 +65,7 @@ TEST_CASE("the first of epochs, max_steps and max_tokens ends a job") {
   CHECK(total() == 1);
 }
 
-TEST_CASE("where nothing is evaluated or saved an epoch ends without a pause") {
+TEST_CASE("an epoch without an evaluation or checkpoint ends without a pause") {
   auto config = three_epochs();
   config.checkpoint.every = {};
   config.train.evaluate_every = 2;
@@ -87,7 +87,7 @@ TEST_CASE("checkpoints by steps fall between epochs") {
   CHECK(plan.checkpoint_due(30));
 }
 
-TEST_CASE("never means never") {
+TEST_CASE("never disables evaluation and checkpoints") {
   auto config = three_epochs();
   config.checkpoint.every = {};
   config.train.evaluate_every = 0;
@@ -97,7 +97,7 @@ TEST_CASE("never means never") {
   CHECK_FALSE(plan.evaluation_due(30));
 }
 
-TEST_CASE("evaluation every second epoch, and always at the end") {
+TEST_CASE("evaluation every second epoch also happens at the end") {
   auto config = three_epochs();
   config.train.evaluate_every = 2;
   const JobPlan plan{config, 10};
@@ -106,7 +106,7 @@ TEST_CASE("evaluation every second epoch, and always at the end") {
   CHECK(plan.evaluation_due(30));
 }
 
-TEST_CASE("samples of text are written every so many steps or epochs, and at the end") {
+TEST_CASE("samples are generated at the configured interval and at the end") {
   auto config = three_epochs();
   config.train.evaluate_every = 0;
   config.checkpoint.every = {};

@@ -1,5 +1,5 @@
-// Predictions against ZeRO's formulas, and against the buffers that a state then takes; and which
-// strategy is recommended when.
+// Tests predictions of memory against ZeRO's formulas and against the buffers of a real state; and
+// which strategy is recommended.
 #include "core/config/config.hpp"
 #include "cpu/host_device.hpp"
 #include "training/async/step_sum.hpp"
@@ -52,7 +52,7 @@ Prediction option(std::string_view strategy, bool fits) {
   return {.strategy = strategy_named(strategy).value(), .fits = fits};
 }
 
-/// Two teams of two workers.
+/// Two replica groups of two workers.
 ParallelConfig replica_groups_of_two(const std::string& inner) {
   auto config = parallel("diloco");
   config.outer.team = 2;
@@ -61,7 +61,7 @@ ParallelConfig replica_groups_of_two(const std::string& inner) {
   return config;
 }
 
-/// Of rank 0.
+/// Objects of rank 0, which sends for its replica group.
 struct Speaker {
   std::shared_ptr<RankState> rank_state = std::make_shared<RankState>();
   std::shared_ptr<OuterState> outer = nullptr;
@@ -80,7 +80,8 @@ Speaker speaker(const std::shared_ptr<Device>& device, std::shared_ptr<ModelStat
   return made;
 }
 
-/// All that is sent of a fragment from here, before any of it has come.
+/// Returns all buffers that this rank sends for a fragment in a round, before any message has
+/// arrived.
 std::vector<BufferPtr> sent_in_a_round(const Speaker& rank, int fragment) {
   const Round round{fragment, 0};
   auto sent = *rank.outer->end_round(fragment, 0.5);
@@ -96,8 +97,8 @@ std::vector<BufferPtr> sent_in_a_round(const Speaker& rank, int fragment) {
 
 } // namespace
 
-TEST_CASE("parameters, gradients and optimizer are within 2% of ZeRO's formulas") {
-  const double psi = 25e6 * 4; // bytes of fp32; Adam has two more values
+TEST_CASE("parameters, gradients and optimizer state are within 2% of ZeRO's formulas") {
+  const double psi = 25e6 * 4; // bytes in fp32; Adam has two more values
   const double n = 4;
   const auto of = [&](const char* strategy) {
     return model_state_bytes(predict(large(), parallel(strategy)));
@@ -108,19 +109,19 @@ TEST_CASE("parameters, gradients and optimizer are within 2% of ZeRO's formulas"
   CHECK(of("zero3") == Approx((psi + psi + 2 * psi) / n).epsilon(0.02));
 }
 
-TEST_CASE("what is sent is ZeRO's 2 and 3 of what parameters have") {
+TEST_CASE("predicted traffic is ZeRO's 2 and 3 times the parameters' bytes") {
   const double share = 25e6 * 4 * 3 / 4; // (N - 1) / N
   const auto of = [&](const char* strategy) {
     return static_cast<double>(predict(large(), parallel(strategy)).sent);
   };
   for (const char* strategy : {"ddp", "zero1", "zero2"})
     CHECK(of(strategy) == Approx(2 * share).epsilon(0.01));
-  // One unit of 25 is gathered once for forward and backward.
+  // One of the 25 units is gathered once for forward and backward.
   CHECK(of("zero3") == Approx(3 * share).epsilon(0.05));
   CHECK(of("zero3") < 3 * share);
 }
 
-TEST_CASE("workers that train apart send what ddp sends in a step once a round") {
+TEST_CASE("workers that train apart send ddp's traffic of a step once per round") {
   auto config = parallel("local_sgd");
   config.rounds.local_steps = 10;
   const auto ddp = predict(large(), parallel("ddp")).sent;
@@ -129,7 +130,7 @@ TEST_CASE("workers that train apart send what ddp sends in a step once a round")
   CHECK(predict(large(), config).sent == 3 * ddp / 10);
 }
 
-TEST_CASE("teams send what their inner strategy does, and once a round what they have changed") {
+TEST_CASE("replica groups send their inner strategy's traffic plus one pseudo-gradient per round") {
   auto of_a_replica_group = large();
   of_a_replica_group.world_size = 2;
   const double all = 25e6 * 4, steps = 4;
@@ -137,10 +138,11 @@ TEST_CASE("teams send what their inner strategy does, and once a round what they
     const auto inner = predict(of_a_replica_group, parallel(config.outer.inner)).sent;
     return static_cast<double>(predict(large(), config).sent - inner);
   };
-  // One of two speaks; or each of its shard. To one other team half as changes, half as sums.
+  // One of the two ranks sends all, or each rank its shard, to one other group: half as
+  // pseudo-gradients, half as sums.
   CHECK(in_rounds(replica_groups_of_two("ddp")) == all / 2 / steps);
   CHECK(in_rounds(replica_groups_of_two("zero3")) == all / 2 / steps);
-  // What they come to is gathered in the team.
+  // The result is gathered within the replica group.
   for (const char* inner : {"zero1", "zero2"})
     CHECK(in_rounds(replica_groups_of_two(inner)) == all / 2 / steps + all / 2 / steps);
   auto config = replica_groups_of_two("ddp");
@@ -153,7 +155,7 @@ TEST_CASE("teams send what their inner strategy does, and once a round what they
     config.outer.compress = compress;
     CHECK(in_rounds(config) == Approx(all / 4 * size / 2 / steps).epsilon(1e-4));
   }
-  config.outer.team = 4; // there is no other team
+  config.outer.team = 4; // there is no other group
   of_a_replica_group.world_size = 4;
   CHECK(in_rounds(config) == 0);
 }
@@ -168,7 +170,7 @@ TEST_CASE("asynchronous workers read each version once, and send gradients of ea
         Approx(5 * share).epsilon(0.01));
 }
 
-TEST_CASE("parameters that are foreseen are read once more, and take a copy of the shard") {
+TEST_CASE("predicted parameters are read once more and take a copy of the shard") {
   auto needs = large();
   needs.passes = 4;
   const auto as_they_are = predict(needs, parallel("async"));
@@ -183,7 +185,7 @@ TEST_CASE("parameters that are foreseen are read once more, and take a copy of t
           shard * static_cast<std::size_t>(shards));
 }
 
-TEST_CASE("workers of several nodes also send their votes, and the first one its statistics") {
+TEST_CASE("workers of several nodes also send prepare messages, and the first one its statistics") {
   auto needs = large();
   needs.statistic_elements = 1000;
   const auto of_one_node = predict(needs, parallel("ddp")).sent;
@@ -191,7 +193,7 @@ TEST_CASE("workers of several nodes also send their votes, and the first one its
   CHECK(predict(needs, parallel("ddp")).sent == of_one_node + 2 * 3 + 1000);
 }
 
-TEST_CASE("with buddies a worker sends its part of the gradients once more") {
+TEST_CASE("with shard replicas a worker sends its shard of the gradients once more") {
   auto needs = large();
   const auto of = [&](const char* strategy, const std::string& shard_replicas) {
     auto config = parallel(strategy);
@@ -199,7 +201,7 @@ TEST_CASE("with buddies a worker sends its part of the gradients once more") {
     return predict(needs, config).sent;
   };
   for (const char* strategy : {"zero1", "zero2", "zero3"})
-    CHECK(of(strategy, "auto") == of(strategy, "off")); // on one node there are none
+    CHECK(of(strategy, "auto") == of(strategy, "off")); // a single node has no shard replicas
   needs.votes = true;
   for (const char* strategy : {"zero1", "zero2", "zero3"})
     CHECK(of(strategy, "auto") == of(strategy, "off") + 25e6 * 4 / 4);
@@ -207,11 +209,11 @@ TEST_CASE("with buddies a worker sends its part of the gradients once more") {
     CHECK(of(strategy, "auto") == of(strategy, "off"));
 }
 
-TEST_CASE("what is frozen is neither reduced nor published, and gathered for forward alone") {
+TEST_CASE("frozen parameters are not reduced or published, and are gathered only for forward") {
   auto frozen = large();
   frozen.unit_frozen.assign(25, false);
-  std::fill_n(frozen.unit_frozen.begin(), 10, true); // from below
-  frozen.unit_frozen[20] = true;                     // between others
+  std::fill_n(frozen.unit_frozen.begin(), 10, true); // the first units
+  frozen.unit_frozen[20] = true;                     // between trained units
   const double unit = 1e6 * 4 * 3 / 4;
   const auto of = [&](const char* strategy) {
     auto by_unit = parallel(strategy);
@@ -220,10 +222,11 @@ TEST_CASE("what is frozen is neither reduced nor published, and gathered for for
   };
   for (const char* strategy : {"ddp", "zero1", "zero2"})
     CHECK(of(strategy) == Approx(2 * 14 * unit).epsilon(0.01));
-  CHECK(of("zero3") == Approx((25 + 14 + 14) * unit).epsilon(0.01)); // the last stays for backward
+  CHECK(of("zero3") ==
+        Approx((25 + 14 + 14) * unit).epsilon(0.01)); // the last bucket stays for backward
 }
 
-TEST_CASE("a state takes the memory that was predicted, to the byte") {
+TEST_CASE("a state takes exactly the predicted memory") {
   const std::string name = GENERATE("ddp", "zero1", "zero2", "zero3", "hsdp", "local_sgd", "async");
   const bool accumulates = GENERATE(false, true), communicates_once = GENERATE(false, true);
   const bool votes = GENERATE(false, true);
@@ -237,11 +240,11 @@ TEST_CASE("a state takes the memory that was predicted, to the byte") {
   auto config = parallel(name);
   config.buddies = shard_replicas;
   if (offload.target == "parameters" && !config.divides_parameters())
-    return; // is refused
+    return; // refused by the config
   const bool apart = name == "local_sgd";
   const bool stale = name == "async";
   if ((apart || stale) && (offload.target != "none" || travels_in != "fp32"))
-    return; // likewise
+    return; // refused, too
   config.offload = offload;
   config.mixed_precision.reduce = travels_in;
   config.no_sync = communicates_once;
@@ -275,19 +278,19 @@ TEST_CASE("a state takes the memory that was predicted, to the byte") {
                               : std::nullopt,
        .keeps_base = votes && apart});
   REQUIRE(state);
-  std::vector<StepSum> sums; // of an owner
+  std::vector<StepSum> sums; // of a parameter server shard
   for (int i = 0; stale && i <= config.stale.staleness; ++i)
     sums.push_back(*StepSum::create(*device, (*state)->plan(), {}));
   const auto prediction = predict(needs, config);
   for (std::size_t kind = 0; kind < memory_kinds; ++kind) {
     if (stale && static_cast<MemoryKind>(kind) == MemoryKind::communication)
-      continue; // what travels depends on time
+      continue; // the memory of messages varies over time
     INFO(to_string(static_cast<MemoryKind>(kind)));
     CHECK(device->memory().current[kind] == prediction.bytes[kind]);
   }
 }
 
-TEST_CASE("who speaks for a team takes the memory that was predicted, to the byte") {
+TEST_CASE("the rank that exchanges pseudo-gradients takes exactly the predicted memory") {
   const std::string inner = GENERATE("ddp", "zero1", "zero3");
   const std::string compress = GENERATE("none", "fp16", "int4");
   const std::int64_t overlap = GENERATE(0, 2), fragments = GENERATE(1, 2);
@@ -309,7 +312,7 @@ TEST_CASE("who speaks for a team takes the memory that was predicted, to the byt
                           .passes = 2,
                           .keeps_statistics = true,
                           .votes = votes,
-                          .workers_of_node = 4, // what others send is theirs
+                          .workers_of_node = 4, // the messages of others are in the senders' memory
                           .scales_loss = true,
                           .snapshots = true};
   StorageLayout layout;
@@ -347,7 +350,7 @@ TEST_CASE("who speaks for a team takes the memory that was predicted, to the byt
   const auto rank = speaker(device, *std::move(state));
   const auto& parts = rank.outer->fragments();
   REQUIRE(std::ssize(parts) == fragments);
-  // With this overlap the one has not come back when the other is sent.
+  // With this overlap, the next fragment is sent before the previous one has returned.
   std::vector<BufferPtr> under_way;
   const auto largest = std::ranges::max_element(parts, {}, &Fragment::elements) - parts.begin();
   for (int fragment = 0; fragment < fragments; ++fragment)
@@ -360,20 +363,21 @@ TEST_CASE("who speaks for a team takes the memory that was predicted, to the byt
   }
 }
 
-TEST_CASE("what teams of other nodes send takes memory, and more where some are not waited for") {
+TEST_CASE("pseudo-gradients of other nodes take memory, and more if some may be late") {
   auto needs = large();
   needs.votes = true;
-  const std::size_t chunk = 25'000'000 * 4 / 2; // bytes; one of two teams' owner has it
+  const std::size_t chunk = 25'000'000 * 4 / 2; // bytes; one of two groups owns it
   auto config = replica_groups_of_two("ddp");
   const auto message = [&](int workers_of_node) {
     needs.workers_of_node = workers_of_node;
     return bytes(predict(needs, config), MemoryKind::communication);
   };
   const auto alone = message(4);
-  CHECK(message(2) == alone + 2 * chunk); // a change and a sum
-  CHECK(message(1) == message(2));        // a team does not write to itself
+  CHECK(message(2) == alone + 2 * chunk); // a pseudo-gradient and a sum
+  CHECK(message(1) == message(2));        // a group sends no message to itself
   config.outer.quorum = 1;
-  // Its changes, until the next round takes them, and sums, as far as a team may be ahead.
+  // Pseudo-gradients of the group, until the next round uses them, and sums for as many rounds as a
+  // group may be ahead.
   CHECK(message(4) == alone + (2 + 4) * chunk);
   const auto most = message(2);
   CHECK(most == alone + 2 * chunk + (3 + 4 * 2) * chunk);
@@ -383,7 +387,7 @@ TEST_CASE("what teams of other nodes send takes memory, and more where some are 
   CHECK(bytes(on_gpu, MemoryKind::communication) + on_gpu.pinned() == most);
 }
 
-TEST_CASE("diloco is compared where the config's teams divide the workers") {
+TEST_CASE("diloco is compared if the config's replica groups divide the workers") {
   auto config = parallel("ddp");
   config.mixed_precision = {.parameters = "bf16", .reduce = "bf16", .buffers = "bf16"};
   const auto found = [&] {
@@ -397,14 +401,14 @@ TEST_CASE("diloco is compared where the config's teams divide the workers") {
   config.outer.team = 2;
   REQUIRE(found().size() == 1);
   const auto& precision = found().front().mixed_precision;
-  CHECK(precision.reduce == "bf16"); // within a team
+  CHECK(precision.reduce == "bf16"); // within a replica group
   CHECK(precision.parameters == "fp32");
   CHECK(precision.buffers == "fp32");
   config.outer.inner = "zero3";
   CHECK(found().front().mixed_precision.parameters == "bf16");
 }
 
-TEST_CASE("the recommendation is the first strategy that fits, from what costs least") {
+TEST_CASE("the recommendation is the cheapest strategy that fits") {
   struct Case {
     std::vector<bool> fit; // ddp, zero1, zero2, zero3, fsdp_offload
     std::string strategy;
@@ -425,31 +429,30 @@ TEST_CASE("the recommendation is the first strategy that fits, from what costs l
   CHECK(recommend(std::vector{option("single", true)}).strategy == "single");
 }
 
-TEST_CASE("where nothing fits, the reason says whether activations are to blame") {
+TEST_CASE("if nothing fits, the reason tells whether activations are the cause") {
   auto needs = large();
   needs.capacity = 1 << 20;
   const auto reason = [&] { return recommend(all_of(needs)).reason; };
-  CHECK(reason().find("more workers divide it further") != std::string::npos);
+  CHECK(reason().find("use more workers, which divide it further") != std::string::npos);
   needs.undivided[static_cast<std::size_t>(MemoryKind::activations)] = std::size_t{1} << 40;
   CHECK(reason().find("train.recompute") != std::string::npos);
 }
 
-TEST_CASE(
-    "what does not fit on devices is recommended to lie in the host's memory, if that has room") {
+TEST_CASE("a state that does not fit on devices is offloaded if the host has room") {
   auto needs = large();
-  needs.capacity = std::size_t{80} << 20; // zero3 needs 100 MB, and a window
+  needs.capacity = std::size_t{80} << 20; // zero3 needs 100 MB plus a window
   const auto choice = [&] { return recommend(all_of(needs)).strategy; };
-  CHECK(choice().empty()); // a host's devices share its memory
+  CHECK(choice().empty()); // the devices of a host share its memory
   needs.host_capacity = std::size_t{64} << 30;
   CHECK(choice() == "fsdp_offload");
   needs.host_capacity = 1 << 20;
   CHECK(choice().empty());
 }
 
-TEST_CASE("offloading saves the device the bytes that the ratio says, and costs the host more") {
+TEST_CASE("offloading moves the bytes of the ratio from the device to the host and costs time") {
   auto config = parallel("zero3");
   const auto without = predict(large(), config);
-  const double shard = 25e6 * 4 / 4; // bytes of one value for each of its parameters
+  const double shard = 25e6 * 4 / 4; // bytes of one value per parameter of a shard
   const double ratio = GENERATE(0.25, 0.5, 1.0);
   config.offload = {"optimizer", ratio};
   const auto optimizer = predict(large(), config);

@@ -12,7 +12,7 @@ using training::ModelState;
 
 namespace {
 
-/// Stores values in reverse order behind one element of padding, as no real device would.
+/// Stores values in reverse order after one element of padding, as no real device does.
 class Reversed : public ParameterCodec {
 public:
   void encode(std::span<const float> canonical, std::span<float> stored) const override {
@@ -21,7 +21,7 @@ public:
   void decode(std::span<const float> stored, std::span<float> canonical) const override {
     std::ranges::reverse_copy(stored.subspan(1), canonical.begin());
   }
-  BlockedLayout layout() const override { return {}; } // there is none that says this
+  BlockedLayout layout() const override { return {}; } // no blocked layout describes this
 };
 
 StorageLayout two_units() {
@@ -40,7 +40,7 @@ struct Values {
   std::vector<float> weight{1, 2, 3, 4}, bias{5, 6}, other{7, 8, 9}, mean{10, 11};
   std::vector<float> momentum{-1, -2, -3, -4}, bias_momentum{-5, -6}, other_momentum{-7, -8, -9};
 
-  /// Of views into these values.
+  /// Returns a checkpoint of views into these values.
   Checkpoint checkpoint(std::int64_t step) const {
     Checkpoint result;
     result.step = step;
@@ -72,7 +72,7 @@ struct Fixture {
 
 } // namespace
 
-TEST_CASE_METHOD(Fixture, "what is loaded into a state of f16 is rounded to it") {
+TEST_CASE_METHOD(Fixture, "values loaded into an f16 state are rounded") {
   const auto half = ModelState::create(*device, two_units(),
                                        {.optimizer_slots = {"momentum"}, .stored = DType::f16});
   REQUIRE(half);
@@ -88,7 +88,7 @@ TEST_CASE_METHOD(Fixture, "what is loaded into a state of f16 is rounded to it")
   CHECK((*half)->chunks().front().state0[5] == -2 - 0x1p-8f);
 }
 
-TEST_CASE_METHOD(Fixture, "parameters are stored in the device's layout, unit after unit") {
+TEST_CASE_METHOD(Fixture, "parameters are stored in the device's layout, one unit after another") {
   REQUIRE(state->load(*stream, *state_in_memory(Values{}.checkpoint(3))));
   CHECK(state->plan().elements == 10);
   CHECK(state->parameters(1) == state->parameters(0) + 7);
@@ -102,7 +102,7 @@ TEST_CASE_METHOD(Fixture, "parameters are stored in the device's layout, unit af
   CHECK(state->statistics()[1] == 11.0f);
 }
 
-TEST_CASE_METHOD(Fixture, "a snapshot gives back what was loaded, in canonical layout") {
+TEST_CASE_METHOD(Fixture, "a snapshot returns the loaded state in canonical layout") {
   const Values values;
   const auto loaded = values.checkpoint(3);
   REQUIRE(state->load(*stream, *state_in_memory(loaded)));
@@ -133,7 +133,7 @@ TEST_CASE_METHOD(Fixture, "a snapshot gives back what was loaded, in canonical l
     }
 }
 
-TEST_CASE("what is saved is cut into pieces of one bucket, no larger than they must be") {
+TEST_CASE("saved state is split into chunks of at most one bucket") {
   auto layout = two_units();
   layout.parameters[0].codec = nullptr;
   layout.parameters[0].elements = 4;
@@ -151,7 +151,8 @@ TEST_CASE("what is saved is cut into pieces of one bucket, no larger than they m
     for (const auto& range : chunk.ranges)
       cuts.back().push_back({range.slot->name, range.array, range.first, range.elements});
   }
-  // By name; a.bias and the first of a.weight would be more than 3, a and b are of two buckets.
+  // Chunks are ordered by name. a.bias and the first elements of a.weight together would exceed 3;
+  // a and b are in two buckets.
   CHECK(cuts == std::vector<std::vector<Cut>>{{{"a.bias", 0, 0, 2}},
                                               {{"a.weight", 0, 0, 3}},
                                               {{"a.weight", 0, 3, 1}},
@@ -166,7 +167,7 @@ TEST_CASE("what is saved is cut into pieces of one bucket, no larger than they m
 }
 
 TEST_CASE_METHOD(Fixture,
-                 "a run that begins has optimizer state zero, one that goes on must have it") {
+                 "a new run has an optimizer state of zero, and a resumed run needs a saved one") {
   const Values values;
   REQUIRE(state->load(*stream, *state_in_memory(values.checkpoint(0))));
   CHECK(state->chunks().front().state0[3] == 0.0f);
@@ -175,8 +176,8 @@ TEST_CASE_METHOD(Fixture,
   const auto status = state->load(*stream, *state_in_memory(broken));
   REQUIRE_FALSE(status);
   CHECK(status.error().code == Errc::invalid_input);
-  CHECK(status.error().message == "the checkpoint has no tensor optimizer.momentum.b.weight: it is "
-                                  "of another model or optimizer");
+  CHECK(status.error().message == "the checkpoint has no tensor optimizer.momentum.b.weight: it "
+                                  "belongs to another model or optimizer");
 }
 
 TEST_CASE_METHOD(Fixture, "a tensor of another shape is named with both shapes") {
@@ -185,10 +186,11 @@ TEST_CASE_METHOD(Fixture, "a tensor of another shape is named with both shapes")
   wrong.tensors[2].shape = {1, 3};
   const auto status = state->load(*stream, *state_in_memory(wrong));
   REQUIRE_FALSE(status);
-  CHECK(status.error().message == "tensor b.weight of the checkpoint is 1x3, the model's is 3");
+  CHECK(status.error().message ==
+        "tensor b.weight has the shape 1x3 in the checkpoint, but 3 in the model");
 }
 
-TEST_CASE_METHOD(Fixture, "a run that scales its loss goes on with the checkpoint's scale") {
+TEST_CASE_METHOD(Fixture, "a run with a loss scale continues with the checkpoint's scale") {
   auto created = ModelState::create(
       *device, two_units(),
       {.optimizer_slots = {"momentum"}, .loss_scale = LossScaleOptions{.initial = 128}});
@@ -198,7 +200,8 @@ TEST_CASE_METHOD(Fixture, "a run that scales its loss goes on with the checkpoin
 
   const Values values;
   auto checkpoint = values.checkpoint(3);
-  REQUIRE((*created)->load(*stream, *state_in_memory(checkpoint))); // of a run without a scale
+  REQUIRE(
+      (*created)->load(*stream, *state_in_memory(checkpoint))); // from a run without a loss scale
   CHECK(*scaled.loss_scale() == LossScaleState{.scale = 128, .taken = 3});
   const LossScaleState other{.scale = 0.3f, .growth_tracker = 17, .skipped = 2, .taken = 1};
   checkpoint.metadata["loss_scale"] = to_string(other);
@@ -219,6 +222,7 @@ TEST_CASE_METHOD(Fixture, "a run that scales its loss goes on with the checkpoin
 TEST_CASE_METHOD(Fixture, "memory is counted by kind") {
   const auto use = device->memory();
   CHECK(use.current[static_cast<std::size_t>(MemoryKind::parameters)] >= 48);
-  CHECK(use.current[static_cast<std::size_t>(MemoryKind::gradients)] >= 80); // with the accumulator
+  CHECK(use.current[static_cast<std::size_t>(MemoryKind::gradients)] >=
+        80); // includes the accumulator
   CHECK(use.current[static_cast<std::size_t>(MemoryKind::optimizer)] >= 40);
 }

@@ -1,4 +1,4 @@
-// What the owner of a shard gives to who reads it, published and predicted.
+// Tests the parameters that a parameter server shard gives to readers, published and predicted.
 #include "core/config/config.hpp"
 #include "cpu/host_device.hpp"
 #include "tests/training/three_units.hpp"
@@ -14,7 +14,7 @@ using namespace troupe::training;
 
 namespace {
 
-/// Rank 0 of two, which trains by SGD of rate 1 and momentum 0.5 from parameters of 8; steps have
+/// Rank 0 of two, which trains by SGD of rate 1 and momentum 0.5 from parameters of 8; a step has
 /// two slices.
 class Owner {
 public:
@@ -47,7 +47,7 @@ public:
                  .value();
   }
 
-  /// Of a slice, gradients that are all this.
+  /// Adds gradients of a slice, all with this value.
   void add(Version step, int slice, float gradient) {
     for (std::size_t bucket = 0; bucket < rank_state_->state->plan().buckets.size(); ++bucket)
       add(step, slice, bucket, gradient);
@@ -64,7 +64,7 @@ public:
     std::fill_n(message.values->floats(), elements, gradient);
     owner_->add(std::make_shared<const collectives::Message>(std::move(message)));
   }
-  /// Enqueues the next step, whose gradients are all here.
+  /// Enqueues the next step, whose gradients have all arrived.
   void apply() {
     REQUIRE(owner_->is_whole());
     owner_->take();
@@ -85,7 +85,7 @@ public:
   }
   Stream& stream() const { return owner_->stream(); }
   BufferPtr parameters(const ParameterVersion& at) const { return owner_->parameters(at).value(); }
-  /// Memory of as many buffers of a shard as may have been given back is another's.
+  /// Allocates and overwrites as many buffers of a shard as may have been freed.
   void write_to_free_memory() {
     const auto elements = rank_state_->state->plan().shard_elements();
     for (int i = 0; i < 8; ++i) {
@@ -96,7 +96,7 @@ public:
     }
   }
   ParameterVersion version_for(Version step) const { return owner_->version_for(step); }
-  /// What all parameters are that a slice of a step is computed with.
+  /// Returns the common value of all parameters that a slice of a step reads.
   float read_for(Version step) const {
     const auto values = parameters(version_for(step));
     REQUIRE(stream().synchronize());
@@ -106,7 +106,7 @@ public:
     return values->floats()[0];
   }
 
-  /// Of what is read for a step, what all parameters of a bucket are.
+  /// Returns the common value of a bucket's parameters that a slice of a step reads.
   float read_for(Version step, std::size_t bucket) const {
     const auto values = parameters(version_for(step));
     REQUIRE(stream().synchronize());
@@ -123,7 +123,7 @@ private:
 
 } // namespace
 
-TEST_CASE("parameters that lack steps are read as they are, where nothing is predicted") {
+TEST_CASE("without weight prediction stale parameters are read as they are") {
   Owner owner{{.staleness = 3}};
   owner.step(2);
   for (const Version step : {1, 2, 4}) {
@@ -132,47 +132,48 @@ TEST_CASE("parameters that lack steps are read as they are, where nothing is pre
   }
 }
 
-TEST_CASE("where none of their gradients has come, momentum is what steps are foreseen by") {
+TEST_CASE("without gradients of a step, its update is predicted from the momentum") {
   Owner owner{{.staleness = 3, .predicts = true}};
   CHECK(owner.version_for(2) == ParameterVersion{.version = 0, .predicted = 2});
   CHECK(owner.read_for(2) == 8);
   owner.step(2);
   CHECK(owner.version_for(4) == ParameterVersion{.version = 1, .predicted = 3});
-  CHECK(owner.read_for(4) == 4.25f); // it has fallen by 2, and falls by 1, 0.5 and 0.25
+  CHECK(owner.read_for(4) ==
+        4.25f); // it has fallen by 2, and is predicted to fall by 1, 0.5 and 0.25
   CHECK(owner.read_for(1) == 6);
   CHECK(owner.read_for(2) == 5);
   CHECK(owner.read_for(3) == 4.5f);
 }
 
-TEST_CASE("of a step's gradients those that have come are foreseen to be all") {
+TEST_CASE("a step's update is predicted from the gradients that have arrived") {
   Owner owner{{.staleness = 3, .predicts = true}};
   owner.step(2);
   owner.add(1, 0, 1);
   CHECK(owner.version_for(3) ==
-        ParameterVersion{.version = 1, .predicted = 2, .come = owner.buckets()});
-  CHECK(owner.read_for(2) == 4); // by 0.5 * 2 + 1
+        ParameterVersion{.version = 1, .predicted = 2, .arrived = owner.buckets()});
+  CHECK(owner.read_for(2) == 4); // falls by 0.5 * 2 + 1
   CHECK(owner.read_for(3) == 3);
-  owner.add(2, 1, 4); // of the step behind it
+  owner.add(2, 1, 4); // a gradient of the following step
   CHECK(owner.version_for(2) ==
-        ParameterVersion{.version = 1, .predicted = 1, .come = owner.buckets()});
+        ParameterVersion{.version = 1, .predicted = 1, .arrived = owner.buckets()});
   CHECK(owner.read_for(3) == -1);
   owner.add(1, 1, 3);
   CHECK(owner.version_for(3) ==
-        ParameterVersion{.version = 1, .predicted = 2, .come = 3 * owner.buckets()});
+        ParameterVersion{.version = 1, .predicted = 2, .arrived = 3 * owner.buckets()});
   CHECK(owner.read_for(2) == 3);
   owner.apply();
   CHECK(owner.version_for(3) ==
-        ParameterVersion{.version = 1, .predicted = 2, .come = 3 * owner.buckets()});
-  CHECK(owner.read_for(2) == 3); // as it is
+        ParameterVersion{.version = 1, .predicted = 2, .arrived = 3 * owner.buckets()});
+  CHECK(owner.read_for(2) == 3); // published, not predicted
   CHECK(owner.read_for(3) == -2.5f);
   owner.settle();
   CHECK(owner.version_for(3) ==
-        ParameterVersion{.version = 2, .predicted = 1, .come = owner.buckets()});
+        ParameterVersion{.version = 2, .predicted = 1, .arrived = owner.buckets()});
   CHECK(owner.read_for(3) == -2.5f);
   CHECK(owner.read_for(2) == 3);
 }
 
-TEST_CASE("each bucket's step is foreseen with what has come of it") {
+TEST_CASE("each bucket's update is predicted from its own gradients") {
   Owner owner{{.staleness = 3, .predicts = true}};
   REQUIRE(owner.buckets() == 3);
   owner.step(2);
@@ -184,19 +185,19 @@ TEST_CASE("each bucket's step is foreseen with what has come of it") {
   owner.add(1, 1, 0, 1);
   for (const int slice : {0, 1})
     owner.add(1, slice, 2, 1);
-  owner.apply(); // what was foreseen has changed nothing of what is so
+  owner.apply(); // the prediction has not changed the real state
   owner.settle();
   CHECK(owner.read_for(2) == 4);
 }
 
-TEST_CASE("a step that is made already needs no prediction") {
+TEST_CASE("a version that exists needs no prediction") {
   Owner owner{{.staleness = 3, .predicts = true}};
   owner.step(2);
   CHECK(owner.version_for(0) == ParameterVersion{.version = 1});
   CHECK(owner.read_for(0) == 6);
 }
 
-TEST_CASE("what is foreseen lives until it is read, whatever comes meanwhile") {
+TEST_CASE("predicted parameters stay valid until they are read") {
   Owner owner{{.staleness = 3, .predicts = true}};
   owner.step(2);
   std::promise<void> may_go_on;

@@ -11,7 +11,7 @@ using namespace troupe;
 
 namespace {
 
-/// The calling thread may run on one core alone, for as long as this lives.
+/// Restricts the calling thread to one core during the object's lifetime.
 class OneCore {
 public:
   OneCore() {
@@ -31,7 +31,7 @@ private:
 
 } // namespace
 
-TEST_CASE("workers share the cores that the process may run on") {
+TEST_CASE("workers share the cores that the process may use") {
   DevicesConfig devices;
   devices.count = 2;
   CHECK(training::threads_per_worker(devices) == std::max(1, usable_cores().count() / 2));

@@ -1,4 +1,5 @@
-// A step that not every rank has all gradients of is applied by none, where ranks vote.
+// Tests the two-phase commit of a step: when ranks vote, a step for which a rank lacks gradients is
+// applied by no rank.
 #include "collectives/shared_device/shared_communicator.hpp"
 #include "core/fail.hpp"
 #include "cpu/host_device.hpp"
@@ -18,7 +19,7 @@ using namespace troupe::training::test;
 
 namespace {
 
-/// One of two, every unit a bucket; SGD with rate 1, all parameters 10, all gradients 1.
+/// One of two ranks, with one bucket per unit; SGD with rate 1, all parameters 10, all gradients 1.
 class Voter {
 public:
   Voter(int rank, std::shared_ptr<collectives::Communicator> group, bool votes, double offloaded) {
@@ -95,7 +96,7 @@ struct Two {
 
 } // namespace
 
-TEST_CASE("a step that all ranks vote for is applied by all") {
+TEST_CASE("a step that all ranks have prepared is applied by all") {
   const double offloaded = GENERATE(0.0, 1.0);
   CAPTURE(offloaded);
   Two two{true, offloaded};
@@ -112,7 +113,7 @@ TEST_CASE("a step that all ranks vote for is applied by all") {
   }
 }
 
-TEST_CASE("of a step in which a rank is lost nothing is applied where ranks vote") {
+TEST_CASE("with two-phase commit, a step in which a rank is lost is not applied") {
   const bool votes = GENERATE(true, false);
   const double offloaded = GENERATE(0.0, 1.0);
   CAPTURE(votes, offloaded);
@@ -121,19 +122,19 @@ TEST_CASE("of a step in which a rank is lost nothing is applied where ranks vote
     rank->finish_bucket(0);
   REQUIRE(two.second.end()); // the first bucket is reduced
   two.first.finish_bucket(1);
-  two.second.abort(); // before the others are
+  two.second.abort(); // before the other buckets are reduced
   two.first.finish_bucket(2);
   two.first.finish_step();
   CHECK_FALSE(two.first.end());
   for (auto* rank : {&two.first, &two.second}) {
-    // Without votes the first bucket is applied as soon as it is there.
+    // Without votes, the first bucket is applied as soon as it is reduced.
     CHECK(rank->is_trained(2, !votes && offloaded == 0));
     CHECK(rank->is_trained(1, false));
     CHECK(rank->is_trained(0, false));
   }
 }
 
-TEST_CASE("a rank that has all gradients, and not the votes of all, applies nothing") {
+TEST_CASE("a rank with all gradients but not all prepare messages applies nothing") {
   const double offloaded = GENERATE(0.0, 1.0);
   CAPTURE(offloaded);
   Two two{true, offloaded};

@@ -19,7 +19,7 @@ using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
-/// A file as PyTorch saves a model's state_dict, and a config that names it.
+/// A file in PyTorch's format for a model's state_dict, and a config that names it.
 class SavedModel {
 public:
   explicit SavedModel(const std::string& name, const std::string& stem = "cifar") {
@@ -88,7 +88,7 @@ bool has_note(const training::Pretrained& pretrained, const std::string& text) {
 
 } // namespace
 
-TEST_CASE("what PyTorch saved is taken whole, without counts of batches") {
+TEST_CASE("PyTorch's weights are read completely, without batch counters") {
   SavedModel saved{"resnet18", "imagenet"};
   saved.add_count("bn1.num_batches_tracked");
   saved.add_count("layer1.0.bn1.num_batches_tracked");
@@ -102,7 +102,7 @@ TEST_CASE("what PyTorch saved is taken whole, without counts of batches") {
   CHECK(pretrained->notes.size() == 1);
 }
 
-TEST_CASE("a prefix of all names is recognized, and said") {
+TEST_CASE("a common prefix of all names is recognized and reported") {
   for (const std::string prefix : {"module.", "model.", "_orig_mod.module."}) {
     SavedModel saved{"resnet20"};
     saved.add_count("bn1.num_batches_tracked");
@@ -115,40 +115,40 @@ TEST_CASE("a prefix of all names is recognized, and said") {
   }
 }
 
-TEST_CASE("a head of another size begins anew, and is named") {
+TEST_CASE("a head of another size starts new and is named") {
   SavedModel saved{"resnet20"};
   saved.config.model.num_classes = 7;
   const auto pretrained = saved.read();
   REQUIRE(pretrained);
-  CHECK(has_note(*pretrained, "fc.weight: 10x64 in the file, 7x64 here: initialized anew"));
-  CHECK(has_note(*pretrained, "fc.bias: 10 in the file, 7 here: initialized anew"));
+  CHECK(has_note(*pretrained, "fc.weight: 10x64 in the file, 7x64 here: newly initialized"));
+  CHECK(has_note(*pretrained, "fc.bias: 10 in the file, 7 here: newly initialized"));
   CHECK(is_of(pretrained->state, saved.tensor("conv1.weight"), "conv1.weight"));
   const auto graph = nn::build_model(saved.config.model, {.training = false});
   const auto anew = nn::initial_value((*graph)[*graph->find("fc.weight")], saved.config.run.seed);
   CHECK(std::ranges::equal(values_of(pretrained->state, "fc.weight"), anew->values));
 }
 
-TEST_CASE("another stem begins anew, and is named") {
+TEST_CASE("another stem starts new and is named") {
   SavedModel saved{"resnet18", "imagenet"};
   saved.config.model.stem = "cifar";
   const auto pretrained = saved.read();
   REQUIRE(pretrained);
-  CHECK(
-      has_note(*pretrained, "conv1.weight: 64x3x7x7 in the file, 64x3x3x3 here: initialized anew"));
+  CHECK(has_note(*pretrained,
+                 "conv1.weight: 64x3x7x7 in the file, 64x3x3x3 here: newly initialized"));
   CHECK(is_of(pretrained->state, saved.tensor("bn1.weight"), "bn1.weight"));
 }
 
-TEST_CASE("a head that was taken off begins anew, half of one is an error") {
+TEST_CASE("a removed head starts new, but half of a head is an error") {
   SavedModel saved{"resnet20"};
   saved.remove("fc.weight");
   CHECK_THAT(saved.refusal(), ContainsSubstring("fc.weight: not in the file, expected 10x64"));
   saved.remove("fc.bias");
   const auto pretrained = saved.read();
   REQUIRE(pretrained);
-  CHECK(has_note(*pretrained, "fc.bias: not in the file: initialized anew"));
+  CHECK(has_note(*pretrained, "fc.bias: not in the file: newly initialized"));
 }
 
-TEST_CASE("what does not fit is refused with the nearest name") {
+TEST_CASE("tensors that do not fit are refused with the nearest name") {
   SavedModel saved{"resnet20"};
   SECTION("an extra tensor") {
     saved.add("extra.gamma", {2}, {1, 2});
@@ -169,12 +169,12 @@ TEST_CASE("what does not fit is refused with the nearest name") {
     CHECK_THAT(saved.refusal(), ContainsSubstring("layer1.0.conv1.weight: 16x16x9 in the file, "
                                                   "expected 16x16x3x3"));
   }
-  SECTION("a type of no weights") {
+  SECTION("an integer type") {
     saved.tensor("layer1.0.conv1.weight").dtype = "I32";
     CHECK_THAT(saved.refusal(), ContainsSubstring("layer1.0.conv1.weight: I32 in the file, "
                                                   "expected F32, F16, BF16 or F64"));
   }
-  SECTION("another model: the first ten") {
+  SECTION("another model, whose first ten problems are listed") {
     saved.config.model.name = "resnet32";
     const auto message = saved.refusal();
     CHECK_THAT(message, ContainsSubstring("; the first 10\n"));
@@ -183,14 +183,14 @@ TEST_CASE("what does not fit is refused with the nearest name") {
   CHECK(saved.refusal().starts_with("model.pretrained: " + *saved.config.model.pretrained));
 }
 
-TEST_CASE("a file that gives a model less than half of its values is refused") {
+TEST_CASE("a file with less than half of a model's values is refused") {
   SavedModel saved{"mlp"};
   saved.config.model.hidden = {300};
   CHECK_THAT(saved.refusal(),
              ContainsSubstring("layers.0.weight: 512x3072 in the file, 300x3072 here"));
 }
 
-TEST_CASE("a checkpoint's tensors are taken, and a damaged one is refused") {
+TEST_CASE("a checkpoint's tensors are used, and a damaged one is refused") {
   SavedModel saved{"resnet20"};
   const auto graph = nn::build_model(saved.config.model, {.training = false});
   auto trained = read_whole(*training::initial_state(*graph, 5)).value();
@@ -209,7 +209,7 @@ TEST_CASE("a checkpoint's tensors are taken, and a damaged one is refused") {
              ContainsSubstring("the checksum does not match"));
 }
 
-TEST_CASE("a pickle is not read; the error says how to convert it") {
+TEST_CASE("a pickle is refused, and the error explains how to convert it") {
   SavedModel saved{"resnet20"};
   const auto path = (saved.folder / "resnet20.pth").string();
   saved.config.model.pretrained = path;

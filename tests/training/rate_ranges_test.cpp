@@ -39,7 +39,7 @@ struct Memory {
 
 } // namespace
 
-TEST_CASE("without factors, views stay whole") {
+TEST_CASE("without factors, views are not split") {
   Memory memory;
   for (const auto& factors :
        {std::vector<nn::ParameterRate>{}, std::vector<nn::ParameterRate>{1, 1, 1}}) {
@@ -51,7 +51,7 @@ TEST_CASE("without factors, views stay whole") {
   }
 }
 
-TEST_CASE("views are cut where the factor changes, from the last part to the first") {
+TEST_CASE("views are split where the factor changes, from the last part to the first") {
   Memory memory;
   const auto chunks = ranges({1, 10, 10}).cut(memory.views(), 0);
   REQUIRE(chunks.size() == 2);
@@ -66,7 +66,7 @@ TEST_CASE("views are cut where the factor changes, from the last part to the fir
   CHECK(chunks[1].rate == 1);
 }
 
-TEST_CASE("frozen parts are left out, with the padding behind them") {
+TEST_CASE("frozen parts are omitted with their padding") {
   Memory memory;
   const auto frozen_first = ranges({0, 0, 1});
   const auto chunks = frozen_first.cut(memory.views(), 0);
@@ -77,7 +77,7 @@ TEST_CASE("frozen parts are left out, with the padding behind them") {
   CHECK_FALSE(frozen_first.is_frozen(0, 9));
 }
 
-TEST_CASE("a shard is cut by its place in the flat space") {
+TEST_CASE("a shard is split by its offset in the flat space") {
   Memory memory;
   auto shard = memory.views();
   shard.elements = 6; // elements 6 to 11 of the flat space
@@ -88,7 +88,7 @@ TEST_CASE("a shard is cut by its place in the flat space") {
   CHECK(chunks[0].rate == 2);
 }
 
-TEST_CASE("a factor multiplies the learning rate alone") {
+TEST_CASE("a factor multiplies only the learning rate") {
   const OptimizerArguments plain{.lr = 0.25f, .momentum = 0.5f, .weight_decay = 0.125f};
   const auto scaled = at_rate(plain, 10);
   CHECK(scaled.lr == 2.5f);
@@ -96,7 +96,7 @@ TEST_CASE("a factor multiplies the learning rate alone") {
   CHECK(scaled.weight_decay == plain.weight_decay);
 }
 
-TEST_CASE("views are cut where weights stop to decay") {
+TEST_CASE("views are split where weight decay ends") {
   Memory memory;
   const auto chunks = ranges({1, {1, false}, {1, false}}).cut(memory.views(), 0);
   REQUIRE(chunks.size() == 2);

@@ -33,7 +33,7 @@ Checkpoint checkpoint(const Config& config, std::int64_t step) {
   return result;
 }
 
-/// A model that is not of this tree, with a key.
+/// Config of a custom model with a custom key.
 Config of_rings(std::int64_t count) {
   static const CustomKey<std::int64_t> rings = {"rings", 3, {}, "How many"};
   const nn::Family tree = {.names = {"tree"},
@@ -49,7 +49,7 @@ Config of_rings(std::int64_t count) {
 
 } // namespace
 
-TEST_CASE("a run without checkpoints begins afresh") {
+TEST_CASE("a run without checkpoints starts from the beginning") {
   const ScratchFolder scratch;
   const auto resume_point = training::find_resume_point(Config{}, scratch.path() / "run");
   REQUIRE(resume_point);
@@ -57,7 +57,7 @@ TEST_CASE("a run without checkpoints begins afresh") {
   CHECK(resume_point->notes.empty());
 }
 
-TEST_CASE("auto goes on from the newest valid checkpoint, and names a damaged one") {
+TEST_CASE("auto resumes from the newest valid checkpoint and names a damaged one") {
   const ScratchFolder scratch;
   const Config config;
   CheckpointStore store{scratch.path() / "checkpoints"};
@@ -81,11 +81,11 @@ TEST_CASE("a checkpoint of another run is refused with both values") {
   const auto resume_point = training::find_resume_point(config, scratch.path());
   REQUIRE_FALSE(resume_point);
   CHECK(resume_point.error().exit_code() == 2);
-  CHECK(resume_point.error().message.find("batch_size 128, the config says 64") !=
+  CHECK(resume_point.error().message.find("batch_size 128, but the config has 64") !=
         std::string::npos);
 }
 
-TEST_CASE("a checkpoint that does not say of what run it is is refused") {
+TEST_CASE("a checkpoint that does not name its run is refused") {
   const ScratchFolder scratch;
   const Config config;
   CheckpointStore store{scratch.path() / "checkpoints"};
@@ -98,10 +98,10 @@ TEST_CASE("a checkpoint that does not say of what run it is is refused") {
   REQUIRE_FALSE(resume_point);
   CHECK(resume_point.error().exit_code() == 2);
   CHECK(resume_point.error().message.starts_with(store.path_of(10).string() +
-                                                 ": its metadata do not say the " + key));
+                                                 ": its metadata lack the " + key));
 }
 
-TEST_CASE("a checkpoint without its step is named, and the one before it is used") {
+TEST_CASE("a checkpoint without its step is named, and the previous one is used") {
   const ScratchFolder scratch;
   const Config config;
   CheckpointStore store{scratch.path() / "checkpoints"};
@@ -127,8 +127,7 @@ TEST_CASE("a checkpoint without its step is named, and the one before it is used
   CHECK(resume_point->notes[0].find("metadata 'step' is not a whole number") != std::string::npos);
 }
 
-TEST_CASE(
-    "a run keeps the order of its samples; checkpoints that say nothing of it were shuffled") {
+TEST_CASE("a run keeps its order of samples, and checkpoints without that key were shuffled") {
   const ScratchFolder scratch;
   Config config;
   auto old = checkpoint(config, 10);
@@ -138,12 +137,11 @@ TEST_CASE(
   config.data.shuffle = false;
   const auto resume_point = training::find_resume_point(config, scratch.path());
   REQUIRE_FALSE(resume_point);
-  CHECK(resume_point.error().message.find("shuffle true, the config says false") !=
+  CHECK(resume_point.error().message.find("shuffle true, but the config has false") !=
         std::string::npos);
 }
 
-TEST_CASE(
-    "a run goes on with its own model's keys; one that the checkpoint lacks had its default") {
+TEST_CASE("a run keeps its custom model's keys, and missing ones had their default") {
   const ScratchFolder scratch;
   auto config = of_rings(5);
   CHECK(training::checkpoint_metadata(config).at("model.rings") == "5");
@@ -152,7 +150,7 @@ TEST_CASE(
   CHECK(training::find_resume_point(config, scratch.path()));
   const auto other = training::find_resume_point(of_rings(4), scratch.path());
   REQUIRE_FALSE(other);
-  CHECK(other.error().message.find("model.rings 5, the config says 4") != std::string::npos);
+  CHECK(other.error().message.find("model.rings 5, but the config has 4") != std::string::npos);
 
   auto older = checkpoint(config, 20);
   older.metadata.erase("model.rings");
@@ -160,10 +158,10 @@ TEST_CASE(
   CHECK(training::find_resume_point(of_rings(3), scratch.path()));
   const auto before = training::find_resume_point(config, scratch.path());
   REQUIRE_FALSE(before);
-  CHECK(before.error().message.find("model.rings 3, the config says 5") != std::string::npos);
+  CHECK(before.error().message.find("model.rings 3, but the config has 5") != std::string::npos);
 }
 
-TEST_CASE("what checkpoints of earlier versions say of the normalization is compared") {
+TEST_CASE("the normalization in checkpoints of earlier versions is compared") {
   const ScratchFolder scratch;
   const auto half = [] {
     Config config;
@@ -179,21 +177,21 @@ TEST_CASE("what checkpoints of earlier versions say of the normalization is comp
     CHECK(resume_point.error().exit_code() == 2);
     return resume_point.error().message;
   };
-  SECTION("nothing: it was the usual one") {
+  SECTION("none: it was the default") {
     REQUIRE(store.save(old));
     CHECK(training::find_resume_point(Config{}, scratch.path()));
     CHECK(refusal_of(half()).find(
-              "normalization mean 0.4914, 0.4822, 0.4465, std 0.247, 0.2435, 0.2616, the config "
-              "says mean 0.5, 0.4, 0.25, std 0.25, 0.5, 1;") != std::string::npos);
+              "normalization mean 0.4914, 0.4822, 0.4465, std 0.247, 0.2435, 0.2616, but the "
+              "config has mean 0.5, 0.4, 0.25, std 0.25, 0.5, 1;") != std::string::npos);
   }
-  SECTION("a text") {
+  SECTION("text") {
     old.metadata["pixel_normalization"] = "mean 0.5, 0.4, 0.25, std 0.25, 0.5, 1";
     REQUIRE(store.save(old));
     CHECK(training::find_resume_point(half(), scratch.path()));
-    CHECK(refusal_of(Config{}).find("normalization mean 0.5, 0.4, 0.25, std 0.25, 0.5, 1, the "
-                                    "config says mean 0.4914") != std::string::npos);
+    CHECK(refusal_of(Config{}).find("normalization mean 0.5, 0.4, 0.25, std 0.25, 0.5, 1, but the "
+                                    "config has mean 0.4914") != std::string::npos);
   }
-  SECTION("a text in a file of version 1") {
+  SECTION("text in a file of version 1") {
     old.metadata["pixel_normalization"] = "mean 0.5, 0.4, 0.25, std 0.25, 0.5, 1";
     const ScratchFolder elsewhere;
     const auto path = elsewhere.path() / "old.safetensors";
@@ -204,7 +202,7 @@ TEST_CASE("what checkpoints of earlier versions say of the normalization is comp
     config.data.mean = {0.5, 0.4, 0.5};
     CHECK(refusal_of(config).find("pixel_normalization") != std::string::npos);
   }
-  SECTION("both: the data set itself is compared, once it is open") {
+  SECTION("both: the data set is compared once it is open") {
     old.metadata["pixel_normalization"] = "mean 0, 0, 0, std 1, 1, 1";
     old.metadata["normalization"] = R"({"mean":[0.5,0.4,0.25],"std":[0.25,0.5,1.0]})";
     REQUIRE(store.save(old));
@@ -212,7 +210,7 @@ TEST_CASE("what checkpoints of earlier versions say of the normalization is comp
   }
 }
 
-TEST_CASE("a run goes on in another precision, and a note says so") {
+TEST_CASE("a run resumes in another precision with a note") {
   const ScratchFolder scratch;
   Config config;
   config.precision.mode = "amp_bf16";
@@ -222,11 +220,12 @@ TEST_CASE("a run goes on in another precision, and a note says so") {
   const auto resume_point = training::find_resume_point(config, scratch.path());
   REQUIRE(resume_point);
   REQUIRE(resume_point->state);
-  CHECK(resume_point->notes == std::vector<std::string>{"the checkpoint of step 10 was trained in "
-                                                        "amp_bf16; going on in fp32"});
+  CHECK(resume_point->notes ==
+        std::vector<std::string>{
+            "the checkpoint of step 10 was trained in amp_bf16; continuing in fp32"});
 }
 
-TEST_CASE("with resume never an earlier run stays in place until the new one begins") {
+TEST_CASE("with resume never an earlier run stays until the new one begins") {
   const ScratchFolder scratch;
   Config config;
   config.checkpoint.resume = "never";
@@ -239,7 +238,7 @@ TEST_CASE("with resume never an earlier run stays in place until the new one beg
   CHECK(fs::exists(folder / "events.jsonl"));
 }
 
-TEST_CASE("a run does not begin among the files of something else") {
+TEST_CASE("a run does not begin in a folder with other files") {
   const ScratchFolder scratch;
   Config config;
   config.checkpoint.resume = GENERATE("auto", "never");
@@ -250,7 +249,7 @@ TEST_CASE("a run does not begin among the files of something else") {
   CHECK(resume_point.error().message.find("thesis.tex") != std::string::npos);
 }
 
-TEST_CASE("an earlier run gets the first free number, and the new run keeps its own files") {
+TEST_CASE("an earlier run gets the first free number, and the new run keeps its files") {
   const ScratchFolder scratch;
   const auto folder = scratch.path() / "run";
   CHECK_FALSE(training::set_earlier_run_aside(folder, {"new"}).value());
@@ -274,11 +273,11 @@ TEST_CASE("a checkpoint named in the config must be readable") {
   const auto path = (scratch.path() / "none.safetensors").string();
   Config config;
   std::string key;
-  SECTION("to go on from") {
+  SECTION("to resume from") {
     key = "checkpoint.resume";
     config.checkpoint.resume = path;
   }
-  SECTION("to begin with") {
+  SECTION("to start with") {
     key = "model.pretrained";
     config.model.name = "linear";
     config.model.pretrained = path;
@@ -289,7 +288,7 @@ TEST_CASE("a checkpoint named in the config must be readable") {
   CHECK(resume_point.error().message.starts_with(key + ": cannot open " + path));
 }
 
-TEST_CASE("pretrained parameters begin a run at step 0, and notes say what was taken") {
+TEST_CASE("pretrained parameters start a run at step 0, and notes list what was used") {
   const ScratchFolder scratch;
   Config config;
   config.model.name = "linear";

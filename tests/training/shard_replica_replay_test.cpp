@@ -1,5 +1,6 @@
-// A buddy's copy of a shard is the shard, bit for bit, after each step; and a rank that has voted
-// for a step and not applied it can still do so; tests/gpu compiles it for CUDA.
+// Tests shard replicas: the copy of a shard equals the shard, bit for bit, after each step; and a
+// rank that has voted for a step but has not applied it can still apply it; tests/gpu compiles it
+// for CUDA.
 #include "collectives/single_rank_communicator.hpp"
 #include "core/config/config.hpp"
 #include "tests/support/tested_device.hpp"
@@ -25,7 +26,7 @@ namespace {
 constexpr int ranks = 3;
 constexpr std::int64_t passes = 2;
 
-/// Units of several parameters, some of which end where no shard does.
+/// Units of several parameters; some end within a shard.
 StorageLayout uneven_units() {
   StorageLayout layout;
   for (const auto unit : {0, 1, 2}) {
@@ -97,7 +98,8 @@ std::vector<Case> cases() {
   };
 }
 
-/// The same for whoever asks, and no simple numbers. In some step one of them is not finite.
+/// Returns gradients that are the same at each call and have no simple values. In one step an
+/// element is not finite.
 std::vector<float> made(int rank, std::int64_t pass, UnitId unit, std::size_t elements,
                         bool overflows) {
   std::mt19937 random{static_cast<unsigned>(rank + 16 * unit + 256 * pass)};
@@ -109,7 +111,7 @@ std::vector<float> made(int rank, std::int64_t pass, UnitId unit, std::size_t el
   return values;
 }
 
-/// Of a group, whose last vote this rank makes, and does not hear how it ends.
+/// A communicator whose rank makes its last vote but does not receive the result.
 class DeafAtVote final : public collectives::Communicator {
 public:
   DeafAtVote(std::shared_ptr<Communicator> group, std::shared_ptr<Device> device)
@@ -213,14 +215,14 @@ public:
     for (const auto& bucket : reducer_->plan().buckets)
       reducer_->publish(bucket, done_);
   }
-  /// The host's optimizer is waited for where something is published, or here.
+  /// Waits for the step. The host's optimizer is waited for either at a publication or here.
   Status end() {
     const auto ended = reducer_->last_stream().synchronize();
     const auto updated = rank_state_->updates ? rank_state_->updates->synchronize() : Status{};
     return ended ? updated : ended;
   }
   void turn_deaf() { group_->turn_deaf(state().votes()); }
-  /// As what is enqueued behind a step that has failed does on CUDA.
+  /// Overwrites the gradients, as work after a failed step does on CUDA.
   void spoil_gradients() {
     auto& device = rank_state_->device();
     auto& stream = *rank_state_->communication;
@@ -269,7 +271,7 @@ private:
       reducer_->reduce(bucket, pass, done_);
   }
 
-  /// In the device's memory, until the end.
+  /// Returns gradients in device memory, which live as long as this object.
   BufferPtr gradients(UnitId unit, std::int64_t pass) {
     const auto elements = state().layout().unit_elements[static_cast<std::size_t>(unit)];
     const auto values = made(rank_state_->rank, pass, unit, elements, case_.scales_loss);
@@ -341,14 +343,14 @@ struct Trio {
                                                std::move(group[rank])));
   }
 
-  /// Steps that all ranks apply.
+  /// Runs steps that all ranks apply.
   void train(std::int64_t first, std::int64_t end) {
     for (auto step = first; step < end; ++step) {
       for (const auto& rank : all) {
         rank->step(step);
         rank->publish();
       }
-      for (const auto& rank : all) // as the next forward does, which no rank makes here
+      for (const auto& rank : all) // the next forward pass would wait, but no rank runs one here
         REQUIRE(rank->end());
     }
   }
@@ -369,7 +371,7 @@ bool all_finite(const std::vector<float>& values) {
 
 } // namespace
 
-TEST_CASE("a buddy's copy is its owner's shard after each step") {
+TEST_CASE("a shard replica equals its owner's shard after each step") {
   testing::need_device();
   const auto of = GENERATE(from_range(cases()));
   INFO(of.name);
@@ -389,7 +391,7 @@ TEST_CASE("a buddy's copy is its owner's shard after each step") {
   }
 }
 
-TEST_CASE("a rank that has voted for a step which others have applied can apply it, too") {
+TEST_CASE("a rank that prepared a step applied by others can apply it too") {
   testing::need_device();
   const auto of = GENERATE(from_range(cases()));
   const std::size_t deaf = GENERATE(0U, 2U);
@@ -405,7 +407,8 @@ TEST_CASE("a rank that has voted for a step which others have applied can apply 
     each->step(last);
   rank.spoil_gradients();
   for (const auto& each : trio.all)
-    std::ignore = each->end(); // of the host: the deaf one's stream has failed
+    std::ignore =
+        each->end(); // waits for the host's optimizer: the stream of the deaf rank has failed
   CHECK(trio.owner_of(deaf).steps() == last + 1);
   CHECK(rank.steps() == last);
   CHECK(rank.prepared_steps() == last + 1);
@@ -419,7 +422,7 @@ TEST_CASE("a rank that has voted for a step which others have applied can apply 
     CHECK(rank.loss_scale() == trio.owner_of(deaf).loss_scale());
 }
 
-TEST_CASE("a step sends a rank's part of the gradients once more, in the type they travel in") {
+TEST_CASE("a step sends a rank's shard of the gradients once more, in the type of the reduction") {
   testing::need_device();
   const auto of = GENERATE(from_range(cases()));
   INFO(of.name);

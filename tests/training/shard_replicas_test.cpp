@@ -1,4 +1,4 @@
-// Who is whose buddy.
+// Tests which rank has the replica of which shard.
 #include "core/config/config.hpp"
 #include "training/shard_replicas.hpp"
 
@@ -48,7 +48,7 @@ bool outlives(const std::vector<DaemonOn>& nodes, const ParallelConfig& config) 
 
 } // namespace
 
-TEST_CASE("a rank's buddy has its place on the next host") {
+TEST_CASE("a rank's shard replica is on the next host") {
   CHECK(distance({{"a"}, {"b"}}) == 1);
   CHECK(distance({{"a", 4}, {"b", 4}, {"c", 4}}) == 4);
   const auto shard_replicas =
@@ -59,25 +59,25 @@ TEST_CASE("a rank's buddy has its place on the next host") {
     CHECK(shard_replicas.owner_of(shard_replicas.replica_rank_of(rank)) == rank);
 }
 
-TEST_CASE("where hosts have different numbers of workers, each buddy is on another one") {
+TEST_CASE("with different numbers of workers per host, each shard replica is on another host") {
   CHECK(distance({{"a", 1}, {"b", 3}, {"c", 2}}) == 3);
-  CHECK(distance({{"a", 2}, {"b", 1}}) == 0); // three ranks, of which two are on one host
+  CHECK(distance({{"a", 2}, {"b", 1}}) == 0); // three ranks, two of them on one host
 }
 
-TEST_CASE("daemons of one host are taken for hosts where there is no other, and only there") {
+TEST_CASE("daemons on the same host count as hosts only if there is no other host") {
   CHECK(distance({{"a"}, {"a"}, {"a"}}) == 1);
   CHECK(distance({{"a"}, {"a"}, {"b"}, {"b"}}) == 2);
   CHECK(distance({{"a"}, {"b"}, {"b"}, {"a"}}) == 2);
   CHECK(distance({{"a"}, {"a"}, {"b"}}) == 0);
 }
 
-TEST_CASE("there are buddies where a state has no other copies") {
+TEST_CASE("shard replicas exist if the state has no other copies") {
   const auto two = record_of({{"a", 2}, {"b", 2}});
   for (const auto strategy :
        {StrategyKind::zero1, StrategyKind::zero2, StrategyKind::zero3, StrategyKind::fsdp})
     CHECK(shard_replicas_in(two, parallel(strategy)));
   CHECK_FALSE(shard_replicas_in(two, parallel(StrategyKind::ddp)));
-  CHECK_FALSE(shard_replicas_in(two, parallel(StrategyKind::hsdp))); // two copies
+  CHECK_FALSE(shard_replicas_in(two, parallel(StrategyKind::hsdp))); // two copies of the state
   auto one_copy = parallel(StrategyKind::hsdp);
   one_copy.shard_group = 4;
   CHECK(shard_replicas_in(two, one_copy));
@@ -86,27 +86,27 @@ TEST_CASE("there are buddies where a state has no other copies") {
   CHECK_FALSE(shard_replicas_in(two, off));
 }
 
-TEST_CASE("what a node takes along is elsewhere, or a person is told that it is not") {
+TEST_CASE("a node's state has a copy elsewhere, or the lack of one is reported") {
   auto config = parallel(StrategyKind::zero1);
   CHECK(outlives({{"a"}, {"b"}}, config));
-  CHECK(outlives({{"a", 2}}, config)); // nobody else is there
+  CHECK(outlives({{"a", 2}}, config)); // there is no other host
   CHECK(outlives({{"a", 2}, {"b", 2}}, parallel(StrategyKind::ddp)));
   CHECK(outlives({{"a", 2}, {"b", 2}}, parallel(StrategyKind::hsdp)));
   CHECK_FALSE(outlives({{"a", 2}, {"b"}}, config));
-  CHECK_THAT(lacks_copies(config, record_of({{"a", 2}, {"b"}})),
-             ContainsSubstring("zero1 divides the state, and one host has more than half of the "
-                               "workers: when a node is lost, the job goes on from the last "
-                               "checkpoint"));
+  CHECK_THAT(
+      lacks_copies(config, record_of({{"a", 2}, {"b"}})),
+      ContainsSubstring("zero1 divides the state, and one host has more than half of the workers: "
+                        "if a node is lost, the job resumes from the last checkpoint"));
   CHECK(lacks_copies(config, record_of({{"a"}, {"b"}})).empty());
   config.buddies = "off";
   CHECK_THAT(lacks_copies(config, record_of({{"a"}, {"b"}})),
              ContainsSubstring("parallel.buddies is off"));
-  // Both copies of the only part that ranks 0 and 2 hold are on the first node.
+  // Ranks 0 and 2 hold both copies of one shard, and both are on the first node.
   CHECK_THAT(lacks_copies(parallel(StrategyKind::hsdp), record_of({{"a", 3}, {"b"}})),
              ContainsSubstring("all workers that hold some part of it are on one node"));
 }
 
-TEST_CASE("only where a node lacks some part do ranks prepare for what others may have done") {
+TEST_CASE("ranks prepare steps only if a node lacks some of the shards") {
   const auto apart = [](const std::vector<DaemonOn>& nodes, StrategyKind kind) {
     const auto record = record_of(nodes);
     return lies_apart(collectives::strategy_of(parallel(kind), record.world_size()), record);
@@ -117,7 +117,7 @@ TEST_CASE("only where a node lacks some part do ranks prepare for what others ma
   CHECK_FALSE(apart({{"a", 2}, {"b", 2}}, StrategyKind::ddp));
 }
 
-TEST_CASE("nodes read a shard that they lack from those who hold it, not all from one") {
+TEST_CASE("nodes read missing shards from different holders") {
   auto record = record_of({{"a"}, {"b"}, {"c"}, {"d"}});
   record.shards = 3;
   record.nodes[0].retained = {0, 2};

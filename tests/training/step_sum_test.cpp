@@ -1,4 +1,4 @@
-// Sums of gradients that come in any order, late ones compensated.
+// Tests sums of gradients that arrive in any order, with compensation of stale ones.
 #include "cpu/host_device.hpp"
 #include "training/async/step_sum.hpp"
 
@@ -44,7 +44,7 @@ struct Shard {
 
 } // namespace
 
-TEST_CASE("slices are summed in their order where that is asked, whichever comes first") {
+TEST_CASE("slices are summed in their order on request, whichever arrives first") {
   Shard shard;
   auto sum = shard.sum({.slices = 3, .in_order = true});
   // (1e8 - 1e8) + 1 is 1; in another order the 1 is lost.
@@ -54,7 +54,7 @@ TEST_CASE("slices are summed in their order where that is asked, whichever comes
       CHECK_FALSE(sum.is_whole());
       CHECK_FALSE(sum.has(bucket, slice));
       sum.add(*shard.stream, shard.message(slice, bucket, 5, values[slice]), 1, {});
-      CHECK(sum.has(bucket, slice)); // also where it waits for its turn
+      CHECK(sum.has(bucket, slice)); // also while it waits for its turn
     }
   CHECK(sum.is_whole());
   for (const float value : shard.result(sum))
@@ -64,7 +64,7 @@ TEST_CASE("slices are summed in their order where that is asked, whichever comes
   CHECK_FALSE(sum.has(0, 0));
 }
 
-TEST_CASE("each gradient counts as often as its factor says") {
+TEST_CASE("each gradient is weighted by its factor") {
   Shard shard;
   auto sum = shard.sum({.slices = 2});
   for (const std::size_t bucket : {0u, 1u}) {

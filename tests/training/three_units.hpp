@@ -1,4 +1,4 @@
-/// A model of three units of one parameter each, a to c, for tests of what a rank enqueues.
+/// A model of three units, a to c, with one parameter each, for tests of a rank's enqueued work.
 #pragma once
 
 #include "core/device/executable.hpp"
@@ -23,7 +23,7 @@ inline StorageLayout three_units() {
   return layout;
 }
 
-/// Of a unit.
+/// Whether all elements of a unit have this value.
 inline bool all_are(const float* values, float expected) {
   return std::all_of(values, values + unit_elements, [&](float v) { return v == expected; });
 }

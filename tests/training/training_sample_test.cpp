@@ -1,4 +1,4 @@
-// What is asked of a language model that is being trained.
+// Tests the samples that a language model writes during training.
 #include "core/config/config.hpp"
 #include "training/sampling/training_sample.hpp"
 
@@ -11,7 +11,7 @@ using namespace troupe::training;
 
 namespace {
 
-/// Of GPT-2 on bytes, with 32 positions.
+/// Config of GPT-2 on bytes, with 32 positions.
 Config trained(const std::string& prompt) {
   Config config;
   config.run.seed = 7;
@@ -29,7 +29,7 @@ Config trained(const std::string& prompt) {
 
 } // namespace
 
-TEST_CASE("a sample has the seed of its step, and is computed by one thread of the host in fp32") {
+TEST_CASE("a sample uses the seed of its step and one thread of the host in fp32") {
   auto config = trained("And God");
   config.precision.mode = "amp_bf16";
   config.devices.kind = "cuda";
@@ -49,17 +49,17 @@ TEST_CASE("a sample has the seed of its step, and is computed by one thread of t
   CHECK(used.data.tokenizer == config.data.tokenizer);
 }
 
-TEST_CASE("a prompt that cannot be gone on with is found before anything is trained") {
+TEST_CASE("a prompt that is too long is refused before training") {
   CHECK(check_sample(trained("")));
   CHECK(check_sample(trained(std::string(32, 'a'))));
   const auto refused = check_sample(trained(std::string(33, 'a')));
   REQUIRE_FALSE(refused);
   CHECK(refused.error().code == Errc::invalid_input);
   CHECK(refused.error().message ==
-        "train.sample: the prompt has 33 tokens, the model positions for 32");
+        "train.sample: the prompt has 33 tokens, but the model has only 32 positions");
 }
 
-TEST_CASE("a prompt is looked at only where samples are asked for") {
+TEST_CASE("a prompt is checked only if samples are requested") {
   auto config = trained(std::string(33, 'a'));
   config.train.sample.every = {};
   CHECK(check_sample(config));

@@ -1,8 +1,8 @@
 """arrows.py FILE...: checks the includes of the named sources against the layers of the design.
 
 Includes are paths from the root of the repository. A folder includes its own headers and those of lower layers,
-each of which its CMakeLists.txt links by name; only the folder around a detail/, tests and benchmarks include what is
-in it; third-party libraries that shape a layer stay in it; two subfolders of a folder do not include each other.
+each of which its CMakeLists.txt links by name. Only the folder around a detail/, tests and benchmarks include headers
+in it. Third-party libraries that shape a layer stay in it. Two subfolders of a folder do not include each other.
 """
 
 import functools
@@ -22,7 +22,7 @@ LAYERS = {
     "tests": 7, "bench": 7, "tools": 7,
 }  # fmt: skip
 
-# What is included -> the folders (or paths) that may.
+# Included headers -> the folders (or paths) that may include them.
 RESTRICTED = [
     (re.compile(r"caf/"), "CAF", ("actors/", "app/", "tests/", "bench/")),
     (
@@ -39,19 +39,19 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 
 @functools.cache
 def linked(folder: str) -> set[str]:
-    """The folders whose libraries a folder's target names; with tests and benchmarks that is theirs to say."""
+    """The folders whose libraries a folder's target links. Tests and benchmarks are not checked."""
     return set(re.findall(r"troupe::([a-z]+)", pathlib.Path(folder, "CMakeLists.txt").read_text(encoding="utf-8")))
 
 
 def from_root(path: str, header: str) -> str:
-    """The file of ours that a relative include, or one as of an installed header, names from the root; empty: none."""
+    """The path from the root of a file that is included by a relative or installed path; empty: none."""
     beside = posixpath.normpath(posixpath.join(posixpath.dirname(path), header))
     candidates = (header.removeprefix("troupe/"), beside)
     return next((file for file in candidates if file != header and pathlib.Path(file).exists()), "")
 
 
 def problem(path: str, header: str, quoted: bool = True) -> str | None:
-    """Why `path` may not include `header`, or None when it may."""
+    """Why `path` may not include `header`; None if it may."""
     folder = path.split("/")[0]
     if folder not in LAYERS:
         return None
@@ -77,7 +77,7 @@ def problem(path: str, header: str, quoted: bool = True) -> str | None:
 
 
 def room(path: str) -> str:
-    """The subfolder of a folder that a file belongs to; a detail/ belongs to the folder around it. Empty: none."""
+    """The subfolder that a file belongs to; a detail/ belongs to the folder around it. Empty: none."""
     folders = path.split("/")[:-1]
     if "detail" in folders:
         folders = folders[: folders.index("detail")]
@@ -85,10 +85,10 @@ def room(path: str) -> str:
 
 
 class Rooms:
-    """Which subfolders of a folder include each other: two of them may do so in one direction only."""
+    """Includes between subfolders of a folder: two of them may include each other in one direction only."""
 
     def __init__(self):
-        self.includes = {}  # (from, to): where, and what
+        self.includes = {}  # (from, to): list of (path, line, header)
 
     def add(self, path: str, number: int, header: str) -> None:
         ours, theirs = room(path), room(header)
@@ -96,7 +96,7 @@ class Rooms:
             self.includes.setdefault((ours, theirs), []).append((path, number, header))
 
     def failures(self) -> list[str]:
-        """One for each include in the direction that has fewer."""
+        """One failure for each include in the direction with fewer includes."""
         found = []
         for (ours, theirs), places in sorted(self.includes.items()):
             back = self.includes.get((theirs, ours), [])

@@ -1,4 +1,4 @@
-"""A job of several daemons on this machine, small enough for hundreds of steps in seconds, and what it leaves behind."""
+"""A job of several daemons on this machine, small enough for hundreds of steps in seconds, and its files."""
 import json
 import pathlib
 import re
@@ -10,7 +10,7 @@ import time
 import run_files
 import traps
 
-LIMIT = 60  # seconds that anything may take
+LIMIT = 60  # limit of every wait, in seconds
 NODES = 4
 SLICES = 12
 SAMPLES = 960
@@ -41,12 +41,13 @@ COMMON = {
     "cluster.timeouts.collective": "20s",
     "cluster.timeouts.quorum": "60s",
 }
-# Sample i is 1 in feature i: it alone moves weight i. No sum has two terms that are not zero, so nothing depends on the order of adding,
-# and whoever computes what, each weight and what the optimizer knows of it show how often, and when, sample i was applied.
+# Sample i is 1 in feature i, so only it moves weight i. No sum has two nonzero terms, so no result
+# depends on the order of additions. Therefore each weight and its optimizer state show how often,
+# and when, sample i was applied, for any distribution of the work.
 SAMPLES_COUNT = {
     "data.dataset": "csv",
     "data.standardize": False,
-    "data.targets": ["a", "b", "c"],  # more than 8 KiB of gradients: an all-reduce goes round the ring
+    "data.targets": ["a", "b", "c"],  # more than 8 KiB of gradients, so that an all-reduce uses the ring
     "data.augment": [],
     "model.name": "linear",
     "model.bias": False,
@@ -71,14 +72,15 @@ BATCH_NORMS = {
     "train.optimizer.lr": 0.05,
     "train.evaluate_every": 1,
 }
-# Parameters stay where they were, so batch norms' statistics, which are slice 0's, are those of an undisturbed run.
+# Parameters do not change, so the batch norms' statistics, which come from slice 0, equal those of
+# an undisturbed run.
 AT_REST = {"train.optimizer.lr": 1e-40, "train.optimizer.weight_decay": 0}
 CHECKS = {"samples": SAMPLES_COUNT, "statistics": {**BATCH_NORMS, **AT_REST}, "state": BATCH_NORMS}
 ADAM = {"train.optimizer.lr": 0.01, "train.optimizer.momentum": 0}
 
 
 class Trouble(Exception):
-    """What is wrong with the job, in a line or with a log behind it."""
+    """A problem with the job: one line, possibly followed by a log."""
 
 
 def until(condition, what, pause=0.01):
@@ -90,12 +92,12 @@ def until(condition, what, pause=0.01):
 
 
 def without_core():
-    """Of a file and of a program that cores are given to: one byte is too little for both."""
+    """Prevents core dumps to a file or a program: the limit of one byte is too small for both."""
     resource.setrlimit(resource.RLIMIT_CORE, (1, 1))
 
 
 def write_samples(folder):
-    """Names of the features."""
+    """Writes the tables; returns the names of the features."""
     names = [f"f{i}" for i in range(SAMPLES)]
     for file, count in ("train", SAMPLES), ("test", 4 * SLICES):
         rows = (",".join("1" if feature == i else "0" for feature in range(SAMPLES)) for i in range(count))
@@ -105,7 +107,7 @@ def write_samples(folder):
 
 
 def write_config(folder, settings):
-    """JSON, which is YAML."""
+    """Writes the config as JSON, which is valid YAML."""
     sections = {}
     for key, value in settings.items():
         *path, last = key.split(".")
@@ -131,17 +133,17 @@ class Daemon:
         return self.log.read_text(errors="replace")
 
     def address(self):
-        """Once it is ready."""
+        """The daemon's address; None until it is ready."""
         found = re.search(r"daemon at (\S+)\n", self.said())
         return found[1] if found else None
 
     def generation(self):
-        """The last one that it had a place in."""
-        return max(map(int, re.findall(r"generation (\d+) from step", self.said())), default=0)
+        """The last generation of which it was a member."""
+        return max(map(int, re.findall(r"generation (\d+) starts at step", self.said())), default=0)
 
     def led(self):
-        """The last generation in which it had the first place; 0: none."""
-        return max(map(int, re.findall(r"generation (\d+) from step \d+: node 1 of", self.said())), default=0)
+        """The last generation that it led; 0: none."""
+        return max(map(int, re.findall(r"generation (\d+) starts at step \d+: this is node 1 of", self.said())), default=0)
 
     def runs(self):
         return self.process.poll() is None
@@ -166,7 +168,7 @@ def has_failed(daemons):
 
 
 class Job:
-    """Daemons are the first leader, and those that follow in the order of their ranks."""
+    """`daemons` are the first leader and the followers in the order of their ranks."""
 
     def __init__(self, program, folder, settings, nodes=NODES, shares_folder=False):
         self.program = program
@@ -174,7 +176,7 @@ class Job:
         self.settings = settings
         self.nodes = nodes
         self.daemons = []
-        self.others = []  # spares, and who joins while the others train
+        self.others = []  # spares, and daemons that join during training
         self.shares_folder = shares_folder or settings.get("checkpoint.state") == "sharded"
 
     def __enter__(self):
@@ -205,7 +207,7 @@ class Job:
         return self.start(name, "--join", self.daemons[0].address())
 
     def follow(self):
-        """One more, which gets the next rank."""
+        """Adds a daemon, which gets the next rank."""
         daemon = self.join(f"follower-{len(self.daemons)}")
         self.daemons.append(daemon)
         until(lambda: not daemon.runs() or self.is_in(daemon), f"{daemon.name}'s coming")
@@ -223,7 +225,7 @@ class Job:
             until(lambda: f"node {self.nodes} of {self.nodes}" in self.daemons[-1].said(), "the job's begin with all nodes")
 
     def add(self, name):
-        """One that has no rank yet."""
+        """Adds a daemon without a rank."""
         daemon = self.join(name)
         self.others.append(daemon)
         return daemon
@@ -242,7 +244,7 @@ class Job:
         return run_files.steps(self.run())
 
     def leader(self):
-        """Of those that run, who has last said that it has the first place; before anybody has, the first."""
+        """The running daemon that led the newest generation; the first daemon if none has led."""
         running = [daemon for daemon in self.daemons if daemon.runs()] or self.daemons
         return max(running, key=lambda daemon: daemon.led())
 
@@ -255,11 +257,11 @@ class Job:
             self.leader().fail(f"had no step {step}")
 
     def end(self, lost=()):
-        """All of its steps; then those that were not lost end as they should."""
+        """Waits for all steps; then the daemons that were not lost must end correctly."""
         left = [daemon for daemon in self.daemons + self.joined() if daemon not in lost]
         self.advance(left)
         for daemon in left:
-            if daemon is self.daemons[0]:  # which stays until it is asked to go
+            if daemon is self.daemons[0]:  # stays until it is asked to stop
                 daemon.signal(signal.SIGTERM)
             daemon.expect(0)
         return json.loads((self.run() / "summary.json").read_text())
@@ -268,7 +270,7 @@ class Job:
         return [daemon for daemon in self.others if daemon.name == "joiner"]
 
     def advance(self, others):
-        """However long it takes, as long as steps are made."""
+        """Waits without a limit, as long as steps are made."""
         while not self.is_over():
             steps = self.steps()
             time.sleep(0.05)

@@ -1,4 +1,4 @@
-"""What the files of a checkpoint hold (docs/checkpoints.md): the bytes of each tensor, whole or put together of ranks' parts."""
+"""Reads the files of a checkpoint (docs/checkpoints.md): the bytes of each tensor, whole or assembled from ranks' shards."""
 import json
 import pathlib
 
@@ -9,7 +9,7 @@ def newest(run):
 
 
 def tensors_of(path):
-    """Name, first element and bytes of each tensor of a safetensors file."""
+    """Yields name, first element and bytes of each tensor of a safetensors file."""
     raw = path.read_bytes()
     begin = 8 + int.from_bytes(raw[:8], "little")
     header = json.loads(raw[8:begin])
@@ -21,7 +21,7 @@ def tensors_of(path):
 
 
 def read(checkpoint):
-    """The bytes of each tensor as the device stores them, and the metadata that training goes on with."""
+    """Returns the bytes of each tensor in the device's layout, and the metadata that a resumed run uses."""
     parts = {}
     manifest = json.loads((checkpoint / "checkpoint.json").read_text())
     for file in manifest["files"]:

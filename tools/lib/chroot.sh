@@ -10,7 +10,7 @@ need_chroot() {
   as_root apt-get -qq install -y --no-install-recommends debootstrap >/dev/null
 }
 
-# bare_debian SUITE DIR: made there unless it is already.
+# bare_debian SUITE DIR: makes a bare system in DIR unless one exists.
 bare_debian() {
   local suite=$1 target=$2 mirror
   [ ! -e "$target/.troupe-$suite" ] || return 0
@@ -21,9 +21,10 @@ bare_debian() {
   debootstrap --variant=minbase "$suite" "$target" "$mirror" >"$target.log" 2>&1 ||
     { tail -n 5 "$target.log" >&2; die "debootstrap failed (log: $target.log)"; }
   mv "$target.log" "$target/debootstrap.log"
-  # Nobody needs it after a power failure: without this, packages are written to the disk file by file.
+  # Writes packages without syncing each file: the system need not survive a power failure.
   echo force-unsafe-io >"$target/etc/dpkg/dpkg.cfg.d/unsafe-io"
-  # No services, and what this host's apt says about dates holds for the same mirror there.
+  # Starts no services. Copies this host's apt settings about dates, because the same mirror is
+  # used.
   printf '#!/bin/sh\nexit 101\n' >"$target/usr/sbin/policy-rc.d"
   chmod 755 "$target/usr/sbin/policy-rc.d"
   apt-config dump | grep -E '^Acquire::Check-(Date|Valid-Until) ' >"$target/etc/apt/apt.conf.d/90host" || true
@@ -31,8 +32,8 @@ bare_debian() {
   touch "$target/.troupe-$suite"
 }
 
-# in_chroot DIR COMMAND...: with a clean environment. Mounts live in a private namespace, so none is
-# left behind. $network=none: with no other network than loopback's.
+# in_chroot DIR COMMAND...: runs COMMAND with a clean environment. Mounts live in a private
+# namespace, so none remains. $network=none: only loopback.
 in_chroot() {
   # shellcheck disable=SC2016  # expanded by the inner shell
   unshare -m ${network:+--net} --propagation private bash -c '
@@ -50,8 +51,9 @@ in_chroot() {
     http_proxy="${http_proxy:-}" https_proxy="${https_proxy:-}" "${@:2}"
 }
 
-# copy_tree DIR: this tree, without .deps/ and build/. What is tracked or about to be; files deleted here since the last time go there
-# too. What is the same stays as it is, and what is new gets the time of now, so that a build in DIR sees it.
+# copy_tree DIR: copies this tree without .deps/ and build/: files that are tracked or not ignored.
+# Deletes files in DIR that were deleted here. Keeps unchanged files, and gives new ones the current
+# time, so that a build in DIR notices them.
 copy_tree() {
   local tree=$1 files file
   files=$(mktemp)

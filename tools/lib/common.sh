@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # Helpers of the scripts in tools/: messages, root, this host's Debian mirror, a private apt.
-# Source it after setting `program` (the name put before each message).
+# Source it after setting `program` (the prefix of each message).
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 deps=$root/.deps
@@ -9,7 +9,8 @@ program=${program:-$(basename "$0")}
 say() { echo "$program: $*" >&2; }
 die() { say "$*"; exit 1; }
 
-# The comment at the head of the script, with the name by which it was called: installed, it has another.
+# Prints the comment at the head of the script, with the name by which it was called: an installed
+# script has another name.
 usage() { sed -n "2,/^set/{/^set/d;s/^# \{0,1\}//;s|^tools/$program|$0|;p}" "$0"; }
 
 as_root() {
@@ -22,7 +23,7 @@ as_root() {
   fi
 }
 
-# "bookworm", "trixie", ... or nothing on a system that is not Debian.
+# Prints "bookworm", "trixie", ...; nothing on other systems than Debian.
 debian_codename() {
   (
     # shellcheck source=/dev/null
@@ -31,14 +32,14 @@ debian_codename() {
   ) || true
 }
 
-# The Debian mirror that this host's own apt uses, so that a mirror someone configured is honoured
-# and no host name has to be written down here.
+# Prints the Debian mirror that this host's apt uses, so that a configured mirror is honoured and
+# this file contains no host name.
 debian_mirror() {
   local mirror=${TROUPE_DEBIAN_MIRROR:-}
   # shellcheck disable=SC2016  # $(SITE) is apt's
   [ -n "$mirror" ] || mirror=$(apt-get indextargets --format '$(SITE)' 'Created-By: Packages' \
     'Origin: Debian' 'Label: Debian' 2>/dev/null | head -n 1 || true)
-  # Before the first `apt-get update` apt knows no origins: read the sources themselves.
+  # apt knows no origins before the first `apt-get update`: read the sources themselves.
   [ -n "$mirror" ] || mirror=$(cat /etc/apt/sources.list.d/*.sources 2>/dev/null |
     sed -n 's/^URIs:[[:space:]]*\([^[:space:]]*\).*/\1/p' | grep -v security | head -n 1 || true)
   [ -n "$mirror" ] || mirror=$(cat /etc/apt/sources.list /etc/apt/sources.list.d/*.list 2>/dev/null |
@@ -50,8 +51,8 @@ debian_mirror() {
 
 debian_keyring() { echo /usr/share/keyrings/debian-archive-keyring.gpg; }
 
-# private_apt_update "SUITE COMPONENT [TYPE]"...: read the indexes of suites that this host's apt
-# does not use, into .deps/apt. The host's own sources stay as they are.
+# private_apt_update "SUITE COMPONENT [TYPE]"...: reads the indexes of suites that this host's apt
+# does not use, into .deps/apt. Does not change the host's sources.
 private_apt_update() {
   local dir=$deps/apt mirror suite component type signed='' keyring
   mirror=$(debian_mirror)
@@ -62,9 +63,10 @@ private_apt_update() {
     read -r suite component type <<<"$wanted"
     echo "${type:-deb} $signed$mirror $suite $component"
   done >"$dir/sources.list"
-  # The sandbox user _apt often cannot write below a checkout; signatures are checked all the same.
-  # A mirror may keep a suite after its Release file has expired (Debian's experimental, snapshots). Nothing depends on
-  # that date: the source of CAF is verified by its sha256, and packages by the suite's signature.
+  # The sandbox user _apt often cannot write below a checkout; signatures are checked anyway. A
+  # mirror may keep a suite after its Release file has expired (Debian's experimental, snapshots).
+  # Nothing depends on that date: the source of CAF is verified by its sha256, and packages by the
+  # suite's signature.
   cat >"$dir/apt.conf" <<EOF
 Dir::Etc::sourcelist "$dir/sources.list";
 Dir::Etc::sourceparts "/dev/null";
@@ -81,13 +83,13 @@ EOF
   private_apt -qq -o APT::Update::Error-Mode=any update 1>&2
 }
 
-# An apt-get that sees only what private_apt_update read.
+# An apt-get that uses only the indexes read by private_apt_update.
 private_apt() { APT_CONFIG=$deps/apt/apt.conf apt-get "$@"; }
 
-# apt's lists may be missing or stale: they are read anew when a first attempt has failed.
+# Reads apt's lists again after a failed attempt: they may be missing or stale.
 apt_update() { as_root apt-get -qq -o DPkg::Lock::Timeout=600 update 1>&2 2>/dev/null || true; }
 
-# apt_download DIR PACKAGE...: the packages' files, into DIR.
+# apt_download DIR PACKAGE...: downloads the packages' files into DIR.
 apt_download() {
   local dir=$1
   shift
@@ -99,11 +101,12 @@ apt_download() {
   ) 1>&2
 }
 
-# apt_newest EXPRESSION: of the packages whose whole names it matches, the one of the highest version in its name.
+# apt_newest EXPRESSION: prints the package whose whole name matches and contains the highest
+# version.
 apt_newest() {
   apt_names "$1" || { apt_update && apt_names "$1"; }
 }
 apt_names() { apt-cache pkgnames 2>/dev/null | grep -xE "$1" | sort -V | tail -n 1; }
 
-# verify_sha256 FILE SUM: quietly, as an exit status.
+# verify_sha256 FILE SUM: returns the result as an exit status, without output.
 verify_sha256() { echo "$2  $1" | sha256sum --check --status 2>/dev/null; }

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""containerfile.py FILE STAGE: the instructions of a stage (its name, or its number from 0), one a line: the word, a tab, the rest. What
-is a list of words in JSON becomes a shell's command; a health check is its command alone."""
+"""containerfile.py FILE STAGE: prints the instructions of a stage (its name, or its number from 0), one a line: the word, a tab, the rest.
+Turns a JSON list of words into a shell command, and a health check into its command."""
 import json
 import re
 import shlex
@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 def instructions(text):
-    """Word and rest of each, comments and continued lines dealt with."""
+    """Yields word and rest of each instruction, without comments, with continued lines joined."""
     text = re.sub(r"^\s*#.*\n", "", text, flags=re.MULTILINE).replace("\\\n", " ")
     for line in filter(str.strip, text.splitlines()):
         word, rest = line.split(maxsplit=1)

@@ -1,14 +1,14 @@
-"""Holds processes to a part of a processor, with Linux's control groups (version 1 or 2; needs root)."""
+"""Limits processes to a part of a processor, with Linux's control groups (version 1 or 2; needs root)."""
 import os
 import pathlib
 import time
 
 ROOTS = (pathlib.Path("/sys/fs/cgroup/cpu"), pathlib.Path("/sys/fs/cgroup"))
-PERIOD = 10_000  # microseconds: short beside a step
+PERIOD = 10_000  # microseconds: short compared to a step
 
 
 class CpuQuota:
-    """A group that may use `cores` of the machine's processors, as 0.4."""
+    """A group that may use `cores` processors, for example 0.4."""
 
     def __init__(self, name, cores):
         root = next((root for root in ROOTS if (root / "cgroup.procs").exists()), None)
@@ -25,11 +25,11 @@ class CpuQuota:
             (self.group / "cpu.max").write_text(f"{quota} {PERIOD}")
 
     def take_part(self):
-        """Of a process that is about to begin another program: that is held, with all that it begins."""
+        """Called in a process that is about to start another program: limits it and all its children."""
         (self.group / "cgroup.procs").write_text(str(os.getpid()))
 
     def remove(self):
-        """Once its processes have ended."""
+        """Removes the group after its processes have ended."""
         for _ in range(100):
             try:
                 return self.group.rmdir()

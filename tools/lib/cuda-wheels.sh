@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # shellcheck disable=SC2154,SC2034 # root and deps are of lib/common.sh, changed is of bootstrap
-# Fetches the headers and libraries of CUDA that neither apt nor a toolkit has: NVIDIA's wheels, unpacked below .deps/cuda.
+# Fetches the CUDA headers and libraries that neither apt nor a toolkit has installed: NVIDIA's wheels, unpacked in .deps/cuda.
 # Source it after lib/common.sh; the caller defines install_packages and is_installed.
 
 # A header of each wheel: the wheel is fetched if the header is missing.
@@ -16,10 +16,10 @@ declare -A cuda_wheels=(
   [nvidia-nvtx]=nvtx3/nvToolsExt.h
 )
 
-# The folders in which cmake/TroupeCudaHeaders.cmake looks before .deps/cuda.
+# Prints the folders that cmake/TroupeCudaHeaders.cmake searches before .deps/cuda.
 cuda_include_folders() {
   local toolkit nvcc toolkits=()
-  nvcc=$(command -v "${CUDACXX:-nvcc}" || true) # as cmake/TroupeCuda.cmake does
+  nvcc=$(command -v "${CUDACXX:-nvcc}" || true) # like cmake/TroupeCuda.cmake
   [ -z "$nvcc" ] || toolkits+=("$(dirname "$(dirname "$(readlink -f "$nvcc")")")")
   [ -z "${CUDA_HOME:-}" ] || toolkits+=("$CUDA_HOME")
   [ -z "${CUDA_PATH:-}" ] || toolkits+=("$CUDA_PATH")
@@ -51,7 +51,7 @@ cuda_check_toolkit() {
   done < <(cuda_include_folders)
 }
 
-# Runs pip. Debian's python3 may lack it, and then it is installed.
+# Runs pip. Installs it if Debian's python3 lacks it.
 cuda_pip() {
   local python=python3
   "$python" -m pip --version >/dev/null 2>&1 || {
@@ -86,7 +86,7 @@ cuda_wheels() {
   rm -rf "$downloads"
 }
 
-# cuda_download [OPTION]: the wheels of wanted.txt, each with the checksum that stands there.
+# cuda_download [OPTION]: downloads the wheels of wanted.txt and verifies their checksums.
 cuda_download() {
   local downloads=$deps/downloads/cuda
   cuda_pip download --no-deps --only-binary :all: --require-hashes --find-links "$downloads" --dest "$downloads" \

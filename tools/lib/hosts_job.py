@@ -1,4 +1,4 @@
-"""A job of several daemons that trains until it is ended, each on a host of its own (tools/network-namespaces; needs root)."""
+"""A job of several daemons that trains until it is ended, each on its own emulated host (tools/network-namespaces; needs root)."""
 import datetime
 import json
 import pathlib
@@ -11,7 +11,7 @@ from cpu_quota import CpuQuota
 from network_hosts import NetworkHosts
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-LIMIT = 120  # seconds that anything may take
+LIMIT = 120  # limit of every wait, in seconds
 RESNET = {
     "model.name": "resnet20",
     "data.dataset": "synthetic",
@@ -46,9 +46,9 @@ table inet loss {
 
 
 class HostsJob(NetworkHosts):
-    """Host 1 leads at first. `settings`: beside what makes the job one. `config`: with what it trains, instead of a ResNet-20.
-    `shares_folder`: all write where host 1 does, and any may lead. `cores`: by host, what it may use of a processor (cpu_quota.py).
-    `joins`: else each is a job of its own."""
+    """Host 1 leads at first. `settings`: added to the common settings. `config`: trained instead of a ResNet-20. `shares_folder`: all use the
+    folder of host 1, and any may lead. `cores`: limits of processor use, by host (cpu_quota.py). `joins`: false makes each daemon a job of
+    its own."""
 
     def __init__(self, build, folder, hosts, rate="1gbit", settings=None, config=None, shares_folder=False, cores=None, joins=True):
         super().__init__(hosts, rate)
@@ -91,7 +91,7 @@ class HostsJob(NetworkHosts):
         self.nodes[host] = subprocess.Popen(self.on(host, *words), stdout=log, stderr=log, preexec_fn=held)
 
     def start_all(self):
-        """Returns when all train; those that come late are recoveries, too."""
+        """Returns when all train. Daemons that join late count as recoveries, too."""
         for host in range(1, self.hosts + 1):
             self.start(host)
         self.until(lambda: (lines := self.lines("recoveries.jsonl")) and lines[-1]["world_size"] == self.hosts)
@@ -104,14 +104,14 @@ class HostsJob(NetworkHosts):
             time.sleep(pause)
 
     def run(self):
-        """Its folder, as host 1 has it."""
+        """The run's folder on host 1."""
         return self.folder / "1/job"
 
     def lines(self, name):
         return run_files.lines(self.run(), name)
 
     def recovery(self, number):
-        """The numberth change of membership, once its first step is done: its line, and when that was written."""
+        """Waits for the given change of membership and its first step. Returns its line and the time of the line."""
         self.until(lambda: len(self.lines("recoveries.jsonl")) >= number, pause=0.005)
         line = self.lines("recoveries.jsonl")[number - 1]
         return line, datetime.datetime.fromisoformat(line["time"].replace("Z", "+00:00")).timestamp()
@@ -121,7 +121,7 @@ class HostsJob(NetworkHosts):
         self.until(lambda: run_files.steps(self.run()) >= first + count)
 
     def leader(self):
-        """Its host, as any that answers says; None: nobody does."""
+        """The leader's host, as reported by any daemon; None: no daemon answers."""
         for host in self.nodes:
             words = [self.program, "status", self.address(host), "--json", "--timeout", "1s"]
             asked = subprocess.run(words, capture_output=True, text=True, check=False)
@@ -131,7 +131,7 @@ class HostsJob(NetworkHosts):
         return None
 
     def lose_packets(self, host):
-        """5 of 100 that come to it."""
+        """Drops 5 of 100 incoming packets."""
         subprocess.run(self.on(host, "nft", "-f", "-"), input=LOSS, text=True, check=True)
 
     def lose_no_packets(self, host):

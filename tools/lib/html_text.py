@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
-"""html_text.py FILE...: the text of HTML pages, one behind the other, on standard output: a line a
-paragraph, an empty line between pages; preformatted text keeps its lines. Scripts, styles, and what
-is for moving between pages (nav, header, footer, classes with nav in their name) are left out."""
+"""html_text.py FILE...: prints the text of HTML pages one after another: one line for each paragraph, an empty line between pages.
+Preformatted text keeps its lines. Omits scripts, styles and navigation (nav, header, footer, classes with nav in their name)."""
 import html.parser
 import sys
 
@@ -14,7 +13,7 @@ class Text(html.parser.HTMLParser):
     def __init__(self):
         super().__init__()
         self.lines, self.line, self.pre = [], "", 0
-        self.dropping = []  # elements that are open inside of one that is dropped, that one first
+        self.dropping = []  # open elements inside a dropped one, which is first
 
     def handle_starttag(self, tag, attributes):
         classes = dict(attributes).get("class") or ""
@@ -25,7 +24,7 @@ class Text(html.parser.HTMLParser):
         self.pre += tag == "pre"
 
     def handle_endtag(self, tag):
-        if tag in self.dropping:  # with what was left open in it
+        if tag in self.dropping:  # also closes elements left open inside
             del self.dropping[len(self.dropping) - 1 - self.dropping[::-1].index(tag):]
         if tag in BLOCKS:
             self.end_line()

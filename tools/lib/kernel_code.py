@@ -29,7 +29,7 @@ WITHOUT_VALUE = {"-c", "-MD", "-dc"}
 
 
 class Trouble(Exception):
-    """Why a file was not compiled."""
+    """The reason why a file was not compiled."""
 
 
 @dataclass
@@ -93,7 +93,7 @@ def parse_ptx(text, kernels):
 
 
 def readable(mangled):
-    """Demangles names, in their order."""
+    """Demangles names; keeps their order."""
     program = shutil.which("c++filt") or shutil.which("cu++filt")
     if not program:
         raise Trouble("no c++filt: install binutils")
@@ -102,7 +102,7 @@ def readable(mangled):
 
 
 def without_parameters(name):
-    """"void troupe::gpu::(anonymous namespace)::f<8, T>(T*)" is "f<8, T>"."""
+    """Turns "void troupe::gpu::(anonymous namespace)::f<8, T>(T*)" into "f<8, T>"."""
     name = name.replace("(anonymous namespace)::", "").replace("troupe::gpu::", "").removeprefix("void ")
     depth = 0
     for at, letter in enumerate(name):
@@ -143,5 +143,5 @@ def compile_kernels(entry):
     mangled, seen = sorted(kernels), collections.Counter()
     for key, name in zip(mangled, readable(mangled)):
         seen[name] += 1
-        kernels[key].name = name if seen[name] == 1 else f"{name} ({seen[name]})"  # they differ in parameters
+        kernels[key].name = name if seen[name] == 1 else f"{name} ({seen[name]})"  # functions that differ only in parameters
     return list(kernels.values())

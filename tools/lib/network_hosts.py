@@ -1,14 +1,14 @@
-"""Hosts on this machine: network namespaces on a bridge, each with one address (tools/network-namespaces; needs root)."""
+"""Emulated hosts on this machine: network namespaces on a bridge, each with one address (tools/network-namespaces; needs root)."""
 import os
 import pathlib
 import subprocess
 
 NAMESPACES = pathlib.Path(__file__).resolve().parents[1] / "network-namespaces"
-PORT = 7401  # of every daemon
+PORT = 7401  # port of every daemon
 
 
 class NetworkHosts:
-    """Hosts 1 to `count`. `rate` limits what each sends."""
+    """Hosts 1 to `count`. `rate` limits the traffic that each sends."""
 
     def __init__(self, count, rate="1gbit", prefix=None):
         self.hosts = count
@@ -21,7 +21,7 @@ class NetworkHosts:
         subprocess.run([NAMESPACES, "down", self.prefix], check=True)
 
     def on(self, host, *words):
-        """A command that runs there."""
+        """The command line that runs these words on the host."""
         return ["ip", "netns", "exec", f"{self.prefix}-{host}", *map(str, words)]
 
     def ip(self, host):
@@ -31,7 +31,7 @@ class NetworkHosts:
         return f"{self.ip(host)}:{PORT}"
 
     def filter(self, host, rules):
-        """Replaces the host's packet filter by these rules for what comes in; none: it takes everything."""
+        """Replaces the host's packet filter by these rules for incoming packets; without rules it accepts all."""
         chain = "table inet filter { chain in { type filter hook input priority filter;\n" + "".join(f"{rule}\n" for rule in rules) + "}\n}\n"
         text = "flush ruleset\n" + (chain if rules else "")
         subprocess.run(self.on(host, "nft", "-f", "-"), input=text, text=True, check=True)

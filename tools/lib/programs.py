@@ -1,4 +1,4 @@
-"""Builds two commits' programs on one machine, and starts runs of them."""
+"""Builds the programs of two commits on one machine, and starts runs of them."""
 
 import contextlib
 import json
@@ -13,11 +13,11 @@ from short_runs import CONFIG, ROOT
 
 SIDES = ("before", "after")
 OWN = ("metrics.listen=off", "run.name=run")
-LONGEST = 600  # seconds that a run may take
+LONGEST = 600  # time limit of a run, in seconds
 
 
 class Trouble(Exception):
-    """What cannot be built or started, in a line."""
+    """A failed build or start, in one line."""
 
 
 def git(*arguments, folder=ROOT):
@@ -28,7 +28,7 @@ def git(*arguments, folder=ROOT):
 
 
 def check_out(commit, folder):
-    """A worktree of the commit. What was built in it before stays: ninja goes on from there."""
+    """Checks the commit out in a worktree. Keeps earlier build files, so that ninja resumes."""
     if (folder / ".git").exists():
         git("checkout", "--quiet", "--detach", commit, folder=folder)
     else:
@@ -39,7 +39,7 @@ def check_out(commit, folder):
 
 
 def build(commit, folder, emulated, jobs, more_options=()):
-    """The program of a commit. With ccache each source is compiled alone: what two commits have in common once."""
+    """Builds the program of a commit. With ccache, compiles each source separately, so that sources shared by two commits are compiled once."""
     check_out(git("rev-parse", "--verify", commit + "^{commit}"), folder)
     built = folder / "build" / ("emulated" if emulated else "host")
     options = {
@@ -58,7 +58,7 @@ def build(commit, folder, emulated, jobs, more_options=()):
 
 
 def environment(isa="best"):
-    """That of every run: the compiled kernels of emulated GPUs beside all others, and two of these."""
+    """The environment of every run: a shared cache for the compiled kernels of emulated GPUs, and two such GPUs."""
     return {
         **os.environ,
         "TROUPE_ISA": isa,
@@ -74,7 +74,7 @@ def command(program, verb, settings):
 
 
 def train(program, output, settings, isa="best"):
-    """A run in the foreground. What it says of its failure is Trouble."""
+    """Runs a training in the foreground. Raises Trouble with its output if it fails."""
     done = subprocess.run(
         command(program, "train", (*settings, f"run.output={output}")),
         env=environment(isa), capture_output=True, text=True, timeout=LONGEST,
@@ -85,7 +85,7 @@ def train(program, output, settings, isa="best"):
 
 @contextlib.contextmanager
 def leader(program, output, settings):
-    """A daemon that others can join, and its address. It stays until it is told to go, and would wait for ever."""
+    """Starts a daemon that others can join, and yields it with its address. Ends it by a signal: it would wait forever."""
     words = command(program, "node", (*settings, f"run.output={output}", "cluster.listen=127.0.0.1:0"))
     words.remove("--quiet")
     with tempfile.TemporaryFile("w+") as said:
@@ -111,7 +111,7 @@ def address_of(process, said):
 
 
 def train_on_nodes(program, output, settings, count):
-    """Daemons that train one job; the summary is the leader's, in output."""
+    """Trains one job on several daemons; the leader writes the summary to `output`."""
     with leader(program, output, settings) as (first, address):
         own = [(*settings, f"run.output={output}-{i}", "cluster.listen=127.0.0.1:0") for i in range(1, count)]
         others = [

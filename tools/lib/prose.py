@@ -32,7 +32,7 @@ CODE = re.compile(r"`[^`]*`")
 
 
 def prose_lines(path, text):
-    """Number and text of each line of prose; None between two pieces."""
+    """Yields number and text of each line of prose; None between two paragraphs."""
     suffix = pathlib.Path(path).suffix
     if suffix == ".md":
         yield from markdown_lines(text)
@@ -74,7 +74,7 @@ def markdown_lines(text):
 
 
 def sentences(path, text):
-    """The first line of each sentence, and the sentence without code."""
+    """Yields the first line of each sentence, and the sentence without code."""
     piece = []
     for line in [*prose_lines(path, text), None]:
         if line is not None:
@@ -111,7 +111,7 @@ def git(*arguments):
 
 
 def changed_lines(base):
-    """The lines of each file that differ from a commit."""
+    """Returns the lines of each file that differ from a commit."""
     lines, file = collections.defaultdict(set), None
     for line in git("diff", "-M", "-U0", "--diff-filter=d", base).splitlines():
         if line.startswith("+++ b/"):

@@ -1,16 +1,16 @@
-"""What the files of a run's folder say (docs/runs.md)."""
+"""Reads the files of a run's folder (docs/runs.md)."""
 import json
 
 
 def lines(run, name):
-    """Those that are whole."""
+    """The complete lines of a file."""
     path = run / name
     text = path.read_text() if path.exists() else ""
     return [json.loads(line) for line in text.split("\n")[:-1]]
 
 
 def steps(run):
-    """That the last whole line counts: nobody need read all of them."""
+    """The number of steps, from the last complete line: reading all lines would be slow."""
     path = run / "events.jsonl"
     if not path.exists():
         return 0

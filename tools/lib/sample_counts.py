@@ -1,9 +1,9 @@
-"""A linear model whose weights count how often each sample was applied, however many nodes train it, and by whichever strategy.
+"""A linear model whose weights count how often each sample was applied, for any number of nodes and any strategy.
 
-Sample i is 1 in feature i: it moves the weights of feature i by a small part of what they lack of its targets, and no others. So
-after k times a weight lacks (1 - PART)^k of its target. The part is so small that it makes no difference to a count which version of the
-parameters a gradient was computed with (async), or that a worker moves its own copy by more, and all copies are averaged (local_sgd,
-diloco): both are of the order of PART^2.
+Sample i is 1 in feature i: it moves only the weights of feature i, by a small part of their distance to its targets. So
+after k applications a weight lacks (1 - PART)^k of its target. The part is so small that counts do not depend on the version of
+the parameters that a gradient was computed with (async), nor on a worker that moves its own copy by more before all copies are
+averaged (local_sgd, diloco): both effects are of the order of PART^2.
 """
 import array
 import json
@@ -13,7 +13,7 @@ import struct
 import chaos_job
 
 PART = 0.002
-TARGETS = (1, 2, 3)  # of the columns that chaos_job.write_samples writes
+TARGETS = (1, 2, 3)  # of the columns written by chaos_job.write_samples
 SETTINGS = {
     **chaos_job.COMMON,
     **chaos_job.SAMPLES_COUNT,
@@ -22,17 +22,17 @@ SETTINGS = {
     "train.evaluate_every": 0,
     "train.optimizer.momentum": 0,
     "train.optimizer.lr": PART * chaos_job.SLICES * len(TARGETS) / 2,
-    # Their rounds are those of plain averaging: a sample's change counts once.
+    # Makes their rounds plain averaging: a sample's change counts once.
     "parallel.local_steps": 8,
     "parallel.outer.lr": 1,
     "parallel.outer.momentum": 0,
     "parallel.outer.nesterov": False,
 }
-CLEAR = 0.25  # a count is that close to a whole number
+CLEAR = 0.25  # maximum distance of a count from a whole number
 
 
 def write_zeros(path):
-    """The weights that training begins with."""
+    """Writes the initial weights."""
     values = bytes(4 * len(TARGETS) * chaos_job.SAMPLES)
     entry = {"dtype": "F32", "shape": [len(TARGETS), chaos_job.SAMPLES], "data_offsets": [0, len(values)]}
     header = json.dumps({"fc.weight": entry}).encode()
@@ -53,7 +53,7 @@ def count(reached):
 
 
 def problems(state):
-    """Each sample was applied once an epoch, and those that the last epoch has had once more; what is wrong, in lines."""
+    """Checks that each sample was applied once an epoch, and the samples of the unfinished epoch once more. Returns problems, one a line."""
     steps = state["step"]
     epochs, more = divmod(steps * chaos_job.SLICES, chaos_job.SAMPLES)
     found = []

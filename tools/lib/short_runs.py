@@ -1,5 +1,4 @@
-"""The short runs by which tools/same-bits compares two programs: each a name, and what it sets beside
-tests/system/small.yaml."""
+"""The short runs by which tools/same-bits compares two programs: each has a name, and settings added to tests/system/small.yaml."""
 
 import dataclasses
 import pathlib
@@ -53,18 +52,18 @@ SHARED = {
 class Run:
     name: str
     settings: tuple
-    resumed: tuple = ()  # settings with which it goes on after three steps; none: it runs at once
-    nodes: int = 1  # above 1: so many daemons
+    resumed: tuple = ()  # settings for resuming after three steps; none: the run is not resumed
+    nodes: int = 1  # above 1: number of daemons
     isa: str = "best"  # TROUPE_ISA
 
 
 def run(name, *settings, **more):
-    """A run of these settings, each a text of KEY=VALUE."""
+    """A run with these settings, each a text of KEY=VALUE words."""
     return Run(name, tuple(word for text in settings for word in words(text)), **more)
 
 
 def words(text):
-    """KEY=VALUE of a text that has several; a value in braces or brackets has spaces."""
+    """Splits a text into KEY=VALUE words; a value in braces or brackets may contain spaces."""
     found, depth = [""], 0
     for letter in text:
         depth += (letter in "{[") - (letter in "}]")
@@ -76,7 +75,7 @@ def words(text):
 
 
 def together(strategy, count=None):
-    """The settings of a strategy; of hsdp with two groups of two."""
+    """The settings of a strategy; for hsdp with two groups of two."""
     count = count or {"single": 1, "hsdp": 4}.get(strategy, 2)
     group = " parallel.shard_group=2" if strategy == "hsdp" else ""
     return f"parallel.strategy={strategy} devices.count={count}{group}"
@@ -126,7 +125,7 @@ def processor():
 
 
 def threads():
-    """Work is cut by their number; a batch of 13 does not come out even."""
+    """Work is divided by the number of threads, which does not divide a batch of 13."""
     for precision in PRECISIONS:
         yield run(f"two threads, {precision}", "devices.threads_per_worker=2 data.image_size=32", f"precision.mode={precision}")
     for isa in ("baseline", "avx2", "avx512"):
@@ -153,7 +152,7 @@ def nodes():
 
 
 def real_data():
-    """On Fashion-MNIST, where tools/fetch-data has brought it."""
+    """Runs on Fashion-MNIST, if tools/fetch-data has fetched it."""
     if not FASHION_MNIST.exists():
         return
     data = f"data.dataset=fashion_mnist data.root={FASHION_MNIST} data.limit=96 model.in_channels=1 data.image_size=28"
@@ -169,7 +168,7 @@ def on_host():
 
 
 def on_cuda():
-    """Fewer: a GPU in software is slow."""
+    """Fewer runs: an emulated GPU is slow."""
     runs = [run(f"CUDA, {p}", f"precision.mode={p}") for p in (*PRECISIONS, "tf32")]
     for strategy in ("dp", "ddp", "zero1", "zero2", "zero3", "hsdp"):
         runs.append(run(f"CUDA, {strategy}", together(strategy)))

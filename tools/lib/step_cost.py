@@ -1,5 +1,5 @@
-"""What a step costs two programs: instructions, messages, processor time. Each is that of the second
-run less that of the first, so that what a program does before and after its steps does not count."""
+"""The cost of a step of two programs: instructions, messages, processor time. Each is the difference of two runs of different length, so that
+work before and after the steps does not count."""
 
 import collections
 import json
@@ -20,7 +20,7 @@ QUIET = (
     "data.synthetic_samples=512 train.evaluate_every=0 checkpoint.every=never checkpoint.resume=never devices.kind=cpu"
 )
 MODES = {"single": 1, "ddp": 2, "zero3": 2}
-# METRICS and MEMBERSHIP also have messages of the clock.
+# METRICS and MEMBERSHIP also receive timer messages.
 COUNTED_ROWS = ("coordinator", "data_loader", "worker", "shard_manager")
 
 
@@ -30,7 +30,7 @@ def settings(strategy, steps, output):
 
 
 def report(what, name, before, after, bound):
-    """One line, and whether the second is within a bound of the first."""
+    """Prints one line; returns whether `after` is within `bound` times `before`."""
     ratio = after / before
     print(f"{what:<14} {name:<8} {before:>16,.6g} {after:>16,.6g}   ratio {ratio:.4f}, allowed {bound}", flush=True)
     return ratio <= bound
@@ -50,7 +50,7 @@ def counted_instructions(program, strategy, steps):
 
 
 def compare_instructions(binaries):
-    """At avx2, which valgrind knows, by one worker of one thread."""
+    """At avx2, which valgrind supports, with one worker of one thread."""
     if not shutil.which("valgrind"):
         raise programs.Trouble("needs valgrind, of Debian's package of that name")
     before, after = (
@@ -60,7 +60,7 @@ def compare_instructions(binaries):
 
 
 def counted_messages(program, strategy, steps):
-    """Of the roles that take part in a step: the timeline has a span for each that was handled."""
+    """Counts messages of the roles that take part in a step: the timeline has a span for each handled message."""
     with tempfile.TemporaryDirectory() as output:
         trace = pathlib.Path(output, "trace.json")
         words = [*programs.command(program, "train", settings(strategy, steps, output)), f"--trace={trace}"]
@@ -101,7 +101,7 @@ def processor_seconds(program, strategy):
 
 
 def compare_time(binaries, rounds):
-    """Of whole runs in turn, so that a machine that slows down does so for both."""
+    """Alternates whole runs, so that a machine that slows down does so for both."""
     good = True
     for strategy in MODES:
         times = [[processor_seconds(program, strategy) for program in binaries] for _ in range(rounds)]

@@ -1,4 +1,4 @@
-"""How long a storm's daemons may take, computed from cluster.timeouts."""
+"""Limits on the times of a storm's daemons, computed from cluster.timeouts."""
 import dataclasses
 
 TIMEOUTS = {  # seconds
@@ -11,34 +11,35 @@ TIMEOUTS = {  # seconds
     "quorum": 20,
     "drain": 10,
 }
-REFUSED = 60  # seconds until a data port that could not be reached is dialled again
+REFUSED = 60  # seconds until an unreachable data port is dialled again
 RESTART = 1.0  # seconds from a daemon's end to its next start
-MOST_BUSY = 4  # how many times longer a loaded machine may make everything that is not a time-out
+MOST_BUSY = 4  # factor by which a loaded machine may slow down everything that is not a timeout
 
 
 @dataclasses.dataclass(frozen=True)
 class Bounds:
-    start: float  # seconds from a daemon's start until it listens, as this machine needs
+    start: float  # measured seconds from a daemon's start until it listens
 
     def work(self):
-        """For starting, reading, connecting and making steps, which no timeout limits."""
+        """Seconds for starting, reading, connecting and making steps, which no timeout limits."""
         return MOST_BUSY * (self.start + 1)
 
     def change(self):
-        """From a loss to the first step without the node: the others notice it by its silence or a failed collective, and may lose one
-        more node while they come together again."""
+        """Seconds from a loss to the first step without the node: the others notice it by its silence or a failed collective, and may lose one
+        more node while they build the next generation."""
         return TIMEOUTS["detection"] + TIMEOUTS["collective"] + 2 * TIMEOUTS["form"] + self.work()
 
     def converge(self):
-        """From healing to steps. The slowest case: a daemon has just begun to wait for a job, ends after `quorum`, is restarted, and joins."""
+        """Seconds from healing to steps. The slowest case: a daemon has just begun to wait for a job, ends after `quorum`, is restarted, and
+        joins."""
         return TIMEOUTS["quorum"] + RESTART + TIMEOUTS["admission"] + self.work() + self.change()
 
     def agree(self):
-        """Until all have a place: a data port that could never be reached is dialled again after a minute (docs/cluster.md)."""
+        """Seconds until all are members: an unreachable data port is dialled again after a minute (docs/cluster.md)."""
         return self.converge() + REFUSED
 
     def end(self):
-        """From `troupe stop` to the last exit."""
+        """Seconds from `troupe stop` to the last exit."""
         return TIMEOUTS["drain"] + TIMEOUTS["detection"] + self.work()
 
     def calm(self):

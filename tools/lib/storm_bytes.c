@@ -95,7 +95,7 @@ static int file_of(const SSL* ssl) {
   return get ? get(ssl) : -1;
 }
 
-/* A changed copy, to be freed; null: this one stays as it is. */
+/* Returns a changed copy, which the caller frees; null: send the original. */
 static void* changed(int file, const void* bytes, size_t size) {
   if (size == 0 || size > MOST || !is_meant(file))
     return NULL;

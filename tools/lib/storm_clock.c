@@ -1,6 +1,5 @@
-/* Shifts the wall clock of a process that preloads this library by the nanoseconds that the file
- * $STORM_CLOCK holds, also while it runs. Monotonic clocks stay as they are, as where a clock is
- * set. */
+/* Shifts the wall clock of a process that preloads this library by the nanoseconds in the file
+ * $STORM_CLOCK, also while it runs. Monotonic clocks do not change, as when a wall clock is set. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>

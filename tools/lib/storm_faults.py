@@ -12,7 +12,7 @@ def usual():
 
 
 def chosen(words):
-    """Names of the kinds that words name; "kill" is every kind that begins with it. None: a word names no kind."""
+    """Names of the kinds that `words` select; "kill" selects every kind that begins with it. None: a word selects no kind."""
     found = [[kind for kind in KINDS if kind == word or kind.startswith(word + "-")] for word in words]
     return sorted({kind for kinds in found for kind in kinds}) if all(found) else None
 

@@ -1,4 +1,4 @@
-"""The daemons of a storm, each on a host of its own, with its log, its ends and its starts after them."""
+"""The daemons of a storm, each on its own emulated host, with its log, its exits and its restarts."""
 import dataclasses
 import json
 import os
@@ -15,9 +15,9 @@ from network_hosts import PORT, NetworkHosts
 from storm_bounds import TIMEOUTS
 from storm_links import DATA_PORT
 
-RATE = "8mbit"  # steps wait for links rather than for processors, which all hosts share
+RATE = "8mbit"  # limits steps by links instead of by processors, which all hosts share
 DISK = 64 << 20  # bytes of a run folder's disk
-GENERATION = re.compile(r"generation (\d+) from step (\d+): node (\d+) of (\d+)")
+GENERATION = re.compile(r"generation (\d+) starts at step (\d+): this is node (\d+) of (\d+)")
 ALONE = re.compile(r"job: .* with [12] workers?,")
 NO_RESTART = (0, 2)  # exit codes (docs/exit-codes.md)
 
@@ -38,16 +38,16 @@ class Daemon:
         self.log = log
         self.process = None
         self.began = 0.0
-        self.read_to = 0  # bytes of the log
-        self.generation = self.rank = self.world = 0  # of the last generation that any of its processes had a place in
+        self.read_to = 0  # bytes of the log already read
+        self.generation = self.rank = self.world = 0  # of the last generation with any of its processes
         self.led = []  # the generations that it led
-        self.votes = 0  # the last generation of the running process, in which it has a vote
+        self.votes = 0  # the last generation in which the running process has a vote
         self.listens = False
         self.frozen = False
         self.asked = ""
-        self.kept = False  # it is started again after exit codes other than NO_RESTART
-        self.pause = None  # seconds from the end of this process to its next start, whatever its exit code; None: only after codes that are restarted
-        self.garbles = None  # chooses how its messages are changed
+        self.kept = False  # restart after exit codes other than NO_RESTART
+        self.pause = None  # seconds from the end of this process to its next start, for any exit code; None: restart only after codes that are restarted
+        self.garbles = None  # seed of the changes to its messages
         self.joins = None  # cluster.join of the next process; None: all
         self.starts_at = None
         self.ends = []
@@ -59,7 +59,7 @@ class Daemon:
         return self.runs() and not self.frozen
 
     def is_dead(self):
-        """Also of a process that was killed just now."""
+        """Also true for a process that was just killed."""
         return not self.runs() or self.asked == "killed"
 
     def signal(self, number):
@@ -68,7 +68,7 @@ class Daemon:
             self.frozen = number == signal.SIGSTOP or (self.frozen and number != signal.SIGCONT)
 
     def end(self, asked, pause=None):
-        """Ends it by a signal: SIGKILL if asked is "killed", else SIGTERM. It is started again after the pause."""
+        """Ends the process by a signal: SIGKILL if `asked` is "killed", else SIGTERM. It is started again after the pause."""
         if self.runs():
             self.asked, self.pause = asked, pause
             self.signal(signal.SIGKILL if asked == "killed" else signal.SIGTERM)
@@ -86,7 +86,7 @@ class Daemon:
                 self.generation, _, self.rank, self.world = map(int, found.groups())
                 self.votes = self.generation
                 self.led += [self.generation] if self.rank == 1 else []
-            elif ALONE.match(line) and not self.votes:  # a job of one node does not say which generation it begins with
+            elif ALONE.match(line) and not self.votes:  # a single-node job does not print its first generation
                 self.generation = self.votes = self.generation + 1
                 self.led.append(self.generation)
                 self.rank = self.world = 1
@@ -94,7 +94,7 @@ class Daemon:
 
 @dataclasses.dataclass(frozen=True)
 class Libraries:
-    """What daemons preload; None: it could not be built, or is not needed."""
+    """Libraries that daemons preload; None: not needed, or could not be built."""
 
     clock: pathlib.Path = None  # shifts clocks
     bytes: pathlib.Path = None  # changes messages
@@ -124,7 +124,7 @@ class StormJob:
             self.disks.append(output)
 
     def close(self, keep):
-        """Ends what still runs. `keep`: run folders are copied from their disks."""
+        """Ends all processes. `keep`: copies run folders from their disks."""
         self.net.remove()
         for daemon in self.daemons.values():
             if daemon.process:
@@ -138,7 +138,7 @@ class StormJob:
                 pathlib.Path(f"{disk}-kept").rename(disk)
 
     def output(self, host):
-        """The folder of runs, on a disk that can be filled."""
+        """The host's run.output, on a disk that can be filled."""
         shares = self.scenario.shared and self.scenario.role(host) != "stranger"
         return self.folder / ("shared" if shares else f"output{host}")
 
@@ -163,7 +163,7 @@ class StormJob:
         return own | (storm_tables.tls(self.tables, host) if self.scenario.tls else {"cluster.insecure": "true"})
 
     def start(self, host, more=None):
-        """`more`: settings beside those of all."""
+        """Starts the daemon. `more`: added to the common settings."""
         daemon = self.daemons[host]
         words = [self.program, "node", self.tables / "job.yaml"]
         for key, value in (self.settings(host) | (more or {})).items():
@@ -191,7 +191,7 @@ class StormJob:
         return clean | {key: str(value) for key, value in own.items()}
 
     def garble(self, host, is_on):
-        """Whether its messages are changed, from now on."""
+        """Sets whether its messages are corrupted, from now on."""
         file = self.folder / f"bytes{host}"
         with open(file, "r+b" if file.exists() else "w+b") as flag:
             flag.write(bytes([is_on]))
@@ -206,7 +206,7 @@ class StormJob:
         self.offsets[host] = seconds
 
     def look(self):
-        """Reads logs, and restarts daemons that ended with anything but 0 and 2, after a pause."""
+        """Reads logs, and restarts daemons that ended with other codes than 0 and 2, after a pause."""
         now = time.monotonic()
         for daemon in self.daemons.values():
             daemon.read()
@@ -218,7 +218,7 @@ class StormJob:
                 self.start(daemon.host)
 
     def members(self, among=None):
-        """Hosts of the newest generation that any log names, the leader first."""
+        """Hosts of the newest generation in any log, the leader first."""
         known = [self.daemons[host] for host in among or self.scenario.members()]
         newest = max(daemon.generation for daemon in known)
         return [daemon.host for daemon in sorted(known, key=lambda daemon: daemon.rank) if daemon.generation == newest > 0]
@@ -228,7 +228,7 @@ class StormJob:
         return members[0] if members and self.daemons[members[0]].rank == 1 else None
 
     def steps(self):
-        """The last line of each run's events: a change of any is progress."""
+        """The number of steps of each run: any change is progress."""
         return tuple(run_files.steps(run) for run in self.runs())
 
     def credentials(self):

@@ -1,9 +1,9 @@
-"""Faults by joining daemons: some that must not take part, and a replay of the messages of one that may."""
+"""Faults by joining daemons: some that must not become members, and a replay of the messages of one that may."""
 import storm_replay
 from storm_kind import Kind
 from storm_processes import PAUSE
 
-UNDER_WAY = 0.5  # seconds after its start a daemon asks for its place
+UNDER_WAY = 0.5  # seconds from the daemon's start until it asks for its assignment
 
 
 def stranger(storm, fault, number, more=None, cut_data=False, seed=None):
@@ -79,7 +79,7 @@ def at_hand_over(storm, fault):
 
 
 def other_bytes(storm, fault):
-    """A daemon that may join sends corrupted messages: from its handshake on, or later, when it waits for a place or trains."""
+    """Starts a daemon that may join and sends corrupted messages: from its handshake on, or later, while it waits for an assignment or trains."""
     if storm.job.libraries.bytes and free(storm, 1):
         delay = 0 if fault.picks[0] < 0.3 else 2 * fault.picks[0]
         host = storm.scenario.daemons() + 1
@@ -90,7 +90,7 @@ def other_bytes(storm, fault):
 
 
 def replay(storm, fault):
-    """Kills a node, which joins again through a proxy; later the proxy replays the bytes of that."""
+    """Kills a node, which joins again through a proxy; the proxy replays its messages later."""
     hosts = storm.some(fault.picks[0], 1)
     leader = storm.job.leader()
     if not hosts or leader is None or hosts[0] == leader:

@@ -10,8 +10,8 @@ class Kind:
     seconds: tuple = (0, 0)  # shortest and longest duration
     halts: bool = True  # the job may halt for it
     drawn: bool = True  # drawn if --faults names none
-    cuts_off: bool = False  # a leader that it hits takes all others for lost
-    blames: bool = True  # a loss that follows has to name a host that it hit; else either side of a link may be blamed
+    cuts_off: bool = False  # a leader that it hits declares all others lost
+    blames: bool = True  # a following loss must name a host that it hit; else either side of a link may be blamed
 
 
 @dataclasses.dataclass(frozen=True)
@@ -19,4 +19,4 @@ class Fault:
     kind: str
     at: float  # seconds since the storm began
     seconds: float
-    picks: tuple  # draws in [0, 1): which hosts it hits, and how
+    picks: tuple  # draws in [0, 1): choose hosts and details

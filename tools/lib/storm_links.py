@@ -1,12 +1,12 @@
-"""Faults of the network: links that are cut (also one way, or for one port), slow, or interrupted again and again."""
+"""Network faults: links that are cut (also one way, or for one port), slow, or repeatedly interrupted."""
 import itertools
 
 from storm_bounds import TIMEOUTS
 from storm_kind import Kind
 
-DATA_PORT = 7402  # of every daemon
+DATA_PORT = 7402  # data port of every daemon
 SLOW = 40  # kB/s of a slow link: a step's gradients need half a second
-FLAPS = 4  # times that a link goes and comes
+FLAPS = 4  # number of interruptions of a link
 
 
 class Links:
@@ -14,7 +14,7 @@ class Links:
 
     def __init__(self, net):
         self.net = net
-        self.rules = {}  # by a number: host, rule
+        self.rules = {}  # number -> (host, rule)
         self.numbers = itertools.count()
         self.applied = {}
 
@@ -26,7 +26,7 @@ class Links:
                 self.applied[host] = rules
 
     def add(self, rules):
-        """Rules (host, text), from now on; returns what heal() takes."""
+        """Adds rules (host, text); returns their numbers for heal()."""
         numbers = [next(self.numbers) for _ in rules]
         self.rules.update(zip(numbers, rules))
         self.apply()
@@ -60,7 +60,7 @@ class Links:
 
 
 def pair(storm, fault):
-    """Two nodes that train; none if fewer than two train."""
+    """Two nodes that train; empty if fewer than two train."""
     hosts = storm.shuffled(fault.picks[0], storm.job.members())[:2]
     return hosts if len(hosts) == 2 else []
 
@@ -117,7 +117,7 @@ def swizzle(storm, fault):
 
 
 def flap(storm, fault):
-    """A link is silent for about as long as a node may be before it is taken for dead."""
+    """Interrupts a link for about the time after which a silent node is declared lost."""
     hosts = pair(storm, fault)
     storm.note(fault, hosts, fault.seconds)
     if hosts:

@@ -4,11 +4,11 @@ import signal
 
 from storm_kind import Kind
 
-PAUSE = 4  # seconds until a daemon that was drained is started again
+PAUSE = 4  # seconds until a drained daemon is started again
 
 
 def kill(storm, fault, hosts):
-    """Each is started again after half a second to three."""
+    """Kills daemons; each is started again after 0.5 to 3 seconds."""
     pause = 0.5 + 2.5 * fault.picks[3]
     storm.note(fault, hosts, pause)
     for host in hosts:
@@ -32,7 +32,7 @@ def kill_leader_and_next(storm, fault):
 
 
 def kill_node_and_buddy(storm, fault):
-    """The copy of a node's part of the state is on the one with the next rank."""
+    """The node with the next rank has the replica of a node's shard."""
     first = storm.rank(fault.picks[0])
     kill(storm, fault, storm.ranks(first, first + 1))
 
@@ -61,7 +61,7 @@ def drain_leader(storm, fault):
 
 
 def drain_by_request(storm, fault):
-    """troupe stop --node, asked of the node itself."""
+    """Runs `troupe stop --node` against the node itself."""
     hosts = storm.spared(fault.picks[0], fault.picks[1] < 1 / 3)
     storm.note(fault, hosts, PAUSE)
     for host in hosts:
@@ -70,8 +70,8 @@ def drain_by_request(storm, fault):
 
 
 def drain_in_partition(storm, fault):
-    """SIGTERM at a node that reaches no other. The others have to be enough to continue before it reaches them again: a leader without other
-    nodes ends the job."""
+    """Sends SIGTERM to a node that is cut off. The remaining nodes must suffice to continue before it is connected again: a leader without
+    other nodes ends the job."""
     hosts = storm.spared(fault.picks[0], fault.picks[1] < 1 / 3, spares=False)
     storm.note(fault, hosts, PAUSE + fault.seconds)
     for host in hosts:
@@ -81,7 +81,7 @@ def drain_in_partition(storm, fault):
 
 
 def jump(storm, fault):
-    """Back only without TLS: certificates of this storm are not valid before it began."""
+    """Jumps back only without TLS: certificates of this storm are not valid before it began."""
     hosts = storm.some(fault.picks[0], 1)
     seconds = (5, 3600, -5, -3600)[int(fault.picks[1] * (2 if storm.scenario.tls else 4))]
     storm.note(fault, hosts, fault.seconds, f"by {seconds} s")

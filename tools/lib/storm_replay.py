@@ -4,12 +4,12 @@ import selectors
 import socket
 import threading
 
-LISTENS = 10  # seconds
-MOST = 1 << 20  # bytes that are kept of a connection
+LISTENS = 10  # seconds that the proxy accepts connections
+MOST = 1 << 20  # bytes kept of a connection
 
 
 class Proxy:
-    """Listens on the bridge, where all hosts reach it, and forwards each connection to a host's daemon."""
+    """Listens on the bridge, which all hosts reach, and forwards each connection to a host's daemon."""
 
     def __init__(self, net, host):
         self.target = (net.ip(host), 7401)
@@ -45,7 +45,7 @@ class Proxy:
 
 
 def say_again(net, proxy, hosts):
-    """To every daemon, each in a connection that stays for a while."""
+    """Replays to every daemon, each in a connection that stays open for a while."""
     for host in hosts:
         for said in proxy.said:
             threading.Thread(target=replay, args=((net.ip(host), 7401), bytes(said)), daemon=True).start()

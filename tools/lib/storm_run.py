@@ -1,4 +1,4 @@
-"""Runs one scenario: faults, then healing of a part of the daemons, which has to continue."""
+"""Runs one scenario: faults, then healing of a part of the daemons, which must continue."""
 import dataclasses
 import heapq
 import itertools
@@ -14,17 +14,17 @@ from storm_links import Links
 PAUSE = 0.05  # seconds between looks at the daemons
 SAMPLE = 0.2  # seconds between looks at the files
 BEFORE = 20  # steps before the first fault
-JOINING = 4  # seconds from a daemon's start until it has a place, or waits as a spare
-SETTLE = 60  # seconds that the begin may take
+JOINING = 4  # seconds from a daemon's start until it has an assignment or waits as a spare
+SETTLE = 60  # seconds that the start of the job may take
 
 
 class Trouble(Exception):
-    """The job does not begin."""
+    """The job did not begin."""
 
 
 @dataclasses.dataclass
 class Happened:
-    """A fault that was injected."""
+    """An injected fault."""
 
     at: float
     kind: str
@@ -44,18 +44,18 @@ class Storm:
         self.scenario = scenario
         self.links = Links(job.net)
         self.random = random.Random(f"storm {scenario.seed} runs")
-        self.queue = []  # time, number, what to do
+        self.queue = []  # (time, number, action)
         self.numbers = itertools.count()
         self.timeline = []
-        self.progress = []  # when a run's last line changed, and to what
+        self.progress = []  # (time, steps) of each sample
         self.longest_pause = 0.0  # of this process: shows how busy the machine is
-        self.asked = []  # processes
+        self.asked = []  # processes of `troupe` commands
         self.bounds = Bounds(start=1.0)
         self.broken = ()
         self.began = time.monotonic()
-        self.clock = time.time() - self.began  # this machine's, as monotonic time + clock
+        self.clock = time.time() - self.began  # wall clock of this machine = monotonic time + clock
 
-    # What faults use.
+    # Used by faults.
 
     def note(self, fault, hosts, seconds, how=""):
         now = time.monotonic()
@@ -70,7 +70,7 @@ class Storm:
         return hosts
 
     def some(self, draw, count):
-        """Some of the job's daemons that run and are not frozen."""
+        """Some daemons of the job that run and are not frozen."""
         return self.shuffled(draw, [host for host in self.scenario.members() if self.job.daemons[host].acts()])[:count]
 
     def rank(self, draw):
@@ -81,11 +81,11 @@ class Storm:
         return sorted({members[rank % len(members)] for rank in ranks}) if members else []
 
     def spared(self, draw, leads, spares=True):
-        """A daemon that can leave without ending the job; none if too few others that train, and spares, could continue."""
+        """A daemon that can leave without ending the job; none if too few other members and spares remain."""
         daemons = self.job.daemons
         newest = max(daemon.generation for daemon in daemons.values())
         reached = [host for host in self.scenario.members() if daemons[host].acts() and not self.is_cut_off(host)]
-        training = [host for host in reached if daemons[host].votes == newest]  # by the process that runs
+        training = [host for host in reached if daemons[host].votes == newest]  # judged by the running process
         if len(training) < 2 or len(training) + spares * self.waiting(reached, training) <= self.scenario.fewest():
             return []
         if leads:
@@ -93,13 +93,13 @@ class Storm:
         return self.shuffled(draw, [host for host in reached if self.scenario.role(host) != "witness"])[:1]
 
     def waiting(self, reached, training):
-        """How many daemons wait as spares: it takes some seconds from a daemon's start."""
+        """How many daemons wait as spares, which takes some seconds from a daemon's start."""
         now = time.monotonic()
         others = [host for host in reached if host not in training and self.scenario.role(host) != "witness"]
         return sum(now - self.job.daemons[host].began > JOINING for host in others)
 
     def is_cut_off(self, host):
-        """Whether a fault of its links may keep others from it, until they have come together again."""
+        """Whether a fault of its links may separate it from the others, until they have built the next generation."""
         now = time.monotonic()
         recent = [happened for happened in self.timeline if host in happened.hosts and now < happened.end + self.bounds.change()]
         return any(KINDS[happened.kind].cuts_off or not KINDS[happened.kind].blames for happened in recent)

@@ -4,7 +4,8 @@ import random
 
 import storm_faults
 
-# Numbers of nodes of each strategy, and whether its state is divided, so that a checkpoint has to be in a folder that all share.
+# Numbers of nodes of each strategy, and whether its state is sharded, which requires a shared
+# folder for checkpoints.
 STRATEGIES = {
     "single": ((1,), False),
     "ddp": ((2, 3, 4), False),
@@ -18,7 +19,7 @@ STRATEGIES = {
     "diloco": ((2, 3, 4), False),
 }
 FEWEST, MOST = 3, 6  # daemons
-STRANGERS = 2  # hosts of daemons that must not take part
+STRANGERS = 2  # hosts of daemons that must not become members
 GAP = (2.0, 4.0)  # seconds between faults
 
 
@@ -26,14 +27,14 @@ GAP = (2.0, 4.0)  # seconds between faults
 class Scenario:
     seed: int
     strategy: str
-    nodes: int  # that train
+    nodes: int  # nodes that train
     spares: int
     witnesses: int
-    room: int  # places beyond those of the nodes, which a stranger could take
+    room: int  # free slots that a stranger could take
     tls: bool
-    shared: bool  # one run folder for all
+    shared: bool  # all share one run folder
     faults: tuple  # of storm_faults.Fault
-    end: float  # a draw in [0, 1) for each thing that the second phase chooses
+    end: float  # a draw in [0, 1) for each choice of the second phase
     broken: float
     way: str
     workers: int  # of each daemon
@@ -52,11 +53,11 @@ class Scenario:
         return "witness" if host <= self.daemons() else "stranger"
 
     def members(self):
-        """Hosts of daemons of the job."""
+        """Hosts of the job's daemons, without strangers."""
         return range(1, self.daemons() + 1)
 
     def fewest(self):
-        """cluster.min_nodes: one node alone would train faster than all others, and fill the disk with lines."""
+        """cluster.min_nodes: a single node would train faster than all others, and fill the disk with lines."""
         return min(2, self.nodes)
 
     def told(self):
@@ -72,7 +73,7 @@ def has_one_node(strategy):
 
 
 def draw(seed, kinds, strategies=()):
-    """The scenario of a seed; `kinds` of faults (names of storm_faults.KINDS) it may have."""
+    """Draws the scenario of a seed, with the given kinds of faults (names of storm_faults.KINDS)."""
     choose = random.Random(f"storm {seed}")
     strategy = choose.choice(list(strategies or STRATEGIES))
     sizes, divided = STRATEGIES[strategy]

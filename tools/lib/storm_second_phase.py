@@ -2,8 +2,8 @@
 import signal
 import time
 
-FURTHER = 40  # steps that the job has to make
-WAITS = ("waiting as a spare", "a witness of")  # phases of a daemon that has found the job, and trains nothing
+FURTHER = 40  # steps that the job must still make
+WAITS = ("waiting as a spare", "a witness of")  # phases of a daemon that has found the job but does not train
 GROUPS = {"hsdp": 2}  # workers that train together
 
 
@@ -14,7 +14,7 @@ def voters(storm, among):
 
 
 def may_decide(storm, part):
-    """Whether the part has a majority of votes. The vote of a process that has been started again counts once it has a place."""
+    """Whether the part has a majority of votes. The vote of a restarted process counts after it has an assignment."""
     daemons = storm.job.daemons
     all_voters = voters(storm, storm.scenario.members())
     newest = max(daemon.generation for daemon in daemons.values())
@@ -24,7 +24,7 @@ def may_decide(storm, part):
 
 
 def choose_broken(storm):
-    """Hosts that stay broken, drawn by the seed; none if the remaining part could not decide."""
+    """Draws the hosts that stay broken, by the seed; none if the remaining part could not decide."""
     scenario = storm.scenario
     hosts = list(scenario.members())
     most = 0 if scenario.way == "nobody" or scenario.nodes == 1 else (len(hosts) - 1) // 2
@@ -60,7 +60,7 @@ def break_some(storm):
 
 
 def heal_rest(storm):
-    """Heals the others too, if the part cannot decide after all, because the membership changed meanwhile."""
+    """Also heals the others if the part cannot decide after all, because the membership has changed."""
     storm.links.heal_all()
     for host in storm.broken:
         storm.job.daemons[host].signal(signal.SIGCONT)
@@ -82,7 +82,7 @@ def start_all(storm):
 
 
 def goes_on(storm):
-    """Steps are made until there are FURTHER ones than now, by a leader of the part."""
+    """Whether FURTHER steps are made in time, with a leader from the part."""
     start_all(storm)
     first = storm.top()
     bound = storm.bounds.converge()
@@ -103,7 +103,7 @@ def converge(storm):
 
 
 def views(storm):
-    """The status of each daemon of the part: generation and addresses of nodes, the leader first. None: no answer, or no place in the job."""
+    """The status of each daemon of the part: generation and addresses of nodes, the leader first. None: no answer, or not a member."""
     answers = {host: storm.job.status(host) for host in part(storm)}
     return {
         host: (answer["generation"], tuple(node["address"] for node in answer["nodes"]))
@@ -114,14 +114,14 @@ def views(storm):
 
 
 def places(storm):
-    """How many nodes of the part train, when all have come: the others wait as spares."""
+    """The number of nodes of the part that train after all have joined; the others wait as spares."""
     train = [host for host in part(storm) if storm.scenario.role(host) != "witness"]
     count = min(len(train), storm.scenario.nodes)
     return count - count % max(1, GROUPS.get(storm.scenario.strategy, 1) // storm.scenario.workers)
 
 
 def agree(storm):
-    """Waits until all daemons have a place and report the same nodes, as many as can train. A spare's status has no nodes."""
+    """Waits until all daemons are members or spares and report the same nodes, as many as can train. A spare's status has no nodes."""
     seen = {}
 
     def same():
@@ -138,7 +138,7 @@ def agree(storm):
     def settled():
         nonlocal agreed
         agreed = same()
-        storm.job.look()  # what has ended since is started again later
+        storm.job.look()  # daemons that have ended since are restarted later
         return agreed or any(map(is_missing, part(storm)))
 
     storm.until(settled, storm.bounds.agree())
@@ -151,7 +151,7 @@ def agree(storm):
 
 
 def end(storm):
-    """troupe stop at any daemon: all end, each with 0. The first of cluster.join may need SIGTERM as well."""
+    """Runs `troupe stop` against any daemon: all must end with 0. The first of cluster.join may also need SIGTERM."""
     running = [host for host in part(storm) if storm.job.daemons[host].runs()]
     if not running:
         return ["no daemon runs"]

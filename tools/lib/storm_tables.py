@@ -8,11 +8,11 @@ import sample_counts
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 MOST_HOSTS = 8
-BAD = ("other", "fewer")  # tables of joiners that must be refused: one row differs; rows are missing
+BAD = ("other", "fewer")  # tables of joining daemons that must be refused: one row differs; rows are missing
 
 
 def write(folder):
-    """Writes all files, once for all scenarios, which only read them."""
+    """Writes all files once; scenarios only read them."""
     good = folder / "good"
     good.mkdir(parents=True)
     names = chaos_job.write_samples(good)

@@ -1,4 +1,4 @@
-"""Checks of a storm after its end."""
+"""Checks of a storm, after its end."""
 import datetime
 import json
 import re
@@ -11,10 +11,10 @@ import storm_second_phase
 from storm_bounds import TIMEOUTS
 from storm_faults import KINDS
 
-LOST_LINES = 20  # of the last steps before a leader is lost: those that it had not passed on
+LOST_LINES = 20  # steps before the loss of a leader whose lines it may not have sent to others
 LINE_FILES = ("events.jsonl", "epochs.jsonl", "recoveries.jsonl")
-ANSWER = 3 * TIMEOUTS["detection"]  # seconds that a daemon's last request may take
-EFFECT = 20  # seconds after a fault in which its effects may show
+ANSWER = 3 * TIMEOUTS["detection"]  # seconds that the last request of a daemon may take
+EFFECT = 20  # seconds after a fault in which it may still have effects
 LOST = re.compile(r"the events of (\d+) earlier steps are lost")
 NAMED = re.compile(r"\d+\.\d+\.\d+\.(\d+):7401")
 
@@ -43,7 +43,7 @@ def saved_at_the_end(storm):
 
 
 def steps_monotonic(storm):
-    """Lines of a few steps are missing only where a leader was lost, or where the leader's disk was full."""
+    """Lines of a few steps may only be missing if a leader was lost or its disk was full."""
     steps = [line["step"] for line in run_files.lines(last_run(storm), "events.jsonl")]
     if steps != sorted(set(steps)):
         first = next(after for before, after in zip(steps, steps[1:]) if after <= before)
@@ -58,12 +58,12 @@ def steps_monotonic(storm):
 
 
 def told_lost(storm):
-    """Steps whose lines the last leader reports as lost: it began the job again in its own folder, and others led meanwhile."""
+    """Steps whose lines the last leader reports as lost: it resumed the job in its own folder, after others had led."""
     return sum(map(int, LOST.findall(log_of(storm, last_leader(storm)))))
 
 
 def kept_from_disk(storm, changes):
-    """Steps whose lines a full disk may have cost: they wait for room in the memory of a leader, which may be lost, or goes back to its files
+    """Steps whose lines a full disk may have cost: they are queued in the memory of a leader, which may be lost, or which may reread its files
     when steps are repeated."""
     steps = set()
     for happened in storm.timeline:
@@ -93,7 +93,7 @@ def is_object(line):
 
 
 def halts(storm):
-    """Halts that are longer than the faults of that time allow."""
+    """Reports halts longer than the faults at that time allow."""
     found, since = [], None
     for (at, steps), (_, before) in zip(storm.progress[1:], storm.progress):
         if steps != before:
@@ -104,7 +104,7 @@ def halts(storm):
 
 
 def allowed_halt(storm, begin, end):
-    """Seconds without a step that faults allow: until they end, and the nodes have come together again."""
+    """Seconds without a step that faults allow: until they end and the nodes have built the next generation."""
     allowed = storm.bounds.calm()
     for happened in storm.timeline:
         if KINDS[happened.kind].halts and happened.at <= end and happened.end + EFFECT >= begin:
@@ -117,7 +117,7 @@ def was_hit(storm, host, begin, end):
 
 
 def exits(storm):
-    """A daemon that no fault has hit ends only on request, with 0; none ends with 2."""
+    """A daemon that no fault has hit may only end on request, with 0; none may end with 2."""
     found = []
     for host in storm.scenario.members():
         for end in storm.job.daemons[host].ends:
@@ -146,8 +146,8 @@ def allowed_codes(storm, host, end):
 
 
 def was_unreachable(storm, host, at):
-    """A data port that could not be reached is dialled again after a minute, which is longer than `quorum` here. A host that was cut off may
-    not have reached that of another one, whose log says so."""
+    """An unreachable data port is dialled again after a minute, which is longer than `quorum` here. A host that was cut off may not have
+    reached another host's port; then its log says so."""
     recent = [happened for happened in storm.timeline if happened.at <= at <= happened.end + storm_bounds.REFUSED + TIMEOUTS["quorum"]]
     if any(host in happened.hosts and not KINDS[happened.kind].blames for happened in recent):
         return True
@@ -155,7 +155,7 @@ def was_unreachable(storm, host, at):
 
 
 def had_full_disk(storm, host, at):
-    """Whether the daemon met a full disk, which a fault has filled: also that of another host, if they share the folder."""
+    """Whether the daemon met a disk filled by a fault: its own, or another host's if they share the folder."""
     full = any(
         happened.kind == "disk" and shares_disk(storm, happened, host) and happened.at <= at <= happened.end + EFFECT for happened in storm.timeline
     )
@@ -171,8 +171,8 @@ def log_of(storm, host):
 
 
 def stood_still(storm, at):
-    """Whether the job made no step for cluster.timeouts.quorum: then daemons may end with 1, also a little later, when their last request has
-    had no answer. Other verdicts report the halt."""
+    """Whether the job made no step for cluster.timeouts.quorum: then daemons may end with 1, also a little later, after their last request got
+    no answer. Other verdicts report the halt."""
     length = TIMEOUTS["quorum"] - 2
     first = max(storm.began, at - length - ANSWER)
     changes = [first] + [when for (when, steps), (_, before) in zip(storm.progress[1:], storm.progress) if first < when <= at and steps != before] + [at]
@@ -180,7 +180,7 @@ def stood_still(storm, at):
 
 
 def blame(storm):
-    """Each loss names a host that a fault has just hit. After a broken link, either of its hosts may be left out."""
+    """Each loss must name a host that a fault has just hit. After a broken link, it may name either of its hosts."""
     found = []
     for line in run_files.lines(last_run(storm), "recoveries.jsonl"):
         named = NAMED.findall(line["reason"])
@@ -191,14 +191,14 @@ def blame(storm):
 
 
 def when(storm, line):
-    """A line's time by this process's clock; None, where clocks of hosts jump."""
+    """The time of a line by this process's clock; None if clocks of hosts jump."""
     if any(fault.kind == "clock" for fault in storm.scenario.faults):
         return None
     return datetime.datetime.fromisoformat(line["time"].replace("Z", "+00:00")).timestamp() - storm.clock
 
 
 def may_blame(storm, host, line):
-    """Whether a loss may name the host. A leader that was frozen or cut off may name any: to it the others are gone."""
+    """Whether a loss may name the host. A leader that was frozen or cut off may name any host: it has lost all others."""
     at = when(storm, line)
     recent = [happened for happened in storm.timeline if at is None or happened.at - 1 <= at <= happened.end + EFFECT]
     if host in storm.broken or any(host in happened.hosts or not KINDS[happened.kind].blames for happened in recent):
@@ -208,12 +208,12 @@ def may_blame(storm, host, line):
 
 
 def strangers_stay_out(storm):
-    """No stranger has had a place in the job, and each has ended with a documented exit code."""
+    """Checks that no stranger was a member of the job, and that each ended with a documented exit code."""
     strangers = [daemon for daemon in storm.job.daemons.values() if daemon.role == "stranger"]
     found = [
         f"host {one.host}, which must not take part, had a place in generation {one.generation}"
         for one in strangers
-        if one.generation and one.garbles is None  # a daemon that only garbles its messages may take part
+        if one.generation and one.garbles is None  # a daemon that only garbles its messages may become a member
     ]
     for one in strangers:
         found += [f"host {one.host}, which must not take part, has ended with {end.code}" for end in one.ends if end.code not in (-9, 0, 1, 2)]
@@ -222,7 +222,8 @@ def strangers_stay_out(storm):
 
 def nothing_left(storm):
     found = []
-    # A daemon that has had no place does not write to its run folder, where an earlier process of it may have been killed.
+    # Skips daemons without a generation: they do not write to their run folder, where an earlier
+    # process of them may have been killed.
     for run in {storm.job.run(host) for host in storm_second_phase.part(storm) if storm.scenario.shared or storm.job.daemons[host].votes}:
         left = [path.name for path in run.rglob("*") if path.name.startswith(".drafts-") or ".tmp-" in path.name]
         found += [f"{run.parent.name} still has {name}" for name in sorted(left)[:5]]
@@ -241,12 +242,12 @@ CHECKS = {
     "blame": blame,
     "strangers": strangers_stay_out,
 }
-# Of a job that has ended.
+# Only if the job has ended.
 LAST_CHECKS = {"saved": saved_at_the_end, "leftovers": nothing_left}
 
 
 def judge(storm, struck):
-    """Returns the problems of each failed verdict, by its name. `struck`: problems of the second phase."""
+    """Returns the problems of each failed verdict, by name. `struck`: problems of the second phase."""
     failed = {"converged": struck} if struck else {}
 
     def apply(checks):

@@ -1,7 +1,7 @@
-"""Ends, holds or stops another process where it enters a function, by what is written over the function's first bytes.
+"""Ends, holds or stops another process at the entry of a function, by overwriting the function's first bytes.
 
-For Linux on x86-64, and root. The process is not traced: it runs as fast as ever until it comes there. A function that was
-inlined everywhere has no entry; who waits for one that is never entered has to have a limit.
+Needs Linux on x86-64, and root. The process is not traced, so it runs at full speed until it enters the function. A function
+that was inlined everywhere has no entry: callers that wait for it need a time limit.
 """
 import os
 import pathlib
@@ -10,8 +10,8 @@ import signal
 import subprocess
 import time
 
-TRAP = b"\xcc"  # int3: SIGTRAP ends the process at once, whatever its other threads do
-SPIN = b"\xeb\xfe"  # a jump to itself: the thread stays, the others go on
+TRAP = b"\xcc"  # int3: SIGTRAP ends the process at once, in any state of its other threads
+SPIN = b"\xeb\xfe"  # a jump to itself: the thread spins, the others continue
 
 
 class NoSuchFunction(Exception):
@@ -23,23 +23,23 @@ def parts(names):
 
 
 def mangled(function):
-    """The linker's name of a function, whatever its parameters."""
+    """A pattern of a function's linker name, for any parameters."""
     return f"_ZNK?{parts(function.split('::'))}(B5cxx11)?E"
 
 
 def enqueued_by(method):
-    """The same of the work that a device's method gives a stream, which runs later."""
+    """The same for the work that a device's method enqueues on a stream, which runs later."""
     return f"_ZNSt17_Function_handler.*{parts(method.split('::')[-2:])}E.*9_M_invokeERKSt9_Any_data$"
 
 
 def pattern(function):
-    """`work of F` is what F enqueues; else the function itself."""
+    """"work of F" stands for the work that F enqueues; other texts for the function itself."""
     method = function.removeprefix("work of ")
     return re.compile(mangled(function) if method == function else enqueued_by(method))
 
 
 class Program:
-    """An executable, not stripped."""
+    """An executable with symbols."""
 
     def __init__(self, path):
         self.path = pathlib.Path(path).resolve()
@@ -48,7 +48,7 @@ class Program:
         self.functions = {name: int(address, 16) for address, kind, name in lines if kind in "tTwW"}
 
     def addresses(self, functions):
-        """All of their entries: the compiler may have made several of one, and overloads have one name."""
+        """All entries of the functions: the compiler may have cloned one, and overloads share a name."""
         wanted = [pattern(function) for function in functions]
         found = {at for name, at in self.functions.items() if ".cold" not in name and any(one.match(name) for one in wanted)}
         if not found:
@@ -57,13 +57,13 @@ class Program:
 
 
 class Code:
-    """That of a process, which runs the program already."""
+    """The code of a running process of the program."""
 
     def __init__(self, program, pid):
         self.program = program
         self.pid = pid
         self.base = self.find_base()
-        self.held = {}  # the bytes that were there, by address
+        self.held = {}  # address -> original bytes
 
     def find_base(self):
         for line in pathlib.Path(f"/proc/{self.pid}/maps").read_text().splitlines():
@@ -84,12 +84,12 @@ class Code:
         return before
 
     def end_at(self, *functions):
-        """The first thread to enter one of them ends the process."""
+        """Ends the process when the first thread enters one of the functions."""
         for address in self.addresses(functions):
             self.write(address, TRAP)
 
     def hold_at(self, *functions):
-        """Threads that enter one of them stay there until release()."""
+        """Holds threads that enter one of the functions until release()."""
         addresses = self.addresses(functions)
         with Stopped(self.pid):
             self.held = {address: self.write(address, SPIN) for address in addresses}
@@ -99,7 +99,7 @@ class Code:
             return any(place in self.held for place in places(self.pid))
 
     def stop(self):
-        """All of its threads, where it is held. A release lets it go on."""
+        """Stops all threads of a held process. release() lets them continue."""
         os.kill(self.pid, signal.SIGSTOP)
 
     def release(self):
@@ -110,7 +110,7 @@ class Code:
 
 
 class Stopped:
-    """No thread of the process runs meanwhile: so it never sees half of what is written."""
+    """Stops the process meanwhile, so that it never executes partly written code."""
 
     def __init__(self, pid):
         self.pid = pid
@@ -125,7 +125,7 @@ class Stopped:
 
 
 def of_threads(pid, name):
-    """A file of each thread; threads come and go."""
+    """Yields the content of a file of each thread; skips threads that have ended."""
     for task in pathlib.Path(f"/proc/{pid}/task").iterdir():
         try:
             yield (task / name).read_text()

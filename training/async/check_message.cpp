@@ -16,7 +16,7 @@ namespace {
 std::string name_of(MessageKind kind) {
   switch (kind) {
   case MessageKind::pull:
-    return "a question for parameters";
+    return "a request for parameters";
   case MessageKind::parameters:
     return "parameters";
   case MessageKind::gradients:
@@ -26,7 +26,7 @@ std::string name_of(MessageKind kind) {
   case MessageKind::copy:
     return "a copy of gradients";
   }
-  return fmt::format("a letter of kind {}", static_cast<std::int64_t>(kind));
+  return fmt::format("a message of type {}", static_cast<std::int64_t>(kind));
 }
 
 template <class... Args>
@@ -43,14 +43,14 @@ Status check_values(const Message& message, std::size_t elements) {
 
 Status check_step(const Message& message, std::int64_t first, std::int64_t last) {
   if (const auto step = step_of(message); step < first || step > last)
-    return wrong(message, "of step {}, not of one from {} to {} (counted from 0)", step, first,
+    return wrong(message, "of step {}; expected a step from {} to {} (counted from 0)", step, first,
                  last);
   return {};
 }
 
 Status check_version(const Message& message, Version version, Version first, Version last) {
   if (version < first || version > last)
-    return wrong(message, "of version {}, not of one from {} to {}", version, first, last);
+    return wrong(message, "of version {}; expected a version from {} to {}", version, first, last);
   return {};
 }
 
@@ -58,10 +58,10 @@ Status check_predicted(const Message& message, const ParameterVersion& point,
                        const MessageRules& rules) {
   const auto most = rules.predicts ? rules.staleness : 0;
   if (point.predicted < 0 || point.predicted > most)
-    return wrong(message, "that are predicted by {} steps, not by 0 to {}", point.predicted, most);
+    return wrong(message, "predicted by {} steps; expected 0 to {}", point.predicted, most);
   const auto most_come = point.predicted * rules.slices * std::ssize(rules.plan->buckets);
-  if (point.come < 0 || point.come > most_come)
-    return wrong(message, "that are predicted with {} gradients, not with 0 to {}", point.come,
+  if (point.arrived < 0 || point.arrived > most_come)
+    return wrong(message, "predicted with {} gradients; expected 0 to {}", point.arrived,
                  most_come);
   return {};
 }
@@ -71,11 +71,12 @@ Status check_pull(const Message& message, const MessageRules& rules, const Messa
   TROUPE_TRY(check_version(message, pull.have.version, -1, now.published));
   TROUPE_TRY(check_predicted(message, pull.have, rules));
   if (const auto last = now.version + rules.staleness; pull.wanted < 0 || pull.wanted > last)
-    return wrong(message, "for step {}, not for one from 0 to {}", pull.wanted, last);
+    return wrong(message, "for step {}; expected a step from 0 to {}", pull.wanted, last);
   return check_values(message, 0);
 }
 
-/// Another owner is ahead by one step at the most, as each is applied when this one too is for it.
+/// Another owner is at most one step ahead: a step is applied only after this owner votes for it
+/// too.
 Status check_parameters(const Message& message, const MessageRules& rules,
                         const MessageContext& now) {
   const auto at = Parameters::of(message).at;
@@ -86,15 +87,16 @@ Status check_parameters(const Message& message, const MessageRules& rules,
   return check_values(message, at == here ? 0 : rules.plan->shard_elements());
 }
 
-/// As the heading says it, where numbers are as wide as they come.
+/// Checks the header's 64-bit numbers before they are cast.
 Status check_place(const Message& message, const MessageRules& rules) {
   const auto slice = message.header[2], bucket = message.header[3];
   if (slice < 0 || slice >= rules.slices)
-    return wrong(message, "of slice {}, where there are {}", slice, rules.slices);
+    return wrong(message, "of slice {}, but there are {} slices", slice, rules.slices);
   if (bucket < 0 || bucket >= std::ssize(rules.plan->buckets))
-    return wrong(message, "of bucket {}, where there are {}", bucket, rules.plan->buckets.size());
+    return wrong(message, "of bucket {}, but there are {} buckets", bucket,
+                 rules.plan->buckets.size());
   if (rules.absent[static_cast<std::size_t>(bucket)])
-    return wrong(message, "of bucket {}, of which nothing is trained", bucket);
+    return wrong(message, "of bucket {}, which has no trained parameters", bucket);
   return {};
 }
 
@@ -106,21 +108,21 @@ Status check_gradients(const Message& message, const MessageRules& rules,
   TROUPE_TRY(check_version(message, of.read, std::max(of.step - rules.staleness, rules.first),
                            now.published));
   if (!std::isfinite(of.scale) || of.scale <= 0 || (!rules.scales_loss && of.scale != 1))
-    return wrong(message, "of a loss that was scaled by {}", of.scale);
+    return wrong(message, "of a loss with an invalid scale, {}", of.scale);
   return check_values(message, rules.plan->shard_elements(rules.plan->buckets[of.bucket]));
 }
 
 Status check_statistics(const Message& message, const MessageRules& rules,
                         const MessageContext& now) {
   if (rules.statistic_elements == 0)
-    return wrong(message, "which the model does not have");
+    return wrong(message, "that the model does not have");
   TROUPE_TRY(check_step(message, now.version, now.version + rules.staleness));
   return check_values(message, rules.statistic_elements);
 }
 
 Status check_copy(const Message& message, const MessageRules& rules, const MessageContext& now) {
   if (message.from != rules.copies_from)
-    return wrong(message, "which is not kept here");
+    return wrong(message, "that this rank does not keep");
   TROUPE_TRY(check_step(message, now.version, now.version + 1));
   return check_values(message, rules.plan->shard_elements());
 }
@@ -140,13 +142,14 @@ MessageRules message_rules(const ModelState& state, int slices, Version first) {
   if (state.commits_statistics())
     rules.statistic_elements = state.layout().statistic_elements;
   if (const auto* const shard_replica = state.shard_replica())
-    rules.copies_from = static_cast<int>(shard_replica->shard()); // each rank has one, of its number
+    // Each rank has the shard of its number.
+    rules.copies_from = static_cast<int>(shard_replica->shard());
   return rules;
 }
 
 Status check_message(const Message& message, const MessageRules& rules, const MessageContext& now) {
-  if (message.from < 0 || message.from >= rules.ranks) // nobody knows whose it is
-    return fail(Errc::collective, "a mail says that it is from rank {}, where there are {}",
+  if (message.from < 0 || message.from >= rules.ranks) // no rank to blame
+    return fail(Errc::collective, "a message claims to be from rank {}, but there are {} ranks",
                 message.from, rules.ranks);
   switch (kind_of(message)) {
   case MessageKind::pull:
@@ -160,7 +163,7 @@ Status check_message(const Message& message, const MessageRules& rules, const Me
   case MessageKind::copy:
     return check_copy(message, rules, now);
   }
-  return wrong(message, "which there is not");
+  return wrong(message, "that does not exist");
 }
 
 Error wrong_message(const Message& message, std::string_view what) {

@@ -1,5 +1,5 @@
-/// What mail from another rank may say. An owner computes places in memory from it, and counts by
-/// it what has come: a letter that does not fit is an error of who has sent it.
+/// Validates messages from other ranks. An owner computes memory addresses and counts from them, so
+/// an invalid message is reported as an error of its sender.
 #pragma once
 
 #include "collectives/flat_plan.hpp"
@@ -15,34 +15,34 @@ namespace troupe::training {
 
 class ModelState;
 
-/// What holds for all letters of a generation.
+/// Rules for all messages of a generation.
 struct MessageRules {
   const collectives::FlatPlan* plan = nullptr;
-  std::vector<bool> absent; ///< by bucket: nothing comes of it
+  std::vector<bool> absent; ///< by bucket: no gradients are sent
   int ranks = 1;
   int slices = 1;
   std::int64_t staleness = 0;
-  bool predicts = false;               ///< parameters (ParameterServerShard)
-  Version first = 0;                   ///< that the generation has begun with
-  std::size_t statistic_elements = 0;  ///< 0: none come
-  std::optional<int> copies_from = {}; ///< whose shard has a copy here
+  bool predicts = false;               ///< parameters may be predicted (ParameterServerShard)
+  Version first = 0;                   ///< the generation's first version
+  std::size_t statistic_elements = 0;  ///< 0: none are sent
+  std::optional<int> copies_from = {}; ///< rank whose shard is replicated here
   bool scales_loss = false;
 };
-/// The state has to outlive them.
+/// The state must outlive the rules.
 MessageRules message_rules(const ModelState& state, int slices, Version first);
 
-/// What is so when a letter comes.
+/// State of the receiver when a message arrives.
 struct MessageContext {
-  Version version = 0;                    ///< ParameterServerShard's
-  Version published = 0;                  ///< likewise
-  std::span<const ParameterVersion> read; ///< ParameterClient's
+  Version version = 0;                    ///< of ParameterServerShard
+  Version published = 0;                  ///< of ParameterServerShard
+  std::span<const ParameterVersion> read; ///< of ParameterClient
 };
 
-/// Error: network, of the rank that the mail came from (Where).
+/// Error: network, naming the sending rank (Where).
 Status check_message(const collectives::Message& message, const MessageRules& rules,
                      const MessageContext& now);
 
-/// "rank 3 has sent gradients of bucket 9, where there are 4".
+/// Returns an error such as "rank 3 has sent gradients of bucket 9, but there are 4 buckets".
 Error wrong_message(const collectives::Message& message, std::string_view what);
 
 } // namespace troupe::training

@@ -1,6 +1,6 @@
-/// What ranks that train asynchronously write to each other, beside the collectives
-/// (collectives/point_to_point/message.hpp): who owns a shard of the parameters, and who computes
-/// with all of them.
+/// Messages of asynchronous training, in addition to the collectives
+/// (collectives/point_to_point/message.hpp): between the owner of a shard of the parameters and the
+/// ranks that compute with all shards.
 #pragma once
 
 #include "collectives/point_to_point/message.hpp"
@@ -13,22 +13,22 @@
 namespace troupe::training {
 
 enum class MessageKind : std::int64_t {
-  pull,       ///< to an owner: the newest parameters of its shard
-  parameters, ///< its answer
-  gradients,  ///< to an owner: of one slice, its part of a bucket
-  statistics, ///< to all: batch norms' after a step, from who has computed slice 0
-  copy        ///< to an owner's buddy: the sum of a step's gradients
+  pull,       ///< to an owner: requests the newest parameters of its shard
+  parameters, ///< the owner's reply
+  gradients,  ///< to an owner: gradients of one slice, its shard of a bucket
+  statistics, ///< to all: batch norm statistics after a step, from the rank that computed slice 0
+  copy        ///< to a shard replica: the sum of a step's gradients
 };
 
-/// A number of steps that parameters are the work of.
+/// The number of steps applied to parameters.
 using Version = std::int64_t;
 
-/// Parameters as `version` steps have left them; or as `predicted` more of them would, with what
-/// has come of their gradients (Foresight).
+/// Parameters after `version` steps, or a prediction of them `predicted` steps later from the
+/// gradients that have arrived (WeightPrediction).
 struct ParameterVersion {
   Version version = -1; ///< below 0: none
   std::int64_t predicted = 0;
-  std::int64_t come = 0; ///< of the predicted steps: gradients, each of a slice and a bucket
+  std::int64_t arrived = 0; ///< gradients that arrived of the predicted steps, by slice and bucket
 
   bool operator==(const ParameterVersion&) const = default;
 };
@@ -36,37 +36,37 @@ struct ParameterVersion {
 using metrics::SliceRead;
 using SliceReads = std::vector<SliceRead>;
 
-/// Memory in which values travel: the host can read it.
+/// Memory of message values: readable by the host.
 inline MemoryKind message_memory(const Device& device) {
   return device.info().on_host ? MemoryKind::communication : MemoryKind::pinned;
 }
 
 struct Pull {
-  ParameterVersion have; ///< what is here of them
-  Version wanted = 0;    ///< the step that they are for
+  ParameterVersion have; ///< version that the sender already has
+  Version wanted = 0;    ///< step that the parameters are for
 
   static constexpr auto kind = MessageKind::pull;
   collectives::Message to_message() const {
-    return {.header = {std::int64_t(kind), have.version, have.predicted, have.come, wanted}};
+    return {.header = {std::int64_t(kind), have.version, have.predicted, have.arrived, wanted}};
   }
   static Pull of(const collectives::Message& message) {
     const auto& h = message.header;
-    return {.have = {.version = h[1], .predicted = h[2], .come = h[3]}, .wanted = h[4]};
+    return {.have = {.version = h[1], .predicted = h[2], .arrived = h[3]}, .wanted = h[4]};
   }
 };
 
-/// Values: the owner's shard of every bucket, in the order of its flat space; none where the reader
-/// has these.
+/// Values: the owner's shard of every bucket, in the order of its flat space; none if the reader
+/// has this version.
 struct Parameters {
   ParameterVersion at;
 
   static constexpr auto kind = MessageKind::parameters;
   collectives::Message to_message() const {
-    return {.header = {std::int64_t(kind), at.version, at.predicted, at.come}};
+    return {.header = {std::int64_t(kind), at.version, at.predicted, at.arrived}};
   }
   static Parameters of(const collectives::Message& message) {
     const auto& h = message.header;
-    return {{.version = h[1], .predicted = h[2], .come = h[3]}};
+    return {{.version = h[1], .predicted = h[2], .arrived = h[3]}};
   }
 };
 
@@ -75,7 +75,7 @@ struct Gradients {
   std::int64_t step = 0;
   int slice = 0;
   std::size_t bucket = 0;
-  Version read = 0; ///< of the owner's parameters, with which they were computed
+  Version read = 0; ///< version of the owner's parameters that the gradients were computed with
   float scale = 1;  ///< of the loss
 
   static constexpr auto kind = MessageKind::gradients;
@@ -93,7 +93,7 @@ struct Gradients {
   }
 };
 
-/// Of a step: Letter::statistics, Letter::copy.
+/// Returns a message about a step: MessageKind::statistics or MessageKind::copy.
 inline collectives::Message message_of_step(MessageKind kind, std::int64_t step) {
   return {.header = {std::int64_t(kind), step}};
 }

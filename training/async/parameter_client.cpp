@@ -25,7 +25,7 @@ void ParameterClient::take(const MessagePtr& message) {
                                message->values->floats() + plan.shard_offset(bucket),
                                elements * sizeof(float));
   }
-  stream().on_complete([message](const Status&) {}); // it lives so long
+  stream().on_complete([message](const Status&) {}); // keeps the message alive for the stream
 }
 
 Status ParameterClient::take_rest(Version version, float scale) {
@@ -34,14 +34,14 @@ Status ParameterClient::take_rest(Version version, float scale) {
   return state().loss_scale() && scale != scale_ ? take_scale(scale) : Status{};
 }
 
-/// From memory of which the stream does not have to be waited for, as it may be where a device
-/// copies from any.
+/// Copies from message memory, so that the call does not wait for the stream: a device may block
+/// when it copies from other host memory.
 Status ParameterClient::take_scale(float scale) {
   auto& device = rank_state().device();
   TROUPE_TRY(const auto value, device.allocate(sizeof scale, message_memory(device)));
   *value->floats() = scale;
   device.copy(stream(), state().read_scale(), value->data(), sizeof scale);
-  stream().on_complete([value](const Status&) {}); // it lives so long
+  stream().on_complete([value](const Status&) {}); // keeps the value alive for the stream
   scale_ = scale;
   return {};
 }
@@ -58,7 +58,7 @@ void ParameterClient::send(std::vector<Message> message) {
   stream().on_complete([point_to_point = point_to_point_,
                         message = std::move(message)](const Status& status) mutable {
     if (!status)
-      return; // the stream has failed, and says so itself
+      return; // the stream reports its failure itself
     for (auto& each : message)
       point_to_point->send(std::move(each));
   });

@@ -1,5 +1,5 @@
-/// Of asynchronous training, what a rank enqueues that computes slices: parameters of all shards
-/// come from their owners, and gradients go there. No messages here.
+/// Asynchronous training, on a rank that computes slices: enqueues taking parameters from the
+/// owners of all shards, and sending gradients to them. The caller receives the messages.
 #pragma once
 
 #include "collectives/point_to_point/point_to_point.hpp"
@@ -19,26 +19,25 @@ struct SliceOf {
   int slice = 0;
 };
 
-/// On the rank's communication stream, behind what it computes.
+/// Enqueues on the rank's communication stream, after its compute work.
 class ParameterClient {
 public:
   ParameterClient(std::shared_ptr<RankState> rank_state,
                   std::shared_ptr<collectives::PointToPoint> point_to_point);
 
-  /// By owner: the parameters that are here.
+  /// By owner: the version of the parameters on this rank.
   const std::vector<ParameterVersion>& read() const { return read_; }
   const ParameterVersion& read(int owner) const { return read_[static_cast<std::size_t>(owner)]; }
-  /// Enqueues: an owner's parameters are these from now on.
+  /// Enqueues: copies an owner's parameters to this rank.
   void take(const collectives::MessagePtr& parameters);
-  /// Enqueues: what is no parameter, batch norms' statistics and the loss scale, is that of a
-  /// version which all that is needed of has come. `scale` is the owner's
-  /// (ParameterServerShard::scale): on the device its stream may be changing it. Errors:
-  /// out_of_memory.
+  /// Enqueues: loads the batch norm statistics and the loss scale of a version. Precondition: all
+  /// messages of that version have arrived. `scale`: ParameterServerShard::scale, a value on the
+  /// host, because the owner's stream may be changing the one on the device. Errors: out_of_memory.
   Status take_rest(Version version, float scale);
-  /// Enqueues: a bucket's gradients to their owners. Returns the bytes that leave this rank.
+  /// Enqueues: sends a bucket's gradients to their owners. Returns the bytes sent to other ranks.
   /// Errors: out_of_memory.
   Result<std::uint64_t> give(const collectives::Bucket& bucket, std::size_t number, SliceOf slice);
-  /// Enqueues: batch norms' statistics as they are now to all ranks.
+  /// Enqueues: sends the current batch norm statistics to all ranks.
   Result<std::uint64_t> give_statistics(std::int64_t step);
 
 private:
@@ -47,13 +46,13 @@ private:
   Stream& stream() const { return *rank_state_->communication; }
   Result<BufferPtr> copy(const float* values, std::size_t elements);
   Status take_scale(float scale);
-  /// When the stream has come so far.
+  /// Sends after the work enqueued on the stream so far.
   void send(std::vector<collectives::Message> message);
 
   std::shared_ptr<RankState> rank_state_;
   std::shared_ptr<collectives::PointToPoint> point_to_point_;
   std::vector<ParameterVersion> read_; ///< by owner
-  std::optional<float> scale_; ///< of the loss that is computed now; empty: none was read yet
+  std::optional<float> scale_; ///< of the loss being computed; empty until the first is loaded
 };
 
 } // namespace troupe::training

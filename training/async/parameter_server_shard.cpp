@@ -89,7 +89,7 @@ ParameterVersion ParameterServerShard::version_for(Version step) const {
   for (auto lacked = point.version; lacked < step; ++lacked) {
     const auto& sum = sum_of(lacked);
     ++point.predicted;
-    point.come += lacked < version_ ? sum.all() : sum.added();
+    point.arrived += lacked < version_ ? sum.all() : sum.added();
   }
   return point;
 }
@@ -129,9 +129,9 @@ void ParameterServerShard::take() {
 }
 
 void ParameterServerShard::keep_replica(const MessagePtr& message) {
-  rank_state_->device().copy(stream(), state().shard_replica()->gradients(), message->values->data(),
-                             message->bytes);
-  stream().on_complete([message](const Status&) {}); // it lives so long
+  rank_state_->device().copy(stream(), state().shard_replica()->gradients(),
+                             message->values->data(), message->bytes);
+  stream().on_complete([message](const Status&) {}); // keeps the message alive for the stream
 }
 
 Result<SliceReads> ParameterServerShard::apply(const std::shared_ptr<StepResults>& found) {

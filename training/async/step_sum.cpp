@@ -69,7 +69,7 @@ void StepSum::add_now(Stream& stream, const MessagePtr& message, float factor,
         device_->zero(stream, (*buffer)->floats() + place, elements * sizeof(float));
     compensate(stream, place, fresh, elements, compensation.parameters(of.read) + place);
   }
-  stream.on_complete([message](const Status&) {}); // it lives so long
+  stream.on_complete([message](const Status&) {}); // keeps the message alive for the stream
 }
 
 void StepSum::compensate(Stream& stream, std::size_t place, const float* gradients,

@@ -39,7 +39,7 @@ Status WeightPrediction::add(std::int64_t step, StepSum& sum) {
     reducer_->apply_to(copy_, plan.buckets[bucket], step, sum.so_far(stream(), bucket),
                        std::max(sum.added(bucket), 1));
   device.copy(stream(), values->data(), copy_.parameters->data(), values->bytes());
-  stream().on_complete([values](const Status&) {}); // it lives so long
+  stream().on_complete([values](const Status&) {}); // keeps the values alive for the stream
   predicted_.push_back(std::move(values));
   return {};
 }

@@ -1,4 +1,4 @@
-/// What a shard's next steps will come to, before all of their gradients are there.
+/// Predicts a shard's parameters after its next steps, before all of their gradients have arrived.
 #pragma once
 
 #include "training/async/step_sum.hpp"
@@ -9,26 +9,26 @@
 
 namespace troupe::training {
 
-/// Steps that the optimizer makes on copies of the shard and its state. For the gradient each takes
-/// the mean of those that have come, by bucket; where none has, it is zero, and what the step
-/// changes is momentum's alone. A reader whose slice would lack steps reads these parameters: they
-/// differ from what the steps will come to by the gradients that are still to come. (SpecTrain
-/// predicts by momentum alone: Chen et al., "Efficient and Robust Parallel DNN Training through
-/// Model Parallelism on Multi-GPU Platform", 2018.) On the owner's stream.
+/// Runs optimizer steps on copies of the shard and its state. The gradient of each step is the mean
+/// of those that have arrived, by bucket; if none has, it is zero, and only momentum changes the
+/// parameters. A reader whose slice would use stale parameters reads these. They differ from the
+/// later parameters by the gradients that have not arrived yet. (SpecTrain predicts by momentum
+/// only: Chen et al., "Efficient and Robust Parallel DNN Training through Model Parallelism on
+/// Multi-GPU Platform", 2018.) Uses the owner's stream.
 class WeightPrediction {
 public:
-  /// `exchange`, which runs on the same stream, has to outlive it. Errors: out_of_memory.
+  /// `reducer` must use the same stream and outlive the prediction. Errors: out_of_memory.
   static Result<WeightPrediction> create(std::shared_ptr<RankState> rank_state,
                                          const GradientReducer& reducer);
 
-  /// What was foreseen is so no longer.
+  /// Discards all predictions.
   void forget() { predicted_.clear(); }
-  /// How many are foreseen, behind those that are applied or being so.
+  /// Number of predicted steps, after those that are applied or in progress.
   std::int64_t steps() const { return std::ssize(predicted_); }
-  /// Enqueues one more step. Error: out_of_memory.
+  /// Enqueues the prediction of one more step. Error: out_of_memory.
   Status add(std::int64_t step, StepSum& sum);
-  /// What so many steps come to, in memory that the host can read. Precondition: 0 < steps <=
-  /// steps().
+  /// Returns the parameters after `steps` predicted steps, in memory that the host can read.
+  /// Precondition: 0 < steps <= steps().
   const BufferPtr& parameters(std::int64_t steps) const {
     return predicted_[static_cast<std::size_t>(steps - 1)];
   }
@@ -43,7 +43,7 @@ private:
   std::shared_ptr<RankState> rank_state_;
   const GradientReducer* reducer_;
   ShardCopy copy_;
-  std::vector<BufferPtr> predicted_; ///< by steps
+  std::vector<BufferPtr> predicted_; ///< by number of steps
 };
 
 } // namespace troupe::training

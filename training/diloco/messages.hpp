@@ -1,6 +1,6 @@
-/// What ranks that speak for their teams write to each other
-/// (collectives/point_to_point/message.hpp), where teams train apart: each owns a chunk of every
-/// fragment of the parameters, as it has a shard of them, and sums what all have changed in it.
+/// Messages between the leaders of replica groups (collectives/point_to_point/message.hpp) in
+/// DiLoCo. Each leader owns a chunk of every fragment, sums all pseudo-gradients of that chunk, and
+/// sends the sum.
 #pragma once
 
 #include "collectives/point_to_point/message.hpp"
@@ -11,7 +11,7 @@
 
 namespace troupe::training {
 
-/// A round of a fragment: that which ends behind this step.
+/// A round of a fragment, identified by its last step.
 struct Round {
   int fragment = 0;
   std::int64_t step = 0;
@@ -30,11 +30,11 @@ inline Round round_of(const collectives::Message& message) {
   return {static_cast<int>(message.header[1]), message.header[2]};
 }
 
-/// To an owner. Values: the chunk, as it was at the beginning of the round less as it is, times the
-/// team's weight; as it travels (change_codec.hpp).
+/// To an owner. Values: the chunk at the beginning of the round minus the chunk now, times the
+/// replica group's weight, encoded (pseudo_gradient_codec.hpp).
 struct PseudoGradientMessage {
   Round round;
-  double weight = 1; ///< the team's part of all slices
+  double weight = 1; ///< the replica group's share of all slices
 
   collectives::Message to_message() const {
     return {.header = {std::int64_t(RoundMessageKind::pseudo_gradient), round.fragment, round.step,
@@ -45,13 +45,13 @@ struct PseudoGradientMessage {
   }
 };
 
-/// From an owner, to all teams. Values: the sum of the changes that the round has taken.
+/// From an owner to all replica groups. Values: the sum of the round's pseudo-gradients.
 struct RoundSum {
   Round round;
-  /// Mean squared distance of teams from that sum, times the chunk's elements: by how much they
-  /// were apart.
+  /// Mean squared distance of the pseudo-gradients from their sum, times the chunk's elements: how
+  /// far apart the replica groups were.
   double spread = 0;
-  int owner = 0; ///< its team
+  int owner = 0; ///< its replica group
 
   collectives::Message to_message() const {
     return {.header = {std::int64_t(RoundMessageKind::sum), round.fragment, round.step,

@@ -49,10 +49,10 @@ void OuterState::copy_local(const Fragment& fragment, float* to) {
     device().copy(stream(), to + part.place, parameters(part), part.elements * sizeof(float));
 }
 
-/// To pseudo_gradient_.
+/// Writes the pseudo-gradient to pseudo_gradient_.
 void OuterState::take_pseudo_gradient(const Fragment& fragment, double weight) {
   float* const pseudo_gradient = pseudo_gradient_->floats();
-  device().zero(stream(), pseudo_gradient, fragment.elements * sizeof(float)); // the padding, too
+  device().zero(stream(), pseudo_gradient, fragment.elements * sizeof(float)); // also the padding
   copy_local(fragment, pseudo_gradient);
   device().scale(stream(), pseudo_gradient, -1, fragment.elements);
   device().add(stream(), pseudo_gradient, in(global_, fragment), fragment.elements);
@@ -116,10 +116,10 @@ void OuterState::apply(int number, std::span<const MessagePtr> sums, double* nor
     device().round(stream(), parameters(part), state().stored(), part.elements);
 }
 
-/// SGD over the global parameters; pseudo_gradient_ is the gradient.
+/// Applies SGD to the global parameters, with pseudo_gradient_ as the gradient.
 void OuterState::step(const Fragment& fragment, bool with_momentum) {
   const auto& outer = strategy().outer;
-  OptimizerArguments arguments{.lr = outer.lr, .step = 2}; // momentum begins as zeros
+  OptimizerArguments arguments{.lr = outer.lr, .step = 2}; // momentum starts as zeros
   if (with_momentum) {
     arguments.momentum = outer.momentum;
     arguments.nesterov = outer.nesterov;
@@ -135,7 +135,7 @@ void OuterState::step(const Fragment& fragment, bool with_momentum) {
   }
 }
 
-/// What the parameters that were sent have come to.
+/// Adds to the local parameters the difference between the new global ones and those sent.
 void OuterState::add_to_local(const Fragment& fragment) {
   float* const moved = in(sent_, fragment);
   device().scale(stream(), moved, -1, fragment.elements);
@@ -159,7 +159,7 @@ void OuterState::synchronize(int number, bool trained, double weight,
       decode_pseudo_gradient(device(), stream(), compression, message->values->data(),
                              decoded_->floats(), fragment.chunk);
       device().add(stream(), mine, decoded_->floats(), fragment.chunk);
-      stream().on_complete([message](const Status&) {}); // it lives so long
+      stream().on_complete([message](const Status&) {}); // keeps the message alive for the stream
     }
     if (rounded_off)
       device().add(stream(), mine, rounded_off, fragment.chunk);
@@ -170,7 +170,8 @@ void OuterState::synchronize(int number, bool trained, double weight,
   settle(fragment);
 }
 
-/// What a checkpoint has is all that there is.
+/// Reduces the state to what a checkpoint stores: rounded global parameters and momentum, no
+/// residual.
 void OuterState::settle(const Fragment& fragment) {
   for (const auto& part : fragment.parts) {
     const auto bytes = part.elements * sizeof(float);
@@ -196,8 +197,8 @@ void OuterState::average_optimizer(double weight) {
     }
 }
 
-/// Those who speak for their teams sum; where a team has everything on each rank, the others are
-/// told.
+/// Sums over the leaders of the replica groups. If a group replicates the state, its leader then
+/// broadcasts the sum to the other ranks.
 void OuterState::sum_over_replica_groups(float* values, std::size_t elements, DType narrow) {
   auto& across = *rank_state_->across;
   if (leads() && across.world_size() > 1) {

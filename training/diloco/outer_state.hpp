@@ -1,6 +1,6 @@
-/// What a rank keeps where teams train apart, beside its own state: the parameters that all teams
-/// agreed on last, the outer optimizer over them, and what was rounded off of its changes. What it
-/// enqueues there is here; no messages.
+/// A rank's DiLoCo state: the global parameters that all replica groups agreed on last, the outer
+/// optimizer over them, and the rounding error of compressed pseudo-gradients. Enqueues the work on
+/// it; sends no messages.
 #pragma once
 
 #include "collectives/point_to_point/message.hpp"
@@ -14,9 +14,9 @@
 
 namespace troupe::training {
 
-/// Everything is enqueued on the rank's communication stream, in the same order on all ranks of a
-/// team. Ranks that do not speak for their team (Strategy::leads_replica_group) have the same state
-/// without what was rounded off.
+/// Enqueues on the rank's communication stream, in the same order on all ranks of a replica group.
+/// Ranks that do not lead their replica group (Strategy::leads_replica_group) have the same state
+/// without the rounding error.
 class OuterState {
 public:
   /// Blocks. Errors: out_of_memory; the stream's.
@@ -27,20 +27,24 @@ public:
   const RankState& rank_state() const { return *rank_state_; }
   const collectives::Strategy& strategy() const { return state().strategy(); }
 
-  /// Enqueues: a fragment's round ends here. What of it has changed, times `weight`, for each owner
-  /// as it travels; nothing where another rank speaks for the team. Error: out_of_memory.
+  /// Enqueues: ends a fragment's round. Returns the pseudo-gradient times `weight`, encoded, one
+  /// buffer for each owner; nothing if this rank does not lead its replica group. Error:
+  /// out_of_memory.
   Result<std::vector<BufferPtr>> end_round(int fragment, double weight);
-  /// Enqueues: the outer optimizer takes the sums of a round's changes, one of each owner, and what
-  /// has been trained since is added to what it comes to. The squared norm of that to `norm`.
+  /// Enqueues: applies the outer optimizer to a round's sums, one from each owner, and adds to the
+  /// result what was trained since the round ended. Writes the squared norm of the new global
+  /// parameters to `norm`.
   void apply(int fragment, std::span<const collectives::MessagePtr> sums, double* norm);
 
-  // All ranks at the same time: teams come to one state. What was rounded off is sent along.
-  /// Enqueues: of a fragment. `late`: changes of this rank's chunk that no round has taken;
-  /// `rounded_off`: what its owner has of sums, or null. Where nothing was `trained` since the last
-  /// round the outer optimizer makes no step of its own.
+  // Call on all ranks at the same time: all replica groups get one state. Rounding errors are sent
+  // too.
+  /// Enqueues: synchronizes a fragment. `late`: pseudo-gradients of this rank's chunk that no round
+  /// has summed; `rounded_off`: rounding error of the chunk owner's sums, or null. `trained`: steps
+  /// were trained since the last round; if false, the outer optimizer applies the sum without
+  /// momentum.
   void synchronize(int fragment, bool trained, double weight,
                    std::span<const collectives::MessagePtr> late, const float* rounded_off);
-  /// Enqueues: the optimizer's state is the mean of all teams'.
+  /// Enqueues: averages the optimizer's state over all replica groups.
   void average_optimizer(double weight);
 
 private:
@@ -64,11 +68,13 @@ private:
 
   std::shared_ptr<RankState> rank_state_;
   std::vector<Fragment> fragments_;
-  BufferPtr global_;          ///< all fragments
-  BufferPtr sent_;            ///< the same: parameters as they were sent; null without overlap
-  BufferPtr residual_;        ///< the same; null where nothing is rounded off, or it is not kept
-  BufferPtr pseudo_gradient_; ///< of a fragment
-  BufferPtr decoded_;         ///< of a chunk, or narrow values of a fragment
+  BufferPtr global_; ///< of all fragments
+  /// Local parameters of all fragments at their rounds' ends. Null without overlap.
+  BufferPtr sent_;
+  /// Rounding error of all fragments. Null without compression or error feedback.
+  BufferPtr residual_;
+  BufferPtr pseudo_gradient_; ///< of one fragment
+  BufferPtr decoded_;         ///< of a chunk; also values of a fragment in a narrower type
 };
 
 } // namespace troupe::training

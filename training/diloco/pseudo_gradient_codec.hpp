@@ -1,4 +1,4 @@
-/// How changes of parameters travel (parallel.outer.compress).
+/// Encoding of pseudo-gradients in messages (parallel.outer.compress).
 #pragma once
 
 #include "collectives/strategy.hpp"
@@ -8,13 +8,14 @@
 
 namespace troupe::training {
 
-/// Bytes of so many values.
+/// Returns the bytes of `elements` encoded values.
 std::size_t pseudo_gradient_bytes(collectives::Compression compression, std::size_t elements);
 
-/// Chunks are multiples of it, so that a scale belongs to one.
+/// Returns the granularity of chunk sizes: chunks are multiples of it, so that no quantization
+/// block spans two chunks.
 std::size_t pseudo_gradient_granule(collectives::Compression compression);
 
-/// Enqueue. Where they are not compressed, values are copied.
+/// Enqueue. Without compression, values are copied.
 void encode_pseudo_gradient(Device& device, Stream& stream, collectives::Compression compression,
                             const float* values, void* to, std::size_t elements);
 void decode_pseudo_gradient(Device& device, Stream& stream, collectives::Compression compression,

@@ -54,7 +54,7 @@ void PseudoGradientReducer::add_square(const float* values, std::size_t elements
                             reinterpret_cast<double*>(squares_->data()) + to, nullptr);
 }
 
-/// Of changes that have each their team's weight as a factor already.
+/// Sums pseudo-gradients, which already include their replica group's weight.
 void PseudoGradientReducer::add(std::span<const MessagePtr> pseudo_gradients,
                                 std::size_t elements) {
   device().zero(stream(), squares_->data(), squares_->bytes());
@@ -92,9 +92,9 @@ Status PseudoGradientReducer::close(Round round, std::vector<MessagePtr> pseudo_
   stream().on_complete([=, pseudo_gradients = std::move(pseudo_gradients),
                         values = std::move(values),
                         send = std::move(send)](const Status& status) mutable {
-    pseudo_gradients.clear(); // before others know the sum, and send more
+    pseudo_gradients.clear(); // before other ranks get the sum and send more
     if (!status)
-      return; // the stream has failed, and says so itself
+      return; // the stream reports its failure itself
     const auto spread = std::max(0.0, (*squares)[0] - (*squares)[1]);
     auto message = RoundSum{.round = round, .spread = spread, .owner = owner}.to_message();
     message.values = std::move(values);

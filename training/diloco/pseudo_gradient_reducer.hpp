@@ -1,4 +1,4 @@
-/// What the owner of a chunk of each fragment enqueues: sums of what teams have changed in it.
+/// Sums pseudo-gradients at the owner of a chunk of each fragment.
 #pragma once
 
 #include "training/diloco/fragment.hpp"
@@ -12,8 +12,8 @@
 
 namespace troupe::training {
 
-/// On a stream of its own (Replica::owner): what other teams wait for does not stand behind this
-/// one's backward.
+/// Uses a separate stream (RankState::owner), so that sums for other replica groups do not queue
+/// after this rank's backward.
 class PseudoGradientReducer {
 public:
   using Send = std::function<void(collectives::Message)>;
@@ -23,12 +23,13 @@ public:
   create(std::shared_ptr<RankState> rank_state, const std::vector<Fragment>& fragments);
 
   Stream& stream() const { return *rank_state_->owner; }
-  /// Enqueues: the changes that a round takes, which are there, summed in this order; the letter
-  /// (without `from` and `to`) is given to `send` from the stream. Error: out_of_memory.
+  /// Enqueues: sums the round's pseudo-gradients in this order. The stream then passes the message,
+  /// without `from` and `to`, to `send`. Error: out_of_memory.
   Status close(Round round, std::vector<collectives::MessagePtr> pseudo_gradients, Send send);
-  /// What was rounded off of a fragment's sums, to be read behind the stream; null: it is not kept.
+  /// Rounding error of a fragment's sums; read it after the stream's work. Null without error
+  /// feedback.
   const float* rounded_off(int fragment) const;
-  /// Enqueues: nothing of it is left.
+  /// Enqueues: clears the fragment's rounding error.
   void forget(int fragment);
 
 private:
@@ -40,10 +41,10 @@ private:
   void add_square(const float* values, std::size_t elements, double weight, std::size_t to);
 
   std::shared_ptr<RankState> rank_state_;
-  std::vector<std::size_t> chunks_, places_; ///< by fragment, elements
-  BufferPtr sum_, decoded_;                  ///< of a chunk
+  std::vector<std::size_t> chunks_, places_; ///< by fragment, in elements
+  BufferPtr sum_, decoded_;                  ///< of one chunk
   BufferPtr rounded_off_;                    ///< of all chunks
-  BufferPtr squares_;                        ///< of changes, and of their sum
+  BufferPtr squares_;                        ///< of pseudo-gradients, and of their sum
 };
 
 } // namespace troupe::training

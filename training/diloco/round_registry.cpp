@@ -27,7 +27,7 @@ bool RoundRegistry::expects(Round round, int replica_group) const {
          open_[index(round.fragment)].coming[static_cast<std::size_t>(replica_group)] == round.step;
 }
 
-void RoundRegistry::come(Round round, int replica_group, MessagePtr pseudo_gradient) {
+void RoundRegistry::add(Round round, int replica_group, MessagePtr pseudo_gradient) {
   auto& open = open_[index(round.fragment)];
   open.coming[static_cast<std::size_t>(replica_group)] += steps_;
   open.here[{round.step, replica_group}] = std::move(pseudo_gradient);
@@ -50,7 +50,8 @@ bool RoundRegistry::is_settled(int fragment, std::int64_t steps) const {
          std::ranges::all_of(open.coming, [&](auto coming) { return coming >= steps; });
 }
 
-/// Nobody begins a round whose last has not been closed: what is here is of rounds before the next.
+/// No replica group starts a round before its previous one is closed, so all entries belong to
+/// rounds before the next.
 std::vector<MessagePtr> RoundRegistry::take_rest(int fragment) {
   std::vector<MessagePtr> taken;
   for (auto& [whose, pseudo_gradient] : std::exchange(open_[index(fragment)].here, {}))

@@ -1,4 +1,5 @@
-/// Which teams' changes an owner has of each round, and of which rounds it has told the sum.
+/// Tracks which pseudo-gradients an owner has received in each round, and which rounds it has
+/// closed.
 #pragma once
 
 #include "collectives/strategy.hpp"
@@ -10,35 +11,37 @@
 
 namespace troupe::training {
 
-/// A round is closed with the changes of all teams; or, when it has those of a quorum and the
-/// others' time is over, without them. What comes later is taken by the next round of its fragment:
-/// each change is in exactly one sum.
+/// A round closes with the pseudo-gradients of all replica groups, or, after a timeout, with those
+/// of a quorum. A later one is added to the fragment's next round: each pseudo-gradient is in
+/// exactly one sum.
 class RoundRegistry {
 public:
-  /// Rounds are those that end from this step on.
+  /// Tracks rounds that end at or after `first_step`.
   RoundRegistry(const collectives::Strategy& strategy, int fragments, std::int64_t first_step);
 
-  /// The round of a fragment that is closed next.
+  /// Returns the fragment's next round to close.
   Round next(int fragment) const { return {fragment, open_[index(fragment)].step}; }
-  /// Whether a team's change of this round is still to come: all of a team come in order.
+  /// Whether this round is the next one for which the replica group sends a pseudo-gradient. Each
+  /// group sends its rounds in order.
   bool expects(Round round, int replica_group) const;
-  void come(Round round, int replica_group, collectives::MessagePtr pseudo_gradient);
-  /// Whether the next round has all changes; or those of a quorum, by then or when its time is
-  /// over.
+  void add(Round round, int replica_group, collectives::MessagePtr pseudo_gradient);
+  /// Whether the next round has the pseudo-gradients of all replica groups, or of a quorum.
   bool is_whole(int fragment) const { return came_to_next(fragment) == replica_groups_; }
   bool has_quorum(int fragment) const { return came_to_next(fragment) >= quorum_; }
-  /// Closes the next round: what it takes, by round and then by team.
+  /// Closes the next round and returns its pseudo-gradients, ordered by round and replica group.
   std::vector<collectives::MessagePtr> close(int fragment);
-  /// Whether all rounds that end before this step are closed, and all changes have come.
+  /// Whether all rounds that end before this step are closed, and all their pseudo-gradients have
+  /// arrived.
   bool is_settled(int fragment, std::int64_t steps) const;
-  /// What no round has taken yet.
+  /// Removes and returns the pseudo-gradients that no round has summed yet.
   std::vector<collectives::MessagePtr> take_rest(int fragment);
 
 private:
   struct Open {
     std::int64_t step;                ///< of the next round
-    std::vector<std::int64_t> coming; ///< by team: the round of its next change
-    std::map<std::pair<std::int64_t, int>, collectives::MessagePtr> here; ///< by round and team
+    std::vector<std::int64_t> coming; ///< by replica group: the round of its next pseudo-gradient
+    /// By round and replica group.
+    std::map<std::pair<std::int64_t, int>, collectives::MessagePtr> here;
   };
   static std::size_t index(int fragment) { return static_cast<std::size_t>(fragment); }
   int came_to_next(int fragment) const;

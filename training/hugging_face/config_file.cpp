@@ -54,7 +54,7 @@ std::string value_here(const nn::HuggingFaceKey& key) {
   return json_text(key.value) + " here" + (key.ours.empty() ? "" : fmt::format(" ({})", key.ours));
 }
 
-/// The places where the file says something else, a line each; null is as good as nothing.
+/// Collects one line for each key whose value in the file differs. A null counts as a missing key.
 class Comparison {
 public:
   explicit Comparison(const ForeignDocument& document) : document_{document} {}
@@ -101,7 +101,7 @@ Status check_config_file(const fs::path& folder, const std::string& model,
     comparison.compare(key);
   if (comparison.lines().empty())
     return {};
-  return fail(Errc::invalid_input, "{} is not of this {}:{}",
+  return fail(Errc::invalid_input, "{} does not describe this {}:{}",
               escaped((folder / config_json).string()), model, comparison.lines());
 }
 

@@ -1,4 +1,4 @@
-/// config.json, which says what the weights beside it are of.
+/// config.json of a Hugging Face folder: describes the model of the weights next to it.
 #pragma once
 
 #include "core/error.hpp"
@@ -9,15 +9,15 @@
 
 namespace troupe::training {
 
-/// Whether a folder is one of Hugging Face's: it has a config.json, and no checkpoint.json of ours.
+/// Whether a folder is a Hugging Face folder: it has a config.json, and no checkpoint.json of ours.
 bool is_hugging_face(const std::filesystem::path& folder);
 
-/// Whether the folder's config.json says the same of the model as the form. Errors: invalid_input
-/// for what is no such file, and with every key that says something else, with both values.
+/// Checks that the folder's config.json describes the same model as the form. Errors: invalid_input
+/// for an invalid file, and with every key that differs, with both values.
 Status check_config_file(const std::filesystem::path& folder, const std::string& model,
                          const nn::HuggingFaceForm& form);
 
-/// A value as JSON has it.
+/// Returns a value as JSON.
 std::string json_text(const nn::HuggingFaceValue& value);
 
 } // namespace troupe::training

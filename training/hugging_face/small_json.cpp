@@ -7,7 +7,7 @@ namespace troupe::training {
 
 Result<ForeignDocument> read_small_json(const std::filesystem::path& path) {
   std::error_code ignored;
-  if (!std::filesystem::is_regular_file(path, ignored)) // a pipe would be waited for
+  if (!std::filesystem::is_regular_file(path, ignored)) // opening a pipe would block
     return fail(Errc::invalid_input, "{} is not a regular file", escaped(path.string()));
   auto document = read_foreign_file(path, ForeignFormat::json);
   if (!document)

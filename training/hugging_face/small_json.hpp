@@ -1,4 +1,4 @@
-/// JSON files of Hugging Face's folders.
+/// JSON files of Hugging Face folders.
 #pragma once
 
 #include "core/error.hpp"
@@ -8,8 +8,8 @@
 
 namespace troupe::training {
 
-/// A regular file, which a link may lead to. Errors (invalid_input): any other, one that is too
-/// large, no JSON, or names a key twice; with file, line and column.
+/// Reads a regular file; the path may be a link to one. Errors (invalid_input): not a regular file,
+/// too large, not JSON, or a duplicate key; with file, line and column.
 Result<ForeignDocument> read_small_json(const std::filesystem::path& path);
 
 } // namespace troupe::training

@@ -36,7 +36,8 @@ public:
   }
 
 private:
-  /// Of the rows here, which are columns there, those that have elements from `first` on.
+  /// Reads a part of a transposed matrix. Its rows are columns of the other state's matrix: reads
+  /// only the columns with elements from `first` on.
   Status read_columns(std::size_t number, std::size_t rows, std::size_t columns, std::size_t first,
                       std::span<float> into) const {
     const auto begin = first / columns, end = (first + into.size() - 1) / columns + 1;
@@ -51,7 +52,7 @@ private:
   }
 
   StateSourcePtr other_;
-  std::vector<TransposedTensor> tensors_; ///< as the header's
+  std::vector<TransposedTensor> tensors_; ///< in the order of the header
 };
 
 } // namespace

@@ -1,4 +1,4 @@
-/// A state under other names, some of its matrices transposed.
+/// A view of a state with other tensor names and some matrices transposed.
 #pragma once
 
 #include "core/checkpoint/state_source.hpp"
@@ -11,12 +11,12 @@ namespace troupe::training {
 
 struct TransposedTensor {
   std::string name;
-  std::size_t number = 0;     ///< in the other state
-  bool is_transposed = false; ///< (C, R) there, (R, C) here
+  std::size_t number = 0;     ///< index in the other state
+  bool is_transposed = false; ///< (C, R) in the other state, (R, C) here
 };
 
-/// What of the other state is named. A part of a transposed matrix is read as a run of columns in
-/// each row of the other: it costs its own memory, and one row's.
+/// Returns a state of the named tensors. Reading a part of a transposed matrix reads a run of
+/// columns from each row of the other matrix. It needs memory for the part, and for one row.
 StateSourcePtr transposed_state(StateSourcePtr other, std::vector<TransposedTensor> tensors);
 
 } // namespace troupe::training

@@ -22,17 +22,18 @@ constexpr std::string_view map_key = "weight_map.";
 /// Each is an open file. Models of 400 billion parameters have 191.
 constexpr std::size_t most_files = 256;
 
-/// By tensor, the file that has it.
+/// File name by tensor.
 using WeightMap = std::map<std::string, std::string, std::less<>>;
 using WeightReaders = std::vector<SafetensorsReader>;
 
-/// A file of the folder itself: names come from outside.
+/// Whether the name is one of a file in the folder itself. Names are untrusted input.
 bool is_plain_name(std::string_view name) {
   return name.ends_with(".safetensors") && !name.starts_with('.') &&
          std::ranges::none_of(name, [](unsigned char c) { return c == '/' || c < ' '; });
 }
 
-/// What a document's key has behind "weight_map.": a name with a dot in it is quoted.
+/// Returns the part of a document's key after "weight_map.", without quotes: a name with a dot is
+/// quoted.
 std::string_view tensor_of(std::string_view key) {
   key.remove_prefix(map_key.size());
   if (key.size() >= 2 && key.starts_with('"') && key.ends_with('"'))
@@ -57,19 +58,20 @@ Result<WeightMap> read_index(const fs::path& path) {
   return map;
 }
 
-/// Takes the tensors of a file off the map.
+/// Removes the tensors of a file from the map.
 Status take_off(const SafetensorsReader& reader, const fs::path& index, WeightMap& map) {
   const auto file = reader.path().filename().string();
   for (const auto& entry : reader.entries()) {
     const auto found = map.find(entry.name);
     if (found == map.end() || found->second != file)
-      return fail(Errc::invalid_input, "{}: tensor '{}' is here, and {} does not say so",
+      return fail(Errc::invalid_input,
+                  "{}: has the tensor '{}', but {} does not list it in this file",
                   escaped(reader.path().string()), echoed(entry.name), index_file);
     map.erase(found);
   }
   const auto left = std::ranges::find(map, file, &WeightMap::value_type::second);
   if (left != map.end())
-    return fail(Errc::invalid_input, "{} says that {} has the tensor '{}', which is not there",
+    return fail(Errc::invalid_input, "{} lists a tensor in {} that is missing there: '{}'",
                 escaped(index.string()), escaped(file), echoed(left->first));
   return {};
 }
@@ -77,7 +79,7 @@ Status take_off(const SafetensorsReader& reader, const fs::path& index, WeightMa
 Result<SafetensorsReader> open_shard(const fs::path& path) {
   std::error_code ignored;
   if (!fs::exists(path, ignored))
-    return fail(Errc::invalid_input, "{}: there is no such file, which {} names",
+    return fail(Errc::invalid_input, "{}: there is no such file, although {} lists it",
                 escaped(path.string()), index_file);
   return SafetensorsReader::open(path);
 }

@@ -1,4 +1,4 @@
-/// The files of weights in one of Hugging Face's folders.
+/// Weight files of Hugging Face folders.
 #pragma once
 
 #include "core/checkpoint/safetensors.hpp"
@@ -8,10 +8,10 @@
 
 namespace troupe::training {
 
-/// model.safetensors, or else what model.safetensors.index.json names: at most 256 files of the
-/// folder itself, each of which has exactly the tensors that the index says. Headers are read, no
-/// values. Errors: invalid_input (no such files; an index that is wrong, or not of these files);
-/// corrupt, io.
+/// Opens model.safetensors or, if missing, the files that model.safetensors.index.json names: at
+/// most 256 files in the folder itself, each with exactly the tensors that the index lists for it.
+/// Reads headers only. Errors: invalid_input (no such files; an index that is invalid, or does not
+/// match the files); corrupt, io.
 Result<std::vector<SafetensorsReader>> open_weight_files(const std::filesystem::path& folder);
 
 } // namespace troupe::training

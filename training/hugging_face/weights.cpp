@@ -30,12 +30,14 @@ EntryList entries_of(const std::vector<SafetensorsReader>& readers) {
   return all;
 }
 
-/// Those of a checkpoint's file may be parts of larger tensors, which Hugging Face's are not.
+/// Refuses tensors that are parts of larger ones. Files of our checkpoints have such parts, Hugging
+/// Face's do not.
 Status expect_whole(const EntryList& entries, const StateSource& state) {
   for (const auto& entry : entries)
     if (const auto number = state.find(entry.name);
         number && state.header().tensors[*number].shape != entry.shape)
-      return fail(Errc::invalid_input, "tensor '{}' is a part of another", echoed(entry.name));
+      return fail(Errc::invalid_input, "tensor '{}' is only a part of a larger tensor",
+                  echoed(entry.name));
   return {};
 }
 
@@ -43,7 +45,7 @@ bool is_tied_head(std::string_view name, const Graph& graph) {
   return name == nn::hugging_face_head && !graph.find(std::string{name});
 }
 
-/// By its bits. `a` and `b` are numbers of tensors of one shape.
+/// Compares two tensors bitwise. `a` and `b` are the numbers of tensors of one shape.
 Result<bool> are_equal(const StateSource& state, std::size_t a, std::size_t b) {
   constexpr std::size_t chunk = std::size_t{1} << 16;
   const auto elements = static_cast<std::size_t>(state.header().tensors[a].shape.elements());
@@ -94,7 +96,7 @@ private:
     return {};
   }
 
-  /// With the shapes that the file has: match_weights knows those here.
+  /// Reports the shapes of the file, because match_weights would report the transposed ones.
   Status expect_transposed(const SafetensorsEntry& entry, const std::string& name) const {
     const auto id = graph_.find(name);
     auto expected = id ? graph_[*id].shape : Shape{0, 0};
@@ -113,7 +115,7 @@ private:
     if (!head)
       return fail(Errc::invalid_input, "{}: {} in the file, expected F32, F16, BF16 or F64",
                   entry.name, entry.dtype);
-    if (!table) // it will be missed by its name
+    if (!table) // match_weights then reports the missing table
       return {};
     TROUPE_TRY(const bool equal, state_->header().tensors[*table].shape == entry.shape
                                      ? are_equal(*state_, *head, *table)
@@ -121,7 +123,7 @@ private:
     if (equal)
       return {};
     return fail(Errc::invalid_input,
-                "{} has other values than {}: the head is not tied (model.head: own)", entry.name,
+                "{} differs from {}: the head is not tied; set model.head to own", entry.name,
                 form_.table);
   }
 
@@ -129,7 +131,7 @@ private:
   const HuggingFaceForm& form_;
   EntryList entries_;
   StateSourcePtr state_;
-  bool has_prefix_; ///< names of the file do
+  bool has_prefix_; ///< names in the file have the prefix
   EntryList taken_;
   std::vector<TransposedTensor> turned_;
 };
@@ -140,10 +142,11 @@ Result<HuggingFaceWeights> open_hugging_face(const std::filesystem::path& folder
                                              const Config& config, const Graph& graph) {
   const auto form = nn::hugging_face_form(config.model, nn::input_spec(config));
   if (!form)
-    return fail(Errc::invalid_input,
-                "{} is a folder of Hugging Face's, of which {} takes nothing; models that do: {}",
-                escaped(folder.string()), config.model.name,
-                fmt::join(nn::hugging_face_models(config.model), ", "));
+    return fail(
+        Errc::invalid_input,
+        "{} is a Hugging Face folder, and {} cannot load weights from one; models that can: {}",
+        escaped(folder.string()), config.model.name,
+        fmt::join(nn::hugging_face_models(config.model), ", "));
   TROUPE_TRY(check_config_file(folder, config.model.name, *form));
   TROUPE_TRY(auto readers, open_weight_files(folder));
   auto entries = entries_of(readers);

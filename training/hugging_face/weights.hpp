@@ -1,4 +1,4 @@
-/// The weights of one of Hugging Face's folders, by the names and in the shapes of our graphs.
+/// Opens the weights of a Hugging Face folder with the names and shapes of our graphs.
 #pragma once
 
 #include "core/checkpoint/safetensors.hpp"
@@ -12,15 +12,15 @@
 namespace troupe::training {
 
 struct HuggingFaceWeights {
-  std::vector<SafetensorsEntry> entries; ///< without places: names and shapes here, types there
-  StateSourcePtr state;                  ///< of those that are widened; read when they are asked
+  std::vector<SafetensorsEntry> entries; ///< our names and shapes, the file's types; no offsets
+  StateSourcePtr state; ///< tensors of types that can be cast up to f32; values are read on demand
 };
 
-/// config.json has to say what the config says of the model. Names get the model's prefix where
-/// the file has none, weights that are (in, out) there are turned, constants of older files are
-/// left out, and so is the head where it is tied: it has to have the embedding's bits. Errors:
-/// invalid_input (a model that Hugging Face has not; config.json says something else; files that
-/// are not as weight_files.hpp asks; a shape that cannot be turned to the graph's); corrupt, io.
+/// Opens the weights of a folder whose config.json matches the config's model. Adds the model's
+/// prefix if the file's names lack it, transposes weights stored as (in, out), and drops constants
+/// of older files. Drops a tied head, whose bits must equal the embedding's. Errors: invalid_input
+/// (a model that Hugging Face does not have; a different config.json; files that weight_files.hpp
+/// refuses; a shape that cannot be transposed to the graph's); corrupt, io.
 Result<HuggingFaceWeights> open_hugging_face(const std::filesystem::path& folder,
                                              const Config& config, const Graph& graph);
 

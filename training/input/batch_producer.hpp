@@ -1,4 +1,5 @@
-/// Fills micro-batches in a device's memory: where pixels come from, and who augments them.
+/// Producers of micro-batches in a device's memory. They differ in where pixels come from and what
+/// augments them.
 #pragma once
 
 #include "data/batch.hpp"
@@ -13,43 +14,43 @@
 
 namespace troupe::training {
 
-/// A stream that batches are made on, its row in the timeline, and where a host stream's work is
-/// counted.
+/// A stream that batches are made on, its row in the timeline, and the counter of a host stream's
+/// work.
 struct LoaderStream {
   std::shared_ptr<Stream> stream;
   metrics::Track row = {};
   std::shared_ptr<LoaderWork> work = std::make_shared<LoaderWork>();
 };
 
-/// A micro-batch that is being filled: its memory, and when it may be read.
+/// A micro-batch that is being filled: its memory, and the event after which it may be read.
 struct Filling {
   BatchView view;
   EventPtr ready;
 };
 
-/// For one rank and one purpose; used by the DATA LOADER alone. Has memory for `slots`
-/// micro-batches and is told which to use next.
+/// Fills micro-batches for one rank and one pass mode. Used only by the DATA LOADER. Has memory for
+/// `slots` micro-batches; the caller chooses the slot.
 class BatchProducer {
 public:
-  /// Called from a thread of a device when a filling has failed. Must not block.
+  /// Called from a device's thread if filling has failed. Must not block.
   using Failed = std::function<void(Error)>;
 
   virtual ~BatchProducer() = default;
   virtual std::int32_t slots() const = 0;
   /// Samples of a micro-batch, with padding.
   virtual std::int64_t samples() const = 0;
-  /// Enqueues; never blocks. Nobody may be reading the slot.
+  /// Enqueues; never blocks. Precondition: nothing reads the slot.
   virtual Filling fill(std::int32_t slot, data::Position at, const data::Slice& slice,
                        const Failed& failed) = 0;
 
 protected:
-  /// Calls `failed` if what has been enqueued on the stream fails.
+  /// Calls `failed` if the work enqueued on the stream fails.
   static void report_failure(Stream& stream, const Failed& failed);
   static constexpr metrics::SpanLabel batch_span = {metrics::SpanKind::data, "batch"};
 };
 
-/// On the host: streams of the host read, augment and write what the host device trains on. Streams
-/// are shared between fillers.
+/// Makes batches for the host device: host streams read, augment and write them. Producers share
+/// the streams.
 class HostProducer final : public BatchProducer {
 public:
   HostProducer(std::shared_ptr<const data::BatchAssembler> assembler,

@@ -1,4 +1,4 @@
-/// What fills the micro-batches of the ranks of a node.
+/// Creates the batch producers of a node's ranks.
 #pragma once
 
 #include "training/compiled_job.hpp"
@@ -9,26 +9,27 @@
 
 namespace troupe::training {
 
-/// The fillers of one rank, made before the actors. Evaluation's is null when it never happens.
+/// The producers of one rank, created before the actors. `evaluation` is null if the job never
+/// evaluates.
 struct BatchProducers {
   std::shared_ptr<BatchProducer> training, evaluation;
 };
 
-/// What fillers fill from, and for whom.
-struct Feed {
+/// Data sets and slice assignment of the producers.
+struct InputSetup {
   std::shared_ptr<const data::BatchAssembler> training;
-  std::shared_ptr<const data::BatchAssembler> evaluation; ///< null: never
-  std::int64_t prefetch = 2;                              ///< micro-batches of training under way
+  std::shared_ptr<const data::BatchAssembler> evaluation; ///< null if the job never evaluates
+  std::int64_t prefetch = 2;                              ///< training micro-batches in flight
   data::SliceAssignment slice_assignment = {};            ///< of training
 };
 
-/// Makes those of all ranks of a node. Streams that they need beyond the node's host streams are
-/// added to `streams`, which must be drained before the devices go.
+/// Creates the producers of all ranks of a node. Streams that they need in addition to the node's
+/// host streams are added to `streams`, which must be drained before the devices are destroyed.
 class ProducerFactory {
 public:
-  ProducerFactory(PlatformDevices& devices, Feed feed, std::vector<LoaderStream>& streams,
+  ProducerFactory(PlatformDevices& devices, InputSetup setup, std::vector<LoaderStream>& streams,
                   metrics::Trace trace)
-      : devices_{devices}, feed_{std::move(feed)},
+      : devices_{devices}, setup_{std::move(setup)},
         host_streams_{streams}, streams_{streams}, trace_{std::move(trace)} {}
 
   /// Errors: out_of_memory; unsupported for a residency that the data set does not allow.
@@ -36,7 +37,7 @@ public:
 
 private:
   PlatformDevices& devices_;
-  Feed feed_;
+  InputSetup setup_;
   std::vector<LoaderStream> host_streams_;
   std::vector<LoaderStream>& streams_;
   metrics::Trace trace_;

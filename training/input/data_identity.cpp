@@ -18,7 +18,7 @@ constexpr const char* samples_key = "samples";
 constexpr const char* classes_key = "class_names";
 constexpr const char* fingerprint_key = "data_fingerprint";
 
-/// Before and now.
+/// Values in the checkpoint and now.
 using ThenAndNow = std::pair<std::string, std::string>;
 
 ThenAndNow in_words(std::string_view format, const std::string& before, const std::string& now) {
@@ -26,7 +26,8 @@ ThenAndNow in_words(std::string_view format, const std::string& before, const st
           fmt::format(fmt::runtime(format), echoed(now))};
 }
 
-/// Where two lists of classes differ first: whole lists may have thousands of names.
+/// Returns the first difference of two lists of classes, because whole lists may have thousands of
+/// names.
 ThenAndNow first_difference(const std::string& before, const std::string& now) {
   const auto a = parse_json(before).value_or(nullptr), b = parse_json(now).value_or(nullptr);
   if (!a.is_array() || a.size() != b.size())
@@ -43,13 +44,13 @@ ThenAndNow differing(const std::string& key, const std::string& before, const st
   if (key == normalization_key)
     return in_words("inputs normalized by {}", before, now);
   return key == classes_key ? first_difference(before, now)
-                            : in_words("data of the fingerprint {}", before, now);
+                            : in_words("data with the fingerprint {}", before, now);
 }
 
 } // namespace
 
 Metadata describe_data(const data::Dataset& training, const std::string& fingerprint) {
-  // Names of folders may be no UTF-8; the fingerprint tells them apart.
+  // Folder names may be invalid UTF-8; the fingerprint still distinguishes them.
   const auto names =
       Json(training.class_names()).dump(-1, ' ', false, Json::error_handler_t::replace);
   return {{samples_key, std::to_string(training.size())},
@@ -67,24 +68,22 @@ Result<std::vector<std::string>> check_same_data(const ResumePoint& resume_point
     const auto before = checkpoint.metadata.find(key);
     const auto& now = described.at(key);
     if (before == checkpoint.metadata.end()) {
-      if (key !=
-          normalization_key) // what such a checkpoint says instead is looked at in resume.cpp
+      if (key != normalization_key) // resume.cpp checks the key that such a checkpoint has instead
         missing.emplace_back(key);
     } else if (before->second != now) {
       const auto [then, today] = differing(key, before->second, now);
       return fail(Errc::invalid_input,
-                  "the checkpoint of step {} was trained on {}, the data set has {}; a run goes on "
-                  "with its own data: to train on these, begin another run (run.name) with "
-                  "model.pretrained: {}",
+                  "the checkpoint of step {} was trained on {}, but the data set has {}; a run can "
+                  "resume only on the same data: to train on the new data, start another run "
+                  "(run.name) with model.pretrained: {}",
                   checkpoint.step, then, today, escaped(resume_point.path.string()));
     }
   }
   if (missing.empty())
     return {};
-  return std::vector{
-      fmt::format("the checkpoint of step {} does not say on what data it was trained "
-                  "(it has no {}): whether the data are the same is not known",
-                  checkpoint.step, fmt::join(missing, ", "))};
+  return std::vector{fmt::format("the checkpoint of step {} does not record its training data (it "
+                                 "lacks {}), so it is unknown whether the data are the same",
+                                 checkpoint.step, fmt::join(missing, ", "))};
 }
 
 } // namespace troupe::training

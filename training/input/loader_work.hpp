@@ -1,4 +1,4 @@
-/// How much the loader threads of a host have done.
+/// Counts the work of a node's loader threads.
 #pragma once
 
 #include <atomic>
@@ -7,10 +7,10 @@
 
 namespace troupe::training {
 
-/// Sums over all of them. Any thread may call anything.
+/// Sums over all loader threads. Thread-safe.
 class LoaderWork {
 public:
-  /// Counts what `fill` takes, and gives what it gives.
+  /// Runs `fill`, counts its time, and returns its result.
   template <class Fill>
   auto time(const Fill& fill) {
     const auto begin = std::chrono::steady_clock::now();

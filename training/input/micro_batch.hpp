@@ -1,4 +1,4 @@
-/// What a rank works on at a time.
+/// The unit of a rank's work.
 #pragma once
 
 #include "core/device/executable.hpp"
@@ -8,16 +8,16 @@
 
 namespace troupe::training {
 
-/// A pass is one forward and backward over one slice; data::Dealing says of which step it is.
+/// Number of a pass: one forward and backward over one slice. data::SliceAssignment gives its step.
 using Pass = std::int64_t;
 
 using nn::PassMode;
 
-/// A filled (or being filled) buffer on its way from DATA LOADER to WORKER. Its slot is the credit
-/// that goes back when the worker has read it.
+/// A buffer, filled or being filled, that DATA LOADER sends to WORKER. The worker returns its slot
+/// as credit after reading it.
 struct MicroBatch {
   PassMode pass_mode = PassMode::training;
-  std::int64_t index = 0; ///< train: the pass; evaluate: the batch of the test set
+  std::int64_t index = 0; ///< training: the pass; evaluation: the batch of the test set
   std::int32_t slot = 0;
   std::int64_t samples = 0; ///< without padding
   BatchView view;

@@ -1,4 +1,4 @@
-// CUDA's GPUs.
+// NVIDIA GPUs through CUDA.
 #include "collectives/nccl/library.hpp"
 #include "core/config/config.hpp"
 #include "core/fail.hpp"
@@ -31,7 +31,7 @@ class CudaDevices final : public PlatformDevices {
 public:
   CudaDevices(const Config& config, SayLine say) : config_{config}, say_{std::move(say)} {}
 
-  /// Where there are fewer GPUs than workers, some share one.
+  /// If there are fewer GPUs than workers, workers share GPUs.
   Result<std::shared_ptr<Device>> add() override {
     const auto gpus = std::max(1, gpu::cuda_device_count());
     TROUPE_TRY(auto device,
@@ -72,16 +72,17 @@ public:
 private:
   struct Worker {
     std::shared_ptr<gpu::CudaDevice> device;
-    /// What lies in its memory; keeps the sets, so that none takes another's place.
+    /// Data sets in its memory. The keys keep the sets alive, so that no other set gets the same
+    /// address.
     std::map<data::ImageDatasetPtr, std::shared_ptr<const ResidentImages>> residents;
   };
 
   Worker& at(int worker) { return workers_[static_cast<std::size_t>(worker)]; }
-  /// Null when pixels stay on the host.
+  /// Returns null if pixels stay on the host.
   Result<std::shared_ptr<const ResidentImages>>
   resident_copy(Worker& worker, const data::ImageDatasetPtr& images) const;
 
-  Config config_; ///< a copy: a host may be given another job
+  Config config_; ///< a copy: a node may get another job
   SayLine say_;
   gpu::DevicePeers peers_;
   std::vector<Worker> workers_;
@@ -122,13 +123,13 @@ CudaDevices::resident_copy(Worker& worker, const data::ImageDatasetPtr& images) 
   auto made = make_resident(*worker.device, *images);
   if (made)
     return copy = *std::move(made);
-  // What does not fit is no error unless it was asked for.
+  // A data set that does not fit is an error only if residency on the device is configured.
   if (config_.data.residency == "auto" && made.error().code == Errc::out_of_memory)
     return nothing;
   return made;
 }
 
-/// Workers share a GPU only where the config asks for CUDA.
+/// Workers share a GPU only if the config asks for CUDA.
 bool suits(const DevicesConfig& devices) {
   return devices.engine != "interpreter" && gpu::cuda_device_count() >= devices.count;
 }
@@ -157,8 +158,8 @@ Traits traits() {
   return all;
 }
 
-/// Asks CUDA for all of its hardware queues. With 8, the default, streams of workers that share a
-/// GPU would share queues, and those that wait for the host would hold up the others
+/// Requests all of CUDA's hardware queues. With 8, the default, streams of workers that share a GPU
+/// would share queues, and those that wait for the host would block the others
 /// (gpu/wait_flags.hpp).
 Status take_connections() {
   ::setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);

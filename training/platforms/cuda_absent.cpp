@@ -1,4 +1,4 @@
-// CUDA's GPUs, in a build without CUDA.
+// The CUDA platform of a build without CUDA.
 #include "core/fail.hpp"
 #include "training/platforms/detail/cuda_driver.hpp"
 #include "training/platforms/detail/registered.hpp"
@@ -26,7 +26,7 @@ public:
 private:
   static tl::unexpected<Error> refused() {
     return fail(Errc::unsupported,
-                "devices.kind is cuda, but this build has no CUDA device; use cpu or auto");
+                "devices.kind is cuda, but this build does not support CUDA; use cpu or auto");
   }
 };
 

@@ -30,7 +30,8 @@ bool interprets(const Config& config) {
   return config.devices.engine == "interpreter";
 }
 
-/// Ranks of several nodes, over TCP. At the same time: each waits for all.
+/// Connects ranks of several nodes over TCP. Connects all ranks concurrently, because each waits
+/// for all others.
 Result<Communicators> connect(std::span<const GroupMember> members, const GroupPlace& place) {
   std::vector<std::future<Result<std::unique_ptr<collectives::Communicator>>>> connecting;
   connecting.reserve(members.size());
@@ -56,19 +57,19 @@ public:
   Result<EngineOptions> engine_options(int) override {
     auto options = common_options(config_);
     options.passes.fuse.convolution_bias = true;
-    if (interprets(config_)) { // the truth runs the graph as the model was written
+    if (interprets(config_)) { // the reference runs the graph as the model was written
       options.passes = {};
       options.compile.engine = CompileOptions::Engine::interpreter;
     }
     return options;
   }
 
-  /// Workers share the cores: each has its part of what these do together.
+  /// Workers share the cores: each has an equal share of their joint peak.
   Result<double> peak_operations(int, Precision precision) override {
     return share(meter(precision).largest());
   }
 
-  /// On a stream that computes nothing meanwhile, whose own threads let go of the cores.
+  /// Uses a stream that is otherwise idle, and whose own threads release the cores.
   void measure_peak(int, Precision precision, Stream& stream,
                     std::function<void(double)> then) override {
     cpu::host_stream(stream).enqueue_for_library(
@@ -101,7 +102,7 @@ public:
 
 private:
   Result<std::shared_ptr<Device>> add(cpu::Backing backing) {
-    // A team for kernels, as many loaders, and some streams.
+    // A thread pool for kernels, as many loaders, and some streams.
     TROUPE_TRY(expect_threads(2 * threads_per_worker(config_.devices) + 4));
     devices_.push_back(cpu::make_host_device(static_cast<int>(devices_.size()),
                                              threads_per_worker(config_.devices), backing));
@@ -123,15 +124,15 @@ private:
     return *meter;
   }
 
-  Config config_; ///< a copy: a host may be given another job
+  Config config_; ///< a copy: a node may get another job
   std::vector<std::shared_ptr<cpu::HostDevice>> devices_;
-  std::mutex mutex_; ///< guards what follows
+  std::mutex mutex_; ///< guards meters_
   std::map<DType, std::unique_ptr<cpu::PeakMeter>> meters_;
 };
 
 std::string arithmetic(const Config& config, Precision precision) {
   const auto type = compute_type(precision);
-  return interprets(config) ? "the interpreter's: exact to double precision, then rounded"
+  return interprets(config) ? "interpreter: computed in double precision, then rounded"
                             : describe(precision, cpu::arithmetic_type(type));
 }
 
@@ -154,7 +155,7 @@ Platform host_platform() {
           .suits = [](const DevicesConfig&) { return true; },
           .make_devices = make_devices,
           .arithmetic = arithmetic,
-          .add_capabilities = [](Capabilities&) {}, // those of a process, which are there already
+          .add_capabilities = [](Capabilities&) {}, // host_capabilities() has them already
           .traits = cpu::description,
           .prepare_process = check_isa};
 }

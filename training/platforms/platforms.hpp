@@ -1,4 +1,4 @@
-/// The platforms that there are.
+/// All platforms.
 #pragma once
 
 #include "training/platforms/platform.hpp"
@@ -7,20 +7,20 @@
 
 namespace troupe::training {
 
-/// In the order in which devices.kind: auto tries them.
+/// Platforms in the order in which devices.kind: auto tries them.
 std::span<const Platform> platforms();
 
-/// The one that a config asks for, or else the first that suits it.
+/// Returns the platform that a config names, else the first that suits it.
 const Platform& platform_of(const DevicesConfig& devices);
 
-/// Threads of a host worker: the cores that this process may run on, divided among the workers,
-/// unless the config says.
+/// Returns the threads of a host worker: as configured, else the cores that this process may run
+/// on, divided among the workers.
 int threads_per_worker(const DevicesConfig& devices);
 
-/// What configs of this build are checked against on this machine.
+/// Returns the capabilities of this build on this machine, for checking configs.
 Capabilities machine_capabilities();
 
-/// Prepares for all platforms: to be called while the process has one thread.
+/// Prepares the process for all platforms. Call it while the process has one thread.
 Status prepare_process();
 
 } // namespace troupe::training

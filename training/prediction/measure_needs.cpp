@@ -1,7 +1,7 @@
-// The parts of a worker's memory that strategies have no say in: allocated as a job does, and
-// counted by the device. The host's device only counts. A GPU allocates, because its plans are
-// chosen by running them; where it has too little memory, smaller batches are measured: what no
-// strategy divides grows linearly with them.
+// Measures the part of a worker's memory that does not depend on the strategy: allocates as a job
+// does, and reads the device's count. The host's device only counts. A GPU allocates, because its
+// plans are chosen by running them. If it has too little memory, smaller batches are measured:
+// memory that no strategy divides grows linearly with them.
 #include "core/config/config.hpp"
 #include "core/fail.hpp"
 #include "cpu/host_device.hpp"
@@ -105,8 +105,8 @@ Status Measurement::compile() {
                  compiled_.evaluate);
 }
 
-/// Each has memory of its own on a device. A worker among others has one for what it sends, and so
-/// has its communicator.
+/// Creates a job's streams, because each takes device memory. With several workers, a worker has
+/// another stream for communication, and its communicator has one.
 void Measurement::add_streams() {
   job_streams_.push_back(compiled_.device->create_stream({.name = "compute"}));
   for (const char* name : {"communication", "collectives"})
@@ -175,7 +175,7 @@ Config with_sizes(Config config, const BatchSizes& sizes) {
   return config;
 }
 
-/// From batches of so few samples that they fit anywhere.
+/// Extrapolates from batches so small that they fit on any GPU.
 Result<WorkerNeeds> extrapolate_needs(const Config& config) {
   constexpr std::int64_t few = 2;
   const auto wanted = sizes_of(config);

@@ -28,12 +28,14 @@ std::size_t& of(BytesByKind& bytes, MemoryKind kind) {
   return bytes[static_cast<std::size_t>(kind)];
 }
 
-/// What each of n sends of an all-gather or reduce-scatter that has `bytes` in all.
+/// Returns the bytes that each of n ranks sends in an all-gather or reduce-scatter of `bytes` in
+/// total.
 std::uint64_t ring(std::uint64_t bytes, int n) {
   return bytes * static_cast<std::uint64_t>(n - 1) / static_cast<std::uint64_t>(n);
 }
 
-/// Where values are made narrow before they travel: room for the largest bucket in two bytes each.
+/// Returns the send buffer's size if values are cast down: two bytes for each element of the
+/// largest bucket.
 std::size_t wire_bytes(const Strategy& strategy, const FlatPlan& plan) {
   if (strategy.gathered == DType::f32 && strategy.reduced == DType::f32)
     return 0;
@@ -43,18 +45,18 @@ std::size_t wire_bytes(const Strategy& strategy, const FlatPlan& plan) {
   return (largest + 1) / 2 * sizeof(float);
 }
 
-/// Of a value for each parameter, which ranks may divide.
+/// Returns the bytes of one value for each parameter, which ranks may divide.
 std::size_t part_bytes(const FlatPlan& plan, bool divided) {
   return sizeof(float) * (divided ? plan.shard_elements() : plan.elements);
 }
 
-/// Values of state for each parameter: the outer optimizer has its own beside the others.
+/// Returns the state values for each parameter: those of the optimizer, and of the outer optimizer.
 std::size_t slots_of(const WorkerNeeds& needs, const Strategy& strategy) {
   return needs.optimizer_slots +
          (strategy.has_replica_groups() && strategy.outer.momentum > 0 ? 1 : 0);
 }
 
-/// By bucket: whether nothing of it is trained.
+/// Returns by bucket whether it is frozen.
 std::vector<bool> frozen_buckets(const WorkerNeeds& needs, const FlatPlan& plan) {
   const auto is_trained = [&needs](UnitId unit) {
     const auto i = static_cast<std::size_t>(unit);
@@ -70,7 +72,7 @@ std::vector<bool> frozen_buckets(const WorkerNeeds& needs, const FlatPlan& plan)
   return frozen;
 }
 
-/// Buffers of all statistics.
+/// Returns the number of buffers of all statistics.
 std::size_t statistics_kept(const WorkerNeeds& needs, const Strategy& strategy) {
   return std::size_t{1} + (needs.keeps_statistics ? 1 : 0) +
          (!needs.votes && !strategy.is_asynchronous() ? 0
@@ -79,15 +81,15 @@ std::size_t statistics_kept(const WorkerNeeds& needs, const Strategy& strategy) 
               : static_cast<std::size_t>(ModelState::committed_turns(strategy)));
 }
 
-/// Whether each worker keeps a copy of another one's shard: nodes have as many workers each.
+/// Whether each worker keeps a shard replica. Assumes an equal number of workers on each node.
 bool has_shard_replicas(const WorkerNeeds& needs, const Strategy& strategy,
                         const ParallelConfig& parallel) {
   return needs.votes && parallel.buddies != "off" && strategy.shards > 1 &&
          strategy.copies() == 1;
 }
 
-/// A copy of a shard, with room for the gradients that keep it up; and on a GPU those that a step
-/// has to leave, of all shards here.
+/// Adds a shard replica with its gradients and, on a GPU, copies of a prepared step's gradients for
+/// each shard of this worker.
 void add_recovery(BytesByKind& bytes, const WorkerNeeds& needs, const Strategy& strategy,
                   const FlatPlan& plan, bool shard_replicas) {
   const auto shard = plan.shard_elements();
@@ -107,7 +109,7 @@ void add_recovery(BytesByKind& bytes, const WorkerNeeds& needs, const Strategy& 
   of(bytes, MemoryKind::workspace) += sizeof(float) * Prepared::findings_elements;
 }
 
-/// What workers that train apart can go back to, where others may go on from it.
+/// Adds the last common state of workers that train apart, if the job may have to resume from it.
 void add_base(BytesByKind& bytes, const WorkerNeeds& needs, const Strategy& strategy,
               const FlatPlan& plan) {
   if (!needs.votes || !strategy.trains_apart())
@@ -119,9 +121,9 @@ void add_base(BytesByKind& bytes, const WorkerNeeds& needs, const Strategy& stra
   of(bytes, MemoryKind::workspace) += sizeof(std::int64_t);
 }
 
-/// Sums of the steps that may be under way; and in the host's reach the versions that are read, and
-/// what travels: at the most what all send of a slice, and what is read for one. Steps are foreseen
-/// on a copy of the shard and its state.
+/// Adds the sums of in-flight steps, the versions that may be read, and messages in host-readable
+/// memory: at most all gradients of a slice, and all parameters read for one. Predictions need a
+/// copy of the shard and its state.
 void add_owner(BytesByKind& bytes, const WorkerNeeds& needs, const Strategy& strategy,
                const FlatPlan& plan, bool compensates) {
   if (!strategy.is_asynchronous())
@@ -130,7 +132,7 @@ void add_owner(BytesByKind& bytes, const WorkerNeeds& needs, const Strategy& str
   const auto under_way = static_cast<std::size_t>(strategy.staleness) + 1;
   of(bytes, MemoryKind::gradients) += under_way * shard * (compensates ? 4 : 1);
   const auto versions = compensates ? under_way + 1 : 2;
-  std::size_t predicted = 0; // as many as there are steps to foresee, and one on its way to each
+  std::size_t predicted = 0; // one for each predicted step, and one in flight to each rank
   if (strategy.predicts) {
     predicted = static_cast<std::size_t>(strategy.staleness + strategy.world_size);
     of(bytes, MemoryKind::parameters) += shard;
@@ -146,12 +148,12 @@ std::vector<Fragment> fragments_of(const WorkerNeeds& needs, const Strategy& str
   return training::fragments_of(plan, strategy, needs.unit_elements, frozen_buckets(needs, plan));
 }
 
-/// Of a chunk, as it travels.
+/// Returns the bytes of an encoded chunk.
 std::size_t chunk_bytes(const Strategy& strategy, const Fragment& fragment) {
   return pseudo_gradient_bytes(strategy.outer.compression, fragment.chunk);
 }
 
-/// Of all fragments.
+/// Returns the bytes of a chunk of each fragment.
 std::size_t all_chunks(const Strategy& strategy, const std::vector<Fragment>& fragments) {
   std::size_t bytes = 0;
   for (const auto& fragment : fragments)
@@ -159,8 +161,9 @@ std::size_t all_chunks(const Strategy& strategy, const std::vector<Fragment>& fr
   return bytes;
 }
 
-/// A chunk in each round that may be under way at a time. What has come back is enqueued before a
-/// step behind which the next round may end already: its memory may still be taken then.
+/// Returns the bytes of a chunk of each round that may be in flight at a time. A result is enqueued
+/// before a step after which the next round may already end, so its memory may still be in use
+/// then.
 std::size_t chunks_under_way(const Strategy& strategy, const std::vector<Fragment>& fragments) {
   const auto count = static_cast<int>(fragments.size());
   std::size_t most = 0;
@@ -177,10 +180,11 @@ std::size_t chunks_under_way(const Strategy& strategy, const std::vector<Fragmen
   return most;
 }
 
-/// At the most: a team's changes for all owners, and what it sums as one of them. What teams of
-/// other nodes send takes memory here, too; what is sent within a node stays where it is. Where
-/// rounds do not wait for all, a change that is late lies there until the next one, and a team that
-/// is late has not read the sums of all rounds that others are ahead.
+/// Returns an upper bound: a replica group's pseudo-gradients for all owners, and the sums that it
+/// computes as an owner. Messages from replica groups of other nodes also take memory here;
+/// messages within a node are not copied. If rounds do not wait for all groups, a late
+/// pseudo-gradient stays in memory until the next round, and a late group has not read the sums of
+/// the rounds that others are ahead.
 std::size_t messages_under_way(const WorkerNeeds& needs, const Strategy& strategy,
                                const std::vector<Fragment>& fragments) {
   const int here = needs.votes ? needs.workers_of_node : needs.world_size;
@@ -196,9 +200,9 @@ std::size_t messages_under_way(const WorkerNeeds& needs, const Strategy& strateg
   return under_way + (changes + ahead * sums) * all_chunks(strategy, fragments);
 }
 
-/// Of rank 0, which speaks for its team: the parameters that teams agreed on last, and those that
-/// were sent since; what was rounded off of its changes, and of the sums of its chunks; places to
-/// make both in; and what travels.
+/// Adds the DiLoCo state of rank 0, which leads its replica group: the global parameters, and the
+/// parameters sent since; rounding errors of its pseudo-gradients and of its chunks' sums; buffers
+/// to compute both; and messages.
 void add_outer(BytesByKind& bytes, const WorkerNeeds& needs, const Strategy& strategy,
                const FlatPlan& plan) {
   if (!strategy.has_replica_groups())
@@ -249,10 +253,10 @@ BytesByKind state_bytes(const WorkerNeeds& needs, const Strategy& strategy, cons
   return bytes;
 }
 
-/// Elements of the buckets that some collectives are of.
+/// Elements of the buckets that collectives transfer.
 struct Travelling {
-  std::uint64_t trained = 0;  ///< the others are neither reduced nor published
-  std::uint64_t backward = 0; ///< below the first that is trained there is no backward pass
+  std::uint64_t trained = 0;  ///< frozen buckets are neither reduced nor published
+  std::uint64_t backward = 0; ///< no backward pass runs below the first trained bucket
 };
 
 Travelling travelling(const WorkerNeeds& needs, const FlatPlan& plan) {
@@ -268,8 +272,8 @@ Travelling travelling(const WorkerNeeds& needs, const FlatPlan& plan) {
   return elements;
 }
 
-/// Elements of parameters that are gathered in a step. The bucket that ends forward begins
-/// backward: it stays.
+/// Returns the elements of parameters that are gathered in a step. The last bucket of forward is
+/// the first of backward: it stays gathered.
 std::uint64_t gathered_elements(const Strategy& strategy, const FlatPlan& plan,
                                 const Travelling& elements, std::uint64_t passes) {
   if (!strategy.divides_optimizer)
@@ -297,7 +301,7 @@ std::uint64_t sent_bytes(const Strategy& strategy, const FlatPlan& plan, const T
                   strategy.replica_group / strategy.shards);
 }
 
-/// At the end of a round: what is averaged, and a vote.
+/// Returns the bytes sent at the end of a round: averages, and a vote.
 std::uint64_t round_bytes(const WorkerNeeds& needs, const Strategy& strategy, const FlatPlan& plan,
                           const Travelling& elements) {
   const bool optimizer = strategy.rounds.optimizer == collectives::OptimizerAtRound::averaged;
@@ -306,9 +310,10 @@ std::uint64_t round_bytes(const WorkerNeeds& needs, const Strategy& strategy, co
   return 2 * ring(sizeof(float) * (averaged + (needs.votes ? 1 : 0)), needs.world_size);
 }
 
-/// In the rounds of all fragments, from those who speak for their teams: to each other owner its
-/// chunk of the changes, and to each other team the sum of what all have changed in one's own. And
-/// where all have parameters of which each has updated a part, what these come to is gathered.
+/// Returns the bytes sent in the rounds of all fragments by leaders of replica groups: to each
+/// other owner its chunk of the pseudo-gradient, and to each other group the sum of this leader's
+/// chunk. If all ranks have whole parameters and each has updated a shard, the updated parameters
+/// are also gathered.
 std::uint64_t outer_bytes(const WorkerNeeds& needs, const Strategy& strategy, const FlatPlan& plan,
                           const Travelling& elements) {
   const std::uint64_t chunks = all_chunks(strategy, fragments_of(needs, strategy, plan));
@@ -319,7 +324,7 @@ std::uint64_t outer_bytes(const WorkerNeeds& needs, const Strategy& strategy, co
          (gathers ? ring(size_of(strategy.gathered) * elements.trained, strategy.shards) : 0);
 }
 
-/// Of its part, to its buddy.
+/// Returns the bytes of a rank's shard sent to its replica.
 std::uint64_t shard_replica_bytes(const WorkerNeeds& needs, const Strategy& strategy,
                                   const Travelling& elements) {
   const bool adds = strategy.sums_shards() && needs.passes > 1;
@@ -327,7 +332,7 @@ std::uint64_t shard_replica_bytes(const WorkerNeeds& needs, const Strategy& stra
          static_cast<std::uint64_t>(strategy.shards);
 }
 
-/// With a vote: one value is summed up, and rank 0 sends its statistics.
+/// Returns the bytes of a vote: one value is summed, and rank 0 sends its statistics.
 std::uint64_t voting_bytes(const WorkerNeeds& needs) {
   if (!needs.votes)
     return 0;
@@ -335,8 +340,9 @@ std::uint64_t voting_bytes(const WorkerNeeds& needs) {
          sizeof(float) * needs.statistic_elements / static_cast<std::uint64_t>(needs.world_size);
 }
 
-/// Of each version all parameters once, and once more where a slice lacks steps that are foreseen;
-/// of each slice all gradients; and of each step the statistics of one to all.
+/// Returns the bytes of messages: all parameters once per version, and once more if slices use
+/// predicted parameters; all gradients of each slice; and in each step one rank's statistics to all
+/// ranks.
 std::uint64_t message_bytes(const WorkerNeeds& needs, const Strategy& strategy,
                             const FlatPlan& plan, const Travelling& elements) {
   const auto passes = static_cast<std::uint64_t>(needs.passes);

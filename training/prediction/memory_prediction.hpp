@@ -1,6 +1,6 @@
-/// What each strategy needs of every worker, before anything runs: bytes by kind, and bytes sent.
-/// Rajbhandari et al., "ZeRO: Memory Optimizations Toward Training Trillion Parameter Models", SC
-/// 2020: memory in section 5, communication in section 7.
+/// Predicts a worker's memory by kind and the bytes it sends, for each strategy, before anything
+/// runs. Rajbhandari et al., "ZeRO: Memory Optimizations Toward Training Trillion Parameter
+/// Models", SC 2020: memory in section 5, communication in section 7.
 #pragma once
 
 #include "core/config/forward.hpp"
@@ -18,55 +18,54 @@ namespace troupe::training {
 
 using BytesByKind = std::array<std::size_t, memory_kinds>;
 
-/// A worker's part of a job, whatever the strategy.
+/// A worker's needs that do not depend on the strategy.
 struct WorkerNeeds {
   int world_size = 1;
-  std::vector<std::size_t> unit_elements; ///< parameters, as stored; fp32
+  std::vector<std::size_t> unit_elements; ///< parameters in the device's layout, with padding; fp32
   std::vector<std::string> unit_names;
-  std::vector<bool> unit_frozen = {}; ///< all of its parameters (train.freeze); empty: none is
+  std::vector<bool> unit_frozen = {}; ///< by unit (train.freeze); empty: none
   std::size_t statistic_elements = 0;
   std::size_t optimizer_slots = 0; ///< values of state for each parameter
-  std::int64_t passes = 1;         ///< a step
-  bool keeps_statistics =
-      false;          ///< of slice 0, beside those of others (data/slice_assignment.hpp); rank 0
-  bool votes = false; ///< workers are of several nodes (ADR 26)
-  int workers_of_node = 1; ///< where they are
+  std::int64_t passes = 1;         ///< per step
+  bool keeps_statistics = false; ///< rank 0 saves slice 0's statistics (data/slice_assignment.hpp)
+  bool votes = false;            ///< workers are on several nodes (ADR 26)
+  int workers_of_node = 1;       ///< workers on the same node
   bool scales_loss = false;
-  bool snapshots = false;   ///< what is saved is copied first, to go on while that is written
-  bool saves_shard = false; ///< by every rank, of its part of a sharded checkpoint; else by rank 0
-  std::uint64_t statistics_bytes = 0; ///< that ranks sum up in a pass: synchronized batch norms
-  /// What no strategy divides: activations, workspace, batches, copies of parameters in the layouts
-  /// that kernels like.
+  bool snapshots = false;   ///< a checkpoint is copied first and written while training continues
+  bool saves_shard = false; ///< every rank saves its part of the state; false: rank 0 saves all
+  std::uint64_t statistics_bytes = 0; ///< summed over ranks in a pass: synchronized batch norms
+  /// Memory that no strategy divides: activations, workspace, batches, copies of parameters in
+  /// kernel layouts.
   BytesByKind undivided = {};
   std::size_t capacity = 0; ///< bytes of device memory for each worker
-  /// Bytes of the host's memory for each worker; none: the device's is the host's.
+  /// Bytes of host memory for each worker; empty if device and host share one memory.
   std::optional<std::size_t> host_capacity = {};
-  std::string note = {}; ///< what the measurement lacked; empty: nothing
+  std::string note = {}; ///< inputs that the measurement lacked; empty: none
 };
 
-/// "zero1", "fsdp_offload"
+/// Returns, for example, "zero1" or "fsdp_offload".
 std::string name_of(const ParallelConfig& parallel);
 
 struct Prediction {
   StrategyKind strategy = StrategyKind::single;
   bool offloads = false;
   BytesByKind bytes = {};
-  std::uint64_t sent = 0; ///< by a rank in a step, in the mean of all
+  std::uint64_t sent = 0; ///< by a rank in a step, averaged over ranks
   bool fits = false;
 
-  std::string name() const;   ///< "zero1", "fsdp_offload"
+  std::string name() const;   ///< for example "zero1", "fsdp_offload"
   std::size_t total() const;  ///< bytes of device memory
-  std::size_t pinned() const; ///< bytes of the host's memory, where state is offloaded
+  std::size_t pinned() const; ///< bytes of host memory, if state is offloaded
 };
 
-/// `parallel` says the strategy, and how units are wrapped and gathered. Memory is rank 0's: dp's
-/// others have no optimizer, and teams' others may not speak for them.
+/// `parallel` gives the strategy, and how units are wrapped and gathered. Predicts rank 0's memory:
+/// with dp other ranks have no optimizer, and in replica groups other ranks may not be leaders.
 Prediction predict(const WorkerNeeds& needs, const ParallelConfig& parallel);
 
-/// Compiles the models for the first worker's device and makes its batches' memory, as a job
-/// does, without a state. On the host nothing is allocated; where the batches do not fit into a
-/// GPU, extrapolates from small ones. Where the data set cannot be opened, samples of its size
-/// stand in for it (stand_in_data.hpp). Errors: as open_job and compile_job.
+/// Compiles the models for the first worker's device and allocates the memory of its batches, as a
+/// job does, without a state. Allocates nothing on the host. If the batches do not fit into a GPU,
+/// extrapolates from small ones. If the data set cannot be opened, uses stand-in samples of its
+/// size (stand_in_data.hpp). Errors: as open_job and compile_job.
 Result<WorkerNeeds> measure_needs(const Config& config);
 
 } // namespace troupe::training

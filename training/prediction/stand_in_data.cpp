@@ -15,7 +15,7 @@ namespace troupe::training {
 
 namespace {
 
-constexpr std::int64_t image_steps = 2; ///< an epoch; labels of synthetic images take memory
+constexpr std::int64_t image_steps = 2; ///< per epoch; labels of synthetic images take memory
 constexpr std::int64_t other_steps = 1000;
 
 class SizedDataset final : public data::Dataset {
@@ -64,7 +64,7 @@ std::vector<data::Field> fields_of(const Config& config, data::Split split) {
   return fields;
 }
 
-/// A tokenizer that is missing is no error: model.vocabulary has its size.
+/// A missing tokenizer is no error: model.vocabulary gives its size.
 Status check_tokenizer(const Config& config) {
   const auto tokenizer = data::open_tokenizer(config.data.tokenizer, config.data.tokenizer_split);
   return tokenizer ? data::check_vocabulary((*tokenizer)->vocabulary_size(), config) : Status{};

@@ -14,7 +14,7 @@ namespace {
 /// The strategy that divides everything, and so can offload everything.
 constexpr auto all_divided = StrategyKind::fsdp;
 
-/// What `plan` may recommend, and why what comes before it is not enough.
+/// A strategy that `plan` may recommend, and why earlier candidates do not suffice.
 struct Candidate {
   StrategyKind strategy;
   bool offloads;
@@ -27,13 +27,13 @@ std::vector<Candidate> candidates() {
     if (!traits.reason.empty())
       all.push_back({traits.kind, false, traits.reason});
   all.push_back({all_divided, true,
-                 "nothing fits on the devices alone: with strategy fsdp and parallel.offload: "
-                 "parameters, optimizer state and parameters lie in the host's memory, and travel "
-                 "to the device in each step"});
+                 "no strategy fits in device memory; with fsdp and parallel.offload: parameters, "
+                 "the optimizer state and the parameters stay in host memory and are copied to the "
+                 "device in each step"});
   return all;
 }
 
-/// Whether such a job can have the strategy, which must be no other word for an earlier one.
+/// Whether such a job can use the strategy. An alias of another strategy does not count.
 bool is_possible(const ParallelConfig& like, int world_size) {
   const auto& traits = traits_of(like.strategy);
   if (traits.alias || traits.alone != (world_size == 1) || world_size % like.group() != 0)
@@ -54,16 +54,16 @@ std::vector<ParallelConfig> alternatives(const WorkerNeeds& needs, const Paralle
     if (!like.divides_parameters())
       like.mixed_precision.parameters = "fp32"; // the others refuse it
     if (like.has_replica_groups())
-      like.mixed_precision.buffers = "fp32"; // the rest is within a team
+      like.mixed_precision.buffers = "fp32"; // only replica groups use the other types
     else if (traits.policy != StepPolicy::every_step)
       like.mixed_precision = {};
     if (like.buddies == "on")
-      like.buddies = "auto"; // takes as much, and is refused nowhere
+      like.buddies = "auto"; // takes the same memory and is never refused
     all.push_back(like);
   }
   if (parallel.offloads())
     all.push_back(parallel);
-  // Where device and host share one memory, offloading saves nothing.
+  // If device and host share one memory, offloading saves nothing.
   if (needs.host_capacity && (parallel.strategy != all_divided || !parallel.offloads())) {
     auto everything = parallel;
     everything.strategy = all_divided;
@@ -95,14 +95,14 @@ Recommendation recommend(std::span<const Prediction> predictions) {
     least = &*found;
   }
   if (!least)
-    return {"", "there is nothing to choose from"};
+    return {"", "no strategy is possible"};
   const auto activation_bytes = least->bytes[static_cast<std::size_t>(MemoryKind::activations)];
   const bool activations = activation_bytes * 2 > least->total();
   return {"", fmt::format("not even {} fits, with {} on each worker: {}", least->name(),
                           describe_bytes(least->total()),
-                          activations ? "most of it is activations, which train.recompute makes "
-                                        "again, and train.accumulate or more workers make smaller"
-                                      : "more workers divide it further")};
+                          activations ? "most of it is activations; set train.recompute, raise "
+                                        "train.accumulate or use more workers"
+                                      : "use more workers, which divide it further")};
 }
 
 } // namespace troupe::training

@@ -1,4 +1,4 @@
-/// Which strategies a job could have, and which one fits best (`troupe plan`).
+/// Lists the strategies that a job could use, and recommends one (`troupe plan`).
 #pragma once
 
 #include "training/prediction/memory_prediction.hpp"
@@ -9,11 +9,14 @@
 
 namespace troupe::training {
 
-/// What is to be compared: every strategy that so many workers can have (hsdp and diloco where the
-/// config's groups and teams divide them) without offload, then the config's with its offload, if
-/// it has one. Unless that is fsdp, fsdp with everything offloaded ("fsdp_offload") follows, where
-/// the host's memory is not the device's. What else the config says may refuse some of them
-/// (find_conflicts).
+/// Returns the strategies to compare:
+/// - without offload, every strategy possible with this many workers (hsdp and diloco if the
+///   config's groups divide them);
+/// - the config's own, if it offloads;
+/// - fsdp with everything offloaded ("fsdp_offload"), unless that is the config's or device and
+///   host share one memory.
+///
+/// Other config keys may refuse some of them (find_conflicts).
 std::vector<ParallelConfig> alternatives(const WorkerNeeds& needs, const ParallelConfig& parallel);
 std::vector<Prediction> predict_all(const WorkerNeeds& needs,
                                     std::span<const ParallelConfig> alternatives);
@@ -23,9 +26,9 @@ struct Recommendation {
   std::string reason;
 };
 
-/// The questions of FairScale's flow chart ("Getting started"), from what costs least to what saves
-/// most: replicate (DDP) what fits; else divide the optimizer's state (OSS), gradients too
-/// (ShardedDDP), parameters too (FSDP); else all that in the host's memory.
+/// Follows FairScale's flow chart ("Getting started"), from the cheapest to the one that saves
+/// most: replicate (DDP) if it fits; else divide the optimizer's state (OSS), gradients too
+/// (ShardedDDP), parameters too (FSDP); else offload all of it to the host's memory.
 Recommendation recommend(std::span<const Prediction> predictions);
 
 } // namespace troupe::training

@@ -1,4 +1,4 @@
-/// What a worker computes in a step, before there is a job.
+/// The graph of a worker's step, without a job.
 #pragma once
 
 #include "core/config/forward.hpp"
@@ -7,9 +7,9 @@
 
 namespace troupe::training {
 
-/// The graph of a micro-batch, forward and backward, after all passes, as compile_job compiles it
-/// for the first worker's device. Opens no data. Errors: unsupported where the machine lacks the
-/// device; as nn::prepare_model.
+/// Returns the graph of a micro-batch, forward and backward, after all passes, as compile_job
+/// compiles it for the first worker's device. Opens no data. Errors: unsupported if the machine
+/// lacks the device; as nn::prepare_model.
 Result<Graph> training_graph(const Config& config);
 
 } // namespace troupe::training

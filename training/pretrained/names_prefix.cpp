@@ -11,8 +11,8 @@ namespace {
 
 using Names = std::unordered_set<std::string_view>;
 
-/// Counts what stands before each end of a name that is one of the model's. No end is longer than
-/// the longest of those: however long a name is, little of it is looked at.
+/// Counts the prefix before each suffix of `name` that is one of the model's names. Only suffixes
+/// up to the longest of those are searched, so long names cost no more time.
 void count_prefixes(std::string_view name, const Names& model, std::size_t longest,
                     std::map<std::string_view, std::size_t>& counts) {
   for (std::size_t at = name.size() - std::min(name.size(), longest); at < name.size(); ++at)

@@ -1,4 +1,5 @@
-/// What wrappers put before all names of a model: "module." (DataParallel), "model.", "_orig_mod.".
+/// Finds prefixes that wrappers add to all names of a model: "module." (DataParallel), "model.",
+/// "_orig_mod.".
 #pragma once
 
 #include <span>
@@ -7,8 +8,9 @@
 
 namespace troupe::training {
 
-/// What stands before most of the names that end with one of the model's; the shortest of several.
-/// Empty: nothing, or no name does. Takes time in proportion to the names' length.
+/// Returns the most frequent prefix of names that end with one of the model's names; of several,
+/// the shortest. Empty if no name does, or most have no prefix. Takes time proportional to the
+/// names' length.
 std::string names_prefix(std::span<const std::string_view> names,
                          std::span<const std::string_view> model);
 

@@ -20,7 +20,7 @@ namespace troupe::training {
 
 namespace {
 
-/// What a path holds: types are a file's, and all F32 in a checkpoint's folder.
+/// Opened weights. Types are those of the file; all are F32 in a checkpoint folder.
 struct Weights {
   std::vector<SafetensorsEntry> entries;
   StateSourcePtr state;
@@ -53,7 +53,7 @@ Result<Weights> open_weights(const Config& config, const Graph& graph, const std
   return weights;
 }
 
-/// Of the file where the match says so, else drawn from the seed.
+/// Reads matched tensors from the file and draws the others from the seed.
 class PretrainedState final : public StateSource {
 public:
   PretrainedState(CheckpointHeader header, StateSourcePtr initial, StateSourcePtr file,
@@ -67,9 +67,9 @@ public:
   }
 
 private:
-  StateSourcePtr initial_; ///< tensors as the header's
+  StateSourcePtr initial_; ///< tensors in the order of the header
   StateSourcePtr file_;
-  std::vector<std::optional<std::size_t>> numbers_; ///< in the file
+  std::vector<std::optional<std::size_t>> numbers_; ///< index in the file; none: initialized
 };
 
 StateSourcePtr join(const Graph& graph, std::uint64_t seed, const StateSourcePtr& file,
@@ -100,7 +100,7 @@ std::vector<std::string> notes_of(const Graph& graph, const std::string& path,
   for (const auto& source : match.sources)
     if (!source.entry)
       notes.push_back(
-          fmt::format("{}: {}: initialized anew", graph[source.tensor].name, source.why));
+          fmt::format("{}: {}: newly initialized", graph[source.tensor].name, source.why));
   return notes;
 }
 

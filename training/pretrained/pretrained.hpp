@@ -1,4 +1,5 @@
-/// Parameters and statistics that a run begins with, from a file of anybody's (model.pretrained).
+/// Initial parameters and statistics of a run from a file (model.pretrained), of this program or
+/// others.
 #pragma once
 
 #include "core/checkpoint/state_source.hpp"
@@ -10,13 +11,13 @@
 namespace troupe::training {
 
 struct Pretrained {
-  StateSourcePtr state;           ///< of step 0, with all that the config's model has
-  std::vector<std::string> notes; ///< what was taken, and what begins anew
+  StateSourcePtr state;           ///< at step 0, with all tensors of the config's model
+  std::vector<std::string> notes; ///< which tensors were loaded, and which are initialized
 };
 
-/// Opens the safetensors file, the checkpoint or the folder of Hugging Face's that model.pretrained
-/// names; a checkpoint is verified, and of such a folder nothing may differ. Blocks.
-/// Errors: invalid_input, where it cannot be read or is of another model (match_weights).
+/// Opens the safetensors file, checkpoint or Hugging Face folder that model.pretrained names.
+/// Verifies a checkpoint; a Hugging Face folder must match exactly. Blocks. Errors: invalid_input
+/// if it cannot be read or is of another model (match_weights).
 Result<Pretrained> open_pretrained(const Config& config);
 
 } // namespace troupe::training

@@ -18,13 +18,13 @@ namespace troupe::training {
 namespace {
 
 constexpr std::size_t most_listed = 10;
-/// Comparing with more names, or longer ones, would take more time than a suggestion is worth.
+/// Limits for suggestions: comparing more or longer names would take too long.
 constexpr std::size_t most_compared = 4096, longest_compared = 100;
 
 using Entries = std::span<const SafetensorsEntry>;
 
-/// Not of a model: PyTorch's batch norm counts what it has seen, checkpoints have an optimizer's
-/// state.
+/// Whether a tensor is no part of a model: batch counters of PyTorch's batch norm, and optimizer
+/// state of checkpoints.
 bool is_leftover(std::string_view name) {
   return name == "num_batches_tracked" || name.ends_with(".num_batches_tracked") ||
          name.starts_with("optimizer.");
@@ -45,8 +45,8 @@ public:
 private:
   struct Mismatch {
     std::string what;
-    std::string name;                      ///< to which there may be a nearest one
-    const std::vector<std::string>* known; ///< among these
+    std::string name;                      ///< to find a similar name for
+    const std::vector<std::string>* known; ///< names to search for a similar one; null: none
   };
 
   void find_units();
@@ -62,7 +62,7 @@ private:
   void begin_anew(TensorId id, std::string why) {
     match_.sources.push_back({id, nullptr, std::move(why)});
   }
-  /// Keeps the first few: a file may have as many tensors as its header has room for.
+  /// Keeps only the first few: a file may have as many tensors as fit into its header.
   void refuse(std::string what, std::string name = {},
               const std::vector<std::string>* known = nullptr) {
     if (mismatch_count_++ < most_listed)
@@ -76,11 +76,11 @@ private:
   MayDiffer may_differ_;
   WeightsMatch match_;
   std::unordered_map<std::string_view, const SafetensorsEntry*> by_name_; ///< without the prefix
-  std::unordered_set<std::string_view> known_;                            ///< of the model
-  std::vector<std::string> names_, extras_; ///< of the model; of the file, and not of the model
+  std::unordered_set<std::string_view> known_;                            ///< names of the model
+  std::vector<std::string> names_, extras_; ///< names of the model; names only in the file
   UnitId stem_ = -1, head_ = -1;
-  bool has_head_ = false;            ///< the file does, at least a part
-  std::vector<Mismatch> mismatches_; ///< the first
+  bool has_head_ = false;            ///< the file has at least a part of the head
+  std::vector<Mismatch> mismatches_; ///< only the first
   std::size_t mismatch_count_ = 0;
 };
 
@@ -103,7 +103,7 @@ Matcher::Matcher(const Graph& graph, const std::string& model, Entries entries,
         by_name_.emplace(name, &entry);
 }
 
-/// Where there is one unit only, it is the head.
+/// A single unit is both stem and head.
 void Matcher::find_units() {
   const auto parameters = graph_.with_role(Role::parameter);
   if (parameters.empty())
@@ -149,7 +149,7 @@ void Matcher::find_extras() {
     const auto name = std::string_view{entry.name}.substr(has_prefix ? match_.prefix.size() : 0);
     if (is_leftover(name) || is_leftover(entry.name) || (has_prefix && known_.contains(name)))
       continue;
-    if (extras_.size() <= most_compared) // more are not compared with
+    if (extras_.size() <= most_compared) // more are not compared
       extras_.emplace_back(name);
     refuse(fmt::format("{}: {} in the file, not in {}", echoed(entry.name),
                        echoed(entry.shape.to_string()), model_),
@@ -157,7 +157,8 @@ void Matcher::find_extras() {
   }
 }
 
-/// A file of another model may by chance fit where little is asked for.
+/// Refuses a file from which less than half of the model is taken: another model's file may fit by
+/// chance.
 void Matcher::check_most_is_taken() {
   std::int64_t all = 0, taken = 0;
   for (const auto& source : match_.sources) {

@@ -1,4 +1,4 @@
-/// Which tensors of a file belong to which of a model.
+/// Matches tensors of a file with those of a model.
 #pragma once
 
 #include "core/checkpoint/safetensors.hpp"
@@ -12,30 +12,30 @@
 
 namespace troupe::training {
 
-/// A parameter or a statistic of the model, and where its values come from.
+/// A parameter or statistic of the model, and the source of its values.
 struct WeightsSource {
   TensorId tensor = -1;
-  const SafetensorsEntry* entry = nullptr; ///< null: it begins anew
-  std::string why = {};                    ///< it does
+  const SafetensorsEntry* entry = nullptr; ///< null: initialized
+  std::string why = {};                    ///< reason for initializing it
 };
 
 struct WeightsMatch {
-  std::vector<WeightsSource> sources; ///< of all, parameters first
-  std::string prefix;                 ///< that all names of the file have
+  std::vector<WeightsSource> sources; ///< of all tensors, parameters first
+  std::string prefix;                 ///< common to all names of the file
 };
 
-/// What of a model need not be in the file as it is in the model.
+/// The parts of a model that may differ in the file.
 enum class MayDiffer : std::uint8_t {
-  stem_and_head, ///< to go on training: these begin anew
-  nothing,       ///< to use the model as it is
+  stem_and_head, ///< for fine-tuning: these are initialized
+  nothing,       ///< for using the model unchanged
 };
 
-/// By name. What has another shape begins anew where it may differ: if it is part of the stem or
-/// the head, the first and the last unit; so does a head of which the file has nothing. Counts of
-/// batches (num_batches_tracked) and an optimizer's state are left out. Errors: invalid_input where
-/// anything else of the model is missing or does not fit, where the file has anything else, or
-/// where most of the model would begin anew; names the first ten, what was expected and the nearest
-/// name. The entries must live as long as the result.
+/// Matches tensors by name. A tensor of another shape is initialized if it may differ and is part
+/// of the stem (the first unit) or the head (the last unit). So is a head that is missing in the
+/// file. Ignores batch counters (num_batches_tracked) and optimizer state. Errors: invalid_input if
+/// any other tensor of the model is missing or does not fit, if the file has other tensors, or if
+/// most of the model would be initialized; names the first ten, with expected shapes and the most
+/// similar names. The entries must outlive the result.
 Result<WeightsMatch> match_weights(const Graph& graph, const std::string& model,
                                    std::span<const SafetensorsEntry> entries,
                                    MayDiffer may_differ = MayDiffer::stem_and_head);

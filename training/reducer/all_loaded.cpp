@@ -10,14 +10,14 @@ namespace troupe::training {
 
 namespace {
 
-/// Whether others live is seen elsewhere.
+/// Practically no timeout: the failure detector finds lost nodes.
 constexpr std::chrono::hours patience{24};
 
 collectives::LinkName to_first(std::int32_t node) {
   return {.group = "loaded", .from = node, .to = 0};
 }
 
-/// The first node hears it of all others, and tells each that all have it.
+/// The first node receives a byte from each other node, then answers all of them.
 Status collect(collectives::ConnectionGroup& connection_group, const NodeAssignment& assignment) {
   std::vector<net::Connection> others;
   std::array<std::byte, 1> word{};

@@ -1,5 +1,5 @@
-/// Where nodes read the state from each other: nobody's time to connect runs while others still
-/// read.
+/// Synchronizes nodes after they have read the state from each other, so that connect timeouts do
+/// not run while others still read.
 #pragma once
 
 #include "collectives/tcp/data_plane.hpp"
@@ -7,8 +7,8 @@
 
 namespace troupe::training {
 
-/// Blocks until the ranks of all nodes have the state. Errors: network; whatever the meeting was
-/// cancelled for.
+/// Blocks until the ranks of all nodes have loaded the state. Errors: network; the reason for which
+/// the connection group was cancelled.
 Status await_all_loaded(collectives::ConnectionGroup& connection_group,
                         const NodeAssignment& assignment, const TimeoutsConfig& timeouts);
 

@@ -17,7 +17,7 @@ using Member = std::shared_ptr<collectives::Communicator> RankState::*;
 /// Ranks first, first + step, ...
 struct Ranks {
   int first = 0, step = 1, size = 1;
-  bool apart = false; ///< their calls have no order among those of other groups
+  bool apart = false; ///< its calls are not ordered with those of other groups
 
   int index_of(int rank) const { return (rank - first) / step; }
   int rank_of(int index) const { return first + index * step; }
@@ -32,7 +32,7 @@ public:
          const GroupOptions& options)
       : devices_{devices}, rank_states_{rank_states}, options_{options} {}
 
-  /// Every node goes through all groups in one order, so that none waits for another in a circle.
+  /// All nodes join the groups in the same order, so that no cycle of waits arises.
   Status join(const Ranks& ranks, Member member) {
     std::vector<RankState*> here;
     for (const auto& rank_state : rank_states_)
@@ -49,7 +49,7 @@ public:
     return {};
   }
 
-  /// All ranks once more, for what `train` sums up in the middle of a pass.
+  /// Creates another group of all ranks, for sums of `train` in the middle of a pass.
   Status join_statistics() {
     TROUPE_TRY(join({.size = options_.generation.world_size(), .apart = true},
                     &RankState::statistics_group));

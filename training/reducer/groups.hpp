@@ -1,4 +1,4 @@
-/// Connects the workers of this node with those that they share a job with.
+/// Connects this node's workers with the other workers of the job.
 #pragma once
 
 #include "collectives/strategy.hpp"
@@ -14,16 +14,16 @@ namespace troupe::training {
 struct GroupOptions {
   GenerationRecord generation;
   TimeoutsConfig timeouts;
-  /// Where ranks of different nodes connect; may be null when there is one node.
+  /// Connects ranks of different nodes; may be null if there is only one node.
   std::shared_ptr<collectives::ConnectionGroup> connection_group;
-  /// Batch norms are synchronized: several ranks get a group of their own for it, and `train` sums
-  /// over that.
+  /// Synchronizes batch norms: several ranks get a separate group for it, and `train` sums over
+  /// that.
   bool statistics = false;
 };
 
-/// Makes the communicators of a node's replicas, as its devices make them. Blocks until all ranks
-/// of every group are connected. Errors: network, when some rank does not come within the quorum
-/// timeout; those of PlatformDevices::make_group.
+/// Creates the communicators of a node's ranks on its devices. Blocks until all ranks of every
+/// group are connected. Errors: network if a rank does not connect within the quorum timeout; those
+/// of PlatformDevices::make_group.
 Status join_groups(PlatformDevices& devices,
                    std::span<const std::shared_ptr<RankState>> rank_states,
                    const collectives::Strategy& strategy, const GroupOptions& options);

@@ -19,7 +19,8 @@ Status add_updater(CompiledWorker& compiled, int threads) {
 }
 
 void add_host_streams(RankState& rank_state, int threads, std::chrono::milliseconds limit) {
-  // Beside backward on the host itself, a second team of threads would fight with the first.
+  // Next to backward on the host itself, a second thread pool would compete with the first for
+  // cores.
   const bool on_host = rank_state.device().info().on_host;
   rank_state.copies =
       rank_state.device().create_stream({.name = "copies", .threads = 1, .host_limit = limit});
@@ -51,7 +52,7 @@ void HostOptimizer::fetch(const Bucket& bucket, std::int64_t step) {
   copy(bucket, "gradients of", const_cast<float*>(chunk.host.gradients), chunk.gradients, step);
   if (const auto* const shard_replica = state().shard_replica()) {
     const auto theirs = shard_replica->host_chunk(bucket);
-    copy(bucket, "another's gradients of", const_cast<float*>(theirs.host.gradients),
+    copy(bucket, "replica's gradients of", const_cast<float*>(theirs.host.gradients),
          theirs.gradients, step);
   }
   fetched_[index_of(bucket)] = copies().record();
@@ -61,7 +62,7 @@ void HostOptimizer::take_findings(bool votes) {
   auto& device = rank_state_->device();
   auto& stream = *rank_state_->communication;
   const auto& host = *state().host();
-  for (const auto& updated : updated_) // which may have read what was found of the step before
+  for (const auto& updated : updated_) // it may have read the results of the previous step
     if (updated)
       stream.wait(updated);
   device.copy(stream, host.clip_factor(), state().clip_factor(), sizeof(float));
@@ -105,7 +106,7 @@ void HostOptimizer::publish(const Bucket& bucket, std::int64_t step) {
   const auto chunk = state().host_chunk(bucket);
   if (chunk.host.elements == 0)
     return;
-  if (const auto& updated = updated_[index_of(bucket)]) // unless all of the piece is frozen
+  if (const auto& updated = updated_[index_of(bucket)]) // none if the whole chunk is frozen
     copies().wait(updated);
   if (chunk.parameters)
     copy(bucket, "parameters of", chunk.parameters, chunk.host.parameters, step);

@@ -1,6 +1,6 @@
-/// The optimizer of what lies in the host's memory (parallel.offload), beside the device's
-/// backward: Ren et al., "ZeRO-Offload: Democratizing Billion-Scale Model Training", USENIX ATC
-/// 2021, section 4; where parameters are offloaded too, as CPUOffload of PyTorch's FSDP.
+/// Optimizer of the state in the host's memory (parallel.offload), which runs while the device
+/// computes backward: Ren et al., "ZeRO-Offload: Democratizing Billion-Scale Model Training",
+/// USENIX ATC 2021, section 4. If parameters are offloaded too, as CPUOffload of PyTorch's FSDP.
 #pragma once
 
 #include "metrics/trace.hpp"
@@ -12,9 +12,10 @@
 
 namespace troupe::training {
 
-/// The host's part of a device. Errors: unsupported where the device has no pinned memory.
+/// Creates the host device that updates offloaded state. Errors: unsupported if the device has no
+/// pinned memory.
 Status add_updater(CompiledWorker& compiled, int threads);
-/// Streams on which state travels and is updated. `limit`: as StreamOptions::host_limit.
+/// Creates the streams that copy and update offloaded state. `limit`: as StreamOptions::host_limit.
 void add_host_streams(RankState& rank_state, int threads,
                       std::chrono::milliseconds limit = std::chrono::minutes{1});
 
@@ -22,25 +23,25 @@ struct HostOptimizerRows {
   metrics::Track copies = {}, updates = {}; ///< of the streams in the timeline
 };
 
-/// Every bucket goes the same way, and waits for itself alone: its gradients come down (fetch), the
-/// host updates it (apply), its parameters go up (publish), what needs them waits (await). Calls
-/// only enqueue; with a bucket that is not offloaded they do nothing.
+/// Each bucket passes through the same stages, independently of other buckets: copy its gradients
+/// to the host (fetch), update it there (apply), copy its parameters back (publish), make dependent
+/// work wait (await). Calls only enqueue. Calls with a bucket that is not offloaded have no effect.
 class HostOptimizer {
 public:
   HostOptimizer(std::shared_ptr<RankState> rank_state, HostOptimizerRows rows);
 
-  /// Copies as soon as the communication stream has come this far.
+  /// Copies the gradients after the work enqueued on the communication stream so far.
   void fetch(const collectives::Bucket& bucket, std::int64_t step);
-  /// Takes what that stream has found of all gradients; updates enqueued from now on wait for it,
-  /// and happen where all ranks have voted for them, if they do.
+  /// Copies the clipping factor, the loss scale and the votes to the host. Later updates wait for
+  /// them and, if `votes`, have no effect unless all ranks have voted for the step.
   void take_findings(bool votes);
-  /// `clips`: by the factor that was found.
+  /// `clips`: multiplies gradients by the clipping factor.
   void apply(const collectives::Bucket& bucket, const OptimizerArguments& arguments, bool clips,
              std::int64_t step);
   void publish(const collectives::Bucket& bucket, std::int64_t step);
-  /// Work enqueued on the communication stream from now on sees the bucket as it was updated.
+  /// Makes later work on the communication stream wait for the bucket's update.
   void await(const collectives::Bucket& bucket);
-  /// A stream that is done when all of this, and the communication stream so far, are.
+  /// Returns a stream that finishes after all of this work and the communication stream's so far.
   Stream& join();
 
 private:

@@ -50,7 +50,8 @@ void GradientReducer::gather(const Bucket& bucket, Collectives& done) {
     device.widen(stream(), whole, type, all, bucket.elements);
 }
 
-/// What is offloaded is copied to its place among those of all ranks.
+/// Returns the address of this rank's shard. If it is partly offloaded, copies it first to its
+/// place in the gathered bucket.
 float* GradientReducer::shard_of_parameters(const Bucket& bucket) {
   const auto kept = state().kept_chunk(bucket);
   const auto offloaded = state().host_chunk(bucket).host;
@@ -66,7 +67,7 @@ float* GradientReducer::shard_of_parameters(const Bucket& bucket) {
   return place;
 }
 
-/// Where this rank's shard lies in a bucket on the wire.
+/// Returns this rank's shard of a bucket in the send buffer.
 Values GradientReducer::shard_on_wire(std::size_t elements, DType type) const {
   return {state().wire() + state().shard() * elements * size_of(type), elements, type};
 }
@@ -74,12 +75,12 @@ Values GradientReducer::shard_on_wire(std::size_t elements, DType type) const {
 void GradientReducer::accumulate(UnitId unit, std::int64_t pass) {
   if (state().is_frozen(unit))
     return;
-  const auto turn = setup_.slice_assignment.turn(rank_state().rank, pass);
+  const auto local_index = setup_.slice_assignment.local_index(rank_state().rank, pass);
   const auto elements = state().layout().unit_elements[static_cast<std::size_t>(unit)];
-  if (turn < 0 && sums(pass)) // the others' gradients are added to what lies there
+  if (local_index < 0 && sums(pass)) // gradients of other ranks are added to this memory
     rank_state().device().zero(stream(), state().gradients(unit), elements * sizeof(float));
-  else if (turn >= 0 && !state().sums_shards())
-    add_part(state().gradients(unit), state().accumulated(unit), elements, turn,
+  else if (local_index >= 0 && !state().sums_shards())
+    add_part(state().gradients(unit), state().accumulated(unit), elements, local_index,
              setup_.slice_assignment.slices_of(rank_state().rank));
 }
 
@@ -98,13 +99,13 @@ void GradientReducer::add_part(float* fresh, float* sum, std::size_t elements, i
 
 void GradientReducer::reduce(const Bucket& bucket, std::int64_t pass, Collectives& done) {
   if (state().is_frozen(bucket))
-    return; // nobody reads what its gradients' memory holds
+    return; // its gradients are never read
   const auto mine = state().chunk(bucket);
   float* const gradients = const_cast<float*>(mine.gradients);
   auto& device = rank_state().device();
   if (strategy().divides_optimizer)
     reduce_shards(bucket, gradients, done);
-  if (!applies_early(done.step)) // something is asked of all gradients together
+  if (!applies_early(done.step)) // a reduction over all gradients must not read stale values
     for (const auto& gap : state().foreign_gradients(bucket))
       device.zero(stream(), gradients + gap.first, gap.elements * sizeof(float));
   if (rank_state().replicate_group->world_size() > 1)
@@ -127,7 +128,7 @@ void GradientReducer::reduce_shards(const Bucket& bucket, float* mine, Collectiv
   auto& device = rank_state().device();
   const auto elements = plan().shard_elements(bucket);
   const auto type = strategy().reduced;
-  // Where buckets share memory, the padding has what another one left there.
+  // If buckets share memory, the padding has stale values of another bucket.
   device.zero(stream(), all + bucket.elements - bucket.padding, bucket.padding * sizeof(float));
   Values shard{mine, elements};
   void* whole = all;
@@ -168,9 +169,9 @@ bool GradientReducer::applies_early(std::int64_t step) const {
   return beside_backward && !votes(step) && !measures_norm(step) && !state().loss_scale();
 }
 
-/// Backward takes twice as long as forward: it has room for the reduce-scatters, which are half of
+/// Backward takes twice as long as forward: it has time for the reduce-scatters, which are half of
 /// the bytes, and for up to half of the all-gathers. It takes those of the last units' parameters,
-/// which the next forward needs last; were all left to that, it would wait for them.
+/// which the next forward needs last. If all were left to the next forward, it would wait for them.
 bool GradientReducer::publishes_early(const Bucket& bucket, std::int64_t step) const {
   const bool gathers = strategy().divides_optimizer && !strategy().divides_parameters;
   return gathers && applies_early(step) && !host_ && 2 * bucket.offset >= plan().elements;
@@ -182,7 +183,7 @@ OptimizerArguments GradientReducer::arguments(std::int64_t step) const {
   return arguments;
 }
 
-/// Of a step, whose gradients a rank has the sum of.
+/// Returns the number of slices in the sum of a step's gradients on this rank.
 int GradientReducer::summed_slices(std::int64_t step) const {
   const auto& slice_assignment = setup_.slice_assignment;
   if (!sums_step(step))
@@ -192,7 +193,7 @@ int GradientReducer::summed_slices(std::int64_t step) const {
              : slice_assignment.slices();
 }
 
-/// Whether all ranks apply a step together. What teams do by themselves counts where they meet.
+/// Whether all ranks vote on the step. Replica groups vote only when they synchronize.
 bool GradientReducer::votes(std::int64_t step) const {
   return setup_.votes && !strategy().has_replica_groups() && sums_step(step);
 }
@@ -263,26 +264,26 @@ void GradientReducer::end_scaled_step(StepResults* found) {
   device.count_update(stream(), state().steps());
   if (!scale)
     return;
-  if (strategy().root_only) // rank 0 alone knows whether the sums are finite
+  if (strategy().root_only) // only rank 0 knows whether the sums are finite
     rank_state().world->broadcast(stream(), {scale, sizeof *scale, DType::u8}, 0);
   device.copy(stream(), &found->loss_scale, scale, sizeof *scale);
 }
 
 void GradientReducer::apply_on_host(const OptimizerArguments& taken, std::int64_t step) {
   host_->take_findings(setup_.votes);
-  // The next forward begins with the first units.
+  // The next forward starts with the first units.
   for (auto bucket = plan().buckets.rbegin(); bucket != plan().buckets.rend(); ++bucket)
     host_->apply(*bucket, taken, setup_.clip_norm.has_value(), step);
 }
 
-/// Who gets all votes knows that each rank has all that it needs of the others for this step: what
-/// one of them applies, all can, and each has the statistics to go on with.
+/// A unanimous vote tells a rank that every rank has all inputs of this step: a step that one rank
+/// applies, every rank can apply, and every rank has the statistics to continue with.
 void GradientReducer::vote(std::int64_t step, Collectives& done) {
   auto& world = *rank_state().world;
   if (state().commits_statistics())
     commit_statistics(step, done);
   else if (votes(step))
-    share_statistics(); // what a base keeps is the job's
+    share_statistics(); // a base stores the statistics of the job
   state().vote(stream());
   collective(
       world, CollectiveKind::all_reduce, sizeof(float), done,
@@ -307,8 +308,8 @@ void GradientReducer::commit_statistics(std::int64_t step, Collectives& done) {
 
 void GradientReducer::find_overflow(Collectives& done) {
   auto& found = state().loss_scale()->found_inf;
-  // Gradients are sums over ranks by now: what was not finite on one rank is found by all that hold
-  // the sum.
+  // Gradients are already summed over ranks: a value that was not finite on one rank is found by
+  // all ranks that hold the sum.
   for (const auto& views : state().chunks())
     rank_state().device().check_finite(stream(), views.gradients, views.elements, &found);
   if (strategy().divides_optimizer)
@@ -338,7 +339,7 @@ void GradientReducer::find_norm(const OptimizerArguments& arguments, StepResults
                        state().clip_factor());
 }
 
-/// To squared_norm(), of what this rank has.
+/// Adds the squares of this rank's gradients to squared_norm().
 void GradientReducer::add_squared_gradients(const OptimizerArguments& arguments) {
   auto& device = rank_state().device();
   double* const norm = state().squared_norm();
@@ -350,7 +351,7 @@ void GradientReducer::add_squared_gradients(const OptimizerArguments& arguments)
 
 void GradientReducer::publish(const Bucket& bucket, Collectives& done) {
   if (state().is_frozen(bucket))
-    return; // all ranks have what was loaded
+    return; // all ranks have the loaded values
   if (host_) {
     host_->publish(bucket, done.step);
     if (!strategy().divides_parameters)

@@ -1,5 +1,5 @@
-/// What a SHARD MANAGER enqueues on its rank's communication stream: collectives, sums, the
-/// optimizer. No messages here: every rank that makes the same calls in the same order is right.
+/// Work that a SHARD MANAGER enqueues on its rank's communication stream: collectives, sums and the
+/// optimizer. Sends no messages. Correct if every rank makes the same calls in the same order.
 #pragma once
 
 #include "collectives/step_policy.hpp"
@@ -21,33 +21,34 @@ namespace troupe::training {
 struct Collective {
   metrics::CollectiveKind kind;
   EventPtr begin, end;
-  std::uint64_t bytes; ///< that this rank has sent
+  std::uint64_t bytes; ///< sent by this rank
 };
 
-/// Work that the communication stream did for a step.
+/// Work of the communication stream for one step.
 struct Collectives {
   std::int64_t step = -1;
   std::vector<Collective> done;
-  /// Begin and end of what the optimizer took, or of a wait for the host's.
+  /// Begin and end of each optimizer update, or of each wait for the host's.
   std::vector<std::pair<EventPtr, EventPtr>> updates = {};
 };
 
-/// What is known of a step once its optimizer has run.
+/// Results of a step after its optimizer has run.
 struct StepResults {
-  LossScaleState loss_scale = {}; ///< after the step, where losses are scaled
-  /// Squared global norm of the gradient, before it was clipped by that; below 0: not measured.
-  /// Where one rank alone has the sums (Strategy::root_only), only its own is right.
+  LossScaleState loss_scale = {}; ///< after the step, if losses are scaled
+  /// Squared global norm of the gradient before clipping; below 0: not measured. With
+  /// Strategy::root_only, only the value of the root is right, because only the root has the sums.
   double squared_norm = -1;
-  /// Where ranks were averaged (Exchange::finish_step): the mean of the squared norms of their
-  /// parameters, and the squared norm of the mean. They differ by how far the ranks were apart.
+  /// Set when ranks are averaged (GradientReducer::finish_step): the mean of the squared norms of
+  /// their parameters, and the squared norm of the mean. The difference measures how far apart the
+  /// ranks were.
   double mean_square = -1, square_of_mean = -1;
 };
 
-/// Of all slices of a global batch, those of this rank's team.
+/// Returns the number of slices of a global batch that the rank's replica group has.
 int slices_of_replica_group(const data::SliceAssignment& slice_assignment,
                             const collectives::Strategy& strategy, int rank);
 
-/// Of what a rank owns, in the order of ModelState::owned_parameters.
+/// A copy of a rank's shard, in the order of ModelState::owned_parameters.
 struct ShardCopy {
   BufferPtr parameters = nullptr;
   std::vector<BufferPtr> slots = {}; ///< of the optimizer
@@ -56,17 +57,17 @@ struct ShardCopy {
 struct GradientReducerSetup {
   std::shared_ptr<RankState> rank_state;
   data::SliceAssignment slice_assignment = {};
-  /// A step is applied after one vote of all ranks: where they are in several processes, of which
-  /// one may die.
+  /// A step is applied after a vote of all ranks: set if they are in several processes, because one
+  /// of them may die.
   bool votes = false;
-  int replica_distance = 0; ///< to who has a copy of this rank's shard (buddies.hpp); 0: nobody
-  std::optional<double> clip_norm = {}; ///< largest global norm of the averaged gradients
-  std::int64_t norm_every = 0; ///< steps from one measured norm to the next; 0: only to clip
-  std::optional<LossScaleOptions> loss_scale = {}; ///< as the state's, when it has one
-  /// The optimizer's arguments for a step, with its learning rate; pure.
+  int replica_distance = 0;             ///< to this rank's replica (shard_replicas.hpp); 0: none
+  std::optional<double> clip_norm = {}; ///< maximum global norm of the averaged gradients
+  std::int64_t norm_every = 0;          ///< steps between measured norms; 0: only to clip
+  std::optional<LossScaleOptions> loss_scale = {}; ///< as the state's
+  /// Returns the optimizer's arguments for a step, with its learning rate. Pure.
   std::function<OptimizerArguments(std::int64_t step)> optimizer;
   metrics::Track row = {};          ///< of the stream in the timeline
-  HostOptimizerRows host_rows = {}; ///< where state is offloaded
+  HostOptimizerRows host_rows = {}; ///< if state is offloaded
 };
 
 class GradientReducer {
@@ -76,85 +77,88 @@ public:
   const collectives::FlatPlan& plan() const { return state().plan(); }
   const collectives::Strategy& strategy() const { return state().strategy(); }
 
-  /// All ranks' shards of a bucket's parameters to where executables read them.
+  /// Gathers all ranks' shards of a bucket's parameters to the address that executables read.
   void gather(const collectives::Bucket& bucket, Collectives& done);
   const data::SliceAssignment& slice_assignment() const { return setup_.slice_assignment; }
-  /// Between two steps: slices are dealt so from now on.
-  void deal(const data::SliceAssignment& next) { setup_.slice_assignment = next; }
-  /// Adds a unit's fresh gradients to those of the step's passes before this one; the last leaves
-  /// the sum where the fresh ones were. In an empty pass there are none.
+  /// Changes the slice assignment. Call between two steps.
+  void assign(const data::SliceAssignment& next) { setup_.slice_assignment = next; }
+  /// Adds a unit's fresh gradients to the sum of the step's earlier passes. The last pass leaves
+  /// the sum in place of the fresh gradients. An empty pass has no gradients.
   void accumulate(UnitId unit, std::int64_t pass);
-  /// Whether a pass's gradients, with those before it, are to be reduced.
+  /// Whether the gradients summed up to this pass are to be reduced now.
   bool sums(std::int64_t pass) const {
     return rules_.sums(strategy(), setup_.slice_assignment.step_of(pass),
                        setup_.slice_assignment.ends_step(pass));
   }
-  /// Sums a bucket's gradients over ranks, each its shard where they are divided, and over passes
-  /// that came this way.
+  /// Sums a bucket's gradients over ranks, each rank its shard if they are divided, and over the
+  /// passes that are reduced separately.
   void reduce(const collectives::Bucket& bucket, std::int64_t pass, Collectives& done);
-  /// Whether the optimizer may take a bucket of this step before the others are reduced: nothing is
-  /// asked of all gradients together.
+  /// Whether the optimizer may update a bucket before the step's other buckets are reduced: nothing
+  /// depends on all gradients together.
   bool applies_early(std::int64_t step) const;
   void apply(const collectives::Bucket& bucket, Collectives& done);
-  /// Clips and applies what was not applied early, ends the step of the loss scale, and a round
-  /// that ends with it; `found` must live until that is done.
+  /// Clips and applies the buckets that were not applied early, updates the loss scale, and ends a
+  /// round if the step is its last. `found` must live until that is done.
   void finish_step(std::int64_t step, StepResults* found, Collectives& done);
-  // Where ranks train asynchronously, a step that gradients() has the sum of: what is to be found
-  // in this rank's shard of it, if anything, to `found`; what was found in all (null: nothing was
-  // to be), with which it can be applied whatever happens; and that it is. What they are given must
-  // live until the stream is there.
+  // Asynchronous steps, applied after gradients() has the sum. `find` writes results of this rank's
+  // shard to `found`, if the step has any (`finds`). `prepare` takes the results of all ranks (null
+  // if the step has none); from then on this rank can apply the step without others.
+  // `apply_prepared` applies it. Arguments must live until the stream has passed these calls.
   bool finds(std::int64_t step) const { return state().loss_scale() || measures_norm(step); }
   void find(std::int64_t step, StepResults* found);
   void prepare(const StepResults* of_all);
   void apply_prepared(std::int64_t step, StepResults* found);
-  /// What a step would make of a bucket whose gradient is the mean of so many slices, of which this
-  /// is the sum; to copies, and without what is asked of all gradients together.
+  /// Applies a step to a copy of a bucket. `sum`: sum of the gradients of `slices` slices. Ignores
+  /// everything that depends on all gradients together (clipping, loss scale).
   void apply_to(const ShardCopy& copy, const collectives::Bucket& bucket, std::int64_t step,
                 const float* sum, int slices) const;
-  /// Behind this step, within a round: all ranks have one state, the mean of theirs. Where they
-  /// train in teams, those have met already (OuterState), but for batch norms' statistics.
+  /// Ends a step within a round with one state on all ranks: the mean of theirs. Replica groups
+  /// have already synchronized their parameters (OuterState); here they average only batch norm
+  /// statistics.
   void synchronize(std::int64_t step);
-  /// Of a step that this rank has voted for (ModelState::prepares) and others have applied, applies
-  /// what they have; on streams of its own, as those of the generation have failed. Blocks.
+  /// Applies a step that this rank has voted for (ModelState::prepares) and other ranks have
+  /// applied. Uses new streams, because those of the generation have failed. Blocks.
   Status roll_forward(std::int64_t step);
-  /// Whether a bucket's new parameters are sent as soon as they are there, beside the rest of
-  /// backward, and not beside the next forward.
+  /// Whether a bucket's new parameters are sent as soon as they are ready, during backward, and not
+  /// during the next forward.
   bool publishes_early(const collectives::Bucket& bucket, std::int64_t step) const;
-  /// A bucket's new parameters to all ranks that keep them whole.
+  /// Sends a bucket's new parameters to all ranks that store them whole.
   void publish(const collectives::Bucket& bucket, Collectives& done);
-  /// The stream that is done when all of the step is.
+  /// Returns a stream that finishes after all of the step.
   Stream& last_stream() { return host_ ? host_->join() : stream(); }
-  /// Rank 0's statistics to all, as DistributedDataParallel does.
+  /// Broadcasts rank 0's statistics, as DistributedDataParallel does.
   void share_statistics();
 
-  /// What is written (ModelState::written) into the rank's snapshot. Where that is rank 0's alone,
-  /// all ranks make the same call, and the others give null.
+  /// Copies the values that this rank writes (ModelState::written) to its snapshot. If only rank 0
+  /// writes, all ranks make the same call, and the others pass null.
   void copy_state(Snapshot* snapshot);
-  // No more memory than a piece takes, from the first to the last.
-  /// One of ModelState::saved() to rank 0: all ranks make the same call, the others give null.
+  // Copying chunk by chunk, from the first to the last, needs only a chunk's memory.
+
+  /// Gathers a chunk of ModelState::saved() at rank 0. All ranks make the same call; the others
+  /// pass null.
   void gather_chunk(std::size_t index, StateChunk* chunk);
-  /// One of ModelState::written() that is this rank's part.
+  /// Copies a chunk of ModelState::written() of this rank's part.
   void copy_own_chunk(std::size_t index, StateChunk& chunk);
 
 private:
   RankState& rank_state() const { return *setup_.rank_state; }
   ModelState& state() const { return *setup_.rank_state->state; }
   Stream& stream() const { return *setup_.rank_state->communication; }
-  /// `of`: what is sent, where that is no bucket.
+  /// `of`: name of the values that are sent, unless they are a bucket.
   void collective(collectives::Communicator& communicator, metrics::CollectiveKind kind,
                   std::size_t bytes, Collectives& done, const std::function<void()>& call,
                   std::string_view of = "");
   collectives::Values shard_on_wire(std::size_t elements, DType type) const;
   void reduce_shards(const collectives::Bucket& bucket, float* mine, Collectives& done);
   void reduce_replicated(float* gradients, std::size_t elements, Collectives& done);
-  /// `fresh` are the gradients of part `index` of a sum of `parts`.
+  /// Adds part `index` of `parts` (`fresh`) to `sum`. The last part leaves the total in `fresh`.
   void add_part(float* fresh, float* sum, std::size_t elements, int index, int parts);
   void send_to_replica(const collectives::Bucket& bucket, const float* gradients,
                        Collectives& done);
   DType replica_type() const;
   Status roll_forward_on_host(const OptimizerArguments& taken, Stream& stream);
   OptimizerArguments arguments(std::int64_t step) const;
-  /// Whether a step's gradients are those of all ranks.
+  /// Whether a step's gradients are summed over all ranks.
   bool sums_step(std::int64_t step) const { return rules_.sums(strategy(), step, true); }
   void apply_together(std::int64_t step, StepResults* found, Collectives& done);
   void end_round(std::int64_t step, StepResults* found, Collectives& done);
@@ -192,7 +196,7 @@ private:
 
   GradientReducerSetup setup_;
   const collectives::StepRules& rules_;
-  std::optional<HostOptimizer> host_; ///< where state is offloaded
+  std::optional<HostOptimizer> host_; ///< if state is offloaded
 };
 
 } // namespace troupe::training

@@ -1,5 +1,6 @@
-// A step of a shard whose gradients came by mail: what the collectives of a synchronous step find
-// out, ranks tell each other by message between these three.
+// Asynchronous steps: the gradients of a shard arrive by point-to-point messages. Between these
+// three calls, ranks exchange by message the results that a synchronous step computes with
+// collectives.
 #include "training/reducer/reducer.hpp"
 
 namespace troupe::training {

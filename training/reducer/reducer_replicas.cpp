@@ -1,5 +1,4 @@
-// What keeps the copy of a rank's shard at its buddy, and what a rank does that others are a step
-// ahead of.
+// Keeps shard replicas up to date, and rolls a rank forward that is a step late.
 #include "core/fail.hpp"
 #include "training/reducer/reducer.hpp"
 
@@ -18,8 +17,8 @@ void copy_elements(Device& device, Stream& stream, const HostChunk& chunk, const
 
 } // namespace
 
-/// In which no bit of a reduced gradient is lost: sums that travelled in a narrower type are values
-/// of it, unless several of them were added here, or rounded to another one.
+/// Returns the narrowest type that holds reduced gradients without loss. Sums sent in a narrower
+/// type are values of that type, unless several of them were added here or rounded to another type.
 DType GradientReducer::replica_type() const {
   const bool adds = state().sums_shards() && setup_.slice_assignment.passes() > 1;
   const auto stored = state().stored(), reduced = strategy().reduced;
@@ -81,7 +80,7 @@ Status GradientReducer::roll_forward(std::int64_t step) {
   return stream->synchronize();
 }
 
-/// Gradients come down once more: those that did may be of a later step.
+/// Copies the gradients to the host again, because the host's copy may be of a later step.
 Status GradientReducer::roll_forward_on_host(const OptimizerArguments& taken, Stream& stream) {
   auto& device = rank_state().device();
   auto& updater = *rank_state().compiled->updater;

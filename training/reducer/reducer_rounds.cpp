@@ -1,4 +1,4 @@
-// The ends of rounds, between which ranks train by themselves.
+// Ends of rounds, between which ranks train by themselves.
 #include "training/reducer/reducer.hpp"
 
 #include <cmath>
@@ -17,8 +17,8 @@ int slices_of_replica_group(const data::SliceAssignment& slice_assignment,
   return slices;
 }
 
-/// Where ranks are in several processes, a round counts when all have voted for it: until then each
-/// has what the last one came to (ModelState::base).
+/// If ranks are in several processes, a round counts after all have voted for it. Until then each
+/// keeps the state after the previous round (ModelState::keep_base).
 void GradientReducer::end_round(std::int64_t step, StepResults* found, Collectives& done) {
   const auto span = setup_.row.span(stream(), {metrics::SpanKind::optimizer, "round", "", step});
   if (!sums_step(step)) {
@@ -40,7 +40,7 @@ void GradientReducer::synchronize(std::int64_t step) {
   state().keep_base(stream());
 }
 
-/// Of all slices of a step, those of this rank.
+/// Returns this rank's share of the slices of a step.
 double GradientReducer::weight() const {
   const auto& slice_assignment = setup_.slice_assignment;
   return static_cast<double>(slice_assignment.slices_of(rank_state().rank)) /
@@ -68,12 +68,13 @@ void GradientReducer::average(OptimizerAtRound optimizer, StepResults* found, Co
 void GradientReducer::average_rest(Collectives& done) {
   if (const auto elements = state().layout().statistic_elements; elements > 0)
     average(state().statistics(), elements, done, "statistics");
-  // One rank's, as a scale is a power of two that a mean need not be.
+  // Takes rank 0's scale, because a scale is a power of two and a mean need not be.
   if (auto* const scale = state().loss_scale())
     rank_state().world->broadcast(stream(), {scale, sizeof *scale, DType::u8}, 0);
 }
 
-/// Each rank counts for the slices that it has. A mean of values of a narrow type need not be one.
+/// Averages over ranks, weighted by their slices. Rounds the result, because the mean of values of
+/// a narrow type need not be a value of that type.
 void GradientReducer::average(float* values, std::size_t elements, Collectives& done,
                               std::string_view what) {
   auto& device = rank_state().device();

@@ -1,4 +1,4 @@
-// Copies of the state, to be saved: of all of it at rank 0, or of each rank's part there.
+// Copies of the state for saving: of all of it at rank 0, or of each rank's part.
 #include "training/reducer/reducer.hpp"
 
 namespace troupe::training {
@@ -11,7 +11,7 @@ void GradientReducer::copy_state(Snapshot* snapshot) {
   for (std::size_t array = 0; array < arrays; ++array) {
     if (array == statistics_array)
       continue;
-    // Backward's order: the gradients' places are gone through as it does.
+    // In the order of backward, which goes through the gradients' memory in the same order.
     for (std::size_t number = plan().buckets.size(); number-- > 0;)
       copy_bucket(array, number, snapshot);
   }
@@ -39,7 +39,7 @@ void GradientReducer::copy_bucket(std::size_t array, std::size_t number, const S
 void GradientReducer::copy_own_chunk(std::size_t index, StateChunk& chunk) {
   await_host();
   const auto& written = state().written();
-  // DataParallel's other ranks have no state of their own.
+  // With DataParallel, ranks other than 0 have no state.
   const auto saved = written.empty() ? SavedChunk{} : written[index];
   begin_chunk(index, saved, chunk);
   copy_ranges(saved, chunk.values.data());
@@ -79,7 +79,7 @@ void GradientReducer::gather_ranges(std::size_t index, float* to) {
   };
   const auto& saved = state().saved()[index];
   const auto& bucket = plan().buckets[bucket_of(saved)];
-  // Where the piece before was of the same bucket, it is there still.
+  // If the previous chunk was of the same bucket, the gathered bucket is still in memory.
   const auto* const before = index > 0 ? &state().saved()[index - 1] : nullptr;
   const float* const whole =
       before && before->array() == saved.array() && bucket_of(*before) == bucket_of(saved)
@@ -99,13 +99,13 @@ void GradientReducer::await_host() {
       host_->await(bucket);
 }
 
-/// The first replica is enough.
+/// The ranks of one copy of the state suffice.
 bool GradientReducer::takes_part_in_saving() const {
   return rank_state().rank < strategy().shards;
 }
 
-/// All ranks' shards of a bucket, at rank 0 (`here`): in the place of the bucket's gradients, which
-/// nobody needs between steps.
+/// Gathers all ranks' shards of a bucket at rank 0 (`here`), in the memory of the bucket's
+/// gradients, which is free between steps.
 const float* GradientReducer::gather_saved(std::size_t array, const Bucket& bucket, bool here) {
   float* const whole = state().gradients(bucket);
   rank_state().shard_group->gather(
@@ -127,8 +127,8 @@ const float* GradientReducer::shard_of(std::size_t array, const Bucket& bucket) 
                                         : whole_chunk(bucket, mine.state1, offloaded.state1);
 }
 
-/// In the device's memory, for a collective: where it is, or put together in the place of this
-/// rank's gradients.
+/// Returns the chunk in the device's memory, for a collective: at its address, or assembled in the
+/// memory of this rank's gradients.
 const float* GradientReducer::whole_chunk(const Bucket& bucket, const float* kept,
                                           const float* offloaded) {
   const auto on_host = state().host_chunk(bucket).host.elements;

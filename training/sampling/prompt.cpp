@@ -26,8 +26,8 @@ Result<std::int64_t> places_for(const Config& config, std::int64_t prompt, std::
   const auto wanted = prompt + std::max<std::int64_t>(tokens, 1) - 1;
   const auto most = nn::most_places(graph).value_or(wanted);
   if (prompt > most)
-    return fail(Errc::invalid_input, "the prompt has {} tokens, the model positions for {}", prompt,
-                most);
+    return fail(Errc::invalid_input,
+                "the prompt has {} tokens, but the model has only {} positions", prompt, most);
   return std::min(wanted, most);
 }
 
@@ -36,14 +36,15 @@ Result<std::int64_t> places_for(const Config& config, std::int64_t prompt, std::
 Result<Prompt> read_prompt(const Config& config, const GenerateOptions& options) {
   const auto vocabulary = nn::input_spec(config).vocabulary;
   if (vocabulary == 0)
-    return fail(Errc::invalid_input, "{} does not read tokens: ask `troupe predict`",
+    return fail(Errc::invalid_input, "{} does not read tokens; use `troupe predict`",
                 config.model.name);
   Prompt prompt;
   TROUPE_TRY(prompt.tokenizer,
              data::open_tokenizer(config.data.tokenizer, config.data.tokenizer_split));
   prompt.tokens = encode(prompt.tokenizer, options.prompt);
   if (const auto last = std::ranges::max(prompt.tokens); last >= vocabulary)
-    return fail(Errc::invalid_input, "the prompt has token {}, the model's vocabulary {} tokens",
+    return fail(Errc::invalid_input,
+                "the prompt contains the token {}, but the model's vocabulary has only {} tokens",
                 last, vocabulary);
   TROUPE_TRY(prompt.places, places_for(config, std::ssize(prompt.tokens), options.tokens));
   return prompt;

@@ -1,4 +1,4 @@
-/// What a language model is asked to go on with.
+/// The prompt of a language model.
 #pragma once
 
 #include "core/config/forward.hpp"
@@ -13,20 +13,21 @@
 namespace troupe::training {
 
 struct GenerateOptions {
-  std::string prompt;        ///< empty: what documents begin with
+  std::string prompt;        ///< empty: the token that documents start with
   std::int64_t tokens = 100; ///< at most
   SamplingOptions sampling = {};
 };
 
-/// As the model of a config reads it.
+/// A prompt as tokens of a config's model.
 struct Prompt {
   data::TokenizerPtr tokenizer;
   std::vector<data::TokenId> tokens; ///< at least one
-  std::int64_t places = 0;           ///< for these and what is fed of the answer: its last is not
+  std::int64_t places = 0; ///< positions for the prompt and all generated tokens but the last
 };
 
-/// Blocks on the tokenizer's files. Errors: of opening them; invalid_input for a model that does
-/// not read tokens, and for a prompt that it has no positions or no tokens for.
+/// Tokenizes a prompt. Blocks on the tokenizer's files. Errors: of opening them; invalid_input for
+/// a model that does not read tokens, and for a prompt that is too long or has tokens outside the
+/// vocabulary.
 Result<Prompt> read_prompt(const Config& config, const GenerateOptions& options);
 
 } // namespace troupe::training

@@ -8,13 +8,13 @@ namespace troupe::training {
 
 namespace {
 
-/// From [0, 1): std::uniform_real_distribution differs between libraries.
+/// Returns a number in [0, 1). std::uniform_real_distribution differs between libraries.
 double uniform(std::mt19937_64& random) {
   constexpr double unit = 0x1p-53;
   return static_cast<double>(random() >> 11) * unit;
 }
 
-/// Likelier ones first, of equal ones the smaller id; what is no number comes last.
+/// Orders by falling logit, equal ones by rising id, NaN last.
 template <class Candidate>
 bool before(const Candidate& a, const Candidate& b) {
   if (std::isnan(a.logit) || std::isnan(b.logit))
@@ -36,7 +36,7 @@ std::int32_t Sampler::choose(std::span<const float> logits) {
   for (const auto& candidate : candidates_)
     if ((left -= candidate.weight) < 0)
       return candidate.id;
-  return likeliest.id; // sums were rounded, or the weights are no numbers
+  return likeliest.id; // rounding errors in sums, or NaN weights
 }
 
 void Sampler::collect(std::span<const float> logits) {
@@ -66,7 +66,7 @@ void Sampler::weigh(float most) {
   }
 }
 
-/// A heap gives the likeliest one after the other: few of many, as a rule.
+/// Uses a heap, because usually only a few candidates are popped.
 void Sampler::keep_top_p() {
   if (options_.top_p >= 1)
     return;

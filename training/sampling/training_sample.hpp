@@ -1,5 +1,5 @@
-/// What a language model writes as it is trained (train.sample): what `troupe generate` would
-/// print, asked with these options about a checkpoint of the same step.
+/// Samples of text during training (train.sample). A sample equals the output of `troupe generate`
+/// with these options from a checkpoint of the same step.
 #pragma once
 
 #include "training/sampling/prompt.hpp"
@@ -8,15 +8,16 @@
 
 namespace troupe::training {
 
-/// Of who writes: one thread of the host, in fp32, whatever trains the model. So a sample is the
-/// same for every strategy, and no device that trains is asked.
+/// Returns the config for generating: one host thread, in fp32. Samples are therefore the same for
+/// every strategy, and generating takes no time of training devices.
 Config sample_config(const Config& training);
 
-/// After so many steps. Each sample has a seed of its own, which follows from the run's alone.
+/// Returns the options of the sample after `steps` steps. Each sample has another seed, which
+/// depends only on the run's seed and the step.
 GenerateOptions sample_options(const Config& training, std::int64_t steps);
 
-/// Whether samples can be written, where some are asked for. Blocks on the tokenizer's files.
-/// Errors: as read_prompt, with the key.
+/// Checks that samples can be generated, if the config asks for them. Blocks on the tokenizer's
+/// files.
 Status check_sample(const Config& training);
 
 } // namespace troupe::training

@@ -9,7 +9,7 @@ std::vector<FlatGap> flat_gaps(const StorageLayout& layout, const collectives::F
   auto slot = layout.parameters.begin();
   for (std::size_t unit = 0; unit < layout.unit_elements.size(); ++unit) {
     const auto begin = plan.unit_offsets[unit];
-    std::size_t end = 0; // of what a parameter has, in the unit
+    std::size_t end = 0; // end of the previous parameter in the unit
     const auto skip_to = [&](std::size_t next) {
       if (next > end)
         gaps.push_back({begin + end, next - end});

@@ -1,5 +1,5 @@
-/// Places in the flat space that no parameter has: layouts align where parameters begin. Nobody
-/// writes gradients there, so where buckets share memory another one's are left in them.
+/// Gaps of the flat space between parameters, which are aligned. No gradients are written there. If
+/// buckets share memory, a gap contains stale gradients of another bucket.
 #pragma once
 
 #include "collectives/flat_plan.hpp"
@@ -16,10 +16,10 @@ struct FlatGap {
   bool operator==(const FlatGap&) const = default;
 };
 
-/// In ascending order; without the padding at the buckets' ends.
+/// Returns the gaps in ascending order, without the padding at the ends of buckets.
 std::vector<FlatGap> flat_gaps(const StorageLayout& layout, const collectives::FlatPlan& plan);
 
-/// What of them lies in [first, first + elements), counted from `first`.
+/// Returns the parts of the gaps in [first, first + elements), relative to `first`.
 std::vector<FlatGap> gaps_within(const std::vector<FlatGap>& gaps, std::size_t first,
                                  std::size_t elements);
 

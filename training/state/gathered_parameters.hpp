@@ -1,4 +1,4 @@
-/// A copy of all parameters in the host's memory, put together of the pieces that a rank gathers.
+/// Assembles all parameters in the host's memory from the chunks that a rank gathers.
 #pragma once
 
 #include "core/checkpoint/state_source.hpp"
@@ -11,19 +11,20 @@ namespace troupe::training {
 
 class GatheredParameters {
 public:
-  /// `state`: knows how they lie.
+  /// `state`: gives the layout of the chunks.
   explicit GatheredParameters(std::shared_ptr<const ModelState> state) : state_{std::move(state)} {}
 
-  /// Pieces of ModelState::saved() come in their order; the first begins a new copy. Gives whether
-  /// this was the last one of the parameters.
+  /// Appends a chunk. Chunks of ModelState::saved() arrive in order; the first starts a new copy.
+  /// Returns whether this was the last chunk with parameters.
   bool add(const StateChunk& chunk);
-  /// By their names, in canonical layout; nothing of them stays here. After the last piece.
+  /// Moves the parameters out, by name and in canonical layout. Precondition: add() has returned
+  /// true.
   StateSourcePtr take();
 
 private:
   std::shared_ptr<const ModelState> state_;
-  std::vector<float> values_;  ///< in canonical layout, one tensor after the other
-  std::vector<float> scratch_; ///< a tensor, on its way
+  std::vector<float> values_;  ///< in canonical layout, one tensor after another
+  std::vector<float> scratch_; ///< decoded values of one tensor
 };
 
 } // namespace troupe::training

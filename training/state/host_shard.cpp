@@ -6,7 +6,7 @@ namespace troupe::training {
 
 namespace {
 
-// In fp32 elements; 64 bytes, which vector instructions like.
+// In fp32 elements: 64 bytes, for aligned vector instructions.
 constexpr std::size_t alignment = 16;
 constexpr std::size_t loss_scale_place = alignment;
 constexpr std::size_t control_elements = 2 * alignment;

@@ -1,4 +1,4 @@
-/// The state of a rank that lies in the host's pinned memory (parallel.offload).
+/// A rank's state in the host's pinned memory (parallel.offload).
 #pragma once
 
 #include "core/device/device.hpp"
@@ -7,16 +7,16 @@
 
 namespace troupe::training {
 
-/// Elements of a bucket that the host's optimizer works on, and where the device has them.
+/// Elements of a bucket that the host's optimizer updates, and their addresses on the device.
 struct HostChunk {
   OptimizerViews host = {};         ///< in pinned memory; may have no elements
   const float* gradients = nullptr; ///< on the device, summed over ranks
-  float* parameters = nullptr;      ///< on the device; null where they are offloaded too
+  float* parameters = nullptr;      ///< on the device; null if they are offloaded too
 };
 
-/// Of the elements [first, end) of a rank's part of the flat space: parameters, gradients on their
-/// way to the optimizer, and the optimizer's state, each contiguous and in fp32. Beside them lies
-/// what the device knows and the host's optimizer needs: the factor of clipping, votes, the loss
+/// Elements [first, end) of a rank's part of the flat space: parameters, gradients before the
+/// optimizer reads them, and the optimizer's state. Each array is contiguous and in fp32. Also has
+/// the host optimizer's copies of device scalars: the clipping factor, the votes and the loss
 /// scale.
 class HostShard {
 public:
@@ -25,17 +25,17 @@ public:
     std::size_t elements() const { return end - first; }
   };
 
-  /// Zeroed. Errors: out_of_memory.
+  /// Allocates zeroed memory. Errors: out_of_memory.
   static Result<HostShard> allocate(Device& device, const Range& range, std::size_t slots);
-  /// What allocate() takes.
+  /// Returns the bytes that allocate() takes.
   static std::size_t bytes(std::size_t elements, std::size_t slots);
 
   const Range& range() const { return range_; }
   float* parameters() const { return array(0); }
   float* gradients() const { return array(1); }
-  /// One of the optimizer's values for each parameter.
+  /// One state value for each parameter.
   float* state(std::size_t slot) const { return array(2 + slot); }
-  /// Views of elements that lie here.
+  /// Returns views of elements in this shard.
   OptimizerViews views(const Range& range) const;
 
   float* clip_factor() const { return buffer_->floats(); }

@@ -17,7 +17,7 @@ std::vector<std::string_view> optimizer_slot_names(const OptimizerArguments& opt
 
 namespace {
 
-/// In checkpoints, beside the names of optimizer_slot_names.
+/// Slot name in checkpoints, in addition to optimizer_slot_names.
 constexpr std::string_view outer_slot = "outer_momentum";
 
 std::vector<std::string> all_slots(const ModelState::Options& options) {
@@ -206,7 +206,7 @@ void ModelState::write(const ParameterCopies& copies) {
 
 OptimizerViews ModelState::chunk(const collectives::Bucket& bucket) const {
   const auto [first, end] = range(bucket);
-  const auto inside = strategy_.divides_optimizer ? shard_ * (end - first) : 0; // of the bucket
+  const auto inside = strategy_.divides_optimizer ? shard_ * (end - first) : 0; // in the bucket
   const auto kept = [&, first = first](const BufferPtr& buffer) {
     return first < kept_ ? buffer->floats() + first : nullptr;
   };
@@ -265,8 +265,8 @@ std::vector<OptimizerChunk>
 ModelState::in_few_views(OptimizerViews (ModelState::*part)(const collectives::Bucket&)
                              const) const {
   std::vector<OptimizerChunk> found;
-  // Buckets descend, and so do the parts of one: where two touch, the one before begins where this
-  // one ends. Divided parameters lie as their gradients do.
+  // Buckets and the chunks of a bucket are in descending order: two chunks touch if this one ends
+  // where the previous one begins. Divided parameters have the layout of their gradients.
   const auto touches = [&](const OptimizerChunk& before, const OptimizerChunk& chunk) {
     return chunk.rate == before.rate && chunk.gradients + chunk.elements == before.gradients &&
            (strategy_.divides_parameters || chunk.parameters + chunk.elements == before.parameters);

@@ -1,4 +1,4 @@
-/// The flat buffers of one rank in its device's memory: what the SHARD MANAGER owns.
+/// The flat buffers of one rank in its device's memory. Owned by the SHARD MANAGER.
 #pragma once
 
 #include "collectives/strategy.hpp"
@@ -22,105 +22,107 @@
 
 namespace troupe::training {
 
-/// The key of the loss scale's state in a checkpoint's metadata.
+/// Key of the loss scale's state in a checkpoint's metadata.
 inline constexpr const char* loss_scale_key = "loss_scale";
 
-/// Names of an optimizer's state slots in checkpoints, PyTorch's: momentum; exp_avg, exp_avg_sq.
+/// Returns the names of an optimizer's state slots in checkpoints. They are PyTorch's: momentum;
+/// exp_avg, exp_avg_sq.
 std::vector<std::string_view> optimizer_slot_names(const OptimizerArguments& optimizer);
 
-/// Buffers as the strategy divides them. What is not divided holds all units, in the flat space of
-/// collectives::FlatPlan; what is divided holds this rank's shard of it, and executables read
-/// gathered parameters and write fresh gradients in a window of a few buckets.
+/// Buffers of a rank, divided as the strategy says. An undivided buffer holds all units, in the
+/// flat space of collectives::FlatPlan. A divided buffer holds this rank's shard; executables then
+/// read gathered parameters and write fresh gradients in a window of a few buckets.
 class ModelState {
 public:
   struct Options {
     std::vector<std::string_view> optimizer_slots;
-    bool accumulate = false;                         ///< memory to sum a step's passes in
-    bool keeps_statistics = false;                   ///< memory for keep_statistics
-    bool commits_statistics = false;                 ///< memory for committed_statistics
-    std::optional<LossScaleOptions> loss_scale = {}; ///< how a run begins that scales its loss
-    DType stored = DType::f32; ///< what is loaded is rounded to it (stored_type)
+    bool accumulate = false;         ///< allocates memory to sum the passes of a step
+    bool keeps_statistics = false;   ///< allocates memory for keep_statistics
+    bool commits_statistics = false; ///< allocates memory for committed_statistics
+    std::optional<LossScaleOptions> loss_scale = {}; ///< initial state; empty: no scaling
+    DType stored = DType::f32; ///< loaded values are rounded to it (stored_type)
     collectives::Strategy strategy = {};
     int rank = 0;
-    std::vector<collectives::UnitRange> buckets = {}; ///< wrap_units; empty: one of everything
-    /// By parameter (nn::parameter_rates). Empty: all are trained, and decay.
+    std::vector<collectives::UnitRange> buckets = {}; ///< from wrap_units; empty: one bucket
+    /// By parameter (nn::parameter_rates). Empty: all parameters are trained and decay.
     std::vector<nn::ParameterRate> rates = {};
-    /// Every rank saves its part of a sharded checkpoint; else rank 0 all of it.
+    /// Every rank saves its part of a sharded checkpoint; false: rank 0 saves the whole state.
     bool saves_shard = false;
-    bool snapshots = false; ///< memory for a copy of what this rank saves
-    /// What a step needs stays when the stream has failed (prepared), for who has not applied it
-    /// while others have.
+    bool snapshots = false; ///< allocates memory for a copy of the values that this rank saves
+    /// Keeps the inputs of a prepared step after the stream fails, so that this rank can apply a
+    /// step that other ranks have applied.
     bool prepares = false;
-    std::optional<int> replica_rank_of = {}; ///< the rank whose shard has its copy here
-    bool keeps_base = false; ///< a copy of what all ranks had, while each has a state of its own
-    bool outer_momentum = false; ///< a slot more: of the optimizer over teams that train apart
+    std::optional<int> replica_rank_of = {}; ///< rank whose shard this rank replicates
+    bool keeps_base = false;     ///< keeps a copy of the last common state while ranks train apart
+    bool outer_momentum = false; ///< adds a slot: momentum of DiLoCo's outer optimizer
   };
 
-  /// A norm, a factor of clipping, votes and one of them, of the size of fp32; the number of steps,
-  /// and of those that were prepared.
+  /// Elements, in units of fp32, of: a norm, a clipping factor, two values for votes, and two step
+  /// counts (applied and prepared).
   static constexpr std::size_t scratch_elements = 10;
-  /// Of how many steps committed_statistics are kept: of those that may be under way, and of the
-  /// one before them, which is the last that counts where none of them gets all votes. Who trains
-  /// asynchronously may still be about to read those of a step that was the last as many steps ago.
+  /// Number of steps whose committed_statistics are kept: the in-flight steps, and the step before
+  /// them, which remains the last committed one if none of them gets all votes. Asynchronous
+  /// training keeps twice as many, because a rank may still read the statistics of an older step.
   static std::int64_t committed_turns(const collectives::Strategy& strategy);
 
   static Result<std::shared_ptr<ModelState>> create(Device& device, const StorageLayout& layout,
                                                     const Options& options);
 
-  /// Takes parameters, statistics and, when they are there, optimizer state and loss scale: as much
-  /// as this rank has, and beside it in memory no more than a tensor at a time. Blocks: for set-up
-  /// only. Errors: a tensor is missing or has another shape (named); those of reading.
+  /// Loads this rank's part of the state: parameters, statistics and, if present, optimizer state
+  /// and loss scale. Needs extra memory for one tensor at a time. Blocks: only for set-up. Errors:
+  /// a tensor is missing or has another shape (the error names it); those of reading.
   Status load(Stream& stream, const StateSource& source);
 
-  /// What is gathered at rank 0 of a whole state, in this order.
+  /// Chunks of the whole state, in the order in which rank 0 gathers them.
   const std::vector<SavedChunk>& saved() const { return saved_; }
-  /// What this rank writes to files, in this order: pieces of the whole state or of its part.
+  /// Chunks that this rank writes to files, in this order: of the whole state or of its part.
   const std::vector<SavedChunk>& written() const { return saves_shard_ ? saved_shard_ : saved_; }
   bool saves_shard() const { return saves_shard_; }
-  /// How many of the optimizer's values belong to each parameter, also where another rank has them.
+  /// Number of optimizer values for each parameter, including those on other ranks.
   std::size_t saved_slots() const { return optimizer_slots_.size(); }
   /// Whether the strategy divides an array (saved_state.hpp) among ranks.
   bool is_divided(std::size_t array) const;
-  /// Where a range begins in its array, whether all of the array is on this rank or not.
+  /// Returns the offset of a range in its whole array, even if this rank has only a shard of it.
   std::size_t place_of(const SavedRange& range) const;
-  /// Enqueues a copy to the host's memory of what this rank has.
+  /// Enqueues a copy of a range to the host's memory. Precondition: this rank has the range.
   void copy_range(Stream& stream, const SavedRange& range, float* to) const;
-  /// The same of the part of a bucket that is written, or of all statistics, to its place in the
-  /// snapshot.
+  /// Enqueues a copy to the snapshot: of this rank's part of a bucket, or of all statistics.
   void copy_bucket(Stream& stream, std::size_t array, std::size_t bucket) const;
   void copy_statistics(Stream& stream) const;
-  /// Enqueues a copy to `to`, which must live until it is done and stays empty where losses are not
-  /// scaled.
+  /// Enqueues a copy to `to`, which must live until the copy is done. `to` stays empty if losses
+  /// are not scaled.
   void copy_loss_scale(Stream& stream, std::optional<LossScaleState>& to) const;
-  /// A range of what is written, in the copy of the state in the host's memory. Only with
-  /// Options::snapshots.
+  /// Returns the address of a written range in the snapshot. Only with Options::snapshots.
   float* in_snapshot(const SavedRange& range) const;
-  /// Where the copy has a bucket of an array.
+  /// Returns the address of a bucket's part of an array in the snapshot.
   float* in_snapshot(std::size_t array, std::size_t bucket) const;
-  /// Enqueues a copy to the host's memory of a range of this rank's shard, or of its buddy's owner:
-  /// as its optimizer left it, whether others have been told or not.
+  /// Enqueues a copy to the host's memory of a range of this rank's shard, or of the shard that it
+  /// replicates. The values are those that the rank's optimizer wrote last, whether published to
+  /// other ranks or not.
   void copy_of_shard(Stream& stream, const SavedRange& range, float* to) const;
   void copy_of_replica(Stream& stream, const SavedRange& range, float* to) const;
   static std::size_t snapshot_elements(std::size_t parameters, std::size_t statistics,
                                        std::size_t slots);
-  /// Of the flat space, those that rank 0 writes.
+  /// Returns the elements of the flat space that rank 0 writes.
   static std::size_t saved_elements(const collectives::FlatPlan& plan,
                                     const collectives::Strategy& strategy, bool saves_shard);
-  /// A checkpoint of this state, before its values. `step` and metadata are the caller's to fill.
+  /// Returns the header of a checkpoint of this state. The caller fills `step` and the rest of the
+  /// metadata.
   CheckpointHeader describe(const std::optional<LossScaleState>& loss_scale) const;
-  /// What this rank's file of a sharded checkpoint holds.
+  /// Returns the tensor parts in this rank's file of a sharded checkpoint.
   std::vector<TensorPart> describe_shard() const;
-  /// What pieces of this state hold.
+  /// Returns the tensor parts in chunks of this state.
   std::vector<TensorPart> describe_chunks(std::span<const SavedChunk> chunks) const;
 
   const StorageLayout& layout() const { return layout_; }
   const collectives::FlatPlan& plan() const { return plan_; }
   const collectives::Strategy& strategy() const { return strategy_; }
-  /// The type whose values all buffers hold, in f32's memory.
+  /// The type that values of all buffers are rounded to; memory stays f32.
   DType stored() const { return stored_; }
   std::size_t optimizer_slots() const { return inner_slots_; }
 
-  // Where executables read parameters and write gradients; a window's places are shared.
+  // Addresses at which executables read parameters and write gradients. Buckets share the memory of
+  // a window.
   float* parameters(UnitId unit) const { return at(parameters_of_, unit); }
   float* gradients(UnitId unit) const { return at(gradients_of_, unit); }
   float* parameters(const collectives::Bucket& bucket) const {
@@ -130,33 +132,34 @@ public:
     return gradients(bucket.units.first);
   }
 
-  /// Where a step's passes are summed: a unit's gradients, or, where sums_shards(), this rank's
-  /// shard of a bucket's. The other of the two is null; both are without Options::accumulate.
+  /// Sum of a step's passes: of a unit's gradients or, if sums_shards(), of this rank's shard of a
+  /// bucket. The other of the two is null. Both are null without Options::accumulate.
   float* accumulated(UnitId unit) const;
   float* accumulated(const collectives::Bucket& bucket) const;
   bool sums_shards() const { return strategy_.sums_shards(); }
 
-  /// Pieces have these copies from now on, where an optimizer of this rank's works on all
-  /// parameters whole: then writes_copies().
+  /// Makes the optimizer also write these copies of parameters; chunks refer to them from now on.
+  /// No effect (writes_copies() stays false) unless this rank's optimizer updates all parameters on
+  /// the device.
   void write(const ParameterCopies& copies);
   bool writes_copies() const { return copies_.data != nullptr; }
 
-  /// The part of a bucket that this rank's optimizer works on: its shard, or all of it. Gradients
-  /// are there in any case; state that is offloaded, and parameters that are, are not.
+  /// The elements of a bucket that this rank's optimizer updates: its shard, or the whole bucket.
+  /// Gradients are always on the device; offloaded state and parameters are not.
   OptimizerViews chunk(const collectives::Bucket& bucket) const;
-  /// The part of a piece that the device's optimizer works on, and the part that the host's does.
+  /// The elements of chunk() that the device's optimizer updates, and those that the host's does.
   OptimizerViews kept_chunk(const collectives::Bucket& bucket) const;
   HostChunk host_chunk(const collectives::Bucket& bucket) const;
-  /// Places in piece()'s gradients that no parameter has, where buckets share the memory of fresh
-  /// gradients: what lies there is another bucket's.
+  /// Gaps in chunk()'s gradients (flat_gaps.hpp) if buckets share the memory of fresh gradients:
+  /// they contain another bucket's values.
   std::vector<FlatGap> foreign_gradients(const collectives::Bucket& bucket) const;
-  /// What is trained of these, cut where the learning rate's factor changes.
+  /// Trained elements of these, divided where the learning rate's factor changes.
   std::vector<OptimizerChunk> kept_chunks(const collectives::Bucket& bucket) const;
   std::vector<OptimizerChunk> host_chunks(const collectives::Bucket& bucket) const;
-  /// The same of all buckets, neighbours joined: as few views as possible.
+  /// Trained elements of all buckets, in as few views as possible: adjacent ones are joined.
   std::vector<OptimizerChunk> chunks() const { return in_few_views(&ModelState::chunk); }
   std::vector<OptimizerChunk> kept_chunks() const { return in_few_views(&ModelState::kept_chunk); }
-  /// Whether nothing of it is trained, on any rank.
+  /// Whether no rank trains any of its parameters.
   bool is_frozen(const collectives::Bucket& bucket) const {
     return rates_.is_frozen(bucket.offset, bucket.elements);
   }
@@ -164,93 +167,92 @@ public:
     return rates_.is_frozen(plan_.unit_offsets[static_cast<std::size_t>(unit)],
                             layout_.unit_elements[static_cast<std::size_t>(unit)]);
   }
-  /// Whether gradients go through it to what is trained: in it, or in units below.
+  /// Whether backward passes through the bucket: it or a unit below it is trained.
   bool has_backward(const collectives::Bucket& bucket) const {
     return !rates_.is_frozen(0, bucket.offset + bucket.elements);
   }
-  /// The copy of another rank's shard; null: this rank keeps none.
+  /// The replica of another rank's shard; null if this rank keeps none.
   const ShardReplica* shard_replica() const { return shard_replica_ ? &*shard_replica_ : nullptr; }
   /// Null unless the strategy offloads.
   const HostShard* host() const { return host_ ? &*host_ : nullptr; }
 
-  /// Room for a whole bucket in the narrower type in which it travels; null when all do in f32.
+  /// Memory for a whole bucket in the narrower type that is sent; null if all is sent in f32.
   std::byte* wire() const { return wire_ ? wire_->data() : nullptr; }
-  /// Enqueues: the state is all ranks' as it is now; and that of this rank is again what it was
-  /// then. Nothing without Options::keeps_base.
+  /// Enqueues: keep_base stores the state as the common state of all ranks, return_to_base restores
+  /// it. No effect without Options::keeps_base.
   void keep_base(Stream& stream) const;
   void return_to_base(Stream& stream) const;
-  /// All of the optimizer's values on this rank's device, by slot.
+  /// Optimizer values on this rank's device, by slot.
   std::vector<std::span<float>> optimizer_arrays() const;
-  /// What the outer optimizer keeps of piece()'s parameters; null: nothing.
+  /// The outer optimizer's momentum for chunk()'s parameters; null if it has none.
   float* outer_momentum(const collectives::Bucket& bucket) const;
 
-  /// This rank's part of the flat space, where parameters and gradients are divided.
+  /// This rank's part of the flat space if parameters and gradients are divided.
   float* owned_parameters() const { return parameters_->floats(); }
   float* owned_gradients() const { return gradients_->floats(); }
 
-  /// Which shard of each bucket is this rank's.
+  /// Index of this rank's shard of each bucket.
   std::size_t shard() const { return shard_; }
 
   float* statistics() const { return statistics_->floats(); }
-  /// Enqueues: the statistics as they are now come back with restore_statistics. Only with
+  /// Enqueues: keep_statistics stores the statistics, restore_statistics restores them. Only with
   /// Options::keeps_statistics.
   bool keeps_statistics() const { return kept_statistics_ != nullptr; }
   void keep_statistics(Stream& stream) const;
   void restore_statistics(Stream& stream) const;
-  /// Where every rank has the statistics of slice 0 after a step once all have voted for it, and
-  /// what was loaded until then; -1: before the first step. What a rank has enqueued beyond a step
-  /// that fails may still run, on CUDA, and writes those of later steps alone. Only with
-  /// Options::commits_statistics.
+  /// Statistics of slice 0 after a committed step, on every rank; step -1 stands for the loaded
+  /// ones. On CUDA, work that a rank enqueued after a failed step may still run; it writes only the
+  /// statistics of later steps. Only with Options::commits_statistics.
   bool commits_statistics() const { return committed_statistics_ != nullptr; }
   float* committed_statistics(std::int64_t step) const;
-  /// Enqueues: they are this rank's as they are now.
+  /// Enqueues a copy of this rank's statistics to those of `step`.
   void commit_statistics(Stream& stream, std::int64_t step) const;
-  /// Enqueues: this rank's are these again.
+  /// Enqueues a copy of the statistics of `step` to this rank's.
   void revert_statistics(Stream& stream, std::int64_t step) const;
   /// In device memory; null unless Options::loss_scale.
   LossScaleState* loss_scale() const {
     return scaler_ ? reinterpret_cast<LossScaleState*>(scaler_->data()) : nullptr;
   }
-  /// What executables multiply the loss by: where ranks train asynchronously, a value of its own,
-  /// which who computes writes there (ParameterClient). Null where losses are not scaled.
+  /// The factor that executables multiply the loss by. In asynchronous training a separate value,
+  /// which ParameterClient writes. Null if losses are not scaled.
   float* read_scale() const {
     return read_scale_ ? read_scale_->floats() : loss_scale() ? &loss_scale()->scale : nullptr;
   }
-  /// Scratch for clipping: the squared norm of the gradients, and the factor that follows from it.
+  /// Scratch for clipping: the squared norm of the gradients, and the clipping factor.
   double* squared_norm() const { return reinterpret_cast<double*>(scratch_->data()); }
   float* clip_factor() const { return reinterpret_cast<float*>(scratch_->data() + sizeof(double)); }
-  /// Scratch for a vote: how many ranks are for it, after the sum; before, this rank alone.
+  /// Scratch for a vote: this rank's vote; after the sum, the number of ranks that vote yes.
   float* votes() const { return clip_factor() + 1; }
-  /// Enqueues: votes() is this rank's own.
+  /// Enqueues: sets votes() to this rank's vote.
   void vote(Stream& stream) const;
-  /// In device memory: of how many steps this is the state (Device::count_update).
+  /// Number of applied steps, in device memory (Device::count_update).
   std::int64_t* steps() const {
     return reinterpret_cast<std::int64_t*>(scratch_->floats() + scratch_elements) - 1;
   }
-  /// The same of steps that this rank had all for: one more than steps(), where it has voted for
-  /// one and not applied it. Only with Options::prepares.
+  /// Number of prepared steps: one more than steps() if this rank has voted for a step and not
+  /// applied it. Only with Options::prepares.
   bool prepares() const { return prepares_; }
   std::int64_t* prepared_steps() const { return steps() - 1; }
-  /// Enqueues, in front of a vote: that all is there, and where the device runs on behind a stream
-  /// that has failed, copies of it.
+  /// Enqueues, before a vote: counts the step as prepared. A device that continues after a failed
+  /// stream also copies the step's inputs.
   void prepare(Stream& stream) const;
   const Prepared& prepared() const { return prepared_; }
-  /// This rank's part of a bucket's gradients, as they were prepared.
+  /// This rank's part of a bucket's gradients in the prepared step.
   const float* prepared_gradients(const collectives::Bucket& bucket) const;
-  /// kept_chunks() with these.
+  /// kept_chunks() with the prepared gradients.
   std::vector<OptimizerChunk> prepared_chunks(const collectives::Bucket& bucket) const;
 
 private:
-  /// An array of this rank: elements below `kept` lie on the device, the others in the host's
+  /// An array of this rank: elements below `kept` are on the device, the others in the host's
   /// memory.
   struct Destination {
-    bool divided = false;  ///< it has a shard of each bucket; else all of them
-    std::size_t shard = 0; ///< which
+    bool divided = false;  ///< one shard of each bucket; false: all of it
+    std::size_t shard = 0; ///< index of the shard
     const BufferPtr* device = nullptr;
     std::size_t kept = SIZE_MAX;
     float* host = nullptr;
-    bool host_alone = false; ///< what would lie on the device is left out
-    bool may_lack = false;   ///< it is zeros where the source has none
+    bool host_alone = false; ///< skips the elements that would be on the device
+    bool may_lack = false;   ///< zeros if the source lacks it
   };
 
   ModelState(Device& device, const StorageLayout& layout, const Options& options);
@@ -259,9 +261,9 @@ private:
   Status allocate_for_recovery(const Options& options);
   Status allocate_base();
   void place_units();
-  /// A bucket's elements in the space in which the optimizer's state lies.
+  /// A bucket's elements in the space of the optimizer's state.
   HostShard::Range range(const collectives::Bucket& bucket) const;
-  /// Where a rank's part of a bucket begins in the flat space.
+  /// Offset in the flat space of the rank's part of a bucket.
   std::size_t flat_place(const collectives::Bucket& bucket) const;
   std::vector<OptimizerChunk>
   in_few_views(OptimizerViews (ModelState::*part)(const collectives::Bucket&) const) const;
@@ -273,7 +275,7 @@ private:
                     const Destination& to) const;
   void put(Stream& stream, std::span<const float> values, std::size_t place,
            const Destination& to) const;
-  /// All of them.
+  /// Copies all statistics.
   void copy_statistics(Stream& stream, float* to, const float* from) const;
   float* at(const std::vector<float*>& places, UnitId unit) const {
     return places[static_cast<std::size_t>(unit)];
@@ -288,15 +290,15 @@ private:
   Device& device_;
   StorageLayout layout_;
   collectives::Strategy strategy_;
-  std::size_t shard_; ///< which one is this rank's
+  std::size_t shard_; ///< index of this rank's shard
   collectives::FlatPlan plan_;
   std::vector<std::string> optimizer_slots_;
-  std::size_t inner_slots_; ///< those before the outer optimizer's
+  std::size_t inner_slots_; ///< number of slots before the outer optimizer's
   std::optional<LossScaleOptions> loss_scale_options_;
   DType stored_;
   BufferPtr parameters_, gradients_, accumulated_, scratch_, scaler_, read_scale_;
   BufferPtr statistics_, kept_statistics_, committed_statistics_;
-  BufferPtr gathered_, fresh_; ///< windows; null where nothing is divided
+  BufferPtr gathered_, fresh_; ///< windows; null if nothing is divided
   BufferPtr wire_;
   BufferPtr snapshot_;
   bool saves_shard_;
@@ -315,9 +317,9 @@ private:
   Prepared prepared_;
 };
 
-/// Gives an executable all of the state's buffers.
+/// Binds all of the state's buffers to an executable.
 void bind(Executable& executable, const ModelState& state);
-/// Takes all buffers away, and ranks to sum over.
+/// Unbinds all buffers and the sum over ranks.
 void unbind(Executable& executable);
 
 } // namespace troupe::training

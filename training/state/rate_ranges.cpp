@@ -39,7 +39,7 @@ RateRanges::RateRanges(const StorageLayout& layout, const collectives::FlatPlan&
     const auto& slot = layout.parameters[i];
     if (rates[i] == ranges_.back().rate)
       continue;
-    // Padding belongs to what stands before it.
+    // Padding belongs to the parameter before it.
     const auto first = plan.unit_offsets[static_cast<std::size_t>(slot.unit)] + slot.offset;
     ranges_.back().end = first;
     ranges_.push_back({.first = first, .rate = rates[i]});

@@ -1,5 +1,5 @@
-/// Where in the flat space which learning rate holds (train.freeze, train.lr_scale), and where
-/// weights decay (train.optimizer.decay).
+/// Ranges of the flat space with one learning rate factor (train.freeze, train.lr_scale) and one
+/// setting of weight decay (train.optimizer.decay).
 #pragma once
 
 #include "collectives/flat_plan.hpp"
@@ -12,22 +12,22 @@
 
 namespace troupe::training {
 
-/// Elements that one launch of the optimizer works on.
+/// Elements that one launch of the optimizer updates.
 struct OptimizerChunk : OptimizerViews {
-  nn::ParameterRate rate; ///< its factor is never 0
+  nn::ParameterRate rate; ///< the factor is never 0
 };
 
-/// The arguments of a piece's optimizer.
+/// Returns the optimizer's arguments at a rate.
 OptimizerArguments at_rate(OptimizerArguments arguments, const nn::ParameterRate& rate);
 
 class RateRanges {
 public:
-  /// `rates`: by parameter of the layout; empty: all are trained, and decay.
+  /// `rates`: by parameter of the layout; empty: all are trained and decay.
   RateRanges(const StorageLayout& layout, const collectives::FlatPlan& plan,
              std::span<const nn::ParameterRate> rates);
 
-  /// The parts of views that are trained, cut where the rate changes, from the last to the first.
-  /// `first`: where the views begin in the flat space.
+  /// Divides views into their trained ranges of one rate, from the last to the first. `first`:
+  /// offset of the views in the flat space.
   std::vector<OptimizerChunk> cut(const OptimizerViews& views, std::size_t first) const;
   bool is_frozen(std::size_t first, std::size_t elements) const;
 
@@ -36,7 +36,7 @@ private:
     std::size_t first = 0, end = 0;
     nn::ParameterRate rate;
   };
-  std::vector<Range> ranges_; ///< neighbours, of different rates
+  std::vector<Range> ranges_; ///< contiguous; neighbours differ in rate
 };
 
 } // namespace troupe::training

@@ -1,4 +1,4 @@
-/// Copies of a rank's state, on their way to a file.
+/// Copies of a rank's state to be written to a file.
 #pragma once
 
 #include "core/device/loss_scale.hpp"
@@ -10,17 +10,17 @@
 
 namespace troupe::training {
 
-/// A copy of a rank's state at a committed step. The values lie in ModelState::snapshot(), of which
-/// there is one.
+/// A copy of a rank's state at a committed step. The values are in ModelState::snapshot(); only one
+/// exists at a time.
 struct Snapshot {
   std::int64_t step = 0;
   std::optional<LossScaleState> loss_scale = {};
 };
 
-/// One piece (saved_state.hpp) of such a copy, where the whole is not copied.
+/// One chunk (saved_state.hpp) of a state that is copied chunk by chunk.
 struct StateChunk {
   std::int64_t step = 0;
-  std::size_t index = 0;     ///< of the pieces that a state is saved in
+  std::size_t index = 0;     ///< in ModelState::saved() or written()
   std::vector<float> values; ///< in host memory and in the device's layout
   std::optional<LossScaleState> loss_scale = {};
 };

@@ -1,5 +1,5 @@
-/// A copy of a rank's state where it last was that of all ranks: what others can go on from while
-/// each trains by itself.
+/// A copy of a rank's state when it was last equal on all ranks. The job can resume from it while
+/// each rank trains by itself.
 #pragma once
 
 #include "core/device/device.hpp"
@@ -10,12 +10,11 @@ namespace troupe::training {
 
 class StateBase {
 public:
-  /// So many bytes at `live` are part of it. Errors: out_of_memory.
+  /// Adds `bytes` at `live` to the state. Errors: out_of_memory.
   Status add(Device& device, void* live, std::size_t bytes, MemoryKind kind);
-  /// Enqueues: the state is this from now on, unless ranks have voted against it
-  /// (Device::gate_updates).
+  /// Enqueues a copy of the live state, unless the ranks voted against it (Device::gate_updates).
   void keep(Device& device, Stream& stream) const;
-  /// Enqueues: the live state is what was kept.
+  /// Enqueues: restores the live state from the copy.
   void restore(Device& device, Stream& stream) const;
 
 private:

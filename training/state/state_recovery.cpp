@@ -1,5 +1,5 @@
-// What a rank keeps so that others can go on without it, or it with them: a copy of another rank's
-// shard, and what a step needs that it has voted for.
+// State that a rank keeps for recovery: a replica of another rank's shard, and the inputs of a
+// prepared step.
 #include "core/fail.hpp"
 #include "training/state/model_state.hpp"
 

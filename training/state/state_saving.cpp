@@ -1,4 +1,4 @@
-// What a rank saves of its state: copies in host memory, in the device's layout.
+// Saving a rank's state: copies in host memory, in the device's layout.
 #include "training/state/model_state.hpp"
 
 #include <algorithm>
@@ -61,8 +61,8 @@ void ModelState::copy_statistics(Stream& stream, float* to, const float* from) c
   device_.copy(stream, to, from, layout_.statistic_elements * sizeof(float));
 }
 
-/// Elements of a bucket from `begin` on in the flat space. What is offloaded lies from kept_ on in
-/// the host's memory.
+/// Copies a bucket's elements from offset `begin` of the flat space. Offloaded elements are those
+/// from kept_ on.
 void ModelState::copy_flat(Stream& stream, std::size_t array, std::size_t number, std::size_t begin,
                            std::size_t elements, float* to) const {
   const auto& bucket = plan_.buckets[number];

@@ -1,4 +1,4 @@
-// From saved states, in canonical layout, to a state in the device's.
+// Loading: converts saved states from canonical layout to the device's layout.
 #include "core/fail.hpp"
 #include "training/state/model_state.hpp"
 
@@ -10,10 +10,11 @@ namespace troupe::training {
 
 namespace {
 
-/// What is read at a time of a tensor that the device stores as files do.
+/// Elements read at a time of a tensor that the device stores in canonical layout.
 constexpr std::size_t most_read = std::size_t{4} << 20;
 
-/// Weights that were trained beside a bias are worth nothing without it.
+/// Refuses a state with a bias that the model lacks: weights trained with a bias are useless
+/// without it.
 Status check_no_bias_is_lost(const StateSource& source, const StorageLayout& layout) {
   constexpr std::string_view weight = ".weight", bias = ".bias";
   for (const auto& slot : layout.parameters) {
@@ -21,9 +22,10 @@ Status check_no_bias_is_lost(const StateSource& source, const StorageLayout& lay
       continue;
     const auto beside = slot.name.substr(0, slot.name.size() - weight.size()).append(bias);
     if (source.find(beside) && std::ranges::count(layout.parameters, beside, &Slot::name) == 0)
-      return fail(Errc::invalid_input,
-                  "the checkpoint has a tensor {}, and the model has none: it is of another model",
-                  beside);
+      return fail(
+          Errc::invalid_input,
+          "the checkpoint has a tensor {}, which the model lacks: it belongs to another model",
+          beside);
   }
   return {};
 }
@@ -32,8 +34,8 @@ Status check_no_bias_is_lost(const StateSource& source, const StorageLayout& lay
 
 namespace {
 
-/// Empty for a state of the optimizer that does not exist yet, because the run begins; or, if it
-/// `may_lack`, because it was trained otherwise until now.
+/// Returns nothing for optimizer state that does not exist yet: the run is new or, with `may_lack`,
+/// it was trained with other settings before.
 Result<std::optional<std::size_t>> tensor_of(const StateSource& source, const Slot& slot,
                                              std::string_view state, bool may_lack = false) {
   const auto name = state.empty() ? slot.name : optimizer_tensor_name(state, slot.name);
@@ -42,9 +44,10 @@ Result<std::optional<std::size_t>> tensor_of(const StateSource& source, const Sl
     return std::nullopt;
   if (!number)
     return fail(Errc::invalid_input,
-                "the checkpoint has no tensor {}: it is of another model or optimizer", name);
+                "the checkpoint has no tensor {}: it belongs to another model or optimizer", name);
   if (const auto& shape = source.header().tensors[*number].shape; shape != slot.shape)
-    return fail(Errc::invalid_input, "tensor {} of the checkpoint is {}, the model's is {}", name,
+    return fail(Errc::invalid_input,
+                "tensor {} has the shape {} in the checkpoint, but {} in the model", name,
                 shape.to_string(), slot.shape.to_string());
   return number;
 }
@@ -59,7 +62,7 @@ Status encode_whole(const StateSource& source, std::size_t tensor, const Slot& s
   return take(first, std::span{std::as_const(values)}.subspan(first, end - first));
 }
 
-/// Gives elements [first, end) of a tensor, as the device stores it, to `take`, piece by piece.
+/// Passes elements [first, end) of a tensor to `take` in the device's layout, chunk by chunk.
 template <class Take>
 Status read_stored(const StateSource& source, std::size_t tensor, const Slot& slot,
                    std::size_t first, std::size_t end, const Take& take) {
@@ -115,7 +118,7 @@ Status ModelState::load_parameters(Stream& stream, const StateSource& source) {
                          .host = all_on_device ? nullptr : host_->parameters()}));
   if (!host_ || !all_on_device)
     return {};
-  // The host updates a copy of its own.
+  // The host updates a separate copy.
   return load_array(stream, source, "",
                     {.divided = strategy_.divides_optimizer,
                      .shard = shard_,
@@ -124,7 +127,7 @@ Status ModelState::load_parameters(Stream& stream, const StateSource& source) {
                      .host_alone = true});
 }
 
-/// All of an array that is this rank's: "" for parameters, or a state of the optimizer.
+/// Loads this rank's part of an array: of the parameters ("") or of an optimizer slot.
 Status ModelState::load_array(Stream& stream, const StateSource& source, std::string_view state,
                               const Destination& to) const {
   if (to.device && *to.device) // padding stays zero
@@ -166,13 +169,13 @@ void ModelState::put(Stream& stream, std::span<const float> values, std::size_t 
 Status ModelState::load_loss_scale(Stream& stream, const CheckpointHeader& header) {
   if (!scaler_)
     return {};
-  // A checkpoint of another precision has none: scaling begins here.
+  // A checkpoint of another precision has no loss scale: scaling starts here.
   LossScaleState state{.scale = loss_scale_options_->initial, .taken = header.step};
   if (const auto saved = header.metadata.find(loss_scale_key); saved != header.metadata.end()) {
     const auto parsed = parse_loss_scale(saved->second);
     if (!parsed)
-      return fail(Errc::corrupt, "the checkpoint of step {} has the loss scale \"{}\"", header.step,
-                  saved->second);
+      return fail(Errc::corrupt, "the checkpoint of step {} has an invalid loss scale: \"{}\"",
+                  header.step, saved->second);
     state = *parsed;
   }
   device_.copy(stream, loss_scale(), &state, sizeof state);
@@ -190,7 +193,7 @@ Status ModelState::load_statistics(Stream& stream, const StateSource& source) {
                              return stream.synchronize();
                            }));
   }
-  if (commits_statistics()) // whichever step comes first, the one before it was loaded
+  if (commits_statistics()) // any step may be first, and the step before it was loaded
     for (std::int64_t turn = 0; turn < committed_turns(strategy_); ++turn)
       commit_statistics(stream, turn);
   return {};

@@ -11,7 +11,7 @@ namespace troupe::actors {
 
 namespace {
 
-using Digest = std::array<std::byte, 64>; // hex
+using Digest = std::array<std::byte, 64>; // hexadecimal
 
 constexpr std::size_t chunk_bytes = std::size_t{256} << 10;
 
@@ -31,7 +31,7 @@ Status receive_chunk(net::Connection& from, std::span<std::byte> chunk,
   TROUPE_TRY(net::read_all(from, chunk, io_deadline));
   return digest == digest_of(chunk)
              ? Status{}
-             : fail(Errc::corrupt, "a chunk of the checkpoint was damaged on its way");
+             : fail(Errc::corrupt, "a chunk of the checkpoint was damaged in transfer");
 }
 
 } // namespace

@@ -10,7 +10,7 @@ namespace troupe::actors {
 
 namespace {
 
-/// Stands before the values, behind its own length.
+/// Precedes the values, and follows its own length.
 struct Description {
   struct Tensor {
     std::string name;
@@ -35,7 +35,8 @@ struct Description {
 constexpr std::size_t length_bytes = 8;
 constexpr std::size_t value_alignment = alignof(std::max_align_t);
 
-/// The description with its length before it, so long that values behind it are aligned.
+/// Returns the description, preceded by its length and padded so that the values after it are
+/// aligned.
 std::string description_of(const Checkpoint& checkpoint) {
   Description description{.step = checkpoint.step,
                           .epoch = checkpoint.epoch,
@@ -54,7 +55,7 @@ std::string description_of(const Checkpoint& checkpoint) {
   return text;
 }
 
-/// Whether all tensors' values are there, and no more.
+/// Adds the tensors. Checks that the values of all are present, and nothing else.
 Status add_tensors(const Description& description, std::span<const std::byte> values,
                    Checkpoint& checkpoint) {
   const auto* next = reinterpret_cast<const float*>(values.data());
@@ -63,13 +64,15 @@ Status add_tensors(const Description& description, std::span<const std::byte> va
     const Shape shape{tensor.shape};
     const auto elements = static_cast<std::size_t>(shape.elements());
     if (elements > left)
-      return fail(Errc::corrupt, "the checkpoint that came ends in the middle of {}", tensor.name);
+      return fail(Errc::corrupt, "the received checkpoint ends in the middle of tensor {}",
+                  tensor.name);
     checkpoint.tensors.push_back({tensor.name, shape, {next, elements}});
     next += elements;
     left -= elements;
   }
   if (left > 0)
-    return fail(Errc::corrupt, "the checkpoint that came has {} values too many", left);
+    return fail(Errc::corrupt,
+                "the received checkpoint is longer than its description, by {} values", left);
   return {};
 }
 
@@ -93,11 +96,11 @@ Result<Checkpoint> join_chunks(std::shared_ptr<const std::byte[]> bytes, std::in
   if (all.size() >= length_bytes)
     std::memcpy(&length, all.data(), length_bytes);
   if (all.size() < length_bytes || length > all.size() - length_bytes)
-    return fail(Errc::corrupt, "the checkpoint that came has no description");
+    return fail(Errc::corrupt, "the received checkpoint has no description");
   Description description;
   caf::binary_deserializer source{nullptr, all.data() + length_bytes, length};
   if (!source.apply(description))
-    return fail(Errc::corrupt, "the checkpoint that came has a damaged description");
+    return fail(Errc::corrupt, "the received checkpoint has a damaged description");
   Checkpoint checkpoint{.step = description.step,
                         .epoch = description.epoch,
                         .metadata = std::move(description.metadata),

@@ -1,4 +1,4 @@
-/// A checkpoint as one sequence of bytes, as it is sent between daemons.
+/// A checkpoint as one sequence of bytes, in the format that daemons send.
 #pragma once
 
 #include "core/checkpoint/checkpoint.hpp"
@@ -18,7 +18,7 @@ public:
   explicit CheckpointChunks(std::shared_ptr<const Checkpoint> checkpoint);
 
   std::int64_t bytes() const { return bytes_; }
-  /// Without holes: what stands before the values, and those of each tensor.
+  /// The bytes, without gaps: the description, then the values of each tensor.
   const std::vector<std::span<const std::byte>>& parts() const { return parts_; }
 
 private:
@@ -30,7 +30,7 @@ private:
   std::int64_t bytes_ = 0;
 };
 
-/// From all its bytes, which it keeps. Error: corrupt.
+/// Returns the checkpoint in these bytes, which it keeps alive. Error: corrupt.
 Result<Checkpoint> join_chunks(std::shared_ptr<const std::byte[]> bytes, std::int64_t size);
 
 } // namespace troupe::actors

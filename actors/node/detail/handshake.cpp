@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::string_view id_begin = "troupe ";
 
-/// A daemon without TLS greets within this time. A slower one greets in spite of our
+/// A daemon without TLS sends its handshake within this time. A slower one sends it in spite of our
 /// ClientHello.
 constexpr std::chrono::milliseconds default_wait{200};
 
@@ -29,7 +29,7 @@ std::string offer_of_tls() {
   const net::TlsContext context{SSL_CTX_new(TLS_method())};
   const net::TlsSession session{SSL_new(context.get())};
   SSL_set_bio(session.get(), BIO_new(BIO_s_mem()), BIO_new(BIO_s_mem()));
-  SSL_connect(session.get()); // as far as it comes without an answer
+  SSL_connect(session.get()); // as far as possible without an answer
   char* bytes = nullptr;
   const auto size = BIO_get_mem_data(SSL_get_wbio(session.get()), &bytes);
   return {bytes, static_cast<std::size_t>(size)};
@@ -41,7 +41,7 @@ bool is_of_tls(std::string_view bytes) {
   return bytes.size() > 1 && (bytes[0] == alert || bytes[0] == handshake) && bytes[1] == version;
 }
 
-/// A connection to a daemon, until its greeting has come.
+/// A connection to a daemon, until its handshake has arrived.
 class Visit {
 public:
   Visit(const Endpoint& daemon, const TlsConfig& tls, std::chrono::milliseconds timeout)
@@ -50,22 +50,22 @@ public:
   Status connect();
   /// Returns the handshake's payload; empty if the bytes are no handshake.
   Result<std::string> handshake();
-  /// Whether the greeting was incomplete: the peer is frozen, or ends.
+  /// Whether the handshake was incomplete: the peer is frozen, or ends.
   bool is_silent() const { return silent_; }
 
 private:
   using Clock = std::chrono::steady_clock;
 
-  /// Events that a call with this result waits for; 0 if it has failed.
+  /// Returns the events that a call with this result waits for; 0 if the call has failed.
   short wanted(ssize_t result) const;
-  /// Waits for one of these events. False when the time is up, and at once for no events.
+  /// Waits for one of these events. Returns false when the time is up, and at once for no events.
   bool await(short events, std::chrono::milliseconds most) const;
   bool await(short events) const { return await(events, timeout_); }
   Status secure();
   tl::unexpected<Error> refused();
-  /// Sends a ClientHello if no greeting comes: a daemon with TLS waits for one.
+  /// Sends a ClientHello if no handshake arrives: a daemon with TLS waits for one.
   void speak_first();
-  /// Up to so many bytes; 0 when no more come.
+  /// Returns up to `size` bytes; 0 when no more arrive.
   std::size_t read(char* to, std::size_t size);
   std::string read_exactly(std::size_t size);
 
@@ -115,7 +115,7 @@ Status Visit::secure() {
   SSL_set_fd(session_.get(), socket_.number());
   int result = 0;
   do {
-    ERR_clear_error(); // which SSL_get_error would take for this call's
+    ERR_clear_error(); // otherwise SSL_get_error would report an old error for this call
     result = SSL_connect(session_.get());
   } while (result != 1 && await(wanted(result)));
   return result == 1 ? Status{} : refused();
@@ -128,13 +128,13 @@ tl::unexpected<Error> Visit::refused() {
     return fail(problem.may_pass ? Whose::there : Whose::here, Errc::network,
                 "the certificate of the daemon at {} is not trusted: {} (cluster.tls.ca: {})", at,
                 problem.why, *tls_.ca);
-  if (problem.refused) // though it passes our own check: that clock or config may be wrong
+  if (problem.refused) // although it passes our own check: the peer's clock or config may be wrong
     return fail(Whose::there, Errc::network, "the daemon at {} refuses the certificate {}: {}", at,
                 *tls_.certificate, problem.why);
-  return fail(
-      problem.may_pass ? Whose::there : Whose::here, Errc::network,
-      "no TLS with what listens at {}: {}; if it is a daemon, its config has no cluster.tls", at,
-      problem.why);
+  return fail(problem.may_pass ? Whose::there : Whose::here, Errc::network,
+              "no TLS connection to the process that listens at {}: {}; if it is a troupe daemon, "
+              "its config lacks cluster.tls",
+              at, problem.why);
 }
 
 void Visit::speak_first() {
@@ -167,8 +167,8 @@ std::string Visit::read_exactly(std::size_t size) {
   return bytes;
 }
 
-/// CAF's BASP, version 4 (libcaf_io/caf/io/basp/header.hpp): operation (0: server handshake), two
-/// bytes of padding, flags, length of the payload, version, two actors; big-endian.
+/// The header is CAF's BASP, version 4 (libcaf_io/caf/io/basp/header.hpp): operation (0: server
+/// handshake), two bytes of padding, flags, length of the payload, version, two actors; big-endian.
 Result<std::string> Visit::handshake() {
   constexpr std::size_t header_size = 32, most = 4 << 10;
   if (!session_)
@@ -196,8 +196,8 @@ Result<std::string> Visit::handshake() {
   return payload;
 }
 
-/// The application id in a greeting: a string with its length in the byte before. Empty: none of
-/// ours.
+/// Returns the application id in a handshake: a string with its length in the byte before. Empty:
+/// not one of ours.
 std::string_view find_id(std::string_view handshake) {
   const auto at = handshake.find(id_begin);
   if (at == std::string_view::npos || at == 0)
@@ -219,11 +219,12 @@ Status check_handshake(const Endpoint& daemon, const NetworkOptions& options,
   const std::string theirs{find_id(handshake)}, ours = application_id(options.version);
   if (theirs.empty())
     return fail(visit.is_silent() ? Whose::there : Whose::here, Errc::network,
-                "what listens at {} does not answer as a troupe daemon {} does", to_string(daemon),
-                options.tls.enabled() ? "with TLS" : "without TLS");
+                "the process that listens at {} does not answer like a troupe daemon {}",
+                to_string(daemon), options.tls.enabled() ? "with TLS" : "without TLS");
   if (theirs != ours)
-    return fail(Errc::network, "the daemon at {} is {}, this program is {}", to_string(daemon),
-                theirs, ours);
+    return fail(Errc::network,
+                "the daemon at {} is {}, but this program is {}; use the same version",
+                to_string(daemon), theirs, ours);
   return {};
 }
 

@@ -1,4 +1,4 @@
-/// Protocol between a node that lacks parts of a divided state and one that holds them.
+/// The protocol between a node that lacks parts of a divided state and a node that has them.
 #pragma once
 
 #include "collectives/tcp/data_plane.hpp"
@@ -9,7 +9,7 @@
 
 namespace troupe::actors {
 
-/// Requests values of one part. `part`: its index in the description.
+/// A request for values of one part. `part`: its index in the description.
 struct ShardRequest {
   std::uint64_t part = 0, first = 0, elements = 0;
 };

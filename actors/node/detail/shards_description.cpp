@@ -10,7 +10,7 @@ namespace troupe::actors {
 
 namespace {
 
-/// As it travels.
+/// The format on the wire.
 struct TravellingDescription {
   struct Part {
     std::int32_t shard = 0;
@@ -56,7 +56,7 @@ Result<ShardsDescription> parse_parts(std::span<const std::byte> bytes) {
   TravellingDescription description;
   caf::binary_deserializer source{nullptr, bytes.data(), bytes.size()};
   if (!source.apply(description))
-    return fail(Errc::corrupt, "a node's parts of the state came with a damaged description");
+    return fail(Errc::corrupt, "the received description of a node's state shards is damaged");
   ShardsDescription parts{.header = {.step = description.step,
                                      .epoch = description.epoch,
                                      .metadata = std::move(description.metadata),

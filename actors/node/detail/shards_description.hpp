@@ -1,4 +1,4 @@
-/// Description of the parts of a divided state that a node holds, for a node that lacks them.
+/// The description of a node's parts of a divided state, for a node that lacks them.
 #pragma once
 
 #include "core/checkpoint/tensor_part.hpp"

@@ -1,4 +1,4 @@
-/// Which evaluation was the best of a run (checkpoint.best).
+/// Tracks the best evaluation of a run (checkpoint.best).
 #pragma once
 
 #include "training/test_results.hpp"
@@ -11,12 +11,13 @@ namespace troupe::actors {
 
 class BestSoFar {
 public:
-  /// `metric`: none, accuracy, or loss. `value`: of the best checkpoint of an earlier run that goes
-  /// on.
+  /// `metric`: none, accuracy, or loss. `value`: the metric of the best checkpoint so far, for a
+  /// resumed run.
   explicit BestSoFar(std::string metric = "none", std::optional<double> value = std::nullopt)
       : metric_{std::move(metric)}, value_{value} {}
 
-  /// Whether these are better than all before; then they are what the next ones have to beat.
+  /// Returns whether these results are better than all before. If so, the next ones are compared
+  /// with them.
   bool beat(const training::TestResults& results) {
     const bool higher = metric_ == "accuracy";
     const auto& now = higher ? results.accuracy : results.loss;

@@ -42,24 +42,24 @@ Status DilocoRounds::end_step(std::int64_t step, double weight) {
 Status DilocoRounds::send_changes(Round round, double weight) {
   rounds_[round].resize(static_cast<std::size_t>(strategy().replica_groups()));
   TROUPE_TRY(auto chunks, setup_.state->end_round(round.fragment, weight));
-  std::vector<Message> letters;
+  std::vector<Message> messages;
   for (int owner = 0; owner < std::ssize(chunks); ++owner) {
-    auto& letter = letters.emplace_back(PseudoGradientMessage{round, weight}.to_message());
+    auto& letter = messages.emplace_back(PseudoGradientMessage{round, weight}.to_message());
     letter.from = rank();
     letter.to = speaker(owner);
     letter.values = std::move(chunks[static_cast<std::size_t>(owner)]);
     letter.bytes = letter.values->bytes();
-    // And as much comes back from here, whenever that is.
+    // The sum has the same size, and returns at some later time.
     auto& sent = sent_[round.step];
     sent.changes += owner == replica_group() ? 0 : letter.bytes;
     sent.sums += owner == replica_group() ? 0 : letter.bytes;
   }
   setup_.state->rank_state().communication->on_complete(
       [point_to_point = setup_.point_to_point,
-       letters = std::move(letters)](const Status& status) mutable {
+       messages = std::move(messages)](const Status& status) mutable {
         if (!status)
-          return; // the stream has failed, and says so itself
-        for (auto& letter : letters)
+          return; // the stream has failed, and reports it itself
+        for (auto& letter : messages)
           point_to_point->send(std::move(letter));
       });
   return {};
@@ -78,12 +78,12 @@ Status DilocoRounds::check(const Message& message, bool fits) const {
     if (message.bytes == training::pseudo_gradient_bytes(strategy().outer.compression, chunk))
       return {};
   }
-  // Of the sender: its node is the one that others go on without.
-  return failure(Error{Errc::network,
-                       fmt::format("rank {} has sent {} bytes of fragment {} behind step {}, which "
-                                   "nobody awaits",
-                                   message.from, message.bytes, fragment, step),
-                       {.rank = message.from}});
+  // Names the sender: the others continue without its node.
+  return failure(Error{
+      Errc::network,
+      fmt::format("rank {} has sent {} bytes of fragment {} after step {}, which are not expected",
+                  message.from, message.bytes, fragment, step),
+      {.rank = message.from}});
 }
 
 Status DilocoRounds::take_pseudo_gradient(const MessagePtr& message) {
@@ -92,7 +92,7 @@ Status DilocoRounds::take_pseudo_gradient(const MessagePtr& message) {
   TROUPE_TRY(check(*message, setup_.sum && message->from == speaker(from) &&
                                  registry_.expects(round, from) &&
                                  PseudoGradientMessage::weight_of(*message) > 0));
-  registry_.come(round, from, message);
+  registry_.add(round, from, message);
   return close_if_due(round.fragment);
 }
 
@@ -105,11 +105,11 @@ Status DilocoRounds::close_if_due(int fragment) {
   return {};
 }
 
-/// Whoever is late until then counts in the next round.
+/// A replica group that is later than the grace period counts in the next round.
 void DilocoRounds::begin_grace(Round round) {
   later_(strategy().outer.grace, [this, round] {
     if (registry_.next(round.fragment) != round)
-      return; // the others have come
+      return; // the others have arrived
     if (auto closed = close(round.fragment); !closed)
       caf::anon_send(me_, atom::failed_v, closed.error());
   });
@@ -144,7 +144,7 @@ void DilocoRounds::note(Round round, bool is_meeting, std::span<const MessagePtr
         {change->from / strategy().replica_group, training::round_of(*change).step});
 }
 
-/// Of a round that has not been applied, and has not come.
+/// Whether the sum is for a round that is not applied, and has not arrived.
 bool DilocoRounds::awaits_sum(const Message& message) const {
   const auto round = training::round_of(message);
   const auto owner = RoundSum::owner_of(message);
@@ -171,7 +171,8 @@ Status DilocoRounds::take_sum(const MessagePtr& message) {
   return {};
 }
 
-/// Those of the team that have the same shard, and speak to nobody.
+/// Forwards a sum to the ranks of the replica group with the same shard, which other groups do not
+/// address.
 void DilocoRounds::tell_replica_group(const Message& message) const {
   const auto first = replica_group() * strategy().replica_group;
   for (int member = first; member < first + strategy().replica_group; ++member)

@@ -1,6 +1,5 @@
-/// What a rank's SHARD MANAGER does where teams train apart, beside the steps of its own team: it
-/// sends off what has changed where a round ends, sums what comes from others, and knows until when
-/// training may go on.
+/// The part of a SHARD MANAGER for DiLoCo: it sends a pseudo-gradient when a round ends, sums those
+/// of other replica groups, and holds back steps until the sums that they need have arrived.
 #pragma once
 
 #include "actors/interfaces.hpp"
@@ -22,48 +21,52 @@ namespace troupe::actors {
 
 struct DilocoRoundsSetup {
   std::shared_ptr<training::OuterState> state;
-  std::shared_ptr<training::PseudoGradientReducer> sum; ///< null: another rank speaks for the team
+  std::shared_ptr<training::PseudoGradientReducer> sum; ///< null: another rank communicates
   std::shared_ptr<collectives::PointToPoint> point_to_point;
   std::int64_t first_step = 0;
 };
 
-/// What is sent for rounds that have ended since the last report; and how far teams were apart in
-/// what was applied before a step, root mean square, as a part of the norm of what they came to
-/// (below 0: nothing was).
+/// Traffic and results of rounds, for one step's report. `drift` is the root mean square distance
+/// between replica groups in the rounds applied before the step, relative to the norm of what they
+/// came to; below 0: no round was applied.
 struct RoundReport {
   std::uint64_t changes = 0, sums = 0; ///< bytes
   double drift = -1;
-  std::vector<RoundTaken> taken = {}; ///< by sums since the last report
+  std::vector<RoundTaken> taken = {}; ///< rounds summed since the last report
 };
 
-/// A part of a SHARD MANAGER, called by it alone.
+/// Used only by its SHARD MANAGER.
 class DilocoRounds {
 public:
-  /// Calls `then`, in the actor, when so much time is over.
+  /// Calls `then` in the actor after this time.
   using Later = std::function<void(std::chrono::milliseconds, std::function<void()> then)>;
 
   DilocoRounds(DilocoRoundsSetup setup, shard_manager_actor me, Later later);
 
-  /// The optimizer of this step is enqueued: sends what ends with it. `weight`: the team's part of
-  /// all slices. Error: out_of_memory.
+  /// Sends the pseudo-gradients of the rounds that end with this step. `weight`: the replica
+  /// group's share of all slices. Precondition: the step's optimizer is enqueued. Error:
+  /// out_of_memory.
   Status end_step(std::int64_t step, double weight);
-  /// From a rank of another team, or of this one. Errors: network (it is no letter of such a rank).
+  /// Takes a message of a rank, possibly this one. Errors: network (no such message is expected
+  /// from it).
   Status open(const collectives::MessagePtr& message);
-  /// Whether parameters of this step's forward can be what they are to be.
+  /// Whether the sums that this step's forward needs have arrived.
   bool may_begin(std::int64_t step) const;
-  /// Enqueues what was to come before this step. Which fragments have changed.
+  /// Enqueues the outer optimizer for the rounds that are due before this step. Returns the
+  /// fragments that changed.
   std::vector<int> apply_before(std::int64_t step);
-  /// Whether all that was sent in steps before this one has come, and is summed.
+  /// Whether all messages of the first `steps` steps have arrived and are summed.
   bool is_settled(std::int64_t steps) const;
-  /// All ranks: enqueues that teams have one state behind so many steps. Precondition: is_settled.
+  /// Enqueues the synchronization of all replica groups to one state after `steps` steps. All ranks
+  /// call it. Precondition: is_settled(steps).
   void synchronize(std::int64_t steps, double weight);
-  /// Precondition: the optimizer of this step has run.
+  /// Returns the report of this step. Precondition: its optimizer has run.
   RoundReport take_report(std::int64_t step);
 
 private:
-  using Sums = std::vector<collectives::MessagePtr>; ///< by owner; null: not there yet
-  /// How far teams were apart in fragments, and the squared norms of what these came to, which the
-  /// stream writes.
+  using Sums = std::vector<collectives::MessagePtr>; ///< by owner; null: not arrived yet
+  /// Squared distances between replica groups, and the squared norms of their results. The stream
+  /// writes the norms.
   struct Apart {
     std::vector<std::shared_ptr<double>> squared_norms;
     double spread = 0;
@@ -73,7 +76,7 @@ private:
   const collectives::Strategy& strategy() const { return setup_.state->strategy(); }
   int rank() const { return setup_.state->rank_state().rank; }
   int replica_group() const { return rank() / strategy().replica_group; }
-  /// Who speaks for a team, of this rank's shard.
+  /// The rank that communicates for a replica group, for this rank's shard.
   int speaker(int replica_group) const {
     return replica_group * strategy().replica_group + strategy().shard_of(rank());
   }
@@ -94,10 +97,11 @@ private:
   DilocoRoundsSetup setup_;
   shard_manager_actor me_;
   Later later_;
-  training::RoundRegistry registry_;       ///< of who sums
-  std::map<training::Round, Sums> rounds_; ///< not yet applied: they were sent, or others have them
-  std::set<training::Round> in_grace_;     ///< those that wait for teams which are late
-  std::vector<std::int64_t> applied_;      ///< by fragment: the step of its last round, or before
+  training::RoundRegistry registry_;       ///< of rounds that this rank sums
+  std::map<training::Round, Sums> rounds_; ///< sent or arrived, and not yet applied
+  std::set<training::Round> in_grace_;     ///< those that wait for late replica groups
+  std::vector<std::int64_t> applied_; ///< by fragment: step of its last applied round; at first,
+                                      ///< the step before the first
   // By step.
   std::map<std::int64_t, RoundReport> sent_;
   std::map<std::int64_t, Apart> apart_;

@@ -1,5 +1,5 @@
-/// What METRICS looks at once a second, because nobody tells it: this host's mailboxes, loader
-/// threads, memory and GPUs.
+/// The statistics that METRICS samples once a second: mailboxes, loader threads, memory and GPUs of
+/// this host.
 #pragma once
 
 #include "metrics/live/live_run.hpp"
@@ -20,12 +20,12 @@ namespace troupe::actors {
 class HostSampler {
 public:
   HostSampler() = default;
-  /// Of the ranks of this generation's host. Opens NVML where there is a GPU: may block.
+  /// Samples for this generation's ranks on this host. Opens NVML if there is a GPU: may block.
   explicit HostSampler(const training::Generation& generation);
 
-  /// A few small files, and a few calls of the driver for each GPU.
+  /// Reads a few small files, and makes a few driver calls per GPU.
   void sample(metrics::Registry& registry);
-  /// By role.
+  /// Returns samples by role.
   std::vector<metrics::ActorSample> actors(caf::actor_system& system) const;
 
 private:
@@ -36,10 +36,10 @@ private:
   metrics::LoaderSample loader() const;
 
   std::shared_ptr<const training::LoaderWork> work_;                 ///< null: no generation
-  std::vector<std::shared_ptr<const data::BatchAssembler>> batches_; ///< what they fill
+  std::vector<std::shared_ptr<const data::BatchAssembler>> batches_; ///< filled by loaders
   std::vector<Gpu> gpus_;
-  std::map<std::string, std::int64_t> counts_; ///< of actors, by role, where that is not one
-  std::unique_ptr<metrics::Nvml> nvml_;        ///< null: it is not there
+  std::map<std::string, std::int64_t> counts_; ///< number of actors by role, unless it is one
+  std::unique_ptr<metrics::Nvml> nvml_;        ///< null: not available
 };
 
 } // namespace troupe::actors

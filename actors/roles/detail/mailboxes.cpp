@@ -14,7 +14,7 @@ namespace troupe::actors {
 
 namespace {
 
-/// What metric_registry::collect calls for every metric.
+/// Callback of metric_registry::collect for every metric.
 class Collector {
 public:
   template <class Value>

@@ -1,4 +1,4 @@
-/// How long messages wait: CAF counts it for every actor, we add it up by role.
+/// Returns how long messages wait, by role: the sums of CAF's counters over all actors of the role.
 #pragma once
 
 #include "metrics/registry/registry.hpp"

@@ -1,5 +1,5 @@
-/// What a run has come to in the generations of this process that are over: a COORDINATOR leaves it
-/// to the next.
+/// The totals of a run over the earlier generations of this process. A COORDINATOR leaves them to
+/// the next.
 #pragma once
 
 #include "actors/roles/detail/best_so_far.hpp"
@@ -11,13 +11,13 @@ namespace troupe::actors {
 
 struct RunTotals {
   metrics::StepSums steps = {};
-  std::int64_t committed = 0;            ///< steps, of the whole run
-  double seconds = 0;                    ///< from the first step on
+  std::int64_t committed = 0;            ///< steps of the whole run
+  double seconds = 0;                    ///< since the first step
   double collective = 0, overlapped = 0; ///< seconds
-  metrics::RunSummary summary = {};      ///< its checkpoints
+  metrics::RunSummary summary = {};      ///< with the counts of its checkpoints
   BestSoFar best = BestSoFar{};
-  std::int64_t sampled = -1;    ///< steps after which the last sample of text was written
-  metrics::EarlierRun run = {}; ///< what it is now, for the one that goes on
+  std::int64_t sampled = -1;    ///< number of steps after which the last text sample was written
+  metrics::EarlierRun run = {}; ///< the run so far, for the next generation
 };
 
 } // namespace troupe::actors

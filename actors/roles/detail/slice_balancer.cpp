@@ -6,11 +6,11 @@ namespace troupe::actors {
 
 namespace {
 
-/// Passes of a new dealing begin so far behind those of the old one: none of these that was filled
-/// ahead is taken for one of them.
+/// Gap in pass numbers between two slice assignments, so that a batch that was filled ahead for the
+/// old one is never taken for one of the new one.
 constexpr std::int64_t passes_between = std::int64_t{1} << 20;
 
-/// Of the slowest rank.
+/// Returns the time of the slowest rank.
 double longest(const std::vector<int>& counts, const std::vector<double>& seconds) {
   double most = 0;
   for (std::size_t rank = 0; rank < counts.size(); ++rank)
@@ -34,7 +34,7 @@ std::optional<std::int64_t> SliceBalancer::next_look(std::int64_t committed) con
   return setup_.by_speed ? std::optional{next_look_} : std::nullopt;
 }
 
-std::optional<std::vector<int>> SliceBalancer::deal(std::int64_t step) {
+std::optional<std::vector<int>> SliceBalancer::assign(std::int64_t step) {
   std::optional<std::vector<int>> next;
   if (!setup_.recorded.empty()) {
     next = recorded_at(step);
@@ -50,7 +50,7 @@ std::optional<std::vector<int>> SliceBalancer::deal(std::int64_t step) {
   return next;
 }
 
-/// Another number of ranks is dealt to evenly: it was not recorded.
+/// With another number of ranks than recorded, slices stay evenly assigned.
 std::optional<std::vector<int>> SliceBalancer::recorded_at(std::int64_t step) const {
   auto found = setup_.recorded.upper_bound(step);
   if (found == setup_.recorded.begin() || (--found)->second.size() != ranks())

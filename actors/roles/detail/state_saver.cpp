@@ -68,13 +68,13 @@ void StateSaver::when_copied(std::int64_t step, std::shared_ptr<const void> copy
 }
 
 std::shared_ptr<training::StateChunk> StateSaver::next_chunk(std::int64_t step) {
-  if (chunk_.use_count() != 1) // somebody still reads the last one
+  if (chunk_.use_count() != 1) // the last one is still being read
     chunk_ = std::make_shared<training::StateChunk>();
   chunk_->step = step;
   return chunk_;
 }
 
-/// Answers with what CHECKPOINTER answers, when the stream has come that far.
+/// Answers with CHECKPOINTER's answer, after the stream has filled the chunk.
 caf::result<ShardOutcome> StateSaver::hand_over(const std::shared_ptr<training::StateChunk>& chunk,
                                                 bool write) {
   auto promise = self_->make_response_promise<ShardOutcome>();

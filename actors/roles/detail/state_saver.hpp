@@ -1,4 +1,4 @@
-/// What a rank does of saving: it copies its state, or gives it to rank 0.
+/// The part of a SHARD MANAGER that saves: it copies the rank's state, or sends it to rank 0.
 #pragma once
 
 #include "actors/interfaces.hpp"
@@ -14,10 +14,10 @@ namespace troupe::actors {
 struct StateSaverSetup {
   checkpointer_actor checkpointer = {}; ///< of the rank; null: it writes nothing
   coordinator_actor coordinator;
-  generator_actor generator = {}; ///< of rank 0, where samples are written; else null
+  generator_actor generator = {}; ///< set only on rank 0, and only if samples are written
 };
 
-/// A part of a SHARD MANAGER. What it copies is there when that is told so by copied().
+/// Used only by its SHARD MANAGER, which calls copied() when a copy is complete.
 class StateSaver {
 public:
   StateSaver(shard_manager_actor::pointer self, training::GradientReducer& reducer,
@@ -26,9 +26,9 @@ public:
   caf::result<void> save(std::int64_t step);
   caf::result<ShardOutcome> write_chunk(std::int64_t step, std::size_t index);
   caf::result<ShardOutcome> hash_chunk(std::int64_t step, std::size_t index);
-  /// To GENERATOR.
+  /// Sends one chunk to GENERATOR.
   caf::result<bool> give_chunk(std::int64_t step, std::size_t index);
-  /// When all that is enqueued is done, and `copy` with it.
+  /// Calls `then` when all enqueued work, including `copy`, is done.
   void when_copied(std::int64_t step, std::shared_ptr<const void> copy, std::function<void()> then);
   void copied(std::int64_t step) { copies_.extract(step).mapped()(); }
 
@@ -42,8 +42,8 @@ private:
   training::GradientReducer& reducer_;
   std::shared_ptr<training::RankState> rank_state_;
   StateSaverSetup setup_;
-  std::shared_ptr<training::StateChunk> chunk_;          ///< its memory serves the next one too
-  std::map<std::int64_t, std::function<void()>> copies_; ///< by step: what follows its copy
+  std::shared_ptr<training::StateChunk> chunk_; ///< its memory is reused for the next chunk
+  std::map<std::int64_t, std::function<void()>> copies_; ///< by step: the action after its copy
 };
 
 } // namespace troupe::actors

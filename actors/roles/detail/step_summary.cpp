@@ -41,12 +41,12 @@ metrics::StepRecord summarize(std::span<const StepReport> reports, CollectiveTim
     }
     collective.overlapped += seconds(report.overlapped);
   }
-  if (const auto& first = reports.front(); first.loss_scale > 0) { // the same on all ranks
+  if (const auto& first = reports.front(); first.loss_scale > 0) { // equal on all ranks
     record.loss_scale = double{first.loss_scale};
     record.skipped_steps = first.skipped_steps;
     record.scale_growths = first.scale_growths;
   }
-  if (const auto squared = reports.front().squared_norm; !(squared < 0)) // a nan is one
+  if (const auto squared = reports.front().squared_norm; !(squared < 0)) // also true for NaN
     record.gradient_norm = std::sqrt(squared);
   if (const auto drift = reports.front().drift; !(drift < 0))
     record.drift = drift;

@@ -1,4 +1,4 @@
-/// What ranks report, put together.
+/// Merges the reports of the ranks.
 #pragma once
 
 #include "actors/messages.hpp"
@@ -7,27 +7,27 @@
 
 namespace troupe::actors {
 
-/// Seconds of all ranks together.
+/// Sums over all ranks, in seconds.
 struct CollectiveTime {
   double total = 0;
-  double overlapped = 0; ///< the part of it in which the rank also computed
+  double overlapped = 0; ///< the part during which the rank also computed
 };
 
-/// A step that all ranks have committed, but for its epoch, learning rate and duration. `reports`
-/// are in the order of the ranks, so that sums do not depend on who was first.
+/// Returns the record of a step that all ranks have committed, without epoch, learning rate and
+/// duration. `reports` are in rank order, so that sums do not depend on the order of arrival.
 metrics::StepRecord summarize(std::span<const StepReport> reports, CollectiveTime& collective);
 
-/// Time of a rank in the collectives of a step.
+/// Returns the time of a rank in the collectives of a step.
 std::chrono::nanoseconds collective_time(const StepReport& report);
 
-/// Resources a rank has used so far. `busy_ratio`: share of its steps' time.
+/// Returns a rank's resource use so far. `busy_ratio`: share of its steps' time.
 metrics::WorkerSummary summarize(std::int32_t rank, const std::string& device,
                                  const MemoryUse& memory, double busy_ratio);
 
-/// The ranks' parts of a pass over the test set, in the order of the ranks.
+/// Adds the ranks' evaluations of the test set, which are in rank order.
 EvaluationReport total(std::span<const EvaluationReport> reports);
 
-/// 0 when the whole is.
+/// 0 if `whole` is 0.
 inline double ratio(double part, double whole) {
   return whole > 0 ? part / whole : 0.0;
 }

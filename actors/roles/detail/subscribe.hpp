@@ -1,4 +1,4 @@
-/// How mail between ranks comes to an actor.
+/// Delivers point-to-point messages to an actor.
 #pragma once
 
 #include "actors/interfaces.hpp"
@@ -9,7 +9,7 @@
 
 namespace troupe::actors {
 
-/// From now on a SHARD MANAGER is sent its rank's mail, and what becomes of the others.
+/// Subscribes a SHARD MANAGER to the messages for its rank, and to the loss of other ranks.
 inline void subscribe(collectives::PointToPoint& point_to_point, Device& device, int rank,
                       const shard_manager_actor& me) {
   point_to_point.subscribe(
@@ -23,7 +23,7 @@ inline void subscribe(collectives::PointToPoint& point_to_point, Device& device,
                  },
              .lost =
                  [me](int, Error why) {
-                   why.code = Errc::collective; // as where ranks meet: somebody is gone
+                   why.code = Errc::collective; // as for a collective: another rank is lost
                    caf::anon_send(me, atom::failed_v, std::move(why));
                  }});
 }

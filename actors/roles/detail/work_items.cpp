@@ -13,11 +13,11 @@ double seconds(WorkItems::Clock::time_point time) {
 
 } // namespace
 
-std::vector<WorkItems::Assigned> WorkItems::deal(std::int64_t limit, Clock::time_point now) {
+std::vector<WorkItems::Assigned> WorkItems::assign(std::int64_t limit, Clock::time_point now) {
   assigner_.grant(limit);
   std::vector<Assigned> assigned;
   for (const auto rank : std::exchange(waiting_, {})) {
-    const auto item = assigner_.deal(rank, seconds(now));
+    const auto item = assigner_.assign(rank, seconds(now));
     if (!item) {
       waiting_.push_back(rank);
       continue;
@@ -28,7 +28,7 @@ std::vector<WorkItems::Assigned> WorkItems::deal(std::int64_t limit, Clock::time
   return assigned;
 }
 
-/// Rounded up: who asked a moment too early would have to ask again.
+/// Rounds up: a call a moment too early would find nothing to assign.
 std::optional<WorkItems::Clock::time_point> WorkItems::again(Clock::time_point now) const {
   const auto next = assigner_.again(seconds(now));
   if (!next)
@@ -37,14 +37,14 @@ std::optional<WorkItems::Clock::time_point> WorkItems::again(Clock::time_point n
   return now + std::chrono::ceil<std::chrono::milliseconds>(left);
 }
 
-void WorkItems::come(std::int32_t rank, const data::WorkItem& item, const WorkerStep& measured,
-                     Clock::time_point now) {
+void WorkItems::complete(std::int32_t rank, const data::WorkItem& item, const WorkerStep& measured,
+                         Clock::time_point now) {
   auto& step = steps_[item.step];
-  step.longest = std::max(step.longest, assigner_.come(rank, item, seconds(now)));
+  step.longest = std::max(step.longest, assigner_.complete(rank, item, seconds(now)));
   step.measured[rank].add(measured);
 }
 
-/// In the order of ranks, as every sum.
+/// Sums in rank order, as all sums do.
 std::optional<StepFound> WorkItems::found(const StepFound& by_rank) {
   auto& all = found_[by_rank.step];
   all.push_back(by_rank);
@@ -53,7 +53,7 @@ std::optional<StepFound> WorkItems::found(const StepFound& by_rank) {
   std::ranges::sort(all, {}, &StepFound::rank);
   StepFound sum{.rank = -1, .step = by_rank.step};
   for (const auto& one : all) {
-    if (!(one.squared_norm < 0)) // a nan is one
+    if (!(one.squared_norm < 0)) // also true for NaN
       sum.squared_norm = std::max(sum.squared_norm, 0.0) + one.squared_norm;
     sum.found_inf = std::max(sum.found_inf, one.found_inf);
   }

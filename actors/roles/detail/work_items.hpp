@@ -1,5 +1,5 @@
-/// What COORDINATOR knows of slices that are dealt to whoever comes free: who waits for one, what
-/// those have measured who had one, and what ranks say of a step.
+/// COORDINATOR's bookkeeping of asynchronous training: the ranks that wait for a slice, the
+/// measurements of computed slices, and the ranks' results and votes for each step.
 #pragma once
 
 #include "actors/messages.hpp"
@@ -25,39 +25,40 @@ public:
   explicit WorkItems(const data::SliceAssignerOptions& options)
       : assigner_{options}, ranks_{options.workers}, begun_{options.first_step} {}
 
-  /// The rank is free, or will soon be.
+  /// Notes that the rank is free, or will be soon.
   void want(std::int32_t rank) { waiting_.push_back(rank); }
-  /// Slices of steps below the limit to those that wait and are not to wait on, in the order in
-  /// which they came.
-  std::vector<Assigned> deal(std::int64_t limit, Clock::time_point now);
-  /// When to deal again, if nothing happens before.
+  /// Assigns slices of steps below the limit to waiting ranks, in the order of their requests,
+  /// unless a rank should keep waiting.
+  std::vector<Assigned> assign(std::int64_t limit, Clock::time_point now);
+  /// When to call assign() again if nothing happens before.
   std::optional<Clock::time_point> again(Clock::time_point now) const;
-  /// Steps of which a slice was dealt.
+  /// Number of steps of which a slice was assigned.
   std::int64_t begun() const { return begun_; }
-  /// Whether the rank computes this slice now.
+  /// Whether the rank is computing this slice.
   bool has(std::int32_t rank, const data::WorkItem& item) const {
     return assigner_.has(rank, item);
   }
-  /// A slice is computed, and was measured. Precondition: has().
-  void come(std::int32_t rank, const data::WorkItem& item, const WorkerStep& measured,
-            Clock::time_point now);
+  /// Records a computed slice and its measurements. Precondition: has().
+  void complete(std::int32_t rank, const data::WorkItem& item, const WorkerStep& measured,
+                Clock::time_point now);
 
-  /// What a rank has found in a step; with the last, what was found in all.
+  /// Adds a rank's results of a step. Returns those of all ranks after the last one.
   std::optional<StepFound> found(const StepFound& by_rank);
-  /// A rank can apply the step, whatever happens.
+  /// Counts a rank's vote to apply the step.
   void vote(std::int64_t step) { ++votes_[step]; }
-  /// The step that all ranks are to apply now; it is not said again.
+  /// Returns the step that all ranks are to apply now, once.
   std::optional<std::int64_t> next_applied();
 
-  /// What a rank measured of its slices of a step.
+  /// Returns the measurements of a rank's slices of a step.
   WorkerStep measured(std::int32_t rank, std::int64_t step);
-  /// The longest that one of its slices was with a rank, in seconds; the step is forgotten.
+  /// Returns the longest time in seconds that a rank held one of the step's slices, and forgets the
+  /// step.
   double longest_item(std::int64_t step);
 
 private:
   struct Step {
     std::map<std::int32_t, WorkerStep> measured; ///< by rank
-    double longest = 0;                          ///< that a rank had one of its slices, in seconds
+    double longest = 0;                          ///< seconds that a rank held one of its slices
   };
 
   data::SliceAssigner assigner_;

@@ -10,7 +10,7 @@ namespace troupe::collectives {
 
 namespace {
 
-/// How often to look whether a non-blocking call has been carried out.
+/// How often to check whether a non-blocking call has completed.
 constexpr std::chrono::microseconds look_interval{20};
 
 } // namespace
@@ -47,8 +47,8 @@ Status NcclConnection::register_buffers() {
   return {};
 }
 
-/// Forbids calls of CUDA that wait for an idle device, which would block until every rank has come.
-/// Each call ends before the next begins, so that nothing is loaded while one runs.
+/// Forbids CUDA calls that wait for an idle device: they would block until every rank has arrived.
+/// Each call ends before the next begins, so that nothing is loaded while a call runs.
 Status NcclConnection::warm_up() {
   TROUPE_TRY(warm_up_memory_,
              owner_->device().allocate(warm_up_bytes(options_.world_size), MemoryKind::workspace));
@@ -68,15 +68,14 @@ Status NcclConnection::await(const Event& event, Clock::time_point end) const {
     TROUPE_TRY(aborted());
     if (Clock::now() > end)
       return fail(Errc::collective,
-                  "NCCL's first calls did not end within {} ms: a rank is missing",
+                  "NCCL's first calls did not finish within {} ms: a rank is missing",
                   options_.connect_timeout.count());
     std::this_thread::sleep_for(look_interval);
   }
   return event.status();
 }
 
-/// Non-blocking calls go on behind our back; until they are done nothing else may be called, but
-/// for an abort.
+/// Waits for a non-blocking call to complete. Until then, only an abort may be called.
 Status NcclConnection::settle(std::string_view operation, std::chrono::milliseconds limit) const {
   const auto& library = owner_->library();
   const auto end = Clock::now() + limit;
@@ -87,7 +86,8 @@ Status NcclConnection::settle(std::string_view operation, std::chrono::milliseco
       return library.check(state, operation);
     TROUPE_TRY(aborted());
     if (Clock::now() > end)
-      return fail(Errc::collective, "NCCL's {} did not end within {} ms", operation, limit.count());
+      return fail(Errc::collective, "NCCL's {} did not finish within {} ms", operation,
+                  limit.count());
     std::this_thread::sleep_for(look_interval);
   }
 }
@@ -194,7 +194,8 @@ Status NcclConnection::close() {
   return {};
 }
 
-/// Other ranks may take their time, so this lets the owner do other things in between.
+/// Checks once and enqueues itself again: other ranks may take long, and the owner can run other
+/// tasks in between.
 void NcclConnection::free_when_final(Clock::time_point end) {
   if (!communicator_)
     return;
@@ -229,13 +230,13 @@ void NcclConnection::abort(const Error& reason) {
   owner_->post([me = shared_from_this()] { me->abort_now(); });
 }
 
-/// Aborts in a group, as NCCL wants it where other calls may be at work on the communicator.
+/// Aborts in a group, as NCCL requires if other calls may be using the communicator.
 void NcclConnection::abort_now() {
   auto* const communicator = std::exchange(communicator_, nullptr);
   if (!communicator)
     return;
   const auto& library = owner_->library();
-  // Nobody is left to tell of an error here: the reason of the abort is what counts.
+  // Ignores errors: only the reason of the abort matters.
   library.group_start();
   library.abort(communicator);
   library.group_end();

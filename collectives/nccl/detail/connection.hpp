@@ -1,4 +1,5 @@
-/// One rank's NCCL communicator. All but aborted() and abort() is for its GPU's owner thread.
+/// One rank's NCCL communicator. Everything except aborted() and abort() runs on the GPU's owner
+/// thread.
 #pragma once
 
 #include "collectives/call.hpp"
@@ -11,17 +12,17 @@
 
 namespace troupe::collectives {
 
-/// Made by one rank of a new group and handed to the others.
+/// Created by one rank of a new group and sent to the others.
 using NcclId = std::array<char, NCCL_UNIQUE_ID_BYTES>;
 
 struct NcclOptions {
   int rank = 0, world_size = 1;
   NcclId id = {};
-  /// Device memory that calls will use, registered once so that NCCL moves it without copies; must
+  /// Device memory that calls will use, registered once so that NCCL moves it without copies. Must
   /// outlive the communicator.
   std::vector<std::span<std::byte>> buffers;
   std::chrono::milliseconds timeout{30000};         ///< from this rank's arrival at a call
-  std::chrono::milliseconds connect_timeout{60000}; ///< for all ranks to come together
+  std::chrono::milliseconds connect_timeout{60000}; ///< for all ranks to connect
 };
 
 class NcclConnection : public std::enable_shared_from_this<NcclConnection> {
@@ -33,15 +34,15 @@ public:
 
   /// Waits for all ranks, registers the buffers, and makes a call of each kind.
   Status connect();
-  /// Enqueues the call on NCCL's own stream after `came`. Returns a mark at its end.
+  /// Enqueues the call on NCCL's stream after `came`. Returns a mark at the end of the call.
   Result<std::shared_ptr<gpu::StreamMark>> issue(const Call& call, const EventPtr& came);
-  /// Aborts when NCCL or the stream has met an error behind calls that were issued: that a peer has
-  /// gone, say. It ends no call for that.
+  /// Aborts if NCCL or the stream has an error after calls were issued, for example because a peer
+  /// has died. The abort does not complete any call.
   void look();
-  /// Lets go of the buffers, and begins to free the rest, for which all ranks have to close.
+  /// Deregisters the buffers and begins to free the rest, for which all ranks have to close.
   Status close();
 
-  /// May be called from any thread; does not block.
+  /// Thread-safe; does not block.
   Status aborted() const;
   void abort(const Error& reason);
 
@@ -62,8 +63,8 @@ private:
   std::shared_ptr<NcclOwner> owner_;
   NcclOptions options_;
   std::unique_ptr<Stream> stream_;
-  BufferPtr token_;          ///< what a barrier sums
-  BufferPtr warm_up_memory_; ///< as long as a call may still write to it
+  BufferPtr token_;          ///< the operand of a barrier's sum
+  BufferPtr warm_up_memory_; ///< held as long as a call may still write to it
   ncclComm_t communicator_ = nullptr;
   std::vector<void*> registrations_;
   mutable std::mutex mutex_;

@@ -60,7 +60,7 @@ Status NcclOwner::run(std::function<Status()> task, std::string_view what,
   post([task = std::move(task), outcome] { outcome->set_value(task()); });
   if (future.wait_for(limit) == std::future_status::ready)
     return future.get();
-  return fail(Errc::collective, "NCCL did not come back from {} within {} ms", what, limit.count());
+  return fail(Errc::collective, "NCCL did not return from {} within {} ms", what, limit.count());
 }
 
 } // namespace troupe::collectives

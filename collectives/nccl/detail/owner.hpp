@@ -1,4 +1,4 @@
-/// The one thread that calls NCCL for a GPU: NCCL cannot take two calls for one GPU at once.
+/// The only thread that calls NCCL for a GPU: NCCL cannot take two calls for one GPU at once.
 #pragma once
 
 #include "collectives/nccl/library.hpp"
@@ -11,8 +11,8 @@
 
 namespace troupe::collectives {
 
-/// All communicators of a GPU in this process share its owner. The thread is detached: should NCCL
-/// not return from a call, the process can still end.
+/// Shared by all communicators of a GPU in this process. The thread is detached: the process can
+/// end even if NCCL does not return from a call.
 class NcclOwner {
 public:
   /// Errors: unsupported, without NCCL.
@@ -24,11 +24,11 @@ public:
 
   gpu::CudaDevice& device() const { return *device_; }
   const NcclLibrary& library() const { return library_; }
-  /// Runs the task on the thread, with the GPU current, after all that was posted before. Never
+  /// Runs the task on the thread, with the GPU current, after all tasks enqueued before. Never
   /// blocks.
   void post(std::function<void()> task);
-  /// The same, and waits for its outcome: the watchdog of calls that may hang. Errors: the task's,
-  /// and collective when it has not come back in time.
+  /// Runs the task in the same way and waits for its result: the watchdog of calls that may
+  /// hang. Errors: the task's; collective, if the task has not returned within `limit`.
   Status run(std::function<Status()> task, std::string_view what, std::chrono::milliseconds limit);
 
 private:
@@ -36,7 +36,7 @@ private:
 
   std::shared_ptr<gpu::CudaDevice> device_;
   NcclLibrary library_;
-  std::shared_ptr<Queue> queue_; ///< shared with the thread, which may outlive this
+  std::shared_ptr<Queue> queue_; ///< shared with the thread, which may outlive this object
 };
 
 } // namespace troupe::collectives

@@ -13,7 +13,7 @@ constexpr std::size_t largest_bytes = sizes.back() * sizeof(float);
 constexpr DType every_type[] = {DType::f32, DType::f16, DType::bf16,
                                 DType::i32, DType::u8,  DType::f64};
 
-/// A rank's values lie at the beginning of the buffer, those of all ranks after them.
+/// Places a rank's values at the beginning of the buffer, those of all ranks after them.
 class Calls {
 public:
   explicit Calls(std::byte* buffer) : buffer_{buffer} {}

@@ -1,4 +1,4 @@
-/// The calls that a new group makes before any stream waits for one.
+/// The calls that a new group makes before any stream waits for a call.
 #pragma once
 
 #include "collectives/call.hpp"
@@ -8,7 +8,7 @@
 
 namespace troupe::collectives {
 
-/// Bytes of a buffer for the calls of warm_up_calls().
+/// Returns the bytes of a buffer for the calls of warm_up_calls().
 std::size_t warm_up_bytes(int world_size);
 
 /// Returns the same calls for every rank, in the same order. NCCL loads a kernel and connects an

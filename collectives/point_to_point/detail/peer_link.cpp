@@ -26,14 +26,15 @@ Status PeerLink::write(std::chrono::milliseconds timeout) {
     if (count > 0)
       moved_ = Clock::now();
     else if (Clock::now() - moved_ > timeout)
-      return fail(Errc::network, "{} takes nothing for {}", out_.name(), format_duration(timeout));
+      return fail(Errc::network, "{} has accepted no data for {}", out_.name(),
+                  format_duration(timeout));
     else
       return {};
   }
   return {};
 }
 
-/// Of the first mail, which nobody else touches.
+/// Writes bytes of the first message; only the writing thread reads or removes it.
 Result<std::size_t> PeerLink::write_some() {
   Message* message = nullptr;
   {
@@ -72,8 +73,9 @@ Result<MessagePtr> PeerLink::read(const Memory& memory, std::size_t most_bytes) 
     received_ = 0;
     if (heads) {
       if (coming_.bytes > most_bytes)
-        return fail(Errc::invalid_input, "{} has a mail of {} bytes, more than the {} of any here",
-                    in_.name(), coming_.bytes, most_bytes);
+        return fail(Errc::invalid_input,
+                    "{} sends a message of {} bytes, but the largest has {} bytes", in_.name(),
+                    coming_.bytes, most_bytes);
       incoming_ =
           std::make_shared<Message>(Message{coming_.from, coming_.to, coming_.header, nullptr,
                                             static_cast<std::size_t>(coming_.bytes)});

@@ -1,4 +1,4 @@
-/// The way between two processes: a connection in each direction, and what waits for them.
+/// Link between two processes: a connection in each direction and the queue of outgoing messages.
 #pragma once
 
 #include "collectives/point_to_point/message.hpp"
@@ -12,7 +12,7 @@
 
 namespace troupe::collectives {
 
-/// What stands before a mail's values on a connection.
+/// Sent before a message's values on a connection.
 struct MessageHeader {
   std::int32_t from = 0, to = 0;
   std::array<std::int64_t, 6> header = {};
@@ -20,7 +20,7 @@ struct MessageHeader {
 };
 static_assert(sizeof(MessageHeader) == 64);
 
-/// Anybody may post(); one thread moves what there is.
+/// Any thread may enqueue messages; one thread writes and reads.
 class PeerLink {
 public:
   using Clock = std::chrono::steady_clock;
@@ -31,12 +31,13 @@ public:
 
   int process() const { return process_; }
   void enqueue(Message message);
-  /// Writes what the connection takes. Error: network, or it has taken nothing for the timeout.
+  /// Writes as much as the connection takes. Error: network, also if it has taken nothing for the
+  /// timeout.
   Status write(std::chrono::milliseconds timeout);
-  /// A mail that has come whole; nothing: there is none yet. Errors: network; invalid_input, where
-  /// what comes is no mail for a rank that `memory` knows; those of `memory`.
+  /// Returns a completely received message, or null if none is complete yet. Errors: network;
+  /// invalid_input, if the message is too long; those of `memory`.
   Result<MessagePtr> read(const Memory& memory, std::size_t most_bytes);
-  // For poll(2): what each connection waits for; 0: nothing.
+  // For poll(2): the events that each connection waits for; 0: none.
   const net::Connection& out() const { return out_; }
   const net::Connection& in() const { return in_; }
   bool has_message() const;
@@ -50,14 +51,14 @@ private:
   int process_;
   net::Connection out_, in_;
   mutable std::mutex mutex_;
-  // Guarded.
-  std::deque<Message> outgoing_;           ///< the first is on its way
-  Clock::time_point moved_ = Clock::now(); ///< when some of it last did
+  // Guarded by mutex_.
+  std::deque<Message> outgoing_;           ///< the first is being sent
+  Clock::time_point moved_ = Clock::now(); ///< when bytes of the first last moved
   MessageHeader sent_header_;
-  std::size_t sent_ = 0; ///< of the first, heading and values
+  std::size_t sent_ = 0; ///< of the first: bytes of header and values
   MessageHeader coming_;
   std::size_t received_ = 0;
-  std::shared_ptr<Message> incoming_; ///< null: its heading is not there yet
+  std::shared_ptr<Message> incoming_; ///< null until its header has arrived
 };
 
 } // namespace troupe::collectives

@@ -9,7 +9,7 @@ namespace troupe::collectives {
 
 namespace {
 
-/// What a rank does when all have come; nothing it writes is touched by another rank.
+/// A rank's work after all ranks have arrived; no other rank touches memory that it writes.
 class Work {
 public:
   Work(const std::vector<Call>& calls, int rank, SharedMemory& memory)
@@ -47,13 +47,13 @@ private:
     return of(((rank_ - calls_[me_].peer) % ranks + ranks) % ranks);
   }
 
-  /// Null pointers are fine, and values that lie where they shall be.
+  /// Accepts null pointers without bytes, and values that are already in place.
   void move(std::byte* to, const std::byte* from, std::size_t bytes) {
     if (bytes > 0 && to != from)
       memory_.copy(to, from, bytes);
   }
 
-  /// This rank's slice of the sum, to every one of `targets`.
+  /// Writes this rank's block of the sum to every rank of `targets`.
   void sum_slice(std::span<const int> targets) {
     const auto& values = calls_[me_].values;
     const auto end = values.elements * (me_ + 1) / calls_.size(), size = size_of(values.type);
@@ -98,12 +98,13 @@ private:
 
 } // namespace
 
-Status exchange(const Seat& seat, const Call& call, SharedMemory& memory) {
-  TROUPE_TRY(const auto calls, seat.rendezvous->arrive(seat.rank, call));
-  Work{calls, seat.rank, memory}.run();
+Status exchange(const GroupMember& member, const Call& call, SharedMemory& memory) {
+  TROUPE_TRY(const auto calls, member.rendezvous->arrive(member.rank, call));
+  Work{calls, member.rank, memory}.run();
   auto done = memory.finish();
-  // Nobody may go on before all have read and written; nor after an error, which is this rank's.
-  seat.rendezvous->depart(seat.rank, call);
+  // All ranks must have read and written before any continues. After an error, too: only this rank
+  // has it.
+  member.rendezvous->depart(member.rank, call);
   return done;
 }
 

@@ -1,5 +1,5 @@
-/// What ranks do that share memory, whatever memory that is: meet, read and write each other's
-/// buffers, and part when all are done. Each sums its own slice, in rank order.
+/// Calls between ranks that share memory of any kind. The ranks synchronize, read and write each
+/// other's buffers, and leave when all are done. Each sums its block, in rank order.
 #pragma once
 
 #include "collectives/shared_device/detail/rendezvous.hpp"
@@ -8,7 +8,7 @@
 
 namespace troupe::collectives {
 
-/// How a rank works on memory of all ranks.
+/// Operations of a rank on the memory of all ranks.
 class SharedMemory {
 public:
   virtual ~SharedMemory() = default;
@@ -16,24 +16,25 @@ public:
   /// See sum_in_order().
   virtual void sum(DType type, std::span<const void* const> sources, void* sum,
                    std::size_t elements) = 0;
-  /// A sum is copied to the others in pieces of so many elements.
+  /// Most elements of a sum before it is copied to the other ranks.
   virtual std::size_t piece_elements() const = 0;
-  /// Blocks until what was called before is done.
+  /// Blocks until all earlier operations are done.
   virtual Status finish() = 0;
 };
 
-/// A rank's place in its group, which the rank leaves when the last pointer to the seat goes.
-struct Seat {
-  Seat(std::shared_ptr<Rendezvous> group, int rank_) : rendezvous{std::move(group)}, rank{rank_} {}
-  ~Seat() { rendezvous->leave(rank); }
-  Seat(const Seat&) = delete;
-  Seat& operator=(const Seat&) = delete;
+/// A rank's membership in its group. The rank leaves when the last pointer to it is destroyed.
+struct GroupMember {
+  GroupMember(std::shared_ptr<Rendezvous> group, int rank_)
+      : rendezvous{std::move(group)}, rank{rank_} {}
+  ~GroupMember() { rendezvous->leave(rank); }
+  GroupMember(const GroupMember&) = delete;
+  GroupMember& operator=(const GroupMember&) = delete;
 
   std::shared_ptr<Rendezvous> rendezvous;
   int rank;
 };
 
-/// One call of one rank, from its arrival to the end; blocks.
-Status exchange(const Seat& seat, const Call& call, SharedMemory& memory);
+/// Runs one call of one rank, from its arrival to the end. Blocks.
+Status exchange(const GroupMember& member, const Call& call, SharedMemory& memory);
 
 } // namespace troupe::collectives

@@ -13,37 +13,37 @@ Result<std::vector<Call>> Rendezvous::arrive(int rank, const Call& call) {
   std::unique_lock lock{mutex_};
   if (aborted_)
     return aborted(rank);
-  const auto meeting = open(rank, call);
-  if (auto same = check_same(*meeting, rank, call); !same)
+  const auto pending = open(rank, call);
+  if (auto same = check_same(*pending, rank, call); !same)
     return give_up(rank, std::move(same).error().message);
-  meeting->calls[static_cast<std::size_t>(rank)] = call;
-  if (++meeting->arrived == meeting->needed.size())
+  pending->calls[static_cast<std::size_t>(rank)] = call;
+  if (++pending->arrived == pending->needed.size())
     changed_.notify_all();
   const bool over = changed_.wait_for(lock, timeout_, [&] {
-    return meeting->complete() || aborted_ || !missing(*meeting, true).empty();
+    return pending->complete() || aborted_ || !missing(*pending, true).empty();
   });
-  if (!meeting->complete()) {
+  if (!pending->complete()) {
     if (aborted_)
       return aborted(rank);
     if (over)
       return give_up(rank, fmt::format("{}: rank {} left", call.name(),
-                                       fmt::join(missing(*meeting, true), ", ")));
-    return give_up(rank, fmt::format("{} timed out after {} ms: rank {} did not come", call.name(),
-                                     timeout_.count(), fmt::join(missing(*meeting, false), ", ")));
+                                       fmt::join(missing(*pending, true), ", ")));
+    return give_up(rank, fmt::format("{} timed out after {} ms: rank {} did not join", call.name(),
+                                     timeout_.count(), fmt::join(missing(*pending, false), ", ")));
   }
   std::vector<Call> calls;
-  for (const auto& each : meeting->calls)
+  for (const auto& each : pending->calls)
     calls.push_back(each.value_or(Call{}));
   return calls;
 }
 
 void Rendezvous::depart(int rank, const Call& call) {
   std::unique_lock lock{mutex_};
-  const auto meeting = meetings_.find(key_of(rank, call))->second;
-  if (++meeting->departed == meeting->needed.size())
+  const auto pending = pending_calls_.find(key_of(rank, call))->second;
+  if (++pending->departed == pending->needed.size())
     changed_.notify_all();
-  changed_.wait(lock, [&] { return meeting->departed == meeting->needed.size(); });
-  meetings_.erase(key_of(rank, call));
+  changed_.wait(lock, [&] { return pending->departed == pending->needed.size(); });
+  pending_calls_.erase(key_of(rank, call));
 }
 
 void Rendezvous::leave(int rank) {
@@ -66,44 +66,44 @@ Rendezvous::Key Rendezvous::key_of(int rank, const Call& call) {
   return {sends ? rank : call.peer, sends ? call.peer : rank, call.sequence};
 }
 
-std::shared_ptr<Rendezvous::Meeting> Rendezvous::open(int rank, const Call& call) {
-  auto& meeting = meetings_[key_of(rank, call)];
-  if (meeting)
-    return meeting;
-  meeting = std::make_shared<Meeting>();
-  meeting->calls.resize(left_.size());
+std::shared_ptr<Rendezvous::PendingCall> Rendezvous::open(int rank, const Call& call) {
+  auto& pending = pending_calls_[key_of(rank, call)];
+  if (pending)
+    return pending;
+  pending = std::make_shared<PendingCall>();
+  pending->calls.resize(left_.size());
   if (call.pairwise()) {
-    meeting->needed = {rank, call.peer};
+    pending->needed = {rank, call.peer};
   } else {
-    meeting->needed.resize(left_.size());
-    std::iota(meeting->needed.begin(), meeting->needed.end(), 0);
+    pending->needed.resize(left_.size());
+    std::iota(pending->needed.begin(), pending->needed.end(), 0);
   }
-  return meeting;
+  return pending;
 }
 
-Status Rendezvous::check_same(const Meeting& meeting, int rank, const Call& call) {
+Status Rendezvous::check_same(const PendingCall& pending, int rank, const Call& call) {
   const auto describe = [](const Call& c) {
     return fmt::format("{} of {} {}", c.name(), c.values.elements, to_string(c.values.type));
   };
-  for (const int other : meeting.needed) {
-    const auto& theirs = meeting.calls[static_cast<std::size_t>(other)];
+  for (const int other : pending.needed) {
+    const auto& theirs = pending.calls[static_cast<std::size_t>(other)];
     if (!theirs || other == rank)
       continue;
     const bool same_kind = call.pairwise() ? theirs->kind != call.kind
                                            : theirs->kind == call.kind && theirs->peer == call.peer;
     if (!same_kind || theirs->values.elements != call.values.elements ||
         theirs->values.type != call.values.type)
-      return fail(Errc::collective, "{} met {} of rank {}", describe(call), describe(*theirs),
-                  other);
+      return fail(Errc::collective, "{} does not match {} of rank {}", describe(call),
+                  describe(*theirs), other);
   }
   return {};
 }
 
-std::vector<int> Rendezvous::missing(const Meeting& meeting, bool only_those_who_left) const {
+std::vector<int> Rendezvous::missing(const PendingCall& pending, bool only_those_who_left) const {
   std::vector<int> ranks;
-  std::ranges::copy_if(meeting.needed, std::back_inserter(ranks), [&](int rank) {
+  std::ranges::copy_if(pending.needed, std::back_inserter(ranks), [&](int rank) {
     const auto index = static_cast<std::size_t>(rank);
-    return !meeting.calls[index] && (!only_those_who_left || left_[index]);
+    return !pending.calls[index] && (!only_those_who_left || left_[index]);
   });
   return ranks;
 }

@@ -1,4 +1,4 @@
-/// Where the ranks of one process meet for a call, each on a thread that may wait.
+/// Synchronizes the ranks of one process for a call, each on a thread that may block.
 #pragma once
 
 #include "collectives/call.hpp"
@@ -12,7 +12,7 @@
 
 namespace troupe::collectives {
 
-/// Thread-safe. Once one rank has failed, so do all: the reason is kept.
+/// Thread-safe. If one rank fails, all fail with the first reason.
 class Rendezvous {
 public:
   Rendezvous(int world_size, std::chrono::milliseconds timeout)
@@ -21,20 +21,21 @@ public:
   int world_size() const { return static_cast<int>(left_.size()); }
   std::chrono::milliseconds timeout() const { return timeout_; }
 
-  /// Blocks until every rank that the call needs has come with the same; gives their calls by rank.
-  /// A rank that has arrived must depart. Errors: collective, with the call and who is missing.
+  /// Blocks until every rank that the call needs has arrived with the same call; returns their
+  /// calls by rank. A rank must depart after a successful arrival. Errors: collective, with the
+  /// call and the missing ranks.
   Result<std::vector<Call>> arrive(int rank, const Call& call);
-  /// Blocks until all that arrived are done with each other's memory. They wait for nothing else
-  /// meanwhile, so this needs no timeout and no abort would help.
+  /// Blocks until all ranks that arrived are done with each other's memory. They wait for nothing
+  /// else in the meantime, so this needs no timeout, and an abort would not help.
   void depart(int rank, const Call& call);
-  /// The rank takes part in no call from now on.
+  /// The rank takes part in no further call.
   void leave(int rank);
   void abort(const Error& reason);
 
 private:
   /// Sender and receiver (-1: all ranks), and the number of the call.
   using Key = std::tuple<int, int, std::int64_t>;
-  struct Meeting {
+  struct PendingCall {
     std::vector<std::optional<Call>> calls; ///< by rank
     std::vector<int> needed;                ///< ranks
     std::size_t arrived = 0, departed = 0;
@@ -43,16 +44,16 @@ private:
   };
 
   static Key key_of(int rank, const Call& call);
-  std::shared_ptr<Meeting> open(int rank, const Call& call);
-  static Status check_same(const Meeting& meeting, int rank, const Call& call);
-  std::vector<int> missing(const Meeting& meeting, bool only_those_who_left) const;
+  std::shared_ptr<PendingCall> open(int rank, const Call& call);
+  static Status check_same(const PendingCall& pending, int rank, const Call& call);
+  std::vector<int> missing(const PendingCall& pending, bool only_those_who_left) const;
   tl::unexpected<Error> give_up(int rank, std::string message);
   tl::unexpected<Error> aborted(int rank) const;
 
   std::chrono::milliseconds timeout_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::map<Key, std::shared_ptr<Meeting>> meetings_;
+  std::map<Key, std::shared_ptr<PendingCall>> pending_calls_;
   std::vector<bool> left_;
   std::optional<Error> aborted_;
 };

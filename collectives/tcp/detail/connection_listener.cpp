@@ -16,14 +16,15 @@ namespace troupe::collectives {
 
 namespace {
 
-constexpr int most_in_queue = 1024; ///< that are not accepted yet
+constexpr int most_in_queue = 1024; ///< connections that are not accepted yet
 constexpr std::size_t most_pending_connections = 256, most_early = 256, most_admitted = 4096,
                       most_probed = 64;
 constexpr std::chrono::milliseconds pause{20};
-/// Which everybody has for a hello, however many others come: with TLS it takes a few round trips,
-/// and the time of a processor that is busy with others' handshakes.
+/// Time that every connection has for its handshake, however many others come. With TLS, a
+/// handshake takes a few round trips, and time of a processor that may be busy with other
+/// handshakes.
 constexpr std::chrono::milliseconds fair_time{1000};
-/// For somebody here to ask for who has said hello: more than any group waits for its ranks.
+/// How long an admitted connection waits for take(): longer than any group waits for its ranks.
 constexpr std::chrono::minutes longest_wait{30};
 
 std::string host_of(const sockaddr_storage& address, socklen_t size) {
@@ -50,7 +51,8 @@ ConnectionListener::~ConnectionListener() {
 }
 
 void ConnectionListener::serve() {
-  // Signals are for the thread that ends the process; SIGPIPE is OpenSSL's way to say closed.
+  // Leaves signals to the thread that ends the process. OpenSSL raises SIGPIPE on a closed
+  // connection.
   sigset_t all;
   sigfillset(&all);
   pthread_sigmask(SIG_BLOCK, &all, nullptr);
@@ -61,7 +63,7 @@ void ConnectionListener::serve() {
   }
 }
 
-/// For somebody new, a word, or the end of somebody's time.
+/// Waits for a new connection, for bytes, or for the next deadline.
 void ConnectionListener::await() {
   std::vector<pollfd> waiting = {{closing_.number(), POLLIN, 0},
                                  {full_ ? -1 : listener_.number(), POLLIN, 0}};
@@ -113,7 +115,7 @@ void ConnectionListener::read_handshakes() {
   }
 }
 
-/// Whether there is more to hear.
+/// Reads bytes of the handshake. Returns whether to keep listening.
 bool ConnectionListener::listen_to(PendingConnection& pending) const {
   if (!pending.ready)
     return Clock::now() < pending.latest;
@@ -145,7 +147,8 @@ bool ConnectionListener::is_expected(const PendingConnection& pending) const {
   return is_sealed(pending.handshake, key_);
 }
 
-/// Whether it is a probe. The answer fits into a connection that nothing was written to yet.
+/// Answers if the handshake is a probe; else returns false. The answer fits into a connection that
+/// nothing has been written to yet.
 bool ConnectionListener::is_answered(PendingConnection& pending) const {
   const auto asked = std::ranges::find_if(probed_, [&](const Probed& probed) {
     return pending.handshake.link == probed.link && Clock::now() < probed.until &&
@@ -168,7 +171,7 @@ void ConnectionListener::answer(const GenerationKey& key, const Proof& link,
   std::erase_if(early_, [this](PendingConnection& pending) { return is_answered(pending); });
 }
 
-/// False for a copy of a hello that has been admitted.
+/// False for a copy of an admitted handshake.
 bool ConnectionListener::is_new(const PendingConnection& pending) {
   return used_.insert(pending.handshake.nonce).second;
 }
@@ -193,7 +196,7 @@ void ConnectionListener::expect(const GenerationKey& key) {
   }
 }
 
-/// Those who were not expected in time; when it is time to look again.
+/// Drops connections whose key was not expected in time. Returns when to check again.
 ConnectionListener::Clock::time_point ConnectionListener::forget_early() {
   const std::lock_guard lock{mutex_};
   std::erase_if(early_, [now = Clock::now()](const PendingConnection& pending) {
@@ -212,7 +215,7 @@ ConnectionListener::first_to_go(PendingConnections& pending_connections) {
   return std::ranges::find(pending_connections, whose, &PendingConnection::from);
 }
 
-/// Or whoever would have to go has had his time.
+/// True also if the connection to evict has had its fair time.
 bool ConnectionListener::has_room() {
   return pending_connections_.size() < most_pending_connections ||
          Clock::now() - first_to_go(pending_connections_)->since >=

@@ -1,4 +1,4 @@
-/// Takes connections that other processes make, until somebody here asks for them.
+/// Accepts connections of other processes and holds them until a local caller takes them.
 #pragma once
 
 #include "collectives/tcp/detail/handshake.hpp"
@@ -20,12 +20,12 @@
 
 namespace troupe::collectives {
 
-/// One thread, which reads nothing but a hello from a connection. It closes a connection without a
-/// hello in time, and one whose hello has come before. It also closes one whose hello has another
-/// key, unless that key is expected soon after: other nodes may hear of a generation first. If
-/// there are too many connections, it closes the oldest one of the address with the most, so that a
-/// stranger drives out strangers. It closes none before it has had time for a hello: meanwhile,
-/// others wait to be accepted.
+/// Has one thread, which reads only the handshake from a connection. Closes a connection without a
+/// handshake in time, or with a repeated handshake. Closes one whose handshake has an unknown key,
+/// unless that key is expected soon: other nodes may learn of a generation first. When there are
+/// too many connections, closes the oldest one of the address with the most, so that a stranger
+/// evicts only strangers. A connection is never evicted before it has had time for a handshake;
+/// until then, others wait to be accepted.
 class ConnectionListener {
 public:
   ConnectionListener(net::Listener listener, net::TlsContext tls,
@@ -36,27 +36,30 @@ public:
 
   std::uint16_t port() const { return port_; }
   ssl_ctx_st* tls() const { return tls_.get(); }
-  /// From now on hellos with this key are taken, and no others.
+  /// Accepts handshakes with this key from now on, and no others.
   void expect(const GenerationKey& key);
-  /// Until then, answers hellos with this key that name this link, and closes their connections.
+  /// Until then, answers handshakes with this key that name this link, and closes their
+  /// connections.
   void answer(const GenerationKey& key, const Proof& link,
               std::chrono::steady_clock::time_point until);
-  /// Waits for the connection of this link; nothing when the time is up, or `cancelled` gives true.
+  /// Waits for the connection of this link. Returns nothing after `end`, or if `cancelled` returns
+  /// true.
   std::optional<net::Connection> take(const Proof& link, std::chrono::steady_clock::time_point end,
                                       const std::function<bool()>& cancelled);
-  /// Those who wait in take() look whether they are cancelled.
+  /// Wakes threads in take(), which then check `cancelled`.
   void look_again();
 
 private:
   using Clock = std::chrono::steady_clock;
   struct PendingConnection {
     net::Connection connection;
-    std::string from;         ///< the other end's address, without its port
-    Clock::time_point since;  ///< he has been accepted
-    Clock::time_point latest; ///< for the whole hello; then, to be expected; then, to be asked for
+    std::string from;        ///< the other end's address, without its port
+    Clock::time_point since; ///< accepted at
+    Clock::time_point
+        latest; ///< deadline of the handshake; then, of being expected; then, of take()
     Handshake handshake = {};
-    std::size_t said = 0; ///< bytes of the hello
-    bool ready = true;    ///< there may be more to hear
+    std::size_t said = 0; ///< bytes of the handshake
+    bool ready = true;    ///< there may be more to read
   };
   using PendingConnections = std::list<PendingConnection>;
   struct Probed {
@@ -86,13 +89,13 @@ private:
   std::atomic<bool> closed_ = false;
   bool full_ = false; ///< no more can be accepted now: asking again at once would spin
   PendingConnections pending_connections_;
-  std::mutex mutex_; ///< guards what follows
+  std::mutex mutex_; ///< guards the following
   std::condition_variable changed_;
   GenerationKey key_ = {};
-  std::set<Proof> used_;        ///< nonces of hellos with this key
-  PendingConnections early_;    ///< have said hello, with a key that is not expected yet
-  PendingConnections admitted_; ///< with the one that is
-  std::list<Probed> probed_;    ///< in the order in which they were asked for
+  std::set<Proof> used_;        ///< nonces of handshakes with this key
+  PendingConnections early_;    ///< complete handshake, but with a key that is not expected yet
+  PendingConnections admitted_; ///< with the expected key
+  std::list<Probed> probed_;    ///< in the order of answer()
   std::thread thread_;
 };
 

@@ -14,8 +14,8 @@ void append_block(std::vector<Piece>& pieces, const Place& place, const Blocks& 
   pieces.insert(pieces.end(), more.begin(), more.end());
 }
 
-/// Sends block `first`, receives `count` blocks downwards from there, sums the first `summed` of
-/// them and hands all but the last on.
+/// Sends block `first`, receives `count` blocks in descending order from the one before it, sums
+/// the first `summed` of them, and forwards all but the last.
 Flow ring(const Place& place, const Blocks& blocks, int first, int count, int summed) {
   if (place.world_size == 1)
     return {};

@@ -64,12 +64,12 @@ Result<Handshake> make_handshake(const GenerationKey& key, const LinkName& link)
   Handshake handshake{.link = link_proof(key, link)};
   if (RAND_bytes(reinterpret_cast<unsigned char*>(handshake.nonce.data()),
                  static_cast<int>(handshake.nonce.size())) != 1)
-    return fail(Errc::internal, "the system gives no random bytes for a connection");
+    return fail(Errc::internal, "the system provides no random bytes for a connection");
   handshake.seal = seal_of(handshake, key);
   return handshake;
 }
 
-/// Takes the same time however much of the seal is right.
+/// Takes the same time for any number of correct bytes in the seal.
 bool is_sealed(const Handshake& handshake, const GenerationKey& key) {
   const auto seal = seal_of(handshake, key);
   return CRYPTO_memcmp(handshake.seal.data(), seal.data(), seal.size()) == 0;

@@ -15,7 +15,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Stands before a flow on its connection.
+/// Sent before a flow's chunks.
 struct Heading {
   std::uint64_t slot = 0, bytes = 0;
 };
@@ -35,7 +35,8 @@ Transport::Transport(TcpOptions options, std::shared_ptr<ConnectionGroup> connec
 
 Transport::~Transport() = default;
 
-/// A flow on its way, on one thread: while a piece is added, the system sends and receives others.
+/// Runs one flow on the calling thread, overlapping the reduction of one chunk with the transfer of
+/// others.
 class Transport::Run {
 public:
   Run(Transport& transport, const Flow& flow, const FlowMemory& memory, DType type,
@@ -52,7 +53,8 @@ public:
     if (status)
       return {};
     TROUPE_TRY(transport_.aborted());
-    return fail(Errc::collective, "no {} rank {}: {}", waits_for_, peer_, status.error().message);
+    return fail(Errc::collective, "cannot {} rank {}: {}", waits_for_, peer_,
+                status.error().message);
   }
 
 private:
@@ -71,11 +73,11 @@ private:
 
   Status connect() {
     if (to_send() > 0) {
-      peer_ = flow_.to, waits_for_ = "way to";
+      peer_ = flow_.to, waits_for_ = "send to";
       TROUPE_TRY(to_, transport_.sending_to(flow_.to));
     }
     if (!flow_.received.empty()) {
-      peer_ = flow_.from, waits_for_ = "word from";
+      peer_ = flow_.from, waits_for_ = "receive from";
       TROUPE_TRY(from_, transport_.receiving_from(flow_.from));
     }
     return {};
@@ -91,11 +93,11 @@ private:
   }
   bool summed(std::size_t i) const { return i < flow_.summed; }
 
-  /// Whether anything has moved.
+  /// Returns whether any bytes moved.
   Result<bool> send() {
     if (sent_ == ready_to_send())
       return false;
-    peer_ = flow_.to, waits_for_ = "way to";
+    peer_ = flow_.to, waits_for_ = "send to";
     if (!headed_) {
       const auto header = std::as_bytes(std::span{&sent_header_, 1}).subspan(sent_bytes_);
       TROUPE_TRY(const auto count, to_->write(header, true));
@@ -116,7 +118,7 @@ private:
   Result<bool> receive() {
     if (taken_ == flow_.received.size())
       return false;
-    peer_ = flow_.from, waits_for_ = "word from";
+    peer_ = flow_.from, waits_for_ = "receive from";
     if (!met_)
       return read_header();
     const auto& piece = flow_.received[taken_];
@@ -138,7 +140,7 @@ private:
       return count > 0;
     met_ = true, received_bytes_ = 0;
     if (header_.slot != expected_.slot || header_.bytes != expected_.bytes)
-      return fail(Errc::collective, "it has made another call");
+      return fail(Errc::collective, "it has made a different call");
     return true;
   }
 
@@ -165,9 +167,9 @@ private:
     if (waiting[0].revents != 0)
       return transport_.aborted();
     if (ready == 0)
-      return fail(Errc::collective, "nothing for {}", format_duration(transport_.options_.timeout));
+      return fail(Errc::collective, "no data for {}", format_duration(transport_.options_.timeout));
     if ((waiting[2].revents & POLLRDHUP) != 0) {
-      peer_ = flow_.to, waits_for_ = "way to";
+      peer_ = flow_.to, waits_for_ = "send to";
       return fail(Errc::collective, "it has closed the connection");
     }
     return {};
@@ -179,12 +181,12 @@ private:
   DType type_;
   Heading sent_header_, expected_, header_ = {};
   net::Connection *to_ = nullptr, *from_ = nullptr;
-  bool headed_ = false, met_ = false;               ///< the headings are sent, and received
-  std::size_t sent_ = 0, taken_ = 0;                ///< pieces
-  std::size_t sent_bytes_ = 0, received_bytes_ = 0; ///< of the next heading or piece
-  int peer_ = -1;                                   ///< whom it waits for, and how
-  std::string_view waits_for_ = "word from";
-  Clock::time_point last_ = Clock::now(); ///< when something moved
+  bool headed_ = false, met_ = false;               ///< the headers are sent, and received
+  std::size_t sent_ = 0, taken_ = 0;                ///< chunks
+  std::size_t sent_bytes_ = 0, received_bytes_ = 0; ///< of the next header or chunk
+  int peer_ = -1;                                   ///< the rank that it waits for, and how
+  std::string_view waits_for_ = "receive from";
+  Clock::time_point last_ = Clock::now(); ///< when bytes last moved
 };
 
 Status Transport::run(const Flow& flow, const FlowMemory& memory, DType type, std::uint64_t slot) {
@@ -195,7 +197,7 @@ Status Transport::run(const Flow& flow, const FlowMemory& memory, DType type, st
   const net::NoSigpipe no_sigpipe;
   auto status = Run{*this, flow, memory, type, slot}.to_end();
   if (!status)
-    abort(status.error()); // unless it was aborted before
+    abort(status.error()); // no effect if already aborted
   return status;
 }
 

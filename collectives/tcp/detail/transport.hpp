@@ -1,5 +1,5 @@
-/// What the ranks of a group send each other over TCP: a connection in each direction to those that
-/// a rank exchanges values with, made when it first does.
+/// Transfers between the ranks of a group over TCP. Two ranks that exchange values have a
+/// connection in each direction, opened on first use.
 #pragma once
 
 #include "collectives/call.hpp"
@@ -16,20 +16,20 @@ namespace troupe::collectives {
 
 struct TcpOptions {
   int rank = 0;
-  std::vector<Endpoint> endpoints;                  ///< of the processes of all ranks of the group
-  std::string group;                                ///< differs for every group of a meeting
-  std::chrono::milliseconds timeout{30000};         ///< without a message from a peer, or to it
-  std::chrono::milliseconds connect_timeout{60000}; ///< for all ranks to come together
+  std::vector<Endpoint> endpoints;          ///< of each rank's process
+  std::string group;                        ///< unique in its connection group
+  std::chrono::milliseconds timeout{30000}; ///< longest wait without a byte to or from a peer
+  std::chrono::milliseconds connect_timeout{60000}; ///< for all ranks to connect
 
   int world_size() const { return static_cast<int>(endpoints.size()); }
 };
 
-/// What the pieces of a flow lie in; may be one and the same.
+/// Memory of a flow's chunks; both pointers may be equal.
 struct FlowMemory {
   std::byte *first = nullptr, *received = nullptr;
 };
 
-/// Once one rank has failed, it closes its connections, and so the others fail too.
+/// If a rank fails, it closes its connections, so that the others fail too.
 class Transport {
 public:
   Transport(TcpOptions options, std::shared_ptr<ConnectionGroup> connection_group);
@@ -38,12 +38,13 @@ public:
   Transport& operator=(const Transport&) = delete;
 
   Place place() const { return {options_.rank, options_.world_size()}; }
-  /// Blocks until the flow is done, one flow at a time. Flows that meet must have the same `slot`:
-  /// what is not the same part of the same call has another, and is refused.
+  /// Blocks until the flow is done; one flow runs at a time. Both ends of a flow must use the same
+  /// `slot`: a flow of another call, or of another part of the call, has another slot and is
+  /// refused.
   Status run(const Flow& flow, const FlowMemory& memory, DType type, std::uint64_t slot);
-  /// From now on, waits so long for a peer.
+  /// Waits this long for a peer from now on.
   void set_timeout(std::chrono::milliseconds timeout) { options_.timeout = timeout; }
-  /// May be called from any thread.
+  /// Thread-safe.
   void abort(const Error& reason);
 
 private:
@@ -58,10 +59,10 @@ private:
   TcpOptions options_;
   std::shared_ptr<ConnectionGroup> connection_group_;
   std::mutex running_;
-  std::unique_ptr<std::byte[]> scratch_; ///< a piece that is received before it is added
+  std::unique_ptr<std::byte[]> scratch_; ///< a received chunk before it is added
   net::Wakeup aborting_;
   std::stop_source stop_;
-  mutable std::mutex mutex_; ///< of what follows; a run alone adds links
+  mutable std::mutex mutex_; ///< guards the following; only a run adds links
   std::optional<Error> aborted_;
   Links sending_, receiving_;
 };

@@ -16,13 +16,13 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr std::size_t max_dimensions = 64;
-/// A pair of texts takes twenty times the memory of the shortest JSON for it.
+/// A pair of strings takes twenty times the memory of the shortest JSON for it.
 constexpr std::size_t max_metadata = 10'000;
 constexpr std::array<std::string_view, 3> members = {"dtype", "shape", "data_offsets"};
 enum Member : std::size_t { dtype, shape, offsets };
 
-/// Makes entries while the JSON is read. Readers would not agree on the meaning of a key that
-/// stands twice in one object.
+/// Creates entries while the JSON is read. Rejects an object that has a key twice, because readers
+/// disagree on its meaning.
 class HeaderReader : public nlohmann::json_sax<Json> {
 public:
   Result<SafetensorsHeader> result() && {
@@ -34,7 +34,7 @@ public:
   bool null() override { return refuse_value(); }
   bool boolean(bool) override { return refuse_value(); }
   bool number_float(number_float_t, const string_t&) override { return refuse_value(); }
-  bool number_integer(number_integer_t) override { return refuse_value(); } // below 0
+  bool number_integer(number_integer_t) override { return refuse_value(); } // negative
   bool binary(binary_t&) override { return refuse_value(); }
   bool number_unsigned(number_unsigned_t value) override {
     if (level_ != Level::list || value > INT64_MAX)
@@ -51,7 +51,7 @@ public:
   bool end_array() override;
   bool parse_error(std::size_t position, const std::string&,
                    const nlohmann::detail::exception&) override {
-    return refuse(fmt::format("the header is not JSON: wrong at its byte {}", position));
+    return refuse(fmt::format("the header is not JSON: error at byte {}", position));
   }
 
 private:
@@ -78,12 +78,12 @@ private:
   std::string pair_; ///< the key of the metadata
   Member member_ = dtype;
   std::array<bool, members.size()> seen_ = {};
-  std::vector<std::uint64_t> numbers_; ///< of the list that is open
+  std::vector<std::uint64_t> numbers_; ///< of the open list
   bool has_metadata_ = false;
   Status status_;
 };
 
-/// A value that cannot stand where it does.
+/// Reports a value that is not valid at its position.
 bool HeaderReader::refuse_value() {
   switch (level_) {
   case Level::outside:
@@ -97,7 +97,7 @@ bool HeaderReader::refuse_value() {
   case Level::entry:
     return refuse_entry("dtype is not a string, shape not an array or data_offsets not a pair");
   default:
-    return refuse_entry("a size or offset is not a whole number from 0 on");
+    return refuse_entry("a size or offset is not a whole number, at least 0");
   }
 }
 
@@ -194,7 +194,7 @@ Status check_names_differ(const std::vector<SafetensorsEntry>& entries) {
 
 Result<SafetensorsHeader> parse_safetensors_header(std::string_view text) {
   HeaderReader reader;
-  Json::sax_parse(text, &reader); // what it returns, the reader knows better
+  Json::sax_parse(text, &reader); // ignores the return value: the reader has the error
   TROUPE_TRY(auto header, std::move(reader).result());
   TROUPE_TRY(check_names_differ(header.entries));
   return header;

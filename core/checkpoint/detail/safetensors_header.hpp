@@ -1,4 +1,4 @@
-/// The JSON of a safetensors file's header.
+/// Parses the JSON header of a safetensors file.
 #pragma once
 
 #include "core/checkpoint/safetensors.hpp"
@@ -11,7 +11,7 @@
 
 namespace troupe {
 
-/// What stands beside the tensors' names in a header.
+/// The header's key for metadata; all other keys are names of tensors.
 inline constexpr std::string_view safetensors_metadata_key = "__metadata__";
 
 struct SafetensorsHeader {
@@ -19,9 +19,9 @@ struct SafetensorsHeader {
   std::vector<SafetensorsEntry> entries; ///< in the order of the text
 };
 
-/// Takes time and memory in proportion to the text, whatever it is: no tree of values is made.
-/// Errors: corrupt for what is no JSON, or not a header's; a key that stands twice in one object.
-/// Whether sizes and offsets fit together is not looked at.
+/// Takes time and memory proportional to the length of the text: no JSON tree is built. Errors:
+/// corrupt if the text is not JSON or not a safetensors header, or if an object has a key twice.
+/// Does not check whether sizes and offsets fit together.
 Result<SafetensorsHeader> parse_safetensors_header(std::string_view text);
 
 } // namespace troupe

@@ -55,7 +55,7 @@ void ConfigReader::report(const Place& at, const std::string& key, std::string w
 void ConfigReader::add(const ConfigProblem& problem, const std::vector<std::string>& keys) {
   if (unreadable_)
     return;
-  // A broken section may hide any of its keys.
+  // A problem in a section may hide any of its keys.
   for (const auto& key : keys)
     for (auto path = key; !path.empty(); path = parent(path))
       if (broken_.contains(path))
@@ -136,7 +136,7 @@ void ConfigReader::read_section(const std::string& path, const YAML::Node& node)
   }
   struct Seen {
     int line = 0, times = 0;
-    Place again; ///< the second
+    Place again; ///< the second occurrence
   };
   std::map<std::string, Seen> names;
   for (const auto& entry : node) {
@@ -180,12 +180,12 @@ void ConfigReader::read_entry(const std::string& path, const YAML::Node& node, c
 
 void ConfigReader::read_value(const ConfigKey& key, const YAML::Node& node, const Place& name) {
   const auto at = [&](const YAML::Node& value) {
-    // A value that is not written (`key:`) has no place of its own.
+    // A missing value (`key:`) has no location.
     const auto own = place(value.Mark());
     return value.IsNull() || own.line == 0 ? name : own;
   };
   given_[key.path] = at(node);
-  constexpr std::size_t most = 10; // of a list's items
+  constexpr std::size_t most = 10; // items of a list that are reported
   const auto problems = assign_value(node, key);
   for (const auto& problem : std::span{problems}.first(std::min(problems.size(), most))) {
     const bool of_item = problem.item >= 0 && node.IsSequence();
@@ -200,7 +200,7 @@ void ConfigReader::read_value(const ConfigKey& key, const YAML::Node& node, cons
 }
 
 void ConfigReader::report_unknown(const std::string& path, const Place& name) {
-  // The section may be the wrong part of an override's path: name the first part that is not known.
+  // The section may be the wrong part of an override's path: report the first unknown part.
   const auto section = parent(path);
   if (!is_config_section(section)) {
     if (find(section))

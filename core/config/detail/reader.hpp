@@ -1,5 +1,5 @@
-/// Walks YAML documents and overrides into the members that keys point to, and remembers where each
-/// key stands.
+/// Reads YAML documents and overrides into the members that keys are bound to, and records where
+/// each key was given.
 #pragma once
 
 #include "core/config/problem.hpp"
@@ -25,19 +25,20 @@ public:
   explicit ConfigReader(std::vector<ConfigKey> keys) : keys_{std::move(keys)} {}
 
   void read_document(std::string_view text, const std::string& source);
-  /// A key's value, as YAML, from elsewhere.
+  /// Sets a key from a YAML value of another source.
   void read_given(const std::string& key, const std::string& value, const std::string& source);
-  /// "a.b=value": the source of its problems is "--set a.b=value".
+  /// Sets a key from "a.b=value"; the source of its problems is "--set a.b=value".
   void read_override(const std::string& assignment);
 
-  /// A problem that concerns several keys stands at the first of them that was given. It is dropped
-  /// when one of them has a problem already: it would be a consequence.
+  /// Adds a problem that concerns several keys, located at the first of them that was given. Drops
+  /// it if one of the keys already has a problem, because it would be a consequence.
   void add(const ConfigProblem& problem, const std::vector<std::string>& keys);
 
-  /// Where a key was given last.
+  /// Location where a key was last given.
   std::optional<std::string> given_at(const std::string& key) const;
 
-  /// All so far: those of the document by line, then those of the overrides in their order.
+  /// Returns all problems so far: those of the document by line, then those of the overrides in
+  /// their order.
   std::vector<ConfigProblem> take_problems();
 
 private:
@@ -55,7 +56,7 @@ private:
   void report_repeated(const std::string& key, const Place& place, int times, int first_line);
   void report_unknown(const std::string& path, const Place& name);
   const ConfigKey* find(const std::string& path) const;
-  /// The key that text sets in place of the section; null: none.
+  /// Returns the key that a scalar in place of the section sets; null: none.
   const ConfigKey* short_form(const std::string& section) const;
   std::vector<std::string> children(const std::string& section) const;
 
@@ -63,12 +64,12 @@ private:
   std::map<std::string, Place> given_;
   std::set<std::string> broken_;
   std::vector<ConfigProblem> problems_;
-  std::string source_; ///< what is being read
+  std::string source_; ///< the source that is being read
   bool in_override_ = false;
-  bool unreadable_ = false; ///< the document as a whole: nothing follows from missing keys
+  bool unreadable_ = false; ///< the whole document: nothing follows from missing keys
 };
 
-/// Whether "train.optimizer" and the like names a section.
+/// Whether the path names a section, such as "train.optimizer".
 bool is_config_section(std::string_view path);
 
 } // namespace troupe

@@ -1,4 +1,4 @@
-/// Rules as the tables of keys write them.
+/// Shorthands for rules in the tables of keys.
 #pragma once
 
 #include "core/config/schema.hpp"
@@ -16,7 +16,7 @@ inline ConfigRule above(double min) {
 inline ConfigRule one_of(std::vector<std::string> choices) {
   return {.choices = std::move(choices)};
 }
-/// The upper end only keeps products of such numbers far from overflow.
+/// The upper limit only keeps products of such numbers far from overflow.
 inline ConfigRule count_to(double max) {
   return {.min = 1, .max = max};
 }

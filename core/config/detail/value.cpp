@@ -50,7 +50,7 @@ bool parse_bool(std::string_view text, bool& value) {
   return true;
 }
 
-/// Not a number nor a truth value, as an editor with the JSON schema sees it.
+/// Whether the node is neither a number nor a bool, as an editor with the JSON schema sees it.
 bool is_text(const YAML::Node& node) {
   double number = 0;
   bool boolean = false;
@@ -58,7 +58,7 @@ bool is_text(const YAML::Node& node) {
                               (parse_number(node.Scalar(), number) && std::isfinite(number)));
 }
 
-/// What YAML 1.1 also took for a truth value.
+/// Returns the bool that was probably meant; accepts YAML 1.1's words for it.
 std::string bool_meant(const YAML::Node& node) {
   static const std::array<std::string, 12> known = {"true",  "True",  "yes", "on",  "y", "1",
                                                     "false", "False", "no",  "off", "n", "0"};
@@ -71,7 +71,7 @@ std::string bool_meant(const YAML::Node& node) {
 }
 
 /// Returns the text, with the home folder in place of "~" if it is a path that begins with "~/".
-/// Nothing: HOME is not set.
+/// Returns nullopt if HOME is not set.
 std::optional<std::string> expanded(const std::string& text, const ConfigRule& rule) {
   if (rule.format != ConfigFormat::path || !text.starts_with("~/"))
     return text;
@@ -81,7 +81,7 @@ std::optional<std::string> expanded(const std::string& text, const ConfigRule& r
   return home + text.substr(1);
 }
 
-/// Reads one type after the other; `problems` grows where the node does not fit.
+/// Assigns the node to the target's type; adds to `problems` if the node does not fit.
 struct Assign {
   const YAML::Node& node;
   const ConfigRule& rule;
@@ -140,7 +140,7 @@ struct Assign {
     else if (auto text = expanded(node.Scalar(), rule))
       *target = *std::move(text);
     else
-      fails("~/ has no meaning: HOME is not set");
+      fails("cannot expand ~/: HOME is not set");
   }
   void operator()(std::chrono::milliseconds* target) const {
     const auto duration = node.IsScalar() ? parse_duration(node.Scalar()) : std::nullopt;
@@ -183,12 +183,12 @@ struct Assign {
       const auto before = problems.size();
       (*this)(&named.names);
       if (problems.size() == before && named.names.empty())
-        fails("an empty list names nothing", "none");
+        fails("the list is empty", "none");
       else if (problems.size() == before)
         *target = std::move(named);
     } else if (node.IsMap()) {
       if (node.size() != 1 || !node["fit"])
-        return fails("a mapping here is {fit: SIZE}");
+        return fails("the only mapping allowed here is {fit: SIZE}");
       RecomputeConfig fitting{.kind = Kind::fit};
       const YAML::Node size = node["fit"];
       const ConfigRule bytes{.min = 1, .format = ConfigFormat::size};
@@ -211,20 +211,21 @@ struct Assign {
     if (!node.IsMap())
       return wrong_type();
     if (node.size() > longest_config_list)
-      return fails(fmt::format("{} items are more than {}", node.size(), longest_config_list));
+      return fails(
+          fmt::format("{} items exceed the limit of {}", node.size(), longest_config_list));
     std::map<std::string, double> values;
     const auto before = problems.size();
     for (const auto& entry : node) {
       std::string name;
       (*this)(entry.first, &name);
       if (!values.emplace(name, 0).second)
-        fails(fmt::format("{} is there twice", echoed(name, 60)));
+        fails(fmt::format("{} is given twice", echoed(name, 60)));
       (*this)(entry.second, &values[name]);
     }
     if (problems.size() == before)
       *target = std::move(values);
   }
-  /// A part of this value.
+  /// Assigns a part of this value.
   template <class T>
   void operator()(const YAML::Node& part, T* target) const {
     Assign{part, rule, problems, item}(target);
@@ -249,7 +250,7 @@ struct Assign {
       return;
     }
     if (node.size() > longest_config_list) {
-      fails(fmt::format("{} items are more than {}", node.size(), longest_config_list));
+      fails(fmt::format("{} items exceed the limit of {}", node.size(), longest_config_list));
       return;
     }
     std::vector<T> values(node.size());

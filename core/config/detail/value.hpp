@@ -1,4 +1,4 @@
-/// One YAML value into one member of a Config.
+/// Assigns one YAML value to one member of a Config.
 #pragma once
 
 #include "core/config/schema.hpp"
@@ -12,18 +12,18 @@ class Node;
 
 namespace troupe {
 
-/// A value, or an item of a list, that cannot be taken.
+/// The problem of a rejected value or list item.
 struct ValueProblem {
   std::string what;
   std::string suggestion = {};
-  int item = -1; ///< of a list
+  int item = -1; ///< index in a list
 };
 
-/// Sets the key's member; leaves it alone where the value is of the wrong type. Checks the key's
-/// rule.
+/// Sets the key's member and checks the key's rule. Leaves the member unchanged if the value has
+/// the wrong type.
 std::vector<ValueProblem> assign_value(const YAML::Node& node, const ConfigKey& key);
 
-/// How a node is named in messages: `"abc"`, `12`, `a list`, `null`.
+/// Names a node for messages: `"abc"`, `12`, `a list`, `null`.
 std::string describe_node(const YAML::Node& node);
 
 } // namespace troupe

@@ -12,14 +12,15 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-/// More than any job has; a list in brackets may stand for any number.
+/// More than any job has; limits the expansion of brackets.
 constexpr std::size_t most_names = 1 << 16;
 
 tl::unexpected<Error> wrong(std::string_view list, std::string_view part, const char* why) {
   return fail(Errc::invalid_input, "\"{}\": \"{}\" {}", echoed(list, 200), echoed(part, 60), why);
 }
 
-/// "07-11", or one that is no range. Numbers have the width of the first.
+/// Expands "07-11", or returns a text that is not a range as it is. Numbers have the width of the
+/// first.
 Result<Names> expand_range(std::string_view list, std::string_view range) {
   const auto dash = range.find('-');
   if (dash == std::string_view::npos)
@@ -28,16 +29,16 @@ Result<Names> expand_range(std::string_view list, std::string_view range) {
   const auto first = read_whole_number<std::uint64_t>(range.substr(0, dash)),
              last = read_whole_number<std::uint64_t>(range.substr(dash + 1));
   if (!first || !last || *last < *first)
-    return wrong(list, range, "is no range of numbers");
+    return wrong(list, range, "is not a range of numbers");
   if (*last - *first >= most_names)
-    return wrong(list, range, "stands for too many hosts");
+    return wrong(list, range, "expands to too many hosts");
   Names names;
   for (auto number = *first; number <= *last; ++number)
     names.push_back(fmt::format("{:0{}}", number, width));
   return names;
 }
 
-/// All that stand in brackets: "1-3,07".
+/// Expands the content of brackets: "1-3,07".
 Result<Names> expand_ranges(std::string_view list, std::string_view ranges) {
   Names names;
   for (const auto range : split_list(ranges)) {
@@ -47,10 +48,10 @@ Result<Names> expand_ranges(std::string_view list, std::string_view ranges) {
   return names;
 }
 
-/// Each with each, the last one changing first.
+/// Combines each head with each tail; the tail changes fastest.
 Result<Names> combined(std::string_view list, const Names& heads, const Names& tails) {
   if (heads.size() * tails.size() > most_names)
-    return wrong(list, list, "stands for too many hosts");
+    return wrong(list, list, "expands to too many hosts");
   Names names;
   for (const auto& head : heads)
     for (const auto& tail : tails)
@@ -58,7 +59,7 @@ Result<Names> combined(std::string_view list, const Names& heads, const Names& t
   return names;
 }
 
-/// A name with any number of brackets: "rack[0-1]node[0-3]".
+/// Expands a name with any number of brackets: "rack[0-1]node[0-3]".
 Result<Names> expand_name(std::string_view list, std::string_view name) {
   if (name.empty())
     return wrong(list, name, "has no name");

@@ -1,4 +1,4 @@
-/// What a launcher's variables say, under the same names for all launchers.
+/// The values of a launcher's variables, under the same names for all launchers.
 #pragma once
 
 #include "core/launch/detail/variables.hpp"
@@ -17,9 +17,9 @@ struct Part {
   std::int64_t rank = 0, size = 1;
   std::int64_t local_rank = 0, local_size = 1;
   std::string leader;     ///< host of rank 0
-  std::uint16_t port = 0; ///< where rank 0 listens, if nobody says otherwise
-  std::string host = {};  ///< this process's; empty: not told
-  /// The variables that said so.
+  std::uint16_t port = 0; ///< default port on which rank 0 listens
+  std::string host = {};  ///< this process's host; empty: unknown
+  /// The variables that these values come from.
   std::string size_from, leader_from, local_size_from;
 };
 

@@ -1,4 +1,4 @@
-// A step of SLURM, as srun starts it.
+// Variables of a SLURM step, as srun sets them.
 #include "core/fail.hpp"
 #include "core/launch/detail/node_list.hpp"
 #include "core/launch/detail/part.hpp"
@@ -14,17 +14,17 @@ namespace troupe {
 
 namespace {
 
-/// A step may have fewer hosts and processes than its job.
+/// Variables of the step and of its job: a step may have fewer hosts and processes than its job.
 constexpr std::array either = {std::pair{"SLURM_STEP_NODELIST", "SLURM_JOB_NODELIST"},
                                std::pair{"SLURM_STEP_NUM_NODES", "SLURM_NNODES"},
                                std::pair{"SLURM_STEP_NUM_TASKS", "SLURM_NTASKS"},
                                std::pair{"SLURM_STEP_TASKS_PER_NODE", "SLURM_TASKS_PER_NODE"}};
 
-/// Ports that belong to nobody, below those that systems give to whoever connects.
+/// Unassigned ports below the ephemeral range.
 constexpr std::int64_t first_port = 20000, ports = 10000;
 
-/// The first that srun --resv-ports has reserved; else one that follows from the step's number, so
-/// that jobs which share a host differ.
+/// Returns the first port that srun --resv-ports has reserved. Otherwise derives one from the
+/// numbers of job and step, so that jobs on one host differ.
 Result<std::uint16_t> read_port(const Variables& variables) {
   const auto reserved = variables.text_or("SLURM_STEP_RESV_PORTS", "");
   if (const auto port = std::strtol(reserved.c_str(), nullptr, 10); port > 0 && port < 65536)
@@ -35,7 +35,7 @@ Result<std::uint16_t> read_port(const Variables& variables) {
   return static_cast<std::uint16_t>(first_port + (31 * job + step) % ports);
 }
 
-/// Of each host of the step, how many processes it has: "2(x3),1".
+/// Returns the number of processes on each host of the step, from "2(x3),1".
 Result<std::vector<std::int64_t>> read_tasks(const Variables& variables, std::size_t hosts,
                                              std::int64_t size) {
   const auto name = variables.first({"SLURM_STEP_TASKS_PER_NODE", "SLURM_TASKS_PER_NODE"});
@@ -44,11 +44,11 @@ Result<std::vector<std::int64_t>> read_tasks(const Variables& variables, std::si
       std::accumulate(tasks->begin(), tasks->end(), std::int64_t{0}) == size)
     return *tasks;
   return variables.wrong(
-      fmt::format("{} is \"{}\", which does not say where {} processes on {} hosts are", name,
+      fmt::format("{} is \"{}\", which does not describe {} processes on {} hosts", name,
                   variables.text(name), size, hosts));
 }
 
-/// The hosts of the step.
+/// Returns the hosts of the step.
 Result<std::vector<std::string>> read_hosts(const Variables& variables, const std::string& name) {
   const auto hosts = expand_node_list(variables.text(name));
   if (!hosts)
@@ -61,7 +61,7 @@ Result<std::vector<std::string>> read_hosts(const Variables& variables, const st
   return *hosts;
 }
 
-/// Whose name, in the list, this host has.
+/// Returns the index of this host in the list.
 Result<std::int64_t> read_own_host(const Variables& variables,
                                    const std::vector<std::string>& hosts) {
   TROUPE_TRY(const auto host,
@@ -78,7 +78,7 @@ Result<std::int64_t> read_own_host(const Variables& variables,
 Status require_variables(const Variables& variables) {
   TROUPE_TRY(variables.require({"SLURM_PROCID", "SLURM_NODEID", "SLURM_LOCALID"}));
   if (!variables.has("SLURM_STEP_ID"))
-    return variables.wrong("SLURM_STEP_ID is not set; let srun start it, on every host");
+    return variables.wrong("SLURM_STEP_ID is not set; start the process with srun, on every host");
   for (const auto& [of_step, of_job] : either)
     if (!variables.has(of_step))
       TROUPE_TRY(variables.require({of_job}));

@@ -1,4 +1,5 @@
-// torchrun, and whatever else sets RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT as it does.
+// Variables of torchrun, and of other launchers that set RANK, WORLD_SIZE, MASTER_ADDR and
+// MASTER_PORT as it does.
 #include "core/fail.hpp"
 #include "core/launch/detail/part.hpp"
 
@@ -14,20 +15,20 @@ Bounds below(std::int64_t size, const char* name) {
   return {0, size - 1, fmt::format("{} is {}", name, size)};
 }
 
-/// The agent of torchrun keeps MASTER_PORT for a store of its own, for as long as it lives, and
-/// says so; the port above it is as much this job's as any that all processes know.
+/// torchrun's agent uses MASTER_PORT for its own store as long as it runs, and sets this variable
+/// then. The job takes the next port, which all processes can derive too.
 std::int64_t is_taken(const Variables& variables) {
   return variables.text_or("TORCHELASTIC_USE_AGENT_STORE", "False") == "True" ? 1 : 0;
 }
 
-/// Which host of the job this is, counted from 0; not told: -1.
+/// Returns the index of this host in the job, from 0; -1 if it is unknown.
 Result<std::int64_t> read_host(const Variables& variables, const Part& part) {
   TROUPE_TRY(const auto host,
              variables.number_or("GROUP_RANK", -1, below(part.size, "WORLD_SIZE")));
   if (part.rank == 0 && (host > 0 || part.local_rank > 0))
-    return variables.wrong(fmt::format("RANK is 0, but {} is not; it is the first process of the "
-                                       "first host that leads",
-                                       host > 0 ? "GROUP_RANK" : "LOCAL_RANK"));
+    return variables.wrong(fmt::format(
+        "RANK is 0, but {} is not; rank 0 leads, and must be the first process of the first host",
+        host > 0 ? "GROUP_RANK" : "LOCAL_RANK"));
   return host;
 }
 

@@ -1,4 +1,4 @@
-/// Variables of the environment, with errors that say which is wrong, and what it may be.
+/// Environment variables, with errors that name the wrong variable and its allowed values.
 #pragma once
 
 #include "core/launch/launcher.hpp"
@@ -7,7 +7,7 @@
 
 namespace troupe {
 
-/// What a number may be, and why.
+/// Allowed range of a number, and the reason for it.
 struct Bounds {
   std::int64_t least = 0, most = 0;
   std::string why = {};
@@ -19,17 +19,17 @@ public:
       : launcher_{std::move(launcher)}, environment_{environment} {}
 
   bool has(const std::string& name) const { return environment_(name).has_value(); }
-  /// Requires that it is set.
+  /// Precondition: the variable is set.
   std::string text(const std::string& name) const { return *environment_(name); }
   std::string text_or(const std::string& name, const std::string& otherwise) const {
     return environment_(name).value_or(otherwise);
   }
-  /// The first of these that is set; requires that one is.
+  /// Returns the name of the first variable that is set. Precondition: one is.
   std::string first(std::initializer_list<std::string> names) const;
 
-  /// Errors: invalid_input. All that are missing are named.
+  /// Errors: invalid_input; names all missing variables.
   Status require(std::initializer_list<std::string> names) const;
-  /// Requires that it is set.
+  /// Precondition: the variable is set.
   Result<std::int64_t> number(const std::string& name, const Bounds& bounds) const;
   Result<std::int64_t> number_or(const std::string& name, std::int64_t otherwise,
                                  const Bounds& bounds) const;

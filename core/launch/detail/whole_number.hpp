@@ -1,4 +1,4 @@
-/// Numbers as launchers write them: digits, and nothing else.
+/// Whole numbers as launchers write them: only digits.
 #pragma once
 
 #include <charconv>

@@ -1,4 +1,4 @@
-/// How the interpreter's ops read and write tensors: as vectors of double, whatever the dtype.
+/// Access of the interpreter's ops to tensors: as vectors of double, for every dtype.
 ///
 /// Inputs are copied out before anything is written, so that every op may run in place.
 #pragma once
@@ -15,24 +15,24 @@ namespace troupe::cpu {
 
 using Values = std::vector<double>;
 
-/// What a value becomes in a tensor of this dtype (f32, bf16, f16, i32, u8).
+/// Returns the value as stored in a tensor of this dtype (f32, bf16, f16, i32, u8).
 double round_to(DType dtype, double value);
 
-/// Elements of a tensor in memory, by its shape and dtype (f32, bf16, f16, i32, u8).
+/// Returns the elements of a tensor in memory, by its shape and dtype (f32, bf16, f16, i32, u8).
 Values load(const Tensor& tensor, const void* memory);
 /// Rounds to the tensor's dtype.
 void store(const Tensor& tensor, void* memory, const Values& values);
 
-/// Sums over ranks, of a synchronized batch norm. Both are null where its rank is alone.
+/// Sums over ranks of a synchronized batch norm. Both are null for a single rank.
 struct RankSumsOfNode {
-  RankSums* given = nullptr;       ///< it writes this rank's here, and nothing else
-  const RankSums* taken = nullptr; ///< all ranks', that it takes instead of sums of its own
+  RankSums* given = nullptr;       ///< if set, the node only writes this rank's sums here
+  const RankSums* taken = nullptr; ///< sums of all ranks, used in place of this rank's sums
 };
 
 /// The operands of one node.
 class Operands {
 public:
-  /// `memory`: by TensorId; null only for tensors the node does not use.
+  /// `memory`: by TensorId; null only for tensors that the node does not use.
   Operands(const Graph& graph, const Node& node, std::span<void* const> memory,
            const RankSumsOfNode& rank_sums)
       : graph_{graph}, node_{node}, memory_{memory}, rank_sums_{rank_sums} {}
@@ -44,23 +44,23 @@ public:
   const RankSumsOfNode& rank_sums() const { return rank_sums_; }
 
   Values read(std::size_t i) const;
-  /// A weight in the precision it is multiplied in: that of input `like`.
+  /// Reads a weight in the precision of its product: that of input `like`.
   Values read_weight(std::size_t i, std::size_t like) const;
   void write(std::size_t i, const Values& values) const;
-  /// A mask of these values, as they are when they are stored as output 0.
+  /// Writes a mask of these values, as rounded when stored as output 0.
   void write_mask(std::size_t i, const Values& y) const;
-  /// Of each element, 1 where its bit is set.
+  /// For each element, returns 1 if its bit is set, else 0.
   Values read_mask(std::size_t i) const;
-  /// After relu(x * factor + offset + what is added), rounded as if it had been stored. Factor,
-  /// offset and residual are inputs `prologue` and the next.
+  /// Reads relu(x * factor + offset + residual), rounded as if it had been stored. Factor, offset
+  /// and residual are inputs `prologue` and the following ones.
   Values read_normalized(std::size_t i, std::size_t prologue,
                          Residual added = Residual::none) const;
-  /// The input of a convolution: after its prologue, when there is one.
+  /// Reads the input of a convolution, with its prologue applied if it has one.
   Values read_convolved(std::size_t i, std::size_t prologue) const;
-  /// The place of a sequence's first row, input i; 0 where there is no such input. Errors: data,
-  /// where `rows` from there on do not end within so many places.
+  /// Reads the position of a sequence's first row from input i; 0 if that input is missing. Errors:
+  /// data, unless `rows` from there on fit into `places`.
   Result<std::size_t> read_first(std::size_t i, std::int64_t rows, std::int64_t places) const;
-  /// Statistics are updated where they were read.
+  /// Updates statistics in the memory that they were read from.
   void write_back(std::size_t i, const Values& values) const;
 
   template <class T>

@@ -26,8 +26,8 @@ Result<std::vector<const Slot*>> find_slots(const StorageLayout& layout, const G
     const auto slot = by_name.find(tensor.name);
     if (slot == by_name.end() || slot->second->shape != tensor.shape ||
         slot->second->unit != tensor.unit)
-      return fail(Errc::internal, "the storage layout has no {} of {}", tensor.name,
-                  tensor.shape.to_string());
+      return fail(Errc::internal, "the storage layout has no tensor {} of the shape {}",
+                  tensor.name, tensor.shape.to_string());
     found[i] = slot->second;
   }
   return found;

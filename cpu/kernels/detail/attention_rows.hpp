@@ -1,4 +1,4 @@
-/// Included by the kernel sources alone: what attention in every type works on.
+/// Included only by the kernel sources: data of attention kernels of every type.
 #pragma once
 
 #include "cpu/kernels/detail/exponential.hpp"
@@ -9,7 +9,7 @@ namespace troupe::cpu::TROUPE_VARIANT {
 
 namespace {
 
-/// A row of scores in groups, which are `distance` apart.
+/// A row of scores in groups that are `distance` apart.
 struct Scores {
   float* first;
   std::size_t distance, keys;
@@ -22,8 +22,8 @@ struct Scores {
         values[j] = change(values[j], j);
     }
   }
-  /// The first `count`, one at least, in whole groups: what else is in the last one gets a value
-  /// that no exponential is left of. Groups behind become 0.
+  /// Returns the first `count` scores (at least one), in whole groups. Other scores of the last
+  /// group get a value whose exponential is 0; later groups become 0.
   Scores attended(std::size_t count) const {
     const std::size_t end = whole(count, group), there = count + group - end;
     float* const last = first + (end / group - 1) * distance;
@@ -35,7 +35,7 @@ struct Scores {
     return {first, distance, end};
   }
   float largest() const { return folded(joined(Vector{} - 1e30f, larger_of), larger_of); }
-  /// Makes e^(scale * score - most) of each, `most` being the largest scale * score.
+  /// Replaces each score by e^(scale * score - most), where `most` is the largest scale * score.
   ExponentialSum exponentiate(float scale) const {
     const float most = largest();
     for_each([&](float score, std::size_t) { return exponential(scale * (score - most)); });
@@ -43,7 +43,7 @@ struct Scores {
   }
 
 private:
-  /// All values as registers, to a register that join() makes of two.
+  /// Folds all values into one register with join(), which combines two registers.
   template <class Join>
   Vector joined(Vector from, Join join) const {
     for (std::size_t key = 0; key < keys; key += group)
@@ -53,7 +53,7 @@ private:
   }
 };
 
-/// The sum of the products of two rows of a head.
+/// Returns the sum of the products of two rows of a head.
 template <class A, class B>
 float row_product(const A* a, const B* b, std::size_t columns) {
   Vector sums{};
@@ -66,7 +66,7 @@ float row_product(const A* a, const B* b, std::size_t columns) {
   return sum;
 }
 
-/// Each gradient of a probability becomes p * (gradient - mean), the gradient of its score.
+/// Replaces each gradient of a probability by p * (gradient - mean), the gradient of its score.
 inline void multiply_differences(const Scores& gradients, const Scores& p, float mean) {
   for (std::size_t g = 0; g < gradients.keys / group; ++g) {
     float* const gradient = gradients.first + g * gradients.distance;

@@ -1,5 +1,5 @@
-/// Included by the kernel sources alone: registers of floats from and to bf16, and of pairs of bf16
-/// that are multiplied and added up in f32.
+/// Included only by the kernel sources: conversion of float registers to and from bf16, and
+/// registers of bf16 pairs that are multiplied and summed in f32.
 #pragma once
 
 #include "cpu/kernels/detail/variant.hpp"
@@ -26,8 +26,8 @@ inline Vector load_vector(const Bf16* values) {
   return reinterpret_cast<Vector>(__builtin_convertvector(halves, Words) << 16);
 }
 
-/// Rounds to nearest, ties to even; a NaN stays one. The processor's own instruction makes zeros of
-/// subnormals.
+/// Rounds to nearest, ties to even; a NaN stays a NaN. The processor's own instruction flushes
+/// subnormals to zero.
 inline Halves halves_of(Vector vector) {
 #if defined(__AVX512BF16__)
   return reinterpret_cast<Halves>(_mm512_cvtneps_pbh(reinterpret_cast<__m512>(vector)));
@@ -43,7 +43,7 @@ inline void store_vector(Bf16* values, Vector vector) {
   *reinterpret_cast<UnalignedHalves*>(values) = halves_of(vector);
 }
 
-/// Of every type; from f16 and back it is the compiler that makes vectors of a loop.
+/// Loads and stores values of every type; for f16, the compiler vectorizes a loop.
 template <class T>
 Vector load_lanes(const T* values) {
   if constexpr (std::is_same_v<T, F16>) {
@@ -73,7 +73,7 @@ inline Words load_vector(const Pair* pairs) {
   return *reinterpret_cast<const UnalignedWords*>(pairs);
 }
 
-/// Each lane's two floats as a pair.
+/// Returns each lane's two floats as a pair.
 inline Words pairs_of(Vector low, Vector high) {
   return __builtin_convertvector(halves_of(low), Words) |
          __builtin_convertvector(halves_of(high), Words) << 16;

@@ -1,5 +1,5 @@
-/// Included by the kernel sources alone: e^x, of a float in a form that the compiler makes vectors
-/// of, and of a register.
+/// Included only by the kernel sources: e^x of a float, in a form that the compiler vectorizes, and
+/// of a register.
 #pragma once
 
 #include "cpu/kernels/detail/vectors.hpp"
@@ -11,14 +11,15 @@ namespace troupe::cpu::TROUPE_VARIANT {
 
 namespace {
 
-/// A NaN stays. The second choice follows the first: the compiler turns nested ones into a branch.
+/// A NaN stays a NaN. The second selection follows the first: the compiler turns nested ones into a
+/// branch.
 template <class V>
 V clamp(V value, float least, float most) {
   value = value < least ? V{} + least : value;
   return value > most ? V{} + most : value;
 }
 
-/// A polynomial of x; its coefficients stand from the highest power's to the constant one.
+/// Evaluates a polynomial of x; coefficients go from the highest power to the constant.
 template <class V, class... Floats>
 V polynomial(V x, float first, Floats... coefficients) {
   V sum = V{} + first;
@@ -39,7 +40,7 @@ V exponential_by(V x) {
   return series * __builtin_bit_cast(V, exponent);
 }
 
-/// e^x, 0 from -88 down and infinity from 88.4 up.
+/// Returns e^x: 0 for x <= -88, infinity for x >= 88.4.
 inline float exponential(float x) {
   return exponential_by<std::uint32_t>(x);
 }

@@ -1,5 +1,5 @@
-/// Included by logits_amx.cpp alone: where a head's packed rows, weights and logits lie, and their
-/// products.
+/// Included only by logits_amx.cpp: the memory of a head's packed rows, weights and logits, and
+/// their products.
 #pragma once
 
 #include "cpu/kernels/detail/packing.hpp"
@@ -9,7 +9,7 @@ namespace troupe::cpu::TROUPE_VARIANT {
 
 namespace {
 
-/// Rows and columns in whole blocks of tiles, and where what is packed of them begins.
+/// Rows and columns in whole blocks of tiles, and sizes of their packed forms.
 struct Sizes {
   std::size_t rows, width;
 
@@ -25,8 +25,8 @@ struct Sizes {
   std::size_t dx() const { return width / group * dx_group(); }
 };
 
-/// x as the right matrix of two products: turned, (rows / 16, width / 2, 16) pairs of columns, and
-/// (width / 16, rows / 2, 16) pairs of rows.
+/// x as the right matrix of two products: transposed, (rows / 16, width / 2, 16) pairs of columns,
+/// and (width / 16, rows / 2, 16) pairs of rows.
 struct PackedRows {
   const Pair *turned, *paired;
 
@@ -34,7 +34,7 @@ struct PackedRows {
       : turned{reinterpret_cast<const Pair*>(rows.packed)}, paired{turned + Sizes{rows}.turned()} {}
 };
 
-/// A block's memory.
+/// Sizes of a block's memory.
 struct Block {
   Sizes sizes;
   std::size_t classes; ///< in whole blocks of tiles
@@ -44,19 +44,19 @@ struct Block {
   std::size_t group_of_classes() const { return padded(classes); }
   /// The weight as a left matrix: (width / 32, classes, 16) pairs of columns.
   std::size_t weight() const { return sizes.width / tile_block * group_of_classes(); }
-  /// And as a right one: (width / 16, classes / 2, 16) pairs of classes.
+  /// The weight as a right matrix: (width / 16, classes / 2, 16) pairs of classes.
   std::size_t paired_group() const { return padded(classes / 2); }
   std::size_t paired_weight() const { return sizes.width / group * paired_group(); }
   /// Two groups of rows or columns: logits, or a part of the weight's gradient.
   std::size_t strip() const { return 2 * group_of_classes(); }
   /// Gradients as left matrices: (rows / 32, classes, 16) pairs of rows.
   std::size_t of_rows() const { return sizes.rows / tile_block * group_of_classes(); }
-  /// And (classes / 32, rows, 16) pairs of classes.
+  /// Gradients as (classes / 32, rows, 16) pairs of classes.
   std::size_t group_of_rows() const { return padded(sizes.rows); }
   std::size_t of_classes() const { return classes / tile_block * group_of_rows(); }
 };
 
-/// Two rows of a matrix of floats, which may end, or not be there.
+/// Two rows of a matrix of floats; columns past the end, and missing rows, read as 0.
 struct TwoRows {
   const float *low, *high;
   std::size_t there, columns;
@@ -66,7 +66,7 @@ struct TwoRows {
   }
 };
 
-/// What a block works with, in scratch memory.
+/// Operands of a block, in scratch memory.
 class LogitWork {
 public:
   LogitWork(const LossRows& rows, const LogitBlock& block, float* scratch)
@@ -79,7 +79,7 @@ public:
     of_classes_ = memory.pairs(b_.of_classes());
   }
 
-  /// `both`: also as a right matrix.
+  /// `both`: also packs it as a right matrix.
   void pack_weight(bool both) {
     for (std::size_t k = 0; k < b_.classes; k += 2) {
       const float* const low = block_.weight + k * rows_.width;
@@ -99,7 +99,7 @@ public:
     }
   }
 
-  /// visit(first row of 16, its logits: (classes, 16)) for each group of rows.
+  /// Calls visit(first row of 16, logits) with logits (classes, 16), for each group of rows.
   template <class Visit>
   void for_logits(Visit visit) {
     for (std::size_t row = 0; row < n_.rows; row += tile_block) {
@@ -112,7 +112,8 @@ public:
     }
   }
 
-  /// The gradients of 32 rows' logits, from `row` on, which for_logits() has left, to both forms.
+  /// Casts the gradients of 32 rows' logits, from `row` on, into both packed forms. for_logits()
+  /// leaves them in the strip.
   void narrow(std::size_t row) {
     const float *const first = strip_, *const second = strip_ + b_.group_of_classes();
     auto* const to = reinterpret_cast<Bf16*>(of_rows_ + row / tile_block * b_.group_of_classes());

@@ -1,5 +1,5 @@
-/// Included by the kernel sources alone: matrices as the rest of the program has them, and the
-/// memory where they are in groups (small_products.hpp).
+/// Included only by the kernel sources: matrices in the program's layout, and their memory in
+/// groups (small_products.hpp).
 #pragma once
 
 #include "cpu/kernels/detail/small_products.hpp"
@@ -13,7 +13,7 @@ inline std::size_t whole(std::size_t n, std::size_t unit) {
   return (n + unit - 1) / unit * unit;
 }
 
-/// The place where a call's memory is handed out, in floats or as many pairs.
+/// Hands out a call's scratch memory, in floats or as many pairs.
 class Memory {
 public:
   explicit Memory(float* first) : next_{first} {}
@@ -31,8 +31,9 @@ struct MatrixRows {
   T* first;
   std::size_t distance, count, columns;
 
-  /// Calls visit(a row's elements from a group on, how many, the row, where the group lies) for all
-  /// groups of `rows` rows. Rows are far from each other: what is near is visited first.
+  /// Calls visit(values, count, row, offset) for all groups of `rows` rows: the group's `count`
+  /// elements of the row, and the group's offset in packed memory. Visits all groups of a row
+  /// before the next row, because rows are far apart in memory.
   template <class Visit>
   void for_groups(std::size_t rows, Visit visit) const {
     for (std::size_t row = 0; row < rows; ++row)
@@ -43,7 +44,7 @@ struct MatrixRows {
   static std::size_t smaller_group(std::size_t n) { return n < group ? n : group; }
 };
 
-/// Writes the rows of a matrix of `rows` in groups, each times factor(row).
+/// Writes the first `to.count` of `rows` packed rows to the matrix, each times factor(row).
 template <class T, class Factor>
 void unpack(const float* from, std::size_t rows, const MatrixRows<T>& to, Factor factor) {
   to.for_groups(rows, [&](T* values, std::size_t there, std::size_t row, std::size_t at) {
@@ -57,8 +58,8 @@ void unpack(const float* from, std::size_t rows, const MatrixRows<T>& to, Factor
   });
 }
 
-/// From one group of a matrix to the next, in elements: a line of a cache more than its rows take.
-/// Without it a row's groups lay whole pages apart, all in the same lines.
+/// Returns the distance between groups of a matrix, in elements: one cache line more than its rows
+/// take. Without it, a row's groups would lie whole pages apart, all in the same cache lines.
 constexpr std::size_t padded(std::size_t rows) {
   return (rows + 1) * group;
 }

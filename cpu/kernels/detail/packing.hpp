@@ -1,6 +1,6 @@
-/// Included by the kernel sources for processors with AMX alone: matrices of bf16 are packed for
-/// products by tiles (tile_products.hpp), 16 or 32 rows and columns at a time. Behind its ends a
-/// matrix has zeros.
+/// Included only by the kernel sources for processors with AMX: packing of bf16 matrices for
+/// products by tiles (tile_products.hpp), 16 or 32 rows and columns at a time. Pads with zeros
+/// after the last row and column.
 #pragma once
 
 #include "cpu/kernels/detail/matrix_rows.hpp"
@@ -16,7 +16,7 @@ using BfRows = MatrixRows<const Bf16>;
 
 constexpr std::size_t two_groups = 2 * group;
 
-/// As many low bits as there are elements from c on, at most `Mask` has.
+/// Returns a mask with a low bit set for each element from c on, up to the bits of `Mask`.
 template <class Mask>
 Mask there(std::size_t c, std::size_t columns) {
   constexpr std::size_t most = 8 * sizeof(Mask);
@@ -24,7 +24,7 @@ Mask there(std::size_t c, std::size_t columns) {
   return static_cast<Mask>(left < most ? (std::uint64_t{1} << left) - 1 : ~std::uint64_t{0});
 }
 
-/// A group of a row of `columns`.
+/// Loads a group of a row of `columns`.
 inline Vector load_some(const float* row, std::size_t c, std::size_t columns) {
   return reinterpret_cast<Vector>(_mm512_maskz_loadu_ps(there<__mmask16>(c, columns), row + c));
 }
@@ -36,7 +36,7 @@ inline void store_some(Bf16* row, std::size_t c, std::size_t columns, Vector val
                            reinterpret_cast<__m256i>(halves_of(values)));
 }
 
-/// Two groups of a row from column c on, as pairs of neighbours.
+/// Returns two groups of a row, from column c on, as pairs of neighbours.
 inline Words row_pairs(const BfRows& from, std::size_t row, std::size_t c) {
   if (row >= from.count)
     return Words{};
@@ -44,7 +44,8 @@ inline Words row_pairs(const BfRows& from, std::size_t row, std::size_t c) {
                                                           from.first + row * from.distance + c));
 }
 
-/// Two rows' pairs of columns become pairs of these rows: of the even columns, and of the odd ones.
+/// Turns pairs of columns of two rows into pairs of these rows: of the even columns, and of the odd
+/// ones.
 struct PairedRows {
   Words even, odd;
 
@@ -58,14 +59,14 @@ struct PairedRows {
 /// A word for each lane of sixteen registers.
 using Square = Words[lanes];
 
-/// Pairs of neighbouring columns: (columns / 32, rows, 16).
+/// Packs pairs of neighbouring columns: (columns / 32, rows, 16).
 inline void pack_rows(const BfRows& from, std::size_t rows, std::size_t pairs, Pair* to) {
   for (std::size_t c = 0; c < 2 * pairs; c += two_groups)
     for (std::size_t row = 0; row < rows; ++row, to += group)
       store_vector(to, row_pairs(from, row, c));
 }
 
-/// Of 16 rows and 32 columns: the transpose of that, (columns / 2, 16).
+/// Packs 16 rows and 32 columns as the transpose: (columns / 2, 16) pairs of columns.
 inline void pack_turned_square(const BfRows& from, std::size_t row, std::size_t c, Pair* to) {
   Square words;
   for (std::size_t i = 0; i < group; ++i)
@@ -75,14 +76,14 @@ inline void pack_turned_square(const BfRows& from, std::size_t row, std::size_t 
     store_vector(to + i * group, words[i]);
 }
 
-/// The transpose of that: (rows / 16, pairs, 16).
+/// Packs pairs of neighbouring columns, transposed: (rows / 16, pairs, 16).
 inline void pack_turned(const BfRows& from, std::size_t rows, std::size_t pairs, Pair* to) {
   for (std::size_t row = 0; row < rows; row += group)
     for (std::size_t c = 0; c < pairs; c += group, to += group * group)
       pack_turned_square(from, row, 2 * c, to);
 }
 
-/// Of two rows and 32 columns: pairs of these rows, `distance` from the first 16 to the others.
+/// Packs two rows and 32 columns as pairs of these rows; the second 16 go to `to + distance`.
 inline void pack_paired_rows(const BfRows& from, std::size_t row, std::size_t c, Pair* to,
                              std::size_t distance) {
   const PairedRows rows{from, row, c};
@@ -92,7 +93,7 @@ inline void pack_paired_rows(const BfRows& from, std::size_t row, std::size_t c,
                                                       27, 12, 28, 13, 29, 14, 30, 15, 31));
 }
 
-/// Pairs of neighbouring rows: (columns / 16, rows / 2, 16).
+/// Packs pairs of neighbouring rows: (columns / 16, rows / 2, 16).
 inline void pack_paired(const BfRows& from, std::size_t rows, std::size_t columns, Pair* to) {
   const std::size_t distance = rows / 2 * group;
   for (std::size_t c = 0; c < columns; c += two_groups, to += 2 * distance)
@@ -100,7 +101,7 @@ inline void pack_paired(const BfRows& from, std::size_t rows, std::size_t column
       pack_paired_rows(from, row, c, to + row / 2 * group, distance);
 }
 
-/// Of 32 rows: the transpose of that, (columns, 16).
+/// Packs 32 rows as the transpose: (columns, 16) pairs of rows.
 inline void pack_paired_turned_rows(const BfRows& from, std::size_t row, std::size_t columns,
                                     Pair* to) {
   for (std::size_t c = 0; c < columns; c += two_groups, to += two_groups * group) {
@@ -119,14 +120,14 @@ inline void pack_paired_turned_rows(const BfRows& from, std::size_t row, std::si
   }
 }
 
-/// The transpose of that: (rows / 32, columns, 16).
+/// Packs pairs of neighbouring rows, transposed: (rows / 32, columns, 16).
 inline void pack_paired_turned(const BfRows& from, std::size_t rows, std::size_t columns,
                                Pair* to) {
   for (std::size_t row = 0; row < rows; row += two_groups)
     pack_paired_turned_rows(from, row, columns, to + row / two_groups * columns * group);
 }
 
-/// 32 rows of 16 floats as the transpose of their pairs of rows: (16, rows / 2).
+/// Writes 32 rows of 16 floats as the transpose of their pairs of rows: (16, rows / 2).
 inline void turn_pairs(const float* from, Pair* to) {
   Square words;
   for (std::size_t i = 0; i < group; ++i)

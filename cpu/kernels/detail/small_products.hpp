@@ -1,7 +1,7 @@
-/// Included by the kernel sources alone: products of matrices that lie in a core's caches, sums in
-/// registers. A matrix of channels lies in groups of 16 columns, (columns / 16, rows, 16):
-/// distances are constants then, and a group is one to four vectors. What is multiplied is floats,
-/// or pairs of bf16, of neighbouring columns of the left matrix and rows of the right one.
+/// Included only by the kernel sources: products of matrices that fit into a core's caches, with
+/// sums in registers. A matrix of channels lies in groups of 16 columns, (columns / 16, rows, 16):
+/// distances are then constants, and a group is one to four vectors. Operands are floats, or pairs
+/// of bf16: of neighbouring columns of the left matrix and neighbouring rows of the right one.
 #pragma once
 
 #include "cpu/kernels/detail/bf16_vectors.hpp"
@@ -31,7 +31,7 @@ struct Sums {
       for (std::size_t v = 0; v < vectors; ++v)
         store_vector(c + r * group + offset(v, group_stride), values[r][v]);
   }
-  /// One step: a row of b, and for each row of c a value of a.
+  /// Runs one step: a row of b, and for each row of c a value of a.
   template <std::size_t stride, class T>
   void add(const T* a, const T* b, std::size_t group_stride) {
     decltype(load_vector(b)) row[vectors];
@@ -75,7 +75,7 @@ void add_transposed_rows(const Product<float>& p, std::size_t steps) {
   sums.store(p.c, p.c_group);
 }
 
-/// How many rows' sums fit into the registers, beside one or two groups of columns.
+/// Rows whose sums fit into the registers, with one or two groups of columns.
 constexpr std::size_t rows_of_one = lanes == 16 ? 16 : lanes == 8 ? 4 : 2, rows_of_two = 8;
 
 template <std::size_t rows, std::size_t groups, class T>

@@ -1,5 +1,6 @@
-/// Included by the kernel sources for processors with AMX alone: products of matrices of bf16 pairs
-/// that lie in a core's caches, as small_products.hpp has them. A tile is 16 rows of a group.
+/// Included only by the kernel sources for processors with AMX: products of matrices of bf16 pairs
+/// that fit into a core's caches, in the layout of small_products.hpp. A tile is 16 rows of a
+/// group.
 #pragma once
 
 #include "cpu/kernels/detail/small_products.hpp"
@@ -11,10 +12,12 @@ namespace troupe::cpu::TROUPE_VARIANT {
 
 namespace {
 
-/// Rows and columns of all matrices are whole numbers of it; steps, in pairs, of a group.
+/// Rows and columns of all matrices are multiples of this; steps, in pairs, are multiples of a
+/// group.
 constexpr std::size_t tile_block = 32;
 
-/// As the processor reads it (Intel's manual, "TILECFG"): eight tiles of 16 rows of 64 bytes.
+/// In the format that the processor reads (Intel's manual, "TILECFG"): eight tiles of 16 rows of 64
+/// bytes.
 struct alignas(64) TileShapes {
   std::uint8_t palette = 1, start = 0, reserved[14] = {};
   std::uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
@@ -22,7 +25,7 @@ struct alignas(64) TileShapes {
 };
 constexpr TileShapes tile_shapes;
 
-/// The calling thread has tiles of these shapes as long as there is one.
+/// Configures tiles of these shapes for the calling thread during its lifetime.
 class Tiles {
 public:
   Tiles() { _tile_loadconfig(&tile_shapes); }
@@ -66,11 +69,11 @@ void multiply_block(const Product<Pair>& p, std::size_t steps) {
   _tile_stored(3, c + tile, row);
 }
 
-/// c = a * b, or c += a * b: (rows, steps) by (steps, columns), with Tiles.
+/// c = a * b, or c += a * b: (rows, steps) by (steps, columns). Precondition: a Tiles exists.
 template <bool add = false>
 void multiply_by_tiles(const Product<Pair>& p, std::size_t rows, std::size_t steps,
                        std::size_t columns) {
-  // The compiler does not know that loads of tiles read memory.
+  // The compiler does not know that tile loads read memory.
   asm volatile("" ::: "memory");
   for (std::size_t column = 0; column < columns; column += tile_block)
     for (std::size_t row = 0; row < rows; row += tile_block)

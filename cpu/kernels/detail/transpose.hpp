@@ -1,4 +1,4 @@
-/// Included by the kernel sources alone: squares of registers.
+/// Included only by the kernel sources: transposition of squares of registers.
 #pragma once
 
 #include "cpu/kernels/detail/vectors.hpp"
@@ -9,7 +9,7 @@ namespace troupe::cpu::TROUPE_VARIANT {
 
 namespace {
 
-/// Exchanges what lies above and below the diagonal of each square of 2 * `side`.
+/// Swaps the off-diagonal quarters of each square of 2 * `side`.
 template <std::size_t side, class V, std::size_t... lane>
 void exchange(V (&square)[lanes], std::index_sequence<lane...>) {
   for (std::size_t i = 0; i < lanes; ++i)
@@ -22,7 +22,7 @@ void exchange(V (&square)[lanes], std::index_sequence<lane...>) {
     }
 }
 
-/// Of elements as large as a float.
+/// Transposes elements as large as a float.
 template <class V, std::size_t side = lanes / 2>
 void transpose(V (&square)[lanes]) {
   exchange<side>(square, std::make_index_sequence<lanes>());

@@ -1,12 +1,12 @@
-/// Included by the kernel sources alone: what one instruction set's variant defines, in the
-/// namespace TROUPE_VARIANT, and how its loops read and write elements.
+/// Included only by the kernel sources: definitions of one instruction set's variant, in the
+/// namespace TROUPE_VARIANT, and how its loops load and store elements.
 #pragma once
 
 #include "cpu/kernels/kernels.hpp"
 
 namespace troupe::cpu::TROUPE_VARIANT {
 
-// Internal linkage: the linker must not hand one variant's inline function to another.
+// Internal linkage: the linker must not merge inline functions of different variants.
 namespace {
 
 inline float load(const float* values, std::size_t i) {
@@ -22,7 +22,7 @@ inline void store(float* values, std::size_t i, float value) {
   values[i] = value;
 }
 
-/// Rounds to nearest, ties to even; a NaN stays one.
+/// Rounds to nearest, ties to even; a NaN stays a NaN.
 inline void store(Bf16* values, std::size_t i, float value) {
   const auto bits = __builtin_bit_cast(std::uint32_t, value);
   const std::uint32_t rounded = (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
@@ -31,19 +31,19 @@ inline void store(Bf16* values, std::size_t i, float value) {
   values[i].bits = static_cast<std::uint16_t>(nan ? quiet : rounded);
 }
 
-/// Exact, subnormals too.
+/// Exact, including subnormals.
 inline float load(const F16* values, std::size_t i) {
   constexpr std::uint32_t bias = (127 - 15) << 23, hidden = 1u << 23, special = 31u << 23;
   const std::uint32_t half = values[i].bits;
   const std::uint32_t magnitude = (half & 0x7fffu) << 13;
-  // A subnormal has no hidden bit: it gets one, of 2^-14, which is taken away again.
+  // A subnormal has no hidden bit: it gets one, of 2^-14, which is subtracted again.
   const float subnormal = __builtin_bit_cast(float, magnitude + bias + hidden) - 0x1p-14f;
   std::uint32_t bits = magnitude + (magnitude >= special ? 2 * bias : bias);
   bits = magnitude < hidden ? __builtin_bit_cast(std::uint32_t, subnormal) : bits;
   return __builtin_bit_cast(float, bits | (half & 0x8000u) << 16);
 }
 
-/// Rounds to nearest, ties to even: to infinity from 65520 on; a NaN stays one.
+/// Rounds to nearest, ties to even: to infinity from 65520 on; a NaN stays a NaN.
 inline void store(F16* values, std::size_t i, float value) {
   constexpr std::uint32_t bias = (127 - 15) << 23, smallest_normal = 113u << 23;
   constexpr std::uint32_t infinity = 0x7f800000u;
@@ -60,7 +60,7 @@ inline void store(F16* values, std::size_t i, float value) {
   values[i].bits = static_cast<std::uint16_t>(half | ((bits >> 16) & 0x8000u));
 }
 
-/// The nearest value of type T.
+/// Returns the nearest value of type T.
 template <class T>
 float rounded(float value) {
   T stored;
@@ -78,7 +78,7 @@ double squared_norm(const OptimizerArguments& arguments, const float* gradients,
 bool all_finite(const float* values, std::size_t elements);
 void optimizer_step(const OptimizerArguments& arguments, const OptimizerRange& range);
 
-/// Each source fills in its part.
+/// Each source fills in its entries of the table.
 #define TROUPE_DECLARE(source) void set_##source(Kernels& kernels);
 TROUPE_KERNEL_SOURCES(TROUPE_DECLARE)
 #undef TROUPE_DECLARE

@@ -1,4 +1,4 @@
-/// Included by the kernel sources alone: one register of floats of the variant's instruction set.
+/// Included only by the kernel sources: one register of floats of the variant's instruction set.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@ constexpr std::size_t lanes = 4;
 #endif
 
 using Vector [[gnu::vector_size(4 * lanes)]] = float;
-/// As many bits.
+/// A register of as many bits.
 using Words [[gnu::vector_size(4 * lanes)]] = std::uint32_t;
 using UnalignedVector [[gnu::vector_size(4 * lanes), gnu::aligned(4), gnu::may_alias]] = float;
 
@@ -35,8 +35,8 @@ Vector rotated(Vector vector, std::index_sequence<lane...>) {
   return __builtin_shufflevector(vector, vector, ((lane + by) % lanes)...);
 }
 
-/// What join(register, register) makes of all lanes, halves first: in four steps of sixteen lanes
-/// that wait for each other, not in sixteen.
+/// Folds all lanes with join(register, register), halves first: a dependency chain of four steps
+/// for sixteen lanes, not of sixteen.
 template <std::size_t half = lanes / 2, class Join>
 float folded(Vector vector, Join join) {
   vector = join(vector, rotated<half>(vector, std::make_index_sequence<lanes>()));

@@ -1,5 +1,5 @@
-/// Included by the bf16 Winograd kernels alone: F(2, 3), the products at the points 0, 1, -1 and
-/// infinity. All but halves are sums, so that what is rounded to bf16 is rounded once.
+/// Included only by the bf16 Winograd kernels: F(2, 3), the products at the points 0, 1, -1 and
+/// infinity. All factors but one half are 1 or -1, so that values are rounded to bf16 only once.
 ///
 /// Source: A. Lavin and S. Gray, "Fast Algorithms for Convolutional Neural Networks", 2015.
 #pragma once
@@ -10,7 +10,7 @@ namespace troupe::cpu::TROUPE_VARIANT {
 
 namespace {
 
-/// Four neighbours of an input.
+/// Transforms four neighbours of an input.
 inline void transform_four(const Vector (&d)[4], Vector (&v)[4]) {
   v[0] = d[0] - d[2];
   v[1] = d[1] + d[2];

@@ -1,11 +1,12 @@
-/// Included by the Winograd kernels alone: the transforms of Toom and Cook for products of
-/// polynomials at the points 0, a, -a, b, -b and infinity, in one dimension. A convolution in two
-/// dimensions does rows, then columns.
+/// Included only by the Winograd kernels: the Toom-Cook transforms for products of polynomials at
+/// the points 0, a, -a, b, -b and infinity, in one dimension. A convolution in two dimensions
+/// transforms rows, then columns.
 ///
 /// Source: A. Lavin and S. Gray, "Fast Algorithms for Convolutional Neural Networks", 2015. They
-/// take 0, 1, -1, 2, -2; with 5/8 and 3/2 the rounding error is half of theirs, about twice that of
-/// adding the products up one by one (the way to such points: B. Barabasz et al., "Error Analysis
-/// and Improving the Accuracy of Winograd Convolution for Deep Neural Networks", 2018).
+/// use the points 0, 1, -1, 2, -2. With 5/8 and 3/2, the rounding error is half of theirs, about
+/// twice that of adding the products up one by one (method to find such points: B. Barabasz et al.,
+/// "Error Analysis and Improving the Accuracy of Winograd Convolution for Deep Neural Networks",
+/// 2018).
 #pragma once
 
 #include "cpu/kernels/detail/vectors.hpp"
@@ -17,11 +18,11 @@ namespace {
 constexpr float a1 = 0.625f, a2 = a1 * a1, a3 = a2 * a1;
 constexpr float b1 = 1.5f, b2 = b1 * b1, b3 = b2 * b1;
 
-/// By each point's product of distances to the others.
+/// One divided by the product of a point's distances to the other points.
 constexpr float at_zero = 1 / (a2 * b2), at_a = 1 / (2 * a2 * (a2 - b2)),
                 at_b = 1 / (2 * b2 * (b2 - a2));
 
-/// Six neighbours of an input, for both products below.
+/// Transforms six neighbours of an input, for both products below.
 inline void transform_six(const Vector (&d)[6], Vector (&v)[6]) {
   const Vector odd_a = d[3] - b2 * d[1], even_a = d[4] - b2 * d[2];
   const Vector odd_b = d[3] - a2 * d[1], even_b = d[4] - a2 * d[2];
@@ -53,8 +54,8 @@ inline void transform_output(const Vector (&m)[6], Vector (&y)[4]) {
   y[3] = m[5] + a3 * difference_a + b3 * difference_b;
 }
 
-/// F(3, 4): four neighbours of the output's gradient, and the three weights' gradients. The factors
-/// of the points are in the latter, which is done once for all tiles.
+/// F(3, 4): four neighbours of the output's gradient, and the gradients of the three weights. The
+/// factors of the points are in the latter transform, which runs once for all tiles.
 inline void transform_gradient(const Vector (&g)[4], Vector (&u)[6]) {
   const Vector even_a = g[0] + a2 * g[2], odd_a = g[1] + a2 * g[3];
   const Vector even_b = g[0] + b2 * g[2], odd_b = g[1] + b2 * g[3];

@@ -1,5 +1,5 @@
-/// Included by the Winograd kernels alone: tiles of images, the pixels that they are read from, and
-/// one-dimensional transforms done to their rows, then to their columns.
+/// Included only by the Winograd kernels: tiles of images, the pixels that they are read from, and
+/// one-dimensional transforms applied to their rows, then to their columns.
 #pragma once
 
 #include "cpu/kernels/detail/small_products.hpp"
@@ -19,7 +19,7 @@ inline std::size_t larger(std::size_t a, std::size_t b) {
   return a < b ? b : a;
 }
 
-/// Where a tile of `outputs` by `outputs` lies: its first output, of one image.
+/// The position of a tile of `outputs` by `outputs`: its image, and its first output there.
 template <std::size_t outputs>
 struct Tile {
   std::size_t image, row, column;
@@ -52,7 +52,7 @@ struct Source {
   }
 };
 
-/// A tile that lies in its image.
+/// A tile that lies inside its image.
 template <class T, std::size_t size>
 struct InnerPixels {
   const T* first;
@@ -73,7 +73,7 @@ struct BorderPixels {
   BorderPixels(const Source<T, size, border>& s, const Tile<outputs>& tile) {
     for (std::size_t i = 0; i < size; ++i)
       for (std::size_t j = 0; j < size; ++j) {
-        // Before the first row or column these are larger than any image.
+        // Before the first row or column, these wrap to values larger than any image.
         const std::size_t row = tile.row + i - border, column = tile.column + j - border;
         pixels[i][j] = row < s.height && column < s.width
                            ? s.image(tile) + (row * s.width + column) * s.channels
@@ -83,16 +83,15 @@ struct BorderPixels {
   const T* at(std::size_t i, std::size_t j) const { return pixels[i][j]; }
 };
 
-/// What belongs to one side of a block's tiles: a matrix (tiles, columns) for each point. From one
-/// to the next it is a cache line more than a matrix holds, so that the stores of one tile do not
-/// fall into one set of the cache.
+/// One side of a block's tiles: a matrix (tiles, columns) for each point. Each matrix takes a cache
+/// line more than it needs, so that the stores of one tile do not fall into one set of the cache.
 template <class T, std::size_t tiles>
 struct Matrices {
   static constexpr std::size_t group_stride = tiles * group;
   T* values;
   std::size_t point_stride;
 
-  /// Of each point.
+  /// Elements per point.
   static std::size_t elements(std::size_t columns) { return tiles * columns + group; }
 
   Matrices(T* memory, std::size_t columns) : values{memory}, point_stride{elements(columns)} {}
@@ -102,12 +101,12 @@ struct Matrices {
   T* point(std::size_t p) const { return values + p * point_stride; }
 };
 
-/// One dimension of `from` values to one of `to`.
+/// Transforms `from` values of one dimension to `to` values.
 template <std::size_t from, std::size_t to>
 using Transform = void (*)(const Vector (&)[from], Vector (&)[to]);
 
-/// Both dimensions, for one vector of channels: takes value_at(i, j), which it may call in any
-/// order, and calls store(i, j, value) for each result.
+/// Transforms both dimensions, for one vector of channels: calls value_at(i, j) in any order, and
+/// store(i, j, value) for each result.
 template <std::size_t from, std::size_t to, Transform<from, to> transform, class ValueAt,
           class Store>
 void transform_square(const ValueAt& value_at, const Store& store) {

@@ -1,5 +1,5 @@
-/// What batch norm forward and backward have in common: sums over all rows, here and perhaps on
-/// other ranks, before the rows are gone through again.
+/// Common part of batch norm forward and backward: sums over all rows, here and perhaps on other
+/// ranks, before the second pass over the rows.
 #pragma once
 
 #include "core/device/sum_over_ranks.hpp"
@@ -46,7 +46,7 @@ public:
   }
 
 protected:
-  /// This rank's sums, from sums_.
+  /// Writes this rank's sums, from sums_.
   virtual void give_sums(RankSums& sums) const = 0;
 
   void reduce_once(const Frame& frame) {
@@ -55,7 +55,7 @@ protected:
     reduced_ = false;
   }
 
-  /// That the sums are of.
+  /// Rows that the sums cover.
   double rows() const {
     return rank_sums_ ? std::as_const(*rank_sums_).rows() : static_cast<double>(columns_.rows());
   }
@@ -65,11 +65,11 @@ protected:
   Columns columns_;
   int threads_;
   ColumnSums sums_;                   ///< of this rank
-  std::optional<RankSums> rank_sums_; ///< of all ranks; synchronized alone
+  std::optional<RankSums> rank_sums_; ///< of all ranks; only if synchronized
 
 private:
-  bool summed_ = false;  ///< behind the writer of what is summed
-  bool reduced_ = false; ///< for the run to come
+  bool summed_ = false;  ///< summed as a consumer of the writer of x or dy
+  bool reduced_ = false; ///< for the next run
 };
 
 } // namespace troupe::cpu

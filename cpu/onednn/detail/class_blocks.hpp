@@ -1,4 +1,4 @@
-/// A head's classes, dealt out to threads.
+/// Division of a head's classes among threads.
 #pragma once
 
 #include "cpu/kernels/logits.hpp"
@@ -7,7 +7,7 @@
 
 namespace troupe::cpu {
 
-/// How classes are cut into blocks: a whole number for each lane.
+/// Divides classes into blocks: a whole number for each lane.
 class ClassBlocks {
   static constexpr std::size_t tile_classes = 32;
 

@@ -5,7 +5,7 @@ namespace troupe::cpu {
 void ColumnSums::begin(const Columns& columns, std::size_t workers) {
   channels_ = columns.channels();
   width_ = columns.width();
-  // Kernels take four rows at a time: images that are not made of such groups stay apart.
+  // Kernels take four rows at a time: images that are not multiples of four rows stay separate.
   piece_ =
       columns.image_elements() % (4 * width_) == 0 ? columns.elements() : columns.image_elements();
   workers_.resize(workers);

@@ -10,14 +10,14 @@
 namespace troupe::cpu {
 
 /// Two sums per channel. Each worker adds up blocks of rows in f32 and the blocks in double;
-/// workers are added in order. So the bits depend on which images each worker has, and not on how
-/// many it is given at a time.
+/// workers are added in order. The bits therefore depend on which images each worker has, and not
+/// on how many it gets at a time.
 class ColumnSums {
 public:
   void begin(const Columns& columns, std::size_t workers);
 
-  /// Adds rows of x and their squares. They are taken relative to the worker's first row, which
-  /// keeps the squares small.
+  /// Adds rows of x and their squares, both relative to the worker's first row, which keeps the
+  /// squares small.
   template <class T>
   void add(std::size_t worker, const T* x, std::size_t elements) {
     auto& own = workers_[worker];
@@ -28,7 +28,7 @@ public:
     });
   }
 
-  /// Adds v and v * (x - mean); `views` is without sums.
+  /// Adds v and v * (x - mean); `views` has no sums.
   template <class T>
   void add_backward(std::size_t worker, const BackwardSums<T>& views, std::size_t elements) {
     blocks(workers_[worker], elements, [&](std::size_t at, Rows rows, float* sum, float* sum_x) {
@@ -41,15 +41,15 @@ public:
     });
   }
 
-  /// Called when all is added.
+  /// Called after all rows are added.
   void finish();
 
   struct Moments {
     double mean, variance; ///< biased
   };
-  /// The moments of what add() was given.
+  /// The moments of the rows given to add().
   Moments moments(std::size_t channel) const;
-  /// Of what add_backward() was given: of v, and of v * (x - mean).
+  /// The sums of the rows given to add_backward(): of v, and of v * (x - mean).
   double sum(std::size_t channel) const { return total(channel); }
   double sum_x(std::size_t channel) const { return total(channels_ + channel); }
 

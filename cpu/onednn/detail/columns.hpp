@@ -1,4 +1,4 @@
-/// Tensors as rows of channels, cut among threads.
+/// Tensors as rows of channels, divided among threads.
 #pragma once
 
 #include "core/graph/tensor.hpp"
@@ -11,7 +11,7 @@
 
 namespace troupe::cpu {
 
-/// See Rows: short rows are joined until vectors fill up.
+/// See Rows: short rows are joined until they fill vectors.
 class Columns {
 public:
   explicit Columns(const Shape& shape)
@@ -34,19 +34,19 @@ public:
   std::size_t width() const { return width_; }
   std::size_t image_elements() const { return elements_ / images_; }
 
-  /// Calls fn(begin, end) on ranges of elements; they begin at whole rows.
+  /// Calls fn(begin, end) on ranges of elements that begin at whole rows.
   template <class Fn>
   void for_ranges(Fn&& fn) const {
     parallel_for(elements_, grain(), fn);
   }
 
-  /// How many partial sums over rows there are, to be added up in the end: one for each thread.
+  /// Number of partial sums over rows, to be added up at the end: one for each thread.
   std::size_t shares(int threads) const {
     return comes_out_even(threads) ? static_cast<std::size_t>(threads) : parts();
   }
 
-  /// Calls fn(share, begin, end) for each share's images in order. Where that cuts the batch, a
-  /// share is what a worker has in for_slices (slices.hpp).
+  /// Calls fn(share, begin, end) for each share's images in order. If the batch is divisible by the
+  /// threads, a share has the images of a worker in for_slices (slices.hpp).
   template <class Fn>
   void for_shares(int threads, Fn&& fn) const {
     if (!comes_out_even(threads))
@@ -61,7 +61,7 @@ public:
 private:
   std::size_t parts() const { return parts_of(elements_, grain()); }
 
-  /// Calls fn(part, begin, end) for one range of elements a thread; they begin at whole rows.
+  /// Calls fn(part, begin, end) for one range of elements a thread; ranges begin at whole rows.
   template <class Fn>
   void for_parts(Fn&& fn) const {
     const std::size_t step = grain();
@@ -74,7 +74,8 @@ private:
     });
   }
 
-  /// Pieces are whole images: how many of them a worker takes at a time changes no sum.
+  /// Divides a share into whole images, so that the number of images a worker takes at a time
+  /// changes no sum.
   static std::size_t pieces_of_share(std::size_t images) {
     std::size_t pieces = 16;
     while (images % pieces != 0)
@@ -86,7 +87,7 @@ private:
     return threads > 1 && images_ % static_cast<std::size_t>(threads) == 0;
   }
 
-  /// Whole groups of four rows, and enough work to wake a thread for.
+  /// Whole groups of four rows, and enough work to be worth waking a thread.
   std::size_t grain() const {
     const std::size_t group = std::max<std::size_t>(4 * width_, 1);
     return (8192 + group - 1) / group * group;

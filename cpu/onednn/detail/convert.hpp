@@ -1,4 +1,4 @@
-/// Between f32 and the types that activations are stored in.
+/// Conversion between f32 and the storage types of activations.
 #pragma once
 
 #include "cpu/kernels/kernels.hpp"
@@ -21,7 +21,7 @@ inline void narrow(DType to, const float* source, std::byte* destination, std::s
   });
 }
 
-/// Widens with the whole team.
+/// Casts to f32 with the whole team.
 inline void widen_together(DType from, const std::byte* source, float* destination,
                            std::size_t elements) {
   parallel_for(elements, convert_grain, [=](std::size_t begin, std::size_t end) {
@@ -35,14 +35,14 @@ inline void narrow_together(DType to, const float* source, std::byte* destinatio
   });
 }
 
-/// Each value to the nearest one of a type.
+/// Rounds each value to the nearest one of a type.
 inline void round_together(DType type, float* values, std::size_t elements) {
   parallel_for(elements, convert_grain, [=](std::size_t begin, std::size_t end) {
     with_element(type, [&]<class T>(T) { kernels().of<T>().round(values + begin, end - begin); });
   });
 }
 
-/// Widens as the threads of a slicing work: each on its own, or all together.
+/// Casts to f32 in the way of a slicing: on the calling thread, or on all threads together.
 inline void widen_slice(const Slicing& slicing, DType from, const std::byte* source,
                         float* destination, std::size_t elements) {
   (slicing.side_by_side ? widen : widen_together)(from, source, destination, elements);

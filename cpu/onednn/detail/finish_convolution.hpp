@@ -1,4 +1,4 @@
-/// What is left to do behind a convolution that has an epilogue and did not do it itself.
+/// Applies the epilogue of a convolution that did not apply it itself.
 #pragma once
 
 #include "cpu/kernels/kernels.hpp"
@@ -11,15 +11,15 @@
 
 namespace troupe::cpu {
 
-/// y = y + bias [+ residual], clipped at 0 where relu: a slice at a time, while it is in the cache.
-/// Does nothing where the epilogue is empty.
+/// y = y + bias [+ residual], clipped at 0 if relu: a slice at a time, while it is in the cache.
+/// Does nothing if the epilogue is empty.
 class FinishConvolution {
 public:
   FinishConvolution(const Node& node, DType stored, const Epilogue& epilogue, std::size_t channels)
       : node_{node}, stored_{stored}, epilogue_{epilogue},
         ones_(epilogue.bias ? channels : 0, 1.0f) {}
 
-  /// Of y's elements [begin, begin + count), whole pixels, which have been written.
+  /// Processes elements [begin, begin + count) of y: whole pixels that have been written.
   void run(const Frame& frame, const Slicing& slicing, std::size_t begin, std::size_t count) const {
     if (!epilogue_.bias)
       return;
@@ -32,8 +32,8 @@ public:
     });
   }
 
-  /// The same of values that are not narrowed to y's type yet: y's elements from `begin` on. `room`
-  /// has place for as many.
+  /// Like run(), for values not yet cast to y's type: y's elements from `begin` on. `room` has
+  /// space for as many.
   void run_wide(const Frame& frame, const Slicing& slicing, std::size_t begin,
                 std::span<float> values, float* room) const {
     if (!epilogue_.bias)
@@ -68,7 +68,7 @@ private:
   Node node_;
   DType stored_;
   Epilogue epilogue_;
-  std::vector<float> ones_; ///< a factor of each channel
+  std::vector<float> ones_; ///< a factor for each channel
 };
 
 } // namespace troupe::cpu

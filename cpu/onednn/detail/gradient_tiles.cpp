@@ -13,8 +13,8 @@ std::size_t divide(std::size_t n, std::size_t by) {
   return (n + by - 1) / by;
 }
 
-/// dweight = dy^T * x. Some rows at a time, threads pack x together, and then multiply a block of
-/// dweight's rows each.
+/// dweight = dy^T * x. For a chunk of rows at a time, threads pack x together, and then each
+/// multiplies blocks of dweight's rows.
 class GradientByTiles final : public Step {
 public:
   GradientByTiles(const Lowering& lowering, const Node& node, const ProductProblem& p)
@@ -29,7 +29,7 @@ public:
     operations = p.operations();
   }
 
-  /// The packed rows, each lane's memory, and each block's sums.
+  /// Bytes of the packed rows, of each lane's scratch, and of each block's sums.
   std::size_t scratch_bytes() const override {
     return packed_bytes() + lanes_ * lane_bytes() + parts_ * sums_bytes();
   }
@@ -76,7 +76,7 @@ private:
 
   Node node_;
   std::size_t rows_, in_, out_;
-  std::size_t block_, parts_, lanes_; ///< rows of dweight in a block; blocks; who does them
+  std::size_t block_, parts_, lanes_; ///< rows of dweight in a block; blocks; lanes
 };
 
 } // namespace

@@ -1,4 +1,4 @@
-/// What every way to compute a linear_cross_entropy, or its backward, has to know.
+/// Common part of all implementations of linear_cross_entropy and its backward.
 #pragma once
 
 #include "cpu/onednn/detail/labels.hpp"
@@ -20,7 +20,7 @@ public:
   std::size_t width() const { return width_; }
   std::size_t classes() const { return classes_; }
   double smoothing() const { return double{attributes_.label_smoothing}; }
-  /// Whether backward gives the loss, too.
+  /// Whether backward also computes the loss.
   bool given_by_backward() const { return attributes_.loss; }
   double operations(int products) const {
     return 2.0 * products * static_cast<double>(rows_ * width_ * classes_);
@@ -30,24 +30,25 @@ public:
   std::span<const std::int32_t> labels(const Frame& frame) const {
     return {frame.data<std::int32_t>(node_.inputs[2]), rows_};
   }
-  /// By row, the logarithms of the sums of exponentials: what forward leaves to backward.
+  /// By row, the logarithms of the sums of exponentials: saved by forward for backward.
   float* totals(const Frame& frame) const { return frame.data<float>(node_.outputs[1]); }
   const float* totals_of_forward(const Frame& frame) const {
     return frame.data<float>(node_.inputs[3]);
   }
   float* dweight(const Frame& frame) const { return frame.data<float>(node_.outputs[1]); }
 
-  /// What a row's gradient is multiplied by, where so many rows count.
+  /// Factor of a row's gradient if `counted` rows have labels.
   double share(const Frame& frame, std::size_t counted) const {
     const std::size_t input = given_by_backward() ? 3 : 4;
     const double scale =
         node_.inputs.size() > input ? double{*frame.data<float>(node_.inputs[input])} : 1.0;
     return counted > 0 ? scale / mean_rows(counted) : 0.0;
   }
-  /// What each logit's gradient is less by, before that factor, and the label's once more, with it.
+  /// Subtracted from each logit's gradient before the factor; of_label() is subtracted once more
+  /// from the label's, with the factor applied.
   float spread() const { return static_cast<float>(smoothing() / static_cast<double>(classes_)); }
   float of_label(double share) const { return static_cast<float>((1 - smoothing()) * share); }
-  /// The loss of all rows, which have been added, and how many count.
+  /// Writes the loss of all added rows, and the number of rows that count.
   void write(const Frame& frame, const RowLosses& losses, std::size_t counted) const {
     const std::size_t loss = given_by_backward() ? 2 : 0, count = given_by_backward() ? 3 : 2;
     *frame.data<float>(node_.outputs[loss]) =

@@ -10,7 +10,7 @@ namespace troupe::cpu {
 
 namespace {
 
-/// Nothing where there is no limit.
+/// Returns nothing if there is no limit.
 std::optional<dnnl::cpu_isa> library_limit(IsaLimit limit) {
   switch (limit) {
   case IsaLimit::baseline:
@@ -42,7 +42,7 @@ void limit_library() {
 }
 
 bool has_native_bf16() {
-  // oneDNN does it by instructions for matrices, by dot products, or emulated with AVX-512.
+  // oneDNN uses matrix instructions or dot products, or emulates them with AVX-512.
   return library_has(dnnl::cpu_isa::avx512_core);
 }
 

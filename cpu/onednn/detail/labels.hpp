@@ -1,4 +1,4 @@
-/// Labels of rows, which data may have wrong.
+/// Labels of rows, checked because data may contain invalid ones.
 #pragma once
 
 #include "core/fail.hpp"
@@ -9,7 +9,8 @@
 
 namespace troupe::cpu {
 
-/// How many are not ignored. Errors: data for a label that is no class.
+/// Returns the number of labels that are not ignored (negative). Errors: data, for a label that is
+/// no class.
 inline Result<std::size_t> count_labels(std::span<const std::int32_t> labels, std::size_t classes) {
   std::size_t count = 0;
   for (const auto label : labels) {

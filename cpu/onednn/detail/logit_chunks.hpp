@@ -1,4 +1,4 @@
-/// How the rows of a linear_cross_entropy are dealt out, so that few logits are there at a time.
+/// Division of the rows of a linear_cross_entropy into chunks, so that few logits exist at a time.
 #pragma once
 
 #include "cpu/onednn/detail/matrix_product.hpp"
@@ -10,12 +10,12 @@
 
 namespace troupe::cpu {
 
-/// Rows, and what each has: C values, and V logits.
+/// Rows of `width` values (C) and `classes` logits (V) each.
 struct LogitShape {
   std::int64_t rows, width, classes;
 
-  /// Rows of a chunk: their logits take 128 MiB or less, but for 16 rows. All of the weight and its
-  /// gradient are read again for each chunk.
+  /// Rows of a chunk: at least 16, else as many as have logits of at most 128 MiB. The whole weight
+  /// and its gradient are read again for each chunk.
   std::int64_t chunk() const {
     constexpr std::int64_t logits = 32 << 20;
     return std::min(rows, std::max<std::int64_t>(logits / classes, 16));
@@ -25,14 +25,14 @@ struct LogitShape {
   }
 };
 
-/// The products of a chunk of so many rows.
+/// The products of a chunk of `rows` rows.
 struct ChunkProducts {
   std::int64_t rows;
   MatrixProduct logits;                       ///< x * weight^T
   std::optional<MatrixProduct> data, weights; ///< dlogits * weight; and += dlogits^T * x
 
-  /// `type`: of what is multiplied. Gradients of logits have the places of their f32's first halves
-  /// where that is narrower.
+  /// `type`: of the operands. If it is narrower than f32, gradients of logits are stored in the
+  /// first halves of the f32 rows.
   ChunkProducts(const Library& library, const LogitShape& s, std::int64_t count, DType type,
                 bool backward)
       : rows{count}, logits{library,

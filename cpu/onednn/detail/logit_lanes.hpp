@@ -1,4 +1,4 @@
-/// Sums over a head's classes that threads share.
+/// Sums over a head's classes, shared by threads.
 #pragma once
 
 #include "cpu/kernels/logits.hpp"
@@ -10,7 +10,7 @@
 
 namespace troupe::cpu {
 
-/// What lanes know of rows, by lane and row.
+/// Partial results of lanes, by lane and row.
 class LogitLanes {
 public:
   LogitLanes(std::size_t lanes, std::size_t rows)
@@ -25,7 +25,7 @@ public:
     float* const first = values_.data() + 4 * lane * rows_;
     return {first, first + rows_, first + 2 * rows_, first + 3 * rows_};
   }
-  /// The logarithm of the sum of all exponentials of a row.
+  /// Returns the logarithm of the sum of all exponentials of a row.
   double total(std::size_t row) {
     float most = of(0).most[row];
     for (std::size_t lane = 1; lane < lanes_; ++lane)

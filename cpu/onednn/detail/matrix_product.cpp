@@ -14,8 +14,7 @@ bool is_f32(const Matrix& matrix) {
 }
 
 /// Whether the library's `sgemm` divides a sum over many rows badly: for gradients of small weights
-/// it has 150 GFLOP/s where `matmul` has 210. From about a million elements on it is the faster
-/// one.
+/// it reaches 150 GFLOP/s, `matmul` 210. From about a million elements on, `sgemm` is faster.
 bool is_small_of_many_rows(const Matrix& a, const Matrix& c) {
   return a.transposed && a.columns >= 2048 && c.rows * c.columns <= 1 << 20;
 }
@@ -63,7 +62,7 @@ void MatrixProduct::run(const void* a, const void* b, void* c, void* scratchpad,
 
 void MatrixProduct::multiply_f32(const void* a, const void* b, void* c) const {
   if (inside_team())
-    throw std::logic_error{"sgemm divides its work itself, but runs inside of a team"};
+    throw std::logic_error{"sgemm starts threads itself, but runs inside a thread team"};
   const auto letter = [](const Matrix& matrix) { return matrix.transposed ? 'T' : 'N'; };
   dnnl::error::wrap_c_api(dnnl_sgemm(letter(a_), letter(b_), c_.rows, c_.columns, a_.columns, 1.0f,
                                      static_cast<const float*>(a), a_.row_distance(),

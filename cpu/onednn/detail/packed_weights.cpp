@@ -9,7 +9,7 @@ namespace troupe::cpu {
 
 namespace {
 
-/// Columns that lie together in any of the library's layouts.
+/// Columns that are contiguous in any of the library's layouts.
 constexpr std::int64_t block = 64;
 
 } // namespace

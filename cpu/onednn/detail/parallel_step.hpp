@@ -1,4 +1,4 @@
-/// Steps whose work the team's threads divide among themselves.
+/// Steps whose work is divided among the team's threads.
 #pragma once
 
 #include "cpu/onednn/lowering.hpp"
@@ -6,10 +6,10 @@
 
 namespace troupe::cpu {
 
-/// Elements of a part: fewer are not worth another thread where each is one operation.
+/// Elements of a part: with one operation each, fewer are not worth another thread.
 inline constexpr std::size_t elementwise_grain = 16384;
 
-/// work(frame, begin, end) for ranges of `count` elements or rows.
+/// Calls work(frame, begin, end) for ranges of `count` elements or rows.
 template <class Work>
 class ParallelStep final : public Step {
 public:
@@ -27,7 +27,7 @@ private:
   Work work_;
 };
 
-/// `bytes`: that one run reads and writes.
+/// `bytes`: read and written by one run.
 template <class Work>
 StepPtr parallel_step(const Node& node, double bytes, std::size_t count, std::size_t grain,
                       Work work) {

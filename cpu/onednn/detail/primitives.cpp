@@ -34,8 +34,8 @@ struct ConvolutionDescriptors {
         strides{p.stride, p.stride}, padding{p.padding, p.padding} {}
 };
 
-/// The residual is read where it lies: its layout is y's. What is added in place runs in the
-/// library's faster kernels for 1x1 convolutions.
+/// Reads the residual in place: its layout is y's. An addition in place runs in the library's
+/// faster kernels for 1x1 convolutions.
 dnnl::primitive_attr attributes(const Epilogue& epilogue, const Descriptor& y) {
   auto attr = attributes();
   dnnl::post_ops ops;
@@ -90,7 +90,8 @@ dnnl::convolution_forward::primitive_desc describe_forward(const Library& librar
 #endif
 }
 
-/// The library wants a forward primitive beside a backward one; its weights may lie as they like.
+/// The library requires a forward primitive for a backward one; the layout of its weights does not
+/// matter.
 dnnl::convolution_forward::primitive_desc hint(const Library& library,
                                                const ConvolutionProblem& problem) {
   return describe_forward(library, {problem, nullptr, problem.activations});
@@ -107,7 +108,8 @@ Primitive::Primitive(const Library& library, const dnnl::primitive& primitive,
 
 void Primitive::run(std::span<const Operand> operands, void* scratchpad) const {
   if (threads_ > 1 && inside_team())
-    throw std::logic_error{implementation_ + " divides its work itself, but runs inside of a team"};
+    throw std::logic_error{implementation_ +
+                           " starts threads itself, but runs inside a thread team"};
   std::array<dnnl_exec_arg_t, 8> arguments;
   std::array<dnnl::memory, 8> memories;
   std::size_t count = 0;

@@ -18,43 +18,43 @@
 
 namespace troupe::cpu {
 
-/// The library's engine and stream; oneDNN runs on the thread that calls it.
+/// The library's engine and stream; oneDNN runs on the calling thread.
 struct Library {
   dnnl::engine engine{(limit_library(), dnnl::engine::kind::cpu), 0};
   dnnl::stream stream{engine};
 };
 
-/// One convolution, both ways; activations are NHWC.
+/// One convolution, in both directions; activations are NHWC.
 struct ConvolutionProblem {
   std::int64_t batch, height, width, in, out, out_height, out_width, kernel, stride, padding;
   DType activations = DType::f32;
 
-  /// Of multiplying and adding, one by one.
+  /// Multiplications and additions of the direct algorithm.
   double operations() const {
     return 2.0 * static_cast<double>(batch * out_height * out_width * out) *
            static_cast<double>(in * kernel * kernel);
   }
 };
 
-/// What is done to a convolution's result before it is stored.
+/// Operations on a convolution's result before it is stored.
 struct Epilogue {
   bool bias = false;              ///< f32, by channel
   bool add = false, relu = false; ///< with bias: a residual of y's type and shape; clipped at 0
   bool in_place = false;          ///< the residual lies where y is written
 };
 
-/// A residual that lies elsewhere, among a primitive's arguments: it is added first.
+/// A primitive's argument for a residual that is not in place: it is added first.
 inline constexpr int residual_argument = DNNL_ARG_ATTR_MULTIPLE_POST_OP(0) | DNNL_ARG_SRC_1;
 
-/// An operand that runs get by pointer.
+/// An operand given to a run by pointer.
 struct Operand {
   int argument; ///< DNNL_ARG_...
   void* data;
 };
 
-/// A primitive of the library, ready to run. Several threads may run one at once, each with its own
-/// scratchpad. One that was made for several threads does not run inside of a team (parallel.hpp),
-/// where the library would have one thread and might add in another order.
+/// A primitive of the library, ready to run. Several threads may run one concurrently, each with
+/// its own scratchpad. A primitive made for several threads does not run inside a team
+/// (parallel.hpp), where the library would have one thread and might add in another order.
 class Primitive {
 public:
   Primitive(const Library& library, const dnnl::primitive& primitive,
@@ -65,13 +65,13 @@ public:
   void run(std::initializer_list<Operand> operands, void* scratchpad) const {
     run(std::span{operands.begin(), operands.size()}, scratchpad);
   }
-  /// For a primitive that adds nothing up: one thread gives the same bits, so it may run in a team.
+  /// For a primitive without sums: one thread computes the same bits, so it may run in a team.
   void allow_in_team() { threads_ = 1; }
   std::size_t scratchpad_bytes() const { return scratchpad_.get_size(); }
   const dnnl::memory::desc& description(int argument) const;
   /// The library's name of its implementation.
   const std::string& implementation() const { return implementation_; }
-  /// Whether the library fell back to loops that nobody should run.
+  /// Whether the library fell back to slow reference loops.
   bool is_reference() const { return implementation_.find("ref") != std::string::npos; }
 
 private:
@@ -90,11 +90,11 @@ dnnl::memory::desc plain_weights(const Shape& shape, DType dtype);
 
 bool is_f32(const dnnl::memory::desc& description);
 
-/// Where the elements of a blocked layout lie.
+/// Returns the positions of the elements of a blocked layout.
 BlockedLayout layout_of(const dnnl::memory::desc& description);
 
-/// Weights in the given layout, or in the one the library likes best. Null when it has no
-/// implementation for the layout.
+/// Takes weights in the given layout, or in the library's preferred one if null. Returns nothing if
+/// the library has no implementation for the layout.
 std::optional<Primitive> convolution_forward(const Library& library,
                                              const ConvolutionProblem& problem,
                                              const dnnl::memory::desc* weights,
@@ -102,7 +102,7 @@ std::optional<Primitive> convolution_forward(const Library& library,
 std::optional<Primitive> convolution_backward_data(const Library& library,
                                                    const ConvolutionProblem& problem,
                                                    const dnnl::memory::desc* weights);
-/// dweight is f32 in any case.
+/// dweight is always f32.
 std::optional<Primitive> convolution_backward_weights(const Library& library,
                                                       const ConvolutionProblem& problem,
                                                       const dnnl::memory::desc* weights);
@@ -110,10 +110,10 @@ std::optional<Primitive> convolution_backward_weights(const Library& library,
 /// A row-major matrix, or the transpose of one.
 struct Matrix {
   std::int64_t rows, columns;
-  bool transposed = false; ///< in memory it is (columns, rows)
+  bool transposed = false; ///< stored as (columns, rows)
   DType dtype = DType::f32;
   std::int64_t distance = 0; ///< elements from one row in memory to the next; 0: no gaps
-  bool packed = false;       ///< laid out as the library likes best, in place of all that
+  bool packed = false;       ///< in the library's preferred layout, which replaces all of the above
 
   std::int64_t row_distance() const {
     return distance > 0 ? distance : transposed ? rows : columns;
@@ -122,10 +122,10 @@ struct Matrix {
 
 dnnl::memory::desc describe(const Matrix& matrix);
 
-/// What becomes of a product before it is rounded.
+/// Final operations on a product before it is rounded.
 struct ProductEnd {
-  bool accumulate = false; ///< it is added to c
-  bool bias = false;       ///< f32, of each column, is added to it
+  bool accumulate = false; ///< the product is added to c
+  bool bias = false;       ///< an f32 bias of each column is added
 };
 
 /// c = a * b [+ bias] [+ c].

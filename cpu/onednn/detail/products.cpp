@@ -7,9 +7,9 @@ namespace troupe::cpu {
 
 namespace {
 
-/// Fully connected layers: slices of a quarter of a MiB, whose consumers find them in a core's
-/// cache beside the weights, but not of so few rows that reading weights is all that they do. All
-/// threads together have a faster way to multiply f32 (MatrixProduct).
+/// Slices of fully connected layers take a quarter of a MiB, so that consumers find them in a
+/// core's cache next to the weights. They have enough rows that reading weights does not dominate.
+/// For f32, all threads together have a faster way to multiply (MatrixProduct).
 Slicing slice_rows(const ProductProblem& p, int threads) {
   constexpr std::int64_t bytes = 256 << 10, default_rows = 64, least_rows = 16;
   const auto row_bytes = (p.in + p.out) * static_cast<std::int64_t>(size_of(p.stored));
@@ -30,14 +30,14 @@ Matrix weight_of(const ProductProblem& p, bool forward, DType dtype) {
   return {forward ? p.in : p.out, forward ? p.out : p.in, forward, dtype};
 }
 
-/// Whether the product reads packed weights. Those of f32 are read as they are stored, in no copy.
+/// Whether the product reads packed weights. Those of f32 are read as stored, without a copy.
 bool packs(const Lowering& lowering, const Node& node, const ProductProblem& p) {
   const auto parameter = node.inputs[1];
   return p.computed == DType::bf16 &&
          lowering.stored(parameter) == plain_weights(lowering.graph[parameter].shape, DType::f32);
 }
 
-/// The product of one slice, made for the threads that will run it.
+/// Returns the product of one slice, made for the threads that will run it.
 MatrixProduct slice_product(const Lowering& lowering, const Node& node, const ProductProblem& p,
                             const Slicing& slicing, bool forward) {
   const ThreadScope scope{slicing.inner_threads(lowering.options.threads)};
@@ -52,7 +52,7 @@ MatrixProduct slice_product(const Lowering& lowering, const Node& node, const Pr
           {.bias = p.bias}};
 }
 
-/// A copy in the type that is multiplied, where that is not the parameter's.
+/// Returns a copy in the type of the product, if that is not the parameter's.
 Result<const ParameterCopy*> plain_copy(Lowering& lowering, const Node& node,
                                         const ProductProblem& p) {
   const auto parameter = node.inputs[1];
@@ -98,7 +98,7 @@ ProductForward::ProductForward(const Lowering& lowering, const Node& node,
                                                                  true)} {
   const std::int64_t rows = slicing_.images * problem.rows;
   library_bytes_ = aligned(product_.scratchpad_bytes());
-  // Gathered pixels lie in the front of the widened ones' place, or have a place of their own.
+  // Gathered pixels, then their f32 values; each has a place only if needed.
   x_bytes_ = 0;
   if (problem.grid)
     x_bytes_ += aligned(bytes_of(rows * problem.in, problem.stored));
@@ -168,7 +168,7 @@ ProductBackwardData::ProductBackwardData(const Lowering& lowering, const Node& n
                                                                  false)} {
   const std::int64_t rows = slicing_.images * problem.rows;
   library_bytes_ = aligned(product_.scratchpad_bytes());
-  // The widened dy; with a stride, the narrowed dx takes its place.
+  // dy in f32; with a stride, dx in its stored type reuses this place.
   y_bytes_ = problem.widens() ? aligned(std::max(bytes_of(rows * problem.out, problem.computed),
                                                  bytes_of(rows * problem.in, problem.stored)))
                               : 0;

@@ -12,16 +12,16 @@
 
 namespace troupe::cpu {
 
-/// Images of `rows` pixels of `in` channels (a fully connected layer's are one pixel each).
+/// Images of `rows` pixels of `in` channels (in a fully connected layer, an image is one pixel).
 struct ProductProblem {
   std::int64_t images, rows, in, out;
   DType stored; ///< type of the activations in memory
   DType computed;
-  std::optional<PixelGrid> grid; ///< set where x is read with a stride
+  std::optional<PixelGrid> grid; ///< set if x is read with a stride
   bool bias = false;             ///< the third input, which the product adds
 
   bool widens() const { return stored != computed; }
-  /// Elements of x as it lies in memory, of one image.
+  /// Elements of x in memory, for one image.
   std::int64_t x_elements() const {
     return grid ? grid->height * grid->width * grid->channels : rows * in;
   }
@@ -34,7 +34,7 @@ struct ProductProblem {
 class ProductForward final : public Step, public SliceProducer {
 public:
   ProductForward(const Lowering& lowering, const Node& node, const ProductProblem& problem);
-  /// Looks for the weight as the product reads it.
+  /// Finds or makes the weight in the layout that the product reads.
   Status take_weights(Lowering& lowering);
   bool writes_slices() const override { return slicing_.side_by_side; }
   bool by_library_threads() const override { return !slicing_.side_by_side; }
@@ -68,7 +68,7 @@ private:
   Node node_;
   ProductProblem problem_;
   const ParameterCopy* weights_ = nullptr;
-  std::optional<WeightPacking> packing_; ///< of the parameter, in place of a copy
+  std::optional<WeightPacking> packing_; ///< packs the parameter for each run, in place of a copy
   Slicing slicing_;
   int threads_;
   MatrixProduct product_;

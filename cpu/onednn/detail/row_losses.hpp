@@ -11,14 +11,14 @@
 
 namespace troupe::cpu {
 
-/// What comes of the losses of all rows: they are added in order, whoever has made them.
+/// The sum of all rows' losses: they are added in row order, whichever thread computed them.
 class RowLosses {
 public:
   RowLosses(double label_smoothing, std::size_t classes)
       : smoothing_{label_smoothing}, classes_{classes} {}
 
   void begin(std::size_t rows) { losses_.assign(rows, 0.0); }
-  /// Of row n; gives the logarithm of the sum of its exponentials.
+  /// Adds the loss of row n; returns the logarithm of the sum of its exponentials.
   float add(std::size_t n, const float* logits, std::int32_t label) {
     const auto [most, sum] = kernels().exponential_sum(logits, classes_);
     const double total = double{most} + std::log(double{sum});
@@ -26,8 +26,8 @@ public:
       losses_[n] = loss(total, double{logits[label]}, smoothing_ > 0 ? mean(logits) : 0);
     return static_cast<float>(total);
   }
-  /// Of row n, which has a label, of the logarithm of the sum of its exponentials, the label's
-  /// logit and the mean of all.
+  /// Adds the loss of row n, which has a label, from the logarithm of the sum of its exponentials,
+  /// the label's logit and the mean of all logits.
   void add(std::size_t n, double total, double of_label, double mean) {
     losses_[n] = loss(total, of_label, mean);
   }

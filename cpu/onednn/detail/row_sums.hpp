@@ -17,7 +17,7 @@ public:
   std::size_t scratch_bytes() const { return threads_ * part_bytes(); }
 
   /// add(block, first, count) adds `count` rows to the sums in `block`. Fewer rows than `grain` are
-  /// not worth another thread. store(i, sum) gets what each of the sums has come to.
+  /// not worth another thread. store(i, sum) receives each total.
   template <class Add, class Store>
   void run(std::byte* scratch, std::size_t rows, std::size_t grain, Add add, Store store) const {
     const std::size_t parts = parts_of(rows, grain);
@@ -35,7 +35,7 @@ public:
 private:
   static constexpr std::size_t block_rows = 128;
 
-  /// The memory of a thread: its sums, and those of a block.
+  /// Memory of a thread: its sums, and those of a block.
   std::size_t part_bytes() const { return aligned(sums_ * (sizeof(double) + sizeof(float))); }
   double* sums_of(std::byte* scratch, std::size_t part) const {
     return reinterpret_cast<double*>(scratch + part * part_bytes());

@@ -24,8 +24,8 @@ public:
   }
 
 private:
-  /// Looks for consumers of what node `at` writes, at the time when node `root` runs. `chain`: the
-  /// nodes that are fused from the root to `at`.
+  /// Finds consumers of the output of node `at` that can run with node `root`. `chain`: the nodes
+  /// fused from the root to `at`.
   void connect(std::size_t root, std::size_t at, SliceProducer& producer,
                const std::vector<std::size_t>& chain) {
     const auto tensor = graph_.nodes[at].outputs[0];
@@ -49,8 +49,9 @@ private:
     }
   }
 
-  /// What is read is there before `root`, and nobody between it and node `i` uses the memory that
-  /// is written. (A tensor that lives longer cannot lie there: the plan has both alive at node i.)
+  /// Whether the inputs exist before `root`, and no node between it and node `i` uses the memory
+  /// that is written. (A tensor that lives longer cannot lie there: the plan has both alive at node
+  /// i.)
   bool may_run_early(std::size_t root, std::size_t i, TensorId consumed,
                      const SliceConsumer::Needs& needs,
                      const std::vector<std::size_t>& chain) const {

@@ -1,6 +1,6 @@
-/// Steps that work on a tensor right behind the step that writes it: slice by slice, while the
-/// slice is in the core's cache. Sums for batch norm and additions of gradients cost no pass over
-/// memory of their own then.
+/// Steps that process a tensor slice by slice directly after the step that writes it, while the
+/// slice is in the core's cache. Sums for batch norm and additions of gradients then need no extra
+/// pass over memory.
 #pragma once
 
 #include "cpu/onednn/detail/step.hpp"
@@ -10,19 +10,18 @@
 
 namespace troupe::cpu {
 
-/// A step whose work, or a part of it, can be done behind the writer of one of its inputs. Its
-/// run() then does only what is left.
+/// A step whose work, or a part of it, can run directly after the writer of one of its inputs. Its
+/// run() then does only the rest.
 class SliceConsumer {
 public:
   virtual ~SliceConsumer() = default;
   struct Needs {
-    std::vector<TensorId> reads;  ///< besides the tensor that is consumed
-    std::vector<TensorId> writes; ///< slices of these are written along
+    std::vector<TensorId> reads;  ///< besides the consumed tensor
+    std::vector<TensorId> writes; ///< slices of these are written as well
   };
-  /// What consuming this tensor takes; nothing when that cannot be done.
+  /// Returns what consuming this tensor needs; nothing if the step cannot consume it.
   virtual std::optional<Needs> consumes(TensorId tensor) const = 0;
-  /// Called before the first slice. Only activations may be looked up: the frame may be another
-  /// unit's.
+  /// Called before the first slice. Must look up only activations: the frame may be another unit's.
   virtual void begin(const Frame& frame, std::size_t workers) = 0;
   /// Elements [begin, end) of the tensor have been written, by this worker's thread.
   virtual void consume(const Frame& frame, std::size_t worker, std::size_t begin,
@@ -50,8 +49,7 @@ private:
   std::vector<SliceConsumer*> consumers_;
 };
 
-/// Fuses producers with their consumers wherever nobody can tell the difference. `steps`: by index
-/// of node.
+/// Fuses producers with their consumers where that changes no result. `steps`: by index of node.
 void fuse_slices(const Graph& graph, const std::vector<Place>& places,
                  const std::vector<Step*>& steps);
 

@@ -1,5 +1,5 @@
-/// Cutting a batch into slices that are small enough to stay in a core's cache between the kernels
-/// that work on them one after the other.
+/// Division of a batch into slices that stay in a core's cache between the kernels that process
+/// them one after the other.
 #pragma once
 
 #include "cpu/onednn/detail/step.hpp"
@@ -10,8 +10,9 @@
 
 namespace troupe::cpu {
 
-/// Threads work side by side on slices of their own, each kernel on one thread; or (one slice) all
-/// together on the whole batch. A worker is not a thread: another thread may go on with its slices.
+/// Either threads work concurrently on different slices, each kernel on one thread; or all threads
+/// work together on the whole batch as one slice. A worker is not a thread: another thread may
+/// continue its slices.
 struct Slicing {
   std::int64_t images; ///< in a slice
   std::int64_t count;  ///< of slices
@@ -24,10 +25,10 @@ struct Slicing {
   }
 };
 
-/// What a slice may touch: most of a core's second-level cache.
+/// Bytes that a slice may touch: most of a core's second-level cache.
 constexpr std::size_t slice_bytes = std::size_t{3} << 19;
 
-/// Slices of `fitting` images or fewer.
+/// Slices of at most `fitting` images.
 inline Slicing slice_batch(std::int64_t batch, std::int64_t fitting, int threads) {
   if (batch % threads != 0)
     return {batch, 1, false};
@@ -38,7 +39,7 @@ inline Slicing slice_batch(std::int64_t batch, std::int64_t fitting, int threads
   return {images, batch / images, true};
 }
 
-/// Weights are read once for each slice: they should not outweigh it.
+/// Weights are read once for each slice, so slices should not be smaller than the weights.
 inline Slicing slice_batch(std::int64_t batch, std::size_t bytes_per_image,
                            std::size_t weight_bytes, int threads) {
   const auto fitting =
@@ -46,8 +47,8 @@ inline Slicing slice_batch(std::int64_t batch, std::size_t bytes_per_image,
   return slice_batch(batch, static_cast<std::int64_t>(fitting), threads);
 }
 
-/// Calls fn(slice, worker) for all slices; a worker has a contiguous range of them, and runs one
-/// after the other.
+/// Calls fn(slice, worker) for all slices. A worker has a contiguous range of slices, and runs them
+/// one after the other.
 template <class Fn>
 void for_slices(const Slicing& slicing, int threads, Fn&& fn) {
   if (!slicing.side_by_side) {

@@ -9,26 +9,26 @@
 
 namespace troupe::cpu {
 
-/// Work of one node (or of several that were fused), on the stream's thread and its team. What
-/// oneDNN throws becomes an error at the stream.
+/// Work of one node (or of several fused nodes), on the stream's thread and its team. Exceptions of
+/// oneDNN become errors of the stream.
 class Step {
 public:
   virtual ~Step() = default;
   virtual Status run(const Frame& frame) = 0;
-  /// The sums of all ranks that run() needs, in memory that stays; empty for most steps. Where
-  /// ranks can be summed over, reduce() is called first and leaves this rank's sums here; all
-  /// ranks' have replaced them when run() is called.
+  /// The sums over all ranks that run() needs, in permanent memory; empty for most steps. If sums
+  /// over ranks exist, reduce() runs first and writes this rank's sums here; those of all ranks
+  /// replace them before run().
   virtual std::span<double> rank_sums() { return {}; }
   virtual void reduce(const Frame&) {}
   virtual std::size_t scratch_bytes() const { return 0; }
   /// Whether run() calls primitives of the library that divide their work among OpenMP's threads.
   virtual bool by_library_threads() const { return false; }
-  /// For profiles: the op; and how many floating point operations or bytes one run takes.
+  /// For profiles: the op, and the floating-point operations or bytes of one run.
   std::string name, detail;
   double operations = 0, bytes = 0;
 };
 
-/// Sizes in scratch memory are rounded up, so that every part starts aligned.
+/// Rounds up sizes in scratch memory, so that every part is aligned.
 constexpr std::size_t aligned(std::size_t bytes) {
   return (bytes + 63) / 64 * 64;
 }

@@ -1,4 +1,4 @@
-/// Every stride-th pixel of NHWC images: what a 1x1 convolution with a stride reads.
+/// Every stride-th pixel of NHWC images: the input of a 1x1 convolution with a stride.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@ struct PixelGrid {
   std::int64_t out_width() const { return (width + stride - 1) / stride; }
 };
 
-/// to (out_height, out_width, channels) of one image.
+/// Copies the pixels of one image to `to` (out_height, out_width, channels).
 template <class T>
 void gather_pixels(const PixelGrid& g, const T* from, T* to) {
   for (std::int64_t h = 0; h < g.out_height(); ++h)
@@ -22,7 +22,7 @@ void gather_pixels(const PixelGrid& g, const T* from, T* to) {
       std::copy_n(from + (h * g.width + w) * g.stride * g.channels, g.channels, to);
 }
 
-/// The inverse; pixels between are zero.
+/// The inverse of gather_pixels(); pixels in between become zero.
 template <class T>
 void scatter_pixels(const PixelGrid& g, const T* from, T* to) {
   for (std::int64_t h = 0; h < g.height; ++h)

@@ -10,8 +10,8 @@ namespace troupe::cpu {
 
 namespace {
 
-/// The largest product of channels: 36 values for each are read for every block of tiles, and held
-/// by every thread for the weights' gradient.
+/// The largest product of channels. For each product of channels, 36 values are read for every
+/// block of tiles, and every thread holds 36 for the weights' gradient.
 constexpr std::int64_t most_weights = 256 * 256;
 
 struct TileSizes {
@@ -20,14 +20,14 @@ struct TileSizes {
   std::size_t tiles;       ///< of one image
   std::size_t block_bytes, transformed_bytes;
 
-  /// From `in` to `out` channels: of a gradient these are the other way round.
+  /// From `in` to `out` channels; swapped for a gradient.
   TileSizes(const ConvolutionProblem& p, std::int64_t in, std::int64_t out)
       : shape{static_cast<std::size_t>(p.height), static_cast<std::size_t>(p.width),
               static_cast<std::size_t>(in), static_cast<std::size_t>(out)},
         batch{static_cast<std::size_t>(p.batch)}, x{shape.height * shape.width * shape.in},
         y{shape.height * shape.width * shape.out}, tiles{(shape.height + 3) / 4 *
                                                          ((shape.width + 3) / 4)} {
-    // Zeros, and for each point two matrices and a cache line behind each.
+    // Zeros, and for each point two matrices, each with a cache line after it.
     const std::size_t channels = shape.in + shape.out;
     block_bytes = aligned((channels + winograd_points * (winograd_block * channels + 2 * 16)) *
                           sizeof(float));
@@ -41,7 +41,7 @@ Slicing slice_tiles(const TileSizes& sizes, int threads) {
   return slice_batch(static_cast<std::int64_t>(sizes.batch), bytes_per_image, 0, threads);
 }
 
-/// y = x * weights, or dx = dy * weights turned around.
+/// y = x * weights, or dx = dy * rotated weights.
 class WinogradActivation final : public Step, public SliceProducer {
 public:
   WinogradActivation(const Node& node, DType stored, const TileSizes& sizes, int threads,
@@ -91,7 +91,7 @@ private:
     });
   }
 
-  /// A slice by its worker, or all of it by the whole team.
+  /// Convolves a slice on its worker, or the whole batch with the whole team.
   void convolve(const Frame& frame, const float* u, const float* x, float* y,
                 std::size_t worker) const {
     const std::size_t tiles = static_cast<std::size_t>(slicing_.images) * sizes_.tiles;
@@ -131,8 +131,8 @@ private:
   std::size_t x_bytes_, y_bytes_;
 };
 
-/// dweight from dy and x: sums over as many parts of the tiles as there are threads, in points;
-/// then the sums.
+/// dweight from dy and x: sums in points, over as many parts of the tiles as there are threads;
+/// then the total of these sums.
 class WinogradWeights final : public Step {
 public:
   WinogradWeights(const Node& node, DType stored, const TileSizes& sizes, int threads,
@@ -158,7 +158,7 @@ public:
     const auto* const x =
         widened(frame.data<std::byte>(node_.inputs[1]), wide, sizes_.batch * sizes_.x);
     const std::size_t tiles = sizes_.batch * sizes_.tiles;
-    // Pieces that all parts have, the last of them perhaps empty.
+    // Every part has the same number of chunks; the last one may be empty.
     const std::size_t pieces = tiles / parts_ / piece_tiles + 1;
     parallel_lanes(parts_, parts_ * pieces, [&](std::size_t piece, std::size_t part) {
       float* const sums = sums_of(frame, part);
@@ -206,7 +206,7 @@ private:
   bool widen_;
   TileSizes sizes_;
   std::size_t parts_;
-  std::optional<Primitive> store_; ///< where gradients lie in another layout
+  std::optional<Primitive> store_; ///< if gradients are stored in another layout
   std::size_t x_bytes_, y_bytes_, result_bytes_, library_bytes_;
 };
 

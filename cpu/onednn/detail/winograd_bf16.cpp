@@ -19,7 +19,7 @@ std::size_t transformed_elements(const WinogradShape& s) {
   return winograd_bf16_points * s.in * s.out;
 }
 
-/// y = x * weights [+ bias] [+ residual], clipped at 0 with relu.
+/// y = x * weights [+ bias] [+ residual], clipped at 0 if relu.
 class WinogradBf16 final : public Step {
 public:
   WinogradBf16(const Node& node, const ConvolutionProblem& p, const ParameterCopy& weights,
@@ -53,7 +53,7 @@ public:
   }
 
 private:
-  /// Tiles [begin, end) of the images from `first` on.
+  /// Convolves tiles [begin, end) of the images from `first` on.
   void convolve(const Frame& frame, std::size_t first, std::size_t who, std::size_t begin,
                 std::size_t end) const {
     const auto images = [&](std::size_t tensor, std::size_t elements) {
@@ -80,7 +80,7 @@ private:
 } // namespace
 
 bool may_be_winograd_bf16(const ConvolutionProblem& p, const Epilogue& epilogue) {
-  // Batch norms are folded into biases for inference alone.
+  // Batch norms are folded into biases only for inference.
   return epilogue.bias && p.activations == DType::bf16 && p.kernel == 3 && p.stride == 1 &&
          p.padding == 1 && p.in % 32 == 0 && p.out % 16 == 0 && best_are_bf16_dot_products();
 }

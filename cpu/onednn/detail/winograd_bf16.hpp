@@ -1,15 +1,15 @@
-/// 3x3 convolutions in bf16 by our own Winograd kernels (docs/adr/0023), in inference alone: where
-/// dot products are the processor's best they take 0.5 to 0.7 of the time of the library's.
+/// 3x3 convolutions in bf16 by our Winograd kernels (docs/adr/0023), only for inference. If dot
+/// products are the processor's best bf16 instructions, they take 0.5 to 0.7 of the library's time.
 #pragma once
 
 #include "cpu/onednn/lowering.hpp"
 
 namespace troupe::cpu {
 
-/// Whether these kernels take the convolution, if its weights are stored as winograd_weights says.
+/// Whether these kernels support the convolution if its weights are stored as winograd_weights().
 bool may_be_winograd_bf16(const ConvolutionProblem& problem, const Epilogue& epilogue);
 
-/// Whether these kernels take the node.
+/// Whether these kernels support the node.
 bool suits_winograd_bf16(const Lowering& lowering, const Node& node,
                          const ConvolutionProblem& problem, Direction direction);
 

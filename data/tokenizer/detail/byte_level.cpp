@@ -13,7 +13,7 @@ namespace troupe::data {
 namespace {
 
 constexpr int first_other = 256, others = 68;
-using BytesOfCodes = std::array<int, first_other + others>; ///< -1: it stands for none
+using BytesOfCodes = std::array<int, first_other + others>; ///< -1: stands for no byte
 
 BytesOfCodes make_bytes_of_codes() {
   BytesOfCodes bytes;
@@ -36,7 +36,7 @@ Result<TokenId> known_token(std::string_view token, const Vocabulary& vocabulary
 
 Status add_token(const std::string& token, const nlohmann::json& id, Vocabulary& vocabulary) {
   if (!id.is_number_integer())
-    return fail(Errc::data, "the id of token {} is no whole number", echoed(token));
+    return fail(Errc::data, "the id of token {} is not a whole number", echoed(token));
   auto bytes = bytes_of_characters(token);
   return bytes ? vocabulary.add(id.get<std::int64_t>(), *std::move(bytes))
                : vocabulary.add_special(id.get<std::int64_t>(), token);
@@ -59,7 +59,7 @@ std::optional<std::string> bytes_of_characters(std::string_view token) {
 
 Status add_vocabulary(const nlohmann::json& tokens, Vocabulary& vocabulary) {
   if (!tokens.is_object())
-    return fail(Errc::data, "the vocabulary is no object of tokens and their ids");
+    return fail(Errc::data, "the vocabulary is not an object that maps tokens to ids");
   for (const auto& [token, id] : tokens.items())
     TROUPE_TRY(add_token(token, id, vocabulary));
   return {};
@@ -77,7 +77,7 @@ Status add_merge(std::string_view left, std::string_view right, TokenizerParts& 
 Status add_merge(std::string_view both, TokenizerParts& parts, std::size_t rank) {
   const auto space = both.find(' ');
   if (space == 0 || space + 1 >= both.size() || both.find(' ', space + 1) != both.npos)
-    return fail(Errc::data, "{} is no merge, which is two tokens with a space between them",
+    return fail(Errc::data, "{} is not a merge; expected two tokens with a space between them",
                 echoed(both));
   return add_merge(both.substr(0, space), both.substr(space + 1), parts, rank);
 }

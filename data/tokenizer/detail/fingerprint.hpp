@@ -1,4 +1,4 @@
-/// What two tokenizers have to share to make the same of all texts, in 64 hexadecimal digits.
+/// Hash of everything that determines a tokenizer's output, in 64 hexadecimal digits.
 #pragma once
 
 #include "data/tokenizer/tokenizer.hpp"

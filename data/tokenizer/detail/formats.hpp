@@ -1,4 +1,4 @@
-/// The files that tokenizers are read from; open.hpp says what they are.
+/// Readers of the tokenizer files that open.hpp describes.
 #pragma once
 
 #include "data/tokenizer/tokenizer.hpp"
@@ -10,16 +10,16 @@
 
 namespace troupe::data {
 
-/// `tokens`: what the vocabulary's file has. Errors name the file and the line.
+/// `tokens` is the content of the vocabulary's file. Errors name the file and the line.
 Result<TokenizerParts> read_gpt2(const std::filesystem::path& vocabulary,
                                  const nlohmann::json& tokens, const std::filesystem::path& merges,
                                  SplitRule split);
 
-/// `root`: what the file has.
+/// `root` is the content of the file.
 Result<TokenizerParts> read_hugging_face(const std::filesystem::path& path,
                                          const nlohmann::json& root);
 
-/// `split`: of data.tokenizer_split.
+/// `split` is data.tokenizer_split.
 Result<TokenizerParts> read_tiktoken(const std::filesystem::path& path, std::string_view split);
 
 } // namespace troupe::data

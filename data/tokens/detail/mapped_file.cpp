@@ -26,9 +26,9 @@ Result<std::span<const std::byte>> map(const std::filesystem::path& path, int de
   if (::fstat(descriptor, &status) != 0)
     return cannot_map(path, errno);
   if (!S_ISREG(status.st_mode))
-    return fail(Errc::data, "{}: it is no regular file", echoed(path.string()));
+    return fail(Errc::data, "{}: not a regular file", echoed(path.string()));
   const auto size = static_cast<std::size_t>(status.st_size);
-  if (size == 0) // which cannot be mapped
+  if (size == 0) // mmap refuses an empty file
     return std::span<const std::byte>{};
   void* const memory = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, descriptor, 0);
   if (memory == MAP_FAILED)

@@ -1,4 +1,4 @@
-/// A whole file as memory, whose pages are read when they are looked at.
+/// Maps a whole file into memory; pages are read on access.
 #pragma once
 
 #include "core/error.hpp"
@@ -9,12 +9,12 @@
 
 namespace troupe::data {
 
-/// Files that are replaced by renaming keep what is mapped; one that is cut short while it is
-/// mapped ends the process.
+/// The mapping stays valid when the file is replaced by renaming. Truncating the file while it is
+/// mapped terminates the process.
 class MappedFile {
 public:
-  /// Errors: Errc::data when there is no such file or it is no regular one, Errc::io when the
-  /// system refuses it.
+  /// Errors: Errc::data if the file does not exist or is not regular; Errc::io if the system
+  /// refuses it.
   static Result<MappedFile> open(const std::filesystem::path& path);
 
   MappedFile(MappedFile&& other) noexcept;

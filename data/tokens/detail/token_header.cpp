@@ -25,21 +25,22 @@ std::string to_text(const TokenHeader::Digest& digest) {
 
 Status check_header(const TokenHeader& header, std::uint64_t bytes) {
   if (header.magic != token_magic)
-    return fail(Errc::corrupt, "it is no token file");
+    return fail(Errc::corrupt, "not a token file");
   if (header.version != token_version)
-    return fail(Errc::corrupt, "it is a token file of version {}, but this program reads {}",
+    return fail(Errc::corrupt, "the token file has version {}, but this program reads version {}",
                 header.version, token_version);
   const auto ids = header.vocabulary_size;
   if (ids == 0 || ids > static_cast<std::uint64_t>(Vocabulary::most_ids) ||
       header.width != token_width(static_cast<std::int64_t>(ids)) || header.end_of_document >= ids)
-    return fail(Errc::corrupt, "its header has {} ids of {} bytes, of which {} ends documents", ids,
-                header.width, header.end_of_document);
+    return fail(Errc::corrupt,
+                "its header is invalid: {} ids of {} bytes each, with {} as the end of documents",
+                ids, header.width, header.end_of_document);
   if (header.tokens > bytes / header.width || header.documents > bytes / sizeof(std::uint64_t) ||
       place_of_ends(static_cast<std::int64_t>(ids), header.tokens) +
               header.documents * sizeof(std::uint64_t) !=
           bytes)
-    return fail(Errc::corrupt, "{} tokens and {} documents do not make its {} bytes", header.tokens,
-                header.documents, bytes);
+    return fail(Errc::corrupt, "{} tokens and {} documents do not add up to its {} bytes",
+                header.tokens, header.documents, bytes);
   return {};
 }
 
@@ -69,7 +70,7 @@ TokenHeader to_header(const TokenTraits& traits) {
 Result<TokenTraits> read_token_header(std::span<const std::byte> file) {
   TokenHeader header;
   if (file.size() < sizeof header)
-    return fail(Errc::corrupt, "it is no token file: it has {} bytes", file.size());
+    return fail(Errc::corrupt, "not a token file: it has only {} bytes", file.size());
   std::memcpy(&header, file.data(), sizeof header);
   TROUPE_TRY(check_header(header, file.size()));
   return TokenTraits{static_cast<std::int64_t>(header.vocabulary_size),

@@ -1,4 +1,4 @@
-/// The tag that cuDNN's attributes want beside a value, by the value's type.
+/// Maps a value's type to the type tag that cuDNN's attribute functions require.
 #pragma once
 
 #include "gpu/libraries.hpp"

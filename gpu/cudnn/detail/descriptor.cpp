@@ -9,7 +9,7 @@ namespace troupe::gpu::cudnn {
 
 namespace {
 
-/// cuDNN groups its codes by thousands; 3000 is "not supported" in all its shades.
+/// cuDNN groups its codes by thousands; 3000 to 3999 are the variants of "not supported".
 bool is_unsupported(cudnnStatus_t status) {
   return status / 1000 == CUDNN_STATUS_NOT_SUPPORTED / 1000;
 }
@@ -86,7 +86,7 @@ Result<std::vector<Descriptor>> descriptor_attribute(const CudnnLibrary& library
                                       &count, nullptr);
   if (status != CUDNN_STATUS_SUCCESS)
     return cudnn_failure(library, status, "counting descriptors");
-  // cuDNN fills in descriptors that the caller has made.
+  // cuDNN fills descriptors that the caller created.
   std::vector<Descriptor> found;
   std::vector<cudnnBackendDescriptor_t> handles;
   for (std::int64_t i = 0; i < count; ++i) {

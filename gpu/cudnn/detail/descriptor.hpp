@@ -1,4 +1,5 @@
-/// Descriptors of cuDNN's backend API: opaque objects that attributes are set on, then finalized.
+/// Descriptors of cuDNN's backend API: opaque objects whose attributes are set before they are
+/// finalized.
 #pragma once
 
 #include "gpu/cudnn/detail/attribute_types.hpp"
@@ -11,8 +12,8 @@
 
 namespace troupe::gpu::cudnn {
 
-/// "CUDNN_STATUS_NOT_SUPPORTED: why" for the calling thread's last failure. Code unsupported where
-/// cuDNN says so, else device.
+/// Returns "CUDNN_STATUS_NOT_SUPPORTED: why" for the calling thread's last failure. The code is
+/// unsupported if cuDNN reports that, else device.
 tl::unexpected<Error> cudnn_failure(const CudnnLibrary& library, cudnnStatus_t status,
                                     std::string_view doing);
 
@@ -31,7 +32,7 @@ private:
   std::unique_ptr<void, Destroy> handle_{nullptr, nullptr};
 };
 
-/// Makes a descriptor in one expression; the first failure is what finalize() returns.
+/// Builds a descriptor in one expression; finalize() returns the first failure.
 class DescriptorBuilder {
 public:
   DescriptorBuilder(const CudnnLibrary& library, cudnnBackendDescriptorType_t type,
@@ -47,7 +48,8 @@ public:
     return set(name, AttributeType<T>::value, 1, &value);
   }
   DescriptorBuilder& set(cudnnBackendAttributeName_t name, const Descriptor& value);
-  /// Of another name than set(): to the compiler a handle of a descriptor is any void*.
+  /// Has another name than set() because the compiler cannot tell a descriptor handle from any
+  /// other void*.
   DescriptorBuilder& set_descriptors(cudnnBackendAttributeName_t name,
                                      std::span<const cudnnBackendDescriptor_t> values);
   Result<Descriptor> finalize();
@@ -61,7 +63,7 @@ private:
   Result<Descriptor> descriptor_;
 };
 
-/// An attribute's values; none where it is not set.
+/// Returns an attribute's values; empty if the attribute is not set.
 template <class T>
 Result<std::vector<T>> get_attribute(const CudnnLibrary& library, const Descriptor& descriptor,
                                      cudnnBackendAttributeName_t name) {
@@ -81,7 +83,7 @@ Result<std::vector<T>> get_attribute(const CudnnLibrary& library, const Descript
 Result<std::string> text_attribute(const CudnnLibrary& library, const Descriptor& descriptor,
                                    cudnnBackendAttributeName_t name);
 
-/// The descriptors inside a descriptor; `type` is what they are.
+/// Returns the descriptors inside a descriptor; `type` is their type.
 Result<std::vector<Descriptor>> descriptor_attribute(const CudnnLibrary& library,
                                                      const Descriptor& descriptor,
                                                      cudnnBackendAttributeName_t name,

@@ -1,5 +1,5 @@
-/// A graph of cuDNN operations as data: what is computed, not by which engine. Pure; lower.hpp
-/// turns it into descriptors.
+/// A graph of cuDNN operations as plain data: what is computed, independent of the engine.
+/// lower.hpp turns it into descriptors.
 #pragma once
 
 #include <array>
@@ -11,10 +11,10 @@
 
 namespace troupe::gpu::cudnn {
 
-/// Names a tensor inside its graph, and its pointer when the graph runs.
+/// Identifies a tensor in its graph, and its pointer when the graph runs.
 using Uid = std::int64_t;
 
-/// N, C, H, W as cuDNN orders dimensions; in memory always channels-last (NHWC, KRSC).
+/// N, C, H, W, the order of cuDNN's dimensions. Memory is always channels-last (NHWC, KRSC).
 using Dims = std::array<std::int64_t, 4>;
 Dims channels_last_strides(const Dims& dims);
 
@@ -29,11 +29,11 @@ struct TensorSpec {
 struct ConvolutionOp {
   enum class Direction : std::uint8_t { forward, backward_data, backward_filter };
   Direction direction;
-  Uid x, w, y; ///< or their gradients; the direction says which one is written
+  Uid x, w, y; ///< or their gradients; `direction` decides which one is written
   std::int64_t stride, padding;
 };
 
-/// y = f(x), y = f(x, b * b_factor), dx = f'(x) * dy (the RELU_BWD kind), or y = t ? x : b.
+/// y = f(x), y = f(x, b * b_factor), dx = f'(x) * dy (RELU_BWD and its kind), or y = t ? x : b.
 struct PointwiseOp {
   cudnnPointwiseMode_t mode;
   Uid x, b = 0, y; ///< b: 0 for unary modes; dy for backward modes
@@ -41,20 +41,20 @@ struct PointwiseOp {
   float b_factor = 1.0f;
 };
 
-/// Sum and sum of squares over N, H, W per channel, of x as it is stored.
+/// Sums x and its squares per channel over N, H and W. x is taken as stored.
 struct GenStatsOp {
   Uid x, sum, square_sum;
 };
 
-/// Batch norm in training, from the sums: mean, 1 / sqrt(var + eps), running statistics, and the
-/// scale and bias of y = equivalent_scale * x + equivalent_bias.
+/// Finalizes batch norm in training from the sums: mean, 1 / sqrt(var + eps), running statistics,
+/// and the coefficients of y = equivalent_scale * x + equivalent_bias.
 struct BnFinalizeOp {
   Uid sum, square_sum, scale, bias, running_mean, running_variance;
   Uid count, epsilon, momentum; ///< by value: int64, f32, f32
   Uid new_mean, new_variance, saved_mean, saved_inv_std, equivalent_scale, equivalent_bias;
 };
 
-/// dscale, dbias, and A, B, C of dx = A * dy + B * x + C.
+/// Computes dscale, dbias, and A, B, C of dx = A * dy + B * x + C.
 struct BnBackwardWeightsOp {
   Uid x, dy, mean, inv_std, scale;
   Uid dscale, dbias, a, b, c;
@@ -62,10 +62,11 @@ struct BnBackwardWeightsOp {
 
 struct ReductionOp {
   cudnnReduceTensorOp_t kind;
-  Uid x, y; ///< over every dimension that is 1 in y
+  Uid x, y; ///< reduces every dimension that is 1 in y
 };
 
-/// Pooling; `index` (0: none) is the int8 position in the window that max pooling's backward reads.
+/// Pooling. `index` (0: none) is the int8 position in the window; the backward pass of max pooling
+/// reads it.
 struct ResampleOp {
   bool forward;
   cudnnResampleMode_t mode;
@@ -77,12 +78,13 @@ using Operation = std::variant<ConvolutionOp, PointwiseOp, GenStatsOp, BnFinaliz
                                BnBackwardWeightsOp, ReductionOp, ResampleOp>;
 
 struct OperationGraph {
-  std::string name; ///< the pattern and its shape, for people: "conv_stats 128x64x56x56 ..."
+  std::string name; ///< pattern and shape, for messages: "conv_stats 128x64x56x56 ..."
   std::vector<TensorSpec> tensors;
   std::vector<Operation> operations;
 
   const TensorSpec* find(Uid uid) const;
-  /// Everything that decides what a plan computes, in one line: equal texts, equal plans.
+  /// One line with everything that decides what a plan computes. Graphs with equal texts can share
+  /// a plan.
   std::string canonical_text() const;
 };
 

@@ -1,6 +1,7 @@
-/// Products of tiles in shared memory, and the rows of heads that tiles are made of.
+/// Products of tiles in shared memory, and the rows of a head that tiles are loaded from.
 ///
-/// A block is 16 * 16 threads. Of what it makes, a thread has every 16th row and every 16th column.
+/// A block has 16 * 16 threads. Each thread computes every 16th row and every 16th column of the
+/// block's result.
 #pragma once
 
 #include "gpu/kernels/attention.hpp"
@@ -14,7 +15,7 @@ namespace troupe::gpu {
 
 inline constexpr int tile_side = 16, tile_threads = tile_side * tile_side;
 
-/// The thread's i-th row and j-th column.
+/// Return the thread's i-th row and j-th column.
 __device__ inline int row_of(int i) {
   return static_cast<int>(threadIdx.x) / tile_side + tile_side * i;
 }
@@ -22,7 +23,7 @@ __device__ inline int column_of(int j) {
   return static_cast<int>(threadIdx.x) % tile_side + tile_side * j;
 }
 
-/// Over the threads that have the same rows; each gets it.
+/// Return the sum and the maximum over the threads with the same rows, to each of them.
 __device__ inline float side_sum(float value) {
 #pragma unroll
   for (int offset = tile_side / 2; offset > 0; offset /= 2)
@@ -36,7 +37,7 @@ __device__ inline float side_max(float value) {
   return value;
 }
 
-/// sums += a * b: a(row, k), b(k, column).
+/// sums += a * b, with a(row, k) and b(k, column).
 template <int Rows, int Columns, class A, class B>
 __device__ void add_products(float (&sums)[Rows][Columns], int depth, A a, B b) {
 #pragma unroll 4
@@ -60,7 +61,7 @@ __device__ inline int heads_per_kv(const AttentionShape& s) {
   return static_cast<int>(s.attributes.heads / s.attributes.kv_heads);
 }
 
-/// Rows of a head in one sequence.
+/// Rows of one head in one sequence.
 template <class T>
 struct HeadRows {
   T* first;
@@ -84,14 +85,14 @@ struct Heads {
         first_row{sequence_index * s.attributes.sequence}, heads{s.attributes.heads}, head{head_},
         kv_head{kv_head_}, q_distance{s.q_distance}, kv_distance{s.kv_distance} {}
 
-  /// Of q and dq; of k, v and their gradients; of y and dy.
+  /// Rows of q and dq; of k, v and their gradients; of y and dy.
   __device__ HeadRows<const T> q(const void* all) const { return rows(all, head, q_distance); }
   __device__ HeadRows<T> q(void* all) const { return rows(all, head, q_distance); }
   __device__ HeadRows<const T> kv(const void* all) const { return rows(all, kv_head, kv_distance); }
   __device__ HeadRows<T> kv(void* all) const { return rows(all, kv_head, kv_distance); }
   __device__ HeadRows<const T> y(const void* all) const { return rows(all, head, heads * columns); }
   __device__ HeadRows<T> y(void* all) const { return rows(all, head, heads * columns); }
-  /// Where the row's scalar of this head lies in (rows, heads).
+  /// Index of a row's scalar of this head in (rows, heads).
   __device__ std::int64_t scalar(int row) const { return (first_row + row) * heads + head; }
 
 private:
@@ -103,14 +104,14 @@ private:
   }
 };
 
-/// A matrix in shared memory. The column behind the last keeps those who read a column each from
-/// the same bank.
+/// A matrix in shared memory. The extra column avoids bank conflicts between threads that each read
+/// a column.
 template <int Rows, int Columns>
 struct Tile {
   float values[Rows][Columns + 1];
 
-  /// Rows of a head from `first` on, 0 behind the sequence's end. Columns that a head does not have
-  /// are left as they are.
+  /// Loads rows of a head from `first` on; rows past the sequence's end are 0. Leaves columns past
+  /// the head's as they are.
   template <class T>
   __device__ void load(const HeadRows<const T>& from, int first, const Heads<T>& heads,
                        float factor = 1) {
@@ -120,7 +121,7 @@ struct Tile {
             first + row < heads.sequence ? factor * to_float(from.row(first + row)[c]) : 0;
   }
 
-  /// For add_products: as it is, and transposed.
+  /// Accessors for add_products: the tile, and its transpose.
   __device__ auto rows() const {
     return [this](int row, int column) { return values[row][column]; };
   }
@@ -129,7 +130,7 @@ struct Tile {
   }
 };
 
-/// The thread's values of a row, times a factor, where there is such a row.
+/// Stores the thread's values of a row, times a factor, if the row exists.
 template <int Columns, class T>
 __device__ void store_row(const HeadRows<T>& to, int row, const Heads<T>& heads,
                           const float (&values)[Columns], float factor) {

@@ -1,8 +1,8 @@
-/// How kernels over (rows, channels) are spread, and sums over their rows.
+/// Work distribution of kernels over (rows, channels), and sums over their rows.
 ///
-/// A thread keeps to Width channels and goes through rows. A block is threads_x threads along the
-/// channels (a group of them) and 256 / threads_x along the rows; blockIdx.x counts groups,
-/// blockIdx.y shares of the rows.
+/// A thread handles Width channels and iterates over rows. A block has threads_x threads along the
+/// channels (a group) and 256 / threads_x along the rows. blockIdx.x counts groups, blockIdx.y the
+/// blocks along the rows.
 #pragma once
 
 #include "gpu/kernels/detail/pack.cuh"
@@ -38,8 +38,8 @@ struct ColumnLaunch {
   dim3 blocks;
 };
 
-/// About `blocks_wanted` blocks, but at least four rows a thread. Depends on the shape alone, so
-/// that sums are the same on every device.
+/// Chooses about `blocks_wanted` blocks with at least four rows per thread. Depends only on the
+/// shape, so sums are the same on every device.
 inline ColumnLaunch spread(std::int64_t rows, std::int64_t channels, int width, int blocks_wanted) {
   const auto packs = static_cast<int>((channels + width - 1) / width);
   int threads_x = 2;
@@ -53,20 +53,20 @@ inline ColumnLaunch spread(std::int64_t rows, std::int64_t channels, int width, 
           dim3(static_cast<unsigned>(groups), static_cast<unsigned>(row_blocks))};
 }
 
-/// About four blocks, and sixteen, for each of 132 multiprocessors.
+/// About four and sixteen blocks for each of 132 multiprocessors.
 inline constexpr int reduction_blocks = 512, element_blocks = 2112;
 
-/// So many blocks along the rows are a stripe: a thread that adds up their partial sums has at most
-/// `Width` rows of them, all of which it can have on their way at once.
+/// Blocks along the rows in one stripe. A thread that adds up their partial sums reads at most
+/// `Width` of their rows, and can have all of them in flight at once.
 inline constexpr unsigned stripe_blocks = 32;
 static_assert(reduction_blocks <= static_cast<int>(stripe_blocks * stripe_blocks));
 
-// The rows of stripes, of doubles, lie behind those of all blocks, of floats. Only a group of more
-// blocks than a stripe has such rows, and so at most two for as many blocks.
+// The stripes' rows of doubles follow all blocks' rows of floats. Only a group with more blocks
+// than a stripe has such rows, so at most two for that many blocks.
 static_assert(reduction_blocks + 2 * 2 * reduction_blocks / static_cast<int>(stripe_blocks) <=
               static_cast<int>(ReductionScratch::blocks));
 
-/// Past the first-level cache: other blocks have written it.
+/// Loads past the first-level cache: other blocks wrote the values.
 __device__ inline void load_written(const float* from, double (&to)[4]) {
   const float4 values = __ldcg(reinterpret_cast<const float4*>(from));
   to[0] = values.x, to[1] = values.y, to[2] = values.z, to[3] = values.w;
@@ -77,14 +77,14 @@ __device__ inline void load_written(const double* from, double (&to)[4]) {
   to[0] = low.x, to[1] = low.y, to[2] = high.x, to[3] = high.y;
 }
 
-/// What a block adds rows of `values` numbers with: at most one for each of its threads.
+/// Shared memory for adding rows of `values` numbers: at most one number per thread.
 struct RowSums {
   double segments[column_threads][4];
   double totals[column_threads];
 };
 
-/// The sums of `count` rows, at most as many as a stripe has, in shared.totals. Four values a
-/// thread; the rows are dealt out to segments of threads.
+/// Writes the sums of `count` rows, at most a stripe's, to shared.totals. Each thread reads four
+/// values; segments of threads take the rows in turn.
 template <int Width, class T>
 __device__ void add_rows(const T* rows, int count, int values, RowSums& shared) {
   const int quads = values / 4, segments = column_threads / quads;
@@ -112,12 +112,12 @@ __device__ void add_rows(const T* rows, int count, int values, RowSums& shared) 
   __syncthreads();
 }
 
-/// Adds up two values per channel over all rows. Called by every thread of the grid; in the last
-/// block of a group, finish(channel, sum of a, sum of b) is called once per channel.
+/// Sums two values per channel over all rows. Every thread of the grid calls it; in the last block
+/// of a group it calls finish(channel, sum of a, sum of b) once per channel.
 ///
-/// Order: threads of a warp that share channels, warps, then in double the blocks of a stripe, and
-/// stripes. The last block of a stripe adds it while others are still at work; the last of all adds
-/// a few stripes.
+/// Order of summation: threads of a warp that share channels, then warps, then in double the blocks
+/// of a stripe, then stripes. The last block of a stripe sums it while other stripes are still at
+/// work; the last block of all sums the few stripes.
 template <int Width, class Finish>
 __device__ void sum_columns(const Columns& columns, float (&a)[Width], float (&b)[Width],
                             const ReductionScratch& scratch, Finish finish) {
@@ -141,7 +141,7 @@ __device__ void sum_columns(const Columns& columns, float (&a)[Width], float (&b
       shared.warp[threadIdx.x / 32][group_channels + lane * Width + i] = b[i];
     }
   __syncthreads();
-  // Of this group: one row of `values` floats for every block.
+  // For this group: one row of `values` floats per block.
   float* const partials =
       scratch.partials + static_cast<std::size_t>(blockIdx.x) * gridDim.y * values;
   if (static_cast<int>(threadIdx.x) < values) {
@@ -159,7 +159,7 @@ __device__ void sum_columns(const Columns& columns, float (&a)[Width], float (&b
     return;
   add_rows<Width>(partials + static_cast<std::size_t>(first) * values, blocks, values, shared.rows);
   if (stripes > 1) {
-    // Of this group: one row of doubles for every stripe.
+    // For this group: one row of doubles per stripe.
     double* const sums =
         reinterpret_cast<double*>(scratch.partials +
                                   static_cast<std::size_t>(gridDim.x) * gridDim.y * values) +

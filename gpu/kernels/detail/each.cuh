@@ -1,4 +1,5 @@
-/// Element-wise kernels over flat memory: a grid-stride loop of packs, and the few elements left.
+/// Element-wise kernels over flat memory: a grid-stride loop over packs, then the remaining
+/// elements.
 #pragma once
 
 #include "gpu/kernels/detail/pack.cuh"
@@ -10,7 +11,7 @@ namespace troupe::gpu {
 
 inline constexpr int each_threads = 256;
 
-/// How many multiprocessors the current device has.
+/// Returns the number of multiprocessors of the current device.
 inline int multiprocessors() {
   int device = 0, count = 1;
   cudaGetDevice(&device);
@@ -18,7 +19,7 @@ inline int multiprocessors() {
   return count;
 }
 
-/// Enough blocks to fill the device with 2048 threads a multiprocessor, and no more.
+/// Returns enough blocks for `threads_wanted`, but at most 2048 threads per multiprocessor.
 inline unsigned grid_for(std::size_t threads_wanted) {
   const auto blocks = (threads_wanted + each_threads - 1) / each_threads;
   return static_cast<unsigned>(
@@ -38,7 +39,7 @@ __global__ void __launch_bounds__(each_threads) each_kernel(Body body, std::size
       body.template run<1>(i);
 }
 
-/// `aligned`: all addresses are (aligned_for_packs).
+/// `aligned`: whether all addresses are (aligned_for_packs).
 template <int Width, class Body>
 void launch_each(cudaStream_t stream, const Body& body, std::size_t elements, bool aligned) {
   if (elements == 0)

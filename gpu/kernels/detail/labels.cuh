@@ -1,11 +1,11 @@
-/// Labels of rows, some of which are ignored.
+/// Labels of rows; negative labels are ignored.
 #pragma once
 
 #include "gpu/kernels/detail/reduce.cuh"
 
 namespace troupe::gpu {
 
-/// How many labels are not ignored. Every thread of the block gets it.
+/// Returns the number of labels that are not ignored to every thread of the block.
 template <int Threads>
 __device__ int counted_labels(const std::int32_t* labels, int rows) {
   int count = 0;

@@ -1,4 +1,4 @@
-/// Sixteen bytes at a time: loads and stores of several elements, as floats.
+/// 16-byte loads and stores of several elements, as floats.
 #pragma once
 
 #include "core/graph/tensor.hpp"
@@ -11,7 +11,7 @@
 
 namespace troupe::gpu {
 
-/// Elements that make 16 bytes.
+/// Elements in 16 bytes.
 template <class T>
 inline constexpr int pack_width = 16 / static_cast<int>(sizeof(T));
 
@@ -40,7 +40,7 @@ __device__ inline T from_float(float value) {
     return __float2bfloat16_rn(value);
 }
 
-/// Each value to the nearest one of a floating-point dtype.
+/// Rounds each value to the nearest value of a floating-point dtype.
 template <int Width>
 __device__ inline void round_floats(DType dtype, float (&values)[Width]) {
 #pragma unroll
@@ -51,13 +51,12 @@ __device__ inline void round_floats(DType dtype, float (&values)[Width]) {
       values[i] = to_float(from_float<__nv_bfloat16>(values[i]));
 }
 
-/// How many elements one access takes: the largest power of two that divides Width, 16 bytes at
-/// most.
+/// Elements per access: the largest power of two that divides Width, at most 16 bytes.
 template <class T, int Width>
 inline constexpr int chunk_width = (Width & -Width) < pack_width<T> ? (Width & -Width)
                                                                     : pack_width<T>;
 
-/// The memory must be aligned to chunk_width elements.
+/// Precondition: the memory is aligned to chunk_width elements.
 template <int Width, class T>
 __device__ inline void load_floats(const T* from, float (&values)[Width]) {
   constexpr int chunk = chunk_width<T, Width>;
@@ -83,7 +82,7 @@ __device__ inline void store_floats(T* to, const float (&values)[Width]) {
   }
 }
 
-/// Whether 16-byte accesses are allowed at all of these addresses (null is).
+/// Whether all of these addresses allow 16-byte accesses. Null does.
 template <class... Pointers>
 bool aligned_for_packs(const Pointers*... pointers) {
   return ((reinterpret_cast<std::uintptr_t>(pointers) % 16 == 0) && ...);

@@ -1,4 +1,4 @@
-/// Element-wise kernels over (rows, channels) whose coefficients go by channel.
+/// Element-wise kernels over (rows, channels) with coefficients per channel.
 #pragma once
 
 #include "gpu/kernels/detail/columns.cuh"
@@ -7,7 +7,7 @@
 
 namespace troupe::gpu {
 
-/// Up to three inputs of one element type; those not used are null.
+/// Up to three inputs of one element type; unused ones are null.
 template <class T>
 struct Inputs {
   const T *first = nullptr, *second = nullptr, *third = nullptr;
@@ -16,7 +16,7 @@ struct Inputs {
 /// Channels that share a byte of a mask.
 inline constexpr int mask_width = 8;
 
-/// Bits of the elements that are above 0, the first the lowest.
+/// Returns a bit for each element: 1 if it is above 0. The first element is the lowest bit.
 template <class T>
 __device__ inline std::uint8_t mask_of(const Pack<T, mask_width>& pack) {
   unsigned bits = 0;
@@ -28,11 +28,11 @@ __device__ inline std::uint8_t mask_of(const Pack<T, mask_width>& pack) {
 
 /// output = map.apply(coefficients of the channel, one element of each input). `Map` has
 /// Coefficients load(channel) and float apply(Coefficients, float, float, float). `mask`, of the
-/// output, may be null where Width is not mask_width.
+/// output, may be null unless Width is mask_width.
 ///
 /// Two rows are in flight at once, read before they are written: the output may be an input. Rows
-/// are taken from the last to the first: what the sums before have read last is still in the
-/// second-level cache.
+/// run from last to first, because the second-level cache still holds the rows that the preceding
+/// sums read last.
 template <int Width, int Count, class T, class Map>
 __global__ void __launch_bounds__(column_threads)
     per_channel_kernel(Inputs<T> in, T* output, std::uint8_t* mask, Columns columns, Map map) {
@@ -82,8 +82,8 @@ __global__ void __launch_bounds__(column_threads)
   }
 }
 
-/// Inputs that the map does not need are null, and so may be the mask; without one, alignment
-/// decides between packs and single elements.
+/// Unused inputs are null; the mask may be null. Without a mask, alignment selects packs or single
+/// elements.
 template <int Count, class T, class Map>
 void launch_per_channel(cudaStream_t stream, const Inputs<T>& in, T* output, std::int64_t rows,
                         std::int64_t channels, const Map& map, std::uint8_t* mask = nullptr) {

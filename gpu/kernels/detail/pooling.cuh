@@ -1,4 +1,4 @@
-/// Where a pooling's windows lie, on the device.
+/// Geometry of a pooling's windows, on the device.
 #pragma once
 
 #include "gpu/kernels/detail/pack.cuh"
@@ -43,7 +43,7 @@ struct PoolGeometry {
   }
 };
 
-/// Where an element lies in an image of the given extent.
+/// Position of an element in an image of the given extent.
 struct PixelPlace {
   int n, h, w, c;
 };
@@ -59,7 +59,7 @@ __device__ inline PixelPlace place_of(std::size_t element, int height, int width
   return place;
 }
 
-/// In pieces of 16 bytes at most.
+/// Loads in chunks of at most 16 bytes.
 template <int Width, class Index>
 __device__ inline Pack<Index, Width> load_indices(const Index* from) {
   constexpr int chunk = chunk_width<Index, Width>;
@@ -74,8 +74,8 @@ __device__ inline Pack<Index, Width> load_indices(const Index* from) {
   return all;
 }
 
-/// The gradient of Width channels of a pixel of x: what the windows that cover it chose it for, in
-/// order.
+/// Adds up the gradient of Width channels of a pixel of x: dy of the covering windows that chose
+/// the pixel, in order.
 template <int Width, class T, class Index>
 __device__ inline void gather_gradient(const PoolGeometry& g, const T* dy, const Index* index,
                                        const PixelPlace& p, float (&sum)[Width]) {

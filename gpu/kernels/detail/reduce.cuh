@@ -1,4 +1,4 @@
-/// Sums over the threads of a block and over blocks, always in the same order.
+/// Sums over the threads of a block and over blocks, in a fixed order.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -9,7 +9,7 @@ namespace troupe::gpu {
 
 inline constexpr unsigned all_lanes = 0xffffffffu;
 
-/// Every lane gets the sum of the warp.
+/// Returns the warp's sum to every lane.
 template <class T>
 __device__ inline T warp_sum(T value) {
 #pragma unroll
@@ -34,12 +34,12 @@ __device__ inline std::uint32_t warp_max(std::uint32_t value) {
   return value;
 }
 
-/// Every thread gets the sum of the block of `Threads` threads.
+/// Returns the sum over the block of `Threads` threads to every thread.
 template <int Threads, class T>
 __device__ inline T block_sum(T value) {
   __shared__ T warps[Threads / 32];
   value = warp_sum(value);
-  __syncthreads(); // an earlier sum has been read
+  __syncthreads(); // an earlier sum must have been read
   if (threadIdx.x % 32 == 0)
     warps[threadIdx.x / 32] = value;
   __syncthreads();
@@ -50,8 +50,8 @@ __device__ inline T block_sum(T value) {
   return total;
 }
 
-/// True for all threads of the last of `blocks` blocks to come here; what the others wrote before
-/// can then be read (past the first-level cache: __ldcg). Leaves the counter at 0, as it was.
+/// Returns true to all threads of the last of `blocks` blocks that arrives. That block can read
+/// what the others wrote before (past the first-level cache: __ldcg). Resets the counter to 0.
 __device__ inline bool is_last_block(std::uint32_t* counter, unsigned blocks) {
   __shared__ bool last;
   __threadfence();

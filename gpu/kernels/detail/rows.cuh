@@ -1,4 +1,4 @@
-/// Kernels in which a warp works on a row.
+/// Kernels in which each warp handles one row at a time.
 #pragma once
 
 #include "gpu/kernels/detail/each.cuh"
@@ -24,7 +24,7 @@ __device__ void for_rows(std::int64_t rows, Work work) {
     work(static_cast<std::size_t>(row), static_cast<int>(threadIdx.x % 32));
 }
 
-/// Sum over the warp of what term(column, sum) adds to a lane's sum.
+/// Returns the warp's sum of what term(column, sum) adds to each lane's sum.
 template <int Width, class Term>
 __device__ float sum_of_row(int columns, int lane, Term term) {
   float sum = 0;
@@ -33,8 +33,8 @@ __device__ float sum_of_row(int columns, int lane, Term term) {
   return warp_sum(sum);
 }
 
-/// Calls fn(width, element) with a constant and a value of the type: packs where the columns and
-/// these addresses allow them.
+/// Calls fn(width, element) with a compile-time width and a value of the type. The width is a pack
+/// if the columns and these addresses allow it, else 1.
 template <class Fn, class... Pointers>
 void with_width_and_type(DType dtype, std::int64_t columns, Fn fn, const Pointers*... pointers) {
   with_type(dtype, [&](auto type) {

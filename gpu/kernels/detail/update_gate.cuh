@@ -1,12 +1,12 @@
-/// How kernels ask their gate.
+/// Device code that reads an update gate.
 #pragma once
 
 #include "gpu/kernels/update_gate.hpp"
 
 namespace troupe::gpu {
 
-/// The same for all threads of a block, which all have to ask. One of them reads the word, which
-/// lies in the host's memory.
+/// Whether the gate is closed. All threads of a block must call it and get the same result: one of
+/// them reads the word, which is in host memory.
 __device__ inline bool is_closed(const UpdateGate& gate) {
   if (gate.votes.votes && *gate.votes.votes != gate.votes.needed)
     return true;
@@ -14,7 +14,7 @@ __device__ inline bool is_closed(const UpdateGate& gate) {
     return false;
   __shared__ std::uint32_t failed;
   if (threadIdx.x == 0)
-    failed = __ldcv(gate.failed); // no cache may answer
+    failed = __ldcv(gate.failed); // bypasses caches
   __syncthreads();
   return failed != 0 && failed <= gate.last;
 }

@@ -50,7 +50,8 @@ private:
     add_masked(node, dx, false);
   }
 
-  /// `dy`: the whole gradient of what the convolution read, its own or with something added.
+  /// `dy`: the whole gradient of the convolution's input: this node's output, or a sum that
+  /// includes it (`added`).
   void add_masked(const Node& node, TensorId dy, bool added) {
     const auto* const backward = reader(dy, Op::batch_norm_backward);
     if (!backward || !attributes(*backward).relu)
@@ -80,7 +81,8 @@ private:
     return joins(node, Op::batch_norm) && attributes(*node).relu && !attributes(*node).add;
   }
 
-  /// What a batch norm adds: another one's result is most likely not made for itself.
+  /// Returns the residual that a batch norm adds. The result of another batch norm is most likely
+  /// not stored by itself, so its input counts as the residual.
   Residual residual_of(const Node& end) const {
     if (!attributes(end).add)
       return Residual::none;
@@ -94,7 +96,7 @@ private:
         graph_.nodes, [id](const Node& node) { return std::ranges::count(node.outputs, id) > 0; });
     return found == graph_.nodes.end() ? nullptr : &*found;
   }
-  /// A batch norm, forward or backward, whose first input it is.
+  /// Returns the batch norm, forward or backward, that has the tensor as its first input.
   const Node* reader(TensorId id, Op op) const {
     const auto found = std::ranges::find_if(graph_.nodes, [id, op](const Node& node) {
       return joins(&node, op) && node.inputs[0] == id;

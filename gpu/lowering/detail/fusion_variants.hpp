@@ -1,5 +1,5 @@
-/// What the convolutions of a graph may become: all that is asked about them later, so that it can
-/// be searched and measured at once.
+/// The fusions that the convolutions of a graph may get, so that all later questions can be
+/// searched and measured at once.
 #pragma once
 
 #include "core/graph/graph.hpp"
@@ -9,8 +9,8 @@
 
 namespace troupe::gpu {
 
-/// Of a training graph before batch norms are taken apart: every convolution as it is, and as
-/// nn/passes/fuse_statistics and fuse_block_ends may join it.
+/// Takes a training graph before its batch norms are split. Returns each convolution by itself and
+/// as nn/passes/fuse_statistics and fuse_block_ends may fuse it.
 std::vector<cudnn::OperationGraph> fusion_variants(const Graph& training);
 
 } // namespace troupe::gpu

@@ -17,7 +17,7 @@ std::size_t bytes_of(const cudnn::TensorSpec& tensor) {
   std::size_t elements = 1;
   for (const auto size : tensor.dims)
     elements *= static_cast<std::size_t>(size);
-  return aligned(elements * 4); // no type used here is wider
+  return aligned(elements * 4); // no type used here is larger
 }
 
 } // namespace
@@ -49,9 +49,9 @@ Result<cudnn::ChosenPlan> PlanSearcher::choose(const cudnn::OperationGraph& grap
   });
 }
 
-/// Measures in memory for every tensor of the graph and the largest workspace, on a stream that
-/// ends with this: one that stayed would take one of the device's hardware queues from those that
-/// wait for the host.
+/// Measures in memory for every tensor of the graph and the largest workspace, on a temporary
+/// stream: a stream that stayed would occupy one of the device's hardware queues, which streams
+/// that wait for the host need.
 Result<std::vector<Result<double>>>
 PlanSearcher::measure(const cudnn::OperationGraph& graph,
                       std::span<const cudnn::Plan> plans) const {
@@ -76,7 +76,7 @@ PlanSearcher::measure(const cudnn::OperationGraph& graph,
   for (const auto& plan : plans)
     times.push_back(
         cudnn::measure_microseconds(target_, plan, cuda_stream(*stream).handle(), buffers));
-  TROUPE_TRY(target_.use_stream(nullptr)); // the measuring stream goes
+  TROUPE_TRY(target_.use_stream(nullptr)); // the measuring stream is destroyed
   return times;
 }
 

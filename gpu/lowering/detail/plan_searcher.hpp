@@ -1,4 +1,4 @@
-/// Finds and measures cuDNN's plans with a handle of its own: one thread at a time.
+/// Finds and measures cuDNN plans with its own handle: one thread at a time.
 #pragma once
 
 #include "gpu/cuda_device.hpp"
@@ -14,13 +14,14 @@ public:
   /// Makes the device the calling thread's current one; it must outlive the searcher.
   static Result<std::unique_ptr<PlanSearcher>> open(const CudnnLibrary& library,
                                                     CudaDevice& device);
-  /// For a GPU that is not here: nothing is measured.
+  /// For a GPU of another machine: measures nothing.
   explicit PlanSearcher(cudnn::Target target) : target_{std::move(target)} {}
 
   const cudnn::Target& target() const { return target_; }
 
-  /// As cudnn::choose_plan. All searchers of a device share `loading`. One that measures holds it
-  /// exclusively: finalizing another plan may load a kernel, which delays the launches.
+  /// As cudnn::choose_plan. All searchers of a device share `loading`. A searcher holds it
+  /// exclusively while it measures: finalizing another plan may load a kernel, which delays the
+  /// launches.
   Result<cudnn::ChosenPlan> choose(const cudnn::OperationGraph& graph,
                                    const cudnn::PlanPolicy& policy, const cudnn::PlanCache* cache,
                                    std::shared_mutex& loading) const;
@@ -30,7 +31,7 @@ private:
                                               std::span<const cudnn::Plan> plans) const;
 
   cudnn::Target target_;
-  CudaDevice* device_ = nullptr; ///< null: it is not here
+  CudaDevice* device_ = nullptr; ///< null: the GPU is not in this machine
 };
 
 } // namespace troupe::gpu

@@ -1,11 +1,11 @@
-/// A pooling's kernels' view of tensors.
+/// Shapes of tensors for the pooling kernels.
 #pragma once
 
 #include "gpu/kernels/pooling.hpp"
 
 namespace troupe::gpu {
 
-/// x: the images that are pooled; y: what comes out of the windows.
+/// x: the pooled images; y: the pooling's result.
 inline PoolShape pool_shape(const PoolAttributes& attributes, const Tensor& x, const Tensor& y) {
   return {.batch = static_cast<int>(x.shape[0]),
           .x_height = static_cast<int>(x.shape[1]),

@@ -1,4 +1,4 @@
-/// One node of the graph, lowered: what is enqueued for it.
+/// One lowered node of the graph: the work that is enqueued for it.
 #pragma once
 
 #include "core/device/placement.hpp"
@@ -12,23 +12,23 @@
 
 namespace troupe::gpu {
 
-/// What a step enqueues on, and where its tensors lie.
+/// The stream that a step enqueues on, and the addresses of its tensors.
 struct Launch {
   cudaStream_t stream;
   const Frame& frame;
   const ReductionScratch& reductions;
-  /// By unit: copies of the parameters in the type of activations; null where there are none.
+  /// By unit: copies of the parameters in the type of activations; null without copies.
   std::byte* const* copies;
-  /// Of the unit that is running backward: its weight gradients in the type in which they were
-  /// computed (narrow_gradients.hpp).
+  /// Weight gradients of the unit that is running backward, in the type in which they were computed
+  /// (narrow_gradients.hpp).
   std::byte* staging;
-  UpdateGate gate = {}; ///< of steps that have sums of all ranks
+  UpdateGate gate = {}; ///< for steps with sums over all ranks
 
   template <class T = void>
   T* data(TensorId id) const {
     return reinterpret_cast<T*>(frame.data<std::byte>(id));
   }
-  /// Memory of the step that is running, as much as it asked for; 256-byte aligned.
+  /// Workspace of the running step: workspace_bytes() bytes, 256-byte aligned.
   std::byte* workspace() const { return frame.scratch(); }
 };
 
@@ -37,18 +37,19 @@ public:
   virtual ~Step() = default;
   virtual Status enqueue(const Launch& launch) = 0;
   virtual std::size_t workspace_bytes() const { return 0; }
-  /// How many doubles at the beginning of the workspace are sums of all ranks when enqueue() is
-  /// called; 0 for most steps. reduce() is called before, and writes this rank's sums there.
+  /// Returns how many doubles at the beginning of the workspace must be summed over all ranks
+  /// before enqueue(); 0 for most steps. reduce() is called first and writes this rank's sums
+  /// there.
   virtual std::size_t rank_sums() const { return 0; }
   virtual void reduce(const Launch&) {}
-  /// For errors and profiles: the op, the engine behind it, the shapes.
+  /// For errors and profiles: the op, the engine, the shapes.
   std::string name;
   std::size_t node_index = 0; ///< in the graph
   Traffic traffic;            ///< of what it enqueues (traffic.hpp)
 };
 using StepPtr = std::unique_ptr<Step>;
 
-/// A step that is one or two kernels of ours: enqueue(launch) calls the function.
+/// A step of one or two kernels of this project: enqueue(launch) calls the function.
 template <class Function>
 class KernelStep final : public Step {
 public:

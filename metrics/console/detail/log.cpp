@@ -36,7 +36,7 @@ std::string as_json(const spdlog::details::log_msg& message) {
   return object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
-/// The screen has the lock, and flushes at once.
+/// Takes no lock: the screen locks, and flushes each line.
 class ScreenSink : public spdlog::sinks::sink {
 public:
   ScreenSink(Screen& screen, LogFormat format) : screen_(screen), format_(format) {}

@@ -1,4 +1,4 @@
-/// The program's log: one logger, handed to whoever needs it.
+/// The program's logger.
 #pragma once
 
 #include "metrics/console/detail/screen.hpp"
@@ -12,9 +12,10 @@ namespace troupe::metrics {
 
 enum class LogFormat : std::uint8_t { text, json };
 
-/// text: "12:30:05 warning: ..." in local time, to stderr from warnings on.
-/// json: {"time": ..., "level": ..., "event": "log", "message": ...} in UTC, all to stdout. The
-/// screen must outlive the logger. `also` gets all lines of its own level, whatever `level` is.
+/// Creates the logger. text: "12:30:05 warning: ..." in local time; warnings and errors go to
+/// stderr, the rest to stdout. json: {"time": ..., "level": ..., "event": "log", "message": ...} in
+/// UTC, all to stdout. The screen must outlive the logger. The sink `also` filters by its own
+/// level, independent of `level`.
 std::shared_ptr<spdlog::logger> make_logger(Screen& screen, LogFormat format,
                                             spdlog::level::level_enum level = spdlog::level::info,
                                             const spdlog::sink_ptr& also = nullptr);

@@ -50,7 +50,7 @@ Parts parts_of(const Progress& progress) {
           .mfu = text_of_mfu(progress)};
 }
 
-/// The parts that have something to say.
+/// Removes empty parts.
 std::vector<std::string> present(std::vector<std::string> parts) {
   std::erase(parts, "");
   return parts;

@@ -11,7 +11,7 @@ namespace troupe::metrics {
 
 namespace {
 
-/// False: errno says why.
+/// Returns false on failure, with errno set.
 bool write_all(int descriptor, std::string_view text) {
   while (!text.empty()) {
     const auto count = ::write(descriptor, text.data(), text.size());
@@ -24,9 +24,9 @@ bool write_all(int descriptor, std::string_view text) {
   return true;
 }
 
-/// A bar in its line, with the cursor in front of it: a terminal that becomes narrow may break the
-/// line, and then takes the cursor to the first piece, from where all of them can be erased. Should
-/// it become narrow just now, the rest is clipped (no automatic margin) instead of going on below.
+/// A bar with the cursor at its start. A terminal that becomes narrower may wrap the line and moves
+/// the cursor to its first part, from which all parts can be erased. Disables the automatic margin
+/// while writing: if the terminal becomes narrower now, the rest is clipped instead of wrapped.
 std::string drawn(std::string_view bar) {
   return bar.empty() ? "" : "\033[?7l" + std::string(bar) + "\r\033[?7h";
 }
@@ -46,7 +46,7 @@ Screen::~Screen() {
   erase_bar();
 }
 
-/// A full disk or a closed pipe behind stdout is no reason to end a run.
+/// Does not fail on a full disk or closed pipe: the run continues.
 void Screen::write(int descriptor, std::string_view text) {
   if (!write_all(descriptor, text) && descriptor == out_ && lost_)
     lost_(errno);
@@ -66,7 +66,7 @@ void Screen::write_line(Target target, std::string_view line) {
 
 void Screen::show_bar(std::string_view bar) {
   const std::lock_guard lock(mutex_);
-  // The last column stays free: some terminals go on to the next line when it is written.
+  // Leaves the last column free: some terminals wrap as soon as it is written.
   const auto fitting = bar.substr(0, static_cast<std::size_t>(std::max(1, width() - 1)));
   if (!has_bar_ || fitting == bar_)
     return;
@@ -75,7 +75,7 @@ void Screen::show_bar(std::string_view bar) {
   write(out_, drawn(bar_));
 }
 
-/// Erases all below it, too: the pieces of a bar that was broken.
+/// Also erases everything below, which includes the parts of a wrapped bar.
 void Screen::erase_bar() {
   if (!bar_.empty())
     write(out_, "\r\033[J");

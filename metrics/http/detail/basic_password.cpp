@@ -20,7 +20,7 @@ std::string digest_of(std::string_view text) {
   return digest.hex_digest();
 }
 
-/// By their digests, which are of one length, whatever was sent.
+/// Compares digests, whose length does not depend on the texts.
 bool are_equal(std::string_view a, std::string_view b) {
   const auto of_a = digest_of(a), of_b = digest_of(b);
   return CRYPTO_memcmp(of_a.data(), of_b.data(), of_a.size()) == 0;

@@ -7,7 +7,7 @@ namespace troupe::metrics {
 
 namespace {
 
-/// Seconds. What is between us and a browser may end a connection that is silent for longer.
+/// In seconds. Proxies may close a connection that is silent for longer.
 constexpr int longest_silence = 14;
 
 EventText event_text(std::string_view name, std::string_view data) {
@@ -57,7 +57,7 @@ void Followers::tick() {
     return;
   const auto data = run_.changes();
   const auto changes = data.empty() ? EventText{} : event_text("changes", data);
-  EventText whole; // made when somebody needs it, once for all
+  EventText whole; // made on first use, shared by all
   for (auto& follower : followers_)
     serve(follower, changes, whole);
 }

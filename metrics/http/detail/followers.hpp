@@ -1,4 +1,4 @@
-/// Those who follow a run, and what each of them gets: server-sent events.
+/// Clients that follow a run, and the server-sent events they receive.
 #pragma once
 
 #include "metrics/http/page_sources.hpp"
@@ -10,10 +10,10 @@
 
 namespace troupe::metrics {
 
-/// One text for all who get it.
+/// One text, shared by all followers.
 using EventText = std::shared_ptr<const std::string>;
 
-/// Where a follower's events go.
+/// Sends the events of one follower.
 class EventSink {
 public:
   EventSink() = default;
@@ -21,15 +21,15 @@ public:
   EventSink& operator=(const EventSink&) = delete;
   virtual ~EventSink() = default;
 
-  /// Whether it has taken the last one.
+  /// Whether the last event has been sent completely.
   virtual bool is_free() const = 0;
-  /// Requires is_free().
+  /// Precondition: is_free().
   virtual void send(EventText event) = 0;
 };
 
-/// Each begins with the whole document and gets its changes; who has not taken the last event when
-/// the next is due misses it, and later gets the whole document instead. So no more than one event
-/// waits for anybody.
+/// Sends each follower the whole document, then its changes. A follower that has not received the
+/// last event when the next is due skips it, and receives the whole document later. At most one
+/// event is queued for each follower.
 class Followers {
 public:
   static constexpr std::size_t most = 16;
@@ -39,20 +39,20 @@ public:
   Followers& operator=(const Followers&) = delete;
 
   std::size_t count() const { return followers_.size(); }
-  /// Requires count() < most.
+  /// Precondition: count() < most.
   void add(EventSink& sink);
   void remove(const EventSink& sink);
   void clear();
-  /// Once a second.
+  /// Sends the changes; call once a second.
   void tick();
-  /// Whether each has taken all that there was to tell.
+  /// Whether all followers have received all events.
   bool know_all() const;
 
 private:
   struct Follower {
     EventSink* sink;
-    bool behind = false; ///< has missed an event
-    int quiet = 0;       ///< seconds since it was sent something
+    bool behind = false; ///< has skipped an event
+    int quiet = 0;       ///< seconds since its last event
   };
   EventText document() const;
   void serve(Follower& follower, const EventText& changes, EventText& whole);

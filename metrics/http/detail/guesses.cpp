@@ -32,7 +32,7 @@ void Guesses::note_wrong(const std::string& address, Clock::time_point now) {
   wrong.until = now + wait_after(++wrong.count);
 }
 
-/// Forgets the address whose wait ends, or ended, first.
+/// Forgets the address with the earliest end of its wait.
 void Guesses::make_room() {
   if (addresses_.size() < most_addresses)
     return;

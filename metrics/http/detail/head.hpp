@@ -1,4 +1,4 @@
-/// The head of an answer, as HTTP has it.
+/// Formats the head of an HTTP response.
 #pragma once
 
 #include "metrics/http/detail/answer.hpp"

@@ -22,7 +22,7 @@ Result<HttpsContext> open_https(const EndpointSecurity& security) {
   context->set_options(ssl::context::default_workarounds | ssl::context::no_tlsv1 |
                        ssl::context::no_tlsv1_1 | SSL_OP_NO_RENEGOTIATION);
   SSL_CTX_set_session_cache_mode(context->native_handle(), SSL_SESS_CACHE_OFF);
-  // There is no passphrase: nobody could type one into a daemon.
+  // Without a passphrase: no user could type it into a daemon.
   context->set_password_callback([](auto&&...) { return std::string{}; });
   boost::system::error_code error;
   context->use_certificate_chain_file(*security.certificate, error);

@@ -1,4 +1,4 @@
-/// The certificate that the server shows.
+/// The server's TLS certificate.
 #pragma once
 
 #include "metrics/http/endpoint.hpp"
@@ -11,8 +11,8 @@ namespace troupe::metrics {
 
 using HttpsContext = std::unique_ptr<boost::asio::ssl::context>;
 
-/// Null where none is set. Clients need none of their own. Error: invalid_input, with the key of
-/// the config and the file.
+/// Returns null if no certificate is set. Clients need no certificate. Error: invalid_input, with
+/// the config key and the file.
 Result<HttpsContext> open_https(const EndpointSecurity& security);
 
 } // namespace troupe::metrics

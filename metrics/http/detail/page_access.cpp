@@ -22,7 +22,7 @@ std::string lower_case(std::string_view text) {
   return lower;
 }
 
-/// What a Host header names, without the port.
+/// The name in a Host header, without the port.
 std::string named_host(std::string_view header) {
   if (header.starts_with('['))
     return std::string{header.substr(1, header.find(']') - 1)};
@@ -35,7 +35,7 @@ bool is_address(const std::string& name) {
          ::inet_pton(AF_INET6, name.c_str(), address.data()) == 1;
 }
 
-/// With its domain and without.
+/// Accepts the name with and without the domain.
 bool is_own_name(const std::string& name) {
   std::array<char, 256> text{};
   if (::gethostname(text.data(), text.size() - 1) != 0)
@@ -44,8 +44,8 @@ bool is_own_name(const std::string& name) {
   return name == own || name == own.substr(0, own.find('.'));
 }
 
-/// A page of somebody else's, whose name has come to mean 127.0.0.1 meanwhile, would be allowed to
-/// read ours: its browser sends that name.
+/// Prevents DNS rebinding: a foreign page whose name now resolves to 127.0.0.1 could otherwise read
+/// ours. Its browser sends the foreign name.
 bool names_this_host(std::string_view header) {
   const auto name = named_host(header);
   return is_address(name) || name == "localhost" || is_own_name(name);
@@ -59,17 +59,18 @@ HttpAnswer forbidden(std::string why) {
 
 std::optional<HttpAnswer> PageAccess::refusal(const HttpQuestion& question) const {
   if (question.local && !names_this_host(question.host))
-    return forbidden(fmt::format("\"{}\" is not this host: open the page by its address, as "
-                                 "http://127.0.0.1:PORT/",
-                                 echoed(question.host)));
+    return forbidden(fmt::format(
+        "\"{}\" is not this host: open the page by its address, such as http://127.0.0.1:PORT/",
+        echoed(question.host)));
   if (!question.local && !password)
-    return forbidden("other hosts see the page with a password only: set metrics.password_file");
+    return forbidden(
+        "other hosts can see the page only with a password: set metrics.password_file");
   if (!question.local && !https)
-    return forbidden("other hosts see the page over TLS only: set cluster.tls, certificate, key "
-                     "and ca");
+    return forbidden(
+        "other hosts can see the page only over TLS: set certificate, key and ca of cluster.tls");
   if (!question.local && !question.secure)
-    return forbidden("other hosts see the page over TLS only: open it as https:// (cluster.tls "
-                     "is set)");
+    return forbidden(
+        "other hosts can see the page only over TLS: open it as https:// (cluster.tls is set)");
   if (password && !has_password(question.authorization, *password))
     return HttpAnswer{
         .status = 401,

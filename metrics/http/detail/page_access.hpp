@@ -1,4 +1,4 @@
-/// Who may see the page of a run.
+/// Access control of a run's page.
 #pragma once
 
 #include "metrics/http/detail/answer.hpp"
@@ -9,10 +9,10 @@
 namespace troupe::metrics {
 
 struct PageAccess {
-  std::optional<std::string> password = {}; ///< asked for where it is set
+  std::optional<std::string> password = {}; ///< required if set
   bool https = false;                       ///< whether the server has a certificate
 
-  /// Empty: he may.
+  /// Returns the response that refuses the request; empty if access is granted.
   std::optional<HttpAnswer> refusal(const HttpQuestion& question) const;
 };
 

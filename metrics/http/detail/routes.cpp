@@ -15,7 +15,7 @@ constexpr std::array<std::string_view, 4> page_paths = {"/", "/run.json", "/even
                                                         "/report.html"};
 constexpr std::string_view html = "text/html; charset=utf-8";
 
-/// All that the page shows is in it, and no other site may embed or read it.
+/// Restricts the page to its own content, and forbids other sites to embed or read it.
 void protect(HttpAnswer& answer) {
   answer.headers.insert(
       answer.headers.end(),
@@ -43,7 +43,7 @@ HttpAnswer HttpRoutes::answer(const HttpQuestion& question) {
   if (sources_.page.document && std::ranges::find(page_paths, path) != page_paths.end())
     return page_answer(question);
   return {.status = 404,
-          .body = "not found; there are /metrics, /sd, /healthz, /readyz, and the page: /, "
+          .body = "not found; available are /metrics, /sd, /healthz, /readyz, and the page: /, "
                   "/run.json, /events, /report.html\n"};
 }
 
@@ -54,7 +54,7 @@ HttpAnswer HttpRoutes::readiness() const {
   return {.status = 503, .body = fmt::format("not ready: {}\n", why)};
 }
 
-/// Checks access to the page. An address that has sent wrong passwords has to wait.
+/// Checks access to the page. Makes an address wait after wrong passwords.
 std::optional<HttpAnswer> HttpRoutes::refusal(const HttpQuestion& question) {
   if (!access_.password || question.authorization.empty())
     return access_.refusal(question);

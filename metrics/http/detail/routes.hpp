@@ -1,4 +1,4 @@
-/// What is answered to which request.
+/// Maps requests to responses.
 #pragma once
 
 #include "metrics/http/detail/answer.hpp"

@@ -14,9 +14,9 @@ namespace {
 
 using Tcp = boost::asio::ip::tcp;
 
-/// Besides followers. Whoever comes then takes the place of who came first.
+/// Besides followers. Beyond this, a new connection evicts the oldest one that does not follow.
 constexpr std::size_t most_connections = 128;
-constexpr int most_in_queue = 1024; ///< that are not accepted yet
+constexpr int most_in_queue = 1024; ///< not yet accepted
 constexpr std::chrono::seconds longest_farewell{1};
 
 Tcp protocol_of(int socket) {
@@ -46,7 +46,7 @@ HttpServer::~HttpServer() {
   thread_.join();
 }
 
-/// Followers are told how the run has ended, as far as they take it at once.
+/// Sends followers the end of the run, as far as they receive it by `latest`.
 void HttpServer::leave(Clock::time_point latest) {
   if (followers_.know_all() || Clock::now() >= latest)
     return context_.stop();
@@ -68,7 +68,7 @@ void HttpServer::note_scrape(Clock::time_point read) {
 }
 
 void HttpServer::serve() {
-  // Signals are for the thread that ends the run.
+  // Signals are handled by the thread that ends the run.
   sigset_t all;
   sigfillset(&all);
   pthread_sigmask(SIG_BLOCK, &all, nullptr);
@@ -85,7 +85,8 @@ void HttpServer::accept() {
   });
 }
 
-/// Out of descriptors: they stay in the queue, and asking again at once would spin.
+/// Waits when out of descriptors: the connections stay in the queue, and an immediate retry would
+/// spin.
 void HttpServer::pause() {
   pause_.expires_after(std::chrono::milliseconds{50});
   pause_.async_wait([this](const auto&) { accept(); });
@@ -95,7 +96,7 @@ void HttpServer::admit(HttpStream::Socket socket) {
   ::fcntl(socket.native_handle(), F_SETFD, FD_CLOEXEC);
   make_room();
   sessions_.push_back(std::make_shared<HttpSession>(std::move(socket), *this));
-  const auto session = sessions_.back(); // which may have ended when it has started
+  const auto session = sessions_.back(); // start() may end it and remove it from the list
   session->start();
   run_clock();
 }
@@ -105,7 +106,7 @@ void HttpServer::make_room() {
     return;
   const auto first =
       std::ranges::find_if_not(sessions_, [](const auto& session) { return session->follows(); });
-  const auto session = *first; // which leaves the list
+  const auto session = *first; // end() removes it from the list
   session->end();
 }
 
@@ -128,7 +129,7 @@ void HttpServer::run_clock() {
 
 void HttpServer::tick() {
   const auto now = Clock::now();
-  std::vector<std::shared_ptr<HttpSession>> late; // which leave the list
+  std::vector<std::shared_ptr<HttpSession>> late; // end() removes them from the list
   std::ranges::copy_if(sessions_, std::back_inserter(late),
                        [now](const auto& session) { return session->deadline() <= now; });
   for (const auto& session : late)

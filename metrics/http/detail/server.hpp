@@ -1,4 +1,4 @@
-/// The thread that serves, and all its clients.
+/// The HTTP server's thread and its client sessions.
 #pragma once
 
 #include "core/net/descriptor.hpp"
@@ -23,17 +23,17 @@ class HttpServer {
 public:
   using Clock = HttpSession::Clock;
 
-  /// Begins to serve what connects to the listener.
+  /// Starts to serve connections of the listener.
   HttpServer(net::Descriptor listener, HttpsContext https, HttpRoutes routes,
              const EndpointTimes& times);
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;
   ~HttpServer();
 
-  /// Any thread may ask.
+  /// Thread-safe.
   std::optional<Clock::time_point> last_scrape() const;
 
-  // For its sessions.
+  // For sessions:
   const EndpointTimes& times() const { return times_; }
   boost::asio::ssl::context* https() { return https_.get(); }
   HttpAnswer answer(const HttpQuestion& question) { return routes_.answer(question); }
@@ -59,13 +59,13 @@ private:
   const EndpointTimes times_;
   boost::asio::io_context context_{1};
   Acceptor acceptor_{context_};
-  boost::asio::steady_timer clock_{context_}; ///< runs while anybody is connected
+  boost::asio::steady_timer clock_{context_}; ///< runs while any client is connected
   bool clock_runs_ = false;
   boost::asio::steady_timer pause_{context_}, farewell_{context_};
   Followers followers_{routes_.page()};
-  std::list<std::shared_ptr<HttpSession>> sessions_; ///< in the order in which they came
+  std::list<std::shared_ptr<HttpSession>> sessions_; ///< oldest first
   std::atomic<Clock::time_point> last_scrape_{never};
-  std::thread thread_; ///< last: it uses all of the above
+  std::thread thread_; ///< last: it uses all members above
 };
 
 } // namespace troupe::metrics

@@ -19,7 +19,7 @@ namespace beast = boost::beast;
 namespace http = boost::beast::http;
 
 constexpr std::size_t request_limit = 16384;
-constexpr int follower_send_buffer = 128 << 10; ///< bytes that the system keeps for one
+constexpr int follower_send_buffer = 128 << 10; ///< bytes that the system buffers for a follower
 
 /// The client's address; unspecified if the client has disconnected.
 asio::ip::address address_of(const HttpStream::Socket& socket) {
@@ -30,7 +30,7 @@ asio::ip::address address_of(const HttpStream::Socket& socket) {
   return address;
 }
 
-/// The address; for IPv6 its network of 64 bits, in which one host can take every address.
+/// The address; for IPv6 its /64 network, in which one host can use every address.
 std::string network_of(const asio::ip::address& address) {
   if (!address.is_v6())
     return address.to_string();
@@ -39,7 +39,8 @@ std::string network_of(const asio::ip::address& address) {
   return asio::ip::address_v6{bytes}.to_string();
 }
 
-/// Not a request of HTTP/1, as opposed to one that ends too early, or never.
+/// Whether the bytes are not an HTTP/1 request. A request that ends early or is too long is not
+/// nonsense.
 bool is_nonsense(const boost::system::error_code& error) {
   return error.category() == make_error_code(http::error::bad_method).category() &&
          error != http::error::end_of_stream && error != http::error::partial_message &&
@@ -57,7 +58,7 @@ HttpSession::HttpSession(HttpStream::Socket socket, HttpServer& server)
     : stream_{std::move(socket)}, server_{server}, address_{address_of(stream_.socket())},
       buffer_{request_limit}, deadline_{Clock::now() + server.times().to_ask} {
   parser_.header_limit(request_limit);
-  parser_.body_limit(std::numeric_limits<std::uint64_t>::max()); // none is read
+  parser_.body_limit(std::numeric_limits<std::uint64_t>::max()); // no body is read
   boost::system::error_code ignored;
   stream_.socket().set_option(asio::ip::tcp::no_delay{true}, ignored);
 }
@@ -118,16 +119,17 @@ void HttpSession::received(const Error& error) {
 
 HttpAnswer HttpSession::answer() {
   const auto& request = parser_.get();
-  // Prometheus, and what works as it does, says with each scrape how long it will wait.
+  // Prometheus and compatible scrapers send their timeout with each scrape.
   if (request.count("X-Prometheus-Scrape-Timeout-Seconds") > 0)
     scrape_ = Clock::now();
   if (request.method() != http::verb::get && request.method() != http::verb::head)
-    return {.status = 405, .body = "only GET and HEAD\n"};
+    return {.status = 405, .body = "only GET and HEAD are allowed\n"};
   auto answer = server_.answer(question());
   if (answer.followed && server_.followers().count() >= Followers::most)
-    return {.status = 503,
-            .body =
-                "too many follow this run already: close one of its pages, or take /run.json\n"};
+    return {
+        .status = 503,
+        .body =
+            "too many clients already follow this run: close one of its pages, or use /run.json\n"};
   return answer;
 }
 
@@ -151,7 +153,7 @@ void HttpSession::follow(const HttpAnswer& answer) {
   server_.followers().add(*this);
 }
 
-/// A follower that goes is one no more at once.
+/// Ends the session as soon as the follower disconnects.
 void HttpSession::watch_for_end() {
   stream_.async_read_some(asio::buffer(unwanted_),
                           [self = shared_from_this()](const Error&, std::size_t) { self->end(); });
@@ -183,7 +185,7 @@ void HttpSession::written(const Error& error, std::size_t count) {
   outgoing_ = nullptr;
   sent_ = 0;
   if (follows())
-    deadline_ = Clock::time_point::max(); // has nothing to take
+    deadline_ = Clock::time_point::max(); // nothing is being sent
   else
     finish();
 }
@@ -199,7 +201,7 @@ void HttpSession::finish() {
   drain();
 }
 
-/// A socket that is closed with something unread cuts off what it has sent.
+/// Reads until the client closes: closing a socket with unread data discards data that was sent.
 void HttpSession::drain() {
   stream_.async_read_some(asio::buffer(unwanted_),
                           [self = shared_from_this()](const Error& error, std::size_t) {
@@ -210,7 +212,7 @@ void HttpSession::drain() {
                           });
 }
 
-/// The client that closes it itself has read until our end.
+/// A client that closes the connection has read the whole response.
 void HttpSession::drained(const Error& error) {
   const bool taken = error
                          ? error == asio::error::eof || error == asio::ssl::error::stream_truncated

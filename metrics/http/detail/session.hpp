@@ -1,4 +1,4 @@
-/// One client: its request and the answer, or what it follows.
+/// A client connection: its request and the response, or the event stream that it follows.
 #pragma once
 
 #include "metrics/http/detail/answer.hpp"
@@ -20,7 +20,7 @@ namespace troupe::metrics {
 
 class HttpServer;
 
-/// The server's list, and whatever it waits for, keep it alive.
+/// Kept alive by the server's list and by pending operations.
 class HttpSession final : public EventSink, public std::enable_shared_from_this<HttpSession> {
 public:
   using Clock = std::chrono::steady_clock;
@@ -28,7 +28,7 @@ public:
   HttpSession(HttpStream::Socket socket, HttpServer& server);
 
   void start();
-  /// Closes the connection, and leaves the server's list.
+  /// Closes the connection and removes the session from the server's list.
   void end();
   Clock::time_point deadline() const { return deadline_; }
   bool follows() const { return phase_ == Phase::following; }
@@ -58,14 +58,14 @@ private:
   const boost::asio::ip::address address_; ///< of the client
   boost::beast::flat_buffer buffer_;
   boost::beast::http::request_parser<boost::beast::http::empty_body> parser_;
-  std::array<char, 512> unwanted_{}; ///< what comes after the request
+  std::array<char, 512> unwanted_{}; ///< bytes after the request, discarded
   EventText outgoing_;
-  std::size_t sent_ = 0; ///< of it
-  std::string head_;     ///< goes with the first event
+  std::size_t sent_ = 0; ///< bytes of `outgoing_`
+  std::string head_;     ///< sent with the first event
   Phase phase_ = Phase::receiving;
   bool ended_ = false;
   Clock::time_point deadline_;
-  std::optional<Clock::time_point> scrape_; ///< when a scraper's answer was made
+  std::optional<Clock::time_point> scrape_; ///< when the response to a scraper was made
 };
 
 } // namespace troupe::metrics

@@ -1,4 +1,4 @@
-/// A connection that is plain, or becomes TLS: as Asio and Beast read and write.
+/// A plain or TLS connection, usable as an Asio stream.
 #pragma once
 
 #include <optional>
@@ -19,7 +19,7 @@ public:
 
   executor_type get_executor() { return socket_.get_executor(); }
   Socket& socket() { return socket_; }
-  /// Empty: plain.
+  /// Empty if plain.
   std::optional<Tls>& tls() { return tls_; }
   Tls& secure(boost::asio::ssl::context& context) { return tls_.emplace(socket_, context); }
 

@@ -1,4 +1,4 @@
-/// Hands lines of a log on.
+/// Passes log lines to a callback.
 #pragma once
 
 #include "metrics/report/run_document.hpp"
@@ -12,7 +12,7 @@
 
 namespace troupe::metrics {
 
-/// Who takes them has a lock of its own.
+/// Takes no lock: the callback must be thread-safe.
 class LogLines : public spdlog::sinks::sink {
 public:
   explicit LogLines(std::function<void(LogLine)> take) : take_{std::move(take)} {}

@@ -1,4 +1,4 @@
-// The bar on top: parts of the page, how fresh it is, light or dark.
+// The bar at the top: links to the groups, age of the data, light or dark theme.
 
 function themeButton() {
   const next = { auto: 'light', light: 'dark', dark: 'auto' }, signs = { auto: '◐', light: '☀', dark: '☾' };
@@ -6,13 +6,13 @@ function themeButton() {
   const sign = make('span', { 'aria-hidden': 'true' });
   const element = button(sign, () => {
     document.documentElement.dataset.theme = next[now()];
-    try { localStorage.setItem('troupe-theme', now()); } catch { } // forbidden: it lasts as long as the page
+    try { localStorage.setItem('troupe-theme', now()); } catch { } // not allowed: lasts until the page is closed
     told();
     announce(element.getAttribute('aria-label'));
   }, { class: 'icon' });
   const told = () => {
     sign.textContent = signs[now()];
-    element.title = `Colours: ${now() === 'auto' ? 'as the system' : now()}`;
+    element.title = `Colours: ${now() === 'auto' ? 'follow the system' : now()}`;
     element.setAttribute('aria-label', element.title);
   };
   told();
@@ -21,10 +21,10 @@ function themeButton() {
 
 class Bar {
   constructor(host, live) {
-    this.links = make('nav', { 'aria-label': 'Parts of the page' });
+    this.links = make('nav', { 'aria-label': 'Sections of the page' });
     this.state = make('p', { class: 'state', role: 'status' });
     this.age = make('span', { class: 'age' });
-    const download = live ? make('a', { href: 'report.html', download: '', class: 'button', title: 'This page as a file, as it stands' }, 'Save') : null;
+    const download = live ? make('a', { href: 'report.html', download: '', class: 'button', title: 'Save the current page as a file' }, 'Save') : null;
     host.append(make('div', { class: 'inner' }, make('a', { class: 'brand', href: '#content' }, make('span', { class: 'mark', 'aria-hidden': 'true' }, make('i'), make('i'), make('i')), 'troupe'),
       this.links, make('div', { class: 'fresh' }, this.state, this.age), download, themeButton()));
   }

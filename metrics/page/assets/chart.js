@@ -1,10 +1,10 @@
-// What all charts share: drawn as wide as there is room, with a cursor that follows the pointer and
-// the arrow keys, and says what it stands on.
+// Base of all charts: draws at the available width, with a cursor that follows the pointer and the
+// arrow keys and shows the values at its stop.
 
 class Chart {
-  // A subclass has draw(width): nodes; stops(): how many places the cursor has; nearest(x, y): one of
-  // them; place(stop): where it is; says(stop): {title, rows: [[name, value, class of colour]]};
-  // marks(stop): nodes that show it.
+  // A subclass defines draw(width): nodes; stops(): the number of cursor stops; nearest(x, y): a
+  // stop; place(stop): its position; says(stop): {title, rows: [[name, value, colour class]]};
+  // marks(stop): nodes that mark it.
   constructor(host, label) {
     this.stop = null;
     this.plot = make('g');
@@ -30,7 +30,7 @@ class Chart {
   }
 
   redraw() {
-    // Asked once: to ask after each change would have the whole page laid out again.
+    // Reads the width once: reading it after each change would lay out the whole page again.
     const width = this.wide ||= Math.floor(this.box.clientWidth);
     if (!width || !this.data) return;
     this.plot.replaceChildren(...this.draw(width).filter(given));
@@ -44,7 +44,7 @@ class Chart {
     if (this.data && this.stops()) this.move(this.nearest(event.clientX - area.left, event.clientY - area.top));
   }
 
-  // The stop that a key leads to.
+  // The stop that a key moves to.
   next(key, stop) {
     const last = this.stops() - 1;
     const steps = { ArrowLeft: -1, ArrowUp: -1, ArrowRight: 1, ArrowDown: 1, PageUp: -10, PageDown: 10 };
@@ -81,7 +81,7 @@ class Chart {
   }
 }
 
-// What the colours and forms of a chart mean: [name, look, class of colour, value].
+// The meaning of a chart's colours and shapes: [name, look, colour class, value].
 function legend(host, items) {
   show(host, items.map(([name, look, color, value]) => make('li', null, make('i', { class: `swatch ${look} ${color}` }), name,
     value ? make('b', null, value) : null)));

@@ -1,6 +1,6 @@
-// What changes of a document arrive as, and how they become part of it.
+// Merges changes into a document.
 
-// Keys are replaced as wholes, but of `steps` what lies before `from` stays.
+// Replaces each key as a whole, except `steps`: its columns keep the values before `from`.
 function merge(whole, changes) {
   const { steps, ...others } = changes;
   Object.assign(whole, others);

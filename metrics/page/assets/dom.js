@@ -1,11 +1,12 @@
-// Elements, and how what is there becomes what should be there.
+// Creates elements, and updates existing ones.
 
 const drawnTags = new Set(['svg', 'g', 'path', 'rect', 'line', 'circle', 'text', 'clipPath']);
-// Places are drawn to a tenth of a pixel.
+// Rounds coordinates to a tenth of a pixel.
 const tenth = value => typeof value === 'number' ? Math.round(value * 10) / 10 : value;
 const given = child => child !== null && child !== undefined && child !== false;
 
-// A child that is no element becomes text, never markup: no name of a run can add to the page.
+// A child that is not an element becomes text, never markup, so that no name of a run can inject
+// markup.
 function make(tag, attributes, ...children) {
   const element = drawnTags.has(tag) ? document.createElementNS('http://www.w3.org/2000/svg', tag) : document.createElement(tag);
   for (const [name, value] of Object.entries(attributes || {}))
@@ -16,8 +17,8 @@ function make(tag, attributes, ...children) {
   return element;
 }
 
-// Makes the children of `host` those that are given, and touches only what differs: nothing flickers,
-// and focus and selections stay. What has handlers of its own is made once, beside what is shown so.
+// Makes `children` the children of `host`, and changes only differences: nothing flickers, and
+// focus and selections stay. Elements with event handlers are created once, outside of such hosts.
 function show(host, ...children) {
   const wanted = [...make('div', null, ...children).childNodes];
   wanted.forEach((next, index) => {
@@ -40,7 +41,7 @@ function become(now, next) {
   return true;
 }
 
-// For those who do not see what has changed.
+// Announces a change to screen readers.
 function announce(text) {
   document.getElementById('announcer').textContent = text;
 }
@@ -49,7 +50,8 @@ function button(label, action, attributes) {
   return make('button', { type: 'button', onclick: action, ...attributes }, label);
 }
 
-// A table that can be scrolled sideways, also by keyboard, and a long one up and down. Columns: [title, row => content, class].
+// A table that scrolls sideways, also by keyboard; a long one also scrolls vertically. Columns:
+// [title, row => content, class].
 function table(label, columns, rows) {
   return make('div', { class: rows.length > 20 ? 'scroll long' : 'scroll', tabindex: 0, role: 'region', 'aria-label': label },
     make('table', null,
@@ -69,7 +71,7 @@ const path = (kind, d) => make('path', { class: kind, d });
 const box = (kind, x, y, width, height, rx) => make('rect', { class: kind, x, y, width: Math.max(0, width), height, rx });
 const words = (text, x, y, anchor, kind) => make('text', { x, y, 'text-anchor': anchor, class: kind }, text);
 
-// A new element in another, for what is tall or of its own.
+// Appends a new element of a class to another one.
 function within(host, kind) {
   const element = make('div', { class: kind });
   host.append(element);

@@ -1,7 +1,8 @@
-// Follows a run: the document, then what changes of it, as long as the program is there.
+// Follows a run: receives the document, then its changes, while the program runs.
 
-// `told({whole})` after each change, `told({lost})` when the connection is gone and when it is back. Browsers try again
-// by themselves after a break, not after an answer that is an error.
+// Calls `told({whole})` after each change, and `told({lost})` when the connection is lost or
+// restored. Browsers reconnect by themselves after a lost connection, but not after an error
+// response.
 function follow(told) {
   let whole = null, source = null;
   const taken = change => event => {

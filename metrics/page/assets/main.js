@@ -1,4 +1,4 @@
-// Puts the page together: what kind of document it is, its sections, and when they are drawn.
+// Builds the page from its sections for the kind of document, and decides when they are drawn.
 
 class Page {
   constructor(live) {
@@ -6,7 +6,7 @@ class Page {
     this.bar = new Bar(document.getElementById('bar'), live);
     this.live = live;
     this.top = make('div', { class: 'hero' });
-    this.host.append(this.top, make('p', { id: 'keys', class: 'unseen' }, 'Arrow keys move through the values; Home and End go to the first and the last.'));
+    this.host.append(this.top, make('p', { id: 'keys', class: 'unseen' }, 'Arrow keys move through the values; Home and End jump to the first and the last.'));
     document.addEventListener('visibilitychange', () => this.plan());
     if (live) setInterval(() => { if (!document.hidden) this.tellState(); }, 1000);
   }
@@ -24,7 +24,7 @@ class Page {
     for (const each of this.sections) this.groups.get(each.group).grid.append(each.element);
   }
 
-  // What has come; a tab that nobody sees draws nothing but its title.
+  // Receives a document. A hidden tab only updates its title.
   take({ whole, lost, over }) {
     if (!lost && !over) this.since = performance.now();
     Object.assign(this, { whole, lost, over });
@@ -67,8 +67,8 @@ class Page {
 
   tellState() {
     const { whole, lost, over } = this, age = this.since === undefined ? null : (performance.now() - this.since) / 1000;
-    if (!this.live) return this.bar.say('still', `made ${asMinute(whole.made)}`);
-    if (lost) this.bar.say('lost', 'connection lost, trying again', age === null ? '' : `data ${asAge(age)} old`);
+    if (!this.live) return this.bar.say('still', `generated ${asMinute(whole.made)}`);
+    if (lost) this.bar.say('lost', 'connection lost, reconnecting', age === null ? '' : `data ${asAge(age)} old`);
     else if (over) this.bar.say('still', 'the run has ended', '');
     else if (!whole) this.bar.say('lost', 'connecting', '');
     else this.bar.say('live', ended(whole.status) ? 'the run has ended' : 'live', age < 3 ? '' : `${asAge(age)} ago`);

@@ -1,6 +1,7 @@
-// A part of the page: a card with a title. `build(body, tools)` makes what is in it once and returns
-// update(document), which says whether there is something to show: true, false, or a sentence instead. `local`: it is about
-// this process, and so also on the page of a node that does not lead.
+// A card of the page, with a title. `build(body, tools)` creates its elements once and returns
+// update(document). update returns true if there is something to show, false if not, or a sentence
+// to show instead. `local`: it is about this process, so it is also shown by a node that does not
+// lead.
 
 const section = (group, title, build, options) => ({ group, title, build, ...options });
 
@@ -23,11 +24,12 @@ class Section {
     this.element.hidden = true;
   }
 
-  // Does nothing where all that was read the last time is the same: what changes of a document is replaced.
+  // Does nothing if all values read the last time are identical: changes of a document replace
+  // values.
   update(whole) {
     if (this.read && [...this.read].every(([key, value]) => whole[key] === value)) return this.there;
     const read = this.read = new Map();
-    // A card is there before it is drawn: a chart is as wide as its card.
+    // Shows the card before drawing: a chart takes the width of its card.
     this.element.hidden = false;
     const said = this.refresh(new Proxy(whole, { get: (_, key) => read.set(key, whole[key]).get(key) }));
     this.element.hidden = !said;

@@ -1,9 +1,9 @@
-// Numbers as people read them, the same as the program's console writes them. What is unknown is a dash.
+// Formats numbers like the program's console. Unknown values become a dash.
 const unknown = '–';
 const known = value => typeof value === 'number' && Number.isFinite(value);
 const readable = format => value => known(value) ? format(value) : unknown;
 const digits = (value, count) => String(Number(value.toPrecision(count)));
-// No zeros behind the digits.
+// Without trailing zeros.
 const scientific = (value, count) => value.toExponential(count - 1).replace(/\.?0+e/, 'e');
 const smallestWrittenOut = 1e-4;
 const two = value => String(value).padStart(2, '0');
@@ -23,7 +23,8 @@ const asLoss = readable(value => {
   return size !== 0 && size < 0.01 ? digits(value, 3) : size < 100 ? value.toFixed(4) : digits(value, 5);
 });
 
-// Above 100% without a number and with the reasons that there can be: no device does more than it can.
+// Above 1 shows "above 100%" and the possible reasons, without a number: no device exceeds its
+// peak.
 const asMfu = readable(ratio => ratio > 1 ? 'above 100% (Winograd, or peak measured too low)' : asPercent(ratio));
 const asOperations = readable(value => value >= 1e12 ? `${digits(value / 1e12, 3)} TFLOP/s` : `${digits(value / 1e9, 3)} GFLOP/s`);
 
@@ -47,13 +48,13 @@ const asSeconds = readable(value => {
 
 const asAge = readable(value => value < 1 ? 'now' : value < 60 ? `${Math.floor(value)} s` : asSeconds(value));
 
-// RFC 3339 as it is, to the second or the minute.
+// RFC 3339, cut to seconds or minutes.
 const asMinute = time => typeof time === 'string' && time.length >= 16 ? `${time.slice(0, 10)} ${time.slice(11, 16)} UTC` : unknown;
 const asClock = time => typeof time === 'string' && time.length >= 19 ? time.slice(11, 19) : '';
 
 const plural = (count, noun) => `${asCount(count)} ${noun}${count === 1 ? '' : 's'}`;
 const capitalized = text => text ? text[0].toUpperCase() + text.slice(1) : text;
 const sum = values => values.reduce((all, value) => all + (known(value) ? value : 0), 0);
-// Lists and objects of a document; a key that is not there is empty.
+// Lists and objects of a document; empty if the key is missing.
 const list = value => Array.isArray(value) ? value : [];
 const entries = value => value && typeof value === 'object' ? Object.entries(value) : [];

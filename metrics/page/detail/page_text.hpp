@@ -1,4 +1,4 @@
-/// The files of assets/ as one, put together when this is built (assemble.cmake).
+/// The files of assets/ as one page, assembled at build time (assemble.cmake).
 #pragma once
 
 #include <string_view>

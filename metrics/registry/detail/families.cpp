@@ -10,11 +10,11 @@ namespace troupe::metrics {
 
 namespace {
 
-/// Seconds, from a step on a large GPU to one of a large model on few cores.
+/// In seconds, from a step on a large GPU to a step of a large model on few cores.
 constexpr std::initializer_list<double> step_buckets = {
     0.001, 0.0025, 0.005, 0.01, 0.02, 0.03, 0.05, 0.075, 0.1, 0.15,
     0.2,   0.3,    0.5,   0.75, 1,    2.5,  5,    10,    30};
-/// Of what comes now and then: evaluations, checkpoints.
+/// In seconds, for rare events: evaluations, checkpoints.
 constexpr std::initializer_list<double> long_buckets = {0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1,
                                                         2.5,  5,     10,   30,  60,   120, 600};
 

@@ -1,5 +1,4 @@
-/// A family of values for each name of the list, and what may be done with them. Any thread may
-/// call anything.
+/// One family of series for each metric in names::all. Thread-safe.
 #pragma once
 
 #include "metrics/registry/detail/family.hpp"
@@ -20,29 +19,30 @@ class Families {
 public:
   Families();
 
-  // Of gauges. Nothing is set where there is no value.
+  // Set gauges. An empty value sets nothing.
   void set(const MetricName& metric, double value, LabelValues labels = {});
   void set(const MetricName& metric, const std::optional<double>& value, LabelValues labels = {});
-  /// It is told no more.
+  /// Removes the series.
   void forget(const MetricName& metric, LabelValues labels);
 
-  /// Of any type, with whatever labels: it is told no more.
+  /// Removes all series of the metric, of any type.
   void forget(const MetricName& metric);
 
-  // Of counters. One to which a NaN or an infinity was added would keep it: that is left out.
+  // Adds to counters. Ignores amounts that are not finite: a counter would keep a NaN or an
+  // infinity.
   void add(const MetricName& metric, double amount, LabelValues labels = {});
-  /// Follows a total that is counted elsewhere.
+  /// Raises a counter to a total that is counted elsewhere.
   void raise(const MetricName& metric, double total, LabelValues labels = {});
 
-  /// Of histograms.
+  /// Adds to a histogram.
   void observe(const MetricName& metric, double seconds);
-  /// A counter or histogram without labels is told from now on: Prometheus sees only the rise of
-  /// what was there before.
+  /// Exports a counter or histogram without labels from now on, at 0: Prometheus only sees
+  /// increases of a series that it has scraped before.
   void begin(const MetricName& metric);
 
-  /// Prometheus text format 0.0.4.
+  /// Returns Prometheus text format 0.0.4.
   std::string text() const;
-  /// The same as prometheus-cpp's own serializer takes it, which costs more.
+  /// Returns all series for prometheus-cpp's serializer, which is slower than text().
   std::vector<prometheus::MetricFamily> collect() const { return registry_.Collect(); }
 
 private:
@@ -52,7 +52,7 @@ private:
   std::map<std::string_view, Family<prometheus::Gauge>> gauges_;
   std::map<std::string_view, Family<prometheus::Counter>> counters_;
   std::map<std::string_view, Family<prometheus::Histogram>> histograms_;
-  mutable std::atomic<std::size_t> last_size_ = 0; ///< of the text
+  mutable std::atomic<std::size_t> last_size_ = 0; ///< size of the last text
 };
 
 } // namespace troupe::metrics

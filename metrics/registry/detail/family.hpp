@@ -1,4 +1,4 @@
-/// The values of one name, by their labels, and their text.
+/// The series of one metric by their labels, and their text.
 #pragma once
 
 #include "metrics/registry/detail/value_text.hpp"
@@ -15,23 +15,22 @@
 
 namespace troupe::metrics {
 
-/// In the order of the name's labels.
+/// In the order of the metric's label names.
 using LabelValues = std::initializer_list<std::string_view>;
 
-/// kind="weights",rank="0", as the text has it: by name.
+/// kind="weights",rank="0": the labels as in the text format, sorted by name.
 std::string label_text(const MetricName& metric, LabelValues values);
 prometheus::Labels labels_of(const MetricName& metric, LabelValues values);
 
-/// Of prometheus::Gauge, Counter or Histogram. prometheus-cpp owns and counts; to collect from it
-/// copies every label with each scrape, so the text is written from here. Any thread may call
-/// anything.
+/// `Value` is prometheus::Gauge, Counter or Histogram. prometheus-cpp owns and counts the series.
+/// Its collect copies every label at each scrape, so the text is written here. Thread-safe.
 template <class Value>
 class Family {
 public:
   Family(const MetricName& metric, prometheus::Family<Value>& values)
       : metric_{metric}, values_{values} {}
 
-  /// That of these labels; the first time it is made, of `more`.
+  /// Returns the series of these labels; creates it on first use, constructed from `more`.
   template <class... More>
   Value& value(LabelValues labels, const More&... more) {
     auto text = label_text(metric_, labels);
@@ -59,7 +58,7 @@ public:
     series_.clear();
   }
 
-  /// Nothing where there is no value.
+  /// Writes nothing if the family has no series.
   void write(std::string& text) const {
     const std::lock_guard lock{mutex_};
     if (!series_.empty())

@@ -86,7 +86,7 @@ void write_value(std::string& text, std::string_view name, std::string_view labe
   const auto collected = histogram.Collect().histogram;
   write_sample(text, name, "_count", labels, static_cast<double>(collected.sample_count));
   write_sample(text, name, "_sum", labels, collected.sample_sum);
-  for (const auto& bucket : collected.bucket) // the last one's bound is infinite
+  for (const auto& bucket : collected.bucket) // the bound of the last bucket is infinite
     write_bucket(text, name, labels, bucket);
 }
 

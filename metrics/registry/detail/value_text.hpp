@@ -12,10 +12,10 @@
 
 namespace troupe::metrics {
 
-/// # HELP and # TYPE.
+/// Writes the lines # HELP and # TYPE.
 void write_head(std::string& text, const MetricName& metric);
 
-// A line, or as many as a histogram takes; `labels` as label_text() makes them.
+// Write one line, or several for a histogram. `labels` has the format of label_text().
 void write_value(std::string& text, std::string_view name, std::string_view labels,
                  const prometheus::Gauge& gauge);
 void write_value(std::string& text, std::string_view name, std::string_view labels,
@@ -23,7 +23,7 @@ void write_value(std::string& text, std::string_view name, std::string_view labe
 void write_value(std::string& text, std::string_view name, std::string_view labels,
                  const prometheus::Histogram& histogram);
 
-/// What is in quotes.
+/// Escapes a value for use in quotes.
 void write_escaped(std::string& text, std::string_view value);
 
 } // namespace troupe::metrics

@@ -1,4 +1,4 @@
-/// The course of a run in the document: many numbers, which are written as text at once.
+/// Writes the history of a run directly as JSON text: it contains many numbers.
 #pragma once
 
 #include "metrics/report/comparison.hpp"
@@ -9,13 +9,13 @@
 
 namespace troupe::metrics {
 
-/// Points from the `from`th on, as columns. Values have seven digits, which is what a float has.
+/// Points from index `from` on, as columns. Values have seven digits, the precision of a float.
 std::string json_of(const StepHistory& steps, std::size_t from);
 std::string json_of(const DurationHistogram& seconds);
 std::string json_of(const EpochHistory& epochs);
 std::string json_of(const RecoveryHistory& recoveries);
 std::string json_of(const GeneratedHistory& generated);
-/// A run as a comparison shows it.
+/// The history of a run in a comparison.
 std::string json_of(const RunCurves& curves);
 
 } // namespace troupe::metrics

@@ -19,7 +19,7 @@ bool is_full(int number) {
   return number == ENOSPC || number == EDQUOT || number == EFBIG;
 }
 
-/// Does not follow a symbolic link: its target would be truncated.
+/// Does not follow symbolic links: the target would be truncated.
 Result<net::Descriptor> open_to_append(const std::filesystem::path& path) {
   constexpr int flags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW;
   net::Descriptor file(::open(path.c_str(), flags, 0666));
@@ -32,7 +32,7 @@ Result<net::Descriptor> open_to_append(const std::filesystem::path& path) {
               std::strerror(errno));
 }
 
-/// Whoever asks whether the file is written holds it for a moment.
+/// Retries: is_being_written() holds the lock for a moment.
 bool lock(int file) {
   constexpr int tries = 20;
   for (int i = 0; ::flock(file, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK; ++i) {
@@ -40,7 +40,7 @@ bool lock(int file) {
       return false;
     std::this_thread::sleep_for(std::chrono::milliseconds{5});
   }
-  return true; // or the file system has no locks
+  return true; // locked, or the file system has no locks
 }
 
 /// Appends the bytes of a file after the first `size` to another.
@@ -114,12 +114,12 @@ Status JsonLines::cut(const std::function<bool(std::string_view)>& keep,
   if (!aside.empty())
     TROUPE_TRY(append_rest(path_, size_, aside));
   if (::ftruncate(file_.number(), size_) != 0)
-    return fail(Errc::io, "cannot cut {} to {} bytes: {}", path_.string(), size_,
+    return fail(Errc::io, "cannot truncate {} to {} bytes: {}", path_.string(), size_,
                 std::strerror(errno));
   return {};
 }
 
-/// Asks `keep` for each line separately: newer lines may have replaced some of them.
+/// Calls `keep` for each line separately: newer lines may have replaced some of them.
 Status JsonLines::bring_back(const std::function<bool(std::string_view)>& keep,
                              const std::filesystem::path& aside) {
   Status written;
@@ -134,7 +134,7 @@ Status JsonLines::bring_back(const std::function<bool(std::string_view)>& keep,
 }
 
 Status JsonLines::append(std::string_view object) {
-  constexpr std::size_t most = 16 << 20; // a disk that is full for an hour
+  constexpr std::size_t most = 16 << 20; // lines of one hour on a full disk
   waiting_.append(object).push_back('\n');
   auto written = write_waiting();
   if (!written && waiting_.size() > most) {
@@ -157,7 +157,7 @@ Status JsonLines::write_waiting() {
       continue;
     if (count < 0) {
       const int number = errno;
-      // Half a line would spoil the ones that are written when there is room again.
+      // An incomplete line would corrupt the lines that are written after it.
       const bool cut = ::ftruncate(file_.number(), size_) == 0;
       return fail(is_full(number) ? Errc::no_space : Errc::io, "cannot write {}: {}{}",
                   path_.string(), std::strerror(number),

@@ -1,4 +1,4 @@
-/// A file of one JSON object a line that survives its writer's death.
+/// A file with one JSON object a line. Its lines survive a crash of the writer.
 #pragma once
 
 #include "core/error.hpp"
@@ -13,31 +13,32 @@
 
 namespace troupe::metrics {
 
-/// Each line is handed to the operating system at once (3 µs), so a killed process loses none.
+/// Hands each line to the operating system at once (3 µs), so that a killed process loses none.
 class JsonLines {
 public:
-  /// Opens or makes the file, which `keep` is shown line by line: all from the first line on that
-  /// it does not want is cut off. `aside`, unless empty, is a file that gets what is cut off; lines
-  /// of it that `keep` wants now come back. Errors: invalid_input when another process writes it,
-  /// or it is a symbolic link; io; no_space.
+  /// Opens or creates the file and calls `keep` for each line: cuts off all lines from the first
+  /// one that it rejects. `aside`, unless empty, is a file that receives the lines that are cut
+  /// off; lines in it that `keep` accepts now are appended again. Errors: invalid_input if another
+  /// process writes the file, or it is a symbolic link; io; no_space.
   static Result<JsonLines> open(const std::filesystem::path& path,
                                 const std::function<bool(std::string_view)>& keep,
                                 const std::filesystem::path& aside = {});
 
-  /// The same where another process may still write the file: it goes on with one that has no name
-  /// any more. The new one is written in `drafts` first (core/staging.hpp).
+  /// Opens a copy of the file when another process may still write it. Writes the copy in the
+  /// folder `staging` (core/staging.hpp), then renames it to `path`: the other process continues to
+  /// write a file without a name.
   static Result<JsonLines> take_over(const std::filesystem::path& path,
                                      const std::filesystem::path& staging,
                                      const std::function<bool(std::string_view)>& keep,
                                      const std::filesystem::path& aside = {});
 
-  /// Lines that were kept, with those that came back.
+  /// The number of lines that were kept, including those appended again.
   std::int64_t kept() const { return kept_; }
 
-  /// An object without its line's end. After an error the file ends with the last whole line, and
-  /// this one waits for the next attempt.
+  /// Appends an object and a newline. After an error the file ends with the last whole line, and
+  /// the object is queued for the next attempt.
   Status append(std::string_view object);
-  /// Writes what waits. Error: it cannot be written yet, or was too much to wait (16 MiB).
+  /// Writes queued lines. Error: they cannot be written, or exceeded 16 MiB and were dropped.
   Status settle();
 
 private:
@@ -52,18 +53,17 @@ private:
   net::Descriptor file_;
   std::int64_t size_ = 0; ///< bytes of whole lines
   std::int64_t kept_ = 0;
-  std::string waiting_;          ///< lines that are not written
-  std::optional<Error> dropped_; ///< why there are fewer of them than there were
+  std::string waiting_;          ///< queued lines
+  std::optional<Error> dropped_; ///< why queued lines were dropped
 };
 
-/// Error: invalid_input, where another process has the file open as JsonLines.
+/// Error: invalid_input, if another process has the file open as JsonLines.
 Status check_not_written(const std::filesystem::path& path);
 
-/// Whether a process has the file open as JsonLines.
+/// Whether any process has the file open as JsonLines.
 bool is_being_written(const std::filesystem::path& path);
 
-/// Shows the lines of a file, one after the other. What stands after the last line's end was not
-/// written whole, and is not shown. The callback says whether to go on.
+/// Calls `see` for each line of a file until it returns false. Skips an incomplete last line.
 void for_each_line(const std::filesystem::path& path,
                    const std::function<bool(std::string_view)>& see);
 

@@ -1,4 +1,4 @@
-/// Values that may not be there, in our JSON. What is not finite is null.
+/// Optional values in our JSON. Numbers that are not finite are null.
 #pragma once
 
 #include "metrics/time_stamp.hpp"
@@ -23,12 +23,12 @@ inline OrderedJson text_or_null(const std::string& value) {
   return value.empty() ? OrderedJson(nullptr) : OrderedJson(value);
 }
 
-/// A name of the user's that is no UTF-8 must not cost the rest.
+/// Replaces invalid UTF-8, which names chosen by users may contain.
 inline std::string dumped(const OrderedJson& json, int indent = -1) {
   return json.dump(indent, ' ', false, OrderedJson::error_handler_t::replace);
 }
 
-/// nan where there is none.
+/// nan if missing.
 inline double number_at(const OrderedJson& object, const char* key) {
   const auto found = object.find(key);
   return found != object.end() && found->is_number() ? found->get<double>()
@@ -58,7 +58,7 @@ inline std::string text_at(const OrderedJson& object, const char* key) {
   return found != object.end() && found->is_string() ? found->get<std::string>() : std::string{};
 }
 
-/// 1970 where there is none: records of earlier versions.
+/// 1970 if missing, as in records of earlier versions.
 inline std::chrono::system_clock::time_point moment_at(const OrderedJson& object, const char* key) {
   return parse_utc(text_at(object, key)).value_or(std::chrono::system_clock::time_point{});
 }

@@ -1,4 +1,4 @@
-/// What only runs that scale their losses have, the same of a step and of a summary.
+/// Adds the members of runs with loss scaling, to a step or a summary.
 #pragma once
 
 #include "metrics/report/detail/json_values.hpp"

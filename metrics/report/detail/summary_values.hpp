@@ -1,4 +1,4 @@
-/// Parts that summary.json, run.json and the document of a run's page have in common.
+/// JSON shared by summary.json, run.json and the document of a run's page.
 #pragma once
 
 #include "metrics/report/detail/json_values.hpp"
@@ -9,7 +9,7 @@
 
 namespace troupe::metrics {
 
-/// What run.json has.
+/// The content of run.json.
 OrderedJson object_of(const RunInfo& run);
 OrderedJson object_of(const RecomputeRecord& recompute);
 OrderedJson bytes_by_kind(const std::array<std::size_t, memory_kinds>& bytes);

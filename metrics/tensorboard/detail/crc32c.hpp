@@ -10,7 +10,7 @@
 namespace troupe::metrics {
 
 std::uint32_t crc32c(std::string_view bytes);
-/// As TFRecord stores it, so that a checksum of what contains checksums stays a good one.
+/// Masked as in TFRecord files, so that checksums of data that contains checksums stay effective.
 std::uint32_t masked_crc32c(std::string_view bytes);
 
 } // namespace troupe::metrics

@@ -26,7 +26,7 @@ std::string little_endian(std::uint64_t value, int bytes) {
   return text;
 }
 
-/// Its length, the length's checksum, itself, its checksum.
+/// The length, its checksum, the data, its checksum.
 std::string record(const Message& event) {
   const auto& data = event.bytes();
   const auto length = little_endian(data.size(), 8);

@@ -1,4 +1,4 @@
-/// TensorBoard's messages, each as the record of a file.
+/// TensorBoard's messages, each encoded as a record of a file.
 ///
 /// Source: event.proto and summary.proto of TensorBoard, and the description of TFRecord in
 /// TensorFlow's documentation.
@@ -20,7 +20,7 @@ using WallTime = std::chrono::system_clock::time_point;
 
 /// The first record of a file.
 std::string file_version_record(WallTime time);
-/// Says that what earlier files have of this step and later ones is made again.
+/// Marks this step and later ones in earlier files as repeated.
 std::string restart_record(WallTime time, std::int64_t step);
 std::string scalars_record(WallTime time, std::int64_t step, std::span<const Scalar> scalars);
 

@@ -1,9 +1,9 @@
-/// What autocast does with an op: PyTorch's lists, as data.
+/// Autocast's rule for an op: PyTorch's lists, as data.
 ///
-/// Source: PyTorch, "Automatic Mixed Precision", section "Autocast Op Reference". It has a list for
-/// CUDA and one for the CPU. Where they differ (softmax and layer norm are f32 on CUDA, and follow
-/// their input on the CPU), ours is CUDA's on every device, so that all run one graph:
-/// tests/golden/autocast.json has both as recorded from PyTorch.
+/// Source: PyTorch, "Automatic Mixed Precision", section "Autocast Op Reference". It has one list
+/// for CUDA and one for the CPU. They differ in softmax and layer norm, which are f32 on CUDA and
+/// follow their input on the CPU. We use CUDA's list on every device, so that all devices run the
+/// same graph. tests/golden/autocast.json has both lists as recorded from PyTorch.
 #pragma once
 
 #include <cstdint>
@@ -12,16 +12,16 @@
 namespace troupe::nn {
 
 enum class AutocastRule : std::uint8_t {
-  lower_precision, ///< in f16 or bf16, whatever its inputs have: products, which are fast then
-  fp32,            ///< in f32: sums of many small terms, exponentials
-  widest,          ///< in the widest type of its inputs: several tensors that must have one type
-  follow,          ///< in the type of its first input: on no list of PyTorch's
-  given,           ///< in the types that it was made with: ops that passes make
+  lower_precision, ///< f16 or bf16, for any input type: products, which are then fast
+  fp32,            ///< f32: sums of many small terms, exponentials
+  widest,          ///< widest type of the inputs: several tensors that must have one type
+  follow,          ///< type of the first input: on none of PyTorch's lists
+  given,           ///< types as created: ops that passes create
 };
 
 struct Autocast {
   AutocastRule rule;
-  std::string_view pytorch = {}; ///< what PyTorch calls the op; empty: it has none
+  std::string_view pytorch = {}; ///< PyTorch's name of the op; empty: it has none
 };
 
 } // namespace troupe::nn

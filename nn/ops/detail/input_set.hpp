@@ -1,4 +1,4 @@
-/// Some of a node's inputs.
+/// A subset of a node's inputs.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,7 @@
 
 namespace troupe::nn {
 
-/// A set of inputs, by position; for the first 32.
+/// A set of input positions, below 32.
 class InputSet {
 public:
   static constexpr InputSet only(std::initializer_list<unsigned> inputs) {

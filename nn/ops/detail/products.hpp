@@ -1,19 +1,19 @@
-/// What convolutions and matrix products share: a weight, and what multiplying by it costs.
+/// Checks and costs that convolutions and matrix products share.
 #pragma once
 
 #include "nn/ops/detail/shape_checks.hpp"
 
 namespace troupe::nn::ops {
 
-/// Weights are f32, or have the dtype of what they are multiplied with.
+/// Checks that the weight is f32 or has the type of x.
 inline Status expect_weight(const TensorType& weight, const TensorType& x) {
   if (weight.dtype != DType::f32 && weight.dtype != x.dtype)
     return wrong("weight must be f32 or {}, is {}", to_string(x.dtype), to_string(weight.dtype));
   return {};
 }
 
-/// Every element of y takes one multiplication and one addition per weight of its channel; so do
-/// the gradients of x and of the weight.
+/// Returns the cost of a product. Each element of y takes one multiplication and one addition per
+/// weight of its channel. The gradients of x and of the weight take as many.
 inline NodeCost cost_of_product(const Graph& graph, const Node& node, TensorId y, TensorId weight) {
   const auto elements = [&](TensorId id) {
     return static_cast<double>(graph[id].shape.elements());

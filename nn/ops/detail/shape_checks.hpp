@@ -1,4 +1,4 @@
-/// What the shape rules of several families share.
+/// Checks that the shape rules of several families share.
 #pragma once
 
 #include "core/fail.hpp"
@@ -23,7 +23,7 @@ inline Status expect_count(Types inputs, std::size_t count) {
 
 inline Status expect_outputs(Types outputs, std::size_t count) {
   if (outputs.size() != count)
-    return wrong("gives {} output{}, has {}", count, count == 1 ? "" : "s", outputs.size());
+    return wrong("returns {} output{}, has {}", count, count == 1 ? "" : "s", outputs.size());
   return {};
 }
 
@@ -46,7 +46,7 @@ inline Status expect_floating(const TensorType& type, const char* what) {
   return {};
 }
 
-/// Values by channel.
+/// Checks tensors with one value per channel.
 template <class... Names>
 Status expect_channels_of(DType dtype, Types inputs, std::int64_t channels, Names... names) {
   const TensorType expected{{channels}, dtype};
@@ -58,18 +58,18 @@ Status expect_channels_of(DType dtype, Types inputs, std::int64_t channels, Name
   return status;
 }
 
-/// Those that are f32 whatever the activations are.
+/// Checks those that are f32 for any type of the activations.
 template <class... Names>
 Status expect_channels(Types inputs, std::int64_t channels, Names... names) {
   return expect_channels_of(DType::f32, inputs, channels, names...);
 }
 
-/// The place of every sequence's first row.
+/// Checks the tensor that contains the position of every sequence's first row.
 inline Status expect_first(const TensorType& first) {
   return expect_type(first, {{1}, DType::i32}, "first");
 }
 
-/// Gradients are those of whole sequences.
+/// Refuses to differentiate a node with a `first` input: only whole sequences have gradients.
 inline Status refuse_first(const Node& node, std::size_t inputs) {
   if (node.inputs.size() > inputs)
     return fail(Errc::internal, "{}: a later part of a sequence has no gradient",
@@ -77,25 +77,26 @@ inline Status refuse_first(const Node& node, std::size_t inputs) {
   return {};
 }
 
-/// What a mask of y is.
+/// Returns the type of a mask of y.
 inline Result<TensorType> mask_of(TensorType y) {
   constexpr std::int64_t bits = 8;
   auto& channels = y.shape.dims.back();
   if (channels % bits != 0)
-    return wrong("has a mask of channels in eights alone, not of {}", y.shape.to_string());
+    return wrong("has a mask only if the channels are a multiple of 8, is {}", y.shape.to_string());
   channels /= bits;
   y.dtype = DType::u8;
   return y;
 }
 
-/// How many windows fit; 0 when none does.
+/// Returns how many windows fit; 0 if none does.
 inline std::int64_t window_count(std::int64_t size, std::int64_t kernel, std::int64_t stride,
                                  std::int64_t padding) {
   const auto room = size + 2 * padding - kernel;
   return room < 0 || stride < 1 ? 0 : room / stride + 1;
 }
 
-/// A backward op is right when the forward op, run from its result, gives its gradient.
+/// Checks a backward op: the forward op, applied to the types of its result, must return the type
+/// of dy.
 inline Status expect_inverse(Op forward, const Attributes& attributes,
                              const std::vector<TensorType>& forward_inputs, const TensorType& dy) {
   const auto outputs = infer_outputs(forward, attributes, forward_inputs);
@@ -104,7 +105,7 @@ inline Status expect_inverse(Op forward, const Attributes& attributes,
   return expect_type(dy, outputs->front(), "dy");
 }
 
-/// The check of an op that makes dx from dy alone.
+/// Checks an op that computes dx only from dy.
 template <Op forward>
 Status check_inverse(const Attributes& attributes, Types in, Types out) {
   TROUPE_TRY(expect_count(in, 1));

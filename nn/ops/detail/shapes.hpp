@@ -1,4 +1,4 @@
-/// Ops that give the same elements another shape.
+/// Ops that reshape a tensor.
 #pragma once
 
 #include "nn/ops/detail/shape_checks.hpp"
@@ -36,7 +36,7 @@ inline OutputTypes infer_subsample_pad(const Attributes& attributes, Types input
   TROUPE_TRY(expect_rank(x, 4, "x (N, H, W, C)"));
   TROUPE_TRY(expect_floating(x, "x"));
   if (a.stride < 1 || a.pad_before < 0 || a.pad_after < 0)
-    return wrong("stride {} and channel padding {}, {} make no sense", a.stride, a.pad_before,
+    return wrong("stride {} and channel padding {}, {} are invalid", a.stride, a.pad_before,
                  a.pad_after);
   return std::vector{
       TensorType{{x.shape[0], (x.shape[1] + a.stride - 1) / a.stride,

@@ -20,29 +20,29 @@ public:
   }
 
 private:
-  /// A gradient that a convolution makes, alone or as a part.
+  /// A gradient to which a convolution contributes all or a part.
   struct Made {
-    NodeIndex place; ///< of the node that makes all of it
+    NodeIndex place; ///< node that computes the whole gradient
     NodeIndex data;  ///< conv2d_backward_data
     std::optional<TensorId> other = std::nullopt;
   };
 
-  /// What was added before relu.
+  /// The operand that was added before relu.
   struct Added {
     Residual residual = Residual::none;
     TensorId plain = -1;
-    NodeIndex backward = 0; ///< normalized: of its batch norm
+    NodeIndex backward = 0; ///< if normalized: backward of the operand's batch norm
   };
 
-  /// A batch norm's scale and shift, as a node may read them.
+  /// A batch norm's scale and shift, in tensors that the reading node may use.
   struct Copied {
     TensorId scale, shift;
-    std::optional<NodeIndex> by = std::nullopt; ///< batch_norm_finalize; none: they are parameters
+    std::optional<NodeIndex> by = std::nullopt; ///< batch_norm_finalize; empty: parameters
   };
 
-  /// A batch norm's backward in two parts.
+  /// The backward of a batch norm in two parts.
   struct Split {
-    std::vector<TensorId> reads, gives; ///< what the first takes and makes
+    std::vector<TensorId> reads, gives; ///< inputs and outputs of the first part
     Node rest;
     Copied copied;
   };
@@ -60,7 +60,7 @@ private:
     for (const auto& made : ways_to_make(dy)) {
       const bool within_unit = nodes_[made.data].unit == nodes_[backward].unit;
       if (within_unit && !made.other && added->residual == Residual::none)
-        continue; // fuse_statistics has seen it
+        continue; // fuse_statistics has handled it
       if (join(backward, made, *added))
         return;
     }
@@ -81,7 +81,7 @@ private:
     return ways;
   }
 
-  /// A conv2d_backward_data that has nothing joined to it yet.
+  /// Returns the conv2d_backward_data that writes `dx`, if nothing is fused into it yet.
   std::optional<NodeIndex> plain_data(TensorId dx) const {
     const auto data = maker(dx, Op::conv2d_backward_data);
     return data && !std::get<Conv2dAttributes>(nodes_[*data].attributes).batch_norm_relu
@@ -89,7 +89,7 @@ private:
                : std::nullopt;
   }
 
-  /// Nothing where it is not to be had.
+  /// Returns the operand that was added before relu; nothing if it cannot be determined.
   std::optional<Added> added_before(const Node& backward) const {
     if (!std::get<BatchNormAttributes>(backward.attributes).add)
       return Added{};
@@ -109,7 +109,8 @@ private:
     return std::nullopt;
   }
 
-  /// The parameters; nothing where they are another unit's and nobody copies them.
+  /// Returns the parameters, or copies for a reader in another unit; nothing if no
+  /// batch_norm_finalize can copy them.
   std::optional<Copied> scale_and_shift(const Node& backward, UnitId reader) {
     const auto mean = backward.inputs[3];
     const auto& forward = nodes_[*maker(mean)];
@@ -122,7 +123,7 @@ private:
     return Copied{by_channel(scale, ".copy"), by_channel(shift, ".copy"), maker(mean)};
   }
 
-  /// For a first part that gives `dz`, in a unit.
+  /// Splits a batch norm's backward; the first part writes `dz` in `unit`.
   std::optional<Split> split(const Node& backward, TensorId dz, UnitId unit) {
     const auto copied = scale_and_shift(backward, unit);
     if (!copied)
@@ -144,7 +145,7 @@ private:
     return parts;
   }
 
-  /// Sums that another unit's node gives become gradients here.
+  /// Makes the second part pass on the sums, which another unit's node computes, to the gradients.
   void pass_on(Split& parts, TensorId dy) {
     parts.rest.outputs.insert(parts.rest.outputs.end(), parts.gives.begin(),
                               parts.gives.begin() + 2);
@@ -223,7 +224,7 @@ private:
       std::ranges::replace(node.inputs, from, to);
   }
 
-  /// Factor and offset in f32, which nobody but a batch norm's backward has read.
+  /// Removes factor and offset in f32, which only the batch norm's backward read.
   void drop_f32(NodeIndex finalize) {
     auto& attributes = std::get<FinalizeAttributes>(nodes_[finalize].attributes);
     auto& outputs = nodes_[finalize].outputs;

@@ -1,4 +1,4 @@
-/// The backward half of fuse_block_ends.
+/// Backward half of fuse_block_ends.
 #pragma once
 
 #include "nn/passes/fuse_statistics.hpp"

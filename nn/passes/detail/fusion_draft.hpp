@@ -1,5 +1,5 @@
-/// What the passes share that join nodes where a device is faster with it (fuse_statistics,
-/// fuse_max_pool, fuse_loss, fuse_block_ends, finish_block_ends).
+/// Base of the passes that fuse nodes if the device is then faster (fuse_statistics, fuse_max_pool,
+/// fuse_loss, fuse_block_ends, finish_block_ends).
 #pragma once
 
 #include "nn/passes/fuse_statistics.hpp"
@@ -8,21 +8,21 @@ namespace troupe::nn {
 
 using NodeIndex = std::size_t;
 
-/// Microseconds; none where a device does not run it.
+/// Microseconds; empty if the device does not support the node.
 using Time = std::optional<double>;
 
 Time operator+(const Time& a, const Time& b);
 
-/// Times of the same work, done in two ways.
+/// Times of the same work, fused and separate.
 struct Ways {
   Time fused, apart;
 };
 
-/// Not synchronized, and not joined with a pooling.
+/// Returns whether the node is a training batch norm that is neither synchronized nor fused with a
+/// pooling.
 bool is_batch_norm_of_this_rank(const Node& node, Op op);
 
-/// A training graph that is being rewritten. Who makes and who reads a tensor is told as it was at
-/// the beginning.
+/// A training graph that is being rewritten. maker() and readers() refer to the original graph.
 class FusionDraft {
 public:
   /// `support` and `keep` must outlive it.
@@ -30,7 +30,7 @@ public:
               const std::vector<std::string>& keep);
 
 protected:
-  /// What has become of it, without tensors that nobody uses.
+  /// Returns the rewritten graph without unused tensors.
   Graph take() &&;
 
   static Conv2dAttributes& convolution(Node& node) {
@@ -39,29 +39,29 @@ protected:
   const std::vector<NodeIndex>& readers(TensorId id) const {
     return readers_[static_cast<std::size_t>(id)];
   }
-  /// Graph inputs have no maker.
+  /// Returns the node that writes a tensor; nothing for graph inputs.
   std::optional<NodeIndex> maker(TensorId id) const {
     return makers_[static_cast<std::size_t>(id)];
   }
-  /// The node of this kind whose first output a tensor is.
+  /// Returns the node of this op whose first output is the tensor.
   std::optional<NodeIndex> maker(TensorId id, Op op) const;
-  /// Whether somebody besides nodes wants the tensor.
+  /// Returns whether the tensor is needed outside of the graph's nodes.
   bool is_kept(TensorId id) const;
 
   Time time(const Node& node) const { return support_.microseconds(graph_, node); }
   bool runs(const Node& node) const { return time(node).has_value(); }
-  /// Whether the nodes are to be joined, which the support is told.
+  /// Returns whether to fuse the nodes, and reports the choice to the support.
   bool choose(std::string_view what, TensorId at, const Ways& ways) const;
 
-  /// A new tensor of values by channel.
+  /// Adds a tensor with one value per channel.
   TensorId by_channel(TensorId like, const char* suffix, DType type = DType::f32);
 
   void drop(NodeIndex node) { dropped_[node] = true; }
   void put_before(NodeIndex node, Node added) { before_[node].push_back(std::move(added)); }
 
   Graph graph_;
-  std::vector<Node> nodes_;               ///< as they become, by their place in the graph as it was
-  std::vector<std::vector<Node>> before_; ///< what stands ahead of each of them
+  std::vector<Node> nodes_;               ///< rewritten nodes, by index in the original graph
+  std::vector<std::vector<Node>> before_; ///< nodes that are inserted before each of them
 
 private:
   const FusionSupport& support_;
@@ -71,8 +71,8 @@ private:
   std::vector<bool> dropped_;
 };
 
-/// Lets batch_norm_finalize give factor and offset as these tensors of another type than f32; the
-/// f32 ones too, when `also_f32`.
+/// Makes batch_norm_finalize write factor and offset to these tensors, which have another type than
+/// f32. If `also_f32` is set, it writes the f32 tensors, too.
 void narrow(Node& finalize, TensorId factor, TensorId offset, DType type, bool also_f32);
 
 } // namespace troupe::nn

@@ -1,4 +1,4 @@
-/// What rewriting passes share.
+/// Helpers that rewriting passes share.
 #pragma once
 
 #include "core/graph/graph.hpp"
@@ -7,10 +7,10 @@
 
 namespace troupe::nn {
 
-/// How often each tensor is an input, by TensorId.
+/// Returns how often each tensor is an input, by TensorId.
 std::vector<int> count_uses(const Graph& graph);
 
-/// Drops activations and outputs that no node reads or writes any more; ids are numbered again.
+/// Removes activations and outputs that no node reads or writes, and renumbers the ids.
 Graph drop_unused_tensors(const Graph& graph);
 
 } // namespace troupe::nn

@@ -1,5 +1,4 @@
-/// What every backend of the communicator must do: each program that compiles these tests brings
-/// its backends.
+/// Conformance tests of the communicator: every program that compiles them provides its backends.
 #pragma once
 
 #include "collectives/communicator.hpp"
@@ -13,24 +12,24 @@
 namespace troupe::testing {
 
 using Communicators = std::vector<std::unique_ptr<collectives::Communicator>>;
-/// Of a group's ranks: which of a backend's devices each has.
+/// The index of each rank's device among the backend's devices.
 using Places = std::vector<int>;
 
 struct Backend {
   std::string name;
-  /// A new group, by rank.
+  /// Connects a new group; returns communicators by rank.
   std::function<Communicators(const Places& places, std::chrono::milliseconds timeout)> connect;
   std::function<std::shared_ptr<Device>(int place)> device;
-  int most_ranks = 8; ///< and places
-  /// Sums are as if added in the order of ranks, in f32 for narrow types.
+  int most_ranks = 8; ///< most devices, too
+  /// Sums equal those of an addition in rank order, in f32 for narrower types.
   bool in_rank_order = true;
-  /// A rank that calls something else is found, at once.
+  /// Detects at once that a rank calls another operation.
   bool compares_calls = true;
-  /// A rank that is gone, or was aborted, is found at once, not when the time is up.
+  /// Detects at once, not only at the timeout, that a rank has left or was aborted.
   bool notices_leaving = true;
 };
 
-/// Those of this machine; empty with a reason in `why` where there are none.
+/// Returns the backends of this machine. When there are none, returns an empty list and sets `why`.
 std::vector<Backend> backends(std::string& why);
 
 } // namespace troupe::testing

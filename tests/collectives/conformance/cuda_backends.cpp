@@ -12,7 +12,7 @@ namespace {
 using Devices = std::vector<std::shared_ptr<gpu::CudaDevice>>;
 using Owners = std::vector<std::shared_ptr<collectives::NcclOwner>>;
 
-/// What went wrong is the test's message.
+/// Throws an exception with the error as its message.
 template <class T>
 T value_or_throw(Result<T> result) {
   if (!result)
@@ -25,8 +25,8 @@ Communicators connect_on_one_gpu(const std::shared_ptr<gpu::CudaDevice>& device,
   return value_or_throw(collectives::make_shared_cuda_group(Devices(ranks, device), timeout));
 }
 
-/// A GPU for each rank, open to those that reach it; ranks wait for each other, so each connects on
-/// a thread of its own.
+/// Connects one GPU per rank, with access to the GPUs that it can reach. Ranks wait for each other,
+/// so each connects on a separate thread.
 Communicators connect_by_nccl(const Owners& owners, const Places& places,
                               std::chrono::milliseconds timeout) {
   for (const auto& owner : owners)

@@ -19,7 +19,7 @@ void all_reduce(Member& member, const DeviceValues& values) {
   member.communicator->all_reduce(*member.stream, values.values());
 }
 
-/// A rank's values for each rank of the group.
+/// Returns the values of each rank of the group.
 std::vector<DeviceValues> values_of(Group& group) {
   std::vector<DeviceValues> values;
   for (std::size_t rank = 0; rank < group.size(); ++rank)
@@ -27,7 +27,8 @@ std::vector<DeviceValues> values_of(Group& group) {
   return values;
 }
 
-/// The rank's stream has failed, with an error that says where, in what, and because of whom.
+/// Checks that the rank's stream has failed, with an error that names the rank, the call and the
+/// rank that caused it.
 void check_failed(Member& member, const std::string& call) {
   const auto status = member.stream->synchronize();
   REQUIRE_FALSE(status);
@@ -49,7 +50,7 @@ void check_works(Group group) {
 
 } // namespace
 
-TEST_CASE("a rank that stalls fails the others when the time is up, and they form a new group") {
+TEST_CASE("a stalled rank fails the others after the timeout, and they build a new group") {
   const auto backend = any_backend(3);
   const auto stalls = GENERATE(std::size_t{0}, std::size_t{2});
   Group group{backend, 3, short_time};
@@ -72,7 +73,7 @@ TEST_CASE("a rank that stalls fails the others when the time is up, and they for
   check_failed(group[stalls], "all_reduce #1");
 }
 
-TEST_CASE("a rank that is gone fails the others at once, and they form a new group") {
+TEST_CASE("a lost rank fails the others at once, and they build a new group") {
   const auto backend = any_backend(4);
   Group group{backend, 4, backend.notices_leaving ? long_time : short_time};
   const auto values = values_of(group);
@@ -89,7 +90,7 @@ TEST_CASE("a rank that is gone fails the others at once, and they form a new gro
   check_works({backend, 3});
 }
 
-TEST_CASE("an abort fails what is pending and what comes later, on every rank, at once") {
+TEST_CASE("an abort fails pending and later operations on every rank at once") {
   const auto backend = any_backend(3);
   Group group{backend, 3, backend.notices_leaving ? long_time : short_time};
   const auto values = values_of(group);
@@ -110,17 +111,17 @@ TEST_CASE("an abort fails what is pending and what comes later, on every rank, a
   CHECK(steady_clock::now() - begin < long_time / 4);
 }
 
-TEST_CASE("a send to nobody fails, and names the peer") {
+TEST_CASE("a send that no rank receives fails and names the peer") {
   Group group{any_backend(2), 2, short_time};
   const auto values = values_of(group);
   group[0].communicator->send(*group[0].stream, values[0].values(), 1);
   check_failed(group[0], "send #0 to rank 1");
 }
 
-TEST_CASE("different operations are refused instead of mixing memory") {
+TEST_CASE("mismatched operations are refused and do not corrupt memory") {
   const auto backend = any_backend(2);
   if (!backend.compares_calls)
-    return; // what happens then is not defined
+    return; // the result is undefined then
   Group group{backend, 2, long_time};
   const DeviceValues few{group[0], DType::f32, Numbers(4)}, many{group[1], DType::f32, Numbers(8)};
   const auto begin = steady_clock::now();
@@ -132,7 +133,7 @@ TEST_CASE("different operations are refused instead of mixing memory") {
     all_reduce(group[0], few);
     group[1].communicator->all_reduce(*group[1].stream, {many.data(), 4, DType::i32});
   }
-  SECTION("in what they do") {
+  SECTION("in operation") {
     all_reduce(group[0], few);
     group[1].communicator->broadcast(*group[1].stream, many.part(0, 4), 0);
   }

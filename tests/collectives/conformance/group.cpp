@@ -109,7 +109,7 @@ void Group::finish() {
 DeviceValues::DeviceValues(Member& member, DType type, const Numbers& numbers)
     : member_{member}, type_{type}, elements_{numbers.size()} {
   const auto bytes = encode(type, numbers);
-  // One byte for no values: a pointer that may be passed on.
+  // Allocates one byte for an empty tensor, so that its pointer is valid.
   buffer_ =
       member.device->allocate(std::max<std::size_t>(bytes.size(), 1), MemoryKind::data).value();
   member.device->copy(*member.stream, buffer_->data(), bytes.data(), bytes.size());

@@ -1,4 +1,4 @@
-/// A group of ranks under test, and values in their devices' memory.
+/// A group of ranks under test, and values in the memory of their devices.
 #pragma once
 
 #include "tests/collectives/conformance/backend.hpp"
@@ -9,27 +9,29 @@ namespace troupe::testing {
 
 inline constexpr std::chrono::milliseconds long_time{20000};
 
-/// One after the other that has so many ranks, in a generator; skips the test where there is none.
+/// A generator over the backends with that many ranks, one after the other; skips the test when
+/// none has them.
 Backend any_backend(int ranks);
 
 struct Member {
   std::shared_ptr<Device> device;
   std::unique_ptr<collectives::Communicator> communicator;
-  std::unique_ptr<Stream> stream; ///< last: it is drained before what it uses goes
+  std::unique_ptr<Stream>
+      stream; ///< last: it must be drained before the objects that it uses are destroyed
 };
 
 class Group {
 public:
   Group(const Backend& backend, const Places& places,
         std::chrono::milliseconds timeout = long_time);
-  /// At the first places.
+  /// Connects a group of ranks on the first devices.
   Group(const Backend& backend, int world_size, std::chrono::milliseconds timeout = long_time);
 
   std::size_t size() const { return members_.size(); }
   Member& operator[](std::size_t rank) { return members_[rank]; }
   auto begin() { return members_.begin(); }
   auto end() { return members_.end(); }
-  /// Requires that all that was enqueued has succeeded.
+  /// Requires that all enqueued work has succeeded.
   void finish();
 
 private:
@@ -38,7 +40,7 @@ private:
 
 using Numbers = std::vector<double>;
 
-/// Values of a type in a device's memory, written and read as double.
+/// Values of a given type in device memory, written and read as double.
 class DeviceValues {
 public:
   DeviceValues(Member& member, DType type, const Numbers& numbers);
@@ -56,11 +58,11 @@ private:
   BufferPtr buffer_;
 };
 
-/// Whole numbers; a sum over 8 ranks is exact in every type, in every order.
+/// Whole numbers whose sum over 8 ranks is exact in every type and in every order.
 Numbers whole_numbers(std::size_t rank, std::size_t elements);
-/// Numbers whose sums depend on the order in f16, bf16 and f32.
+/// Numbers whose sums depend on the order of addition in f16, bf16 and f32.
 Numbers rough_numbers(std::size_t rank, std::size_t elements);
-/// The sum of whole_numbers over the ranks.
+/// Returns the sum of whole_numbers over the ranks.
 Numbers sum_of_whole_numbers(std::size_t ranks, std::size_t elements);
 
 inline constexpr DType every_type[] = {DType::f32, DType::bf16, DType::f16,

@@ -13,7 +13,7 @@ using namespace troupe::testing;
 
 namespace {
 
-/// Calls fn(type, elements) for every type, and sizes that fit no block.
+/// Calls fn(type, elements) for every type and for sizes that are no multiple of a block.
 template <class Fn>
 void for_types_and_sizes(Fn fn) {
   for (const auto type : every_type)
@@ -23,7 +23,7 @@ void for_types_and_sizes(Fn fn) {
     }
 }
 
-/// The same numbers for each rank, or each rank's own.
+/// Returns the values of all ranks: the same numbers for each, or numbers by rank.
 template <class Fn>
 std::vector<DeviceValues> values_of(Group& group, DType type, Fn numbers) {
   std::vector<DeviceValues> all;
@@ -32,7 +32,7 @@ std::vector<DeviceValues> values_of(Group& group, DType type, Fn numbers) {
   return all;
 }
 
-/// Every rank's whole_numbers, one after the other.
+/// Returns the whole_numbers of all ranks, one after the other.
 Numbers gathered(std::size_t ranks, std::size_t elements) {
   Numbers all;
   for (std::size_t rank = 0; rank < ranks; ++rank) {
@@ -118,7 +118,7 @@ void check_root(Group& group, DType type, std::size_t elements, std::size_t root
   REQUIRE(all.read() == gathered(ranks, elements));
 }
 
-/// Each rank hands its values to the next one; even ranks send first.
+/// Sends the values of each rank to the next rank; even ranks send first.
 void check_pairs(Group& group, DType type, std::size_t elements) {
   const auto ranks = group.size();
   const auto out =
@@ -139,7 +139,7 @@ void check_pairs(Group& group, DType type, std::size_t elements) {
     REQUIRE(in[rank].read() == whole_numbers((rank + ranks - 1) % ranks, elements));
 }
 
-/// All at once; nobody's own values change.
+/// Shifts the values of all ranks at the same time; the sent values must not change.
 void check_shift(Group& group, DType type, std::size_t elements, int distance) {
   const auto ranks = group.size();
   const auto mine =
@@ -164,7 +164,7 @@ TEST_CASE("all_reduce gives every rank the sum") {
   for_types_and_sizes([&](DType type, std::size_t n) { check_all_reduce(group, type, n); });
 }
 
-TEST_CASE("reduce_scatter gives every rank its part of the sum, in place or not") {
+TEST_CASE("reduce_scatter gives every rank its shard of the sum, in place or not") {
   const int world = GENERATE(1, 2, 3, 8);
   Group group{any_backend(world), world};
   for_types_and_sizes([&](DType type, std::size_t n) {
@@ -173,7 +173,7 @@ TEST_CASE("reduce_scatter gives every rank its part of the sum, in place or not"
   });
 }
 
-TEST_CASE("all_gather gives every rank all parts, in place or not") {
+TEST_CASE("all_gather gives every rank all shards, in place or not") {
   const int world = GENERATE(1, 2, 3, 8);
   Group group{any_backend(world), world};
   for_types_and_sizes([&](DType type, std::size_t n) {
@@ -191,20 +191,20 @@ TEST_CASE("broadcast, reduce and gather work for every root") {
     });
 }
 
-TEST_CASE("send and receive work round a ring") {
+TEST_CASE("send and receive work in a ring") {
   const int world = GENERATE(2, 3, 8);
   Group group{any_backend(world), world};
   for_types_and_sizes([&](DType type, std::size_t n) { check_pairs(group, type, n); });
 }
 
-TEST_CASE("shift gives every rank's values to the one that far on, whatever lies between") {
+TEST_CASE("shift moves every rank's values by any distance") {
   const int world = GENERATE(1, 2, 3, 5);
   Group group{any_backend(world), world};
   for (int distance = 0; distance <= world; ++distance)
     for_types_and_sizes([&](DType type, std::size_t n) { check_shift(group, type, n, distance); });
 }
 
-TEST_CASE("sums are the same bits on every rank and every run") {
+TEST_CASE("sums have the same bits on every rank and in every run") {
   const int world = GENERATE(2, 3, 8);
   const auto backend = any_backend(world);
   for (const auto type : {DType::f32, DType::bf16, DType::f16, DType::f64}) {
@@ -225,11 +225,11 @@ TEST_CASE("sums are the same bits on every rank and every run") {
   }
 }
 
-TEST_CASE("narrow types are summed in f32 in the order of ranks and rounded once") {
+TEST_CASE("16-bit types are summed in f32 in the order of ranks and rounded once") {
   const int world = GENERATE(3, 8);
   const auto backend = any_backend(world);
   if (!backend.in_rank_order)
-    return; // it sends sums on, in the type
+    return; // the backend passes on partial sums in the narrow type
   Group group{backend, world};
   for (const auto type : {DType::bf16, DType::f16}) {
     const auto values =
@@ -248,7 +248,7 @@ TEST_CASE("narrow types are summed in f32 in the order of ranks and rounded once
   }
 }
 
-TEST_CASE("many operations in a row do not mix") {
+TEST_CASE("many operations in a row do not interfere") {
   Group group{any_backend(3), 3};
   const auto values = values_of(group, DType::f64, [](std::size_t) { return Numbers(50, 1.0); });
   for (int i = 0; i < 20; ++i)
@@ -258,7 +258,7 @@ TEST_CASE("many operations in a row do not mix") {
   CHECK(values[2].read()[49] == 3486784401.0); // 3 to the power of 20
 }
 
-TEST_CASE("a barrier holds work back until every rank has come") {
+TEST_CASE("a barrier delays later work until every rank has reached it") {
   Group group{any_backend(3), 3};
   const DeviceValues values{group[0], DType::i32, {1}};
   for (std::size_t rank = 0; rank < 2; ++rank)
@@ -271,7 +271,7 @@ TEST_CASE("a barrier holds work back until every rank has come") {
   CHECK(after->ready());
 }
 
-TEST_CASE("ranks are in several groups at once") {
+TEST_CASE("ranks can be in several groups at once") {
   const auto backend = any_backend(4);
   // Rows {0, 1}, {2, 3} and columns {0, 2}, {1, 3} of a square.
   Group top{backend, Places{0, 1}}, bottom{backend, Places{2, 3}};
@@ -294,7 +294,7 @@ TEST_CASE("ranks are in several groups at once") {
       CHECK(each.read() == sum_of_whole_numbers(4, 999));
 }
 
-TEST_CASE("traffic is what a rank has to send at least") {
+TEST_CASE("the reported traffic is the minimum that a rank has to send") {
   Group group{any_backend(4), 4};
   const auto all = values_of(group, DType::f32, [](std::size_t) { return Numbers(400); });
   std::uint64_t before = 0;

@@ -1,5 +1,5 @@
-// libcublasLt, as far as gpu/libraries.hpp asks for it: products of column-major matrices with f32
-// sums, added to what the result is where beta says so, and a bias for every row.
+// Emulates the part of libcublasLt that gpu/libraries.hpp requests: products of column-major
+// matrices with f32 sums, added to beta times the previous result, and a bias for every row.
 #include "tests/emulation/runtime/loading.hpp"
 #include "tests/emulation/runtime/memory.hpp"
 #include "tests/emulation/runtime/stream.hpp"
@@ -25,7 +25,7 @@ struct Operation {
   cublasComputeType_t compute;
   cublasOperation_t transpose_a = CUBLAS_OP_N, transpose_b = CUBLAS_OP_N;
   cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_DEFAULT;
-  cudaDataType_t bias_type = static_cast<cudaDataType_t>(-1); ///< the result's
+  cudaDataType_t bias_type = static_cast<cudaDataType_t>(-1); ///< default: the result's type
   const void* bias = nullptr;
 };
 
@@ -35,7 +35,7 @@ struct Layout {
   std::int64_t stride;
 };
 
-/// What the heuristics found, and under which assumptions: in the opaque algorithm.
+/// The heuristic's result and its assumptions, stored in the opaque algorithm.
 struct Algorithm {
   static constexpr std::uint64_t mark = 0x656d756c61746564; // "emulated"
 
@@ -43,10 +43,10 @@ struct Algorithm {
 };
 static_assert(sizeof(Algorithm) <= sizeof(cublasLtMatmulAlgo_t));
 
-/// There are so many. The last is one that heuristics and checks let pass and that does not run.
+/// Number of algorithms. The last passes heuristics and checks but does not run.
 constexpr int algorithms = 3;
 
-/// cuBLASLt takes this for granted where a preference does not say otherwise.
+/// cuBLASLt's default when a preference sets no alignment.
 constexpr std::uint64_t default_alignment = 256;
 
 struct Preference {
@@ -73,7 +73,7 @@ std::optional<Type> type_of(cudaDataType_t type) {
   }
 }
 
-/// Sets a member from an attribute whose size is the member's.
+/// Sets a member from an attribute; the sizes must be equal.
 template <class Member>
 cublasStatus_t assign(Member& member, const void* value, std::size_t bytes) {
   if (bytes != sizeof member)
@@ -82,7 +82,7 @@ cublasStatus_t assign(Member& member, const void* value, std::size_t bytes) {
   return CUBLAS_STATUS_SUCCESS;
 }
 
-/// The product that op(A)·op(B) = D is: rows, columns and the depth of the sums.
+/// The product op(A)·op(B) = D: its rows, columns and the depth of its sums.
 struct Product {
   Operation operation;
   Layout a, b, d;
@@ -97,7 +97,7 @@ struct Product {
            (turned_b ? b.columns : b.rows) == depth();
   }
 
-  /// The combinations of types in cuBLASLt's table that are used here.
+  /// Whether this is one of the type combinations of cuBLASLt's table that are used here.
   bool types_fit() const {
     const bool result_fits = d.type == a.type || d.type == CUDA_R_32F;
     const bool tf32 = operation.compute == CUBLAS_COMPUTE_32F_FAST_TF32;
@@ -131,7 +131,7 @@ struct Product {
     for (std::uint64_t column = 0; column < d.columns; ++column) {
       auto* const to = static_cast<std::byte*>(d_data) +
                        column * static_cast<std::uint64_t>(d.stride) * size_of(type);
-      if (beta != 0) // else it is not read
+      if (beta != 0) // otherwise it is not read
         before = load(to, d.rows, type);
       for (std::uint64_t row = 0; row < d.rows; ++row) {
         double sum = 0;
@@ -146,7 +146,7 @@ struct Product {
   }
 };
 
-/// What is loaded for a product at its first launch: the same for equal ones.
+/// Returns the code that a product loads at its first launch; equal products share it.
 const void* code_of(const Product& product, const Algorithm& algorithm) {
   static std::mutex mutex;
   static std::set<std::array<std::uint64_t, 7>> codes;
@@ -279,7 +279,7 @@ cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t d
   }
 }
 
-/// All of them, each with another workspace where it may have one.
+/// Returns all algorithms, each with another workspace size where one is allowed.
 cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDesc_t operation,
                                               cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
                                               cublasLtMatrixLayout_t, cublasLtMatrixLayout_t d,
@@ -355,7 +355,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t oper
       !aligned(product.operation.bias, 16) || !of || of->device != as<int>(handle))
     return CUBLAS_STATUS_INVALID_VALUE;
   if (algorithm.id + 1 >= algorithms) {
-    // It has two kernels. The first one runs, and late; the launch of the second is refused.
+    // The algorithm has two kernels: the first runs late, and the launch of the second is refused.
     enqueue(stream, [d] {
       std::this_thread::sleep_for(std::chrono::milliseconds{30});
       *static_cast<std::byte*>(d) = std::byte{0};

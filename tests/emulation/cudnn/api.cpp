@@ -1,4 +1,4 @@
-// libcudnn's backend API, as gpu/libraries.hpp asks for it.
+// Emulates libcudnn's backend API as gpu/libraries.hpp requests it.
 #include "tests/emulation/cudnn/compute.hpp"
 #include "tests/emulation/cudnn/descriptor.hpp"
 #include "tests/emulation/runtime/loading.hpp"
@@ -18,7 +18,7 @@ struct cudnnContext {
 
 namespace {
 
-/// As many values as there is room for.
+/// Returns as many values as fit.
 template <class T>
 cudnnStatus_t give(const std::vector<T>& values, std::int64_t room, std::int64_t* count, void* to) {
   const auto given = std::min(room, static_cast<std::int64_t>(values.size()));
@@ -28,7 +28,7 @@ cudnnStatus_t give(const std::vector<T>& values, std::int64_t room, std::int64_t
   return CUDNN_STATUS_SUCCESS;
 }
 
-/// Into descriptors that the caller made.
+/// Copies into descriptors that the caller created.
 cudnnStatus_t give(const std::vector<Descriptor>& values, std::int64_t room, std::int64_t* count,
                    void* to) {
   const auto given = std::min(room, static_cast<std::int64_t>(values.size()));
@@ -54,7 +54,7 @@ std::vector<Descriptor> configurations(const Descriptor& heuristics) {
 
 std::vector<char> text_of(const Descriptor& plan) {
   const auto text = to_text(*plan.graph, plan.engine.index);
-  return {text.c_str(), text.c_str() + text.size() + 1}; // the zero counts
+  return {text.c_str(), text.c_str() + text.size() + 1}; // includes the terminating zero
 }
 
 cudnnStatus_t finalize_plan(Descriptor& plan) {
@@ -77,8 +77,8 @@ bool overlap(const std::byte* a, std::size_t a_bytes, const std::byte* b, std::s
   return a < b + b_bytes && b < a + a_bytes;
 }
 
-/// Every tensor that is not virtual, by its uid; empty, with a reason, where one is missing or lies
-/// where it must not.
+/// Returns the address of every tensor that is not virtual, by its uid. Returns an empty map, with
+/// a reason, when an address is missing or invalid.
 std::map<Uid, void*> pointers_of(const Descriptor& pack, const Graph& graph) {
   const auto uids = pack.find(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS)->as<Uid>();
   const auto data = pack.find(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS)->as<void*>();
@@ -110,7 +110,7 @@ std::map<Uid, void*> pointers_of(const Descriptor& pack, const Graph& graph) {
 cudnnStatus_t execute(cudnnHandle_t handle, cudnnBackendDescriptor_t plan_handle,
                       cudnnBackendDescriptor_t pack_handle) {
   const auto &plan = *held(plan_handle).descriptor, &pack = *held(pack_handle).descriptor;
-  if (!has_context()) // what is launched by the driver's API needs one
+  if (!has_context()) // launches through the driver API need a context
     return refuse(CUDNN_STATUS_EXECUTION_FAILED, "CUDA_ERROR_INVALID_CONTEXT");
   if (!plan.finalized || !pack.finalized || handle->device != current_device())
     return refuse(CUDNN_STATUS_BAD_PARAM, "a plan, or a device, that is not ready");
@@ -243,7 +243,7 @@ cudnnStatus_t cudnnBackendFinalize(cudnnBackendDescriptor_t handle) {
   return status;
 }
 
-/// What is refused leaves an error of the runtime behind, as a launch does.
+/// Leaves a runtime error after a refusal, as a launch does.
 cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDescriptor_t plan,
                                   cudnnBackendDescriptor_t pack) {
   const auto status = execute(handle, plan, pack);

@@ -1,4 +1,4 @@
-// From descriptors to a graph.
+// Builds a graph from descriptors.
 #include "tests/emulation/cudnn/descriptor.hpp"
 
 #include <optional>
@@ -38,7 +38,7 @@ std::optional<Type> type_of(cudnnDataType_t type) {
   }
 }
 
-/// None for a tensor that is not of a known type, or not channels-last.
+/// Returns nothing for a tensor of an unknown type, or one that is not channels-last.
 std::optional<Tensor> tensor_of(const Descriptor& d) {
   const auto type = type_of(d.find(CUDNN_ATTR_TENSOR_DATA_TYPE)->as<cudnnDataType_t>().front());
   const auto dims = d.find(CUDNN_ATTR_TENSOR_DIMENSIONS)->as<std::int64_t>();

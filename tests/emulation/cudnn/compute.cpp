@@ -37,7 +37,7 @@ private:
     return values_[tensor.uid] = load(pointers_.at(tensor.uid), tensor.elements(), tensor.type);
   }
 
-  /// A factor of a convolution.
+  /// Returns a factor of a convolution.
   std::vector<float> factor(const Node& node, Name name) {
     auto values = read(node, name);
     if (tf32_)
@@ -108,7 +108,7 @@ private:
       const auto dy = read(node, CUDNN_ATTR_OPERATION_POINTWISE_DYDESC);
       return each([&](std::size_t i) { return x[i] > 0 ? dy[i] : 0; });
     }
-    // Whole, or one a channel, and channels lie side by side.
+    // b has all elements or one per channel; channels are the innermost dimension.
     const auto b = read(node, CUDNN_ATTR_OPERATION_POINTWISE_BDESC);
     const auto first = static_cast<float>(node.real(CUDNN_ATTR_OPERATION_POINTWISE_ALPHA1, 1)),
                second = static_cast<float>(node.real(CUDNN_ATTR_OPERATION_POINTWISE_ALPHA2, 1));
@@ -130,8 +130,8 @@ private:
     write(node, CUDNN_ATTR_OPERATION_GENSTATS_SQSUMDESC, {squares.begin(), squares.end()});
   }
 
-  /// With h = (x - mean)·inv_std over M values: dscale = sum(dy·h), dbias = sum(dy), and
-  /// dx = scale·inv_std·(dy - dbias/M - h·dscale/M) as a·dy + b·x + c.
+  /// With h = (x - mean)·inv_std over M values: dscale = sum(dy·h), dbias = sum(dy), and dx =
+  /// scale·inv_std·(dy - dbias/M - h·dscale/M) as a·dy + b·x + c.
   void batch_norm_backward(const Node& node) {
     const auto x = read(node, CUDNN_ATTR_OPERATION_BN_BWD_WEIGHTS_X_DESC),
                dy = read(node, CUDNN_ATTR_OPERATION_BN_BWD_WEIGHTS_DY_DESC),

@@ -1,5 +1,5 @@
-/// Computes a graph one operation after the other, in f32 (sums over a tensor in f64); what an
-/// operation writes is rounded to the tensor's type.
+/// Computes a graph one operation after the other, in f32 (sums over a tensor in f64); each result
+/// is rounded to the type of its tensor.
 #pragma once
 
 #include "tests/emulation/cudnn/graph.hpp"
@@ -8,7 +8,8 @@
 
 namespace emulation::cudnn {
 
-/// Everything but virtual tensors has its pointer. `tf32`: factors of f32 convolutions are rounded.
+/// `pointers`: an address for every tensor that is not virtual. `tf32`: rounds the factors of f32
+/// convolutions.
 void compute(const Graph& graph, const std::map<Uid, void*>& pointers, bool tf32);
 
 /// x is (N, H, W, C), w (K, R, S, C), y (N, OH, OW, K).

@@ -4,7 +4,8 @@ namespace emulation::cudnn {
 
 namespace {
 
-/// to[i] += sum of factors[j]·rows[j·stride + i]. All of the time goes here and below.
+/// to[i] += sum of factors[j]·rows[j·stride + i]. Almost all time is spent here and in
+/// add_products().
 [[gnu::target_clones("arch=haswell", "default")]] void
 add_rows(float* to, std::int64_t count, const float* rows, std::int64_t stride,
          const float* factors, std::int64_t factor_count) {
@@ -23,7 +24,7 @@ add_rows(float* to, std::int64_t count, const float* rows, std::int64_t stride,
       to[j * count + i] += factors[j] * row[i];
 }
 
-/// (K, R, S, C) as (R, S, C, K), or back.
+/// Transposes (K, R, S, C) to (R, S, C, K), or back.
 std::vector<float> turned(const ConvolutionShape& s, const std::vector<float>& w, bool back) {
   std::vector<float> result(w.size());
   const auto window = s.rows * s.columns * s.in;
@@ -36,7 +37,7 @@ std::vector<float> turned(const ConvolutionShape& s, const std::vector<float>& w
   return result;
 }
 
-/// Calls visit(pixel of x, place in the window, pixel of y) for all that meet.
+/// Calls visit(pixel of x, place in the window, pixel of y) for every product.
 template <class Visit>
 void for_each_tap(const ConvolutionShape& s, Visit visit) {
   for (std::int64_t n = 0; n < s.batch; ++n)

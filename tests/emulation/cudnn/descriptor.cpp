@@ -17,7 +17,7 @@ struct Rule {
 constexpr auto tensor = CUDNN_TYPE_BACKEND_DESCRIPTOR;
 constexpr std::int64_t any = 1 << 20;
 
-/// Numbers of the descriptor types that are known.
+/// Returns the attributes of a descriptor type, with the number of their elements.
 std::vector<Rule> rules_of_parts(cudnnBackendDescriptorType_t type) {
   switch (type) {
   case CUDNN_BACKEND_TENSOR_DESCRIPTOR:

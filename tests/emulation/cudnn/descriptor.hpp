@@ -1,5 +1,5 @@
-/// Descriptors: attributes by name, each of the type and number that cuDNN's documentation gives
-/// it.
+/// Descriptors: attributes by name, each with the type and number of elements in cuDNN's
+/// documentation.
 #pragma once
 
 #include "tests/emulation/cudnn/engines.hpp"
@@ -15,12 +15,13 @@ namespace emulation::cudnn {
 struct Descriptor;
 using DescriptorPtr = std::shared_ptr<Descriptor>;
 
-/// Of what cuDNN sets and users read, only the kind that belongs to the descriptor's type is there.
+/// Members that cuDNN sets and users read exist only when they belong to the descriptor's type.
 struct Descriptor {
   struct Attribute {
     cudnnBackendAttributeType_t type;
     std::vector<std::byte> bytes;
-    std::vector<DescriptorPtr> descriptors; ///< instead, for attributes that are descriptors
+    std::vector<DescriptorPtr>
+        descriptors; ///< replaces the bytes for attributes that are descriptors
 
     template <class T>
     std::span<const T> as() const {
@@ -31,8 +32,8 @@ struct Descriptor {
   cudnnBackendDescriptorType_t type;
   bool finalized = false;
   std::map<int, Attribute> attributes;
-  std::shared_ptr<const Graph> graph; ///< operation graphs, and what was made for them
-  Engine engine = {};                 ///< engines, configurations, plans
+  std::shared_ptr<const Graph> graph; ///< of operation graphs and objects derived from them
+  Engine engine = {};                 ///< of engines, configurations and plans
 
   const Attribute* find(cudnnBackendAttributeName_t name) const {
     const auto found = attributes.find(name);
@@ -40,7 +41,7 @@ struct Descriptor {
   }
 };
 
-/// What a cudnnBackendDescriptor_t points to.
+/// The target of a cudnnBackendDescriptor_t.
 struct Held {
   DescriptorPtr descriptor;
 };
@@ -48,7 +49,7 @@ inline Held& held(cudnnBackendDescriptor_t handle) {
   return *static_cast<Held*>(handle);
 }
 
-/// The calling thread's last reason; gives the status back.
+/// Stores the calling thread's last reason; returns `status`.
 cudnnStatus_t refuse(cudnnStatus_t status, std::string why);
 const std::string& last_reason();
 
@@ -56,10 +57,10 @@ std::size_t size_of_attribute(cudnnBackendAttributeType_t type);
 /// Sets an attribute as a user does.
 cudnnStatus_t set(Descriptor& descriptor, cudnnBackendAttributeName_t name,
                   cudnnBackendAttributeType_t type, std::int64_t count, const void* values);
-/// Whether everything is there that this type of descriptor needs.
+/// Checks that all attributes that this type of descriptor needs are set.
 cudnnStatus_t check_complete(const Descriptor& descriptor);
 
-/// Builds and checks a graph from its descriptor's operations.
+/// Builds and checks a graph from the operations of its descriptor.
 cudnnStatus_t finalize_graph(Descriptor& descriptor);
 
 } // namespace emulation::cudnn

@@ -25,7 +25,7 @@ bool has_type(const Graph& graph, Type type) {
   });
 }
 
-/// A stem: what no engine fuses anything to.
+/// Whether a graph is a stem, to which no engine fuses anything.
 bool reads_few_channels(const Graph& graph) {
   return std::ranges::any_of(graph.nodes, [&](const Node& node) {
     return is_convolution(node) && std::ranges::any_of(node.tensors, [&](const auto& entry) {
@@ -34,14 +34,14 @@ bool reads_few_channels(const Graph& graph) {
   });
 }
 
-/// A filter gradient in f32 from narrower tensors.
+/// Whether a graph is a filter gradient in f32 from narrower tensors.
 bool widens(const Graph& graph) {
   return graph.nodes.size() == 2 &&
          graph.nodes.front().type == CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR;
 }
 
-/// What the pattern of a block's end has besides: an activation that is written and convolved, or
-/// more than one batch norm to find the mask and its ReLU.
+/// Whether a graph has the additional parts of a block's end: an activation that is written and
+/// convolved, or more than one batch norm whose ReLU gives the mask.
 bool ends_block(const Graph& graph) {
   constexpr int mask = 5;
   int pointwise = 0;
@@ -58,7 +58,7 @@ bool ends_block(const Graph& graph) {
   });
 }
 
-/// For f16 and a stride of 1 alone; forward, for single pixels.
+/// Only for f16 and a stride of 1; forward, only for 1x1 filters.
 bool fuses_end(const Graph& graph) {
   const auto node = *std::ranges::find_if(graph.nodes, is_convolution);
   const bool backward = node.has(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_W);
@@ -75,7 +75,7 @@ bool fuses(const Graph& graph) {
     return false;
   if (has(graph, CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR) || widens(graph))
     return true;
-  // Fused backward exists in f16, and writes filter gradients of that type alone.
+  // Fused backward exists only in f16, with filter gradients of that type.
   return has_type(graph, Type::f16) &&
          (!has(graph, CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR) ||
           !has_type(graph, Type::f32));
@@ -112,7 +112,7 @@ std::vector<std::int64_t> propose(const Graph& graph, cudnnBackendHeurMode_t mod
     return alone           ? std::vector<std::int64_t>{tensor_cores, general, split, atomic_adds}
            : widens(graph) ? std::vector<std::int64_t>{general}
                            : std::vector<std::int64_t>{fused};
-  case CUDNN_HEUR_MODE_B: // that some come twice is the caller's matter
+  case CUDNN_HEUR_MODE_B: // repeats engines: the caller must handle duplicates
     return alone           ? std::vector<std::int64_t>{split, tensor_cores}
            : widens(graph) ? std::vector<std::int64_t>{general}
                            : std::vector<std::int64_t>{fused};

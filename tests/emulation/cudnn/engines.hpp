@@ -1,6 +1,6 @@
-/// Which engines take a graph. They compute the same, and differ in what a search looks at: what
-/// they say of their arithmetic, and how much workspace they want. Which graphs fuse follows
-/// docs/cudnn-patterns.md for Hopper.
+/// Selects the engines that support a graph. All engines compute the same; they differ in the
+/// properties that a search looks at: numerical notes and workspace size. The rules for fusion
+/// follow docs/cudnn-patterns.md for Hopper.
 #pragma once
 
 #include "tests/emulation/cudnn/graph.hpp"
@@ -15,12 +15,12 @@ struct Engine {
   bool tf32 = false;     ///< for f32 tensors
   bool compiled = false; ///< at run time
   std::vector<cudnnBackendNumericalNote_t> notes;
-  bool launches = true; ///< false: plans are made of it, and refused when they are run
+  bool launches = true; ///< false: plans can be made, but running them fails
 };
 
-/// The engine with this index.
+/// Returns the engine with this index.
 Engine engine_at(std::int64_t index, const Graph& graph);
-/// Indices, best first; none where nothing takes the graph.
+/// Returns engine indices, best first; none when no engine supports the graph.
 std::vector<std::int64_t> propose(const Graph& graph, cudnnBackendHeurMode_t mode);
 
 } // namespace emulation::cudnn

@@ -1,5 +1,5 @@
-/// An operation graph as its descriptors say it, checked as far as one operation after the other
-/// can be, and as text.
+/// An operation graph built from its descriptors, checked as far as is possible one operation at a
+/// time, and its text form.
 #pragma once
 
 #include "tests/emulation/values.hpp"
@@ -15,7 +15,7 @@ namespace emulation::cudnn {
 
 using Uid = std::int64_t;
 
-/// N, C, H, W; channels-last in memory, which is all that is taken here.
+/// N, C, H, W; channels-last in memory, the only supported layout.
 struct Tensor {
   Uid uid;
   Type type;
@@ -31,7 +31,7 @@ struct Tensor {
   bool operator==(const Tensor&) const = default;
 };
 
-/// An operation: what descriptors inside of it say belongs to it, too.
+/// An operation, including the contents of its nested descriptors.
 struct Node {
   cudnnBackendDescriptorType_t type;
   std::map<int, Uid> tensors;                 ///< by attribute
@@ -39,7 +39,7 @@ struct Node {
 
   bool has(cudnnBackendAttributeName_t name) const { return tensors.contains(name); }
   Uid tensor(cudnnBackendAttributeName_t name) const { return tensors.at(name); }
-  /// The first number of an attribute, as whatever it is.
+  /// Returns the first number of an attribute, converted to T.
   template <class T = int>
   T number(cudnnBackendAttributeName_t name, double otherwise = 0) const {
     const auto found = numbers.find(name);
@@ -59,19 +59,19 @@ struct Graph {
   const Tensor& at(const Node& node, cudnnBackendAttributeName_t name) const {
     return tensors.at(node.tensor(name));
   }
-  /// Those that nodes write.
+  /// Returns the tensors that nodes write.
   std::vector<Uid> written() const;
 };
 
-/// The attributes of a node that name what it writes.
+/// Returns the attributes that name a node's outputs.
 std::vector<cudnnBackendAttributeName_t> outputs_of(const Node& node);
 
-/// Why no library could compute this; empty when it could: shapes that do not fit, tensors that are
-/// written twice, virtual ones that nobody writes.
+/// Returns the reason why no library could compute this graph; empty when one could. Reasons:
+/// shapes that do not fit, tensors that are written twice, virtual tensors that no node writes.
 std::string problem_of(const Graph& graph);
 
 std::string to_text(const Graph& graph, std::int64_t engine);
-/// False for text of anybody else.
+/// Returns false for text in another format.
 bool from_text(const std::string& text, Graph& graph, std::int64_t& engine);
 
 } // namespace emulation::cudnn

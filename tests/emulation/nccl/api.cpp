@@ -1,5 +1,5 @@
-// libnccl, as collectives/nccl/library.hpp asks for it: non-blocking communicators of ranks that
-// are all on this machine.
+// Emulates libnccl as collectives/nccl/library.hpp requests it: non-blocking communicators of ranks
+// that are all on this machine.
 #include "tests/emulation/nccl/communicator.hpp"
 #include "tests/emulation/nccl/distant_group.hpp"
 #include "tests/emulation/nccl/last_error.hpp"
@@ -15,14 +15,14 @@ using namespace emulation;
 using namespace emulation::nccl;
 
 struct ncclComm {
-  std::shared_ptr<Communicator> shared; ///< with what is enqueued
+  std::shared_ptr<Communicator> shared; ///< shared with enqueued work
   GroupKey group;
   bool finalized = false;
 };
 
 namespace {
 
-/// What an id says: the process that made it, and the group there.
+/// The contents of an id: the process that created it, and the group's number there.
 struct Id {
   std::uint64_t place, number;
 };
@@ -48,7 +48,7 @@ struct OpenGroup {
 };
 thread_local OpenGroup open_group;
 
-/// A non-blocking call may have been carried out when it returns, or some looks at its state later.
+/// Starts a non-blocking call, which is complete at once or after some queries of its state.
 ncclResult_t begin(Communicator& communicator) {
   communicator.looks_left = 1 + static_cast<int>(chance(3));
   return ncclInProgress;
@@ -73,7 +73,7 @@ bool reaches(const void* address, std::size_t bytes, int device) {
   return found && found->device == device && Memory::instance().covers(address, bytes);
 }
 
-/// `sent` and `received` are elements.
+/// `sent` and `received` are numbers of elements.
 ncclResult_t call(ncclComm_t communicator, cudaStream_t stream, Call call, std::size_t sent,
                   std::size_t received) {
   const auto& shared = communicator->shared;

@@ -35,7 +35,7 @@ void Communicator::run(const std::vector<Call>& calls) {
   }
 }
 
-/// Null when it was aborted.
+/// Returns null when the communicator was aborted.
 BytesPtr Communicator::wait(std::uint64_t ticket) {
   std::unique_lock lock{mutex_};
   changed_.wait(lock, [&] { return aborted || results_.contains(ticket); });

@@ -1,5 +1,5 @@
-/// A rank of this process: its calls run on its hardware queue, and hold it until every rank that
-/// they need has come. Aborting it lets its own calls go, and nobody else's.
+/// A rank of this process. Its calls run on its hardware queue and block it until every rank that
+/// they need has arrived. Aborting a rank releases only its calls.
 #pragma once
 
 #include "tests/emulation/nccl/group.hpp"
@@ -14,8 +14,8 @@ namespace emulation::nccl {
 
 struct Call {
   Operation operation;
-  const void* from; ///< null of a receive
-  void* to;         ///< null of a send
+  const void* from; ///< null for a receive
+  void* to;         ///< null for a send
   std::size_t sent; ///< bytes
 };
 
@@ -27,15 +27,15 @@ public:
 
   int size() const { return size_; }
   int device() const { return device_; }
-  /// Loads what the call needs and does not have: its kernel, and the connection to its peer.
+  /// Loads what the call needs for the first time: its kernel, and the connection to its peer.
   void prepare(const Call& call);
 
   void join(int rank);
-  /// Blocks until they are done, or it is aborted. What a group of calls sends waits for nobody's
-  /// receives in front of it.
+  /// Blocks until the calls are done or the communicator is aborted. The sends of a group of calls
+  /// do not wait for earlier receives of the group.
   void run(const std::vector<Call>& calls);
   void abort();
-  /// Nothing is asked of it any more.
+  /// Call when the rank makes no more calls.
   void leave() { group_->leave(*this); }
 
   void complete() override;
@@ -46,8 +46,8 @@ public:
   ncclResult_t failure() const { return failure_; }
 
   std::atomic<bool> aborted = false;
-  std::atomic<int> running = 0;    ///< runs that are enqueued
-  std::atomic<int> looks_left = 0; ///< until a non-blocking call has been carried out
+  std::atomic<int> running = 0;    ///< enqueued runs
+  std::atomic<int> looks_left = 0; ///< queries until a non-blocking call is complete
 
 private:
   BytesPtr wait(std::uint64_t ticket);
@@ -57,7 +57,7 @@ private:
   std::vector<char> peers_; ///< their addresses stand for connections
   std::atomic<bool> complete_ = false;
   std::atomic<ncclResult_t> failure_ = ncclSuccess;
-  std::uint64_t tickets_ = 0; ///< queue's thread alone
+  std::uint64_t tickets_ = 0; ///< used only by the queue's thread
   std::mutex mutex_;
   std::condition_variable changed_;
   std::map<std::uint64_t, BytesPtr> results_; ///< by ticket

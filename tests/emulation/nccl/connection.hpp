@@ -1,6 +1,6 @@
 /// One end of a connection between a rank and its group in another process.
 ///
-/// A thread sends and one receives, so that neither end waits for a process that stands still.
+/// One thread sends and another receives, so that neither end waits for a stopped process.
 #pragma once
 
 #include "tests/emulation/nccl/member.hpp"
@@ -13,7 +13,7 @@
 
 namespace emulation::nccl {
 
-/// A call of Group or Member; what the call does not have stays as it is here.
+/// A call of Group or Member; members that the call does not use keep their defaults.
 struct Message {
   enum class Call : std::uint8_t { join, bring, leave, complete, answer, fail };
 
@@ -23,7 +23,7 @@ struct Message {
   Place place = {};
   Operation operation = {};
   ncclResult_t why = ncclSuccess;
-  std::size_t bytes = 0; ///< that follow
+  std::size_t bytes = 0; ///< that follow the message
 };
 
 class Connection : public std::enable_shared_from_this<Connection> {
@@ -32,12 +32,12 @@ public:
 
   explicit Connection(Socket socket) : socket_{std::move(socket)} {}
 
-  /// `received` is called for each message, then `ended` once; both by one thread, which keeps them
-  /// and this until then.
+  /// Calls `received` for each message, then `ended` once. One thread makes these calls and keeps
+  /// the callbacks and this object alive until then.
   void start(Received received, std::function<void()> ended);
   /// Never blocks.
   void send(const Message& message, Bytes bytes = {});
-  /// Ends it when all has been sent.
+  /// Closes the connection when all messages are sent.
   void close();
 
 private:

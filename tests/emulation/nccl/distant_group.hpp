@@ -1,4 +1,5 @@
-/// A group as a rank of another process than that of its id has it: the end of a connection there.
+/// A group for a rank whose process did not create the group's id: one end of a connection to the
+/// process that did.
 #pragma once
 
 #include "tests/emulation/nccl/connection.hpp"
@@ -6,14 +7,14 @@
 
 namespace emulation::nccl {
 
-/// Of one rank.
+/// The group of one rank.
 class DistantGroup final : public Group {
 public:
-  /// `place`: the process's (reception.hpp).
+  /// `place`: place of the other process (reception.hpp).
   DistantGroup(std::uint64_t place, std::uint64_t number, int size)
       : place_{place}, number_{number}, size_{size} {}
 
-  /// Fails the member also when the process is gone, now or later.
+  /// Also fails the member when that process ends, now or later.
   void join(const std::shared_ptr<Member>& member, const Place& place) override;
   void bring(const Member& member, std::uint64_t ticket, Contribution contribution) override;
   void leave(const Member& member) override;
@@ -21,7 +22,7 @@ public:
 private:
   std::uint64_t place_, number_;
   int size_;
-  std::shared_ptr<Connection> connection_; ///< null: there was nobody
+  std::shared_ptr<Connection> connection_; ///< null: no process listens
 };
 
 } // namespace emulation::nccl

@@ -1,5 +1,4 @@
-/// Ranks that come together under one id. Nothing here blocks: who joins and who brings something
-/// hears of it as a Member.
+/// Ranks that assemble under one id. No call blocks: results are reported to the Member.
 #pragma once
 
 #include "tests/emulation/nccl/member.hpp"
@@ -13,13 +12,13 @@ public:
   Group& operator=(const Group&) = delete;
   virtual ~Group() = default;
 
-  /// Fails the member when its rank is there already, and all when they are complete and two have
-  /// one GPU.
+  /// Fails the member when its rank has already joined. Fails all members when the group is
+  /// complete and two ranks have one GPU.
   virtual void join(const std::shared_ptr<Member>& member, const Place& place) = 0;
-  /// Its part of the member's next operation. Fails all that have brought theirs when one does not
-  /// fit the others: NCCL would mix memory, or hang.
+  /// Adds the member's contribution to its next operation. Fails all contributing members when one
+  /// contribution does not fit the others: NCCL would mix memory, or hang.
   virtual void bring(const Member& member, std::uint64_t ticket, Contribution contribution) = 0;
-  /// The others go on waiting for it.
+  /// Removes the member. Operations that need it keep waiting.
   virtual void leave(const Member& member) = 0;
 };
 

@@ -9,7 +9,7 @@ const void* kernel_of(const Operation& operation) {
   static std::array<std::array<char, types>, kinds> kernels;
   const bool adds = operation.kind == Kind::all_reduce || operation.kind == Kind::reduce_scatter ||
                     operation.kind == Kind::reduce;
-  // Sending and receiving are one kernel.
+  // Sending and receiving use one kernel.
   const auto kind = operation.kind == Kind::receive ? Kind::send : operation.kind;
   const auto type = adds ? static_cast<std::size_t>(operation.type) : std::size_t{0};
   return &kernels[static_cast<std::size_t>(kind)][type];

@@ -5,7 +5,8 @@
 
 namespace emulation::nccl {
 
-/// Stands for the kernel of an operation. Each kind has one; kinds that sum have one for each type.
+/// Returns an address that stands for the kernel of an operation. Each kind has one kernel; kinds
+/// that sum have one per type.
 const void* kernel_of(const Operation& operation);
 
 } // namespace emulation::nccl

@@ -1,4 +1,4 @@
-/// Why the last call, or rank, of this process failed: what ncclGetLastError says.
+/// The reason why the last call, or a rank, of this process failed: the text of ncclGetLastError.
 #pragma once
 
 #include <atomic>

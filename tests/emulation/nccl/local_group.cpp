@@ -71,7 +71,7 @@ void LocalGroup::finish(Meeting meeting) {
     arrival.member->answer(arrival.ticket, *result++);
 }
 
-/// What it has brought to operations that are not done is gone with it: nobody completes them.
+/// Also removes the member's contributions to pending operations: these never complete.
 bool LocalGroup::remove(const Member& member) {
   for (auto& [key, meeting] : meetings_)
     std::erase_if(meeting,
@@ -87,7 +87,7 @@ void LocalGroup::leave(const Member& member) {
 void LocalGroup::lose(const Member& member) {
   const std::lock_guard lock{mutex_};
   if (!remove(member))
-    return; // it has left
+    return; // it left before
   lost_ = true;
   for (const auto& [other, seat] : seats_)
     seat.member->fail(ncclRemoteError);

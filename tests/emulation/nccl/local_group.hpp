@@ -1,4 +1,4 @@
-/// The group itself, in the process that made its id.
+/// The group in the process that created its id.
 #pragma once
 
 #include "tests/emulation/nccl/group.hpp"
@@ -17,14 +17,14 @@ public:
   void join(const std::shared_ptr<Member>& member, const Place& place) override;
   void bring(const Member& member, std::uint64_t ticket, Contribution contribution) override;
   void leave(const Member& member) override;
-  /// Its process has ended: fails the others.
+  /// Fails the other members, because the member's process has ended.
   void lose(const Member& member);
 
 private:
   struct Seat {
     std::shared_ptr<Member> member;
     Place place;
-    std::size_t collectives = 0;                               ///< that it brought
+    std::size_t collectives = 0;                               ///< number of its contributions
     std::map<std::pair<int, bool>, std::size_t> messages = {}; ///< by peer and whether it sends
   };
   /// (sender, receiver, number), or (-1, -1, number) for all ranks.
@@ -42,7 +42,7 @@ private:
   std::size_t needed(const Operation& operation) const {
     return operation.collective() ? size_ : 2;
   }
-  /// False when it has left before.
+  /// Returns false when the member has left before.
   bool remove(const Member& member);
   static Key next_key(Seat& seat, const Operation& operation);
   static bool all_fit(const Meeting& meeting, const Operation& operation);
@@ -50,7 +50,7 @@ private:
 
   std::mutex mutex_;
   std::size_t size_, joined_ = 0;
-  bool lost_ = false; ///< a rank
+  bool lost_ = false; ///< a rank was lost
   std::map<const Member*, Seat> seats_;
   std::map<Key, Meeting> meetings_;
 };

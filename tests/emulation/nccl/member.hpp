@@ -1,4 +1,4 @@
-/// A rank as its group sees it: where results and news of the group go.
+/// A rank as its group sees it: receives results and news of the group.
 #pragma once
 
 #include "tests/emulation/nccl/operation.hpp"
@@ -6,7 +6,8 @@
 namespace emulation::nccl {
 
 struct Place {
-  int rank, gpu; ///< the machine's, whichever number it has in the rank's process
+  int rank,
+      gpu; ///< gpu: the machine's number, which may differ from the number in the rank's process
 };
 
 /// Called by any thread; does not block.
@@ -17,11 +18,11 @@ public:
   Member& operator=(const Member&) = delete;
   virtual ~Member() = default;
 
-  /// All ranks have joined; they may have left since.
+  /// Called when all ranks have joined; some may have left since.
   virtual void complete() = 0;
-  /// Of the operation that it brought with this ticket.
+  /// Returns the result of the operation with this ticket.
   virtual void answer(std::uint64_t ticket, BytesPtr result) = 0;
-  /// What it waits for will not come; it has to abort.
+  /// Called when the operations that it waits for cannot complete; the rank has to abort.
   virtual void fail(ncclResult_t why) = 0;
 };
 

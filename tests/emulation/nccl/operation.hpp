@@ -1,4 +1,5 @@
-/// What a rank brings to an operation, and gets of it. It may travel between processes as it is.
+/// A rank's contribution to an operation, and its result. Both can be sent between processes as
+/// they are.
 #pragma once
 
 #include <cstddef>
@@ -25,12 +26,12 @@ enum class Kind : std::uint8_t {
 struct Operation {
   Kind kind;
   std::size_t
-      count; ///< as the function's argument: of the part, where results or sources are divided
+      count; ///< as the function's argument: of one shard when results or sources are sharded
   ncclDataType_t type;
-  int peer = 0; ///< or root
+  int peer = 0; ///< peer or root
 
   bool collective() const { return kind != Kind::send && kind != Kind::receive; }
-  /// Whether another rank's operation is its part of the same.
+  /// Whether another rank's operation belongs to the same collective or message.
   bool fits(const Operation& other) const {
     return count == other.count && type == other.type &&
            (collective() ? kind == other.kind && peer == other.peer : !other.collective());
@@ -39,12 +40,12 @@ struct Operation {
 
 struct Contribution {
   Operation operation;
-  Bytes data; ///< empty of a receive
+  Bytes data; ///< empty for a receive
 };
 
 std::size_t size_of(ncclDataType_t type);
-/// What each rank gets of an operation of all, from what they brought, in rank order; empty for one
-/// that gets nothing.
+/// Returns the result of each rank, in rank order, from all contributions; null for a rank without
+/// a result.
 std::vector<BytesPtr> results_of(const std::vector<Contribution>& brought);
 
 } // namespace emulation::nccl

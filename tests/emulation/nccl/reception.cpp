@@ -13,7 +13,7 @@ namespace {
 
 using Call = Message::Call;
 
-/// A rank of another process, in a group of this one.
+/// A rank of another process in a group of this process.
 class PendingConnection final : public Member,
                                 public std::enable_shared_from_this<PendingConnection> {
 public:
@@ -36,7 +36,7 @@ public:
     else
       group_->leave(*this);
   }
-  /// A rank that has not left before was killed with its process.
+  /// Reports a rank that has not left before as lost: it was killed with its process.
   void gone() {
     if (group_)
       group_->lose(*this);

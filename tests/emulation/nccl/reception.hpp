@@ -1,4 +1,4 @@
-/// Where ranks of other processes come into the groups of this one, which made their ids.
+/// Accepts ranks of other processes into the groups of this process, which created their ids.
 #pragma once
 
 #include "tests/emulation/nccl/local_group.hpp"
@@ -7,11 +7,11 @@
 
 namespace emulation::nccl {
 
-/// The place of this process, which listens there from the first call on; no other process has it.
+/// Returns the unique place of this process, which listens there from the first call on.
 std::uint64_t listener();
 std::string name_of_listener(std::uint64_t place);
 
-/// Of this process; made by whoever comes first, and kept by those who have come.
+/// Returns a group of this process; the first caller creates it, and its members keep it alive.
 std::shared_ptr<LocalGroup> group_of(std::uint64_t number, int size);
 
 } // namespace emulation::nccl

@@ -32,7 +32,7 @@ T rounded(double value) {
     return static_cast<T>(value);
 }
 
-/// Of `count` elements that begin `skip` elements into what each rank brought.
+/// Sums `count` elements of all contributions, starting at element `skip`.
 template <class T>
 Bytes sum(const std::vector<Contribution>& brought, std::size_t skip, std::size_t count) {
   std::vector<double> sums(count);
@@ -125,7 +125,7 @@ std::vector<BytesPtr> results_of(const std::vector<Contribution>& brought) {
     return to_all(ranks, all_of(brought));
   case Kind::broadcast:
     return to_all(ranks, brought[static_cast<std::size_t>(operation.peer)].data);
-  default: // a message: what the sender brought is the receiver's
+  default: // a message: the receiver gets the sender's data
     return to_root(ranks, 1, brought[0].data);
   }
 }

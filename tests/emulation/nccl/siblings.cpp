@@ -21,7 +21,7 @@ struct Siblings {
 };
 
 Siblings& siblings() {
-  static auto* const all = new Siblings; // threads of devices use it until the process has ended
+  static auto* const all = new Siblings; // device threads use it until the process ends
   return *all;
 }
 
@@ -30,7 +30,7 @@ bool copies_instead() {
   return disabled && std::string_view{disabled} == "1";
 }
 
-/// As NCCL asks before it lets a kernel of one device touch memory of another.
+/// Queries access as NCCL does before a kernel of one device accesses memory of another.
 bool takes_direct_path(int from, int to) {
   int can = 0;
   return from == to || (cudaDeviceCanAccessPeer(&can, from, to) == cudaSuccess && can != 0);

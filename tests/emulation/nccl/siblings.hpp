@@ -1,4 +1,4 @@
-/// The ranks of a group that live in this process. Where the GPUs reach each other, NCCL's kernels
+/// The ranks of a group in this process. When GPUs can access each other's memory, NCCL's kernels
 /// read and write each other's buffers directly (P2P_DIRECT), unless NCCL_P2P_DIRECT_DISABLE is 1.
 #pragma once
 
@@ -8,12 +8,12 @@
 
 namespace emulation::nccl {
 
-/// A group, by what its id says.
+/// A group, by the contents of its id.
 using GroupKey = std::pair<std::uint64_t, std::uint64_t>;
 
-/// Notes that a rank of this process is on this device.
+/// Records that a rank of this process is on this device.
 void add_sibling(const GroupKey& group, int device);
-/// Whether all ranks of this process may touch this buffer of one of them.
+/// Whether all ranks of this process can access this buffer of one of them.
 bool siblings_reach(const GroupKey& group, const void* buffer);
 
 } // namespace emulation::nccl

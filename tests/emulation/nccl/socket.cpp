@@ -11,7 +11,7 @@ namespace emulation::nccl {
 
 namespace {
 
-/// In Linux's abstract namespace: no file stays behind a process that is killed.
+/// An address in Linux's abstract namespace: no file remains when the process is killed.
 class Address {
 public:
   explicit Address(const std::string& name) {
@@ -31,7 +31,8 @@ int new_socket() {
   return ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 }
 
-/// Calls `move(done)` until all is moved; false when it fails, or nothing more comes.
+/// Calls `move(done)` until all bytes are moved. Returns false on an error or at the end of the
+/// stream.
 template <class Move>
 bool move_all(std::size_t bytes, Move move) {
   for (std::size_t done = 0; done < bytes;) {

@@ -1,4 +1,4 @@
-/// Sockets between processes of this machine, at names that go with the process that listens.
+/// Sockets between processes of this machine, at names that vanish with the listening process.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,7 @@
 
 namespace emulation::nccl {
 
-/// No child of this process gets it.
+/// Child processes do not inherit it.
 class Socket {
 public:
   explicit Socket(int descriptor = -1) : descriptor_{descriptor} {}
@@ -17,11 +17,11 @@ public:
 
   static Socket listening(const std::string& name);
   static Socket connected(const std::string& name);
-  /// Blocks until somebody connects.
+  /// Blocks until a peer connects.
   Socket accept() const;
 
   explicit operator bool() const { return descriptor_ >= 0; }
-  /// All of it; false when the other end is gone.
+  /// Transfer all bytes; return false when the other end is closed.
   bool send(const void* data, std::size_t bytes) const;
   bool receive(void* data, std::size_t bytes) const;
   /// Ends send() and receive() of both ends, in any thread.

@@ -1,4 +1,4 @@
-// Allocations: at once, in the order of a stream, and of the host.
+// Allocations: immediate, stream-ordered, and of host memory.
 #include "tests/emulation/runtime/loading.hpp"
 #include "tests/emulation/runtime/memory.hpp"
 #include "tests/emulation/runtime/settings.hpp"
@@ -9,12 +9,12 @@
 #include <set>
 #include <span>
 
-/// What was given back to a pool stays the pool's, in pieces, until it is trimmed.
+/// A memory pool keeps freed memory, in pieces, until it is trimmed.
 struct CUmemPoolHandle_st {
   int device;
   std::mutex mutex = {};
   std::multiset<std::size_t> pieces = {};
-  std::set<int> peers = {}; ///< devices that it was opened to
+  std::set<int> peers = {}; ///< devices with access to it
 
   std::size_t kept() {
     std::size_t bytes = 0;
@@ -32,7 +32,7 @@ std::byte* bytes_at(void* address) {
   return static_cast<std::byte*>(address);
 }
 
-/// An allocation of this kind that begins here.
+/// Returns the allocation of this kind that begins at this address.
 std::optional<Allocation> beginning_at(const void* address, bool host) {
   const auto found = Memory::instance().find(address);
   if (found && found->data == address && (found->device == Allocation::host) == host)
@@ -44,7 +44,7 @@ bool is_pool(cudaMemPool_t pool) {
   return Handles<CUmemPoolHandle_st>::instance().has(pool);
 }
 
-/// Whose an allocation is, by its address; the rest belongs to no pool.
+/// The pool of each allocation, by address; other allocations belong to no pool.
 std::map<const void*, cudaMemPool_t>& owners() {
   static auto* const all = new std::map<const void*, cudaMemPool_t>;
   return *all;
@@ -61,7 +61,7 @@ cudaMemPool_t owner_of(const void* address) {
   return owner == owners().end() ? nullptr : owner->second;
 }
 
-/// A piece of the pool that is large enough, or none.
+/// Takes memory from a piece of the pool that is large enough, if there is one.
 void use_piece(CUmemPoolHandle_st& pool, std::size_t bytes) {
   if (const auto piece = pool.pieces.lower_bound(bytes); piece != pool.pieces.end()) {
     const auto rest = *piece - bytes;
@@ -97,7 +97,7 @@ cudaError_t cudaMalloc(void** memory, std::size_t bytes) {
   return cudaSuccess;
 }
 
-/// Waits for all that the device does, as CUDA's does.
+/// Waits for all work of the device, as CUDA's does.
 cudaError_t cudaFree(void* memory) {
   EMULATION_TRY(refuse_while_capturing());
   if (!memory)
@@ -177,7 +177,7 @@ cudaError_t cudaMemPoolCreate(cudaMemPool_t* pool, const cudaMemPoolProps* prope
   return cudaSuccess;
 }
 
-/// What the product asks for, to keep all, is what pools do here.
+/// Accepts only the setting that troupe uses, which keeps all memory: these pools always do so.
 cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribute, void* value) {
   const bool keeps_all =
       attribute == cudaMemPoolAttrReleaseThreshold &&
@@ -185,8 +185,8 @@ cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribut
   return is_pool(pool) && keeps_all ? cudaSuccess : remember(cudaErrorInvalidValue);
 }
 
-/// The protection key lets threads of the peer touch all memory of the device from now on;
-/// opened_to() knows which pool was opened.
+/// From now on, the protection key lets the peer's threads access all memory of the device;
+/// opened_to() checks which pool was opened.
 cudaError_t cudaMemPoolSetAccess(cudaMemPool_t pool, const cudaMemAccessDesc* accesses,
                                  std::size_t count) {
   for (const auto& access : std::span{accesses, count}) {
@@ -218,10 +218,10 @@ cudaError_t cudaMemPoolTrimTo(cudaMemPool_t pool, std::size_t bytes) {
 cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool) {
   if (!Handles<CUmemPoolHandle_st>::instance().remove(pool))
     return remember(cudaErrorInvalidValue);
-  return cudaSuccess; // lives on until what was taken from it is freed: it is small
+  return cudaSuccess; // not freed, as allocations may still refer to it: it is small
 }
 
-/// The memory may be touched once the stream has come that far.
+/// The memory may be used once the stream has reached the allocation.
 cudaError_t cudaMallocFromPoolAsync(void** memory, std::size_t bytes, cudaMemPool_t pool,
                                     cudaStream_t stream) {
   if (!is_pool(pool))

@@ -25,7 +25,7 @@ namespace {
 constexpr std::size_t most_threads = 1024, stack_bytes = std::size_t{64} << 10, warp = 32;
 constexpr std::size_t largest_exchanged = 16;
 
-/// Goes on where `to` was left, and leaves where this is in `from`. No system call: a kernel
+/// Saves the current stack in `from` and continues on stack `to`. Makes no system call: a kernel
 /// switches a few million times.
 [[gnu::naked]] void switch_stack(void**, void*) {
   asm("push %rbp\n push %rbx\n push %r12\n push %r13\n push %r14\n push %r15\n"
@@ -33,9 +33,9 @@ constexpr std::size_t largest_exchanged = 16;
       "pop %r15\n pop %r14\n pop %r13\n pop %r12\n pop %rbx\n pop %rbp\n ret");
 }
 
-/// A stack whose first switch enters the function, which must not return.
+/// Prepares a stack whose first switch enters the function, which must not return.
 void* prepared_stack(std::byte* memory, void (*enter)()) {
-  constexpr std::size_t saved = 6; // what switch_stack() takes off
+  constexpr std::size_t saved = 6; // registers that switch_stack() pops
   auto* const top = reinterpret_cast<void**>(memory + stack_bytes);
   top[-2] = reinterpret_cast<void*>(enter);
   std::fill_n(top - 2 - saved, saved, nullptr);
@@ -44,25 +44,25 @@ void* prepared_stack(std::byte* memory, void (*enter)()) {
 
 enum class State { ready, at_block_barrier, at_warp_barrier, done };
 
-/// A thread of the block; its stack serves the threads of later blocks, too.
+/// A thread of the block; its stack is reused by threads of later blocks.
 struct Fiber {
-  void* here = nullptr; ///< on its stack; null: it has none yet
+  void* here = nullptr; ///< its stack pointer; null: it has no stack yet
   State state = State::done;
   unsigned shuffles = 0;
   uint3 thread;
 };
 
-/// Of the two last shuffles: a lane may be one ahead of others, not two.
+/// Values of the last two shuffles: a lane may be one shuffle ahead of others, not two.
 struct Exchange {
   std::array<std::array<std::byte, largest_exchanged>, warp> values[2];
   std::array<std::size_t, warp> bytes[2];
 };
 
-/// Those of one host thread, on which one block runs at a time.
+/// The fibers of one host thread, which runs one block at a time.
 class Fibers {
 public:
   void run(dim3 size, const std::function<void()>& thread, bool backwards);
-  /// From a fiber: lets others run until its state is ready again.
+  /// Called by a fiber: runs other fibers until its state is ready again.
   void wait(State until);
   Fiber& current() { return fibers_[current_]; }
   Exchange& exchange() { return exchanges_[current_ / warp]; }
@@ -89,7 +89,7 @@ Fibers& fibers() {
   return own;
 }
 
-/// Runs one thread after the other: the stack stays.
+/// Runs one thread of a block after the other on the same stack.
 void Fibers::enter() {
   auto& self = fibers();
   for (;;) {
@@ -120,7 +120,7 @@ void Fibers::resume(std::size_t index) {
   switch_stack(&scheduler_, fibers_[index].here);
 }
 
-/// Whether all of these threads had come to the barrier.
+/// Releases these threads if all of them have reached the barrier. Returns whether they had.
 bool Fibers::release(State barrier, std::size_t begin, std::size_t end) {
   const auto first = fibers_.begin() + static_cast<std::ptrdiff_t>(begin);
   const auto last = fibers_.begin() + static_cast<std::ptrdiff_t>(end);
@@ -159,7 +159,7 @@ void Fibers::run(dim3 size, const std::function<void()>& thread, bool backwards)
   if (!std::all_of(fibers_.begin(), fibers_.begin() + static_cast<std::ptrdiff_t>(count),
                    [](const Fiber& fiber) { return fiber.state == State::done; })) {
     fail_forever(cudaErrorLaunchFailure, "not all threads of a block came to its barrier");
-    fibers_.clear(); // their stacks stay behind: what is on them cannot be undone
+    fibers_.clear(); // leaks their stacks, which cannot be unwound
   }
 }
 
@@ -225,7 +225,7 @@ void Launch::enqueue(const void* kernel, std::function<void()> thread) const {
 bool Launch::reachable_address(const void* address) const {
   const auto* const of = stream_of(stream);
   if (!address || !of)
-    return true; // who enqueues it finds that there is no such stream
+    return true; // the caller that enqueues it detects that the stream does not exist
   if (!Memory::instance().find(address))
     fail_forever(cudaErrorIllegalAddress, "a kernel was given memory that no device reaches");
   else if (!opened_to(address, of->device))

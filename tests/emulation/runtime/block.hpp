@@ -9,8 +9,8 @@
 
 namespace emulation {
 
-/// All blocks of a grid, one after the other: forward, or in random order where there is a seed;
-/// threads of odd blocks from the last to the first, so that what a missing barrier does is seen.
+/// Runs all blocks of a grid, one after the other: in order, or in random order when a seed is set.
+/// The threads of odd blocks run from the last to the first, so that a missing barrier is detected.
 void run_grid(dim3 grid, dim3 block, const std::function<void()>& thread);
 
 } // namespace emulation

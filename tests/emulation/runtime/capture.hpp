@@ -1,4 +1,4 @@
-/// What streams enqueue while they are captured, and which part of it comes after which other.
+/// Captured work of streams, and the order of its parts.
 #pragma once
 
 #include "tests/emulation/runtime/queue.hpp"
@@ -13,7 +13,7 @@
 namespace emulation {
 
 using NodeIndex = std::size_t;
-using Tips = std::set<NodeIndex>; ///< nodes that what comes next depends on
+using Tips = std::set<NodeIndex>; ///< nodes that the next node depends on
 
 struct GraphNode {
   Work work;
@@ -21,8 +21,8 @@ struct GraphNode {
 };
 using GraphNodes = std::vector<GraphNode>;
 
-/// From a stream's beginning to its end; other streams join by waiting for its events. A thread's
-/// captures are its own matter, as the product's are (cudaStreamCaptureModeThreadLocal); the other
+/// A capture, from its begin on a stream to its end; other streams join by waiting for its events.
+/// Captures belong to one thread, as troupe's do (cudaStreamCaptureModeThreadLocal); the other
 /// modes are not supported.
 struct Capture {
   cudaStream_t origin;
@@ -30,7 +30,7 @@ struct Capture {
   GraphNodes nodes;
   bool valid = true;
 
-  /// A node behind `tips`, which become the node.
+  /// Adds a node that depends on `tips`; `tips` becomes this node.
   void add(Work work, Tips& tips);
   /// Whether every node comes before one of `tips`.
   bool all_before(const Tips& tips) const;
@@ -40,13 +40,13 @@ using CapturePtr = std::shared_ptr<Capture>;
 /// Whether the calling thread has begun a capture and not ended it.
 bool capturing();
 
-/// For calls that CUDA forbids to a thread that captures: the capture is lost with them.
+/// Call in functions that CUDA forbids to a capturing thread: they invalidate the capture.
 cudaError_t refuse_while_capturing();
 
-/// Guards captures, and what streams and events know of them.
+/// Guards captures, and the members of streams and events that refer to them.
 std::mutex& capture_mutex();
 
-/// The nodes in an order that respects their dependencies; one of many, where there is a seed.
+/// Runs the nodes in an order that respects their dependencies; in a random one when a seed is set.
 void run_nodes(const GraphNodes& nodes);
 
 } // namespace emulation

@@ -1,4 +1,4 @@
-// Copies and fills. What is wrong with an address is said by the call, not by the copy.
+// Copies and fills. The call itself reports an invalid address, not the copy.
 #include "tests/emulation/runtime/loading.hpp"
 #include "tests/emulation/runtime/memory.hpp"
 #include "tests/emulation/runtime/settings.hpp"
@@ -14,12 +14,12 @@ using namespace emulation;
 
 namespace {
 
-/// From pageable memory to a device.
+/// Largest copy from pageable memory that is buffered before the call returns.
 constexpr std::size_t most_taken_at_once = std::size_t{64} << 10;
 
 /// One end of a copy.
 struct End {
-  std::optional<Allocation> allocation; ///< none: ordinary memory of the host
+  std::optional<Allocation> allocation; ///< none: pageable host memory
 
   explicit End(const void* address) : allocation{Memory::instance().find(address)} {}
   bool pageable() const { return !allocation; }
@@ -47,7 +47,7 @@ bool agrees(cudaMemcpyKind kind, const End& to, const End& from) {
   return false;
 }
 
-/// Copies reach every device's memory, with or without peer access.
+/// Copies can access every device's memory, with or without peer access.
 void copy(void* to, const void* from, std::size_t bytes) {
   std::optional<DeviceAccess> to_access, from_access;
   if (const End end{to}; end.on_device())
@@ -57,7 +57,7 @@ void copy(void* to, const void* from, std::size_t bytes) {
   std::memmove(to, from, bytes);
 }
 
-/// Whole pages of zeros are what fresh pages are: large workspaces are never touched otherwise.
+/// Replaces whole pages by fresh pages of zeros: otherwise large workspaces would occupy memory.
 void fill(std::byte* memory, int value, std::size_t bytes) {
   constexpr std::size_t page = 4096;
   const DeviceAccess access{Memory::instance().find(memory)->device};
@@ -76,8 +76,9 @@ void fill(std::byte* memory, int value, std::size_t bytes) {
 
 extern "C" {
 
-/// As the driver does it: from pageable memory a few bytes are taken before this returns, many go
-/// through a small buffer, piece by piece; to pageable memory it returns when they are there.
+/// Behaves like the driver. From pageable memory, a few bytes are buffered before the call returns,
+/// and many bytes go chunk by chunk through a small buffer. To pageable memory, the call returns
+/// after the copy.
 cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind,
                             cudaStream_t handle) {
   note_launch();

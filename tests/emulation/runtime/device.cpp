@@ -134,7 +134,8 @@ cudaError_t cudaDeviceCanAccessPeer(int* can, int device, int peer) {
   return cudaSuccess;
 }
 
-/// Would open what cudaMalloc gave; pools are opened one by one (cudaMemPoolSetAccess).
+/// Not supported: would give access to allocations of cudaMalloc. Pools are opened one by one
+/// (cudaMemPoolSetAccess).
 cudaError_t cudaDeviceEnablePeerAccess(int, unsigned) {
   return remember(cudaErrorNotSupported);
 }

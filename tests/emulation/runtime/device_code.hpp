@@ -1,4 +1,4 @@
-/// What kernels take for granted, for the host's compiler: included before each of them.
+/// Declarations that kernels need, for the host's compiler: included before each kernel.
 #pragma once
 
 #include "tests/emulation/runtime/launch.hpp"
@@ -20,7 +20,7 @@
 #define __global__
 #define __device__
 #define __host__
-#define __shared__ static thread_local // one block at a time runs on a thread of the host
+#define __shared__ static thread_local // a host thread runs one block at a time
 #define __launch_bounds__(...)
 
 #define threadIdx (::emulation::place.thread)
@@ -34,14 +34,14 @@ struct Place {
   uint3 thread, block;
   dim3 block_size, grid_size;
 };
-/// The running thread's.
+/// Indices of the running thread.
 extern thread_local Place place [[gnu::tls_model("initial-exec")]];
 
 void block_barrier();
-/// Every lane of the warp gives `bytes` bytes, and gets those of the lane whose number differs in
-/// the bits of `lanes`.
+/// Exchanges `bytes` bytes between all lanes of the warp: each lane gets those of the lane whose
+/// number differs in the bits of `lanes`.
 void exchange_in_warp(void* value, std::size_t bytes, unsigned lanes);
-/// Says that a block's shared variable is in use; the first time it is filled with garbage.
+/// Registers a block's use of a shared variable; the first use fills it with garbage.
 void fresh_shared(void* variable, std::size_t bytes);
 
 } // namespace emulation

@@ -1,4 +1,4 @@
-// libcuda.so.1, as far as it is asked what there is.
+// Emulates the functions of libcuda.so.1 that query the driver.
 #include "tests/emulation/runtime/settings.hpp"
 
 #include <cuda.h>

@@ -11,7 +11,7 @@ namespace {
 thread_local cudaError_t last_error = cudaSuccess;
 std::atomic<cudaError_t> standing = cudaSuccess;
 
-/// The errors that something here returns, and what the runtime says of them.
+/// The errors that the emulation returns, with their names and texts.
 struct Text {
   cudaError_t code;
   const char *name, *text;

@@ -1,4 +1,4 @@
-/// The runtime's error codes: a thread's last one, and those that a device never gets over.
+/// The runtime's error codes: the last error of each thread, and the sticky error of a device.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -7,18 +7,18 @@
 
 namespace emulation {
 
-/// Keeps an error as the calling thread's last; gives it back.
+/// Stores an error as the calling thread's last error and returns it.
 cudaError_t remember(cudaError_t code);
 
-/// As an error inside a kernel does: every later call that concerns the devices fails with it. Says
-/// why on standard error.
+/// Makes every later device call fail with this error, as an error inside a kernel does. Prints the
+/// reason to standard error.
 void fail_forever(cudaError_t code, std::string_view why);
-/// cudaSuccess, or what fail_forever() was told first.
+/// Returns the first error of fail_forever(), or cudaSuccess.
 cudaError_t standing_error();
 
 } // namespace emulation
 
-/// Inside functions of the runtime: passes an error on to the caller, and remembers it.
+/// In functions of the runtime: returns an error to the caller and remembers it.
 #define EMULATION_TRY(expression)                                                                  \
   do {                                                                                             \
     if (const cudaError_t code_ = (expression); code_ != cudaSuccess)                              \

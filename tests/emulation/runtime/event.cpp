@@ -14,7 +14,7 @@ std::shared_ptr<Record> last_record(cudaEvent_t event) {
   return event->record;
 }
 
-/// What may be asked of an event: not of one that was last recorded in a capture.
+/// Checks that an event may be queried: not when it was last recorded in a capture.
 cudaError_t check(cudaEvent_t event) {
   EMULATION_TRY(refuse_while_capturing());
   EMULATION_TRY(standing_error());

@@ -1,4 +1,4 @@
-/// Which handles are alive: a stale one is an error here, where it would be anything elsewhere.
+/// Tracks live handles: a stale handle is an error here, where it is undefined behaviour elsewhere.
 #pragma once
 
 #include <mutex>
@@ -19,7 +19,7 @@ public:
     alive_.insert(object);
     return object;
   }
-  /// False for one that is not alive.
+  /// Returns false for a handle that is not alive.
   bool remove(Object* object) {
     const std::lock_guard lock{mutex_};
     return alive_.erase(object) > 0;

@@ -1,4 +1,4 @@
-/// Launches of kernels, as tests/emulation/kernels_to_host.py writes them.
+/// Launches of kernels, in the form that tests/emulation/kernels_to_host.py writes.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -9,13 +9,13 @@
 
 namespace emulation {
 
-/// What is between <<< and >>>.
+/// The launch configuration between <<< and >>>.
 struct Launch {
   dim3 grid, block;
   std::size_t shared = 0;
   cudaStream_t stream = nullptr;
 
-  /// As a launch does, arguments are copied when it is called.
+  /// Copies the arguments at the call, as a launch does.
   template <class Kernel, class... Arguments>
   void operator()(Kernel kernel, Arguments... arguments) const {
     static_assert((std::is_trivially_copyable_v<Arguments> && ...));
@@ -31,8 +31,8 @@ private:
 
   void enqueue(const void* kernel, std::function<void()> thread) const;
   bool reachable_address(const void* address) const;
-  /// Pointers must lead to memory that the stream's device reaches; those inside of structures are
-  /// not seen.
+  /// Checks that a pointer argument is accessible to the stream's device. Pointers inside
+  /// structures are not checked.
   template <class Argument>
   bool reachable(const Argument& argument) const {
     if constexpr (std::is_pointer_v<Argument>)

@@ -14,7 +14,7 @@ namespace emulation {
 namespace {
 
 struct Loaded {
-  std::shared_mutex loading; ///< held alone by who loads
+  std::shared_mutex loading; ///< held exclusively while loading
   std::mutex mutex;
   std::set<const void*> codes;
 };
@@ -22,7 +22,7 @@ struct Loaded {
 std::atomic<std::uint64_t> launches = 0, loads = 0;
 
 Loaded& loaded_on(int device) {
-  static auto* const all = new std::array<Loaded, 8>; // as long as the devices' threads
+  static auto* const all = new std::array<Loaded, 8>; // lives as long as the devices' threads
   return (*all)[static_cast<std::size_t>(device)];
 }
 

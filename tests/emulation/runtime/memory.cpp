@@ -14,9 +14,9 @@ namespace emulation {
 namespace {
 
 constexpr std::size_t page = 4096, alignment = 256;
-/// Addresses of a device; they are not used twice.
+/// Addresses of a device; they are not reused.
 constexpr std::size_t address_space = std::size_t{4} << 40;
-/// Beyond this much of an allocation nothing is written that nobody asked for.
+/// Largest part of an allocation that the emulation fills with a pattern.
 constexpr std::size_t most_filled = std::size_t{4} << 20;
 constexpr int fill = 0xff;
 
@@ -24,7 +24,7 @@ std::size_t round_up(std::size_t bytes, std::size_t unit) {
   return (std::max<std::size_t>(bytes, 1) + unit - 1) / unit * unit;
 }
 
-/// The pages that an allocation lies in.
+/// The pages of an allocation.
 struct Pages {
   std::byte* begin;
   std::size_t bytes;
@@ -57,7 +57,7 @@ DeviceAccess::~DeviceAccess() {
 }
 
 Memory& Memory::instance() {
-  static auto* const memory = new Memory; // threads of devices use it until the process has ended
+  static auto* const memory = new Memory; // device threads use it until the process ends
   return *memory;
 }
 

@@ -1,10 +1,10 @@
 /// The memory of the emulated devices, and page-locked memory of the host.
 ///
-/// A device's memory carries a protection key: only threads that run its operations may touch it,
-/// so that host code which follows a device pointer ends with a segmentation fault, as does a
-/// kernel that follows one of another device (where the processor has no keys, none of this is
-/// seen). An allocation ends where its last page does, with a page that nobody may touch behind it;
-/// what was freed is not used again, and nobody may touch it.
+/// A device's memory carries a protection key: only threads that run its operations may access it.
+/// Host code that dereferences a device pointer ends with a segmentation fault, as does a kernel
+/// that dereferences a pointer of another device. (On processors without protection keys, none of
+/// this is detected.) An allocation ends at the end of its last page, followed by an inaccessible
+/// page; freed memory is not reused and stays inaccessible.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@
 
 namespace emulation {
 
-/// Lets the calling thread touch a device's memory. What could be touched before stays so.
+/// Gives the calling thread access to a device's memory, in addition to existing access.
 class DeviceAccess {
 public:
   explicit DeviceAccess(int device);
@@ -34,7 +34,7 @@ struct Allocation {
   int device; ///< host: page-locked
   std::byte* data;
   std::size_t bytes;
-  bool open = false; ///< may be touched
+  bool open = false; ///< may be accessed
 };
 
 /// Thread-safe.
@@ -42,13 +42,13 @@ class Memory {
 public:
   static Memory& instance();
 
-  /// A place for `bytes` bytes that open() lets be touched; null when the device is full.
+  /// Reserves `bytes` bytes, which open() makes accessible; returns null when the device is full.
   std::byte* reserve(int device, std::size_t bytes);
-  /// Device memory is filled with ones: not a number, whatever its type.
+  /// Makes memory accessible. Fills device memory with ones: NaN in every type.
   void open(std::byte* data);
-  /// Nobody touches it any more. What was written behind its end is a standing error.
+  /// Makes memory inaccessible. A write past its end becomes a sticky error.
   void close(std::byte* data);
-  /// open() and close() know addresses that reserve() gave; these do not ask.
+  /// open() and close() require addresses from reserve(); the functions below accept any address.
   std::optional<Allocation> find(const void* address) const;
   /// Whether the whole range lies in one open allocation.
   bool covers(const void* address, std::size_t bytes) const;
@@ -62,19 +62,19 @@ private:
 
   mutable std::mutex mutex_;
   std::vector<int> keys_;        ///< by device; -1: no keys
-  std::vector<std::byte*> next_; ///< by device, and last the host: where nothing was placed yet
+  std::vector<std::byte*> next_; ///< by device, and last the host: first unused address
   std::vector<std::size_t> used_;
   std::map<std::uintptr_t, Allocation> allocations_; ///< by address
 };
 
-/// Whether operations of a device may touch the memory at this address: its own, the host's, and
-/// what lies in a pool that was opened to it.
+/// Whether operations of a device may access this address: its own memory, host memory, and pools
+/// that were opened to it.
 bool opened_to(const void* address, int device);
 /// Whether a pool may be opened to another device (troupe_emulated_peers).
 bool pools_may_open();
 
 } // namespace emulation
 
-/// For tests: whether devices reach each other's memory from now on, and whether their pools may
-/// be opened. Both are true at first.
+/// For tests: sets whether devices can access each other's memory from now on, and whether their
+/// pools may be opened. Both are true initially.
 extern "C" void troupe_emulated_peers(bool reachable, bool may_open);

@@ -27,14 +27,14 @@ struct Device {
 };
 
 Device& device_at(int index) {
-  static auto* const all = new std::array<Device, most_devices>; // as long as their threads
+  static auto* const all = new std::array<Device, most_devices>; // lives as long as its threads
   return (*all)[static_cast<std::size_t>(index)];
 }
 
-/// Operations take large arrays and give them back, a few each: half of their time would go into
-/// pages that the system takes away and gives again, filled with zeros.
+/// Keeps freed memory mapped. Operations allocate and free large arrays, a few each: half of their
+/// time would be spent on pages that the system unmaps and maps again, filled with zeros.
 void keep_memory_mapped() {
-  mallopt(M_MMAP_THRESHOLD, 32 << 20); // half of what a thread's heap can be
+  mallopt(M_MMAP_THRESHOLD, 32 << 20); // half of the largest size of a thread's heap
   mallopt(M_TRIM_THRESHOLD, std::numeric_limits<int>::max());
 }
 

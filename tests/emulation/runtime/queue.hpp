@@ -1,4 +1,4 @@
-/// A hardware queue of a device: what streams enqueue runs here, one after the other.
+/// A hardware queue of a device: runs the work of streams, one item after the other.
 #pragma once
 
 #include <condition_variable>
@@ -10,14 +10,14 @@ namespace emulation {
 
 using Work = std::function<void()>;
 
-/// A thread that may touch the device's memory, and that of its peers. Lives as long as the
-/// process.
+/// A queue with a thread that may access the memory of its device and of the device's peers. Lives
+/// as long as the process.
 class Queue {
 public:
   explicit Queue(int device);
 
   void push(Work work);
-  /// Blocks until everything has run that was pushed before.
+  /// Blocks until all work pushed before has run.
   void drain();
 
 private:
@@ -28,12 +28,12 @@ private:
   std::deque<Work> waiting_;
 };
 
-/// The device's queue for its n-th stream: as many as there are connections take turns.
+/// Returns the device's queue for its n-th stream: streams take the device's connections in turn.
 Queue& queue_of(int device, unsigned stream);
-/// Blocks until everything has run that was pushed to the device before.
+/// Blocks until all work pushed to the device before has run.
 void drain_device(int device);
 
-/// From now on the device's operations may touch the memory of `peer`.
+/// Lets the device's operations access the memory of `peer` from now on.
 void enable_peer(int device, int peer);
 
 } // namespace emulation

@@ -20,7 +20,7 @@ std::optional<std::uint64_t> number(const char* name) {
   return std::strtoull(text, nullptr, 0);
 }
 
-/// As CUDA reads its variable: up to the first that is not there, or there already.
+/// Reads the list as CUDA does: up to the first device that does not exist or is repeated.
 std::vector<int> visible_of(int devices, const char* list) {
   std::vector<int> visible;
   std::istringstream in{list};
@@ -78,7 +78,7 @@ std::uint32_t chance(std::uint32_t below) {
 }
 
 void random_delay() {
-  // Few, but longer than what a test enqueues in the meantime.
+  // Rare, but longer than a test takes to enqueue its work.
   if (settings().seed && chance(8) == 0)
     std::this_thread::sleep_for(std::chrono::microseconds{chance(500)});
 }

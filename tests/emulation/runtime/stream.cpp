@@ -17,7 +17,7 @@ CUstream_st* new_stream(int device) {
   return new CUstream_st{device, queue_of(device, made[static_cast<std::size_t>(device)]++)};
 }
 
-/// What a device has without being asked, of work that names no stream.
+/// Returns the device's default stream, for work that names no stream.
 CUstream_st* default_stream(int device) {
   static std::mutex mutex;
   static std::array<CUstream_st*, 8> streams = {};
@@ -41,7 +41,7 @@ cudaError_t wait_for(CUstream_st& stream, const CUevent_st& event) {
 
 cudaError_t wait_for_captured(CUstream_st& stream, const CUevent_st& event) {
   const auto capture = event.capture.lock();
-  if (!capture) // its capture has ended: what it stood for is in a graph
+  if (!capture) // the capture has ended: the event is now part of a graph
     return cudaErrorCapturedEvent;
   if (stream.capture && stream.capture != capture) {
     stream.capture->valid = capture->valid = false;
@@ -56,7 +56,7 @@ CUresult as_driver_error(cudaError_t code) {
   return code == cudaSuccess ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 
-/// As cuStreamWaitValue32 with CU_STREAM_WAIT_VALUE_GEQ: the queue stands still meanwhile.
+/// Emulates cuStreamWaitValue32 with CU_STREAM_WAIT_VALUE_GEQ: the queue stops meanwhile.
 CUresult wait_value(CUstream stream, CUdeviceptr_v2 address, cuuint32_t value, unsigned flags) {
   auto* const word = reinterpret_cast<std::uint32_t*>(address); // NOLINT: an address of the host
   if (flags != CU_STREAM_WAIT_VALUE_GEQ)
@@ -67,7 +67,7 @@ CUresult wait_value(CUstream stream, CUdeviceptr_v2 address, cuuint32_t value, u
   }));
 }
 
-/// As cuStreamWriteValue32, to memory of the host.
+/// Emulates cuStreamWriteValue32 to host memory.
 CUresult write_value(CUstream stream, CUdeviceptr_v2 address, cuuint32_t value, unsigned flags) {
   auto* const word = reinterpret_cast<std::uint32_t*>(address); // NOLINT: an address of the host
   if (flags != CU_STREAM_WRITE_VALUE_DEFAULT)
@@ -121,7 +121,7 @@ extern "C" {
 cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned flags, int) {
   EMULATION_TRY(standing_error());
   use_context();
-  if (flags != cudaStreamNonBlocking) // others wait for the default stream, and it for them
+  if (flags != cudaStreamNonBlocking) // other streams would synchronize with the default stream
     return remember(cudaErrorInvalidValue);
   *stream = Handles<CUstream_st>::instance().add(new_stream(current_device()));
   return cudaSuccess;
@@ -134,7 +134,7 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags) {
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   if (!Handles<CUstream_st>::instance().remove(stream))
     return remember(cudaErrorInvalidResourceHandle);
-  delete stream; // its queue runs what is enqueued
+  delete stream; // its queue still runs enqueued work
   return cudaSuccess;
 }
 

@@ -1,4 +1,4 @@
-/// Streams and events: what the runtime's handles point to.
+/// Streams and events: the targets of the runtime's handles.
 #pragma once
 
 #include "tests/emulation/runtime/capture.hpp"
@@ -18,7 +18,8 @@ struct CUstream_st {
 
 namespace emulation {
 
-/// One record of an event: who waits for it waits for this one, whatever becomes of the event.
+/// One record of an event: waits refer to this record, even when the event is recorded again or
+/// destroyed.
 class Record {
 public:
   void reach();
@@ -27,7 +28,7 @@ public:
     const std::lock_guard lock{mutex_};
     return reached_;
   }
-  /// When the stream came to it.
+  /// Returns the time when the stream reached it.
   std::chrono::steady_clock::time_point time() const {
     const std::lock_guard lock{mutex_};
     return time_;
@@ -45,10 +46,10 @@ private:
 struct CUevent_st {
   int device;
   bool timed;
-  std::shared_ptr<emulation::Record> record = nullptr; ///< the last one; null before the first
+  std::shared_ptr<emulation::Record> record = nullptr; ///< the last record; null before the first
   std::weak_ptr<emulation::Capture> capture = {};      ///< of the last record
   emulation::Tips tips = {};
-  bool captured = false; ///< the last record was
+  bool captured = false; ///< the last record was captured
 };
 
 struct CUgraph_st {
@@ -62,21 +63,22 @@ struct CUgraphExec_st {
 namespace emulation {
 
 int current_device();
-/// Whether the calling thread has chosen a device, and so has a context of it. Stricter than CUDA,
-/// whose runtime binds one at some other calls too.
+/// Whether the calling thread has chosen a device and therefore has a context. Stricter than CUDA,
+/// whose runtime binds a context in some other calls too.
 bool has_context();
-/// To be called by what needs a context of the current device, and makes it where there is none: a
-/// thread that has chosen no device gets the first one's.
+/// Call in functions that need a context of the current device; creates the context when there is
+/// none. A thread that has chosen no device uses the first.
 void use_context();
 
-/// The stream behind a handle; null: the current device's own. Null where there is no such stream.
+/// Returns the stream of a handle; a null handle means the current device's default stream. Returns
+/// null when the stream does not exist.
 CUstream_st* stream_of(cudaStream_t handle);
 
-/// Has the stream run this, or its capture keep it.
+/// Adds work to the stream, or to its capture.
 cudaError_t enqueue(cudaStream_t handle, Work work);
 
 } // namespace emulation
 
-/// For tests: whether this process has a context of the device, which takes half a gigabyte of a
+/// For tests: whether this process has a context of the device, which takes half a gigabyte on a
 /// GPU.
 extern "C" bool troupe_emulated_context(int device);

@@ -10,7 +10,7 @@ EngineOptions common_options(const Config& config) {
   options.compile.deterministic = config.run.deterministic;
   options.compile.threads = threads_per_worker(config.devices);
   options.passes.fuse = nn::FusePatterns::all();
-  // Every device's kernels read before they write.
+  // The kernels of every device read an element before they write it.
   options.passes.memory.also_in_place.push_back(Op::batch_norm_backward);
   return options;
 }

@@ -1,4 +1,4 @@
-/// What platforms have in common.
+/// Code shared by platforms.
 #pragma once
 
 #include "training/platforms/platform.hpp"
@@ -8,10 +8,10 @@
 
 namespace troupe::training {
 
-/// What every device likes that lowers a graph: fused patterns, and backward in place.
+/// Returns options for every device that lowers a graph: fused patterns, and backward in place.
 EngineOptions common_options(const Config& config);
 
-/// Waits for all of them. Error: of the last that failed.
+/// Waits for all of them. Error: that of the last that failed.
 Result<Communicators>
 all_of(std::vector<std::future<Result<std::unique_ptr<collectives::Communicator>>>>& connecting);
 

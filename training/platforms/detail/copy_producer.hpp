@@ -1,5 +1,5 @@
-/// Fills micro-batches on a CUDA device with what the host has written: images that differ in size,
-/// rows of a table.
+/// Copies micro-batches that the host has written to a CUDA device: images of different sizes, rows
+/// of a table.
 #pragma once
 
 #include "gpu/cuda_device.hpp"
@@ -7,7 +7,7 @@
 
 namespace troupe::training {
 
-/// Host streams read and augment into page-locked memory, a stream of the device copies it. Tensors
+/// Host streams read and augment into page-locked memory; a stream of the device copies it. Tensors
 /// are those of the assembler.
 class CopyProducer final : public BatchProducer {
 public:
@@ -18,7 +18,7 @@ public:
     data::Slice slice;
     std::int64_t slots = 2;
   };
-  /// Errors: out_of_memory; those of the sampler. The device must outlive the filler.
+  /// Errors: out_of_memory; those of the sampler. The device must outlive the producer.
   static Result<std::unique_ptr<CopyProducer>> create(gpu::CudaDevice& device, Options options);
 
   std::int32_t slots() const override { return static_cast<std::int32_t>(slots_.size()); }

@@ -1,4 +1,4 @@
-/// NVIDIA's driver. libcuda is loaded for the occasion: no build needs it.
+/// Probes NVIDIA's driver. Loads libcuda at run time, so that no build links to it.
 #pragma once
 
 #include "core/device/description.hpp"
@@ -9,15 +9,15 @@
 namespace troupe::training {
 
 struct CudaDriver {
-  std::string problem;              ///< why there is none; empty when it answers
+  std::string problem;              ///< why no driver is usable; empty if one is
   int version = 0;                  ///< 13000: CUDA 13.0
   std::vector<std::string> devices; ///< names
-  bool integrated = false;          ///< one of them has the host's memory, and none of its own
+  bool integrated = false;          ///< a device shares the host's memory and has none of its own
 };
 
 CudaDriver probe_cuda_driver();
 
-/// The driver and its devices, in the section "cuda".
+/// Returns the driver and its devices, in the section "cuda".
 Traits cuda_driver_traits();
 
 } // namespace troupe::training

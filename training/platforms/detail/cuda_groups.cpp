@@ -28,7 +28,7 @@ Result<Communicators> share_memory(std::span<const GpuMember> members, const Gro
   return collectives::make_shared_cuda_group(devices, place.collective);
 }
 
-/// NCCL between nodes: what it does not do yet, or never.
+/// Refuses groups that NCCL between nodes does not support.
 Status check_between_nodes(const GroupPlace& place) {
   if (place.apart)
     return fail(Errc::unsupported,
@@ -37,16 +37,16 @@ Status check_between_nodes(const GroupPlace& place) {
   return {};
 }
 
-/// Whether NCCL copies between GPUs of one process through its own buffers. Only read here: NCCL
-/// reads the variable once, and setenv() is not safe while other threads run.
+/// Whether NCCL copies between GPUs of one process through its own buffers. Only reads the
+/// variable: NCCL reads it once, and setenv() is not safe while other threads run.
 bool copies_through_buffers() {
   const char* const set = std::getenv("NCCL_P2P_DIRECT_DISABLE");
   return set && std::strtol(set, nullptr, 0) != 0;
 }
 
-/// NCCL's kernels read and write buffers of other GPUs of their process directly. The buffers lie
-/// in pools, which are closed to other GPUs until they are opened. Between GPUs that cannot reach
-/// each other NCCL copies through the host's memory.
+/// Opens the GPUs' memory to each other. NCCL's kernels directly access buffers on other GPUs of
+/// their process. Buffers are in pools, which other GPUs cannot access until they are opened.
+/// Between GPUs that cannot reach each other, NCCL copies through the host's memory.
 Status open_memory(std::span<const GpuMember> members, std::span<const int> readers) {
   if (copies_through_buffers())
     return {};
@@ -56,8 +56,8 @@ Status open_memory(std::span<const GpuMember> members, std::span<const int> read
         continue;
       if (const auto opened = member.device->open_memory_to(reader); !opened)
         return fail(Errc::unsupported,
-                    "{}; NCCL would use it all the same: set NCCL_P2P_DIRECT_DISABLE=1 in the "
-                    "environment, so that it copies through its own buffers",
+                    "{}; NCCL would access it anyway: set NCCL_P2P_DIRECT_DISABLE=1 in the "
+                    "environment, so that NCCL copies through its buffers",
                     opened.error().message);
     }
   return {};
@@ -65,10 +65,10 @@ Status open_memory(std::span<const GpuMember> members, std::span<const int> read
 
 struct Agreement {
   collectives::NcclId id = {};
-  std::vector<int> gpus = {}; ///< indices of those of this process that have a rank of the group
+  std::vector<int> gpus = {}; ///< indices of this process's GPUs that have a rank of the group
 };
 
-/// The node that has the group's first rank makes the id; the others receive it.
+/// Creates the id on the node with the group's first rank; other nodes receive it.
 Result<Agreement> agree(const collectives::NcclLibrary& library, std::span<const GpuMember> members,
                         const GroupPlace& place) {
   Agreement made;
@@ -103,7 +103,7 @@ Result<Communicators> GpuGroups::connect(std::span<const GpuMember> members,
     owners.push_back(std::move(own));
   }
   TROUPE_TRY(const auto agreed, agree(owners.front()->library(), members, place));
-  // Before this process joins: NCCL makes its first call when every rank has.
+  // Before this process joins: NCCL makes its first call once every rank has joined.
   TROUPE_TRY(open_memory(members, agreed.gpus));
   std::vector<std::future<Result<std::unique_ptr<collectives::Communicator>>>> connecting;
   connecting.reserve(members.size());

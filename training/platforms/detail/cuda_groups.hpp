@@ -10,16 +10,17 @@ namespace troupe::training {
 
 class GpuGroups {
 public:
-  /// By NCCL; where all ranks are of this process and two are on one GPU, which NCCL refuses, or
-  /// the group is apart, through the memory of the GPUs. In the order of `members`. Blocks until
-  /// all are connected. Errors: unsupported (two ranks on one GPU), collective, network.
+  /// Creates communicators in the order of `members`. Uses NCCL. If all ranks are in this process
+  /// and two share a GPU, which NCCL refuses, or the group is apart, uses the GPUs' memory instead.
+  /// Blocks until all are connected. Errors: unsupported (two ranks on one GPU), collective,
+  /// network.
   Result<Communicators> make(std::span<const GpuMember> members, const GroupPlace& place);
 
 private:
   Result<Communicators> connect(std::span<const GpuMember> members, const GroupPlace& place);
   Result<std::shared_ptr<collectives::NcclOwner>> owner(const GpuMember& member);
 
-  /// By GPU; as long as a communicator uses it.
+  /// By GPU; each lives as long as a communicator uses it.
   std::map<int, std::weak_ptr<collectives::NcclOwner>> owners_;
 };
 

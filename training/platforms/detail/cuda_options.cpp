@@ -17,19 +17,19 @@ namespace troupe::training {
 namespace {
 
 std::string text_of(const nn::FusionChoice& choice) {
-  const auto apart = choice.apart ? fmt::format("{:.1f} us", *choice.apart) : "no way";
-  return fmt::format("choice of {} at {} {}: {} (fused {:.1f} us, apart {})", choice.what,
+  const auto apart = choice.apart ? fmt::format("{:.1f} us", *choice.apart) : "not possible";
+  return fmt::format("choice of {} at {} {}: {} (fused {:.1f} us, separate {})", choice.what,
                      choice.at.shape.to_string(), to_string(choice.at.dtype),
-                     choice.taken ? "fused" : "apart", choice.fused, apart);
+                     choice.taken ? "fused" : "separate", choice.fused, apart);
 }
 
-/// The book's times; choices go into it.
+/// Uses the times in the plan registry, and records choices in it.
 nn::FusionSupport fusion_support(gpu::PlanRegistry& plans, const CompileOptions& options) {
   return {gpu::fusion_times(plans, gpu::policy_of(options)),
           [&plans](const nn::FusionChoice& choice) { plans.note(text_of(choice)); }};
 }
 
-/// The device's times; says each choice once.
+/// Measures times on the device; reports each choice once.
 Result<nn::FusionSupport> fusion_support(gpu::CudaDevice& device, const CompileOptions& options) {
   TROUPE_TRY(const auto rates, gpu::DeviceRates::of_device(device.info().index));
   return nn::FusionSupport{
@@ -40,7 +40,7 @@ Result<nn::FusionSupport> fusion_support(gpu::CudaDevice& device, const CompileO
       }};
 }
 
-/// What cuDNN's engines fuse exists for f16 and bf16 alone.
+/// cuDNN's engines with fused statistics exist only for f16 and bf16.
 bool fuses_statistics(const Config& config) {
   const auto precision = precision_of(config.precision.mode);
   return config.devices.fusion == "full" && precision && compute_type(*precision) != DType::f32;
@@ -70,7 +70,7 @@ Result<EngineOptions> cuda_options(const Config& config, gpu::CudaDevice& device
   return options;
 }
 
-/// What a device cannot augment is made on the host, which writes f32.
+/// Batches that a device cannot augment are made on the host, which writes f32.
 nn::InputFormat cuda_input(const Config& config, bool augments) {
   return augments ? nn::InputFormat{.dtype = nn::image_type(config), .channels = 4}
                   : nn::InputFormat{};

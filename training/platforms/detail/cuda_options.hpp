@@ -1,4 +1,4 @@
-/// How a CUDA device wants a model's graph made, and compiled.
+/// How a model's graph is built and compiled for a CUDA device.
 #pragma once
 
 #include "gpu/cuda_device.hpp"
@@ -7,13 +7,13 @@
 
 namespace troupe::training {
 
-/// The device must outlive them. cuDNN is opened when a graph with convolutions is made. Errors:
-/// those of the driver.
+/// The device must outlive the options. cuDNN is opened when a graph with convolutions is built.
+/// Errors: those of the driver.
 Result<EngineOptions> cuda_options(const Config& config, gpu::CudaDevice& device);
-/// The same by a device's plans, which must outlive them; the device need not be here.
+/// As above, with a device's recorded plans, which must outlive the options. Needs no device.
 EngineOptions cuda_options(const Config& config, gpu::PlanRegistry& plans);
 
-/// What the loader would like to write; `augments`: the device makes images itself.
+/// Returns the input format that the loader writes; `augments`: the device makes the images.
 nn::InputFormat cuda_input(const Config& config, bool augments);
 
 } // namespace troupe::training

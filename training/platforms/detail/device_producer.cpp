@@ -28,7 +28,7 @@ Result<std::shared_ptr<const ResidentImages>> make_resident(gpu::CudaDevice& dev
                                                             const data::ImageDataset& dataset) {
   const auto extent = dataset.extent();
   if (!extent)
-    return fail(Errc::unsupported, "images of {} differ in size: data.residency host",
+    return fail(Errc::unsupported, "the images of {} differ in size; set data.residency to host",
                 dataset.info().name);
   const auto samples = static_cast<std::size_t>(dataset.size());
   std::vector<std::uint8_t> pixels, scratch;
@@ -59,7 +59,7 @@ Result<std::unique_ptr<DeviceProducer>> DeviceProducer::create(gpu::CudaDevice& 
     producer->slots_.push_back(std::move(slot));
   }
   producer->augment(producer->slots_.front()); // loads the kernel (gpu/detail/load_kernels.hpp)
-  // Who only asks what a job needs ends the filler, and its memory with it, at once.
+  // A caller that only measures a job's needs destroys the producer and its memory at once.
   TROUPE_TRY(producer->options_.stream.stream->synchronize());
   return producer;
 }
@@ -89,7 +89,7 @@ Result<DeviceProducer::Slot> DeviceProducer::make_slot() const {
   TROUPE_TRY(take(device_.allocate(count * sizeof(std::int32_t), MemoryKind::data), slot.labels));
   TROUPE_TRY(auto view, options_.assembler->tensors(options_.slice));
   slot.view = at_addresses(std::move(view), {slot.images->data(), slot.labels->data()});
-  auto& written = slot.view.front(); // as the model takes it
+  auto& written = slot.view.front(); // in the model's input format
   written.dtype = options_.format.dtype;
   written.shape.dims.back() = options_.format.channels;
   return slot;
@@ -100,7 +100,7 @@ Filling DeviceProducer::fill(std::int32_t index, data::Position at, const data::
   const auto& slot = slots_[static_cast<std::size_t>(index)];
   auto& stream = *options_.stream.stream;
   std::vector<std::int64_t> indices(static_cast<std::size_t>(samples_));
-  // An error stays with the stream: nothing is made of the batch, and whoever waits for it knows.
+  // Records an error on the stream, where later waits report it; the batch is then not augmented.
   gpu::cuda_stream(stream).note(options_.assembler->sampler().indices(at, slice, indices));
   choose(slot, at, indices);
   if (!options_.resident)
@@ -117,7 +117,7 @@ void DeviceProducer::choose(const Slot& slot, data::Position at,
   auto* const numbers = reinterpret_cast<std::int64_t*>(slot.staged->data());
   auto* const windows = reinterpret_cast<Window*>(slot.staged->data() + layout_.windows);
   for (std::size_t i = 0; i < indices.size(); ++i) {
-    // Gathered images stand in the batch's order already.
+    // Gathered images are already in the batch's order.
     const auto place = options_.resident ? indices[i] : static_cast<std::int64_t>(i);
     numbers[i] = indices[i] < 0 ? -1 : place;
     windows[i] = images().augment().window(extent_, at.epoch, indices[i]);

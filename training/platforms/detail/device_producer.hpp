@@ -1,5 +1,5 @@
-/// Fills micro-batches on a CUDA device: bytes and random choices are sent there, and one kernel
-/// makes the model's input of them.
+/// Makes micro-batches on a CUDA device: the host sends pixels and random choices, and one kernel
+/// turns them into the model's input.
 #pragma once
 
 #include "data/image_adapter.hpp"
@@ -13,19 +13,19 @@
 
 namespace troupe::training {
 
-/// A data set in device memory, shared by the fillers of a device.
+/// A data set in device memory, shared by the producers of a device.
 struct ResidentImages {
   BufferPtr pixels; ///< u8 (samples, height, width, channels)
   BufferPtr labels; ///< i32 (samples)
 };
 
-/// Copies a data set of images of one size. Blocks: for set-up. Errors: out_of_memory; of
-/// ImageDataset::read.
+/// Copies a data set of images of one size to the device. Blocks: for set-up. Errors:
+/// out_of_memory; those of ImageDataset::read.
 Result<std::shared_ptr<const ResidentImages>> make_resident(gpu::CudaDevice& device,
                                                             const data::ImageDataset& dataset);
 
-/// With a resident data set a filling is a kilobyte of sample numbers and windows; without, a host
-/// stream gathers the samples' bytes in page-locked memory first.
+/// With a resident data set, a batch takes about a kilobyte of sample numbers and windows from the
+/// host. Without one, a host stream first gathers the samples' pixels in page-locked memory.
 class DeviceProducer final : public BatchProducer {
 public:
   struct Options {
@@ -37,8 +37,8 @@ public:
     std::int32_t slots = 2;
     nn::InputFormat format;
   };
-  /// Of an assembler of images. Errors: out_of_memory; those of the sampler. The device must
-  /// outlive the filler.
+  /// Precondition: the assembler is one of images. Errors: out_of_memory; those of the sampler. The
+  /// device must outlive the producer.
   static Result<std::unique_ptr<DeviceProducer>> create(gpu::CudaDevice& device, Options options);
 
   std::int32_t slots() const override { return static_cast<std::int32_t>(slots_.size()); }
@@ -48,14 +48,14 @@ public:
 
 private:
   /// Memory of one micro-batch. `staged` and `choices` have the same layout: sample numbers,
-  /// windows, then (when gathered) labels and pixels.
+  /// windows, then (if gathered) labels and pixels.
   struct Slot {
     BufferPtr staged;  ///< page-locked
     BufferPtr choices; ///< on the device
     BufferPtr images, labels;
     BatchView view;
   };
-  /// Offsets in staged memory, bytes.
+  /// Offsets in staged memory, in bytes.
   struct StagedLayout {
     std::size_t windows = 0, labels = 0, pixels = 0, bytes = 0;
   };

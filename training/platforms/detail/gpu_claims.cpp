@@ -31,7 +31,7 @@ std::uint64_t this_process() {
   return number;
 }
 
-/// Blocks until all ranks have told theirs.
+/// Sends a rank's claim and returns all of them. Blocks until all ranks have sent theirs.
 Result<Claims> tell(const GpuClaim& mine, int rank, const GroupPlace& place) {
   TROUPE_TRY(const auto communicator, collectives::connect_tcp({.rank = rank,
                                                                 .endpoints = place.endpoints,
@@ -61,7 +61,7 @@ Result<Claims> exchange_claims(std::span<const GpuMember> members, const GroupPl
     }));
   }
   Claims claims;
-  for (auto& each : telling) { // the others end, too, before this returns
+  for (auto& each : telling) { // also waits for all of them before returning
     TROUPE_TRY(claims, each.get());
   }
   return claims;
@@ -81,14 +81,13 @@ Status check_one_gpu_each(std::span<const GpuClaim> claims) {
     const auto& claim = claims[rank];
     const auto [owner, first] = owners.try_emplace(claim.gpu.data(), rank);
     if (!first)
-      return failure(
-          {Errc::unsupported,
-           fmt::format("ranks {} (node {}) and {} (node {}) have one GPU, {}: NCCL wants one for "
-                       "each rank; show each daemon GPUs of its own (CUDA_VISIBLE_DEVICES), and "
-                       "lower devices.count to how many there are",
-                       owner->second, claims[owner->second].node.data(), rank, claim.node.data(),
-                       claim.gpu.data()),
-           {.node = claim.node.data()}});
+      return failure({Errc::unsupported,
+                      fmt::format("ranks {} (node {}) and {} (node {}) share the GPU {}, but NCCL "
+                                  "needs one for each rank; give each daemon different GPUs "
+                                  "(CUDA_VISIBLE_DEVICES), and lower devices.count to their number",
+                                  owner->second, claims[owner->second].node.data(), rank,
+                                  claim.node.data(), claim.gpu.data()),
+                      {.node = claim.node.data()}});
   }
   return {};
 }

@@ -1,5 +1,5 @@
-/// The platforms that platforms.cpp lists. Each is made in a file of its own; where a build does
-/// not have it, in NAME_absent.cpp.
+/// The platforms that platforms.cpp lists. Each is defined in its own file, or in NAME_absent.cpp
+/// if the build lacks it.
 #pragma once
 
 #include "training/platforms/platform.hpp"

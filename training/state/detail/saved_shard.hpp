@@ -1,4 +1,5 @@
-/// Which part of the flat space a rank saves in a checkpoint: neighbouring elements of each bucket.
+/// The elements of the flat space that a rank saves in a checkpoint: one contiguous range per
+/// bucket.
 #pragma once
 
 #include "collectives/strategy.hpp"
@@ -12,21 +13,21 @@ class SavedShard {
 public:
   struct Cut {
     std::size_t begin = 0, elements = 0; ///< in the flat space
-    std::size_t place = 0;               ///< in the part
+    std::size_t place = 0;               ///< offset in the saved shard
 
     std::size_t end() const { return begin + elements; }
   };
 
-  /// All of it, in its own order.
+  /// The whole flat space, in its order.
   static SavedShard whole(const collectives::FlatPlan& plan);
-  /// All that a rank holds of it: one shard of each bucket.
+  /// A shard as a rank holds it: one range of each bucket.
   static SavedShard of_shard(const collectives::FlatPlan& plan, std::size_t shard);
-  /// What a rank of a sharded checkpoint writes, of what it holds: its shard, divided among the
-  /// replicas that hold the same. Together all ranks' parts are the flat space.
+  /// The elements that a rank writes to a sharded checkpoint: its shard, divided among the ranks
+  /// that hold the same shard. The ranges of all ranks together cover the flat space.
   static SavedShard of_rank(const collectives::FlatPlan& plan,
                             const collectives::Strategy& strategy, int rank);
 
-  /// Of a bucket, by its number.
+  /// The range of a bucket, by the bucket's number.
   const Cut& operator[](std::size_t bucket) const { return cuts_[bucket]; }
   std::size_t elements() const { return elements_; }
   bool is_whole() const { return is_whole_; }

@@ -6,7 +6,7 @@ namespace troupe::training {
 
 namespace {
 
-/// Puts ranges together as long as they belong together.
+/// Collects ranges into chunks: joins ranges of the same array and bucket up to `largest`.
 class Pieces {
 public:
   Pieces(const collectives::FlatPlan& plan, const SavedShard& part, std::size_t largest)
@@ -29,7 +29,7 @@ private:
     return plan_.bucket_of[static_cast<std::size_t>(slot.unit)];
   }
   void add(std::size_t array, const Slot& slot, std::size_t first, std::size_t end) {
-    if (slot.codec && part_.is_whole()) // is decoded at once
+    if (slot.codec && part_.is_whole()) // decoded as a whole
       return add(SavedRange{array, &slot, first, end - first});
     for (; first < end; first += largest_)
       add(SavedRange{array, &slot, first, std::min(largest_, end - first)});

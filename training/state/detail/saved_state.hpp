@@ -1,5 +1,5 @@
-/// In which order, and in which pieces, a rank's state is saved and hashed. A pure function of the
-/// layout and its plan, so it is every rank's.
+/// Order and chunks in which a rank's state is saved and hashed. A pure function of the layout and
+/// its plan, so all ranks agree on it.
 #pragma once
 
 #include "collectives/flat_plan.hpp"
@@ -15,56 +15,57 @@
 
 namespace troupe::training {
 
-/// The arrays that a state consists of: parameters, statistics, then the optimizer's slots.
+/// The arrays of a state: parameters, statistics, then the optimizer's slots.
 inline constexpr std::size_t parameters_array = 0, statistics_array = 1, first_optimizer_array = 2;
 
-/// Neighbouring values of one tensor. Of a whole state: all of it where the device stores it in a
-/// layout of its own.
+/// Contiguous values of one tensor. In a whole state, a tensor in a device layout is one range.
 struct SavedRange {
   std::size_t array = parameters_array;
   const Slot* slot = nullptr;
-  std::size_t first = 0, elements = 0; ///< as they are stored
+  std::size_t first = 0, elements = 0; ///< in the device's layout
 
-  /// How many values of the tensor the range has in canonical layout.
+  /// Number of the range's values in canonical layout.
   std::size_t values() const {
     return slot->codec ? static_cast<std::size_t>(slot->shape.elements()) : elements;
   }
 };
 
-/// The values of a range as files have them: `stored` itself, or what `scratch` then holds.
+/// Returns a range's values in the layout of files: `stored` itself, or `scratch` after decoding
+/// into it.
 std::span<const float> in_canonical_layout(const SavedRange& range, const float* stored,
                                            std::vector<float>& scratch);
 
-/// What is copied, gathered and written at a time: of one array and, but for statistics, one
-/// bucket.
+/// The unit of copying, gathering and writing. Belongs to one array and, except for statistics, to
+/// one bucket.
 struct SavedChunk {
   std::vector<SavedRange> ranges; ///< never empty
-  std::size_t elements = 0;       ///< as they are stored
+  std::size_t elements = 0;       ///< in the device's layout
 
   std::size_t array() const { return ranges.front().array; }
 };
 
-/// Stored elements of a piece: 8 MiB, or one tensor that the device stores in a layout of its own.
+/// Maximum elements of a chunk: 8 MiB. A tensor in a device layout may exceed it.
 inline constexpr std::size_t largest_chunk = std::size_t{2} << 20;
 
-/// Parameters in the order of their names, as their digest wants them, then statistics, then each
-/// of the optimizer's `slots` as the parameters. `layout` must outlive the pieces.
+/// Plans a whole state: parameters sorted by name, as their digest requires, then statistics, then
+/// each of the optimizer's `slots` in the order of the parameters. `layout` must outlive the
+/// chunks.
 std::vector<SavedChunk> plan_saved(const StorageLayout& layout, const collectives::FlatPlan& plan,
                                    std::size_t slots, std::size_t largest = largest_chunk);
 
-/// The same of a rank's part, which has the statistics or not.
+/// Plans a rank's part of the state, with or without the statistics.
 std::vector<SavedChunk> plan_saved_shard(const StorageLayout& layout,
                                          const collectives::FlatPlan& plan, std::size_t slots,
                                          const SavedShard& part, bool statistics,
                                          std::size_t largest = largest_chunk);
 
-/// So many pieces, the first ones, are the parameters.
+/// Returns the number of chunks with parameters; they come first.
 std::size_t count_parameter_chunks(std::span<const SavedChunk> chunks);
 
-/// Names and shapes in the order of the pieces; `slots` are the names of the optimizer's.
+/// Returns names and shapes in the order of the chunks; `slots`: names of the optimizer's slots.
 std::vector<CheckpointEntry> saved_entries(std::span<const SavedChunk> chunks,
                                            std::span<const std::string> slots);
-/// The same of pieces of a part, as they are stored.
+/// Returns the tensor parts in the chunks of a rank's part, in the device's layout.
 std::vector<TensorPart> saved_shards(std::span<const SavedChunk> chunks,
                                      std::span<const std::string> slots);
 

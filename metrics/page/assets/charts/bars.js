@@ -1,6 +1,6 @@
-// Rows of stacked bars, each below its name and value. data: {parts: [[name, color]], rows: [{name, values,
-// text, limit, mark, widths, more}], format, most, markName}. `widths`: how long the parts are drawn, where that is not their value;
-// `more`: what else is said of a row, [[name, text]].
+// Rows of stacked bars, each below its name and value. data: {parts: [[name, color]], rows: [{name,
+// values, text, limit, mark, widths, more}], format, most, markName}. `widths`: drawn lengths of
+// the parts, if other than their values; `more`: further values of a row, [[name, text]].
 
 class Bars extends Chart {
   stops() { return this.data.rows.length; }

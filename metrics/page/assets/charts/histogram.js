@@ -1,4 +1,4 @@
-// How often what was measured lay in which range; data: {low, high, counts, median, p95}, in seconds.
+// A histogram; data: {low, high, counts, median, p95}, in seconds.
 
 class Histogram extends Chart {
   stops() { return this.data.counts.length; }

@@ -1,8 +1,8 @@
-// Curves over steps. The cursors of all such charts go together.
+// Curves over steps. The cursors of all line charts move together.
 
 class LineChart extends Chart {
-  // data: {x, lines: [{name, x, y, look: line|faint|dots|band, high, color, mark}], epoch}; a line without x has that of
-  // the chart. options: format, fromZero, most (the least that the axis reaches to).
+  // data: {x, lines: [{name, x, y, look: line|faint|dots|band, high, color, mark}], epoch}; a line
+  // without x has the chart's x. options: format, fromZero, most (the axis extends at least to it).
   constructor(host, label, options) {
     super(host, label);
     this.options = { format: asNumber, ...options };
@@ -21,7 +21,7 @@ class LineChart extends Chart {
 
   xOf(line) { return line.x || this.data.x; }
 
-  // Whether a value has a place: none has that is unknown, or not above zero where the axis is logarithmic.
+  // Whether a value has a position: it is known, and above zero on a logarithmic axis.
   has(value) { return known(value) && (!this.logarithmic || value > 0); }
 
   scales(width) {
@@ -29,7 +29,7 @@ class LineChart extends Chart {
     const shown = lines.filter(line => line.look !== 'band').flatMap(line => line.y).filter(value => this.has(value));
     let low = Math.min(...shown), high = Math.max(...shown, most ?? -Infinity);
     if (fromZero && !this.logarithmic) low = Math.min(0, low);
-    // A band is seen whole, unless it is far wider than what it is around.
+    // Shows a band completely, unless it is far wider than the lines inside it.
     const room = (high - low) / 4, band = lines.filter(line => line.high), inside = values => values.filter(value => this.has(value));
     low = Math.max(this.logarithmic ? low / 1.5 : low - room, Math.min(low, ...inside(band.flatMap(line => line.y))));
     high = Math.min(high + room, Math.max(high, ...inside(band.flatMap(line => line.high))));
@@ -59,7 +59,7 @@ class LineChart extends Chart {
       const over = there.map(i => at(line.high, i)), under = there.map(i => at(line.y, i)).reverse();
       return over.length > 1 && path(`band ${line.color}`, `M${[...over, ...under].join('L')}Z`);
     }
-    // Where a value is missing the curve has a gap; epochs without an evaluation make none.
+    // A missing value leaves a gap in the curve; epochs without an evaluation do not.
     const curve = there.map((i, index) => `${index && (line.x || there[index - 1] === i - 1) ? 'L' : 'M'}${at(line.y, i)}`).join('');
     return make('g', { class: `${line.look} ${line.color}` }, path('curve', curve),
       there.length < (line.look === 'dots' ? 61 : 2) && there.map(i => this.dot(line, this.x.at(xs[i]), this.y.at(line.y[i]))));
@@ -70,7 +70,7 @@ class LineChart extends Chart {
     return line.mark === 'diamond' ? path('dot', trace`M${x} ${y - 5.5}l5.5 5.5-5.5 5.5-5.5-5.5z`) : make('circle', { class: `dot ${line.color}`, cx: x, cy: y, r: 4 });
   }
 
-  // What a line says at an x: the point there, or the last one before.
+  // The value of a line at x: the point there, or the last one before it.
   valueAt(line, x) {
     const xs = this.xOf(line), { format } = this.options;
     let i = xs.length - 1;
@@ -120,7 +120,8 @@ class LineChart extends Chart {
 }
 LineChart.all = new Set();
 
-// Means of what lies around, once there is enough to smooth; at the beginning, where most changes, of less.
+// Moving averages, if there are enough points; near the beginning, where changes are largest, over
+// fewer points.
 function smoothed(values) {
   const sums = [0], counts = [0];
   values.forEach((value, i) => {

@@ -1,4 +1,4 @@
-// Axes with round numbers.
+// Axes with round tick values.
 
 // 1, 2 or 5 times a power of ten.
 function roundStep(length, wanted, whole) {
@@ -9,9 +9,10 @@ function roundStep(length, wanted, whole) {
   return whole ? Math.max(1, step) : step;
 }
 
-// From low to high on a line from `from` to `to`; `at` gives the place of a value.
+// A linear scale from low to high on a line from `from` to `to`; `at` returns the position of a
+// value.
 function linearScale(low, high, from, to, { wanted = 4, whole = false, round = true } = {}) {
-  if (!(high > low)) { // one value, or none
+  if (!(high > low)) { // only one value, or none
     const room = Math.max(Math.abs(low) * 0.1, whole ? 0.5 : 1e-6);
     [low, high] = [low - room, high + room];
   }
@@ -22,7 +23,8 @@ function linearScale(low, high, from, to, { wanted = 4, whole = false, round = t
   return { at: value => from + (value - low) / (high - low) * (to - from), ticks };
 }
 
-// Each power of ten, and with few of them 2 and 5 times it. Values up to zero have no place on it.
+// Ticks at each power of ten; with few of them, also at 2 and 5 times it. Values up to zero have no
+// position.
 function logScale(low, high, from, to) {
   const [first, last] = [Math.log10(low), Math.log10(high > low ? high : low * 1.1)];
   const digits = last - first < 2.5 ? [1, 2, 5] : [1];
@@ -40,7 +42,7 @@ const ruler = document.createElement('canvas').getContext('2d');
 ruler.font = `12px ${getComputedStyle(document.body).fontFamily}`;
 const textWidth = text => ruler.measureText(text).width;
 
-// As much of a text as has room.
+// The text, shortened to the room.
 function fitted(text, room) {
   if (textWidth(text) <= room) return text;
   let length = Math.min(text.length, Math.floor(room / 4));
@@ -48,14 +50,14 @@ function fitted(text, room) {
   return length > 1 ? `${text.slice(0, length)}…` : '';
 }
 
-// The y axis of a chart: rules, with their values left of them.
+// The y axis of a chart: grid lines, with values to the left.
 const yAxis = (scale, left, right, format) => scale.ticks.flatMap(tick =>
   [path('rule', trace`M${left} ${scale.at(tick)}H${right}`), words(format(tick), left - 8, scale.at(tick) + 4, 'end')]);
 
-// How wide the values of a y axis are.
+// The width of a y axis's values.
 const gutter = (ticks, format) => Math.ceil(Math.max(28, ...ticks.map(tick => textWidth(format(tick))))) + 10;
 
-// The x axis, with its name in the corner, where no value has room.
+// The x axis, with its name in the corner, where no value fits.
 const xAxis = (scale, left, right, bottom, name, format) => [path('axis', trace`M${left} ${bottom}H${right}`), words(name, 0, bottom + 19),
   ...scale.ticks.flatMap(tick => {
     const x = scale.at(tick), half = textWidth(format(tick)) / 2;

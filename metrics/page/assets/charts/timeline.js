@@ -1,5 +1,5 @@
-// The spans of one step, a row for each place where things happen, with a column of names beside it that stays
-// where it is. data: the document's `timeline`.
+// The spans of one step, one row for each row of the timeline, with a fixed column of names beside
+// it. data: the document's `timeline`.
 
 class Timeline extends Chart {
   constructor(host, label, tools) {
@@ -14,7 +14,7 @@ class Timeline extends Chart {
   }
 
   set(data) {
-    // Spans in the order of the keys: row by row, each from its begin on.
+    // Spans in keyboard order: row by row, by begin.
     this.spans = data.rows.flatMap((row, index) => list(row.spans).map(([begin, seconds, kind, name]) => ({ row: index, begin, end: begin + seconds, seconds, color: `c${kind % 8}`, kind, name })))
       .sort((a, b) => a.row - b.row || a.begin - b.begin);
     super.set(data);
@@ -28,7 +28,7 @@ class Timeline extends Chart {
   }
 
   redraw() {
-    // Its width is the pane's, however wide what is in it has become.
+    // Uses the width of the pane, not of its content.
     this.wide = Math.floor(Math.max(560, this.pane.clientWidth) * this.zoom);
     this.box.style.width = `${this.wide}px`;
     super.redraw();
@@ -59,12 +59,13 @@ class Timeline extends Chart {
     }), ...tops.map(top => path('rule', trace`M0 ${top + 22.5}H${width}`)), ...this.spans.filter((span, index) => !this.covered(span, this.spans[index - 1])).flatMap(span => this.drawn(span))];
   }
 
-  // Whether a span is in the same pixel as the one before: there can be many times more than pixels.
+  // Whether a span is in the same pixel as the previous one: there can be many more spans than
+  // pixels.
   covered(span, before) {
     return before && before.row === span.row && before.kind === span.kind && Math.floor(this.at(span.end)) === Math.floor(this.at(before.begin));
   }
 
-  // A span has its name in it, or the last word of that, where it has room.
+  // Shows a span's name inside it, or the last word of the name, if there is room.
   drawn({ row, begin, end, color, name }) {
     const x = this.at(begin), width = Math.max(1, this.at(end) - x), top = this.tops[row] + 2;
     const text = width > 24 && [name, name.split(' ').at(-1)].find(words => textWidth(words) < width - 8);
@@ -87,7 +88,7 @@ class Timeline extends Chart {
     if (key === 'Home' || key === 'End') return inRow.at(key === 'Home' ? 0 : -1);
     if (key === 'ArrowLeft' || key === 'ArrowRight') return inRow[inRow.indexOf(stop) + (key === 'ArrowLeft' ? -1 : 1)] ?? stop;
     if (key !== 'ArrowUp' && key !== 'ArrowDown') return null;
-    // To the next row with any, where something begins nearest to this.
+    // Moves to the next row with spans, to the span with the nearest begin.
     const rows = [...new Set(this.spans.map(span => span.row))], row = rows[rows.indexOf(here.row) + (key === 'ArrowDown' ? 1 : -1)];
     const away = index => Math.abs(this.spans[index].begin - here.begin);
     return row === undefined ? stop : of(row).reduce((best, index) => away(index) < away(best) ? index : best);
@@ -96,7 +97,7 @@ class Timeline extends Chart {
   pressed(event) {
     super.pressed(event);
     if (this.stop === null) return;
-    // What the keys lead to is in view.
+    // Scrolls the span under the cursor into view.
     const { stop, pane } = this, left = this.at(this.spans[stop].begin);
     if (left >= pane.scrollLeft && left + 20 <= pane.scrollLeft + pane.clientWidth) return;
     pane.scrollLeft = left - pane.clientWidth / 3;

@@ -1,16 +1,16 @@
-// Who takes part: actors and nodes, and how that has changed.
+// Actors and nodes, and membership changes.
 
-// Only what is a host and a port becomes an address of a link.
+// Makes a link address only of a host and a port.
 const pageOf = page => typeof page === 'string' && /^[\w.\-[\]:]+:\d+$/.test(page) ? `${location.protocol === 'https:' ? 'https:' : 'http:'}//${page}/` : null;
 
-// "2 × H100, A100": equal names once.
+// "2 × H100, A100": merges equal names.
 const counted = names => [...new Set(names)].map(name => {
   const count = names.filter(other => other === name).length;
   return count > 1 ? `${count} × ${name}` : name;
 }).join(', ');
 
 const company = [
-  section('Company', 'Actors', body => ({ actors }) => {
+  section('Cluster', 'Actors', body => ({ actors }) => {
     if (!list(actors).length) return false;
     const most = Math.max(1, ...actors.map(actor => actor.waiting || 0));
     show(body, table('Actors', [['Actor', actor => actor.count > 1 ? [actor.name, make('span', { class: 'soft' }, ` ×${asCount(actor.count)}`)] : actor.name],
@@ -18,7 +18,7 @@ const company = [
       ['Messages', actor => asCount(actor.messages)], ['Busy', actor => meter(actor.busy_ratio, asPercent(actor.busy_ratio))]], actors));
     return true;
   }, { wide: true, local: true }),
-  section('Company', 'Nodes', (body, tools) => ({ nodes, generation }) => {
+  section('Cluster', 'Nodes', (body, tools) => ({ nodes, generation }) => {
     if (!list(nodes).length) return false;
     show(tools, known(generation) ? make('span', { class: 'soft' }, `generation ${asCount(generation)}`) : null);
     show(body, table('Nodes', [['Node', node => [node.name || unknown, node.leads && [' ', make('span', { class: 'tag' }, 'leads')]]],
@@ -27,7 +27,7 @@ const company = [
       ['Version', node => node.version || unknown], ['Page', node => pageOf(node.page) ? make('a', { href: pageOf(node.page), rel: 'noopener' }, node.page) : unknown, 'left']], nodes));
     return true;
   }, { wide: true }),
-  section('Company', 'Changes', body => ({ recoveries }) => {
+  section('Cluster', 'Changes', body => ({ recoveries }) => {
     if (!list(recoveries).length) return false;
     show(body, table('Changes', [['Generation', change => asCount(change.generation)], ['When', change => asMinute(change.time), 'left'], ['Why', change => change.reason || unknown, 'left wrap'],
       ['Workers', change => asCount(change.world_size)], ['From step', change => asCount(change.step)], ['Repeated', change => asCount(change.steps_repeated)],

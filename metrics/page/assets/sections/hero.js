@@ -1,6 +1,6 @@
-// The top of a run's page: what it is, how it stands, how far it is.
+// The top of a run's page: name, state and progress.
 
-// Each state has a sign beside its colour.
+// Each state has a symbol besides its colour.
 const states = { waiting: '◌', starting: '◔', training: '●', evaluating: '◐', saving: '▣', running: '●', completed: '✓', stopped: '■', interrupted: '▲', failed: '✕' };
 const moods = { completed: 'good', failed: 'bad', stopped: 'warn', interrupted: 'warn', waiting: 'calm' };
 
@@ -14,7 +14,7 @@ function spark(values) {
   return make('svg', { class: 'spark', viewBox: '0 0 100 24', preserveAspectRatio: 'none', 'aria-hidden': 'true' }, make('path', { d: `M${there.map(at).join('L')}` }));
 }
 
-// The tile shows the last evaluation; an earlier one that was better is named beside it.
+// The tile shows the last evaluation, and an earlier one if it was better.
 function bestBefore(epochs, now) {
   const best = Math.max(...epochs.map(epoch => epoch.test_accuracy).filter(known));
   return best > now.test_accuracy ? `best ${asPercent(best)}, ` : '';
@@ -60,19 +60,19 @@ function about(run) {
     run.started ? `started ${asMinute(run.started)}` : null, run.host ? `on ${run.host}` : null, run.version ? `troupe ${run.version}` : null].filter(Boolean);
 }
 
-// Only the leader is told of the whole job.
+// Only the leader knows the whole job.
 const follows = whole => whole.leads === false;
 
 function leaderLine(whole) {
   const leader = list(whole.nodes).find(node => node.leads), page = pageOf(leader?.page);
   return [`This node follows ${leader?.name || 'another'}, which leads the job. `,
-    page ? make('a', { href: page, rel: 'noopener' }, 'The page of the run') : 'The page of the run is off there (metrics.listen).'];
+    page ? make('a', { href: page, rel: 'noopener' }, 'The page of the run') : 'The leader has no page: its metrics.listen is off.'];
 }
 
 function hero(whole) {
   const run = whole.run || {}, idle = !run.name || whole.status === 'waiting';
   return [make('div', { class: 'name' }, make('h1', null, idle && whole.status === 'waiting' ? 'Waiting for a job' : run.name || 'troupe'), badge(whole.status || 'waiting')),
-    make('p', { class: 'about' }, (idle ? ['This page follows the next run as soon as it begins.'] : about(run)).map(text => make('span', null, text))),
+    make('p', { class: 'about' }, (idle ? ['This page shows the next run as soon as it starts.'] : about(run)).map(text => make('span', null, text))),
     whole.error ? make('div', { class: 'error', role: 'alert' }, make('b', null, whole.status === 'failed' ? '✕ The run has failed' : '▲ An error'), make('p', null, whole.error)) : null,
     follows(whole) ? make('p', { class: 'leader' }, leaderLine(whole)) : idle ? null : [progressBar(whole), tiles(whole)]];
 }

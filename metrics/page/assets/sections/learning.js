@@ -1,13 +1,14 @@
-// What it learns: curves over steps, and epochs.
+// Learning: curves over steps, and epochs.
 
 const yet = whole => ended(whole.status) || whole.status === 'waiting' ? false : 'No step yet.';
 const samplesOf = whole => capitalized((whole.run || {}).sample_name || 'samples');
 const tokensOf = whole => (whole.run || {}).tokens_per_sample || 0;
-// Of texts speed is in tokens, and a mean loss also a perplexity.
+// For texts, speed is in tokens, and losses are also shown as perplexities.
 const itemsOf = whole => tokensOf(whole) ? 'Tokens' : samplesOf(whole);
 const inUnits = (whole, rate) => known(rate) ? rate * (tokensOf(whole) || 1) : rate;
 const perplexityOf = loss => known(loss) ? Math.exp(loss) : null;
-// Epochs have their place at their last step. Records of earlier versions have none: it follows from the run's plan.
+// The x of an epoch is its last step. Records of earlier versions have none: it is computed from
+// the run's plan.
 const endOf = ({ run }, { epoch, step }) => step ?? Math.min((epoch + 1) * (run?.steps_per_epoch || 1), run?.total_steps || Infinity) - 1;
 
 function epochLines(whole, train, test, value = number => number) {
@@ -16,7 +17,7 @@ function epochLines(whole, train, test, value = number => number) {
   return [line('training, mean of the epoch', train, 'c2', 'circle'), line('test', test, 'c1', 'diamond')].filter(each => hasValues(each.y));
 }
 
-// Lines that are 0 everywhere are not worth a chart.
+// Lines that are 0 everywhere get no chart.
 const isNothing = lines => lines.every(line => line.y.every(value => !known(value) || value === 0));
 const allOf = columns => [...new Set(columns.flat())].sort((a, b) => a - b);
 
@@ -39,7 +40,7 @@ function curve(body, tools, label, options, lines) {
   };
 }
 
-// A noisy column: its points faint, its course above them.
+// A noisy column: faint points, and the smoothed curve above them.
 function noisy(name, values, color) {
   const course = smoothed(values);
   return course ? [{ name: 'each point', y: values, look: 'faint', color }, { name: `${name}, smoothed`, y: course, look: 'line', color }]
@@ -87,7 +88,7 @@ const learning = [
       ...(classes ? [['Training accuracy', epoch => asPercent(epoch.train_accuracy)]] : []), ['Test loss', epoch => asLoss(epoch.test_loss)],
       ...(tokensOf(whole) ? [['Test perplexity', epoch => asPerplexity(perplexityOf(epoch.test_loss))]] : []),
       ...(classes ? [['Test accuracy', epoch => asPercent(epoch.test_accuracy)]] : []), ['Time', epoch => asSeconds(epoch.seconds)],
-      ['of it evaluation', epoch => asSeconds(epoch.test_seconds)]], [...epochs].reverse()),
+      ['Evaluation time', epoch => asSeconds(epoch.test_seconds)]], [...epochs].reverse()),
       epochs.some(epoch => known(epoch.test_loss)) ? null : make('p', { class: 'note' }, 'no evaluation yet'));
     return true;
   }, { wide: true }),

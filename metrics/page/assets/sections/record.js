@@ -1,4 +1,4 @@
-// What is kept of it: checkpoints, facts, the log and the config.
+// Records of the run: checkpoints, facts, the log and the config.
 
 const facts = rows => make('dl', { class: 'facts' }, rows.filter(([, value]) => given(value) && value !== unknown).map(([name, value]) => make('div', null, make('dt', null, name), make('dd', null, value))));
 
@@ -18,7 +18,7 @@ const record = [
     if (!kept) return false;
     if (!kept.written && !kept.failures && !kept.path) return status === 'waiting' ? false : ended(status) ? 'None was written.' : 'None yet.';
     show(body, kept.failures ? make('p', { class: 'alarm' }, `${plural(kept.failures, 'checkpoint')} could not be written`) : null,
-      facts([['Written', asCount(kept.written)], ['Last one at step', asCount(kept.last_step)], ['It took', asSeconds(kept.last_seconds)], ['Size', asBytes(kept.last_bytes)],
+      facts([['Written', asCount(kept.written)], ['Last at step', asCount(kept.last_step)], ['Time to write', asSeconds(kept.last_seconds)], ['Size', asBytes(kept.last_bytes)],
         ['When', asMinute(kept.last_time)], ['Where', kept.path]]));
     return true;
   }),
@@ -27,18 +27,18 @@ const record = [
     if (!run.name || whole.status === 'waiting') return false;
     show(body, facts([['Steps', run.first_step > 0 ? `${asCount(now.steps)} of ${asCount(run.total_steps)}, resumed at ${asCount(run.first_step)}` : `${asCount(now.steps)} of ${asCount(run.total_steps)}`],
       [samplesOf(whole), now.unreadable_samples > 0 ? `${asCount(now.samples)}; ${asCount(now.unreadable_samples)} could not be read` : asCount(now.samples)],
-      ['Global batch', asCount(run.batch_size)], ['Steps of an epoch', asCount(run.steps_per_epoch)], ['Classes', list(run.class_names).length ? asCount(run.class_names.length) : null],
+      ['Global batch', asCount(run.batch_size)], ['Steps per epoch', asCount(run.steps_per_epoch)], ['Classes', list(run.class_names).length ? asCount(run.class_names.length) : null],
       ['Overlap of collectives', run.world_size > 1 ? asPercent(now.overlap_ratio) : null], ['Waited for data', asPercent(now.data_wait_ratio)],
       ['Steps skipped', now.skipped_steps ? asCount(now.skipped_steps) : null],
-      ['Activations, recomputed', run.recompute ? `${asBytes(run.recompute.activation_bytes)} instead of ${asBytes(run.recompute.activation_bytes_without)}` : null],
+      ['Activations with recomputing', run.recompute ? `${asBytes(run.recompute.activation_bytes)} instead of ${asBytes(run.recompute.activation_bytes_without)}` : null],
       ['SHA-256 of parameters', now.parameters_sha256 ? make('code', null, now.parameters_sha256) : null]]));
     return true;
   }),
   section('Record', 'Config', (body, tools) => {
-    const text = make('pre', { tabindex: 0, role: 'region', 'aria-label': 'Config as it was used' }), fold = make('details', null, make('summary', null, 'Every key as it was used'), text);
+    const text = make('pre', { tabindex: 0, role: 'region', 'aria-label': 'Config of the run' }), fold = make('details', null, make('summary', null, 'All keys of the run'), text);
     const copy = button('Copy', async () => {
       const done = await copied(text.textContent);
-      copy.textContent = done ? 'Copied' : 'Not allowed here';
+      copy.textContent = done ? 'Copied' : 'Not allowed';
       announce(copy.textContent);
       setTimeout(() => { copy.textContent = 'Copy'; }, 2000);
     }, { 'aria-label': 'Copy the config' });
@@ -52,7 +52,8 @@ const record = [
   }, { wide: true, local: true }),
 ];
 
-// Browsers have a clipboard for pages of this host or over TLS alone; elsewhere a selection does.
+// Browsers only provide a clipboard to pages of this host or over TLS; elsewhere copies a
+// selection.
 async function copied(text) {
   try {
     await navigator.clipboard.writeText(text);

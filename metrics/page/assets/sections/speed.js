@@ -1,12 +1,12 @@
-// How fast it is, and where the time of a step goes.
+// Speed, and the breakdown of a step's time.
 
-// Parts of a whole, and what is left of it. Parts that overlap are shortened until they fit.
+// Appends the rest of the whole to the parts. Parts that overlap are scaled down to fit.
 function withRest(parts, whole) {
   const together = sum(parts), scale = together > whole ? whole / together : 1;
   return [...parts.map(part => known(part) ? part * scale : null), Math.max(0, whole - together)];
 }
 
-// Bars below a title, with a legend; without data they are hidden.
+// Bars below a title, with a legend; hidden without data.
 function timeBars(body, title, parts) {
   const names = make('ul', { class: 'legend' }), group = make('div', null, make('h4', null, title), names);
   body.append(group);
@@ -40,7 +40,7 @@ const speed = [
     };
   }),
   section('Speed', 'Step time', body => {
-    const chart = new Histogram(body, 'Steps by their time'), note = make('p', { class: 'note' });
+    const chart = new Histogram(body, 'Steps by duration'), note = make('p', { class: 'note' });
     body.append(note);
     return ({ step_seconds: times }) => {
       if (!times || !sum(list(times.counts)) || !known(times.low) || !known(times.high)) return false;
@@ -64,7 +64,7 @@ const speed = [
   }),
   section('Speed', 'Waiting and overlap', (body, tools) => curve(body, tools, 'Waiting for data and overlap of collectives by step', { format: asPercent, fromZero: true, most: 0.1 }, whole => [
     { name: 'waited for data', y: columnOf(whole, 'data_wait_ratio'), look: 'line', color: 'c3' },
-    ...((whole.run || {}).world_size > 1 ? [{ name: 'collectives beside compute', y: columnOf(whole, 'overlap_ratio'), look: 'line', color: 'c1', mark: 'dashed' }] : [])])),
+    ...((whole.run || {}).world_size > 1 ? [{ name: 'collectives overlapped with compute', y: columnOf(whole, 'overlap_ratio'), look: 'line', color: 'c1', mark: 'dashed' }] : [])])),
   section('Speed', 'Timeline of a step', (body, tools, heading) => {
     const names = make('ul', { class: 'legend' }), note = make('p', { class: 'note' });
     body.append(names);
@@ -72,13 +72,13 @@ const speed = [
     body.append(note);
     let drawn;
     return ({ timeline, status, live }) => {
-      if (!timeline || !list(timeline.rows).length) return live && !ended(status) && status !== 'waiting' ? 'The first step that is recorded appears here.' : false;
+      if (!timeline || !list(timeline.rows).length) return live && !ended(status) && status !== 'waiting' ? 'The first recorded step appears here.' : false;
       if (timeline === drawn) return true;
       drawn = timeline;
       heading.textContent = `Timeline of step ${asCount(timeline.step)}`;
       const spent = list(timeline.kinds).map((_, kind) => sum(timeline.rows.flatMap(row => list(row.spans).filter(span => span[2] === kind).map(span => span[1]))));
       legend(names, list(timeline.kinds).map((name, kind) => [name, 'block', `c${kind % 8}`, asSeconds(spent[kind])]).filter((_, kind) => spent[kind] > 0));
-      note.textContent = [`${asSeconds(timeline.seconds)} in all; times of a kind are summed over rows`,
+      note.textContent = [`${asSeconds(timeline.seconds)} in total; times of each kind are summed over rows`,
         timeline.dropped ? `${plural(timeline.dropped, 'span')} left out` : null, 'keys: arrows, + − 0'].filter(given).join('; ');
       chart.set(timeline);
       return true;

@@ -1,15 +1,16 @@
-// What each worker needs and does.
+// Memory and activity of each worker.
 
 const workerName = worker => `rank ${worker.rank} · ${worker.device || unknown}`;
 const memoryKinds = ['parameters', 'gradients', 'optimizer', 'activations', 'workspace', 'data', 'communication', 'pinned'];
 
-// A worker's bar ends at what is in use, or at its peak where only the peaks of kinds are known: these need not have been at
-// one time, so they share its length. Pinned memory is the host's, and no part of either.
+// A worker's bar ends at the memory in use, or at its peak if only the peaks of kinds are known.
+// These peaks may have occurred at different times, so they are scaled to the bar. Pinned memory
+// belongs to the host and is part of neither.
 function memoryRow(worker, kinds, of, now) {
   const values = kinds.map(([name]) => of(worker)[name] ?? null), all = sum(values), peak = worker.peak_memory_bytes, limit = worker.memory_limit_bytes;
   const scale = !now && all > peak ? peak / all : 1, pinned = of(worker).pinned;
   return { name: workerName(worker), values, widths: values.map(value => value * scale), mark: peak, limit: limit || undefined,
-    more: pinned > 0 ? [['pinned, of the host', asBytes(pinned)]] : [],
+    more: pinned > 0 ? [['pinned host memory', asBytes(pinned)]] : [],
     text: `${now ? `${asBytes(worker.memory_bytes)}, ` : ''}peak ${asBytes(peak)}${limit ? ` of ${asBytes(limit)}` : ''}` };
 }
 
@@ -30,8 +31,8 @@ const workers = [
       chart.set({ parts: kinds, format: asBytes, markName: 'peak', most: Math.max(...shown.map(worker => worker.memory_limit_bytes || 0)),
         rows: shown.map(worker => memoryRow(worker, kinds, of, now)) });
       const pinned = Math.max(...shown.map(worker => of(worker).pinned || 0));
-      note.textContent = [now ? 'in use now; the mark is the peak' : 'up to the peak; its parts are in proportion to the peaks of the kinds, which need not be at one time',
-        pinned > 0 ? `not in it: up to ${asBytes(pinned)} a worker of pinned host memory` : null].filter(given).join('; ');
+      note.textContent = [now ? 'in use now; the mark is the peak' : 'bars show the peak, divided in proportion to the peaks of the kinds, which may be at different times',
+        pinned > 0 ? `not included: up to ${asBytes(pinned)} of pinned host memory per worker` : null].filter(given).join('; ');
       return true;
     };
   }, { wide: true }),
