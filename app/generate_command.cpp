@@ -38,8 +38,7 @@ Status read_prompt(std::string& prompt) {
   if (std::ferror(stdin) != 0)
     return fail(Errc::io, "standard input cannot be read");
   if (prompt.size() > most_prompt_bytes)
-    return fail(Errc::invalid_input,
-                "standard input is longer than {} MiB, the limit for a prompt",
+    return fail(Errc::invalid_input, "standard input is longer than {} MiB, the limit for a prompt",
                 most_prompt_bytes >> 20);
   return {};
 }

@@ -58,8 +58,8 @@ private:
   std::int64_t places_;
   std::unique_ptr<training::PlatformDevices> devices_;
   std::shared_ptr<Device> device_;
-  DeviceWeights weights_;                         ///< and caches
-  BufferPtr first_;                               ///< position of a pass's first token
+  DeviceWeights weights_;               ///< and caches
+  BufferPtr first_;                     ///< position of a pass's first token
   std::map<std::int64_t, Pass> passes_; ///< by number of tokens
   std::unique_ptr<Stream> stream_;
 

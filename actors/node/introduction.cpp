@@ -10,8 +10,8 @@ namespace troupe::actors {
 namespace {
 
 /// Blocks. Errors: those of connect(); network if the daemon does not answer.
-Status exchange_peers(const Caller& caller, const training::Voter& self, const consensus_actor& voter,
-            const std::string& address) {
+Status exchange_peers(const Caller& caller, const training::Voter& self,
+                      const consensus_actor& voter, const std::string& address) {
   TROUPE_TRY(const auto daemon,
              connect(caller.system, net::peer_endpoint(address), caller.network, caller.limit));
   Status met;

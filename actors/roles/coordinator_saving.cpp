@@ -13,8 +13,8 @@ void CoordinatorState::save_if_due() {
   if (phase_ == Phase::ended) // while the last checkpoint was written
     return;
   const bool saves = setup_.plan.saves() || next_shards_.is_best;
-  const bool is_due = std::exchange(save_wanted_, false) || setup_.plan.checkpoint_due(committed_) ||
-                      next_shards_.is_best;
+  const bool is_due = std::exchange(save_wanted_, false) ||
+                      setup_.plan.checkpoint_due(committed_) || next_shards_.is_best;
   if (!is_over() && !is_due) {
     next_shards_ = {};
     return resume_training();

@@ -111,7 +111,7 @@ private:
     caf::typed_response_promise<void> promise;
   };
   std::optional<Synchronization> synchronization_; ///< pending synchronization of replica groups,
-                                                    ///< whose messages are still arriving
+                                                   ///< whose messages are still arriving
   caf::typed_response_promise<void> aborted_;
 };
 

@@ -26,7 +26,7 @@ public:
   }
 
   std::shared_ptr<collectives::ConnectionGroup> join_group(int rank, std::int64_t generation = 1,
-                                                     const std::string& secret = "a secret") {
+                                                           const std::string& secret = "a secret") {
     return planes[static_cast<std::size_t>(rank)]->join_group(generation, secret);
   }
 

@@ -24,7 +24,7 @@ class Prose(unittest.TestCase):
         self.assertEqual(found("a.cpp", "// A node is told by whoever leads.\n"), [(1, "person")])
 
     def test_plain_sentences_are_fine(self):
-        text = "/// Returns the first slice of `rank`. Users who train on one host need no daemon.\n"
+        text = "/// Returns the first slice of `rank`. Users who train on one host need no daemon. Normal weights (He et al. 2015).\n"
         self.assertEqual(found("a.hpp", text), [])
 
     def test_only_prose_is_read(self):

@@ -24,7 +24,8 @@ HEADLESS = re.compile(r"^(What|Whatever|Who|Whoever|Whose|Of|Those (that|which|w
 BEHIND = re.compile(r"\bbehind (each|one|the (last|next|first|step|call|others|event)|it|them|that|which|a |an )", re.IGNORECASE)
 ALONE = re.compile(r"\b(?!(is|are|was|were|be|it|left|by)\b)\w+ alone\b(?! (in|on|with|at)\b)", re.IGNORECASE)
 PERSON = re.compile(r"\b(who|whoever|whom|he|his|him|somebody|nobody|anybody)\b", re.IGNORECASE)
-PEOPLE = re.compile(r"\b(people|persons?|users?|engineers?|contributors?|operators?|readers?|researchers?|attackers?|developers?)\W+who\b", re.IGNORECASE)
+# Clauses about people, and an author's name, are fine.
+PEOPLE = re.compile(r"\b(people|persons?|users?|engineers?|contributors?|operators?|readers?|researchers?|attackers?|developers?)\W+who\b|\bHe et al\b", re.IGNORECASE)
 RULES = {"headless": HEADLESS, "behind": BEHIND, "alone": ALONE, "person": PERSON}
 
 SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[A-Z`\"])")

@@ -84,8 +84,7 @@ std::size_t statistics_kept(const WorkerNeeds& needs, const Strategy& strategy) 
 /// Whether each worker keeps a shard replica. Assumes an equal number of workers on each node.
 bool has_shard_replicas(const WorkerNeeds& needs, const Strategy& strategy,
                         const ParallelConfig& parallel) {
-  return needs.votes && parallel.buddies != "off" && strategy.shards > 1 &&
-         strategy.copies() == 1;
+  return needs.votes && parallel.buddies != "off" && strategy.shards > 1 && strategy.copies() == 1;
 }
 
 /// Adds a shard replica with its gradients and, on a GPU, copies of a prepared step's gradients for

@@ -72,7 +72,7 @@ Status GradientReducer::roll_forward(std::int64_t step) {
     apply(state().prepared_chunks(bucket));
   if (const auto* const shard_replica = state().shard_replica())
     apply(shard_replica->kept_chunks(prepared.replicated ? prepared.replicated->floats()
-                                                        : shard_replica->gradients()));
+                                                         : shard_replica->gradients()));
   if (state().host())
     TROUPE_TRY(roll_forward_on_host(taken, *stream));
   if (scale)
@@ -98,9 +98,9 @@ Status GradientReducer::roll_forward_on_host(const OptimizerArguments& taken, St
       continue;
     const auto copy = shard_replica->host_chunk(bucket);
     copy_elements(device, stream, copy,
-                  prepared.replicated
-                      ? prepared.replicated->floats() + (copy.gradients - shard_replica->gradients())
-                      : copy.gradients);
+                  prepared.replicated ? prepared.replicated->floats() +
+                                            (copy.gradients - shard_replica->gradients())
+                                      : copy.gradients);
   }
   TROUPE_TRY(stream.synchronize());
   const auto updates = updater.create_stream({.name = "rolling forward"});
