@@ -21,7 +21,7 @@ std::size_t round_up(std::size_t value, std::size_t multiple) {
 }
 
 tl::unexpected<Error> no_room(std::size_t bytes, MemoryKind kind) {
-  return fail(Errc::out_of_memory, "the host cannot allocate {} of {}. What helps: {}",
+  return fail(Errc::out_of_memory, "the host cannot allocate {} of {}; try {}",
               describe_bytes(bytes), to_string(kind), settings_that_help(kind));
 }
 

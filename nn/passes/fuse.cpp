@@ -24,7 +24,7 @@ public:
     fused.tensors = graph_.tensors;
     fused.units = graph_.units;
     std::vector<Node> nodes;
-    // From the last node: a longer pattern ends after the shorter one inside it.
+    // Starts at the last node, because a longer pattern ends after the shorter one inside it.
     for (std::size_t i = graph_.nodes.size(); i-- > 0;)
       if (!joined_[i])
         nodes.push_back(fused_node(graph_.nodes[i]));
