@@ -1,4 +1,4 @@
-/// Messages between daemons about the begin, the nodes and the end of a job.
+/// Messages between daemons about the start, the nodes and the end of a job.
 #pragma once
 
 #include "training/job_end.hpp"
@@ -37,7 +37,7 @@ struct NodeInfo {
   /// Config keys that must be equal on all nodes of a job, with their values as in a config file.
   std::map<std::string, std::string> job;
   StateOffer offer = {};
-  std::int64_t generation = 0; ///< the last one in which it had an assignment, in any job
+  std::int64_t generation = 0; ///< last generation, of any job, in which it had an assignment
   /// How much longer it waits for an assignment, unless it is a spare; 0: as long as the job lasts.
   std::int64_t time_left_ms = 0;
   training::TrainingData training = {};

@@ -372,7 +372,7 @@ using node_actor = caf::typed_actor<
     // CONSENSUS: the nodes of this job gather at this address.
     caf::result<void>(atom::lead, std::string address),
     // The main thread: this daemon's CONSENSUS and identity.
-    caf::result<void>(atom::vote, training::Voter self, consensus_actor voter),
+    caf::result<void>(atom::vote, training::Voter self, consensus_actor consensus),
     // Another daemon: answers the identity of this process.
     caf::result<training::Voter>(atom::vote),
     // `troupe stop`: drains the job, which finishes its steps, saves and ends.

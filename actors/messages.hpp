@@ -45,7 +45,7 @@ struct ParameterRequest {
   }
 };
 
-/// Begin and end, on a device's clock.
+/// Start and end on a device's clock.
 using Span = std::pair<std::chrono::nanoseconds, std::chrono::nanoseconds>;
 
 /// A rank that is ready, and the data that it would train on.
@@ -70,8 +70,8 @@ struct RankInfo {
 
 using WorkerSummaries = std::vector<metrics::WorkerSummary>;
 
-/// The number of rows that count for a loss, and of those classified right; `correct` is empty for
-/// models that do not classify.
+/// The number of rows that count for a loss, and of those classified correctly; `correct` is empty
+/// for models that do not classify.
 struct Right {
   std::int64_t rows = 0;
   std::optional<std::int64_t> correct = {};
@@ -296,7 +296,7 @@ bool inspect(Inspector& f, RoundTaken::Change& x) {
 template <class Inspector>
 bool inspect(Inspector& f, RoundTaken& x) {
   return f.object(x).fields(f.field("owner", x.owner), f.field("fragment", x.fragment),
-                            f.field("step", x.step), f.field("is_meeting", x.is_meeting),
+                            f.field("step", x.step), f.field("is_synchronized", x.is_synchronized),
                             f.field("changes", x.changes));
 }
 
@@ -340,7 +340,7 @@ bool inspect(Inspector& f, Where& x) {
                             f.field("rank", x.rank), f.field("step", x.step));
 }
 
-/// The longest error message that is sent; longer ones are cut.
+/// The longest error message that is sent; longer ones are truncated.
 constexpr std::size_t most_error_bytes = 16 << 10;
 
 template <class Inspector>

@@ -64,7 +64,7 @@ public:
 
   ~NodeRuntime() {
     caf::anon_send_exit(node_, caf::exit_reason::user_shutdown);
-    caf::anon_send_exit(voter_, caf::exit_reason::user_shutdown);
+    caf::anon_send_exit(consensus_, caf::exit_reason::user_shutdown);
     system_.await_all_actors_done();
   }
 
@@ -96,7 +96,7 @@ private:
   caf::actor_system system_;
   node_actor node_;
   std::string address_, process_;
-  consensus_actor voter_; ///< null: a single node
+  consensus_actor consensus_; ///< null: a single node
 };
 
 node_actor NodeRuntime::spawn_node(NodeSetup setup) {
@@ -129,8 +129,8 @@ Status NodeRuntime::publish() {
   address_ = advertised_address(listen, cluster);
   log_->info("daemon at {}", address_);
   TROUPE_TRY(process_, collectives::make_secret());
-  voter_ = spawn_consensus();
-  caf::anon_send(node_, atom::vote_v, training::Voter{address_, process_}, voter_);
+  consensus_ = spawn_consensus();
+  caf::anon_send(node_, atom::vote_v, training::Voter{address_, process_}, consensus_);
   return {};
 }
 
@@ -139,9 +139,9 @@ consensus_actor NodeRuntime::spawn_consensus() {
       .self = {address_, process_},
       .detection = config_.cluster.timeouts.detection,
       .connect =
-          [this](const std::string& address, const consensus_actor& voter) {
+          [this](const std::string& address, const consensus_actor& consensus) {
             introduce({system_, network_, config_.cluster.timeouts.detection}, {address_, process_},
-                      voter, address);
+                      consensus, address);
           },
       .moved =
           [node = caf::actor_cast<caf::strong_actor_ptr>(node_)](const std::string& address) {
@@ -171,7 +171,7 @@ RunOutcome NodeRuntime::run(const metrics::Trace& trace, const std::shared_ptr<D
               .stopped_within = [drain](auto limit) { return drain->asked_within(limit); },
               .built = std::move(built),
               .node = node_,
-              .voter = voter_,
+              .consensus = consensus_,
               .process = process_,
               .waits = waits_,
               .row = trace.track(training::node_rows, GenerationBuilderState::name)});
@@ -324,7 +324,7 @@ Result<RunEnd> run_node_runtime(const Config& config, const RunOptions& options,
   }
   const auto end = summary ? metrics::ended_as(summary->status) : metrics::JobPhase::failed;
   exposition->enter(end);
-  push.reset(); // with the end of the run
+  push.reset(); // pushes the metrics of the run's end
   if (options.on_ended)
     options.on_ended();
   // While all parts still answer requests.

@@ -72,9 +72,9 @@ std::string without_suffix(std::string strategy) {
   return strategy;
 }
 
-/// Settings for a strategy with the suffix of "fsdp_offload", which offloads all that the strategy
-/// can offload; without the suffix, nothing is offloaded. Precondition: the rest is the name of a
-/// strategy.
+/// Returns the settings for a strategy's name. With the suffix "_offload" ("fsdp_offload") they
+/// offload everything that the strategy can offload; without it, nothing. Precondition: the name
+/// without the suffix is that of a strategy.
 Settings settings_of(std::string strategy) {
   const bool offloads = strategy.ends_with(offload_suffix);
   strategy = without_suffix(std::move(strategy));

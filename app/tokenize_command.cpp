@@ -51,7 +51,7 @@ public:
 
 private:
   data::TokenId end_;
-  bool begins_ = true; ///< at the begin of a document
+  bool begins_ = true; ///< at the start of a document
 };
 
 Result<std::vector<data::TextFile>> find_all(const std::vector<std::string>& texts) {

@@ -41,7 +41,7 @@ void say_ready() {
 /// Prints the checkpoint of a stopped run and the command to resume.
 void say_how_to_go_on(const metrics::RunSummary& summary, const Config& config) {
   if (summary.checkpoint.empty())
-    return report_error("stopped; no checkpoint was written (checkpoint.every)");
+    return report_error("stopped; no checkpoint was written (see checkpoint.every)");
   report_error("stopped; checkpoint: " + summary.checkpoint);
   auto words = own_command_line();
   if (config.checkpoint.resume != "auto")

@@ -12,17 +12,17 @@ namespace troupe {
 class BackgroundWork {
 public:
   /// Pieces run at the caller's priority once they have waited for a processor longer than
-  /// `patience` plus three times their own running time.
-  explicit BackgroundWork(std::chrono::nanoseconds patience = std::chrono::milliseconds{200})
-      : patience_{patience} {}
+  /// `time_limit` plus three times their own running time.
+  explicit BackgroundWork(std::chrono::nanoseconds time_limit = std::chrono::milliseconds{200})
+      : time_limit_{time_limit} {}
 
   /// Blocks until the piece is done. Rethrows its exception.
   void run(const std::function<void()>& piece);
 
 private:
-  bool starves() const { return waited_ > patience_ + 3 * ran_; }
+  bool starves() const { return waited_ > time_limit_ + 3 * ran_; }
 
-  std::chrono::nanoseconds patience_;
+  std::chrono::nanoseconds time_limit_;
   std::chrono::nanoseconds ran_{0}, waited_{0};
 };
 

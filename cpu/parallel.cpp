@@ -103,7 +103,7 @@ void run_alone(const Work& work) {
       work.function(work.context, part, lane);
 }
 
-/// While parts run, nested calls run on their own thread.
+/// While parts run, a nested call runs only on its calling thread.
 void run_as_primary(Membership& mine, const Work& work) {
   mine.leads = false;
   mine.team->run(work);

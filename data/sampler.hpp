@@ -69,7 +69,7 @@ public:
   Result<std::int64_t> largest_slice(const Slice& slice) const;
   /// Writes the sample indices of a slice. The index is -1 for padding and for the rest of
   /// `indices` after a slice that is smaller than the largest. Errors: as slice_size; a step
-  /// outside [0, steps_per_epoch()); `indices` of another size than largest_slice.
+  /// outside [0, steps_per_epoch()); `indices` with a size other than largest_slice.
   Status indices(Position at, const Slice& slice, std::span<std::int64_t> indices) const;
 
 private:

@@ -17,11 +17,11 @@ struct SliceAssignerOptions {
 };
 
 /// Assigns slices step by step to workers that are free or will be free soon. Two rules keep the
-/// number of stale slices low, those whose parameters may lack steps:
+/// number of stale slices (whose parameters may lack steps) low:
 ///
-/// - A worker gets a slice of a later step if it would finish later than all others finish the rest
-///   of the step, by more than its wait tolerance. So a slow worker does not delay a step, and the
-///   others do not compute many slices with parameters that lack this step.
+/// - A worker gets a slice of a later step if it would finish a slice of this step later than the
+///   others finish the rest of the step, by more than its wait tolerance. So a slow worker does not
+///   delay a step, and the others do not compute many slices with parameters that lack this step.
 /// - A worker waits instead of starting a slice that lacks a step, if all slices of the first
 ///   unapplied step are already assigned and will finish within the worker's wait tolerance.
 ///

@@ -23,14 +23,14 @@ struct ClassColumn {
 };
 
 /// Returns the names of the classes by label. If every cell is a number or a missing value (`NA`),
-/// these are numbered_classes. Otherwise they are all different words in byte order; words such as
+/// these are numbered_classes. Otherwise they are the distinct words, in byte order; words such as
 /// `NA` are included only if that makes `count` words. Errors: Errc::data unless there are `count`
 /// words.
 Result<std::vector<std::string>> find_classes(const ClassColumn& column, std::int64_t count);
 
-/// Returns the label of each row. A cell is the name of a class. In a file where no cell is such a
-/// name, cells are labels as numbers. Errors: Errc::data with file, line and column for any other
-/// cell.
+/// Returns the label of each row. A cell is the name of a class. In a file in which no cell is a
+/// class name, cells are numeric labels. Errors: Errc::data with file, line and column for any
+/// other cell.
 Result<std::vector<std::int32_t>> labels_of(const ClassColumn& column,
                                             std::span<const std::string> classes);
 

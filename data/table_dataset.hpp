@@ -68,8 +68,8 @@ using TablePtr = std::shared_ptr<const TableDataset>;
 Result<TablePtr> open_csv(const DataConfig& data, const ModelConfig& model, Split split,
                           const std::optional<TableTraits>& known = {});
 
-/// Opens the rows of files without targets, whose columns need not exist: a class is -1, a number
-/// is NaN. `rows` receives the number of rows in each file. Errors: as open_csv.
+/// Opens rows for prediction. Target columns may be missing; every target is -1 (a class) or NaN (a
+/// number). `rows` receives the number of rows in each file. Errors: as open_csv.
 Result<TablePtr> open_csv_rows(std::span<const std::filesystem::path> files, const DataConfig& data,
                                const ModelConfig& model, const TableTraits& traits,
                                std::vector<std::int64_t>& rows);

@@ -86,7 +86,7 @@ private:
 
   std::shared_ptr<DeviceContext> context_;
   DeviceInfo info_;
-  // Last: they own streams and measure in memory of this device.
+  // Declared last: they own streams and measure in memory of this device.
   std::unique_ptr<PlanRegistry> plans_;
   std::unique_ptr<MatmulPlanRegistry> products_;
 };

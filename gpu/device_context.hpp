@@ -50,10 +50,10 @@ private:
   std::shared_ptr<CudaMemory> memory_;
   std::shared_ptr<StagingPool> staging_;
   EventPool events_;
-  EventClock clock_; ///< after the pool: it holds an event of it
+  EventClock clock_; ///< declared after the pool: it holds one of the pool's events
   WaitFlags flags_;
   Poller poller_; ///< its thread ends before what it uses
-  Poller waits_;  ///< last: it hands ended waits to poller_
+  Poller waits_;  ///< declared last: it hands ended waits to poller_
 };
 
 } // namespace troupe::gpu

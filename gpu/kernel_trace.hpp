@@ -11,12 +11,12 @@
 namespace troupe::gpu {
 
 struct KernelSpan {
-  std::string name;                 ///< mangled; "copy" or "fill" for those
+  std::string name;                 ///< mangled; "copy" for a copy, "fill" for a fill
   std::uint64_t begin = 0, end = 0; ///< ns, on one clock
 };
 
-/// Share of the time from the begin of the first span to the end of the last in which no kernel or
-/// copy ran. Spans may overlap and be in any order. 0 for no spans.
+/// Share of the time, from the start of the first span to the end of the last, in which no kernel
+/// or copy ran. Spans may overlap and be in any order. 0 for no spans.
 double idle_ratio(std::vector<KernelSpan> spans);
 
 /// Records from construction to finish(), including each kernel of a CUDA graph. CUPTI slows each

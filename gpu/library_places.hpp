@@ -1,4 +1,4 @@
-/// The places where CUDA's libraries are searched.
+/// The places that are searched for CUDA's libraries.
 #pragma once
 
 #include <filesystem>

@@ -52,7 +52,7 @@ bool is_loopback_name(std::string_view host) {
   return host.starts_with("127.") || host == "localhost" || host == "::1";
 }
 
-/// Beyond loopback troupe listens only with certificates.
+/// Troupe listens on addresses other than loopback only with certificates.
 ForeignSettings trust(const std::string& name) {
   return {{"cluster.tls.certificate", fmt::format("\"certs/{}.crt\"", name)},
           {"cluster.tls.key", fmt::format("\"certs/{}.key\"", name)},

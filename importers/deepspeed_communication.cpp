@@ -1,4 +1,4 @@
-// How gradients are sent.
+// DeepSpeed's keys for the communication of gradients.
 #include "importers/detail/tables.hpp"
 #include "importers/detail/values.hpp"
 

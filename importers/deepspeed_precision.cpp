@@ -157,7 +157,7 @@ ForeignRows autocast_rows() {
        .when = "amp.enabled"},
       {.key = "torch_autocast.enabled",
        .default_value = Fate::mapped,
-       .says = "with dtype: `precision.mode`",
+       .says = "`precision.mode`, together with dtype",
        .map =
            [](const Context& context, const Entry& entry) {
              if (!boolean_of(entry))

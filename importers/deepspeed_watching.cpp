@@ -38,9 +38,11 @@ void add_profilers(ForeignRows& rows) {
 }
 
 void add_monitors(ForeignRows& rows) {
+  add(rows, Fate::left_out, "run.tensorboard: true writes files for TensorBoard",
+      {"tensorboard.enabled", "tensorboard.output_path", "tensorboard.job_name"});
   add(rows, Fate::left_out, "metrics.listen is for Prometheus and Grafana; report.html has curves",
-      {"tensorboard.enabled", "tensorboard.output_path", "tensorboard.job_name", "wandb.enabled",
-       "wandb.group", "wandb.team", "wandb.project", "comet.*", "monitor_config.*"});
+      {"wandb.enabled", "wandb.group", "wandb.team", "wandb.project", "comet.*",
+       "monitor_config.*"});
   add(rows, Fate::left_out, "events.jsonl has one line per step",
       {"csv_monitor.enabled", "csv_monitor.output_path", "csv_monitor.job_name"});
 }
@@ -51,7 +53,7 @@ void add_checkpoints(ForeignRows& rows) {
       "workers",
       {"checkpoint.tag_validation", "checkpoint.load_universal"});
   add(rows, Fate::left_out,
-      "with checkpoint.state: sharded all ranks write their shards at the same time",
+      "with checkpoint.state: sharded, all ranks write their shards at the same time",
       {"checkpoint.parallel_write.*"});
   add(rows, Fate::left_out,
       "full checkpoints are on the leader's host, sharded ones in a folder that all hosts share",

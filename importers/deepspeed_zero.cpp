@@ -1,4 +1,4 @@
-// zero_optimization: what is divided, and how it is sent.
+// zero_optimization: the sharded state, and its communication.
 #include "importers/detail/tables.hpp"
 #include "importers/detail/values.hpp"
 #include "importers/detail/zero_stage.hpp"
@@ -32,7 +32,7 @@ Outcome map_stage(const Context& context, const Entry& entry) {
   return mapped(std::move(settings));
 }
 
-/// MiCS: divided within groups, replicated over them.
+/// MiCS: shards within groups and replicates across them.
 Outcome map_groups(const Context& context, const Entry& entry) {
   const auto size = whole_of(entry);
   if (!size)
@@ -153,8 +153,8 @@ ForeignRows left_out_rows() {
   static constexpr std::string_view blocks =
       "parallel.wrap, prefetch and max_units_alive control what is gathered, in blocks";
   static constexpr Note notes[] = {
-      {TROUPE_ZERO "allgather_bucket_size", "a bucket is gathered as it was reduced: "
-                                            "reduce_bucket_size"},
+      {TROUPE_ZERO "allgather_bucket_size",
+       "a bucket is gathered in the size in which it was reduced (reduce_bucket_size)"},
       {TROUPE_ZERO "sub_group_size", "the optimizer works bucket by bucket"},
       {TROUPE_ZERO "stage3_param_persistence_threshold", "every parameter is sharded"},
       {TROUPE_ZERO "param_persistence_threshold", "every parameter is sharded"},

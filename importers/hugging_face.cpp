@@ -1,5 +1,5 @@
 // config.json of Hugging Face's GPT-2 and LLaMA. Missing keys get the defaults of GPT2Config and
-// LlamaConfig: the sizes of gpt2 and llama-7b, and the values next to their names.
+// LlamaConfig: the sizes of gpt2 and llama-7b, and the default of each other key.
 #include "importers/detail/tables.hpp"
 #include "importers/detail/values.hpp"
 
@@ -119,8 +119,18 @@ ForeignRows gpt2_rows() {
       {"reorder_and_upcast_attn", Fate::left_out, "scores are summed in fp32 in every precision",
        gpt2},
       {"attn_pdrop", Fate::left_out, "attention weights have no dropout", gpt2},
-      {"embd_pdrop", Fate::mapped, "`model.dropout`: as resid_pdrop", gpt2, {}, map_dropout},
-      {"resid_pdrop", Fate::mapped, "`model.dropout`: as embd_pdrop", gpt2, {}, map_dropout},
+      {"embd_pdrop",
+       Fate::mapped,
+       "`model.dropout`, if resid_pdrop is the same",
+       gpt2,
+       {},
+       map_dropout},
+      {"resid_pdrop",
+       Fate::mapped,
+       "`model.dropout`, if embd_pdrop is the same",
+       gpt2,
+       {},
+       map_dropout},
   };
 }
 

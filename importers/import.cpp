@@ -57,7 +57,8 @@ ForeignWorld world_of_deepspeed(const ForeignDocument& document, const ImportOpt
   return options.processes ? ForeignWorld{1, *options.processes, true} : deepspeed_world(document);
 }
 
-/// Sets placeholders for facts that neither program's file has; they train on any machine.
+/// Sets a model and a data set, which neither program's file names. The placeholders train on any
+/// machine.
 void set_what_is_trained(Importer& importer) {
   const auto& given = importer.options().overrides;
   const bool known = std::ranges::any_of(

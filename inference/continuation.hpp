@@ -38,12 +38,14 @@ private:
 
 class Continuation {
 public:
-  /// Reads the prompt. `model` is not used afterwards. Blocks. Errors: of read_prompt and Decoder.
+  /// Reads the prompt. `model` is not used afterwards. Blocks. Errors: those of read_prompt and
+  /// Decoder.
   static Result<Continuation> begin(const SavedModel& model,
                                     const training::GenerateOptions& options, TakeText take,
                                     const training::SayLine& say = {});
 
-  /// Generates a token. Returns whether more will follow. Blocks. Errors: of Decoder and `take`.
+  /// Generates a token. Returns whether more will follow. Blocks. Errors: those of Decoder and
+  /// `take`.
   Result<bool> advance();
   const Generated& result() const { return result_; }
 

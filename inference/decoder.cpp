@@ -15,8 +15,8 @@ namespace {
 
 constexpr const char* logits_name = "logits";
 
-/// Tokens of a pass that fills caches, and the number of tokens from which it is faster than
-/// smaller passes: missing tokens are computed for nothing.
+/// `tokens`: number of tokens of a pass that fills caches. `least`: smallest number of actual
+/// tokens for which it is faster than smaller passes; the rest of the pass is wasted.
 struct PassSize {
   std::int64_t tokens, least;
 };

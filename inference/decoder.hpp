@@ -21,8 +21,8 @@ namespace troupe::inference {
 class Decoder {
 public:
   /// `places`: maximum number of tokens. Blocks. Errors: invalid_input (a model that does not read
-  /// tokens, or has fewer positions; weights of another model); of reading them; out_of_memory;
-  /// unsupported (this machine lacks the device or the precision).
+  /// tokens, or has fewer positions; weights of another model); those of reading the weights;
+  /// out_of_memory; unsupported (this machine lacks the device or the precision).
   static Result<std::unique_ptr<Decoder>> create(const SavedModel& model, std::int64_t places,
                                                  const training::SayLine& say = {});
   /// Blocks until the stream is idle.
@@ -30,8 +30,8 @@ public:
   Decoder(const Decoder&) = delete;
   Decoder& operator=(const Decoder&) = delete;
 
-  /// Appends tokens and computes the logits. Blocks. Errors: invalid_input for more tokens than
-  /// fit, of which none is then taken; data for an id outside the vocabulary; of the device.
+  /// Appends tokens and computes the logits. Blocks. Errors: invalid_input for more tokens than fit
+  /// (then it takes none); data for an id outside the vocabulary; those of the device.
   Status feed(std::span<const data::TokenId> tokens);
   /// Logits of the next token, by id. Valid after the first token is fed.
   std::span<const float> logits() const { return logits_; }

@@ -11,7 +11,7 @@ namespace troupe::inference {
 class DeviceWeights {
 public:
   /// Reads the weights, one tensor at a time, and rounds them to `stored`. Statistics that the
-  /// weights lack are zero. Blocks. Errors: of ModelWeights::read; out_of_memory.
+  /// weights lack are zero. Blocks. Errors: those of ModelWeights::read; out_of_memory.
   static Result<DeviceWeights> load(Device& device, Stream& stream, const StorageLayout& layout,
                                     const ModelWeights& weights, DType stored);
 

@@ -55,7 +55,7 @@ Result<FoundWeights> find_weights(const fs::path& path) {
   if (!fs::is_directory(path, ignored) || !fs::is_directory(folder, ignored)) {
     const bool is_empty_run = fs::is_directory(path, ignored) && config_of_run(path).has_value();
     if (is_empty_run)
-      return fail(Errc::invalid_input, "{}: the run has no checkpoints yet (checkpoint.every)",
+      return fail(Errc::invalid_input, "{}: the run has no checkpoints yet (see checkpoint.every)",
                   shown);
     return FoundWeights{path, config_around(path)};
   }

@@ -25,7 +25,7 @@ public:
   /// Makes read() return the values of a graph that went through fold_batch_norm.
   void fold(const std::vector<nn::BatchNormFolding>& foldings);
 
-  /// Returns row-major values by the graph's name. Errors: internal for an unknown name; of
+  /// Returns row-major values by the graph's name. Errors: internal for an unknown name; those of
   /// StateSource::read.
   Result<std::vector<float>> read(std::string_view name) const;
   bool has(std::string_view name) const { return places_.find(name) != places_.end(); }

@@ -74,7 +74,7 @@ private:
   }
   Status take(std::int64_t step);
   Status take_sample(std::int64_t sample, std::span<const float> outputs);
-  /// Returns the indices of the largest outputs first; of equal ones the smallest index.
+  /// Returns the indices of the largest outputs, largest first; equal outputs are ordered by index.
   std::span<const std::int32_t> rank(std::span<const float> outputs);
 
   Predictor& predictor_;

@@ -45,7 +45,7 @@ private:
 using OnPrediction = std::function<Status(const SamplePrediction& prediction)>;
 
 /// Reads and predicts the samples of `adapter`. `each` also receives unreadable samples. `top`:
-/// number of ranked outputs. Blocks. Errors: of the device, and those of `each`.
+/// number of ranked outputs. Blocks. Errors: those of the device and of `each`.
 Result<Score> predict(Predictor& predictor, const data::AdapterPtr& adapter, std::int64_t top,
                       const OnPrediction& each);
 

@@ -24,8 +24,8 @@ struct Answer {
 class Predictor {
 public:
   /// Takes batches of data.eval_batch_size samples from `adapter`. Blocks. Errors: invalid_input
-  /// (weights of another model); of reading them; out_of_memory; unsupported (this machine lacks
-  /// the device or the precision).
+  /// (weights of another model); those of reading the weights; out_of_memory; unsupported (this
+  /// machine lacks the device or the precision).
   static Result<std::unique_ptr<Predictor>>
   create(const SavedModel& model, const data::Adapter& adapter, const training::SayLine& say = {});
   /// Blocks until all streams are idle.

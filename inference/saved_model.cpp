@@ -133,7 +133,7 @@ std::optional<training::InputNormalization> default_input(const Config& config) 
   return input;
 }
 
-/// Whether the number of values is that of channels or features.
+/// Whether there is one value per channel (images) or per feature (tables).
 bool fits(const training::InputNormalization& input, const Config& config) {
   if (traits_of_data(config.data).sample == SampleKind::image)
     return std::ssize(input.mean) == config.model.in_channels;

@@ -36,8 +36,8 @@ struct SavedModel {
 /// that of the run's folder around the file, the folder's config.json. Drops devices, strategy and
 /// cluster of the training run: devices.kind is auto unless overridden. Class names that are not
 /// recorded come from the data set, if its files exist. Blocks on files; verifies a checkpoint.
-/// Errors: invalid_input (no config, an invalid one, another number of names than classes);
-/// corrupt; io.
+/// Errors: invalid_input (no config, an invalid one, a number of names that differs from the number
+/// of classes); corrupt; io.
 Result<SavedModel> open_saved_model(const SavedModelOptions& options, const Catalogue& catalogue);
 
 } // namespace troupe::inference

@@ -50,7 +50,7 @@ struct SliceRead {
 };
 
 /// With DiLoCo: the replica groups whose pseudo-gradients of a fragment its owner has summed, for
-/// the round that ended after `step`. With `is_meeting`, all replica groups synchronized
+/// the round that ended after `step`. With `is_synchronized`, all replica groups synchronized
 /// after that step.
 struct RoundTaken {
   struct Change {
@@ -59,7 +59,7 @@ struct RoundTaken {
   };
   std::int32_t owner = 0, fragment = 0;
   std::int64_t step = 0;
-  bool is_meeting = false;
+  bool is_synchronized = false;
   std::vector<Change> changes = {};
 };
 

@@ -10,7 +10,7 @@
 namespace troupe::metrics {
 
 struct TimelineSpan {
-  double begin, seconds; ///< from the begin of the section
+  double begin, seconds; ///< from the start of the section
   SpanKind kind;
   std::string name; ///< "forward layer1.0"
 };

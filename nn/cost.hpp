@@ -33,7 +33,7 @@ NodeCost cost_of_moving(const Graph& graph, const Node& node);
 /// Returns the operations of all nodes.
 double operations_of(const Graph& graph);
 
-/// Returns those among them that backward nodes repeat.
+/// Returns the operations that backward nodes repeat.
 double repeated_operations_of(const Graph& graph);
 
 } // namespace troupe::nn

@@ -38,7 +38,7 @@ struct CompiledJob {
   /// The whole state. Building a generation takes it out of here; return_state and salvage_state
   /// put it back. It is in one place only.
   StateSourcePtr state = nullptr;
-  /// This node's shards of a state that the last generation had divided.
+  /// This node's shards of the last generation's sharded state.
   RetainedStates retained = {};
   /// State of a new run: values are drawn from the seed when they are read.
   StateSourcePtr initial = nullptr;

@@ -77,8 +77,8 @@ Result<std::shared_ptr<Generation>> build_single_node_generation(const Config& c
 
 /// Returns the state to the compiled job, as the state after `step` steps. Precondition: all ranks
 /// are in this process. If ranks vote, the statistics are those committed with `step`, whatever
-/// later steps have started since. Blocks. Nothing else may be enqueued meanwhile. Errors: of the
-/// streams.
+/// later steps have started since. Blocks. Nothing else may be enqueued meanwhile. Errors: those of
+/// the streams.
 Status return_state(const Generation& generation, std::int64_t step);
 
 /// Whether a rank has the whole state in its device's memory.

@@ -39,7 +39,7 @@ public:
   /// Whether a sample of text is due (language models only).
   bool sample_due(std::int64_t done) const;
   /// Returns the next step count above `done` at which training pauses: for an evaluation, a
-  /// sample, a checkpoint, or the end of the job. The end of an epoch is no pause, because all
+  /// sample, a checkpoint, or the end of the job. The end of an epoch is not a pause, because all
   /// ranks would wait for the slowest.
   std::int64_t next_pause(std::int64_t done) const;
 

@@ -1,4 +1,4 @@
-/// Metadata that make a weights file usable by itself: the config, the class names, and the
+/// Metadata that makes a weights file usable by itself: the config, the class names, and the
 /// normalization of inputs.
 #pragma once
 

@@ -39,7 +39,7 @@ struct TrainingData {
   }
 };
 
-/// The shards that a node retains of a state that a generation had divided.
+/// Shards that a node retains of a sharded state of an earlier generation.
 struct RetainedShards {
   std::int64_t step = -1; ///< the state is the one after this many steps
   bool applied = true;    ///< a rank applied this step; false: it was prepared, then rolled forward

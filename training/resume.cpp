@@ -69,7 +69,7 @@ Status check_same_run(const ResumePoint& resume_point, const Config& config) {
         found == checkpoint.metadata.end() ? unsaid(key, config) : std::optional{found->second};
     if (!said)
       return fail(Errc::invalid_input,
-                  "{}: its metadata lack the {}, so no run can resume from this checkpoint; {}",
+                  "{}: its metadata lacks the {}, so no run can resume from this checkpoint; {}",
                   escaped(resume_point.path.string()), key, way_out);
     if (*said != value)
       return fail(Errc::invalid_input,

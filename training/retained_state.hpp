@@ -1,5 +1,5 @@
-/// A node's shards of a state that a generation had divided: those of its ranks, and the shard
-/// replicas that they keep. They are in the host's memory, in the device's layout.
+/// A node's shards of a generation's sharded state: those of its ranks, and the shard replicas that
+/// they keep. They are in the host's memory, in the device's layout.
 #pragma once
 
 #include "core/checkpoint/checkpoint.hpp"

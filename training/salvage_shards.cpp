@@ -1,4 +1,4 @@
-// Salvages a node's shards of a generation that had divided the state.
+// Salvages a node's shards of a generation's sharded state.
 #include "training/salvage_shards.hpp"
 
 #include "core/fail.hpp"

@@ -28,7 +28,7 @@ ShardReplicas shard_replicas_of(const ParallelConfig& parallel,
                                 const collectives::Strategy& strategy,
                                 const GenerationRecord& generation);
 
-/// Whether the state is divided across nodes, so that a lost node takes shards along.
+/// Whether the state is divided across nodes, so that a lost node takes shards with it.
 bool lies_apart(const collectives::Strategy& strategy, const GenerationRecord& generation);
 
 /// Whether the whole state survives the loss of any one node.

@@ -12,7 +12,7 @@ struct TestResults {
   std::optional<double> loss = {}, accuracy = {};
 };
 
-/// Writes them under "test_loss" and "test_accuracy".
+/// Converts the results to and from the keys "test_loss" and "test_accuracy".
 std::map<std::string, std::string> to_metadata(const TestResults& results);
 TestResults test_results_of(const std::map<std::string, std::string>& metadata);
 

@@ -39,8 +39,8 @@ consensus_actor::behavior_type ConsensusState::make_behavior() {
       [this](atom::decided) { return last_record(); }};
 }
 
-/// Whether this voter has a vote in the decision that follows `last`. Adopts a record that is new
-/// to this node first: it has been decided, as another node asks about its successor.
+/// Returns whether this voter takes part in the decision after `last`. First adopts `last` if it is
+/// new to this node: it is decided, because another node asks about its successor.
 bool ConsensusState::is_about(const Record& last) {
   learn(last);
   return instance_ && is_last(last);
@@ -104,7 +104,7 @@ void ConsensusState::adopt(const Record& record) {
   if (has_lost_leader_)
     campaign_in(campaign_delay());
   connect_to_peers();
-  if (is_other) // a node of the last job must not count this one's process as free for it
+  if (is_other) // nodes of the earlier job must not count this process as free for that job
     tell_all(record);
 }
 

@@ -21,7 +21,7 @@ struct ConsensusSetup {
   /// Connects this actor with the CONSENSUS of the daemon at an address, on another thread: must
   /// not block. Sends atom::done to this actor after the attempt.
   std::function<void(const std::string& address, const consensus_actor& self)> connect;
-  /// Called when nodes gather at another node than the leader that this node knows.
+  /// Called when nodes gather at a node other than the leader that this node knows.
   std::function<void(const std::string& address)> moved = [](const std::string&) {};
   /// Called when this node learns that the end of its job was decided.
   std::function<void(const JobEnd& end)> ended = [](const JobEnd&) {};
@@ -35,9 +35,9 @@ struct ConsensusSetup {
 ///      +--------------------(the record of the next generation is decided)-------+
 ///
 /// The elected node gathers the others (MEMBERSHIP), and only then has a record to propose. Each
-/// record is decided by a Paxos instance of its own. The last record names the voters. A record is
-/// a generation, a revision of one with other voters, or the end of the job; the end is also sent
-/// to peers, and no record follows it.
+/// record is decided by a separate Paxos instance. The last record names the voters. A record is a
+/// generation, a revision of one with other voters, or the end of the job; the end is also sent to
+/// peers, and no record follows it.
 class ConsensusState {
 public:
   static inline const char* name = "consensus";
@@ -141,7 +141,7 @@ private:
   std::optional<caf::typed_response_promise<std::string, Record>> requester_;
   std::int64_t asked_about_ = 0; ///< the generation whose leader is lost
   std::optional<PendingProposal> pending_proposal_;
-  std::int64_t campaigns_ = 0; ///< planned; only the last one counts
+  std::int64_t campaigns_ = 0; ///< number of planned campaigns; only the last one runs
   bool reconnects_later_ = false;
   bool has_ended_ = false;          ///< the job of the last record
   std::set<std::string> left_jobs_; ///< earlier jobs in which it had a vote

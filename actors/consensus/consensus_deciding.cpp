@@ -37,7 +37,8 @@ caf::result<VoteReply> ConsensusState::vote(const Record& last, Ballot ballot) {
 }
 
 /// After a promise, delays this node's own campaign, longer each time. Otherwise two candidates
-/// could be elected in turn forever, each before the others have gathered at the last one.
+/// could be elected alternately forever, each before the nodes have gathered at the previous
+/// winner.
 VoteReply ConsensusState::vote_reply(Ballot ballot) {
   const auto promise = instance_->promise(ballot);
   if (promise.is_granted && has_lost_leader_)
@@ -126,7 +127,7 @@ void ConsensusState::go_on_if_elected() {
     move_to(setup_.self.address, *instance_->ballot());
 }
 
-/// Proposes a record. The first one of a job has no voters before it, and counts at once.
+/// Proposes a record. The first record of a job has no earlier voters, so it is decided at once.
 caf::result<void> ConsensusState::propose(const Record& record) {
   if (!last_ || last_->job != record.job) {
     adopt(record);

@@ -97,7 +97,7 @@ private:
             leads};
   }
 
-  /// The times at which they joined, the latest first.
+  /// Returns the join times of these nodes, latest first.
   std::vector<std::int64_t> times(const Indices& out) const {
     std::vector<std::int64_t> came;
     for (const auto node : out)

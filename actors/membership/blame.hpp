@@ -49,8 +49,8 @@ std::set<std::string> choose_left_out(const std::vector<BlameCandidate>& nodes,
 /// of this node. Returns an empty string if it has none.
 std::string describe_links(const std::string& node, const std::vector<BrokenLink>& links);
 
-/// Takes the progress of each node. Returns the addresses of the nodes that are less far than the
-/// others. Empty if they are more than half: then it is unclear which nodes are slow.
+/// Takes the progress of each node. Returns the addresses of the nodes that have made less progress
+/// than the others. Empty if they are more than half: then it is unclear which nodes are slow.
 std::vector<std::string>
 find_behind(const std::vector<std::pair<std::string, std::int64_t>>& reached);
 

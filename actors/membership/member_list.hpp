@@ -14,7 +14,8 @@
 namespace troupe::actors {
 
 /// Returns the config that all nodes of a job must share: all keys except those for a node's files,
-/// devices and ports. Values are as in a config file; long ones are cut, and end with a digest.
+/// devices and ports. Values are as in a config file; long ones are truncated, and end with a
+/// digest.
 std::map<std::string, std::string> shared_settings(const Config& config);
 
 class MemberList {

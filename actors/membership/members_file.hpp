@@ -32,7 +32,7 @@ Status write_members(const std::filesystem::path& folder, const training::Genera
 /// Returns no members if the file is missing or cannot be read.
 Members read_members(const std::filesystem::path& folder);
 
-/// Removes the file when the job has ended, as no node continues it.
+/// Removes the file when the job has ended, because no node continues it.
 void forget_members(const std::filesystem::path& folder);
 
 } // namespace troupe::actors

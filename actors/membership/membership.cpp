@@ -109,7 +109,7 @@ void MembershipState::form() {
   proposed_ = *std::move(record);
   shared_ = member_list_.offer(*proposed_).shared;
   changed_.reset();
-  if (!setup_.voter)
+  if (!setup_.consensus)
     return decided();
   decide(*proposed_);
 }
@@ -172,8 +172,8 @@ void MembershipState::tell_ranks(const Error& error) {
     self_->send(member.node, atom::abort_v, generation_->number, error);
 }
 
-/// Tells all nodes the end. A node that does not answer within the detection timeout learns it from
-/// its lost connection.
+/// Tells all nodes that the job has ended. A node that does not answer within the detection timeout
+/// learns it from its lost connection.
 void MembershipState::tell_end(const JobEnd& end, const std::function<void()>& told) {
   ended_ = true;
   closed_ =

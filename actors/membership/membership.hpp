@@ -30,11 +30,11 @@ struct MembershipSetup {
   std::chrono::milliseconds probe{5000}; ///< for connecting to a node's data port
   /// The shortest time between two halts for nodes that were left out before.
   std::chrono::milliseconds between_returns = std::chrono::minutes{1};
-  /// Returns the number of slices of a global batch for a job that begins with so many workers.
+  /// Returns the number of slices of a global batch for a job that begins with this many workers.
   std::function<std::int64_t(std::int64_t workers)> slices = [](auto workers) { return workers; };
   std::function<void(const std::string&)> say; ///< logs, for example, the missing nodes
   WorkerGroups groups = {};                    ///< workers train in whole groups
-  consensus_actor voter = {}; ///< CONSENSUS of this node; null: there are no other voters
+  consensus_actor consensus = {}; ///< CONSENSUS of this node; null: there are no other voters
   /// If this node succeeds a leader: its last generation, and why the leader was lost (stopped: it
   /// left).
   std::optional<training::GenerationRecord> before = {};
@@ -82,7 +82,7 @@ private:
     member_actor node;
     std::optional<caf::typed_response_promise<training::NodeAssignment>>
         assignment;                       ///< pending answer to its join request
-    std::function<void()> when_gone = {}; ///< called when it is lost, as it will not answer
+    std::function<void()> when_gone = {}; ///< called if the node is lost: it will not answer
     bool leaves = false;                  ///< was asked to leave, and does when all halt
     std::int64_t request = 0;             ///< number of its join request
     std::int64_t came = 0;                ///< greater: joined later
@@ -252,10 +252,10 @@ private:
   bool proving_ = false;                             ///< an entrant's links are being tried
   std::map<caf::actor_addr, bool> confirmed_;        ///< newcomers asked, and whether they answered
   Recent failed_proofs_;                             ///< by data port
-  std::map<std::string, std::string> reached_ports_; ///< data ports that all reached, by node
+  std::map<std::string, std::string> reached_ports_; ///< by node: port that all have reached
   Recent problems_reported_;                         ///< by node
   std::vector<caf::actor_addr> dismissed_;           ///< nodes that were dismissed
-  std::map<std::string, std::int64_t> attempts_;     ///< number of the last one, by process
+  std::map<std::string, std::int64_t> attempts_;     ///< last join request, by process
   std::map<std::string, member_actor> left_out_;     ///< nodes that may join again, by process
   std::optional<Suspicion> suspicion_;
   std::int64_t probes_ = 0, arrivals_ = 0;
@@ -266,10 +266,10 @@ private:
   std::int64_t requests_ = 0;                            ///< to join
   std::optional<training::GenerationRecord> generation_; ///< the last one
   std::optional<training::GenerationRecord> proposed_;   ///< while voters decide it
-  std::optional<training::GenerationRecord> revision_; ///< of the last one, while voters decide it
-  std::optional<EndingJob> ending_job_;                ///< until its nodes know
-  bool forms_next_ = false;                            ///< form() waits for the revision
-  training::SharedFolder shared_;                      ///< of the last generation
+  std::optional<training::GenerationRecord> revision_;   ///< of generation_, while voters decide it
+  std::optional<EndingJob> ending_job_;                  ///< until its nodes know
+  bool forms_next_ = false;                              ///< form() waits for the revision
+  training::SharedFolder shared_;                        ///< of the last generation
   std::string writer_;           ///< GenerationRecord::writer, once there is a first record
   std::optional<Error> changed_; ///< what has changed since the proposal
   bool inherits_ = false;        ///< the nodes of a lost leader gather here

@@ -52,8 +52,8 @@ void MembershipState::enter(Spare node) {
   member_list_.arrived(info.address);
   take_in(std::move(node));
   limit_wait(info, requester);
-  if (inherits_ && members_.size() == 1) // now the others can be compared with it
-    self_->send(setup_.voter, atom::gather_v);
+  if (inherits_ && members_.size() == 1) // the others are compared with the first member
+    self_->send(setup_.consensus, atom::gather_v);
 }
 
 void MembershipState::settle() {
@@ -120,8 +120,8 @@ Error MembershipState::refusal(const NodeInfo& info) const {
   return same ? *closed_ : same.error();
 }
 
-/// Checks a node that joins a running job. A name in use is a network error, as the process that
-/// has it may turn out to be lost.
+/// Checks a node that joins a running job. A name in use is a network error, because the process
+/// that has it may turn out to be lost.
 Status MembershipState::check_later(const NodeInfo& info) const {
   if (member_list_.nodes().empty())
     return {}; // it will lead
@@ -148,7 +148,7 @@ std::string MembershipState::lacks_node(const std::vector<NodeInfo>& nodes) cons
                      nodes.size(), one ? "" : "s", setup_.max_nodes);
 }
 
-/// Explains why a node with so many workers cannot take part in addition to these; empty: it can.
+/// Explains why a node with this many workers cannot take part in addition to these; empty: it can.
 std::string MembershipState::lacks_room(const std::vector<NodeInfo>& nodes,
                                         std::int32_t workers) const {
   if (auto lacks = lacks_node(nodes); !lacks.empty())
@@ -161,7 +161,8 @@ std::string MembershipState::lacks_room(const std::vector<NodeInfo>& nodes,
   return {};
 }
 
-/// Explains why a node with so many workers cannot take part now, with these spares; empty: it can.
+/// Explains why a node with this many workers cannot take part now, with these spares; empty: it
+/// can.
 std::string MembershipState::lacks_place(std::int32_t workers, const Spares& beside) const {
   if (!has_begun())
     return lacks_node(member_list_.nodes());
@@ -324,7 +325,7 @@ std::string MembershipState::lacks_successor() const {
   for (const auto& spare : spares_)
     workers += spare.info.workers;
   if (member_list_.absent().empty() &&
-      workers < setup_.groups.size) // else their number is not known yet
+      workers < setup_.groups.size) // otherwise the number of workers is not known yet
     return fmt::format("no group of {} workers ({}) would remain", setup_.groups.size,
                        setup_.groups.key);
   return setup_.lacks_copies(*generation_);
@@ -342,8 +343,8 @@ void MembershipState::check_leavers() {
     keep_leader(ends_with_leader(lacks));
 }
 
-/// Ends this MEMBERSHIP, by which the others notice that the leader leaves. All begun steps are
-/// saved, as the next leader may leave at the same moment.
+/// Ends this MEMBERSHIP; its loss tells the others that the leader leaves. All steps that have
+/// begun are saved, because the next leader may leave at the same moment.
 void MembershipState::hand_over() {
   if (const auto lacks = lacks_successor(); !lacks.empty()) { // this has changed since it was asked
     keep_leader(ends_with_leader(lacks));

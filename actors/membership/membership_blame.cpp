@@ -11,7 +11,7 @@
 namespace troupe::actors {
 
 /// Halts, so that all nodes gather and probe each other. The error of a rank that waits in vain
-/// blames neither node, as ranks wait for each other in circles.
+/// blames neither node, because ranks wait for each other in circles.
 void MembershipState::suspect(const SharedFailure& failure) {
   setup_.say(failure.error.to_string());
   if (!suspicion_)
@@ -31,7 +31,8 @@ bool MembershipState::probes_links() {
 }
 
 /// Has all members try their links. A link that cannot be made within `probe` is broken. A node
-/// that does not answer within another `detection` is no evidence: its loss is noticed elsewhere.
+/// that does not answer within another `detection` proves nothing: the failure detector notices its
+/// loss.
 void MembershipState::probe_members(const Probed& then) {
   const auto ticket = collectives::make_secret();
   if (!ticket) { // without tickets there is no evidence
@@ -165,7 +166,7 @@ bool MembershipState::loses_quorum(const std::set<std::string>& without) const {
 
 /// Whether the others can continue from the current step when the leader leaves.
 bool MembershipState::may_be_succeeded() const {
-  if (!trained_ || ended_ || stopping_ || ending_ || !setup_.voter ||
+  if (!trained_ || ended_ || stopping_ || ending_ || !setup_.consensus ||
       generation_->voters.size() < 2 || members_.empty())
     return false;
   auto workers = member_list_.workers() - member_list_.nodes().front().workers;

@@ -40,7 +40,7 @@ Result<training::GenerationRecord> MembershipState::next_record() {
 
 /// Proposes the record. If one of its nodes is lost meanwhile, decided() halts again.
 void MembershipState::decide(const training::GenerationRecord& record) {
-  self_->request(setup_.voter, caf::infinite, atom::propose_v, record)
+  self_->request(setup_.consensus, caf::infinite, atom::propose_v, record)
       .then([this] { decided(); },
             [this](const caf::error& error) {
               not_decided(from_caf_error(error, {Errc::network, "the consensus actor died"}));

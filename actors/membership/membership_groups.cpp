@@ -77,7 +77,7 @@ void MembershipState::make_spare(std::size_t place) {
         training::NodeAssignment{.refused = Error{Errc::stopped, "this node was asked to leave"}});
     return;
   }
-  setup_.say(fmt::format("node {} waits as a spare: its workers fill no group of {} ({})",
+  setup_.say(fmt::format("node {} waits as a spare: its workers do not fill a group of {} ({})",
                          spare.info.address, setup_.groups.size, setup_.groups.key));
   spares_.insert(spares_.begin(), std::move(spare));
 }

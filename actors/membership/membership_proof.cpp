@@ -116,7 +116,7 @@ void MembershipState::stayed(const member_actor& node, std::int64_t proof) {
   prove_next();
 }
 
-/// Checks an entrant again, as nodes may have joined and left meanwhile, and admits it.
+/// Checks an entrant again, because nodes may have joined and left meanwhile, and admits it.
 void MembershipState::admit_entrant(const member_actor& node) {
   const auto found = find_spare(entrants_, node);
   auto entrant = std::move(*found);
@@ -194,7 +194,7 @@ void MembershipState::confirm(const member_actor& node, std::int64_t round, bool
   form_if_complete();
 }
 
-/// Logs the same problem of a node at most once a minute, as it may ask repeatedly.
+/// Logs the same problem of a node at most once a minute, because the node may ask repeatedly.
 void MembershipState::report_problem(const std::string& node, const std::string& problem) {
   const auto now = self_->clock().now();
   if (problems_reported_.of(node, now) == problem)

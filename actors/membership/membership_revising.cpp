@@ -39,7 +39,7 @@ std::vector<std::string> MembershipState::spare_addresses() const {
 }
 
 bool MembershipState::may_revise() const {
-  if (!setup_.voter || !has_begun() || revision_)
+  if (!setup_.consensus || !has_begun() || revision_)
     return false;
   return ending_job_ || (!ended_ && (phase_ == Phase::connecting || phase_ == Phase::training));
 }
@@ -60,7 +60,7 @@ void MembershipState::revise() {
       return;
   }
   revision_ = std::move(record);
-  self_->request(setup_.voter, caf::infinite, atom::propose_v, *revision_)
+  self_->request(setup_.consensus, caf::infinite, atom::propose_v, *revision_)
       .then([this] { settle_revision(true); },
             [this](const caf::error&) { settle_revision(false); }); // another node leads the job
 }
@@ -94,9 +94,9 @@ void MembershipState::form_when_revised() {
 }
 
 /// Has the voters decide the end, so that it is not lost with the leader. If they do not answer in
-/// time, or there are no others, the nodes end all the same.
+/// time, or there are no others, the nodes end anyway.
 void MembershipState::end_job(const JobEnd& end, const std::function<void()>& told) {
-  const bool decides = setup_.voter && has_begun() && !ended_ && phase_ != Phase::deciding &&
+  const bool decides = setup_.consensus && has_begun() && !ended_ && phase_ != Phase::deciding &&
                        generation_->voters.size() > 1;
   if (!decides)
     return tell_end(end, told);

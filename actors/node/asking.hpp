@@ -11,7 +11,7 @@ namespace troupe::actors {
 
 /// A daemon's answer about its job.
 struct Answer {
-  std::optional<JobHandle> job = {}; ///< none: it has no job that this node can join, or not yet
+  std::optional<JobHandle> job = {}; ///< none: it has no job that this node can join yet
   Error why = {};          ///< why it has no job; stopped: the job has ended without a failure
   bool is_busy = false;    ///< it takes part in a job whose leader does not answer
   bool has_ended = false;  ///< it took part in a job that has ended

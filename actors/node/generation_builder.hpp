@@ -32,7 +32,7 @@ struct GenerationBuilderSetup {
   std::function<bool(std::chrono::milliseconds)> stopped_within = {};
   std::function<void()> built = {}; ///< called when a generation is about to train
   node_actor node = {};             ///< the node that it works for
-  consensus_actor voter = {};       ///< CONSENSUS of this daemon; null: a single node
+  consensus_actor consensus = {};   ///< CONSENSUS of this daemon; null: a single node
   std::string process = {};         ///< of this daemon (training::Voter)
   std::shared_ptr<Waits> waits = std::make_shared<Waits>();
   metrics::Track row = {}; ///< of the actor in the timeline
@@ -84,7 +84,7 @@ private:
   tl::unexpected<Error> nothing_to_go_on_from() const;
   void log_admission() const;
   Status start_alone();
-  /// True also for a node that was not admitted yet, as it has made no step.
+  /// Also true for a node that was not admitted yet, because it has trained no step.
   bool begins_afresh() const {
     return admission_ ? admission_->assignment.generation.step == 0 : last_.number == 0;
   }

@@ -26,7 +26,7 @@ JoinContext GenerationBuilderState::context() {
                       .config = setup_.config,
                       .network = setup_.network,
                       .node = setup_.node,
-                      .voter = setup_.voter,
+                      .consensus = setup_.consensus,
                       .info = {.address = setup_.address,
                                .host = training::host_name(),
                                .version = setup_.options.version,
@@ -120,8 +120,9 @@ Status GenerationBuilderState::claim_folder(const training::GenerationRecord& re
   return {};
 }
 
-/// Asks first whether others continue the job, if this node may begin one. Leaves it open if this
-/// node was told to join others, which may not run yet.
+/// Finds out whether this node leads or joins. A node that may begin a job first asks whether
+/// others continue one. For a node that only joins others, this stays undecided, because they may
+/// not run yet.
 Status GenerationBuilderState::find_job(const JoinContext& context) {
   if (!may_begin(config().cluster, context.info.address))
     return {};
@@ -163,7 +164,7 @@ Result<Admission> GenerationBuilderState::enter_job(const JoinContext& context) 
 
 /// Whether other nodes can tell where the job continues.
 bool GenerationBuilderState::is_leaderless(const Error& error) const {
-  if (!setup_.voter || last_.voters.size() < 2)
+  if (!setup_.consensus || last_.voters.size() < 2)
     return false;
   const bool has_left = error.code == Errc::stopped && error.where.node == joined_.leader;
   return error.code == Errc::network || has_left;

@@ -11,14 +11,14 @@ namespace {
 
 /// Blocks. Errors: those of connect(); network if the daemon does not answer.
 Status exchange_peers(const Caller& caller, const training::Voter& self,
-                      const consensus_actor& voter, const std::string& address) {
+                      const consensus_actor& consensus, const std::string& address) {
   TROUPE_TRY(const auto daemon,
              connect(caller.system, net::peer_endpoint(address), caller.network, caller.limit));
   Status met;
   caf::scoped_actor here{caller.system};
-  here->request(daemon, caller.limit, atom::join_v, self, peer_actor{voter})
+  here->request(daemon, caller.limit, atom::join_v, self, peer_actor{consensus})
       .receive([&](const training::Voter& who,
-                   const peer_actor& peer) { caf::anon_send(voter, atom::join_v, who, peer); },
+                   const peer_actor& peer) { caf::anon_send(consensus, atom::join_v, who, peer); },
                [&](const caf::error& error) {
                  met = fail(Errc::network, "{} did not answer: {}", address, caf::to_string(error));
                });
@@ -27,11 +27,11 @@ Status exchange_peers(const Caller& caller, const training::Voter& self,
 
 } // namespace
 
-void introduce(const Caller& caller, const training::Voter& self, const consensus_actor& voter,
+void introduce(const Caller& caller, const training::Voter& self, const consensus_actor& consensus,
                const std::string& address) {
   caller.system.spawn<caf::detached>([=] {
-    std::ignore = exchange_peers(caller, self, voter, address); // CONSENSUS tries again
-    caf::anon_send(voter, atom::done_v, address);
+    std::ignore = exchange_peers(caller, self, consensus, address); // CONSENSUS tries again
+    caf::anon_send(consensus, atom::done_v, address);
   });
 }
 

@@ -16,7 +16,7 @@ struct Caller {
 
 /// Gives the CONSENSUS actors of this daemon and of the daemon at `address` handles of each other,
 /// on a new thread (ConsensusSetup::meet). Precondition: the network options outlive that thread.
-void introduce(const Caller& caller, const training::Voter& self, const consensus_actor& voter,
+void introduce(const Caller& caller, const training::Voter& self, const consensus_actor& consensus,
                const std::string& address);
 
 } // namespace troupe::actors

@@ -122,7 +122,7 @@ JobHandle lead_job(const JoinContext& context, const std::optional<LeaderLoss>& 
                                       std::int64_t workers) { return config->slices(workers); },
                         .say = context.say,
                         .groups = groups_of(context.config.parallel),
-                        .voter = context.voter,
+                        .consensus = context.consensus,
                         .leave_one_by_one = context.config.parallel.divides() != Divided::nothing,
                         .lacks_copies =
                             [config = &context.config](const training::GenerationRecord& record) {

@@ -22,14 +22,14 @@ struct JoinContext {
   const Config& config;
   const NetworkOptions& network;
   node_actor node;                ///< this daemon's NODE
-  consensus_actor voter;          ///< this daemon's CONSENSUS
+  consensus_actor consensus;      ///< this daemon's CONSENSUS
   NodeInfo info;                  ///< of this daemon
   std::vector<std::string> known; ///< addresses of nodes that it has trained with
   std::shared_ptr<collectives::DataPlane> data_plane;
   std::function<void(const std::string&)> say; ///< logs what this daemon waits for
   /// Pauses for the given time. Returns true at once when this daemon is asked to stop.
   std::function<bool(std::chrono::milliseconds)> stopped_within;
-  /// Opens the data and compiles for a running job with so many slices, before the node joins, so
+  /// Opens the data and compiles for a running job with this many slices, before the node joins, so
   /// that the other nodes need not wait for that.
   std::function<Status(std::int64_t slices)> prepare;
   std::shared_ptr<Waits> waits = std::make_shared<Waits>();
@@ -65,14 +65,14 @@ struct LeaderLoss {
 JobHandle lead_job(const JoinContext& context, const std::optional<LeaderLoss>& after = {});
 
 /// Returns the leader's offer of the state that a run resumes from; none if `resume_point.state` is
-/// null. Errors: of offer_folder.
+/// null. Errors: those of offer_folder.
 Result<StateOffer> offer_resume_point(const JoinContext& context,
                                       const training::ResumePoint& resume_point);
 
 /// Finds a MEMBERSHIP through any daemon of cluster.join, and gets an assignment. Tries until the
-/// quorum timeout, as these daemons may not run yet, or may still be ending a failed job. Errors:
-/// network, with the error of the last attempt; invalid_input, why this node may not take part;
-/// stopped, when this daemon is asked to stop, or the job has ended; those of `prepare`.
+/// quorum timeout, because these daemons may not run yet, or may still be ending a failed job.
+/// Errors: network, with the error of the last attempt; invalid_input, why this node may not take
+/// part; stopped, when this daemon is asked to stop, or the job has ended; those of `prepare`.
 Result<Admission> join_job(const JoinContext& context, JobHandle& job);
 
 /// Waits for an assignment: as a spare for as long as the job lasts, else within the leader's own
@@ -89,7 +89,7 @@ Result<JobHandle> find_successor(const JoinContext& context, LeaderLoss& leader_
 
 /// Gets the state that the generation resumes from, or sends it to the nodes that lack it. `own`:
 /// this node's state. Returns this node's state when all nodes have it; null: it is drawn from the
-/// seed. Errors: network; corrupt; stopped; those of reading it; of enter_folder.
+/// seed. Errors: network; corrupt; stopped; those of reading it and of enter_folder.
 Result<StateSourcePtr> share_state(const JoinContext& context, const membership_actor& membership,
                                    const Admission& admission, const StateSourcePtr& own);
 
@@ -98,8 +98,8 @@ struct SharedShards {
   std::unique_ptr<ShardServer> server = nullptr; ///< null: no node reads from this one
 };
 
-/// The same if no node has the whole state. `retained` are this node's shards. Values are sent when
-/// they are read. Errors: as share_state.
+/// Like share_state, for a state that no node has as a whole. `retained` are this node's shards.
+/// Values are sent when they are read. Errors: as share_state.
 Result<SharedShards> share_shards(const JoinContext& context, const Admission& admission,
                                   const training::RetainedStates& retained);
 

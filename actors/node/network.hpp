@@ -42,9 +42,9 @@ Result<std::uint16_t> publish(const node_actor& node, const Endpoint& listen,
 
 /// Connects to the daemon at this address, and returns its NODE. Blocks at most for the timeout,
 /// except while the system looks up the host's name. Errors: invalid_input (the files of
-/// options.tls); network, with the cause: nothing listens, it is no daemon, it has another version,
-/// or one side's certificate is refused. Error::whose is `here` if another attempt cannot help:
-/// another version, no certificates, another authority.
+/// options.tls); network, with the cause: nothing listens, it is not a daemon, it has a different
+/// version, or one side's certificate is refused. Error::whose is `here` if another attempt cannot
+/// help: a different version, no certificates, a different authority.
 Result<node_actor> connect(caf::actor_system& system, const Endpoint& daemon,
                            const NetworkOptions& options, std::chrono::milliseconds timeout);
 

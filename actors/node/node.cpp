@@ -36,9 +36,9 @@ node_actor::behavior_type NodeState::make_behavior() {
       [this](atom::probe, const ProbeOrder& order) { return probe(order); },
       [this](atom::decided, const training::GenerationRecord& record) { learn(record); },
       [this](atom::lead, const std::string& address) { follow_to(address); },
-      [this](atom::vote, const training::Voter& self, const consensus_actor& voter) {
+      [this](atom::vote, const training::Voter& self, const consensus_actor& consensus) {
         identity_ = self;
-        voter_ = voter;
+        consensus_ = consensus;
       },
       [this](atom::vote) { return identity_; }, [this](atom::stop) { stop(); },
       [this](atom::leave) { return leave_others(); }, [this](atom::done) { end(); },
@@ -47,8 +47,8 @@ node_actor::behavior_type NodeState::make_behavior() {
 
 caf::result<training::Voter, peer_actor> NodeState::add_peer(const training::Voter& who,
                                                              const peer_actor& peer) {
-  if (voter_)
-    return self_->delegate(voter_, atom::join_v, who, peer);
+  if (consensus_)
+    return self_->delegate(consensus_, atom::join_v, who, peer);
   return caf::make_error(caf::sec::runtime_error, "this daemon has just started");
 }
 
@@ -56,21 +56,21 @@ caf::result<training::Voter, peer_actor> NodeState::add_peer(const training::Vot
 /// decide which node leads.
 void NodeState::note_left_out(const std::string& why) {
   left_out_ = why;
-  if (voter_ && leader_ == identity_.address)
-    self_->send(voter_, atom::leave_v);
+  if (consensus_ && leader_ == identity_.address)
+    self_->send(consensus_, atom::leave_v);
 }
 
 caf::result<training::GenerationRecord> NodeState::last_record() const {
-  if (voter_ && !end_)
-    return self_->delegate(voter_, atom::decided_v);
+  if (consensus_ && !end_)
+    return self_->delegate(consensus_, atom::decided_v);
   return training::GenerationRecord{.number = 0};
 }
 
 /// Learns a record. This node may have no assignment in it, and wait for one.
 void NodeState::learn(const training::GenerationRecord& record) {
   told_ = record.number;
-  if (voter_)
-    self_->send(voter_, atom::decided_v, record);
+  if (consensus_)
+    self_->send(consensus_, atom::decided_v, record);
   if (record.number == known_) {
     voters_ = record.voters.size();
     if (builder_)
@@ -190,7 +190,7 @@ void NodeState::not_built(Error error) {
   const RunOutcomePtr outcome = std::make_shared<const RunOutcome>(
       RunOutcome{.summary = {}, .error = std::move(error), .built = false});
   const auto deliver = [this, outcome] { outcome_.deliver(outcome); };
-  voter_&& hands_over_ ? leave_vote(deliver) : deliver();
+  consensus_&& hands_over_ ? leave_vote(deliver) : deliver();
 }
 
 void NodeState::train(const BuiltGenerationPtr& built) {
@@ -287,8 +287,8 @@ void NodeState::lost_leader(const caf::error& reason) {
 /// The leader may be lost while this node still waits for its assignment, or later. If no node can
 /// succeed it, the job has failed.
 void NodeState::lost_leader(const Error& error) {
-  if (voter_)
-    self_->send(voter_, atom::failed_v, std::max(known_, told_));
+  if (consensus_)
+    self_->send(consensus_, atom::failed_v, std::max(known_, told_));
   if (assignment_.pending()) {
     leave();
     return assignment_.deliver(training::NodeAssignment{.refused = error});
@@ -300,7 +300,7 @@ void NodeState::lost_leader(const Error& error) {
 }
 
 bool NodeState::may_be_succeeded() const {
-  return voter_ && voters_ > 1 && !ended_ && !end_;
+  return consensus_ && voters_ > 1 && !ended_ && !end_;
 }
 
 /// Follows the others to another leader. This node's leader was cut off from them, and may not know

@@ -136,7 +136,7 @@ private:
   NodeSetup setup_;
   FailureDetector lost_;
   training::Voter identity_;
-  consensus_actor voter_; ///< null: a single node
+  consensus_actor consensus_; ///< null: a single node
   membership_actor membership_;
   std::string leader_; ///< address of the leader
   caf::typed_response_promise<training::NodeAssignment> assignment_;

@@ -11,8 +11,8 @@ void NodeState::ended(const RunOutcomePtr& outcome) {
     return conclude(outcome);
   // This daemon may end once the others know: earlier, they would take its end for a failure.
   const auto answer = [this, outcome] {
-    if (!is_halted(assignment_of_)) // else the generation was ended already, and the end of the
-                                    // roles concludes
+    // If the generation has been ended already, the end of its roles calls conclude().
+    if (!is_halted(assignment_of_))
       conclude(outcome);
   };
   self_
@@ -35,8 +35,8 @@ void NodeState::finish(const JobEnd& end) {
   end_ = end;
   if (!end.for_all && leader_ == identity_.address) // before its generation was built
     hands_over_ = true;
-  if (voter_ && !hands_over_)
-    self_->send(voter_, atom::finish_v);
+  if (consensus_ && !hands_over_)
+    self_->send(consensus_, atom::finish_v);
   if (!left_out_.empty()) // it waits to join again, and need not
     setup_.stopped();
   refuse_assignment();
@@ -84,7 +84,7 @@ void NodeState::stop_job() {
   setup_.stopped();
 }
 
-/// If the request of a follower fails, MEMBERSHIP is lost, and the node ends all the same.
+/// If the request of a follower fails, MEMBERSHIP is lost, and the node ends anyway.
 void NodeState::end() {
   leaving_ = true;
   const bool leads = leader_ == identity_.address;
@@ -116,7 +116,7 @@ void NodeState::repeat_request() {
 
 /// Between two leaders: leaves the next one.
 void NodeState::leave_next() {
-  if (!voter_)
+  if (!consensus_)
     return stop();
   leaving_ = true;
   setup_.stopped();
@@ -156,9 +156,9 @@ void NodeState::leave_to_others() {
   leave_vote([this, outcome] { release(outcome); });
 }
 
-/// Waits until the others have decided which node leads, as they may need this node's vote.
+/// Waits until the others have decided which node leads, because they may need this node's vote.
 void NodeState::leave_vote(const std::function<void()>& then) {
-  self_->request(voter_, setup_.form, atom::leave_v).then(then, [then](const caf::error&) {
+  self_->request(consensus_, setup_.form, atom::leave_v).then(then, [then](const caf::error&) {
     then();
   });
 }

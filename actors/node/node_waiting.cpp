@@ -10,7 +10,7 @@ namespace troupe::actors {
 namespace {
 
 /// Returns the answer of a daemon whose job has ended. After a failure, or if the job continues
-/// without this node, the asker may find it elsewhere.
+/// without this node, the asking node may find it elsewhere.
 Error no_job_after(const JobEnd& end) {
   const bool is_done = end.for_all && end.result.status != "failed";
   if (is_done)
@@ -35,7 +35,7 @@ caf::result<membership_actor, std::string> NodeState::membership() const {
 
 /// Returns the node that should begin a job (empty: this one takes part in one), and whether its
 /// job has ended. With a single address in cluster.join this node never begins one, and agrees with
-/// any asker.
+/// any asking node.
 caf::result<std::string, bool> NodeState::begins(const std::string& requester) const {
   if (membership_ && !end_ && leader_ != requester)
     return {std::string{}, false};
@@ -92,8 +92,8 @@ bool NodeState::waits_for_assignment(std::int64_t request) const {
   return request == assignment_requests_ && assignment_.pending();
 }
 
-/// Polls MEMBERSHIP. Its connection is watched too, but a handle from another node may be of a
-/// process without a connection.
+/// Polls MEMBERSHIP. Its connection is watched too, but a handle that another node has sent may
+/// belong to a process without a connection.
 void NodeState::look_after(std::int64_t request) {
   self_->run_delayed(setup_.detection, [this, request] {
     if (!waits_for_assignment(request))
@@ -162,8 +162,8 @@ void NodeState::take_assignment(const training::NodeAssignment& assignment) {
   voters_ = record.voters.size();
   if (setup_.data_plane) // now, so that it can be cancelled
     setup_.data_plane->join_group(record.number, record.secret);
-  if (voter_)
-    self_->send(voter_, atom::decided_v, record);
+  if (consensus_)
+    self_->send(consensus_, atom::decided_v, record);
 }
 
 /// Stops watching that MEMBERSHIP: this node may request another assignment.
@@ -233,9 +233,9 @@ void NodeState::ask_membership(caf::typed_response_promise<JobStatus> promise) {
 
 void NodeState::ask_consensus(caf::typed_response_promise<JobStatus> promise) {
   auto wait = shown_wait();
-  if (!voter_)
+  if (!consensus_)
     return promise.deliver(status_of_wait(std::move(wait)));
-  self_->request(voter_, setup_.detection, atom::status_v)
+  self_->request(consensus_, setup_.detection, atom::status_v)
       .then(
           [this, promise, wait](std::string& waiting) mutable {
             if (!waiting.empty())

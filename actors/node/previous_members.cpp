@@ -15,8 +15,8 @@ namespace troupe::actors {
 
 namespace {
 
-/// Returns the nodes to ask: voters first, then cluster.join, then other nodes. This process is no
-/// voter, because it is not the process that had the vote.
+/// Returns the nodes to ask: voters first, then cluster.join, then other nodes. This process is not
+/// a voter, because an earlier process had the vote.
 std::vector<training::Voter> others(const JoinContext& context, const Members& before) {
   auto voters = before.voters;
   for (const auto& address : context.config.cluster.join)
@@ -60,8 +60,8 @@ void note(Round& round, const Answer& answer, const std::string& address, const 
                                   address, answer.begins, own);
 }
 
-/// Whether a voter that still lives has only a vote: it did not train, by the last record that it
-/// knows and by this node's. Such voters elect no leader without a node that trains.
+/// Whether a voter that still lives does not train, according to the last record that it knows and
+/// to this node's. Voters that do not train cannot elect a leader by themselves.
 bool only_votes(const Answer& answer, const std::string& address, const Members& before) {
   return answer.last.number > 0 && answer.last.order() <= before.order() &&
          std::ranges::count(answer.last.nodes, address, &training::MemberInfo::address) == 0 &&

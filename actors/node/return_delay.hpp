@@ -23,8 +23,8 @@ public:
   }
 
 private:
-  std::chrono::milliseconds first_, delay_{0}; ///< the last one; 0: none yet
-  Clock::time_point left_out_;                 ///< the last time
+  std::chrono::milliseconds first_, delay_{0}; ///< delay_: the last delay; 0: none yet
+  Clock::time_point left_out_;                 ///< when the node was last left out
 };
 
 } // namespace troupe::actors

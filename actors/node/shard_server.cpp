@@ -76,7 +76,7 @@ private:
   TimeoutsConfig timeouts_;
   std::mutex mutex_; ///< of connection_
   std::optional<net::Connection> connection_;
-  std::jthread thread_; ///< last, as it uses the others
+  std::jthread thread_; ///< declared last: it uses the other members
 };
 
 ShardServer::ShardServer(const std::shared_ptr<collectives::ConnectionGroup>& connection_group,

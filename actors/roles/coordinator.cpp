@@ -95,7 +95,7 @@ caf::result<void> CoordinatorState::halt(bool save) {
   return promise;
 }
 
-/// A node that leaves takes its part of the state along. If no other node has a copy, the state
+/// A node that leaves takes its part of the state with it. If no other node has a copy, the state
 /// must be saved to a checkpoint first.
 void CoordinatorState::answer_halts() {
   if (committed_ != granted_ || sampling_ || writing_ || !synchronize())
@@ -132,8 +132,8 @@ void CoordinatorState::join(const RankInfo& info, Member member) {
          {.rank = info.rank}});
   if (info.data != setup_.data)
     return fail_node({Errc::data,
-                      fmt::format("the training data here have the fingerprint {}, those of the "
-                                  "leader {}: data.root must contain the same files on every node",
+                      fmt::format("the fingerprint of the training data is {} here and {} at the "
+                                  "leader: data.root must contain the same files on every node",
                                   info.data, setup_.data),
                       {.rank = info.rank}});
   members_[info.rank] = std::move(member);
@@ -173,7 +173,7 @@ void CoordinatorState::resume_training() {
   if (!assign())
     return;
   enter(Phase::training);
-  last_commit_ = Clock::now(); // the pause does not count as time of the next step
+  last_commit_ = Clock::now(); // excludes the pause from the next step's time
   grant();
 }
 

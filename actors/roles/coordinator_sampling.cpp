@@ -7,10 +7,10 @@
 
 namespace troupe::actors {
 
-/// Runs after an evaluation and before a checkpoint. Waits for the last sample, as GENERATOR has
-/// memory for one; skipping one would make the output depend on timing. Replica groups do not
-/// synchronize for a sample, as that would change the training: the sample shows the state of rank
-/// 0.
+/// Runs after an evaluation and before a checkpoint. Waits for the last sample, because GENERATOR
+/// has memory for one; skipping one would make the output depend on timing. Replica groups do not
+/// synchronize for a sample, because that would change the training: the sample shows the state of
+/// rank 0.
 void CoordinatorState::sample_if_due() {
   if (phase_ == Phase::ended) // while the last sample was written
     return;

@@ -51,7 +51,7 @@ private:
   training::BatchProducer& producer(std::int32_t rank, PassMode pass_mode) const;
   MicroBatchPtr fill_one(std::int32_t rank, PassMode pass_mode, std::int32_t slot,
                          std::int64_t index);
-  /// `step`: of training; below 0: no training step.
+  /// `step`: the training step; below 0: not a training step.
   training::BatchProducer::Failed failure_report(std::int32_t rank, std::int64_t step) const;
 
   data_loader_actor::pointer self_;

@@ -88,7 +88,8 @@ void MetricsState::fetch_lines() {
           [](const caf::error&) {}); // the leader, or its generation, is gone
 }
 
-/// Answers the followers that lack lines. The others keep waiting.
+/// Sends each follower the lines that it does not have yet. Followers without new lines keep
+/// waiting.
 void MetricsState::tell_lines() {
   std::erase_if(followers_, [this](Follower& follower) {
     auto part = view_->lines_after(follower.there);

@@ -1,6 +1,6 @@
 /// The outputs of a run: console, log, folder, page, and the values for Prometheus. It is made
-/// before the actors, as each output can fail for a reason that the user has to know. METRICS then
-/// owns it.
+/// before the actors, because each output can fail for a reason that the user has to know. METRICS
+/// then owns it.
 #pragma once
 
 #include "actors/node_runtime.hpp"
@@ -81,7 +81,7 @@ public:
   void keep(const metrics::HistoryChunk& part);
   /// Returns the lines that another node lacks. Only on the leader.
   metrics::HistoryChunk lines_after(const metrics::HistoryPlace& there) const;
-  /// Makes the stored lines the run's files, as this node leads from now on. Errors: io.
+  /// Makes the stored lines the run's files, because this node leads from now on. Errors: io.
   Status hand_over_history() const;
 
   metrics::Registry& registry() { return exposition_.registry(); }

@@ -217,9 +217,9 @@ void WorkerState::ask_for_slice() {
 }
 
 /// Requests the next slice when the rest of a pass takes 1.5 times as long as recent slices took to
-/// arrive. Not earlier, as a slow worker would hold a slice that another one could begin. Longer
-/// waits than a pass count as that pass's time: otherwise the pause of an evaluation would be
-/// remembered for long.
+/// arrive. Not earlier, because a slow worker would hold a slice that another one could begin.
+/// Longer waits than a pass count as that pass's time: otherwise the pause of an evaluation would
+/// be remembered for long.
 void WorkerState::plan_asking(const InFlightStep& in_flight) {
   const auto& running =
       in_flight.running; // the last entries are backward's units, from the highest down

@@ -51,7 +51,7 @@ private:
     std::uint64_t statistics_bytes = 0;                 ///< sent before the pass, then by it
     EventPtr asked, fed;                                ///< before and after the wait for data
     EventPtr begin;                                     ///< of what is being enqueued
-    std::vector<std::pair<EventPtr, EventPtr>> running; ///< begin and end of each enqueued unit
+    std::vector<std::pair<EventPtr, EventPtr>> running; ///< start and end of each enqueued unit
   };
   using InFlightSteps = std::map<std::int64_t, std::shared_ptr<InFlightStep>>;
 

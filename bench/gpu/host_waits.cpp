@@ -28,7 +28,7 @@ using Clock = std::chrono::steady_clock;
 
 namespace {
 
-constexpr std::chrono::milliseconds patience{300};
+constexpr std::chrono::milliseconds time_limit{300};
 constexpr std::size_t bytes = std::size_t{1} << 20;
 
 double milliseconds(Clock::duration time) {
@@ -61,13 +61,13 @@ public:
                                                                  {.name = "free"})} {}
 
   /// Returns the milliseconds that `call` took while a stream waited. The stream waits until `call`
-  /// returns, at most for `patience`.
+  /// returns, at most for `time_limit`.
   double held_up(const std::function<void()>& call) {
     Gate gate{flags_};
     gate.hold(cuda_stream(*waiting_));
     std::atomic<bool> back = false;
     std::thread opener{[&] {
-      const auto end = Clock::now() + patience;
+      const auto end = Clock::now() + time_limit;
       while (!back && Clock::now() < end)
         std::this_thread::sleep_for(std::chrono::milliseconds{1});
       gate.open();
@@ -128,7 +128,7 @@ public:
 
 private:
   static bool reached_in_time(const Event& event) {
-    const auto end = Clock::now() + patience;
+    const auto end = Clock::now() + time_limit;
     while (!event.ready() && Clock::now() < end)
       std::this_thread::sleep_for(std::chrono::microseconds{100});
     return event.ready();
@@ -294,7 +294,7 @@ int main() {
   const auto took = calls_beside_a_wait(probe);
   Json held_up = Json::array();
   for (const auto& [name, time] : took.items())
-    if (time.get<double>() > milliseconds(patience) / 2)
+    if (time.get<double>() > milliseconds(time_limit) / 2)
       held_up.push_back(name);
   const Json result{{"device", (*device)->info().name},
                     {"goes_on_after_us", probe.latency_us()},

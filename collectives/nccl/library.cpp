@@ -7,7 +7,7 @@
 namespace troupe::collectives {
 
 Status NcclLibrary::check(ncclResult_t result, std::string_view operation) const {
-  // A non-blocking call in progress is no error; see NcclConnection::settle().
+  // A non-blocking call in progress is not an error; see NcclConnection::settle().
   if (result == ncclSuccess || result == ncclInProgress)
     return {};
   return fail(Errc::collective, "NCCL's {} failed: {} ({})", operation, error_string(result),

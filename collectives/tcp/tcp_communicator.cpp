@@ -119,7 +119,7 @@ private:
                           slot_of(call_, place_.rank));
   }
 
-  /// Done when the receiver has the values, not when the system has taken them.
+  /// Completes when the receiver has the values, not when the kernel has buffered them.
   Status send() {
     std::byte received{};
     TROUPE_TRY(flow({.to = call_.peer, .first = cut(0, bytes())}, call_.data()));
@@ -160,7 +160,7 @@ private:
     return in_pair ? flow({.to = place_.rank - 1, .first = all}, call_.data()) : Status{};
   }
 
-  /// Both ranks get the sum of both. A copy is sent, because the sum replaces the values.
+  /// Both ranks get the sum of their values. A copy is sent, because the sum replaces the values.
   Status add_that_of(int rank) {
     std::array<std::byte, 2 * doubling_bytes> memory;
     copy_bytes(memory.data(), call_.data(), bytes());

@@ -1,4 +1,4 @@
-/// Version 1 checkpoints: the whole state in one safetensors file, whose metadata begin with its
+/// Version 1 checkpoints: the whole state in one safetensors file, whose metadata begins with its
 /// checksum. They can be read but are no longer written.
 #pragma once
 

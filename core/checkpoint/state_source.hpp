@@ -53,7 +53,7 @@ enum class Verify : std::uint8_t { content, sizes };
 
 /// Opens a checkpoint, which is verified first, or any other safetensors file. F16 and BF16 tensors
 /// are cast up to f32, F64 tensors are rounded, and tensors of other types are left out. The
-/// header's metadata are the file's. Errors: io; corrupt names the file and the problem.
+/// header's metadata is the file's. Errors: io; corrupt names the file and the problem.
 Result<StateSourcePtr> open_state(const std::filesystem::path& path,
                                   Verify verify = Verify::content);
 

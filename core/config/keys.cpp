@@ -69,7 +69,7 @@ void add_model(Keys& keys, ModelConfig& c, const Catalogue& catalogue) {
                   &c.sync_batch_norm,
                   {},
                   "Compute batch norm over the micro-batches that all workers process at the same "
-                  "time, as PyTorch's SyncBatchNorm; with accumulate: 1 these are the global "
+                  "time, like PyTorch's SyncBatchNorm; with accumulate: 1 these are the global "
                   "batch. Not supported for GPUs of several nodes"});
 }
 
@@ -125,7 +125,7 @@ void add_data(Keys& keys, DataConfig& c) {
   keys.push_back(
       {"data.augment", &c.augment, one_of({"crop", "resized_crop", "flip"}),
        "Random changes to training images. crop: shift by up to an eighth; resized_crop: crop and "
-       "resize, as torchvision's RandomResizedCrop; flip: mirror"});
+       "resize, like torchvision's RandomResizedCrop; flip: mirror"});
   keys.push_back({"data.eval_resize",
                   &c.eval_resize,
                   {.min = 1, .max = 8192},
@@ -159,8 +159,8 @@ void add_data(Keys& keys, DataConfig& c) {
                   "worker and micro-batch"});
   keys.push_back(
       {"data.dealing", &c.dealing, one_of({"even", "speed"}),
-       "How slices are assigned to workers. even: in equal numbers; speed: in numbers with which "
-       "all workers finish at the same time, measured after 8 steps and then every 64"});
+       "How slices are assigned to workers. even: the same number to each; speed: more to faster "
+       "workers, so that all finish at the same time; measured after 8 steps and then every 64"});
   keys.push_back({"data.recorded_dealing", &c.recorded_dealing, a_path(),
                   "events.jsonl of another run, whose assignment of slices is repeated step by "
                   "step, so that the results have the same bits"});

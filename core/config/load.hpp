@@ -21,11 +21,11 @@ namespace troupe {
 
 using ConfigResult = tl::expected<Config, std::vector<ConfigProblem>>;
 
-/// A key's value from another source than the file. The file and overrides take precedence.
+/// A key's value from a source other than the file. The file and overrides take precedence.
 struct GivenValue {
   std::string key;
   std::string value; ///< YAML
-  std::string from;  ///< used as the location of its problems
+  std::string from;  ///< the location in its error messages
 };
 
 /// Applies `given`, reads the file, applies the overrides ("train.optimizer.lr=0.2") and checks the

@@ -81,7 +81,7 @@ ConfigConflicts validate_normalization(const DataConfig& data, std::int64_t chan
     return {{{"data.mean", "data.std"},
              fmt::format("{} means and {} standard deviations", data.mean.size(),
                          data.deviation.size()),
-             "equally many of both"}};
+             "the same number of both"}};
   if (!data.mean.empty() && std::ssize(data.mean) != channels)
     return {{{"data.mean", "model.in_channels"},
              fmt::format("{} numbers for {} channel{}", data.mean.size(), channels,

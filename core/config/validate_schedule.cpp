@@ -16,7 +16,7 @@ namespace {
 
 using Unit = Length::Unit;
 
-/// Whether it is at or past the run's end, as far as the keys determine it.
+/// Whether a length ends at or past the run's end, as far as the keys determine it.
 bool is_past_end(const Length& length, const TrainConfig& train) {
   if (length.unit == Unit::epochs)
     return train.epochs && length.count >= static_cast<double>(*train.epochs);

@@ -13,7 +13,8 @@
 
 namespace troupe {
 
-/// The batch tensor with the keys, and the i32 words of one key, the lower half first.
+/// Name of the batch tensor with the keys, and number of i32 words of a key, of which the lower
+/// half comes first.
 inline constexpr const char* dropout_keys_name = "dropout_keys";
 inline constexpr std::int64_t dropout_key_words = 2;
 

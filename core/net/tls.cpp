@@ -128,8 +128,7 @@ TlsProblem tls_problem(const SSL& session) {
     return {.may_pass = true, .why = "it does not answer"};
   const int reason = ERR_GET_REASON(code);
   auto why = first_error();
-  if (reason == SSL_R_SSLV3_ALERT_BAD_CERTIFICATE) // what a peer with a name that is not pinned
-                                                   // gets
+  if (reason == SSL_R_SSLV3_ALERT_BAD_CERTIFICATE) // also if the peer does not accept our name
     why += "; does cluster.tls.names of the peer contain this node's name?";
   // Alerts of the peer are numbered from this offset on.
   return {.refused = reason >= SSL_AD_REASON_OFFSET,

@@ -9,8 +9,8 @@
 
 namespace troupe::cpu {
 
-/// Any number of threads take parts concurrently, each part once; only begin() needs a single
-/// thread.
+/// Any number of threads may call take() concurrently; each part runs once. Only one thread may
+/// call begin(), while no other uses the object.
 class Lanes {
 public:
   void begin(const Work& work) {

@@ -20,7 +20,8 @@ struct Sizes {
       : dim{whole(s.head_dim, tile_block)}, pairs{dim / 2},
         keys{whole(s.first + s.sequence, tile_block)}, scale{score_scale(s)} {}
 
-  /// Floats of TileScores, and pairs of their bf16 forms, in rows and by two rows.
+  /// Sizes of TileScores in floats, and of its two bf16 forms in pairs: pairs of neighbouring keys,
+  /// and pairs of rows.
   std::size_t scores() const { return padded(tile) * keys / group; }
   std::size_t rows_of_pairs() const { return padded(tile) * keys / group / 2; }
   std::size_t pairs_of_rows() const { return padded(tile / 2) * keys / group; }
@@ -37,7 +38,7 @@ std::size_t attention_scratch(const AttentionShape& shape, bool backward) {
 /// Scores of a tile or values derived from them, in f32: (keys / 16, rows, 16), groups padded().
 struct TileScores {
   float* all;
-  std::size_t rows, keys; ///< rows: including those after the last query
+  std::size_t rows, keys; ///< rows includes those after the last query
 
   std::size_t distance() const { return padded(rows); }
   Scores row(std::size_t i) const { return {all + i * group, distance(), keys}; }
@@ -127,13 +128,13 @@ void unpack_turned(const float* from, std::size_t columns, float factor,
 
 /// A query in backward: its scores, and the gradients of its probabilities so far.
 struct Query {
-  Scores scores{}, gradients{}; ///< of no keys for rows after the last query
+  Scores scores{}, gradients{}; ///< empty for rows after the last query
   float scale = 0, total = 0, mean = 0;
 
   struct Results {
     Vector p{}, gradient{};
   };
-  /// Its probabilities of 16 keys, and the gradients of their scores.
+  /// Returns the query's probabilities of 16 keys and the gradients of their scores.
   Results at(std::size_t key) const {
     if (key >= scores.keys)
       return {};
@@ -148,7 +149,7 @@ struct Query {
 struct NarrowedScores {
   Pair *p_paired, *ds, *ds_paired;
 
-  /// Writes those of queries i and i + 1 of a tile.
+  /// Writes the values of queries i and i + 1 of a tile.
   void write(const TileScores& of, std::size_t i, const Query& first, const Query& second) const {
     for (std::size_t key = 0; key < of.keys; key += group) {
       const auto a = first.at(key), b = second.at(key);

@@ -15,7 +15,7 @@ struct ActivationRows {
 struct GradientBlock {
   std::size_t first, count;
   float* sums;    ///< of the block: WeightGradientKernels::sums_floats()
-  bool add;       ///< to the sums of earlier rows
+  bool add;       ///< adds to the sums of earlier rows
   float* dweight; ///< the whole gradient, written with the last rows; null before
 };
 

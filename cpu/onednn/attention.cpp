@@ -66,7 +66,8 @@ private:
 /// Threads take parts, each with scratch memory of its own.
 class AttentionStep : public Step {
 public:
-  /// `floats`: scratch of a part. `products`: of all rows with all keys or values.
+  /// `floats`: scratch floats of a part. `products`: number of products of all rows with all keys
+  /// or values.
   AttentionStep(const Lowering& lowering, const Node& node, const AttentionPlan& plan,
                 std::size_t floats, double products)
       : node_{node}, plan_{plan}, lanes_{std::min(plan.parts(), static_cast<std::size_t>(

@@ -180,7 +180,7 @@ auto no_implementation(const Lowering& lowering, const Node& node) {
               lowering.graph[node.inputs[1]].shape.to_string());
 }
 
-/// `problem`: of activations as they are stored.
+/// `problem` has the type in which activations are stored.
 Result<StepPtr> lower_activation(Lowering& lowering, const Node& node, ConvolutionProblem problem,
                                  Direction direction) {
   const DType stored = problem.activations;

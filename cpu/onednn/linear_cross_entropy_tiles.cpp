@@ -1,6 +1,6 @@
-// The loss of language models in bf16, for processors with tiles: a chunk of rows at a time, and
-// for these one block of classes at a time; the blocks are the threads' parts. Every block
-// contributes to the sums and to the rows' gradients, so each thread has its own of both.
+// The loss of language models in bf16, for processors with tiles: processes a chunk of rows at a
+// time. Threads divide its classes into blocks. Every block contributes to the sums and to the
+// rows' gradients, so each thread has its own sums and gradients.
 #include "cpu/kernels/kernels.hpp"
 #include "cpu/onednn/detail/class_blocks.hpp"
 #include "cpu/onednn/detail/head_loss.hpp"

@@ -16,7 +16,7 @@ namespace {
 /// the bytes.
 class RowProducts final : public Step {
 public:
-  /// `copy`: of the weight; null if the weight itself is read.
+  /// `copy`: copy of the weight; null if the weight itself is read.
   RowProducts(const Lowering& lowering, const Node& node, const ParameterCopy* copy)
       : node_{node}, copy_{copy}, x_{lowering.graph[node.inputs[0]].dtype},
         y_{lowering.graph[node.outputs[0]].dtype}, rows_{size(
@@ -185,7 +185,7 @@ bool adds_bias(const Lowering& lowering, const Node& node) {
   return lowering.compute_type(y.dtype) == DType::bf16 && !suits_row_products(lowering, node);
 }
 
-/// `y`: or dy; `weight`: or dweight.
+/// `y`: y or dy. `weight`: weight or dweight.
 Result<StepPtr> lower_linear(Lowering& lowering, const Node& node, Direction direction, TensorId y,
                              TensorId weight) {
   const auto& rows = lowering.graph[y];

@@ -32,7 +32,7 @@ bool is_line_end(char letter) {
 
 /// Offsets in the white space at the beginning of a text.
 struct Spaces {
-  std::size_t last = 0;     ///< begin of its last character
+  std::size_t last = 0;     ///< start of its last character
   std::size_t line_end = 0; ///< after its last line end; 0 if it has none
   std::size_t end = 0;
 };

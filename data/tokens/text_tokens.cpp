@@ -21,7 +21,7 @@ Result<TokenFilePtr> open_finished(const fs::path& path, const Tokenizer& tokeni
   const auto file = *std::move(opened);
   if (file->traits().tokenizer != tokenizer.fingerprint())
     return fail(Errc::data,
-                "{}: its tokens were made with another tokenizer than data.tokenizer: {}",
+                "{}: its tokens were made with a tokenizer other than data.tokenizer: {}",
                 echoed(path.string()), echoed(name));
   return file;
 }

@@ -1,6 +1,6 @@
-// A data set of one's own: `cifar100`, the "binary version" of CIFAR-100 (Krizhevsky 2009).
-// train.bin and test.bin have records of two labels, a coarse and a fine one, and 32 x 32 pixels in
-// red, green and blue planes; coarse_label_names.txt and fine_label_names.txt a name a line. Files
+// A custom data set: `cifar100`, the "binary version" of CIFAR-100 (Krizhevsky 2009). train.bin and
+// test.bin have records of two labels, a coarse and a fine one, and 32 x 32 pixels in red, green
+// and blue planes; coarse_label_names.txt and fine_label_names.txt have one name per line. Files
 // are not trusted: each error names the file, what was found and what to do.
 #include <troupe/app/program.hpp>
 #include <troupe/core/config/config.hpp>

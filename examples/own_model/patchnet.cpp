@@ -1,5 +1,5 @@
-// A model of one's own: `patchnet`, a residual network over patches. The image is cut into patches,
-// as in Trockman and Kolter, "Patches Are All You Need?", TMLR 2023; then come blocks that look at
+// A custom model: `patchnet`, a residual network over patches. The image is cut into patches, as in
+// Trockman and Kolter, "Patches Are All You Need?", TMLR 2023; then come blocks that look at
 // neighbours and mix channels, in the order of Liu et al., "A ConvNet for the 2020s", CVPR 2022,
 // with whole convolutions in place of depthwise ones.
 #include <troupe/app/program.hpp>
@@ -35,8 +35,8 @@ ConfigConflicts conflicts(const ModelConfig& model, const nn::InputSpec& input) 
            "a divisor of data.image_size"}};
 }
 
-/// x + project(activation(expand(normalize(x)))); its unit is what is gathered and made again as
-/// one.
+/// x + project(activation(expand(normalize(x)))); all of it is one unit, which is gathered and
+/// recomputed as a whole.
 TensorId add_block(const nn::FeatureArguments& to, const std::string& name, TensorId x) {
   auto& b = to.builder;
   const auto width = custom_value(to.model, channels);

@@ -62,10 +62,10 @@ using Owned = std::shared_ptr<std::remove_pointer_t<Pointer>>;
 
 /// The description of a product. Immutable once created.
 struct Matmul::Plan {
-  std::shared_ptr<CublasLt> handle; ///< first: it outlives the descriptors
+  std::shared_ptr<CublasLt> handle; ///< declared first: it must outlive the descriptors
   MatmulOptions options;
   Mapping map;
-  Owned<cublasLtMatmulDesc_t> operation; ///< for run() without a bias to describe
+  Owned<cublasLtMatmulDesc_t> operation; ///< used by run() unless a bias is fused
   Owned<cublasLtMatrixLayout_t> a, b, result;
 
   bool fused_bias() const { return options.bias && options.result == DType::f32; }

@@ -99,8 +99,8 @@ public:
         uid::b + offset, uid::c + offset});
   }
 
-  /// Writes dw as `gradient`. Engines that write another type than they read require a conversion
-  /// after the convolution.
+  /// Writes dw as `gradient`. Engines that write a type other than the one they read require a
+  /// conversion after the convolution.
   void backward_filter(Uid x, cudnnDataType_t gradient) {
     tensor(uid::dy, problem_.y(), problem_.type);
     tensor(uid::dw, problem_.w(), gradient);

@@ -100,7 +100,7 @@ private:
   Status outcome() const;
   std::optional<Status> query() const;
 
-  std::shared_ptr<DeviceContext> context_; ///< first: it owns the pool
+  std::shared_ptr<DeviceContext> context_; ///< declared first: it owns the pool
   std::shared_ptr<PooledEvent> event_;
   Status status_;
   HostWaits waits_;

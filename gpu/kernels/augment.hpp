@@ -35,7 +35,7 @@ struct AugmentBatch {
 
   DType dtype = DType::f32; ///< of images: f32, f16, bf16
   void* images = nullptr;   ///< (batch, image_size, image_size, stored_channels); aligned
-  std::int32_t* batch_labels = nullptr; ///< (batch); written where `labels` is not null
+  std::int32_t* batch_labels = nullptr; ///< (batch); written if `labels` is not null
 };
 
 void launch_augment(cudaStream_t stream, const AugmentBatch& batch);

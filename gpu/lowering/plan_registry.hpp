@@ -28,7 +28,7 @@ struct PlanRegistryOptions {
   std::filesystem::path cache; ///< a folder
   std::function<void(const std::string&)>
       say{};            ///< called with one line for each search and choice
-  unsigned threads = 8; ///< at most, and no more than usable cores
+  unsigned threads = 8; ///< upper limit; never more than the usable cores
 };
 
 class PlanRegistry {

@@ -20,7 +20,7 @@ std::string upper(std::string text) {
   return text;
 }
 
-/// parallelism_config divides within groups and replicates over them.
+/// parallelism_config shards within groups and replicates across them.
 std::int64_t rank_states(const ForeignContext& context) {
   return whole_at(context, "parallelism_config.parallelism_config_dp_replicate_size").value_or(1);
 }

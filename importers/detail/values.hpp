@@ -37,8 +37,8 @@ ForeignOutcome wrong(const ForeignEntry& entry, std::string allowed, std::string
 /// Returns the outcome of an entry that contradicts another key; `what` is a sentence.
 ForeignOutcome contradicts(std::string what);
 
-/// Returns the name in `known` that was probably meant. Empty if that is one that troupe does not
-/// support, which are all after the first `supported`: suggesting those would not help.
+/// Returns the name in `known` that was probably meant. Empty if troupe does not support that name:
+/// it supports only the first `supported` names, and suggesting another would not help.
 std::string meant(std::string_view name, std::span<const std::string> known, std::size_t supported);
 
 /// Formats a number for YAML.

@@ -8,7 +8,7 @@ namespace troupe {
 /// Translates ZeRO's stage; empty if there is no such stage.
 ForeignSettings zero_stage_settings(std::int64_t stage);
 
-/// Map values of keys, whatever their names are.
+/// Maps the value of a key that the two files name differently.
 ForeignOutcome map_clipping(const ForeignContext& context, const ForeignEntry& entry);
 /// Maps the device of the optimizer's state: none, cpu, nvme. `stage` decides whether it is
 /// possible.

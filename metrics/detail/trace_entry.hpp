@@ -35,7 +35,7 @@ inline std::chrono::nanoseconds time_of(const Moment& moment) {
   return event ? (*event)->time() : std::get<std::chrono::nanoseconds>(moment);
 }
 
-/// Returns the end, but never a time before the begin: the events of a failed stream have no times.
+/// Returns the end, but never a time before the start: the events of a failed stream have no times.
 inline std::chrono::nanoseconds end_of(const TraceEntry& entry) {
   return std::max(time_of(entry.begin), time_of(entry.end));
 }

@@ -317,7 +317,7 @@ std::string LiveRun::document() {
   return document_of(json_, true, std::chrono::system_clock::now());
 }
 
-std::string LiveRun::standing() {
+std::string LiveRun::standalone() {
   const std::lock_guard lock{mutex_};
   refresh();
   auto parts = json_;

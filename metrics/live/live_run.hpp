@@ -80,7 +80,7 @@ public:
   /// Callbacks for the HTTP server.
   PageSources page();
   /// The document of a standalone page, as of now.
-  std::string standing();
+  std::string standalone();
 
 private:
   using Parts = std::bitset<document_keys.size()>;

@@ -1,4 +1,4 @@
-/// Finds the begin and end of the last whole step.
+/// Finds the start and end of the last whole step.
 #pragma once
 
 #include <chrono>
@@ -31,7 +31,7 @@ public:
   std::optional<Piece> take() { return std::exchange(piece_, std::nullopt); }
 
 private:
-  std::optional<Moment> last_; ///< begin of the current step
+  std::optional<Moment> last_; ///< start of the current step
   std::optional<Piece> piece_;
 };
 

@@ -5,7 +5,8 @@
 
 namespace troupe::metrics::names {
 
-// Device memory, by MemoryKind. The totals cover all kinds but pinned, at one time.
+// Device memory, by MemoryKind. The totals include all kinds except pinned; their peak is the peak
+// of the sum.
 inline constexpr M memory{
     "troupe_memory_bytes", gauge, every_node, "Memory in use", {"rank", "kind"}};
 inline constexpr M memory_peak{

@@ -54,7 +54,7 @@ std::string describe_best(const std::filesystem::path& folder, const RunInfo& ru
     return {};
   const auto checkpoint = checkpoint_of(folder, last_step_of(*best, run) + 1);
   return fmt::format("best: epoch {}, {}, {}", best->epoch + 1, format_result(run, *best, by),
-                     checkpoint.empty() ? "its checkpoint was not kept (checkpoint.best)"
+                     checkpoint.empty() ? "its checkpoint was not kept (see checkpoint.best)"
                                         : "checkpoint " + checkpoint);
 }
 

@@ -30,7 +30,7 @@ void take_workers(ComparedRun& run, const std::vector<WorkerSummary>& workers) {
   run.busy_ratio = busy;
 }
 
-void take_standing(ComparedRun& run, const RunInfo& info, const Standing& now) {
+void take_progress(ComparedRun& run, const RunInfo& info, const Progress& now) {
   run.workers = info.world_size;
   run.seconds = now.seconds;
   run.samples_per_second = now.samples_per_second.value_or(0);
@@ -174,7 +174,7 @@ Result<ComparedRun> read_compared_run(const std::filesystem::path& folder) {
   ComparedRun run{std::string{to_string(document.run.strategy)}, document.run.precision};
   TROUPE_TRY(run.name, label_of(document, folder));
   run.job = fmt::format("{} on {}", document.run.model, document.run.dataset);
-  take_standing(run, document.run, document.history.progress.now());
+  take_progress(run, document.run, document.history.progress.now());
   if (!document.workers.empty())
     take_workers(run, document.workers);
   run.curves = curves_of(document);

@@ -51,8 +51,8 @@ struct ComparedMachine {
   std::vector<std::string> gpus = {}; ///< names
 };
 
-/// Reads the results from a summary.json. If the text is no summary, or the run did not complete,
-/// sets `problem` instead.
+/// Reads the results from a summary.json. If the text is not a summary, or the run did not
+/// complete, sets `problem` instead.
 void take_summary(ComparedRun& run, std::string_view json);
 
 /// Reads a run in any state from its folder. Errors: those of read_report().

@@ -30,7 +30,7 @@ std::int64_t key_of(const RecoveryRecord& recovery) { // each process numbers ge
   return recovery.time.time_since_epoch().count();
 }
 
-/// Returns the number of damaged lines: lines that are no records or are out of order.
+/// Returns the number of damaged lines: lines that are not records or are out of order.
 template <class Record>
 std::int64_t read_lines(const fs::path& path, std::optional<Record> (*parse)(std::string_view),
                         RunHistory& history) {

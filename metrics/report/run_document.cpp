@@ -17,7 +17,7 @@ OrderedJson value_or_null(const std::optional<Value>& value) {
   return value ? OrderedJson(*value) : OrderedJson(nullptr);
 }
 
-OrderedJson json_of_standing(const Standing& now) {
+OrderedJson json_of_progress(const Progress& now) {
   return {{"steps", now.steps},
           {"epoch", now.epoch},
           {"epochs", now.epochs},
@@ -171,7 +171,7 @@ std::string json_of(const RunDocument& document, DocumentPart part, std::size_t 
   case DocumentPart::run:
     return dumped(object_of(document.run));
   case DocumentPart::progress:
-    return dumped(json_of_standing(document.history.progress.now()));
+    return dumped(json_of_progress(document.history.progress.now()));
   case DocumentPart::steps:
     return json_of(document.history.steps, from);
   case DocumentPart::epochs:

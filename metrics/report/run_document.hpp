@@ -45,7 +45,7 @@ struct CheckpointTotals {
   std::optional<double> last_seconds = {};
   std::optional<std::uint64_t> last_bytes = {};
   std::optional<std::chrono::system_clock::time_point> last_time = {};
-  std::string path = {}; ///< of the last one
+  std::string path = {}; ///< of the last checkpoint
 };
 
 struct LogLine {

@@ -61,7 +61,7 @@ public:
   Status append(const RecoveryRecord& recovery);
   Status append(const GeneratedRecord& sample);
 
-  /// Writes queued lines. Error: of the first file that cannot be written.
+  /// Writes queued lines. Error: that of the first file that cannot be written.
   Status settle();
 
   // Written atomically.

@@ -115,11 +115,11 @@ std::string to_json(const StepRecord& step) {
     object["drift"] = *step.drift;
   if (step.round_bytes > 0)
     object["round_bytes"] = step.round_bytes;
-  for (const auto& [owner, fragment, behind, is_meeting, changes] : step.rounds) {
+  for (const auto& [owner, fragment, behind, is_synchronized, changes] : step.rounds) {
     auto taken = nlohmann::json::array();
     for (const auto& [replica_group, of] : changes)
       taken.push_back({replica_group, of});
-    object["rounds"].push_back({owner, fragment, behind, is_meeting, std::move(taken)});
+    object["rounds"].push_back({owner, fragment, behind, is_synchronized, std::move(taken)});
   }
   add_loss_scale(object, step);
   return object.dump();

@@ -18,8 +18,9 @@ struct ListedRun {
   std::optional<EpochRecord> best; ///< empty: no epoch was evaluated
 };
 
-/// Reads run.json, summary.json and epochs.jsonl of each run; skips other folders. The run started
-/// last comes first. Blocks on files. Errors: invalid_input, if the folder does not exist; io.
+/// Reads run.json, summary.json and epochs.jsonl of each run; skips other folders. The most
+/// recently started run comes first. Blocks on files. Errors: invalid_input, if the folder does not
+/// exist; io.
 Result<std::vector<ListedRun>> list_runs(const std::filesystem::path& output);
 
 } // namespace troupe::metrics

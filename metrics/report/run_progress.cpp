@@ -74,7 +74,8 @@ void RunProgress::stop() {
 
 void RunProgress::finish(const RunSummary& summary) {
   now_.steps = summary.steps;
-  now_.samples = std::max(now_.samples, summary.samples); // others than the leader count none
+  // Only the leader counts samples.
+  now_.samples = std::max(now_.samples, summary.samples);
   now_.seconds = summary.seconds;
   now_.seconds_left.reset();
   now_.checkpoint_seconds = summary.checkpoint_seconds;

@@ -11,12 +11,12 @@
 namespace troupe::metrics {
 
 /// Samples, seconds and ratios count from the last start of the run. Unknown values are empty.
-struct Standing {
+struct Progress {
   std::int64_t steps = 0; ///< committed in the whole run
   std::int64_t epoch = 0; ///< of the last step
   std::int64_t epochs = 0;
   std::int64_t samples = 0;
-  /// In steps, evaluations and pauses for checkpoints. After the end, the time from begin to end.
+  /// In steps, evaluations and pauses for checkpoints. After the end, the time from start to end.
   double seconds = 0;
   std::optional<double> seconds_left = {};
   std::optional<double> samples_per_second = {};    ///< current; after the end, mean over all steps
@@ -41,7 +41,7 @@ public:
   void add(const EpochRecord& epoch);
   /// Records progress when only the number of steps is known.
   void note_steps(std::int64_t steps);
-  /// Records that a checkpoint paused training for so long.
+  /// Records that a checkpoint paused training for this long.
   void note_pause(double seconds) {
     now_.seconds += seconds;
     now_.checkpoint_seconds += seconds;
@@ -51,7 +51,7 @@ public:
   void stop();
   void finish(const RunSummary& summary);
 
-  const Standing& now() const { return now_; }
+  const Progress& now() const { return now_; }
 
 private:
   void note_rate(std::optional<double> samples_per_second);
@@ -60,7 +60,7 @@ private:
   double peak_seconds_ = 0, data_wait_ = 0, collective_ = 0, overlapped_ = 0;
   std::optional<double> operations_per_sample_ = {};
   RecentSteps recent_;
-  Standing now_;
+  Progress now_;
 };
 
 } // namespace troupe::metrics

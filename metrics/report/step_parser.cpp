@@ -132,7 +132,7 @@ bool StepReader::key(const std::string& name) {
       next_ = at + 1;
     }
   if (is_slice_assignment())
-    record_.slice_assignment.clear(); // it may be there by both names
+    record_.slice_assignment.clear(); // the line may have it under both names
   return true;
 }
 

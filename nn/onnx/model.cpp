@@ -160,8 +160,8 @@ std::string ModelMaker::normalized(const std::string& from) {
   return "input.normalized";
 }
 
-/// Adds the graph's initializers, field 5 each. If a tensor's values follow a part, its bytes end
-/// with the header of their field.
+/// Adds the graph's initializers, field 5 each. If a tensor's values follow a part of the file,
+/// that part ends with the header of the values' field.
 void ModelMaker::place_initializers(ModelFiles& files, bool beside) const {
   std::uint64_t at = 0;
   for (const auto& tensor : draft_.initializers()) {

@@ -1,4 +1,4 @@
-/// Losses and the counts beside them.
+/// Losses, and counts of correct predictions.
 #pragma once
 
 #include "nn/ops/detail/shape_checks.hpp"
@@ -161,7 +161,7 @@ inline constexpr OpRecord linear_cross_entropy = {
     .op = Op::linear_cross_entropy,
     .kind = OpKind::loss,
     .infer = infer_linear_cross_entropy,
-    // The rule of PyTorch's linear. The part of PyTorch's cross_entropy is in f32 here, too.
+    // PyTorch's rule for linear. The cross-entropy itself is in f32, as in PyTorch.
     .autocast = Autocast{AutocastRule::lower_precision},
     .rounded = InputSet::only({1}),
     .gradient = differentiate_linear_cross_entropy,

@@ -77,7 +77,7 @@ struct Requester {
             .config = config,
             .network = network,
             .node = {},
-            .voter = {},
+            .consensus = {},
             .info = {.address = own, .process = "own process"},
             .data_plane = {},
             .say = [this](const std::string& text) { said.push_back(text); },

@@ -1,5 +1,5 @@
 // Tests decisions after CONSENSUS actors were restarted, frozen or cut off for a while.
-#include "tests/actors/voter_fixture.hpp"
+#include "tests/actors/consensus_fixture.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>

@@ -1,6 +1,6 @@
 // Tests how CONSENSUS actors elect leaders and decide records while some of them are lost.
 #include "actors/membership/quorum.hpp"
-#include "tests/actors/voter_fixture.hpp"
+#include "tests/actors/consensus_fixture.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>

@@ -34,7 +34,7 @@ TEST_CASE("a rank with training data other than the leader's ends the job") {
   }
   SECTION("by content") {
     other.data = "abc";
-    difference = "the training data here have the fingerprint abc, those of the leader :";
+    difference = "the fingerprint of the training data is abc here and  at the leader:";
   }
   runtime.self->send(runtime.coordinator, atom::join_v, other, worker_actor{},
                      shard_manager_actor{}, runtime.metrics);

@@ -135,7 +135,7 @@ struct Cluster : Deterministic {
   explicit Cluster(std::int32_t min_nodes, std::int32_t max_nodes = 0, bool decides = false,
                    std::int64_t group = 1, std::chrono::milliseconds stable = 0ms) {
     if (decides)
-      voter = spawn_stub<consensus_actor>(
+      consensus = spawn_stub<consensus_actor>(
           system,
           [this](atom::propose, const training::GenerationRecord& record) -> caf::result<void> {
             proposals.push_back(record);
@@ -154,14 +154,14 @@ struct Cluster : Deterministic {
                                 .slices = [](std::int64_t) { return 12; },
                                 .say = [this](const std::string& text) { said.push_back(text); },
                                 .groups = {group, "parallel.shard_group"},
-                                .voter = voter});
+                                .consensus = consensus});
   }
   ~Cluster() {
     for (const auto& [address, stub] : stubs)
       self->send_exit(stub, caf::exit_reason::kill);
     self->send_exit(coordinator, caf::exit_reason::kill);
     self->send_exit(membership, caf::exit_reason::kill);
-    self->send_exit(voter, caf::exit_reason::kill);
+    self->send_exit(consensus, caf::exit_reason::kill);
     scheduler.run();
   }
   /// Starts a daemon; it asks to join when the scheduler runs.
@@ -257,7 +257,7 @@ struct Cluster : Deterministic {
 
   std::vector<training::GenerationRecord> proposals; ///< records that CONSENSUS was asked to decide
   bool voters_are_silent = false;                    ///< CONSENSUS never answers
-  consensus_actor voter;
+  consensus_actor consensus;
   membership_actor membership;
   coordinator_actor coordinator;
   std::map<std::string, member_actor> stubs;

@@ -179,7 +179,7 @@ TEST_CASE("a node elected after a request to leave waits for the others, then le
                       .detection = 5s,
                       .slices = [](std::int64_t) { return 12; },
                       .say = [&](const std::string& text) { cluster.said.push_back(text); },
-                      .voter = cluster.voter,
+                      .consensus = cluster.consensus,
                       .before = before,
                       .lost = Error{Errc::network, "node a:1 was lost"}});
   const auto b = cluster.join("b:1");

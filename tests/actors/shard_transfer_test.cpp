@@ -18,8 +18,8 @@ namespace {
 constexpr std::int32_t shards = 3;
 constexpr std::size_t shard_elements = 100'000; // several chunks
 
-/// Returns these of three shards. Element i of tensor "w" is i; shard s has the s-th third of the
-/// tensor.
+/// Returns a state with these shards of three. Element i of tensor "w" is i; shard s has the s-th
+/// third of the tensor.
 std::shared_ptr<const training::RetainedState> held(const std::vector<std::int32_t>& which,
                                                     std::int64_t step = 7) {
   auto state = std::make_shared<training::RetainedState>();

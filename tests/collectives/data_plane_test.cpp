@@ -25,25 +25,25 @@ using testing::Loopback;
 
 namespace {
 
-constexpr auto patience = 30s;
+constexpr auto time_limit = 30s;
 const LinkName one_way{.group = "test", .from = 0, .to = 1};
 
 /// Checks that rank 0 can send a byte to rank 1.
 void check_connects(Loopback& ranks) {
-  auto to = ranks.join_group(0)->connect(ranks.endpoints[1], one_way, patience);
-  auto from = ranks.join_group(1)->accept(one_way, patience);
+  auto to = ranks.join_group(0)->connect(ranks.endpoints[1], one_way, time_limit);
+  auto from = ranks.join_group(1)->accept(one_way, time_limit);
   INFO((to ? "" : to.error().to_string()) << (from ? "" : from.error().to_string()));
   REQUIRE(to);
   REQUIRE(from);
   std::array<std::byte, 1> byte = {std::byte{42}};
-  REQUIRE(net::write_all(*to, byte, ranks.join_group(0)->io_deadline(patience)));
+  REQUIRE(net::write_all(*to, byte, ranks.join_group(0)->io_deadline(time_limit)));
   byte = {};
-  REQUIRE(net::read_all(*from, byte, ranks.join_group(1)->io_deadline(patience)));
+  REQUIRE(net::read_all(*from, byte, ranks.join_group(1)->io_deadline(time_limit)));
   CHECK(byte[0] == std::byte{42});
 }
 
 net::Descriptor stranger_at(const Endpoint& endpoint) {
-  auto socket = net::connect_to(endpoint, patience);
+  auto socket = net::connect_to(endpoint, time_limit);
   REQUIRE(socket);
   return std::move(*socket);
 }
@@ -51,7 +51,7 @@ net::Descriptor stranger_at(const Endpoint& endpoint) {
 /// Checks that every rank gets the sum of 1 over all ranks.
 void check_sums(Loopback& ranks) {
   std::vector<std::thread> threads;
-  auto group = ranks.connect(patience);
+  auto group = ranks.connect(time_limit);
   for (auto& communicator : group) {
     INFO((communicator ? "" : communicator.error().to_string()));
     REQUIRE(communicator);
@@ -78,12 +78,12 @@ TEST_CASE("a rank connects to the rank that it names, in either order") {
   Loopback ranks{2};
   const auto late = std::chrono::milliseconds{GENERATE(0, 50)};
   auto accepting = std::async(std::launch::async,
-                              [&] { return ranks.join_group(1)->accept(one_way, patience); });
+                              [&] { return ranks.join_group(1)->accept(one_way, time_limit); });
   std::this_thread::sleep_for(late);
-  CHECK(ranks.join_group(0)->connect(ranks.endpoints[1], one_way, patience));
+  CHECK(ranks.join_group(0)->connect(ranks.endpoints[1], one_way, time_limit));
   CHECK(accepting.get());
   // Connections for another group, rank or generation are not accepted.
-  CHECK(ranks.join_group(0)->connect(ranks.endpoints[1], {"other", 0, 1}, patience));
+  CHECK(ranks.join_group(0)->connect(ranks.endpoints[1], {"other", 0, 1}, time_limit));
   CHECK_FALSE(ranks.join_group(1)->accept(one_way, 50ms));
   CHECK_FALSE(ranks.join_group(1)->accept({"other", 1, 0}, 50ms));
   CHECK_FALSE(ranks.join_group(1, 2)->accept({"other", 0, 1}, 50ms));
@@ -92,7 +92,8 @@ TEST_CASE("a rank connects to the rank that it names, in either order") {
 TEST_CASE("a process without the secret cannot take another rank's place") {
   Loopback ranks{2};
   ConnectionGroup& guessing = *ranks.join_group(0, 1, "a guess");
-  REQUIRE(guessing.connect(ranks.endpoints[1], one_way, patience)); // it is not told of the refusal
+  REQUIRE(
+      guessing.connect(ranks.endpoints[1], one_way, time_limit)); // it is not told of the refusal
   const auto accepted = ranks.join_group(1)->accept(one_way, 100ms);
   REQUIRE_FALSE(accepted);
   CHECK_THAT(accepted.error().message, ContainsSubstring("rank 0 has not connected within 100ms"));
@@ -118,19 +119,19 @@ TEST_CASE("no group for gradients or NCCL's id has a member without the secret")
 TEST_CASE("a process may connect before its peer knows the generation") {
   Loopback ranks{2};
   REQUIRE(ranks.join_group(1, 1, "the secret before"));
-  auto early = ranks.join_group(0, 2)->connect(ranks.endpoints[1], one_way, patience);
-  auto guess = ranks.join_group(0, 3, "a guess")->connect(ranks.endpoints[1], one_way, patience);
+  auto early = ranks.join_group(0, 2)->connect(ranks.endpoints[1], one_way, time_limit);
+  auto guess = ranks.join_group(0, 3, "a guess")->connect(ranks.endpoints[1], one_way, time_limit);
   REQUIRE(early);
   REQUIRE(guess);
   std::this_thread::sleep_for(20ms);
-  CHECK(ranks.join_group(1, 2)->accept(one_way, patience));
+  CHECK(ranks.join_group(1, 2)->accept(one_way, time_limit));
 }
 
 TEST_CASE("a connection with a wrong handshake is closed and evicts no authenticated one") {
   Loopback ranks{2, {}, 300ms};
   const net::NoSigpipe no_sigpipe;
   REQUIRE(ranks.join_group(1));
-  auto to = ranks.join_group(0)->connect(ranks.endpoints[1], one_way, patience);
+  auto to = ranks.join_group(0)->connect(ranks.endpoints[1], one_way, time_limit);
   const std::string wrong_handshake(48, 'x');
   std::vector<net::Descriptor> strangers;
   for (int i = 0; i < 600; ++i) {
@@ -138,7 +139,7 @@ TEST_CASE("a connection with a wrong handshake is closed and evicts no authentic
     std::ignore =
         ::send(strangers.back().number(), wrong_handshake.data(), wrong_handshake.size(), 0);
   }
-  CHECK(ranks.join_group(1)->accept(one_way, patience));
+  CHECK(ranks.join_group(1)->accept(one_way, time_limit));
   for (const auto& stranger : strangers) { // the listener closes each connection
     std::byte nothing{};
     CHECK(::recv(stranger.number(), &nothing, 1, 0) <= 0);
@@ -150,7 +151,7 @@ TEST_CASE("a handshake opens one connection, and replayed copies are closed") {
   const net::NoSigpipe no_sigpipe;
   REQUIRE(ranks.join_group(1));
   const auto listener = net::listen_on({"127.0.0.1", 0}).value();
-  auto sender = ranks.join_group(0)->connect({"127.0.0.1", listener.port}, one_way, patience);
+  auto sender = ranks.join_group(0)->connect({"127.0.0.1", listener.port}, one_way, time_limit);
   REQUIRE(sender);
   pollfd waiting{listener.socket.number(), POLLIN, 0};
   REQUIRE(::poll(&waiting, 1, 30'000) == 1);
@@ -162,7 +163,7 @@ TEST_CASE("a handshake opens one connection, and replayed copies are closed") {
     copies.push_back(stranger_at(ranks.endpoints[1]));
     std::ignore = ::send(copies.back().number(), handshake.data(), handshake.size(), MSG_NOSIGNAL);
   }
-  CHECK(ranks.join_group(1)->accept(one_way, patience)); // the first copy
+  CHECK(ranks.join_group(1)->accept(one_way, time_limit)); // the first copy
   for (std::size_t i = 1; i < copies.size(); ++i) {
     std::byte nothing{};
     CHECK(::recv(copies[i].number(), &nothing, 1, 0) <= 0);
@@ -176,12 +177,12 @@ TEST_CASE("a flood of connections leaves time for every handshake") {
   Loopback ranks{2, certificates.of("node")};
   const net::NoSigpipe no_sigpipe;
   auto connecting = std::async(std::launch::async, [&] {
-    return ranks.join_group(0)->connect(ranks.endpoints[1], one_way, patience);
+    return ranks.join_group(0)->connect(ranks.endpoints[1], one_way, time_limit);
   });
   std::vector<net::Descriptor> strangers; // always more than the listener accepts at a time
   for (int i = 0; i < 1000; ++i)
     strangers.push_back(stranger_at(ranks.endpoints[1]));
-  CHECK(ranks.join_group(1)->accept(one_way, patience));
+  CHECK(ranks.join_group(1)->accept(one_way, time_limit));
   CHECK(connecting.get());
 }
 
@@ -194,9 +195,9 @@ TEST_CASE("neither side accepts a certificate whose name is not pinned") {
   };
   Loopback nodes{2, of("node", "node")}, other{1, certificates.of("client")};
   check_connects(nodes);
-  std::ignore = other.join_group(0)->connect(nodes.endpoints[1], one_way, patience);
+  std::ignore = other.join_group(0)->connect(nodes.endpoints[1], one_way, time_limit);
   CHECK_FALSE(nodes.join_group(1)->accept(one_way, 200ms));
-  const auto refused = nodes.join_group(0)->connect(other.endpoints[0], one_way, patience);
+  const auto refused = nodes.join_group(0)->connect(other.endpoints[0], one_way, time_limit);
   REQUIRE_FALSE(refused);
   CHECK_THAT(refused.error().message, ContainsSubstring("not in cluster.tls.names"));
 }
@@ -220,11 +221,11 @@ TEST_CASE("with certificates values are encrypted, and a peer without one cannot
   Loopback ranks{3, certificates.of("node")};
   check_sums(ranks);
   Loopback without{1};
-  auto to = without.join_group(0)->connect(ranks.endpoints[1], one_way, patience);
+  auto to = without.join_group(0)->connect(ranks.endpoints[1], one_way, time_limit);
   CHECK_FALSE(ranks.join_group(1)->accept(one_way, 200ms));
   const Certificates of_others;
   Loopback foreign{1, of_others.of("node")};
-  auto refused = foreign.join_group(0)->connect(ranks.endpoints[1], one_way, patience);
+  auto refused = foreign.join_group(0)->connect(ranks.endpoints[1], one_way, time_limit);
   REQUIRE_FALSE(refused);
   CHECK_THAT(refused.error().message, ContainsSubstring("certificate"));
 }
@@ -235,13 +236,13 @@ TEST_CASE("a data port that answers a probe counts as reachable, and no connecti
   Loopback ranks{2, encrypted ? certificates.of("node") : TlsConfig{}};
   const auto probe = [&](int from, int to) {
     return ranks.planes[static_cast<std::size_t>(from)]->probe(
-        "node", ranks.endpoints[static_cast<std::size_t>(to)], "a ticket", patience);
+        "node", ranks.endpoints[static_cast<std::size_t>(to)], "a ticket", time_limit);
   };
   auto early = std::async(std::launch::async, [&] { return probe(0, 1); });
   CHECK(early.wait_for(50ms) ==
         std::future_status::timeout); // plane 1 does not know the ticket yet
   for (const auto& plane : ranks.planes)
-    plane->answer_probes("a ticket", "node", patience);
+    plane->answer_probes("a ticket", "node", time_limit);
   CHECK(early.get());
   CHECK(probe(0, 1));
   CHECK(probe(1, 0));
@@ -251,12 +252,12 @@ TEST_CASE("a data port that answers a probe counts as reachable, and no connecti
 TEST_CASE("a data port that does not answer a probe is named with the reason") {
   Loopback ranks{2};
   const auto& here = ranks.planes[0];
-  ranks.planes[1]->answer_probes("a ticket", "node", patience);
+  ranks.planes[1]->answer_probes("a ticket", "node", time_limit);
   ranks.planes[1]->answer_probes("an old ticket", "node", 0ms);
   const auto why = [&](const std::string& node, const std::string& ticket, const Endpoint& to) {
     const auto begin = steady_clock::now();
     const auto status = here->probe(node, to, ticket, 300ms);
-    CHECK(steady_clock::now() - begin < patience / 3);
+    CHECK(steady_clock::now() - begin < time_limit / 3);
     return status ? std::string{"answered"} : status.error().message;
   };
   const auto& other = ranks.endpoints[1];
@@ -277,12 +278,12 @@ TEST_CASE("a process that ends does not wait for probes of a silent port") {
   const auto silent = net::listen_on({"127.0.0.1", 0}).value();
   const auto begin = steady_clock::now();
   auto probing = std::async(std::launch::async, [&] {
-    return ranks.planes[0]->probe("node", {"127.0.0.1", silent.port}, "a ticket", patience);
+    return ranks.planes[0]->probe("node", {"127.0.0.1", silent.port}, "a ticket", time_limit);
   });
   CHECK(probing.wait_for(50ms) == std::future_status::timeout);
   ranks.planes[0]->end_probes();
   CHECK_FALSE(probing.get());
-  CHECK(steady_clock::now() - begin < patience / 3);
+  CHECK(steady_clock::now() - begin < time_limit / 3);
 }
 
 TEST_CASE("any number of ranks connects, not only powers of two") {
@@ -295,7 +296,7 @@ TEST_CASE("a rank that waits for others gets the reason at once when they cannot
   const Error reason{Errc::network, "node b:1 was lost", {.node = "b:1"}};
   const auto begin = steady_clock::now();
   auto accepting = std::async(std::launch::async,
-                              [&] { return ranks.join_group(1)->accept(one_way, patience); });
+                              [&] { return ranks.join_group(1)->accept(one_way, time_limit); });
   auto group = std::async(std::launch::async, [&] {
     return connect_tcp({.rank = 1, .endpoints = ranks.endpoints, .group = "test"},
                        ranks.join_group(1));
@@ -306,15 +307,15 @@ TEST_CASE("a rank that waits for others gets the reason at once when they cannot
   ranks.planes[1]->cancel(1, reason);
   CHECK(accepting.get().error().message == reason.message);
   CHECK(group.get().error().where.node == "b:1");
-  CHECK(ranks.join_group(1)->connect(ranks.endpoints[0], one_way, patience).error().message ==
+  CHECK(ranks.join_group(1)->connect(ranks.endpoints[0], one_way, time_limit).error().message ==
         reason.message);
-  CHECK(steady_clock::now() - begin < patience / 3);
+  CHECK(steady_clock::now() - begin < time_limit / 3);
   CHECK(ranks.join_group(1, 2)->status()); // the next generation is not cancelled
 }
 
 TEST_CASE("an abort ends the wait for a rank that never connected") {
   Loopback ranks{5};
-  auto group = ranks.connect(patience);
+  auto group = ranks.connect(time_limit);
   cpu::HostStream stream{{.name = "communication"}};
   float value = 0;
   const auto begin = steady_clock::now();
@@ -324,7 +325,7 @@ TEST_CASE("an abort ends the wait for a rank that never connected") {
   const auto status = stream.synchronize();
   REQUIRE_FALSE(status);
   CHECK_THAT(status.error().message, ContainsSubstring("rank 2 was seen to die"));
-  CHECK(steady_clock::now() - begin < patience / 3);
+  CHECK(steady_clock::now() - begin < time_limit / 3);
 }
 
 TEST_CASE("a refused connection to a rank is reported at once") {
@@ -336,5 +337,5 @@ TEST_CASE("a refused connection to a rank is reported at once") {
       connect_tcp({.rank = 0, .endpoints = endpoints, .group = "test"}, ranks.join_group(0));
   REQUIRE_FALSE(connected);
   CHECK_THAT(connected.error().message, ContainsSubstring("Connection refused"));
-  CHECK(steady_clock::now() - begin < patience / 3);
+  CHECK(steady_clock::now() - begin < time_limit / 3);
 }

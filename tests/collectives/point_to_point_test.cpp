@@ -187,5 +187,5 @@ TEST_CASE("a message that announces more than the limit closes its link") {
   transports.ranks[2]->send(0, 0, 1000);
   const auto lost = transports.ranks[1]->await_losses(1);
   CHECK(lost.front().first == 1);
-  CHECK_THAT(lost.front().second, ContainsSubstring("4000 bytes, but the largest has 1000"));
+  CHECK_THAT(lost.front().second, ContainsSubstring("4000 bytes, but the limit is 1000"));
 }

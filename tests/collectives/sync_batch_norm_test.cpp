@@ -1,5 +1,5 @@
-// Tests synchronized batch norm: ranks with shards of a batch, of any sizes, compute the same as
-// one rank with the whole batch.
+// Tests synchronized batch norm: ranks with shards of a batch, of any sizes, compute the same
+// results as one rank with the whole batch.
 #include "collectives/shared_device/shared_communicator.hpp"
 #include "cpu/host_device.hpp"
 #include "nn/builder.hpp"
@@ -144,7 +144,7 @@ private:
       stream_; ///< last: it must be drained before the objects that it uses are destroyed
 };
 
-/// Ranks with these numbers of images.
+/// A group of ranks with the given numbers of images.
 class NormGroup {
 public:
   NormGroup(const std::vector<std::int64_t>& sizes, Engine engine, bool fused) {

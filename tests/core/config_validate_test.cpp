@@ -233,7 +233,7 @@ TEST_CASE("augmentation must make sense for the images") {
 TEST_CASE("mean and standard deviation have a number for each channel") {
   CHECK(problems(synthetic, {"data.mean=[0.5, 0.4, 0]", "data.std=[0.2, 0.2, 1]"}).empty());
   CHECK(conflict({"data.mean=[0.5, 0.4, 0.3]"}) ==
-        "data.mean: 3 means and 0 standard deviations; allowed: equally many of both");
+        "data.mean: 3 means and 0 standard deviations; allowed: the same number of both");
   CHECK(conflict({"data.mean=[0.5]", "data.std=[0.2]"}) ==
         "data.mean: 1 numbers for 3 channels; allowed: one number per channel");
   CHECK(problems(synthetic, {"model.in_channels=1", "data.mean=[0.5]", "data.std=[0.2]"}).empty());

@@ -7,7 +7,7 @@
 
 namespace troupe::testing {
 
-/// Requires that both give the same results, on a device with this many threads.
+/// Requires that the model gives the interpreter's results on a host device with this many threads.
 inline void require_pass_of_interpreter(const nn::PreparedModel& model, Precision precision,
                                         int threads) {
   auto options = options_for(precision, model.memory);

@@ -22,7 +22,7 @@ Body residual_block(bool training) {
   };
 }
 
-/// Two layers without a shortcut, with numbers of channels that are no multiple of a vector's
+/// Two layers without a shortcut, with numbers of channels that are not multiples of a vector's
 /// length.
 Body two_layers(bool training) {
   return [=](nn::GraphBuilder& b, TensorId x) {

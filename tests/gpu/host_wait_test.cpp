@@ -30,7 +30,7 @@ struct HostWait : GpuFixture {
     auto* const flag = flags.take().value();
     stream().enqueue("wait", [&](cudaStream_t raw) { return flags.enqueue_wait(raw, flag); });
     std::atomic<bool> done = false, gave_up = false;
-    std::thread patience{[&] {
+    std::thread time_limit{[&] {
       const auto end = Clock::now() + std::chrono::seconds{10};
       while (!done && Clock::now() < end)
         std::this_thread::sleep_for(std::chrono::milliseconds{1});
@@ -40,7 +40,7 @@ struct HostWait : GpuFixture {
     work(*other);
     CHECK(other->synchronize());
     done = true;
-    patience.join();
+    time_limit.join();
     CHECK_FALSE(gave_up);
     REQUIRE(stream().synchronize());
   }

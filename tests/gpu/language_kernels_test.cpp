@@ -69,7 +69,7 @@ TEST_CASE_METHOD(GpuFixture, "ids outside of the table give NaN") {
   REQUIRE(download(sums, 8) == Floats{0, 0, 0, 0, 3, 3, 3, 3});
 }
 
-// Heads of 80 and 128 elements use other tiles than small heads; 45 rows are no whole number of
+// Heads of 80 and 128 elements use other tiles than small heads; 45 rows are not a whole number of
 // tiles.
 TEST_CASE_METHOD(GpuFixture, "attention of large heads that share keys and values") {
   for (const auto dtype : {DType::f32, DType::bf16})

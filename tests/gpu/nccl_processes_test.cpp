@@ -57,7 +57,7 @@ public:
   /// Returns when the call has been made.
   void begin_all_reduce() {
     communicator_->all_reduce(*stream_, {memory_->data(), elements, DType::f32});
-    REQUIRE(owner_->run([] { return Status{}; }, "the call", patience));
+    REQUIRE(owner_->run([] { return Status{}; }, "the call", time_limit));
   }
   Status finish() { return stream_->synchronize(); }
   float last() {
@@ -91,7 +91,7 @@ TEST_CASE("the rank of another process", "[.]") {
   rank.begin_all_reduce();
   REQUIRE(rank.finish());
   std::cout << "reduced to " << rank.last() << std::endl;
-  std::this_thread::sleep_for(patience); // until it is killed
+  std::this_thread::sleep_for(time_limit); // until it is killed
 }
 
 TEST_CASE("a rank hears from NCCL when another rank's process ends during a call") {

@@ -19,7 +19,7 @@ using namespace troupe;
 
 namespace {
 
-constexpr std::chrono::seconds patience{30};
+constexpr std::chrono::seconds time_limit{30};
 constexpr const char* disable_direct = "NCCL_P2P_DIRECT_DISABLE";
 
 Config two_gpus() {
@@ -80,7 +80,8 @@ public:
 
   Result<training::Communicators> connect() {
     return node_->make_group(
-        members_, {.name = "test", .world_size = 2, .collective = patience, .connect = patience});
+        members_,
+        {.name = "test", .world_size = 2, .collective = time_limit, .connect = time_limit});
   }
 
   void check_sums() {
@@ -147,8 +148,8 @@ TEST_CASE("two nodes of one process enable peer access before NCCL connects them
                                        .world_size = 2,
                                        .connection_group = network.join_group(rank),
                                        .endpoints = network.endpoints,
-                                       .collective = patience,
-                                       .connect = patience});
+                                       .collective = time_limit,
+                                       .connect = time_limit});
     }));
   }
   std::vector<training::Communicators> groups;

@@ -1,5 +1,5 @@
 // Tests the page of a run: applying changes to a document gives the next document, whatever
-// happens; and the document from the begin to the end of a run.
+// happens; and the document from the start to the end of a run.
 #include "metrics/live/live_run.hpp"
 #include "tests/support/records.hpp"
 
@@ -258,14 +258,14 @@ TEST_CASE("the time that checkpoints delay steps is counted separately") {
 TEST_CASE("a static copy of the page shows a running run, and after its end the summary's status") {
   LiveRun run{small_run()};
   run.enter(JobPhase::evaluating);
-  CHECK(Json::parse(run.standing()).at("status") == "running");
-  CHECK(Json::parse(run.standing()).at("live") == false);
+  CHECK(Json::parse(run.standalone()).at("status") == "running");
+  CHECK(Json::parse(run.standalone()).at("live") == false);
   auto summary = small_summary();
   summary.checkpoints = 2;
   summary.checkpoint = "there";
   run.finish(summary);
   run.enter(JobPhase::completed);
-  const auto document = Json::parse(run.standing());
+  const auto document = Json::parse(run.standalone());
   CHECK(document.at("status") == "completed");
   const auto& progress = document.at("progress");
   CHECK(progress.at("samples_per_second") == summary.samples_per_second);
@@ -312,7 +312,7 @@ TEST_CASE("a timeline is recorded while the page is watched and shows the last c
   };
   commit(0);
   run.sample_timeline();
-  CHECK(page_of(run).at("timeline").is_null()); // the begin of step 0 was not recorded
+  CHECK(page_of(run).at("timeline").is_null()); // the start of step 0 was not recorded
   const auto begin = now();
   track.add({.name = "forward", .subject = "stem"}, begin, begin + 1us);
   std::this_thread::sleep_for(2ms);

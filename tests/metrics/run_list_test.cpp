@@ -102,14 +102,14 @@ TEST_CASE("the best epoch is described with its checkpoint if that was kept") {
   REQUIRE(run.append(evaluated(0, 0.25, 1)));
   REQUIRE(run.append(evaluated(1, 0.75, 2)));
   CHECK(describe_best(folder, small_run(), BestBy::accuracy) ==
-        "best: epoch 2, test accuracy 75.0%, its checkpoint was not kept (checkpoint.best)");
+        "best: epoch 2, test accuracy 75.0%, its checkpoint was not kept (see checkpoint.best)");
   const auto kept =
       CheckpointStore{folder / "checkpoints"}.save({.step = 20, .metadata = {}, .tensors = {}});
   REQUIRE(kept);
   CHECK(describe_best(folder, small_run(), BestBy::accuracy) ==
         "best: epoch 2, test accuracy 75.0%, checkpoint " + kept->path.string());
   CHECK(describe_best(folder, small_run(), BestBy::loss) ==
-        "best: epoch 1, test loss 1.0000, its checkpoint was not kept (checkpoint.best)");
+        "best: epoch 1, test loss 1.0000, its checkpoint was not kept (see checkpoint.best)");
 }
 
 TEST_CASE("epochs without accuracies are compared by loss") {

@@ -119,7 +119,7 @@ TEST_CASE("a trace records nothing before and after it is watched") {
 
 TEST_CASE("a step is the time between two commits, or from the start of training to the first") {
   StepCut cut;
-  cut.commit(3, 1s); // its begin is unknown
+  cut.commit(3, 1s); // its start is unknown
   CHECK_FALSE(cut.take());
   cut.commit(4, 2s);
   cut.commit(5, 4s);

@@ -170,7 +170,8 @@ TEST_CASE("factor and offset have the type of their readers") {
   };
   const auto narrow = [&](const Node& node) { return attributes(node).type == DType::f16; };
   const auto both = [&](const Node& node) { return attributes(node).also_f32; };
-  // Two in each block, three ends, and the two shortcuts that these add.
+  // Two in each of four blocks, one for each of three block ends, and one for each of their two
+  // shortcuts.
   CHECK(finalizes(everything, narrow) == 8 + 3 + 2);
   CHECK(finalizes(everything, both) == 0);
   // Masks are computed from f32 when no convolution writes them.

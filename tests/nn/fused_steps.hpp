@@ -12,7 +12,7 @@ using Predicate = std::function<bool(const Node&)>;
 
 /// Supports every fusion that `runs` accepts, at no cost.
 FusionSupport supports(std::function<bool(const Graph&, const Node&)> runs);
-/// Supports all nodes but these.
+/// Supports all nodes except those for which `refused` returns true.
 FusionSupport all_but(const Predicate& refused);
 extern const FusionSupport everything;
 /// Supports each node with probability 3/4; the choice depends on the name of its first output and

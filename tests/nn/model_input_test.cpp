@@ -133,7 +133,7 @@ TEST_CASE("without bias a model has only weights, with the same initial values")
       if (parameter.ends_with(".weight"))
         weights.push_back(parameter);
     CHECK(names(without, Role::parameter) == weights);
-    // With a bias of zero, both graphs compute the same.
+    // With a bias of zero, both graphs compute the same values.
     GraphRunner a{with}, b{without};
     a.fill();
     b.fill();

@@ -6,7 +6,7 @@ from support import PageTest, main
 
 class Accessible(PageTest):
     def nodes(self, document):
-        return self.standing(document).accessible()
+        return self.standalone(document).accessible()
 
     def test_landmarks(self):
         roles = [role for role, _ in self.nodes(documents.run())]
@@ -25,19 +25,19 @@ class Accessible(PageTest):
             self.assertIn(name, names)
 
     def test_headings_have_an_order(self):
-        page = self.standing(documents.run())
+        page = self.standalone(documents.run())
         levels = page.run("[...document.querySelectorAll('h1, h2, h3')].filter(heading => heading.offsetParent).map(heading => Number(heading.tagName[1]))")
         self.assertEqual(levels[0], 1)
         self.assertEqual(levels.count(1), 1)
         self.assertTrue(all(next - level <= 1 for level, next in zip(levels, levels[1:])))
 
     def test_no_two_elements_have_one_id(self):
-        page = self.standing(documents.run())
+        page = self.standalone(documents.run())
         ids = page.run("[...document.querySelectorAll('[id]')].map(element => element.id)")
         self.assertEqual(len(ids), len(set(ids)))
 
     def test_the_language_and_the_encoding_are_declared(self):
-        page = self.standing(documents.run())
+        page = self.standalone(documents.run())
         self.assertEqual(page.run("document.documentElement.lang"), "en")
         self.assertEqual(page.run("document.characterSet"), "UTF-8")
 

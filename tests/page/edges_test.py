@@ -8,24 +8,24 @@ MARKUP = "<img src=x onerror=alert(1)></script><script>document.title='taken'</s
 
 class Edges(PageTest):
     def test_a_daemon_that_waits(self):
-        page = self.standing(documents.waiting())
+        page = self.standalone(documents.waiting())
         self.assertEqual(text_of(page, "h1"), "Waiting for a job")
         self.assertEqual(page.run("[...document.querySelectorAll('h2')].filter(part => part.offsetParent).map(part => part.textContent)"), ["Cluster", "Record"])
 
     def test_a_document_with_next_to_nothing(self):
         for document in ({"kind": "run", "status": "starting"}, {"kind": "run", "live": False, "status": "completed", "run": None, "progress": None, "steps": None},
                          {"kind": "comparison"}, {"kind": "comparison", "runs": []}):  # fmt: skip
-            self.standing(document)
+            self.standalone(document)
 
     def test_no_evaluation_yet(self):
         document = documents.run(points=20, epochs=[])
         document["progress"] |= {"test_loss": None, "test_accuracy": None}
-        page = self.standing(document)
+        page = self.standalone(document)
         self.assertIn("no evaluation yet", text_of(page, ".tiles"))
         self.assertIn("No epoch has ended yet.", text_in(page, "Epochs"))
 
     def test_one_point(self):
-        page = self.standing(documents.run(points=1, epochs=[]))
+        page = self.standalone(documents.run(points=1, epochs=[]))
         self.assertEqual(page.run(f"{section('Loss')}.querySelectorAll('g.line circle').length"), 1)
 
     def test_numbers_that_are_none(self):
@@ -34,7 +34,7 @@ class Edges(PageTest):
             document["steps"][name][10:14] = [None] * 4
         document["progress"] = {name: None for name in document["progress"]}
         document["step_seconds"] |= {"median": None, "p95": None, "max": None}
-        page = self.standing(document)
+        page = self.standalone(document)
         self.assertNotRegex(page.run("document.body.innerText"), r"NaN|undefined|null|Infinity")
         self.assertNotRegex(page.run("document.querySelector('main').innerHTML"), r"NaN|undefined|Infinity")
         # The curve has a gap where values are missing.
@@ -44,18 +44,18 @@ class Edges(PageTest):
         document = documents.run(points=40, epochs=[])
         for name in documents.COLUMNS[1:]:
             document["steps"][name] = [None] * 40
-        page = self.standing(document)
+        page = self.standalone(document)
         self.assertIn("No step yet.", text_in(page, "Loss"))
 
     def test_a_run_that_failed_says_so_first(self):
-        page = self.standing(documents.run(status="failed", live=False, error="worker 1: no memory left"))
+        page = self.standalone(documents.run(status="failed", live=False, error="worker 1: no memory left"))
         self.assertIn("worker 1: no memory left", text_of(page, "[role=alert]"))
         self.assertEqual(page.run("document.title"), "✕ failed: resnet20-ddp – troupe")
         top = page.run("document.querySelector('[role=alert]').getBoundingClientRect().top")
         self.assertLess(top, 300)
 
     def test_many_workers(self):
-        page = self.standing(documents.run(workers=[documents.worker(rank) for rank in range(64)]))
+        page = self.standalone(documents.run(workers=[documents.worker(rank) for rank in range(64)]))
         self.assertEqual(len(rows_of(page, "Workers")), 64)
         self.assertLess(page.run(f"{section('Memory')}.offsetHeight"), 700)
 
@@ -65,7 +65,7 @@ class Edges(PageTest):
         document["run"] |= {"name": long, "host": long, "dataset": long}
         document["workers"][0]["device"] = document["nodes"][0]["name"] = document["timeline"]["rows"][0]["group"] = long
         for width in (390, 1280):
-            page = self.standing(document, width=width)
+            page = self.standalone(document, width=width)
             self.assertLessEqual(page.run("document.documentElement.scrollWidth"), width)
 
     def test_markup_in_texts_is_text(self):
@@ -79,7 +79,7 @@ class Edges(PageTest):
         document["workers"][0]["bytes_by_kind"][MARKUP] = 5
         document["checkpoints"]["path"] = MARKUP
         document["status"] = MARKUP
-        page = self.standing(document)
+        page = self.standalone(document)
         self.assertEqual(page.run("document.querySelectorAll('img, script:not([type]) ~ img').length"), 0)
         self.assertEqual(text_of(page, "h1"), MARKUP)
         self.assertNotEqual(page.run("document.title"), "taken")
@@ -90,7 +90,7 @@ class Edges(PageTest):
         document["title"] = MARKUP
         document["runs"][0] |= {"strategy": MARKUP, "report": "javascript:alert(1)", "log": "../../etc/passwd"}
         document["runs"][4]["problem"] = MARKUP
-        page = self.standing(document)
+        page = self.standalone(document)
         self.assertEqual(page.run("document.querySelectorAll('img').length"), 0)
         self.assertEqual(text_of(page, "h1"), MARKUP)
         self.assertEqual(page.run("document.querySelectorAll('tbody tr:first-child a').length"), 0)

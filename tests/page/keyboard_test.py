@@ -18,7 +18,7 @@ class Keyboard(PageTest):
     def test_arrows_move_through_the_points_of_a_chart(self):
         document = documents.run(points=20, epochs=[])
         losses = document["steps"]["loss"]
-        page = self.standing(document)
+        page = self.standalone(document)
         focus(page, "Loss")
         page.press("Home")
         self.assertIn(f"step 0, epoch 1: lowest to highest", page.run(SAID))
@@ -36,7 +36,7 @@ class Keyboard(PageTest):
 
     def test_the_cursors_of_curves_go_together(self):
         document = documents.run(points=20, epochs=[])
-        page = self.standing(document)
+        page = self.standalone(document)
         focus(page, "Loss")
         page.press("Home")
         value = page.run(f"{section('Accuracy')}.querySelector('.legend b').textContent")
@@ -45,7 +45,7 @@ class Keyboard(PageTest):
 
     def test_a_pointer_shows_the_point_below_it(self):
         document = documents.run(points=20, epochs=[])
-        page = self.standing(document)
+        page = self.standalone(document)
         x, y = page.run(f"(svg => {{ svg.scrollIntoView({{block: 'center'}}); const area = svg.getBoundingClientRect(); return [area.right - 13, area.top + 90]; }})({section('Loss')}.querySelector('.chart svg'))")
         page.point(x, y)
         self.assertIn("step 76", tip(page, "Loss"))
@@ -53,7 +53,7 @@ class Keyboard(PageTest):
         self.assertIsNone(tip(page, "Loss"))
 
     def test_bins_and_bars(self):
-        page = self.standing(documents.run())
+        page = self.standalone(documents.run())
         focus(page, "Step time")
         page.press("Home")
         self.assertRegex(page.run(SAID), r"98 ms – 99\.1 ms: steps \d+ \(")
@@ -67,7 +67,7 @@ class Keyboard(PageTest):
         self.assertIn("rank 1 · cpu:1: compute 90.0%, waiting for data 2.0%, communication 3.0%, optimizer 1.0%, rest 4.0%", page.run(SAID))
 
     def test_the_timeline(self):
-        page = self.standing(documents.run())
+        page = self.standalone(documents.run())
         title = "Timeline of step 41"
         focus(page, title)
         page.press("ArrowRight")
@@ -89,7 +89,7 @@ class Keyboard(PageTest):
         self.assertEqual(page.run(f"{section(title)}.querySelector('.chart').offsetWidth"), width)
 
     def test_zoom_buttons(self):
-        page = self.standing(documents.run())
+        page = self.standalone(documents.run())
         chart = f"{section('Timeline of step 41')}.querySelector('.chart')"
         width = page.run(f"{chart}.offsetWidth")
         page.run("document.querySelector('[aria-label=\"Zoom in\"]').click()")
@@ -98,14 +98,14 @@ class Keyboard(PageTest):
         self.assertEqual(page.run(f"{chart}.offsetWidth"), width)
 
     def test_a_logarithmic_axis(self):
-        page = self.standing(documents.run())
+        page = self.standalone(documents.run())
         page.run(f"{section('Loss')}.querySelector('button').click()")
         self.assertEqual(page.run(f"{section('Loss')}.querySelector('button').getAttribute('aria-pressed')"), "true")
         ticks = page.run(f"[...{section('Loss')}.querySelectorAll('.chart text[text-anchor=end]')].map(text => text.textContent)")
         self.assertEqual(ticks, ["1", "2"])
 
     def test_tab_begins_at_the_skip_link(self):
-        page = self.standing(documents.run())
+        page = self.standalone(documents.run())
         page.press("Tab")
         self.assertEqual(page.run("document.activeElement.className"), "skip")
         self.assertGreaterEqual(page.run("document.activeElement.getBoundingClientRect().top"), 0)
@@ -113,12 +113,12 @@ class Keyboard(PageTest):
         self.assertEqual(page.run("document.activeElement.id"), "content")
 
     def test_focus_is_seen(self):
-        page = self.standing(documents.run())
+        page = self.standalone(documents.run())
         page.press("Tab", 6)
         self.assertNotEqual(page.run("getComputedStyle(document.activeElement).outlineStyle"), "none")
 
     def test_the_theme_is_kept(self):
-        page = self.standing(documents.run())
+        page = self.standalone(documents.run())
         background = "getComputedStyle(document.body).backgroundColor"
         light = page.run(background)
         button = "document.querySelector('#bar button')"
@@ -133,7 +133,7 @@ class Keyboard(PageTest):
         page.requests[1:] = []
 
     def test_the_config_unfolds_and_is_copied(self):
-        page = self.standing(documents.run())
+        page = self.standalone(documents.run())
         focus(page, "Config", "summary")
         page.press("Enter")
         self.assertTrue(page.run(f"{section('Config')}.querySelector('details').open"))

@@ -1,7 +1,7 @@
 """On a phone, in the dark, in print: nothing is cut off, nothing too small, nothing too faint."""
 
 import documents
-from support import PageTest, main, section, standing_page
+from support import PageTest, main, section, standalone_page
 
 DOCUMENTS = {
     "run": documents.run, "waiting": documents.waiting, "comparison": documents.comparison, "runs": documents.compared_runs,
@@ -52,20 +52,20 @@ class Looks(PageTest):
         for name, make in DOCUMENTS.items():
             for width in (320, 390, 768):
                 with self.subTest(name, width=width):
-                    page = self.standing(make(), width=width)
+                    page = self.standalone(make(), width=width)
                     self.assertLessEqual(page.run("document.documentElement.scrollWidth"), width)
 
     def test_no_text_is_small_or_faint(self):
         for name, make in DOCUMENTS.items():
             for width, dark in ((390, False), (390, True), (1280, False), (1280, True)):
                 with self.subTest(name, width=width, dark=dark):
-                    texts = self.standing(make(), width=width, dark=dark).run(TEXTS)
+                    texts = self.standalone(make(), width=width, dark=dark).run(TEXTS)
                     self.assertGreater(len(texts), 10)
                     self.assertEqual([text for text in texts if text["size"] < 11.99], [])
                     self.assertEqual([text for text in texts if text["contrast"] < 4.5], [])
 
     def test_charts_are_drawn_anew_as_wide_as_there_is_room(self):
-        page = self.standing(documents.run())
+        page = self.standalone(documents.run())
         width = f"Number({section('Loss')}.querySelector('.chart svg').getAttribute('width'))"
         before = page.run(width)
         page.resize(500)
@@ -73,7 +73,7 @@ class Looks(PageTest):
         self.assertTrue(page.run("[...document.querySelectorAll('.chart svg')].every(svg => !svg.hasAttribute('viewBox'))"))
 
     def test_wide_tables_scroll_and_show_it(self):
-        page = self.standing(documents.run(), width=390)
+        page = self.standalone(documents.run(), width=390)
         scroll = "document.querySelector('[aria-label=Workers]')"
         self.assertGreater(page.run(f"{scroll}.scrollWidth - {scroll}.clientWidth"), 50)
         self.assertIn("gradient", page.run(f"getComputedStyle({scroll}).backgroundImage"))
@@ -81,33 +81,33 @@ class Looks(PageTest):
 
     def test_devices_are_not_broken_word_by_word_on_a_phone(self):
         nodes = [node | {"devices": ["Intel(R) Xeon(R) Processor @ 2.10GHz", "NVIDIA H100 80GB HBM3"]} for node in documents.nodes()]
-        page = self.standing(documents.run(nodes=nodes), width=390)
+        page = self.standalone(documents.run(nodes=nodes), width=390)
         lines = page.run("(cell => cell.getBoundingClientRect().height / parseFloat(getComputedStyle(cell).lineHeight))(document.querySelector('[aria-label=Nodes] tbody td:nth-child(4)'))")
         self.assertLess(lines, 4)
 
     def test_the_table_of_actors_is_seen_whole(self):
         actors = [documents.actors()[index % 6] | {"name": f"role_{index}"} for index in range(16)]
         for width in (390, 1280):
-            page = self.standing(documents.run(actors=actors), width=width)
+            page = self.standalone(documents.run(actors=actors), width=width)
             self.assertEqual(page.run("(part => part.scrollHeight - part.clientHeight)(document.querySelector('[aria-label=Actors]'))"), 0)
-        page = self.standing(documents.run(workers=[documents.worker(rank) for rank in range(64)]))
+        page = self.standalone(documents.run(workers=[documents.worker(rank) for rank in range(64)]))
         self.assertLess(page.run("document.querySelector('[aria-label=Workers]').clientHeight"), 500)
 
     def test_in_print_nothing_is_hidden_behind_a_scroll_bar(self):
-        page = self.standing(documents.run(workers=[documents.worker(rank) for rank in range(30)]), dark=True)
+        page = self.standalone(documents.run(workers=[documents.worker(rank) for rank in range(30)]), dark=True)
         page.colors(dark=True, media="print")
         self.assertEqual(page.run("[...document.querySelectorAll('.scroll, .rows, .log')].filter(part => part.scrollHeight > part.clientHeight + 1).length"), 0)
         self.assertEqual(page.run("getComputedStyle(document.getElementById('bar')).display"), "none")
         self.assertGreater(page.run("((rgb) => rgb[0])(getComputedStyle(document.querySelector('h1')).color.match(/\\d+/g).map(Number).map(value => 255 - value))"), 150)
 
     def test_nothing_moves_for_those_who_want_that(self):
-        page = self.standing(documents.run())
+        page = self.standalone(documents.run())
         self.assertEqual(page.run("document.getAnimations().length"), 0)
 
     def test_without_scripts_a_sentence_says_so(self):
         page = self.tab()
         page.call("Emulation.setScriptExecutionDisabled", {"value": True})
-        (self.folder / "without.html").write_bytes(standing_page(documents.run()))
+        (self.folder / "without.html").write_bytes(standalone_page(documents.run()))
         page.open((self.folder / "without.html").as_uri())
         self.assertIn(("StaticText", True), [(role, "needs JavaScript, which is disabled" in name) for role, name in page.accessible()])
 

@@ -1,5 +1,5 @@
-// print_page live | standing: prints the page that the program contains; a standing page has the
-// document that is read from stdin.
+// print_page live | standalone: prints the page that the program contains; a standalone page has
+// the document that is read from stdin.
 #include "metrics/page/page.hpp"
 
 #include <iostream>
@@ -13,8 +13,8 @@ int main(int count, char** words) {
     std::cout << troupe::metrics::live_page();
     return 0;
   }
-  if (kind != "standing") {
-    std::cerr << "usage: print_page live | standing <DOCUMENT\n";
+  if (kind != "standalone") {
+    std::cerr << "usage: print_page live | standalone <DOCUMENT\n";
     return 2;
   }
   const std::string document{std::istreambuf_iterator<char>{std::cin}, {}};

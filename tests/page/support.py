@@ -28,9 +28,9 @@ def live_page():
     return subprocess.run([PRINT_PAGE, "live"], capture_output=True, check=True).stdout
 
 
-def standing_page(document):
+def standalone_page(document):
     text = json.dumps(document).encode()
-    return subprocess.run([PRINT_PAGE, "standing"], input=text, capture_output=True, check=True).stdout
+    return subprocess.run([PRINT_PAGE, "standalone"], input=text, capture_output=True, check=True).stdout
 
 
 def percent(ratio):
@@ -65,16 +65,16 @@ class PageTest(unittest.TestCase):
         self.pages.append(page)
         return page
 
-    def standing(self, document, **looks):
-        """A standing page of the document, drawn."""
+    def standalone(self, document, **looks):
+        """A standalone page of the document, drawn."""
         cls = type(self)
         cls.made += 1
         file = self.folder / f"{cls.made}.html"
-        file.write_bytes(standing_page(document))
+        file.write_bytes(standalone_page(document))
         page = self.tab(**looks).open(file.as_uri())
         page.wait("document.body.dataset.drawn > 0")
         self.browser.listen(0.1)  # charts follow the size of their cards
-        self.assertEqual(page.requests, [file.as_uri()], "a standing page asks for nothing else")
+        self.assertEqual(page.requests, [file.as_uri()], "a standalone page asks for nothing else")
         return page
 
 

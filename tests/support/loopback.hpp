@@ -30,7 +30,7 @@ public:
     return planes[static_cast<std::size_t>(rank)]->join_group(generation, secret);
   }
 
-  /// Connects all ranks in parallel, as each waits for the others.
+  /// Connects all ranks in parallel, because each waits for the others.
   std::vector<Result<std::unique_ptr<collectives::Communicator>>>
   connect(std::chrono::milliseconds timeout) {
     std::vector<std::future<Result<std::unique_ptr<collectives::Communicator>>>> connecting;

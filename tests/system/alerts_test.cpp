@@ -31,17 +31,17 @@ public:
   }
 
   bool sees(const std::string& query) {
-    const bool found = server_.wait_for(query, patience).has_value();
+    const bool found = server_.wait_for(query, time_limit).has_value();
     UNSCOPED_INFO(server_.log());
     return found;
   }
   bool fires(const std::string& alert, const std::string& labels) {
-    const bool fired = server_.fires(alert, labels, patience);
+    const bool fired = server_.fires(alert, labels, time_limit);
     UNSCOPED_INFO(server_.log());
     return fired;
   }
   bool clears(const std::string& alert) {
-    const bool cleared = server_.clears(alert, patience);
+    const bool cleared = server_.clears(alert, time_limit);
     UNSCOPED_INFO(server_.log());
     return cleared;
   }

@@ -69,8 +69,9 @@ TEST_CASE("nodes may have several workers that form one shard group") {
   check_same(run, completed_alone(experiment, workers("hsdp", 4)));
 }
 
-// A ring adds three numbers in another order than shared memory does. The loss of a linear model is
-// convex, so training does not amplify the rounding errors: the losses of 40 steps differ by 3e-7.
+// A ring adds three numbers in a different order than shared memory does. The loss of a linear
+// model is convex, so training does not amplify the rounding errors: the losses of 40 steps differ
+// by 3e-7.
 TEST_CASE("three daemons have the same result as three workers in one process", "[long]") {
   const std::string strategy = GENERATE("ddp", "zero1", "zero3");
   CAPTURE(strategy);
@@ -103,7 +104,7 @@ TEST_CASE("each daemon writes the timeline of its own workers") {
   std::map<std::string, int> sent;
   for (const auto& span : followed.spans("rank 1/communication", "collective"))
     ++sent[span["name"]];
-  CHECK(sent["all_gather"] >= 8); // each of four steps gathers for forward and for backward
+  CHECK(sent["all_gather"] >= 8); // each of four steps gathers for forward and again for backward
   CHECK(sent["reduce_scatter"] >= 4);
 }
 

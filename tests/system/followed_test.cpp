@@ -30,7 +30,7 @@ TEST_CASE("Prometheus follows the nodes of a job that starts, loses a node and c
   PrometheusServer prometheus{TROUPE_PROMETHEUS, PrometheusServer::discovery(of_leader),
                               quick_rules("10s")};
   const auto sees = [&](const std::string& query) {
-    return prometheus.wait_for(query, patience).has_value();
+    return prometheus.wait_for(query, time_limit).has_value();
   };
   const std::string followers = "node=\"" + follower + "\"", leaders = "node=\"" + leader + "\"";
   const auto trains = [&] {
@@ -39,9 +39,9 @@ TEST_CASE("Prometheus follows the nodes of a job that starts, loses a node and c
            sees("troupe_phase{phase=\"training\"," + followers + "} == 1");
   };
   const auto is_quiet = [&] {
-    return prometheus.clears("TroupeTargetDown", patience) &&
-           prometheus.clears("TroupeMakesNoSteps", patience) &&
-           prometheus.clears("TroupeJobFailed", patience);
+    return prometheus.clears("TroupeTargetDown", time_limit) &&
+           prometheus.clears("TroupeMakesNoSteps", time_limit) &&
+           prometheus.clears("TroupeJobFailed", time_limit);
   };
 
   // The job begins.
@@ -55,8 +55,8 @@ TEST_CASE("Prometheus follows the nodes of a job that starts, loses a node and c
   // One daemon is killed and not yet restarted.
   second.kill();
   CHECK(sees("up{" + followers + "} == 0"));
-  CHECK(prometheus.has_fired("TroupeTargetDown", followers, patience));
-  CHECK(prometheus.has_fired("TroupeMakesNoSteps", leaders, patience));
+  CHECK(prometheus.has_fired("TroupeTargetDown", followers, time_limit));
+  CHECK(prometheus.has_fired("TroupeMakesNoSteps", leaders, time_limit));
   CHECK(sees("troupe_phase{phase=\"waiting\"," + leaders + "} == 1"));
 
   // The service manager restarts the daemons.

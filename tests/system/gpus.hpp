@@ -31,8 +31,8 @@ inline void need_machine(int gpus) {
     need_gpus(gpus);
 }
 
-/// Returns a command prefix with which a program sees these of this program's visible GPUs, counted
-/// from 0.
+/// Returns a command prefix with which a program sees only the given GPUs, numbered from 0 among
+/// those that this program sees.
 inline std::vector<std::string> seeing(const std::vector<int>& gpus) {
   std::vector<std::string> names;
   if (const char* const list = std::getenv("CUDA_VISIBLE_DEVICES")) {

@@ -27,7 +27,7 @@ std::string words_of_status(const Endpoint& daemon, const std::vector<std::strin
 /// `words`: the result of words_of_status() for this daemon.
 std::string self_link(const std::string& words, bool links);
 
-/// Returns the handshake at the begin of these words.
+/// Returns the handshake at the start of these words.
 std::string introduction_of(const std::string& words);
 
 class HostileFrames {

@@ -13,11 +13,11 @@
 namespace troupe::testing {
 
 /// Time limit of every wait: far more than any needs, also with sanitizers.
-constexpr std::chrono::seconds patience{240};
+constexpr std::chrono::seconds time_limit{240};
 
 /// Polls until the condition holds. Returns false at the time limit.
 template <class Condition>
-bool becomes_true(const Condition& condition, std::chrono::milliseconds limit = patience) {
+bool becomes_true(const Condition& condition, std::chrono::milliseconds limit = time_limit) {
   const auto end = std::chrono::steady_clock::now() + limit;
   while (!condition()) {
     if (std::chrono::steady_clock::now() > end)
@@ -51,7 +51,7 @@ public:
   /// Waits until it has printed this to stdout. Returns false when it ends without.
   bool prints(const std::string& text);
   /// Waits for its end. Kills it, and throws, when it does not end in time.
-  Ended wait(std::chrono::milliseconds limit = patience);
+  Ended wait(std::chrono::milliseconds limit = time_limit);
   void kill();
 
 private:

@@ -130,7 +130,7 @@ TEST_CASE("samples are printed when they are generated and are in the report") {
   CHECK(has(ended.out, "step 8 generates: "));
   const auto run = experiment.run("run");
   REQUIRE(run.samples().size() == 2);
-  CHECK(run.samples().front().at("prompt") == ""); // the begin of a document
+  CHECK(run.samples().front().at("prompt") == ""); // the start of a document
   CHECK(run.samples().front().at("tokens") <= 100);
   CHECK(has(read_bytes(run / "report.html"), R"({"step":5,"time":)"));
 }

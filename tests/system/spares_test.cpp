@@ -143,7 +143,7 @@ TEST_CASE("after a loss, a node that completes no group of workers waits for ano
     });
   };
   last.kill();
-  CHECK(leader.prints("waits as a spare: its workers fill no group of 2"));
+  CHECK(leader.prints("waits as a spare: its workers do not fill a group of 2"));
   CHECK(trains_with(2));
   daemons.join();
   CHECK(trains_with(4));

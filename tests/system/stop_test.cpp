@@ -98,7 +98,7 @@ TEST_CASE("a stopped run without checkpoints reports that it saved none") {
   program.send(SIGTERM);
   const auto ended = program.wait();
   CHECK(ended.code == 128 + SIGTERM);
-  CHECK(has(ended.err, "troupe: stopped; no checkpoint was written (checkpoint.every)\n"));
+  CHECK(has(ended.err, "troupe: stopped; no checkpoint was written (see checkpoint.every)\n"));
   CHECK_FALSE(has(ended.err, "to resume"));
 }
 

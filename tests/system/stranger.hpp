@@ -11,7 +11,7 @@
 
 namespace troupe::testing {
 
-/// A connection. Failed sends and reads are no errors: daemons may close it at any time.
+/// A connection. Failed sends and reads are not errors: daemons may close it at any time.
 class Stranger {
 public:
   /// With TLS, uses a certificate that the daemon trusts, and waits until the handshake is

@@ -34,7 +34,7 @@ public:
       names.insert(name);
     return names;
   }
-  /// Returns the spans of one kind, ordered by their begin.
+  /// Returns the spans of one kind, ordered by start time.
   std::vector<nlohmann::json> spans(const std::string& row, std::string_view kind) const {
     std::vector<nlohmann::json> found;
     if (const auto all = spans_.find(row); all != spans_.end())

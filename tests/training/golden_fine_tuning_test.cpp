@@ -4,6 +4,10 @@
 // The error of the first losses may be three times that of PyTorch's float32 runs, plus the
 // rounding of a few operations. Later losses differ more: rounding decides whether a relu whose
 // input is almost zero passes its gradient, and training amplifies that.
+//
+// Tensors are compared with the distance that training moved them. AdamW's first updates have the
+// size of the learning rate for any gradient, so rounding that flips the sign of a few small
+// gradients costs a few updates of that size; a wrong rate costs at least half of the distance.
 #include "core/config/config.hpp"
 #include "cpu/host_device.hpp"
 #include "nn/compile.hpp"
@@ -17,6 +21,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 using namespace troupe;
 using namespace troupe::training;
@@ -83,11 +88,8 @@ public:
     REQUIRE(statistic != layout.statistics.end());
     return decoded(*statistic, state_->statistics() + statistic->offset);
   }
-  bool is_frozen(const std::string& name) const {
-    return std::ranges::any_of(nn::parameter_names(state_->layout()), [&](const auto& parameter) {
-      return parameter.name == name && nn::is_frozen(parameter, config_.train.freeze);
-    });
-  }
+  /// Returns the values of a tensor before the first step.
+  const std::vector<float>& initial(const std::string& name) const { return initial_.at(name); }
   std::size_t tensors() const {
     return state_->layout().parameters.size() + state_->layout().statistics.size();
   }
@@ -107,6 +109,7 @@ private:
     for (const auto id : ids) {
       values.push_back(golden_parameter(graph[id].name, graph[id].shape));
       start.tensors.push_back({graph[id].name, graph[id].shape, values.back()});
+      initial_.emplace(graph[id].name, values.back());
     }
     REQUIRE(state_->load(*stream_, *state_in_memory(start)));
     bind(*executable_, *state_);
@@ -127,6 +130,7 @@ private:
   std::unique_ptr<Stream> stream_ = device_->create_stream({.threads = 2});
   std::unique_ptr<Executable> executable_;
   std::shared_ptr<ModelState> state_;
+  std::map<std::string, std::vector<float>> initial_;
   std::vector<float> images_;
   std::vector<std::int32_t> labels_;
 };
@@ -151,10 +155,10 @@ TEST_CASE("frozen modules and learning rates of modules match PyTorch") {
     for (const auto& [name, digest] : tensors.items()) {
       INFO(name);
       const auto samples = digest.at("samples").get<std::vector<float>>();
+      // Frozen parameters have not moved.
       const auto error = distance(golden_samples(run.tensor(name)), samples);
-      // AdamW's first updates have the size of the learning rate for any gradient: when rounding
-      // flips the sign of a small gradient, the error is that large.
-      CHECK(error <= (run.is_frozen(name) ? 1e-7 : 10 * allowed + 1e-3));
+      const auto moved = distance(golden_samples(run.initial(name)), samples);
+      CHECK(error <= 0.05 * moved + 1e-7);
     }
   }
 }

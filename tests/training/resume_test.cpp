@@ -98,7 +98,7 @@ TEST_CASE("a checkpoint that does not name its run is refused") {
   REQUIRE_FALSE(resume_point);
   CHECK(resume_point.error().exit_code() == 2);
   CHECK(resume_point.error().message.starts_with(store.path_of(10).string() +
-                                                 ": its metadata lack the " + key));
+                                                 ": its metadata lacks the " + key));
 }
 
 TEST_CASE("a checkpoint without its step is named, and the previous one is used") {

@@ -331,13 +331,13 @@ struct Trio {
       of_ranks.push_back(devices->add().value());
       members.push_back({.worker = rank, .rank = rank});
     }
-    constexpr std::chrono::seconds patience{30};
-    auto group =
-        devices
-            ->make_group(
-                members,
-                {.name = "trio", .world_size = ranks, .collective = patience, .connect = patience})
-            .value();
+    constexpr std::chrono::seconds time_limit{30};
+    auto group = devices
+                     ->make_group(members, {.name = "trio",
+                                            .world_size = ranks,
+                                            .collective = time_limit,
+                                            .connect = time_limit})
+                     .value();
     for (std::size_t rank = 0; rank < ranks; ++rank)
       all.push_back(std::make_unique<TrioRank>(of, static_cast<int>(rank), of_ranks[rank],
                                                std::move(group[rank])));

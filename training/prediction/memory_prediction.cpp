@@ -77,7 +77,7 @@ std::size_t statistics_kept(const WorkerNeeds& needs, const Strategy& strategy) 
   return std::size_t{1} + (needs.keeps_statistics ? 1 : 0) +
          (!needs.votes && !strategy.is_asynchronous() ? 0
           : strategy.trains_apart()
-              ? 1 // of the base
+              ? 1 // of the last common state
               : static_cast<std::size_t>(ModelState::committed_turns(strategy)));
 }
 
@@ -309,10 +309,10 @@ std::uint64_t round_bytes(const WorkerNeeds& needs, const Strategy& strategy, co
   return 2 * ring(sizeof(float) * (averaged + (needs.votes ? 1 : 0)), needs.world_size);
 }
 
-/// Returns the bytes sent in the rounds of all fragments by leaders of replica groups: to each
-/// other owner its chunk of the pseudo-gradient, and to each other group the sum of this leader's
-/// chunk. If all ranks have whole parameters and each has updated a shard, the updated parameters
-/// are also gathered.
+/// Returns the bytes that leaders of replica groups send in the rounds of all fragments. A leader
+/// sends each other owner that owner's chunk of the pseudo-gradient, and each other group the sum
+/// of its own chunk. If all ranks have whole parameters and each has updated a shard, the updated
+/// parameters are also gathered.
 std::uint64_t outer_bytes(const WorkerNeeds& needs, const Strategy& strategy, const FlatPlan& plan,
                           const Travelling& elements) {
   const std::uint64_t chunks = all_chunks(strategy, fragments_of(needs, strategy, plan));

@@ -64,7 +64,7 @@ std::vector<data::Field> fields_of(const Config& config, data::Split split) {
   return fields;
 }
 
-/// A missing tokenizer is no error: model.vocabulary gives its size.
+/// A missing tokenizer is not an error: model.vocabulary gives its size.
 Status check_tokenizer(const Config& config) {
   const auto tokenizer = data::open_tokenizer(config.data.tokenizer, config.data.tokenizer_split);
   return tokenizer ? data::check_vocabulary((*tokenizer)->vocabulary_size(), config) : Status{};

@@ -23,7 +23,7 @@ constexpr std::size_t most_compared = 4096, longest_compared = 100;
 
 using Entries = std::span<const SafetensorsEntry>;
 
-/// Whether a tensor is no part of a model: batch counters of PyTorch's batch norm, and optimizer
+/// Whether a tensor is not part of a model: batch counters of PyTorch's batch norm, and optimizer
 /// state of checkpoints.
 bool is_leftover(std::string_view name) {
   return name == "num_batches_tracked" || name.ends_with(".num_batches_tracked") ||

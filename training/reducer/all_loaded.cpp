@@ -11,7 +11,7 @@ namespace troupe::training {
 namespace {
 
 /// Practically no timeout: the failure detector finds lost nodes.
-constexpr std::chrono::hours patience{24};
+constexpr std::chrono::hours time_limit{24};
 
 collectives::LinkName to_first(std::int32_t node) {
   return {.group = "loaded", .from = node, .to = 0};
@@ -22,12 +22,12 @@ Status collect(collectives::ConnectionGroup& connection_group, const NodeAssignm
   std::vector<net::Connection> others;
   std::array<std::byte, 1> word{};
   for (std::int32_t node = 1; node < std::ssize(assignment.generation.nodes); ++node) {
-    TROUPE_TRY(auto other, connection_group.accept(to_first(node), patience));
-    TROUPE_TRY(net::read_all(other, word, connection_group.io_deadline(patience)));
+    TROUPE_TRY(auto other, connection_group.accept(to_first(node), time_limit));
+    TROUPE_TRY(net::read_all(other, word, connection_group.io_deadline(time_limit)));
     others.push_back(std::move(other));
   }
   for (auto& other : others)
-    TROUPE_TRY(net::write_all(other, word, connection_group.io_deadline(patience)));
+    TROUPE_TRY(net::write_all(other, word, connection_group.io_deadline(time_limit)));
   return {};
 }
 
@@ -41,8 +41,8 @@ Status await_all_loaded(collectives::ConnectionGroup& connection_group,
   TROUPE_TRY(auto first,
              connection_group.connect(net::peer_endpoint(assignment.generation.nodes.front().data),
                                       to_first(assignment.node), timeouts.quorum));
-  TROUPE_TRY(net::write_all(first, word, connection_group.io_deadline(patience)));
-  return net::read_all(first, word, connection_group.io_deadline(patience));
+  TROUPE_TRY(net::write_all(first, word, connection_group.io_deadline(time_limit)));
+  return net::read_all(first, word, connection_group.io_deadline(time_limit));
 }
 
 } // namespace troupe::training

@@ -15,7 +15,8 @@ namespace troupe::training {
 /// Creates the host device that updates offloaded state. Errors: unsupported if the device has no
 /// pinned memory.
 Status add_updater(CompiledWorker& compiled, int threads);
-/// Creates the streams that copy and update offloaded state. `limit`: as StreamOptions::host_limit.
+/// Creates the streams that copy and update offloaded state. `limit`: see
+/// StreamOptions::host_limit.
 void add_host_streams(RankState& rank_state, int threads,
                       std::chrono::milliseconds limit = std::chrono::minutes{1});
 

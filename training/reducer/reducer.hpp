@@ -28,7 +28,7 @@ struct Collective {
 struct Collectives {
   std::int64_t step = -1;
   std::vector<Collective> done;
-  /// Begin and end of each optimizer update, or of each wait for the host's.
+  /// Start and end of each optimizer update, or of each wait for the host's.
   std::vector<std::pair<EventPtr, EventPtr>> updates = {};
 };
 

@@ -25,9 +25,9 @@ struct Prompt {
   std::int64_t places = 0; ///< positions for the prompt and all generated tokens but the last
 };
 
-/// Tokenizes a prompt. Blocks on the tokenizer's files. Errors: of opening them; invalid_input for
-/// a model that does not read tokens, and for a prompt that is too long or has tokens outside the
-/// vocabulary.
+/// Tokenizes a prompt. Blocks on the tokenizer's files. Errors: those of opening them;
+/// invalid_input for a model that does not read tokens, and for a prompt that is too long or has
+/// tokens outside the vocabulary.
 Result<Prompt> read_prompt(const Config& config, const GenerateOptions& options);
 
 } // namespace troupe::training

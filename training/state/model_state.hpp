@@ -153,7 +153,8 @@ public:
   /// Gaps in chunk()'s gradients (flat_gaps.hpp) if buckets share the memory of fresh gradients:
   /// they contain another bucket's values.
   std::vector<FlatGap> foreign_gradients(const collectives::Bucket& bucket) const;
-  /// Trained elements of these, divided where the learning rate's factor changes.
+  /// The trained elements of kept_chunk() and host_chunk(), divided where the learning rate's
+  /// factor changes.
   std::vector<OptimizerChunk> kept_chunks(const collectives::Bucket& bucket) const;
   std::vector<OptimizerChunk> host_chunks(const collectives::Bucket& bucket) const;
   /// Trained elements of all buckets, in as few views as possible: adjacent ones are joined.

@@ -46,7 +46,7 @@ public:
   std::vector<OptimizerChunk> host_chunks(const collectives::Bucket& bucket) const;
 
   /// Enqueues a copy to the host's memory of a bucket's elements, from offset `begin` of the flat
-  /// space. `slot`: of the optimizer; none: parameters.
+  /// space. `slot`: an optimizer slot; none: parameters.
   void copy(Device& device, Stream& stream, std::optional<std::size_t> slot,
             const collectives::Bucket& bucket, std::size_t begin, std::size_t elements,
             float* to) const;

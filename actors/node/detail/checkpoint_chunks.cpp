@@ -10,7 +10,7 @@ namespace troupe::actors {
 
 namespace {
 
-/// Precedes the values, and follows its own length.
+/// Sent before the values and after its own length.
 struct Description {
   struct Tensor {
     std::string name;

@@ -48,7 +48,7 @@ public:
       : daemon_{daemon}, tls_{tls}, timeout_{timeout}, deadline_{Clock::now() + timeout} {}
 
   Status connect();
-  /// Returns the handshake's payload; empty if the bytes are no handshake.
+  /// Returns the handshake's payload; empty if the bytes are not a handshake.
   Result<std::string> handshake();
   /// Whether the handshake was incomplete: the peer is frozen, or ends.
   bool is_silent() const { return silent_; }

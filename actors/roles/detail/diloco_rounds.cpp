@@ -44,23 +44,23 @@ Status DilocoRounds::send_changes(Round round, double weight) {
   TROUPE_TRY(auto chunks, setup_.state->end_round(round.fragment, weight));
   std::vector<Message> messages;
   for (int owner = 0; owner < std::ssize(chunks); ++owner) {
-    auto& letter = messages.emplace_back(PseudoGradientMessage{round, weight}.to_message());
-    letter.from = rank();
-    letter.to = speaker(owner);
-    letter.values = std::move(chunks[static_cast<std::size_t>(owner)]);
-    letter.bytes = letter.values->bytes();
+    auto& message = messages.emplace_back(PseudoGradientMessage{round, weight}.to_message());
+    message.from = rank();
+    message.to = speaker(owner);
+    message.values = std::move(chunks[static_cast<std::size_t>(owner)]);
+    message.bytes = message.values->bytes();
     // The sum has the same size, and returns at some later time.
     auto& sent = sent_[round.step];
-    sent.changes += owner == replica_group() ? 0 : letter.bytes;
-    sent.sums += owner == replica_group() ? 0 : letter.bytes;
+    sent.changes += owner == replica_group() ? 0 : message.bytes;
+    sent.sums += owner == replica_group() ? 0 : message.bytes;
   }
   setup_.state->rank_state().communication->on_complete(
       [point_to_point = setup_.point_to_point,
        messages = std::move(messages)](const Status& status) mutable {
         if (!status)
           return; // the stream has failed, and reports it itself
-        for (auto& letter : messages)
-          point_to_point->send(std::move(letter));
+        for (auto& message : messages)
+          point_to_point->send(std::move(message));
       });
   return {};
 }
@@ -105,7 +105,7 @@ Status DilocoRounds::close_if_due(int fragment) {
   return {};
 }
 
-/// A replica group that is later than the grace period counts in the next round.
+/// The pseudo-gradient of a replica group that misses the grace period counts in the next round.
 void DilocoRounds::begin_grace(Round round) {
   later_(strategy().outer.grace, [this, round] {
     if (registry_.next(round.fragment) != round)
@@ -125,20 +125,20 @@ Status DilocoRounds::close(int fragment) {
   note(round, false, changes);
   return setup_.sum->close(
       round, std::move(changes),
-      [point_to_point = setup_.point_to_point, from = rank(), to](Message letter) {
-        letter.from = from;
+      [point_to_point = setup_.point_to_point, from = rank(), to](Message message) {
+        message.from = from;
         for (const auto each : to) {
-          letter.to = each;
-          point_to_point->send(letter);
+          message.to = each;
+          point_to_point->send(message);
         }
       });
 }
 
-void DilocoRounds::note(Round round, bool is_meeting, std::span<const MessagePtr> changes) {
+void DilocoRounds::note(Round round, bool is_synchronized, std::span<const MessagePtr> changes) {
   auto& taken = taken_.emplace_back(RoundTaken{.owner = replica_group(),
                                                .fragment = round.fragment,
                                                .step = round.step,
-                                               .is_meeting = is_meeting});
+                                               .is_synchronized = is_synchronized});
   for (const auto& change : changes)
     taken.changes.push_back(
         {change->from / strategy().replica_group, training::round_of(*change).step});

@@ -27,8 +27,8 @@ struct DilocoRoundsSetup {
 };
 
 /// Traffic and results of rounds, for one step's report. `drift` is the root mean square distance
-/// between replica groups in the rounds applied before the step, relative to the norm of what they
-/// came to; below 0: no round was applied.
+/// between replica groups in the rounds applied before the step, relative to the norm of the
+/// rounds' result; below 0: no round was applied.
 struct RoundReport {
   std::uint64_t changes = 0, sums = 0; ///< bytes
   double drift = -1;
@@ -87,7 +87,7 @@ private:
   bool awaits_sum(const collectives::Message& message) const;
   Status close_if_due(int fragment);
   Status close(int fragment);
-  void note(training::Round round, bool is_meeting,
+  void note(training::Round round, bool is_synchronized,
             std::span<const collectives::MessagePtr> changes);
   void begin_grace(training::Round round);
   void apply(training::Round round, const Sums& sums, Apart& apart);

@@ -1,5 +1,5 @@
-/// The totals of a run over the earlier generations of this process. A COORDINATOR leaves them to
-/// the next.
+/// The totals of a run over the earlier generations of this process. Each COORDINATOR passes them
+/// to the next.
 #pragma once
 
 #include "actors/roles/detail/best_so_far.hpp"

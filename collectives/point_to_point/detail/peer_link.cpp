@@ -74,7 +74,7 @@ Result<MessagePtr> PeerLink::read(const Memory& memory, std::size_t most_bytes) 
     if (heads) {
       if (coming_.bytes > most_bytes)
         return fail(Errc::invalid_input,
-                    "{} sends a message of {} bytes, but the largest has {} bytes", in_.name(),
+                    "{} sends a message of {} bytes, but the limit is {} bytes", in_.name(),
                     coming_.bytes, most_bytes);
       incoming_ =
           std::make_shared<Message>(Message{coming_.from, coming_.to, coming_.header, nullptr,

@@ -147,8 +147,8 @@ bool ConnectionListener::is_expected(const PendingConnection& pending) const {
   return is_sealed(pending.handshake, key_);
 }
 
-/// Answers if the handshake is a probe; else returns false. The answer fits into a connection that
-/// nothing has been written to yet.
+/// Answers if the handshake is a probe; else returns false. Does not block: the connection's send
+/// buffer is still empty.
 bool ConnectionListener::is_answered(PendingConnection& pending) const {
   const auto asked = std::ranges::find_if(probed_, [&](const Probed& probed) {
     return pending.handshake.link == probed.link && Clock::now() < probed.until &&

@@ -47,7 +47,7 @@ public:
   /// Reads a weight in the precision of its product: that of input `like`.
   Values read_weight(std::size_t i, std::size_t like) const;
   void write(std::size_t i, const Values& values) const;
-  /// Writes a mask of these values, as rounded when stored as output 0.
+  /// Writes the mask of the values after the rounding with which output 0 stores them.
   void write_mask(std::size_t i, const Values& y) const;
   /// For each element, returns 1 if its bit is set, else 0.
   Values read_mask(std::size_t i) const;

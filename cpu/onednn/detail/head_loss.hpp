@@ -44,8 +44,8 @@ public:
         node_.inputs.size() > input ? double{*frame.data<float>(node_.inputs[input])} : 1.0;
     return counted > 0 ? scale / mean_rows(counted) : 0.0;
   }
-  /// Subtracted from each logit's gradient before the factor; of_label() is subtracted once more
-  /// from the label's, with the factor applied.
+  /// The gradient of a logit is (probability - spread()) * share(); for the label's logit, minus
+  /// of_label(share()).
   float spread() const { return static_cast<float>(smoothing() / static_cast<double>(classes_)); }
   float of_label(double share) const { return static_cast<float>((1 - smoothing()) * share); }
   /// Writes the loss of all added rows, and the number of rows that count.

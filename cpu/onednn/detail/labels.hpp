@@ -10,7 +10,7 @@
 namespace troupe::cpu {
 
 /// Returns the number of labels that are not ignored (negative). Errors: data, for a label that is
-/// no class.
+/// not a class.
 inline Result<std::size_t> count_labels(std::span<const std::int32_t> labels, std::size_t classes) {
   std::size_t count = 0;
   for (const auto label : labels) {

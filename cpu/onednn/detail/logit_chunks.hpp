@@ -31,8 +31,8 @@ struct ChunkProducts {
   MatrixProduct logits;                       ///< x * weight^T
   std::optional<MatrixProduct> data, weights; ///< dlogits * weight; and += dlogits^T * x
 
-  /// `type`: of the operands. If it is narrower than f32, gradients of logits are stored in the
-  /// first halves of the f32 rows.
+  /// `type`: type of the operands. If it is narrower than f32, gradients of logits are stored in
+  /// the first halves of the f32 rows.
   ChunkProducts(const Library& library, const LogitShape& s, std::int64_t count, DType type,
                 bool backward)
       : rows{count}, logits{library,

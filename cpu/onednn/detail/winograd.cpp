@@ -10,8 +10,8 @@ namespace troupe::cpu {
 
 namespace {
 
-/// The largest product of channels. For each product of channels, 36 values are read for every
-/// block of tiles, and every thread holds 36 for the weights' gradient.
+/// Largest number of input channels times output channels. For each such pair, 36 values are read
+/// for every block of tiles, and every thread holds 36 for the weights' gradient.
 constexpr std::int64_t most_weights = 256 * 256;
 
 struct TileSizes {
@@ -131,8 +131,8 @@ private:
   std::size_t x_bytes_, y_bytes_;
 };
 
-/// dweight from dy and x: sums in points, over as many parts of the tiles as there are threads;
-/// then the total of these sums.
+/// Computes dweight from dy and x. Each thread sums the transformed products of its part of the
+/// tiles; then these sums are added up and transformed back.
 class WinogradWeights final : public Step {
 public:
   WinogradWeights(const Node& node, DType stored, const TileSizes& sizes, int threads,
@@ -186,7 +186,7 @@ public:
   }
 
 private:
-  /// Whole blocks, so that the sums are the same.
+  /// Whole blocks, so that the division into chunks does not change the sums.
   static constexpr std::size_t piece_tiles = 2 * winograd_block;
 
   std::size_t part_bytes() const { return sizes_.transformed_bytes + sizes_.block_bytes; }
@@ -210,7 +210,8 @@ private:
   std::size_t x_bytes_, y_bytes_, result_bytes_, library_bytes_;
 };
 
-/// (3, 3, rows, columns), of (out, in, 3, 3); rows are one kind of channel and columns the other.
+/// Describes weights (out, in, 3, 3) that are stored as (3, 3, in, out) if `in_rows`, else as (3,
+/// 3, out, in).
 dnnl::memory::desc by_point(const ConvolutionProblem& p, bool in_rows) {
   const auto in_stride = in_rows ? p.out : 1, out_stride = in_rows ? 1 : p.in;
   const auto plane = p.in * p.out;

@@ -48,7 +48,7 @@ public:
     return set(name, AttributeType<T>::value, 1, &value);
   }
   DescriptorBuilder& set(cudnnBackendAttributeName_t name, const Descriptor& value);
-  /// Has another name than set() because the compiler cannot tell a descriptor handle from any
+  /// Has a name other than set() because the compiler cannot tell a descriptor handle from any
   /// other void*.
   DescriptorBuilder& set_descriptors(cudnnBackendAttributeName_t name,
                                      std::span<const cudnnBackendDescriptor_t> values);

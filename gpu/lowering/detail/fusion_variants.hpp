@@ -1,4 +1,4 @@
-/// The fusions that the convolutions of a graph may get, so that all later questions can be
+/// The fusions that the convolutions of a graph may get, so that the plans of all of them can be
 /// searched and measured at once.
 #pragma once
 

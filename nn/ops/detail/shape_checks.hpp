@@ -58,7 +58,7 @@ Status expect_channels_of(DType dtype, Types inputs, std::int64_t channels, Name
   return status;
 }
 
-/// Checks those that are f32 for any type of the activations.
+/// Checks tensors with one f32 value per channel, whatever the type of the activations.
 template <class... Names>
 Status expect_channels(Types inputs, std::int64_t channels, Names... names) {
   return expect_channels_of(DType::f32, inputs, channels, names...);

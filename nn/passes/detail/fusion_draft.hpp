@@ -61,7 +61,7 @@ protected:
 
   Graph graph_;
   std::vector<Node> nodes_;               ///< rewritten nodes, by index in the original graph
-  std::vector<std::vector<Node>> before_; ///< nodes that are inserted before each of them
+  std::vector<std::vector<Node>> before_; ///< nodes to insert before each original node
 
 private:
   const FusionSupport& support_;
@@ -71,7 +71,7 @@ private:
   std::vector<bool> dropped_;
 };
 
-/// Makes batch_norm_finalize write factor and offset to these tensors, which have another type than
+/// Makes batch_norm_finalize write factor and offset to these tensors, which have a type other than
 /// f32. If `also_f32` is set, it writes the f32 tensors, too.
 void narrow(Node& finalize, TensorId factor, TensorId offset, DType type, bool also_f32);
 

@@ -13,7 +13,7 @@ using namespace troupe::testing;
 
 namespace {
 
-/// Calls fn(type, elements) for every type and for sizes that are no multiple of a block.
+/// Calls fn(type, elements) for every type and for sizes that are not multiples of a block.
 template <class Fn>
 void for_types_and_sizes(Fn fn) {
   for (const auto type : every_type)

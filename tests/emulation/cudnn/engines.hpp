@@ -1,5 +1,5 @@
-/// Selects the engines that support a graph. All engines compute the same; they differ in the
-/// properties that a search looks at: numerical notes and workspace size. The rules for fusion
+/// Selects the engines that support a graph. All engines compute the same results; they differ in
+/// the properties that a search looks at: numerical notes and workspace size. The rules for fusion
 /// follow docs/cudnn-patterns.md for Hopper.
 #pragma once
 

@@ -21,7 +21,7 @@ struct GraphNode {
 };
 using GraphNodes = std::vector<GraphNode>;
 
-/// A capture, from its begin on a stream to its end; other streams join by waiting for its events.
+/// A capture, from its start on a stream to its end; other streams join by waiting for its events.
 /// Captures belong to one thread, as troupe's do (cudaStreamCaptureModeThreadLocal); the other
 /// modes are not supported.
 struct Capture {

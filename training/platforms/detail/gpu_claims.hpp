@@ -27,8 +27,8 @@ struct GpuClaim {
   std::int32_t device = 0;     ///< the GPU's index in that process
 };
 
-/// Returns the claims of all ranks in rank order, on every node. `id`: of the group, from the node
-/// of rank 0. Precondition: place.connection_group is set. Error: network if a rank does not
+/// Returns the claims of all ranks in rank order, on every node. `id`: the group's id, created on
+/// rank 0's node. Precondition: place.connection_group is set. Error: network if a rank does not
 /// connect.
 Result<std::vector<GpuClaim>> exchange_claims(std::span<const GpuMember> members,
                                               const GroupPlace& place,

@@ -44,7 +44,7 @@ public:
     propose(name(0), first);
     scheduler.run();
     for (auto& [address, daemon] : daemons_) {
-      self->send(daemon->voter, atom::decided_v, first);
+      self->send(daemon->consensus, atom::decided_v, first);
       if (daemon->trains)
         system.spawn([this, address = address](caf::event_based_actor* builder) {
           return form(builder, address);
@@ -59,7 +59,7 @@ public:
   }
 
   void lose(const std::string& address) {
-    self->send_exit(daemons_.at(address)->voter, caf::exit_reason::kill);
+    self->send_exit(daemons_.at(address)->consensus, caf::exit_reason::kill);
     daemons_.erase(address);
   }
   /// Makes the leader leave; the others lose its MEMBERSHIP.
@@ -67,20 +67,20 @@ public:
     const auto leader = last().leader();
     daemons_.at(leader)->leaves = true;
     system.spawn([this, leader](caf::event_based_actor* node) {
-      node->request(daemons_.at(leader)->voter, caf::infinite, atom::leave_v).then([this] {
+      node->request(daemons_.at(leader)->consensus, caf::infinite, atom::leave_v).then([this] {
         has_left = true;
       });
     });
     for (const auto& [address, daemon] : daemons_)
-      self->send(daemon->voter, atom::failed_v, last().number);
+      self->send(daemon->consensus, atom::failed_v, last().number);
   }
   /// Proposes the first record of another job, which needs no vote.
   void propose_first(const std::string& address, const Record& record) {
-    self->send(daemons_.at(address)->voter, atom::propose_v, record);
+    self->send(daemons_.at(address)->consensus, atom::propose_v, record);
     scheduler.run();
   }
   void loses_leader(const std::string& address) {
-    self->send(daemons_.at(address)->voter, atom::failed_v, last().number);
+    self->send(daemons_.at(address)->consensus, atom::failed_v, last().number);
   }
   /// Starts a lost daemon again, as another process that takes no part yet.
   void replace(const std::string& address) {
@@ -125,8 +125,8 @@ public:
   }
   Error why_no_leader(const std::string& address) {
     Error why;
-    auto answer =
-        self->request(daemons_.at(address)->voter, caf::infinite, atom::lead_v, std::int64_t{-1});
+    auto answer = self->request(daemons_.at(address)->consensus, caf::infinite, atom::lead_v,
+                                std::int64_t{-1});
     scheduler.run();
     answer.receive([](const std::string&, const Record&) { FAIL("it names a leader"); },
                    [&](const caf::error& error) { why = from_caf_error(error, {}); });
@@ -134,14 +134,14 @@ public:
   }
 
   void tell(const std::string& address, const Record& record) {
-    self->send(daemons_.at(address)->voter, atom::decided_v, record);
+    self->send(daemons_.at(address)->consensus, atom::decided_v, record);
     scheduler.run();
   }
   /// Returns the last record that this daemon knows.
   Record knows(const std::string& address) {
     Record known;
-    auto answer =
-        self->request(daemons_.at(address)->voter, caf::infinite, atom::lead_v, std::int64_t{-1});
+    auto answer = self->request(daemons_.at(address)->consensus, caf::infinite, atom::lead_v,
+                                std::int64_t{-1});
     scheduler.run();
     answer.receive([&](const std::string&, const Record& record) { known = record; },
                    [](const caf::error& error) { FAIL(caf::to_string(error)); });
@@ -151,7 +151,7 @@ public:
   const Record& last() const { return decided.rbegin()->second; }
   std::string status(const std::string& address) {
     std::string text;
-    auto answer = self->request(daemons_.at(address)->voter, caf::infinite, atom::status_v);
+    auto answer = self->request(daemons_.at(address)->consensus, caf::infinite, atom::status_v);
     scheduler.run();
     answer.receive([&](const std::string& told) { text = told; },
                    [](const caf::error& error) { FAIL(caf::to_string(error)); });
@@ -166,7 +166,7 @@ public:
 
 private:
   struct Daemon {
-    consensus_actor voter;
+    consensus_actor consensus;
     std::string process;
     bool trains = true, leaves = false, proposes = false;
     std::optional<JobEnd> ended = {}; ///< end of the job that its CONSENSUS reported
@@ -186,7 +186,7 @@ private:
 
   void spawn_consensus(const std::string& address) {
     const auto daemon = daemons_.at(address);
-    daemon->voter = spawn_state<ConsensusState, consensus_actor>(
+    daemon->consensus = spawn_state<ConsensusState, consensus_actor>(
         system, ConsensusSetup{
                     .self = who(address),
                     .detection = 2s,
@@ -206,13 +206,13 @@ private:
 
   void connect(const std::string& one, const std::string& other) {
     if (lives(one) && lives(other)) {
-      self->send(daemons_.at(one)->voter, atom::join_v, who(other),
-                 peer_actor{daemons_.at(other)->voter});
-      self->send(daemons_.at(other)->voter, atom::join_v, who(one),
-                 peer_actor{daemons_.at(one)->voter});
+      self->send(daemons_.at(one)->consensus, atom::join_v, who(other),
+                 peer_actor{daemons_.at(other)->consensus});
+      self->send(daemons_.at(other)->consensus, atom::join_v, who(one),
+                 peer_actor{daemons_.at(one)->consensus});
     }
     if (lives(one))
-      self->send(daemons_.at(one)->voter, atom::done_v, other);
+      self->send(daemons_.at(one)->consensus, atom::done_v, other);
   }
 
   Record record_of(const std::string& leader, std::int64_t number) const {
@@ -238,7 +238,7 @@ private:
     const auto daemon = daemons_.at(address);
     daemon->proposes = true;
     system.spawn([this, daemon, record](caf::event_based_actor* membership) {
-      membership->request(daemon->voter, caf::infinite, atom::propose_v, record)
+      membership->request(daemon->consensus, caf::infinite, atom::propose_v, record)
           .then(
               [this, daemon, record] {
                 daemon->proposes = false;
@@ -267,7 +267,7 @@ private:
       if (!lives(address))
         return builder->quit();
       const auto generation = last().number;
-      builder->request(daemons_.at(address)->voter, caf::infinite, atom::lead_v, generation)
+      builder->request(daemons_.at(address)->consensus, caf::infinite, atom::lead_v, generation)
           .then(
               [this, builder, address](const std::string& leader, const Record& last) {
                 if (leader == address)
@@ -286,7 +286,7 @@ private:
     builder->run_delayed(busy[address], [=, this] {
       if (!leads())
         return;
-      self->send(daemons_.at(address)->voter, atom::gather_v);
+      self->send(daemons_.at(address)->consensus, atom::gather_v);
       builder->run_delayed(busy[address], [=, this] {
         if (leads())
           propose(address, record_of(address, number));
