@@ -290,7 +290,7 @@ namespace metrics {
 
 template <class Inspector>
 bool inspect(Inspector& f, RoundTaken::Change& x) {
-  return f.object(x).fields(f.field("team", x.replica_group), f.field("step", x.step));
+  return f.object(x).fields(f.field("replica_group", x.replica_group), f.field("step", x.step));
 }
 
 template <class Inspector>

@@ -226,7 +226,7 @@ Result<std::shared_ptr<collectives::DataPlane>> open_data_plane(const Config& co
       collectives::DataPlane::open({.listen = {parse_endpoint(cluster.listen)->host,
                                                static_cast<std::uint16_t>(cluster.data_port)},
                                     .tls = cluster.tls,
-                                    .handshake = cluster.timeouts.handshake});
+                                    .handshake = cluster.timeouts.handshake_timeout()});
   if (!plane && plane.error().code == Errc::network)
     return cluster.data_port > 0 ? fail(Errc::network,
                                         "cluster.data_port: {}; choose another port, or stop the "
@@ -303,9 +303,7 @@ Result<RunEnd> run_node_runtime(const Config& config, const RunOptions& options,
                       *exposition,
                       {.run = config.run.name,
                        .join = config.cluster.join,
-                       .detection = config.cluster.timeouts.detection,
-                       .form = config.cluster.timeouts.form,
-                       .quorum = config.cluster.timeouts.quorum,
+                       .timeouts = config.cluster.timeouts,
                        .waits = waits,
                        .ends_for_all = !options.stays,
                        .stopped = [drain] { drain->note(); },
@@ -346,7 +344,7 @@ Result<RunEnd> run_training(const Config& config, const RunOptions& options) {
     TROUPE_TRY(here);
   }
   // CAF ends the process if certificate and key do not fit. The endpoint uses them too.
-  if (config.cluster.tls.enabled() && (options.daemon || config.metrics.listen != "off"))
+  if (config.cluster.tls.enabled() && (options.daemon || config.metrics.is_served()))
     if (const auto tls = net::open_tls(config.cluster.tls); !tls)
       return failure(tls.error());
   TROUPE_TRY(auto trace, options.trace.empty() ? Result<metrics::Trace>{metrics::Trace::unwritten()}

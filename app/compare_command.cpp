@@ -73,20 +73,26 @@ std::string without_suffix(std::string strategy) {
 }
 
 /// Returns the settings for a strategy's name. With the suffix "_offload" ("fsdp_offload") they
-/// offload everything that the strategy can offload; without it, nothing. Precondition: the name
-/// without the suffix is that of a strategy.
-Settings settings_of(std::string strategy) {
+/// offload all kinds of state that the strategy can offload, in this ratio; without it, nothing.
+/// Precondition: the name without the suffix is that of a strategy.
+Settings settings_of(std::string strategy, double ratio) {
   const bool offloads = strategy.ends_with(offload_suffix);
   strategy = without_suffix(std::move(strategy));
   const auto traits = traits_of(*strategy_named(strategy));
   const bool all = traits.divides == Divided::parameters;
-  const std::string target = !offloads ? "{target: none, ratio: 1}"
-                             : all     ? "parameters"
-                                       : "optimizer";
-  Settings settings = {"parallel.strategy=" + strategy, "parallel.offload=" + target};
+  const auto offload =
+      offloads ? fmt::format("{{{}: {}}}", all ? "parameters" : "optimizer", ratio) : "none";
+  Settings settings = {"parallel.strategy=" + strategy, "parallel.offload=" + offload};
   if (traits.alone)
     settings.emplace_back("devices.count=1");
   return settings;
+}
+
+/// Returns the ratio of the config, or all if it cannot be read, which each row reports.
+double offload_ratio(const ConfigArguments& arguments, const Catalogue& catalogue) {
+  const auto config =
+      load_config(arguments.path, arguments.overrides, Capabilities::all(), catalogue);
+  return config ? config->parallel.offload.ratio : 1;
 }
 
 /// A row of the table, from its settings to its results.
@@ -96,7 +102,7 @@ public:
       const std::string& precision)
       : catalogue_{catalogue}, path_{arguments.config.path}, overrides_{arguments.config.overrides},
         name_{strategy + "-" + precision}, output_{arguments.output}, run_{strategy, precision} {
-    for (auto& setting : settings_of(strategy))
+    for (auto& setting : settings_of(strategy, offload_ratio(arguments.config, catalogue)))
       overrides_.push_back(std::move(setting));
     for (const auto& setting :
          {"precision.mode=" + precision, "run.name=" + name_, "run.output=" + output_.string(),
@@ -231,12 +237,6 @@ Result<metrics::Comparison> compare(const CompareArguments& arguments, const Cat
   return comparison;
 }
 
-std::vector<std::string> precision_names(const Catalogue& catalogue) {
-  auto config = default_config(catalogue);
-  const auto keys = config_keys(config, catalogue);
-  return std::ranges::find(keys, "precision.mode", &ConfigKey::path)->rule.choices;
-}
-
 bool is_known(const char* what, const std::string& name, const std::vector<std::string>& known) {
   if (std::ranges::count(known, name) > 0)
     return true;
@@ -246,18 +246,20 @@ bool is_known(const char* what, const std::string& name, const std::vector<std::
 }
 
 /// Reports every unknown name.
-bool knows_all_names(const CompareArguments& arguments, const Catalogue& catalogue) {
+bool knows_all_names(const CompareArguments& arguments) {
+  const std::vector<std::string> precisions{choice_words<Precision>.begin(),
+                                            choice_words<Precision>.end()};
   bool all = true;
   for (const auto& strategy : arguments.strategies)
     all &= strategy_named(without_suffix(strategy)) ||
            is_known("strategy", strategy, strategy_names());
   for (const auto& precision : arguments.precisions)
-    all &= is_known("precision", precision, precision_names(catalogue));
+    all &= is_known("precision", precision, precisions);
   return all;
 }
 
 int compare_modes(const CompareArguments& arguments, const Catalogue& catalogue) {
-  if (!knows_all_names(arguments, catalogue))
+  if (!knows_all_names(arguments))
     return wrong_input;
   const auto comparison = compare(arguments, catalogue);
   if (!comparison)

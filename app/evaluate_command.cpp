@@ -50,7 +50,7 @@ Result<inference::TextScore> evaluate(const EvaluateArguments& arguments,
   TROUPE_TRY(expect_texts(arguments));
   auto options = arguments.model.options();
   if (!arguments.data.empty())
-    options.overrides.push_back("data.test_root=" + yaml_string(arguments.data));
+    options.overrides.push_back("data.validation=" + yaml_string(arguments.data));
   TROUPE_TRY(const auto model, inference::open_saved_model(options, catalogue));
   return inference::evaluate_text(model, say_line);
 }

@@ -27,7 +27,7 @@ struct ExportArguments {
 
 Result<std::vector<inference::ExportedFile>> run(const ExportArguments& arguments,
                                                  const Catalogue& catalogue) {
-  const auto dtype = float_type_of(arguments.precision);
+  const auto dtype = choice_named<DType>(arguments.precision).value_or(DType::f32);
   const bool onnx = arguments.format == "onnx";
   const bool hugging_face = arguments.format == "huggingface";
   if (onnx && dtype == DType::bf16)

@@ -164,11 +164,8 @@ ManualPage page_of_program(const CLI::App& program) {
 }
 
 std::string said_of(const ConfigKey& key) {
-  auto text = fmt::format("{} Default: {}. Allowed: {}.", sentence(key.help),
-                          config_value_text(key), allowed_values(key));
-  if (!key.deprecated.empty())
-    text += fmt::format(" Deprecated: {}.", key.deprecated);
-  return plain(text);
+  return plain(fmt::format("{} Default: {}. Allowed: {}.", sentence(full_help(key)),
+                           config_value_text(key), allowed_values(key)));
 }
 
 ManualPage page_of_config(const std::string& program, const Catalogue& catalogue) {
@@ -183,7 +180,7 @@ ManualPage page_of_config(const std::string& program, const Catalogue& catalogue
     text += fmt::format(".SS {}\n{}", plain(part.path),
                         paragraph(plain(sentence(std::string{part.help}))));
     for (const auto& key : keys)
-      if (key.path.substr(0, key.path.rfind('.')) == part.path)
+      if (!key.hidden && key.path.substr(0, key.path.rfind('.')) == part.path)
         text += entry(bold(key.path), said_of(key));
   }
   return {.name = name,

@@ -75,7 +75,7 @@ std::vector<MemoryKind> device_kinds() {
 
 void print_text(const Config& config, const Plan& plan) {
   fmt::print("{} on {}, {}, {} worker{} of {} each\n\n{:<13}", config.model.name,
-             config.data.dataset, config.precision.mode, plan.needs.world_size,
+             config.data.dataset, to_string(config.precision.mode), plan.needs.world_size,
              plan.needs.world_size == 1 ? "" : "s", readable(plan.needs.capacity), "");
   for (const auto kind : device_kinds())
     fmt::print("{:>14}", to_string(kind));

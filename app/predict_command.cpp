@@ -52,7 +52,7 @@ inference::SavedModelOptions saved_model_options(const PredictArguments& argumen
 }
 
 OutputKind kind_of(const Config& config) {
-  if (config.model.loss != "mean_squared_error")
+  if (config.model.loss != LossKind::mean_squared_error)
     return OutputKind::probabilities;
   return nn::input_spec(config).target_kind == nn::TargetKind::values ? OutputKind::values
                                                                       : OutputKind::scores;

@@ -30,7 +30,7 @@ using namespace std::string_literals;
 
 struct TokenizeArguments {
   std::vector<std::string> texts; ///< empty or "-": standard input, as one document
-  std::string tokenizer = "bytes", split{data::split_of_file}, text_key = "text", output;
+  std::string tokenizer = "bytes", split = "auto", text_key = "text", output;
   bool ids = false;
 };
 
@@ -87,7 +87,8 @@ Status check_output(const std::string& output) {
 
 Status tokenize(const TokenizeArguments& arguments) {
   TROUPE_TRY(check_output(arguments.output));
-  TROUPE_TRY(const auto tokenizer, data::open_tokenizer(arguments.tokenizer, arguments.split));
+  const auto split = choice_named<TokenizerSplit>(arguments.split);
+  TROUPE_TRY(const auto tokenizer, data::open_tokenizer(arguments.tokenizer, *split));
   const bool of_input = arguments.texts.empty() || arguments.texts == std::vector{"-"s};
   TROUPE_TRY(const auto files, find_all(of_input ? std::vector<std::string>{} : arguments.texts));
   std::optional<data::TokenWriter> writer;
@@ -129,7 +130,8 @@ void add_tokenize_command(CLI::App& app, Action& action) {
   command
       ->add_option("--split", arguments->split,
                    "How text is split into words, if the tokenizer's files do not define it")
-      ->check(CLI::IsMember({"auto", "gpt2", "cl100k"}))
+      ->check(CLI::IsMember(std::vector<std::string>{choice_words<TokenizerSplit>.begin(),
+                                                     choice_words<TokenizerSplit>.end()}))
       ->capture_default_str();
   command->add_option("--text-key", arguments->text_key, "Key of the text in JSON lines")
       ->capture_default_str();

@@ -44,7 +44,7 @@ void say_how_to_go_on(const metrics::RunSummary& summary, const Config& config) 
     return report_error("stopped; no checkpoint was written (see checkpoint.every)");
   report_error("stopped; checkpoint: " + summary.checkpoint);
   auto words = own_command_line();
-  if (config.checkpoint.resume != "auto")
+  if (config.checkpoint.resume.kind != ResumeConfig::Kind::automatic)
     words.insert(words.end(), {"--set", "checkpoint.resume=auto"});
   report_error("to resume: " + as_shell_command(words));
 }

@@ -2,9 +2,6 @@
 
 #include "collectives/fragments.hpp"
 #include "core/config/config.hpp"
-#include "core/graph/precision.hpp"
-
-#include <algorithm>
 
 namespace troupe::collectives {
 
@@ -17,26 +14,20 @@ std::size_t Strategy::kept(std::size_t elements) const {
 
 namespace {
 
-OptimizerAtRound at_round(std::string_view word) {
-  return word == "reset"      ? OptimizerAtRound::reset
-         : word == "averaged" ? OptimizerAtRound::averaged
-                              : OptimizerAtRound::kept;
+Strategy::Rounds rounds_of(const ParallelConfig& parallel) {
+  const auto& local_sgd = parallel.local_sgd;
+  if (parallel.has_replica_groups())
+    return {.steps = parallel.diloco.steps};
+  return {.steps = local_sgd.steps, .after = local_sgd.after, .optimizer = local_sgd.momentum};
 }
 
-Compression compression_named(std::string_view word) {
-  return word == "fp16"   ? Compression::fp16
-         : word == "int8" ? Compression::int8
-         : word == "int4" ? Compression::int4
-                          : Compression::none;
-}
-
-Strategy::Outer outer_of(const OuterConfig& config) {
+Strategy::Outer outer_of(const DilocoConfig& config) {
   Strategy::Outer outer{.lr = static_cast<float>(config.lr),
                         .momentum = static_cast<float>(config.momentum),
                         .nesterov = config.nesterov,
                         .fragments = static_cast<int>(config.fragments),
                         .overlap = config.overlap,
-                        .compression = compression_named(config.compress),
+                        .compression = config.compress,
                         .error_feedback = config.error_feedback,
                         .grace = config.grace};
   if (config.quorum)
@@ -49,19 +40,17 @@ Strategy::Outer outer_of(const OuterConfig& config) {
 Strategy strategy_of(const ParallelConfig& parallel, int world_size) {
   const auto& traits = traits_of(parallel.strategy);
   Strategy strategy{.world_size = world_size,
-                    .replica_group = static_cast<int>(parallel.team(world_size)),
+                    .replica_group = static_cast<int>(parallel.replica_group(world_size)),
                     .shards = static_cast<int>(parallel.shards(world_size)),
                     .root_only = traits.root_only && world_size > 1,
                     .policy = traits.policy,
-                    .rounds = {.steps = parallel.rounds.local_steps,
-                               .after = parallel.rounds.after,
-                               .optimizer = at_round(parallel.rounds.momentum)},
-                    .outer = outer_of(parallel.outer),
-                    .staleness = parallel.stale.staleness,
-                    .predicts = parallel.stale.prediction,
+                    .rounds = rounds_of(parallel),
+                    .outer = outer_of(parallel.diloco),
+                    .staleness = parallel.async.staleness,
+                    .predicts = parallel.async.prediction,
                     .reshard_after_forward = parallel.reshard_after_forward,
                     .communicates_once = parallel.no_sync};
-  strategy.offloads_parameters = parallel.offload.target == "parameters";
+  strategy.offloads_parameters = parallel.offload.target == OffloadConfig::Target::parameters;
   if (parallel.offloads())
     strategy.offloaded = parallel.offload.ratio;
   if (strategy.is_asynchronous()) // each rank has a copy of all parameters, of its own version
@@ -70,11 +59,9 @@ Strategy strategy_of(const ParallelConfig& parallel, int world_size) {
   strategy.divides_optimizer = divided && parallel.divides() >= Divided::optimizer;
   strategy.divides_gradients = divided && parallel.divides() >= Divided::gradients;
   strategy.divides_parameters = divided && parallel.divides() >= Divided::parameters;
-  strategy.gathered = float_type_of(parallel.mixed_precision.parameters);
-  strategy.reduced = float_type_of(parallel.mixed_precision.reduce);
+  strategy.gathered = parallel.mixed_precision.parameters;
+  strategy.reduced = parallel.mixed_precision.reduce;
   strategy.alive = static_cast<std::size_t>(parallel.prefetch) + 1;
-  if (parallel.max_units_alive)
-    strategy.alive = std::min(strategy.alive, static_cast<std::size_t>(*parallel.max_units_alive));
   return strategy;
 }
 
@@ -88,9 +75,9 @@ std::vector<UnitRange> wrap(const ParallelConfig& parallel,
   if (!parallel.divides_parameters() || asynchronous)
     return wrap_by_size(unit_elements, parallel.bucket_size);
   const auto& wrap = parallel.wrap;
-  if (wrap.policy == "explicit")
+  if (wrap.policy == WrapConfig::Policy::by_name)
     return wrap_by_name(unit_elements, unit_names, wrap.units);
-  const auto least = wrap.policy == "size_based" ? wrap.min_num_params : 1;
+  const auto least = wrap.policy == WrapConfig::Policy::size_based ? wrap.min_num_params : 1;
   return wrap_by_size(unit_elements, static_cast<std::size_t>(least) * sizeof(float));
 }
 
@@ -102,7 +89,7 @@ std::vector<UnitRange> wrap_units(const ParallelConfig& parallel,
   auto ranges = wrap(parallel, unit_elements, unit_names);
   if (!parallel.has_replica_groups())
     return ranges;
-  const auto fragments = static_cast<int>(parallel.outer.fragments);
+  const auto fragments = static_cast<int>(parallel.diloco.fragments);
   return cut_at(ranges, fragments_of(unit_elements, fragments), unit_elements);
 }
 

@@ -2,7 +2,9 @@
 #pragma once
 
 #include "collectives/flat_plan.hpp"
+#include "core/config/diloco.hpp"
 #include "core/config/forward.hpp"
+#include "core/config/local_sgd.hpp"
 #include "core/config/strategies.hpp"
 #include "core/graph/tensor.hpp"
 
@@ -12,13 +14,6 @@
 #include <vector>
 
 namespace troupe::collectives {
-
-/// Treatment of the optimizer state at the end of a round: each rank keeps its own, it is reset
-/// to zero, or it is averaged over all ranks.
-enum class OptimizerAtRound : std::uint8_t { kept, reset, averaged };
-
-/// Encoding of a round's pseudo-gradients on the network; int8 and int4 as in quantized.hpp.
-enum class Compression : std::uint8_t { none, fp16, int8, int4 };
 
 /// ZeRO's stages (Rajbhandari et al., "ZeRO: Memory Optimizations Toward Training Trillion
 /// Parameter Models", SC 2020, section 5) shard the optimizer state, then also gradients, then also

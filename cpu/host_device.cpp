@@ -44,9 +44,8 @@ std::unique_ptr<Stream> HostDevice::create_stream(const StreamOptions& options) 
 
 Result<std::unique_ptr<Executable>> HostDevice::compile(const Graph& graph,
                                                         const CompileOptions& options) {
-  return options.engine == CompileOptions::Engine::interpreter
-             ? compile_interpreter(*this, graph, options)
-             : compile_onednn(*this, graph, options);
+  return options.engine == Engine::interpreter ? compile_interpreter(*this, graph, options)
+                                               : compile_onednn(*this, graph, options);
 }
 
 void HostDevice::copy(Stream& stream, void* destination, const void* source, std::size_t bytes) {

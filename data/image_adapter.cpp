@@ -48,9 +48,9 @@ Status ImageAdapter::fill(std::span<const std::int64_t> samples, std::int64_t ep
   return {};
 }
 
-Result<AdapterPtr> adapt_images(ImageDatasetPtr images, const Config& config, Split split) {
-  TROUPE_TRY(const auto augment,
-             augment_options(config.data, config.model, images->info(), split, config.run.seed));
+AdapterPtr adapt_images(ImageDatasetPtr images, const Config& config, Split split) {
+  const auto augment =
+      augment_options(config.data, config.model, images->info(), split, config.run.seed);
   auto unreadable = config.data.skip_unreadable ? std::make_shared<UnreadableFiles>() : nullptr;
   return std::make_shared<const ImageAdapter>(std::move(images), augment, split,
                                               std::move(unreadable));

@@ -52,7 +52,7 @@ private:
 };
 
 /// Returns an adapter for images as the config sets it. Only Split::train is augmented.
-Result<AdapterPtr> adapt_images(ImageDatasetPtr images, const Config& config, Split split);
+AdapterPtr adapt_images(ImageDatasetPtr images, const Config& config, Split split);
 
 /// Returns whether a device may augment the images itself. They must be in memory, have one size
 /// and need no antialiasing.

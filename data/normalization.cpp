@@ -43,9 +43,10 @@ Normalization default_normalization(std::string_view dataset) {
 }
 
 Normalization normalization_of(const DataConfig& data) {
-  if (data.mean.empty() || data.deviation.empty())
+  const auto& [mean, deviation] = data.normalize;
+  if (mean.empty() || deviation.empty())
     return default_normalization(data.dataset);
-  return {by_channel(data.mean), by_channel(data.deviation)};
+  return {by_channel(mean), by_channel(deviation)};
 }
 
 std::string to_string(const Normalization& normalization, std::size_t channels) {

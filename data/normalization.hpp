@@ -25,7 +25,7 @@ struct Normalization {
 /// ImageNet's values for image folders. Any other name gives the identity.
 Normalization default_normalization(std::string_view dataset);
 
-/// Returns the normalization of the config (data.mean, data.std), or else the data set's default. A
+/// Returns the normalization of the config (data.normalize), or else the data set's default. A
 /// model uses the first model.in_channels channels.
 Normalization normalization_of(const DataConfig& data);
 

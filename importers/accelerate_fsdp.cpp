@@ -52,23 +52,22 @@ Outcome map_offload(const Context& context, const Entry& entry) {
   if (!on)
     return wrong(entry, "true or false");
   if (!*on)
-    return mapped({{"parallel.offload.target", "none"}});
+    return mapped({{"parallel.offload", "none"}});
   if (!divides_parameters(context))
     return with_fate(
         Fate::left_out,
         "each worker keeps all parameters on its device; parallel.offload: optimizer is possible");
-  return mapped({{"parallel.offload.target", "parameters"}});
+  return mapped({{"parallel.offload", "parameters"}});
 }
 
 Outcome map_wrap(const Context&, const Entry& entry) {
   const auto& word = entry.text;
   if (word == "TRANSFORMER_BASED_WRAP")
-    return mapped({{"parallel.wrap.policy", "per_block"}});
+    return mapped({{"parallel.wrap", "per_block"}});
   if (word == "SIZE_BASED_WRAP")
-    return mapped({{"parallel.wrap.policy", "size_based"}});
+    return mapped({{"parallel.wrap.min_num_params", "1000000", Firmness::default_value}});
   if (word == "NO_WRAP") // the whole model is one unit
-    return mapped({{"parallel.wrap.policy", "size_based"},
-                   {"parallel.wrap.min_num_params", "1000000000000"}});
+    return mapped({{"parallel.wrap.min_num_params", "1000000000000"}});
   return wrong(entry, "TRANSFORMER_BASED_WRAP, SIZE_BASED_WRAP, NO_WRAP",
                suggest(word, std::vector<std::string>{"TRANSFORMER_BASED_WRAP", "SIZE_BASED_WRAP",
                                                       "NO_WRAP"}));
@@ -82,8 +81,7 @@ Outcome map_min_params(const Context& context, const Entry& entry) {
   if (*count == 0 || (policy && policy->text != "SIZE_BASED_WRAP"))
     return with_fate(Fate::idle, "it is only for SIZE_BASED_WRAP");
   // Older files do not have the policy as a separate key.
-  return mapped({{"parallel.wrap.policy", "size_based"},
-                 {"parallel.wrap.min_num_params", fmt::format("{}", *count)}});
+  return mapped({{"parallel.wrap.min_num_params", fmt::format("{}", *count)}});
 }
 
 Outcome map_prefetch(const Context&, const Entry& entry) {
@@ -140,18 +138,18 @@ ForeignRows wrap_rows() {
   return {
       {.key = "fsdp_config.fsdp_auto_wrap_policy",
        .default_value = Fate::mapped,
-       .says = "`parallel.wrap.policy`: TRANSFORMER_BASED_WRAP is per_block, SIZE_BASED_WRAP "
-               "size_based, NO_WRAP one unit of everything",
+       .says = "`parallel.wrap`: TRANSFORMER_BASED_WRAP is per_block, SIZE_BASED_WRAP "
+               "{min_num_params: N}, NO_WRAP one unit of everything",
        .when = fsdp,
        .map = map_wrap},
       {.key = "fsdp_config.fsdp_transformer_layer_cls_to_wrap",
        .default_value = Fate::left_out,
-       .says = "names of Python classes; `parallel.wrap` takes names of blocks: policy explicit, "
-               "units: [layer1, layer2.0]",
+       .says = "names of Python classes; `parallel.wrap` takes names of blocks: "
+               "[layer1, layer2.0]",
        .when = fsdp},
       {.key = "fsdp_config.fsdp_min_num_params",
        .default_value = Fate::mapped,
-       .says = "`parallel.wrap.min_num_params`",
+       .says = "`parallel.wrap: {min_num_params: N}`",
        .when = fsdp,
        .map = map_min_params},
       {.key = "fsdp_config.fsdp_ignored_modules",

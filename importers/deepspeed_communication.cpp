@@ -47,11 +47,11 @@ ForeignRows deepspeed_communication_rows() {
   return {
       {.key = "communication_data_type",
        .default_value = Fate::mapped,
-       .says = "`parallel.mixed_precision.reduce`; default: fp32",
+       .says = "`parallel.mixed_precision: {reduce: TYPE}`; default: fp32",
        .map = map_type},
       {.key = "fp32_allreduce",
        .default_value = Fate::mapped,
-       .says = "`parallel.mixed_precision.reduce: fp32`",
+       .says = "`parallel.mixed_precision: {reduce: fp32}`",
        .map = map_fp32},
       {.key = "gradient_allreduce_op",
        .default_value = Fate::built_in,

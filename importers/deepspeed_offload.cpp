@@ -35,8 +35,7 @@ Outcome map_old(const Context& context, const Entry& entry, const std::string& t
     return wrong(entry, "true or false");
   if (!*on || stage_of(context) < least_stage)
     return with_fate(Fate::idle, "nothing is offloaded");
-  return mapped(
-      {{"parallel.offload.target", target, least_stage == 3 ? Firmness::firm : Firmness::weak}});
+  return mapped({{"parallel.offload", target, least_stage == 3 ? Firmness::firm : Firmness::weak}});
 }
 
 Outcome map_old_optimizer(const Context& context, const Entry& entry) {
@@ -55,7 +54,10 @@ Outcome map_ratio(const Context& context, const Entry& entry) {
       !is_on(context, "zero_optimization.offload_optimizer.device"))
     return with_fate(*ratio == 0 ? Fate::left_out : Fate::idle,
                      "it is only for offloaded state; leave device out to offload nothing");
-  return mapped({{"parallel.offload.ratio", number_text(*ratio)}});
+  const bool of_parameters =
+      stage_of(context) == 3 && is_on(context, "zero_optimization.offload_param.device");
+  return mapped({{of_parameters ? "parallel.offload.parameters" : "parallel.offload.optimizer",
+                  number_text(*ratio)}});
 }
 
 /// The section configures a model's own checkpointing, so a file that sets it uses checkpointing.
@@ -77,7 +79,7 @@ ForeignRows mapped_rows() {
        .map = map_parameters},
       {.key = "zero_optimization.offload_optimizer.ratio",
        .default_value = Fate::mapped,
-       .says = "`parallel.offload.ratio`",
+       .says = "`parallel.offload: {optimizer: RATIO}`",
        .map = map_ratio},
       {.key = "zero_optimization.cpu_offload",
        .default_value = Fate::mapped,

@@ -91,8 +91,8 @@ Outcome map_betas(const Context&, const Entry& entry) {
   const auto second = entry.items.size() == 2 ? number_in(entry.items[1]) : std::nullopt;
   if (!first || !second)
     return wrong(entry, "a list of two numbers");
-  return mapped({{"train.optimizer.beta1", number_text(*first)},
-                 {"train.optimizer.beta2", number_text(*second)}});
+  return mapped({{"train.optimizer.betas",
+                  fmt::format("[{}, {}]", number_text(*first), number_text(*second))}});
 }
 
 Outcome map_nesterov(const Context&, const Entry& entry) {
@@ -128,7 +128,7 @@ ForeignRows mapped_rows() {
        .map = map_lr},
       {.key = "optimizer.params.betas",
        .default_value = Fate::mapped,
-       .says = "`train.optimizer.beta1` and `beta2`",
+       .says = "`train.optimizer.betas`",
        .map = map_betas},
       {.key = "optimizer.params.eps",
        .default_value = Fate::mapped,

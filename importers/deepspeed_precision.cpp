@@ -90,12 +90,12 @@ ForeignRows fp16_rows() {
        .map = map_scale},
       {.key = "fp16.initial_scale_power",
        .default_value = Fate::mapped,
-       .says = "`precision.loss_scale.initial`: 2 to this power",
+       .says = "`precision.loss_scale: {initial: N}`: 2 to this power",
        .when = fp16,
        .map = map_power},
       {.key = "fp16.loss_scale_window",
        .default_value = Fate::mapped,
-       .says = "`precision.loss_scale.growth_interval`; default: 1000",
+       .says = "`precision.loss_scale: {growth_interval: N}`; default: 1000",
        .when = fp16,
        .map = map_window},
       {.key = "fp16.hysteresis",
@@ -186,7 +186,7 @@ ForeignRows autocast_rows() {
        .neutral = "fp32"},
       {.key = "data_types.buffer_dtype",
        .default_value = Fate::refused,
-       .says = "use parallel.mixed_precision.buffers",
+       .says = "use parallel.mixed_precision: {buffers: TYPE}",
        .neutral = "fp32"},
   };
 }

@@ -151,7 +151,7 @@ ForeignRows built_in_rows() {
 
 ForeignRows left_out_rows() {
   static constexpr std::string_view blocks =
-      "parallel.wrap, prefetch and max_units_alive control what is gathered, in blocks";
+      "parallel.wrap and prefetch control what is gathered, in blocks";
   static constexpr Note notes[] = {
       {TROUPE_ZERO "allgather_bucket_size",
        "a bucket is gathered in the size in which it was reduced (reduce_bucket_size)"},

@@ -80,7 +80,7 @@ void set_sizes(Importer& importer, const ForeignWorld& world) {
     importer.set_default("data.batch_size", fmt::format("{}", slices),
                          "one sample per worker and micro-batch");
   if (const auto batch = importer.number("data.batch_size"); batch > default_samples)
-    importer.set_default("data.synthetic_samples", fmt::format("{}", *batch), "one batch");
+    importer.set_default("data.limit", fmt::format("{}", *batch), "one batch");
 }
 
 void hint_at_script(Importer& importer) {

@@ -59,7 +59,7 @@ Result<TextScore> evaluate_text(const SavedModel& model, const training::SayLine
     return fail(Errc::invalid_input, "{} does not read tokens; use `troupe predict`",
                 model.config.model.name);
   const auto& data = model.config.data;
-  TROUPE_TRY(const auto tokenizer, data::open_tokenizer(data.tokenizer, data.tokenizer_split));
+  TROUPE_TRY(const auto tokenizer, data::open_tokenizer(data.tokenizer.path, data.tokenizer.split));
   TROUPE_TRY(const auto windows, data::open_text(data, data::Split::test));
   TROUPE_TRY(data::check_vocabulary(*windows, model.config));
   TROUPE_TRY(const auto bytes, bytes_of_targets(*windows, *tokenizer));

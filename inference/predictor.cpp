@@ -24,7 +24,7 @@ Predictor::Predictor(const SavedModel& model)
                                                               ? 0
                                                               : model.config.model.num_classes},
       threads_{training::threads_per_worker(model.config.devices)},
-      stored_{stored_type(precision_of(model.config.precision.mode).value_or(Precision::fp32))} {}
+      stored_{stored_type(model.config.precision.mode)} {}
 
 Predictor::~Predictor() {
   drain();

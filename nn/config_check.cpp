@@ -63,14 +63,14 @@ ConfigConflicts nothing_to_synchronize(const ModelConfig& model) {
 /// model. Files are not read.
 ConfigConflicts unknown_vocabulary(const Config& config) {
   if (traits_of_data(config.data).sample != SampleKind::tokens || config.model.vocabulary ||
-      config.data.tokenizer == byte_tokenizer)
+      config.data.tokenizer.path == byte_tokenizer)
     return {};
   return {
       {{"model.vocabulary", "data.tokenizer"},
        "the config does not contain the vocabulary size of a tokenizer that is read from files",
        fmt::format(
            "at least the tokenizer's number of tokens, which troupe tokenize --tokenizer {} shows",
-           config.data.tokenizer)}};
+           config.data.tokenizer.path)}};
 }
 
 std::string names_help(const ModelConfig& model) {
@@ -128,7 +128,7 @@ ConfigConflicts find_graph_conflicts(const Config& config) {
     return {};
   auto found = find_conflicts(config.model.autocast_off, *forward);
   append(found, unknown_units("train.recompute", config.train.recompute.names, forward->units));
-  append(found, unknown_units("parallel.wrap.units", config.parallel.wrap.units, forward->units));
+  append(found, unknown_units("parallel.wrap", config.parallel.wrap.units, forward->units));
   append(found, find_rate_conflicts(config.train, *forward));
   append(found, too_much_to_divide(config, *forward));
   return found;

@@ -35,18 +35,13 @@ ConfigConflicts too_much_to_divide(const Config& config, const Graph& forward) {
   ConfigConflicts found;
   if (named > there.units)
     found.push_back(
-        {{"parallel.wrap.units", "model.name"},
+        {{"parallel.wrap", "model.name"},
          fmt::format("{} names, but the model has {} units with parameters", named, there.units),
          fmt::format("at most {}", there.units)});
-  if (parallel.max_units_alive && *parallel.max_units_alive > there.units)
-    found.push_back({{"parallel.max_units_alive", "model.name"},
-                     fmt::format("{} units alive, but the model has {} units with parameters",
-                                 *parallel.max_units_alive, there.units),
-                     fmt::format("at most {}, or null", there.units)});
-  if (parallel.has_replica_groups() && parallel.outer.fragments > there.units)
-    found.push_back({{"parallel.outer.fragments", "model.name"},
+  if (parallel.has_replica_groups() && parallel.diloco.fragments > there.units)
+    found.push_back({{"parallel.diloco.fragments", "model.name"},
                      fmt::format("{} fragments, but the model has {} units with parameters",
-                                 parallel.outer.fragments, there.units),
+                                 parallel.diloco.fragments, there.units),
                      fmt::format("at most {}", there.units)});
   const auto shards = parallel.shards(config.workers());
   if (shards > there.elements)

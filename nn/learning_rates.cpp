@@ -151,7 +151,7 @@ std::vector<double> rate_factors(const TrainConfig& train, NamedParameters param
 }
 
 bool decays(const OptimizerConfig& optimizer, const Shape& shape) {
-  return optimizer.decay == "all" || shape.rank() > 1;
+  return optimizer.decay == DecayScope::all || shape.rank() > 1;
 }
 
 std::vector<ParameterRate> parameter_rates(const TrainConfig& train, const StorageLayout& layout) {

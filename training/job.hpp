@@ -36,7 +36,7 @@ struct Job {
   // Pure functions of the step.
   std::function<double(std::int64_t step)> learning_rate = {};
   std::function<OptimizerArguments(std::int64_t step)> optimizer = {};
-  metrics::RecordedAssignment slice_assignment = {}; ///< to replay (data.recorded_dealing)
+  metrics::RecordedAssignment slice_assignment = {}; ///< to replay (data.replay_assignment)
   std::optional<LossScaleOptions> loss_scale = {};   ///< empty if losses are not scaled
   std::map<std::string, std::string> checkpoint_metadata = {};
   Precision precision = Precision::fp32;

@@ -20,9 +20,8 @@ namespace troupe::training {
 namespace {
 
 /// Keys of section train that do not affect parameters.
-constexpr std::array<std::string_view, 6> without_effect = {
-    "train.evaluate_every", "train.gradient_norm_every", "train.recompute",
-    "train.sample.every",   "train.sample.prompt",       "train.sample.tokens"};
+constexpr std::array<std::string_view, 4> without_effect = {
+    "train.evaluate_every", "train.gradient_norm_every", "train.recompute", "train.sample"};
 
 bool changes_training(std::string_view key) {
   return key == "data.augment" ||

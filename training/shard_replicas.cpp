@@ -40,7 +40,8 @@ ShardReplicas shard_replicas_of(const ParallelConfig& parallel,
                                 const collectives::Strategy& strategy,
                                 const GenerationRecord& generation) {
   const ShardReplicas none{.distance = 0, .world_size = strategy.world_size};
-  if (parallel.buddies == "off" || strategy.shards < 2 || strategy.copies() > 1 ||
+  if (parallel.replicate_shards == ReplicateShards::off || strategy.shards < 2 ||
+      strategy.copies() > 1 ||
       strategy.has_replica_groups()) // replaying a step does not cover DiLoCo's outer steps
     return none;
   const auto hosts = places_of(generation, &MemberInfo::host);
@@ -76,8 +77,8 @@ std::string lacks_copies(const ParallelConfig& parallel, const GenerationRecord&
   if (outlives_a_node(strategy, shard_replicas, generation))
     return {};
   std::string_view why = "one host has more than half of the workers";
-  if (parallel.buddies == "off")
-    why = "parallel.buddies is off";
+  if (parallel.replicate_shards == ReplicateShards::off)
+    why = "parallel.replicate_shards is off";
   else if (strategy.has_replica_groups() && strategy.replica_groups() == 1)
     why = "there is no other replica group to keep a copy";
   else if (strategy.copies() > 1)

@@ -22,8 +22,8 @@ struct ShardReplicas {
 
 /// Shifts ranks by the smallest distance that places every replica on another host. If all daemons
 /// are on one host, daemons count as hosts. No replicas if a host has more than half of all ranks,
-/// if parallel.buddies is off, if nothing is divided, or if the strategy already keeps other copies
-/// (hsdp).
+/// if parallel.replicate_shards is off, if nothing is divided, or if the strategy already keeps
+/// other copies (hsdp).
 ShardReplicas shard_replicas_of(const ParallelConfig& parallel,
                                 const collectives::Strategy& strategy,
                                 const GenerationRecord& generation);

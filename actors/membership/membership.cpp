@@ -9,8 +9,8 @@
 namespace troupe::actors {
 
 MembershipState::MembershipState(membership_actor::pointer self, MembershipSetup setup)
-    : self_{self}, setup_{std::move(setup)}, lost_{self, setup_.detection}, member_list_{
-                                                                                setup_.min_nodes} {}
+    : self_{self}, setup_{std::move(setup)}, lost_{self, setup_.timeouts.detection},
+      member_list_{setup_.min_nodes} {}
 
 membership_actor::behavior_type MembershipState::make_behavior() {
   self_->set_down_handler([this](const caf::down_msg& down) { member_down(down); });
@@ -44,8 +44,8 @@ void MembershipState::gather() {
   ++rounds_;
   confirmed_.clear();
   if (has_begun())
-    self_->run_delayed(setup_.form, [this, round = rounds_] { await_again(round); });
-  self_->run_delayed(setup_.quorum, [this, round = rounds_] { await_enough(round); });
+    self_->run_delayed(setup_.timeouts.rejoin, [this, round = rounds_] { await_again(round); });
+  self_->run_delayed(setup_.timeouts.quorum, [this, round = rounds_] { await_enough(round); });
   admit_proven();
 }
 
@@ -61,9 +61,10 @@ void MembershipState::await_again(std::int64_t round) {
     const auto member = find(absent);
     if (member == members_.begin() || member == members_.end())
       continue;
-    const Error error{Errc::network,
-                      fmt::format("node {} has not rejoined within cluster.timeouts.form", absent),
-                      {.node = absent}};
+    const Error error{
+        Errc::network,
+        fmt::format("node {} has not rejoined within cluster.timeouts.rejoin", absent),
+        {.node = absent}};
     setup_.say(error.message);
     dismiss(member, failed_end(error));
   }
@@ -195,13 +196,13 @@ void MembershipState::tell_end(const JobEnd& end, const std::function<void()>& t
         answered();
     };
     member.when_gone = once;
-    self_->request(member.node, setup_.detection, atom::finish_v, end)
+    self_->request(member.node, setup_.timeouts.detection, atom::finish_v, end)
         .then(once, [once](const caf::error&) { once(); });
   }
   const bool is_open = *open > 0;
   for (const auto* those : {&spares_, &witnesses_, &entrants_})
     for (const auto& waiting : *those)
-      self_->request(waiting.member.node, setup_.detection, atom::finish_v, end)
+      self_->request(waiting.member.node, setup_.timeouts.detection, atom::finish_v, end)
           .then(answered, [answered](const caf::error&) { answered(); });
   refuse_spares(*closed_);
   for (const auto& [process, node] : left_out_)

@@ -8,6 +8,7 @@
 #include "actors/membership/member_list.hpp"
 #include "actors/membership/recent.hpp"
 #include "actors/membership/worker_groups.hpp"
+#include "core/config/cluster.hpp"
 
 #include <chrono>
 #include <functional>
@@ -22,12 +23,8 @@ namespace troupe::actors {
 
 struct MembershipSetup {
   std::int32_t min_nodes = 1, max_nodes = 1;
-  std::chrono::milliseconds quorum;    ///< for min_nodes to join
-  std::chrono::milliseconds form;      ///< for halted nodes to join again
-  std::chrono::milliseconds detection; ///< a node that is silent for longer is lost
-  /// How long an entrant stays connected before all nodes halt for it: cluster.timeouts.admission.
-  std::chrono::milliseconds stable{0};
-  std::chrono::milliseconds probe{5000}; ///< for connecting to a node's data port
+  TimeoutsConfig timeouts = {};      ///< cluster.timeouts
+  std::chrono::milliseconds probe{}; ///< for connecting to a node's data port
   /// The shortest time between two halts for nodes that were left out before.
   std::chrono::milliseconds between_returns = std::chrono::minutes{1};
   /// Returns the number of slices of a global batch for a job that begins with this many workers.

@@ -47,7 +47,7 @@ void MembershipState::probe_members(const Probed& then) {
   };
   for (const auto& member : members_)
     self_
-        ->request(member.node, setup_.probe + setup_.detection, atom::probe_v,
+        ->request(member.node, setup_.probe + setup_.timeouts.detection, atom::probe_v,
                   probe_order(*ticket, member.address))
         .then(
             [broken, answered](const std::vector<BrokenLink>& found) {
@@ -86,7 +86,7 @@ void MembershipState::links_probed(std::int64_t probe, const std::vector<BrokenL
 
 /// Probes links while ranks connect: ranks that cannot connect report it only after minutes.
 void MembershipState::watch_connecting() {
-  self_->run_delayed(setup_.form, [this, number = generation_->number] {
+  self_->run_delayed(setup_.timeouts.rejoin, [this, number = generation_->number] {
     const auto connects = [this, number] {
       return phase_ == Phase::connecting && !ended_ && generation_->number == number;
     };

@@ -128,7 +128,8 @@ void MembershipState::member_down(const caf::down_msg& down) {
   if (ended_ || unstarted_) // the node knows why it ends
     return forget(gone);
   const auto node = gone->node.node();
-  member_gone(gone, lost_.why(node, down.reason), lost_.was_silent(node) ? setup_.detection : 0ms);
+  member_gone(gone, lost_.why(node, down.reason),
+              lost_.was_silent(node) ? setup_.timeouts.detection : 0ms);
 }
 
 void MembershipState::member_gone(Members::iterator gone, const std::string& why,

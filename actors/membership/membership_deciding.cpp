@@ -45,7 +45,8 @@ void MembershipState::decide(const training::GenerationRecord& record) {
             [this](const caf::error& error) {
               not_decided(from_caf_error(error, {Errc::network, "the consensus actor died"}));
             });
-  self_->run_delayed(setup_.quorum, [this, number = record.number] { await_decision(number); });
+  self_->run_delayed(setup_.timeouts.quorum,
+                     [this, number = record.number] { await_decision(number); });
 }
 
 void MembershipState::decided() {
@@ -98,7 +99,7 @@ void MembershipState::inherit() {
       member_list_.await(place.address);
   for (const auto& spare : generation_->spares)
     member_list_.await(spare);
-  self_->run_delayed(setup_.detection, [this] { await_successors(); });
+  self_->run_delayed(setup_.timeouts.detection, [this] { await_successors(); });
 }
 
 /// Stops waiting for nodes of the lost leader. One that comes later joins like any other.

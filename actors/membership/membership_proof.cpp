@@ -96,13 +96,14 @@ void MembershipState::links_tried(const member_actor& node, std::vector<BrokenLi
   reached_ports_[address] = port;
   if (!has_to_be_stable(*entrant))
     return admit_entrant(node);
-  self_->run_delayed(setup_.stable, [this, node, proof = entrant->proof] { stayed(node, proof); });
+  self_->run_delayed(setup_.timeouts.admission_delay(),
+                     [this, node, proof = entrant->proof] { stayed(node, proof); });
 }
 
 /// Whether a running job would halt for the entrant, so that it has to stay connected for a while
 /// first.
 bool MembershipState::has_to_be_stable(const Spare& entrant) const {
-  return setup_.stable.count() > 0 && !entrant.is_stable && has_begun() &&
+  return setup_.timeouts.admission_delay().count() > 0 && !entrant.is_stable && has_begun() &&
          phase_ != Phase::gathering && lacks_place(entrant.info.workers, spares_).empty();
 }
 
@@ -171,7 +172,7 @@ bool MembershipState::confirms_newcomers() {
     const auto confirmed = [this, node = member.node, round = rounds_](bool answers) {
       confirm(node, round, answers);
     };
-    self_->request(member.node, setup_.detection, atom::probe_v, ProbeOrder{})
+    self_->request(member.node, setup_.timeouts.detection, atom::probe_v, ProbeOrder{})
         .then([confirmed](const std::vector<BrokenLink>&) { confirmed(true); },
               [confirmed](const caf::error&) { confirmed(false); });
   }

@@ -103,7 +103,7 @@ void MembershipState::end_job(const JobEnd& end, const std::function<void()>& to
   ended_ = true; // nodes that end from now on are not lost
   closed_ = Error{Errc::network, "the job is about to end"};
   ending_job_ = {end, told};
-  self_->run_delayed(setup_.detection, [this] { tell_decided_end(); });
+  self_->run_delayed(setup_.timeouts.detection, [this] { tell_decided_end(); });
   revise();
 }
 

@@ -61,7 +61,7 @@ WaitStatus MembershipState::status(const member_actor& node) {
                         generation_->lacking())};
   const auto waited =
       std::chrono::floor<std::chrono::milliseconds>(self_->clock().now() - gathering_);
-  return {waiting_for(), waited.count(), setup_.quorum.count()};
+  return {waiting_for(), waited.count(), setup_.timeouts.quorum.count()};
 }
 
 } // namespace troupe::actors

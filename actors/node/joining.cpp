@@ -88,12 +88,13 @@ std::filesystem::path checkpoints_of(const JoinContext& context) {
 
 /// The leader decides within this time whether a generation is built, and with which nodes.
 std::chrono::milliseconds longest_wait_for_assignment(const TimeoutsConfig& timeouts) {
-  return timeouts.admission + timeouts.form + 2 * timeouts.quorum;
+  return timeouts.admission_delay() + timeouts.rejoin + 2 * timeouts.quorum;
 }
 
 WorkerGroups groups_of(const ParallelConfig& parallel) {
   return {.size = parallel.group(),
-          .key = parallel.has_replica_groups() ? "parallel.outer.team" : "parallel.shard_group"};
+          .key = parallel.has_replica_groups() ? "parallel.diloco.group_size"
+                                               : "parallel.shard_group"};
 }
 
 } // namespace
@@ -113,10 +114,7 @@ JobHandle lead_job(const JoinContext& context, const std::optional<LeaderLoss>& 
   const auto& cluster = context.config.cluster;
   MembershipSetup setup{.min_nodes = static_cast<std::int32_t>(cluster.min_nodes),
                         .max_nodes = static_cast<std::int32_t>(cluster.max_nodes),
-                        .quorum = cluster.timeouts.quorum,
-                        .form = cluster.timeouts.form,
-                        .detection = cluster.timeouts.detection,
-                        .stable = cluster.timeouts.admission,
+                        .timeouts = cluster.timeouts,
                         .probe = std::max(cluster.timeouts.detection, shortest_probe),
                         .slices = [config = &context.config](
                                       std::int64_t workers) { return config->slices(workers); },

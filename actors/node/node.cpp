@@ -209,7 +209,7 @@ void NodeState::train(const BuiltGenerationPtr& built) {
 
 void NodeState::follow() {
   totals_ = nullptr;
-  self_->request(membership_, setup_.quorum, atom::lead_v)
+  self_->request(membership_, setup_.timeouts.quorum, atom::lead_v)
       .then(
           [this, number = assignment_of_](const coordinator_actor& coordinator) {
             if (is_halted(number) || end_)
@@ -272,7 +272,7 @@ void NodeState::lost_leader(const caf::error& reason) {
   if (reason == caf::sec::request_timeout)
     return lost_leader(Error{Errc::network,
                              fmt::format("node {}, which leads the job, has not answered within {}",
-                                         leader_, format_duration(setup_.quorum)),
+                                         leader_, format_duration(setup_.timeouts.quorum)),
                              {.node = leader_}});
   if (reason == caf::exit_reason::user_shutdown)
     return lost_leader(Error{Errc::stopped,

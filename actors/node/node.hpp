@@ -6,6 +6,7 @@
 #include "actors/node/built_generation.hpp"
 #include "actors/node/waits.hpp"
 #include "collectives/tcp/data_plane.hpp"
+#include "core/config/cluster.hpp"
 
 #include <functional>
 #include <memory>
@@ -17,11 +18,9 @@
 namespace troupe::actors {
 
 struct NodeSetup {
-  std::string run;                           ///< name of the run
-  std::vector<std::string> join = {};        ///< cluster.join
-  std::chrono::milliseconds detection{5000}; ///< a node that is silent for longer is lost
-  std::chrono::milliseconds form{30000};     ///< for nodes to join again
-  std::chrono::milliseconds quorum{300000};  ///< for waits that may take longer than that
+  std::string run;                    ///< name of the run
+  std::vector<std::string> join = {}; ///< cluster.join
+  TimeoutsConfig timeouts = {};       ///< cluster.timeouts
   std::shared_ptr<Waits> waits = std::make_shared<Waits>();
   std::function<void(const std::string&)> say = [](const auto&) {}; ///< logs for a person
   bool ends_for_all = false;     ///< a launcher started it with the others, and asks all to end
@@ -41,7 +40,7 @@ public:
   static inline const char* name = "node";
 
   NodeState(node_actor::pointer self, NodeSetup setup)
-      : self_{self}, setup_{std::move(setup)}, lost_{self, setup_.detection} {}
+      : self_{self}, setup_{std::move(setup)}, lost_{self, setup_.timeouts.detection} {}
   node_actor::behavior_type make_behavior();
 
 private:

@@ -17,7 +17,7 @@ void NodeState::ended(const RunOutcomePtr& outcome) {
   };
   self_
       // Longer than MEMBERSHIP waits for the voters, and then for all nodes.
-      ->request(membership_, setup_.form + setup_.detection, atom::finish_v,
+      ->request(membership_, setup_.timeouts.rejoin + setup_.timeouts.detection, atom::finish_v,
                 JobEnd{.result = outcome->summary, .error = outcome->error})
       .then(answer, [answer](const caf::error&) { answer(); });
 }
@@ -158,9 +158,8 @@ void NodeState::leave_to_others() {
 
 /// Waits until the others have decided which node leads, because they may need this node's vote.
 void NodeState::leave_vote(const std::function<void()>& then) {
-  self_->request(consensus_, setup_.form, atom::leave_v).then(then, [then](const caf::error&) {
-    then();
-  });
+  self_->request(consensus_, setup_.timeouts.rejoin, atom::leave_v)
+      .then(then, [then](const caf::error&) { then(); });
 }
 
 /// Leaves a generation at the end of the job.

@@ -83,7 +83,7 @@ NodeState::take_part(const membership_actor& membership, std::string leader, con
   repeat_request();
   look_after(assignment_requests_);
   if (limit.count() > 0) // MEMBERSHIP, which knows what is missing, refuses it before
-    self_->run_delayed(limit + setup_.detection,
+    self_->run_delayed(limit + setup_.timeouts.detection,
                        [this, request = assignment_requests_] { give_up_assignment(request); });
   return assignment_;
 }
@@ -95,10 +95,12 @@ bool NodeState::waits_for_assignment(std::int64_t request) const {
 /// Polls MEMBERSHIP. Its connection is watched too, but a handle that another node has sent may
 /// belong to a process without a connection.
 void NodeState::look_after(std::int64_t request) {
-  self_->run_delayed(setup_.detection, [this, request] {
+  self_->run_delayed(setup_.timeouts.detection, [this, request] {
     if (!waits_for_assignment(request))
       return;
-    self_->request(membership_, setup_.form, atom::status_v, member_actor{node_actor{self_}})
+    self_
+        ->request(membership_, setup_.timeouts.rejoin, atom::status_v,
+                  member_actor{node_actor{self_}})
         .then(
             [this, request](const WaitStatus& told) {
               if (!waits_for_assignment(request))
@@ -111,7 +113,7 @@ void NodeState::look_after(std::int64_t request) {
                 lost_leader(Error{Errc::network,
                                   fmt::format("node {}, which leads the job, has not answered "
                                               "within {}",
-                                              leader_, format_duration(setup_.form)),
+                                              leader_, format_duration(setup_.timeouts.rejoin)),
                                   {.node = leader_},
                                   Whose::there});
             });
@@ -120,7 +122,9 @@ void NodeState::look_after(std::int64_t request) {
 
 /// Logs why this node is a spare, once for each reason.
 void NodeState::say_why_spare() {
-  self_->request(membership_, setup_.detection, atom::status_v, member_actor{node_actor{self_}})
+  self_
+      ->request(membership_, setup_.timeouts.detection, atom::status_v,
+                member_actor{node_actor{self_}})
       .then(
           [this](WaitStatus& told) {
             if (assignment_.pending() && told.what != said_spare_)
@@ -201,7 +205,7 @@ caf::result<JobStatus> NodeState::status() {
     return self_->delegate(coordinator_, atom::status_v);
   auto promise = self_->make_response_promise<JobStatus>();
   if (coordinator_)
-    self_->request(coordinator_, setup_.detection, atom::status_v)
+    self_->request(coordinator_, setup_.timeouts.detection, atom::status_v)
         .then(
             [this, promise](JobStatus& status) mutable {
               status.wait = shown_wait();
@@ -217,7 +221,9 @@ caf::result<JobStatus> NodeState::status() {
 
 /// If MEMBERSHIP does not answer, the status contains what this node knows itself.
 void NodeState::ask_membership(caf::typed_response_promise<JobStatus> promise) {
-  self_->request(membership_, setup_.detection, atom::status_v, member_actor{node_actor{self_}})
+  self_
+      ->request(membership_, setup_.timeouts.detection, atom::status_v,
+                member_actor{node_actor{self_}})
       .then(
           [this, promise](WaitStatus& told) mutable {
             if (told.what.empty())
@@ -235,7 +241,7 @@ void NodeState::ask_consensus(caf::typed_response_promise<JobStatus> promise) {
   auto wait = shown_wait();
   if (!consensus_)
     return promise.deliver(status_of_wait(std::move(wait)));
-  self_->request(consensus_, setup_.detection, atom::status_v)
+  self_->request(consensus_, setup_.timeouts.detection, atom::status_v)
       .then(
           [this, promise, wait](std::string& waiting) mutable {
             if (!waiting.empty())

@@ -5,6 +5,7 @@
 #include "actors/roles/detail/run_totals.hpp"
 #include "actors/roles/detail/slice_balancer.hpp"
 #include "actors/roles/detail/work_items.hpp"
+#include "core/config/cluster.hpp"
 #include "metrics/report/earlier_run.hpp"
 #include "metrics/step_sums.hpp"
 #include "metrics/trace.hpp"
@@ -27,10 +28,8 @@ struct CoordinatorSetup {
   training::GenerationRecord generation;
   // The training set, which must be the same on every node.
   std::int64_t samples = 0;
-  std::string data = {}; ///< fingerprint of the training set
-  /// How long to wait, after a collective has failed, for the loss of a node to be noticed.
-  std::chrono::milliseconds detection{5000};
-  std::chrono::milliseconds collective{0}; ///< longest time that a collective may take
+  std::string data = {};        ///< fingerprint of the training set
+  TimeoutsConfig timeouts = {}; ///< cluster.timeouts
   // collectives/step_policy.hpp
   std::int64_t window = 1; ///< number of steps that may be in flight
   /// Whether all ranks have the same state after `step`.

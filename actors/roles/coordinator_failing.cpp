@@ -18,7 +18,7 @@ void CoordinatorState::suspect(const Error& error) {
   if (suspected_)
     return;
   suspected_ = error;
-  self_->run_delayed(setup_.detection, [this] { fail(*suspected_); });
+  self_->run_delayed(setup_.timeouts.detection, [this] { fail(*suspected_); });
 }
 
 void CoordinatorState::fail(Error error) {
@@ -60,7 +60,7 @@ void CoordinatorState::tell_membership(const Error& error) {
 /// A collective fails for all ranks that have reached it. So, after the longest time that a
 /// collective may take, the ranks that have reported no failure have not reached it.
 std::vector<std::string> CoordinatorState::nodes_behind() const {
-  if (Clock::now() - last_commit_ < setup_.collective)
+  if (Clock::now() - last_commit_ < setup_.timeouts.collective)
     return {};
   std::vector<std::pair<std::string, std::int64_t>> reached;
   for (const auto& place : setup_.generation.nodes) {

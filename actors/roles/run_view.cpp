@@ -87,7 +87,8 @@ RunView::open(const training::Job& job, const metrics::RunInfo& info,
       .staging = record.writer.empty() ? "" : staging_of(job.folder, record.writer),
       .takes_over = takes_over};
   std::optional<std::filesystem::path> aside;
-  if (leads && is_first && !takes_over && job.config.checkpoint.resume == "never") {
+  if (leads && is_first && !takes_over &&
+      job.config.checkpoint.resume.kind == ResumeConfig::Kind::never) {
     TROUPE_TRY(aside, training::set_earlier_run_aside(job.folder, written_before(writer)));
   }
   std::optional<metrics::RunFolder> folder;
@@ -101,7 +102,7 @@ RunView::open(const training::Job& job, const metrics::RunInfo& info,
   }
   std::unique_ptr<RunView> view{
       new RunView{options, exposition, std::move(folder), std::move(board)}};
-  if (job.config.checkpoint.best == "loss")
+  if (job.config.checkpoint.best == BestMetric::loss)
     view->best_by_ = metrics::BestBy::loss;
   if (leads)
     view->opening_ = fmt::format("{}-{}", record.writer, record.number);

@@ -46,16 +46,16 @@ Config job_of(const Options& options, int ranks) {
   config.model.name = "mlp";
   config.model.hidden = {options.hidden, options.hidden};
   config.data.dataset = "synthetic";
-  config.data.synthetic_samples = 64;
+  config.data.limit = 64;
   config.data.batch_size = ranks;
-  config.devices.kind = "cpu";
+  config.devices.kind = DeviceKind::cpu;
   config.devices.count = ranks;
   config.devices.threads_per_worker = 1;
   config.parallel.strategy = ranks > 1 ? StrategyKind::fsdp : StrategyKind::single;
   config.train.evaluate_every = 0;
   config.checkpoint.every = {Interval::Unit::steps, 1};
-  config.checkpoint.state = ranks > 1 ? "sharded" : "full";
-  config.checkpoint.resume = "never";
+  config.checkpoint.state = ranks > 1 ? CheckpointState::sharded : CheckpointState::full;
+  config.checkpoint.resume.kind = ResumeConfig::Kind::never;
   config.run.output = options.folder;
   return config;
 }

@@ -25,13 +25,13 @@ Config resnet20(const std::filesystem::path& output, std::int64_t steps) {
   config.run.output = output.string();
   config.model.name = "resnet20";
   config.data.dataset = "synthetic";
-  config.data.synthetic_samples = 1024;
-  config.data.augment = {"crop", "flip"};
+  config.data.limit = 1024;
+  config.data.augment = {Augmentation::crop, Augmentation::flip};
   config.train.epochs = 1 << 20;
   config.train.max_steps = steps;
   config.train.evaluate_every = 0;
   config.checkpoint.every = {};
-  config.checkpoint.resume = "never";
+  config.checkpoint.resume.kind = ResumeConfig::Kind::never;
   config.metrics.listen = "off";
   return config;
 }

@@ -93,14 +93,14 @@ Config two_workers(StrategyKind strategy) {
   Config config;
   config.model.name = "resnet20";
   config.data.dataset = "synthetic";
-  config.data.synthetic_samples = 64;
+  config.data.limit = 64;
   config.data.image_size = 8;
   config.data.batch_size = config.data.eval_batch_size = 8;
   config.parallel.strategy = strategy;
-  config.devices.kind = "cpu";
+  config.devices.kind = DeviceKind::cpu;
   config.devices.count = 2;
   config.devices.threads_per_worker = 1;
-  config.checkpoint.resume = "auto";
+  config.checkpoint.resume.kind = ResumeConfig::Kind::automatic;
   config.run.output = "no-such-folder";
   return config;
 }

@@ -1,33 +1,26 @@
 /// Characters that separate the cells of a table, and their names in the config.
 #pragma once
 
-#include <algorithm>
+#include "core/choice.hpp"
+
 #include <array>
-#include <string>
-#include <string_view>
-#include <vector>
+#include <cstddef>
+#include <cstdint>
 
 namespace troupe {
 
-struct Delimiter {
-  std::string_view name;
-  char character;
-};
+enum class Delimiter : std::uint8_t { comma, semicolon, tab, pipe, space };
 
-inline constexpr std::array delimiters = {Delimiter{"comma", ','}, Delimiter{"semicolon", ';'},
-                                          Delimiter{"tab", '\t'}, Delimiter{"pipe", '|'},
-                                          Delimiter{"space", ' '}};
+template <>
+inline constexpr auto choice_words<Delimiter> = word_list("comma", "semicolon", "tab", "pipe",
+                                                          "space");
 
-inline std::vector<std::string> delimiter_names() {
-  std::vector<std::string> names;
-  for (const auto& delimiter : delimiters)
-    names.emplace_back(delimiter.name);
-  return names;
-}
+inline constexpr std::array all_delimiters = {Delimiter::comma, Delimiter::semicolon,
+                                              Delimiter::tab, Delimiter::pipe, Delimiter::space};
 
-/// Precondition: `name` is one of delimiter_names().
-inline char delimiter_character(std::string_view name) {
-  return std::ranges::find(delimiters, name, &Delimiter::name)->character;
+constexpr char character_of(Delimiter delimiter) {
+  constexpr std::array characters = {',', ';', '\t', '|', ' '};
+  return characters[static_cast<std::size_t>(delimiter)];
 }
 
 } // namespace troupe

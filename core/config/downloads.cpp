@@ -29,9 +29,8 @@ void use_moved(Config& config, const char* key, std::string& path) {
 
 void use_moved_downloads(Config& config) {
   use_moved(config, "data.root", config.data.root);
-  if (config.data.test_root)
-    use_moved(config, "data.test_root", *config.data.test_root);
-  use_moved(config, "data.tokenizer", config.data.tokenizer);
+  use_moved(config, "data.validation", config.data.validation.path);
+  use_moved(config, "data.tokenizer", config.data.tokenizer.path);
 }
 
 } // namespace troupe

@@ -5,7 +5,7 @@
 
 namespace troupe {
 
-/// Replaces "data/NAME" by "datasets/NAME" in data.root, data.test_root and data.tokenizer if only
+/// Replaces "data/NAME" by "datasets/NAME" in data.root, data.validation and data.tokenizer if only
 /// the latter exists. Adds a line to config.notes for each.
 void use_moved_downloads(Config& config);
 

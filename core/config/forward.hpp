@@ -15,6 +15,7 @@ struct TrainConfig;
 struct PrecisionConfig;
 struct ParallelConfig;
 struct OffloadConfig;
+struct AsyncConfig;
 struct DevicesConfig;
 struct ClusterConfig;
 struct MetricsConfig;

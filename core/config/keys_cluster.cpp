@@ -1,4 +1,5 @@
 #include "core/config/detail/keys_cluster.hpp"
+#include "core/config/detail/forms.hpp"
 #include "core/config/detail/rules.hpp"
 
 namespace troupe {
@@ -11,6 +12,36 @@ const ConfigRule some_time_or_none = {.min = 0};
 const ConfigRule certificate_name = {.format = ConfigFormat::not_empty};
 const ConfigRule port = {.min = 0, .max = 65535};
 const ConfigRule node_count = {.min = 1, .max = 1024};
+
+ConfigTarget tls_forms(TlsConfig& c) {
+  return FormsTarget{
+      &c,
+      {word_form("null", c),
+       fields_form(
+           c, {},
+           {{"certificate", &c.certificate, a_path(), "PEM file of this node's certificate"},
+            {"key", &c.key, a_path(), "PEM file of the private key"},
+            {"ca", &c.ca, a_path(),
+             "PEM file of the authority that signs the certificates of all nodes"},
+            {"names", &c.names, certificate_name,
+             "names of accepted certificates: the subject's common name or a DNS name; "
+             "\".example.org\" stands for all names below it; empty, the default: all "
+             "certificates of the authority"}})}};
+}
+
+/// Timeouts that follow from detection. Only tests set them.
+void add_test_timeouts(std::vector<ConfigKey>& keys, TimeoutsConfig& t) {
+  const auto add = [&](const char* path, auto& value, const ConfigRule& rule) {
+    keys.push_back({.path = path,
+                    .target = &value,
+                    .rule = rule,
+                    .help = "Instead of the value that follows from detection",
+                    .hidden = true});
+  };
+  add("cluster.timeouts.heartbeat", t.heartbeat, some_time);
+  add("cluster.timeouts.handshake", t.handshake, some_time);
+  add("cluster.timeouts.admission", t.admission, some_time_or_none);
+}
 
 } // namespace
 
@@ -36,27 +67,18 @@ void add_cluster_keys(std::vector<ConfigKey>& keys, ClusterConfig& c) {
                   {},
                   "Allow listening off loopback without TLS, although any client that reaches the "
                   "port can stop the job"});
-  auto& tls = c.tls;
-  keys.push_back({"cluster.tls.certificate", &tls.certificate, a_path(),
-                  "PEM file of this node's certificate (tools/make-certs makes a set)"});
-  keys.push_back({"cluster.tls.key", &tls.key, a_path(), "PEM file of the private key"});
-  keys.push_back({"cluster.tls.ca", &tls.ca, a_path(),
-                  "PEM file of the authority that signs the certificates of all nodes"});
-  keys.push_back(
-      {"cluster.tls.names", &tls.names, certificate_name,
-       "Names of accepted certificates: the subject's common name or a DNS name; \".example.org\" "
-       "stands for all names below it; empty: all certificates of the authority"});
+  keys.push_back({"cluster.tls",
+                  tls_forms(c.tls),
+                  {},
+                  "TLS: only peers with a certificate of the same authority can connect "
+                  "(tools/make-certs makes a set)"});
   auto& t = c.timeouts;
-  keys.push_back({"cluster.timeouts.heartbeat", &t.heartbeat, some_time,
-                  "Time between two heartbeats of a node"});
-  keys.push_back({"cluster.timeouts.handshake", &t.handshake, some_time,
-                  "A connection that has not completed its handshake after this time is closed"});
+  add_test_timeouts(keys, t);
   keys.push_back({"cluster.timeouts.detection", &t.detection, some_time,
-                  "A node that sends no heartbeat for this time is lost"});
-  keys.push_back({"cluster.timeouts.admission", &t.admission, some_time_or_none,
-                  "Time that a new node must stay connected before training halts to admit it; 0s: "
-                  "training halts at once"});
-  keys.push_back({"cluster.timeouts.form", &t.form, some_time,
+                  "A node that sends no heartbeat for this time is lost. Heartbeats are sent 20 "
+                  "times in it. A new node must stay connected for it before training halts to "
+                  "admit it, and must complete its handshake within five times of it"});
+  keys.push_back({"cluster.timeouts.rejoin", &t.rejoin, some_time,
                   "Time for nodes to build a generation, after one is lost or joins; a node that "
                   "is not ready in time is left out"});
   keys.push_back({"cluster.timeouts.collective", &t.collective, some_time,

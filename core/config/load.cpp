@@ -27,7 +27,7 @@ Config default_config_of(const std::filesystem::path& path, const Catalogue& cat
 /// Checks divide by these values. Values below 1, which their rules have rejected, become 1.
 Config with_safe_divisors(Config config) {
   for (auto* divisor : {&config.devices.count, &config.cluster.min_nodes, &config.train.accumulate,
-                        &config.parallel.shard_group, &config.parallel.outer.team})
+                        &config.parallel.shard_group, &config.parallel.diloco.group_size})
     *divisor = std::max<std::int64_t>(1, *divisor);
   return config;
 }
@@ -44,12 +44,14 @@ void add(ConfigReader& reader, ConfigConflicts conflicts) {
 ConfigResult read_config(Config config, std::string_view text, const std::string& source,
                          std::span<const std::string> overrides, const Capabilities& capabilities,
                          const Catalogue& catalogue, std::span<const GivenValue> given) {
-  ConfigReader reader{config_keys(config, catalogue)};
+  ConfigReader reader{config, config_keys(config, catalogue)};
   for (const auto& [key, value, from] : given)
     reader.read_given(key, value, from);
   reader.read_document(text, source);
   for (const auto& assignment : overrides)
     reader.read_override(assignment);
+  reader.finish();
+  config.notes = reader.warnings();
   add(reader, find_conflicts(with_safe_divisors(config), capabilities, catalogue));
   use_moved_downloads(config);
   auto problems = reader.take_problems();
@@ -86,7 +88,7 @@ std::map<std::string, StatedValue> stated_values(const std::filesystem::path& pa
                                                  const Catalogue& catalogue) {
   auto config = default_config(catalogue);
   const auto keys = config_keys(config, catalogue);
-  ConfigReader reader{keys};
+  ConfigReader reader{config, keys};
   if (const auto text = read_config_text(path, {".yaml", ".yml"}))
     reader.read_document(*text, path.string());
   for (const auto& assignment : overrides)

@@ -1,6 +1,6 @@
 #include "core/config/notes.hpp"
 
-#include "core/config/text.hpp"
+#include "core/config/config.hpp"
 
 #include <fmt/format.h>
 
@@ -11,12 +11,6 @@ namespace troupe {
 
 std::vector<std::string> config_notes(const Config& config, const Catalogue& catalogue) {
   auto notes = config.notes;
-  auto given = config,
-       default_value = default_config(catalogue); // keys point to writable members
-  const auto keys = config_keys(given, catalogue), defaults = config_keys(default_value, catalogue);
-  for (std::size_t i = 0; i < keys.size(); ++i)
-    if (!keys[i].deprecated.empty() && config_value_text(keys[i]) != config_value_text(defaults[i]))
-      notes.push_back(fmt::format("{} is deprecated: {}", keys[i].path, keys[i].deprecated));
   if (catalogue.notes)
     std::ranges::move(catalogue.notes(config), std::back_inserter(notes));
   return notes;

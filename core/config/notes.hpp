@@ -8,8 +8,8 @@
 
 namespace troupe {
 
-/// Returns one line per note on a valid config: deprecated keys that are used, and keys without
-/// effect on the model.
+/// Returns one line per note on a valid config: old keys that are used, and keys without effect on
+/// the model.
 std::vector<std::string> config_notes(const Config& config, const Catalogue& catalogue);
 
 /// Returns a warning if devices.threads_per_worker asks for several threads and the workers

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 namespace troupe {
 
@@ -47,25 +48,28 @@ struct Print {
     return format == ConfigFormat::size ? format_size(*v) : std::to_string(*v);
   }
   std::string operator()(const double* v) const { return fmt::format("{}", *v); }
-  std::string operator()(const std::string* v) const {
-    return is_plain_word(*v) ? *v : in_quotes(*v);
-  }
+  std::string operator()(const std::string* v) const { return word(*v); }
   std::string operator()(const std::chrono::milliseconds* v) const { return format_duration(*v); }
   std::string operator()(const Interval* v) const { return format_interval(*v); }
   std::string operator()(const Length* v) const { return format_length(*v); }
-  std::string operator()(const RecomputeConfig* v) const {
-    switch (v->kind) {
-    case RecomputeConfig::Kind::names:
-      return (*this)(&v->names);
-    case RecomputeConfig::Kind::fit:
-      return fmt::format("{{fit: {}}}", format_size(v->fit_bytes));
-    case RecomputeConfig::Kind::block:
-      return "block";
-    default:
-      return "none";
-    }
+  std::string operator()(const ChoiceTarget& target) const {
+    return word(target.words[*target.number]);
   }
-  std::string operator()(const StrategyKind* v) const { return std::string{to_string(*v)}; }
+  std::string operator()(const Augmentation* v) const { return word(to_string(*v)); }
+  std::string operator()(const FormsTarget& target) const {
+    const auto& form = form_of(target);
+    if (form.fields.empty())
+      return form.word == "null" ? "null" : word(form.word);
+    if (!form.is_mapping())
+      return config_value_text(form.fields.front());
+    std::vector<std::string> items;
+    for (const auto& field : form.fields)
+      items.push_back(fmt::format("{}: {}", field.path, config_value_text(field)));
+    return fmt::format("{{{}}}", fmt::join(items, ", "));
+  }
+  std::string operator()(const std::array<double, 2>* v) const {
+    return fmt::format("[{}, {}]", (*v)[0], (*v)[1]);
+  }
   std::string operator()(const std::map<std::string, double>* v) const {
     std::vector<std::string> items;
     for (const auto& [name, value] : *v)
@@ -83,21 +87,37 @@ struct Print {
       items.push_back((*this)(&value));
     return fmt::format("[{}]", fmt::join(items, ", "));
   }
+
+  static std::string word(std::string_view text) {
+    return is_plain_word(text) ? std::string{text} : in_quotes(text);
+  }
 };
+
+/// Returns the defaults of hidden keys, which are printed only with other values.
+std::map<std::string, std::string> hidden_values(const Catalogue& catalogue) {
+  auto defaults = default_config(catalogue);
+  std::map<std::string, std::string> values;
+  for (const auto& key : config_keys(defaults, catalogue))
+    if (key.hidden)
+      values.emplace(key.path, config_value_text(key));
+  return values;
+}
 
 } // namespace
 
 std::string config_value_text(const ConfigKey& key) {
-  return std::visit([&](auto* target) { return Print{key.rule.format}(target); }, key.target);
+  return std::visit([&](const auto& target) { return Print{key.rule.format}(target); }, key.target);
 }
 
 std::string to_yaml(const Config& config, const Catalogue& catalogue,
                     const ConfigComment& comment) {
   auto copy = config; // keys point to writable members
+  const auto hidden_defaults = hidden_values(catalogue);
   std::string out, open;
   for (const auto& key : config_keys(copy, catalogue)) {
+    const auto value = config_value_text(key);
     const auto said = comment(key);
-    if (!said)
+    if (!said || (key.hidden && hidden_defaults.at(key.path) == value))
       continue;
     const auto dot = key.path.rfind('.');
     const auto section = key.path.substr(0, dot);
@@ -116,8 +136,8 @@ std::string to_yaml(const Config& config, const Catalogue& catalogue,
                            parent.empty() ? section : section.substr(parent_end + 1));
       open = section;
     }
-    out += fmt::format("{:{}}{}: {}{}{}\n", "", 2 * depth + 2, key.path.substr(dot + 1),
-                       config_value_text(key), said->empty() ? "" : "  # ", *said);
+    out += fmt::format("{:{}}{}: {}{}{}\n", "", 2 * depth + 2, key.path.substr(dot + 1), value,
+                       said->empty() ? "" : "  # ", *said);
   }
   return out;
 }

@@ -1,7 +1,5 @@
 #include "core/config/strategies.hpp"
 
-#include <algorithm>
-
 namespace troupe {
 
 namespace {
@@ -13,15 +11,6 @@ consteval bool rows_stand_where_traits_of_looks() {
   return true;
 }
 static_assert(rows_stand_where_traits_of_looks());
-
-} // namespace
-
-std::optional<StrategyKind> strategy_named(std::string_view name) {
-  const auto* const found = std::ranges::find(strategies, name, &StrategyTraits::name);
-  return found == strategies.end() ? std::nullopt : std::optional{found->kind};
-}
-
-namespace {
 
 std::vector<std::string> names_of(Divided least, bool any_policy) {
   std::vector<std::string> names;

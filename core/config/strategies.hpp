@@ -3,6 +3,9 @@
 /// strategy's name. A new strategy is an enumerator and a row.
 #pragma once
 
+#include "core/choice.hpp"
+
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -96,12 +99,13 @@ inline constexpr std::array strategies = {
     StrategyTraits{
         .kind = StrategyKind::local_sgd,
         .name = "local_sgd",
-        .help = "workers train independently, and their parameters are averaged every local_steps",
+        .help =
+            "workers train independently, and their parameters are averaged every local_sgd.steps",
         .policy = StepPolicy::local_sgd},
     StrategyTraits{.kind = StrategyKind::diloco,
                    .name = "diloco",
                    .help = "groups of workers train independently, and the change of each in "
-                           "local_steps is a pseudo-gradient for an outer optimizer",
+                           "diloco.steps is a pseudo-gradient for an outer optimizer",
                    .policy = StepPolicy::diloco},
     StrategyTraits{.kind = StrategyKind::async,
                    .name = "async",
@@ -115,10 +119,16 @@ constexpr const StrategyTraits& traits_of(StrategyKind kind) {
   return strategies[static_cast<std::size_t>(kind)];
 }
 
-constexpr std::string_view to_string(StrategyKind kind) {
-  return traits_of(kind).name;
+template <>
+inline constexpr auto choice_words<StrategyKind> = [] {
+  std::array<std::string_view, strategies.size()> names;
+  std::ranges::transform(strategies, names.begin(), &StrategyTraits::name);
+  return names;
+}();
+
+constexpr std::optional<StrategyKind> strategy_named(std::string_view name) {
+  return choice_named<StrategyKind>(name);
 }
-std::optional<StrategyKind> strategy_named(std::string_view name);
 
 /// Suffix that `plan` and `compare` append to a strategy with parallel.offload.
 inline constexpr std::string_view offload_suffix = "_offload";

@@ -10,6 +10,9 @@ namespace troupe {
 /// Returns a key's value as it is written in a config file.
 std::string config_value_text(const ConfigKey& key);
 
+/// Returns a key's help, followed by that of the fields of its mappings.
+std::string full_help(const ConfigKey& key);
+
 /// Returns the JSON Schema (draft 2020-12) with which editors check and complete config files.
 std::string config_json_schema(const Catalogue& catalogue);
 

@@ -28,9 +28,9 @@ std::vector<ConfigProblem> without_place(ConfigConflicts conflicts) {
 } // namespace
 
 ConfigConflicts validate(const OptimizerConfig& optimizer) {
-  if (optimizer.nesterov && optimizer.name != "sgd")
+  if (optimizer.nesterov && optimizer.name != OptimizerKind::sgd)
     return {{{"train.optimizer.nesterov", "train.optimizer.name"},
-             optimizer.name + " has no Nesterov momentum",
+             fmt::format("{} has no Nesterov momentum", to_string(optimizer.name)),
              "false, or train.optimizer.name: sgd"}};
   if (optimizer.nesterov && optimizer.momentum == 0)
     return {{{"train.optimizer.nesterov", "train.optimizer.momentum"},
@@ -40,9 +40,9 @@ ConfigConflicts validate(const OptimizerConfig& optimizer) {
 }
 
 ConfigConflicts validate(const TrainConfig& train, const ModelConfig& model) {
-  if (train.label_smoothing > 0 && model.loss != "cross_entropy")
+  if (train.label_smoothing > 0 && model.loss != LossKind::cross_entropy)
     return {{{"train.label_smoothing", "model.loss"},
-             fmt::format("{} has no label smoothing", model.loss),
+             fmt::format("{} has no label smoothing", to_string(model.loss)),
              "0, or loss: cross_entropy"}};
   return {};
 }
@@ -57,20 +57,11 @@ ConfigConflicts refuse_rates_of_zero(const TrainConfig& train) {
   return found;
 }
 
-ConfigConflicts validate(const TrainConfig& train, const PrecisionConfig& precision) {
-  const bool scaled = precision.mode == "amp_fp16" && precision.loss_scale.enabled;
-  if (train.clip_before_unscale && scaled && (train.clip_grad_norm || train.clip_grad_value))
-    return {{{"train.clip_before_unscale", "precision.mode"},
-             "gradients would be clipped with the loss scale, in every step",
-             "false: gradients are unscaled first"}};
-  return {};
-}
-
 ConfigConflicts validate(const PrecisionConfig& precision, const DevicesConfig& devices,
                          const Capabilities& capabilities) {
   const bool on_host =
-      devices.kind == "cpu" || !capabilities.cuda_build || capabilities.cuda_devices == 0;
-  if (on_host && devices.kind != "cuda" && precision.mode == "tf32")
+      devices.kind == DeviceKind::cpu || !capabilities.cuda_build || capabilities.cuda_devices == 0;
+  if (on_host && devices.kind != DeviceKind::cuda && precision.mode == Precision::tf32)
     return {{{"precision.mode", "devices.kind"},
              "tf32 requires a CUDA device",
              "fp32, fp16, bf16, amp_fp16, amp_bf16"}};
@@ -78,13 +69,13 @@ ConfigConflicts validate(const PrecisionConfig& precision, const DevicesConfig& 
 }
 
 ConfigConflicts validate(const DevicesConfig& devices, const Capabilities& capabilities) {
-  if (devices.kind != "cuda")
+  if (devices.kind != DeviceKind::cuda)
     return {};
   if (!capabilities.cuda_build)
     return {{{"devices.kind"}, "this build has no CUDA backend", "auto, cpu"}};
   if (capabilities.cuda_devices == 0)
     return {{{"devices.kind"}, "no CUDA device on this machine", "auto, cpu"}};
-  if (devices.engine == "interpreter")
+  if (devices.engine == Engine::interpreter)
     return {
         {{"devices.engine", "devices.kind"}, "the interpreter runs only on the CPU", "fastest"}};
   return {};
@@ -99,7 +90,6 @@ ConfigConflicts find_conflicts(const Config& c, const Capabilities& capabilities
   append(all, validate(c.train, c.data));
   append(all, validate(c.train, c.model));
   append(all, refuse_rates_of_zero(c.train));
-  append(all, validate(c.train, c.precision));
   append(all, validate(c.precision, c.devices, capabilities));
   append(all, validate(c.devices, capabilities));
   append(all, validate(c.parallel, c, capabilities));

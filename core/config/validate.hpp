@@ -28,7 +28,6 @@ ConfigConflicts validate(const OptimizerConfig& optimizer);
 ConfigConflicts validate(const ScheduleConfig& schedule, const TrainConfig& train);
 ConfigConflicts validate(const TrainConfig& train, const DataConfig& data);
 ConfigConflicts validate(const TrainConfig& train, const ModelConfig& model);
-ConfigConflicts validate(const TrainConfig& train, const PrecisionConfig& precision);
 ConfigConflicts validate(const PrecisionConfig& precision, const DevicesConfig& devices,
                          const Capabilities& capabilities);
 ConfigConflicts validate(const DevicesConfig& devices, const Capabilities& capabilities);

@@ -35,11 +35,12 @@ ConfigConflicts validate_chain(const std::vector<NamedTime>& order) {
 }
 
 ConfigConflicts validate_order(const TimeoutsConfig& t) {
-  const NamedTime heartbeat{"heartbeat", t.heartbeat}, detection{"detection", t.detection},
-      form{"form", t.form}, collective{"collective", t.collective}, quorum{"quorum", t.quorum};
-  auto found = validate_chain({heartbeat, {"handshake", t.handshake}});
-  for (auto&& more : {validate_chain({heartbeat, detection, collective, quorum}),
-                      validate_chain({detection, form, quorum})})
+  const NamedTime heartbeat{"heartbeat", t.heartbeat_interval()},
+      detection{"detection", t.detection}, quorum{"quorum", t.quorum};
+  auto found = validate_chain({heartbeat, {"handshake", t.handshake_timeout()}});
+  for (auto&& more : {validate_chain({heartbeat, detection}),
+                      validate_chain({detection, {"collective", t.collective}, quorum}),
+                      validate_chain({detection, {"rejoin", t.rejoin}, quorum})})
     found.insert(found.end(), more.begin(), more.end());
   if (t.drain < t.collective)
     found.push_back(
@@ -69,15 +70,15 @@ ConfigConflicts validate_nodes(const ClusterConfig& cluster) {
 ConfigConflicts validate_trust(const ClusterConfig& cluster) {
   const auto& tls = cluster.tls;
   if (!tls.enabled() && (tls.certificate || tls.key || tls.ca))
-    return {{{"cluster.tls.certificate", "cluster.tls.key", "cluster.tls.ca"},
+    return {{{"cluster.tls"},
              fmt::format("TLS requires {}, which is not set", !tls.certificate ? "certificate"
                                                               : !tls.key       ? "key"
                                                                                : "ca"),
              "certificate, key and ca, or none of them"}};
   if (!tls.enabled() && !tls.names.empty())
-    return {{{"cluster.tls.names", "cluster.tls.certificate"},
+    return {{{"cluster.tls"},
              "without certificates there are no names to check",
-             "an empty list, or set certificate, key and ca"}};
+             "no names, or set certificate, key and ca"}};
   const auto listen = parse_endpoint(cluster.listen);
   if (listen && !is_loopback(*listen) && !tls.enabled() && !cluster.insecure)
     return {{{"cluster.listen", "cluster.insecure"},

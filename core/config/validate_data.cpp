@@ -2,7 +2,7 @@
 #include "core/config/augmentation.hpp"
 #include "core/config/custom_data_set.hpp"
 #include "core/config/data_sets.hpp"
-#include "core/config/training.hpp"
+#include "core/config/model.hpp"
 #include "core/config/validate.hpp"
 #include "core/escape.hpp"
 
@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <optional>
 
 namespace troupe {
 
@@ -44,13 +45,14 @@ ConfigConflicts validate_columns(const DataConfig& data) {
 /// Conflicts of the sizes to which images are cropped and resized.
 ConfigConflicts validate_sizes(const DataConfig& data) {
   ConfigConflicts found;
-  if (has_augmentation(data, "crop") && data.image_size < 8)
+  if (has_augmentation(data, Augmentation::crop) && data.image_size < 8)
     found.push_back(
         {{"data.augment", "data.image_size"},
          fmt::format("crop shifts by an eighth, which is less than a pixel for image_size {}",
                      data.image_size),
          "no crop, or an image_size of at least 8"});
-  if (has_augmentation(data, "crop") && has_augmentation(data, "resized_crop"))
+  if (has_augmentation(data, Augmentation::crop) &&
+      has_augmentation(data, Augmentation::resized_crop))
     found.push_back({{"data.augment"}, "crop and resized_crop cannot be combined", "one of them"});
   if (data.eval_resize && *data.eval_resize < data.image_size)
     found.push_back({{"data.eval_resize", "data.image_size"},
@@ -71,20 +73,20 @@ ConfigConflicts validate_no_images(const DataConfig& data) {
   };
   refuse("data.augment", !data.augment.empty(), "cannot be augmented", "[]");
   refuse("data.eval_resize", data.eval_resize.has_value(), "have no size", "not set");
-  refuse("data.mean", !data.mean.empty() || !data.deviation.empty(),
-         table ? "are normalized by data.standardize" : "are not normalized", "not set");
+  refuse("data.normalize", data.normalize != NormalizeConfig{},
+         table ? "are normalized by data.standardize" : "are not normalized", "null");
   return found;
 }
 
-ConfigConflicts validate_normalization(const DataConfig& data, std::int64_t channels) {
-  if (data.mean.size() != data.deviation.size())
-    return {{{"data.mean", "data.std"},
-             fmt::format("{} means and {} standard deviations", data.mean.size(),
-                         data.deviation.size()),
+ConfigConflicts validate_normalization(const NormalizeConfig& normalize, std::int64_t channels) {
+  const auto& [mean, deviation] = normalize;
+  if (mean.size() != deviation.size())
+    return {{{"data.normalize"},
+             fmt::format("{} means and {} standard deviations", mean.size(), deviation.size()),
              "the same number of both"}};
-  if (!data.mean.empty() && std::ssize(data.mean) != channels)
-    return {{{"data.mean", "model.in_channels"},
-             fmt::format("{} numbers for {} channel{}", data.mean.size(), channels,
+  if (!mean.empty() && std::ssize(mean) != channels)
+    return {{{"data.normalize", "model.in_channels"},
+             fmt::format("{} numbers for {} channel{}", mean.size(), channels,
                          channels == 1 ? "" : "s"),
              "one number per channel"}};
   return {};
@@ -110,13 +112,13 @@ ConfigConflicts validate(const ModelConfig& model, const DataConfig& data) {
   if (model.in_channels == 2)
     found.push_back({{"model.in_channels"}, "no image has 2 channels", "1, 3"});
   if (traits_of_data(data).sample == SampleKind::image)
-    std::ranges::move(validate_normalization(data, model.in_channels), std::back_inserter(found));
+    std::ranges::move(validate_normalization(data.normalize, model.in_channels),
+                      std::back_inserter(found));
   return found;
 }
 
 ConfigConflicts validate(const DataConfig& data) {
   ConfigConflicts found;
-  const bool synthetic = data.dataset == "synthetic";
   if (traits_of_data(data).files && data.root.empty())
     found.push_back({{"data.root", "data.dataset"},
                      fmt::format("dataset {} requires the folder of its files", data.dataset),
@@ -126,21 +128,19 @@ ConfigConflicts validate(const DataConfig& data) {
   if (traits_of_data(data).sample != SampleKind::image)
     std::ranges::move(validate_no_images(data), std::back_inserter(found));
   std::ranges::move(validate_sizes(data), std::back_inserter(found));
-  std::map<std::string_view, int> times;
-  for (const auto& name : data.augment)
-    if (++times[name] == 2) // reported once, however often it occurs
-      found.push_back({{"data.augment"}, fmt::format("{} is listed twice", name), "no duplicates"});
-  if (data.drop_last && data.limit && *data.limit < data.batch_size)
+  std::map<Augmentation, int> times;
+  for (const auto augmentation : data.augment)
+    if (++times[augmentation] == 2) // reported once, however often it occurs
+      found.push_back({{"data.augment"},
+                       fmt::format("{} is listed twice", to_string(augmentation)),
+                       "no duplicates"});
+  const auto samples =
+      data.dataset == "synthetic" ? std::optional{data.synthetic_samples()} : data.limit;
+  if (data.drop_last && samples && *samples < data.batch_size)
     found.push_back(
         {{"data.limit", "data.batch_size", "data.drop_last"},
          fmt::format("{} samples do not fill a batch of {}, and drop_last skips incomplete batches",
-                     *data.limit, data.batch_size),
-         fmt::format("at least {}, or drop_last: false", data.batch_size)});
-  else if (data.drop_last && synthetic && data.synthetic_samples < data.batch_size)
-    found.push_back(
-        {{"data.synthetic_samples", "data.batch_size", "data.drop_last"},
-         fmt::format("{} samples do not fill a batch of {}, and drop_last skips incomplete batches",
-                     data.synthetic_samples, data.batch_size),
+                     *samples, data.batch_size),
          fmt::format("at least {}, or drop_last: false", data.batch_size)});
   return found;
 }

@@ -13,14 +13,15 @@ namespace {
 
 /// Decides as a job does. A CUDA device that is requested and missing is another conflict.
 bool uses_cuda(const DevicesConfig& devices, const Capabilities& capabilities) {
-  return devices.kind != "cpu" && devices.engine != "interpreter" && capabilities.cuda_build &&
-         capabilities.cuda_devices > 0;
+  return devices.kind != DeviceKind::cpu && devices.engine != Engine::interpreter &&
+         capabilities.cuda_build && capabilities.cuda_devices > 0;
 }
 
 /// Whether devices are CUDA, as far as the config and this machine determine it.
 bool takes_cuda(const DevicesConfig& devices, const Capabilities& capabilities) {
-  return devices.kind == "cuda" || (!capabilities.any_machine && uses_cuda(devices, capabilities) &&
-                                    capabilities.cuda_devices >= devices.count);
+  return devices.kind == DeviceKind::cuda ||
+         (!capabilities.any_machine && uses_cuda(devices, capabilities) &&
+          capabilities.cuda_devices >= devices.count);
 }
 
 /// Checks that each given slice has at least one sample and each worker at least one slice.
@@ -54,13 +55,13 @@ ConfigConflicts validate_given_slices(const Config& config, std::int64_t slices)
 ConfigConflicts validate_slice_assignment(const Config& config) {
   if (!config.data.reassigns())
     return {};
-  const std::string key = config.data.recorded_dealing ? "data.recorded_dealing" : "data.dealing";
+  const std::string key = config.data.replay_assignment ? "data.replay_assignment" : "data.balance";
   if (config.model.sync_batch_norm)
     return {{{key, "model.sync_batch_norm"},
              "model.sync_batch_norm requires equal numbers of slices on all workers",
-             "data.dealing: even, or model.sync_batch_norm: false"}};
-  if (config.data.recorded_dealing && config.data.dealing == "speed")
-    return {{{"data.recorded_dealing", "data.dealing"},
+             "data.balance: even, or model.sync_batch_norm: false"}};
+  if (config.data.replay_assignment && config.data.balance == SliceBalance::speed)
+    return {{{"data.replay_assignment", "data.balance"},
              "slices are assigned either as recorded or by speed",
              "set only one of the two"}};
   if (config.slices() <= config.workers())
@@ -89,6 +90,10 @@ ConfigConflicts validate_slices(const Config& config) {
   return {};
 }
 
+bool has_no_state(const OptimizerConfig& optimizer) {
+  return optimizer.name == OptimizerKind::sgd && optimizer.momentum == 0;
+}
+
 /// "zero1, zero2, zero3, fsdp, hsdp"
 std::string dividing() {
   return fmt::format("{}", fmt::join(strategy_names(Divided::optimizer), ", "));
@@ -100,50 +105,50 @@ std::string dividing_parameters() {
 }
 
 /// Conflicts with workers that do not wait for each other.
-ConfigConflicts validate_stale(const ParallelConfig& parallel, const Config& config) {
+ConfigConflicts validate_async(const ParallelConfig& parallel, const Config& config) {
   if (traits_of(parallel.strategy).policy != StepPolicy::async)
     return {};
+  const auto& async = parallel.async;
   ConfigConflicts found;
-  if (config.train.clip_grad_norm && parallel.stale.staleness > 0)
-    found.push_back({{"train.clip_grad_norm", "parallel.staleness"},
+  if (config.train.clip_grad_norm && async.staleness > 0)
+    found.push_back({{"train.clip_grad_norm", "parallel.async.staleness"},
                      "gradients of several parameter versions have no common norm",
-                     "train.clip_grad_value, or parallel.staleness: 0"});
+                     "train.clip_grad_value, or parallel.async.staleness: 0"});
   if (config.model.sync_batch_norm)
     found.push_back({{"model.sync_batch_norm", "parallel.strategy"},
                      "workers that do not wait for each other cannot sum batch statistics",
                      "false, or another strategy"});
   if (config.data.reassigns())
-    found.push_back({{config.data.recorded_dealing ? "data.recorded_dealing" : "data.dealing",
+    found.push_back({{config.data.replay_assignment ? "data.replay_assignment" : "data.balance",
                       "parallel.strategy"},
                      "each slice is assigned to the next free worker",
-                     "data.dealing: even, or another strategy"});
+                     "data.balance: even, or another strategy"});
   if (parallel.mixed_precision != MixedPrecisionConfig{})
-    found.push_back({{"parallel.mixed_precision.parameters", "parallel.mixed_precision.reduce",
-                      "parallel.mixed_precision.buffers", "parallel.strategy"},
+    found.push_back({{"parallel.mixed_precision", "parallel.strategy"},
                      "parameters and gradients are sent in fp32",
                      "fp32, or another strategy"});
   if (parallel.offloads())
-    found.push_back({{"parallel.offload.target", "parallel.strategy"},
+    found.push_back({{"parallel.offload", "parallel.strategy"},
                      "shards are on their owners' devices",
                      "none, or another strategy"});
-  if (parallel.stale.gradients != "whole" && parallel.stale.staleness == 0)
-    found.push_back({{"parallel.stale_gradients", "parallel.staleness"},
+  if (async.policy != StaleGradients::whole && async.staleness == 0)
+    found.push_back({{"parallel.async.policy", "parallel.async.staleness"},
                      "without staleness no gradient is stale",
-                     "whole, or parallel.staleness: 1 or more"});
-  if (parallel.stale.prediction && parallel.stale.staleness == 0)
-    found.push_back({{"parallel.weight_prediction", "parallel.staleness"},
+                     "whole, or parallel.async.staleness: 1 or more"});
+  if (async.prediction && async.staleness == 0)
+    found.push_back({{"parallel.async.prediction", "parallel.async.staleness"},
                      "without staleness no parameters are stale",
-                     "false, or parallel.staleness: 1 or more"});
-  if (parallel.stale.prediction && parallel.stale.gradients == "compensated")
-    found.push_back({{"parallel.weight_prediction", "parallel.stale_gradients"},
+                     "false, or parallel.async.staleness: 1 or more"});
+  if (async.prediction && async.policy == StaleGradients::compensated)
+    found.push_back({{"parallel.async.prediction", "parallel.async.policy"},
                      "staleness would be corrected twice",
-                     "weight_prediction: false, or stale_gradients: whole or divided"});
+                     "prediction: false, or policy: whole or divided"});
   return found;
 }
 
 /// Conflicts with replica groups, each of which has its own state.
-ConfigConflicts validate_teams(const ParallelConfig& parallel, const Config& config) {
-  const auto& outer = parallel.outer;
+ConfigConflicts validate_diloco(const ParallelConfig& parallel, const Config& config) {
+  const auto& diloco = parallel.diloco;
   if (!parallel.has_replica_groups())
     return {};
   ConfigConflicts found;
@@ -151,43 +156,44 @@ ConfigConflicts validate_teams(const ParallelConfig& parallel, const Config& con
     found.push_back({{"model.sync_batch_norm", "parallel.strategy"},
                      "replica groups do not sum each other's batch statistics",
                      "false, or another strategy"});
-  if (parallel.mixed_precision.buffers != "fp32")
-    found.push_back({{"parallel.mixed_precision.buffers", "parallel.strategy"},
+  if (parallel.mixed_precision.buffers != DType::f32)
+    found.push_back({{"parallel.mixed_precision", "parallel.strategy"},
                      "statistics of replica groups are averaged in fp32",
-                     "fp32, or another strategy"});
+                     "buffers: fp32, or another strategy"});
   if (parallel.offloads())
-    found.push_back({{"parallel.offload.target", "parallel.strategy"},
+    found.push_back({{"parallel.offload", "parallel.strategy"},
                      "replica groups have their state on their devices",
                      "none, or another strategy"});
-  if (const auto workers = config.workers(); workers % outer.team != 0)
+  const auto workers = config.workers(), size = diloco.group_size;
+  if (workers % size != 0)
     found.push_back(
-        {{"parallel.outer.team", "devices.count", "cluster.min_nodes"},
-         fmt::format("{} workers cannot be divided into replica groups of {}", workers, outer.team),
+        {{"parallel.diloco.group_size", "devices.count", "cluster.min_nodes"},
+         fmt::format("{} workers cannot be divided into replica groups of {}", workers, size),
          fmt::format("a divisor of {}; devices.count makes one group per host", workers)});
-  else if (outer.quorum && *outer.quorum > workers / outer.team)
-    found.push_back({{"parallel.outer.quorum", "parallel.outer.team", "cluster.min_nodes"},
-                     fmt::format("the number of replica groups is {}", workers / outer.team),
-                     fmt::format("at most {}, or null: all", workers / outer.team)});
-  if (outer.overlap >= parallel.rounds.local_steps)
+  else if (diloco.quorum && *diloco.quorum > workers / size)
+    found.push_back({{"parallel.diloco.quorum", "parallel.diloco.group_size", "cluster.min_nodes"},
+                     fmt::format("the number of replica groups is {}", workers / size),
+                     fmt::format("at most {}, or null: all", workers / size)});
+  if (diloco.overlap >= diloco.steps)
     found.push_back(
-        {{"parallel.outer.overlap", "parallel.local_steps"},
+        {{"parallel.diloco.overlap", "parallel.diloco.steps"},
          fmt::format("a fragment's next round would end after {} steps, before this one is applied",
-                     parallel.rounds.local_steps),
-         fmt::format("at most {}", parallel.rounds.local_steps - 1)});
-  if (outer.compress == "int4" && !outer.error_feedback)
-    found.push_back({{"parallel.outer.error_feedback", "parallel.outer.compress"},
+                     diloco.steps),
+         fmt::format("at most {}", diloco.steps - 1)});
+  if (diloco.compress == Compression::int4 && !diloco.error_feedback)
+    found.push_back({{"parallel.diloco.error_feedback", "parallel.diloco.compress"},
                      "without error feedback each round would lose the rounding errors of int4, "
                      "which has only 15 values",
                      "true, or compress: int8"});
-  if (outer.nesterov && outer.momentum == 0)
-    found.push_back({{"parallel.outer.nesterov", "parallel.outer.momentum"},
+  if (diloco.nesterov && diloco.momentum == 0)
+    found.push_back({{"parallel.diloco.nesterov", "parallel.diloco.momentum"},
                      "nesterov has no effect without momentum",
                      "false, or a momentum above 0"});
   return found;
 }
 
 /// Conflicts with averaging in rounds.
-ConfigConflicts validate_rounds(const ParallelConfig& parallel, const Config& config) {
+ConfigConflicts validate_local_sgd(const ParallelConfig& parallel, const Config& config) {
   if (traits_of(parallel.strategy).policy != StepPolicy::local_sgd)
     return {};
   ConfigConflicts found;
@@ -195,20 +201,20 @@ ConfigConflicts validate_rounds(const ParallelConfig& parallel, const Config& co
     found.push_back({{"model.sync_batch_norm", "parallel.strategy"},
                      "workers that train independently do not sum each other's batch statistics",
                      "false, or another strategy"});
-  if (parallel.mixed_precision.reduce != "fp32" || parallel.mixed_precision.buffers != "fp32")
-    found.push_back({{"parallel.mixed_precision.reduce", "parallel.mixed_precision.buffers",
-                      "parallel.strategy"},
+  const auto& types = parallel.mixed_precision;
+  if (types.reduce != DType::f32 || types.buffers != DType::f32)
+    found.push_back({{"parallel.mixed_precision", "parallel.strategy"},
                      "parameters and statistics are averaged in fp32",
                      "fp32, or another strategy"});
   if (parallel.offloads())
-    found.push_back({{"parallel.offload.target", "parallel.strategy"},
+    found.push_back({{"parallel.offload", "parallel.strategy"},
                      "local_sgd workers have their state on their devices",
                      "none, or another strategy"});
   const auto& optimizer = config.train.optimizer;
-  if (parallel.rounds.momentum != "kept" && optimizer.name == "sgd" && optimizer.momentum == 0)
-    found.push_back({{"parallel.local_momentum", "train.optimizer.momentum"},
+  if (parallel.local_sgd.momentum != OptimizerAtRound::kept && has_no_state(optimizer))
+    found.push_back({{"parallel.local_sgd.momentum", "train.optimizer.momentum"},
                      fmt::format("sgd without momentum has no state that could be {}",
-                                 parallel.rounds.momentum),
+                                 to_string(parallel.local_sgd.momentum)),
                      "kept, or a momentum above 0"});
   return found;
 }
@@ -230,22 +236,17 @@ ConfigConflicts validate(const ParallelConfig& parallel, const Config& config,
                      fmt::format("{} workers cannot be divided into groups of {}", workers,
                                  parallel.shard_group),
                      fmt::format("a divisor of {}; fsdp makes one group", workers)});
-  if ((parallel.wrap.policy == "explicit") == parallel.wrap.units.empty())
-    found.push_back({{"parallel.wrap.units", "parallel.wrap.policy"},
-                     parallel.wrap.units.empty()
-                         ? "policy explicit requires the names of units"
-                         : "units are only for policy explicit, not for " + parallel.wrap.policy,
-                     "names of units with policy explicit, an empty list with others"});
-  if (parallel.mixed_precision.parameters != "fp32" && !parallel.divides_parameters())
-    found.push_back({{"parallel.mixed_precision.parameters", "parallel.strategy"},
+  if (parallel.mixed_precision.parameters != DType::f32 && !parallel.divides_parameters())
+    found.push_back({{"parallel.mixed_precision", "parallel.strategy"},
                      fmt::format("{} does not gather parameters", traits.name),
-                     "fp32, or strategy " + dividing_parameters()});
-  if (parallel.buddies == "on" && traits.divides == Divided::nothing)
-    found.push_back({{"parallel.buddies", "parallel.strategy"},
+                     "parameters: fp32, or strategy " + dividing_parameters()});
+  const bool replicates = parallel.replicate_shards == ReplicateShards::on;
+  if (replicates && traits.divides == Divided::nothing)
+    found.push_back({{"parallel.replicate_shards", "parallel.strategy"},
                      fmt::format("{} shards no state that could be lost with a host", traits.name),
                      "auto, or strategy " + dividing()});
-  if (parallel.buddies == "on" && config.cluster.max_nodes < 2)
-    found.push_back({{"parallel.buddies", "cluster.max_nodes"},
+  if (replicates && config.cluster.max_nodes < 2)
+    found.push_back({{"parallel.replicate_shards", "cluster.max_nodes"},
                      "a single node has no other host for replicas",
                      "auto, or cluster.max_nodes: 2 or more"});
   if (config.model.sync_batch_norm && config.cluster.max_nodes > 1 &&
@@ -255,39 +256,34 @@ ConfigConflicts validate(const ParallelConfig& parallel, const Config& config,
                      "false; devices.kind: cpu; one node"});
   std::ranges::move(validate_slices(config), std::back_inserter(found));
   std::ranges::move(validate_slice_assignment(config), std::back_inserter(found));
-  std::ranges::move(validate_rounds(parallel, config), std::back_inserter(found));
-  std::ranges::move(validate_teams(parallel, config), std::back_inserter(found));
-  std::ranges::move(validate_stale(parallel, config), std::back_inserter(found));
+  std::ranges::move(validate_local_sgd(parallel, config), std::back_inserter(found));
+  std::ranges::move(validate_diloco(parallel, config), std::back_inserter(found));
+  std::ranges::move(validate_async(parallel, config), std::back_inserter(found));
   return found;
 }
 
 ConfigConflicts validate(const OffloadConfig& offload, const Config& config,
                          const Capabilities& capabilities) {
+  using Target = OffloadConfig::Target;
   const auto& traits = traits_of(config.parallel.strategy);
-  if (offload.target == "none") {
-    if (offload.ratio != 1)
-      return {{{"parallel.offload.ratio", "parallel.offload.target"},
-               "the ratio has no effect: no state is offloaded",
-               "1, or a target: optimizer, parameters"}};
+  if (offload.target == Target::none)
     return {};
-  }
   ConfigConflicts found;
   if (traits.root_only)
     found.push_back(
-        {{"parallel.offload.target", "parallel.strategy"},
+        {{"parallel.offload", "parallel.strategy"},
          fmt::format("{} has the optimizer only on worker 0, and offloads nothing", traits.name),
          "none, or another strategy"});
-  else if (offload.target == "parameters" && !config.parallel.divides_parameters())
-    found.push_back({{"parallel.offload.target", "parallel.strategy"},
+  else if (offload.target == Target::parameters && !config.parallel.divides_parameters())
+    found.push_back({{"parallel.offload", "parallel.strategy"},
                      fmt::format("{} keeps all parameters on each device", traits.name),
                      "optimizer, or strategy " + dividing_parameters()});
-  const auto& optimizer = config.train.optimizer;
-  if (offload.target == "optimizer" && optimizer.name == "sgd" && optimizer.momentum == 0)
-    found.push_back({{"parallel.offload.target", "train.optimizer.momentum"},
+  if (offload.target == Target::optimizer && has_no_state(config.train.optimizer))
+    found.push_back({{"parallel.offload", "train.optimizer.momentum"},
                      "sgd without momentum has no state to offload",
                      "none, or parameters with " + dividing_parameters()});
   if (uses_cuda(config.devices, capabilities) && !capabilities.cuda_pinned)
-    found.push_back({{"parallel.offload.target", "devices.kind"},
+    found.push_back({{"parallel.offload", "devices.kind"},
                      "this CUDA device shares the host's memory: there is no separate pinned "
                      "memory to offload to",
                      "none, or devices.kind: cpu"});

@@ -1,7 +1,8 @@
 // Conflicts of a run's length and of the lengths in it. Lengths in different units can only be
 // compared once the data is known: nn/schedule.hpp.
+#include "core/config/data.hpp"
 #include "core/config/data_sets.hpp"
-#include "core/config/training.hpp"
+#include "core/config/train.hpp"
 #include "core/config/validate.hpp"
 
 #include <fmt/format.h>
@@ -33,7 +34,7 @@ std::string options_of_trial(const ScheduleConfig& schedule, const TrainConfig& 
   for (const auto& milestone : schedule.milestones)
     if (!is_past_end(milestone, train))
       reached.push_back(format_length(milestone));
-  if (schedule.name != "step" || reached.size() == schedule.milestones.size())
+  if (schedule.name != ScheduleKind::step || reached.size() == schedule.milestones.size())
     return options;
   return options + (reached.empty() ? " --set train.schedule.name=constant"
                                     : fmt::format(" --set 'train.schedule.milestones=[{}]'",
@@ -101,9 +102,10 @@ ConfigConflicts validate(const ScheduleConfig& schedule, const TrainConfig& trai
                      fmt::format("a warm-up of {} leaves nothing of {}", in_words(schedule.warmup),
                                  end_in_words(schedule.warmup, train)),
                      allowed_below_end(schedule.warmup, train)});
-  if (schedule.name == "step")
+  if (schedule.name == ScheduleKind::step)
     std::ranges::move(validate_milestones(schedule.milestones, train), std::back_inserter(found));
-  const bool ends_at_min = schedule.name != "constant" && schedule.name != "step";
+  const bool ends_at_min =
+      schedule.name != ScheduleKind::constant && schedule.name != ScheduleKind::step;
   if (ends_at_min && schedule.min_lr > train.optimizer.lr)
     found.push_back(
         {{"train.schedule.min_lr", "train.optimizer.lr"},
@@ -120,7 +122,7 @@ ConfigConflicts validate(const TrainConfig& train, const DataConfig& data) {
                      "a number, or null with max_steps or max_tokens"});
   const bool reads_text = traits_of_data(data).sample == SampleKind::tokens;
   if (!reads_text && train.sample.every.unit != Interval::Unit::never)
-    found.push_back({{"train.sample.every", "data.dataset"},
+    found.push_back({{"train.sample", "data.dataset"},
                      fmt::format("a model of dataset {} does not generate text", data.dataset),
                      "never"});
   if (!reads_text)

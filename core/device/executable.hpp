@@ -1,6 +1,7 @@
 /// A graph lowered for one device, and its storage of parameters.
 #pragma once
 
+#include "core/config/engine.hpp"
 #include "core/device/batch.hpp"
 #include "core/device/blocked_layout.hpp"
 #include "core/device/device.hpp"
@@ -52,8 +53,6 @@ struct StorageLayout {
 };
 
 struct CompileOptions {
-  /// Selectable by name, so that tests can run everything on the reference, the interpreter.
-  enum class Engine : std::uint8_t { fastest, interpreter };
   Engine engine = Engine::fastest;
   bool deterministic = false;
   bool tf32 = false; ///< CUDA: products of f32 may round their operands to TF32

@@ -7,7 +7,7 @@
 #include "importers/detail/unknown_key.hpp"
 #include "importers/detail/values.hpp"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -176,6 +176,16 @@ ConfigProblem Importer::placed(ConfigProblem problem) const {
   return problem;
 }
 
+/// Returns the comment on a key: the sources of its value, or of fields of its mapping.
+std::string Importer::sources_of(const std::string& path) const {
+  std::vector<std::string> sources;
+  for (const auto& [key, chosen] : settings_)
+    if (auto source = comment(chosen);
+        (key == path || key.starts_with(path + ".")) && std::ranges::count(sources, source) == 0)
+      sources.push_back(std::move(source));
+  return fmt::format("{}", fmt::join(sources, ", "));
+}
+
 /// Prints every key that was set or that an override has changed, with its source.
 std::string Importer::yaml_of(const Config& config) const {
   auto default_value = default_config(catalogue_);
@@ -183,8 +193,8 @@ std::string Importer::yaml_of(const Config& config) const {
   for (const auto& key : config_keys(default_value, catalogue_))
     default_texts[key.path] = config_value_text(key);
   return to_yaml(config, catalogue_, [&](const ConfigKey& key) -> std::optional<std::string> {
-    if (const auto found = settings_.find(key.path); found != settings_.end())
-      return comment(found->second);
+    if (auto sources = sources_of(key.path); !sources.empty())
+      return sources;
     if (config_value_text(key) == default_texts[key.path])
       return std::nullopt;
     return "--set";

@@ -47,6 +47,7 @@ private:
   void report(const ForeignDocument& document, const ForeignEntry& entry,
               const ForeignOutcome& outcome);
   std::string comment(const Chosen& chosen) const;
+  std::string sources_of(const std::string& path) const;
   std::string yaml_of(const Config& config) const;
   ConfigProblem placed(ConfigProblem problem) const;
 

@@ -13,23 +13,23 @@ ForeignOutcome map_device(const ForeignEntry& entry, const std::string& target) 
   if (is_neutral(entry))
     return with_fate(Fate::idle, "nothing is offloaded");
   if (device == "cpu")
-    return mapped({{"parallel.offload.target", target}});
+    return mapped({{"parallel.offload", target}});
   if (device == "nvme")
     return {Fate::left_out,
             fmt::format("troupe offloads to the host's memory, not to files: "
                         "parallel.offload: {}",
                         target),
-            {{"parallel.offload.target", target}}};
+            {{"parallel.offload", target}}};
   return wrong(entry, "none, cpu, nvme");
 }
 
 } // namespace
 
 ForeignSettings zero_stage_settings(std::int64_t stage) {
-  constexpr const char* strategies[] = {"ddp", "zero1", "zero2", "zero3"};
+  constexpr const char* names[] = {"ddp", "zero1", "zero2", "zero3"};
   if (stage < 0 || stage > 3)
     return {};
-  return {{"parallel.strategy", strategies[stage]}};
+  return {{"parallel.strategy", names[stage]}};
 }
 
 ForeignOutcome map_clipping(const ForeignContext&, const ForeignEntry& entry) {

@@ -45,7 +45,7 @@ bool add_slice_assignment(std::string_view text, std::int64_t slices, int least,
 Result<RecordedAssignment> read_slice_assignment(const std::filesystem::path& events,
                                                  std::int64_t slices, int least) {
   if (!std::filesystem::exists(events))
-    return fail(Errc::invalid_input, "{}: no such file (data.recorded_dealing)", events.string());
+    return fail(Errc::invalid_input, "{}: no such file (data.replay_assignment)", events.string());
   RecordedAssignment recorded;
   std::int64_t number = 0;
   bool sound = true;

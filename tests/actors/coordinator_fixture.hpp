@@ -214,6 +214,8 @@ struct NodeRuntime : Deterministic {
             .plan = training::JobPlan{two_epochs, 6},
             .first_step = first_step,
             .generation = {.number = 1, .nodes = std::move(nodes)},
+            .timeouts = {.detection = std::chrono::seconds{5},
+                         .collective = std::chrono::seconds{0}},
             .window = 4,
             .agree = [steps_of_a_round](
                          std::int64_t step) { return (step + 1) % steps_of_a_round == 0; },

@@ -23,16 +23,16 @@ Config two_replica_groups() {
   config.model.name = "mlp";
   config.model.hidden = {4};
   config.data.dataset = "synthetic";
-  config.data.synthetic_samples = 8;
+  config.data.limit = 8;
   config.data.image_size = 8;
   config.data.batch_size = 4;
-  config.devices.kind = "cpu";
+  config.devices.kind = DeviceKind::cpu;
   config.devices.count = 2;
   config.devices.threads_per_worker = 1;
   config.parallel.strategy = StrategyKind::diloco;
-  config.parallel.rounds.local_steps = 4;
+  config.parallel.diloco.steps = 4;
   config.train.evaluate_every = 0;
-  config.checkpoint.resume = "never";
+  config.checkpoint.resume.kind = ResumeConfig::Kind::never;
   config.run.output = "no-such-folder";
   return config;
 }

@@ -130,7 +130,7 @@ TEST_CASE(
 
 TEST_CASE("a job that does not fit into memory is invalid input, and the error suggests a remedy") {
   auto job = test::small_job();
-  job.devices.engine = "interpreter";
+  job.devices.engine = Engine::interpreter;
   job.train.evaluate_every = 1;
   job.data.eval_batch_size = std::int64_t{1}
                              << 40; // more bytes than the address space of a process

@@ -117,12 +117,12 @@ TEST_CASE("a link that breaks while nodes connect is found before a rank reports
   Cluster cluster{3};
   const auto a = cluster.join("a:1"), b = cluster.join("b:1"), c = cluster.join("c:1");
   const auto before = b->probes.size();
-  cluster.scheduler.advance_time(test::form);
+  cluster.scheduler.advance_time(test::rejoin);
   cluster.scheduler.run();
   CHECK(b->probes.size() == before + 1);
   CHECK(a->assignment->generation.number == 1); // the nodes are only slow
   cluster.cut("b:1", "c:1");
-  cluster.scheduler.advance_time(test::form);
+  cluster.scheduler.advance_time(test::rejoin);
   cluster.scheduler.run();
   CHECK(c->assignment->left_out);
   CHECK_FALSE(b->assignment->refused);

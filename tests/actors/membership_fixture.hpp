@@ -128,7 +128,7 @@ struct Told {
 /// Shortest time between two halts that let left-out nodes return.
 inline constexpr auto between_returns = 10s;
 /// Time limit for nodes to assemble a generation.
-inline constexpr auto form = 20s;
+inline constexpr auto rejoin = 20s;
 
 struct Cluster : Deterministic {
   /// `decides`: a CONSENSUS actor decides records, asynchronously.
@@ -144,17 +144,17 @@ struct Cluster : Deterministic {
             return caf::unit;
           });
     membership = spawn_state<MembershipState, membership_actor>(
-        system, MembershipSetup{.min_nodes = min_nodes,
-                                .max_nodes = std::max(min_nodes, max_nodes),
-                                .quorum = 60s,
-                                .form = form,
-                                .detection = 5s,
-                                .stable = stable,
-                                .between_returns = between_returns,
-                                .slices = [](std::int64_t) { return 12; },
-                                .say = [this](const std::string& text) { said.push_back(text); },
-                                .groups = {group, "parallel.shard_group"},
-                                .consensus = consensus});
+        system,
+        MembershipSetup{
+            .min_nodes = min_nodes,
+            .max_nodes = std::max(min_nodes, max_nodes),
+            .timeouts = {.detection = 5s, .rejoin = rejoin, .quorum = 60s, .admission = stable},
+            .probe = 5s,
+            .between_returns = between_returns,
+            .slices = [](std::int64_t) { return 12; },
+            .say = [this](const std::string& text) { said.push_back(text); },
+            .groups = {group, "parallel.shard_group"},
+            .consensus = consensus});
   }
   ~Cluster() {
     for (const auto& [address, stub] : stubs)

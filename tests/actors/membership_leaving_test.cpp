@@ -172,16 +172,16 @@ TEST_CASE("a node elected after a request to leave waits for the others, then le
   }
   cluster.membership = test::spawn_state<MembershipState, membership_actor>(
       cluster.system,
-      MembershipSetup{.min_nodes = 1,
-                      .max_nodes = 3,
-                      .quorum = 60s,
-                      .form = test::form,
-                      .detection = 5s,
-                      .slices = [](std::int64_t) { return 12; },
-                      .say = [&](const std::string& text) { cluster.said.push_back(text); },
-                      .consensus = cluster.consensus,
-                      .before = before,
-                      .lost = Error{Errc::network, "node a:1 was lost"}});
+      MembershipSetup{
+          .min_nodes = 1,
+          .max_nodes = 3,
+          .timeouts = {.detection = 5s, .rejoin = test::rejoin, .quorum = 60s, .admission = 0ms},
+          .probe = 5s,
+          .slices = [](std::int64_t) { return 12; },
+          .say = [&](const std::string& text) { cluster.said.push_back(text); },
+          .consensus = cluster.consensus,
+          .before = before,
+          .lost = Error{Errc::network, "node a:1 was lost"}});
   const auto b = cluster.join("b:1");
   std::optional<bool> is_refused;
   auto asked =

@@ -299,7 +299,7 @@ TEST_CASE("a node that does not join again is left behind") {
   REQUIRE(c->assignment);
   CHECK(c->assignment->generation.nodes[1].address == "c:1");
   REQUIRE(b->end);
-  CHECK_THAT(b->end->error->message, ContainsSubstring("cluster.timeouts.form"));
+  CHECK_THAT(b->end->error->message, ContainsSubstring("cluster.timeouts.rejoin"));
   b->is_stuck = false;
   cluster.come_again("b:1", 1);
   REQUIRE(b->assignment->refused);

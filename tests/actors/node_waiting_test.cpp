@@ -48,9 +48,6 @@ struct Waiting : test::Deterministic {
     node = test::spawn_state<NodeState, node_actor>(
         system, NodeSetup{.run = "run",
                           .join = std::move(join),
-                          .detection = 2s,
-                          .form = 30s,
-                          .quorum = 5min,
                           .say = [this](const std::string& text) { said.push_back(text); },
                           .stopped = [] {}});
     self->send(node, atom::vote_v, training::Voter{"b:1", "process"}, consensus_actor{});

@@ -218,7 +218,7 @@ TEST_CASE("a model's input has the shape that a custom data set declares") {
   auto config = loaded(text);
   CHECK(nn::input_spec(config).sample == Shape{16, 2});
   CHECK(nn::input_spec(config).target == "labels");
-  config.model.loss = "mean_squared_error";
+  config.model.loss = LossKind::mean_squared_error;
   CHECK(nn::input_spec(config).target == "targets");
 }
 

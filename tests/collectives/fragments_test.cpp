@@ -79,7 +79,7 @@ TEST_CASE("buckets end where a fragment begins, and none is empty") {
         std::vector<UnitRange>{{1, 3}, {0, 0}});
 }
 
-TEST_CASE("rounds of fragments end one after the other, the last at multiples of local_steps") {
+TEST_CASE("rounds of fragments end one after the other, the last at multiples of the steps") {
   CHECK(ends(in_rounds(4, 1), 0) == std::vector<int>{3, 7, 11});
   CHECK(ends(in_rounds(4, 2), 0) == std::vector<int>{1, 5, 9});
   CHECK(ends(in_rounds(4, 2), 1) == std::vector<int>{3, 7, 11});

@@ -10,6 +10,8 @@ using namespace troupe::collectives;
 
 namespace {
 
+using Target = OffloadConfig::Target;
+
 Strategy offloading(StrategyKind strategy, const OffloadConfig& offload, int world_size) {
   ParallelConfig parallel;
   parallel.strategy = strategy;
@@ -21,20 +23,20 @@ Strategy offloading(StrategyKind strategy, const OffloadConfig& offload, int wor
 
 TEST_CASE("the offload ratio leaves whole vectors at the front on the device") {
   CHECK(Strategy{}.kept(1000) == 1000);
-  CHECK(offloading(StrategyKind::ddp, {"optimizer", 1}, 2).kept(1000) == 0);
-  const auto half = offloading(StrategyKind::ddp, {"optimizer", 0.5}, 2);
+  CHECK(offloading(StrategyKind::ddp, {Target::optimizer, 1}, 2).kept(1000) == 0);
+  const auto half = offloading(StrategyKind::ddp, {Target::optimizer, 0.5}, 2);
   CHECK(half.kept(1000) == 496);
   CHECK(half.kept(1600) == 800);
   CHECK(half.kept(20) == 0);
-  CHECK(offloading(StrategyKind::ddp, {"optimizer", 0.25}, 2).kept(1 << 20) == 3 << 18);
+  CHECK(offloading(StrategyKind::ddp, {Target::optimizer, 0.25}, 2).kept(1 << 20) == 3 << 18);
 }
 
 TEST_CASE("a single rank divides nothing, but gathers offloaded parameters") {
-  const auto optimizer = offloading(StrategyKind::fsdp, {"optimizer", 1}, 1);
+  const auto optimizer = offloading(StrategyKind::fsdp, {Target::optimizer, 1}, 1);
   CHECK(optimizer.offloads());
   CHECK_FALSE(optimizer.divides_parameters);
   CHECK_FALSE(optimizer.divides_optimizer);
-  const auto parameters = offloading(StrategyKind::fsdp, {"parameters", 1}, 1);
+  const auto parameters = offloading(StrategyKind::fsdp, {Target::parameters, 1}, 1);
   CHECK(parameters.shards == 1);
   CHECK(parameters.divides_parameters);
   CHECK(parameters.divides_gradients);
@@ -81,7 +83,7 @@ TEST_CASE("every step: ranks reduce after its last pass, or after each pass if t
 
 TEST_CASE("async: a rank may be ahead by the staleness, and a single rank does not wait") {
   ParallelConfig parallel{.strategy = StrategyKind::async};
-  parallel.stale.staleness = 5;
+  parallel.async.staleness = 5;
   const auto& rules = rules_of(StepPolicy::async);
   const auto together = strategy_of(parallel, 4), alone = strategy_of(parallel, 1);
   CHECK((together.is_asynchronous() && !together.trains_apart()));
@@ -96,7 +98,7 @@ TEST_CASE("async: a rank may be ahead by the staleness, and a single rank does n
 TEST_CASE("local_sgd: ranks average at the ends of rounds, and in every step before the first") {
   const auto& rules = rules_of(StepPolicy::local_sgd);
   ParallelConfig parallel{.strategy = StrategyKind::local_sgd};
-  parallel.rounds = {.local_steps = 4, .after = 2};
+  parallel.local_sgd = {.steps = 4, .after = 2};
   const auto strategy = strategy_of(parallel, 2);
   std::vector<int> summed, agreed;
   for (int step = 0; step < 13; ++step) {
@@ -114,8 +116,12 @@ TEST_CASE("local_sgd: ranks average at the ends of rounds, and in every step bef
 TEST_CASE("diloco: ranks reduce within their replica groups and never average by themselves") {
   const auto& rules = rules_of(StepPolicy::diloco);
   ParallelConfig parallel{.strategy = StrategyKind::diloco};
-  parallel.rounds.local_steps = 4;
-  parallel.outer = {.team = 2, .inner = "zero1", .fragments = 2, .overlap = 3, .compress = "int4"};
+  parallel.diloco = {.steps = 4,
+                     .group_size = 2,
+                     .inner = StrategyKind::zero1,
+                     .fragments = 2,
+                     .overlap = 3,
+                     .compress = Compression::int4};
   const auto strategy = strategy_of(parallel, 6);
   CHECK((strategy.replica_group == 2 && strategy.replica_groups() == 3 && strategy.shards == 2));
   CHECK((strategy.divides_optimizer && !strategy.divides_gradients));
@@ -125,7 +131,7 @@ TEST_CASE("diloco: ranks reduce within their replica groups and never average by
   CHECK_FALSE(rules.agree(strategy, 3));
   CHECK(rules.window(strategy) >= 2 * 4 + 3); // a slow rank may be a round late
   CHECK((strategy.leads_replica_group(4) && strategy.leads_replica_group(5)));
-  parallel.outer.inner = "ddp";
+  parallel.diloco.inner = StrategyKind::ddp;
   CHECK((strategy_of(parallel, 6).leads_replica_group(4) &&
          !strategy_of(parallel, 6).leads_replica_group(5)));
 }

@@ -16,7 +16,7 @@ namespace {
 DataConfig synthetic() {
   DataConfig data;
   data.dataset = "synthetic";
-  data.synthetic_samples = 100;
+  data.limit = 100;
   return data;
 }
 

@@ -162,7 +162,7 @@ TEST_CASE("data check reads every file and names the unreadable ones in order") 
 TEST_CASE("data check also reads data sets that are not image folders") {
   Config config;
   config.data.dataset = "synthetic";
-  config.data.synthetic_samples = 40;
+  config.data.limit = 40;
   auto check = check_split(config, Split::train);
   REQUIRE(check);
   CHECK((check->samples == 40 && check->unreadable.empty()));

@@ -22,7 +22,7 @@ Config committers_job() {
   config.model.name = "resnet20";
   config.model.width = 4;
   config.data.dataset = "synthetic";
-  config.data.synthetic_samples = 32;
+  config.data.limit = 32;
   config.data.image_size = 8;
   config.data.batch_size = 8;
   config.devices.kind = testing::tested_kind;
@@ -30,7 +30,7 @@ Config committers_job() {
   config.devices.threads_per_worker = 1;
   config.parallel.strategy = StrategyKind::ddp;
   config.train.evaluate_every = 0;
-  config.checkpoint.resume = "never";
+  config.checkpoint.resume.kind = ResumeConfig::Kind::never;
   config.run.output = "no-such-folder";
   return config;
 }

@@ -24,27 +24,27 @@ namespace {
 
 constexpr int replica_group_count = 3, steps_of_a_round = 4;
 
-Config replica_groups_job(const std::string& compress, std::int64_t overlap, bool feedback) {
+Config replica_groups_job(Compression compress, std::int64_t overlap, bool feedback) {
   Config config;
   config.model.name = "resnet20";
   config.model.width = 4;
   config.data.dataset = "synthetic";
-  config.data.synthetic_samples = 36;
+  config.data.limit = 36;
   config.data.image_size = 8;
   config.data.batch_size = 12;
   config.data.slices = 6;
-  config.devices.kind = "cpu";
+  config.devices.kind = DeviceKind::cpu;
   config.devices.count = replica_group_count;
   config.devices.threads_per_worker = 1;
   config.parallel.strategy = StrategyKind::diloco;
-  config.parallel.rounds.local_steps = steps_of_a_round;
-  config.parallel.outer.fragments = 2;
-  config.parallel.outer.overlap = overlap;
-  config.parallel.outer.compress = compress;
-  config.parallel.outer.error_feedback = feedback;
-  config.parallel.outer.quorum = 2;
+  config.parallel.diloco.steps = steps_of_a_round;
+  config.parallel.diloco.fragments = 2;
+  config.parallel.diloco.overlap = overlap;
+  config.parallel.diloco.compress = compress;
+  config.parallel.diloco.error_feedback = feedback;
+  config.parallel.diloco.quorum = 2;
   config.train.evaluate_every = 0;
-  config.checkpoint.resume = "never";
+  config.checkpoint.resume.kind = ResumeConfig::Kind::never;
   config.run.output = "no-such-folder";
   return config;
 }
@@ -60,23 +60,23 @@ double decoded_f16(std::uint16_t bits) {
 }
 
 /// Returns the values of a message, decoded by the definition of the format.
-Scalars decoded(const collectives::Message& message, const std::string& compress,
-                std::size_t elements) {
+Scalars decoded(const collectives::Message& message, Compression compress, std::size_t elements) {
   const auto* const bytes = message.values->data();
   Scalars values(elements);
-  if (compress == "none")
+  if (compress == Compression::none)
     std::copy_n(message.values->floats(), elements, values.begin());
-  for (std::size_t i = 0; compress == "fp16" && i < elements; ++i) {
+  for (std::size_t i = 0; compress == Compression::fp16 && i < elements; ++i) {
     std::uint16_t bits = 0;
     std::memcpy(&bits, bytes + 2 * i, sizeof bits);
     values[i] = decoded_f16(bits);
   }
   const auto blocks = (elements + 127) / 128;
   const auto* const codes = reinterpret_cast<const std::int8_t*>(bytes + blocks * sizeof(float));
-  for (std::size_t i = 0; compress.starts_with("int") && i < elements; ++i) {
-    const int code = compress == "int8" ? codes[i]
-                     : i % 2 == 0       ? static_cast<std::int8_t>(codes[i / 2] << 4) >> 4
-                                        : codes[i / 2] >> 4;
+  const bool is_quantized = compress == Compression::int8 || compress == Compression::int4;
+  for (std::size_t i = 0; is_quantized && i < elements; ++i) {
+    const int code = compress == Compression::int8 ? codes[i]
+                     : i % 2 == 0 ? static_cast<std::int8_t>(codes[i / 2] << 4) >> 4
+                                  : codes[i / 2] >> 4;
     values[i] = code * double{message.values->floats()[i / 128]};
   }
   return values;
@@ -85,10 +85,10 @@ Scalars decoded(const collectives::Message& message, const std::string& compress
 /// All ranks in this process, without their actors.
 class ReplicaGroups {
 public:
-  ReplicaGroups(std::string compress, std::int64_t overlap, bool feedback = true)
-      : compress_{std::move(compress)}, on_{build_single_node_generation(
-                                                replica_groups_job(compress_, overlap, feedback))
-                                                .value()} {
+  ReplicaGroups(Compression compress, std::int64_t overlap, bool feedback = true)
+      : compress_{compress}, on_{build_single_node_generation(
+                                     replica_groups_job(compress_, overlap, feedback))
+                                     .value()} {
     for (int owner = 0; owner < replica_group_count; ++owner)
       registries_.emplace_back(on_->strategy, 2, 0);
     global_.resize(fragments().size());
@@ -193,7 +193,7 @@ public:
       sum += value * value;
     // Rounding in the last bit can move a value to the next code, which in int4 is a 7th of its
     // block's largest value.
-    CHECK(norm == Catch::Approx(sum).epsilon(compress_ == "none" ? 1e-4 : 1e-2));
+    CHECK(norm == Catch::Approx(sum).epsilon(compress_ == Compression::none ? 1e-4 : 1e-2));
   }
 
   /// Synchronizes the fragment on all ranks. `trained`: steps were trained since its last round.
@@ -279,7 +279,7 @@ private:
     }
   }
 
-  std::string compress_;
+  Compression compress_;
   std::shared_ptr<Generation> on_;
   std::vector<RoundRegistry> registries_; ///< by owner
   std::vector<MessagePtr> on_time_, late_, sums_;
@@ -292,11 +292,13 @@ private:
 } // namespace
 
 TEST_CASE("rounds with and without late replica groups match a scalar replay of the messages") {
-  const std::string compress = GENERATE("none", "fp16", "int8");
+  const auto compress = GENERATE(Compression::none, Compression::fp16, Compression::int8);
   CAPTURE(compress);
   ReplicaGroups all{compress, 0};
   // The rounding of the owners' sums adds the same error again.
-  const double tolerance = compress == "none" ? 1e-5 : compress == "fp16" ? 1e-3 : 2e-2;
+  const double tolerance = compress == Compression::none   ? 1e-5
+                           : compress == Compression::fp16 ? 1e-3
+                                                           : 2e-2;
   for (std::int64_t step = 0; step < 12; ++step) {
     all.train();
     for (int fragment = 0; fragment < 2; ++fragment) {
@@ -316,8 +318,8 @@ TEST_CASE("rounds with and without late replica groups match a scalar replay of 
 }
 
 TEST_CASE("when replica groups synchronize, no pseudo-gradient or rounding error is lost") {
-  const auto [compress, tolerance] =
-      GENERATE(table<std::string, double>({{"none", 1e-5}, {"int8", 1e-3}, {"int4", 1e-3}}));
+  const auto [compress, tolerance] = GENERATE(table<Compression, double>(
+      {{Compression::none, 1e-5}, {Compression::int8, 1e-3}, {Compression::int4, 1e-3}}));
   CAPTURE(compress);
   ReplicaGroups all{compress, 2};
   all.train();
@@ -330,10 +332,10 @@ TEST_CASE("when replica groups synchronize, no pseudo-gradient or rounding error
   all.train();
   const auto before = all.local(0, 1);
   all.synchronize(1, true);
-  if (compress == "none")
+  if (compress == Compression::none)
     all.check(1, tolerance);
   all.synchronize(0, true);
-  if (compress == "none")
+  if (compress == Compression::none)
     all.check(0, tolerance);
   CHECK(all.local(0, 1) != before);
   CHECK(all.local(0, 0) == all.local(1, 0));
@@ -343,7 +345,7 @@ TEST_CASE("when replica groups synchronize, no pseudo-gradient or rounding error
 TEST_CASE("compression errors are sent with the next rounds if error feedback is on") {
   // After one change and no other, the whole change must have arrived in the end.
   const auto missing = [](bool feedback) {
-    ReplicaGroups all{"int8", 0, feedback};
+    ReplicaGroups all{Compression::int8, 0, feedback};
     const auto begin = all.local(0, 0);
     all.train();
     Scalars missed = all.mean_change(0, begin);

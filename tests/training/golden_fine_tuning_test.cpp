@@ -37,10 +37,11 @@ Config config_of(const nlohmann::json& golden, const nlohmann::json& run) {
   config.train.freeze = golden.at("freeze").get<std::vector<std::string>>();
   config.train.lr_scale = golden.at("lr_scale").get<std::map<std::string, double>>();
   const auto& arguments = run.at("arguments");
-  config.train.optimizer = {.name = run.at("name"),
-                            .lr = arguments.at("lr"),
-                            .momentum = arguments.value("momentum", 0.0),
-                            .weight_decay = arguments.at("weight_decay")};
+  config.train.optimizer = {
+      .name = choice_named<OptimizerKind>(run.at("name").get_ref<const std::string&>()).value(),
+      .lr = arguments.at("lr"),
+      .momentum = arguments.value("momentum", 0.0),
+      .weight_decay = arguments.at("weight_decay")};
   return config;
 }
 
@@ -48,7 +49,7 @@ class GoldenRun {
 public:
   GoldenRun(const nlohmann::json& golden, const nlohmann::json& run)
       : config_{config_of(golden, run)}, optimizer_{
-                                             *nn::optimizer_arguments(config_.train.optimizer)} {
+                                             nn::optimizer_arguments(config_.train.optimizer)} {
     const std::int64_t batch = golden.at("batch");
     auto model = nn::prepare_model(config_, batch, nn::PassMode::training,
                                    {.fuse = nn::FusePatterns::all()});

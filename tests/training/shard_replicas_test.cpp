@@ -82,7 +82,7 @@ TEST_CASE("shard replicas exist if the state has no other copies") {
   one_copy.shard_group = 4;
   CHECK(shard_replicas_in(two, one_copy));
   auto off = parallel(StrategyKind::zero1);
-  off.buddies = "off";
+  off.replicate_shards = ReplicateShards::off;
   CHECK_FALSE(shard_replicas_in(two, off));
 }
 
@@ -98,9 +98,9 @@ TEST_CASE("a node's state has a copy elsewhere, or the lack of one is reported")
       ContainsSubstring("zero1 divides the state, and one host has more than half of the workers: "
                         "if a node is lost, the job resumes from the last checkpoint"));
   CHECK(lacks_copies(config, record_of({{"a"}, {"b"}})).empty());
-  config.buddies = "off";
+  config.replicate_shards = ReplicateShards::off;
   CHECK_THAT(lacks_copies(config, record_of({{"a"}, {"b"}})),
-             ContainsSubstring("parallel.buddies is off"));
+             ContainsSubstring("parallel.replicate_shards is off"));
   // Ranks 0 and 2 hold both copies of one shard, and both are on the first node.
   CHECK_THAT(lacks_copies(parallel(StrategyKind::hsdp), record_of({{"a", 3}, {"b"}})),
              ContainsSubstring("all workers that hold some part of it are on one node"));

@@ -53,7 +53,7 @@ def stopped(name, function, what, **more):
 
 OPTIMIZERS = tuple(f"troupe::cpu::{level}::optimizer_step" for level in ("baseline", "v3", "v4"))
 SHARDED = {"checkpoint.state": "sharded"}
-ALONE = {"parallel.buddies": "off"}  # lost shards have no replica
+ALONE = {"parallel.replicate_shards": "off"}  # lost shards have no replica
 POINTS = [
     training("data", ACTORS + "DataLoaderState::fill_one", "it asks for a batch"),
     training("forward", ACTORS + "WorkerState::begin_pass", "its pass begins"),

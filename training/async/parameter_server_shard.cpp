@@ -10,11 +10,8 @@ namespace troupe::training {
 using collectives::MessagePtr;
 
 ParameterServerOptions parameter_server_options(const ParallelConfig& parallel) {
-  const auto& stale = parallel.stale;
-  const auto gradients = stale.gradients == "divided"       ? StaleGradients::divided
-                         : stale.gradients == "compensated" ? StaleGradients::compensated
-                                                            : StaleGradients::whole;
-  return {stale.staleness, gradients, stale.compensation, stale.prediction};
+  const auto& async = parallel.async;
+  return {async.staleness, async.policy, async.compensation, async.prediction};
 }
 
 ParameterServerShard::ParameterServerShard(std::shared_ptr<RankState> rank_state,

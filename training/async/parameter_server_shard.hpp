@@ -3,6 +3,7 @@
 /// Sends no messages.
 #pragma once
 
+#include "core/config/async.hpp"
 #include "core/config/forward.hpp"
 #include "training/async/weight_prediction.hpp"
 
@@ -13,11 +14,6 @@
 #include <optional>
 
 namespace troupe::training {
-
-/// Treatment of a stale gradient, whose parameters lacked steps. whole: full weight. divided:
-/// weight 1 / staleness (Zhang et al., "Staleness-aware Async-SGD for Distributed Deep Learning",
-/// IJCAI 2016). compensated: delay compensation (step_sum.hpp).
-enum class StaleGradients : std::uint8_t { whole, divided, compensated };
 
 struct ParameterServerOptions {
   std::int64_t staleness = 0; ///< maximum number of steps that parameters may lack

@@ -8,7 +8,6 @@
 
 namespace troupe::training {
 
-using collectives::Compression;
 using collectives::MessagePtr;
 
 OuterState::OuterState(std::shared_ptr<RankState> rank_state)

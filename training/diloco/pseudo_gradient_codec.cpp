@@ -5,8 +5,6 @@
 
 namespace troupe::training {
 
-using collectives::Compression;
-
 namespace {
 
 QuantizedType quantized(Compression compression) {

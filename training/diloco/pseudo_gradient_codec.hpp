@@ -1,4 +1,4 @@
-/// Encoding of pseudo-gradients in messages (parallel.outer.compress).
+/// Encoding of pseudo-gradients in messages (parallel.diloco.compress).
 #pragma once
 
 #include "collectives/strategy.hpp"
@@ -9,16 +9,16 @@
 namespace troupe::training {
 
 /// Returns the bytes of `elements` encoded values.
-std::size_t pseudo_gradient_bytes(collectives::Compression compression, std::size_t elements);
+std::size_t pseudo_gradient_bytes(Compression compression, std::size_t elements);
 
 /// Returns the granularity of chunk sizes: chunks are multiples of it, so that no quantization
 /// block spans two chunks.
-std::size_t pseudo_gradient_granule(collectives::Compression compression);
+std::size_t pseudo_gradient_granule(Compression compression);
 
 /// Enqueue. Without compression, values are copied.
-void encode_pseudo_gradient(Device& device, Stream& stream, collectives::Compression compression,
+void encode_pseudo_gradient(Device& device, Stream& stream, Compression compression,
                             const float* values, void* to, std::size_t elements);
-void decode_pseudo_gradient(Device& device, Stream& stream, collectives::Compression compression,
+void decode_pseudo_gradient(Device& device, Stream& stream, Compression compression,
                             const void* from, float* values, std::size_t elements);
 
 } // namespace troupe::training

@@ -11,7 +11,6 @@
 
 namespace troupe::training {
 
-using collectives::Compression;
 using collectives::MessagePtr;
 
 PseudoGradientReducer::PseudoGradientReducer(std::shared_ptr<RankState> rank_state,

@@ -115,7 +115,7 @@ Result<std::shared_ptr<BatchProducer>> CudaDevices::make_producer(int worker,
 Result<std::shared_ptr<const ResidentImages>>
 CudaDevices::resident_copy(Worker& worker, const data::ImageDatasetPtr& images) const {
   std::shared_ptr<const ResidentImages> nothing;
-  if (config_.data.residency == "host")
+  if (config_.data.residency == Residency::host)
     return nothing;
   auto& copy = worker.residents[images];
   if (copy)
@@ -124,14 +124,14 @@ CudaDevices::resident_copy(Worker& worker, const data::ImageDatasetPtr& images) 
   if (made)
     return copy = *std::move(made);
   // A data set that does not fit is an error only if residency on the device is configured.
-  if (config_.data.residency == "auto" && made.error().code == Errc::out_of_memory)
+  if (config_.data.residency == Residency::automatic && made.error().code == Errc::out_of_memory)
     return nothing;
   return made;
 }
 
 /// Workers share a GPU only if the config asks for CUDA.
 bool suits(const DevicesConfig& devices) {
-  return devices.engine != "interpreter" && gpu::cuda_device_count() >= devices.count;
+  return devices.engine != Engine::interpreter && gpu::cuda_device_count() >= devices.count;
 }
 
 void add_capabilities(Capabilities& capabilities) {
@@ -169,7 +169,7 @@ Status take_connections() {
 } // namespace
 
 Platform cuda_platform() {
-  return {.name = "cuda",
+  return {.kind = DeviceKind::cuda,
           .suits = suits,
           .make_devices = [](const Config& config,
                              const SayLine& say) -> std::unique_ptr<PlatformDevices> {

@@ -27,7 +27,7 @@ namespace troupe::training {
 namespace {
 
 bool interprets(const Config& config) {
-  return config.devices.engine == "interpreter";
+  return config.devices.engine == Engine::interpreter;
 }
 
 /// Connects ranks of several nodes over TCP. Connects all ranks concurrently, because each waits
@@ -59,7 +59,7 @@ public:
     options.passes.fuse.convolution_bias = true;
     if (interprets(config_)) { // the reference runs the graph as the model was written
       options.passes = {};
-      options.compile.engine = CompileOptions::Engine::interpreter;
+      options.compile.engine = Engine::interpreter;
     }
     return options;
   }
@@ -151,7 +151,7 @@ Status check_isa() {
 } // namespace
 
 Platform host_platform() {
-  return {.name = "cpu",
+  return {.kind = DeviceKind::cpu,
           .suits = [](const DevicesConfig&) { return true; },
           .make_devices = make_devices,
           .arithmetic = arithmetic,

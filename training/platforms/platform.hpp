@@ -6,6 +6,7 @@
 #include "collectives/communicator.hpp"
 #include "collectives/tcp/data_plane.hpp"
 #include "core/config/capabilities.hpp"
+#include "core/config/devices.hpp"
 #include "core/config/forward.hpp"
 #include "core/device/description.hpp"
 #include "core/device/executable.hpp"
@@ -115,7 +116,7 @@ using MakeDevices = std::unique_ptr<PlatformDevices> (*)(const Config& config, c
 /// Support of this build and this machine for a kind of device. A build without it has a Platform
 /// that reports so.
 struct Platform {
-  std::string_view name; ///< as in devices.kind
+  DeviceKind kind;
   /// Whether a job uses it if devices.kind does not name a kind.
   bool (*suits)(const DevicesConfig& devices);
   MakeDevices make_devices;

@@ -69,7 +69,7 @@ private:
   void add_streams();
   Status compile(std::int64_t batch, nn::PassMode pass_mode, EngineOptions& engine,
                  std::unique_ptr<Executable>& executable);
-  Result<WorkerNeeds> needs() const;
+  WorkerNeeds needs() const;
 
   const Config config_;
   int world_;
@@ -125,8 +125,8 @@ Status Measurement::compile(std::int64_t batch, nn::PassMode pass_mode, EngineOp
   return {};
 }
 
-Result<WorkerNeeds> Measurement::needs() const {
-  TROUPE_TRY(const auto optimizer, nn::optimizer_arguments(config_.train.optimizer));
+WorkerNeeds Measurement::needs() const {
+  const auto optimizer = nn::optimizer_arguments(config_.train.optimizer);
   const auto& layout = compiled_.train->layout();
   const data::SliceAssignment slice_assignment{static_cast<int>(config_.slices()), world_};
   const auto& info = compiled_.device->info();

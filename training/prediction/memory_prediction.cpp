@@ -84,7 +84,8 @@ std::size_t statistics_kept(const WorkerNeeds& needs, const Strategy& strategy) 
 /// Whether each worker keeps a shard replica. Assumes an equal number of workers on each node.
 bool has_shard_replicas(const WorkerNeeds& needs, const Strategy& strategy,
                         const ParallelConfig& parallel) {
-  return needs.votes && parallel.buddies != "off" && strategy.shards > 1 && strategy.copies() == 1;
+  return needs.votes && parallel.replicate_shards != ReplicateShards::off && strategy.shards > 1 &&
+         strategy.copies() == 1;
 }
 
 /// Adds a shard replica with its gradients and, on a GPU, copies of a prepared step's gradients for
@@ -212,7 +213,7 @@ void add_outer(BytesByKind& bytes, const WorkerNeeds& needs, const Strategy& str
   const auto all = sizeof(float) * elements_of(fragments);
   const auto most = sizeof(float) * largest(fragments);
   of(bytes, MemoryKind::parameters) += all * (outer.overlap > 0 ? 2 : 1);
-  if (outer.compression != collectives::Compression::none && outer.error_feedback)
+  if (outer.compression != Compression::none && outer.error_feedback)
     of(bytes, MemoryKind::optimizer) += all + all / replica_groups;
   of(bytes, MemoryKind::communication) += 2 * (most + most / replica_groups);
   of(bytes, MemoryKind::workspace) += 2 * sizeof(double);
@@ -303,7 +304,7 @@ std::uint64_t sent_bytes(const Strategy& strategy, const FlatPlan& plan, const T
 /// Returns the bytes sent at the end of a round: averages, and a vote.
 std::uint64_t round_bytes(const WorkerNeeds& needs, const Strategy& strategy, const FlatPlan& plan,
                           const Travelling& elements) {
-  const bool optimizer = strategy.rounds.optimizer == collectives::OptimizerAtRound::averaged;
+  const bool optimizer = strategy.rounds.optimizer == OptimizerAtRound::averaged;
   const auto averaged = elements.trained + needs.statistic_elements +
                         (optimizer ? needs.optimizer_slots * plan.elements : 0);
   return 2 * ring(sizeof(float) * (averaged + (needs.votes ? 1 : 0)), needs.world_size);
@@ -402,7 +403,8 @@ Prediction predict(const WorkerNeeds& needs, const ParallelConfig& parallel) {
                       voting_bytes(needs);
   add_recovery(prediction.bytes, needs, strategy, plan, shard_replicas);
   add_base(prediction.bytes, needs, strategy, plan);
-  add_owner(prediction.bytes, needs, strategy, plan, parallel.stale.gradients == "compensated");
+  add_owner(prediction.bytes, needs, strategy, plan,
+            parallel.async.policy == StaleGradients::compensated);
   add_outer(prediction.bytes, needs, strategy, plan);
   prediction.fits =
       needs.host_capacity

@@ -162,9 +162,9 @@ private:
   bool sums_step(std::int64_t step) const { return rules_.sums(strategy(), step, true); }
   void apply_together(std::int64_t step, StepResults* found, Collectives& done);
   void end_round(std::int64_t step, StepResults* found, Collectives& done);
-  void average(collectives::OptimizerAtRound optimizer, StepResults* found, Collectives& done);
+  void average(OptimizerAtRound optimizer, StepResults* found, Collectives& done);
   void average(float* values, std::size_t elements, Collectives& done, std::string_view what);
-  void average_optimizer(collectives::OptimizerAtRound how, Collectives& done);
+  void average_optimizer(OptimizerAtRound how, Collectives& done);
   void average_rest(Collectives& done);
   void add_squared_parameters(double weight);
   double weight() const;

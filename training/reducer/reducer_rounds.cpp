@@ -5,7 +5,6 @@
 
 namespace troupe::training {
 
-using collectives::OptimizerAtRound;
 using metrics::CollectiveKind;
 
 int slices_of_replica_group(const data::SliceAssignment& slice_assignment,

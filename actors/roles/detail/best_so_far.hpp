@@ -1,27 +1,26 @@
 /// Tracks the best evaluation of a run (checkpoint.best).
 #pragma once
 
+#include "core/config/checkpoint.hpp"
 #include "training/test_results.hpp"
 
 #include <optional>
-#include <string>
-#include <utility>
 
 namespace troupe::actors {
 
 class BestSoFar {
 public:
-  /// `metric`: none, accuracy, or loss. `value`: the metric of the best checkpoint so far, for a
-  /// resumed run.
-  explicit BestSoFar(std::string metric = "none", std::optional<double> value = std::nullopt)
-      : metric_{std::move(metric)}, value_{value} {}
+  /// `value`: the metric of the best checkpoint so far, for a resumed run.
+  explicit BestSoFar(BestMetric metric = BestMetric::none,
+                     std::optional<double> value = std::nullopt)
+      : metric_{metric}, value_{value} {}
 
   /// Returns whether these results are better than all before. If so, the next ones are compared
   /// with them.
   bool beat(const training::TestResults& results) {
-    const bool higher = metric_ == "accuracy";
+    const bool higher = metric_ == BestMetric::accuracy;
     const auto& now = higher ? results.accuracy : results.loss;
-    if (metric_ == "none" || !now)
+    if (metric_ == BestMetric::none || !now)
       return false;
     if (value_ && !(higher ? *now > *value_ : *now < *value_))
       return false;
@@ -30,7 +29,7 @@ public:
   }
 
 private:
-  std::string metric_;
+  BestMetric metric_;
   std::optional<double> value_;
 };
 

@@ -1,4 +1,4 @@
-/// Decides when slices are reassigned, and how (data.dealing, data.recorded_dealing).
+/// Decides when slices are reassigned, and how (data.balance, data.replay_assignment).
 #pragma once
 
 #include "data/slice_assignment.hpp"

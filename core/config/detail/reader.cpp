@@ -126,8 +126,6 @@ void ConfigReader::read_given(const std::string& key, const std::string& value,
 void ConfigReader::read_section(const std::string& path, const YAML::Node& node) {
   if (node.IsNull()) // all of its keys are commented out
     return;
-  if (const auto* key = short_form(path); key && node.IsScalar())
-    return read_value(*key, node, place(node.Mark()));
   if (!node.IsMap()) {
     unreadable_ = unreadable_ || path.empty();
     report(place(node.Mark()), path, describe_node(node) + " has the wrong type",
@@ -170,12 +168,104 @@ void ConfigReader::report_repeated(const std::string& key, const Place& at, int 
 }
 
 void ConfigReader::read_entry(const std::string& path, const YAML::Node& node, const Place& name) {
-  if (const auto* key = find(path))
+  const auto* const key = find(path);
+  if (key && !is_old_section(path, node)) {
+    note_given(path, name);
     read_value(*key, node, name);
-  else if (is_config_section(path))
+  } else if (is_config_section(path)) {
     read_section(path, node);
-  else
+  } else if (key || (old_.has_section(path) && (node.IsMap() || node.IsNull()))) {
+    in_old_section_ = true;
+    read_section(path, node);
+    in_old_section_ = false;
+  } else if (in_override_ && !in_old_section_ && read_field(path, node, name)) {
+    return;
+  } else if (const auto* const old = old_.find(path)) {
+    read_old(*old, node, name);
+  } else {
     report_unknown(path, name);
+  }
+}
+
+bool ConfigReader::is_old_section(const std::string& path, const YAML::Node& node) const {
+  if (node.IsNull()) // all of its keys are commented out
+    return old_.has_section(path);
+  if (!node.IsMap() || !old_.has_section(path))
+    return false;
+  const auto& forms = std::get<FormsTarget>(find(path)->target).forms;
+  for (const auto& entry : node)
+    if (entry.first.IsScalar() && old_.find(join_path(path, entry.first.Scalar())) &&
+        std::ranges::none_of(forms, [&](const ConfigForm& form) {
+          return std::ranges::count(form.fields, entry.first.Scalar(), &ConfigKey::path) > 0;
+        }))
+      return true;
+  return false;
+}
+
+bool ConfigReader::read_field(const std::string& path, const YAML::Node& node, const Place& name) {
+  const auto* const key = find(parent(path));
+  const auto* const forms = key ? std::get_if<FormsTarget>(&key->target) : nullptr;
+  if (!forms)
+    return false;
+  for (const auto& form : forms->forms)
+    for (const auto& field : form.fields)
+      if (field.path == last_part(path)) {
+        if (!form.fits())
+          form.choose();
+        given_[key->path] = name;
+        auto whole = field;
+        whole.path = path;
+        read_value(whole, node, name);
+        if (broken_.contains(path))
+          broken_.insert(key->path);
+        return true;
+      }
+  return false;
+}
+
+void ConfigReader::read_old(const OldKey& old, const YAML::Node& node, const Place& name) {
+  note_given(old.key.path, name);
+  read_value(old.key, node, name);
+  for (const auto& now : old.replaced) {
+    given_[now] = given_[old.key.path];
+    if (broken_.contains(old.key.path))
+      broken_.insert(now);
+  }
+  if (old.changed && !broken_.contains(old.key.path))
+    old.changed();
+}
+
+void ConfigReader::note_given(const std::string& key, const Place& place) {
+  auto& given = whole_[key];
+  (in_override_ ? given.in_override : given.in_document) = place;
+}
+
+void ConfigReader::refuse_both(const OldKey& old, const std::string& now) {
+  const auto before = whole_.find(old.key.path), after = whole_.find(now);
+  if (before == whole_.end() || after == whole_.end())
+    return;
+  for (const auto where : {&Given::in_document, &Given::in_override})
+    if (before->second.*where && after->second.*where)
+      report(*(before->second.*where), old.key.path,
+             fmt::format("given together with {}, which replaces it", now), "one of them");
+}
+
+void ConfigReader::finish() {
+  for (const auto& old : old_.all())
+    for (const auto& now : old.replaced)
+      refuse_both(old, now);
+  old_.apply();
+  for (const auto& conflict : old_.conflicts())
+    add({.key = conflict.keys.front(), .what = conflict.what, .allowed = conflict.allowed},
+        conflict.keys);
+}
+
+std::vector<std::string> ConfigReader::warnings() const {
+  std::vector<std::string> lines;
+  for (const auto& old : old_.all())
+    if (whole_.contains(old.key.path))
+      lines.push_back(warning_of(old));
+  return lines;
 }
 
 void ConfigReader::read_value(const ConfigKey& key, const YAML::Node& node, const Place& name) {
@@ -226,13 +316,6 @@ const ConfigKey* ConfigReader::find(const std::string& path) const {
   return found == keys_.end() ? nullptr : &*found;
 }
 
-const ConfigKey* ConfigReader::short_form(const std::string& section) const {
-  for (const auto& known : config_sections())
-    if (known.path == section && !known.short_form.empty())
-      return find(join_path(section, std::string{known.short_form}));
-  return nullptr;
-}
-
 std::vector<std::string> ConfigReader::children(const std::string& section) const {
   std::vector<std::string> names;
   const auto add_child = [&](const std::string& path) {
@@ -240,7 +323,8 @@ std::vector<std::string> ConfigReader::children(const std::string& section) cons
       names.push_back(last_part(path));
   };
   for (const auto& key : keys_)
-    add_child(key.path);
+    if (!key.hidden)
+      add_child(key.path);
   for (const auto& known : config_sections())
     add_child(std::string{known.path});
   return names;

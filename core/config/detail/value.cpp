@@ -6,11 +6,14 @@
 #include <fmt/format.h>
 #include <yaml-cpp/yaml.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
+#include <iterator>
 #include <optional>
+#include <set>
 
 namespace troupe {
 
@@ -79,6 +82,15 @@ std::optional<std::string> expanded(const std::string& text, const ConfigRule& r
   if (home == nullptr || *home == '\0')
     return std::nullopt;
   return home + text.substr(1);
+}
+
+/// Whether every name of the mapping is a field of the form.
+bool has_fields_of(const ConfigForm& form, const YAML::Node& mapping) {
+  for (const auto& entry : mapping)
+    if (!entry.first.IsScalar() ||
+        std::ranges::count(form.fields, entry.first.Scalar(), &ConfigKey::path) == 0)
+      return false;
+  return form.is_mapping();
 }
 
 /// Assigns the node to the target's type; adds to `problems` if the node does not fit.
@@ -165,47 +177,34 @@ struct Assign {
     else
       fails(describe_node(node) + " is not a length");
   }
-  void operator()(StrategyKind* target) const {
-    std::string name;
+  void operator()(const ChoiceTarget& target) const {
+    std::string word;
     const auto before = problems.size();
-    (*this)(&name);
+    (*this)(&word);
     if (problems.size() != before)
       return;
-    if (const auto kind = strategy_named(name))
-      *target = *kind;
-    else
-      fails(fmt::format("\"{}\" is not a choice", echoed(name, 60)), suggest(name, rule.choices));
+    const auto allowed = choices_of(target, rule);
+    if (std::ranges::count(allowed, word) == 0)
+      return fails(not_a_choice(word), suggest(word, allowed));
+    const auto found = std::ranges::find(target.words, word);
+    *target.number = static_cast<std::uint8_t>(found - target.words.begin());
   }
-  void operator()(RecomputeConfig* target) const {
-    using Kind = RecomputeConfig::Kind;
-    if (node.IsSequence()) {
-      RecomputeConfig named{.kind = Kind::names};
-      const auto before = problems.size();
-      (*this)(&named.names);
-      if (problems.size() == before && named.names.empty())
-        fails("the list is empty", "none");
-      else if (problems.size() == before)
-        *target = std::move(named);
-    } else if (node.IsMap()) {
-      if (node.size() != 1 || !node["fit"])
-        return fails("the only mapping allowed here is {fit: SIZE}");
-      RecomputeConfig fitting{.kind = Kind::fit};
-      const YAML::Node size = node["fit"];
-      const ConfigRule bytes{.min = 1, .format = ConfigFormat::size};
-      const auto before = problems.size();
-      Assign{size, bytes, problems}(&fitting.fit_bytes);
-      if (problems.size() == before && fitting.fit_bytes == 0)
-        fails("nothing fits into 0 bytes");
-      else if (problems.size() == before)
-        *target = fitting;
-    } else if (node.IsScalar() && !is_null(node)) {
-      static const std::array<std::string, 2> words = {"none", "block"};
-      if (node.Scalar() != "none" && node.Scalar() != "block")
-        return fails(describe_node(node) + " is not a choice", suggest(node.Scalar(), words));
-      *target = {.kind = node.Scalar() == "block" ? Kind::block : Kind::none};
-    } else {
-      wrong_type();
-    }
+  void operator()(Augmentation* target) const { (*this)(choice(*target)); }
+  void operator()(const FormsTarget& target) const {
+    if (node.IsMap())
+      return assign_mapping(target);
+    if (const auto* form = form_with_word(target))
+      return form->choose();
+    assign_plain(target);
+  }
+  void operator()(std::array<double, 2>* target) const {
+    std::vector<double> values;
+    const auto before = problems.size();
+    (*this)(&values);
+    if (problems.size() == before && values.size() != target->size())
+      fails(fmt::format("{} numbers instead of {}", values.size(), target->size()));
+    else if (problems.size() == before)
+      std::ranges::copy(values, target->begin());
   }
   void operator()(std::map<std::string, double>* target) const {
     if (!node.IsMap())
@@ -224,6 +223,60 @@ struct Assign {
     }
     if (problems.size() == before)
       *target = std::move(values);
+  }
+  static std::string not_a_choice(const std::string& word) {
+    return fmt::format("\"{}\" is not a choice", echoed(word, 60));
+  }
+  /// Returns the form whose word the node is; null if there is none.
+  const ConfigForm* form_with_word(const FormsTarget& target) const {
+    for (const auto& form : target.forms)
+      if (form.word == "null" ? is_null(node) : node.IsScalar() && node.Scalar() == form.word)
+        return &form;
+    return nullptr;
+  }
+  /// Assigns a mapping to the first form that has all its names as fields.
+  void assign_mapping(const FormsTarget& target) const {
+    const auto form = std::ranges::find_if(
+        target.forms, [&](const ConfigForm& each) { return has_fields_of(each, node); });
+    if (form == target.forms.end() || node.size() == 0)
+      return fails(node.size() == 0 ? "the mapping is empty"
+                                    : "the mapping has names that are not allowed here");
+    form->choose();
+    std::set<std::string> names;
+    for (const auto& entry : node) {
+      const auto& field = *std::ranges::find(form->fields, entry.first.Scalar(), &ConfigKey::path);
+      if (!names.insert(field.path).second)
+        fails(field.path + " is given twice");
+      const YAML::Node value = entry.second;
+      std::vector<ValueProblem> found;
+      Assign{value, field.rule, found}(field);
+      for (auto& problem : found)
+        fails(fmt::format("{}: {}", field.path, problem.what), std::move(problem.suggestion));
+    }
+  }
+  /// Assigns a list, a number or a text to the first form that can hold it.
+  void assign_plain(const FormsTarget& target) const {
+    std::vector<std::string> words;
+    std::vector<ValueProblem> found;
+    for (const auto& form : target.forms) {
+      if (!form.word.empty())
+        words.emplace_back(form.word);
+      if (form.fields.empty() || form.is_mapping())
+        continue;
+      found.clear();
+      form.choose();
+      Assign{node, form.fields.front().rule, found}(form.fields.front());
+      if (found.empty())
+        return;
+    }
+    if (is_text(node) && node.IsScalar() && !is_null(node) && !words.empty())
+      return fails(not_a_choice(node.Scalar()), suggest(node.Scalar(), words));
+    if (found.empty())
+      return wrong_type();
+    std::ranges::move(found, std::back_inserter(problems));
+  }
+  void operator()(const ConfigKey& field) const {
+    std::visit([this](const auto& target) { (*this)(target); }, field.target);
   }
   /// Assigns a part of this value.
   template <class T>
@@ -279,7 +332,7 @@ std::string describe_node(const YAML::Node& node) {
 
 std::vector<ValueProblem> assign_value(const YAML::Node& node, const ConfigKey& key) {
   std::vector<ValueProblem> problems;
-  std::visit([&](auto* target) { Assign{node, key.rule, problems}(target); }, key.target);
+  Assign{node, key.rule, problems}(key);
   if (!problems.empty())
     return problems;
   for (auto& breach : check_rule(key))
