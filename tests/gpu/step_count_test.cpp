@@ -42,9 +42,9 @@ struct Bound {
 } // namespace
 
 TEST_CASE("a step of ResNet-50 moves no more bytes and launches no more kernels than recorded") {
-  for (const auto& bound :
-       {Bound{"h100_sxm", Precision::amp_fp16, 34.80, 299}, Bound{"h200", Precision::amp_fp16, 34.80, 299},
-        Bound{"h100_sxm", Precision::amp_bf16, 44.35, 399}}) {
+  for (const auto& bound : {Bound{"h100_sxm", Precision::amp_fp16, 34.80, 299},
+                            Bound{"h200", Precision::amp_fp16, 34.80, 299},
+                            Bound{"h100_sxm", Precision::amp_bf16, 44.35, 399}}) {
     const auto step = count(bound.device, resnet50(bound.precision));
     CAPTURE(bound.device, to_string(bound.precision));
     CHECK(step.moved() <= 1e9 * bound.gigabytes);

@@ -57,8 +57,8 @@ TEST_CASE("equal lengths in any unit give the same schedule") {
       GENERATE(Length{0.5}, Length{4, Unit::steps}, Length{100, Unit::tokens},
                Length{10, Unit::percent}, Length{0.45} /* 3.6 steps */, Length{89, Unit::tokens});
   INFO(format_length(length));
-  for (const auto name : {ScheduleKind::constant, ScheduleKind::cosine, ScheduleKind::linear,
-                          ScheduleKind::wsd}) {
+  for (const auto name :
+       {ScheduleKind::constant, ScheduleKind::cosine, ScheduleKind::linear, ScheduleKind::wsd}) {
     const ScheduleConfig schedule{.name = name, .warmup = length};
     for (std::int64_t step = 0; step < 4; ++step)
       CHECK(learning_rate(schedule, 2.0, step, span) == 0.5 * static_cast<double>(step + 1));

@@ -297,12 +297,12 @@ TEST_CASE("a state takes exactly the predicted memory") {
 }
 
 TEST_CASE("the rank that exchanges pseudo-gradients takes exactly the predicted memory") {
-  const std::string inner = GENERATE("ddp", "zero1", "zero3");
-  const std::string compress = GENERATE("none", "fp16", "int4");
+  const auto inner = GENERATE(StrategyKind::ddp, StrategyKind::zero1, StrategyKind::zero3);
+  const auto compress = GENERATE(Compression::none, Compression::fp16, Compression::int4);
   const std::int64_t overlap = GENERATE(0, 2), fragments = GENERATE(1, 2);
   const bool votes = GENERATE(false, true), frozen = GENERATE(false, true);
   const double momentum = GENERATE(0.0, 0.9);
-  CAPTURE(inner, compress, overlap, fragments, votes, frozen, momentum);
+  CAPTURE(to_string(inner), to_string(compress), overlap, fragments, votes, frozen, momentum);
   auto config = replica_groups_of_two(inner);
   config.bucket_size = 1;
   config.diloco.momentum = momentum;
@@ -461,7 +461,7 @@ TEST_CASE("offloading moves the bytes of the ratio from the device to the host a
   const auto without = predict(large(), config);
   const double shard = 25e6 * 4 / 4; // bytes of one value per parameter of a shard
   const double ratio = GENERATE(0.25, 0.5, 1.0);
-  config.offload = {"optimizer", ratio};
+  config.offload = {OffloadConfig::Target::optimizer, ratio};
   const auto optimizer = predict(large(), config);
   CHECK(optimizer.name() == "zero3_offload");
   const auto saved = [&](const Prediction& with) {

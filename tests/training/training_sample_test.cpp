@@ -46,7 +46,7 @@ TEST_CASE("a sample uses the seed of its step and one thread of the host in fp32
   CHECK(used.devices.threads_per_worker == 1);
   CHECK(used.parallel.strategy == StrategyKind::single);
   CHECK(used.model == config.model);
-  CHECK(used.data.tokenizer == config.data.tokenizer.path);
+  CHECK(used.data.tokenizer == config.data.tokenizer);
 }
 
 TEST_CASE("a prompt that is too long is refused before training") {
