@@ -122,7 +122,7 @@ cudaError_t cudaHostAlloc(void** memory, std::size_t bytes, unsigned) {
   return cudaSuccess;
 }
 
-/// Waits for an idle device, as CUDA's does.
+/// Waits until all devices of the process are idle, as CUDA's does.
 cudaError_t cudaFreeHost(void* memory) {
   EMULATION_TRY(refuse_while_capturing());
   use_context();
@@ -130,7 +130,7 @@ cudaError_t cudaFreeHost(void* memory) {
     return cudaSuccess;
   if (!beginning_at(memory, true))
     return remember(cudaErrorInvalidValue);
-  call_alone(current_device(), [memory] { Memory::instance().close(bytes_at(memory)); });
+  call_alone_on_all([memory] { Memory::instance().close(bytes_at(memory)); });
   return remember(standing_error());
 }
 
