@@ -144,6 +144,7 @@ cudaError_t cudaHostGetDevicePointer(void** device, void* host, unsigned) {
 
 cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void* address) {
   *attributes = {};
+  use_context();
   const auto found = Memory::instance().find(address);
   if (!found)
     return cudaSuccess; // cudaMemoryTypeUnregistered
