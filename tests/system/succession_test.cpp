@@ -67,8 +67,8 @@ TEST_CASE("when the leader is killed, another continues the run with its logs an
   crew[0].kill();
   REQUIRE(becomes_true([&] { return crew.leader(1) > 0; }));
   const int successor = crew.leader(1);
-  CHECK(has(crew[successor].out(),
-            "this node now leads the job, as the successor of " + crew.address(0)));
+  CHECK(crew[successor].prints("this node now leads the job, as the successor of " +
+                               crew.address(0)));
   crew.start(0);
   REQUIRE(becomes_true([&] { return crew.members(0) == 3; }));
   CHECK(crew.leader(0) == successor);
