@@ -21,7 +21,7 @@ Result<training::GenerationRecord> MembershipState::next_record() {
   auto record = member_list_.generation(next_number(), std::move(secret), slices);
   record.training = has_begun() ? generation_->training : member_list_.nodes().front().training;
   record.job = has_begun() ? generation_->job : record.secret.substr(0, record.secret.size() / 2);
-  if (writer_.empty())
+  if (writer_.empty() || member_list_.nodes().front().has_lost_folder)
     writer_ =
         fmt::format("{}-{}", record.number, member_list_.nodes().front().process.substr(0, 8));
   record.writer = writer_;

@@ -12,6 +12,7 @@ namespace {
 
 std::vector<training::Voter> voters_of(const std::vector<training::MemberInfo>& nodes) {
   std::vector<training::Voter> voters;
+  voters.reserve(nodes.size());
   for (const auto& place : nodes)
     voters.push_back({place.address, place.process});
   return voters;
