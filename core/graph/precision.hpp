@@ -21,10 +21,6 @@ template <>
 inline constexpr auto choice_words<Precision> = word_list("fp32", "tf32", "fp16", "bf16",
                                                           "amp_fp16", "amp_bf16");
 
-/// The config's words for the types that training uses; to_string returns the words of files.
-template <>
-inline constexpr auto choice_words<DType> = word_list("fp32", "bf16", "fp16");
-
 /// The type of activations that convolutions and matmuls read.
 constexpr DType compute_type(Precision precision) {
   switch (precision) {
