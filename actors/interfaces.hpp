@@ -51,7 +51,7 @@ using metrics_actor = caf::typed_actor<
     // continues.
     caf::result<void>(atom::failed, std::int64_t steps, Error why),
     // COORDINATOR: records a checkpoint that was written or has failed.
-    caf::result<void>(atom::saved, CheckpointOutcome checkpoint),
+    caf::result<void>(atom::saved, metrics::CheckpointRecord checkpoint),
     // Itself, once a second: samples this host and CAF's own counters.
     caf::result<void>(atom::tick),
     // COORDINATOR or NODE, when the run has ended: writes the summary and the report. Answers the
@@ -71,7 +71,7 @@ using checkpointer_actor = caf::typed_actor<
     caf::result<ShardOutcome>(atom::snapshot, StateChunkPtr chunk, bool write),
     // COORDINATOR, to rank 0: publishes a checkpoint of the files of all ranks, and deletes old
     // ones.
-    caf::result<CheckpointOutcome>(atom::finish, CheckpointShards parts)>;
+    caf::result<metrics::CheckpointRecord>(atom::finish, CheckpointShards parts)>;
 
 /// GENERATOR: one per job, on rank 0's node, if a language model writes samples of text during
 /// training. Computes them on the host while training continues. Detached: a handler takes as long

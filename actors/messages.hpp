@@ -4,14 +4,19 @@
 
 #include "core/checkpoint/manifest.hpp"
 #include "core/device/executable.hpp"
+#include "metrics/records/checkpoint.hpp"
+#include "metrics/records/collective_use.hpp"
+#include "metrics/records/loss_scaling.hpp"
+#include "metrics/records/reads.hpp"
+#include "metrics/records/worker.hpp"
 #include "metrics/registry/job_phase.hpp"
-#include "metrics/step_record.hpp"
 #include "training/async/messages.hpp"
 #include "training/input/micro_batch.hpp"
 #include "training/state/snapshot.hpp"
 
 #include <array>
 #include <chrono>
+#include <concepts>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -181,10 +186,8 @@ struct StepReport {
   std::chrono::nanoseconds overlapped{}; ///< part of their time in which the rank also computed
   std::chrono::nanoseconds optimizer{};  ///< time in the optimizer while the rank did not compute
   MemoryUse memory = {};
-  double squared_norm = -1;       ///< as in training::StepResults
-  float loss_scale = 0;           ///< after the step; 0: losses are not scaled
-  std::int64_t skipped_steps = 0; ///< of the whole run
-  std::int64_t scale_growths = 0;
+  double squared_norm = -1;               ///< as in training::StepResults
+  metrics::LossScaling loss_scaling = {}; ///< after the step; equal on all ranks
   double drift = -1;             ///< as in metrics::StepRecord; below 0: ranks were not averaged
   std::uint64_t round_bytes = 0; ///< the part of the collective bytes that rounds sent
   std::vector<RoundTaken> rounds = {}; ///< rounds that this rank has summed
@@ -196,8 +199,7 @@ struct StepReport {
         f.field("rank", x.rank), f.field("worker", x.worker), f.field("collectives", x.collectives),
         f.field("overlapped", x.overlapped), f.field("optimizer", x.optimizer),
         f.field("memory", x.memory), f.field("squared_norm", x.squared_norm),
-        f.field("loss_scale", x.loss_scale), f.field("skipped_steps", x.skipped_steps),
-        f.field("scale_growths", x.scale_growths), f.field("drift", x.drift),
+        f.field("loss_scaling", x.loss_scaling), f.field("drift", x.drift),
         f.field("round_bytes", x.round_bytes), f.field("rounds", x.rounds),
         f.field("reads", x.reads));
   }
@@ -251,25 +253,6 @@ struct CheckpointShards {
   }
 };
 
-/// The outcome of a checkpoint.
-struct CheckpointOutcome {
-  std::int64_t step = 0;
-  std::string path = {};
-  double seconds = 0;                 ///< spent on writing
-  double pause_seconds = 0;           ///< in which training paused for it
-  std::uint64_t bytes = 0;            ///< of all its files
-  std::optional<Error> failure = {};  ///< empty: it was written, or needed no writing
-  std::string parameters_sha256 = {}; ///< of the parameters in canonical layout
-
-  template <class Inspector>
-  friend bool inspect(Inspector& f, CheckpointOutcome& x) {
-    return f.object(x).fields(
-        f.field("step", x.step), f.field("path", x.path), f.field("seconds", x.seconds),
-        f.field("pause_seconds", x.pause_seconds), f.field("bytes", x.bytes),
-        f.field("failure", x.failure), f.field("parameters_sha256", x.parameters_sha256));
-  }
-};
-
 } // namespace troupe::actors
 
 namespace troupe {
@@ -288,22 +271,15 @@ bool inspect(Inspector& f, MemoryUse& x) {
 
 namespace metrics {
 
-template <class Inspector>
-bool inspect(Inspector& f, RoundTaken::Change& x) {
-  return f.object(x).fields(f.field("replica_group", x.replica_group), f.field("step", x.step));
-}
+/// Records that are sent to other processes.
+template <class Record>
+concept SentRecord = std::same_as<Record, RoundTaken::Change> || std::same_as<Record, RoundTaken> ||
+    std::same_as<Record, SliceRead> || std::same_as<Record, WorkerSummary> ||
+    std::same_as<Record, CheckpointRecord> || std::same_as<Record, LossScaling>;
 
-template <class Inspector>
-bool inspect(Inspector& f, RoundTaken& x) {
-  return f.object(x).fields(f.field("owner", x.owner), f.field("fragment", x.fragment),
-                            f.field("step", x.step), f.field("is_synchronized", x.is_synchronized),
-                            f.field("changes", x.changes));
-}
-
-template <class Inspector>
-bool inspect(Inspector& f, SliceRead& x) {
-  return f.object(x).fields(f.field("slice", x.slice), f.field("read", x.read),
-                            f.field("parts", x.parts));
+template <class Inspector, SentRecord Record>
+bool inspect(Inspector& f, Record& x) {
+  return inspect_fields(f, x);
 }
 
 template <class Inspector>
@@ -314,22 +290,6 @@ bool inspect(Inspector& f, JobPhase& x) {
     return value < job_phase_names.size();
   };
   return f.apply(get, set);
-}
-
-template <class Inspector>
-bool inspect(Inspector& f, WorkerSummary& x) {
-  return f.object(x).fields(
-      f.field("rank", x.rank), f.field("device", x.device),
-      f.field("peak_memory_bytes", x.peak_memory_bytes),
-      f.field("parameter_bytes", x.parameter_bytes), f.field("gradient_bytes", x.gradient_bytes),
-      f.field("optimizer_bytes", x.optimizer_bytes), f.field("busy_ratio", x.busy_ratio),
-      f.field("memory", x.memory), f.field("steps", x.steps),
-      f.field("step_seconds", x.step_seconds), f.field("compute_seconds", x.compute_seconds),
-      f.field("data_wait_seconds", x.data_wait_seconds),
-      f.field("collective_seconds", x.collective_seconds),
-      f.field("optimizer_seconds", x.optimizer_seconds), f.field("ready_batches", x.ready_batches),
-      f.field("memory_limit_bytes", x.memory_limit_bytes),
-      f.field("peak_operations", x.peak_operations));
 }
 
 } // namespace metrics

@@ -3,7 +3,7 @@
 
 #include "core/config/forward.hpp"
 #include "core/error.hpp"
-#include "metrics/step_record.hpp"
+#include "metrics/records/run.hpp"
 
 #include <functional>
 #include <optional>

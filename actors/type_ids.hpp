@@ -7,8 +7,13 @@
 #include "actors/membership/links.hpp"
 #include "actors/messages.hpp"
 #include "core/checkpoint/checkpoint.hpp"
+#include "metrics/records/checkpoint.hpp"
+#include "metrics/records/epoch.hpp"
+#include "metrics/records/generated.hpp"
+#include "metrics/records/recovery.hpp"
+#include "metrics/records/run.hpp"
+#include "metrics/records/step.hpp"
 #include "metrics/report/history.hpp"
-#include "metrics/step_record.hpp"
 #include "training/node_assignment.hpp"
 
 #include <caf/all.hpp>
@@ -55,7 +60,7 @@ CAF_BEGIN_TYPE_ID_BLOCK(troupe, first_custom_type_id)
   CAF_ADD_TYPE_ID(troupe, (troupe::actors::WorkerStep))
   CAF_ADD_TYPE_ID(troupe, (troupe::actors::StepReport))
   CAF_ADD_TYPE_ID(troupe, (troupe::actors::EvaluationReport))
-  CAF_ADD_TYPE_ID(troupe, (troupe::actors::CheckpointOutcome))
+  CAF_ADD_TYPE_ID(troupe, (troupe::metrics::CheckpointRecord))
   CAF_ADD_TYPE_ID(troupe, (troupe::nn::PassMode))
   CAF_ADD_TYPE_ID(troupe, (troupe::MemoryUse))
   CAF_ADD_TYPE_ID(troupe, (troupe::actors::JobStatus))

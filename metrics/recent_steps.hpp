@@ -2,7 +2,7 @@
 #pragma once
 
 #include "metrics/known_ratio.hpp"
-#include "metrics/step_record.hpp"
+#include "metrics/records/step.hpp"
 
 #include <optional>
 

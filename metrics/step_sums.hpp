@@ -1,7 +1,7 @@
 /// Totals over steps.
 #pragma once
 
-#include "metrics/step_record.hpp"
+#include "metrics/records/step.hpp"
 
 #include <cstdint>
 #include <optional>

@@ -1,7 +1,7 @@
 /// Throughput and perplexity of runs on texts.
 #pragma once
 
-#include "metrics/step_record.hpp"
+#include "metrics/records/run.hpp"
 
 #include <optional>
 #include <string_view>

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "core/error.hpp"
-#include "metrics/step_record.hpp"
+#include "metrics/records/run.hpp"
 
 #include <optional>
 #include <utility>

@@ -120,7 +120,7 @@ Status GenerationBuilderState::claim_folder(const training::GenerationRecord& re
   TROUPE_TRY(claim_staging(folder, record.writer,
                            inherits_ || was_succeeded ? Claim::takes_over : Claim::begins));
   if (inherits_ && !is_shared && view_)
-    TROUPE_TRY(view_->hand_over_history());
+    TROUPE_TRY(view_->lines().hand_over());
   claimed_ = record.writer;
   return {};
 }

@@ -2,6 +2,7 @@
 // other.
 #include "actors/roles/async_shard_manager.hpp"
 #include "actors/roles/detail/announce.hpp"
+#include "actors/roles/detail/step_summary.hpp"
 #include "core/fail.hpp"
 
 namespace troupe::actors {
@@ -169,12 +170,8 @@ StepReport AsyncShardManagerState::report(std::int64_t step) const {
   report.memory = rank_state().device().memory();
   report.squared_norm = of_all_->squared_norm;
   report.reads = reads_;
-  if (state().loss_scale()) {
-    const auto& scaler = found_->loss_scale;
-    report.loss_scale = scaler.scale;
-    report.skipped_steps = scaler.skipped;
-    report.scale_growths = scaler.grown;
-  }
+  if (state().loss_scale())
+    report.loss_scaling = loss_scaling_of(found_->loss_scale);
   return report;
 }
 

@@ -152,9 +152,10 @@ ShardOutcome CheckpointerState::end() {
   return ended;
 }
 
-CheckpointOutcome CheckpointerState::finish(const CheckpointShards& parts) {
+metrics::CheckpointRecord CheckpointerState::finish(const CheckpointShards& parts) {
   const auto begin = Clock::now();
-  CheckpointOutcome outcome{.step = parts.step, .path = setup_.store.path_of(parts.step).string()};
+  metrics::CheckpointRecord outcome{.step = parts.step,
+                                    .path = setup_.store.path_of(parts.step).string()};
   for (const auto& part : parts.parts) {
     outcome.seconds = std::max(outcome.seconds, part.seconds);
     outcome.parameters_sha256 += part.parameters_sha256; // at most one part has it

@@ -64,7 +64,7 @@ private:
   void write(const training::SavedRange& range, std::span<const float> values);
   void fail(Error error);
   ShardOutcome end();
-  CheckpointOutcome finish(const CheckpointShards& parts);
+  metrics::CheckpointRecord finish(const CheckpointShards& parts);
   Status publish(const CheckpointShards& parts);
 
   CheckpointerSetup setup_;

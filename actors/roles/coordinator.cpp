@@ -257,9 +257,7 @@ void CoordinatorState::record_step(std::int64_t step, const std::vector<StepRepo
   epoch_.add(*record);
   totals_.steps.add(*record);
   summary_.loss = record->loss;
-  summary_.loss_scale = record->loss_scale;
-  summary_.skipped_steps = record->skipped_steps;
-  summary_.scale_growths = record->scale_growths;
+  static_cast<metrics::LossScaling&>(summary_) = *record;
   self_->send(setup_.metrics, atom::step_committed_v, StepRecordPtr{record});
   if (setup_.plan.epoch_ends(step + 1) && !setup_.plan.evaluation_due(step + 1))
     record_epoch(step, nullptr);

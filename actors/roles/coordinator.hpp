@@ -148,7 +148,7 @@ private:
   void finish_checkpoint();
   void conclude();
   std::function<void(const caf::error&)> not_saved(const char* role, int rank = -1);
-  void count_saved(CheckpointOutcome outcome);
+  void count_saved(metrics::CheckpointRecord outcome);
   void finish();
   void tell_workers_status();
   void stop();

@@ -135,7 +135,7 @@ void CoordinatorState::finish_checkpoint() {
   std::ranges::sort(parts_.parts, {}, &ShardOutcome::rank);
   self_->request(setup_.checkpointer, caf::infinite, atom::finish_v, parts_)
       .then(
-          [this](const CheckpointOutcome& outcome) {
+          [this](const metrics::CheckpointRecord& outcome) {
             writing_ = false;
             count_saved(outcome);
             if (std::exchange(save_due_, false))
@@ -156,7 +156,7 @@ void CoordinatorState::conclude() {
   hashed_ == committed_ ? finish() : hash_chunk(0);
 }
 
-void CoordinatorState::count_saved(CheckpointOutcome outcome) {
+void CoordinatorState::count_saved(metrics::CheckpointRecord outcome) {
   // The last checkpoint is written while nothing trains.
   const auto paused = std::exchange(paused_, std::nullopt);
   outcome.pause_seconds = paused ? *paused : seconds(Clock::now() - pause_begin_);

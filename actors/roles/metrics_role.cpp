@@ -2,6 +2,8 @@
 
 #include "actors/roles/traced.hpp"
 
+#include <spdlog/spdlog.h>
+
 namespace troupe::actors {
 
 MetricsState::MetricsState(metrics_actor::pointer self, MetricsSetup setup)
@@ -28,31 +30,33 @@ metrics_actor::behavior_type MetricsState::make_behavior() {
         return lines;
       },
       [this](atom::step_committed, const StepRecordPtr& step) {
-        view_->show(*step);
+        view_->record(*step);
         tell_lines();
       },
       [this](atom::evaluated, const EpochRecordPtr& epoch) {
-        view_->show(*epoch);
+        view_->record(*epoch);
         tell_lines();
       },
       [this](atom::evaluated, const GeneratedRecordPtr& generated) {
-        view_->show(*generated);
+        view_->record(*generated);
         tell_lines();
       },
       [this](atom::begin, const RecoveryRecordPtr& recovery) {
-        view_->show(*recovery);
+        view_->record(*recovery);
         tell_lines();
       },
       [this](atom::status, const WorkerSummaries& workers) {
         for (const auto& worker : workers)
-          view_->show(worker);
+          view_->record(worker);
       },
-      [this](atom::status, metrics::JobPhase phase) { view_->show(phase); },
-      [this](atom::failed, double loss) { view_->show_failed_loss(loss); },
+      [this](atom::status, metrics::JobPhase phase) { view_->enter(phase); },
+      [this](atom::failed, double loss) { view_->registry().record_failed_loss(loss); },
       [this](atom::failed, std::int64_t steps, const Error& why) {
-        view_->show_unwritten_sample(steps, why);
+        view_->log().error("the sample of step {} was not written: {}", steps, why.to_string());
       },
-      [this](atom::saved, const CheckpointOutcome& checkpoint) { view_->show(checkpoint); },
+      [this](atom::saved, const metrics::CheckpointRecord& checkpoint) {
+        view_->record(checkpoint);
+      },
       [this](atom::tick) {
         sample();
         self_->delayed_send(self_, std::chrono::seconds{1}, atom::tick_v);
@@ -74,7 +78,7 @@ void MetricsState::follow(const heartbeat_actor& leader) {
 }
 
 void MetricsState::fetch_lines() {
-  const auto place = view_ ? view_->history() : std::nullopt;
+  const auto place = view_ ? view_->lines().place() : std::nullopt;
   if (!place)
     return;
   self_->request(leader_, caf::infinite, atom::fetch_v, *place)
@@ -82,7 +86,7 @@ void MetricsState::fetch_lines() {
           [this](const metrics::HistoryChunk& part) {
             if (!view_)
               return;
-            view_->keep(part);
+            view_->lines().keep(part);
             fetch_lines();
           },
           [](const caf::error&) {}); // the leader, or its generation, is gone
@@ -92,7 +96,7 @@ void MetricsState::fetch_lines() {
 /// waiting.
 void MetricsState::tell_lines() {
   std::erase_if(followers_, [this](Follower& follower) {
-    auto part = view_->lines_after(follower.there);
+    auto part = view_->lines().lines_after(follower.there);
     const bool has_more = !part.bytes.empty();
     if (has_more)
       follower.lines.deliver(std::move(part));
@@ -103,11 +107,9 @@ void MetricsState::tell_lines() {
 void MetricsState::sample() {
   if (leader_)
     self_->send(leader_, atom::alive_v, address_);
-  view_->show(sampler_.actors(self_->system()));
   sampler_.sample(view_->registry());
-  view_->show_unreadable();
-  view_->refresh_page();
-  view_->warn_once(trace_.flush());
+  view_->refresh(sampler_.actors(self_->system()));
+  view_->errors().warn(trace_.flush());
 }
 
 } // namespace troupe::actors

@@ -1,6 +1,7 @@
 #include "actors/roles/shard_manager.hpp"
 
 #include "actors/roles/detail/announce.hpp"
+#include "actors/roles/detail/step_summary.hpp"
 #include "actors/roles/detail/subscribe.hpp"
 #include "actors/roles/traced.hpp"
 
@@ -311,12 +312,8 @@ StepReport ShardManagerState::report_of(const InFlightStep& in_flight) const {
       in_flight.worker->statistics_bytes;
   report.memory = rank_state().device().memory();
   report.squared_norm = in_flight.found->squared_norm;
-  if (rank_state().state->loss_scale()) {
-    const auto& scaler = in_flight.found->loss_scale;
-    report.loss_scale = scaler.scale;
-    report.skipped_steps = scaler.skipped;
-    report.scale_growths = scaler.grown;
-  }
+  if (rank_state().state->loss_scale())
+    report.loss_scaling = loss_scaling_of(in_flight.found->loss_scale);
   return report;
 }
 

@@ -134,7 +134,7 @@ public:
                    [](const caf::error& error) { give_up(caf::to_string(error)); });
     self_->request(checkpointers_.front(), caf::infinite, atom::finish_v, parts)
         .receive(
-            [](const CheckpointOutcome& outcome) {
+            [](const metrics::CheckpointRecord& outcome) {
               if (outcome.failure)
                 give_up(outcome.failure->to_string());
             },

@@ -51,7 +51,7 @@ void set(Families& families, const MetricName& metric, LabelValues labels, doubl
 /// Gives every value many decimals, as most measured values have.
 void fill(Families& families, int workers) {
   double value = 0.123456789;
-  for (const auto& metric : names::all) {
+  for (const auto& metric : names::all()) {
     if (metric.type == MetricType::histogram)
       families.observe(metric, value);
     else if (metric.labels[0].empty())

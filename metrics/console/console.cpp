@@ -92,7 +92,7 @@ std::string line_of(const EpochRecord& epoch, const RunInfo& run) {
 std::string line_of_skipped(const StepRecord& step) {
   return fmt::format("step {}: skipped, because gradients are not finite ({} skipped so far); the "
                      "loss scale is now {:g}",
-                     step.step + 1, counted(step.skipped_steps, "step"),
+                     step.step + 1, counted(step.skipped_steps.value_or(0), "step"),
                      step.loss_scale.value_or(1));
 }
 
@@ -143,7 +143,7 @@ void Console::begin(const RunInfo& run) {
     write(is_json() ? event("run", json_of(run)) : opening(run));
 }
 
-void Console::show(const StepRecord& step) {
+void Console::record(const StepRecord& step) {
   recent_.add(step);
   if (options_.quiet)
     return;
@@ -164,16 +164,17 @@ void Console::show(const StepRecord& step) {
 /// Reports with decreasing frequency: many steps are skipped while the scale settles, or if the run
 /// is in trouble.
 void Console::show_skipped(const StepRecord& step) {
-  const auto before = std::exchange(skipped_, step.skipped_steps).value_or(step.skipped_steps);
+  const auto now = step.skipped_steps.value_or(0);
+  const auto before = std::exchange(skipped_, now).value_or(now);
   const auto level = [](std::int64_t count) {
     return std::bit_width(static_cast<std::uint64_t>(count));
   };
-  if (level(step.skipped_steps) == level(before))
+  if (level(now) == level(before))
     return;
   write(is_json() ? event("skipped", to_json(step), "warning") : line_of_skipped(step));
 }
 
-void Console::show(const EpochRecord& epoch) {
+void Console::record(const EpochRecord& epoch) {
   if (options_.quiet)
     return;
   if (is_json())
@@ -181,7 +182,7 @@ void Console::show(const EpochRecord& epoch) {
   write(line_of(epoch, run_));
 }
 
-void Console::show(const GeneratedRecord& generated) {
+void Console::record(const GeneratedRecord& generated) {
   if (options_.quiet)
     return;
   write(is_json() ? event("generated", to_json(generated)) : line_of(generated));

@@ -4,7 +4,11 @@
 #include "metrics/console/detail/log.hpp"
 #include "metrics/console/detail/progress.hpp"
 #include "metrics/console/detail/screen.hpp"
-#include "metrics/step_record.hpp"
+#include "metrics/records/epoch.hpp"
+#include "metrics/records/generated.hpp"
+#include "metrics/records/run.hpp"
+#include "metrics/records/step.hpp"
+#include "metrics/run_sink.hpp"
 
 #include <chrono>
 #include <functional>
@@ -25,16 +29,17 @@ struct ConsoleOptions {
 /// epoch or end, ...}: a step object for the first step and then once a second (docs/runs.md).
 /// Prints a line for the 1st, 2nd, 4th, 8th, ... step that loss scaling skips. Use from one thread
 /// at a time; other threads may write to the same screen.
-class Console {
+class Console final : public RunSink {
 public:
   Console(Screen& screen, ConsoleOptions options) : screen_(screen), options_(std::move(options)) {}
 
   void begin(const RunInfo& run);
   /// Resumes a run that was announced before: does not print the run's line again.
   void go_on(const RunInfo& run);
-  void show(const StepRecord& step);
-  void show(const EpochRecord& epoch);
-  void show(const GeneratedRecord& generated);
+  using RunSink::record;
+  void record(const StepRecord& step) override;
+  void record(const EpochRecord& epoch) override;
+  void record(const GeneratedRecord& generated) override;
   /// Always prints. `report` is the path of the report, `best` a line about the best epoch; both
   /// may be empty.
   void end(const RunSummary& summary, std::string_view report, std::string_view best = {});

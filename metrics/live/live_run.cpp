@@ -116,6 +116,7 @@ void LiveRun::enter(JobPhase phase) {
 
 void LiveRun::record(const StepRecord& step) {
   const std::lock_guard lock{mutex_};
+  raise_peak(step.peak_operations);
   changed_from_ = std::min(changed_from_, document_.history.add(step));
   if (watched_)
     cut_.commit(step.step, moment_of_commit(step));
@@ -175,23 +176,22 @@ void LiveRun::record(const std::vector<ActorSample>& actors) {
   touch({Part::actors});
 }
 
-void LiveRun::record(const CheckpointRecord& checkpoint, std::string_view path) {
+void LiveRun::record(const CheckpointRecord& checkpoint) {
   const std::lock_guard lock{mutex_};
+  touch({Part::checkpoints});
   auto& totals = document_.checkpoints;
+  if (checkpoint.failure) {
+    ++totals.failures;
+    return;
+  }
   ++*totals.written;
   totals.last_step = checkpoint.step;
   totals.last_seconds = checkpoint.seconds;
   totals.last_bytes = checkpoint.bytes;
   totals.last_time = std::chrono::system_clock::now();
-  totals.path = path;
+  totals.path = checkpoint.path;
   document_.history.progress.note_pause(checkpoint.pause_seconds);
-  touch({Part::progress, Part::checkpoints});
-}
-
-void LiveRun::record_checkpoint_failure() {
-  const std::lock_guard lock{mutex_};
-  ++document_.checkpoints.failures;
-  touch({Part::checkpoints});
+  touch({Part::progress});
 }
 
 void LiveRun::record_unreadable(std::int64_t samples) {
@@ -202,8 +202,10 @@ void LiveRun::record_unreadable(std::int64_t samples) {
   touch({Part::progress});
 }
 
-void LiveRun::record_peak(double operations) {
-  const std::lock_guard lock{mutex_};
+/// Peaks of devices are measured while the run trains.
+void LiveRun::raise_peak(double operations) {
+  if (operations <= document_.run.peak_operations)
+    return;
   document_.run.peak_operations = operations;
   touch({Part::run});
 }
@@ -229,6 +231,7 @@ void LiveRun::fail(std::string_view error) {
 
 void LiveRun::finish(const RunSummary& summary) {
   const std::lock_guard lock{mutex_};
+  raise_peak(summary.peak_operations);
   document_.error = summary.error;
   document_.history.progress.finish(summary);
   if (!summary.workers.empty())

@@ -3,9 +3,11 @@
 
 #include "metrics/http/page_sources.hpp"
 #include "metrics/live/step_cut.hpp"
+#include "metrics/records/checkpoint.hpp"
 #include "metrics/registry/job_phase.hpp"
 #include "metrics/registry/registry.hpp"
 #include "metrics/report/run_document.hpp"
+#include "metrics/run_sink.hpp"
 #include "metrics/trace.hpp"
 
 #include <spdlog/common.h>
@@ -32,7 +34,7 @@ struct ActorSample {
 
 /// Thread-safe. Recording costs a lock and a few additions. JSON is generated on request, only for
 /// the parts that have changed since the last request.
-class LiveRun {
+class LiveRun final : public RunSink {
 public:
   using Clock = std::chrono::steady_clock;
 
@@ -55,19 +57,17 @@ public:
   /// Removes its workers and nodes from the document.
   void end_generation();
   void enter(JobPhase phase);
-  void record(const StepRecord& step);
-  void record(const EpochRecord& epoch);
-  void record(const RecoveryRecord& recovery);
-  void record(const GeneratedRecord& generated);
-  void record(const WorkerSummary& worker);
+  using RunSink::record;
+  void record(const StepRecord& step) override;
+  void record(const EpochRecord& epoch) override;
+  void record(const RecoveryRecord& recovery) override;
+  void record(const GeneratedRecord& generated) override;
+  void record(const WorkerSummary& worker) override;
+  void record(const CheckpointRecord& checkpoint) override;
   /// Records the number of committed steps, in a process that receives no step records.
   void record_steps(std::int64_t steps);
   void record(const std::vector<ActorSample>& actors);
-  void record(const CheckpointRecord& checkpoint, std::string_view path);
-  void record_checkpoint_failure();
   void record_unreadable(std::int64_t samples);
-  /// Sets the peak of all ranks' devices, as far as measured.
-  void record_peak(double operations);
   /// `leads`: whether this process leads the job.
   void set_nodes(std::vector<NodeRecord> nodes, bool leads);
   void record_heartbeat(const std::string& address);
@@ -90,6 +90,7 @@ private:
   void watch(bool wanted);
   void forget_generation();
   void show(const RunInfo& run, std::int64_t generation);
+  void raise_peak(double operations);
   void touch(std::initializer_list<DocumentPart> parts);
   const std::string& fresh(std::size_t part);
   void refresh();

@@ -16,7 +16,7 @@ namespace {
 
 /// Indices of the fields of /proc/self/stat after the name, which may contain blanks; the state,
 /// the third field, has index 0.
-struct Field {
+struct StatField {
   static constexpr std::size_t user = 11, system = 12, threads = 17, start = 19, size = 20,
                                pages = 21;
 };
@@ -53,17 +53,17 @@ double open_files() {
 
 std::optional<ProcessUse> process_use() {
   const auto stat = read_stat();
-  if (stat.size() <= Field::pages)
+  if (stat.size() <= StatField::pages)
     return std::nullopt;
   const auto ticks = static_cast<double>(::sysconf(_SC_CLK_TCK));
   rlimit files{};
   ::getrlimit(RLIMIT_NOFILE, &files);
-  return ProcessUse{.cpu_seconds = (stat[Field::user] + stat[Field::system]) / ticks,
+  return ProcessUse{.cpu_seconds = (stat[StatField::user] + stat[StatField::system]) / ticks,
                     .resident_bytes =
-                        stat[Field::pages] * static_cast<double>(::sysconf(_SC_PAGESIZE)),
-                    .virtual_bytes = stat[Field::size],
-                    .start_time = boot_time() + stat[Field::start] / ticks,
-                    .threads = stat[Field::threads],
+                        stat[StatField::pages] * static_cast<double>(::sysconf(_SC_PAGESIZE)),
+                    .virtual_bytes = stat[StatField::size],
+                    .start_time = boot_time() + stat[StatField::start] / ticks,
+                    .threads = stat[StatField::threads],
                     .open_files = open_files(),
                     .most_files = static_cast<double>(files.rlim_cur)};
 }

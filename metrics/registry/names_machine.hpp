@@ -1,7 +1,7 @@
 /// Metrics of resource usage: memory, GPUs, the process.
 #pragma once
 
-#include "metrics/registry/metric_name.hpp"
+#include "metrics/metric_name.hpp"
 
 namespace troupe::metrics::names {
 

@@ -1,19 +1,13 @@
 /// Metrics of speed: steps, the breakdown of their time, batches, collectives, messages.
 #pragma once
 
-#include "metrics/registry/metric_name.hpp"
+#include "metrics/metric_name.hpp"
 
 namespace troupe::metrics::names {
 
 inline constexpr M steps{"troupe_steps_total", counter, leader, "Steps of this process"};
-inline constexpr M samples{"troupe_samples_total", counter, leader,
-                           "Samples trained on by this process"};
 inline constexpr M tokens{"troupe_tokens_total", counter, leader,
                           "Tokens of these samples, if they are texts"};
-inline constexpr M step_time{"troupe_step_seconds", histogram, leader,
-                             "Time from the commit of a step to the next"};
-inline constexpr M data_wait{"troupe_data_wait_seconds_total", counter, leader,
-                             "Time of waiting for batches, of the rank that waited longest"};
 inline constexpr M operations{
     "troupe_operations_total", counter, leader,
     "Multiplications and additions of the model's convolutions and matrix products, forward and "
@@ -39,30 +33,6 @@ inline constexpr M collective_time{"troupe_collective_seconds_total",
                                    "Time in collectives, including waiting for other ranks, mean "
                                    "over ranks; without collectives of synchronized batch norms",
                                    {"kind"}};
-inline constexpr M overlap{"troupe_overlap_ratio", gauge, leader,
-                           "Share of the last step's collectives that overlapped with compute"};
-
-// By rank.
-inline constexpr M rank_time{"troupe_rank_step_seconds_total",
-                             counter,
-                             every_node,
-                             "Time of a rank's steps: compute (forward and backward), data "
-                             "(waiting for batches), collectives (not overlapped with compute, "
-                             "including waiting for other ranks), optimizer (not overlapped)",
-                             {"rank", "part"}};
-inline constexpr M rank_steps{
-    "troupe_rank_steps_total", counter, every_node, "Steps of the rank", {"rank"}};
-inline constexpr M busy{"troupe_worker_busy_ratio",
-                        gauge,
-                        every_node,
-                        "Share of the steps' time in forward and backward",
-                        {"rank"}};
-inline constexpr M ready_batches{
-    "troupe_loader_ready_batches",
-    gauge,
-    every_node,
-    "Micro-batches that were ready when the rank's last step ended; 0: the next step has to wait",
-    {"rank"}};
 
 // Threads that fill batches (data.loader_threads).
 inline constexpr M loader_time{"troupe_loader_seconds_total", counter, every_node,

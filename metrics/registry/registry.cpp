@@ -23,14 +23,44 @@ struct Registry::Values : Families {
   void tell_as(bool leader);
   void forget_generation();
   void set_process(const ProcessUse& use);
-  void set_time_left();
+  void add_time_trained(double seconds);
+  template <class Record, class... Labels>
+  void export_fields(const Record& record, const Labels&... labels);
+  void update(const FieldTraits& field, double value, LabelValues labels);
 
   std::mutex changing; ///< guards the members below, and prevents exports of two phases or none
   bool leads = false;  ///< this node leads the job
+  RankRange ranks = {};
   double operations_per_step = 0, tokens_per_sample = 0;
   std::int64_t steps_done = 0, steps_left = 0;
   double seconds_trained = 0; ///< including evaluations and pauses
 };
+
+/// Exports the fields that have a metric. `labels` come before the field's own.
+template <class Record, class... Labels>
+void Registry::Values::export_fields(const Record& record, const Labels&... labels) {
+  for_each_field<Record>([&](const auto& field) {
+    const auto& traits = field.traits;
+    const auto value = traits.metric.name.empty() ? std::nullopt : number_of(field, record);
+    if (!value)
+      return;
+    if (traits.label.empty())
+      update(traits, *value, {labels...});
+    else
+      update(traits, *value, {labels..., traits.label});
+  });
+}
+
+void Registry::Values::update(const FieldTraits& field, double value, LabelValues labels) {
+  if (field.metric.type == MetricType::gauge)
+    set(field.metric, value, labels);
+  else if (field.metric.type == MetricType::histogram)
+    observe(field.metric, value);
+  else if (field.is_total)
+    raise(field.metric, value, labels);
+  else
+    add(field.metric, value, labels);
+}
 
 Registry::Registry(const RunInfo& run, bool leads) : values_(std::make_unique<Values>()) {
   auto& v = *values_;
@@ -48,7 +78,7 @@ Registry::~Registry() = default;
 void Registry::Values::tell_as(bool leader) {
   if (std::exchange(leads, leader) == leader)
     return;
-  for (const auto& metric : names::all) {
+  for (const auto& metric : names::all()) {
     if (metric.teller != Teller::leader)
       continue;
     if (!leader)
@@ -60,7 +90,7 @@ void Registry::Values::tell_as(bool leader) {
 
 /// Removes a rank's counters: they start at zero in each generation.
 void Registry::Values::forget_generation() {
-  for (const auto& metric : names::all)
+  for (const auto& metric : names::all())
     if (ends_with_generation(metric))
       forget(metric);
   forget(names::world_size);
@@ -72,9 +102,10 @@ void Registry::end_generation() {
   v.forget_generation();
 }
 
-void Registry::begin(const RunInfo& run, bool leads) {
+void Registry::begin(const RunInfo& run, bool leads, const RankRange& ranks) {
   auto& v = *values_;
   const std::lock_guard lock{v.changing};
+  v.ranks = ranks;
   v.forget_generation();
   v.tell_as(leads);
   v.set(names::start_time, since_epoch(run.started));
@@ -93,61 +124,47 @@ void Registry::begin(const RunInfo& run, bool leads) {
 
 void Registry::record(const StepRecord& step) {
   auto& v = *values_;
-  v.set(names::loss, step.loss, {"train"});
-  v.set(names::accuracy, step.accuracy, {"train"});
-  v.set(names::gradient_norm, step.gradient_norm);
-  v.set(names::drift, step.drift);
-  if (step.round_bytes > 0)
-    v.set(names::round_bytes, static_cast<double>(step.round_bytes));
-  v.set(names::staleness, step.staleness);
-  v.set(names::item_time, step.item_seconds);
-  v.set(names::lease_time, step.item_seconds);
-  v.set(names::learning_rate, step.lr);
+  v.export_fields(step);
   v.set(names::epoch, static_cast<double>(step.epoch + 1));
   v.set(names::step, static_cast<double>(step.step + 1));
+  v.set(names::loss_scale, step.loss_scale.value_or(1));
   v.add(names::steps, 1);
-  v.add(names::samples, static_cast<double>(step.samples));
-  v.observe(names::step_time, step.seconds);
-  v.add(names::data_wait, step.data_wait_seconds);
   for (std::size_t i = 0; i < step.collectives.size(); ++i)
     if (const auto& use = step.collectives[i]; use != CollectiveUse{}) {
       const auto kind = collective_kind_names[i];
       v.add(names::collective_bytes, static_cast<double>(use.bytes), {kind});
       v.add(names::collective_time, use.seconds, {kind});
     }
-  v.set(names::overlap, step.overlap_ratio);
-  v.set(names::loss_scale, step.loss_scale.value_or(1));
-  v.raise(names::skipped_steps, static_cast<double>(step.skipped_steps));
-  v.raise(names::scale_growths, static_cast<double>(step.scale_growths));
   const std::lock_guard lock{v.changing};
   v.add(names::operations, v.operations_per_step);
   v.add(names::tokens, v.tokens_per_sample * static_cast<double>(step.samples));
-  v.seconds_trained += step.seconds;
   ++v.steps_done;
   --v.steps_left;
-  v.set_time_left();
+  v.add_time_trained(step.seconds);
 }
 
-void Registry::Values::set_time_left() {
+void Registry::Values::add_time_trained(double seconds) {
+  seconds_trained += seconds;
   if (const auto left = static_cast<double>(steps_left) * seconds_trained; steps_done > 0)
     set(names::time_left, std::max(0.0, left / static_cast<double>(steps_done)));
 }
 
 void Registry::record(const EpochRecord& epoch) {
   auto& v = *values_;
-  v.set(names::loss, epoch.test_loss, {"test"});
-  v.set(names::accuracy, epoch.test_accuracy, {"test"});
+  v.export_fields(epoch);
   if (!epoch.test_seconds)
     return;
-  v.observe(names::evaluation_time, *epoch.test_seconds);
   const std::lock_guard lock{v.changing};
-  v.seconds_trained += *epoch.test_seconds;
-  v.set_time_left();
+  v.add_time_trained(*epoch.test_seconds);
 }
 
 void Registry::record(const WorkerSummary& worker) {
   auto& v = *values_;
+  const std::lock_guard lock{v.changing};
+  if (!v.ranks.contains(worker.rank))
+    return;
   const auto rank = std::to_string(worker.rank);
+  v.export_fields(worker, rank);
   for (std::size_t i = 0; i < memory_kinds; ++i) {
     const auto kind = to_string(static_cast<MemoryKind>(i));
     v.set(names::memory, static_cast<double>(worker.memory.current[i]), {rank, kind});
@@ -159,13 +176,6 @@ void Registry::record(const WorkerSummary& worker) {
     v.set(names::memory_limit, static_cast<double>(worker.memory_limit_bytes), {rank});
   if (worker.peak_operations > 0)
     v.set(names::peak_operations, worker.peak_operations, {rank});
-  v.set(names::busy, worker.busy_ratio, {rank});
-  v.set(names::ready_batches, static_cast<double>(worker.ready_batches), {rank});
-  v.raise(names::rank_steps, static_cast<double>(worker.steps), {rank});
-  v.raise(names::rank_time, worker.compute_seconds, {rank, "compute"});
-  v.raise(names::rank_time, worker.data_wait_seconds, {rank, "data"});
-  v.raise(names::rank_time, worker.collective_seconds, {rank, "collectives"});
-  v.raise(names::rank_time, worker.optimizer_seconds, {rank, "optimizer"});
 }
 
 void Registry::record(const MailboxSample& sample) {
@@ -213,15 +223,13 @@ void Registry::record_unreadable(std::int64_t samples) {
 
 void Registry::record(const CheckpointRecord& checkpoint) {
   auto& v = *values_;
+  if (checkpoint.failure)
+    return v.add(names::checkpoint_failures, 1);
+  v.export_fields(checkpoint);
   v.add(names::checkpoints, 1);
-  v.observe(names::checkpoint_time, checkpoint.seconds);
-  v.observe(names::save_time, checkpoint.pause_seconds);
-  v.set(names::checkpoint_step, static_cast<double>(checkpoint.step));
-  v.set(names::checkpoint_bytes, static_cast<double>(checkpoint.bytes));
   v.set(names::checkpoint_written, since_epoch(std::chrono::system_clock::now()));
   const std::lock_guard lock{v.changing};
-  v.seconds_trained += checkpoint.pause_seconds;
-  v.set_time_left();
+  v.add_time_trained(checkpoint.pause_seconds);
 }
 
 void Registry::record(const RecoveryRecord& recovery) {
@@ -233,10 +241,6 @@ void Registry::record(const RecoveryRecord& recovery) {
 
 void Registry::set_generation(std::int64_t number) {
   values_->set(names::generation, static_cast<double>(number));
-}
-
-void Registry::record_checkpoint_failure() {
-  values_->add(names::checkpoint_failures, 1);
 }
 
 void Registry::record_failed_loss(double loss) {

@@ -3,8 +3,14 @@
 
 #include "metrics/machine/gpu_sample.hpp"
 #include "metrics/machine/host_memory.hpp"
+#include "metrics/rank_range.hpp"
+#include "metrics/records/checkpoint.hpp"
+#include "metrics/records/epoch.hpp"
+#include "metrics/records/recovery.hpp"
+#include "metrics/records/run.hpp"
+#include "metrics/records/step.hpp"
 #include "metrics/registry/job_phase.hpp"
-#include "metrics/step_record.hpp"
+#include "metrics/run_sink.hpp"
 
 #include <cstdint>
 #include <memory>
@@ -32,20 +38,24 @@ struct LoaderSample {
 
 /// Exports only values that were set, and on the leader also the counters of the job, from 0:
 /// Prometheus only sees increases of a series that it has scraped before. Thread-safe.
-class Registry {
+class Registry final : public RunSink {
 public:
   /// `run` needs only the members that the config determines. `leads`: whether this node leads the
   /// job.
   explicit Registry(const RunInfo& run, bool leads = true);
   Registry(const Registry&) = delete;
   Registry& operator=(const Registry&) = delete;
-  ~Registry();
+  ~Registry() override;
 
   /// Begins a run with all members of `run` known. `leads`: whether this node leads it from now on.
-  void begin(const RunInfo& run, bool leads);
-  void record(const StepRecord& step);
-  void record(const EpochRecord& epoch);
-  void record(const WorkerSummary& worker);
+  /// Exports only workers of `ranks`: each node exports its own.
+  void begin(const RunInfo& run, bool leads, const RankRange& ranks = {});
+  using RunSink::record;
+  void record(const StepRecord& step) override;
+  void record(const EpochRecord& epoch) override;
+  void record(const WorkerSummary& worker) override;
+  void record(const CheckpointRecord& checkpoint) override;
+  void record(const RecoveryRecord& recovery) override;
   void record(const MailboxSample& sample);
   void record(const LoaderSample& sample);
   /// Replaces all limits: removes the series of limits that no longer exist.
@@ -53,13 +63,10 @@ public:
   void record(const GpuSample& gpu);
   /// Records the total so far.
   void record_unreadable(std::int64_t samples);
-  void record(const CheckpointRecord& checkpoint);
-  void record(const RecoveryRecord& recovery);
   void set_generation(std::int64_t number);
   /// Removes the series of the generation's ranks and peers, and its world size. begin() also does
   /// this.
   void end_generation();
-  void record_checkpoint_failure();
   /// Records the loss of a step that is not committed because its loss is not finite.
   void record_failed_loss(double loss);
   void set_phase(JobPhase phase);

@@ -1,7 +1,8 @@
 /// Finds the best evaluation of a run in its epochs.jsonl.
 #pragma once
 
-#include "metrics/step_record.hpp"
+#include "metrics/records/epoch.hpp"
+#include "metrics/records/run.hpp"
 
 #include <filesystem>
 #include <optional>

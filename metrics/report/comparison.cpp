@@ -8,6 +8,7 @@
 #include "metrics/report/folder_report.hpp"
 #include "metrics/report/run_json.hpp"
 #include "metrics/text_figures.hpp"
+#include "metrics/time_stamp.hpp"
 
 #include <fmt/format.h>
 

@@ -1,7 +1,8 @@
 /// The epochs of a run, thinned out evenly if there are very many.
 #pragma once
 
-#include "metrics/step_record.hpp"
+#include "metrics/records/epoch.hpp"
+#include "metrics/records/run.hpp"
 
 #include <cstddef>
 #include <cstdint>

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <functional>
 #include <iterator>
 #include <limits>
 #include <span>
@@ -22,6 +23,10 @@ void append_number(std::string& text, double value) {
 
 void append_number(std::string& text, std::int64_t value) {
   fmt::format_to(std::back_inserter(text), "{}", value);
+}
+
+void append_number(std::string& text, const Mean& mean) {
+  append_number(text, mean.value());
 }
 
 constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
@@ -53,22 +58,10 @@ std::string list_of(const Records& records) {
 std::string json_of(const StepHistory& steps, std::size_t from) {
   const auto points = std::span{steps.points()}.subspan(from);
   auto text = fmt::format(R"({{"from":{},"per_point":{})", from, steps.steps_per_point());
-  const auto column = [&](std::string_view name, const auto& value) {
-    append_column(text, name, points, value);
-  };
-  column("step", [](const HistoryPoint& at) { return at.step; });
-  column("loss", [](const HistoryPoint& at) { return at.loss.value(); });
-  column("loss_low", [](const HistoryPoint& at) { return at.loss_low; });
-  column("loss_high", [](const HistoryPoint& at) { return at.loss_high; });
-  column("accuracy", [](const HistoryPoint& at) { return at.accuracy.value(); });
-  column("lr", [](const HistoryPoint& at) { return at.lr.value(); });
-  column("samples_per_second", [](const HistoryPoint& at) { return at.samples_per_second(); });
-  column("mfu", [](const HistoryPoint& at) { return at.mfu(); });
-  column("gradient_norm", [](const HistoryPoint& at) { return at.gradient_norm.value(); });
-  column("loss_scale", [](const HistoryPoint& at) { return at.loss_scale.value(); });
-  column("data_wait_ratio", [](const HistoryPoint& at) { return at.data_wait_ratio(); });
-  column("overlap_ratio", [](const HistoryPoint& at) { return at.overlap_ratio(); });
-  column("epoch", [](const HistoryPoint& at) { return at.epoch; });
+  for_each_field<HistoryPoint>([&](const auto& field) {
+    append_column(text, field.name, points,
+                  [&](const HistoryPoint& at) { return std::invoke(field.member, at); });
+  });
   return text + "}";
 }
 
@@ -116,8 +109,8 @@ std::string json_of(const RunCurves& curves) {
     append_column(text, name, curves.tests, value);
   };
   of_steps("step", [](const HistoryPoint& at) { return at.step; });
-  of_steps("loss", [](const HistoryPoint& at) { return at.loss.value(); });
-  of_steps("accuracy", [](const HistoryPoint& at) { return at.accuracy.value(); });
+  of_steps("loss", [](const HistoryPoint& at) { return at.loss; });
+  of_steps("accuracy", [](const HistoryPoint& at) { return at.accuracy; });
   of_tests("test_step", [](const EpochRecord& at) { return at.step.value_or(0); });
   of_tests("test_loss", [](const EpochRecord& at) { return at.test_loss.value_or(unknown); });
   of_tests("test_accuracy",

@@ -1,10 +1,8 @@
 #include "metrics/report/recorded_assignment.hpp"
 
 #include "core/fail.hpp"
-#include "core/json.hpp"
 #include "metrics/report/detail/json_lines.hpp"
-
-#include <nlohmann/json.hpp>
+#include "metrics/report/run_json.hpp"
 
 #include <algorithm>
 #include <numeric>
@@ -13,30 +11,18 @@ namespace troupe::metrics {
 
 namespace {
 
-/// Empty if the line contains no assignment.
-std::vector<int> slice_assignment_of(const nlohmann::json& line) {
-  const auto* const key = line.contains("slice_assignment") ? "slice_assignment" : "dealing";
-  if (!line.is_object() || !line.contains(key) || !line.at(key).is_array())
-    return {};
-  std::vector<int> counts;
-  for (const auto& count : line.at(key))
-    counts.push_back(count.is_number_unsigned() ? count.get<int>() : -1);
-  return counts;
-}
-
 /// Adds the line's assignment, if any, to `recorded`. Returns false if it does not have `slices`
 /// slices in all or a rank has fewer than `least`.
-bool add_slice_assignment(std::string_view text, std::int64_t slices, int least,
+bool add_slice_assignment(std::string_view line, std::int64_t slices, int least,
                           RecordedAssignment& recorded) {
-  const auto line = parse_json(text).value_or(nullptr);
-  const auto counts = slice_assignment_of(line);
-  if (counts.empty())
+  const auto step = parse_step(line);
+  if (!step || step->slice_assignment.empty())
     return true;
-  const bool has_step = line.contains("step") && line.at("step").is_number_unsigned();
-  if (!has_step || std::ranges::min(counts) < least ||
+  const auto& counts = step->slice_assignment;
+  if (step->step < 0 || std::ranges::min(counts) < least ||
       std::accumulate(counts.begin(), counts.end(), std::int64_t{0}) != slices)
     return false;
-  recorded[line.at("step")] = counts;
+  recorded[step->step] = counts;
   return true;
 }
 

@@ -2,7 +2,8 @@
 
 #include "metrics/known_ratio.hpp"
 #include "metrics/report/detail/history_json.hpp"
-#include "metrics/report/detail/summary_values.hpp"
+#include "metrics/report/detail/record_json.hpp"
+#include "metrics/time_stamp.hpp"
 
 #include <fmt/format.h>
 
@@ -11,38 +12,6 @@
 namespace troupe::metrics {
 
 namespace {
-
-template <class Value>
-OrderedJson value_or_null(const std::optional<Value>& value) {
-  return value ? OrderedJson(*value) : OrderedJson(nullptr);
-}
-
-OrderedJson json_of_progress(const Progress& now) {
-  return {{"steps", now.steps},
-          {"epoch", now.epoch},
-          {"epochs", now.epochs},
-          {"samples", now.samples},
-          {"seconds", now.seconds},
-          {"seconds_left", value_or_null(now.seconds_left)},
-          {"samples_per_second", value_or_null(now.samples_per_second)},
-          {"mfu", value_or_null(now.mfu)},
-          {"operations_per_second", value_or_null(now.operations_per_second)},
-          {"step_seconds", now.step_seconds},
-          {"evaluation_seconds", now.evaluation_seconds},
-          {"checkpoint_seconds", now.checkpoint_seconds},
-          {"loss", value_or_null(now.loss)},
-          {"accuracy", value_or_null(now.accuracy)},
-          {"test_loss", value_or_null(now.test_loss)},
-          {"test_accuracy", value_or_null(now.test_accuracy)},
-          {"lr", value_or_null(now.lr)},
-          {"gradient_norm", value_or_null(now.gradient_norm)},
-          {"loss_scale", value_or_null(now.loss_scale)},
-          {"skipped_steps", now.skipped_steps},
-          {"overlap_ratio", value_or_null(now.overlap_ratio)},
-          {"data_wait_ratio", value_or_null(now.data_wait_ratio)},
-          {"unreadable_samples", now.unreadable_samples},
-          {"parameters_sha256", text_or_null(now.parameters_sha256)}};
-}
 
 const std::string& node_of(std::int32_t rank, const std::vector<NodeRecord>& nodes) {
   static const std::string unknown;
@@ -99,7 +68,7 @@ OrderedJson json_of_nodes(const std::vector<NodeRecord>& nodes) {
                    {"ranks", node.ranks},
                    {"devices", node.devices},
                    {"leads", node.leads},
-                   {"heartbeat_age_seconds", value_or_null(node.heartbeat_age_seconds)},
+                   {"heartbeat_age_seconds", to_value(node.heartbeat_age_seconds)},
                    {"version", node.version}});
   return all;
 }
@@ -111,8 +80,8 @@ OrderedJson json_of_actors(const std::vector<ActorRecord>& actors) {
                    {"count", actor.count},
                    {"waiting", actor.waiting},
                    {"messages", actor.messages},
-                   {"messages_per_second", value_or_null(actor.messages_per_second)},
-                   {"busy_ratio", value_or_null(actor.busy_ratio)}});
+                   {"messages_per_second", to_value(actor.messages_per_second)},
+                   {"busy_ratio", to_value(actor.busy_ratio)}});
   return all;
 }
 
@@ -136,14 +105,11 @@ std::string json_of_timeline(const Timeline& timeline) {
 }
 
 OrderedJson json_of_checkpoints(const CheckpointTotals& totals) {
-  return {{"written", value_or_null(totals.written)},
-          {"failures", totals.failures},
-          {"last_step", value_or_null(totals.last_step)},
-          {"last_seconds", value_or_null(totals.last_seconds)},
-          {"last_bytes", value_or_null(totals.last_bytes)},
-          {"last_time", totals.last_time ? OrderedJson(utc_milliseconds(*totals.last_time))
-                                         : OrderedJson(nullptr)},
-          {"path", text_or_null(totals.path)}};
+  return {
+      {"written", to_value(totals.written)},       {"failures", totals.failures},
+      {"last_step", to_value(totals.last_step)},   {"last_seconds", to_value(totals.last_seconds)},
+      {"last_bytes", to_value(totals.last_bytes)}, {"last_time", to_value(totals.last_time)},
+      {"path", text_or_null(totals.path)}};
 }
 
 OrderedJson json_of_log(const std::deque<LogLine>& log) {
@@ -169,9 +135,9 @@ std::string json_of(const RunDocument& document, DocumentPart part, std::size_t 
   case DocumentPart::error:
     return dumped(text_or_null(document.error));
   case DocumentPart::run:
-    return dumped(object_of(document.run));
+    return dumped(to_value(document.run));
   case DocumentPart::progress:
-    return dumped(json_of_progress(document.history.progress.now()));
+    return dumped(to_value(document.history.progress.now()));
   case DocumentPart::steps:
     return json_of(document.history.steps, from);
   case DocumentPart::epochs:

@@ -2,8 +2,9 @@
 /// for any length of the run.
 #pragma once
 
+#include "metrics/records/run.hpp"
+#include "metrics/records/worker.hpp"
 #include "metrics/report/run_history.hpp"
-#include "metrics/step_record.hpp"
 #include "metrics/timeline.hpp"
 
 #include <array>

@@ -1,6 +1,10 @@
 /// The history of a run from its first step, possibly over several processes, in bounded memory.
 #pragma once
 
+#include "metrics/records/epoch.hpp"
+#include "metrics/records/generated.hpp"
+#include "metrics/records/recovery.hpp"
+#include "metrics/records/step.hpp"
 #include "metrics/report/duration_histogram.hpp"
 #include "metrics/report/epoch_history.hpp"
 #include "metrics/report/latest.hpp"

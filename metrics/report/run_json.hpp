@@ -1,7 +1,11 @@
 /// Records of a run as the JSON of its folder (docs/files.md).
 #pragma once
 
-#include "metrics/step_record.hpp"
+#include "metrics/records/epoch.hpp"
+#include "metrics/records/generated.hpp"
+#include "metrics/records/recovery.hpp"
+#include "metrics/records/run.hpp"
+#include "metrics/records/step.hpp"
 
 #include <optional>
 #include <string>

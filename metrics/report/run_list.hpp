@@ -2,7 +2,8 @@
 #pragma once
 
 #include "core/error.hpp"
-#include "metrics/step_record.hpp"
+#include "metrics/records/epoch.hpp"
+#include "metrics/records/run.hpp"
 
 #include <filesystem>
 #include <optional>

@@ -24,7 +24,7 @@ void RunProgress::add(const StepRecord& step) {
   if (step.gradient_norm)
     now_.gradient_norm = step.gradient_norm;
   now_.loss_scale = step.loss_scale;
-  now_.skipped_steps = step.skipped_steps;
+  now_.skipped_steps = step.skipped_steps.value_or(0);
   if (step.step < first_step_)
     return;
   now_.samples += step.samples;

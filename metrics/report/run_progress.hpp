@@ -2,11 +2,15 @@
 #pragma once
 
 #include "metrics/recent_steps.hpp"
-#include "metrics/step_record.hpp"
+#include "metrics/records/epoch.hpp"
+#include "metrics/records/field.hpp"
+#include "metrics/records/run.hpp"
+#include "metrics/records/step.hpp"
 
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <tuple>
 
 namespace troupe::metrics {
 
@@ -32,6 +36,34 @@ struct Progress {
   std::int64_t unreadable_samples = 0;
   std::string parameters_sha256 = {}; ///< empty until the run has ended
 };
+
+/// `progress` in the document of a run.
+template <>
+inline constexpr auto fields_of<Progress> = std::tuple{
+    field("steps", &Progress::steps),
+    field("epoch", &Progress::epoch),
+    field("epochs", &Progress::epochs),
+    field("samples", &Progress::samples),
+    field("seconds", &Progress::seconds),
+    field("seconds_left", &Progress::seconds_left),
+    field("samples_per_second", &Progress::samples_per_second),
+    field("mfu", &Progress::mfu),
+    field("operations_per_second", &Progress::operations_per_second),
+    field("step_seconds", &Progress::step_seconds),
+    field("evaluation_seconds", &Progress::evaluation_seconds),
+    field("checkpoint_seconds", &Progress::checkpoint_seconds),
+    field("loss", &Progress::loss),
+    field("accuracy", &Progress::accuracy),
+    field("test_loss", &Progress::test_loss),
+    field("test_accuracy", &Progress::test_accuracy),
+    field("lr", &Progress::lr),
+    field("gradient_norm", &Progress::gradient_norm),
+    field("loss_scale", &Progress::loss_scale),
+    field("skipped_steps", &Progress::skipped_steps),
+    field("overlap_ratio", &Progress::overlap_ratio),
+    field("data_wait_ratio", &Progress::data_wait_ratio),
+    field("unreadable_samples", &Progress::unreadable_samples),
+    field("parameters_sha256", &Progress::parameters_sha256, {.if_empty = IfEmpty::null})};
 
 class RunProgress {
 public:

@@ -1,7 +1,7 @@
 /// The state of a run, from run.json and summary.json in its folder.
 #pragma once
 
-#include "metrics/step_record.hpp"
+#include "metrics/records/run.hpp"
 
 #include <filesystem>
 #include <optional>

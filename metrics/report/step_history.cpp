@@ -1,6 +1,7 @@
 #include "metrics/report/step_history.hpp"
 
 #include <cmath>
+#include <limits>
 
 namespace troupe::metrics {
 
@@ -12,11 +13,11 @@ double finite_or_nan(double value) {
 
 } // namespace
 
-void Mean::add(double value) {
-  if (!std::isfinite(value))
+Mean::Mean(const std::optional<double>& value) {
+  if (!value || !std::isfinite(*value))
     return;
-  sum_ += value;
-  ++count_;
+  sum_ = *value;
+  count_ = 1;
 }
 
 void Mean::add(const Mean& other) {
@@ -24,28 +25,18 @@ void Mean::add(const Mean& other) {
   count_ += other.count_;
 }
 
-void HistoryPoint::add(const StepRecord& next) {
-  loss.add(next.loss);
-  loss_low = std::fmin(loss_low, finite_or_nan(next.loss)); // fmin and fmax ignore a nan
-  loss_high = std::fmax(loss_high, finite_or_nan(next.loss));
-  if (next.accuracy)
-    accuracy.add(*next.accuracy);
-  lr.add(next.lr);
-  if (next.gradient_norm)
-    gradient_norm.add(*next.gradient_norm);
-  if (next.loss_scale)
-    loss_scale.add(*next.loss_scale);
-  samples += static_cast<double>(next.samples);
-  seconds += next.seconds;
-  data_wait_seconds += next.data_wait_seconds;
-  collective_seconds += next.collective_seconds;
-  overlapped_seconds += next.overlap_ratio * next.collective_seconds;
-  peak_seconds += next.peak_seconds();
-}
+HistoryPoint::HistoryPoint(const StepRecord& only)
+    : step{only.step}, epoch{only.epoch}, loss{only.loss}, accuracy{only.accuracy}, lr{only.lr},
+      gradient_norm{only.gradient_norm}, loss_scale{only.loss_scale}, loss_low{finite_or_nan(
+                                                                          only.loss)},
+      loss_high{loss_low}, samples{static_cast<double>(only.samples)}, seconds{only.seconds},
+      data_wait_seconds{only.data_wait_seconds}, collective_seconds{only.collective_seconds},
+      overlapped_seconds{only.overlap_ratio * only.collective_seconds}, peak_seconds{
+                                                                            only.peak_seconds()} {}
 
 void HistoryPoint::add(const HistoryPoint& next) {
   loss.add(next.loss);
-  loss_low = std::fmin(loss_low, next.loss_low);
+  loss_low = std::fmin(loss_low, next.loss_low); // fmin and fmax ignore a nan
   loss_high = std::fmax(loss_high, next.loss_high);
   accuracy.add(next.accuracy);
   lr.add(next.lr);
@@ -61,7 +52,7 @@ void HistoryPoint::add(const HistoryPoint& next) {
 
 std::size_t StepHistory::add(const StepRecord& step) {
   if (!points_.empty() && in_last_ < per_point_) {
-    points_.back().add(step);
+    points_.back().add(HistoryPoint{step});
     ++in_last_;
     return points_.size() - 1;
   }

@@ -1,11 +1,13 @@
 /// The history of a run's steps, as a bounded number of points.
 #pragma once
 
-#include "metrics/step_record.hpp"
+#include "metrics/records/field.hpp"
+#include "metrics/records/step.hpp"
 
 #include <cstddef>
 #include <cstdint>
-#include <limits>
+#include <optional>
+#include <tuple>
 #include <vector>
 
 namespace troupe::metrics {
@@ -13,7 +15,8 @@ namespace troupe::metrics {
 /// Mean of the finite values.
 class Mean {
 public:
-  void add(double value);
+  /// The mean of one value; empty if the value is.
+  explicit Mean(const std::optional<double>& value);
   void add(const Mean& other);
   /// nan if empty.
   double value() const { return sum_ / static_cast<double>(count_); }
@@ -25,18 +28,14 @@ private:
 
 /// Consecutive steps merged into one point.
 struct HistoryPoint {
-  std::int64_t step = 0, epoch = 0; ///< of its first step
-  Mean loss = {}, accuracy = {}, lr = {}, gradient_norm = {}, loss_scale = {};
-  double loss_low = std::numeric_limits<double>::quiet_NaN(); ///< nan if no loss is finite
-  double loss_high = loss_low;                                ///< likewise
+  std::int64_t step, epoch; ///< of its first step
+  Mean loss, accuracy, lr, gradient_norm, loss_scale;
+  double loss_low, loss_high; ///< nan if no loss is finite
   // Sums.
-  double samples = 0, seconds = 0, data_wait_seconds = 0;
-  double collective_seconds = 0, overlapped_seconds = 0, peak_seconds = 0;
+  double samples, seconds, data_wait_seconds;
+  double collective_seconds, overlapped_seconds, peak_seconds;
 
-  explicit HistoryPoint(const StepRecord& first) : step{first.step}, epoch{first.epoch} {
-    add(first);
-  }
-  void add(const StepRecord& next);
+  explicit HistoryPoint(const StepRecord& only);
   void add(const HistoryPoint& next);
 
   // nan if the divisor is 0.
@@ -45,6 +44,23 @@ struct HistoryPoint {
   double overlap_ratio() const { return overlapped_seconds / collective_seconds; }
   double mfu() const { return peak_seconds / seconds; }
 };
+
+/// The curves of a run in its document.
+template <>
+inline constexpr auto fields_of<HistoryPoint> =
+    std::tuple{field("step", &HistoryPoint::step),
+               field("loss", &HistoryPoint::loss),
+               field("loss_low", &HistoryPoint::loss_low),
+               field("loss_high", &HistoryPoint::loss_high),
+               field("accuracy", &HistoryPoint::accuracy),
+               field("lr", &HistoryPoint::lr),
+               field("samples_per_second", &HistoryPoint::samples_per_second),
+               field("mfu", &HistoryPoint::mfu),
+               field("gradient_norm", &HistoryPoint::gradient_norm),
+               field("loss_scale", &HistoryPoint::loss_scale),
+               field("data_wait_ratio", &HistoryPoint::data_wait_ratio),
+               field("overlap_ratio", &HistoryPoint::overlap_ratio),
+               field("epoch", &HistoryPoint::epoch)};
 
 /// Merges each two neighbouring points when full, so that all points but the last represent the
 /// same number of steps. A step costs amortized constant time.

@@ -35,9 +35,22 @@ std::string file_name(const std::string& host, system_clock::time_point now, int
                      ::getpid(), number);
 }
 
-void add(std::vector<Scalar>& scalars, const char* tag, const std::optional<double>& value) {
+using Scalars = std::vector<Scalar>;
+
+void add(Scalars& scalars, std::string_view tag, const std::optional<double>& value) {
   if (value)
-    scalars.push_back({tag, *value});
+    scalars.push_back({std::string{tag}, *value});
+}
+
+/// The fields that have a tag.
+template <class Record>
+Scalars scalars_of(const Record& record) {
+  Scalars scalars;
+  for_each_field<Record>([&](const auto& field) {
+    if (!field.traits.tag.empty())
+      add(scalars, field.traits.tag, number_of(field, record));
+  });
+  return scalars;
 }
 
 } // namespace
@@ -70,39 +83,19 @@ Status EventFile::append(const StepRecord& step) {
   last_step_ = step.step;
   if (!has_step(step.step))
     return {};
-  std::vector<Scalar> scalars = {{"train/loss", step.loss}, {"train/learning_rate", step.lr}};
-  add(scalars, "train/accuracy", step.accuracy);
+  auto scalars = scalars_of(step);
   add(scalars, "train/perplexity", perplexity(run_, step.loss));
-  add(scalars, "train/gradient_norm", step.gradient_norm);
-  add(scalars, "train/drift", step.drift);
-  if (step.round_bytes > 0)
-    scalars.push_back({"train/round_bytes", static_cast<double>(step.round_bytes)});
-  add(scalars, "train/staleness", step.staleness);
-  add(scalars, "time/work_item_seconds", step.item_seconds);
-  add(scalars, "time/lease_seconds", step.item_seconds); // the name before 0.2, until 0.3
-  add(scalars, "train/loss_scale", step.loss_scale);
   if (step.seconds > 0) {
     const auto rate = static_cast<double>(step.samples) / step.seconds;
     add(scalars, "throughput/samples_per_second", rate);
-    if (run_.tokens_per_sample > 0)
-      add(scalars, "throughput/tokens_per_second", throughput(run_, rate).per_second);
+    add(scalars, "throughput/tokens_per_second", tokens_per_second(run_, rate));
   }
-  add(scalars, "throughput/mfu", step.mfu);
-  add(scalars, "time/step_seconds", step.seconds);
-  add(scalars, "time/data_wait_seconds", step.data_wait_seconds);
-  add(scalars, "time/compute_seconds", step.compute_seconds);
-  add(scalars, "time/collective_seconds", step.collective_seconds);
-  add(scalars, "time/optimizer_seconds", step.optimizer_seconds);
   return append(step.time, step.step, scalars);
 }
 
 Status EventFile::append(const EpochRecord& epoch) {
-  std::vector<Scalar> scalars = {{"epoch/train_loss", epoch.train_loss}};
-  add(scalars, "epoch/train_accuracy", epoch.train_accuracy);
-  add(scalars, "epoch/seconds", epoch.seconds);
-  add(scalars, "test/loss", epoch.test_loss);
+  auto scalars = scalars_of(epoch);
   add(scalars, "test/perplexity", perplexity(run_, epoch.test_loss));
-  add(scalars, "test/accuracy", epoch.test_accuracy);
   for (const auto& [rank, bytes] : peaks_)
     scalars.push_back({fmt::format("memory/rank_{}_peak_bytes", rank), static_cast<double>(bytes)});
   return append(epoch.time, last_step_, scalars);

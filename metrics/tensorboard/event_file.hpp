@@ -3,7 +3,10 @@
 
 #include "core/error.hpp"
 #include "core/net/descriptor.hpp"
-#include "metrics/step_record.hpp"
+#include "metrics/records/epoch.hpp"
+#include "metrics/records/run.hpp"
+#include "metrics/records/step.hpp"
+#include "metrics/records/worker.hpp"
 
 #include <filesystem>
 #include <map>

@@ -78,11 +78,11 @@ struct Archive : test::Deterministic {
   ShardOutcome write(const StateChunkPtr& chunk, bool writes) {
     return ask<ShardOutcome>(atom::snapshot_v, chunk, writes);
   }
-  CheckpointOutcome finish(const ShardOutcome& part) {
-    return ask<CheckpointOutcome>(atom::finish_v,
-                                  CheckpointShards{.step = part.step, .parts = {part}});
+  metrics::CheckpointRecord finish(const ShardOutcome& part) {
+    return ask<metrics::CheckpointRecord>(atom::finish_v,
+                                          CheckpointShards{.step = part.step, .parts = {part}});
   }
-  CheckpointOutcome save(std::int64_t step) { return finish(write(copy(step))); }
+  metrics::CheckpointRecord save(std::int64_t step) { return finish(write(copy(step))); }
   ShardOutcome write_chunks(std::int64_t step) { return take_chunks(step, chunks(), true); }
   ShardOutcome hash_chunks(std::int64_t step) {
     return take_chunks(step, training::count_parameter_chunks(rank_state->state->saved()), false);
@@ -187,7 +187,7 @@ TEST_CASE("the best checkpoint is marked, with its results, and kept") {
   Archive archive{1};
   for (std::int64_t step = 1; step <= 3; ++step) {
     const auto part = archive.write(archive.copy(step));
-    const auto made = archive.ask<CheckpointOutcome>(
+    const auto made = archive.ask<metrics::CheckpointRecord>(
         atom::finish_v, CheckpointShards{.step = step,
                                          .parts = {part},
                                          .results = {{"test_loss", std::to_string(step)}},
@@ -204,7 +204,7 @@ TEST_CASE("the best checkpoint is marked, with its results, and kept") {
 TEST_CASE("if one rank cannot write its shard, there is no checkpoint") {
   Archive archive;
   const auto part = archive.write(archive.copy(1));
-  const auto made = archive.ask<CheckpointOutcome>(
+  const auto made = archive.ask<metrics::CheckpointRecord>(
       atom::finish_v,
       CheckpointShards{.step = 1,
                        .parts = {part, {.rank = 1, .failure = Error{Errc::io, "it is broken"}}}});

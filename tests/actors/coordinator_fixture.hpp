@@ -37,7 +37,7 @@ struct Seen {
   std::vector<EpochRecordPtr> epochs;
   std::vector<metrics::JobPhase> phases;
   std::vector<double> failed_losses;
-  std::vector<CheckpointOutcome> saved;
+  std::vector<metrics::CheckpointRecord> saved;
   WorkerSummaries workers; ///< newest summaries
   RunOutcomePtr outcome;
   int failing_writes = 0; ///< how many of the first checkpoint writes fail
@@ -112,22 +112,23 @@ struct CheckpointerStub {
   checkpointer_actor::behavior_type make_behavior() {
     return {[](atom::snapshot, const SnapshotPtr&) { return ShardOutcome{}; },
             [](atom::snapshot, const StateChunkPtr&, bool) { return ShardOutcome{}; },
-            [this](atom::finish, const CheckpointShards& parts) -> caf::result<CheckpointOutcome> {
+            [this](atom::finish,
+                   const CheckpointShards& parts) -> caf::result<metrics::CheckpointRecord> {
               seen->checkpoints.push_back(parts);
               if (!seen->is_slow)
                 return finish(parts);
-              auto promise = self->make_response_promise<CheckpointOutcome>();
+              auto promise = self->make_response_promise<metrics::CheckpointRecord>();
               self->run_delayed(std::chrono::hours{1}, [this, promise, parts]() mutable {
                 promise.deliver(finish(parts));
               });
               return promise;
             }};
   }
-  CheckpointOutcome finish(const CheckpointShards& parts) const {
+  metrics::CheckpointRecord finish(const CheckpointShards& parts) const {
     seen->writes.push_back(true);
-    CheckpointOutcome outcome{.step = parts.step,
-                              .path = "somewhere",
-                              .parameters_sha256 = parts.parts.front().parameters_sha256};
+    metrics::CheckpointRecord outcome{.step = parts.step,
+                                      .path = "somewhere",
+                                      .parameters_sha256 = parts.parts.front().parameters_sha256};
     if (seen->failing_writes > 0) {
       --seen->failing_writes;
       outcome.failure = Error{Errc::no_space, "the disk is full"};
@@ -176,7 +177,9 @@ inline metrics_actor spawn_metrics(caf::actor_system& system, const std::shared_
       [seen](atom::status, metrics::JobPhase phase) { seen->phases.push_back(phase); },
       [seen](atom::status, const WorkerSummaries& workers) { seen->workers = workers; },
       [seen](atom::failed, double loss) { seen->failed_losses.push_back(loss); },
-      [seen](atom::saved, const CheckpointOutcome& outcome) { seen->saved.push_back(outcome); },
+      [seen](atom::saved, const metrics::CheckpointRecord& outcome) {
+        seen->saved.push_back(outcome);
+      },
       [seen](atom::finish, const RunOutcomePtr& outcome) { return seen->outcome = outcome; });
 }
 

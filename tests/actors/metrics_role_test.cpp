@@ -191,14 +191,14 @@ TEST_CASE("everything reported to METRICS is on the run's page") {
   audience.tell(atom::evaluated_v, GeneratedRecordPtr{std::make_shared<metrics::GeneratedRecord>(
                                        testing::small_generated(3))});
   audience.tell(atom::status_v, WorkerSummaries{testing::small_worker(0)});
-  audience.tell(atom::saved_v,
-                CheckpointOutcome{.step = 3, .path = "somewhere", .seconds = 0.5, .bytes = 4096});
+  audience.tell(atom::saved_v, metrics::CheckpointRecord{
+                                   .step = 3, .path = "somewhere", .seconds = 0.5, .bytes = 4096});
   audience.tell(atom::failed_v, std::int64_t{4}, Error{Errc::io, "the tokenizer is gone"});
   CHECK(audience.page().at("log").back().at("text") ==
         "the sample of step 4 was not written: " +
             Error{Errc::io, "the tokenizer is gone"}.to_string());
-  audience.tell(atom::saved_v,
-                CheckpointOutcome{.step = 4, .failure = Error{Errc::no_space, "it is full"}});
+  audience.tell(atom::saved_v, metrics::CheckpointRecord{
+                                   .step = 4, .failure = Error{Errc::no_space, "it is full"}});
   audience.tell(atom::alive_v, std::string{"there:7401"});
   audience.tell(atom::tick_v);
   const auto page = audience.page();
@@ -294,10 +294,11 @@ TEST_CASE("the reason of a failure is shown and is in the summary") {
 
 TEST_CASE("completed and failed checkpoints are counted separately") {
   Audience audience;
-  audience.tell(atom::saved_v, CheckpointOutcome{.step = 10, .path = "somewhere", .seconds = 0.5});
-  audience.tell(
-      atom::saved_v,
-      CheckpointOutcome{.step = 20, .path = "somewhere", .failure = Error{Errc::no_space, "full"}});
+  audience.tell(atom::saved_v,
+                metrics::CheckpointRecord{.step = 10, .path = "somewhere", .seconds = 0.5});
+  audience.tell(atom::saved_v, metrics::CheckpointRecord{.step = 20,
+                                                         .path = "somewhere",
+                                                         .failure = Error{Errc::no_space, "full"}});
   CHECK(audience.shows("troupe_checkpoints_total 1"));
   CHECK(audience.shows("troupe_checkpoint_failures_total 1"));
   CHECK(audience.shows("troupe_checkpoint_step 10"));
@@ -307,7 +308,7 @@ TEST_CASE("a checkpoint's size and pause are shown") {
   Audience audience;
   audience.tell(
       atom::saved_v,
-      CheckpointOutcome{
+      metrics::CheckpointRecord{
           .step = 10, .path = "somewhere", .seconds = 0.5, .pause_seconds = 0.125, .bytes = 4096});
   CHECK(audience.shows("troupe_checkpoint_bytes 4096"));
   CHECK(audience.shows("troupe_save_seconds_sum 0.125"));

@@ -1,4 +1,5 @@
 // Tests errors that an earlier call left on a thread.
+#include "core/fail.hpp"
 #include "gpu/detail/measure.hpp"
 #include "tests/gpu/reference.hpp"
 
@@ -53,11 +54,12 @@ TEST_CASE_METHOD(GpuFixture, "the time of a candidate is the fastest of five rep
   const auto time = least_microseconds(handle(), [&]() -> Status {
     const bool disturbed = runs >= first_stretch && runs < first_stretch + stretches - 1;
     ++runs;
-    std::this_thread::sleep_for(std::chrono::milliseconds{disturbed ? 100 : 3});
+    TROUPE_TRY(stream().synchronize()); // the event of the beginning may be recorded late
+    std::this_thread::sleep_for(std::chrono::milliseconds{disturbed ? 300 : 3});
     stream().touch_scratch();
     return {};
   });
   REQUIRE(time);
   REQUIRE(runs == first_stretch + stretches);
-  CHECK(*time < 90e3);
+  CHECK(*time < 300e3);
 }

@@ -89,9 +89,9 @@ void whole_run(Console& console, std::chrono::steady_clock::time_point& now) {
   console.begin(small_run());
   for (std::int64_t step = 0; step < 30; ++step) {
     now += 1s;
-    console.show(small_step(step));
+    console.record(small_step(step));
     if ((step + 1) % 10 == 0)
-      console.show(small_epoch(step / 10));
+      console.record(small_epoch(step / 10));
   }
   console.end(small_summary(), "runs/small/report.html");
 }
@@ -150,10 +150,10 @@ TEST_CASE("generated text is shown in one escaped line") {
   Files files;
   auto console = files.console();
   console.begin(small_run());
-  console.show(small_generated(1500));
+  console.record(small_generated(1500));
   auto hostile = small_generated(1600);
   hostile.text = "\x1b[31m";
-  console.show(hostile);
+  console.record(hostile);
   const auto lines = lines_of(files.written());
   REQUIRE(lines.size() == 3);
   CHECK(lines[1] == "step 1,500 generates: And God said,\\nLet there be light.");
@@ -177,7 +177,7 @@ TEST_CASE("a terminal shows one line that is updated at most ten times a second"
   console.begin(small_run());
   for (std::int64_t step = 0; step < 30; ++step) {
     on.now += 25ms;
-    console.show(small_step(step));
+    console.record(small_step(step));
   }
   const auto written = on.terminal.read();
   CHECK(std::ranges::count(written, '\n') == 1); // the opening line
@@ -193,13 +193,13 @@ TEST_CASE("log lines and epochs are written above the bar, which is removed at t
   const auto logger = make_logger(on.screen, LogFormat::text);
   auto console = on.console();
   console.begin(small_run());
-  console.show(small_step(0));
+  console.record(small_step(0));
   logger->warn("checkpoint {} was not written", 10);
   auto lines = on.lines();
   REQUIRE(lines.size() == 3);
   CHECK(lines[1].ends_with("warning: checkpoint 10 was not written"));
   CHECK(lines[2].starts_with("epoch 1/3 ["));
-  console.show(small_epoch(0));
+  console.record(small_epoch(0));
   console.end(small_summary(), "runs/small/report.html");
   lines = on.lines();
   CHECK(lines.back() == "report: runs/small/report.html");
@@ -219,7 +219,7 @@ TEST_CASE("a terminal that becomes narrower gets a bar that fits") {
   auto console = on.console();
   console.begin(small_run());
   on.resize(40);
-  console.show(small_step(0));
+  console.record(small_step(0));
   CHECK(on.lines().back().size() < 40);
 }
 
@@ -355,7 +355,7 @@ TEST_CASE("with --log-format json the first step is written, then at most one pe
   console.begin(small_run());
   for (std::int64_t step = 0; step < 30; ++step) {
     files.now += 125ms;
-    console.show(small_step(step));
+    console.record(small_step(step));
   }
   const auto lines = lines_of(files.written());
   REQUIRE(lines.size() == 1 + 4); // 3.75 s
@@ -385,13 +385,13 @@ TEST_CASE("steps skipped by loss scaling are logged at growing intervals") {
   const auto format = GENERATE(LogFormat::text, LogFormat::json);
   auto console = files.console(format);
   console.begin(small_run());
-  console.show(small_step(0)); // reported in JSON format
+  console.record(small_step(0)); // reported in JSON format
   const auto told = lines_of(files.written()).size();
   for (std::int64_t i = 0; i < 20; ++i) {
     auto step = small_step(i);
     step.loss_scale = std::ldexp(1.0, 16 - static_cast<int>(i));
     step.skipped_steps = i; // all but the first
-    console.show(step);
+    console.record(step);
   }
   const auto lines = lines_of(files.written());
   REQUIRE(lines.size() == told + 5); // skipped steps 1, 2, 4, 8 and 16
@@ -419,7 +419,7 @@ TEST_CASE("steps skipped before a resume are not logged again") {
     auto step = small_step(10);
     step.loss_scale = 64;
     step.skipped_steps = skipped;
-    console.show(step);
+    console.record(step);
   }
   const auto lines = lines_of(files.written());
   REQUIRE(lines.size() == 2);
@@ -433,7 +433,7 @@ TEST_CASE("a loss of nan does not stop the display") {
   auto step = small_step(0);
   step.loss = std::numeric_limits<double>::quiet_NaN();
   files.now += 6s;
-  console.show(step);
+  console.record(step);
   CHECK(has(files.written(), "loss nan"));
 }
 
@@ -471,7 +471,7 @@ TEST_CASE("threads may log while the bar is drawn") {
   });
   for (std::int64_t step = 0; step < 20; ++step) {
     on.now += 1s;
-    console.show(small_step(step));
+    console.record(small_step(step));
   }
   other.join();
   const auto lines = on.lines();

@@ -15,7 +15,7 @@ namespace {
 
 /// Whether the list of metrics contains a series, including the series of histograms.
 bool is_known(const std::string& series) {
-  for (const auto& metric : names::all) {
+  for (const auto& metric : names::all()) {
     if (series == metric.name)
       return metric.type != MetricType::histogram;
     if (metric.type == MetricType::histogram)
@@ -49,7 +49,7 @@ TEST_CASE("every metric is on a dashboard or used by an alert") {
   auto used = used_in("alerts.yml");
   for (const std::string name : dashboard_names)
     used.merge(used_in(name + ".json"));
-  for (const auto& metric : names::all) {
+  for (const auto& metric : names::all()) {
     const std::string name(metric.name);
     CAPTURE(name);
     if (std::string_view{metric.help}.starts_with("Deprecated"))

@@ -70,8 +70,9 @@ public:
           {{{.actor = "worker", .messages = static_cast<std::int64_t>(random_())}, 2},
            {{.actor = "node"}, 1}});
     case 4:
-      return random_() % 2 ? run_.record(CheckpointRecord{.step = step_, .bytes = 7}, "there")
-                           : run_.record_checkpoint_failure();
+      return random_() % 2
+                 ? run_.record(CheckpointRecord{.step = step_, .path = "there", .bytes = 7})
+                 : run_.record(CheckpointRecord{.failure = Error{Errc::io, "full"}});
     case 5:
       return run_.add({.time = {}, .level = "info", .text = std::to_string(random_())});
     case 6:
@@ -124,7 +125,7 @@ TEST_CASE("changes contain only the parts that differ, and only the new points o
   CHECK(now.at("steps").at("step") == Json{1});
   now.erase("made");
   CHECK(now.size() == 3); // and progress, step_seconds
-  run.record_checkpoint_failure();
+  run.record(CheckpointRecord{.failure = Error{Errc::io, "full"}});
   now = Json::parse(changes());
   CHECK(now.at("checkpoints").at("failures") == 1);
   CHECK(now.size() == 2);
@@ -247,8 +248,8 @@ TEST_CASE("the time that checkpoints delay steps is counted separately") {
   LiveRun run{small_run()};
   run.begin(small_run(), {}, 1);
   run.record(small_step(0));
-  run.record(CheckpointRecord{.step = 1, .seconds = 3, .pause_seconds = 0.25}, "there");
-  run.record(CheckpointRecord{.step = 2, .seconds = 3, .pause_seconds = 0.5}, "there");
+  run.record(CheckpointRecord{.step = 1, .path = "there", .seconds = 3, .pause_seconds = 0.25});
+  run.record(CheckpointRecord{.step = 2, .path = "there", .seconds = 3, .pause_seconds = 0.5});
   const auto progress = page_of(run).at("progress");
   CHECK(progress.at("checkpoint_seconds") == 0.75);
   CHECK(progress.at("seconds") == 0.125 + 0.75);

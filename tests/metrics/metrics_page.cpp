@@ -19,7 +19,7 @@ using metrics::MetricType;
 constexpr const char* head = R"(# Metrics
 
 The metrics of `/metrics` (`metrics.listen`), the panels of the [dashboards](../dashboards/README.md) that show them, and the alerts that
-watch them. This page is generated from `metrics/registry/names.hpp` and the files of `dashboards/`; a test fails if it is out of date. To
+watch them. This page is generated from `metrics/registry/names.cpp` and the files of `dashboards/`; a test fails if it is out of date. To
 generate it again:
 
 ```
@@ -100,7 +100,7 @@ std::string users_of(const MetricName& metric) {
 
 std::string metrics_page() {
   std::string page = head;
-  for (const auto& metric : metrics::names::all) {
+  for (const auto& metric : metrics::names::all()) {
     constexpr const char* types[] = {"counter", "gauge", "histogram"};
     page += fmt::format("| `{}` | {} | {} | {} | {} | {} | {} |\n", metric.name,
                         types[static_cast<std::size_t>(metric.type)], unit_of(metric.name),

@@ -32,7 +32,7 @@ TEST_CASE("the MFU of several steps is weighted by their time") {
   RecentSteps recent;
   RunProgress progress;
   HistoryPoint point{step_of(1, 0.5)};
-  point.add(step_of(3, 0.1));
+  point.add(HistoryPoint{step_of(3, 0.1)});
   for (const auto& step : {step_of(1, 0.5), step_of(3, 0.1)}) {
     sums.add(step);
     recent.add(step);

@@ -44,11 +44,11 @@ void fill(Families& families) {
     families.set(names::memory, number, {std::to_string(i++), "a \"kind\"\nwith \\ and ü"});
   families.set(names::loss, std::numeric_limits<double>::infinity(), {"train"});
   families.set(names::accuracy, -std::numeric_limits<double>::infinity(), {"test"});
-  families.add(names::samples, 1e6);
+  families.add(names::steps, 1e6);
   families.add(names::collective_time, 0.1, {"all_reduce"});
   for (const auto seconds : {0.0001, 0.03, 0.5, 100.0})
     families.observe(names::step_time, seconds);
-  families.begin(names::checkpoint_time);
+  families.begin(names::recovery_time);
 }
 
 } // namespace

@@ -1,7 +1,11 @@
 /// Records of a small run.
 #pragma once
 
-#include "metrics/step_record.hpp"
+#include "metrics/records/epoch.hpp"
+#include "metrics/records/generated.hpp"
+#include "metrics/records/run.hpp"
+#include "metrics/records/step.hpp"
+#include "metrics/records/worker.hpp"
 
 namespace troupe::testing {
 
@@ -46,6 +50,24 @@ inline metrics::StepRecord small_step(std::int64_t step) {
           .gradient_norm = 1.5,
           .drift = 0.25,
           .round_bytes = 700};
+}
+
+/// Returns the record of a step in which every field has a value.
+inline metrics::StepRecord full_step(std::int64_t step) {
+  auto record = small_step(step);
+  record.time =
+      std::chrono::sys_days{std::chrono::year{2026} / 11 / 21} + std::chrono::seconds{step};
+  record.collectives.back() = {.bytes = 12, .seconds = 0.25};
+  record.reads = {{{.slice = 0, .read = 3, .parts = 2}, {.slice = 1, .read = 4, .parts = 1}}, {}};
+  record.rounds = {{.owner = 1,
+                    .fragment = 2,
+                    .step = 5,
+                    .is_synchronized = true,
+                    .changes = {{.replica_group = 0, .step = 5}, {.replica_group = 3, .step = 4}}}};
+  record.loss_scale = 1024;
+  record.skipped_steps = 3;
+  record.scale_growths = 2;
+  return record;
 }
 
 inline metrics::EpochRecord small_epoch(std::int64_t epoch) {

@@ -1,4 +1,5 @@
 // Compares docs/files.md with the files of real runs.
+#include "tests/support/files_page.hpp"
 #include "tests/system/daemons.hpp"
 #include "tests/system/language_runs.hpp"
 
@@ -7,32 +8,13 @@
 #include <fmt/format.h>
 
 #include <map>
-#include <regex>
 #include <set>
-#include <sstream>
 
 using namespace troupe;
 using namespace troupe::testing;
 using Json = nlohmann::json;
 
 namespace {
-
-/// Field -> type, from a table of the page. Tables are found by their heading; the first table has
-/// none.
-using Table = std::map<std::string, std::string>;
-
-std::map<std::string, Table> tables_of_page() {
-  std::map<std::string, Table> tables;
-  std::istringstream page{read_bytes(source_tree() / "docs/files.md")};
-  const std::regex heading{"## `([^`]+)`"}, row{R"(\| `([^`]+)` \| ([^|]+) \|.*)"};
-  std::string file;
-  for (std::string line; std::getline(page, line);)
-    if (std::smatch match; std::regex_match(line, match, heading))
-      file = match[1];
-    else if (std::regex_match(line, match, row))
-      CHECK(tables[file].emplace(match[1], match[2]).second);
-  return tables;
-}
 
 bool is_of(const Json& value, const std::string& type) {
   if (type.ends_with(" or null"))
@@ -46,7 +28,7 @@ bool is_of(const Json& value, const std::string& type) {
 }
 
 /// Checks each field against the table, and records it as seen.
-void look_at(const Json& object, const std::string& path, const Table& table,
+void look_at(const Json& object, const std::string& path, const FilesTable& table,
              std::set<std::string>& seen) {
   const bool is_by_kind = table.contains(path + "KIND");
   for (const auto& [key, value] : object.items()) {
@@ -65,7 +47,7 @@ void look_at(const Json& object, const std::string& path, const Table& table,
   }
 }
 
-std::set<std::string> fields_of(const Table& table) {
+std::set<std::string> fields_of(const FilesTable& table) {
   std::set<std::string> names;
   for (const auto& [name, type] : table)
     names.insert(name);
@@ -85,7 +67,7 @@ Json document_of(const RunFiles& run) {
 } // namespace
 
 TEST_CASE("every field of a run's files is in docs/files.md") {
-  const auto tables = tables_of_page();
+  const auto tables = tables_of_files_page();
   const Experiment experiment;
   const Settings everything = {
       "precision.mode=amp_fp16", "train.recompute=block",        "run.tensorboard=true",
@@ -141,7 +123,7 @@ TEST_CASE("every field of a run's files is in docs/files.md") {
 }
 
 TEST_CASE("every field of a run's recoveries is in docs/files.md") {
-  const auto table = tables_of_page().at("recoveries.jsonl");
+  const auto table = tables_of_files_page().at("recoveries.jsonl");
   const Experiment experiment;
   Daemons daemons{experiment, "nodes",
                   for_nodes(2, "ddp") +

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "collectives/point_to_point/message.hpp"
-#include "metrics/step_record.hpp"
+#include "metrics/records/reads.hpp"
 
 #include <bit>
 #include <cstdint>

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "collectives/step_policy.hpp"
-#include "metrics/step_record.hpp"
+#include "metrics/records/collective_use.hpp"
 #include "metrics/trace.hpp"
 #include "training/rank_state.hpp"
 #include "training/reducer/host_optimizer.hpp"

@@ -1,4 +1,4 @@
-/// A replica of another rank's shard ("buddy"). It is kept up to date by replay: the rank receives
+/// A replica of another rank's shard. It is kept up to date by replay: the rank receives
 /// the shard's reduced gradients and applies the same optimizer to them, after the same vote.
 #pragma once
 

@@ -3,8 +3,8 @@
 #pragma once
 
 #include "actors/roles/detail/best_so_far.hpp"
+#include "metrics/records/run.hpp"
 #include "metrics/report/earlier_run.hpp"
-#include "metrics/step_record.hpp"
 #include "metrics/step_sums.hpp"
 
 namespace troupe::actors {

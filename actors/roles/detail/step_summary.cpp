@@ -41,11 +41,7 @@ metrics::StepRecord summarize(std::span<const StepReport> reports, CollectiveTim
     }
     collective.overlapped += seconds(report.overlapped);
   }
-  if (const auto& first = reports.front(); first.loss_scale > 0) { // equal on all ranks
-    record.loss_scale = double{first.loss_scale};
-    record.skipped_steps = first.skipped_steps;
-    record.scale_growths = first.scale_growths;
-  }
+  static_cast<metrics::LossScaling&>(record) = reports.front().loss_scaling;
   if (const auto squared = reports.front().squared_norm; !(squared < 0)) // also true for NaN
     record.gradient_norm = std::sqrt(squared);
   if (const auto drift = reports.front().drift; !(drift < 0))
@@ -57,6 +53,12 @@ metrics::StepRecord summarize(std::span<const StepReport> reports, CollectiveTim
   record.collective_seconds = collective.total / ranks;
   record.overlap_ratio = ratio(collective.overlapped, collective.total);
   return record;
+}
+
+metrics::LossScaling loss_scaling_of(const LossScaleState& state) {
+  return {.loss_scale = double{state.scale},
+          .skipped_steps = state.skipped,
+          .scale_growths = state.grown};
 }
 
 std::chrono::nanoseconds collective_time(const StepReport& report) {

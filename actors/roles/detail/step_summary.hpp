@@ -2,6 +2,8 @@
 #pragma once
 
 #include "actors/messages.hpp"
+#include "core/device/loss_scale.hpp"
+#include "metrics/records/step.hpp"
 
 #include <span>
 
@@ -16,6 +18,9 @@ struct CollectiveTime {
 /// Returns the record of a step that all ranks have committed, without epoch, learning rate and
 /// duration. `reports` are in rank order, so that sums do not depend on the order of arrival.
 metrics::StepRecord summarize(std::span<const StepReport> reports, CollectiveTime& collective);
+
+/// Returns what a step's report says of loss scaling.
+metrics::LossScaling loss_scaling_of(const LossScaleState& state);
 
 /// Returns the time of a rank in the collectives of a step.
 std::chrono::nanoseconds collective_time(const StepReport& report);

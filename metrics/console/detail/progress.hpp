@@ -2,7 +2,8 @@
 #pragma once
 
 #include "metrics/recent_steps.hpp"
-#include "metrics/step_record.hpp"
+#include "metrics/records/run.hpp"
+#include "metrics/records/step.hpp"
 
 #include <cstdint>
 #include <string>

@@ -61,7 +61,7 @@ std::string label_text(const MetricName& metric, LabelValues values) {
 }
 
 Families::Families() {
-  for (const auto& metric : names::all)
+  for (const auto& metric : names::all())
     if (metric.type == MetricType::gauge)
       add_family(gauges_, prometheus::BuildGauge(), registry_, metric);
     else if (metric.type == MetricType::counter)

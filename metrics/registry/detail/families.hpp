@@ -1,4 +1,4 @@
-/// One family of series for each metric in names::all. Thread-safe.
+/// One family of series for each metric in names::all(). Thread-safe.
 #pragma once
 
 #include "metrics/registry/detail/family.hpp"

@@ -1,8 +1,8 @@
 /// The series of one metric by their labels, and their text.
 #pragma once
 
+#include "metrics/metric_name.hpp"
 #include "metrics/registry/detail/value_text.hpp"
-#include "metrics/registry/metric_name.hpp"
 
 #include <prometheus/family.h>
 

@@ -1,7 +1,7 @@
 /// Prometheus's text format 0.0.4.
 #pragma once
 
-#include "metrics/registry/metric_name.hpp"
+#include "metrics/metric_name.hpp"
 
 #include <prometheus/counter.h>
 #include <prometheus/gauge.h>
