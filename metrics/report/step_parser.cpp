@@ -117,7 +117,8 @@ private:
 /// Starts the search at the expected field: usually the first comparison matches.
 bool StepReader::key(const std::string& name) {
   if (depth_ == 2) {
-    const std::string_view now = name == "buddy" ? "shard_replica" : name; // its name before 0.2
+    const std::string_view word = name;
+    const auto now = word == "buddy" ? "shard_replica" : word; // its name before 0.2
     kind_ = static_cast<std::size_t>(std::ranges::find(collective_kind_names, now) -
                                      collective_kind_names.begin());
     return true;
