@@ -224,7 +224,8 @@ TEST_CASE("a value with several forms is read in each of them") {
     return good(synthetic + "parallel: {" + values + "}\n").parallel;
   };
   CHECK(parallel("offload: optimizer").offload == OffloadConfig{Target::optimizer, 1});
-  CHECK(parallel("offload: {parameters: 0.5}").offload == OffloadConfig{Target::parameters, 0.5});
+  CHECK(parallel("strategy: fsdp, offload: {parameters: 0.5}").offload ==
+        OffloadConfig{Target::parameters, 0.5});
   CHECK(parallel("wrap: per_block").wrap == WrapConfig{});
   CHECK(parallel("wrap: {min_num_params: 5}").wrap ==
         WrapConfig{.policy = WrapConfig::Policy::size_based, .min_num_params = 5});
@@ -287,7 +288,10 @@ TEST_CASE("a value in none of its forms is reported with all of them") {
         "a.yaml:2:21: parallel.offload: optimizer: \"much\" has the wrong type" + allowed);
   CHECK(one("{optimizer: 2}") ==
         "a.yaml:2:21: parallel.offload: optimizer: 2 is out of range" + allowed);
-  CHECK(one("") == "a.yaml:2:12: parallel.offload: needs a value" + allowed);
+  CHECK(one("\"\"") == "a.yaml:2:21: parallel.offload: \"\" is not a choice" + allowed);
+  CHECK(problems(synthetic + "train: {recompute: }\n") ==
+        Lines{"a.yaml:2:9: train.recompute: needs a value; allowed: none, block, a list that is "
+              "not empty; each item: text, {fit: SIZE}"});
   CHECK(problems(synthetic + "parallel: {wrap: [stem, 1]}\n") ==
         Lines{"a.yaml:2:25: parallel.wrap[1]: 1 is not text; write it in quotes; allowed: "
               "per_block, {min_num_params: N}, a list that is not empty; each item: text"});

@@ -230,7 +230,8 @@ struct Assign {
   /// Returns the form whose word the node is; null if there is none.
   const ConfigForm* form_with_word(const FormsTarget& target) const {
     for (const auto& form : target.forms)
-      if (form.word == "null" ? is_null(node) : node.IsScalar() && node.Scalar() == form.word)
+      if (form.word == "null" ? is_null(node)
+                              : !form.word.empty() && node.IsScalar() && node.Scalar() == form.word)
         return &form;
     return nullptr;
   }
