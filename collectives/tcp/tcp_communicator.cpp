@@ -193,11 +193,11 @@ private:
   std::uint64_t part_ = 0;                         ///< index of the flow in the call
 };
 
-class TcpCommunicator final : public CallCommunicator {
+class TcpCommunicator final : public Communicator {
 public:
   explicit TcpCommunicator(std::shared_ptr<Transport> transport)
-      : CallCommunicator{transport->place().rank, transport->place().world_size},
-        transport_{std::move(transport)} {}
+      : Communicator{transport->place().rank, transport->place().world_size}, transport_{std::move(
+                                                                                  transport)} {}
 
   void abort(const Error& reason) override { transport_->abort(reason); }
 
