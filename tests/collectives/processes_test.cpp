@@ -1,6 +1,7 @@
 // Tests ranks in separate processes, one of which is killed during a collective.
 #include "collectives/tcp/tcp_communicator.hpp"
 #include "core/atomic_file.hpp"
+#include "core/net/socket.hpp"
 #include "cpu/host_stream.hpp"
 #include "tests/support/child_process.hpp"
 #include "tests/support/loopback.hpp"
