@@ -29,7 +29,7 @@ struct StateOffer {
 /// A daemon that requests to take part.
 struct NodeInfo {
   std::string address; ///< HOST:PORT where others reach it; its name in errors
-  std::string data;    ///< HOST:PORT where others' ranks connect (collectives/tcp/data_plane.hpp)
+  std::string data;    ///< HOST:PORT where others' ranks connect (collectives/data_plane/)
   std::string host;    ///< host name
   std::string version; ///< of the program
   std::string process; ///< unique id of the process (training::Voter)

@@ -195,16 +195,17 @@ Status GenerationBuild::open_point_to_point(
   const auto& record = generation_.assignment.generation;
   const auto& timeouts = job_.config.cluster.timeouts;
   collectives::PointToPointOptions options{
-      .process = static_cast<int>(record.index_of(generation_.rank_states.front()->rank)),
-      .group = fmt::format("{}/post", record.number),
-      .most_bytes = most_bytes,
-      .timeout = timeouts.collective,
-      .connect_timeout = timeouts.quorum};
+      .channel = {.member =
+                      static_cast<int>(record.index_of(generation_.rank_states.front()->rank)),
+                  .group = fmt::format("{}/post", record.number),
+                  .timeout = timeouts.collective,
+                  .connect_timeout = timeouts.quorum},
+      .most_bytes = most_bytes};
   for (int rank = 0; rank < generation_.world_size; ++rank)
     options.process_of.push_back(static_cast<int>(record.index_of(rank)));
   if (record.nodes.size() > 1)
     for (const auto& node : record.nodes)
-      options.endpoints.push_back(net::peer_endpoint(node.data));
+      options.channel.endpoints.push_back(net::peer_endpoint(node.data));
   TROUPE_TRY(generation_.point_to_point,
              collectives::PointToPoint::open(std::move(options), connection_group));
   return {};

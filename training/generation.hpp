@@ -3,8 +3,8 @@
 /// a node assignment. Destroying a generation leaves the compiled job untouched.
 #pragma once
 
+#include "collectives/data_plane/connection_group.hpp"
 #include "collectives/point_to_point/point_to_point.hpp"
-#include "collectives/tcp/data_plane.hpp"
 #include "metrics/trace.hpp"
 #include "training/async/parameter_server_shard.hpp"
 #include "training/compiled_job.hpp"

@@ -56,7 +56,7 @@ struct RetainedShards {
 /// One node of a generation. Its ranks are [first_rank, first_rank + workers).
 struct MemberInfo {
   std::string address, host;
-  std::string data; ///< HOST:PORT for other nodes' ranks (collectives/tcp/data_plane.hpp)
+  std::string data; ///< HOST:PORT for other nodes' ranks (collectives/data_plane/data_plane.hpp)
   std::int32_t first_rank = 0, workers = 1;
   bool lacks_state = false;                ///< loads the state from GenerationRecord::source
   std::vector<std::int32_t> retained = {}; ///< of GenerationRecord::shards

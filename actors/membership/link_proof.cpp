@@ -1,6 +1,6 @@
 #include "actors/membership/link_proof.hpp"
 
-#include "collectives/tcp/data_plane.hpp"
+#include "collectives/data_plane/data_plane.hpp"
 #include "core/fail.hpp"
 
 #include <memory>

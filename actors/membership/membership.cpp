@@ -1,7 +1,7 @@
 #include "actors/membership/membership.hpp"
 
 #include "actors/caf_error.hpp"
-#include "collectives/tcp/data_plane.hpp"
+#include "collectives/data_plane/data_plane.hpp"
 #include "core/fail.hpp"
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // The reaction of MEMBERSHIP to a failure between nodes: it finds out which of them to leave out.
 #include "actors/membership/membership.hpp"
 #include "actors/membership/quorum.hpp"
-#include "collectives/tcp/data_plane.hpp"
+#include "collectives/data_plane/data_plane.hpp"
 #include "core/units.hpp"
 
 #include <fmt/format.h>

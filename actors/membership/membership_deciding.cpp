@@ -1,7 +1,7 @@
 // Decisions of the voters on a generation, and the takeover from a lost leader.
 #include "actors/caf_error.hpp"
 #include "actors/membership/membership.hpp"
-#include "collectives/tcp/data_plane.hpp"
+#include "collectives/data_plane/data_plane.hpp"
 #include "core/fail.hpp"
 
 #include <algorithm>

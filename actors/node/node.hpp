@@ -5,7 +5,7 @@
 #include "actors/membership/failure_detector.hpp"
 #include "actors/node/built_generation.hpp"
 #include "actors/node/waits.hpp"
-#include "collectives/tcp/data_plane.hpp"
+#include "collectives/data_plane/data_plane.hpp"
 #include "core/config/cluster.hpp"
 
 #include <functional>

@@ -115,45 +115,18 @@ std::vector<float> made(int rank, std::int64_t pass, UnitId unit, std::size_t el
 class DeafAtVote final : public collectives::Communicator {
 public:
   DeafAtVote(std::shared_ptr<Communicator> group, std::shared_ptr<Device> device)
-      : group_{std::move(group)}, device_{std::move(device)} {}
+      : Communicator{group->rank(), group->world_size()}, group_{std::move(group)},
+        device_{std::move(device)} {}
   void turn_deaf(const float* votes) { votes_ = votes; }
-
-  int rank() const override { return group_->rank(); }
-  int world_size() const override { return group_->world_size(); }
-  void all_reduce(Stream& stream, const collectives::Values& values) override {
-    group_->all_reduce(stream, values);
-    if (votes_ && values.data == votes_)
-      device_->zero(stream, values.data, values.bytes());
-  }
-  void reduce_scatter(Stream& s, void* all, const collectives::Values& mine) override {
-    group_->reduce_scatter(s, all, mine);
-  }
-  void all_gather(Stream& s, const collectives::Values& mine, void* all) override {
-    group_->all_gather(s, mine, all);
-  }
-  void broadcast(Stream& s, const collectives::Values& values, int root) override {
-    group_->broadcast(s, values, root);
-  }
-  void reduce(Stream& s, const collectives::Values& values, int root) override {
-    group_->reduce(s, values, root);
-  }
-  void gather(Stream& s, const collectives::Values& mine, void* all, int root) override {
-    group_->gather(s, mine, all, root);
-  }
-  void shift(Stream& s, const collectives::Values& mine, void* received, int distance) override {
-    group_->shift(s, mine, received, distance);
-  }
-  void send(Stream& s, const collectives::Values& values, int to) override {
-    group_->send(s, values, to);
-  }
-  void receive(Stream& s, const collectives::Values& values, int from) override {
-    group_->receive(s, values, from);
-  }
-  void barrier(Stream& s) override { group_->barrier(s); }
-  collectives::Traffic traffic() const override { return group_->traffic(); }
   void abort(const Error& reason) override { group_->abort(reason); }
 
 private:
+  void enqueue(Stream& stream, const collectives::Call& call) override {
+    group_->run(stream, call);
+    if (votes_ && call.kind == collectives::CallKind::all_reduce && call.values.data == votes_)
+      device_->zero(stream, call.values.data, call.values.bytes());
+  }
+
   std::shared_ptr<Communicator> group_;
   std::shared_ptr<Device> device_;
   const float* votes_ = nullptr;

@@ -86,7 +86,7 @@ POINTS = [
     recovery("halt", ACTORS + "NodeState::halt", "it is told to halt"),
     recovery("cancel", COLLECTIVES + "DataPlane::cancel", "it cancels what connects"),
     recovery("abort", ACTORS + "NodeState::abort_ranks", "it aborts its ranks"),
-    recovery("aborting", COLLECTIVES + "Transport::abort", "it aborts its collectives"),
+    recovery("aborting", COLLECTIVES + "Channel::abort", "it aborts its collectives"),
     recovery("end", ACTORS + "NodeState::end_generation", "its roles have ended"),
     recovery("keep", TRAIN + "salvage_state", "it keeps its state"),
     recovery("keep parts", TRAIN + "salvage_shards", "it keeps its shards of the state", strategy="zero2", victim=1),

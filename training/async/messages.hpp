@@ -36,11 +36,6 @@ struct ParameterVersion {
 using metrics::SliceRead;
 using SliceReads = std::vector<SliceRead>;
 
-/// Memory of message values: readable by the host.
-inline MemoryKind message_memory(const Device& device) {
-  return device.info().on_host ? MemoryKind::communication : MemoryKind::pinned;
-}
-
 struct Pull {
   ParameterVersion have; ///< version that the sender already has
   Version wanted = 0;    ///< step that the parameters are for

@@ -38,7 +38,7 @@ Status ParameterClient::take_rest(Version version, float scale) {
 /// when it copies from other host memory.
 Status ParameterClient::take_scale(float scale) {
   auto& device = rank_state().device();
-  TROUPE_TRY(const auto value, device.allocate(sizeof scale, message_memory(device)));
+  TROUPE_TRY(const auto value, device.allocate(sizeof scale, collectives::message_memory(device)));
   *value->floats() = scale;
   device.copy(stream(), state().read_scale(), value->data(), sizeof scale);
   stream().on_complete([value](const Status&) {}); // keeps the value alive for the stream
@@ -48,8 +48,8 @@ Status ParameterClient::take_scale(float scale) {
 
 Result<BufferPtr> ParameterClient::copy(const float* values, std::size_t elements) {
   const auto bytes = elements * sizeof(float);
-  TROUPE_TRY(auto buffer,
-             rank_state().device().allocate(bytes, message_memory(rank_state().device())));
+  TROUPE_TRY(auto buffer, rank_state().device().allocate(
+                              bytes, collectives::message_memory(rank_state().device())));
   rank_state().device().copy(stream(), buffer->data(), values, bytes);
   return buffer;
 }

@@ -57,8 +57,8 @@ Status ParameterServerShard::allocate() {
 
 Result<BufferPtr> ParameterServerShard::copy(const float* values) {
   const auto bytes = state().plan().shard_elements() * sizeof(float);
-  TROUPE_TRY(auto buffer,
-             rank_state_->device().allocate(bytes, message_memory(rank_state_->device())));
+  TROUPE_TRY(auto buffer, rank_state_->device().allocate(
+                              bytes, collectives::message_memory(rank_state_->device())));
   rank_state_->device().copy(stream(), buffer->data(), values, bytes);
   return buffer;
 }

@@ -32,7 +32,8 @@ void WeightPrediction::begin() {
 Status WeightPrediction::add(std::int64_t step, StepSum& sum) {
   auto& device = rank_state_->device();
   const auto& plan = reducer_->plan();
-  TROUPE_TRY(auto values, device.allocate(copy_.parameters->bytes(), message_memory(device)));
+  TROUPE_TRY(auto values,
+             device.allocate(copy_.parameters->bytes(), collectives::message_memory(device)));
   if (predicted_.empty())
     begin();
   for (std::size_t bucket = 0; bucket < plan.buckets.size(); ++bucket)

@@ -80,7 +80,7 @@ Result<BufferPtr> OuterState::encode(const Fragment& fragment, std::size_t owner
   const auto compression = strategy().outer.compression;
   const float* const pseudo_gradient = pseudo_gradient_->floats() + owner * fragment.chunk;
   TROUPE_TRY(auto chunk, device().allocate(pseudo_gradient_bytes(compression, fragment.chunk),
-                                           message_memory(device())));
+                                           collectives::message_memory(device())));
   encode_pseudo_gradient(device(), stream(), compression, pseudo_gradient, chunk->data(),
                          fragment.chunk);
   if (residual_) {

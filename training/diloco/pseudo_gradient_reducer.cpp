@@ -78,7 +78,7 @@ Status PseudoGradientReducer::close(Round round, std::vector<MessagePtr> pseudo_
   if (rest)
     device().add(stream(), sum, rest, elements);
   const auto bytes = pseudo_gradient_bytes(compression, elements);
-  TROUPE_TRY(auto values, device().allocate(bytes, message_memory(device())));
+  TROUPE_TRY(auto values, device().allocate(bytes, collectives::message_memory(device())));
   encode_pseudo_gradient(device(), stream(), compression, sum, values->data(), elements);
   if (rest) {
     decode_pseudo_gradient(device(), stream(), compression, values->data(), rest, elements);

@@ -37,7 +37,7 @@ Result<Communicators> connect(std::span<const GroupMember> members, const GroupP
   connecting.reserve(members.size());
   for (const auto& member : members)
     connecting.push_back(std::async(std::launch::async, [rank = member.rank, &place] {
-      return collectives::connect_tcp({.rank = rank,
+      return collectives::connect_tcp({.member = rank,
                                        .endpoints = place.endpoints,
                                        .group = place.name,
                                        .timeout = place.collective,

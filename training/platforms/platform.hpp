@@ -4,7 +4,7 @@
 #pragma once
 
 #include "collectives/communicator.hpp"
-#include "collectives/tcp/data_plane.hpp"
+#include "collectives/data_plane/connection_group.hpp"
 #include "core/config/capabilities.hpp"
 #include "core/config/devices.hpp"
 #include "core/config/forward.hpp"

@@ -1,8 +1,9 @@
 /// Connects this node's workers with the other workers of the job.
 #pragma once
 
+#include "collectives/data_plane/connection_group.hpp"
 #include "collectives/strategy.hpp"
-#include "collectives/tcp/data_plane.hpp"
+#include "core/config/cluster.hpp"
 #include "training/node_assignment.hpp"
 #include "training/rank_state.hpp"
 

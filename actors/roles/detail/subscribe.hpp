@@ -19,7 +19,7 @@ inline void subscribe(collectives::PointToPoint& point_to_point, Device& device,
                  },
              .memory =
                  [&device](std::size_t bytes) {
-                   return device.allocate(bytes, training::message_memory(device));
+                   return device.allocate(bytes, collectives::message_memory(device));
                  },
              .lost =
                  [me](int, Error why) {

@@ -4,10 +4,9 @@
 
 #include "collectives/call.hpp"
 #include "collectives/nccl/detail/owner.hpp"
+#include "core/net/cancellation.hpp"
 
 #include <array>
-#include <mutex>
-#include <optional>
 #include <span>
 
 namespace troupe::collectives {
@@ -43,7 +42,7 @@ public:
   Status close();
 
   /// Thread-safe; does not block.
-  Status aborted() const;
+  Status aborted() const { return aborted_.status(); }
   void abort(const Error& reason);
 
 private:
@@ -55,6 +54,7 @@ private:
   void free_when_final(Clock::time_point end);
   Status settle(std::string_view operation, std::chrono::milliseconds limit) const;
   ncclResult_t begin(const Call& call);
+  ncclResult_t grouped(const std::function<ncclResult_t()>& calls) const;
   ncclResult_t gather(const Call& call);
   ncclResult_t shift(const Call& call);
   void abort_now();
@@ -67,8 +67,7 @@ private:
   BufferPtr warm_up_memory_; ///< held as long as a call may still write to it
   ncclComm_t communicator_ = nullptr;
   std::vector<void*> registrations_;
-  mutable std::mutex mutex_;
-  std::optional<Error> aborted_;
+  net::Cancellation aborted_;
 };
 
 } // namespace troupe::collectives

@@ -1,9 +1,10 @@
 /// The first 48 bytes on a connection of the data plane.
 #pragma once
 
-#include "collectives/tcp/data_plane.hpp"
+#include "collectives/data_plane/connection_group.hpp"
 
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -34,5 +35,13 @@ LinkName probed_link(const std::string& node);
 /// Answer to this handshake, by a process that knows the ticket.
 Proof probe_answer(const Handshake& handshake, const GenerationKey& key);
 bool is_sealed(const Handshake& handshake, const GenerationKey& key);
+
+/// Connects to the process that listens at `to` and sends the handshake. `tls` may be null. Blocks
+/// until `end` at most, plus the time of a name lookup, or until `cancelled` is signalled. Error:
+/// network.
+Result<net::Connection> open_connection(ssl_ctx_st* tls, const Endpoint& to,
+                                        const Handshake& handshake,
+                                        std::chrono::steady_clock::time_point end,
+                                        const net::Wakeup& cancelled);
 
 } // namespace troupe::collectives

@@ -1,7 +1,7 @@
 /// Accepts connections of other processes and holds them until a local caller takes them.
 #pragma once
 
-#include "collectives/tcp/detail/handshake.hpp"
+#include "collectives/data_plane/detail/handshake.hpp"
 #include "core/net/connection.hpp"
 #include "core/net/socket.hpp"
 #include "core/net/tls.hpp"
@@ -15,7 +15,7 @@
 #include <mutex>
 #include <optional>
 #include <set>
-#include <string>
+#include <string_view>
 #include <thread>
 
 namespace troupe::collectives {
@@ -53,13 +53,15 @@ private:
   using Clock = std::chrono::steady_clock;
   struct PendingConnection {
     net::Connection connection;
-    std::string from;        ///< the other end's address, without its port
     Clock::time_point since; ///< accepted at
     Clock::time_point
         latest; ///< deadline of the handshake; then, of being expected; then, of take()
     Handshake handshake = {};
     std::size_t said = 0; ///< bytes of the handshake
     bool ready = true;    ///< there may be more to read
+
+    /// Returns the other end's address, without its port.
+    std::string_view from() const { return connection.name(); }
   };
   using PendingConnections = std::list<PendingConnection>;
   struct Probed {
@@ -73,10 +75,9 @@ private:
   void read_handshakes();
   bool listen_to(PendingConnection& pending) const;
   void admit(PendingConnection&& pending);
-  bool is_expected(const PendingConnection& pending) const;
+  void hold(PendingConnection&& pending);
   bool is_answered(PendingConnection& pending) const;
-  bool is_new(const PendingConnection& pending);
-  Clock::time_point forget_early();
+  Clock::time_point forget_late();
   bool has_room();
   static void make_room(PendingConnections& pending_connections, std::size_t most);
   static PendingConnections::iterator first_to_go(PendingConnections& pending_connections);

@@ -1,6 +1,9 @@
-#include "collectives/tcp/detail/handshake.hpp"
+#include "collectives/data_plane/detail/handshake.hpp"
 
 #include "core/fail.hpp"
+#include "core/net/sigpipe.hpp"
+#include "core/net/socket.hpp"
+#include "core/net/wait.hpp"
 
 #include <algorithm>
 #include <string_view>
@@ -73,6 +76,18 @@ Result<Handshake> make_handshake(const GenerationKey& key, const LinkName& link)
 bool is_sealed(const Handshake& handshake, const GenerationKey& key) {
   const auto seal = seal_of(handshake, key);
   return CRYPTO_memcmp(handshake.seal.data(), seal.data(), seal.size()) == 0;
+}
+
+Result<net::Connection> open_connection(ssl_ctx_st* tls, const Endpoint& to,
+                                        const Handshake& handshake,
+                                        std::chrono::steady_clock::time_point end,
+                                        const net::Wakeup& cancelled) {
+  const net::NoSigpipe no_sigpipe;
+  TROUPE_TRY(auto socket, net::connect_to(to, net::time_until(end), cancelled));
+  net::Connection connection{std::move(socket), tls, net::Side::connects, to_string(to)};
+  TROUPE_TRY(net::write_all(connection, std::as_bytes(std::span{&handshake, 1}),
+                            {net::time_until(end), &cancelled}));
+  return connection;
 }
 
 } // namespace troupe::collectives

@@ -1,15 +1,17 @@
-#include "collectives/tcp/detail/connection_listener.hpp"
+#include "collectives/data_plane/detail/connection_listener.hpp"
 
 #include "core/net/sigpipe.hpp"
+#include "core/net/wait.hpp"
 
 #include <algorithm>
 #include <csignal>
 #include <map>
+#include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include <netdb.h>
-#include <poll.h>
 #include <sys/socket.h>
 
 namespace troupe::collectives {
@@ -67,13 +69,12 @@ void ConnectionListener::serve() {
 void ConnectionListener::await() {
   std::vector<pollfd> waiting = {{closing_.number(), POLLIN, 0},
                                  {full_ ? -1 : listener_.number(), POLLIN, 0}};
-  auto latest = std::min(forget_early(), Clock::now() + (full_ ? pause : std::chrono::hours{1}));
+  auto latest = std::min(forget_late(), Clock::now() + (full_ ? pause : std::chrono::hours{1}));
   for (const auto& pending : pending_connections_) {
     waiting.push_back({pending.connection.number(), pending.connection.read_events(), 0});
     latest = std::min(latest, pending.latest);
   }
-  const auto left = std::chrono::ceil<std::chrono::milliseconds>(latest - Clock::now());
-  ::poll(waiting.data(), waiting.size(), std::max(0, static_cast<int>(left.count())));
+  net::wait_until(waiting, latest);
   auto polled = waiting.begin() + 2;
   for (auto& pending : pending_connections_)
     pending.ready = (polled++)->revents != 0;
@@ -96,8 +97,7 @@ void ConnectionListener::accept() {
     make_room(pending_connections_, most_pending_connections);
     const auto now = Clock::now();
     pending_connections_.push_back(
-        {{std::move(socket), tls(), net::Side::accepts, "a process that has connected"},
-         host_of(address, size),
+        {{std::move(socket), tls(), net::Side::accepts, host_of(address, size)},
          now,
          now + io_deadline_});
   }
@@ -131,20 +131,21 @@ void ConnectionListener::admit(PendingConnection&& pending) {
   const std::lock_guard lock{mutex_};
   if (is_answered(pending))
     return;
-  const bool expected = is_expected(pending);
-  if (expected && !is_new(pending))
-    return;
-  auto& pending_connections = expected ? admitted_ : early_;
-  std::erase_if(pending_connections,
-                [now = Clock::now()](const PendingConnection& old) { return old.latest < now; });
-  make_room(pending_connections, expected ? most_admitted : most_early);
-  pending.latest = Clock::now() + (expected ? Clock::duration{longest_wait} : io_deadline_);
-  pending_connections.push_back(std::move(pending));
+  pending.latest = Clock::now() + io_deadline_;
+  hold(std::move(pending));
   changed_.notify_all();
 }
 
-bool ConnectionListener::is_expected(const PendingConnection& pending) const {
-  return is_sealed(pending.handshake, key_);
+/// Drops a copy of an admitted handshake.
+void ConnectionListener::hold(PendingConnection&& pending) {
+  const bool expected = is_sealed(pending.handshake, key_);
+  if (expected && !used_.insert(pending.handshake.nonce).second)
+    return;
+  if (expected)
+    pending.latest = Clock::now() + longest_wait;
+  auto& held = expected ? admitted_ : early_;
+  make_room(held, expected ? most_admitted : most_early);
+  held.push_back(std::move(pending));
 }
 
 /// Answers if the handshake is a probe; else returns false. Does not block: the connection's send
@@ -171,11 +172,6 @@ void ConnectionListener::answer(const GenerationKey& key, const Proof& link,
   std::erase_if(early_, [this](PendingConnection& pending) { return is_answered(pending); });
 }
 
-/// False for a copy of an admitted handshake.
-bool ConnectionListener::is_new(const PendingConnection& pending) {
-  return used_.insert(pending.handshake.nonce).second;
-}
-
 void ConnectionListener::expect(const GenerationKey& key) {
   const std::lock_guard lock{mutex_};
   if (key == key_)
@@ -183,25 +179,18 @@ void ConnectionListener::expect(const GenerationKey& key) {
   key_ = key;
   used_.clear();
   admitted_.clear();
-  for (auto pending = early_.begin(); pending != early_.end();) {
-    const auto early = pending++;
-    if (!is_expected(*early))
-      continue;
-    if (!is_new(*early)) {
-      early_.erase(early);
-      continue;
-    }
-    early->latest = Clock::now() + longest_wait;
-    admitted_.splice(admitted_.end(), early_, early);
-  }
+  for (auto& pending : std::exchange(early_, {}))
+    hold(std::move(pending));
 }
 
-/// Drops connections whose key was not expected in time. Returns when to check again.
-ConnectionListener::Clock::time_point ConnectionListener::forget_early() {
+/// Drops connections that were not expected, or not taken, in time. Returns when to check again.
+ConnectionListener::Clock::time_point ConnectionListener::forget_late() {
   const std::lock_guard lock{mutex_};
-  std::erase_if(early_, [now = Clock::now()](const PendingConnection& pending) {
+  const auto is_late = [now = Clock::now()](const PendingConnection& pending) {
     return pending.latest < now;
-  });
+  };
+  std::erase_if(admitted_, is_late);
+  std::erase_if(early_, is_late);
   return early_.empty() ? Clock::time_point::max() : early_.front().latest;
 }
 
@@ -209,7 +198,7 @@ ConnectionListener::PendingConnections::iterator
 ConnectionListener::first_to_go(PendingConnections& pending_connections) {
   std::map<std::string_view, std::size_t> sent;
   for (const auto& pending : pending_connections)
-    ++sent[pending.from];
+    ++sent[pending.from()];
   const auto by_count = [](const auto& a, const auto& b) { return a.second < b.second; };
   const auto whose = std::ranges::max_element(sent, by_count)->first;
   return std::ranges::find(pending_connections, whose, &PendingConnection::from);
