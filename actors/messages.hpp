@@ -4,11 +4,13 @@
 
 #include "core/checkpoint/manifest.hpp"
 #include "core/device/executable.hpp"
+#include "data/slice_assignment.hpp"
 #include "metrics/registry/job_phase.hpp"
 #include "metrics/step_record.hpp"
 #include "training/async/messages.hpp"
 #include "training/input/micro_batch.hpp"
 #include "training/state/snapshot.hpp"
+#include "training/step_results.hpp"
 
 #include <array>
 #include <chrono>
@@ -140,38 +142,8 @@ struct RankCollective {
   }
 };
 
-/// A new slice assignment: the number of slices of each rank, from `step` on. `pass` is the number
-/// of that step's first pass.
-struct Reassignment {
-  std::vector<std::int32_t> counts;
-  std::int64_t step = 0;
-  Pass pass = 0;
-
-  template <class Inspector>
-  friend bool inspect(Inspector& f, Reassignment& x) {
-    return f.object(x).fields(f.field("counts", x.counts), f.field("step", x.step),
-                              f.field("pass", x.pass));
-  }
-};
-
-// Types of asynchronous training.
 using metrics::RoundTaken;
-using training::SliceReads;
-
-/// The results of one rank's shard of a step's gradients, or of all shards.
-struct StepFound {
-  std::int32_t rank = 0;
-  std::int64_t step = 0;
-  double squared_norm = -1; ///< as in training::StepResults
-  float found_inf = 0;      ///< above 0: some gradients are not finite
-
-  template <class Inspector>
-  friend bool inspect(Inspector& f, StepFound& x) {
-    return f.object(x).fields(f.field("rank", x.rank), f.field("step", x.step),
-                              f.field("squared_norm", x.squared_norm),
-                              f.field("found_inf", x.found_inf));
-  }
-};
+using metrics::SliceRead;
 
 /// One rank's committed step.
 struct StepReport {
@@ -181,14 +153,12 @@ struct StepReport {
   std::chrono::nanoseconds overlapped{}; ///< part of their time in which the rank also computed
   std::chrono::nanoseconds optimizer{};  ///< time in the optimizer while the rank did not compute
   MemoryUse memory = {};
-  double squared_norm = -1;       ///< as in training::StepResults
-  float loss_scale = 0;           ///< after the step; 0: losses are not scaled
-  std::int64_t skipped_steps = 0; ///< of the whole run
-  std::int64_t scale_growths = 0;
+  double squared_norm = -1;                      ///< as in training::StepResults
+  std::optional<LossScaleState> loss_scale = {}; ///< after the step; empty: losses are not scaled
   double drift = -1;             ///< as in metrics::StepRecord; below 0: ranks were not averaged
   std::uint64_t round_bytes = 0; ///< the part of the collective bytes that rounds sent
   std::vector<RoundTaken> rounds = {}; ///< rounds that this rank has summed
-  SliceReads reads = {};               ///< of its shard, in asynchronous training
+  std::vector<SliceRead> reads = {};   ///< of its shard, in asynchronous training
 
   template <class Inspector>
   friend bool inspect(Inspector& f, StepReport& x) {
@@ -196,8 +166,7 @@ struct StepReport {
         f.field("rank", x.rank), f.field("worker", x.worker), f.field("collectives", x.collectives),
         f.field("overlapped", x.overlapped), f.field("optimizer", x.optimizer),
         f.field("memory", x.memory), f.field("squared_norm", x.squared_norm),
-        f.field("loss_scale", x.loss_scale), f.field("skipped_steps", x.skipped_steps),
-        f.field("scale_growths", x.scale_growths), f.field("drift", x.drift),
+        f.field("loss_scale", x.loss_scale), f.field("drift", x.drift),
         f.field("round_bytes", x.round_bytes), f.field("rounds", x.rounds),
         f.field("reads", x.reads));
   }
@@ -285,6 +254,25 @@ bool inspect(Inspector& f, MemoryUse& x) {
   return f.object(x).fields(f.field("current", x.current), f.field("peak", x.peak),
                             f.field("total", x.total), f.field("total_peak", x.total_peak));
 }
+
+template <class Inspector>
+bool inspect(Inspector& f, LossScaleState& x) {
+  return f.object(x).fields(f.field("scale", x.scale), f.field("found_inf", x.found_inf),
+                            f.field("growth_tracker", x.growth_tracker),
+                            f.field("skipped", x.skipped), f.field("taken", x.taken),
+                            f.field("grown", x.grown));
+}
+
+namespace training {
+
+template <class Inspector>
+bool inspect(Inspector& f, StepResults& x) {
+  return f.object(x).fields(
+      f.field("loss_scale", x.loss_scale), f.field("squared_norm", x.squared_norm),
+      f.field("mean_square", x.mean_square), f.field("square_of_mean", x.square_of_mean));
+}
+
+} // namespace training
 
 namespace metrics {
 

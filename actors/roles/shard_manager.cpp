@@ -102,12 +102,11 @@ shard_manager_actor::behavior_type ShardManagerState::make_behavior() {
         commit_if_done(step);
       },
       [this](atom::failed, Error error) { fail(std::move(error)); },
-      [this](atom::assign, const Reassignment& next) {
-        reducer_.assign(slice_assignment().followed_by(next.counts, next.step, next.pass));
-      },
+      [this](atom::assign, const data::SliceAssignment& next) { reducer_.assign(next); },
       [this](atom::deliver, const collectives::MessagePtr& message) { deliver(message); },
       // Only asynchronous training uses these.
-      [](atom::propose, std::int64_t) {}, [](atom::decided, const StepFound&) {},
+      [](atom::propose, std::int64_t) {},
+      [](atom::decided, std::int64_t, const training::StepResults&) {},
       [](atom::vote, std::int64_t) {}, [](atom::advance, std::int64_t) {},
       [this](atom::synchronize, std::int64_t steps) { return synchronize(steps); },
       [this](atom::evaluate, std::int64_t step) { evaluate(step); },
@@ -311,12 +310,8 @@ StepReport ShardManagerState::report_of(const InFlightStep& in_flight) const {
       in_flight.worker->statistics_bytes;
   report.memory = rank_state().device().memory();
   report.squared_norm = in_flight.found->squared_norm;
-  if (rank_state().state->loss_scale()) {
-    const auto& scaler = in_flight.found->loss_scale;
-    report.loss_scale = scaler.scale;
-    report.skipped_steps = scaler.skipped;
-    report.scale_growths = scaler.grown;
-  }
+  if (rank_state().state->loss_scale())
+    report.loss_scale = in_flight.found->loss_scale;
   return report;
 }
 

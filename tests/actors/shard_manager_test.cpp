@@ -177,19 +177,19 @@ TEST_CASE("a value that is not finite on one rank makes all ranks skip the step"
   const auto start = runtime.parameters(0);
 
   for (const auto& report : runtime.step(0, 512, world_size - 1, at, bad)) {
-    CHECK(report.loss_scale == 512);
-    CHECK(report.skipped_steps == 1);
+    CHECK(report.loss_scale->scale == 512);
+    CHECK(report.loss_scale->skipped == 1);
   }
   for (std::size_t rank = 0; rank < static_cast<std::size_t>(world_size); ++rank)
     CHECK(runtime.parameters(rank) == start);
 
   // The scale is now 512: this gradient is 1, in the optimizer's first step.
   for (const auto& report : runtime.step(1, 512))
-    CHECK(report.skipped_steps == 1);
+    CHECK(report.loss_scale->skipped == 1);
   for (const auto& report : runtime.step(2, 512)) {
-    CHECK(report.loss_scale == 1024);
-    CHECK(report.skipped_steps == 1);
-    CHECK(report.scale_growths == 1);
+    CHECK(report.loss_scale->scale == 1024);
+    CHECK(report.loss_scale->skipped == 1);
+    CHECK(report.loss_scale->grown == 1);
   }
   for (std::size_t rank = 0; rank < static_cast<std::size_t>(world_size); ++rank) {
     const auto parameters = runtime.parameters(rank);

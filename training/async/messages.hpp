@@ -4,7 +4,6 @@
 #pragma once
 
 #include "collectives/point_to_point/message.hpp"
-#include "metrics/step_record.hpp"
 
 #include <bit>
 #include <cstdint>
@@ -32,9 +31,6 @@ struct ParameterVersion {
 
   bool operator==(const ParameterVersion&) const = default;
 };
-
-using metrics::SliceRead;
-using SliceReads = std::vector<SliceRead>;
 
 /// Memory of message values: readable by the host.
 inline MemoryKind message_memory(const Device& device) {

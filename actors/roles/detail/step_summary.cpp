@@ -41,10 +41,10 @@ metrics::StepRecord summarize(std::span<const StepReport> reports, CollectiveTim
     }
     collective.overlapped += seconds(report.overlapped);
   }
-  if (const auto& first = reports.front(); first.loss_scale > 0) { // equal on all ranks
-    record.loss_scale = double{first.loss_scale};
-    record.skipped_steps = first.skipped_steps;
-    record.scale_growths = first.scale_growths;
+  if (const auto& scale = reports.front().loss_scale) { // equal on all ranks
+    record.loss_scale = double{scale->scale};
+    record.skipped_steps = scale->skipped;
+    record.scale_growths = scale->grown;
   }
   if (const auto squared = reports.front().squared_norm; !(squared < 0)) // also true for NaN
     record.gradient_norm = std::sqrt(squared);
