@@ -25,6 +25,7 @@
 namespace troupe::actors {
 
 // A worker's tasks use the terms of training/.
+using training::index_of;
 using training::Pass;
 using training::PassMode;
 

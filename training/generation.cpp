@@ -250,12 +250,11 @@ Status GenerationBuild::add_producers() {
   const HostLoader host{generation_.loader_streams, generation_.loader_work};
   for (const auto& rank_state : generation_.rank_states) {
     TROUPE_TRY(rank_state->producers,
-               make_producers(*generation_.compiled_job->devices, rank_state->compiled->worker,
+               make_producers(*generation_.compiled_job->devices, *rank_state->compiled,
                               {.assembler = job_.training,
                                .rank = rank_state->rank,
                                .slice = {0, generation_.slice_assignment.slices()},
                                .slots = job_.config.data.prefetch,
-                               .format = rank_state->compiled->input,
                                .host = host,
                                .streams = &generation_.loader_streams,
                                .trace = generation_.trace},

@@ -95,6 +95,6 @@ TEST_CASE("passes of a following slice assignment do not overlap with those of t
 
 TEST_CASE("counts with no slice or with less than none are no slice assignment") {
   CHECK(SliceAssignment::can_be_counts(std::vector{0, 1}));
-  for (const auto& counts : {std::vector<int>{}, {0, 0}, {3, -1}})
+  for (const auto& counts : std::vector<std::vector<int>>{{}, {0, 0}, {3, -1}})
     CHECK_FALSE(SliceAssignment::can_be_counts(counts));
 }

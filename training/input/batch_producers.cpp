@@ -11,18 +11,21 @@ constexpr std::int64_t evaluation_slots = 2;
 
 } // namespace
 
-Result<BatchProducers> make_producers(PlatformDevices& devices, int worker, ProducerOptions options,
+Result<BatchProducers> make_producers(PlatformDevices& devices, const CompiledWorker& compiled,
+                                      ProducerOptions options,
                                       std::shared_ptr<const data::BatchAssembler> evaluation,
                                       int world_size) {
+  options.format = compiled.input;
   BatchProducers producers;
-  TROUPE_TRY(producers[index_of(PassMode::training)], devices.make_producer(worker, options));
+  TROUPE_TRY(producers[index_of(PassMode::training)],
+             devices.make_producer(compiled.worker, options));
   if (!evaluation)
     return producers;
   options.assembler = std::move(evaluation);
   options.slice = {0, world_size};
   options.slots = evaluation_slots;
   TROUPE_TRY(producers[index_of(PassMode::evaluation)],
-             devices.make_producer(worker, std::move(options)));
+             devices.make_producer(compiled.worker, std::move(options)));
   return producers;
 }
 

@@ -1,7 +1,7 @@
 /// Creates the batch producers of a rank.
 #pragma once
 
-#include "training/platforms/platform.hpp"
+#include "training/compiled_job.hpp"
 
 #include <array>
 #include <memory>
@@ -12,10 +12,11 @@ namespace troupe::training {
 /// evaluates.
 using BatchProducers = std::array<std::shared_ptr<BatchProducer>, 2>;
 
-/// Creates a rank's producers on the device of `worker`. `options`: those of training.
-/// `evaluation`: for `world_size` ranks; null: the job never evaluates. Errors: out_of_memory;
-/// unsupported for a residency that the data set does not allow.
-Result<BatchProducers> make_producers(PlatformDevices& devices, int worker, ProducerOptions options,
+/// Creates a rank's producers on its device, in the input format of its executables. `options`:
+/// those of training. `evaluation`: for `world_size` ranks; null: the job never evaluates. Errors:
+/// out_of_memory; unsupported for a residency that the data set does not allow.
+Result<BatchProducers> make_producers(PlatformDevices& devices, const CompiledWorker& compiled,
+                                      ProducerOptions options,
                                       std::shared_ptr<const data::BatchAssembler> evaluation,
                                       int world_size);
 

@@ -53,11 +53,10 @@ public:
     TROUPE_TRY(compile());
     add_streams();
     TROUPE_TRY(const auto producers,
-               make_producers(*devices_, compiled_.worker,
+               make_producers(*devices_, compiled_,
                               {.assembler = training_,
                                .slice = {0, static_cast<int>(config_.slices())},
                                .slots = config_.data.prefetch,
-                               .format = compiled_.input,
                                .host = HostLoader{streams_},
                                .streams = &streams_,
                                .trace = {}},
