@@ -20,7 +20,8 @@ public:
   /// `first_step`: the first step that is measured.
   static SliceBalancer by_speed(SliceAssignment slice_assignment, std::int64_t first_step,
                                 int least = 0);
-  /// Assigns as recorded, if that was for as many ranks. `recorded` is in the order of first steps.
+  /// Assigns as recorded, if that was for as many ranks; keeps the assignment before the first
+  /// recorded one. `recorded` is in the order of first steps.
   static SliceBalancer replay(SliceAssignment slice_assignment,
                               std::vector<SliceAssignment> recorded);
 

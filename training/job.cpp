@@ -4,6 +4,7 @@
 #include "core/config/notes.hpp"
 #include "core/fail.hpp"
 #include "core/staging.hpp"
+#include "metrics/report/recorded_assignment.hpp"
 #include "nn/config_check.hpp"
 #include "nn/optimizer.hpp"
 #include "nn/schedule.hpp"

@@ -1,6 +1,6 @@
 /// One rank of a generation, and the objects that live on its device. Created before the actors,
-/// and outlives them. Only the rank's WORKER and SHARD MANAGER and the node's DATA
-/// LOADER use it, each its own parts.
+/// and outlives them. Only the rank's WORKER and SHARD MANAGER, and the node's DATA LOADER, use it:
+/// each its own parts.
 #pragma once
 
 #include "collectives/communicator.hpp"
