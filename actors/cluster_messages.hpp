@@ -28,11 +28,11 @@ struct StateOffer {
 
 /// A daemon that requests to take part.
 struct NodeInfo {
-  std::string address; ///< HOST:PORT where others reach it; its name in errors
-  std::string data;    ///< HOST:PORT where others' ranks connect (collectives/data_plane/)
-  std::string host;    ///< host name
-  std::string version; ///< of the program
-  std::string process; ///< unique id of the process (training::Voter)
+  std::string address;      ///< HOST:PORT where others reach it; its name in errors
+  std::string data;         ///< HOST:PORT where others' ranks connect (collectives/data_plane/)
+  std::string host;         ///< host name
+  std::string version;      ///< of the program
+  std::string process;      ///< unique id of the process (training::Voter)
   std::int32_t workers = 1; ///< 0: a witness, which has a vote and trains nothing
   /// Config keys that must be equal on all nodes of a job, with their values as in a config file.
   std::map<std::string, std::string> job;

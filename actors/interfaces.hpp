@@ -94,9 +94,9 @@ using worker_actor = caf::typed_actor<
     // SHARD MANAGER: the parameters of a requested bucket are ready at the event; null: they are
     // ready now.
     caf::result<void>(atom::parameters_ready, ParameterRequest use, EventPtr there),
-    // COORDINATOR, between two steps, when none is in flight: uses this slice assignment from
-    // `next.step` on. Answered when DATA LOADER uses it too.
-    caf::result<void>(atom::assign, Reassignment next),
+    // COORDINATOR, between two steps, when none is in flight: uses this slice assignment from its
+    // first step on. Answered when DATA LOADER uses it too.
+    caf::result<void>(atom::assign, data::SliceAssignment next),
     // Its stream: the slice in flight is almost done. Asks COORDINATOR for the next one.
     caf::result<void>(atom::fetch),
     // COORDINATOR, in asynchronous training: computes this slice.
@@ -117,8 +117,8 @@ using worker_actor = caf::typed_actor<
 using data_loader_actor = caf::typed_actor<
     // WORKER: fills its training passes from `first` on, as credits allow.
     caf::result<void>(atom::begin, std::int32_t rank, worker_actor worker, Pass first),
-    // WORKER: fills its passes by this slice assignment, from `next.pass` on.
-    caf::result<void>(atom::assign, std::int32_t rank, Reassignment next),
+    // WORKER: fills its passes by this slice assignment, from its first pass on.
+    caf::result<void>(atom::assign, std::int32_t rank, data::SliceAssignment next),
     // WORKER: fills only this pass, as soon as a buffer is free.
     caf::result<void>(atom::fetch, std::int32_t rank, Pass pass),
     // WORKER: fills its part of the test set, once.
@@ -138,22 +138,23 @@ using shard_manager_actor = caf::typed_actor<
     caf::result<void>(atom::released, ParameterRequest use, EventPtr read),
     // WORKER: the unit's gradients of this pass are ready at the event.
     caf::result<void>(atom::gradients_ready, Pass pass, UnitId unit, EventPtr written),
-    // WORKER: the measurements of a step whose passes are all done.
+    // WORKER: the measurements of a step whose passes are all done; in asynchronous training, of
+    // one of its slices.
     caf::result<void>(atom::done, WorkerStep step, SpansPtr computing),
     // Its stream: the optimizer has applied this step.
     caf::result<void>(atom::done, std::int64_t step),
     // Its stream: the device or a collective has failed.
     caf::result<void>(atom::failed, Error error),
-    // COORDINATOR, as to WORKER: uses this slice assignment from `next.step` on. Answered when it
-    // does.
-    caf::result<void>(atom::assign, Reassignment next),
+    // COORDINATOR, as to WORKER: uses this slice assignment from its first step on. Answered when
+    // it does.
+    caf::result<void>(atom::assign, data::SliceAssignment next),
     // Point-to-point transport: a message from another rank's SHARD MANAGER, or from itself.
     caf::result<void>(atom::deliver, collectives::MessagePtr message),
-    // Its stream: the results of its shard of this step are computed (StepFound). This and the next
-    // three messages are the two-phase commit of asynchronous training.
+    // Its stream: the results of its shard of this step are computed. This and the next three
+    // messages are the two-phase commit of asynchronous training.
     caf::result<void>(atom::propose, std::int64_t step),
     // COORDINATOR: the combined results of all ranks. Prepares the step.
-    caf::result<void>(atom::decided, StepFound of_all),
+    caf::result<void>(atom::decided, std::int64_t step, training::StepResults of_all),
     // Its stream: the step is prepared, so that applying it cannot fail. Votes for it.
     caf::result<void>(atom::vote, std::int64_t step),
     // COORDINATOR, when all ranks have voted: applies the step.
@@ -210,9 +211,10 @@ using coordinator_actor = caf::typed_actor<
     // WORKER, in asynchronous training: the rank will soon be free for another slice.
     caf::result<void>(atom::assign, std::int32_t rank),
     // WORKER: the rank has computed a slice and sent its gradients.
-    caf::result<void>(atom::done, std::int32_t rank, Pass slice, WorkerStep measured),
+    caf::result<void>(atom::done, std::int32_t rank, Pass slice),
     // SHARD MANAGER: the rank has all gradients for its shard of a step, with these results.
-    caf::result<void>(atom::propose, StepFound by_rank),
+    caf::result<void>(atom::propose, std::int32_t rank, std::int64_t step,
+                      training::StepResults by_rank),
     // SHARD MANAGER: the rank has prepared the step, and votes for it.
     caf::result<void>(atom::vote, std::int32_t rank, std::int64_t step),
     // NODE or MEMBERSHIP: finishes the steps in flight, saves, and ends the job.

@@ -4,6 +4,7 @@
 
 #include "core/checkpoint/manifest.hpp"
 #include "core/device/executable.hpp"
+#include "data/slice_assignment.hpp"
 #include "metrics/records/checkpoint.hpp"
 #include "metrics/records/collective_use.hpp"
 #include "metrics/records/loss_scaling.hpp"
@@ -13,6 +14,7 @@
 #include "training/async/messages.hpp"
 #include "training/input/micro_batch.hpp"
 #include "training/state/snapshot.hpp"
+#include "training/step_results.hpp"
 
 #include <array>
 #include <chrono>
@@ -28,6 +30,7 @@
 namespace troupe::actors {
 
 // A worker's tasks use the terms of training/.
+using training::index_of;
 using training::Pass;
 using training::PassMode;
 
@@ -145,38 +148,8 @@ struct RankCollective {
   }
 };
 
-/// A new slice assignment: the number of slices of each rank, from `step` on. `pass` is the number
-/// of that step's first pass.
-struct Reassignment {
-  std::vector<std::int32_t> counts;
-  std::int64_t step = 0;
-  Pass pass = 0;
-
-  template <class Inspector>
-  friend bool inspect(Inspector& f, Reassignment& x) {
-    return f.object(x).fields(f.field("counts", x.counts), f.field("step", x.step),
-                              f.field("pass", x.pass));
-  }
-};
-
-// Types of asynchronous training.
 using metrics::RoundTaken;
-using training::SliceReads;
-
-/// The results of one rank's shard of a step's gradients, or of all shards.
-struct StepFound {
-  std::int32_t rank = 0;
-  std::int64_t step = 0;
-  double squared_norm = -1; ///< as in training::StepResults
-  float found_inf = 0;      ///< above 0: some gradients are not finite
-
-  template <class Inspector>
-  friend bool inspect(Inspector& f, StepFound& x) {
-    return f.object(x).fields(f.field("rank", x.rank), f.field("step", x.step),
-                              f.field("squared_norm", x.squared_norm),
-                              f.field("found_inf", x.found_inf));
-  }
-};
+using metrics::SliceRead;
 
 /// One rank's committed step.
 struct StepReport {
@@ -191,7 +164,7 @@ struct StepReport {
   double drift = -1;             ///< as in metrics::StepRecord; below 0: ranks were not averaged
   std::uint64_t round_bytes = 0; ///< the part of the collective bytes that rounds sent
   std::vector<RoundTaken> rounds = {}; ///< rounds that this rank has summed
-  SliceReads reads = {};               ///< of its shard, in asynchronous training
+  std::vector<SliceRead> reads = {};   ///< of its shard, in asynchronous training
 
   template <class Inspector>
   friend bool inspect(Inspector& f, StepReport& x) {
@@ -268,6 +241,25 @@ bool inspect(Inspector& f, MemoryUse& x) {
   return f.object(x).fields(f.field("current", x.current), f.field("peak", x.peak),
                             f.field("total", x.total), f.field("total_peak", x.total_peak));
 }
+
+template <class Inspector>
+bool inspect(Inspector& f, LossScaleState& x) {
+  return f.object(x).fields(f.field("scale", x.scale), f.field("found_inf", x.found_inf),
+                            f.field("growth_tracker", x.growth_tracker),
+                            f.field("skipped", x.skipped), f.field("taken", x.taken),
+                            f.field("grown", x.grown));
+}
+
+namespace training {
+
+template <class Inspector>
+bool inspect(Inspector& f, StepResults& x) {
+  return f.object(x).fields(
+      f.field("loss_scale", x.loss_scale), f.field("squared_norm", x.squared_norm),
+      f.field("mean_square", x.mean_square), f.field("square_of_mean", x.square_of_mean));
+}
+
+} // namespace training
 
 namespace metrics {
 

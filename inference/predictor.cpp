@@ -84,12 +84,12 @@ Result<std::shared_ptr<training::BatchProducer>> Predictor::make_producer(data::
           .slice = {},
           .slots = slots,
           .format = format_,
-          .host_streams = loaders_,
+          .host = training::HostLoader{loaders_},
           .streams = &loaders_,
           .trace = {}});
 }
 
-Status Predictor::ask(const training::Filling& batch, Answer& answer) {
+Status Predictor::ask(const training::MicroBatch& batch, Answer& answer) {
   answer.logits.resize(static_cast<std::size_t>(batch_ * outputs_));
   stream_->wait(batch.ready);
   TROUPE_TRY(executable_->set_batch(batch.view));

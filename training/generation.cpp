@@ -247,17 +247,19 @@ Status GenerationBuild::add_producers() {
   for (std::int64_t i = 0; i < job_.config.data.loader_threads; ++i)
     generation_.loader_streams.push_back(
         {std::make_shared<cpu::HostStream>(StreamOptions{.name = "loader"}),
-         generation_.trace.track(node_rows, fmt::format("loader {}", i)), generation_.loader_work});
-  ProducerFactory maker{*generation_.compiled_job->devices,
-                        {.training = job_.training,
-                         .evaluation = generation_.evaluation,
-                         .prefetch = job_.config.data.prefetch,
-                         .slice_assignment = generation_.slice_assignment},
-                        generation_.loader_streams,
-                        generation_.trace};
+         generation_.trace.track(node_rows, fmt::format("loader {}", i))});
+  const HostLoader host{generation_.loader_streams, generation_.loader_work};
   for (const auto& rank_state : generation_.rank_states) {
-    TROUPE_TRY(auto producers, maker.make(rank_state->rank, *rank_state->compiled));
-    generation_.producers.push_back(std::move(producers));
+    TROUPE_TRY(rank_state->producers,
+               make_producers(*generation_.compiled_job->devices, *rank_state->compiled,
+                              {.assembler = job_.training,
+                               .rank = rank_state->rank,
+                               .slice = {0, generation_.slice_assignment.slices()},
+                               .slots = job_.config.data.prefetch,
+                               .host = host,
+                               .streams = &generation_.loader_streams,
+                               .trace = generation_.trace},
+                              generation_.evaluation, generation_.world_size));
   }
   return {};
 }
@@ -314,6 +316,15 @@ GradientReducerSetup Generation::reducer(const std::shared_ptr<RankState>& rank_
           .norm_every = job().config.train.gradient_norm_every,
           .loss_scale = job().loss_scale,
           .optimizer = job().optimizer};
+}
+
+data::SliceBalancer Generation::balancer() const {
+  if (!job().recorded_assignments.empty())
+    return data::SliceBalancer::replay(slice_assignment, job().recorded_assignments);
+  if (job().config.data.balance == SliceBalance::speed)
+    return data::SliceBalancer::by_speed(slice_assignment, first_step,
+                                         strategy.trains_apart() ? 1 : 0);
+  return data::SliceBalancer{slice_assignment};
 }
 
 void Generation::drain() const {

@@ -5,12 +5,12 @@
 
 #include "collectives/data_plane/connection_group.hpp"
 #include "collectives/point_to_point/point_to_point.hpp"
+#include "data/slice_balancer.hpp"
 #include "metrics/trace.hpp"
 #include "training/async/parameter_server_shard.hpp"
 #include "training/compiled_job.hpp"
 #include "training/diloco/outer_state.hpp"
 #include "training/diloco/pseudo_gradient_reducer.hpp"
-#include "training/input/batch_producers.hpp"
 #include "training/node_assignment.hpp"
 #include "training/rank_state.hpp"
 #include "training/shard_replicas.hpp"
@@ -36,6 +36,8 @@ public:
   bool votes() const { return assignment.generation.nodes.size() > 1; }
   /// Returns the setup of a rank's GradientReducer, without rows in a timeline.
   GradientReducerSetup reducer(const std::shared_ptr<RankState>& rank_state) const;
+  /// Returns the policy by which slices are assigned to ranks, from the first step on.
+  data::SliceBalancer balancer() const;
   /// Blocks until all streams have finished or failed.
   void drain() const;
 
@@ -49,7 +51,6 @@ public:
   std::int64_t first_step = 0;
   std::shared_ptr<const data::BatchAssembler> evaluation; ///< for these ranks; null: never
   std::vector<std::shared_ptr<RankState>> rank_states;    ///< this node's, by rank
-  std::vector<BatchProducers> producers;                  ///< by index in rank_states
   // Messages between ranks outside of collectives: used by asynchronous training and by replica
   // groups that train apart (DiLoCo). The vectors are by index in rank_states. `owners`: the
   // parameter server shard of each rank in asynchronous training. `outer`: the DiLoCo state of each

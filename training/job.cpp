@@ -4,6 +4,7 @@
 #include "core/config/notes.hpp"
 #include "core/fail.hpp"
 #include "core/staging.hpp"
+#include "metrics/report/recorded_assignment.hpp"
 #include "nn/config_check.hpp"
 #include "nn/optimizer.hpp"
 #include "nn/schedule.hpp"
@@ -147,8 +148,9 @@ Result<std::shared_ptr<const Job>> open_job(const Config& config, const OpenData
     // Every rank that trains apart needs at least one slice.
     const auto policy = traits_of(config.parallel.strategy).policy;
     const int least = policy == StepPolicy::local_sgd || policy == StepPolicy::diloco ? 1 : 0;
-    TROUPE_TRY(job.slice_assignment,
-               metrics::read_slice_assignment(*recorded, config.slices(), least));
+    TROUPE_TRY(const auto counts, metrics::read_slice_counts(*recorded, config.slices(), least));
+    for (const auto& [step, by_rank] : counts)
+      job.recorded_assignments.emplace_back(by_rank, step);
   }
   return std::make_shared<const Job>(std::move(job));
 }

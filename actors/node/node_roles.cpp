@@ -51,11 +51,8 @@ void NodeState::spawn_workers() {
   const auto& slice_assignment = generation().slice_assignment;
   const auto loader = spawn_role<DataLoaderState, data_loader_actor>(
       training::node_rows, DataLoaderSetup{.rank_states = generation().rank_states,
-                                           .training = job.training,
-                                           .evaluation = generation().evaluation,
                                            .slice_assignment = slice_assignment,
                                            .steps = job.plan.total_steps(),
-                                           .producers = generation().producers,
                                            .coordinator = coordinator_});
   for (const auto& rank_state : generation().rank_states)
     spawn_rank(rank_state, loader);
@@ -174,11 +171,8 @@ void NodeState::lead() {
                        .window = rules.window(generation().strategy),
                        .agree = [&rules, strategy = generation().strategy](
                                     std::int64_t step) { return rules.agree(strategy, step); },
-                       .balancer = {.slice_assignment = generation().slice_assignment,
-                                    .by_speed = job.config.data.balance == SliceBalance::speed,
-                                    .least = generation().strategy.trains_apart() ? 1 : 0,
-                                    .recorded = job.slice_assignment,
-                                    .wait_tolerance = job.config.parallel.async.wait_tolerance},
+                       .balancer = generation().balancer(),
+                       .wait_tolerance = job.config.parallel.async.wait_tolerance,
                        .records_reads = job.config.metrics.reads,
                        .learning_rate = job.learning_rate,
                        .info = built_->info,

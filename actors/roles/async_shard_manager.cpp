@@ -32,24 +32,24 @@ shard_manager_actor::behavior_type AsyncShardManagerState::make_behavior() {
       [this](atom::gradients_ready, Pass pass, UnitId unit, const EventPtr& event) {
         gradients_ready(pass, unit, event);
       },
-      [](atom::done, const WorkerStep&, const SpansPtr&) {}, // COORDINATOR gets it
+      [this](atom::done, const WorkerStep& slice, const SpansPtr&) {
+        measured_[slice.step].add(slice);
+      },
       [this](atom::deliver, const MessagePtr& message) { open(message); },
       [this](atom::propose, std::int64_t step) {
-        self_->send(setup_.saver.coordinator, atom::propose_v,
-                    StepFound{.rank = rank_state().rank,
-                              .step = step,
-                              .squared_norm = found_->squared_norm,
-                              .found_inf = found_->loss_scale.found_inf});
+        self_->send(setup_.saver.coordinator, atom::propose_v, rank_state().rank, step, *found_);
       },
-      [this](atom::decided, const StepFound& of_all) { prepare(of_all); },
+      [this](atom::decided, std::int64_t step, const training::StepResults& of_all) {
+        prepare(step, of_all);
+      },
       [this](atom::vote, std::int64_t step) {
         self_->send(setup_.saver.coordinator, atom::vote_v, rank_state().rank, step);
       },
       [this](atom::advance, std::int64_t step) { apply(step); },
       [this](atom::done, std::int64_t step) { finish_step(step); },
       [this](atom::failed, Error error) { fail(std::move(error)); },
-      [](atom::assign, const Reassignment&) {},
-      [](atom::synchronize, std::int64_t) {}, // ranks always have one state
+      [](atom::assign, const data::SliceAssignment&) {}, // slices are assigned on demand
+      [](atom::synchronize, std::int64_t) {},            // ranks always have one state
       [this](atom::evaluate, std::int64_t step) { evaluate(step); },
       [this](atom::save, std::int64_t step) {
         take_rest(step); // rank_state has the version that the last pass read
@@ -137,22 +137,23 @@ void AsyncShardManagerState::take_rest(training::Version version) {
 void AsyncShardManagerState::gradients_ready(Pass pass, UnitId unit, const EventPtr& event) {
   rank_state().communication->wait(event);
   const auto& slice_assignment = setup_.reducer.slice_assignment;
-  const training::SliceOf slice{slice_assignment.step_of(pass), slice_assignment.place(pass)};
+  const data::WorkItem item{slice_assignment.step_of(pass), slice_assignment.place(pass),
+                            rank_state().rank};
   const auto number = state().plan().bucket_of[static_cast<std::size_t>(unit)];
   const auto& bucket = state().plan().buckets[number];
   if (unit == bucket.units.first && !state().is_frozen(bucket))
-    give(bucket, slice);
-  if (unit > 0 || slice.slice > 0 || !state().commits_statistics())
+    give(bucket, item);
+  if (unit > 0 || item.slice > 0 || !state().commits_statistics())
     return;
-  if (const auto bytes = reader_.give_statistics(slice.step); !bytes)
+  if (const auto bytes = reader_.give_statistics(item.step); !bytes)
     fail(bytes.error());
   else
     count(CollectiveKind::broadcast, *bytes);
 }
 
-void AsyncShardManagerState::give(const collectives::Bucket& bucket, training::SliceOf slice) {
+void AsyncShardManagerState::give(const collectives::Bucket& bucket, const data::WorkItem& item) {
   const auto number = state().plan().bucket_of[static_cast<std::size_t>(bucket.units.first)];
-  if (const auto bytes = reader_.give(bucket, number, slice); !bytes)
+  if (const auto bytes = reader_.give(bucket, number, item); !bytes)
     fail(bytes.error());
   else
     count(CollectiveKind::reduce_scatter, *bytes);

@@ -61,7 +61,7 @@ private:
   void take_parameters(const collectives::MessagePtr& message);
   void take_rest(training::Version version);
   void gradients_ready(Pass pass, UnitId unit, const EventPtr& event);
-  void give(const collectives::Bucket& bucket, training::SliceOf slice);
+  void give(const collectives::Bucket& bucket, const data::WorkItem& item);
   void evaluate(std::int64_t step);
   // As the owner of a shard.
   training::MessageRules message_rules() const;
@@ -74,10 +74,11 @@ private:
   void go_on();
   void take();
   void find();
-  void prepare(const StepFound& of_all);
+  void prepare(std::int64_t step, const training::StepResults& of_all);
   void apply(std::int64_t step);
   void finish_step(std::int64_t step);
-  StepReport report(std::int64_t step) const;
+  StepReport report(std::int64_t step);
+  WorkerStep take_measured(std::int64_t step);
   Status check_scale() const;
 
   caf::result<void> abort(const Error& reason);
@@ -110,7 +111,8 @@ private:
       replicated_;                    ///< by step: sums for the copied shard
   std::set<std::int64_t> statistics_; ///< steps whose batch norm statistics have arrived
   std::shared_ptr<training::StepResults> found_, of_all_;
-  training::SliceReads reads_;
+  std::map<std::int64_t, WorkerStep> measured_; ///< by step: sums over the rank's slices
+  std::vector<SliceRead> reads_;
   std::array<RankCollective, metrics::collective_kind_names.size()> sent_ = {};
   caf::typed_response_promise<void> aborted_;
 };

@@ -131,18 +131,16 @@ void AsyncShardManagerState::find() {
     owner_->keep_replica(replicated.mapped());
   found_ = std::make_shared<training::StepResults>();
   if (!owner_->finds())
-    return prepare({.step = owner_->version()}); // no rank proposes results
+    return prepare(owner_->version(), {}); // no rank proposes results
   owner_->find(found_.get());
   announce(me(), owner_->stream(), atom::propose_v, owner_->version(), found_);
 }
 
-void AsyncShardManagerState::prepare(const StepFound& of_all) {
+void AsyncShardManagerState::prepare(std::int64_t step, const training::StepResults& of_all) {
   stage_ = Stage::preparing;
-  of_all_ = std::make_shared<training::StepResults>();
-  of_all_->squared_norm = of_all.squared_norm;
-  of_all_->loss_scale.found_inf = of_all.found_inf;
+  of_all_ = std::make_shared<training::StepResults>(of_all);
   owner_->prepare(of_all_.get());
-  announce(me(), owner_->stream(), atom::vote_v, of_all.step, of_all_);
+  announce(me(), owner_->stream(), atom::vote_v, step, of_all_);
 }
 
 void AsyncShardManagerState::apply(std::int64_t step) {
@@ -165,14 +163,22 @@ void AsyncShardManagerState::finish_step(std::int64_t step) {
   go_on();
 }
 
-StepReport AsyncShardManagerState::report(std::int64_t step) const {
-  StepReport report{.rank = rank_state().rank, .worker = {.step = step}, .collectives = sent_};
+StepReport AsyncShardManagerState::report(std::int64_t step) {
+  StepReport report{.rank = rank_state().rank, .worker = take_measured(step), .collectives = sent_};
   report.memory = rank_state().device().memory();
   report.squared_norm = of_all_->squared_norm;
   report.reads = reads_;
   if (state().loss_scale())
     report.loss_scaling = loss_scaling_of(found_->loss_scale);
   return report;
+}
+
+/// A rank may have computed no slice of the step.
+WorkerStep AsyncShardManagerState::take_measured(std::int64_t step) {
+  const auto measured = measured_.extract(step);
+  auto sum = measured ? measured.mapped() : WorkerStep{};
+  sum.step = step;
+  return sum;
 }
 
 /// With a scaled loss, a step with gradients that are not finite is skipped while the scale can

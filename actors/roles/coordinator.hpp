@@ -3,9 +3,10 @@
 
 #include "actors/interfaces.hpp"
 #include "actors/roles/detail/run_totals.hpp"
-#include "actors/roles/detail/slice_balancer.hpp"
-#include "actors/roles/detail/work_items.hpp"
+#include "actors/roles/detail/step_votes.hpp"
 #include "core/config/cluster.hpp"
+#include "data/slice_balancer.hpp"
+#include "data/work_items.hpp"
 #include "metrics/report/earlier_run.hpp"
 #include "metrics/step_sums.hpp"
 #include "metrics/trace.hpp"
@@ -34,7 +35,8 @@ struct CoordinatorSetup {
   std::int64_t window = 1; ///< number of steps that may be in flight
   /// Whether all ranks have the same state after `step`.
   std::function<bool(std::int64_t step)> agree = [](std::int64_t) { return true; };
-  SliceBalancerSetup balancer = {};
+  data::SliceBalancer balancer = data::SliceBalancer{};
+  double wait_tolerance = 0;  ///< data/work_items.hpp, in asynchronous training
   bool records_reads = false; ///< metrics.reads
   std::function<double(std::int64_t step)> learning_rate;
   metrics::RunInfo info = {};
@@ -107,7 +109,7 @@ private:
   void resume_training();
   void grant();
   std::int64_t pause() const;
-  void commit(StepReport report);
+  void commit(const StepReport& report);
   void record_recovery();
   void record_step(std::int64_t step, const std::vector<StepReport>& reports);
   double peak_operations() const;
@@ -117,12 +119,13 @@ private:
   void reach_pause();
   bool synchronize();
   bool assign();
+  bool begins_assignment(std::int64_t step) const;
   void assign_work();
   void assign_again();
   bool assigns_to(std::int32_t rank) const;
   void want(std::int32_t rank);
-  void complete(std::int32_t rank, Pass pass, const WorkerStep& measured);
-  void find(const StepFound& by_rank);
+  void complete(std::int32_t rank, Pass pass);
+  void propose(std::int32_t rank, std::int64_t step, const training::StepResults& results);
   void apply();
   void add_work_items(std::int64_t step, const std::vector<StepReport>& reports,
                       metrics::StepRecord& record);
@@ -177,20 +180,21 @@ private:
   std::map<std::int32_t, Member> members_;
   std::int64_t committed_, granted_;
   bool stopping_ = false;
-  SliceBalancer balancer_;
-  std::optional<WorkItems> work_items_; ///< of asynchronous training
+  data::SliceBalancer balancer_;
+  // Of asynchronous training.
+  std::optional<data::WorkItems> work_items_;
+  StepVotes votes_;
   bool assigns_later_ = false; ///< assign_again() is scheduled, for the end of a wait tolerance
-  std::int64_t assigned_; ///< first step of the current slice assignment; below 0: it never changes
-  std::int64_t agreed_;   ///< number of steps after which all ranks last had the same state
-  bool synchronizes_ = false; ///< ranks are synchronizing
-  bool sampling_ = false;     ///< a sample is being gathered or written; there is memory for one
-  bool sample_due_ = false;   ///< take the next sample when that one is written
-  bool concludes_ = false;    ///< conclude when that one is written
-  std::int64_t sampled_ = -1; ///< number of steps after which the last sample was begun
-  bool writing_ = false;      ///< a snapshot is being written; there is memory for one
-  bool save_due_ = false;     ///< save again when that one is written
-  bool save_wanted_ = false;  ///< at any step
-  std::size_t copying_ = 0;   ///< ranks that have not yet copied their part of the state
+  std::int64_t agreed_;        ///< number of steps after which all ranks last had the same state
+  bool synchronizes_ = false;  ///< ranks are synchronizing
+  bool sampling_ = false;      ///< a sample is being gathered or written; there is memory for one
+  bool sample_due_ = false;    ///< take the next sample when that one is written
+  bool concludes_ = false;     ///< conclude when that one is written
+  std::int64_t sampled_ = -1;  ///< number of steps after which the last sample was begun
+  bool writing_ = false;       ///< a snapshot is being written; there is memory for one
+  bool save_due_ = false;      ///< save again when that one is written
+  bool save_wanted_ = false;   ///< at any step
+  std::size_t copying_ = 0;    ///< ranks that have not yet copied their part of the state
   std::int64_t saved_ =
       -1; ///< number of steps after which the last checkpoint was or is being written
   std::int64_t hashed_ = -1;    ///< number of steps after which the summary's digest was taken

@@ -2,38 +2,20 @@
 
 #include "actors/roles/traced.hpp"
 
-#include <algorithm>
 #include <numeric>
 
 namespace troupe::actors {
 
-namespace {
-
-std::size_t index_of(PassMode pass_mode) {
-  return static_cast<std::size_t>(pass_mode);
-}
-
-} // namespace
-
-std::int64_t labelled_samples(const data::BatchAssembler& evaluation, int rank, std::int64_t index,
-                              std::int64_t slice_samples) {
-  const auto& options = evaluation.sampler().options();
-  const auto first = index * options.global_batch + rank * slice_samples;
-  return std::clamp<std::int64_t>(options.size - first, 0, slice_samples);
-}
-
 DataLoaderState::DataLoaderState(data_loader_actor::pointer self, DataLoaderSetup setup)
     : self_{self}, setup_{std::move(setup)}, clients_(setup_.rank_states.size()) {
   for (std::size_t i = 0; i < clients_.size(); ++i) {
-    const auto make_credits = [](WorkerSupply& supply,
-                                 const std::shared_ptr<training::BatchProducer>& producer) {
-      supply.free.resize(producer ? static_cast<std::size_t>(producer->slots()) : 0);
-      std::iota(supply.free.rbegin(), supply.free.rend(), 0);
-    };
     clients_[i].slice_assignment = setup_.slice_assignment;
-    make_credits(clients_[i].supplies[index_of(PassMode::training)], setup_.producers[i].training);
-    make_credits(clients_[i].supplies[index_of(PassMode::evaluation)],
-                 setup_.producers[i].evaluation);
+    for (const auto pass_mode : {PassMode::training, PassMode::evaluation})
+      if (const auto& producer = setup_.rank_states[i]->producers[index_of(pass_mode)]) {
+        auto& free = clients_[i].supplies[index_of(pass_mode)].free;
+        free.resize(static_cast<std::size_t>(producer->slots()));
+        std::iota(free.rbegin(), free.rend(), 0);
+      }
   }
 }
 
@@ -43,7 +25,9 @@ data_loader_actor::behavior_type DataLoaderState::make_behavior() {
       [this](atom::begin, std::int32_t rank, const worker_actor& worker, Pass first) {
         begin(rank, worker, first);
       },
-      [this](atom::assign, std::int32_t rank, const Reassignment& next) { assign(rank, next); },
+      [this](atom::assign, std::int32_t rank, const data::SliceAssignment& next) {
+        assign(rank, next);
+      },
       [this](atom::fetch, std::int32_t rank, Pass pass) {
         auto& supply = client(rank).supplies[index_of(PassMode::training)];
         supply.next = pass;
@@ -53,7 +37,7 @@ data_loader_actor::behavior_type DataLoaderState::make_behavior() {
       [this](atom::evaluate, std::int32_t rank) {
         auto& supply = client(rank).supplies[index_of(PassMode::evaluation)];
         supply.next = 0;
-        supply.end = setup_.evaluation->sampler().steps_per_epoch();
+        supply.end = producer(rank, PassMode::evaluation).sampler().steps_per_epoch();
         fill(rank, PassMode::evaluation);
       },
       [this](atom::credit, std::int32_t rank, const MicroBatchPtr& batch) {
@@ -76,10 +60,9 @@ void DataLoaderState::begin(std::int32_t rank, const worker_actor& worker, Pass 
   fill(rank, PassMode::training);
 }
 
-void DataLoaderState::assign(std::int32_t rank, const Reassignment& next) {
-  auto& mine = client(rank);
-  mine.slice_assignment = mine.slice_assignment.followed_by(next.counts, next.step, next.pass);
-  begin(rank, mine.worker, next.pass);
+void DataLoaderState::assign(std::int32_t rank, const data::SliceAssignment& next) {
+  client(rank).slice_assignment = next;
+  begin(rank, client(rank).worker, next.first_pass());
 }
 
 void DataLoaderState::fill(std::int32_t rank, PassMode pass_mode) {
@@ -106,33 +89,24 @@ data::Slice DataLoaderState::slice(std::int32_t rank, PassMode pass_mode, std::i
 }
 
 training::BatchProducer& DataLoaderState::producer(std::int32_t rank, PassMode pass_mode) const {
-  const auto& producers =
-      setup_.producers[static_cast<std::size_t>(rank - setup_.rank_states.front()->rank)];
-  return pass_mode == PassMode::training ? *producers.training : *producers.evaluation;
+  const auto index = static_cast<std::size_t>(rank - setup_.rank_states.front()->rank);
+  return *setup_.rank_states[index]->producers[index_of(pass_mode)];
 }
 
 MicroBatchPtr DataLoaderState::fill_one(std::int32_t rank, PassMode pass_mode, std::int32_t slot,
                                         std::int64_t index) {
-  const bool train = pass_mode == PassMode::training;
-  const auto step = train ? slice_assignment(rank).step_of(index) : -1;
-  const auto at = train ? setup_.training->sampler().position(step) : data::Position{0, index};
-  const auto part = slice(rank, pass_mode, index);
-  auto& with = producer(rank, pass_mode);
-  auto filling = with.fill(slot, at, part, failure_report(rank, step));
-
-  auto batch = std::make_shared<training::MicroBatch>();
+  const bool trains = pass_mode == PassMode::training;
+  const auto step = trains ? slice_assignment(rank).step_of(index) : index;
+  auto& by = producer(rank, pass_mode);
+  auto batch = std::make_shared<training::MicroBatch>(
+      by.fill(slot, by.sampler().position(step), slice(rank, pass_mode, index),
+              failure_report(rank, trains ? step : -1)));
   batch->pass_mode = pass_mode;
   batch->index = index;
-  batch->slot = slot;
-  batch->samples = train ? setup_.training->sampler().slice_size(part).value()
-                         : labelled_samples(*setup_.evaluation, rank, index, with.samples());
-  batch->view = filling.view;
-  batch->ready = std::move(filling.ready);
   return batch;
 }
 
-training::BatchProducer::Failed DataLoaderState::failure_report(std::int32_t rank,
-                                                                std::int64_t step) const {
+training::LoadFailed DataLoaderState::failure_report(std::int32_t rank, std::int64_t step) const {
   return [coordinator = setup_.coordinator, rank, step](Error error) {
     error.where.actor = name;
     error.where.rank = rank;

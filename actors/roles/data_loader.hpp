@@ -2,7 +2,6 @@
 #pragma once
 
 #include "actors/interfaces.hpp"
-#include "training/input/batch_producers.hpp"
 #include "training/rank_state.hpp"
 
 #include <memory>
@@ -12,10 +11,8 @@ namespace troupe::actors {
 
 struct DataLoaderSetup {
   std::vector<std::shared_ptr<training::RankState>> rank_states; ///< of this node
-  std::shared_ptr<const data::BatchAssembler> training, evaluation;
-  data::SliceAssignment slice_assignment = {};     ///< of training
-  std::int64_t steps = 0;                          ///< of the whole job
-  std::vector<training::BatchProducers> producers; ///< one per rank state
+  data::SliceAssignment slice_assignment = {};                   ///< of training
+  std::int64_t steps = 0;                                        ///< of the whole job
   coordinator_actor coordinator;
   metrics::Track row = {}; ///< of the actor in the timeline
 };
@@ -45,22 +42,18 @@ private:
   }
   data::Slice slice(std::int32_t rank, PassMode pass_mode, std::int64_t index);
   void begin(std::int32_t rank, const worker_actor& worker, Pass first);
-  void assign(std::int32_t rank, const Reassignment& next);
+  void assign(std::int32_t rank, const data::SliceAssignment& next);
   void fill(std::int32_t rank, PassMode pass_mode);
   bool is_empty(std::int32_t rank, PassMode pass_mode, std::int64_t index);
   training::BatchProducer& producer(std::int32_t rank, PassMode pass_mode) const;
   MicroBatchPtr fill_one(std::int32_t rank, PassMode pass_mode, std::int32_t slot,
                          std::int64_t index);
   /// `step`: the training step; below 0: not a training step.
-  training::BatchProducer::Failed failure_report(std::int32_t rank, std::int64_t step) const;
+  training::LoadFailed failure_report(std::int32_t rank, std::int64_t step) const;
 
   data_loader_actor::pointer self_;
   DataLoaderSetup setup_;
   std::vector<Client> clients_; ///< in the order of setup_.rank_states
 };
-
-/// Returns the number of samples with a label in a rank's part of batch `index` of the test set.
-std::int64_t labelled_samples(const data::BatchAssembler& evaluation, int rank, std::int64_t index,
-                              std::int64_t slice_samples);
 
 } // namespace troupe::actors

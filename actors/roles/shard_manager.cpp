@@ -103,12 +103,11 @@ shard_manager_actor::behavior_type ShardManagerState::make_behavior() {
         commit_if_done(step);
       },
       [this](atom::failed, Error error) { fail(std::move(error)); },
-      [this](atom::assign, const Reassignment& next) {
-        reducer_.assign(slice_assignment().followed_by(next.counts, next.step, next.pass));
-      },
+      [this](atom::assign, const data::SliceAssignment& next) { reducer_.assign(next); },
       [this](atom::deliver, const collectives::MessagePtr& message) { deliver(message); },
       // Only asynchronous training uses these.
-      [](atom::propose, std::int64_t) {}, [](atom::decided, const StepFound&) {},
+      [](atom::propose, std::int64_t) {},
+      [](atom::decided, std::int64_t, const training::StepResults&) {},
       [](atom::vote, std::int64_t) {}, [](atom::advance, std::int64_t) {},
       [this](atom::synchronize, std::int64_t steps) { return synchronize(steps); },
       [this](atom::evaluate, std::int64_t step) { evaluate(step); },

@@ -51,7 +51,7 @@ worker_actor::behavior_type WorkerState::make_behavior() {
       [this](atom::parameters_ready, const ParameterRequest& request, const EventPtr& event) {
         run_bucket(request, event);
       },
-      [this](atom::assign, const Reassignment& next) { return assign(next); },
+      [this](atom::assign, const data::SliceAssignment& next) { return assign(next); },
       [this](atom::fetch) { ask_for_slice(); },
       [this](atom::assign, Pass slice) {
         self_->send(setup_.loader, atom::fetch_v, setup_.rank_state->rank, slice);
@@ -79,10 +79,10 @@ void WorkerState::take(const MicroBatchPtr& batch) {
 }
 
 /// Returns batches that were filled ahead for the old slice assignment.
-caf::result<void> WorkerState::assign(const Reassignment& next) {
+caf::result<void> WorkerState::assign(const data::SliceAssignment& next) {
   const auto rank = setup_.rank_state->rank;
-  setup_.slice_assignment = slice_assignment().followed_by(next.counts, next.step, next.pass);
-  setup_.first_pass = next_pass_ = next.pass;
+  setup_.slice_assignment = next;
+  setup_.first_pass = next_pass_ = next.first_pass();
   for (const auto& batch : std::exchange(batches_, {}))
     self_->send(setup_.loader, atom::credit_v, rank, batch);
   return self_->delegate(setup_.loader, atom::assign_v, rank, next);
@@ -341,13 +341,18 @@ void WorkerState::finish_step(Pass last) {
   step_.ready_batches = ready_batches();
   if (!setup_.scales_loss && !std::isfinite(step_.loss))
     fail_loss(step_.step);
-  else if (slice_assignment().is_on_demand())
-    self_->send(setup_.coordinator, atom::done_v, setup_.rank_state->rank, last, step_);
   else
-    self_->send(setup_.shard_manager, atom::done_v, step_,
-                SpansPtr{std::make_shared<const std::vector<Span>>(std::move(computing_))});
+    report_step(last);
   step_ = {};
   computing_.clear();
+}
+
+/// SHARD MANAGER gets the measurements first: it has them when COORDINATOR has it apply the step.
+void WorkerState::report_step(Pass last) {
+  self_->send(setup_.shard_manager, atom::done_v, step_,
+              SpansPtr{std::make_shared<const std::vector<Span>>(std::move(computing_))});
+  if (slice_assignment().is_on_demand())
+    self_->send(setup_.coordinator, atom::done_v, setup_.rank_state->rank, last);
 }
 
 void WorkerState::measure_peak() {

@@ -55,7 +55,7 @@ private:
   };
   using InFlightSteps = std::map<std::int64_t, std::shared_ptr<InFlightStep>>;
 
-  caf::result<void> assign(const Reassignment& next);
+  caf::result<void> assign(const data::SliceAssignment& next);
   void take(const MicroBatchPtr& batch);
   void ask_for_slice();
   void plan_asking(const InFlightStep& in_flight);
@@ -72,6 +72,7 @@ private:
   void settle_statistics(Pass pass);
   void add_outputs(const InFlightStep& in_flight);
   void finish_step(Pass last);
+  void report_step(Pass last);
   void begin_evaluation(std::int64_t step, const EventPtr& statistics);
   void begin_test_batch();
   void test_unit(const ParameterRequest& request);

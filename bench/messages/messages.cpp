@@ -31,10 +31,10 @@ struct Server {
             [](atom::done, const WorkerStep&, const SpansPtr&) {},
             [](atom::done, std::int64_t) {},
             [](atom::failed, const Error&) {},
-            [](atom::assign, const Reassignment&) {},
+            [](atom::assign, const data::SliceAssignment&) {},
             [](atom::deliver, const collectives::MessagePtr&) {},
             [](atom::propose, std::int64_t) {},
-            [](atom::decided, const StepFound&) {},
+            [](atom::decided, std::int64_t, const training::StepResults&) {},
             [](atom::vote, std::int64_t) {},
             [](atom::advance, std::int64_t) {},
             [](atom::synchronize, std::int64_t) {},
@@ -70,8 +70,9 @@ struct Client {
               else
                 caf::anon_send(report, std::int64_t{0});
             },
-            [](atom::assign, const Reassignment&) {}, [](atom::fetch) {}, [](atom::assign, Pass) {},
-            [](atom::evaluate, std::int64_t, const EventPtr&) {}, [](atom::measure) {},
+            [](atom::assign, const data::SliceAssignment&) {}, [](atom::fetch) {},
+            [](atom::assign, Pass) {}, [](atom::evaluate, std::int64_t, const EventPtr&) {},
+            [](atom::measure) {},
             // One-way: sends the requested number of gradients_ready.
             [this](atom::done, PassMode, std::int64_t count) {
               for (std::int64_t i = 0; i < count; ++i)

@@ -52,10 +52,10 @@ Result<double> plain_loop(const Config& config, std::int64_t steps) {
   auto& state = *rank_state.state;
   const auto units = static_cast<UnitId>(state.layout().unit_elements.size());
   StepOutputs outputs;
-  auto& producer = *generation.producers.front().training;
+  auto& producer = *rank_state.producers[training::index_of(training::PassMode::training)];
   const auto fill = [&](std::int64_t step) {
-    return producer.fill(static_cast<std::int32_t>(step % 2),
-                         job.training->sampler().position(step), {}, [](const Error&) {});
+    return producer.fill(static_cast<std::int32_t>(step % 2), producer.sampler().position(step), {},
+                         [](const Error&) {});
   };
   auto filling = fill(0);
   Clock::time_point begin;

@@ -34,8 +34,8 @@ struct Nobody {
             [](atom::failed, const Error&) {},
             [](atom::failed, double) {},
             [](atom::assign, std::int32_t) {},
-            [](atom::done, std::int32_t, Pass, const WorkerStep&) {},
-            [](atom::propose, const StepFound&) {},
+            [](atom::done, std::int32_t, Pass) {},
+            [](atom::propose, std::int32_t, std::int64_t, const training::StepResults&) {},
             [](atom::vote, std::int32_t, std::int64_t) {},
             [](atom::stop) {},
             [](atom::stop, const Error&) {},
@@ -67,7 +67,7 @@ struct Client {
                 return caf::anon_send(report, std::int64_t{0});
               ask();
             },
-            [](atom::assign, const Reassignment&) {},
+            [](atom::assign, const data::SliceAssignment&) {},
             [](atom::fetch) {},
             [](atom::assign, Pass) {},
             [](atom::evaluate, std::int64_t, const EventPtr&) {},

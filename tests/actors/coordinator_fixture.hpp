@@ -222,7 +222,7 @@ struct NodeRuntime : Deterministic {
             .window = 4,
             .agree = [steps_of_a_round](
                          std::int64_t step) { return (step + 1) % steps_of_a_round == 0; },
-            .balancer = {.slice_assignment = slice_assignment},
+            .balancer = data::SliceBalancer{std::move(slice_assignment)},
             .learning_rate = [](std::int64_t step) { return 0.5 * static_cast<double>(step); },
             .info = {.operations_per_step = 6e9},
             .totals = {.best = std::move(best)},

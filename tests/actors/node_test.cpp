@@ -78,11 +78,17 @@ public:
 /// A batch producer that throws instead of filling a batch.
 class BrokenProducer final : public training::BatchProducer {
 public:
+  using BatchProducer::BatchProducer;
   std::int32_t slots() const override { return 1; }
-  std::int64_t samples() const override { return 1; }
-  training::Filling fill(std::int32_t, data::Position, const data::Slice&, const Failed&) override {
+
+private:
+  const BatchView& view(std::int32_t) const override { return view_; }
+  EventPtr enqueue(std::int32_t, data::Position, const data::Slice&,
+                   const training::LoadFailed&) override {
     throw std::runtime_error("it breaks");
   }
+
+  BatchView view_;
 };
 
 /// A node with an assignment in the job of another node, about to train.
@@ -191,7 +197,8 @@ TEST_CASE("an actor that dies ends the job and is named") {
   }
   SECTION("an actor of the node") {
     tamper = [](training::Generation& generation) {
-      generation.producers.front().training = std::make_shared<BrokenProducer>();
+      generation.rank_states.front()->producers[index_of(PassMode::training)] =
+          std::make_shared<BrokenProducer>(generation.job().training);
     };
     where.actor = "data_loader";
   }

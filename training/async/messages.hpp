@@ -4,7 +4,6 @@
 #pragma once
 
 #include "collectives/point_to_point/message.hpp"
-#include "metrics/records/reads.hpp"
 
 #include <bit>
 #include <cstdint>
@@ -32,9 +31,6 @@ struct ParameterVersion {
 
   bool operator==(const ParameterVersion&) const = default;
 };
-
-using metrics::SliceRead;
-using SliceReads = std::vector<SliceRead>;
 
 struct Pull {
   ParameterVersion have; ///< version that the sender already has

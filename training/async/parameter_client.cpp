@@ -65,7 +65,7 @@ void ParameterClient::send(std::vector<Message> message) {
 }
 
 Result<std::uint64_t> ParameterClient::give(const Bucket& bucket, std::size_t number,
-                                            SliceOf slice) {
+                                            const data::WorkItem& item) {
   float* const all = state().gradients(bucket);
   rank_state().device().zero(stream(), all + bucket.elements - bucket.padding,
                              bucket.padding * sizeof(float));
@@ -73,13 +73,13 @@ Result<std::uint64_t> ParameterClient::give(const Bucket& bucket, std::size_t nu
   std::vector<Message> message;
   std::uint64_t bytes = 0;
   for (int owner = 0; owner < std::ssize(read_); ++owner) {
-    auto one = Gradients{.step = slice.step,
-                         .slice = slice.slice,
+    auto one = Gradients{.step = item.step,
+                         .slice = item.slice,
                          .bucket = number,
                          .read = read(owner).version,
                          .scale = scale_.value_or(1)}
                    .to_message();
-    one.from = rank_state().rank;
+    one.from = item.worker;
     one.to = owner;
     one.bytes = elements * sizeof(float);
     TROUPE_TRY(one.values, copy(all + static_cast<std::size_t>(owner) * elements, elements));

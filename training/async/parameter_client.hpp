@@ -3,6 +3,7 @@
 #pragma once
 
 #include "collectives/point_to_point/point_to_point.hpp"
+#include "data/work_item.hpp"
 #include "training/async/messages.hpp"
 #include "training/rank_state.hpp"
 
@@ -12,12 +13,6 @@
 #include <vector>
 
 namespace troupe::training {
-
-/// A slice of a step's global batch.
-struct SliceOf {
-  std::int64_t step = 0;
-  int slice = 0;
-};
 
 /// Enqueues on the rank's communication stream, after its compute work.
 class ParameterClient {
@@ -36,7 +31,8 @@ public:
   Status take_rest(Version version, float scale);
   /// Enqueues: sends a bucket's gradients to their owners. Returns the bytes sent to other ranks.
   /// Errors: out_of_memory.
-  Result<std::uint64_t> give(const collectives::Bucket& bucket, std::size_t number, SliceOf slice);
+  Result<std::uint64_t> give(const collectives::Bucket& bucket, std::size_t number,
+                             const data::WorkItem& item);
   /// Enqueues: sends the current batch norm statistics to all ranks.
   Result<std::uint64_t> give_statistics(std::int64_t step);
 

@@ -107,8 +107,9 @@ Result<BufferPtr> ParameterServerShard::parameters(const ParameterVersion& at) {
 void ParameterServerShard::add(const MessagePtr& message) {
   const auto of = Gradients::of(*message);
   auto& counted = counted_[of.step];
-  const auto found = std::ranges::find_if(
-      counted, [&](const SliceRead& one) { return one.slice == of.slice && one.read == of.read; });
+  const auto found = std::ranges::find_if(counted, [&](const metrics::SliceRead& one) {
+    return one.slice == of.slice && one.read == of.read;
+  });
   if (found == counted.end())
     counted.push_back({of.slice, of.read, 1});
   else
@@ -131,7 +132,8 @@ void ParameterServerShard::keep_replica(const MessagePtr& message) {
   stream().on_complete([message](const Status&) {}); // keeps the message alive for the stream
 }
 
-Result<SliceReads> ParameterServerShard::apply(const std::shared_ptr<StepResults>& found) {
+Result<std::vector<metrics::SliceRead>>
+ParameterServerShard::apply(const std::shared_ptr<StepResults>& found) {
   reducer_.apply_prepared(version_, found.get());
   applied_ = found;
   sum_of(version_).begin();

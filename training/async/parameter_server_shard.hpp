@@ -5,6 +5,7 @@
 
 #include "core/config/async.hpp"
 #include "core/config/forward.hpp"
+#include "metrics/records/reads.hpp"
 #include "training/async/weight_prediction.hpp"
 
 #include <deque>
@@ -56,7 +57,7 @@ public:
   void prepare(const StepResults* of_all) { reducer_.prepare(of_all); }
   /// Enqueues: applies the next step. Returns which version each gradient was computed with. Error:
   /// out_of_memory.
-  Result<SliceReads> apply(const std::shared_ptr<StepResults>& found);
+  Result<std::vector<metrics::SliceRead>> apply(const std::shared_ptr<StepResults>& found);
   /// Publishes the applied version. Precondition: the work enqueued by apply is done.
   void settle();
   /// Loss scale after the published version; 1 if losses are not scaled.
@@ -89,9 +90,9 @@ private:
   GradientReducer reducer_;
   Version version_ = 0;
   float scale_ = 1;
-  std::shared_ptr<StepResults> applied_;              ///< results of the last step
-  std::vector<StepSum> sums_;                         ///< of the steps in flight, cyclic by step
-  std::map<std::int64_t, SliceReads> counted_;        ///< by step
+  std::shared_ptr<StepResults> applied_; ///< results of the last step
+  std::vector<StepSum> sums_;            ///< of the steps in flight, cyclic by step
+  std::map<std::int64_t, std::vector<metrics::SliceRead>> counted_; ///< by step
   std::map<Version, BufferPtr> versions_;             ///< those that may still be read
   std::optional<std::pair<Version, BufferPtr>> next_; ///< being copied
   std::optional<WeightPrediction> prediction_;        ///< if parameters are predicted

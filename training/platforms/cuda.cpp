@@ -97,15 +97,15 @@ Result<std::shared_ptr<BatchProducer>> CudaDevices::make_producer(int worker,
   options.streams->push_back(stream);
   const auto* const images = options.assembler->adapter().images();
   if (!data::may_augment_on_device(options.assembler->adapter()))
-    return shared(CopyProducer::create(device, {.assembler = options.assembler,
-                                                .host_streams = std::move(options.host_streams),
+    return shared(CopyProducer::create(device, {.assembler = std::move(options.assembler),
+                                                .host = std::move(options.host),
                                                 .stream = stream,
                                                 .slice = options.slice,
                                                 .slots = options.slots}));
   TROUPE_TRY(auto resident, resident_copy(at(worker), images->source()));
-  return shared(DeviceProducer::create(device, {.assembler = options.assembler,
+  return shared(DeviceProducer::create(device, {.assembler = std::move(options.assembler),
                                                 .resident = std::move(resident),
-                                                .host_streams = std::move(options.host_streams),
+                                                .host = std::move(options.host),
                                                 .stream = stream,
                                                 .slice = options.slice,
                                                 .slots = static_cast<std::int32_t>(options.slots),

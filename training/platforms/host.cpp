@@ -90,7 +90,7 @@ public:
       buffers.push_back(std::move(buffer));
     }
     return std::make_shared<HostProducer>(std::move(options.assembler), std::move(buffers),
-                                          std::move(options.host_streams));
+                                          std::move(options.host));
   }
 
   Result<Communicators> make_group(std::span<const GroupMember> members,

@@ -40,8 +40,8 @@ struct ProducerOptions {
   int rank = 0;
   data::Slice slice; ///< the first, and so a largest one
   std::int64_t slots = 2;
-  nn::InputFormat format;                 ///< input format of the model
-  std::vector<LoaderStream> host_streams; ///< read and augment, on every device
+  nn::InputFormat format = {}; ///< input format of the model
+  HostLoader host;             ///< reads and augments, on every device
   /// Receives the streams that the producer adds. They must be drained before the devices are
   /// destroyed.
   std::vector<LoaderStream>* streams = nullptr;

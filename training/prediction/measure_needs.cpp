@@ -52,14 +52,15 @@ public:
     TROUPE_TRY(open_data(config_));
     TROUPE_TRY(compile());
     add_streams();
-    ProducerFactory maker{*devices_,
-                          {.training = training_,
-                           .evaluation = evaluation_,
-                           .prefetch = config_.data.prefetch,
-                           .slice_assignment = {static_cast<int>(config_.slices()), world_}},
-                          streams_,
-                          {}};
-    TROUPE_TRY(const auto producers, maker.make(0, compiled_));
+    TROUPE_TRY(const auto producers,
+               make_producers(*devices_, compiled_,
+                              {.assembler = training_,
+                               .slice = {0, static_cast<int>(config_.slices())},
+                               .slots = config_.data.prefetch,
+                               .host = HostLoader{streams_},
+                               .streams = &streams_,
+                               .trace = {}},
+                              evaluation_, world_));
     return needs();
   }
 

@@ -7,6 +7,7 @@
 #include "metrics/trace.hpp"
 #include "training/rank_state.hpp"
 #include "training/reducer/host_optimizer.hpp"
+#include "training/step_results.hpp"
 
 #include <cstdint>
 #include <functional>
@@ -30,18 +31,6 @@ struct Collectives {
   std::vector<Collective> done;
   /// Start and end of each optimizer update, or of each wait for the host's.
   std::vector<std::pair<EventPtr, EventPtr>> updates = {};
-};
-
-/// Results of a step after its optimizer has run.
-struct StepResults {
-  LossScaleState loss_scale = {}; ///< after the step, if losses are scaled
-  /// Squared global norm of the gradient before clipping; below 0: not measured. With
-  /// Strategy::root_only, only the value of the root is right, because only the root has the sums.
-  double squared_norm = -1;
-  /// Set when ranks are averaged (GradientReducer::finish_step): the mean of the squared norms of
-  /// their parameters, and the squared norm of the mean. The difference measures how far apart the
-  /// ranks were.
-  double mean_square = -1, square_of_mean = -1;
 };
 
 /// Returns the number of slices of a global batch that the rank's replica group has.

@@ -13,7 +13,7 @@ class CopyProducer final : public BatchProducer {
 public:
   struct Options {
     std::shared_ptr<const data::BatchAssembler> assembler;
-    std::vector<LoaderStream> host_streams;
+    HostLoader host;
     LoaderStream stream; ///< of the device
     data::Slice slice;
     std::int64_t slots = 2;
@@ -22,9 +22,6 @@ public:
   static Result<std::unique_ptr<CopyProducer>> create(gpu::CudaDevice& device, Options options);
 
   std::int32_t slots() const override { return static_cast<std::int32_t>(slots_.size()); }
-  std::int64_t samples() const override { return slots_.front().staged.samples; }
-  Filling fill(std::int32_t slot, data::Position at, const data::Slice& slice,
-               const Failed& failed) override;
 
 private:
   struct Slot {
@@ -33,13 +30,16 @@ private:
   };
 
   CopyProducer(gpu::CudaDevice& device, Options options)
-      : device_{device}, options_{std::move(options)} {}
+      : BatchProducer{options.assembler}, device_{device}, options_{std::move(options)} {}
   Result<Slot> make_slot() const;
+  const BatchView& view(std::int32_t slot) const override { return at(slot).there.view; }
+  EventPtr enqueue(std::int32_t slot, data::Position at, const data::Slice& slice,
+                   const LoadFailed& failed) override;
+  const Slot& at(std::int32_t slot) const { return slots_[static_cast<std::size_t>(slot)]; }
 
   gpu::CudaDevice& device_;
   Options options_;
   std::vector<Slot> slots_;
-  std::size_t next_stream_ = 0;
 };
 
 } // namespace troupe::training

@@ -1,7 +1,6 @@
 #include "training/platforms/detail/device_producer.hpp"
 
 #include "core/fail.hpp"
-#include "cpu/host_stream.hpp"
 #include "gpu/kernels/augment.hpp"
 
 #include <algorithm>
@@ -65,10 +64,10 @@ Result<std::unique_ptr<DeviceProducer>> DeviceProducer::create(gpu::CudaDevice& 
 }
 
 DeviceProducer::DeviceProducer(gpu::CudaDevice& device, Options options, std::int64_t samples)
-    : device_{device}, options_{std::move(options)}, samples_{samples},
-      extent_{*images().source()->extent()}, image_bytes_{static_cast<std::size_t>(
-                                                 extent_.height * extent_.width *
-                                                 images().source()->info().channels)} {
+    : BatchProducer{options.assembler}, device_{device}, options_{std::move(options)},
+      samples_{samples}, extent_{*images().source()->extent()},
+      image_bytes_{static_cast<std::size_t>(extent_.height * extent_.width *
+                                            images().source()->info().channels)} {
   const auto count = static_cast<std::size_t>(samples);
   layout_.windows = aligned(count * sizeof(std::int64_t));
   layout_.labels = layout_.windows + aligned(count * sizeof(Window));
@@ -87,7 +86,7 @@ Result<DeviceProducer::Slot> DeviceProducer::make_slot() const {
       take(device_.allocate(count * image * size_of(options_.format.dtype), MemoryKind::data),
            slot.images));
   TROUPE_TRY(take(device_.allocate(count * sizeof(std::int32_t), MemoryKind::data), slot.labels));
-  TROUPE_TRY(auto view, options_.assembler->tensors(options_.slice));
+  TROUPE_TRY(auto view, assembler()->tensors(options_.slice));
   slot.view = at_addresses(std::move(view), {slot.images->data(), slot.labels->data()});
   auto& written = slot.view.front(); // in the model's input format
   written.dtype = options_.format.dtype;
@@ -95,21 +94,21 @@ Result<DeviceProducer::Slot> DeviceProducer::make_slot() const {
   return slot;
 }
 
-Filling DeviceProducer::fill(std::int32_t index, data::Position at, const data::Slice& slice,
-                             const Failed& failed) {
-  const auto& slot = slots_[static_cast<std::size_t>(index)];
+EventPtr DeviceProducer::enqueue(std::int32_t index, data::Position position,
+                                 const data::Slice& slice, const LoadFailed& failed) {
+  const auto& slot = at(index);
   auto& stream = *options_.stream.stream;
   std::vector<std::int64_t> indices(static_cast<std::size_t>(samples_));
   // Records an error on the stream, where later waits report it; the batch is then not augmented.
-  gpu::cuda_stream(stream).note(options_.assembler->sampler().indices(at, slice, indices));
-  choose(slot, at, indices);
+  gpu::cuda_stream(stream).note(sampler().indices(position, slice, indices));
+  choose(slot, position, indices);
   if (!options_.resident)
     stream.wait(gather(slot, std::move(indices), failed));
   const auto span = options_.stream.row.span(stream, batch_span);
   device_.copy(stream, slot.choices->data(), slot.staged->data(), layout_.bytes);
   augment(slot);
   report_failure(stream, failed);
-  return {slot.view, stream.record()};
+  return stream.record();
 }
 
 void DeviceProducer::choose(const Slot& slot, data::Position at,
@@ -125,30 +124,23 @@ void DeviceProducer::choose(const Slot& slot, data::Position at,
 }
 
 EventPtr DeviceProducer::gather(const Slot& slot, std::vector<std::int64_t> indices,
-                                const Failed& failed) {
-  const auto& [stream_pointer, row, work] =
-      options_.host_streams[next_stream_++ % options_.host_streams.size()];
-  auto& stream = *stream_pointer;
-  const auto span = row.span(stream, batch_span);
-  cpu::host_stream(stream).enqueue(
-      [assembler = options_.assembler, indices = std::move(indices),
+                                const LoadFailed& failed) {
+  return options_.host.enqueue(
+      [assembler = assembler(), indices = std::move(indices),
        labels = reinterpret_cast<std::int32_t*>(slot.staged->data() + layout_.labels),
-       pixels = slot.staged->data() + layout_.pixels, bytes = image_bytes_, work = work] {
-        return work->time([&]() -> Status {
-          const auto& source = *assembler->adapter().images()->source();
-          std::vector<std::uint8_t> scratch;
-          for (std::size_t i = 0; i < indices.size(); ++i) {
-            if (indices[i] < 0)
-              continue;
-            TROUPE_TRY(const auto image, source.read(indices[i], scratch));
-            std::memcpy(pixels + i * bytes, image.pixels.data(), bytes);
-            labels[i] = source.label(indices[i]);
-          }
-          return {};
-        });
-      });
-  report_failure(stream, failed);
-  return stream.record();
+       pixels = slot.staged->data() + layout_.pixels, bytes = image_bytes_]() -> Status {
+        const auto& source = *assembler->adapter().images()->source();
+        std::vector<std::uint8_t> scratch;
+        for (std::size_t i = 0; i < indices.size(); ++i) {
+          if (indices[i] < 0)
+            continue;
+          TROUPE_TRY(const auto image, source.read(indices[i], scratch));
+          std::memcpy(pixels + i * bytes, image.pixels.data(), bytes);
+          labels[i] = source.label(indices[i]);
+        }
+        return {};
+      },
+      failed);
 }
 
 void DeviceProducer::augment(const Slot& slot) {

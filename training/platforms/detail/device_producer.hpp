@@ -31,7 +31,7 @@ public:
   struct Options {
     std::shared_ptr<const data::BatchAssembler> assembler;
     std::shared_ptr<const ResidentImages> resident; ///< null: gathered on the host
-    std::vector<LoaderStream> host_streams;
+    HostLoader host;
     LoaderStream stream; ///< of the device
     data::Slice slice;
     std::int32_t slots = 2;
@@ -42,9 +42,6 @@ public:
   static Result<std::unique_ptr<DeviceProducer>> create(gpu::CudaDevice& device, Options options);
 
   std::int32_t slots() const override { return static_cast<std::int32_t>(slots_.size()); }
-  std::int64_t samples() const override { return samples_; }
-  Filling fill(std::int32_t slot, data::Position at, const data::Slice& slice,
-               const Failed& failed) override;
 
 private:
   /// Memory of one micro-batch. `staged` and `choices` have the same layout: sample numbers,
@@ -62,9 +59,13 @@ private:
 
   DeviceProducer(gpu::CudaDevice& device, Options options, std::int64_t samples);
   Result<Slot> make_slot() const;
+  const BatchView& view(std::int32_t slot) const override { return at(slot).view; }
+  EventPtr enqueue(std::int32_t slot, data::Position at, const data::Slice& slice,
+                   const LoadFailed& failed) override;
+  const Slot& at(std::int32_t slot) const { return slots_[static_cast<std::size_t>(slot)]; }
   void choose(const Slot& slot, data::Position at, std::span<const std::int64_t> indices) const;
-  const data::ImageAdapter& images() const { return *options_.assembler->adapter().images(); }
-  EventPtr gather(const Slot& slot, std::vector<std::int64_t> indices, const Failed& failed);
+  const data::ImageAdapter& images() const { return *assembler()->adapter().images(); }
+  EventPtr gather(const Slot& slot, std::vector<std::int64_t> indices, const LoadFailed& failed);
   void augment(const Slot& slot);
 
   gpu::CudaDevice& device_;
@@ -74,7 +75,6 @@ private:
   std::size_t image_bytes_;
   StagedLayout layout_;
   std::vector<Slot> slots_;
-  std::size_t next_stream_ = 0;
 };
 
 } // namespace troupe::training
