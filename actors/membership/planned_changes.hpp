@@ -1,0 +1,41 @@
+/// Halts of a training job between two steps, for nodes that join or leave.
+#pragma once
+
+#include "actors/membership/records.hpp"
+#include "actors/membership/succession.hpp"
+
+#include <optional>
+
+namespace troupe::actors {
+
+class PlannedChanges {
+public:
+  /// All outlive this object.
+  PlannedChanges(const JobState& job, const Participants& participants,
+                 const Succession& succession, Records& records, Actions& actions)
+      : job_{job}, participants_{participants},
+        succession_{succession}, records_{records}, actions_{actions} {}
+
+  /// Asks COORDINATOR to halt if a change is wanted.
+  void ask_if_wanted();
+  /// Why all halt.
+  Error wanted() const;
+  /// Another COORDINATOR may be asked.
+  void begin_generation() { asked_.reset(); }
+  /// When the job may halt for nodes that were left out before; empty: none wait for that.
+  std::optional<Time> next_wake() const { return returns_at_; }
+
+private:
+  bool waits_for_returns();
+
+  const JobState& job_;
+  const Participants& participants_;
+  const Succession& succession_;
+  Records& records_;
+  Actions& actions_;
+  std::optional<bool> asked_ = {};      ///< COORDINATOR was asked to halt; true: and to save
+  std::optional<Time> returned_ = {};   ///< time of the last halt for nodes that were left out
+  std::optional<Time> returns_at_ = {}; ///< time of the next one
+};
+
+} // namespace troupe::actors
