@@ -7,6 +7,16 @@
 
 namespace troupe::actors {
 
+namespace {
+
+std::string ranks(const training::MemberInfo& place) {
+  const auto last = place.first_rank + place.workers - 1;
+  return place.workers == 1 ? fmt::format("rank {}", last)
+                            : fmt::format("ranks {} to {}", place.first_rank, last);
+}
+
+} // namespace
+
 std::optional<Spare> Departures::take_waiting(NodeId node) {
   auto waiting = participants_.take_waiting(node);
   return waiting ? std::move(waiting) : entrants_.take(node);
@@ -24,6 +34,27 @@ bool Departures::lose_waiting(NodeId node) {
   if (is_entrant) // a new leader no longer waits for it
     participants_.stop_waiting(lost->info.address);
   return true;
+}
+
+std::vector<NodeId> Departures::refuse_late() {
+  auto late = participants_.take_late();
+  for (const auto node : late) {
+    const auto missing = participants_.capacity().waiting_for();
+    actions_.refuse(
+        participants_.find(node)->request,
+        {Errc::network,
+         fmt::format("not admitted to the job of {} in time{}{}",
+                     participants_.members().front().address, missing.empty() ? "" : ": ", missing),
+         /*where=*/{}, Whose::there});
+  }
+  return late;
+}
+
+Error Departures::loss_of(const Member& member, const std::string& why) const {
+  const auto* place = job_.place_of(member.address);
+  const auto name =
+      place == nullptr ? member.address : fmt::format("{} ({})", member.address, ranks(*place));
+  return {Errc::network, fmt::format("node {} was lost: {}", name, why), {.node = member.address}};
 }
 
 void Departures::lose(Member& member, const Error& error) {

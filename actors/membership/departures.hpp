@@ -23,6 +23,10 @@ public:
   std::optional<Spare> take_waiting(NodeId node);
   /// The same for one that is lost, which is logged. Returns false if it is none.
   bool lose_waiting(NodeId node);
+  /// Refuses members whose limit for an assignment is over. Returns them: they no longer wait.
+  std::vector<NodeId> refuse_late();
+  /// Describes the loss of a member.
+  Error loss_of(const Member& member, const std::string& why) const;
   /// The node may be alive but cut off: then it joins again later.
   void lose(Member& member, const Error& error);
   /// The node still runs: its daemon ends, and this process is not admitted again.

@@ -65,7 +65,7 @@ void Ending::tell(const JobEnd& end) {
       end.result.status == "failed"
           ? Error{Errc::network, "the job has failed, and its nodes are shutting down"}
           : Error{Errc::stopped, fmt::format("the job has ended already: {}", end.result.status)};
-  succession_.refuse(*job_.closed);
+  handover_.refuse(*job_.closed);
   for (auto& member : participants_.members()) {
     actions_.refuse(member.request, *job_.closed);
     open_.insert(member.id);

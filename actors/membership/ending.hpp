@@ -2,7 +2,7 @@
 #pragma once
 
 #include "actors/membership/entrants.hpp"
-#include "actors/membership/succession.hpp"
+#include "actors/membership/handover.hpp"
 
 #include <optional>
 #include <set>
@@ -15,10 +15,10 @@ namespace troupe::actors {
 class Ending {
 public:
   /// All outlive this object.
-  Ending(JobState& job, Participants& participants, Entrants& entrants, Succession& succession,
+  Ending(JobState& job, Participants& participants, Entrants& entrants, Handover& handover,
          Actions& actions)
-      : job_{job}, participants_{participants}, entrants_{entrants},
-        succession_{succession}, actions_{actions} {}
+      : job_{job},
+        participants_{participants}, entrants_{entrants}, handover_{handover}, actions_{actions} {}
 
   /// Has the voters decide the end, so that it is not lost with the leader. If they do not answer
   /// in time, or there are no others, the nodes end anyway.
@@ -50,7 +50,7 @@ private:
   JobState& job_; ///< it sets `ended` and `closed`
   Participants& participants_;
   Entrants& entrants_;
-  Succession& succession_;
+  Handover& handover_;
   Actions& actions_;
   std::optional<Error> unstarted_ = {}; ///< why the ranks will not all be connected
   std::optional<JobEnd> decided_ = {};

@@ -1,6 +1,7 @@
 #include "actors/membership/entrants.hpp"
 
 #include "actors/membership/entry_checks.hpp"
+#include "actors/membership/limits.hpp"
 #include "core/fail.hpp"
 
 #include <algorithm>
@@ -128,6 +129,13 @@ void Entrants::refuse(Spare node, const Error& error) {
   participants_.stop_waiting(node.info.address);
 }
 
+/// Logs what a person has to change.
+void Entrants::refuse_request(Spare& node, const Error& error) {
+  if (const auto& name = node.info.address; error.exit_code() == 2)
+    report_problem(name, fmt::format("node {} is refused: {}", name, error.message));
+  actions_.assign(node.member.request, refusal_of(node.info, error));
+}
+
 void Entrants::refuse_all(const Error& error) {
   for (auto& entrant : std::exchange(entrants_, {}))
     actions_.refuse(entrant.node.member.request, error);
@@ -209,8 +217,7 @@ void Entrants::wake() {
 std::optional<Time> Entrants::next_wake() const {
   std::optional<Time> next;
   for (const auto& entrant : entrants_)
-    if (entrant.stable_at && (!next || *entrant.stable_at < *next))
-      next = entrant.stable_at;
+    next = earlier(next, entrant.stable_at);
   return next;
 }
 

@@ -44,6 +44,8 @@ public:
   /// Removes an entrant, whose request stays pending; none: it is no entrant.
   std::optional<Spare> take(NodeId node);
   void refuse(Spare node, const Error& error);
+  /// Refuses a request of a node that does not become an entrant.
+  void refuse_request(Spare& node, const Error& error);
   void refuse_all(const Error& error);
 
   /// Tries the links of the next entrant, unless a proof is in progress. Refuses the entrant if

@@ -54,7 +54,7 @@ FaultSearch::Evidence FaultSearch::blame_behind(const SharedFailure& failure) co
   Evidence evidence;
   for (const auto& node : failure.behind) {
     const auto* member = participants_.find(node);
-    if (member == nullptr || (participants_.leads(*member) && !succession_.is_possible()))
+    if (member == nullptr || (participants_.leads(*member) && !handover_.is_possible()))
       return {};
     evidence[node] = fmt::format("{} sent less data than the other nodes, which waited for it: {}",
                                  node, failure.error.message);
@@ -74,9 +74,9 @@ std::vector<BlameCandidate> FaultSearch::candidates() const {
 }
 
 BlameCosts FaultSearch::costs() const {
-  return {.loses_state = [this](const auto& out) { return succession_.loses_state(out); },
-          .loses_quorum = [this](const auto& out) { return succession_.loses_quorum(out); },
-          .leader_may_leave = succession_.is_possible()};
+  return {.loses_state = [this](const auto& out) { return handover_.loses_state(out); },
+          .loses_quorum = [this](const auto& out) { return handover_.loses_quorum(out); },
+          .leader_may_leave = handover_.is_possible()};
 }
 
 } // namespace troupe::actors

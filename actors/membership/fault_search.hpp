@@ -2,9 +2,9 @@
 #pragma once
 
 #include "actors/membership/blame.hpp"
+#include "actors/membership/handover.hpp"
 #include "actors/membership/participants.hpp"
 #include "actors/membership/probes.hpp"
-#include "actors/membership/succession.hpp"
 
 #include <cstdint>
 #include <map>
@@ -23,10 +23,10 @@ public:
   using Evidence = std::map<std::string, std::string>;
 
   /// All outlive this object.
-  FaultSearch(const JobState& job, const Participants& participants, const Succession& succession,
+  FaultSearch(const JobState& job, const Participants& participants, const Handover& handover,
               Probes& probes, Actions& actions)
-      : job_{job}, participants_{participants},
-        succession_{succession}, probes_{probes}, actions_{actions} {}
+      : job_{job},
+        participants_{participants}, handover_{handover}, probes_{probes}, actions_{actions} {}
 
   /// Counts failures since the last step for which no node was blamed. Returns whether all may try
   /// again.
@@ -53,7 +53,7 @@ private:
 
   const JobState& job_;
   const Participants& participants_;
-  const Succession& succession_;
+  const Handover& handover_;
   Probes& probes_;
   Actions& actions_;
   std::optional<Search> search_ = {};

@@ -6,23 +6,6 @@
 
 namespace troupe::actors {
 
-namespace {
-
-bool is_due(std::optional<Time>& limit, Time now) {
-  if (!limit || now < *limit)
-    return false;
-  limit.reset();
-  return true;
-}
-
-std::string ranks(const training::MemberInfo& place) {
-  const auto last = place.first_rank + place.workers - 1;
-  return place.workers == 1 ? fmt::format("rank {}", last)
-                            : fmt::format("ranks {} to {}", place.first_rank, last);
-}
-
-} // namespace
-
 Membership::Membership(MembershipRules rules, Time now) : job_{std::move(rules), now} {
   if (job_.rules.before)
     inherit();
@@ -67,12 +50,8 @@ void Membership::admit(Spare node) {
                   differs->message,
                   {.node = participants_.list().nodes().front().address}});
     }
-  if (const auto admitted = entrants_.check(info, known); !admitted) {
-    if (admitted.error().exit_code() == 2)
-      entrants_.report_problem(info.address, fmt::format("node {} is refused: {}", info.address,
-                                                         admitted.error().message));
-    return actions_.assign(node.member.request, entrants_.refusal_of(info, admitted.error()));
-  }
+  if (const auto admitted = entrants_.check(info, known); !admitted)
+    return entrants_.refuse_request(node, admitted.error());
   entrants_.note_attempt(info);
   if (known == nullptr && entrants_.needs_proof(info))
     return entrants_.add(std::move(node));
@@ -143,24 +122,10 @@ void Membership::drop(NodeId node) {
     member_gone(*member, why, {});
 }
 
-void Membership::refuse_late() {
-  for (const auto node : participants_.take_late()) {
-    auto* member = participants_.find(node);
-    if (job_.ended || member == nullptr)
-      continue;
-    const auto missing = participants_.capacity().waiting_for();
-    actions_.refuse(member->request, {Errc::network,
-                                      fmt::format("not admitted to the job of {} in time{}{}",
-                                                  participants_.members().front().address,
-                                                  missing.empty() ? "" : ": ", missing),
-                                      /*where=*/{}, Whose::there});
-    drop(node);
-  }
-}
-
 void Membership::wake(Time now) {
   handle(now, [&] {
-    refuse_late();
+    for (const auto node : departures_.refuse_late())
+      drop(node);
     entrants_.wake();
     ending_.wake();
     if (is_due(limits_.successors, now) && job_.inherits && !job_.ended)
@@ -182,19 +147,13 @@ std::optional<Time> Membership::next_wake() const {
   for (const auto& limit : {limits_.form, limits_.quorum, limits_.successors, limits_.decision,
                             limits_.connection, participants_.next_limit(), entrants_.next_wake(),
                             changes_.next_wake(), ending_.next_wake()})
-    if (limit && (!next || *limit < *next))
-      next = limit;
+    next = earlier(next, limit);
   return next;
 }
 
 WaitStatus Membership::status(NodeId node, Time now) const {
-  if (const auto* waiting = participants_.find_waiting(node); waiting && waiting->info.workers == 0)
-    return {participants_.members().empty() ? ""
-                                            : fmt::format("a witness of the job that {} leads",
-                                                          participants_.members().front().address)};
-  else if (waiting != nullptr)
-    return {"waiting as a spare: " +
-            participants_.capacity_without_spares().lacks_place(waiting->info.workers)};
+  if (const auto* waiting = participants_.find_waiting(node))
+    return {participants_.why_it_waits(*waiting)};
   if (entrants_.find_member(node) != nullptr)
     return {"waiting until the other nodes have checked their connections to this node"};
   if (job_.phase == MembershipPhase::connecting && receivers_ < job_.generation->lacking())
@@ -250,7 +209,7 @@ void Membership::give_up_gathering() {
 void Membership::form_if_complete() {
   if (!job_.gathers() || participants_.members().empty())
     return;
-  succession_.check();
+  handover_.check();
   if (!participants_.list().absent().empty() || (!job_.forms_anyway && faults_.waits_for_links()))
     return;
   if (std::exchange(job_.inherits, false))
@@ -281,13 +240,12 @@ void Membership::decided(const std::optional<Error>& refused, Time now) {
     if (!records_.is_pending())
       return;
     const auto [record, is_revision] = records_.take();
+    const bool is_awaited = job_.phase == MembershipPhase::deciding && !job_.ended && !job_.closed;
     if (is_revision)
       end_revision(record, !refused);
-    else if (job_.phase != MembershipPhase::deciding || job_.ended || job_.closed)
-      return;
-    else if (refused) // the nodes gather at another node, and look for it
+    else if (is_awaited && refused) // the nodes gather at another node, and look for it
       refuse_all(*refused);
-    else
+    else if (is_awaited)
       begin_generation(record);
   });
 }
@@ -334,7 +292,7 @@ void Membership::give_up_deciding() {
 
 void Membership::refuse_all(const Error& error) {
   job_.closed = error;
-  succession_.refuse(error);
+  handover_.refuse(error);
   participants_.refuse_all(error);
   entrants_.refuse_all(error);
 }
@@ -384,13 +342,13 @@ void Membership::coordinator_halted(std::int64_t generation, Time now) {
     if (job_.phase != MembershipPhase::training || job_.ended ||
         job_.generation->number != generation)
       return;
-    if (!succession_.is_asked())
+    if (!handover_.is_asked())
       return halt(changes_.wanted(), false);
-    if (const auto lacks = succession_.lacks(); !lacks.empty()) { // this has changed meanwhile
-      succession_.keep_leader(lacks);
+    if (const auto lacks = handover_.lacks(); !lacks.empty()) { // this has changed meanwhile
+      handover_.keep_leader(lacks);
       return halt({Errc::network, "no other node can lead the job any more"}, false);
     }
-    succession_.grant();
+    handover_.grant();
     quit();
   });
 }
@@ -413,11 +371,8 @@ void Membership::node_down(NodeId node, const std::string& why,
 
 void Membership::member_gone(Member& member, const std::string& why,
                              std::chrono::milliseconds detected_after) {
-  const auto* place = job_.place_of(member.address);
-  const auto name =
-      place == nullptr ? member.address : fmt::format("{} ({})", member.address, ranks(*place));
-  const Error error{
-      Errc::network, fmt::format("node {} was lost: {}", name, why), {.node = member.address}};
+  const bool had_place = job_.place_of(member.address) != nullptr;
+  const auto error = departures_.loss_of(member, why);
   if (records_.proposes(member.address))
     changed_ = error;
   if (job_.has_begun())
@@ -425,7 +380,7 @@ void Membership::member_gone(Member& member, const std::string& why,
   departures_.lose(member, error);
   if (!job_.has_begun())
     return actions_.say(participants_.capacity().waiting_for());
-  if (place == nullptr)
+  if (!had_place)
     return; // it had no ranks yet
   faults_.forget_failures();
   halt(error, true, detected_after);
@@ -473,7 +428,7 @@ bool Membership::continues_without(const Error& error) {
   auto* member = participants_.find(error.where.node);
   const bool is_leader = member != nullptr && participants_.leads(*member);
   if (member == nullptr || (begins && error.code == Errc::stopped) ||
-      (is_leader && !succession_.is_possible_after(error)))
+      (is_leader && !handover_.is_possible_after(error)))
     return false;
   actions_.say(error.to_string());
   if (is_leader) {
@@ -493,7 +448,7 @@ void Membership::leave(RequestId request, NodeId node, bool waits, Time now) {
     auto waiting = departures_.take_waiting(node);
     auto* member = participants_.find(node);
     if (member != nullptr && participants_.leads(*member))
-      return succession_.ask(request, waits);
+      return handover_.ask(request, waits);
     actions_.add(action::Answer{request});
     if (waiting)
       actions_.refuse(waiting->member.request, asked_to_leave());

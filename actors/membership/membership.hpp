@@ -5,6 +5,7 @@
 #include "actors/job_status.hpp"
 #include "actors/membership/departures.hpp"
 #include "actors/membership/ending.hpp"
+#include "actors/membership/limits.hpp"
 #include "actors/membership/planned_changes.hpp"
 
 #include <cstdint>
@@ -71,14 +72,6 @@ public:
   bool knows(NodeId node) const;
 
 private:
-  /// Limits of waits. Empty: the limit does not apply.
-  struct Limits {
-    std::optional<Time> form, quorum; ///< of gathering
-    std::optional<Time> successors;   ///< for the nodes of a lost leader to join
-    std::optional<Time> decision;     ///< for the voters to decide a record
-    std::optional<Time> connection;   ///< for ranks to connect, before links are probed
-  };
-
   template <class Handler>
   void handle(Time now, Handler handler);
   void settle();
@@ -101,7 +94,6 @@ private:
   void halt(const Error& reason, bool is_loss, std::chrono::milliseconds detected_after = {});
   // Nodes that no longer take part.
   void drop(NodeId node);
-  void refuse_late();
   void member_gone(Member& member, const std::string& why,
                    std::chrono::milliseconds detected_after);
   void let_leave(Member& member);
@@ -115,12 +107,12 @@ private:
   Participants participants_{job_, actions_};
   Probes probes_{job_, actions_};
   Entrants entrants_{job_, participants_, probes_, actions_};
-  Succession succession_{job_, participants_, actions_};
-  FaultSearch faults_{job_, participants_, succession_, probes_, actions_};
+  Handover handover_{job_, participants_, actions_};
+  FaultSearch faults_{job_, participants_, handover_, probes_, actions_};
   Records records_{job_, participants_, actions_};
-  PlannedChanges changes_{job_, participants_, succession_, records_, actions_};
+  PlannedChanges changes_{job_, participants_, handover_, records_, actions_};
   Departures departures_{job_, participants_, entrants_, records_, actions_};
-  Ending ending_{job_, participants_, entrants_, succession_, actions_};
+  Ending ending_{job_, participants_, entrants_, handover_, actions_};
   Limits limits_;
   Time gathering_ = {};               ///< since when
   std::optional<Error> changed_;      ///< what has changed since the proposal

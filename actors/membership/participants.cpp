@@ -1,5 +1,6 @@
 #include "actors/membership/participants.hpp"
 
+#include "actors/membership/limits.hpp"
 #include "actors/membership/voters.hpp"
 
 #include <fmt/format.h>
@@ -84,6 +85,14 @@ void Participants::refuse_leader(const Error& error) {
   members_.erase(members_.begin());
 }
 
+std::string Participants::why_it_waits(const Spare& node) const {
+  if (node.info.workers > 0)
+    return "waiting as a spare: " + capacity_without_spares().lacks_place(node.info.workers);
+  return members_.empty()
+             ? ""
+             : fmt::format("a witness of the job that {} leads", members_.front().address);
+}
+
 void Participants::say_missing() {
   const auto capacity = this->capacity();
   if (job_.gathers() && !capacity.has_enough() && !job_.saves())
@@ -104,8 +113,7 @@ std::vector<NodeId> Participants::take_late() {
 std::optional<Time> Participants::next_limit() const {
   std::optional<Time> next;
   for (const auto& member : members_)
-    if (member.limit && (!next || *member.limit < *next))
-      next = member.limit;
+    next = earlier(next, member.limit);
   return next;
 }
 

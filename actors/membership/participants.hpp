@@ -71,13 +71,15 @@ public:
   /// All spares and witnesses.
   std::vector<NodeId> waiting() const;
 
+  /// Describes the wait of a spare or witness; empty: it waits for nothing.
+  std::string why_it_waits(const Spare& node) const;
   /// Logs which nodes are missing, if some are.
   void say_missing();
   /// Refuses the leader, but leaves it in the list.
   void refuse_leader(const Error& error);
-  /// Of the members and spares.
+  /// Returns the capacity of the members with the spares.
   Capacity capacity() const;
-  /// Of the members.
+  /// Returns the capacity of only the members.
   Capacity capacity_without_spares() const { return {job_, list_, {}}; }
   /// Whether a member had no ranks in the last generation.
   bool is_newcomer(const Member& member) const;

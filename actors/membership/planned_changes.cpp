@@ -20,7 +20,7 @@ bool wants_change(const Member& member) {
 
 void PlannedChanges::ask_if_wanted() {
   const auto& members = participants_.members();
-  const bool saves = succession_.is_asked();
+  const bool saves = handover_.is_asked();
   returns_at_.reset();
   if (job_.phase != MembershipPhase::training || job_.ended || (asked_ && (*asked_ || !saves)))
     return;

@@ -1,8 +1,8 @@
 /// Halts of a training job between two steps, for nodes that join or leave.
 #pragma once
 
+#include "actors/membership/handover.hpp"
 #include "actors/membership/records.hpp"
-#include "actors/membership/succession.hpp"
 
 #include <optional>
 
@@ -11,10 +11,10 @@ namespace troupe::actors {
 class PlannedChanges {
 public:
   /// All outlive this object.
-  PlannedChanges(const JobState& job, const Participants& participants,
-                 const Succession& succession, Records& records, Actions& actions)
-      : job_{job}, participants_{participants},
-        succession_{succession}, records_{records}, actions_{actions} {}
+  PlannedChanges(const JobState& job, const Participants& participants, const Handover& handover,
+                 Records& records, Actions& actions)
+      : job_{job},
+        participants_{participants}, handover_{handover}, records_{records}, actions_{actions} {}
 
   /// Asks COORDINATOR to halt if a change is wanted.
   void ask_if_wanted();
@@ -30,7 +30,7 @@ private:
 
   const JobState& job_;
   const Participants& participants_;
-  const Succession& succession_;
+  const Handover& handover_;
   Records& records_;
   Actions& actions_;
   std::optional<bool> asked_ = {};      ///< COORDINATOR was asked to halt; true: and to save

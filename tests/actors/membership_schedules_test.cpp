@@ -80,9 +80,9 @@ private:
     case 8:
       return repeat_request(node);
     case 9:
-      return cut(1 + below(3), 1 + below(3));
+      return cut(name(node), name(below(names)));
     case 10:
-      return fail_between_nodes(node);
+      return fail_between_nodes();
     case 11:
       return fail(Errc::device, node);
     case 12:
@@ -126,12 +126,11 @@ private:
                     [this, daemon, info = daemon->info] { cluster_.receive_join(daemon, info); });
     });
   }
-  /// Only links between three nodes break.
-  void cut(int from, int to) {
+  void cut(const std::string& from, const std::string& to) {
     if (from == to)
-      return cluster_.cuts.clear();
-    cluster_.cuts.insert({name(from), name(to)});
-    faulty_.insert({name(from), name(to)});
+      return;
+    cluster_.cuts.insert({from, to});
+    faulty_.insert({from, to});
   }
   void fail(Errc code, int node) {
     for (auto& [address, daemon] : cluster_.daemons)
@@ -141,15 +140,21 @@ private:
       failed_.insert(name(node));
     cluster_.report(generation_ - below(8) / 7, Error{code, "it fails", {.node = name(node)}});
   }
-  /// A link may break while all train, or at any other time.
-  void fail_between_nodes(int node) {
-    const bool is_calm = below(2) == 0;
-    if (is_calm)
-      cluster_.run();
-    if (below(4) > 0)
-      cut(1 + below(3), 1 + below(3));
-    fail(below(2) == 0 ? Errc::network : Errc::collective, node);
-    if (is_calm)
+  /// All train, and then a link between two of them breaks.
+  void fail_between_nodes() {
+    cluster_.run();
+    const auto& leader = cluster_.daemons.at(name(0))->assignment;
+    if (!leader || leader->refused)
+      return;
+    cluster_.cuts.clear();
+    faulty_before_ = std::exchange(faulty_, {}); // a probe may be in progress
+    const auto& nodes = leader->generation.nodes;
+    const auto some = [&] {
+      return nodes[static_cast<std::size_t>(below(static_cast<int>(nodes.size())))].address;
+    };
+    cut(some(), some());
+    fail(below(2) == 0 ? Errc::network : Errc::collective, below(names));
+    if (below(2) == 0)
       cluster_.run();
   }
   void vote() {
@@ -211,10 +216,11 @@ private:
     const auto& node = refused.where.node;
     if (!refused.message.starts_with("left out: "))
       return;
-    expect(
-        std::ranges::any_of(
-            faulty_, [&](const auto& link) { return link.first == node || link.second == node; }),
-        "a healthy node is blamed for the broken link of another one");
+    const auto has_end = [&](const auto& link) {
+      return link.first == node || link.second == node;
+    };
+    expect(std::ranges::any_of(faulty_, has_end) || std::ranges::any_of(faulty_before_, has_end),
+           "a healthy node is blamed for the broken link of another one");
   }
   void check(const action::Finish& finish) {
     is_told_ = is_told_ || finish.answers;
@@ -251,12 +257,12 @@ private:
   template <class Other>
   void check(const Other&) {}
 
-  /// Nobody waits for nodes or voters longer than the quorum time-out, and for the decision of the
-  /// end after it.
+  /// No node waits for nodes or voters longer than the quorum time-out, and then for the decision
+  /// of the end.
   void check_wait() {
     if (cluster_.is_over)
       return;
-    // An undecided revision delays nobody.
+    // No node waits for a revision.
     const bool decides = cluster_.open_proposals > 0 && cluster_.proposals.back().revision == 0;
     expect(!decides || is_told_ || cluster_.now <= proposed_ + test::quorum,
            "nodes wait for voters beyond the quorum time-out");
@@ -275,9 +281,9 @@ private:
   Cluster cluster_;
   std::set<std::string> mistakes_;
   std::set<std::pair<std::int64_t, std::string>> assigned_; ///< generation, process
-  test::Cuts faulty_;                                       ///< all links that were ever broken
-  std::set<std::string> failed_; ///< addresses of nodes that reported a failure of their own
-  Time proposed_ = {};           ///< when the last generation was proposed
+  test::Cuts faulty_, faulty_before_; ///< links that are or were broken, lately and before
+  std::set<std::string> failed_;      ///< addresses of nodes that reported a failure of their own
+  Time proposed_ = {};                ///< when the last generation was proposed
   bool is_stopped_ = false, is_told_ = false; ///< the job was stopped; nodes were told its end
   bool gathers_ = true;
   std::int64_t steps_ = 1, generation_ = 0;

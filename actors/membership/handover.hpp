@@ -11,10 +11,10 @@
 namespace troupe::actors {
 
 /// Spares and witnesses count as voters, but cannot lead, because they have no state.
-class Succession {
+class Handover {
 public:
   /// All outlive this object.
-  Succession(const JobState& job, const Participants& participants, Actions& actions)
+  Handover(const JobState& job, const Participants& participants, Actions& actions)
       : job_{job}, participants_{participants}, actions_{actions} {}
 
   /// Explains why the others could not continue after the leader has left between two steps; empty:

@@ -1,4 +1,4 @@
-#include "actors/membership/succession.hpp"
+#include "actors/membership/handover.hpp"
 
 #include "actors/membership/quorum.hpp"
 
@@ -8,7 +8,7 @@
 
 namespace troupe::actors {
 
-std::string Succession::lacks() const {
+std::string Handover::lacks() const {
   if (!job_.has_begun())
     return "the job has not begun";
   if (job_.ended || job_.stopping || job_.ending)
@@ -26,7 +26,7 @@ std::string Succession::lacks() const {
 }
 
 /// Returns the number of nodes that stay when the leader leaves, including awaited ones.
-std::ptrdiff_t Succession::others_that_stay() const {
+std::ptrdiff_t Handover::others_that_stay() const {
   std::set<std::string> others{participants_.list().absent()};
   for (const auto& member : participants_.members())
     others.insert(member.address);
@@ -37,7 +37,7 @@ std::ptrdiff_t Succession::others_that_stay() const {
   return std::ssize(others);
 }
 
-std::int64_t Succession::workers_without_leader() const {
+std::int64_t Handover::workers_without_leader() const {
   const auto& list = participants_.list();
   auto workers = list.workers() - list.nodes().front().workers;
   for (const auto& spare : participants_.spares())
@@ -45,7 +45,7 @@ std::int64_t Succession::workers_without_leader() const {
   return workers;
 }
 
-bool Succession::is_possible() const {
+bool Handover::is_possible() const {
   const auto& members = participants_.members();
   if (!job_.trained || job_.ended || job_.stopping || job_.ending || !job_.rules.has_voters ||
       job_.generation->voters.size() < 2 || members.empty())
@@ -54,14 +54,14 @@ bool Succession::is_possible() const {
          workers_without_leader() >= job_.rules.groups.size;
 }
 
-bool Succession::loses_state(const std::set<std::string>& without) const {
+bool Handover::loses_state(const std::set<std::string>& without) const {
   const auto& nodes = participants_.list().nodes();
   auto others = nodes;
   std::erase_if(others, [&](const NodeInfo& node) { return without.contains(node.address); });
   return MemberList::furthest_step(others) < MemberList::furthest_step(nodes);
 }
 
-bool Succession::loses_quorum(const std::set<std::string>& without) const {
+bool Handover::loses_quorum(const std::set<std::string>& without) const {
   const auto& voters = job_.generation->voters;
   std::set<std::size_t> left;
   const auto count = [&](const NodeInfo& node) {
@@ -75,19 +75,19 @@ bool Succession::loses_quorum(const std::set<std::string>& without) const {
   return !is_quorum(left, voters.size());
 }
 
-bool Succession::is_possible_after(const Error& error) const {
+bool Handover::is_possible_after(const Error& error) const {
   return error.code != Errc::stopped && is_possible() && !loses_leaders_state();
 }
 
 /// Whether the state would be lost with the leader. Nodes that are connecting have the state that
 /// they joined with; copies of shards are only made in training.
-bool Succession::loses_leaders_state() const {
+bool Handover::loses_leaders_state() const {
   return job_.phase == MembershipPhase::training
              ? !job_.rules.lacks_copies(*job_.generation).empty()
              : loses_state({participants_.members().front().address});
 }
 
-void Succession::ask(RequestId request, bool waits) {
+void Handover::ask(RequestId request, bool waits) {
   auto missing = lacks();
   if (missing.empty() && job_.phase == MembershipPhase::gathering && !(waits && may_have_enough()))
     missing = "the job is not training";
@@ -98,11 +98,11 @@ void Succession::ask(RequestId request, bool waits) {
 }
 
 /// While gathering: whether enough nodes have joined, or are awaited.
-bool Succession::may_have_enough() const {
+bool Handover::may_have_enough() const {
   return !participants_.list().absent().empty() || participants_.capacity().has_enough();
 }
 
-void Succession::check() {
+void Handover::check() {
   if (leavers_.empty() || job_.phase != MembershipPhase::gathering)
     return;
   auto missing = lacks();
@@ -112,17 +112,17 @@ void Succession::check() {
     keep_leader(missing);
 }
 
-Error Succession::ends_with_leader(const std::string& lacks) const {
+Error Handover::ends_with_leader(const std::string& lacks) const {
   return {Errc::invalid_input, fmt::format("{} leads the job, and the job would end if it left: {}",
                                            participants_.members().front().address, lacks)};
 }
 
-void Succession::refuse(const Error& reason) {
+void Handover::refuse(const Error& reason) {
   for (const auto leaver : std::exchange(leavers_, {}))
     actions_.add(action::Answer{leaver, reason});
 }
 
-void Succession::grant() {
+void Handover::grant() {
   for (const auto leaver : std::exchange(leavers_, {}))
     actions_.add(action::Answer{leaver});
 }
