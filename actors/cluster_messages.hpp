@@ -42,6 +42,8 @@ struct NodeInfo {
   std::int64_t time_left_ms = 0;
   training::TrainingData training = {};
   std::int64_t attempt = 0; ///< number of the join request in its process; never repeated
+  /// It has led, and another node has since taken over the run's folder.
+  bool has_lost_folder = false;
 
   template <class Inspector>
   friend bool inspect(Inspector& f, NodeInfo& x) {
@@ -50,7 +52,7 @@ struct NodeInfo {
         f.field("version", x.version), f.field("process", x.process), f.field("workers", x.workers),
         f.field("job", x.job), f.field("offer", x.offer), f.field("generation", x.generation),
         f.field("time_left_ms", x.time_left_ms), f.field("training", x.training),
-        f.field("attempt", x.attempt));
+        f.field("attempt", x.attempt), f.field("has_lost_folder", x.has_lost_folder));
   }
 };
 

@@ -44,7 +44,7 @@ Result<training::GenerationRecord> Records::next_record() {
   record.training = job_.has_begun() ? job_.generation->training : list.nodes().front().training;
   record.job =
       job_.has_begun() ? job_.generation->job : record.secret.substr(0, record.secret.size() / 2);
-  if (writer_.empty())
+  if (writer_.empty() || list.nodes().front().has_lost_folder)
     writer_ = fmt::format("{}-{}", record.number, list.nodes().front().process.substr(0, 8));
   record.writer = writer_;
   record.voters = participants_.voters(record.nodes);

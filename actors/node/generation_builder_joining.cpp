@@ -42,6 +42,7 @@ JoinContext GenerationBuilderState::context() {
                       .has_had_assignment = last_.number > 0};
   if (!setup_.options.witness)
     context.info.training = training_data();
+  context.info.has_lost_folder = leads_ && !claimed_.empty() && !writes_here(claimed_);
   const auto before = read_members(training::run_folder(config()));
   context.info.generation = std::max(last_.number, before.generation);
   for (const auto& node : before.nodes)
@@ -99,7 +100,7 @@ void GenerationBuilderState::forget_job() const {
 }
 
 /// Claims the run's folder for this leader: the files of the last leader, if the folder is shared,
-/// and the writer lock.
+/// and the writer lock. A leader that was frozen while others led claims it again.
 Status GenerationBuilderState::claim_folder(const training::GenerationRecord& record,
                                             const std::string& before) {
   if (!leads_ || record.writer == claimed_)
@@ -110,10 +111,14 @@ Status GenerationBuilderState::claim_folder(const training::GenerationRecord& re
   auto unwritten = metrics::check_unwritten(folder);
   // A single-node run, which may have begun meanwhile, removes the file.
   const auto is_left = begins_again_ && !read_members(folder).voters.empty();
-  if (!unwritten && !inherits_ && !is_left)
+  const bool was_succeeded = !inherits_ && !claimed_.empty();
+  if (was_succeeded)
+    view_.reset(); // its files are another node's now
+  if (!unwritten && !inherits_ && !is_left && !was_succeeded)
     return unwritten;
-  takes_files_ = inherits_ || !unwritten;
-  TROUPE_TRY(claim_staging(folder, record.writer, inherits_ ? Claim::takes_over : Claim::begins));
+  takes_files_ = inherits_ || was_succeeded || !unwritten;
+  TROUPE_TRY(claim_staging(folder, record.writer,
+                           inherits_ || was_succeeded ? Claim::takes_over : Claim::begins));
   if (inherits_ && !is_shared && view_)
     TROUPE_TRY(view_->hand_over_history());
   claimed_ = record.writer;

@@ -357,7 +357,7 @@ void RunView::refresh_page() {
 void RunView::write_report() {
   if (!folder_)
     return;
-  warn_once(folder_->write_report(exposition_.live().standing()));
+  warn_once(folder_->write_report(exposition_.live().standalone()));
   reported_ = std::chrono::steady_clock::now();
 }
 
@@ -420,7 +420,7 @@ Status RunView::write_end(const metrics::RunSummary& summary) {
     return {};
   ended_ = true;
   TROUPE_TRY(folder_->write(summary));
-  return folder_->write_report(exposition_.live().standing());
+  return folder_->write_report(exposition_.live().standalone());
 }
 
 void RunView::keep_first_failure(const Status& written) {

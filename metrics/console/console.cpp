@@ -36,7 +36,7 @@ std::string event(std::string_view name, const std::string& record, std::string_
 }
 
 /// Progress of the run, without the values of the step.
-Json json_of(const Progress& progress, const RunInfo& run) {
+Json json_of(const EpochProgress& progress, const RunInfo& run) {
   const auto& recent = progress.recent;
   return {{"total_steps", run.total_steps},
           {"epochs", progress.epochs},

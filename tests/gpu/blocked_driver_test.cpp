@@ -6,10 +6,14 @@
 #include <catch2/catch_test_macros.hpp>
 #include <cuda_runtime_api.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <future>
+#include <memory>
 #include <thread>
+#include <utility>
+#include <vector>
 
 /// Null on a GPU (tests/emulation/runtime/loading.hpp).
 extern "C" std::uint64_t troupe_emulated_loads() __attribute__((weak));
@@ -17,6 +21,31 @@ extern "C" std::uint64_t troupe_emulated_loads() __attribute__((weak));
 using namespace troupe;
 using namespace troupe::testing;
 using namespace std::chrono_literals;
+
+namespace {
+
+/// Allocates and frees page-locked memory during the object's lifetime, as other jobs of a process
+/// may.
+class Frees {
+public:
+  explicit Frees(std::shared_ptr<Device> device)
+      : thread_{[this, device = std::move(device)] {
+          while (!ended_)
+            device->allocate(4096, MemoryKind::pinned).value().reset();
+        }} {}
+  ~Frees() {
+    ended_ = true;
+    thread_.join();
+  }
+  Frees(const Frees&) = delete;
+  Frees& operator=(const Frees&) = delete;
+
+private:
+  std::atomic<bool> ended_ = false;
+  std::thread thread_;
+};
+
+} // namespace
 
 TEST_CASE("ranks whose threads are blocked in the driver fail after the timeout") {
   if (!troupe_emulated_loads)
@@ -47,6 +76,21 @@ TEST_CASE("ranks whose threads are blocked in the driver fail after the timeout"
     member.communicator.reset();
 }
 
+TEST_CASE("page-locked memory may be freed while ranks connect and during their calls") {
+  if (!troupe_emulated_loads)
+    SKIP("no CUDA device whose driver is known to wait");
+  const auto backend = any_backend(2);
+  const Frees frees{backend.device(0)};
+  Group group{backend, 2};
+  std::vector<DeviceValues> values;
+  for (std::size_t rank = 0; rank < 2; ++rank)
+    values.emplace_back(group[rank], DType::f32, whole_numbers(rank, 64));
+  for (int call = 0; call < 50; ++call)
+    for (std::size_t rank = 0; rank < 2; ++rank)
+      group[rank].communicator->all_reduce(*group[rank].stream, values[rank].values());
+  group.finish();
+}
+
 TEST_CASE("operations of a connected group load no kernels") {
   if (!troupe_emulated_loads)
     SKIP("no CUDA device that counts what it loads");
@@ -65,6 +109,9 @@ TEST_CASE("operations of a connected group load no kernels") {
     communicator->all_gather(*stream, mine, values[rank].data());
     communicator->broadcast(*stream, values[rank].values(), 0);
     communicator->reduce(*stream, {values[rank].data(), 64, DType::bf16}, 1);
+    for (const int root : {0, 1}) // a root also sends to itself
+      communicator->gather(*stream, values[rank].part(0, 16), values[rank].part(32, 32).data, root);
+    communicator->shift(*stream, values[rank].part(0, 16), values[rank].part(16, 16).data, 1);
     communicator->barrier(*stream);
     if (rank == 0)
       communicator->send(*stream, values[rank].values(), other);

@@ -11,7 +11,12 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <thread>
+#include <vector>
+
+/// Null on a GPU (tests/emulation/runtime/memory.hpp).
+extern "C" std::uint64_t troupe_emulated_page_locks() __attribute__((weak));
 
 using namespace troupe;
 using namespace troupe::gpu;
@@ -115,4 +120,18 @@ TEST_CASE_METHOD(HostWait,
     CHECK(third->synchronize());
   });
   CHECK(read == Floats{1, 2, 3});
+}
+
+// A driver may wait for an idle device before it page-locks memory.
+TEST_CASE_METHOD(GpuFixture, "copies to pageable memory page-lock nothing after set-up") {
+  if (!troupe_emulated_page_locks)
+    SKIP("no CUDA device that counts what it page-locks");
+  constexpr std::size_t largest = std::size_t{16} << 20;
+  const auto memory = device().allocate(largest, MemoryKind::data).value();
+  std::vector<std::byte> read(largest);
+  const auto before = troupe_emulated_page_locks();
+  for (auto bytes = largest; bytes > 0; bytes /= 2)
+    device().copy(stream(), read.data(), memory->data(), bytes);
+  REQUIRE(stream().synchronize());
+  CHECK(troupe_emulated_page_locks() == before);
 }

@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <future>
 #include <memory>
 #include <optional>
@@ -31,6 +32,12 @@ void* page_locked(std::size_t bytes) {
   return memory;
 }
 
+bool is_page_locked(const void* memory) {
+  cudaPointerAttributes attributes{};
+  REQUIRE(cudaPointerGetAttributes(&attributes, memory) == cudaSuccess);
+  return attributes.type == cudaMemoryTypeHost;
+}
+
 class IdleCall : public GpuFixture {
 public:
   IdleCall() = default;
@@ -49,6 +56,18 @@ public:
     auto freed = std::async(std::launch::async, [memory] { return cudaFreeHost(memory); });
     std::this_thread::sleep_for(50ms);
     return freed;
+  }
+
+  /// Runs the call on another thread. Requires that it returns while the stream waits for the host,
+  /// and then ends the wait.
+  void returns_during_wait(const std::function<void()>& call) {
+    stream().wait_for(once(host_is_ready));
+    auto returned = std::async(std::launch::async, call);
+    const bool in_time = returned.wait_for(20s) == std::future_status::ready;
+    *host_is_ready = true;
+    returned.get();
+    CHECK(in_time);
+    CHECK(stream().synchronize());
   }
 
   std::shared_ptr<std::atomic<bool>> host_is_ready = std::make_shared<std::atomic<bool>>(false);
@@ -131,19 +150,33 @@ TEST_CASE_METHOD(IdleCall, "page-locked memory is freed once no stream waits for
   CHECK(idle_calls.reuse(12345, 12345) == nullptr);
 }
 
-TEST_CASE("deferred frees happen when the last token is released") {
+TEST_CASE("page-locked memory is freed when the last token is released, not before") {
   if (cuda_device_count() < 1)
     SKIP("no CUDA device");
   auto* const memory = page_locked(4096);
+  const auto idle_calls = std::make_shared<IdleCalls>();
   {
-    const auto idle_calls = std::make_shared<IdleCalls>();
     const auto token = idle_calls->forbid();
     idle_calls->free_host(memory, 4096, 0);
     CHECK_FALSE(idle_calls->try_call([] {}));
+    CHECK(is_page_locked(memory));
   }
-  cudaPointerAttributes attributes{};
-  REQUIRE(cudaPointerGetAttributes(&attributes, memory) == cudaSuccess);
-  CHECK(attributes.type == cudaMemoryTypeUnregistered);
+  CHECK_FALSE(is_page_locked(memory));
+}
+
+TEST_CASE_METHOD(IdleCall,
+                 "a node frees no page-locked memory while a stream of another node waits") {
+  const auto other_node = make_cuda_device(0).value(); // has its own DevicePeers
+  auto pinned = other_node->allocate_pinned(12345).value();
+  returns_during_wait([&] { pinned.reset(); });
+}
+
+TEST_CASE_METHOD(IdleCall, "an allocation that does not fit fails without waiting for a stream") {
+  returns_during_wait([&] {
+    const auto all = device().allocate(device().info().memory_bytes, MemoryKind::data);
+    if (all || all.error().code != Errc::out_of_memory)
+      FAIL("the device is not full");
+  });
 }
 
 TEST_CASE("a larger block is reused only if the caller accepts one") {

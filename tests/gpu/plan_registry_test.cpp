@@ -60,6 +60,30 @@ struct EmulatedCudnn {
     return graphs;
   }
 
+  /// Searches a plan while this thread holds the lock of searches. Checks that the search does not
+  /// end meanwhile, in twice the time that it needs, and that it ends afterwards.
+  template <class Lock>
+  void check_search_waits_for() {
+    using Clock = std::chrono::steady_clock;
+    const auto library = gpu::open_cudnn(gpu::library_places_of_process());
+    REQUIRE(library);
+    const auto searcher = gpu::PlanSearcher::open(*library, cuda());
+    REQUIRE(searcher);
+    std::shared_mutex loading;
+    const auto search = [&, searched = all().front()] {
+      return (*searcher)->choose(searched, policy, nullptr, loading).has_value();
+    };
+    REQUIRE(search()); // also loads kernels, which takes longer than later searches
+    const auto begin = Clock::now();
+    REQUIRE(search());
+    const auto time = Clock::now() - begin;
+    Lock lock{loading};
+    auto found = std::async(std::launch::async, search);
+    CHECK(found.wait_for(2 * time + std::chrono::milliseconds{500}) == std::future_status::timeout);
+    lock.unlock();
+    CHECK(found.get());
+  }
+
   const Node& weight_gradient_node() const {
     const auto last = std::ranges::find(graph.nodes, Op::conv2d_backward_weight, &Node::op);
     REQUIRE(last != graph.nodes.end());
@@ -128,19 +152,12 @@ TEST_CASE_METHOD(EmulatedCudnn,
 
 // Finalizing a plan may load a kernel, which delays the launches of a measured plan.
 TEST_CASE_METHOD(EmulatedCudnn, "no plan is measured while another thread finalizes one") {
-  const auto library = gpu::open_cudnn(gpu::library_places_of_process());
-  REQUIRE(library);
-  const auto searcher = gpu::PlanSearcher::open(*library, cuda());
-  REQUIRE(searcher);
-  std::shared_mutex loading;
-  std::shared_lock finalizing{loading};
-  const auto graph_of_first = all().front();
-  auto chosen = std::async(std::launch::async, [&] {
-    return (*searcher)->choose(graph_of_first, policy, nullptr, loading).has_value();
-  });
-  CHECK(chosen.wait_for(std::chrono::milliseconds{500}) == std::future_status::timeout);
-  finalizing.unlock();
-  CHECK(chosen.get());
+  check_search_waits_for<std::shared_lock<std::shared_mutex>>();
+}
+
+TEST_CASE_METHOD(EmulatedCudnn, "no plan is finalized while another thread measures one") {
+  policy.deterministic = true; // finalizes without measuring
+  check_search_waits_for<std::unique_lock<std::shared_mutex>>();
 }
 
 TEST_CASE_METHOD(EmulatedCudnn, "a candidate that does not launch leaves no error") {

@@ -1,6 +1,8 @@
 // Tests live streams that share a hardware queue (gpu/stream_list.hpp).
+#include "core/config/config.hpp"
 #include "gpu/stream_list.hpp"
 #include "tests/gpu/reference.hpp"
+#include "training/platforms/platforms.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 
@@ -69,4 +71,25 @@ TEST_CASE_METHOD(GpuFixture, "streams of workers that share a GPU are separated"
   }
   device().peers().streams->separate({});
   CHECK_FALSE(surely_share(stream(), cuda_stream(*other)));
+}
+
+TEST_CASE("a node separates the streams of workers that share a GPU") {
+  const int gpus = cuda_device_count();
+  if (gpus < 1)
+    SKIP("no CUDA device");
+  Config config;
+  config.devices.kind = "cuda";
+  const auto node = training::platform_of(config.devices).make_devices(config, {});
+  std::vector<std::shared_ptr<Device>> workers;
+  for (int i = 0; i <= gpus; ++i) // the last has the GPU of the first
+    workers.push_back(node->add().value());
+  const auto held = workers.front()->create_stream({.name = "test"});
+  const auto other =
+      stream_that_shares(static_cast<CudaDevice&>(*workers.back()), cuda_stream(*held));
+  if (!other) {
+    REQUIRE(!is_emulated());
+    return;
+  }
+  node->separate_streams();
+  CHECK_FALSE(surely_share(cuda_stream(*held), cuda_stream(*other)));
 }

@@ -79,7 +79,7 @@ std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
-Progress progress_of(std::int64_t step) {
+EpochProgress progress_of(std::int64_t step) {
   RecentSteps recent;
   recent.add(small_step(step));
   return progress_after(small_run(), small_step(step), recent);

@@ -51,7 +51,7 @@ TEST_CASE("the loss that ended a job can be scraped before the daemons exit") {
   scrape(port);
   CHECK(daemons.join().wait().code == 1);
   REQUIRE(becomes_true([&] { return http(port, "/readyz").body == "not ready: failed\n"; }));
-  CHECK(has(leader.out(), "waiting for Prometheus to scrape the final metrics, for at most 1h"));
+  CHECK(leader.prints("waiting for Prometheus to scrape the final metrics, for at most 1h"));
   CHECK(has(status_of(daemons.address()).at("error").get<std::string>(), "numeric: the loss is"));
   const auto seen = scrape(port).body;
   CHECK(has(seen, "troupe_phase{phase=\"failed\"} 1\n"));

@@ -67,8 +67,8 @@ TEST_CASE("when the leader is killed, another continues the run with its logs an
   crew[0].kill();
   REQUIRE(becomes_true([&] { return crew.leader(1) > 0; }));
   const int successor = crew.leader(1);
-  CHECK(has(crew[successor].out(),
-            "this node now leads the job, as the successor of " + crew.address(0)));
+  CHECK(crew[successor].prints("this node now leads the job, as the successor of " +
+                               crew.address(0)));
   crew.start(0);
   REQUIRE(becomes_true([&] { return crew.members(0) == 3; }));
   CHECK(crew.leader(0) == successor);
@@ -279,6 +279,30 @@ TEST_CASE("when the leader is frozen and all others restart, they begin the job 
   CHECK(crew.leader(frozen) == 0);
   CHECK(stop(crew[other]).code == 0);
   check_lines(run, run.events().back().at("step").get<std::int64_t>() + 1, 3);
+}
+
+TEST_CASE("a leader that was frozen while another led continues if all others restart", "[long]") {
+  const Experiment experiment;
+  Crew crew{experiment, "nodes", 3, for_crew(3) + Settings{"train.epochs=100000"}, true};
+  crew.start_all();
+  const auto run = crew.run(0);
+  REQUIRE(becomes_true([&] { return crew.members(0) == 3 && run.steps_done() > 40; }));
+  crew[0].send(SIGSTOP);
+  REQUIRE(becomes_true([&] { return crew.leader(1) > 0; }));
+  const auto then = run.steps_done(); // the successor has taken over the folder
+  REQUIRE(becomes_true([&] { return run.steps_done() > then + 20; }));
+  for (const int node : {1, 2})
+    crew[node].kill();
+  for (const int node : {1, 2})
+    crew.start(node);
+  crew[0].send(SIGCONT);
+  REQUIRE(becomes_true([&] { return crew.members(0) == 3; }));
+  CHECK(becomes_true([&] { return crew.leader(1) == 0; }));
+  const auto now = run.steps_done();
+  REQUIRE(becomes_true([&] { return run.steps_done() > now + 40; }));
+  CHECK(stop(crew[1]).code == 0);
+  CHECK(crew[0].wait().code == 0);
+  check_lines(run, run.events().back().at("step").get<std::int64_t>() + 1, 2);
 }
 
 TEST_CASE("with a witness, the follower of two nodes continues without the leader") {

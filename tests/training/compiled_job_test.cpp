@@ -3,6 +3,13 @@
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
 
+#include <algorithm>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
 namespace troupe::training {
 
 namespace {
@@ -27,6 +34,39 @@ Result<std::shared_ptr<CompiledJob>> prepared(const Config& config,
                                               const Preparing& preparing = {}) {
   return compile_job(open_job(config, {}).value(), config.devices.count, {}, preparing);
 }
+
+/// Forwards calls to other devices, and records those that create or separate streams.
+class RecordedDevices final : public PlatformDevices {
+public:
+  RecordedDevices(std::shared_ptr<PlatformDevices> devices, std::vector<std::string>& calls)
+      : devices_{std::move(devices)}, calls_{calls} {}
+
+  Result<std::shared_ptr<Device>> add() override { return devices_->add(); }
+  Result<EngineOptions> engine_options(int worker) override {
+    return devices_->engine_options(worker);
+  }
+  Result<double> peak_operations(int worker, Precision precision) override {
+    return devices_->peak_operations(worker, precision);
+  }
+  nn::InputFormat preferred_input(bool augments) const override {
+    return devices_->preferred_input(augments);
+  }
+  Result<std::shared_ptr<BatchProducer>> make_producer(int worker,
+                                                       ProducerOptions options) override {
+    calls_.emplace_back("make_producer");
+    return devices_->make_producer(worker, std::move(options));
+  }
+  Result<Communicators> make_group(std::span<const GroupMember> members,
+                                   const GroupPlace& place) override {
+    calls_.emplace_back("make_group");
+    return devices_->make_group(members, place);
+  }
+  void separate_streams() override { calls_.emplace_back("separate_streams"); }
+
+private:
+  std::shared_ptr<PlatformDevices> devices_;
+  std::vector<std::string>& calls_;
+};
 
 } // namespace
 
@@ -102,6 +142,17 @@ TEST_CASE("test batches are divided among the ranks of a generation") {
           (size + 4 * ranks - 1) / (4 * ranks));
     REQUIRE(return_state(*generation, 0));
   }
+}
+
+TEST_CASE("a generation separates its streams once, after creating all of them") {
+  std::vector<std::string> calls;
+  const auto compiled_job = prepared(two_workers()).value();
+  compiled_job->devices = std::make_shared<RecordedDevices>(compiled_job->devices, calls);
+  REQUIRE(build_generation(compiled_job, single_node_assignment(2, "here")));
+  CHECK(std::ranges::count(calls, "make_producer") > 0);
+  CHECK(std::ranges::count(calls, "make_group") > 0);
+  CHECK(std::ranges::count(calls, "separate_streams") == 1);
+  CHECK(calls.back() == "separate_streams");
 }
 
 TEST_CASE("an assignment of more workers than the host has devices is refused") {

@@ -163,10 +163,11 @@ class StormJob:
         return own | (storm_tables.tls(self.tables, host) if self.scenario.tls else {"cluster.insecure": "true"})
 
     def start(self, host, more=None):
-        """Starts the daemon. `more`: added to the common settings."""
+        """Starts the daemon. `more`: added to the common settings, also when it is started again."""
         daemon = self.daemons[host]
+        daemon.more = more or {}
         words = [self.program, "node", self.tables / "job.yaml"]
-        for key, value in (self.settings(host) | (more or {})).items():
+        for key, value in (self.settings(host) | daemon.more).items():
             words += ["--set", f"{key}={value}"]
         if daemon.role == "witness":
             words.append("--witness")
@@ -215,7 +216,7 @@ class StormJob:
                 if daemon.kept and (daemon.pause is not None or daemon.process.returncode not in NO_RESTART):
                     daemon.starts_at = now + (storm_bounds.RESTART if daemon.pause is None else daemon.pause)
             if daemon.starts_at and now >= daemon.starts_at and not daemon.runs():
-                self.start(daemon.host)
+                self.start(daemon.host, daemon.more)
 
     def members(self, among=None):
         """Hosts of the newest generation in any log, the leader first."""

@@ -19,7 +19,7 @@ struct Parts {
   std::string place, loss, left, rate, quality, mfu;
 };
 
-std::string quality_of(const Progress& progress) {
+std::string quality_of(const EpochProgress& progress) {
   const auto& recent = progress.recent;
   if (const auto accuracy = recent.accuracy())
     return "accuracy " + format_percent(*accuracy);
@@ -27,7 +27,7 @@ std::string quality_of(const Progress& progress) {
   return found ? "perplexity " + format_perplexity(*found) : "";
 }
 
-std::string text_of_mfu(const Progress& progress) {
+std::string text_of_mfu(const EpochProgress& progress) {
   const auto mfu = progress.recent.mfu();
   if (!mfu)
     return "";
@@ -38,7 +38,7 @@ std::string text_of_mfu(const Progress& progress) {
   return text;
 }
 
-Parts parts_of(const Progress& progress) {
+Parts parts_of(const EpochProgress& progress) {
   const auto& recent = progress.recent;
   const auto left = static_cast<double>(progress.steps_left) * recent.seconds_per_step();
   const auto [rate, what] = throughput(progress.run, recent.samples_per_second());
@@ -56,11 +56,11 @@ std::vector<std::string> present(std::vector<std::string> parts) {
   return parts;
 }
 
-std::string epoch_of(const Progress& progress) {
+std::string epoch_of(const EpochProgress& progress) {
   return fmt::format("epoch {}/{}", progress.epoch, progress.epochs);
 }
 
-std::string bar(const Progress& progress, std::ptrdiff_t length) {
+std::string bar(const EpochProgress& progress, std::ptrdiff_t length) {
   const auto inner = length - 2;
   const auto done = progress.steps > 0 ? inner * progress.step / progress.steps : 0;
   std::string text(static_cast<std::size_t>(inner), ' ');
@@ -72,7 +72,8 @@ std::string bar(const Progress& progress, std::ptrdiff_t length) {
 
 } // namespace
 
-Progress progress_after(const RunInfo& run, const StepRecord& step, const RecentSteps& recent) {
+EpochProgress progress_after(const RunInfo& run, const StepRecord& step,
+                             const RecentSteps& recent) {
   const auto done = step.step + 1;
   const auto each = std::max<std::int64_t>(1, run.steps_per_epoch);
   const auto before = step.epoch * each;
@@ -85,7 +86,7 @@ Progress progress_after(const RunInfo& run, const StepRecord& step, const Recent
           .run = run};
 }
 
-std::string progress_bar(const Progress& progress, int width) {
+std::string progress_bar(const EpochProgress& progress, int width) {
   const auto [place, loss, left, rate, quality, mfu] = parts_of(progress);
   const auto epoch = epoch_of(progress);
   for (const auto& rest :
@@ -104,7 +105,7 @@ std::string progress_bar(const Progress& progress, int width) {
   return {};
 }
 
-std::string progress_line(const Progress& progress) {
+std::string progress_line(const EpochProgress& progress) {
   const auto [place, loss, left, rate, quality, mfu] = parts_of(progress);
   return fmt::format("{}  step {}", epoch_of(progress),
                      fmt::join(present({place, loss, quality, rate, mfu, left}), "  "));

@@ -14,7 +14,7 @@ class Page {
   build(kind) {
     this.kind = kind;
     this.groups = new Map();
-    this.sections = (kind === 'comparison' ? comparison : [...learning, ...speed, ...workers, ...company, ...record]).map(each => new Section(each));
+    this.sections = (kind === 'comparison' ? comparison : [...learning, ...speed, ...workers, ...cluster, ...record]).map(each => new Section(each));
     for (const { group } of this.sections)
       if (!this.groups.has(group)) {
         const grid = make('div', { class: 'grid' }), heading = make('h2', { id: groupId(group) }, group);

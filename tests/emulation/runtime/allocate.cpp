@@ -5,6 +5,7 @@
 #include "tests/emulation/runtime/stream.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <limits>
 #include <set>
 #include <span>
@@ -39,6 +40,8 @@ std::optional<Allocation> beginning_at(const void* address, bool host) {
     return found;
   return std::nullopt;
 }
+
+std::atomic<std::uint64_t> page_locks = 0;
 
 bool is_pool(cudaMemPool_t pool) {
   return Handles<CUmemPoolHandle_st>::instance().has(pool);
@@ -114,6 +117,7 @@ cudaError_t cudaHostAlloc(void** memory, std::size_t bytes, unsigned) {
   EMULATION_TRY(refuse_while_capturing());
   EMULATION_TRY(standing_error());
   use_context();
+  ++page_locks;
   auto* const data = Memory::instance().reserve(Allocation::host, bytes);
   if (!data)
     return remember(cudaErrorMemoryAllocation);
@@ -122,7 +126,7 @@ cudaError_t cudaHostAlloc(void** memory, std::size_t bytes, unsigned) {
   return cudaSuccess;
 }
 
-/// Waits for an idle device, as CUDA's does.
+/// Waits until all devices of the process are idle, as CUDA's does.
 cudaError_t cudaFreeHost(void* memory) {
   EMULATION_TRY(refuse_while_capturing());
   use_context();
@@ -130,7 +134,7 @@ cudaError_t cudaFreeHost(void* memory) {
     return cudaSuccess;
   if (!beginning_at(memory, true))
     return remember(cudaErrorInvalidValue);
-  call_alone(current_device(), [memory] { Memory::instance().close(bytes_at(memory)); });
+  call_alone_on_all([memory] { Memory::instance().close(bytes_at(memory)); });
   return remember(standing_error());
 }
 
@@ -144,6 +148,7 @@ cudaError_t cudaHostGetDevicePointer(void** device, void* host, unsigned) {
 
 cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void* address) {
   *attributes = {};
+  use_context();
   const auto found = Memory::instance().find(address);
   if (!found)
     return cudaSuccess; // cudaMemoryTypeUnregistered
@@ -254,4 +259,8 @@ cudaError_t cudaFreeAsync(void* memory, cudaStream_t stream) {
   pool->pieces.insert(found->bytes);
   return cudaSuccess;
 }
+}
+
+std::uint64_t troupe_emulated_page_locks() {
+  return page_locks;
 }

@@ -1,13 +1,16 @@
 #include "tests/emulation/runtime/loading.hpp"
 
 #include "tests/emulation/runtime/queue.hpp"
+#include "tests/emulation/runtime/settings.hpp"
 #include "tests/emulation/runtime/stream.hpp"
 
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <mutex>
 #include <set>
 #include <shared_mutex>
+#include <vector>
 
 namespace emulation {
 
@@ -48,6 +51,15 @@ void load(int device, const void* code) {
 void call_alone(int device, const std::function<void()>& call) {
   const std::lock_guard lock{loaded_on(device).loading};
   drain_device(device);
+  call();
+}
+
+void call_alone_on_all(const std::function<void()>& call) {
+  std::vector<std::unique_lock<std::shared_mutex>> locks;
+  for (int device = 0; device < settings().devices; ++device)
+    locks.emplace_back(loaded_on(device).loading);
+  for (int device = 0; device < settings().devices; ++device)
+    drain_device(device);
   call();
 }
 

@@ -15,6 +15,9 @@ void load(int device, const void* code);
 /// work has run and blocks other threads' calls until then.
 void call_alone(int device, const std::function<void()>& call);
 
+/// Makes a call for which CUDA waits until all devices of the process are idle.
+void call_alone_on_all(const std::function<void()>& call);
+
 /// Counts launches without code to load: copies and fills of memory.
 void note_launch();
 

@@ -78,3 +78,5 @@ bool pools_may_open();
 /// For tests: sets whether devices can access each other's memory from now on, and whether their
 /// pools may be opened. Both are true initially.
 extern "C" void troupe_emulated_peers(bool reachable, bool may_open);
+/// For tests: returns how often memory of the host was page-locked so far.
+extern "C" std::uint64_t troupe_emulated_page_locks();

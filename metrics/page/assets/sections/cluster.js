@@ -9,7 +9,7 @@ const counted = names => [...new Set(names)].map(name => {
   return count > 1 ? `${count} × ${name}` : name;
 }).join(', ');
 
-const company = [
+const cluster = [
   section('Cluster', 'Actors', body => ({ actors }) => {
     if (!list(actors).length) return false;
     const most = Math.max(1, ...actors.map(actor => actor.waiting || 0));
