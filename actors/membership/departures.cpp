@@ -66,7 +66,7 @@ void Departures::dismiss(Member& member, JobEnd end) {
   end.for_all = false;
   actions_.refuse(member.request, end.error.value_or(Error{Errc::stopped, "asked to leave"}));
   actions_.add(action::Finish{member.id, std::move(end)});
-  entrants_.dismiss(participants_.info(member).process);
+  history_.dismiss(participants_.info(member).process);
   participants_.remove(member);
 }
 
@@ -124,7 +124,7 @@ bool Departures::leave_out(const FaultSearch::Evidence& evidence) {
 }
 
 void Departures::refuse_for_now(Member& member, const std::string& why) {
-  entrants_.leave_out(participants_.info(member).process, member.id);
+  history_.leave_out(participants_.info(member).process, member.id);
   actions_.assign(member.request,
                   {.refused = Error{Errc::network, "left out: " + why, {.node = member.address}},
                    .left_out = true});

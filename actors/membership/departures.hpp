@@ -14,10 +14,10 @@ namespace troupe::actors {
 class Departures {
 public:
   /// All outlive this object.
-  Departures(const JobState& job, Participants& participants, Entrants& entrants, Records& records,
-             Actions& actions)
-      : job_{job},
-        participants_{participants}, entrants_{entrants}, records_{records}, actions_{actions} {}
+  Departures(const JobState& job, Participants& participants, Entrants& entrants,
+             JoinHistory& history, Records& records, Actions& actions)
+      : job_{job}, participants_{participants}, entrants_{entrants}, history_{history},
+        records_{records}, actions_{actions} {}
 
   /// Removes a spare, a witness or an entrant, whose request stays pending; none: it is none.
   std::optional<Spare> take_waiting(NodeId node);
@@ -47,6 +47,7 @@ private:
   const JobState& job_;
   Participants& participants_;
   Entrants& entrants_;
+  JoinHistory& history_;
   Records& records_;
   Actions& actions_;
 };

@@ -6,6 +6,18 @@
 
 namespace troupe::actors {
 
+void Ending::refuse_all(const Error& error) {
+  job_.closed = error;
+  handover_.refuse(error);
+  participants_.refuse_all(error);
+  entrants_.refuse_all(error);
+}
+
+void Ending::quit() {
+  job_.ended = true;
+  actions_.add(action::Quit{});
+}
+
 void Ending::fail(const Error& error, RequestId request) {
   if (!unstarted_)
     cancel_connecting(error);
@@ -74,7 +86,7 @@ void Ending::tell(const JobEnd& end) {
     open_.insert(nodes.begin(), nodes.end());
   for (const auto node : open_)
     actions_.add(action::Finish{node, end, /*answers=*/true});
-  for (const auto node : entrants_.left_out())
+  for (const auto node : history_.left_out())
     actions_.add(action::Finish{node, end});
   participants_.refuse_waiting(*job_.closed);
   entrants_.refuse_all(*job_.closed);

@@ -15,10 +15,15 @@ namespace troupe::actors {
 class Ending {
 public:
   /// All outlive this object.
-  Ending(JobState& job, Participants& participants, Entrants& entrants, Handover& handover,
-         Actions& actions)
-      : job_{job},
-        participants_{participants}, entrants_{entrants}, handover_{handover}, actions_{actions} {}
+  Ending(JobState& job, Participants& participants, Entrants& entrants, const JoinHistory& history,
+         Handover& handover, Actions& actions)
+      : job_{job}, participants_{participants}, entrants_{entrants}, history_{history},
+        handover_{handover}, actions_{actions} {}
+
+  /// Refuses all nodes: the job does not begin, or continues at another node.
+  void refuse_all(const Error& error);
+  /// Ends this Membership: another node leads from now on.
+  void quit();
 
   /// Has the voters decide the end, so that it is not lost with the leader. If they do not answer
   /// in time, or there are no others, the nodes end anyway.
@@ -50,6 +55,7 @@ private:
   JobState& job_; ///< it sets `ended` and `closed`
   Participants& participants_;
   Entrants& entrants_;
+  const JoinHistory& history_;
   Handover& handover_;
   Actions& actions_;
   std::optional<Error> unstarted_ = {}; ///< why the ranks will not all be connected

@@ -34,16 +34,11 @@ bool is_of_entrant(const std::vector<BrokenLink>& broken, const std::string& ent
 
 } // namespace
 
-bool Entrants::is_replay(const NodeInfo& info) const {
-  const auto last = attempts_.find(info.process);
-  return last != attempts_.end() && info.attempt <= last->second;
-}
-
 Status Entrants::check(const NodeInfo& info, const Member* known) const {
   const EntryChecks checks{job_, participants_};
   if (job_.closed)
     return failure(checks.refusal(info));
-  if (dismissed_.contains(info.process))
+  if (history_.was_dismissed(info.process))
     return fail(Errc::stopped, "the other nodes continue without this node");
   if (known != nullptr)
     return known->address == info.address
@@ -124,16 +119,16 @@ std::optional<Spare> Entrants::take(NodeId node) {
 }
 
 void Entrants::refuse(Spare node, const Error& error) {
-  report_problem(node.info.address, error.message);
-  actions_.assign(node.member.request, refusal_of(node.info, error));
+  history_.report_problem(node.info.address, error.message);
+  actions_.assign(node.member.request, history_.refusal_of(node.info, error));
   participants_.stop_waiting(node.info.address);
 }
 
 /// Logs what a person has to change.
 void Entrants::refuse_request(Spare& node, const Error& error) {
   if (const auto& name = node.info.address; error.exit_code() == 2)
-    report_problem(name, fmt::format("node {} is refused: {}", name, error.message));
-  actions_.assign(node.member.request, refusal_of(node.info, error));
+    history_.report_problem(name, fmt::format("node {} is refused: {}", name, error.message));
+  actions_.assign(node.member.request, history_.refusal_of(node.info, error));
 }
 
 void Entrants::refuse_all(const Error& error) {
@@ -219,52 +214,6 @@ std::optional<Time> Entrants::next_wake() const {
   for (const auto& entrant : entrants_)
     next = earlier(next, entrant.stable_at);
   return next;
-}
-
-bool Entrants::waits_for_newcomers() {
-  bool waits = false;
-  for (const auto& member : participants_.members()) {
-    if (!participants_.is_newcomer(member))
-      continue;
-    auto& question = questions_[member.id];
-    if (question.probe == 0)
-      question.probe = probes_.of_answer({member.id, {member.address, ""}});
-    waits = waits || !question.is_answered;
-  }
-  return waits;
-}
-
-std::optional<NodeId> Entrants::end_question(const Probes::Outcome& outcome) {
-  const auto found = std::ranges::find(questions_, outcome.probe,
-                                       [](const auto& asked) { return asked.second.probe; });
-  if (found == questions_.end())
-    return std::nullopt;
-  found->second.is_answered = outcome.silent.empty();
-  return outcome.silent.empty() ? std::nullopt : std::optional{found->first};
-}
-
-std::vector<NodeId> Entrants::left_out() const {
-  std::vector<NodeId> nodes;
-  for (const auto& [process, node] : left_out_)
-    nodes.push_back(node);
-  return nodes;
-}
-
-bool Entrants::has_left_out(NodeId node) const {
-  return std::ranges::any_of(left_out_, [&](const auto& out) { return out.second == node; });
-}
-
-/// A node that was left out waits before it asks again.
-training::NodeAssignment Entrants::refusal_of(const NodeInfo& info, const Error& error) const {
-  return {.refused = error,
-          .left_out = error.code == Errc::network && left_out_.contains(info.process)};
-}
-
-void Entrants::report_problem(const std::string& node, const std::string& problem) {
-  if (problems_reported_.of(node, job_.now) == problem)
-    return;
-  problems_reported_.note(node, problem, job_.now);
-  actions_.say(problem);
 }
 
 } // namespace troupe::actors

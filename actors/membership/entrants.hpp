@@ -2,6 +2,7 @@
 /// a node, before it does.
 #pragma once
 
+#include "actors/membership/join_history.hpp"
 #include "actors/membership/participants.hpp"
 #include "actors/membership/probes.hpp"
 #include "actors/membership/recent.hpp"
@@ -9,7 +10,6 @@
 #include <cstdint>
 #include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -21,12 +21,11 @@ namespace troupe::actors {
 class Entrants {
 public:
   /// All outlive this object.
-  Entrants(const JobState& job, Participants& participants, Probes& probes, Actions& actions)
-      : job_{job}, participants_{participants}, probes_{probes}, actions_{actions} {}
+  Entrants(const JobState& job, Participants& participants, JoinHistory& history, Probes& probes,
+           Actions& actions)
+      : job_{job}, participants_{participants}, history_{history}, probes_{probes}, actions_{
+                                                                                        actions} {}
 
-  /// Whether the request is a replay: each process numbers its requests, and they arrive in order.
-  bool is_replay(const NodeInfo& info) const;
-  void note_attempt(const NodeInfo& info) { attempts_[info.process] = info.attempt; }
   /// Checks a node that asks to take part, or asks again. Errors: invalid_input, data; network if
   /// it may try again; stopped if it may not. `known`: null if it asks for the first time.
   Status check(const NodeInfo& info, const Member* known) const;
@@ -58,25 +57,6 @@ public:
   void wake();
   std::optional<Time> next_wake() const;
 
-  /// Asks new members once more before the record names them: one that is stuck now would delay
-  /// all. Returns whether some have not answered yet.
-  bool waits_for_newcomers();
-  /// Ends the question to a new member. Returns it if it has not answered.
-  std::optional<NodeId> end_question(const Probes::Outcome& outcome);
-  void forget_questions() { questions_.clear(); }
-
-  /// A dismissed process is not admitted again.
-  void dismiss(const std::string& process) { dismissed_.insert(process); }
-  /// A process that is left out may join again, with its next request.
-  void leave_out(const std::string& process, NodeId node) { left_out_[process] = node; }
-  /// Returns whether the process was left out before.
-  bool returns(const std::string& process) { return left_out_.erase(process) > 0; }
-  std::vector<NodeId> left_out() const;
-  bool has_left_out(NodeId node) const;
-  training::NodeAssignment refusal_of(const NodeInfo& info, const Error& error) const;
-  /// Logs the same problem of a node at most once a minute, because the node may ask repeatedly.
-  void report_problem(const std::string& node, const std::string& problem);
-
 private:
   struct Entrant {
     Spare node;
@@ -85,11 +65,6 @@ private:
     std::optional<Time> stable_at = {};
   };
   using All = std::vector<Entrant>;
-  /// A question to a new member, asked as a probe without links.
-  struct Question {
-    std::int64_t probe = 0;
-    bool is_answered = false;
-  };
 
   Status check_entry(const NodeInfo& info) const;
   All::const_iterator find(NodeId node) const;
@@ -100,18 +75,14 @@ private:
 
   const JobState& job_;
   Participants& participants_;
+  JoinHistory& history_;
   Probes& probes_;
   Actions& actions_;
-  All entrants_ = {};      ///< in the order in which they asked
-  std::int64_t proof_ = 0; ///< number of the probe in progress; 0: none
-  NodeId proving_ = {};    ///< the entrant whose links it tries
-  std::map<NodeId, Question> questions_ = {};
-  Recent failed_proofs_ = {};                             ///< by data port
-  Recent problems_reported_ = {};                         ///< by node
+  All entrants_ = {};         ///< in the order in which they asked
+  std::int64_t proof_ = 0;    ///< number of the probe in progress; 0: none
+  NodeId proving_ = {};       ///< the entrant whose links it tries
+  Recent failed_proofs_ = {}; ///< by data port
   std::map<std::string, std::string> reached_ports_ = {}; ///< by node: port that all have reached
-  std::map<std::string, std::int64_t> attempts_ = {};     ///< last join request, by process
-  std::set<std::string> dismissed_ = {};                  ///< processes
-  std::map<std::string, NodeId> left_out_ = {};           ///< by process
 };
 
 } // namespace troupe::actors

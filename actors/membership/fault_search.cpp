@@ -1,5 +1,7 @@
 #include "actors/membership/fault_search.hpp"
 
+#include "actors/membership/limits.hpp"
+
 #include <fmt/format.h>
 
 namespace troupe::actors {
@@ -39,6 +41,26 @@ std::optional<FaultSearch::Evidence> FaultSearch::end(const Probes::Outcome& out
     actions_.say(fmt::format("all nodes can reach each other; trying again after: {}",
                              failure.error.message));
   return evidence;
+}
+
+void FaultSearch::watch_connecting() {
+  watch_ = 0;
+  watches_at_ = job_.now + job_.rules.form;
+}
+
+void FaultSearch::wake() {
+  if (is_due(watches_at_, job_.now) && job_.connects() && participants_.members().size() > 1)
+    watch_ = probes_.of_all(participants_.link_ends());
+}
+
+std::optional<SharedFailure> FaultSearch::end_watch(const Probes::Outcome& outcome) {
+  if (outcome.probe != watch_ || !job_.connects())
+    return std::nullopt;
+  const auto& broken = outcome.broken;
+  if (!broken.empty())
+    return SharedFailure{{Errc::network, describe_links(broken.front().to, broken)}};
+  watch_connecting();
+  return std::nullopt;
 }
 
 FaultSearch::Evidence FaultSearch::blame_links(const std::vector<BrokenLink>& broken) const {

@@ -40,6 +40,13 @@ public:
   /// Ends the search if this was its probe. Returns the evidence against nodes; it may be empty.
   std::optional<Evidence> end(const Probes::Outcome& outcome);
 
+  /// Probes links while ranks connect: ranks that cannot connect report it only after minutes.
+  void watch_connecting();
+  /// Ends such a probe. Returns the failure that it found.
+  std::optional<SharedFailure> end_watch(const Probes::Outcome& outcome);
+  void wake();
+  std::optional<Time> next_wake() const { return watches_at_; }
+
 private:
   struct Search {
     SharedFailure failure;
@@ -57,6 +64,8 @@ private:
   Probes& probes_;
   Actions& actions_;
   std::optional<Search> search_ = {};
+  std::optional<Time> watches_at_ = {};
+  std::int64_t watch_ = 0; ///< number of the probe while ranks connect; 0: none
   int unexplained_ = 0;
 };
 

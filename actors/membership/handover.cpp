@@ -103,7 +103,7 @@ bool Handover::may_have_enough() const {
 }
 
 void Handover::check() {
-  if (leavers_.empty() || job_.phase != MembershipPhase::gathering)
+  if (leavers_.empty() || !job_.gathers() || participants_.members().empty())
     return;
   auto missing = lacks();
   if (missing.empty() && !may_have_enough())

@@ -51,7 +51,7 @@ struct MembershipRules {
 ///       ended
 enum class MembershipPhase : std::uint8_t { gathering, deciding, connecting, training };
 
-/// Membership changes it. Its parts only read it, except that Ending closes the job.
+/// Only Membership, Generations and Ending change it.
 struct JobState {
   MembershipRules rules;
   Time now = {}; ///< of the event that is handled
@@ -69,6 +69,9 @@ struct JobState {
   /// Whether the next generation only saves the state, so that any number of nodes is enough.
   bool saves() const { return has_begun() && (stopping || forms_anyway); }
   bool gathers() const { return phase == MembershipPhase::gathering && !ended && !closed; }
+  /// Whether the voters decide the next generation.
+  bool decides() const { return phase == MembershipPhase::deciding && !ended && !closed; }
+  bool connects() const { return phase == MembershipPhase::connecting && !ended; }
   /// Returns the node's ranks in the last generation; null: it has none.
   const training::MemberInfo* place_of(const std::string& address) const {
     if (!generation)

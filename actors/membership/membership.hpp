@@ -2,12 +2,10 @@
 /// leads one generation from its first step to its last.
 #pragma once
 
-#include "actors/job_status.hpp"
-#include "actors/membership/departures.hpp"
-#include "actors/membership/ending.hpp"
-#include "actors/membership/limits.hpp"
+#include "actors/membership/failures.hpp"
 #include "actors/membership/planned_changes.hpp"
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -15,12 +13,9 @@
 
 namespace troupe::actors {
 
-/// Each round of gathering makes a generation. If min_nodes, or nodes that fill whole groups of
-/// workers, do not join within the quorum timeout, the job does not begin; a job that has begun
-/// saves its state and ends. A node that joins a full job is a spare, and gets the ranks of the
-/// next node that is lost. When the leader is to leave the others, Membership ends between two
-/// steps, and that of another node takes over. Spares and witnesses that join or leave change the
-/// voters, without a halt.
+/// A node that joins a full job is a spare, and gets the ranks of the next node that is lost. When
+/// the leader is to leave the others, Membership ends between two steps, and that of another node
+/// takes over. Spares and witnesses that join or leave change the voters, without a halt.
 ///
 /// It has no clock, no threads and no messages: its actor (MembershipState) calls a function for
 /// each event, with the time, and then carries out take_actions(). It calls wake() at next_wake().
@@ -43,7 +38,7 @@ public:
   /// The answer to action::Propose. `refused`: another node leads.
   void decided(const std::optional<Error>& refused, Time now);
   /// Another node has received the state that the job resumes from.
-  void state_received() { ++receivers_; }
+  void state_received() { generations_.state_received(); }
   /// COORDINATOR exists, so all nodes have joined. Returns false if they were halted meanwhile.
   bool begin_training(Time now);
   /// No step of this generation is in flight, and none begins.
@@ -75,49 +70,30 @@ private:
   template <class Handler>
   void handle(Time now, Handler handler);
   void settle();
-  // Joining.
   void admit(Spare node);
   const Member* find_known(NodeId node) const;
   void enter(Spare node);
   void admit_entrant(NodeId node);
   void conclude(const Probes::Outcome& outcome);
-  // From one generation to the next.
-  void inherit();
-  void gather();
-  void give_up_gathering();
-  void form_if_complete();
-  void form();
-  void begin_generation(training::GenerationRecord record);
-  void end_revision(const training::GenerationRecord& record, bool is_decided);
-  void give_up_deciding();
-  void refuse_all(const Error& error);
-  void halt(const Error& reason, bool is_loss, std::chrono::milliseconds detected_after = {});
-  // Nodes that no longer take part.
-  void drop(NodeId node);
-  void member_gone(Member& member, const std::string& why,
-                   std::chrono::milliseconds detected_after);
   void let_leave(Member& member);
-  bool continues_after(const SharedFailure& failure);
-  bool continues_without(const Error& error);
-  void suspect(const SharedFailure& failure);
-  void quit();
 
   JobState job_;
   Actions actions_;
   Participants participants_{job_, actions_};
   Probes probes_{job_, actions_};
-  Entrants entrants_{job_, participants_, probes_, actions_};
+  JoinHistory history_{job_, actions_};
+  Entrants entrants_{job_, participants_, history_, probes_, actions_};
+  Newcomers newcomers_{participants_, probes_};
   Handover handover_{job_, participants_, actions_};
   FaultSearch faults_{job_, participants_, handover_, probes_, actions_};
   Records records_{job_, participants_, actions_};
   PlannedChanges changes_{job_, participants_, handover_, records_, actions_};
-  Departures departures_{job_, participants_, entrants_, records_, actions_};
-  Ending ending_{job_, participants_, entrants_, handover_, actions_};
-  Limits limits_;
-  Time gathering_ = {};               ///< since when
-  std::optional<Error> changed_;      ///< what has changed since the proposal
-  std::ptrdiff_t receivers_ = 0;      ///< nodes that have received the state
-  std::int64_t connection_probe_ = 0; ///< number of the probe while ranks connect; 0: none
+  Departures departures_{job_, participants_, entrants_, history_, records_, actions_};
+  Ending ending_{job_, participants_, entrants_, history_, handover_, actions_};
+  Generations generations_{job_,     participants_, newcomers_, faults_,
+                           records_, departures_,   ending_,    actions_};
+  Failures failures_{job_,        participants_, handover_, faults_,
+                     departures_, generations_,  ending_,   actions_};
 };
 
 } // namespace troupe::actors

@@ -2,8 +2,6 @@
 
 #include "actors/caf_error.hpp"
 
-#include <algorithm>
-
 namespace troupe::actors {
 
 MembershipState::MembershipState(membership_actor::pointer self, MembershipSetup setup)
@@ -32,14 +30,14 @@ membership_actor::behavior_type MembershipState::make_behavior() {
           [this](atom::stop) { on([this](Time now) { membership_.stop(now); }); },
           [this](atom::leave, const member_actor& node, bool waits) {
             return request(requests_, [&](auto id, Time now) {
-              membership_.leave(id, id_of(node), waits, now);
+              membership_.leave(id, nodes_.id_of(node), waits, now);
             });
           },
           [this](atom::status, const member_actor& node) {
-            return membership_.status(id_of(node), self_->clock().now());
+            return membership_.status(nodes_.id_of(node), self_->clock().now());
           },
           [this](atom::abort, const member_actor& node) {
-            on([&](Time now) { membership_.withdraw(id_of(node), now); });
+            on([&](Time now) { membership_.withdraw(nodes_.id_of(node), now); });
           }};
 }
 
@@ -51,7 +49,8 @@ void MembershipState::on(Event event) {
        actions = membership_.take_actions())
     for (auto& action : actions)
       carry_out(action);
-  forget_unknown();
+  for (const auto& unknown : nodes_.keep([this](NodeId node) { return membership_.knows(node); }))
+    self_->demonitor(unknown);
   plan_wake();
 }
 
@@ -70,10 +69,9 @@ caf::result<training::NodeAssignment> MembershipState::join(const NodeInfo& info
   if (!node)
     return no_handle();
   return request(joins_, [&](RequestId request, Time now) {
-    auto id = id_of(node);
-    const bool is_new = id == NodeId{};
-    if (is_new)
-      nodes_.emplace(id = NodeId{++last_node_}, node);
+    const auto known = nodes_.id_of(node);
+    const bool is_new = known == NodeId{};
+    const auto id = is_new ? nodes_.add(node) : known;
     membership_.join(request, id, info, now);
     if (is_new && membership_.knows(id))
       lost_.watch(node);
@@ -102,30 +100,13 @@ caf::result<coordinator_actor> MembershipState::leader() {
 }
 
 void MembershipState::lose(const caf::down_msg& down) {
-  const auto gone = std::ranges::find_if(
-      nodes_, [&](const auto& node) { return node.second.address() == down.source; });
-  if (gone == nodes_.end())
+  const auto id = nodes_.id_of(down.source);
+  if (id == NodeId{})
     return;
-  const auto id = gone->first;
-  const auto host = gone->second.node();
-  nodes_.erase(gone);
+  nodes_.remove(id);
+  const auto host = down.source.node();
   const auto silent = lost_.was_silent(host) ? setup_.rules.detection : std::chrono::milliseconds{};
   on([&](Time now) { membership_.node_down(id, lost_.why(host, down.reason), silent, now); });
-}
-
-/// Returns 0 if the node is unknown.
-NodeId MembershipState::id_of(const member_actor& node) const {
-  const auto found = std::ranges::find(nodes_, node, [](const auto& each) { return each.second; });
-  return found == nodes_.end() ? NodeId{} : found->first;
-}
-
-void MembershipState::forget_unknown() {
-  std::erase_if(nodes_, [this](const auto& node) {
-    if (membership_.knows(node.first))
-      return false;
-    self_->demonitor(node.second);
-    return true;
-  });
 }
 
 /// An earlier wake-up that is no longer needed does no harm.
@@ -144,8 +125,8 @@ void MembershipState::plan_wake() {
 
 template <class... Message>
 void MembershipState::send(NodeId node, Message&&... message) {
-  if (const auto found = nodes_.find(node); found != nodes_.end())
-    self_->send(found->second, std::forward<Message>(message)...);
+  if (const auto handle = nodes_.find(node))
+    self_->send(handle, std::forward<Message>(message)...);
 }
 
 namespace {
@@ -192,7 +173,7 @@ void MembershipState::finish(const action::Finish& finish) {
   const auto heard = [this, node = finish.node] {
     on([&](Time now) { membership_.heard_end(node, now); });
   };
-  self_->request(nodes_.at(finish.node), setup_.rules.detection, atom::finish_v, finish.end)
+  self_->request(nodes_.find(finish.node), setup_.rules.detection, atom::finish_v, finish.end)
       .then(heard, [heard](const caf::error&) { heard(); });
 }
 
@@ -201,7 +182,7 @@ void MembershipState::ask_for_links(const action::Probe& probe) {
   const auto answered = [this, number = probe.probe, node = probe.node](const Answer& broken) {
     on([&](Time now) { membership_.probed(number, node, broken, now); });
   };
-  self_->request(nodes_.at(probe.node), probe.limit, atom::probe_v, probe.order)
+  self_->request(nodes_.find(probe.node), probe.limit, atom::probe_v, probe.order)
       .then([answered](const std::vector<BrokenLink>& broken) { answered(broken); },
             [answered](const caf::error&) { answered({}); });
 }

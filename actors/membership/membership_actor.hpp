@@ -4,6 +4,7 @@
 #include "actors/interfaces.hpp"
 #include "actors/membership/failure_detector.hpp"
 #include "actors/membership/membership.hpp"
+#include "actors/membership/node_handles.hpp"
 
 #include <functional>
 #include <map>
@@ -41,10 +42,8 @@ private:
   void lead(const coordinator_actor& coordinator);
   caf::result<coordinator_actor> leader();
   void lose(const caf::down_msg& down);
-  NodeId id_of(const member_actor& node) const;
   template <class... Message>
   void send(NodeId node, Message&&... message);
-  void forget_unknown();
   void plan_wake();
   void carry_out(Action& action);
   void ask_for_links(const action::Probe& probe);
@@ -56,8 +55,8 @@ private:
   MembershipSetup setup_;
   FailureDetector lost_;
   Membership membership_;
-  std::map<NodeId, member_actor> nodes_;
-  std::int64_t last_node_ = 0, last_request_ = 0; ///< numbers
+  NodeHandles nodes_;
+  std::int64_t last_request_ = 0; ///< number
   Promises<training::NodeAssignment> joins_;
   Promises<void> requests_;
   coordinator_actor coordinator_;

@@ -95,7 +95,8 @@ std::string Participants::why_it_waits(const Spare& node) const {
 
 void Participants::say_missing() {
   const auto capacity = this->capacity();
-  if (job_.gathers() && !capacity.has_enough() && !job_.saves())
+  const bool begins_anyway = job_.saves() && list_.absent().empty();
+  if (job_.gathers() && !capacity.has_enough() && !begins_anyway)
     actions_.say(capacity.waiting_for());
 }
 

@@ -22,7 +22,7 @@ void PlannedChanges::ask_if_wanted() {
   const auto& members = participants_.members();
   const bool saves = handover_.is_asked();
   returns_at_.reset();
-  if (job_.phase != MembershipPhase::training || job_.ended || (asked_ && (*asked_ || !saves)))
+  if (job_.phase != MembershipPhase::training || job_.ended || was_asked())
     return;
   const bool is_wanted = saves || std::ranges::any_of(members, wants_change);
   if (!is_wanted && std::ranges::none_of(members, joins_again))
@@ -32,9 +32,15 @@ void PlannedChanges::ask_if_wanted() {
       return;
     returned_ = job_.now;
   }
-  asked_ = saves;
+  asked_in_ = job_.generation->number;
+  asked_to_save_ = saves;
   records_.begin_change();
   actions_.add(action::HaltCoordinator{job_.generation->number, saves});
+}
+
+/// Whether COORDINATOR was asked before. It is asked again if it has to save, too.
+bool PlannedChanges::was_asked() const {
+  return asked_in_ == job_.generation->number && (asked_to_save_ || !handover_.is_asked());
 }
 
 /// Whether it is too soon after the last halt for nodes that were left out. A node whose links come

@@ -4,6 +4,7 @@
 #include "actors/membership/handover.hpp"
 #include "actors/membership/records.hpp"
 
+#include <cstdint>
 #include <optional>
 
 namespace troupe::actors {
@@ -20,12 +21,11 @@ public:
   void ask_if_wanted();
   /// Why all halt.
   Error wanted() const;
-  /// Another COORDINATOR may be asked.
-  void begin_generation() { asked_.reset(); }
   /// When the job may halt for nodes that were left out before; empty: none wait for that.
   std::optional<Time> next_wake() const { return returns_at_; }
 
 private:
+  bool was_asked() const;
   bool waits_for_returns();
 
   const JobState& job_;
@@ -33,7 +33,8 @@ private:
   const Handover& handover_;
   Records& records_;
   Actions& actions_;
-  std::optional<bool> asked_ = {};      ///< COORDINATOR was asked to halt; true: and to save
+  std::int64_t asked_in_ = 0; ///< last generation in which COORDINATOR was asked to halt
+  bool asked_to_save_ = false;
   std::optional<Time> returned_ = {};   ///< time of the last halt for nodes that were left out
   std::optional<Time> returns_at_ = {}; ///< time of the next one
 };

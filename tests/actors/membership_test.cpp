@@ -304,6 +304,25 @@ TEST_CASE("a node that does not join again is left behind") {
   CHECK(b->assignment->refused->code == Errc::stopped); // its daemon ends
 }
 
+TEST_CASE("a node that does not join again is left behind before the others give up") {
+  Cluster cluster{1, 3};
+  cluster.rules.form = test::quorum;
+  cluster.begin();
+  const auto a = cluster.join("a:1");
+  cluster.lead();
+  const auto b = cluster.join("b:1");
+  cluster.lead();
+  cluster.join("c:1");
+  cluster.lead();
+  b->is_stuck = true;
+  cluster.kill("c:1");
+  cluster.pass(test::quorum);
+  CHECK(a->assignment->generation.number == 4);
+  CHECK(a->assignment->generation.nodes.size() == 1);
+  cluster.lead();
+  CHECK_FALSE(cluster.told->ending);
+}
+
 TEST_CASE("a node without slices waits") {
   Cluster cluster{1, 20};
   cluster.join("a:1");
