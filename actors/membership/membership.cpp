@@ -1,234 +1,233 @@
 #include "actors/membership/membership.hpp"
 
-#include "actors/caf_error.hpp"
-#include "collectives/data_plane/data_plane.hpp"
-#include "core/fail.hpp"
+#include "actors/membership/entry_checks.hpp"
+#include "actors/membership/limits.hpp"
 
-#include <algorithm>
+#include <fmt/format.h>
 
 namespace troupe::actors {
 
-MembershipState::MembershipState(membership_actor::pointer self, MembershipSetup setup)
-    : self_{self}, setup_{std::move(setup)}, lost_{self, setup_.timeouts.detection},
-      member_list_{setup_.min_nodes} {}
-
-membership_actor::behavior_type MembershipState::make_behavior() {
-  self_->set_down_handler([this](const caf::down_msg& down) { member_down(down); });
-  if (setup_.before)
-    inherit();
-  gather();
-  return {[this](atom::join, const NodeInfo& info, const member_actor& node) {
-            return admit(info, node);
-          },
-          [this](atom::begin) { return has_begun() ? generation_->slices : 0; },
-          [this](atom::fetch) { ++fetched_; },
-          [this](atom::lead, const coordinator_actor& coordinator) { lead(coordinator); },
-          [this](atom::lead) { return leader(); },
-          [this](atom::failed, std::int64_t generation, const Error& error) {
-            return fail(generation, {error});
-          },
-          [this](atom::failed, std::int64_t generation, const SharedFailure& failure) {
-            return fail(generation, failure);
-          },
-          [this](atom::finish, const JobEnd& end) { return finish(end); },
-          [this](atom::stop) { stop(); },
-          [this](atom::leave, const member_actor& node, bool waits) { return leave(node, waits); },
-          [this](atom::status, const member_actor& node) { return status(node); },
-          [this](atom::abort, const member_actor& node) { withdraw(node); }};
+Membership::Membership(MembershipRules rules, Time now) : job_{std::move(rules), now} {
+  generations_.begin();
 }
 
-/// Begins to wait for nodes, within the limits `form` and `quorum`.
-void MembershipState::gather() {
-  phase_ = Phase::gathering;
-  gathering_ = self_->clock().now();
-  ++rounds_;
-  confirmed_.clear();
-  if (has_begun())
-    self_->run_delayed(setup_.timeouts.rejoin, [this, round = rounds_] { await_again(round); });
-  self_->run_delayed(setup_.timeouts.quorum, [this, round = rounds_] { await_enough(round); });
-  admit_proven();
+template <class Handler>
+void Membership::handle(Time now, Handler handler) {
+  job_.now = now;
+  handler();
+  settle();
 }
 
-bool MembershipState::gathers_for(std::int64_t round) const {
-  return phase_ == Phase::gathering && !ended_ && round == rounds_;
+/// Does all that has become possible.
+void Membership::settle() {
+  do {
+    while (const auto outcome = probes_.take_finished())
+      conclude(*outcome);
+    entrants_.prove_next();
+    if (job_.gathers()) // nothing is trained, so no node halts for those that wait to be stable
+      for (const auto node : entrants_.proven())
+        admit_entrant(node);
+    handover_.check();
+    generations_.form_if_complete();
+    records_.revise(ending_.deciding());
+    changes_.ask_if_wanted();
+  } while (probes_.has_finished() || (job_.gathers() && !entrants_.proven().empty()));
 }
 
-/// Dismisses nodes that have not joined again in time, except the leader.
-void MembershipState::await_again(std::int64_t round) {
-  if (!gathers_for(round))
-    return;
-  for (const auto& absent : std::set{member_list_.absent()}) {
-    const auto member = find(absent);
-    if (member == members_.begin() || member == members_.end())
-      continue;
-    const Error error{
-        Errc::network,
-        fmt::format("node {} has not rejoined within cluster.timeouts.rejoin", absent),
-        {.node = absent}};
-    setup_.say(error.message);
-    dismiss(member, failed_end(error));
+void Membership::join(RequestId request, NodeId node, const NodeInfo& info, Time now) {
+  handle(now, [&] { admit({info, {.id = node, .address = info.address, .request = request}}); });
+}
+
+void Membership::admit(Spare node) {
+  const auto info = node.info;
+  if (history_.is_replay(info))
+    return actions_.refuse(node.member.request, replaced_by_later());
+  const auto* known = find_known(node.member.id);
+  if (known == nullptr)
+    if (const auto differs = EntryChecks{job_, participants_}.leader_is_behind(info)) {
+      participants_.refuse_leader(*differs);
+      ending_.refuse_all({Errc::network,
+                          differs->message,
+                          {.node = participants_.list().nodes().front().address}});
+    }
+  if (const auto admitted = entrants_.check(info, known); !admitted)
+    return entrants_.refuse_request(node, admitted.error());
+  history_.note_attempt(info);
+  if (known == nullptr && entrants_.needs_proof(info))
+    return entrants_.add(std::move(node));
+  if (known == nullptr)
+    return enter(std::move(node));
+  entrants_.ask_again(node);
+  participants_.ask_again(node);
+  participants_.say_missing();
+}
+
+const Member* Membership::find_known(NodeId node) const {
+  if (const auto* member = participants_.find(node))
+    return member;
+  if (const auto* waiting = participants_.find_waiting(node))
+    return &waiting->member;
+  return entrants_.find_member(node);
+}
+
+void Membership::enter(Spare node) {
+  node.member.returns = history_.returns(node.info.process);
+  participants_.take_in(std::move(node));
+  if (job_.inherits && participants_.members().size() == 1) // others are compared with this one
+    actions_.add(action::Announce{});
+  participants_.say_missing();
+}
+
+/// Checks an entrant again, because nodes may have joined and left meanwhile, and admits it.
+void Membership::admit_entrant(NodeId node) {
+  auto entrant = *entrants_.take(node);
+  if (const auto checked = entrants_.check(entrant.info, nullptr); !checked)
+    return entrants_.refuse(std::move(entrant), checked.error());
+  enter(std::move(entrant));
+}
+
+void Membership::probed(std::int64_t probe, NodeId node,
+                        const std::optional<std::vector<BrokenLink>>& broken, Time now) {
+  handle(now, [&] { probes_.note(probe, node, broken); });
+}
+
+void Membership::conclude(const Probes::Outcome& outcome) {
+  if (entrants_.is_proof(outcome.probe)) {
+    if (const auto proven = entrants_.end_proof(outcome))
+      admit_entrant(*proven);
+  } else if (const auto evidence = faults_.end(outcome)) {
+    if (departures_.leave_out(*evidence))
+      return ending_.quit();
+    participants_.say_missing();
+  } else if (const auto silent = newcomers_.end(outcome)) {
+    departures_.leave_behind(*silent);
+  } else if (const auto failure = faults_.end_watch(outcome)) {
+    failures_.suspect(*failure);
   }
-  form_if_complete();
 }
 
-void MembershipState::await_enough(std::int64_t round) {
-  if (!gathers_for(round))
+void Membership::withdraw(NodeId node, Time now) {
+  handle(now, [&] { failures_.drop(node); });
+}
+
+void Membership::wake(Time now) {
+  handle(now, [&] {
+    failures_.refuse_late();
+    entrants_.wake();
+    ending_.wake();
+    faults_.wake();
+    generations_.wake();
+  });
+  // Nodes that have not come again in time are dismissed by now, so the others may be complete.
+  handle(now, [&] { generations_.give_up_late(); });
+}
+
+std::optional<Time> Membership::next_wake() const {
+  std::optional<Time> next;
+  for (const auto& wake :
+       {generations_.next_wake(), participants_.next_limit(), entrants_.next_wake(),
+        faults_.next_wake(), changes_.next_wake(), ending_.next_wake()})
+    next = earlier(next, wake);
+  return next;
+}
+
+WaitStatus Membership::status(NodeId node, Time now) const {
+  if (const auto* waiting = participants_.find_waiting(node))
+    return {participants_.why_it_waits(*waiting)};
+  if (entrants_.find_member(node) != nullptr)
+    return {"waiting until the other nodes have checked their connections to this node"};
+  return generations_.status(now);
+}
+
+bool Membership::knows(NodeId node) const {
+  return find_known(node) != nullptr || history_.has_left_out(node);
+}
+
+void Membership::decided(const std::optional<Error>& refused, Time now) {
+  handle(now, [&] { generations_.decided(refused); });
+}
+
+bool Membership::begin_training(Time now) {
+  if (job_.phase != MembershipPhase::connecting)
+    return false;
+  handle(now, [&] { generations_.begin_training(); });
+  return true;
+}
+
+/// If the leader is to leave, ends this Membership; its loss tells the others. All steps that have
+/// begun are saved, because the next leader may leave at the same moment.
+void Membership::coordinator_halted(std::int64_t generation, Time now) {
+  handle(now, [&] {
+    if (job_.phase != MembershipPhase::training || job_.ended ||
+        job_.generation->number != generation)
+      return;
+    if (!handover_.is_asked())
+      return generations_.halt(changes_.wanted(), false);
+    if (const auto lacks = handover_.lacks(); !lacks.empty()) { // this has changed meanwhile
+      handover_.keep_leader(lacks);
+      return generations_.halt({Errc::network, "no other node can lead the job any more"}, false);
+    }
+    handover_.grant();
+    ending_.quit();
+  });
+}
+
+void Membership::node_down(NodeId node, const std::string& why,
+                           std::chrono::milliseconds detected_after, Time now) {
+  handle(now, [&] { failures_.node_down(node, why, detected_after); });
+}
+
+void Membership::failed(RequestId request, std::int64_t generation, const SharedFailure& failure,
+                        Time now) {
+  handle(now, [&] { failures_.report(request, generation, failure); });
+}
+
+void Membership::leave(RequestId request, NodeId node, bool waits, Time now) {
+  handle(now, [&] {
+    auto waiting = departures_.take_waiting(node);
+    auto* member = participants_.find(node);
+    if (member != nullptr && participants_.leads(*member))
+      return handover_.ask(request, waits);
+    actions_.add(action::Answer{request});
+    if (waiting)
+      actions_.refuse(waiting->member.request, asked_to_leave());
+    else if (member != nullptr) // else the others continue without it already
+      let_leave(*member);
+  });
+}
+
+/// A member leaves at once if nothing is trained, else when all halt.
+void Membership::let_leave(Member& member) {
+  member.leaves = true;
+  if (job_.phase == MembershipPhase::gathering && !job_.rules.leave_one_by_one)
+    return departures_.let_leave();
+  if (job_.phase != MembershipPhase::connecting)
     return;
-  Error error{Errc::network,
-              fmt::format("{}; gave up after cluster.timeouts.quorum", waiting_for())};
-  if (!has_begun())
-    return refuse_all(error);
-  if (revision_)
-    return give_up_deciding();
-  if (!member_list_.absent().empty())
-    return end_job(failed_end(error), [] {});
-  ending_ = std::move(error);
-  form();
+  // It may wait for the ranks of others.
+  actions_.add(action::Abort{member.id, job_.generation->number, asked_to_leave()});
+  records_.begin_change();
+  generations_.halt(changes_.wanted(), false);
 }
 
-void MembershipState::form_if_complete() {
-  check_leavers();
-  const bool saves = has_begun() && stopping_; // a job that ends saves with any number of nodes
-  if (phase_ != Phase::gathering || !member_list_.absent().empty() || probes_links())
-    return;
-  fill_after_leader();
-  if ((has_enough() || saves) && !confirms_newcomers())
-    form();
+void Membership::stop(Time now) {
+  handle(now, [&] {
+    job_.stopping = true;
+    if (job_.phase == MembershipPhase::training)
+      actions_.add(action::StopCoordinator{});
+    else if (!job_.has_begun())
+      ending_.refuse_all({Errc::stopped, "asked to stop before all nodes had joined"});
+    else if (job_.phase == MembershipPhase::connecting && job_.generation->is_first() &&
+             participants_.members().size() > 1)
+      ending_.cancel_connecting({Errc::stopped, "asked to stop before all nodes were connected"});
+  });
 }
 
-void MembershipState::form() {
-  forms_next_ = revision_.has_value();
-  if (forms_next_)
-    return;
-  fill_after_leader();
-  regroup();
-  auto record = next_record();
-  if (!record)
-    return refuse_all(record.error());
-  phase_ = Phase::deciding;
-  suspicion_.reset();
-  proposed_ = *std::move(record);
-  shared_ = member_list_.offer(*proposed_).shared;
-  changed_.reset();
-  if (!setup_.consensus)
-    return decided();
-  decide(*proposed_);
+void Membership::finish(RequestId request, const JobEnd& end, Time now) {
+  handle(now, [&] { ending_.end(end, request); });
 }
 
-void MembershipState::assign_members() {
-  for (std::size_t i = 0; i < generation_->nodes.size(); ++i) {
-    const auto member = find(generation_->nodes[i].address);
-    if (member == members_.end() || !member->assignment)
-      continue; // it was lost meanwhile
-    member->assignment->deliver(training::NodeAssignment{.refused = {},
-                                                         .generation = *generation_,
-                                                         .node = static_cast<std::int32_t>(i),
-                                                         .shared = shared_});
-    member->assignment.reset();
-    member->returns = false;
-  }
-  for (const auto* those : {&spares_, &witnesses_})
-    for (const auto& waiting : *those)
-      self_->send(waiting.member.node, atom::decided_v, *generation_);
-}
-
-void MembershipState::refuse_all(const Error& error) {
-  closed_ = error;
-  keep_leader(error);
-  for (auto& member : members_)
-    if (member.assignment)
-      member.assignment->deliver(training::NodeAssignment{.refused = error});
-  members_.clear();
-  refuse_spares(error);
-}
-
-void MembershipState::lead(const coordinator_actor& coordinator) {
-  if (phase_ != Phase::connecting)
-    return; // it was halted meanwhile
-  phase_ = Phase::training;
-  trained_ = true;
-  coordinator_ = coordinator;
-  for (auto& follower : followers_)
-    follower.deliver(coordinator_);
-  followers_.clear();
-  if (ending_)
-    self_->send(coordinator_, atom::stop_v, *ending_);
-  if (stopping_)
-    self_->send(coordinator_, atom::stop_v);
-  revise();
-  change_when_wanted();
-}
-
-caf::result<coordinator_actor> MembershipState::leader() {
-  if (coordinator_)
-    return coordinator_;
-  return followers_.emplace_back(self_->make_response_promise<coordinator_actor>());
-}
-
-/// Cancels the waits of ranks for others to connect, or for the checkpoint.
-void MembershipState::tell_ranks(const Error& error) {
-  if (!has_begun())
-    return;
-  for (const auto& member : members_)
-    self_->send(member.node, atom::abort_v, generation_->number, error);
-}
-
-/// Tells all nodes that the job has ended. A node that does not answer within the detection timeout
-/// learns it from its lost connection.
-void MembershipState::tell_end(const JobEnd& end, const std::function<void()>& told) {
-  ended_ = true;
-  closed_ =
-      end.result.status == "failed"
-          ? Error{Errc::network, "the job has failed, and its nodes are shutting down"}
-          : Error{Errc::stopped, fmt::format("the job has ended already: {}", end.result.status)};
-  keep_leader(*closed_);
-  const auto open = std::make_shared<std::size_t>(members_.size() + spares_.size() +
-                                                  witnesses_.size() + entrants_.size());
-  const auto answered = [open, told] {
-    if (--*open == 0)
-      told();
-  };
-  for (auto& member : members_) {
-    if (member.assignment)
-      member.assignment->deliver(training::NodeAssignment{.refused = *closed_});
-    const auto once = [answered, is_open = std::make_shared<bool>(true)] {
-      if (std::exchange(*is_open, false))
-        answered();
-    };
-    member.when_gone = once;
-    self_->request(member.node, setup_.timeouts.detection, atom::finish_v, end)
-        .then(once, [once](const caf::error&) { once(); });
-  }
-  const bool is_open = *open > 0;
-  for (const auto* those : {&spares_, &witnesses_, &entrants_})
-    for (const auto& waiting : *those)
-      self_->request(waiting.member.node, setup_.timeouts.detection, atom::finish_v, end)
-          .then(answered, [answered](const caf::error&) { answered(); });
-  refuse_spares(*closed_);
-  for (const auto& [process, node] : left_out_)
-    self_->send(node, atom::finish_v, end);
-  if (!is_open)
-    told();
-}
-
-caf::result<void> MembershipState::finish(const JobEnd& end) {
-  auto promise = self_->make_response_promise<void>();
-  end_job(end, [promise]() mutable { promise.deliver(); });
-  return promise;
-}
-
-void MembershipState::stop() {
-  stopping_ = true;
-  if (coordinator_)
-    self_->send(coordinator_, atom::stop_v);
-  else if (!has_begun())
-    refuse_all({Errc::stopped, "asked to stop before all nodes had joined"});
-  else if (phase_ == Phase::gathering)
-    form_if_complete();
-  else if (generation_->is_first() && phase_ == Phase::connecting && members_.size() > 1) {
-    unstarted_ = {Errc::stopped, "asked to stop before all nodes were connected"};
-    tell_ranks(*unstarted_);
-  }
+void Membership::heard_end(NodeId node, Time now) {
+  handle(now, [&] { ending_.heard(node); });
 }
 
 } // namespace troupe::actors
