@@ -33,7 +33,7 @@ public:
     const auto owner = training::ParameterServerShard::create(reducer, {.staleness = 1}).value();
     coordinator_ = test::spawn_stub<coordinator_actor>(
         system_, [this](atom::failed, const Error& error) { error_.set_value(error); });
-    shard_bytes_ = rank_state_->state->plan().shard_elements() * sizeof(float);
+    shard_bytes_ = rank_state_->state->layout().plan().shard_elements() * sizeof(float);
     memory_ = rank_state_->device().allocate(shard_bytes_, MemoryKind::communication).value();
     point_to_point_ = collectives::PointToPoint::open({.process_of = {0, 0}}, nullptr).value();
     shard_manager_ = test::spawn_state<AsyncShardManagerState, shard_manager_actor>(
