@@ -12,10 +12,6 @@ namespace troupe::training {
 
 namespace {
 
-struct Counts {
-  std::int64_t applied = 0, prepared = 0;
-};
-
 /// Reads the shards of this node's ranks, one rank after another.
 class ShardSalvage {
 public:
@@ -44,31 +40,18 @@ private:
   }
 
   Status take(const std::shared_ptr<RankState>& rank_state) {
-    TROUPE_TRY(const auto counts, counts_of(*rank_state));
-    TROUPE_TRY(take(*rank_state, counts.applied, true));
-    if (counts.prepared <= counts.applied)
+    const auto stream = rank_state->device().create_stream({.name = "leaving"});
+    TROUPE_TRY(const auto steps, rank_state->state->read_steps(*stream));
+    TROUPE_TRY(take(*rank_state, steps.applied, true));
+    if (steps.prepared <= steps.applied)
       return {};
     GradientReducer reducer{{.rank_state = rank_state,
                              .slice_assignment = generation_.slice_assignment,
                              .clip_norm = generation_.job().config.train.clip_grad_norm,
                              .loss_scale = generation_.job().loss_scale,
                              .optimizer = generation_.job().optimizer}};
-    TROUPE_TRY(reducer.roll_forward(counts.applied));
-    return take(*rank_state, counts.prepared, false);
-  }
-
-  static Result<Counts> counts_of(const RankState& rank_state) {
-    const auto& state = *rank_state.state;
-    const auto stream = rank_state.device().create_stream({.name = "leaving"});
-    Counts counts;
-    auto& device = rank_state.device();
-    device.copy(*stream, &counts.applied, &state.scratch()->steps, sizeof counts.applied);
-    device.copy(*stream, &counts.prepared, &state.scratch()->prepared_steps,
-                sizeof counts.prepared);
-    TROUPE_TRY(stream->synchronize());
-    if (!state.prepares())
-      counts.prepared = counts.applied;
-    return counts;
+    TROUPE_TRY(reducer.roll_forward(steps.applied));
+    return take(*rank_state, steps.prepared, false);
   }
 
   /// Copies the rank's shards as the state of step `step`. Uses a new stream, because a failed

@@ -26,13 +26,6 @@ Result<Checkpoint> whole_state(const StateLayout& layout, std::int64_t step, con
   return whole;
 }
 
-Result<std::int64_t> steps_of(const RankState& rank_state, Stream& stream) {
-  std::int64_t steps = 0;
-  rank_state.device().copy(stream, &steps, &rank_state.state->scratch()->steps, sizeof steps);
-  TROUPE_TRY(stream.synchronize());
-  return steps;
-}
-
 Result<Checkpoint> copy_of(const RankState& rank_state, Stream& stream, std::int64_t step) {
   const auto& state = *rank_state.state;
   if (state.statistics().commits())
@@ -96,10 +89,10 @@ Status salvage_state(const Generation& generation) {
     if (!is_whole(*rank_state))
       continue;
     auto stream = rank_state->device().create_stream({.name = "leaving"});
-    TROUPE_TRY(const auto steps, steps_of(*rank_state, *stream));
-    if (steps <= most)
+    TROUPE_TRY(const auto steps, rank_state->state->read_steps(*stream));
+    if (steps.applied <= most)
       continue;
-    most = steps;
+    most = steps.applied;
     last = rank_state;
     reading = std::move(stream);
   }

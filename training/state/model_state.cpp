@@ -74,6 +74,16 @@ Result<std::shared_ptr<Snapshot>> ModelState::begin_snapshot(std::int64_t step) 
   return std::make_shared<Snapshot>(step, layout_.written(), memory);
 }
 
+Result<ModelState::Steps> ModelState::read_steps(Stream& stream) const {
+  Steps steps;
+  device_.copy(stream, &steps.applied, &scratch()->steps, sizeof steps.applied);
+  device_.copy(stream, &steps.prepared, &scratch()->prepared_steps, sizeof steps.prepared);
+  TROUPE_TRY(stream.synchronize());
+  if (!prepares_)
+    steps.prepared = steps.applied;
+  return steps;
+}
+
 void ModelState::vote(Stream& stream) const {
   device_.copy(stream, &scratch()->votes, &scratch()->yes, sizeof(float));
 }

@@ -55,6 +55,12 @@ public:
   /// Error: internal if chunks of the last snapshot are not released.
   Result<std::shared_ptr<Snapshot>> begin_snapshot(std::int64_t step) const;
 
+  /// Numbers of steps. Only with StateOptions::prepares may more be prepared than applied.
+  struct Steps {
+    std::int64_t applied = 0, prepared = 0;
+  };
+  /// Blocks until the stream is idle. Errors: the stream's.
+  Result<Steps> read_steps(Stream& stream) const;
   /// Enqueues: sets the scratch's votes to this rank's vote.
   void vote(Stream& stream) const;
 

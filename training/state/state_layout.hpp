@@ -54,7 +54,7 @@ std::size_t snapshot_elements(const collectives::FlatPlan& plan,
 
 /// The optimizer of a rank updates its *part* of a bucket: its shard, or the whole bucket if the
 /// optimizer's state is not divided. The optimizer's arrays contain these parts of all buckets, in
-/// sequence; those of a replica (shard_replica.hpp) contain the parts of another shard.
+/// sequence; those of a replica (OptimizerPart) contain the parts of another shard.
 class StateLayout {
 public:
   StateLayout(const StorageLayout& storage, const StateOptions& options);
