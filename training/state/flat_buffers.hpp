@@ -36,7 +36,7 @@ public:
   float* accumulated(UnitId unit) const;
   float* accumulated(const collectives::Bucket& bucket) const;
 
-  /// What this rank's optimizer updates.
+  /// The part that this rank's optimizer updates.
   const OptimizerPart& part() const { return part_; }
   OptimizerPart& part() { return part_; }
   /// Memory of a bucket, by its number, in an array other than the statistics: the values that
