@@ -41,7 +41,7 @@ Status OuterState::allocate() {
 }
 
 float* OuterState::parameters(const Fragment::Part& part) const {
-  return state().buffers().part().chunk(state().layout().plan().buckets[part.bucket]).parameters;
+  return state().buffers().part().parameters(state().layout().plan().buckets[part.bucket]);
 }
 
 void OuterState::copy_local(const Fragment& fragment, float* to) {

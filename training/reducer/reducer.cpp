@@ -54,7 +54,7 @@ void GradientReducer::gather(const Bucket& bucket, Collectives& done) {
 /// place in the gathered bucket.
 float* GradientReducer::shard_of_parameters(const Bucket& bucket) {
   if (!strategy().offloads_parameters)
-    return part().chunk(bucket).parameters;
+    return part().parameters(bucket);
   const auto mine = part().memory(parameters_array, layout().number_of(bucket));
   return on_device(rank_state().device(), stream(), mine,
                    buffers().parameters(bucket) + (mine.range.first - bucket.offset));
