@@ -64,7 +64,8 @@ using metrics_actor = caf::typed_actor<
 /// CHECKPOINTER: one per rank that writes. Writes the rank's state to disk while training
 /// continues. Detached, because it blocks on files.
 using checkpointer_actor = caf::typed_actor<
-    // SHARD MANAGER: writes the rank's snapshot. ShardOutcome::failure is the error, if any.
+    // SHARD MANAGER: writes the rank's snapshot, and releases each chunk after writing it.
+    // ShardOutcome::failure is the error, if any.
     caf::result<ShardOutcome>(atom::snapshot, SnapshotPtr snapshot),
     // SHARD MANAGER: writes one chunk of the state; the chunks arrive in order. Without `write` it
     // only hashes all parameters. The outcome of the last chunk is the result.

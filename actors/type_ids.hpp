@@ -29,9 +29,10 @@ struct RunOutcome {
   bool built = true; ///< false: nothing was trained, and the run has no files
 };
 
+/// CHECKPOINTER releases the chunks.
+using SnapshotPtr = std::shared_ptr<training::Snapshot>;
 // Shared between roles of one process. The pointee never changes after sending.
 using MicroBatchPtr = std::shared_ptr<const training::MicroBatch>;
-using SnapshotPtr = std::shared_ptr<const training::Snapshot>;
 using StateChunkPtr = std::shared_ptr<const training::StateChunk>;
 using StepRecordPtr = std::shared_ptr<const metrics::StepRecord>;
 using EpochRecordPtr = std::shared_ptr<const metrics::EpochRecord>;

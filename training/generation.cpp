@@ -179,7 +179,7 @@ Status GenerationBuild::add_state(RankState& rank_state) const {
            .outer_momentum = strategy_.has_replica_groups() && strategy_.outer.momentum > 0}));
   rank_state.state = std::move(state);
   bind(rank_state.train(), *rank_state.state);
-  rank_state.state->write(rank_state.train().copies());
+  rank_state.state->buffers().part().write(rank_state.train().copies());
   if (rank_state.evaluates())
     bind(rank_state.evaluate(), *rank_state.state);
   return rank_state.state->load(*rank_state.compute, *generation_.compiled_job->state);
@@ -214,9 +214,10 @@ Status GenerationBuild::open_point_to_point(
 Status
 GenerationBuild::add_owners(const std::shared_ptr<collectives::ConnectionGroup>& connection_group) {
   const auto& state = *generation_.rank_states.front()->state;
-  TROUPE_TRY(open_point_to_point(
-      connection_group,
-      std::max(state.plan().shard_elements(), state.layout().statistic_elements) * sizeof(float)));
+  TROUPE_TRY(
+      open_point_to_point(connection_group, std::max(state.layout().plan().shard_elements(),
+                                                     state.layout().storage().statistic_elements) *
+                                                sizeof(float)));
   for (const auto& rank_state : generation_.rank_states) {
     auto reducer = generation_.reducer(rank_state);
     reducer.row = generation_.trace.track(rank_rows(rank_state->rank), "owner");

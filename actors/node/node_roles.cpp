@@ -32,7 +32,7 @@ NodeState::spawn_checkpointer(const std::shared_ptr<training::RankState>& rank_s
                         .rank = rank_state->rank,
                         .world_size = generation().world_size,
                         .metadata = job.checkpoint_metadata,
-                        .steps_per_epoch = job.plan.steps_per_epoch(),
+                        .plan = job.plan,
                         .keep = job.config.checkpoint.keep},
       job.config.checkpoint.is_sharded() ? rank_state->rank : -1);
 }

@@ -64,7 +64,7 @@ shard_manager_actor::behavior_type AsyncShardManagerState::make_behavior() {
         return saver_.hash_chunk(step, chunk);
       },
       [this](atom::contribute, std::int64_t, std::uint64_t chunk) {
-        reducer_.gather_chunk(chunk, nullptr);
+        reducer_.copier().gather(chunk, nullptr);
       },
       [this](atom::generate, std::int64_t step, std::uint64_t chunk) {
         take_rest(step);
@@ -139,11 +139,11 @@ void AsyncShardManagerState::gradients_ready(Pass pass, UnitId unit, const Event
   const auto& slice_assignment = setup_.reducer.slice_assignment;
   const data::WorkItem item{slice_assignment.step_of(pass), slice_assignment.place(pass),
                             rank_state().rank};
-  const auto number = state().plan().bucket_of[static_cast<std::size_t>(unit)];
-  const auto& bucket = state().plan().buckets[number];
-  if (unit == bucket.units.first && !state().is_frozen(bucket))
+  const auto number = state().layout().plan().bucket_of[static_cast<std::size_t>(unit)];
+  const auto& bucket = state().layout().plan().buckets[number];
+  if (unit == bucket.units.first && !state().layout().is_frozen(bucket))
     give(bucket, item);
-  if (unit > 0 || item.slice > 0 || !state().commits_statistics())
+  if (unit > 0 || item.slice > 0 || !state().statistics().commits())
     return;
   if (const auto bytes = reader_.give_statistics(item.step); !bytes)
     fail(bytes.error());
@@ -152,7 +152,8 @@ void AsyncShardManagerState::gradients_ready(Pass pass, UnitId unit, const Event
 }
 
 void AsyncShardManagerState::give(const collectives::Bucket& bucket, const data::WorkItem& item) {
-  const auto number = state().plan().bucket_of[static_cast<std::size_t>(bucket.units.first)];
+  const auto number =
+      state().layout().plan().bucket_of[static_cast<std::size_t>(bucket.units.first)];
   if (const auto bytes = reader_.give(bucket, number, item); !bytes)
     fail(bytes.error());
   else

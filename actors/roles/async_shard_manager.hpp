@@ -90,7 +90,7 @@ private:
   void send_when_copied(collectives::Message message, int to);
   training::RankState& rank_state() const { return *setup_.reducer.rank_state; }
   training::ModelState& state() const { return *rank_state().state; }
-  int ranks() const { return state().strategy().world_size; }
+  int ranks() const { return state().layout().strategy().world_size; }
   shard_manager_actor me() const { return self_; }
 
   shard_manager_actor::pointer self_;

@@ -81,7 +81,7 @@ void AsyncShardManagerState::take_gradients(const MessagePtr& message) {
 
 void AsyncShardManagerState::take_statistics(const MessagePtr& message) {
   const auto step = training::step_of(*message);
-  rank_state().device().copy(owner_->stream(), state().committed_statistics(step),
+  rank_state().device().copy(owner_->stream(), state().statistics().committed(step),
                              message->values->data(), message->bytes);
   owner_->stream().on_complete(
       [message](const Status&) {}); // keeps it alive until the copy is done
@@ -91,7 +91,7 @@ void AsyncShardManagerState::take_statistics(const MessagePtr& message) {
 
 void AsyncShardManagerState::go_on() {
   const auto step = owner_->version();
-  const bool has_statistics = !state().commits_statistics() || statistics_.contains(step);
+  const bool has_statistics = !state().statistics().commits() || statistics_.contains(step);
   if (stage_ == Stage::summing && owner_->is_whole() && has_statistics)
     take();
   if (stage_ == Stage::taken && (!state().shard_replica() || replicated_.contains(step)))

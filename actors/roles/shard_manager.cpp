@@ -119,7 +119,7 @@ shard_manager_actor::behavior_type ShardManagerState::make_behavior() {
         return saver_.hash_chunk(step, chunk);
       },
       [this](atom::contribute, std::int64_t, std::uint64_t chunk) {
-        reducer_.gather_chunk(chunk, nullptr);
+        reducer_.copier().gather(chunk, nullptr);
       },
       [this](atom::generate, std::int64_t step, std::uint64_t chunk) {
         return saver_.give_chunk(step, chunk);
@@ -179,7 +179,7 @@ void ShardManagerState::open(const ParameterRequest& request, std::size_t bucket
   open_.push_back(bucket);
   const bool gathers = strategy().divides_parameters && strategy().reshard_after_forward &&
                        (request.phase == Phase::forward ||
-                        rank_state().state->has_backward(reducer_.plan().buckets[bucket]));
+                        rank_state().state->layout().has_backward(reducer_.plan().buckets[bucket]));
   if (gathers)
     gather(request, bucket);
   // A place for gradients is free when its last bucket is reduced. This does not wait for

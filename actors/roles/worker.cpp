@@ -261,12 +261,12 @@ void WorkerState::run_whole(Pass pass) {
 /// them after that.
 void WorkerState::settle_statistics(Pass pass) {
   const auto& rank_state = *setup_.rank_state;
-  if (!rank_state.state->keeps_statistics())
+  if (!rank_state.state->statistics().keeps())
     return;
   if (local_index(pass) == 0)
-    rank_state.state->keep_statistics(*rank_state.compute);
+    rank_state.state->statistics().keep(*rank_state.compute);
   else if (slice_assignment().ends_step(pass))
-    rank_state.state->restore_statistics(*rank_state.compute);
+    rank_state.state->statistics().restore(*rank_state.compute);
 }
 
 void WorkerState::end_pass(Pass pass) {

@@ -104,7 +104,7 @@ private:
       return true;
     return local_index(pass) == 0 &&
            (slice_assignment().step_of(pass) == slice_assignment().step_of(setup_.first_pass) ||
-            !setup_.rank_state->state->writes_copies());
+            !setup_.rank_state->state->buffers().part().writes_copies());
   }
   /// Slices that are assigned one by one are granted with the assignment.
   bool is_granted(Pass pass) const {
@@ -112,8 +112,10 @@ private:
   }
   const data::SliceAssignment& slice_assignment() const { return setup_.slice_assignment; }
   bool alone() const { return strategy().world_size == 1 && !strategy().offloads(); }
-  const collectives::Strategy& strategy() const { return setup_.rank_state->state->strategy(); }
-  const collectives::FlatPlan& plan() const { return setup_.rank_state->state->plan(); }
+  const collectives::Strategy& strategy() const {
+    return setup_.rank_state->state->layout().strategy();
+  }
+  const collectives::FlatPlan& plan() const { return setup_.rank_state->state->layout().plan(); }
 
   worker_actor::pointer self_;
   WorkerSetup setup_;

@@ -119,10 +119,11 @@ void Trainer::warm_up() {
 }
 
 void Trainer::step() {
-  if (!state_->writes_copies())
+  if (!state_->buffers().part().writes_copies())
     executable_->refresh_all(*stream_);
   executable_->run(*stream_);
-  for (const auto& all : state_->chunks()) { // a single worker has its state in one piece
+  for (const auto& all :
+       state_->buffers().part().chunks()) { // a single worker has its state in one piece
     if (state_->loss_scale())
       device_->check_finite(*stream_, all.gradients, all.elements,
                             &state_->loss_scale()->found_inf);
@@ -187,7 +188,7 @@ void Trainer::make_state() {
        .stored = stored_type(options_.precision)}));
   check(state_->load(*stream_, *training::initial_state(graph_, 1)));
   training::bind(*executable_, *state_);
-  state_->write(executable_->copies());
+  state_->buffers().part().write(executable_->copies());
   executable_->refresh_all(*stream_);
 }
 

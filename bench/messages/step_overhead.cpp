@@ -50,7 +50,7 @@ Result<double> plain_loop(const Config& config, std::int64_t steps) {
   const auto& rank_state = *generation.rank_states.front();
   auto& stream = *rank_state.compute;
   auto& state = *rank_state.state;
-  const auto units = static_cast<UnitId>(state.layout().unit_elements.size());
+  const auto units = static_cast<UnitId>(state.layout().storage().unit_elements.size());
   StepOutputs outputs;
   auto& producer = *rank_state.producers[training::index_of(training::PassMode::training)];
   const auto fill = [&](std::int64_t step) {
@@ -70,7 +70,7 @@ Result<double> plain_loop(const Config& config, std::int64_t steps) {
       rank_state.train().refresh(stream, unit);
     rank_state.train().run(stream);
     rank_state.train().read_outputs(stream, &outputs);
-    for (const auto& piece : state.chunks())
+    for (const auto& piece : state.buffers().part().chunks())
       rank_state.device().optimizer_step(stream, job.optimizer(step), piece, nullptr, nullptr);
     if (auto done = stream.synchronize(); !done)
       return failure(done.error());

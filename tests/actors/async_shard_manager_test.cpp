@@ -37,7 +37,7 @@ public:
           caf::anon_send(shard_manager_, atom::advance_v, step);
         },
         [this](atom::step_committed, const StepReport& report) { report_.set_value(report); });
-    shard_bytes_ = rank_state_->state->plan().shard_elements() * sizeof(float);
+    shard_bytes_ = rank_state_->state->layout().plan().shard_elements() * sizeof(float);
     memory_ = rank_state_->device().allocate(shard_bytes_, MemoryKind::communication).value();
     point_to_point_ = collectives::PointToPoint::open({.process_of = {0, 0}}, nullptr).value();
     shard_manager_ = test::spawn_state<AsyncShardManagerState, shard_manager_actor>(

@@ -112,10 +112,10 @@ Checkpoint through_a_generation(const std::shared_ptr<training::CompiledJob>& co
 /// Whether a rank has the statistics that remained after a step.
 bool has_committed(const training::RankState& rank_state, std::int64_t step,
                    const Checkpoint& left) {
-  const auto& layout = rank_state.state->layout();
+  const auto& layout = rank_state.state->layout().storage();
   std::vector<float> values(layout.statistic_elements);
   auto& stream = *rank_state.communication;
-  rank_state.device().copy(stream, values.data(), rank_state.state->committed_statistics(step),
+  rank_state.device().copy(stream, values.data(), rank_state.state->statistics().committed(step),
                            values.size() * sizeof(float));
   REQUIRE(stream.synchronize());
   return std::ranges::all_of(layout.statistics, [&](const Slot& slot) {

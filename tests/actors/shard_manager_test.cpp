@@ -127,7 +127,7 @@ public:
                   double loss = 1, const std::vector<Span>& computing = {}) {
     for (const auto& rank_state : rank_states_) {
       REQUIRE(rank_state->communication->synchronize());
-      auto* const gradients = rank_state->state->gradients(0);
+      auto* const gradients = rank_state->state->buffers().gradients(0);
       std::fill_n(gradients, units * per_unit, value);
       if (rank_state->rank == rank)
         gradients[at] = bad;
@@ -153,7 +153,7 @@ public:
   std::vector<double> failed_losses() { return reports_->failed_losses(); }
 
   std::vector<float> parameters(std::size_t rank) const {
-    const auto* const first = rank_states_[rank]->state->parameters(0);
+    const auto* const first = rank_states_[rank]->state->buffers().parameters(0);
     return {first, first + units * per_unit};
   }
 

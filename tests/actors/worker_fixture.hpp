@@ -110,7 +110,7 @@ struct Workplace : Deterministic {
 
   training::RankState& rank_state() const { return *generation->rank_states.front(); }
   const std::vector<collectives::Bucket>& buckets() const {
-    return rank_state().state->plan().buckets;
+    return rank_state().state->layout().plan().buckets;
   }
 
   template <class... Message>

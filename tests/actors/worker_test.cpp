@@ -222,7 +222,8 @@ TEST_CASE("a loss that is not finite ends the run, unless there is a loss scale"
   setup.scales_loss = scales_loss;
   setup.precision = Precision::bf16;
   Workplace place{workers_job(1), std::move(setup)};
-  std::fill_n(place.rank_state().state->parameters(0), 16, std::numeric_limits<float>::quiet_NaN());
+  std::fill_n(place.rank_state().state->buffers().parameters(0), 16,
+              std::numeric_limits<float>::quiet_NaN());
   place.tell(atom::advance_v, std::int64_t{1});
   place.pass(0);
   CHECK(place.told.steps.size() == (scales_loss ? 1u : 0u));

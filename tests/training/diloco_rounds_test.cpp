@@ -109,8 +109,9 @@ public:
     const auto& state = *on_->rank_states[static_cast<std::size_t>(replica_group)]->state;
     Scalars values(fragments()[number].elements);
     for (const auto& part : fragments()[number].parts)
-      std::copy_n(state.chunk(state.plan().buckets[part.bucket]).parameters, part.elements,
-                  values.begin() + static_cast<std::ptrdiff_t>(part.place));
+      std::copy_n(
+          state.buffers().part().chunk(state.layout().plan().buckets[part.bucket]).parameters,
+          part.elements, values.begin() + static_cast<std::ptrdiff_t>(part.place));
     return values;
   }
 
@@ -136,8 +137,8 @@ public:
 
   void train() {
     for (const auto& rank_state : on_->rank_states)
-      for (const auto& bucket : rank_state->state->plan().buckets) {
-        const auto chunk = rank_state->state->chunk(bucket);
+      for (const auto& bucket : rank_state->state->layout().plan().buckets) {
+        const auto chunk = rank_state->state->buffers().part().chunk(bucket);
         for (std::size_t i = 0; i < chunk.elements; ++i)
           chunk.parameters[i] += static_cast<float>(random_.uniform() - 0.5) * 0.1f;
       }

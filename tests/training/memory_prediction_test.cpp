@@ -286,7 +286,7 @@ TEST_CASE("a state takes exactly the predicted memory") {
   REQUIRE(state);
   std::vector<StepSum> sums; // of a parameter server shard
   for (int i = 0; stale && i <= config.async.staleness; ++i)
-    sums.push_back(*StepSum::create(*device, (*state)->plan(), {}));
+    sums.push_back(*StepSum::create(*device, (*state)->layout().plan(), {}));
   const auto prediction = predict(needs, config);
   for (std::size_t kind = 0; kind < memory_kinds; ++kind) {
     if (stale && static_cast<MemoryKind>(kind) == MemoryKind::communication)

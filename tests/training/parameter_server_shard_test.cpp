@@ -49,11 +49,12 @@ public:
 
   /// Adds gradients of a slice, all with this value.
   void add(Version step, int slice, float gradient) {
-    for (std::size_t bucket = 0; bucket < rank_state_->state->plan().buckets.size(); ++bucket)
+    for (std::size_t bucket = 0; bucket < rank_state_->state->layout().plan().buckets.size();
+         ++bucket)
       add(step, slice, bucket, gradient);
   }
   void add(Version step, int slice, std::size_t bucket, float gradient) {
-    const auto& plan = rank_state_->state->plan();
+    const auto& plan = rank_state_->state->layout().plan();
     const auto elements = plan.shard_elements(plan.buckets[bucket]);
     auto message =
         Gradients{.step = step, .slice = slice, .bucket = bucket, .read = owner_->published()}
@@ -87,7 +88,7 @@ public:
   BufferPtr parameters(const ParameterVersion& at) const { return owner_->parameters(at).value(); }
   /// Allocates and overwrites as many buffers of a shard as may have been freed.
   void write_to_free_memory() {
-    const auto elements = rank_state_->state->plan().shard_elements();
+    const auto elements = rank_state_->state->layout().plan().shard_elements();
     for (int i = 0; i < 8; ++i) {
       others_.push_back(rank_state_->device()
                             .allocate(elements * sizeof(float), MemoryKind::communication)
@@ -100,7 +101,7 @@ public:
   float read_for(Version step) const {
     const auto values = parameters(version_for(step));
     REQUIRE(stream().synchronize());
-    const auto elements = rank_state_->state->plan().shard_elements();
+    const auto elements = rank_state_->state->layout().plan().shard_elements();
     CHECK(std::all_of(values->floats(), values->floats() + elements,
                       [&](float v) { return v == values->floats()[0]; }));
     return values->floats()[0];
@@ -110,10 +111,10 @@ public:
   float read_for(Version step, std::size_t bucket) const {
     const auto values = parameters(version_for(step));
     REQUIRE(stream().synchronize());
-    const auto& plan = rank_state_->state->plan();
+    const auto& plan = rank_state_->state->layout().plan();
     return values->floats()[plan.shard_offset(plan.buckets[bucket])];
   }
-  std::int64_t buckets() const { return std::ssize(rank_state_->state->plan().buckets); }
+  std::int64_t buckets() const { return std::ssize(rank_state_->state->layout().plan().buckets); }
 
 private:
   std::shared_ptr<RankState> rank_state_ = std::make_shared<RankState>();

@@ -194,34 +194,30 @@ public:
     const auto updated = rank_state_->updates ? rank_state_->updates->synchronize() : Status{};
     return ended ? updated : ended;
   }
-  void turn_deaf() { group_->turn_deaf(state().votes()); }
+  void turn_deaf() { group_->turn_deaf(&state().scratch()->votes); }
   /// Overwrites the gradients, as work after a failed step does on CUDA.
   void spoil_gradients() {
     auto& device = rank_state_->device();
     auto& stream = *rank_state_->communication;
     for (const auto& bucket : reducer_->plan().buckets) {
-      const auto own = state().chunk(bucket);
-      device.zero(stream, const_cast<float*>(own.gradients), own.elements * sizeof(float));
-      device.zero(stream, state().shard_replica()->gradients(bucket), own.elements * sizeof(float));
+      const auto bytes = state().layout().part(bucket).elements * sizeof(float);
+      device.zero(stream, state().buffers().part().gradients(bucket), bytes);
+      device.zero(stream, state().shard_replica()->gradients(bucket), bytes);
     }
-    device.zero(stream, state().clip_factor(), sizeof(float));
+    device.zero(stream, &state().scratch()->clip_factor, sizeof(float));
   }
   Status roll_forward(std::int64_t step) { return reducer_->roll_forward(step); }
 
-  std::int64_t steps() const { return read(state().steps()); }
-  std::int64_t prepared_steps() const { return read(state().prepared_steps()); }
+  std::int64_t steps() const { return read(&state().scratch()->steps); }
+  std::int64_t prepared_steps() const { return read(&state().scratch()->prepared_steps); }
   LossScaleState loss_scale() const { return read(state().loss_scale()); }
   const ModelState& state() const { return *rank_state_->state; }
   const Collectives& done() const { return done_; }
 
-  std::vector<float> shard() const { return values(state().shard(), &ModelState::copy_of_shard); }
-  std::vector<float> copy() const {
-    return values(state().shard_replica()->shard(), &ModelState::copy_of_replica);
-  }
+  std::vector<float> shard() const { return values(state().buffers().part()); }
+  std::vector<float> copy() const { return values(*state().shard_replica()); }
 
 private:
-  using Copy = void (ModelState::*)(Stream&, const SavedRange&, float*) const;
-
   void load() {
     std::vector<std::vector<float>> values;
     Checkpoint start;
@@ -236,7 +232,7 @@ private:
   void backward(const collectives::Bucket& bucket, std::int64_t pass) {
     for (auto unit = bucket.units.last; unit >= bucket.units.first; --unit) {
       const auto fresh = gradients(unit, pass);
-      rank_state_->device().copy(*rank_state_->communication, state().gradients(unit),
+      rank_state_->device().copy(*rank_state_->communication, state().buffers().gradients(unit),
                                  fresh->data(), fresh->bytes());
       reducer_->accumulate(unit, pass);
     }
@@ -246,7 +242,7 @@ private:
 
   /// Returns gradients in device memory, which live as long as this object.
   BufferPtr gradients(UnitId unit, std::int64_t pass) {
-    const auto elements = state().layout().unit_elements[static_cast<std::size_t>(unit)];
+    const auto elements = state().layout().storage().unit_elements[static_cast<std::size_t>(unit)];
     const auto values = made(rank_state_->rank, pass, unit, elements, case_.scales_loss);
     auto& device = rank_state_->device();
     made_.push_back(device.allocate(elements * sizeof(float), MemoryKind::workspace).value());
@@ -264,18 +260,16 @@ private:
     return value;
   }
 
-  std::vector<float> values(std::size_t shard, Copy copy) const {
-    const auto chunks = plan_saved_shard(state().layout(), state().plan(), state().saved_slots(),
-                                         SavedShard::of_shard(state().plan(), shard), false);
-    std::vector<float> all;
+  std::vector<float> values(const OptimizerPart& part) const {
+    const auto plan = state().layout().plan_shard(part.shard());
+    std::vector<float> all(plan.elements());
     const auto stream = rank_state_->device().create_stream({.name = "reading"});
-    for (const auto& chunk : chunks)
-      for (const auto& range : chunk.ranges) {
-        const auto at = all.size();
-        all.resize(at + range.elements);
-        (state().*copy)(*stream, range, all.data() + at);
-        REQUIRE(stream->synchronize());
-      }
+    float* to = all.data();
+    for (const auto& chunk : plan) {
+      StateCopier{state(), *stream}.copy(chunk, part.memory(chunk.array, chunk.bucket), to);
+      to += chunk.elements;
+    }
+    REQUIRE(stream->synchronize());
     return all;
   }
 
@@ -408,6 +402,6 @@ TEST_CASE("a step sends a rank's shard of the gradients once more, in the type o
     for (const auto& collective : rank->done().done)
       if (collective.kind == metrics::CollectiveKind::shard_replica)
         sent += collective.bytes;
-    CHECK(sent == rank->state().plan().elements / ranks * size_of(type));
+    CHECK(sent == rank->state().layout().plan().elements / ranks * size_of(type));
   }
 }

@@ -130,17 +130,17 @@ Status check_copy(const Message& message, const MessageRules& rules, const Messa
 } // namespace
 
 MessageRules message_rules(const ModelState& state, int slices, Version first) {
-  MessageRules rules{.plan = &state.plan(),
-                     .ranks = state.strategy().world_size,
+  MessageRules rules{.plan = &state.layout().plan(),
+                     .ranks = state.layout().strategy().world_size,
                      .slices = slices,
-                     .staleness = state.strategy().staleness,
-                     .predicts = state.strategy().predicts,
+                     .staleness = state.layout().strategy().staleness,
+                     .predicts = state.layout().strategy().predicts,
                      .first = first,
                      .scales_loss = state.loss_scale() != nullptr};
-  for (const auto& bucket : state.plan().buckets)
-    rules.absent.push_back(state.is_frozen(bucket));
-  if (state.commits_statistics())
-    rules.statistic_elements = state.layout().statistic_elements;
+  for (const auto& bucket : state.layout().plan().buckets)
+    rules.absent.push_back(state.layout().is_frozen(bucket));
+  if (state.statistics().commits())
+    rules.statistic_elements = state.layout().storage().statistic_elements;
   if (const auto* const shard_replica = state.shard_replica())
     // Each rank has the shard of its number.
     rules.copies_from = static_cast<int>(shard_replica->shard());

@@ -11,17 +11,17 @@ using collectives::MessagePtr;
 ParameterClient::ParameterClient(std::shared_ptr<RankState> rank_state,
                                  std::shared_ptr<collectives::PointToPoint> point_to_point)
     : rank_state_{std::move(rank_state)}, point_to_point_{std::move(point_to_point)},
-      read_(static_cast<std::size_t>(state().strategy().world_size)) {}
+      read_(static_cast<std::size_t>(state().layout().strategy().world_size)) {}
 
 void ParameterClient::take(const MessagePtr& message) {
   const auto owner = static_cast<std::size_t>(message->from);
   read_[owner] = Parameters::of(*message).at;
   if (!message->values)
     return;
-  const auto& plan = state().plan();
+  const auto& plan = state().layout().plan();
   for (const auto& bucket : plan.buckets) {
     const auto elements = plan.shard_elements(bucket);
-    rank_state().device().copy(stream(), state().parameters(bucket) + owner * elements,
+    rank_state().device().copy(stream(), state().buffers().parameters(bucket) + owner * elements,
                                message->values->floats() + plan.shard_offset(bucket),
                                elements * sizeof(float));
   }
@@ -29,8 +29,8 @@ void ParameterClient::take(const MessagePtr& message) {
 }
 
 Status ParameterClient::take_rest(Version version, float scale) {
-  if (state().commits_statistics())
-    state().revert_statistics(stream(), version - 1);
+  if (state().statistics().commits())
+    state().statistics().revert(stream(), version - 1);
   return state().loss_scale() && scale != scale_ ? take_scale(scale) : Status{};
 }
 
@@ -66,10 +66,10 @@ void ParameterClient::send(std::vector<Message> message) {
 
 Result<std::uint64_t> ParameterClient::give(const Bucket& bucket, std::size_t number,
                                             const data::WorkItem& item) {
-  float* const all = state().gradients(bucket);
+  float* const all = state().buffers().gradients(bucket);
   rank_state().device().zero(stream(), all + bucket.elements - bucket.padding,
                              bucket.padding * sizeof(float));
-  const auto elements = state().plan().shard_elements(bucket);
+  const auto elements = state().layout().plan().shard_elements(bucket);
   std::vector<Message> message;
   std::uint64_t bytes = 0;
   for (int owner = 0; owner < std::ssize(read_); ++owner) {
@@ -91,8 +91,8 @@ Result<std::uint64_t> ParameterClient::give(const Bucket& bucket, std::size_t nu
 }
 
 Result<std::uint64_t> ParameterClient::give_statistics(std::int64_t step) {
-  const auto elements = state().layout().statistic_elements;
-  TROUPE_TRY(const auto values, copy(state().statistics(), elements));
+  const auto elements = state().layout().storage().statistic_elements;
+  TROUPE_TRY(const auto values, copy(state().statistics().values(), elements));
   std::vector<Message> message;
   for (int rank = 0; rank < std::ssize(read_); ++rank) {
     auto one = message_of_step(MessageKind::statistics, step);

@@ -34,29 +34,29 @@ ParameterServerShard::create(GradientReducerSetup reducer, const ParameterServer
 Status ParameterServerShard::allocate() {
   StepSumOptions options{.slices = slices_,
                          .in_order = options_.staleness == 0,
-                         .stored = state().stored(),
+                         .stored = state().layout().stored(),
                          .compensates = options_.gradients == StaleGradients::compensated};
-  for (const auto& bucket : state().plan().buckets)
-    options.absent.push_back(state().is_frozen(bucket));
+  for (const auto& bucket : state().layout().plan().buckets)
+    options.absent.push_back(state().layout().is_frozen(bucket));
   for (std::int64_t i = 0; i <= options_.staleness; ++i) {
-    TROUPE_TRY(auto sum, StepSum::create(rank_state_->device(), state().plan(), options));
+    TROUPE_TRY(auto sum, StepSum::create(rank_state_->device(), state().layout().plan(), options));
     sums_.push_back(std::move(sum));
   }
   if (options_.predicts) {
     TROUPE_TRY(prediction_, WeightPrediction::create(rank_state_, reducer_));
   }
   auto& device = rank_state_->device();
-  device.copy(stream(), &version_, state().steps(), sizeof version_);
+  device.copy(stream(), &version_, &state().scratch()->steps, sizeof version_);
   if (const auto* const scale = state().loss_scale())
     device.copy(stream(), &scale_, &scale->scale, sizeof scale_);
-  TROUPE_TRY(auto begun_with, copy(state().owned_parameters()));
+  TROUPE_TRY(auto begun_with, copy(state().buffers().owned_parameters().data()));
   TROUPE_TRY(stream().synchronize());
   versions_[version_] = std::move(begun_with);
   return {};
 }
 
 Result<BufferPtr> ParameterServerShard::copy(const float* values) {
-  const auto bytes = state().plan().shard_elements() * sizeof(float);
+  const auto bytes = state().layout().plan().shard_elements() * sizeof(float);
   TROUPE_TRY(auto buffer, rank_state_->device().allocate(
                               bytes, collectives::message_memory(rank_state_->device())));
   rank_state_->device().copy(stream(), buffer->data(), values, bytes);
@@ -64,7 +64,7 @@ Result<BufferPtr> ParameterServerShard::copy(const float* values) {
 }
 
 Result<BufferPtr> ParameterServerShard::copy_of_gradients() {
-  return copy(state().owned_gradients());
+  return copy(state().buffers().owned_gradients().data());
 }
 
 float ParameterServerShard::factor(const Gradients& of) const {
@@ -120,14 +120,15 @@ void ParameterServerShard::add(const MessagePtr& message) {
 }
 
 void ParameterServerShard::take() {
-  float* const gradients = state().owned_gradients();
+  float* const gradients = state().buffers().owned_gradients().data();
   sum_of(version_).copy_to(stream(), gradients, version_, compensation());
   if (scale() != 1)
-    rank_state_->device().scale(stream(), gradients, scale(), state().plan().shard_elements());
+    rank_state_->device().scale(stream(), gradients, scale(),
+                                state().layout().plan().shard_elements());
 }
 
 void ParameterServerShard::keep_replica(const MessagePtr& message) {
-  rank_state_->device().copy(stream(), state().shard_replica()->gradients(),
+  rank_state_->device().copy(stream(), state().shard_replica()->gradients().data(),
                              message->values->data(), message->bytes);
   stream().on_complete([message](const Status&) {}); // keeps the message alive for the stream
 }
@@ -137,7 +138,7 @@ ParameterServerShard::apply(const std::shared_ptr<StepResults>& found) {
   reducer_.apply_prepared(version_, found.get());
   applied_ = found;
   sum_of(version_).begin();
-  TROUPE_TRY(auto next, copy(state().owned_parameters()));
+  TROUPE_TRY(auto next, copy(state().buffers().owned_parameters().data()));
   if (prediction_)
     prediction_->forget();
   auto reads = std::move(counted_[version_]);

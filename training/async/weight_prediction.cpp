@@ -13,7 +13,7 @@ Result<WeightPrediction> WeightPrediction::create(std::shared_ptr<RankState> ran
   auto& device = made.rank_state_->device();
   const auto bytes = reducer.plan().shard_elements() * sizeof(float);
   TROUPE_TRY(made.copy_.parameters, device.allocate(bytes, MemoryKind::parameters));
-  for (const auto& slot : made.state().optimizer_arrays()) {
+  for (const auto& slot : made.state().buffers().part().inner_slots()) {
     TROUPE_TRY(auto copy, device.allocate(slot.size_bytes(), MemoryKind::optimizer));
     made.copy_.slots.push_back(std::move(copy));
   }
@@ -22,9 +22,9 @@ Result<WeightPrediction> WeightPrediction::create(std::shared_ptr<RankState> ran
 
 void WeightPrediction::begin() {
   auto& device = rank_state_->device();
-  device.copy(stream(), copy_.parameters->data(), state().owned_parameters(),
+  device.copy(stream(), copy_.parameters->data(), state().buffers().owned_parameters().data(),
               copy_.parameters->bytes());
-  const auto slots = state().optimizer_arrays();
+  const auto slots = state().buffers().part().inner_slots();
   for (std::size_t slot = 0; slot < slots.size(); ++slot)
     device.copy(stream(), copy_.slots[slot]->data(), slots[slot].data(), slots[slot].size_bytes());
 }

@@ -9,9 +9,10 @@ namespace troupe::training {
 
 std::vector<Fragment> fragments_of(const ModelState& state) {
   std::vector<bool> is_frozen;
-  for (const auto& bucket : state.plan().buckets)
-    is_frozen.push_back(state.is_frozen(bucket));
-  return fragments_of(state.plan(), state.strategy(), state.layout().unit_elements, is_frozen);
+  for (const auto& bucket : state.layout().plan().buckets)
+    is_frozen.push_back(state.layout().is_frozen(bucket));
+  return fragments_of(state.layout().plan(), state.layout().strategy(),
+                      state.layout().storage().unit_elements, is_frozen);
 }
 
 std::vector<Fragment> fragments_of(const collectives::FlatPlan& plan,

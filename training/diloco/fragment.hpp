@@ -15,7 +15,7 @@ struct Fragment {
   struct Part {
     std::size_t bucket;   ///< index in FlatPlan::buckets
     std::size_t place;    ///< offset in the fragment
-    std::size_t elements; ///< size of ModelState::chunk
+    std::size_t elements; ///< size of OptimizerPart::chunk
   };
 
   std::size_t place = 0; ///< offset in arrays of all fragments

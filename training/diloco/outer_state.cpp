@@ -40,7 +40,7 @@ Status OuterState::allocate() {
 }
 
 float* OuterState::parameters(const Fragment::Part& part) const {
-  return state().chunk(state().plan().buckets[part.bucket]).parameters;
+  return state().buffers().part().parameters(state().layout().plan().buckets[part.bucket]);
 }
 
 void OuterState::copy_local(const Fragment& fragment, float* to) {
@@ -102,17 +102,17 @@ void OuterState::apply(int number, std::span<const MessagePtr> sums, double* nor
   stream().on_complete(
       [kept = std::vector<MessagePtr>{sums.begin(), sums.end()}](const Status&) {});
   step(fragment, true);
-  device().zero(stream(), state().squared_norm(), sizeof(double));
+  device().zero(stream(), &state().scratch()->squared_norm, sizeof(double));
   device().add_squared_norm(stream(), {}, in(global_, fragment), fragment.elements,
-                            state().squared_norm(), nullptr);
-  device().copy(stream(), norm, state().squared_norm(), sizeof(double));
+                            &state().scratch()->squared_norm, nullptr);
+  device().copy(stream(), norm, &state().scratch()->squared_norm, sizeof(double));
   if (sent_)
     return add_to_local(fragment);
   for (const auto& part : fragment.parts)
     device().copy(stream(), parameters(part), in(global_, fragment) + part.place,
                   part.elements * sizeof(float));
   for (const auto& part : fragment.parts)
-    device().round(stream(), parameters(part), state().stored(), part.elements);
+    device().round(stream(), parameters(part), state().layout().stored(), part.elements);
 }
 
 /// Applies SGD to the global parameters, with pseudo_gradient_ as the gradient.
@@ -124,12 +124,13 @@ void OuterState::step(const Fragment& fragment, bool with_momentum) {
     arguments.nesterov = outer.nesterov;
   }
   for (const auto& part : fragment.parts) {
-    const OptimizerViews views{
-        .parameters = in(global_, fragment) + part.place,
-        .gradients = pseudo_gradient_->floats() + part.place,
-        .state0 =
-            with_momentum ? state().outer_momentum(state().plan().buckets[part.bucket]) : nullptr,
-        .elements = part.elements};
+    const OptimizerViews views{.parameters = in(global_, fragment) + part.place,
+                               .gradients = pseudo_gradient_->floats() + part.place,
+                               .state0 = with_momentum
+                                             ? state().buffers().part().outer_momentum(
+                                                   state().layout().plan().buckets[part.bucket])
+                                             : nullptr,
+                               .elements = part.elements};
     device().optimizer_step(stream(), arguments, views, nullptr, nullptr);
   }
 }
@@ -141,7 +142,7 @@ void OuterState::add_to_local(const Fragment& fragment) {
   device().add(stream(), moved, in(global_, fragment), fragment.elements);
   for (const auto& part : fragment.parts) {
     device().add(stream(), parameters(part), moved + part.place, part.elements);
-    device().round(stream(), parameters(part), state().stored(), part.elements);
+    device().round(stream(), parameters(part), state().layout().stored(), part.elements);
   }
 }
 
@@ -175,10 +176,11 @@ void OuterState::settle(const Fragment& fragment) {
   for (const auto& part : fragment.parts) {
     const auto bytes = part.elements * sizeof(float);
     float* const global = in(global_, fragment) + part.place;
-    device().round(stream(), global, state().stored(), part.elements);
+    device().round(stream(), global, state().layout().stored(), part.elements);
     device().copy(stream(), parameters(part), global, bytes);
-    if (float* const momentum = state().outer_momentum(state().plan().buckets[part.bucket]))
-      device().round(stream(), momentum, state().stored(), part.elements);
+    if (float* const momentum =
+            state().buffers().part().outer_momentum(state().layout().plan().buckets[part.bucket]))
+      device().round(stream(), momentum, state().layout().stored(), part.elements);
   }
   if (residual_)
     device().zero(stream(), in(residual_, fragment), fragment.elements * sizeof(float));
@@ -187,12 +189,12 @@ void OuterState::settle(const Fragment& fragment) {
 void OuterState::average_optimizer(double weight) {
   const bool narrow = strategy().outer.compression != Compression::none;
   const auto most = decoded_->bytes() / sizeof(float);
-  for (const auto& array : state().optimizer_arrays())
+  for (const auto& array : state().buffers().part().inner_slots())
     for (auto rest = array; !rest.empty(); rest = rest.subspan(std::min(most, rest.size()))) {
       const auto some = rest.first(std::min(most, rest.size()));
       device().scale(stream(), some.data(), static_cast<float>(weight), some.size());
       sum_over_replica_groups(some.data(), some.size(), narrow ? DType::bf16 : DType::f32);
-      device().round(stream(), some.data(), state().stored(), some.size());
+      device().round(stream(), some.data(), state().layout().stored(), some.size());
     }
 }
 

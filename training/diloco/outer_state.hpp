@@ -25,7 +25,7 @@ public:
   const std::vector<Fragment>& fragments() const { return fragments_; }
   bool leads() const { return strategy().leads_replica_group(rank_state_->rank); }
   const RankState& rank_state() const { return *rank_state_; }
-  const collectives::Strategy& strategy() const { return state().strategy(); }
+  const collectives::Strategy& strategy() const { return state().layout().strategy(); }
 
   /// Enqueues: ends a fragment's round. Returns the pseudo-gradient times `weight`, encoded, one
   /// buffer for each owner; nothing if this rank does not lead its replica group. Error:

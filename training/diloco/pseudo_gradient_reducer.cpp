@@ -33,7 +33,7 @@ PseudoGradientReducer::create(std::shared_ptr<RankState> rank_state,
 }
 
 Status PseudoGradientReducer::allocate() {
-  const auto& outer = rank_state_->state->strategy().outer;
+  const auto& outer = rank_state_->state->layout().strategy().outer;
   const auto bytes = std::ranges::max(chunks_) * sizeof(float);
   TROUPE_TRY(sum_, device().allocate(bytes, MemoryKind::communication));
   TROUPE_TRY(decoded_, device().allocate(bytes, MemoryKind::communication));
@@ -59,7 +59,8 @@ void PseudoGradientReducer::add(std::span<const MessagePtr> pseudo_gradients,
   device().zero(stream(), squares_->data(), squares_->bytes());
   device().zero(stream(), sum_->data(), elements * sizeof(float));
   for (const auto& message : pseudo_gradients) {
-    decode_pseudo_gradient(device(), stream(), rank_state_->state->strategy().outer.compression,
+    decode_pseudo_gradient(device(), stream(),
+                           rank_state_->state->layout().strategy().outer.compression,
                            message->values->data(), decoded_->floats(), elements);
     device().add(stream(), sum_->floats(), decoded_->floats(), elements);
     add_square(decoded_->floats(), elements, 1 / PseudoGradientMessage::weight_of(*message), 0);
@@ -69,7 +70,7 @@ void PseudoGradientReducer::add(std::span<const MessagePtr> pseudo_gradients,
 
 Status PseudoGradientReducer::close(Round round, std::vector<MessagePtr> pseudo_gradients,
                                     Send send) {
-  const auto compression = rank_state_->state->strategy().outer.compression;
+  const auto compression = rank_state_->state->layout().strategy().outer.compression;
   const auto number = static_cast<std::size_t>(round.fragment);
   const auto elements = chunks_[number];
   add(pseudo_gradients, elements);
@@ -85,7 +86,7 @@ Status PseudoGradientReducer::close(Round round, std::vector<MessagePtr> pseudo_
     device().scale(stream(), rest, -1, elements);
     device().add(stream(), rest, sum, elements);
   }
-  const auto owner = rank_state_->rank / rank_state_->state->strategy().replica_group;
+  const auto owner = rank_state_->rank / rank_state_->state->layout().strategy().replica_group;
   const auto squares = std::make_shared<std::array<double, 2>>();
   device().copy(stream(), squares->data(), squares_->data(), sizeof *squares);
   stream().on_complete([=, pseudo_gradients = std::move(pseudo_gradients),

@@ -22,8 +22,6 @@ namespace {
 using collectives::FlatPlan;
 using collectives::Strategy;
 
-constexpr std::size_t scratch_bytes = ModelState::scratch_elements * sizeof(float);
-
 std::size_t& of(BytesByKind& bytes, MemoryKind kind) {
   return bytes[static_cast<std::size_t>(kind)];
 }
@@ -76,9 +74,8 @@ std::vector<bool> frozen_buckets(const WorkerNeeds& needs, const FlatPlan& plan)
 std::size_t statistics_kept(const WorkerNeeds& needs, const Strategy& strategy) {
   return std::size_t{1} + (needs.keeps_statistics ? 1 : 0) +
          (!needs.votes && !strategy.is_asynchronous() ? 0
-          : strategy.trains_apart()
-              ? 1 // of the last common state
-              : static_cast<std::size_t>(ModelState::committed_turns(strategy)));
+          : strategy.trains_apart()                   ? 1 // of the last common state
+                                    : static_cast<std::size_t>(Statistics::turns(strategy)));
 }
 
 /// Whether each worker keeps a shard replica. Assumes an equal number of workers on each node.
@@ -106,7 +103,7 @@ void add_recovery(BytesByKind& bytes, const WorkerNeeds& needs, const Strategy& 
       needs.workers_of_node >= strategy.shards)
     return;
   of(bytes, MemoryKind::gradients) += sizeof(float) * shard * (shard_replicas ? 2 : 1);
-  of(bytes, MemoryKind::workspace) += sizeof(float) * Prepared::findings_elements;
+  of(bytes, MemoryKind::workspace) += sizeof(PreparedStep::Scratch);
 }
 
 /// Adds the last common state of workers that train apart, if the job may have to resume from it.
@@ -242,10 +239,9 @@ BytesByKind state_bytes(const WorkerNeeds& needs, const Strategy& strategy, cons
     of(bytes, MemoryKind::pinned) += HostShard::bytes(optimized - kept, needs.optimizer_slots);
   if (needs.snapshots)
     of(bytes, MemoryKind::pinned) +=
-        sizeof(float) *
-        ModelState::snapshot_elements(ModelState::saved_elements(plan, strategy, needs.saves_shard),
-                                      needs.statistic_elements, slots_of(needs, strategy));
-  of(bytes, MemoryKind::workspace) += scratch_bytes;
+        sizeof(float) * snapshot_elements(plan, strategy, 0, needs.saves_shard,
+                                          needs.statistic_elements, slots_of(needs, strategy));
+  of(bytes, MemoryKind::workspace) += sizeof(StepScratch);
   of(bytes, MemoryKind::communication) +=
       (strategy.divides_parameters ? window(strategy.parameters_alive(plan.buckets.size())) : 0) +
       (strategy.divides_gradients ? window(strategy.gradients_alive(plan.buckets.size())) : 0) +

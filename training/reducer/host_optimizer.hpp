@@ -46,9 +46,10 @@ public:
   Stream& join();
 
 private:
-  ModelState& state() const { return *rank_state_->state; }
+  const ModelState& state() const { return *rank_state_->state; }
+  const StateLayout& layout() const { return state().layout(); }
+  const OptimizerPart& part() const { return state().buffers().part(); }
   Stream& copies() const { return *rank_state_->copies; }
-  std::size_t index_of(const collectives::Bucket& bucket) const;
   void copy(const collectives::Bucket& bucket, std::string_view what, float* to, const float* from,
             std::int64_t step);
 

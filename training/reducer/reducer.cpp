@@ -33,7 +33,7 @@ void GradientReducer::gather(const Bucket& bucket, Collectives& done) {
     await_host(bucket, done);
   float* const mine = shard_of_parameters(bucket);
   const auto elements = plan().shard_elements(bucket);
-  float* const all = state().parameters(bucket);
+  float* const all = buffers().parameters(bucket);
   auto& group = *rank_state().shard_group;
   auto& device = rank_state().device();
   const auto type = strategy().gathered;
@@ -41,7 +41,7 @@ void GradientReducer::gather(const Bucket& bucket, Collectives& done) {
   void* whole = all;
   if (type != DType::f32) {
     shard = shard_on_wire(elements, type);
-    whole = state().wire();
+    whole = buffers().wire();
     device.narrow(stream(), mine, shard.data, type, elements);
   }
   collective(group, CollectiveKind::all_gather, bucket.elements * size_of(type), done,
@@ -53,34 +53,27 @@ void GradientReducer::gather(const Bucket& bucket, Collectives& done) {
 /// Returns the address of this rank's shard. If it is partly offloaded, copies it first to its
 /// place in the gathered bucket.
 float* GradientReducer::shard_of_parameters(const Bucket& bucket) {
-  const auto kept = state().kept_chunk(bucket);
-  const auto offloaded = state().host_chunk(bucket).host;
-  if (!strategy().offloads_parameters || offloaded.elements == 0)
-    return kept.parameters;
-  auto& device = rank_state().device();
-  float* const place =
-      state().parameters(bucket) + state().shard() * (kept.elements + offloaded.elements);
-  device.copy(stream(), place + kept.elements, offloaded.parameters,
-              offloaded.elements * sizeof(float));
-  if (kept.elements > 0)
-    device.copy(stream(), place, kept.parameters, kept.elements * sizeof(float));
-  return place;
+  if (!strategy().offloads_parameters)
+    return part().parameters(bucket);
+  const auto mine = part().memory(parameters_array, layout().number_of(bucket));
+  return on_device(rank_state().device(), stream(), mine,
+                   buffers().parameters(bucket) + (mine.range.first - bucket.offset));
 }
 
 /// Returns this rank's shard of a bucket in the send buffer.
 Values GradientReducer::shard_on_wire(std::size_t elements, DType type) const {
-  return {state().wire() + state().shard() * elements * size_of(type), elements, type};
+  return {buffers().wire() + layout().shard() * elements * size_of(type), elements, type};
 }
 
 void GradientReducer::accumulate(UnitId unit, std::int64_t pass) {
-  if (state().is_frozen(unit))
+  if (layout().is_frozen(unit))
     return;
   const auto local_index = setup_.slice_assignment.local_index(rank_state().rank, pass);
-  const auto elements = state().layout().unit_elements[static_cast<std::size_t>(unit)];
+  const auto elements = layout().storage().unit_elements[static_cast<std::size_t>(unit)];
   if (local_index < 0 && sums(pass)) // gradients of other ranks are added to this memory
-    rank_state().device().zero(stream(), state().gradients(unit), elements * sizeof(float));
-  else if (local_index >= 0 && !state().sums_shards())
-    add_part(state().gradients(unit), state().accumulated(unit), elements, local_index,
+    rank_state().device().zero(stream(), buffers().gradients(unit), elements * sizeof(float));
+  else if (local_index >= 0 && !strategy().sums_shards())
+    add_part(buffers().gradients(unit), buffers().accumulated(unit), elements, local_index,
              setup_.slice_assignment.slices_of(rank_state().rank));
 }
 
@@ -94,27 +87,27 @@ void GradientReducer::add_part(float* fresh, float* sum, std::size_t elements, i
   const bool last = index + 1 == parts;
   float* const target = last ? fresh : sum;
   device.add(stream(), target, last ? sum : fresh, elements);
-  device.round(stream(), target, state().stored(), elements);
+  device.round(stream(), target, layout().stored(), elements);
 }
 
 void GradientReducer::reduce(const Bucket& bucket, std::int64_t pass, Collectives& done) {
-  if (state().is_frozen(bucket))
+  if (layout().is_frozen(bucket))
     return; // its gradients are never read
-  const auto mine = state().chunk(bucket);
-  float* const gradients = const_cast<float*>(mine.gradients);
+  float* const gradients = part().gradients(bucket);
+  const auto elements = layout().part(bucket).elements;
   auto& device = rank_state().device();
   if (strategy().divides_optimizer)
     reduce_shards(bucket, gradients, done);
   if (!applies_early(done.step)) // a reduction over all gradients must not read stale values
-    for (const auto& gap : state().foreign_gradients(bucket))
+    for (const auto& gap : layout().foreign_gaps(bucket))
       device.zero(stream(), gradients + gap.first, gap.elements * sizeof(float));
   if (rank_state().replicate_group->world_size() > 1)
-    reduce_replicated(gradients, mine.elements, done);
+    reduce_replicated(gradients, elements, done);
   if (strategy().world_size > 1)
-    device.round(stream(), gradients, state().stored(), mine.elements);
+    device.round(stream(), gradients, layout().stored(), elements);
   const auto& slice_assignment = setup_.slice_assignment;
-  if (state().sums_shards())
-    add_part(gradients, state().accumulated(bucket), mine.elements, slice_assignment.place(pass),
+  if (strategy().sums_shards())
+    add_part(gradients, buffers().accumulated(bucket), elements, slice_assignment.place(pass),
              slice_assignment.passes());
   if (setup_.replica_distance > 0 && slice_assignment.ends_step(pass))
     send_to_replica(bucket, gradients, done);
@@ -123,7 +116,7 @@ void GradientReducer::reduce(const Bucket& bucket, std::int64_t pass, Collective
 }
 
 void GradientReducer::reduce_shards(const Bucket& bucket, float* mine, Collectives& done) {
-  float* const all = state().gradients(bucket);
+  float* const all = buffers().gradients(bucket);
   auto& group = *rank_state().shard_group;
   auto& device = rank_state().device();
   const auto elements = plan().shard_elements(bucket);
@@ -134,7 +127,7 @@ void GradientReducer::reduce_shards(const Bucket& bucket, float* mine, Collectiv
   void* whole = all;
   if (type != DType::f32) {
     shard = shard_on_wire(elements, type);
-    whole = state().wire();
+    whole = buffers().wire();
     device.narrow(stream(), all, whole, type, bucket.elements);
   }
   collective(group, CollectiveKind::reduce_scatter, bucket.elements * size_of(type), done,
@@ -149,7 +142,7 @@ void GradientReducer::reduce_replicated(float* gradients, std::size_t elements, 
   const auto type = strategy().reduced;
   Values values{gradients, elements};
   if (type != DType::f32) {
-    values = {state().wire(), elements, type};
+    values = {buffers().wire(), elements, type};
     device.narrow(stream(), gradients, values.data, type, elements);
   }
   const auto kind = strategy().root_only ? CollectiveKind::reduce : CollectiveKind::all_reduce;
@@ -203,7 +196,7 @@ void GradientReducer::apply(const Bucket& bucket, Collectives& done) {
   {
     const auto span =
         setup_.row.span(stream(), {metrics::SpanKind::optimizer, "optimizer", "", done.step});
-    for (const auto& chunk : state().kept_chunks(bucket))
+    for (const auto& chunk : part().kept_chunks(bucket))
       apply(chunk, arguments(done.step));
   }
   done.updates.emplace_back(std::move(begin), stream().record());
@@ -218,15 +211,15 @@ void GradientReducer::await_host(const Bucket& bucket, Collectives& done) {
 }
 
 void GradientReducer::apply(const OptimizerChunk& chunk, const OptimizerArguments& arguments) {
-  if (has_optimizer())
-    rank_state().device().optimizer_step(stream(), at_rate(arguments, chunk.rate), chunk,
-                                         setup_.clip_norm ? state().clip_factor() : nullptr,
-                                         state().loss_scale());
+  if (layout().has_optimizer())
+    rank_state().device().optimizer_step(
+        stream(), at_rate(arguments, chunk.rate), chunk,
+        setup_.clip_norm ? &state().scratch()->clip_factor : nullptr, state().loss_scale());
 }
 
 void GradientReducer::finish_step(std::int64_t step, StepResults* found, Collectives& done) {
   if (applies_early(step))
-    rank_state().device().count_update(stream(), state().steps());
+    rank_state().device().count_update(stream(), &state().scratch()->steps);
   else
     apply_together(step, found, done);
   if (strategy().trains_apart() && rules_.agree(strategy(), step))
@@ -248,7 +241,7 @@ void GradientReducer::apply_together(std::int64_t step, StepResults* found, Coll
     vote(step, done);
   if (host_)
     apply_on_host(taken, step);
-  for (const auto& chunk : state().kept_chunks())
+  for (const auto& chunk : part().kept_chunks())
     apply(chunk, taken);
   if (state().shard_replica())
     apply_to_copy(taken);
@@ -261,7 +254,7 @@ void GradientReducer::end_scaled_step(StepResults* found) {
   auto* const scale = state().loss_scale();
   if (scale)
     device.update_loss_scale(stream(), *setup_.loss_scale, scale);
-  device.count_update(stream(), state().steps());
+  device.count_update(stream(), &state().scratch()->steps);
   if (!scale)
     return;
   if (strategy().root_only) // only rank 0 knows whether the sums are finite
@@ -280,7 +273,7 @@ void GradientReducer::apply_on_host(const OptimizerArguments& taken, std::int64_
 /// applies, every rank can apply, and every rank has the statistics to continue with.
 void GradientReducer::vote(std::int64_t step, Collectives& done) {
   auto& world = *rank_state().world;
-  if (state().commits_statistics())
+  if (state().statistics().commits())
     commit_statistics(step, done);
   else if (votes(step))
     share_statistics(); // a base stores the statistics of the job
@@ -288,10 +281,10 @@ void GradientReducer::vote(std::int64_t step, Collectives& done) {
   collective(
       world, CollectiveKind::all_reduce, sizeof(float), done,
       [&] {
-        world.all_reduce(stream(), {state().votes(), 1});
+        world.all_reduce(stream(), {&state().scratch()->votes, 1});
       },
       "vote");
-  rank_state().device().gate_updates(stream(), state().votes(),
+  rank_state().device().gate_updates(stream(), &state().scratch()->votes,
                                      static_cast<float>(strategy().world_size));
 }
 
@@ -299,8 +292,9 @@ void GradientReducer::vote(std::int64_t step, Collectives& done) {
 void GradientReducer::commit_statistics(std::int64_t step, Collectives& done) {
   auto& world = *rank_state().world;
   if (rank_state().rank == 0)
-    state().commit_statistics(stream(), step);
-  const Values statistics{state().committed_statistics(step), state().layout().statistic_elements};
+    state().statistics().commit(stream(), step);
+  const Values statistics{state().statistics().committed(step),
+                          layout().storage().statistic_elements};
   collective(
       world, CollectiveKind::broadcast, statistics.bytes(), done,
       [&] { world.broadcast(stream(), statistics, 0); }, "statistics");
@@ -310,7 +304,7 @@ void GradientReducer::find_overflow(Collectives& done) {
   auto& found = state().loss_scale()->found_inf;
   // Gradients are already summed over ranks: a value that was not finite on one rank is found by
   // all ranks that hold the sum.
-  for (const auto& views : state().chunks())
+  for (const auto& views : part().chunks())
     rank_state().device().check_finite(stream(), views.gradients, views.elements, &found);
   if (strategy().divides_optimizer)
     collective(
@@ -324,7 +318,7 @@ void GradientReducer::find_overflow(Collectives& done) {
 void GradientReducer::find_norm(const OptimizerArguments& arguments, StepResults* found,
                                 Collectives& done) {
   auto& device = rank_state().device();
-  double* const norm = state().squared_norm();
+  double* const norm = &state().scratch()->squared_norm;
   add_squared_gradients(arguments);
   if (strategy().divides_optimizer)
     collective(
@@ -336,21 +330,21 @@ void GradientReducer::find_norm(const OptimizerArguments& arguments, StepResults
   device.copy(stream(), &found->squared_norm, norm, sizeof *norm);
   if (setup_.clip_norm)
     device.clip_factor(stream(), norm, static_cast<float>(*setup_.clip_norm),
-                       state().clip_factor());
+                       &state().scratch()->clip_factor);
 }
 
 /// Adds the squares of this rank's gradients to squared_norm().
 void GradientReducer::add_squared_gradients(const OptimizerArguments& arguments) {
   auto& device = rank_state().device();
-  double* const norm = state().squared_norm();
+  double* const norm = &state().scratch()->squared_norm;
   device.zero(stream(), norm, sizeof *norm);
-  for (const auto& views : state().chunks())
+  for (const auto& views : part().chunks())
     device.add_squared_norm(stream(), arguments, views.gradients, views.elements, norm,
                             state().loss_scale());
 }
 
 void GradientReducer::publish(const Bucket& bucket, Collectives& done) {
-  if (state().is_frozen(bucket))
+  if (layout().is_frozen(bucket))
     return; // all ranks have the loaded values
   if (host_) {
     host_->publish(bucket, done.step);
@@ -360,16 +354,23 @@ void GradientReducer::publish(const Bucket& bucket, Collectives& done) {
   if (strategy().root_only) {
     auto& world = *rank_state().world;
     return collective(world, CollectiveKind::broadcast, bucket.elements * sizeof(float), done, [&] {
-      world.broadcast(stream(), {state().parameters(bucket), bucket.elements}, 0);
+      world.broadcast(stream(), {buffers().parameters(bucket), bucket.elements}, 0);
     });
   }
   if (strategy().divides_optimizer && !strategy().divides_parameters)
     gather(bucket, done);
 }
 
+StateCopier GradientReducer::copier() {
+  if (host_)
+    for (const auto& bucket : plan().buckets)
+      host_->await(bucket);
+  return {state(), stream(), rank_state().shard_group.get()};
+}
+
 void GradientReducer::share_statistics() {
-  rank_state().world->broadcast(stream(),
-                                {state().statistics(), state().layout().statistic_elements}, 0);
+  rank_state().world->broadcast(
+      stream(), {state().statistics().values(), layout().storage().statistic_elements}, 0);
 }
 
 } // namespace troupe::training

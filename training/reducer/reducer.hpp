@@ -7,6 +7,7 @@
 #include "metrics/trace.hpp"
 #include "training/rank_state.hpp"
 #include "training/reducer/host_optimizer.hpp"
+#include "training/state/state_copier.hpp"
 #include "training/step_results.hpp"
 
 #include <cstdint>
@@ -37,7 +38,7 @@ struct Collectives {
 int slices_of_replica_group(const data::SliceAssignment& slice_assignment,
                             const collectives::Strategy& strategy, int rank);
 
-/// A copy of a rank's shard, in the order of ModelState::owned_parameters.
+/// A copy of a rank's shard, in the order of FlatBuffers::owned_parameters.
 struct ShardCopy {
   BufferPtr parameters = nullptr;
   std::vector<BufferPtr> slots = {}; ///< of the optimizer
@@ -63,8 +64,8 @@ class GradientReducer {
 public:
   explicit GradientReducer(GradientReducerSetup setup);
 
-  const collectives::FlatPlan& plan() const { return state().plan(); }
-  const collectives::Strategy& strategy() const { return state().strategy(); }
+  const collectives::FlatPlan& plan() const { return state().layout().plan(); }
+  const collectives::Strategy& strategy() const { return state().layout().strategy(); }
 
   /// Gathers all ranks' shards of a bucket's parameters to the address that executables read.
   void gather(const collectives::Bucket& bucket, Collectives& done);
@@ -118,20 +119,15 @@ public:
   /// Broadcasts rank 0's statistics, as DistributedDataParallel does.
   void share_statistics();
 
-  /// Copies the values that this rank writes (ModelState::written) to its snapshot. If only rank 0
-  /// writes, all ranks make the same call, and the others pass null.
-  void copy_state(Snapshot* snapshot);
-  // Copying chunk by chunk, from the first to the last, needs only a chunk's memory.
-
-  /// Gathers a chunk of ModelState::saved() at rank 0. All ranks make the same call; the others
-  /// pass null.
-  void gather_chunk(std::size_t index, StateChunk* chunk);
-  /// Copies a chunk of ModelState::written() of this rank's part.
-  void copy_own_chunk(std::size_t index, StateChunk& chunk);
+  /// Makes the stream wait for the host's optimizer, and returns a copier of the state.
+  StateCopier copier();
 
 private:
   RankState& rank_state() const { return *setup_.rank_state; }
   ModelState& state() const { return *setup_.rank_state->state; }
+  const StateLayout& layout() const { return state().layout(); }
+  const FlatBuffers& buffers() const { return state().buffers(); }
+  const OptimizerPart& part() const { return buffers().part(); }
   Stream& stream() const { return *setup_.rank_state->communication; }
   /// `of`: name of the values that are sent, unless they are a bucket.
   void collective(collectives::Communicator& communicator, metrics::CollectiveKind kind,
@@ -142,8 +138,7 @@ private:
   void reduce_replicated(float* gradients, std::size_t elements, Collectives& done);
   /// Adds part `index` of `parts` (`fresh`) to `sum`. The last part leaves the total in `fresh`.
   void add_part(float* fresh, float* sum, std::size_t elements, int index, int parts);
-  void send_to_replica(const collectives::Bucket& bucket, const float* gradients,
-                       Collectives& done);
+  void send_to_replica(const collectives::Bucket& bucket, float* gradients, Collectives& done);
   DType replica_type() const;
   Status roll_forward_on_host(const OptimizerArguments& taken, Stream& stream);
   OptimizerArguments arguments(std::int64_t step) const;
@@ -170,18 +165,7 @@ private:
   void apply_to_copy(const OptimizerArguments& arguments);
   void apply_on_host(const OptimizerArguments& taken, std::int64_t step);
   float* shard_of_parameters(const collectives::Bucket& bucket);
-  const float* whole_chunk(const collectives::Bucket& bucket, const float* kept,
-                           const float* offloaded);
-  void await_host();
   void await_host(const collectives::Bucket& bucket, Collectives& done);
-  void copy_bucket(std::size_t array, std::size_t number, const Snapshot* snapshot);
-  void begin_chunk(std::size_t index, const SavedChunk& saved, StateChunk& chunk);
-  void copy_ranges(const SavedChunk& saved, float* to);
-  void gather_ranges(std::size_t index, float* to);
-  const float* shard_of(std::size_t array, const collectives::Bucket& bucket);
-  const float* gather_saved(std::size_t array, const collectives::Bucket& bucket, bool here);
-  bool takes_part_in_saving() const;
-  bool has_optimizer() const { return !strategy().root_only || rank_state().rank == 0; }
 
   GradientReducerSetup setup_;
   const collectives::StepRules& rules_;

@@ -50,23 +50,23 @@ void GradientReducer::average(OptimizerAtRound optimizer, StepResults* found, Co
   auto& device = rank_state().device();
   if (found) {
     add_squared_parameters(weight());
-    rank_state().world->all_reduce(stream(), {state().squared_norm(), 1, DType::f64});
-    device.copy(stream(), &found->mean_square, state().squared_norm(), sizeof(double));
+    rank_state().world->all_reduce(stream(), {&state().scratch()->squared_norm, 1, DType::f64});
+    device.copy(stream(), &found->mean_square, &state().scratch()->squared_norm, sizeof(double));
   }
   for (const auto& bucket : plan().buckets)
-    if (!state().is_frozen(bucket))
-      average(state().parameters(bucket), bucket.elements, done, "parameters");
+    if (!layout().is_frozen(bucket))
+      average(buffers().parameters(bucket), bucket.elements, done, "parameters");
   if (found) {
     add_squared_parameters(1);
-    device.copy(stream(), &found->square_of_mean, state().squared_norm(), sizeof(double));
+    device.copy(stream(), &found->square_of_mean, &state().scratch()->squared_norm, sizeof(double));
   }
   average_optimizer(optimizer, done);
   average_rest(done);
 }
 
 void GradientReducer::average_rest(Collectives& done) {
-  if (const auto elements = state().layout().statistic_elements; elements > 0)
-    average(state().statistics(), elements, done, "statistics");
+  if (const auto elements = layout().storage().statistic_elements; elements > 0)
+    average(state().statistics().values(), elements, done, "statistics");
   // Takes rank 0's scale, because a scale is a power of two and a mean need not be.
   if (auto* const scale = state().loss_scale())
     rank_state().world->broadcast(stream(), {scale, sizeof *scale, DType::u8}, 0);
@@ -91,11 +91,11 @@ void GradientReducer::average(float* values, std::size_t elements, Collectives& 
   const auto all =
       slice_assignment.is_even() ? slice_assignment.world_size() : slice_assignment.slices();
   device.scale(stream(), values, static_cast<float>(1.0 / all), elements);
-  device.round(stream(), values, state().stored(), elements);
+  device.round(stream(), values, layout().stored(), elements);
 }
 
 void GradientReducer::average_optimizer(OptimizerAtRound how, Collectives& done) {
-  for (const auto& slot : state().optimizer_arrays()) {
+  for (const auto& slot : part().inner_slots()) {
     if (how == OptimizerAtRound::reset)
       rank_state().device().zero(stream(), slot.data(), slot.size_bytes());
     if (how == OptimizerAtRound::averaged)
@@ -105,11 +105,11 @@ void GradientReducer::average_optimizer(OptimizerAtRound how, Collectives& done)
 
 void GradientReducer::add_squared_parameters(double weight) {
   auto& device = rank_state().device();
-  double* const sum = state().squared_norm();
+  double* const sum = &state().scratch()->squared_norm;
   const OptimizerArguments scaled{.gradient_scale = static_cast<float>(std::sqrt(weight))};
   device.zero(stream(), sum, sizeof *sum);
   for (const auto& bucket : plan().buckets)
-    device.add_squared_norm(stream(), scaled, state().parameters(bucket), bucket.elements, sum,
+    device.add_squared_norm(stream(), scaled, buffers().parameters(bucket), bucket.elements, sum,
                             nullptr);
 }
 

@@ -1,5 +1,6 @@
 #include "actors/roles/detail/state_saver.hpp"
 
+#include "actors/caf_error.hpp"
 #include "actors/roles/detail/announce.hpp"
 
 #include <fmt/format.h>
@@ -15,15 +16,18 @@ StateSaver::StateSaver(shard_manager_actor::pointer self, training::GradientRedu
 
 caf::result<void> StateSaver::save(std::int64_t step) {
   if (!setup_.checkpointer) {
-    reducer_.copy_state(nullptr);
+    reducer_.copier().take(nullptr);
     return caf::unit;
   }
-  auto copy = std::make_shared<training::Snapshot>(training::Snapshot{.step = step});
-  reducer_.copy_state(copy.get());
+  auto begun = rank_state_->state->begin_snapshot(step);
+  if (!begun)
+    return to_caf_error(begun.error());
+  SnapshotPtr copy = *std::move(begun);
+  reducer_.copier().take(copy.get());
   auto promise = self_->make_response_promise<void>();
   when_copied(step, copy, [this, step, copy, promise]() mutable {
     promise.deliver();
-    self_->request(setup_.checkpointer, caf::infinite, atom::snapshot_v, SnapshotPtr{copy})
+    self_->request(setup_.checkpointer, caf::infinite, atom::snapshot_v, copy)
         .then(
             [this](const ShardOutcome& part) {
               self_->send(setup_.coordinator, atom::saved_v, part);
@@ -35,22 +39,22 @@ caf::result<void> StateSaver::save(std::int64_t step) {
 
 caf::result<ShardOutcome> StateSaver::write_chunk(std::int64_t step, std::size_t index) {
   const auto chunk = next_chunk(step);
-  if (rank_state_->state->saves_shard())
-    reducer_.copy_own_chunk(index, *chunk);
+  if (rank_state_->state->layout().saves_shard())
+    reducer_.copier().copy_written(index, *chunk);
   else
-    reducer_.gather_chunk(index, chunk.get());
+    reducer_.copier().gather(index, chunk.get());
   return hand_over(chunk, true);
 }
 
 caf::result<ShardOutcome> StateSaver::hash_chunk(std::int64_t step, std::size_t index) {
   const auto chunk = next_chunk(step);
-  reducer_.gather_chunk(index, chunk.get());
+  reducer_.copier().gather(index, chunk.get());
   return hand_over(chunk, false);
 }
 
 caf::result<bool> StateSaver::give_chunk(std::int64_t step, std::size_t index) {
   const auto chunk = next_chunk(step);
-  reducer_.gather_chunk(index, chunk.get());
+  reducer_.copier().gather(index, chunk.get());
   auto promise = self_->make_response_promise<bool>();
   when_copied(step, chunk, [this, chunk, promise]() mutable {
     self_->request(setup_.generator, caf::infinite, atom::snapshot_v, StateChunkPtr{chunk})
@@ -62,9 +66,15 @@ caf::result<bool> StateSaver::give_chunk(std::int64_t step, std::size_t index) {
 
 void StateSaver::when_copied(std::int64_t step, std::shared_ptr<const void> copy,
                              std::function<void()> then) {
-  copies_[step] = std::move(then);
+  copies_.emplace(step, std::move(then));
   announce(shard_manager_actor{self_}, *rank_state_->communication, atom::saved_v, step,
            std::move(copy));
+}
+
+void StateSaver::copied(std::int64_t step) {
+  if (const auto oldest = copies_.lower_bound(step);
+      oldest != copies_.end() && oldest->first == step)
+    copies_.extract(oldest).mapped()();
 }
 
 std::shared_ptr<training::StateChunk> StateSaver::next_chunk(std::int64_t step) {

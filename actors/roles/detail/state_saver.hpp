@@ -30,7 +30,8 @@ public:
   caf::result<bool> give_chunk(std::int64_t step, std::size_t index);
   /// Calls `then` when all enqueued work, including `copy`, is done.
   void when_copied(std::int64_t step, std::shared_ptr<const void> copy, std::function<void()> then);
-  void copied(std::int64_t step) { copies_.extract(step).mapped()(); }
+  /// The oldest copy of this step is done. No effect if none is in progress.
+  void copied(std::int64_t step);
 
 private:
   std::shared_ptr<training::StateChunk> next_chunk(std::int64_t step);
@@ -43,7 +44,8 @@ private:
   std::shared_ptr<training::RankState> rank_state_;
   StateSaverSetup setup_;
   std::shared_ptr<training::StateChunk> chunk_; ///< its memory is reused for the next chunk
-  std::map<std::int64_t, std::function<void()>> copies_; ///< by step: the action after its copy
+  /// By step: the actions after its copies, in the order of the copies.
+  std::multimap<std::int64_t, std::function<void()>> copies_;
 };
 
 } // namespace troupe::actors
