@@ -181,7 +181,7 @@ private:
   std::int64_t committed_, granted_;
   bool stopping_ = false;
   data::SliceBalancer balancer_;
-  // Of asynchronous training.
+  // Asynchronous training uses the next three.
   std::optional<data::WorkItems> work_items_;
   StepVotes votes_;
   bool assigns_later_ = false; ///< assign_again() is scheduled, for the end of a wait tolerance
