@@ -7,6 +7,7 @@
 /// the result is ready or the call has failed.
 #pragma once
 
+#include "collectives/communicator.hpp"
 #include "collectives/nccl/detail/connection.hpp"
 
 namespace troupe::collectives {
