@@ -146,11 +146,11 @@ Json counted_json(Trainer& trainer) {
 }
 
 template <Choice E>
-std::map<std::string, E> by_word() {
-  std::map<std::string, E> values;
-  for (const auto word : choice_words<E>)
-    values.emplace(word, *choice_named<E>(word));
-  return values;
+void add_choice(CLI::App& app, const std::string& name, E& value, const std::string& help) {
+  const auto& words = choice_words<E>;
+  const auto take = [&value](const std::string& word) { value = *choice_named<E>(word); };
+  app.add_option_function<std::string>(name, take, help)
+      ->check(CLI::IsMember(std::vector<std::string>{words.begin(), words.end()}));
 }
 
 } // namespace
@@ -159,10 +159,8 @@ int main(int argc, char** argv) {
   Options options;
   CLI::App app{"Times one training step on a CUDA device"};
   app.add_option("--model", options.model, "as in a config");
-  app.add_option("--precision", options.precision, "as in a config")
-      ->transform(CLI::CheckedTransformer(by_word<Precision>()));
-  app.add_option("--fusion", options.fusion, "full, or basic: separate batch norms")
-      ->transform(CLI::CheckedTransformer(by_word<Fusion>()));
+  add_choice(app, "--precision", options.precision, "as in a config");
+  add_choice(app, "--fusion", options.fusion, "full, or basic: separate batch norms");
   app.add_option("--batch", options.batch);
   app.add_option("--size", options.size, "height and width of the images");
   app.add_option("--classes", options.classes);

@@ -92,7 +92,7 @@ private:
                             rank_state->device(), layout,
                             {.optimizer_slots = {"momentum"},
                              .strategy = collectives::strategy_of(
-                                 {.strategy = StrategyKind::async, .stale = {.staleness = 1}}, 2)})
+                                 {.strategy = StrategyKind::async, .async = {.staleness = 1}}, 2)})
                             .value();
     Checkpoint start;
     const std::vector<float> values = {1, -2, 3, -4, 5};

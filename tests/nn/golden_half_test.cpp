@@ -29,7 +29,7 @@ double ulp(Precision precision, double value) {
 
 OptimizerConfig optimizer_config(const nlohmann::json& golden) {
   const auto& arguments = golden.at("arguments");
-  return {.name = golden.at("name"),
+  return {.name = choice_named<OptimizerKind>(golden.at("name").get<std::string>()).value(),
           .lr = arguments.at("lr"),
           .momentum = arguments.value("momentum", 0.0),
           .nesterov = arguments.value("nesterov", false),

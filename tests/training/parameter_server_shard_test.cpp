@@ -28,7 +28,7 @@ public:
             rank_state_->device(), test::three_units(),
             {.optimizer_slots = {"momentum"},
              .strategy = collectives::strategy_of(
-                 {.strategy = StrategyKind::async, .stale = {.staleness = options.staleness}}, 2),
+                 {.strategy = StrategyKind::async, .async = {.staleness = options.staleness}}, 2),
              .buckets = collectives::wrap_by_size(test::three_units().unit_elements, 1)})
             .value();
     Checkpoint start;

@@ -12,6 +12,8 @@ namespace {
 
 /// How often to check whether a non-blocking call has completed.
 constexpr std::chrono::microseconds look_interval{20};
+/// How long an abort waits for the owner's thread before another thread aborts.
+constexpr std::chrono::seconds abort_grace{1};
 
 } // namespace
 
@@ -27,9 +29,10 @@ Status NcclConnection::connect() {
   config.blocking = 0;
   ncclUniqueId id;
   std::ranges::copy(options_.id, id.internal);
-  TROUPE_TRY(library.check(
-      library.init_rank(&communicator_, options_.world_size, id, options_.rank, &config),
-      "initialization"));
+  ncclComm_t made = nullptr;
+  const auto begun = library.init_rank(&made, options_.world_size, id, options_.rank, &config);
+  communicator_ = made;
+  TROUPE_TRY(library.check(begun, "initialization"));
   TROUPE_TRY(settle("initialization", options_.connect_timeout));
   TROUPE_TRY(register_buffers());
   return warm_up();
@@ -55,7 +58,9 @@ Status NcclConnection::warm_up() {
   const auto forbidden = owner_->device().peers().idle_calls->forbid();
   const auto end = Clock::now() + options_.connect_timeout;
   for (const auto& call : warm_up_calls(options_.world_size, warm_up_memory_->data())) {
-    TROUPE_TRY(owner_->library().check(begin(call), to_string(call.kind)));
+    const auto begun = while_abortable([&] { return begin(call); });
+    TROUPE_TRY(aborted());
+    TROUPE_TRY(owner_->library().check(begun, to_string(call.kind)));
     TROUPE_TRY(settle(to_string(call.kind), options_.connect_timeout));
     TROUPE_TRY(await(*stream_->record(), end));
   }
@@ -95,12 +100,17 @@ Status NcclConnection::settle(std::string_view operation, std::chrono::milliseco
 Result<std::shared_ptr<gpu::StreamMark>> NcclConnection::issue(const Call& call,
                                                                const EventPtr& came) {
   TROUPE_TRY(aborted());
-  stream_->wait(came);
-  if (call.values.elements > 0 || call.kind == CallKind::barrier) {
-    TROUPE_TRY(owner_->library().check(begin(call), to_string(call.kind)));
+  const bool moves_values = call.values.elements > 0 || call.kind == CallKind::barrier;
+  const auto begun = while_abortable([&] {
+    stream_->wait(came);
+    return moves_values ? begin(call) : ncclSuccess;
+  });
+  TROUPE_TRY(aborted());
+  TROUPE_TRY(owner_->library().check(begun, to_string(call.kind)));
+  if (moves_values)
     TROUPE_TRY(settle(to_string(call.kind), options_.timeout));
-  }
-  auto finished = stream().mark();
+  auto finished = while_abortable([this] { return stream().mark(); });
+  TROUPE_TRY(aborted());
   TROUPE_TRY(stream().status());
   return finished;
 }
@@ -216,7 +226,7 @@ void NcclConnection::free_when_final(Clock::time_point end) {
   if (asked != ncclSuccess || (state == ncclInProgress && Clock::now() > end))
     return abort_now();
   if (state == ncclSuccess)
-    library.destroy(std::exchange(communicator_, nullptr));
+    library.destroy(communicator_.exchange(nullptr));
   else if (state != ncclInProgress)
     abort_now();
   else
@@ -227,15 +237,34 @@ void NcclConnection::free_when_final(Clock::time_point end) {
 }
 
 void NcclConnection::abort(const Error& reason) {
-  if (aborted_.cancel(reason))
-    owner_->post([me = shared_from_this()] { me->abort_now(); });
+  if (!aborted_.cancel(reason))
+    return;
+  owner_->post([me = shared_from_this()] { me->abort_now(); });
+  std::thread{[connection = weak_from_this()] {
+    std::this_thread::sleep_for(abort_grace);
+    if (const auto me = connection.lock())
+      me->abort_if_blocked();
+  }}.detach();
+}
+
+void NcclConnection::abort_now() {
+  if (auto* const communicator = communicator_.exchange(nullptr))
+    abort_communicator(communicator);
+}
+
+/// A call that waits for an idle device, of this process or a library, may block the owner's thread
+/// until NCCL's kernel ends, which waits for a rank whose thread is blocked, too. Only an abort
+/// ends the kernel.
+void NcclConnection::abort_if_blocked() {
+  std::unique_lock lock{mutex_};
+  auto* const communicator = in_driver_ ? communicator_.exchange(nullptr) : nullptr;
+  lock.unlock();
+  if (communicator)
+    abort_communicator(communicator);
 }
 
 /// Aborts in a group, as NCCL requires if other calls may be using the communicator.
-void NcclConnection::abort_now() {
-  auto* const communicator = std::exchange(communicator_, nullptr);
-  if (!communicator)
-    return;
+void NcclConnection::abort_communicator(ncclComm_t communicator) const {
   const auto& library = owner_->library();
   // Ignores errors: only the reason of the abort matters.
   library.group_start();

@@ -1,5 +1,5 @@
 /// One rank's NCCL communicator. Everything except aborted() and abort() runs on the GPU's owner
-/// thread.
+/// thread. If the driver blocks that thread, another one aborts the communicator.
 #pragma once
 
 #include "collectives/call.hpp"
@@ -7,6 +7,9 @@
 #include "core/net/cancellation.hpp"
 
 #include <array>
+#include <atomic>
+#include <functional>
+#include <mutex>
 #include <span>
 
 namespace troupe::collectives {
@@ -57,7 +60,22 @@ private:
   ncclResult_t grouped(const std::function<ncclResult_t()>& calls) const;
   ncclResult_t gather(const Call& call);
   ncclResult_t shift(const Call& call);
+  /// Runs calls of CUDA or NCCL during which another thread may abort. Afterwards aborted() tells
+  /// whether the communicator still exists.
+  template <class Calls>
+  auto while_abortable(const Calls& calls) {
+    set_in_driver(true);
+    auto result = calls();
+    set_in_driver(false);
+    return result;
+  }
+  void set_in_driver(bool in_driver) {
+    const std::lock_guard lock{mutex_};
+    in_driver_ = in_driver;
+  }
   void abort_now();
+  void abort_if_blocked();
+  void abort_communicator(ncclComm_t communicator) const;
   gpu::CudaStream& stream() const { return gpu::cuda_stream(*stream_); }
 
   std::shared_ptr<NcclOwner> owner_;
@@ -65,9 +83,11 @@ private:
   std::unique_ptr<Stream> stream_;
   BufferPtr token_;          ///< the operand of a barrier's sum
   BufferPtr warm_up_memory_; ///< held as long as a call may still write to it
-  ncclComm_t communicator_ = nullptr;
+  std::atomic<ncclComm_t> communicator_ = nullptr;
   std::vector<void*> registrations_;
   net::Cancellation aborted_;
+  std::mutex mutex_;       ///< guards the next
+  bool in_driver_ = false; ///< the owner's thread is in a call that the driver may block
 };
 
 } // namespace troupe::collectives

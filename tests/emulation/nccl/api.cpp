@@ -55,7 +55,7 @@ ncclResult_t begin(Communicator& communicator) {
 }
 
 ncclResult_t run(ncclComm_t communicator, cudaStream_t stream, std::vector<Call> calls) {
-  const auto& shared = communicator->shared;
+  const auto shared = communicator->shared; // another thread may abort the communicator meanwhile
   for (const auto& call : calls)
     shared->prepare(call);
   ++shared->running;

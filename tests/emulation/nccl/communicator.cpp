@@ -21,6 +21,8 @@ void Communicator::prepare(const Call& call) {
 }
 
 void Communicator::run(const std::vector<Call>& calls) {
+  if (aborted)
+    return;
   const auto first = tickets_;
   for (const auto& call : calls) {
     const auto* const begin = static_cast<const std::byte*>(call.from);
