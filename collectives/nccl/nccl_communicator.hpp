@@ -4,7 +4,8 @@
 /// NCCL call, on a stream of the connection. A non-blocking NCCL call may still be enqueueing when
 /// it returns, and nothing else may be enqueued after it until it is done. Neither the handler nor
 /// the rank's stream may wait for that, so the owner thread does. The rank's stream resumes when
-/// the result is ready or the call has failed.
+/// the result is ready or the call has failed. After a failure the owner thread aborts the
+/// communicator; if the driver blocks it for a second, another thread does.
 #pragma once
 
 #include "collectives/communicator.hpp"

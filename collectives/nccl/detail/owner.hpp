@@ -1,4 +1,5 @@
-/// The only thread that calls NCCL for a GPU: NCCL cannot take two calls for one GPU at once.
+/// The thread that calls NCCL for a GPU: NCCL cannot take two calls for one GPU at once. Only the
+/// abort of a call in which the driver blocks this thread comes from another one.
 #pragma once
 
 #include "collectives/nccl/library.hpp"
