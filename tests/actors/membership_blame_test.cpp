@@ -17,8 +17,8 @@ using test::Cluster;
 namespace {
 
 /// Training nodes a:1, b:1, ...; two of them are enough for the job to continue.
-struct Job : Cluster {
-  explicit Job(int nodes, bool decides = false) : Cluster{2, nodes, decides} {
+struct TrainingJob : Cluster {
+  explicit TrainingJob(int nodes, bool decides = false) : Cluster{2, nodes, decides} {
     for (int i = 0; i < nodes; ++i) {
       daemons.push_back(join(fmt::format("{}:1", static_cast<char>('a' + i))));
       if (i > 0)
@@ -52,7 +52,7 @@ TEST_CASE("after a network failure the node with the broken link is left out, wh
   const auto code = GENERATE(Errc::network, Errc::collective);
   const std::string reporter = GENERATE("a:1", "b:1", "d:1");
   CAPTURE(reporter);
-  Job job{4};
+  TrainingJob job{4};
   job.cuts.insert({"b:1", "c:1"}); // one direction is enough
   job.report(code, reporter);
   REQUIRE(job[2].assignment->refused);
@@ -67,7 +67,7 @@ TEST_CASE("after a network failure the node with the broken link is left out, wh
 }
 
 TEST_CASE("a node that no other node reaches is left out, not the nodes that report it") {
-  Job job{4};
+  TrainingJob job{4};
   for (const char* other : {"a:1", "c:1", "d:1"})
     job.cuts.insert({other, "b:1"});
   job.report(Errc::network, "c:1");
@@ -76,7 +76,7 @@ TEST_CASE("a node that no other node reaches is left out, not the nodes that rep
 }
 
 TEST_CASE("the node with the last copy of a shard is not left out") {
-  Job job{3};
+  TrainingJob job{3};
   const auto holds = [&](std::size_t node, std::vector<std::int32_t> held) {
     job[node].offer.parts = {
         {.step = 9, .applied = true, .shards = 3, .retained = std::move(held)}};
@@ -119,7 +119,7 @@ TEST_CASE("a link that breaks while nodes connect is found before a rank reports
 }
 
 TEST_CASE("when all links work, the node that the others waited for is left out") {
-  Job job{3};
+  TrainingJob job{3};
   const bool link_is_broken = GENERATE(false, true);
   if (link_is_broken) // a broken link explains more
     job.cut("a:1", "c:1");
@@ -135,7 +135,7 @@ TEST_CASE("when all links work, the node that the others waited for is left out"
 }
 
 TEST_CASE("when no node can be blamed, all try again a limited number of times") {
-  Job job{3};
+  TrainingJob job{3};
   const auto first = job.record().number;
   const auto probes = job[1].probes.size();
   const auto code = GENERATE(Errc::network, Errc::collective);
@@ -152,7 +152,7 @@ TEST_CASE("when no node can be blamed, all try again a limited number of times")
 
 TEST_CASE("a leader at fault is left out if another node can lead") {
   const bool another_can = GENERATE(true, false);
-  Job job{4, another_can};
+  TrainingJob job{4, another_can};
   for (const char* other : {"b:1", "c:1", "d:1"})
     job.cuts.insert({"a:1", other});
   job.report(Errc::network, "d:1");
@@ -164,7 +164,7 @@ TEST_CASE("a leader at fault is left out if another node can lead") {
 }
 
 TEST_CASE("a node that was left out returns with a new attempt, not with a previous one") {
-  Job job{3};
+  TrainingJob job{3};
   job.cut("b:1", "c:1");
   job.report(Errc::network, "b:1");
   job.lead();
@@ -186,7 +186,7 @@ TEST_CASE("a node that was left out returns with a new attempt, not with a previ
 }
 
 TEST_CASE("the job limits how often it halts for a returning node") {
-  Job job{3};
+  TrainingJob job{3};
   const auto come_and_go = [&] {
     job.cut("b:1", "c:1");
     job.report(Errc::network, "b:1");
@@ -214,7 +214,7 @@ TEST_CASE("the job limits how often it halts for a returning node") {
 }
 
 TEST_CASE("a node that was left out is told how the job ended") {
-  Job job{3};
+  TrainingJob job{3};
   job.cut("b:1", "c:1");
   job.report(Errc::network, "b:1");
   job.lead();
@@ -250,7 +250,7 @@ TEST_CASE(
 
 TEST_CASE("a leader that fails while it trains hands over to another node") {
   const bool another_can = GENERATE(true, false);
-  Job job{3, another_can};
+  TrainingJob job{3, another_can};
   job.report(Errc::device, "a:1");
   CHECK(job.is_over == another_can);
   CHECK(job[0].end.has_value() == another_can);
@@ -261,7 +261,7 @@ TEST_CASE("a leader that fails while it trains hands over to another node") {
 
 TEST_CASE("a leader that fails while nodes connect hands over unless only it has the state") {
   const bool others_have_state = GENERATE(true, false);
-  Job job{4, true};
+  TrainingJob job{4, true};
   for (std::size_t node = 0; node < 3; ++node)
     job[node].offer.step = node == 0 || others_have_state ? 9 : -1;
   job.kill("d:1");

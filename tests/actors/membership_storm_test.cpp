@@ -15,9 +15,9 @@ using test::Cluster;
 
 namespace {
 
-constexpr int min_nodes = 2, names = 6;
-
 class Storm {
+  static constexpr int min_nodes = 2, names = 6;
+
 public:
   explicit Storm(std::uint64_t seed, int group)
       : random_{seed}, group_{group}, cluster_{min_nodes, max_nodes(), seed % 2 == 1, group} {
