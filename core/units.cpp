@@ -1,5 +1,7 @@
 #include "core/units.hpp"
 
+#include "core/whole_number.hpp"
+
 #include <fmt/format.h>
 
 #include <arpa/inet.h>
@@ -68,19 +70,10 @@ std::optional<std::uint64_t> scaled(std::string_view text, std::span<const UnitN
   return std::nullopt;
 }
 
-template <class T>
-std::optional<T> whole_number(std::string_view text) {
-  T value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size())
-    return std::nullopt;
-  return value;
-}
-
 } // namespace
 
 std::optional<std::uint64_t> parse_size(std::string_view text) {
-  if (const auto bytes = whole_number<std::uint64_t>(text))
+  if (const auto bytes = read_whole_number<std::uint64_t>(text))
     return bytes;
   return scaled(text, size_units);
 }
@@ -113,7 +106,7 @@ std::optional<Interval> parse_interval(std::string_view text) {
   const auto blank = text.find(' ');
   if (blank == std::string_view::npos)
     return std::nullopt;
-  const auto count = whole_number<std::int64_t>(text.substr(0, blank));
+  const auto count = read_whole_number<std::int64_t>(text.substr(0, blank));
   if (!count || *count < 1 || *count > 1000000000)
     return std::nullopt;
   const auto unit = text.substr(blank + 1);
@@ -137,7 +130,7 @@ std::optional<Endpoint> parse_endpoint(std::string_view text) {
   if (colon == std::string_view::npos)
     return std::nullopt;
   auto host = text.substr(0, colon);
-  const auto port = whole_number<std::uint16_t>(text.substr(colon + 1));
+  const auto port = read_whole_number<std::uint16_t>(text.substr(colon + 1));
   const bool bracketed = host.size() > 2 && host.front() == '[' && host.back() == ']';
   if (bracketed)
     host = host.substr(1, host.size() - 2);

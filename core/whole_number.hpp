@@ -1,4 +1,4 @@
-/// Whole numbers as launchers write them: only digits.
+/// Parses whole numbers.
 #pragma once
 
 #include <charconv>
@@ -8,6 +8,8 @@
 
 namespace troupe {
 
+/// Parses decimal digits, after a minus sign if the type is signed. Returns nullopt for any other
+/// text, and for a number that the type cannot hold.
 template <class Number>
 std::optional<Number> read_whole_number(std::string_view text) {
   Number value = 0;
