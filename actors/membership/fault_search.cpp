@@ -66,8 +66,8 @@ std::optional<SharedFailure> FaultSearch::end_watch(const Probes::Outcome& outco
 bool FaultSearch::waits_for_newcomers() {
   bool waits = false;
   for (const auto& member : participants_.members()) {
-    if (!participants_.is_newcomer(member))
-      continue;
+    if (participants_.leads(member) || job_.place_of(member.address) != nullptr)
+      continue; // it is no new member
     const auto [question, is_new] = questions_.try_emplace(member.id);
     if (is_new)
       question->second = probes_.of_answer({member.id, {member.address, ""}});

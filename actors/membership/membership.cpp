@@ -61,7 +61,7 @@ void Membership::admit(Spare node) {
   const auto* known = find_known(node.member.id);
   if (known == nullptr)
     if (const auto differs = entrants_.leader_is_behind(info)) {
-      participants_.refuse_leader(*differs);
+      actions_.refuse(participants_.members().front().request, *differs);
       ending_.refuse_all({Errc::network,
                           differs->message,
                           {.node = participants_.list().nodes().front().address}});

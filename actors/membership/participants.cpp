@@ -145,11 +145,6 @@ std::string Participants::waiting_for() const {
       job_.rules.groups.size, job_.rules.groups.key, here, here == 1 ? "is" : "are");
 }
 
-void Participants::refuse_leader(const Error& error) {
-  actions_.refuse(members_.front().request, error);
-  members_.erase(members_.begin());
-}
-
 std::string Participants::why_it_waits(const Spare& node) const {
   if (node.info.workers > 0)
     return "waiting as a spare: " + lacks_place(node.info.workers, {});
@@ -177,10 +172,6 @@ std::optional<Time> Participants::next_limit() const {
   for (const auto& member : members_)
     next = earlier(next, member.limit);
   return next;
-}
-
-bool Participants::is_newcomer(const Member& member) const {
-  return !leads(member) && job_.place_of(member.address) == nullptr;
 }
 
 void Participants::name_voters(training::GenerationRecord& record) const {

@@ -76,8 +76,6 @@ public:
   std::string why_it_waits(const Spare& node) const;
   /// Logs which nodes are missing, if some are.
   void say_missing();
-  /// Refuses the leader, but leaves it in the list.
-  void refuse_leader(const Error& error);
   /// Explains why a node with this many workers cannot take part now, beside the members and
   /// spares; empty: it can.
   std::string lacks_place(std::int32_t workers) const { return lacks_place(workers, spares_); }
@@ -85,8 +83,6 @@ public:
   bool has_enough() const;
   /// Describes the missing nodes; empty: none.
   std::string waiting_for() const;
-  /// Whether a member had no ranks in the last generation.
-  bool is_newcomer(const Member& member) const;
   /// Sets the spares and voters of a record that names the nodes that train. Voters are at most
   /// five, because each must be able to reach all nodes: those that train, the leader first;
   /// witnesses while there is room; and a spare if their number would be even. An even number of
