@@ -8,7 +8,7 @@ namespace troupe::actors {
 
 void Ending::refuse_all(const Error& error) {
   job_.closed = error;
-  handover_.refuse(error);
+  handover_.answer(error);
   participants_.refuse_all(error);
   entrants_.refuse_all(error);
 }
@@ -60,10 +60,8 @@ void Ending::end(const JobEnd& end, std::optional<RequestId> request) {
 }
 
 void Ending::wake() {
-  if (!limit_ || job_.now < *limit_)
-    return;
-  limit_.reset();
-  tell_decided();
+  if (is_due(limit_, job_.now))
+    tell_decided();
 }
 
 void Ending::tell_decided() {
@@ -77,7 +75,7 @@ void Ending::tell(const JobEnd& end) {
       end.result.status == "failed"
           ? Error{Errc::network, "the job has failed, and its nodes are shutting down"}
           : Error{Errc::stopped, fmt::format("the job has ended already: {}", end.result.status)};
-  handover_.refuse(*job_.closed);
+  handover_.answer(*job_.closed);
   for (auto& member : participants_.members()) {
     actions_.refuse(member.request, *job_.closed);
     open_.insert(member.id);
@@ -86,7 +84,7 @@ void Ending::tell(const JobEnd& end) {
     open_.insert(nodes.begin(), nodes.end());
   for (const auto node : open_)
     actions_.add(action::Finish{node, end, /*answers=*/true});
-  for (const auto node : history_.left_out())
+  for (const auto node : entrants_.left_out())
     actions_.add(action::Finish{node, end});
   participants_.refuse_waiting(*job_.closed);
   entrants_.refuse_all(*job_.closed);

@@ -15,10 +15,10 @@ namespace troupe::actors {
 class Ending {
 public:
   /// All outlive this object.
-  Ending(JobState& job, Participants& participants, Entrants& entrants, const JoinHistory& history,
-         Handover& handover, Actions& actions)
-      : job_{job}, participants_{participants}, entrants_{entrants}, history_{history},
-        handover_{handover}, actions_{actions} {}
+  Ending(JobState& job, Participants& participants, Entrants& entrants, Handover& handover,
+         Actions& actions)
+      : job_{job},
+        participants_{participants}, entrants_{entrants}, handover_{handover}, actions_{actions} {}
 
   /// Refuses all nodes: the job does not begin, or continues at another node.
   void refuse_all(const Error& error);
@@ -55,7 +55,6 @@ private:
   JobState& job_; ///< it sets `ended` and `closed`
   Participants& participants_;
   Entrants& entrants_;
-  const JoinHistory& history_;
   Handover& handover_;
   Actions& actions_;
   std::optional<Error> unstarted_ = {}; ///< why the ranks will not all be connected

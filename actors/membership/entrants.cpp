@@ -1,7 +1,5 @@
 #include "actors/membership/entrants.hpp"
 
-#include "actors/membership/entry_checks.hpp"
-#include "actors/membership/limits.hpp"
 #include "core/fail.hpp"
 
 #include <algorithm>
@@ -34,18 +32,37 @@ bool is_of_entrant(const std::vector<BrokenLink>& broken, const std::string& ent
 
 } // namespace
 
+bool Entrants::is_replay(const NodeInfo& info) const {
+  const auto last = attempts_.find(info.process);
+  return last != attempts_.end() && info.attempt <= last->second;
+}
+
+std::vector<NodeId> Entrants::left_out() const {
+  std::vector<NodeId> nodes;
+  for (const auto& [process, node] : left_out_)
+    nodes.push_back(node);
+  return nodes;
+}
+
 Status Entrants::check(const NodeInfo& info, const Member* known) const {
-  const EntryChecks checks{job_, participants_};
   if (job_.closed)
-    return failure(checks.refusal(info));
-  if (history_.was_dismissed(info.process))
+    return failure(refusal(info));
+  if (dismissed_.contains(info.process))
     return fail(Errc::stopped, "the other nodes continue without this node");
   if (known != nullptr)
     return known->address == info.address
                ? Status{}
                : fail(Errc::invalid_input, "{} takes part as {}", info.address, known->address);
   TROUPE_TRY(check_entry(info));
-  return checks.check(info);
+  return check_job(info);
+}
+
+/// Returns why no node is admitted any more; or a wrong version or config, which is the more useful
+/// error. Precondition: none is admitted.
+Error Entrants::refusal(const NodeInfo& info) const {
+  const auto same =
+      job_.has_begun() && !list().nodes().empty() ? list().check_same_job(info) : Status{};
+  return same ? *job_.closed : same.error();
 }
 
 Status Entrants::check_entry(const NodeInfo& info) const {
@@ -63,16 +80,60 @@ Status Entrants::check_entry(const NodeInfo& info) const {
   return {};
 }
 
+/// Checks what needs no other node.
+Status Entrants::check_job(const NodeInfo& info) const {
+  if (info.workers == 0)
+    return list().nodes().empty() ? Status{} : list().check_same_job(info);
+  if (!job_.has_begun())
+    TROUPE_TRY(list().check(info));
+  else if (!list().nodes().empty()) // else it will lead
+    TROUPE_TRY(list().check_same_job(info));
+  TROUPE_TRY(check_name(info));
+  TROUPE_TRY(check_slices(info));
+  return job_.has_begun() || !list().nodes().empty() ? check_data(info) : Status{};
+}
+
+/// A name in use is a network error, because the process that has it may turn out to be lost.
+Status Entrants::check_name(const NodeInfo& info) const {
+  const auto has_name = [&](const Spare& spare) { return spare.info.address == info.address; };
+  if (participants_.find(info.address) != nullptr ||
+      std::ranges::any_of(participants_.spares(), has_name))
+    return fail(Errc::network, "{} already takes part in the job", info.address);
+  return {};
+}
+
+Status Entrants::check_slices(const NodeInfo& info) const {
+  if (!job_.has_begun() || list().nodes().empty())
+    return {};
+  const auto leaders = list().nodes().front().workers;
+  if (const auto slices = job_.generation->slices; leaders + info.workers > slices)
+    return fail(Errc::invalid_input,
+                "a global batch of {} slices (data.slices) is too small for the leader's {} "
+                "workers and {} more",
+                slices, leaders, info.workers);
+  return {};
+}
+
+Status Entrants::check_data(const NodeInfo& info) const {
+  return MemberList::check_same_data(info, job_.has_begun() ? job_.generation->training
+                                                            : list().nodes().front().training);
+}
+
+std::optional<Error> Entrants::leader_is_behind(const NodeInfo& info) const {
+  if (job_.has_begun() || job_.closed || list().nodes().empty() || info.workers == 0 ||
+      check_data(info) || !list().check_same_job(info))
+    return std::nullopt;
+  const auto& leader = list().nodes().front();
+  if (info.offer.step <= leader.offer.step && info.offer.parts.empty())
+    return std::nullopt;
+  return MemberList::check_same_data(leader, info.training).error();
+}
+
 bool Entrants::needs_proof(const NodeInfo& info) const {
-  if (info.workers == 0 || participants_.list().nodes().empty())
+  if (info.workers == 0 || list().nodes().empty())
     return false;
   const auto* place = job_.inherits ? job_.place_of(info.address) : nullptr;
   return place == nullptr || place->process != info.process || place->data != info.data;
-}
-
-Entrants::All::const_iterator Entrants::find(NodeId node) const {
-  return std::ranges::find(entrants_, node,
-                           [](const Entrant& each) { return each.node.member.id; });
 }
 
 Entrants::All::iterator Entrants::find(NodeId node) {
@@ -90,8 +151,10 @@ void Entrants::ask_again(const Spare& node) {
 }
 
 const Member* Entrants::find_member(NodeId node) const {
-  const auto entrant = find(node);
-  return entrant == entrants_.end() ? nullptr : &entrant->node.member;
+  for (const auto& entrant : entrants_)
+    if (entrant.node.member.id == node)
+      return &entrant.node.member;
+  return nullptr;
 }
 
 std::vector<NodeId> Entrants::nodes() const {
@@ -118,17 +181,31 @@ std::optional<Spare> Entrants::take(NodeId node) {
   return entrant;
 }
 
+/// A node that was left out waits before it asks again.
+training::NodeAssignment Entrants::refusal_of(const NodeInfo& info, const Error& error) const {
+  return {.refused = error,
+          .left_out = error.code == Errc::network && left_out_.contains(info.process)};
+}
+
+/// Logs the same problem of a node at most once a minute, because the node may ask repeatedly.
+void Entrants::report_problem(const std::string& node, const std::string& problem) {
+  if (problems_reported_.of(node, job_.now) == problem)
+    return;
+  problems_reported_.note(node, problem, job_.now);
+  actions_.say(problem);
+}
+
 void Entrants::refuse(Spare node, const Error& error) {
-  history_.report_problem(node.info.address, error.message);
-  actions_.assign(node.member.request, history_.refusal_of(node.info, error));
+  report_problem(node.info.address, error.message);
+  actions_.assign(node.member.request, refusal_of(node.info, error));
   participants_.stop_waiting(node.info.address);
 }
 
 /// Logs what a person has to change.
 void Entrants::refuse_request(Spare& node, const Error& error) {
   if (const auto& name = node.info.address; error.exit_code() == 2)
-    history_.report_problem(name, fmt::format("node {} is refused: {}", name, error.message));
-  actions_.assign(node.member.request, history_.refusal_of(node.info, error));
+    report_problem(name, fmt::format("node {} is refused: {}", name, error.message));
+  actions_.assign(node.member.request, refusal_of(node.info, error));
 }
 
 void Entrants::refuse_all(const Error& error) {
@@ -197,13 +274,12 @@ bool Entrants::was_reached(const std::string& node, const std::string& port) con
 bool Entrants::has_to_be_stable(const Entrant& entrant) const {
   return job_.rules.timeouts.admission_delay().count() > 0 && !entrant.is_stable &&
          job_.has_begun() && job_.phase != MembershipPhase::gathering &&
-         participants_.capacity().lacks_place(entrant.node.info.workers).empty();
+         participants_.lacks_place(entrant.node.info.workers).empty();
 }
 
 void Entrants::wake() {
   for (auto& entrant : entrants_)
-    if (entrant.stable_at && *entrant.stable_at <= job_.now) {
-      entrant.stable_at.reset();
+    if (is_due(entrant.stable_at, job_.now)) {
       entrant.is_stable = true;
       entrant.is_proven = false;
     }

@@ -1,8 +1,7 @@
-/// Nodes that want to take part: which requests count, and the proof that other nodes can work with
-/// a node, before it does.
+/// Nodes that ask to take part: which requests count, which nodes may not, and the proof that other
+/// nodes can work with a node, before it does.
 #pragma once
 
-#include "actors/membership/join_history.hpp"
 #include "actors/membership/participants.hpp"
 #include "actors/membership/probes.hpp"
 #include "actors/membership/recent.hpp"
@@ -10,6 +9,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -21,14 +21,28 @@ namespace troupe::actors {
 class Entrants {
 public:
   /// All outlive this object.
-  Entrants(const JobState& job, Participants& participants, JoinHistory& history, Probes& probes,
-           Actions& actions)
-      : job_{job}, participants_{participants}, history_{history}, probes_{probes}, actions_{
-                                                                                        actions} {}
+  Entrants(const JobState& job, Participants& participants, Probes& probes, Actions& actions)
+      : job_{job}, participants_{participants}, probes_{probes}, actions_{actions} {}
+
+  // The requests of each process.
+
+  /// Whether the request is a replay: each process numbers its requests, and they arrive in order.
+  bool is_replay(const NodeInfo& info) const;
+  void note_attempt(const NodeInfo& info) { attempts_[info.process] = info.attempt; }
+  /// A dismissed process is not admitted again.
+  void dismiss(const std::string& process) { dismissed_.insert(process); }
+  /// A process that is left out may join again, with its next request.
+  void leave_out(const std::string& process, NodeId node) { left_out_[process] = node; }
+  /// Returns whether the process was left out before.
+  bool returns(const std::string& process) { return left_out_.erase(process) > 0; }
+  std::vector<NodeId> left_out() const;
 
   /// Checks a node that asks to take part, or asks again. Errors: invalid_input, data; network if
   /// it may try again; stopped if it may not. `known`: null if it asks for the first time.
   Status check(const NodeInfo& info, const Member* known) const;
+  /// Returns why the leader has to go if it was restarted and has other data now than this node,
+  /// which has trained the job further; none: it need not.
+  std::optional<Error> leader_is_behind(const NodeInfo& info) const;
   /// Nodes of the last generation that join a new leader have proven themselves before.
   bool needs_proof(const NodeInfo& info) const;
 
@@ -66,8 +80,15 @@ private:
   };
   using All = std::vector<Entrant>;
 
+  const MemberList& list() const { return participants_.list(); }
+  Error refusal(const NodeInfo& info) const;
   Status check_entry(const NodeInfo& info) const;
-  All::const_iterator find(NodeId node) const;
+  Status check_job(const NodeInfo& info) const;
+  Status check_name(const NodeInfo& info) const;
+  Status check_slices(const NodeInfo& info) const;
+  Status check_data(const NodeInfo& info) const;
+  training::NodeAssignment refusal_of(const NodeInfo& info, const Error& error) const;
+  void report_problem(const std::string& node, const std::string& problem);
   All::iterator find(NodeId node);
   bool was_reached(const std::string& node, const std::string& port) const;
   bool has_to_be_stable(const Entrant& entrant) const;
@@ -75,13 +96,16 @@ private:
 
   const JobState& job_;
   Participants& participants_;
-  JoinHistory& history_;
   Probes& probes_;
   Actions& actions_;
-  All entrants_ = {};         ///< in the order in which they asked
-  std::int64_t proof_ = 0;    ///< number of the probe in progress; 0: none
-  NodeId proving_ = {};       ///< the entrant whose links it tries
-  Recent failed_proofs_ = {}; ///< by data port
+  std::map<std::string, std::int64_t> attempts_ = {}; ///< last join request, by process
+  std::set<std::string> dismissed_ = {};              ///< processes
+  std::map<std::string, NodeId> left_out_ = {};       ///< by process
+  Recent problems_reported_ = {};                     ///< by node
+  All entrants_ = {};                                 ///< in the order in which they asked
+  std::int64_t proof_ = 0;                            ///< number of the probe in progress; 0: none
+  NodeId proving_ = {};                               ///< the entrant whose links it tries
+  Recent failed_proofs_ = {};                         ///< by data port
   std::map<std::string, std::string> reached_ports_ = {}; ///< by node: port that all have reached
 };
 

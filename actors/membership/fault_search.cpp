@@ -1,8 +1,8 @@
 #include "actors/membership/fault_search.hpp"
 
-#include "actors/membership/limits.hpp"
-
 #include <fmt/format.h>
+
+#include <algorithm>
 
 namespace troupe::actors {
 
@@ -60,6 +60,30 @@ std::optional<SharedFailure> FaultSearch::end_watch(const Probes::Outcome& outco
   if (!broken.empty())
     return SharedFailure{{Errc::network, describe_links(broken.front().to, broken)}};
   watch_connecting();
+  return std::nullopt;
+}
+
+bool FaultSearch::waits_for_newcomers() {
+  bool waits = false;
+  for (const auto& member : participants_.members()) {
+    if (participants_.leads(member) || job_.place_of(member.address) != nullptr)
+      continue; // it is no new member
+    const auto [question, is_new] = questions_.try_emplace(member.id);
+    if (is_new)
+      question->second = probes_.of_answer({member.id, {member.address, ""}});
+    waits = waits || question->second != 0;
+  }
+  return waits;
+}
+
+std::optional<NodeId> FaultSearch::end_question(const Probes::Outcome& outcome) {
+  const auto found =
+      std::ranges::find(questions_, outcome.probe, [](const auto& asked) { return asked.second; });
+  if (found == questions_.end())
+    return std::nullopt;
+  if (!outcome.silent.empty())
+    return found->first;
+  found->second = 0;
   return std::nullopt;
 }
 

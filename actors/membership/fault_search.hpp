@@ -1,4 +1,5 @@
-/// The search for the nodes at fault after a failure between nodes.
+/// The search for members that cannot work with the others: after a failure between nodes, while
+/// ranks connect, and before a record names a new member.
 #pragma once
 
 #include "actors/membership/blame.hpp"
@@ -14,9 +15,9 @@
 
 namespace troupe::actors {
 
-/// After such a failure (network, collective) all nodes halt and join again, and then probe each
-/// other's data ports before the next generation is built: the error of a rank that waits in vain
-/// blames neither node, because ranks wait for each other in circles.
+/// After a failure between nodes (network, collective) all nodes halt and join again, and then
+/// probe each other's data ports before the next generation is built: the error of a rank that
+/// waits in vain blames neither node, because ranks wait for each other in circles.
 class FaultSearch {
 public:
   /// By node: why it is left out.
@@ -44,6 +45,12 @@ public:
   void watch_connecting();
   /// Ends such a probe. Returns the failure that it found.
   std::optional<SharedFailure> end_watch(const Probes::Outcome& outcome);
+  /// Asks each new member once whether it still answers, because one that is stuck by now would
+  /// delay all. Returns whether some have not answered yet.
+  bool waits_for_newcomers();
+  /// Ends the question to a new member. Returns it if it has not answered.
+  std::optional<NodeId> end_question(const Probes::Outcome& outcome);
+  void forget_newcomers() { questions_.clear(); }
   void wake();
   std::optional<Time> next_wake() const { return watches_at_; }
 
@@ -64,6 +71,8 @@ private:
   Probes& probes_;
   Actions& actions_;
   std::optional<Search> search_ = {};
+  /// Questions to new members, asked as probes without links: number of the probe; 0: answered.
+  std::map<NodeId, std::int64_t> questions_ = {};
   std::optional<Time> watches_at_ = {};
   std::int64_t watch_ = 0; ///< number of the probe while ranks connect; 0: none
   int unexplained_ = 0;

@@ -1,10 +1,22 @@
 #include "actors/membership/generations.hpp"
 
-#include "actors/membership/limits.hpp"
-
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace troupe::actors {
+
+namespace {
+
+bool joins_again(const Member& member) {
+  return member.request && member.returns;
+}
+
+bool wants_change(const Member& member) {
+  return member.leaves || (member.request && !member.returns);
+}
+
+} // namespace
 
 void Generations::begin() {
   if (job_.rules.before)
@@ -32,7 +44,7 @@ void Generations::gather() {
   job_.phase = MembershipPhase::gathering;
   gathering_ = job_.now;
   job_.forms_anyway = false;
-  newcomers_.forget();
+  faults_.forget_newcomers();
   if (job_.has_begun())
     form_limit_ = job_.now + job_.rules.timeouts.rejoin;
   quorum_limit_ = job_.now + job_.rules.timeouts.quorum;
@@ -40,7 +52,7 @@ void Generations::gather() {
 
 void Generations::give_up_gathering() {
   Error error{Errc::network, fmt::format("{}; gave up after cluster.timeouts.quorum",
-                                         participants_.capacity().waiting_for())};
+                                         participants_.waiting_for())};
   if (!job_.has_begun())
     return ending_.refuse_all(error);
   if (records_.is_pending())
@@ -58,9 +70,9 @@ void Generations::form_if_complete() {
     return;
   if (std::exchange(job_.inherits, false))
     participants_.fill_after_leader();
-  if (!participants_.capacity().has_enough() && !job_.saves())
+  if (!participants_.has_enough() && !job_.saves())
     return;
-  if ((!job_.forms_anyway && newcomers_.are_awaited()) || records_.is_pending())
+  if ((!job_.forms_anyway && faults_.waits_for_newcomers()) || records_.is_pending())
     return;
   form();
 }
@@ -143,7 +155,7 @@ void Generations::halt(const Error& reason, bool is_loss,
   if (!is_loss)
     records_.note_change(reason.message);
   if (!is_loss || !job_.rules.leave_one_by_one)
-    departures_.let_leave();
+    let_leave();
   for (const auto& member : participants_.members()) {
     if (member.request)
       continue; // it has joined again since
@@ -152,6 +164,81 @@ void Generations::halt(const Error& reason, bool is_loss,
   }
   actions_.add(action::ForgetCoordinator{}); // the reason was sent to its followers first
   gather();
+}
+
+void Generations::ask_to_halt_if_wanted() {
+  const auto& members = participants_.members();
+  const bool saves = handover_.is_asked();
+  returns_at_.reset();
+  if (job_.phase != MembershipPhase::training || job_.ended || was_asked_to_halt())
+    return;
+  const bool is_wanted = saves || std::ranges::any_of(members, wants_change);
+  if (!is_wanted && std::ranges::none_of(members, joins_again))
+    return;
+  if (std::ranges::any_of(members, joins_again)) {
+    if (!is_wanted && waits_for_returns())
+      return;
+    returned_ = job_.now;
+  }
+  asked_in_ = job_.generation->number;
+  asked_to_save_ = saves;
+  records_.begin_change();
+  actions_.add(action::HaltCoordinator{job_.generation->number, saves});
+}
+
+/// Whether COORDINATOR was asked before. It is asked again if it has to save, too.
+bool Generations::was_asked_to_halt() const {
+  return asked_in_ == job_.generation->number && (asked_to_save_ || !handover_.is_asked());
+}
+
+/// Whether it is too soon after the last halt for nodes that were left out. A node whose links come
+/// and go must not delay the others.
+bool Generations::waits_for_returns() {
+  if (!returned_ || job_.now >= *returned_ + job_.rules.between_returns)
+    return false;
+  returns_at_ = *returned_ + job_.rules.between_returns;
+  return true;
+}
+
+void Generations::halt_as_wanted() {
+  const auto& members = participants_.members();
+  const auto leaver = std::ranges::find(members, true, &Member::leaves);
+  halt({Errc::network, leaver == members.end()
+                           ? "another node has joined"
+                           : fmt::format("node {} was asked to leave", leaver->address)},
+       false);
+}
+
+void Generations::dismiss(Member& member, JobEnd end) {
+  end.for_all = false;
+  actions_.refuse(member.request, end.error.value_or(Error{Errc::stopped, "asked to leave"}));
+  actions_.add(action::Finish{member.id, std::move(end)});
+  entrants_.dismiss(participants_.info(member).process);
+  participants_.remove(member);
+}
+
+void Generations::let_leave() {
+  auto& members = participants_.members();
+  const auto leaves = [&] { return std::ranges::find(members, true, &Member::leaves); };
+  for (auto member = leaves(); member != members.end(); member = leaves()) {
+    dismiss(*member, {.result = {.status = "stopped"}});
+    if (job_.rules.leave_one_by_one)
+      return;
+  }
+}
+
+void Generations::dismiss_absent() {
+  for (const auto& absent : std::set{participants_.list().absent()}) {
+    auto* member = participants_.find(absent);
+    if (member == nullptr || participants_.leads(*member))
+      continue;
+    const Error error{
+        Errc::network,
+        fmt::format("node {} has not rejoined within cluster.timeouts.rejoin", absent),
+        {.node = absent}};
+    actions_.say(error.message);
+    dismiss(*member, failed_end(error));
+  }
 }
 
 void Generations::note_loss(const std::string& address, const Error& reason) {
@@ -172,7 +259,7 @@ void Generations::wake() {
   if (is_due(successors_, job_.now) && job_.inherits && !job_.ended)
     participants_.stop_waiting_for_strangers();
   if (is_due(form_limit_, job_.now) && job_.gathers())
-    departures_.dismiss_absent();
+    dismiss_absent();
 }
 
 void Generations::give_up_late() {
@@ -183,7 +270,8 @@ void Generations::give_up_late() {
 }
 
 std::optional<Time> Generations::next_wake() const {
-  return earlier(earlier(form_limit_, quorum_limit_), earlier(successors_, decision_limit_));
+  return earlier(earlier(earlier(form_limit_, quorum_limit_), returns_at_),
+                 earlier(successors_, decision_limit_));
 }
 
 WaitStatus Generations::status(Time now) const {
@@ -191,8 +279,7 @@ WaitStatus Generations::status(Time now) const {
     return {fmt::format("sending the checkpoint: {} of {} nodes have it", receivers_,
                         job_.generation->lacking())};
   const auto waited = std::chrono::floor<std::chrono::milliseconds>(now - gathering_);
-  return {participants_.capacity().waiting_for(), waited.count(),
-          job_.rules.timeouts.quorum.count()};
+  return {participants_.waiting_for(), waited.count(), job_.rules.timeouts.quorum.count()};
 }
 
 } // namespace troupe::actors

@@ -1,13 +1,15 @@
-/// From one generation to the next: nodes gather, voters decide a record, and ranks connect.
+/// From one generation to the next: nodes gather, voters decide a record, ranks connect, and all
+/// halt for nodes that join or leave.
 #pragma once
 
 #include "actors/job_status.hpp"
-#include "actors/membership/departures.hpp"
 #include "actors/membership/ending.hpp"
-#include "actors/membership/newcomers.hpp"
+#include "actors/membership/fault_search.hpp"
+#include "actors/membership/records.hpp"
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -19,10 +21,11 @@ namespace troupe::actors {
 class Generations {
 public:
   /// All outlive this object.
-  Generations(JobState& job, Participants& participants, Newcomers& newcomers, FaultSearch& faults,
-              Records& records, Departures& departures, Ending& ending, Actions& actions)
-      : job_{job}, participants_{participants}, newcomers_{newcomers}, faults_{faults},
-        records_{records}, departures_{departures}, ending_{ending}, actions_{actions} {}
+  Generations(JobState& job, Participants& participants, Entrants& entrants,
+              const Handover& handover, FaultSearch& faults, Records& records, Ending& ending,
+              Actions& actions)
+      : job_{job}, participants_{participants}, entrants_{entrants}, handover_{handover},
+        faults_{faults}, records_{records}, ending_{ending}, actions_{actions} {}
 
   /// Begins to wait for nodes: of a new job, or of that of a lost leader.
   void begin();
@@ -34,8 +37,17 @@ public:
   void begin_training();
   /// Ends the generation: all its nodes request an assignment in the next.
   void halt(const Error& reason, bool is_loss, std::chrono::milliseconds detected_after = {});
+  /// Asks COORDINATOR to halt between two steps if nodes join or leave.
+  void ask_to_halt_if_wanted();
+  /// Halts all for nodes that join or leave.
+  void halt_as_wanted();
   /// If the proposed generation names this lost node, halts as soon as it is decided.
   void note_loss(const std::string& address, const Error& reason);
+  /// Removes a member that still runs: its daemon ends, and this process is not admitted again.
+  /// Spares take over its ranks.
+  void dismiss(Member& member, JobEnd end);
+  /// Dismisses the nodes that were asked to leave, now that nothing is trained.
+  void let_leave();
   /// Another node has received the state that the job resumes from.
   void state_received() { ++receivers_; }
 
@@ -49,6 +61,9 @@ public:
 private:
   void inherit();
   void gather();
+  bool was_asked_to_halt() const;
+  bool waits_for_returns();
+  void dismiss_absent();
   void give_up_gathering();
   void form();
   void begin_generation(training::GenerationRecord record);
@@ -57,10 +72,10 @@ private:
 
   JobState& job_;
   Participants& participants_;
-  Newcomers& newcomers_;
+  Entrants& entrants_;
+  const Handover& handover_;
   FaultSearch& faults_;
   Records& records_;
-  Departures& departures_;
   Ending& ending_;
   Actions& actions_;
   Time gathering_ = {};                                     ///< since when
@@ -69,6 +84,10 @@ private:
   std::optional<Time> decision_limit_ = {}; ///< for the voters
   std::optional<Error> changed_ = {};       ///< what has changed since the proposal
   std::ptrdiff_t receivers_ = 0;            ///< nodes that have received the state
+  std::int64_t asked_in_ = 0; ///< last generation in which COORDINATOR was asked to halt
+  bool asked_to_save_ = false;
+  std::optional<Time> returned_ = {};   ///< time of the last halt for nodes that were left out
+  std::optional<Time> returns_at_ = {}; ///< when the job may halt for such nodes; empty: none wait
 };
 
 } // namespace troupe::actors

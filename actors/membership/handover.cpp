@@ -87,28 +87,30 @@ bool Handover::loses_leaders_state() const {
              : loses_state({participants_.members().front().address});
 }
 
+/// The same while nodes gather or train. `waits`: the leader waits until the others can continue.
+std::string Handover::lacks_now(bool waits) const {
+  const auto missing = lacks();
+  if (!missing.empty() || job_.phase != MembershipPhase::gathering || (waits && may_have_enough()))
+    return missing;
+  return "the job is not training";
+}
+
 void Handover::ask(RequestId request, bool waits) {
-  auto missing = lacks();
-  if (missing.empty() && job_.phase == MembershipPhase::gathering && !(waits && may_have_enough()))
-    missing = "the job is not training";
-  if (missing.empty())
-    leavers_.push_back(request);
-  else
+  if (const auto missing = lacks_now(waits); !missing.empty())
     actions_.add(action::Answer{request, ends_with_leader(missing)});
+  else
+    leavers_.push_back(request);
 }
 
 /// While gathering: whether enough nodes have joined, or are awaited.
 bool Handover::may_have_enough() const {
-  return !participants_.list().absent().empty() || participants_.capacity().has_enough();
+  return !participants_.list().absent().empty() || participants_.has_enough();
 }
 
 void Handover::check() {
   if (leavers_.empty() || !job_.gathers() || participants_.members().empty())
     return;
-  auto missing = lacks();
-  if (missing.empty() && !may_have_enough())
-    missing = "the job is not training";
-  if (!missing.empty())
+  if (const auto missing = lacks_now(/*waits=*/true); !missing.empty())
     keep_leader(missing);
 }
 
@@ -117,14 +119,9 @@ Error Handover::ends_with_leader(const std::string& lacks) const {
                                            participants_.members().front().address, lacks)};
 }
 
-void Handover::refuse(const Error& reason) {
+void Handover::answer(const std::optional<Error>& refused) {
   for (const auto leaver : std::exchange(leavers_, {}))
-    actions_.add(action::Answer{leaver, reason});
-}
-
-void Handover::grant() {
-  for (const auto leaver : std::exchange(leavers_, {}))
-    actions_.add(action::Answer{leaver});
+    actions_.add(action::Answer{leaver, refused});
 }
 
 } // namespace troupe::actors

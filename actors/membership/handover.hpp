@@ -4,6 +4,7 @@
 
 #include "actors/membership/participants.hpp"
 
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -35,15 +36,15 @@ public:
   /// Refuses the pending requests if no other node can lead any more, because nodes were lost, or
   /// leave too. With too few nodes it would never train again, and so never hand over.
   void check();
-  void refuse(const Error& reason);
+  /// Answers the pending requests. `refused`: empty if the leader leaves.
+  void answer(const std::optional<Error>& refused);
   /// Refuses with what the others lack.
-  void keep_leader(const std::string& lacks) { refuse(ends_with_leader(lacks)); }
-  /// Answers the pending requests: the leader leaves.
-  void grant();
+  void keep_leader(const std::string& lacks) { answer(ends_with_leader(lacks)); }
 
 private:
   bool loses_leaders_state() const;
   Error ends_with_leader(const std::string& lacks) const;
+  std::string lacks_now(bool waits) const;
   bool may_have_enough() const;
   std::ptrdiff_t others_that_stay() const;
   std::int64_t workers_without_leader() const;

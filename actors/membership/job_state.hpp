@@ -16,6 +16,18 @@ namespace troupe::actors {
 
 using Time = std::chrono::steady_clock::time_point;
 
+/// Returns the earlier of two limits; the only one if the other is empty, and so does not apply.
+inline std::optional<Time> earlier(std::optional<Time> one, std::optional<Time> other) {
+  return !one || (other && *other < *one) ? other : one;
+}
+/// Whether a limit is over. Then it no longer applies.
+inline bool is_due(std::optional<Time>& limit, Time now) {
+  if (!limit || now < *limit)
+    return false;
+  limit.reset();
+  return true;
+}
+
 struct MembershipRules {
   std::int32_t min_nodes = 1, max_nodes = 1;
   TimeoutsConfig timeouts = {};      ///< cluster.timeouts

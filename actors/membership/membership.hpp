@@ -2,8 +2,7 @@
 /// leads one generation from its first step to its last.
 #pragma once
 
-#include "actors/membership/failures.hpp"
-#include "actors/membership/planned_changes.hpp"
+#include "actors/membership/generations.hpp"
 
 #include <chrono>
 #include <cstdint>
@@ -77,23 +76,32 @@ private:
   void conclude(const Probes::Outcome& outcome);
   void let_leave(Member& member);
 
+  // Nodes that are lost, fail, or no longer wait.
+  std::optional<Spare> take_waiting(NodeId node);
+  bool lose_waiting(NodeId node);
+  void drop(NodeId node);
+  void refuse_late();
+  void lose(Member& member, const Error& error);
+  void member_gone(Member& member, const std::string& why,
+                   std::chrono::milliseconds detected_after);
+  void leave_behind(NodeId newcomer);
+  bool leave_out(const FaultSearch::Evidence& evidence);
+  void refuse_for_now(Member& member, const std::string& why);
+  void suspect(const SharedFailure& failure);
+  bool continues_after(const SharedFailure& failure);
+  bool continues_without(const Error& error);
+
   JobState job_;
   Actions actions_;
   Participants participants_{job_, actions_};
   Probes probes_{job_, actions_};
-  JoinHistory history_{job_, actions_};
-  Entrants entrants_{job_, participants_, history_, probes_, actions_};
-  Newcomers newcomers_{participants_, probes_};
+  Entrants entrants_{job_, participants_, probes_, actions_};
   Handover handover_{job_, participants_, actions_};
   FaultSearch faults_{job_, participants_, handover_, probes_, actions_};
   Records records_{job_, participants_, actions_};
-  PlannedChanges changes_{job_, participants_, handover_, records_, actions_};
-  Departures departures_{job_, participants_, entrants_, history_, records_, actions_};
-  Ending ending_{job_, participants_, entrants_, history_, handover_, actions_};
-  Generations generations_{job_,     participants_, newcomers_, faults_,
-                           records_, departures_,   ending_,    actions_};
-  Failures failures_{job_,        participants_, handover_, faults_,
-                     departures_, generations_,  ending_,   actions_};
+  Ending ending_{job_, participants_, entrants_, handover_, actions_};
+  Generations generations_{job_,    participants_, entrants_, handover_,
+                           faults_, records_,      ending_,   actions_};
 };
 
 } // namespace troupe::actors

@@ -30,14 +30,14 @@ membership_actor::behavior_type MembershipState::make_behavior() {
           [this](atom::stop) { on([this](Time now) { membership_.stop(now); }); },
           [this](atom::leave, const member_actor& node, bool waits) {
             return request(requests_, [&](auto id, Time now) {
-              membership_.leave(id, nodes_.id_of(node), waits, now);
+              membership_.leave(id, id_of(node), waits, now);
             });
           },
           [this](atom::status, const member_actor& node) {
-            return membership_.status(nodes_.id_of(node), self_->clock().now());
+            return membership_.status(id_of(node), self_->clock().now());
           },
           [this](atom::abort, const member_actor& node) {
-            on([&](Time now) { membership_.withdraw(nodes_.id_of(node), now); });
+            on([&](Time now) { membership_.withdraw(id_of(node), now); });
           }};
 }
 
@@ -49,8 +49,7 @@ void MembershipState::on(Event event) {
        actions = membership_.take_actions())
     for (auto& action : actions)
       carry_out(action);
-  for (const auto& unknown : nodes_.keep([this](NodeId node) { return membership_.knows(node); }))
-    self_->demonitor(unknown);
+  forget_unknown();
   plan_wake();
 }
 
@@ -69,9 +68,10 @@ caf::result<training::NodeAssignment> MembershipState::join(const NodeInfo& info
   if (!node)
     return no_handle();
   return request(joins_, [&](RequestId request, Time now) {
-    const auto known = nodes_.id_of(node);
+    const auto known = id_of(node);
     const bool is_new = known == NodeId{};
-    const auto id = is_new ? nodes_.add(node) : known;
+    const auto id = is_new ? NodeId{++last_node_} : known;
+    nodes_.emplace(id, node);
     membership_.join(request, id, info, now);
     if (is_new && membership_.knows(id))
       lost_.watch(node);
@@ -100,10 +100,10 @@ caf::result<coordinator_actor> MembershipState::leader() {
 }
 
 void MembershipState::lose(const caf::down_msg& down) {
-  const auto id = nodes_.id_of(down.source);
+  const auto id = id_of(down.source);
   if (id == NodeId{})
     return;
-  nodes_.remove(id);
+  nodes_.erase(id);
   const auto host = down.source.node();
   const auto silent =
       lost_.was_silent(host) ? setup_.rules.timeouts.detection : std::chrono::milliseconds{};
@@ -124,9 +124,36 @@ void MembershipState::plan_wake() {
   });
 }
 
+/// Returns 0 if the node is unknown.
+NodeId MembershipState::id_of(const caf::actor_addr& node) const {
+  for (const auto& [id, handle] : nodes_)
+    if (handle.address() == node)
+      return id;
+  return {};
+}
+
+NodeId MembershipState::id_of(const member_actor& node) const {
+  return node ? id_of(node.address()) : NodeId{};
+}
+
+/// Returns null if the node is unknown.
+member_actor MembershipState::handle_of(NodeId node) const {
+  const auto found = nodes_.find(node);
+  return found == nodes_.end() ? member_actor{} : found->second;
+}
+
+void MembershipState::forget_unknown() {
+  std::erase_if(nodes_, [this](const auto& node) {
+    const bool is_known = membership_.knows(node.first);
+    if (!is_known)
+      self_->demonitor(node.second);
+    return !is_known;
+  });
+}
+
 template <class... Message>
 void MembershipState::send(NodeId node, Message&&... message) {
-  if (const auto handle = nodes_.find(node))
+  if (const auto handle = handle_of(node))
     self_->send(handle, std::forward<Message>(message)...);
 }
 
@@ -175,8 +202,7 @@ void MembershipState::finish(const action::Finish& finish) {
     on([&](Time now) { membership_.heard_end(node, now); });
   };
   self_
-      ->request(nodes_.find(finish.node), setup_.rules.timeouts.detection, atom::finish_v,
-                finish.end)
+      ->request(handle_of(finish.node), setup_.rules.timeouts.detection, atom::finish_v, finish.end)
       .then(heard, [heard](const caf::error&) { heard(); });
 }
 
@@ -185,7 +211,7 @@ void MembershipState::ask_for_links(const action::Probe& probe) {
   const auto answered = [this, number = probe.probe, node = probe.node](const Answer& broken) {
     on([&](Time now) { membership_.probed(number, node, broken, now); });
   };
-  self_->request(nodes_.find(probe.node), probe.limit, atom::probe_v, probe.order)
+  self_->request(handle_of(probe.node), probe.limit, atom::probe_v, probe.order)
       .then([answered](const std::vector<BrokenLink>& broken) { answered(broken); },
             [answered](const caf::error&) { answered({}); });
 }

@@ -4,8 +4,8 @@
 #include "actors/interfaces.hpp"
 #include "actors/membership/failure_detector.hpp"
 #include "actors/membership/membership.hpp"
-#include "actors/membership/node_handles.hpp"
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <optional>
@@ -42,6 +42,10 @@ private:
   void lead(const coordinator_actor& coordinator);
   caf::result<coordinator_actor> leader();
   void lose(const caf::down_msg& down);
+  NodeId id_of(const caf::actor_addr& node) const;
+  NodeId id_of(const member_actor& node) const;
+  member_actor handle_of(NodeId node) const;
+  void forget_unknown();
   template <class... Message>
   void send(NodeId node, Message&&... message);
   void plan_wake();
@@ -55,8 +59,8 @@ private:
   MembershipSetup setup_;
   FailureDetector lost_;
   Membership membership_;
-  NodeHandles nodes_;
-  std::int64_t last_request_ = 0; ///< number
+  std::map<NodeId, member_actor> nodes_;          ///< that Membership knows
+  std::int64_t last_node_ = 0, last_request_ = 0; ///< numbers
   Promises<training::NodeAssignment> joins_;
   Promises<void> requests_;
   coordinator_actor coordinator_;

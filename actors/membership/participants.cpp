@@ -1,8 +1,5 @@
 #include "actors/membership/participants.hpp"
 
-#include "actors/membership/limits.hpp"
-#include "actors/membership/voters.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,15 +8,10 @@ namespace troupe::actors {
 
 namespace {
 
+using Nodes = std::vector<NodeInfo>;
+
 Spares::iterator find_spare(Spares& spares, NodeId node) {
   return std::ranges::find(spares, node, [](const Spare& spare) { return spare.member.id; });
-}
-
-std::vector<training::Voter> voters_of(const Spares& spares) {
-  std::vector<training::Voter> voters;
-  for (const auto& spare : spares)
-    voters.push_back({spare.info.address, spare.info.process});
-  return voters;
 }
 
 /// Limits the wait of a member by the time in its request. Membership's own waits have shorter
@@ -28,6 +20,36 @@ void limit_wait(Member& member, const NodeInfo& info, Time now) {
   member.limit = info.time_left_ms > 0
                      ? std::optional{now + std::chrono::milliseconds{info.time_left_ms}}
                      : std::nullopt;
+}
+
+/// Explains why no further node can take part in addition to these; empty: one can.
+std::string lacks_node(const JobState& job, const Nodes& nodes) {
+  if (std::ssize(nodes) < job.rules.max_nodes)
+    return {};
+  const bool one = nodes.size() == 1;
+  return fmt::format("there {} {} node{} already, and cluster.max_nodes is {}", one ? "is" : "are",
+                     nodes.size(), one ? "" : "s", job.rules.max_nodes);
+}
+
+/// Explains why a node with this many workers cannot take part in addition to these; empty: it can.
+std::string lacks_room(const JobState& job, const Nodes& nodes, std::int32_t workers) {
+  if (auto lacks = lacks_node(job, nodes); !lacks.empty())
+    return lacks;
+  const auto slices = job.generation->slices;
+  if (const auto there = total_workers(nodes); there + workers > slices)
+    return fmt::format("there {} {} worker{} already, and {} more would exceed the {} slice{} of a "
+                       "global batch (data.slices)",
+                       there == 1 ? "is" : "are", there, there == 1 ? "" : "s", workers, slices,
+                       slices == 1 ? "" : "s");
+  return {};
+}
+
+/// Returns these nodes, and the spares for which there is room.
+Nodes with_spares(const JobState& job, Nodes nodes, const Spares& spares) {
+  for (const auto& spare : spares)
+    if (job.has_begun() && lacks_room(job, nodes, spare.info.workers).empty())
+      nodes.push_back(spare.info);
+  return nodes;
 }
 
 } // namespace
@@ -73,41 +95,75 @@ std::vector<NodeId> Participants::waiting() const {
   return nodes;
 }
 
-Capacity Participants::capacity() const {
-  std::vector<NodeInfo> spares;
-  for (const auto& spare : spares_)
-    spares.push_back(spare.info);
-  return {job_, list_, std::move(spares)};
+std::string Participants::lacks_place(std::int32_t workers, const Spares& spares) const {
+  if (!job_.has_begun())
+    return lacks_node(job_, list_.nodes());
+  if (auto lacks = lacks_room(job_, list_.nodes(), workers); !lacks.empty())
+    return lacks;
+  const auto& groups = job_.rules.groups;
+  if (groups.size == 1)
+    return {};
+  const auto count = [&](Nodes nodes) {
+    return count_trainers(workers_of(with_spares(job_, std::move(nodes), spares)), groups.size);
+  };
+  auto nodes = list_.nodes();
+  const auto before = count(nodes);
+  nodes.push_back({.workers = workers});
+  if (count(std::move(nodes)) > before)
+    return {};
+  return fmt::format("workers train in groups of {} ({}), and no further group is complete",
+                     groups.size, groups.key);
 }
 
-void Participants::refuse_leader(const Error& error) {
-  actions_.refuse(members_.front().request, error);
-  members_.erase(members_.begin());
+/// Returns the members, and the spares that could join them.
+std::vector<NodeInfo> Participants::candidates() const {
+  return with_spares(job_, list_.nodes(), spares_);
+}
+
+/// Returns the addresses of the nodes that train; none if they fill no whole groups.
+std::set<std::string> Participants::choose_trainers() const {
+  const auto nodes = MemberList::by_need(candidates());
+  const auto trains = actors::choose_trainers(workers_of(nodes), job_.rules.groups.size);
+  std::set<std::string> chosen;
+  for (std::size_t i = 0; i < trains.size(); ++i)
+    if (trains[i])
+      chosen.insert(nodes[i].address);
+  return chosen;
+}
+
+bool Participants::has_enough() const {
+  return std::ssize(candidates()) >= job_.rules.min_nodes && !choose_trainers().empty();
+}
+
+std::string Participants::waiting_for() const {
+  const auto nodes = candidates();
+  if (!list_.absent().empty() || std::ssize(nodes) < job_.rules.min_nodes || has_enough())
+    return list_.waiting_for();
+  const auto here = total_workers(nodes);
+  return fmt::format(
+      "waiting for more nodes: workers train in groups of {} ({}), and {} {} present",
+      job_.rules.groups.size, job_.rules.groups.key, here, here == 1 ? "is" : "are");
 }
 
 std::string Participants::why_it_waits(const Spare& node) const {
   if (node.info.workers > 0)
-    return "waiting as a spare: " + capacity_without_spares().lacks_place(node.info.workers);
+    return "waiting as a spare: " + lacks_place(node.info.workers, {});
   return members_.empty()
              ? ""
              : fmt::format("a witness of the job that {} leads", members_.front().address);
 }
 
 void Participants::say_missing() {
-  const auto capacity = this->capacity();
   const bool begins_anyway = job_.saves() && list_.absent().empty();
-  if (job_.gathers() && !capacity.has_enough() && !begins_anyway)
-    actions_.say(capacity.waiting_for());
+  if (job_.gathers() && !has_enough() && !begins_anyway)
+    actions_.say(waiting_for());
 }
 
 std::vector<NodeId> Participants::take_late() {
   std::vector<NodeId> late;
   for (auto& member : members_)
-    if (member.limit && *member.limit <= job_.now) {
-      member.limit.reset();
-      if (member.request)
-        late.push_back(member.id);
-    }
+    if (is_due(member.limit, job_.now) && member.request)
+      late.push_back(member.id);
   return late;
 }
 
@@ -118,23 +174,20 @@ std::optional<Time> Participants::next_limit() const {
   return next;
 }
 
-bool Participants::is_newcomer(const Member& member) const {
-  return !leads(member) && job_.place_of(member.address) == nullptr;
-}
-
-std::vector<training::Voter>
-Participants::voters(const std::vector<training::MemberInfo>& nodes) const {
-  std::vector<training::Voter> trainers;
-  for (const auto& place : nodes)
-    trainers.push_back({place.address, place.process});
-  return choose_voters(trainers, voters_of(witnesses_), voters_of(spares_));
-}
-
-std::vector<std::string> Participants::spare_addresses() const {
-  std::vector<std::string> addresses;
+void Participants::name_voters(training::GenerationRecord& record) const {
+  constexpr std::size_t most = 5; // an odd number
+  record.voters.clear();
+  const auto add = [&](const auto& node) {
+    if (record.voters.size() < most)
+      record.voters.push_back({node.address, node.process});
+  };
+  std::ranges::for_each(record.nodes, add);
+  std::ranges::for_each(witnesses_, add, &Spare::info);
+  if (record.voters.size() % 2 == 0 && !spares_.empty())
+    add(spares_.front().info);
+  record.spares.clear();
   for (const auto& spare : spares_)
-    addresses.push_back(spare.info.address);
-  return addresses;
+    record.spares.push_back(spare.info.address);
 }
 
 void Participants::take_in(Spare node) {
@@ -148,7 +201,7 @@ void Participants::take_in(Spare node) {
   limit_wait(node.member, node.info, job_.now);
   if (job_.inherits)
     return admit_successor(std::move(node));
-  if (const auto lacks = capacity().lacks_place(node.info.workers); !lacks.empty()) {
+  if (const auto lacks = lacks_place(node.info.workers); !lacks.empty()) {
     actions_.say(fmt::format("node {} waits as a spare: {}", node.info.address, lacks));
     node.member.limit.reset();
     spares_.push_back(std::move(node));
@@ -217,8 +270,15 @@ void Participants::remove(const Member& member) {
 
 /// Gives spares the ranks of a lost node, so that they compute the same part of each step.
 void Participants::fill(std::ptrdiff_t place) {
+  admit_spares(place,
+               [this](const NodeInfo& node) { return lacks_place(node.workers, {}).empty(); });
+}
+
+/// Makes the chosen spares members, the first of them at this index.
+void Participants::admit_spares(std::ptrdiff_t place,
+                                const std::function<bool(const NodeInfo&)>& is_chosen) {
   for (auto spare = spares_.begin(); spare != spares_.end();) {
-    if (!capacity_without_spares().lacks_place(spare->info.workers).empty()) {
+    if (!is_chosen(spare->info)) {
       ++spare;
       continue;
     }
@@ -239,19 +299,12 @@ std::optional<Spare> Participants::take_waiting(NodeId node) {
 }
 
 void Participants::regroup() {
-  const auto chosen = capacity().choose();
+  const auto chosen = choose_trainers();
   if (chosen.empty())
     return;
   const auto before = members_.size();
-  for (auto spare = spares_.begin(); spare != spares_.end();) {
-    if (!chosen.contains(spare->info.address)) {
-      ++spare;
-      continue;
-    }
-    actions_.say(fmt::format("spare node {} now takes part", spare->info.address));
-    give_place(std::ssize(members_), std::move(*spare));
-    spare = spares_.erase(spare);
-  }
+  admit_spares(std::ssize(members_),
+               [&](const NodeInfo& node) { return chosen.contains(node.address); });
   for (auto place = before; place-- > 0;)
     if (!chosen.contains(members_[place].address))
       make_spare(place);

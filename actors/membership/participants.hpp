@@ -2,11 +2,12 @@
 #pragma once
 
 #include "actors/membership/actions.hpp"
-#include "actors/membership/capacity.hpp"
 #include "actors/membership/job_state.hpp"
 #include "actors/membership/member_list.hpp"
 
 #include <cstddef>
+#include <cstdint>
+#include <functional>
 #include <optional>
 #include <set>
 #include <string>
@@ -75,17 +76,18 @@ public:
   std::string why_it_waits(const Spare& node) const;
   /// Logs which nodes are missing, if some are.
   void say_missing();
-  /// Refuses the leader, but leaves it in the list.
-  void refuse_leader(const Error& error);
-  /// Returns the capacity of the members with the spares.
-  Capacity capacity() const;
-  /// Returns the capacity of only the members.
-  Capacity capacity_without_spares() const { return {job_, list_, {}}; }
-  /// Whether a member had no ranks in the last generation.
-  bool is_newcomer(const Member& member) const;
-  /// Returns the voters of a generation with these nodes.
-  std::vector<training::Voter> voters(const std::vector<training::MemberInfo>& nodes) const;
-  std::vector<std::string> spare_addresses() const;
+  /// Explains why a node with this many workers cannot take part now, beside the members and
+  /// spares; empty: it can.
+  std::string lacks_place(std::int32_t workers) const { return lacks_place(workers, spares_); }
+  /// Whether the members, and the spares that could join them, are enough to train.
+  bool has_enough() const;
+  /// Describes the missing nodes; empty: none.
+  std::string waiting_for() const;
+  /// Sets the spares and voters of a record that names the nodes that train. Voters are at most
+  /// five, because each must be able to reach all nodes: those that train, the leader first;
+  /// witnesses while there is room; and a spare if their number would be even. An even number of
+  /// voters needs a larger quorum and tolerates no more losses.
+  void name_voters(training::GenerationRecord& record) const;
 
   /// Makes a node a member if there is room, else a spare; or a witness.
   void take_in(Spare node);
@@ -113,12 +115,16 @@ public:
   void refuse_all(const Error& error);
 
 private:
+  std::string lacks_place(std::int32_t workers, const Spares& spares) const;
+  std::set<std::string> choose_trainers() const;
+  std::vector<NodeInfo> candidates() const;
   void replace_request(Member& member, const Spare& node);
   std::int64_t arrival_of(const std::string& address);
   std::ptrdiff_t place_of(const std::string& address) const;
   void admit_successor(Spare node);
   void give_place(std::ptrdiff_t place, Spare node);
   void fill(std::ptrdiff_t place);
+  void admit_spares(std::ptrdiff_t place, const std::function<bool(const NodeInfo&)>& is_chosen);
   void make_spare(std::size_t place);
 
   const JobState& job_;

@@ -47,8 +47,7 @@ Result<training::GenerationRecord> Records::next_record() {
   if (writer_.empty() || list.nodes().front().has_lost_folder)
     writer_ = fmt::format("{}-{}", record.number, list.nodes().front().process.substr(0, 8));
   record.writer = writer_;
-  record.voters = participants_.voters(record.nodes);
-  record.spares = participants_.spare_addresses();
+  participants_.name_voters(record);
   record.change = change_;
   if (!change_.reason.empty())
     record.change.halt = seconds(job_.now - changing_);
@@ -75,8 +74,7 @@ void Records::revise(const JobEnd* end) {
   if (end != nullptr) {
     record.end = *end;
   } else {
-    record.voters = participants_.voters(record.nodes);
-    record.spares = participants_.spare_addresses();
+    participants_.name_voters(record);
     if (!is_revised(record))
       return;
   }
