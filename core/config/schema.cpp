@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <concepts>
 
 namespace troupe {
 
@@ -188,10 +189,8 @@ struct Check {
     for (const double value : *v)
       (*this)(&value);
   }
-  void operator()(const std::int64_t* v) const {
-    range(static_cast<double>(*v), std::to_string(*v));
-  }
-  void operator()(const std::uint64_t* v) const {
+  template <std::integral T>
+  void operator()(const T* v) const {
     range(static_cast<double>(*v), std::to_string(*v));
   }
   void operator()(const double* v) const { range(*v, fmt::format("{}", *v)); }
@@ -252,6 +251,17 @@ struct Check {
 std::vector<std::string> choices_of(const ChoiceTarget& target, const ConfigRule& rule) {
   return rule.choices.empty() ? std::vector<std::string>{target.words.begin(), target.words.end()}
                               : rule.choices;
+}
+
+const ConfigKey* find_key(std::span<const ConfigKey> keys, std::string_view path) {
+  const auto found = std::ranges::find(keys, path, &ConfigKey::path);
+  return found == keys.end() ? nullptr : &*found;
+}
+
+const ConfigForm* form_with_field(const FormsTarget& target, std::string_view name) {
+  const auto found = std::ranges::find_if(
+      target.forms, [&](const ConfigForm& form) { return find_key(form.fields, name); });
+  return found == target.forms.end() ? nullptr : &*found;
 }
 
 const ConfigForm& form_of(const FormsTarget& target) {

@@ -1,6 +1,6 @@
 #include "data/detail/csv_header.hpp"
 
-#include "core/config/delimiters.hpp"
+#include "core/config/data.hpp"
 #include "core/suggestion.hpp"
 #include "data/detail/csv_number.hpp"
 #include "data/detail/name_list.hpp"
