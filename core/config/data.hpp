@@ -53,9 +53,6 @@ template <>
 inline constexpr auto choice_words<Delimiter> = word_list("comma", "semicolon", "tab", "pipe",
                                                           "space");
 
-inline constexpr std::array all_delimiters = {Delimiter::comma, Delimiter::semicolon,
-                                              Delimiter::tab, Delimiter::pipe, Delimiter::space};
-
 constexpr char character_of(Delimiter delimiter) {
   constexpr std::array characters = {',', ';', '\t', '|', ' '};
   return characters[static_cast<std::size_t>(delimiter)];

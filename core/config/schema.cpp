@@ -154,7 +154,7 @@ std::string prefix(const ConfigKey& field, int item) {
 /// Collects the ways in which a value breaks its rule.
 struct Check {
   const ConfigRule& rule;
-  std::vector<RuleBreach>& breaches;
+  std::vector<ValueProblem>& breaches;
   int item = -1;
 
   void fails(std::string what, std::string suggestion = {}) const {
@@ -287,8 +287,8 @@ std::string allowed_values(const ConfigKey& key) {
   return std::visit([&](const auto& target) { return Describe{key.rule}(target); }, key.target);
 }
 
-std::vector<RuleBreach> check_rule(const ConfigKey& key) {
-  std::vector<RuleBreach> breaches;
+std::vector<ValueProblem> check_rule(const ConfigKey& key) {
+  std::vector<ValueProblem> breaches;
   std::visit([&](const auto& target) { Check{key.rule, breaches}(target); }, key.target);
   return breaches;
 }

@@ -127,13 +127,14 @@ std::vector<std::string> choices_of(const ChoiceTarget& target, const ConfigRule
 /// Returns the first form that fits the member's value.
 const ConfigForm& form_of(const FormsTarget& target);
 
-/// The reason why a value breaks a rule (type aside).
-struct RuleBreach {
+/// The problem of a rejected value or list item.
+struct ValueProblem {
   std::string what;
   std::string suggestion = {};
   int item = -1; ///< index in a list
 };
-std::vector<RuleBreach> check_rule(const ConfigKey& key);
+/// Returns the ways in which the member's value breaks the key's rule.
+std::vector<ValueProblem> check_rule(const ConfigKey& key);
 
 /// Returns a key's value as it is written in a config file.
 std::string config_value_text(const ConfigKey& key);

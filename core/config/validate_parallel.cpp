@@ -95,7 +95,8 @@ std::string dividing() {
 
 /// "zero3, fsdp, hsdp"
 std::string dividing_parameters() {
-  return fmt::format("{}", fmt::join(synchronous_names(Divided::parameters), ", "));
+  return fmt::format("{}",
+                     fmt::join(strategy_names(Divided::parameters, StepPolicy::every_step), ", "));
 }
 
 /// Conflicts with workers that do not wait for each other.

@@ -131,11 +131,7 @@ void ConfigReader::read_section(const std::string& path, const YAML::Node& node)
            fmt::format("a mapping with {}", fmt::join(children(path), ", ")));
     return;
   }
-  struct Seen {
-    int line = 0, times = 0;
-    Place again; ///< the second occurrence
-  };
-  std::map<std::string, Seen> names;
+  std::map<std::string, std::vector<Place>> places;
   for (const auto& entry : node) {
     const auto at = place(entry.first.Mark());
     if (!entry.first.IsScalar()) {
@@ -146,24 +142,21 @@ void ConfigReader::read_section(const std::string& path, const YAML::Node& node)
       report(at, path, no_merge_keys);
       continue;
     }
-    auto& seen = names[entry.first.Scalar()];
-    if (++seen.times == 1) {
-      seen.line = at.line;
+    auto& seen = places[entry.first.Scalar()];
+    seen.push_back(at);
+    if (seen.size() == 1)
       read_entry(join_path(path, entry.first.Scalar()), entry.second, at);
-    } else if (seen.times == 2) {
-      seen.again = at;
-    }
   }
-  for (const auto& [name, seen] : names)
-    if (seen.times > 1)
-      report_repeated(join_path(path, name), seen.again, seen.times, seen.line);
+  for (const auto& [name, seen] : places)
+    if (seen.size() > 1)
+      report_repeated(join_path(path, name), seen);
 }
 
-void ConfigReader::report_repeated(const std::string& key, const Place& at, int times,
-                                   int first_line) {
+void ConfigReader::report_repeated(const std::string& key, const std::vector<Place>& places) {
+  const auto times = places.size();
   const auto how_often = times == 2 ? "given twice" : fmt::format("given {} times", times);
-  report(at, key,
-         in_override_ ? how_often : fmt::format("{}, first in line {}", how_often, first_line));
+  report(places[1], key,
+         in_override_ ? how_often : fmt::format("{}, first in line {}", how_often, places[0].line));
 }
 
 void ConfigReader::read_entry(const std::string& path, const YAML::Node& node, const Place& name) {

@@ -74,7 +74,7 @@ private:
   bool is_old_section(const std::string& path, const YAML::Node& node) const;
   void note_given(const std::string& key, const Place& place);
   void refuse_both(const OldKey& old, const std::string& now);
-  void report_repeated(const std::string& key, const Place& place, int times, int first_line);
+  void report_repeated(const std::string& key, const std::vector<Place>& places);
   void report_unknown(const std::string& path, const Place& name);
   /// Whether the key, or a section that contains it, already has a problem.
   bool is_broken(std::string path) const;

@@ -182,9 +182,7 @@ struct Assign {
   }
   void operator()(const ChoiceTarget& target) const {
     std::string word;
-    const auto before = problems.size();
-    (*this)(&word);
-    if (problems.size() != before)
+    if (!assigns(&word))
       return;
     const auto allowed = choices_of(target, rule);
     if (std::ranges::count(allowed, word) == 0)
@@ -202,12 +200,11 @@ struct Assign {
   }
   void operator()(std::array<double, 2>* target) const {
     std::vector<double> values;
-    const auto before = problems.size();
-    (*this)(&values);
-    if (problems.size() == before && values.size() != target->size())
-      fails(fmt::format("{} numbers instead of {}", values.size(), target->size()));
-    else if (problems.size() == before)
-      std::ranges::copy(values, target->begin());
+    if (!assigns(&values))
+      return;
+    if (values.size() != target->size())
+      return fails(fmt::format("{} numbers instead of {}", values.size(), target->size()));
+    std::ranges::copy(values, target->begin());
   }
   void operator()(std::map<std::string, double>* target) const {
     if (!node.IsMap())
@@ -281,6 +278,13 @@ struct Assign {
   void operator()(const ConfigKey& field) const {
     std::visit([this](const auto& target) { (*this)(target); }, field.target);
   }
+  /// Assigns the node to another target; returns whether it fits.
+  template <class T>
+  bool assigns(T* target) const {
+    const auto before = problems.size();
+    (*this)(target);
+    return problems.size() == before;
+  }
   /// Assigns a part of this value.
   template <class T>
   void operator()(const YAML::Node& part, T* target) const {
@@ -288,12 +292,9 @@ struct Assign {
   }
   template <class T>
   void operator()(std::optional<T>* target) const {
-    if (is_null(node))
-      return target->reset();
-    T value = {};
-    const auto before = problems.size();
-    (*this)(&value);
-    if (problems.size() == before)
+    if (T value = {}; is_null(node))
+      target->reset();
+    else if (assigns(&value))
       *target = std::move(value);
   }
   template <class T>
@@ -330,11 +331,7 @@ std::string describe_node(const YAML::Node& node) {
 std::vector<ValueProblem> assign_value(const YAML::Node& node, const ConfigKey& key) {
   std::vector<ValueProblem> problems;
   Assign{node, key.rule, problems}(key);
-  if (!problems.empty())
-    return problems;
-  for (auto& breach : check_rule(key))
-    problems.push_back({std::move(breach.what), std::move(breach.suggestion), breach.item});
-  return problems;
+  return problems.empty() ? check_rule(key) : problems;
 }
 
 } // namespace troupe
