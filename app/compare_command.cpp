@@ -78,7 +78,7 @@ std::string without_suffix(std::string strategy) {
 Settings settings_of(std::string strategy, double ratio) {
   const bool offloads = strategy.ends_with(offload_suffix);
   strategy = without_suffix(std::move(strategy));
-  const auto traits = traits_of(*strategy_named(strategy));
+  const auto traits = traits_of(*choice_named<StrategyKind>(strategy));
   const bool all = traits.divides == Divided::parameters;
   const auto offload =
       offloads ? fmt::format("{{{}: {}}}", all ? "parameters" : "optimizer", ratio) : "none";
@@ -251,7 +251,7 @@ bool knows_all_names(const CompareArguments& arguments) {
                                             choice_words<Precision>.end()};
   bool all = true;
   for (const auto& strategy : arguments.strategies)
-    all &= strategy_named(without_suffix(strategy)) ||
+    all &= choice_named<StrategyKind>(without_suffix(strategy)) ||
            is_known("strategy", strategy, strategy_names());
   for (const auto& precision : arguments.precisions)
     all &= is_known("precision", precision, precisions);

@@ -66,7 +66,7 @@ Lines choices_of_option(const OptionTraits& option, const Catalogue& catalogue) 
   const auto keys = config_keys(config, catalogue);
   for (const auto& [name, path] : keys_of_options)
     if (option.choices.empty() && !option.by_place() && option.names.back() == name)
-      return choices_of(*std::ranges::find(keys, path, &ConfigKey::path));
+      return choices_of(*find_key(keys, path));
   return option.choices;
 }
 

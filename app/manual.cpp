@@ -3,7 +3,6 @@
 #include "app/command_tree.hpp"
 #include "core/config/config.hpp"
 #include "core/config/schema.hpp"
-#include "core/config/text.hpp"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -180,7 +179,7 @@ ManualPage page_of_config(const std::string& program, const Catalogue& catalogue
     text += fmt::format(".SS {}\n{}", plain(part.path),
                         paragraph(plain(sentence(std::string{part.help}))));
     for (const auto& key : keys)
-      if (!key.hidden && key.path.substr(0, key.path.rfind('.')) == part.path)
+      if (!key.hidden && key.section() == part.path)
         text += entry(bold(key.path), said_of(key));
   }
   return {.name = name,

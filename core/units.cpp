@@ -35,6 +35,22 @@ constexpr std::array<UnitName, 10> size_units = {{{"B", 1},
 constexpr std::array<UnitName, 4> time_units = {
     {{"ms", 1}, {"s", 1000}, {"min", 60000}, {"h", 3600000}}};
 
+struct LengthUnit {
+  std::string_view name;
+  Length::Unit unit;
+};
+
+constexpr std::array<LengthUnit, 7> length_units = {{{" epochs", Length::Unit::epochs},
+                                                     {" epoch", Length::Unit::epochs},
+                                                     {" steps", Length::Unit::steps},
+                                                     {" step", Length::Unit::steps},
+                                                     {" tokens", Length::Unit::tokens},
+                                                     {" token", Length::Unit::tokens},
+                                                     {"%", Length::Unit::percent}}};
+
+/// Keeps sums of such lengths far from overflow, also in steps.
+constexpr double longest_length = 1e15;
+
 /// A number and the text after it, without the blanks between.
 struct NumberAndRest {
   double number;
@@ -123,6 +139,28 @@ std::string format_interval(const Interval& interval) {
   return fmt::format("{} {}{}", interval.count,
                      interval.unit == Interval::Unit::epochs ? "epoch" : "step",
                      interval.count == 1 ? "" : "s");
+}
+
+std::optional<Length> parse_length(std::string_view text) {
+  double count = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
+  const bool begins_with_digit = !text.empty() && text.front() >= '0' && text.front() <= '9';
+  if (!begins_with_digit || error != std::errc{})
+    return std::nullopt;
+  const auto rest = text.substr(static_cast<std::size_t>(end - text.data()));
+  for (const auto& [name, unit] : length_units)
+    if (rest == name && count <= (unit == Length::Unit::percent ? 100 : longest_length))
+      return Length{count, unit};
+  return std::nullopt;
+}
+
+std::string format_length(const Length& length) {
+  if (length.unit == Length::Unit::epochs)
+    return fmt::format("{}", length.count);
+  if (length.unit == Length::Unit::percent)
+    return fmt::format("{}%", length.count);
+  return fmt::format("{} {}{}", length.count, length.unit == Length::Unit::steps ? "step" : "token",
+                     length.count == 1 ? "" : "s");
 }
 
 std::optional<Endpoint> parse_endpoint(std::string_view text) {

@@ -1,7 +1,7 @@
 #include "data/table_dataset.hpp"
 
 #include "core/config/config.hpp"
-#include "core/config/delimiters.hpp"
+#include "core/config/data.hpp"
 #include "core/escape.hpp"
 #include "core/fail.hpp"
 #include "core/sha256.hpp"

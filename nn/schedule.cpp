@@ -70,7 +70,7 @@ double learning_rate(const ScheduleConfig& schedule, double lr, std::int64_t ste
 
 Status check_lengths(const ScheduleConfig& schedule, const ScheduleSpan& span) {
   const auto warmup = steps_of(schedule.warmup, span), end = span.total_steps;
-  // Not rounded, like the check of the config (core/config/validate_schedule.cpp): half a step of a
+  // Not rounded, like the check of the config (core/config/validate_train.cpp): half a step of a
   // small run must not become a whole one.
   const auto is_past_end = [&](const Length& length) {
     return unrounded_steps(length, span) >= static_cast<double>(end);

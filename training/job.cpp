@@ -1,7 +1,7 @@
 #include "training/job.hpp"
 
 #include "core/config/data_sets.hpp"
-#include "core/config/notes.hpp"
+#include "core/config/validate.hpp"
 #include "core/fail.hpp"
 #include "core/staging.hpp"
 #include "metrics/report/recorded_assignment.hpp"

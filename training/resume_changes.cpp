@@ -2,7 +2,7 @@
 
 #include "core/config/data_sets.hpp"
 #include "core/config/load.hpp"
-#include "core/config/text.hpp"
+#include "core/config/schema.hpp"
 #include "nn/config_check.hpp"
 #include "nn/schedule.hpp"
 #include "training/job_plan.hpp"

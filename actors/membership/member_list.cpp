@@ -1,7 +1,7 @@
 #include "actors/membership/member_list.hpp"
 
 #include "actors/membership/worker_groups.hpp"
-#include "core/config/text.hpp"
+#include "core/config/schema.hpp"
 #include "core/fail.hpp"
 #include "core/sha256.hpp"
 #include "nn/config_check.hpp"

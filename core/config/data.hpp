@@ -3,8 +3,9 @@
 
 #include "core/choice.hpp"
 #include "core/config/custom_values.hpp"
-#include "core/config/delimiters.hpp"
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -44,6 +45,18 @@ enum class TokenizerSplit : std::uint8_t { automatic, gpt2, cl100k };
 
 template <>
 inline constexpr auto choice_words<TokenizerSplit> = word_list("auto", "gpt2", "cl100k");
+
+/// The character between the cells of a table.
+enum class Delimiter : std::uint8_t { comma, semicolon, tab, pipe, space };
+
+template <>
+inline constexpr auto choice_words<Delimiter> = word_list("comma", "semicolon", "tab", "pipe",
+                                                          "space");
+
+constexpr char character_of(Delimiter delimiter) {
+  constexpr std::array characters = {',', ';', '\t', '|', ' '};
+  return characters[static_cast<std::size_t>(delimiter)];
+}
 
 struct TokenizerConfig {
   std::string path = "bytes"; ///< bytes, or the path of the tokenizer's files

@@ -2,7 +2,6 @@
 #pragma once
 
 #include "core/choice.hpp"
-#include "core/config/engine.hpp"
 
 #include <cstdint>
 
@@ -12,6 +11,14 @@ enum class DeviceKind : std::uint8_t { automatic, cpu, cuda };
 
 template <>
 inline constexpr auto choice_words<DeviceKind> = word_list("auto", "cpu", "cuda");
+
+enum class Engine : std::uint8_t {
+  fastest,
+  interpreter, ///< the slow reference, for checking
+};
+
+template <>
+inline constexpr auto choice_words<Engine> = word_list("fastest", "interpreter");
 
 /// On CUDA, whether batch norm is fused with the convolutions before and after it.
 enum class Fusion : std::uint8_t {

@@ -1,4 +1,4 @@
-#include "core/config/text.hpp"
+#include "core/config/schema.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -143,20 +143,8 @@ struct ValueJson {
   OrderedJson operator()(const Length* v) const {
     return v->unit == Length::Unit::epochs ? OrderedJson(v->count) : OrderedJson(format_length(*v));
   }
-  OrderedJson operator()(const std::vector<Length>* v) const {
-    auto list = OrderedJson::array();
-    for (const auto& length : *v)
-      list.push_back((*this)(&length));
-    return list;
-  }
   OrderedJson operator()(const ChoiceTarget& target) const { return target.words[*target.number]; }
   OrderedJson operator()(const Augmentation* v) const { return to_string(*v); }
-  OrderedJson operator()(const std::vector<Augmentation>* v) const {
-    auto list = OrderedJson::array();
-    for (const auto& augmentation : *v)
-      list.push_back(to_string(augmentation));
-    return list;
-  }
   OrderedJson operator()(const FormsTarget& target) const {
     const auto& form = form_of(target);
     if (form.fields.empty())
@@ -171,15 +159,16 @@ struct ValueJson {
   OrderedJson operator()(const std::uint64_t* v) const {
     return format == ConfigFormat::size ? OrderedJson(format_size(*v)) : OrderedJson(*v);
   }
-  OrderedJson operator()(const std::map<std::string, double>* v) const {
-    auto mapping = OrderedJson::object(); // an object even if it is empty
-    for (const auto& [name, value] : *v)
-      mapping[name] = value;
-    return mapping;
-  }
   template <class T>
   OrderedJson operator()(const std::optional<T>* v) const {
     return v->has_value() ? (*this)(&**v) : OrderedJson(nullptr);
+  }
+  template <class T>
+  OrderedJson operator()(const std::vector<T>* v) const {
+    auto list = OrderedJson::array(); // an array even if it is empty
+    for (const auto& value : *v)
+      list.push_back((*this)(&value));
+    return list;
   }
   template <class T>
   OrderedJson operator()(const T* v) const {
@@ -270,10 +259,9 @@ std::string config_markdown(const Catalogue& catalogue) {
         fmt::format("\n## {}\n\n{}.\n\n| key | default | allowed | meaning |\n|---|---|---|---|\n",
                     section.path, section.help);
     for (const auto& key : keys) {
-      const auto dot = key.path.rfind('.');
-      if (!key.hidden && std::string_view{key.path}.substr(0, dot) == section.path)
-        out += fmt::format("| `{}` | `{}` | {} | {} |\n", key.path.substr(dot + 1),
-                           config_value_text(key), in_table(allowed_values(key)), full_help(key));
+      if (!key.hidden && key.section() == section.path)
+        out += fmt::format("| `{}` | `{}` | {} | {} |\n", key.name(), config_value_text(key),
+                           in_table(allowed_values(key)), full_help(key));
     }
   }
   return out;

@@ -1,8 +1,7 @@
 #include "core/config/load.hpp"
 
 #include "core/config/detail/reader.hpp"
-#include "core/config/downloads.hpp"
-#include "core/config/text.hpp"
+#include "core/config/schema.hpp"
 #include "core/config/text_file.hpp"
 
 #include <algorithm>
@@ -17,9 +16,7 @@ namespace {
 Config default_config_of(const std::filesystem::path& path, const Catalogue& catalogue) {
   auto config = default_config(catalogue);
   const auto default_value = std::exchange(config.run.name, path.stem().string());
-  const auto keys = config_keys(config, catalogue);
-  const auto name = std::ranges::find(keys, "run.name", &ConfigKey::path);
-  if (!check_rule(*name).empty())
+  if (!check_rule(*find_key(config_keys(config, catalogue), "run.name")).empty())
     config.run.name = default_value;
   return config;
 }
@@ -30,15 +27,6 @@ Config with_safe_divisors(Config config) {
                         &config.parallel.shard_group, &config.parallel.diloco.group_size})
     *divisor = std::max<std::int64_t>(1, *divisor);
   return config;
-}
-
-void add(ConfigReader& reader, ConfigConflicts conflicts) {
-  for (auto& conflict : conflicts)
-    reader.add({.key = conflict.keys.front(),
-                .what = std::move(conflict.what),
-                .allowed = std::move(conflict.allowed),
-                .suggestion = std::move(conflict.suggestion)},
-               conflict.keys);
 }
 
 ConfigResult read_config(Config config, std::string_view text, const std::string& source,
@@ -52,11 +40,11 @@ ConfigResult read_config(Config config, std::string_view text, const std::string
     reader.read_override(assignment);
   reader.finish();
   config.notes = reader.warnings();
-  add(reader, find_conflicts(with_safe_divisors(config), capabilities, catalogue));
+  reader.add(find_conflicts(with_safe_divisors(config), capabilities, catalogue));
   use_moved_downloads(config);
   auto problems = reader.take_problems();
   if (problems.empty() && catalogue.graph_conflicts) {
-    add(reader, catalogue.graph_conflicts(config));
+    reader.add(catalogue.graph_conflicts(config));
     problems = reader.take_problems();
   }
   if (!problems.empty())

@@ -1,7 +1,6 @@
 // `config show`: prints the resolved config as YAML that loads to the same config.
 #include "core/config/load.hpp"
 #include "core/config/schema.hpp"
-#include "core/config/text.hpp"
 
 #include <fmt/format.h>
 
@@ -93,14 +92,21 @@ struct Print {
   }
 };
 
-/// Returns the defaults of hidden keys, which are printed only with other values.
-std::map<std::string, std::string> hidden_values(const Catalogue& catalogue) {
-  auto defaults = default_config(catalogue);
-  std::map<std::string, std::string> values;
-  for (const auto& key : config_keys(defaults, catalogue))
-    if (key.hidden)
-      values.emplace(key.path, config_value_text(key));
-  return values;
+std::string indentation(std::string_view path) {
+  return std::string(2 * static_cast<std::size_t>(std::ranges::count(path, '.')), ' ');
+}
+
+/// Returns the lines that open a section and those that contain it, as far as they are not open
+/// since the section before it.
+std::string opened_sections(std::string_view section, const std::string& before) {
+  std::string out;
+  for (std::size_t end = 0; end != std::string_view::npos;) {
+    end = section.find('.', end + 1);
+    const auto part = section.substr(0, end);
+    if (!(before + '.').starts_with(std::string{part} + '.'))
+      out += fmt::format("{}{}:\n", indentation(part), part.substr(part.rfind('.') + 1));
+  }
+  return out;
 }
 
 } // namespace
@@ -111,32 +117,18 @@ std::string config_value_text(const ConfigKey& key) {
 
 std::string to_yaml(const Config& config, const Catalogue& catalogue,
                     const ConfigComment& comment) {
-  auto copy = config; // keys point to writable members
-  const auto hidden_defaults = hidden_values(catalogue);
+  auto copy = config, untouched = default_config(catalogue); // keys point to writable members
+  const auto defaults = config_keys(untouched, catalogue);
   std::string out, open;
   for (const auto& key : config_keys(copy, catalogue)) {
     const auto value = config_value_text(key);
     const auto said = comment(key);
-    if (!said || (key.hidden && hidden_defaults.at(key.path) == value))
+    const bool is_shown = !key.hidden || config_value_text(*find_key(defaults, key.path)) != value;
+    if (!said || !is_shown)
       continue;
-    const auto dot = key.path.rfind('.');
-    const auto section = key.path.substr(0, dot);
-    const auto depth = static_cast<std::size_t>(std::count(section.begin(), section.end(), '.'));
-    if (section != open) {
-      // A subsection's parent is already open if the parent's own keys came before it.
-      const auto parent_end = section.rfind('.');
-      const auto parent =
-          parent_end == std::string::npos ? std::string{} : section.substr(0, parent_end);
-      const bool parent_is_open =
-          parent.empty() || open == parent || open.starts_with(parent + ".");
-      if (!parent_is_open)
-        out += parent + ":\n";
-      if (!open.starts_with(section + "."))
-        out += fmt::format("{:{}}{}:\n", "", 2 * depth,
-                           parent.empty() ? section : section.substr(parent_end + 1));
-      open = section;
-    }
-    out += fmt::format("{:{}}{}: {}{}{}\n", "", 2 * depth + 2, key.path.substr(dot + 1), value,
+    out += opened_sections(key.section(), open);
+    open = key.section();
+    out += fmt::format("{}{}: {}{}{}\n", indentation(key.path), key.name(), value,
                        said->empty() ? "" : "  # ", *said);
   }
   return out;

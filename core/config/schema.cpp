@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <concepts>
 
 namespace troupe {
 
@@ -153,7 +154,7 @@ std::string prefix(const ConfigKey& field, int item) {
 /// Collects the ways in which a value breaks its rule.
 struct Check {
   const ConfigRule& rule;
-  std::vector<RuleBreach>& breaches;
+  std::vector<ValueProblem>& breaches;
   int item = -1;
 
   void fails(std::string what, std::string suggestion = {}) const {
@@ -188,10 +189,8 @@ struct Check {
     for (const double value : *v)
       (*this)(&value);
   }
-  void operator()(const std::int64_t* v) const {
-    range(static_cast<double>(*v), std::to_string(*v));
-  }
-  void operator()(const std::uint64_t* v) const {
+  template <std::integral T>
+  void operator()(const T* v) const {
     range(static_cast<double>(*v), std::to_string(*v));
   }
   void operator()(const double* v) const { range(*v, fmt::format("{}", *v)); }
@@ -254,6 +253,17 @@ std::vector<std::string> choices_of(const ChoiceTarget& target, const ConfigRule
                               : rule.choices;
 }
 
+const ConfigKey* find_key(std::span<const ConfigKey> keys, std::string_view path) {
+  const auto found = std::ranges::find(keys, path, &ConfigKey::path);
+  return found == keys.end() ? nullptr : &*found;
+}
+
+const ConfigForm* form_with_field(const FormsTarget& target, std::string_view name) {
+  const auto found = std::ranges::find_if(
+      target.forms, [&](const ConfigForm& form) { return find_key(form.fields, name); });
+  return found == target.forms.end() ? nullptr : &*found;
+}
+
 const ConfigForm& form_of(const FormsTarget& target) {
   const auto found =
       std::ranges::find_if(target.forms, [](const auto& form) { return form.fits(); });
@@ -277,8 +287,8 @@ std::string allowed_values(const ConfigKey& key) {
   return std::visit([&](const auto& target) { return Describe{key.rule}(target); }, key.target);
 }
 
-std::vector<RuleBreach> check_rule(const ConfigKey& key) {
-  std::vector<RuleBreach> breaches;
+std::vector<ValueProblem> check_rule(const ConfigKey& key) {
+  std::vector<ValueProblem> breaches;
   std::visit([&](const auto& target) { Check{key.rule, breaches}(target); }, key.target);
   return breaches;
 }

@@ -84,6 +84,10 @@ struct ConfigKey {
   std::string help;
   /// Read, and printed if it is set, but not described: for tests and comparisons.
   bool hidden = false;
+
+  /// The part of the path before the last dot, and the part after it.
+  std::string_view section() const { return std::string_view{path}.substr(0, path.rfind('.')); }
+  std::string_view name() const { return std::string_view{path}.substr(path.rfind('.') + 1); }
 };
 
 /// One way to write a value that has several. The value is printed in the first form that fits.
@@ -95,6 +99,11 @@ struct ConfigForm {
 
   bool is_mapping() const { return !fields.empty() && !fields.front().path.empty(); }
 };
+
+/// Returns the key with a path; null if there is none.
+const ConfigKey* find_key(std::span<const ConfigKey> keys, std::string_view path);
+/// Returns the first form with this field; null if no form has it.
+const ConfigForm* form_with_field(const FormsTarget& target, std::string_view name);
 
 struct ConfigSection {
   std::string_view path;
@@ -118,12 +127,25 @@ std::vector<std::string> choices_of(const ChoiceTarget& target, const ConfigRule
 /// Returns the first form that fits the member's value.
 const ConfigForm& form_of(const FormsTarget& target);
 
-/// The reason why a value breaks a rule (type aside).
-struct RuleBreach {
+/// The problem of a rejected value or list item.
+struct ValueProblem {
   std::string what;
   std::string suggestion = {};
   int item = -1; ///< index in a list
 };
-std::vector<RuleBreach> check_rule(const ConfigKey& key);
+/// Returns the ways in which the member's value breaks the key's rule.
+std::vector<ValueProblem> check_rule(const ConfigKey& key);
+
+/// Returns a key's value as it is written in a config file.
+std::string config_value_text(const ConfigKey& key);
+
+/// Returns a key's help, followed by that of the fields of its mappings.
+std::string full_help(const ConfigKey& key);
+
+/// Returns the JSON Schema (draft 2020-12) with which editors check and complete config files.
+std::string config_json_schema(const Catalogue& catalogue);
+
+/// Returns docs/config.md: a table of keys for every section.
+std::string config_markdown(const Catalogue& catalogue);
 
 } // namespace troupe

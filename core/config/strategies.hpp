@@ -126,16 +126,12 @@ inline constexpr auto choice_words<StrategyKind> = [] {
   return names;
 }();
 
-constexpr std::optional<StrategyKind> strategy_named(std::string_view name) {
-  return choice_named<StrategyKind>(name);
-}
-
 /// Suffix that `plan` and `compare` append to a strategy with parallel.offload.
 inline constexpr std::string_view offload_suffix = "_offload";
 
-/// Return the names of strategies that divide at least `least`; synchronous_names returns only
-/// those whose workers synchronize in every step.
-std::vector<std::string> strategy_names(Divided least = Divided::nothing);
-std::vector<std::string> synchronous_names(Divided least);
+/// Returns the names of the strategies that divide at least `least`; with a policy, only of those
+/// that have it.
+std::vector<std::string> strategy_names(Divided least = Divided::nothing,
+                                        std::optional<StepPolicy> policy = std::nullopt);
 
 } // namespace troupe

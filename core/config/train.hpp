@@ -2,7 +2,6 @@
 #pragma once
 
 #include "core/choice.hpp"
-#include "core/config/length.hpp"
 #include "core/config/optimizer_kind.hpp"
 #include "core/config/recompute.hpp"
 #include "core/units.hpp"

@@ -1,7 +1,7 @@
 /// A graph lowered for one device, and its storage of parameters.
 #pragma once
 
-#include "core/config/engine.hpp"
+#include "core/config/devices.hpp"
 #include "core/device/batch.hpp"
 #include "core/device/blocked_layout.hpp"
 #include "core/device/device.hpp"

@@ -2,7 +2,6 @@
 
 #include "core/config/load.hpp"
 #include "core/config/schema.hpp"
-#include "core/config/text.hpp"
 #include "core/escape.hpp"
 #include "importers/detail/unknown_key.hpp"
 #include "importers/detail/values.hpp"

@@ -1,5 +1,5 @@
 // Conflicts between a model's keys, for any family.
-#include "core/config/text.hpp"
+#include "core/config/schema.hpp"
 #include "nn/models/families.hpp"
 #include "nn/models/models.hpp"
 

@@ -1,6 +1,6 @@
 #include "nn/models/families.hpp"
 
-#include "core/config/text.hpp"
+#include "core/config/schema.hpp"
 
 #include <algorithm>
 #include <iterator>

@@ -1,4 +1,4 @@
-#include "core/config/text.hpp"
+#include "core/config/schema.hpp"
 #include "core/escape.hpp"
 #include "nn/config_check.hpp"
 #include "tests/app/program.hpp"

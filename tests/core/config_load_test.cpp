@@ -1,5 +1,5 @@
 // Tests parsing: from the text of a config, and overrides, to its values or its problems.
-#include "core/config/notes.hpp"
+#include "core/config/validate.hpp"
 #include "tests/core/config_fixture.hpp"
 #include "tests/support/scratch_folder.hpp"
 

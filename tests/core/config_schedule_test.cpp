@@ -1,5 +1,5 @@
-#include "core/config/length.hpp"
-#include "core/config/text.hpp"
+#include "core/config/schema.hpp"
+#include "core/units.hpp"
 #include "tests/core/config_fixture.hpp"
 
 #include <catch2/catch_test_macros.hpp>

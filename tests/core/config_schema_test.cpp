@@ -1,6 +1,5 @@
 #include "core/config/detail/value.hpp"
 #include "core/config/schema.hpp"
-#include "core/config/text.hpp"
 #include "tests/core/config_fixture.hpp"
 #include "tests/core/json_schema.hpp"
 #include "tests/support/scratch_folder.hpp"

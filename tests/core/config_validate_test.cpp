@@ -438,19 +438,3 @@ TEST_CASE("impossible shard replicas are refused if they are requested") {
                  {"parallel.replicate_shards=on", "parallel.strategy=zero1", "cluster.max_nodes=2"})
             .empty());
 }
-
-TEST_CASE("a config built in code passes the same checks") {
-  const auto models = nn::model_catalogue();
-  const auto everything = Capabilities::all();
-  auto config = default_config(models);
-  config.data.dataset = "synthetic";
-  CHECK(validate(config, everything, models).empty());
-  config.devices.count = 2;
-  CHECK(validate(config, everything, models).at(0).key == "parallel.strategy");
-  config.model.name = "resnet21";
-  config.train.epochs = 0;
-  const auto found = validate(config, everything, models);
-  REQUIRE(found.size() == 2);
-  CHECK(found[0].to_string().starts_with("model.name: \"resnet21\" is not a choice"));
-  CHECK(found[1].to_string().starts_with("train.epochs: 0 is out of range"));
-}

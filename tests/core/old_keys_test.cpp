@@ -1,6 +1,6 @@
 // Tests keys of version 0.1, which are read until 0.3.
 #include "core/config/detail/old_keys.hpp"
-#include "core/config/notes.hpp"
+#include "core/config/validate.hpp"
 #include "tests/core/config_fixture.hpp"
 #include "tests/support/scratch_folder.hpp"
 #include "tests/support/source_tree.hpp"

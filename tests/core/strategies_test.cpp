@@ -12,9 +12,9 @@ TEST_CASE("every strategy is read and printed by its name") {
     CHECK(config.parallel.strategy == traits.kind);
     CHECK(printed(config).find("\n  strategy: " + std::string{traits.name} + "\n") !=
           std::string::npos);
-    CHECK(strategy_named(traits.name) == traits.kind);
+    CHECK(choice_named<StrategyKind>(traits.name) == traits.kind);
   }
-  CHECK(strategy_named("zero4") == std::nullopt);
+  CHECK(choice_named<StrategyKind>("zero4") == std::nullopt);
 }
 
 TEST_CASE("an unknown strategy or a value of another type is refused with the nearest name") {

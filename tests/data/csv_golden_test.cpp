@@ -1,5 +1,5 @@
 // Compares the reader of CSV files with pandas (tests/golden/record_csv.py).
-#include "core/config/delimiters.hpp"
+#include "core/config/data.hpp"
 #include "data/detail/csv_file.hpp"
 #include "tests/support/image_files.hpp"
 #include "tests/support/source_tree.hpp"

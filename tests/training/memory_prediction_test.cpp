@@ -31,7 +31,7 @@ WorkerNeeds large() {
 }
 
 ParallelConfig parallel(std::string_view strategy) {
-  return {.strategy = strategy_named(strategy).value()};
+  return {.strategy = choice_named<StrategyKind>(strategy).value()};
 }
 
 std::size_t bytes(const Prediction& prediction, MemoryKind kind) {
@@ -49,7 +49,7 @@ std::vector<Prediction> all_of(const WorkerNeeds& needs) {
 }
 
 Prediction option(std::string_view strategy, bool fits) {
-  return {.strategy = strategy_named(strategy).value(), .fits = fits};
+  return {.strategy = choice_named<StrategyKind>(strategy).value(), .fits = fits};
 }
 
 /// Two replica groups of two workers.

@@ -2,7 +2,7 @@
 #include "collectives/shared_device/shared_communicator.hpp"
 #include "collectives/tcp/tcp_communicator.hpp"
 #include "core/config/config.hpp"
-#include "core/config/notes.hpp"
+#include "core/config/validate.hpp"
 #include "core/cores.hpp"
 #include "core/fail.hpp"
 #include "core/threads.hpp"

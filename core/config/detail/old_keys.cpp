@@ -1,11 +1,11 @@
 #include "core/config/detail/old_keys.hpp"
 
-#include "core/config/detail/rules.hpp"
+#include "core/config/detail/keys.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
+#include <filesystem>
 #include <string_view>
 #include <utility>
 
@@ -13,131 +13,123 @@ namespace troupe {
 
 namespace {
 
+/// A key that is now another key, or a field of another key's mapping.
 struct Renamed {
-  const char* old;
-  const char* now;
+  const char *old, *now;
+  const char* field = nullptr;
 };
 
-constexpr std::array renamed = {
-    Renamed{"data.dealing", "data.balance"},
-    Renamed{"data.recorded_dealing", "data.replay_assignment"},
-    Renamed{"parallel.buddies", "parallel.replicate_shards"},
-    Renamed{"parallel.local_after", "parallel.local_sgd.after"},
-    Renamed{"parallel.local_momentum", "parallel.local_sgd.momentum"},
-    Renamed{"parallel.outer.team", "parallel.diloco.group_size"},
-    Renamed{"parallel.outer.inner", "parallel.diloco.inner"},
-    Renamed{"parallel.outer.lr", "parallel.diloco.lr"},
-    Renamed{"parallel.outer.momentum", "parallel.diloco.momentum"},
-    Renamed{"parallel.outer.nesterov", "parallel.diloco.nesterov"},
-    Renamed{"parallel.outer.fragments", "parallel.diloco.fragments"},
-    Renamed{"parallel.outer.overlap", "parallel.diloco.overlap"},
-    Renamed{"parallel.outer.compress", "parallel.diloco.compress"},
-    Renamed{"parallel.outer.error_feedback", "parallel.diloco.error_feedback"},
-    Renamed{"parallel.outer.quorum", "parallel.diloco.quorum"},
-    Renamed{"parallel.outer.grace", "parallel.diloco.grace"},
-    Renamed{"parallel.staleness", "parallel.async.staleness"},
-    Renamed{"parallel.stale_gradients", "parallel.async.policy"},
-    Renamed{"parallel.compensation", "parallel.async.compensation"},
-    Renamed{"parallel.patience", "parallel.async.wait_tolerance"},
-    Renamed{"parallel.weight_prediction", "parallel.async.prediction"},
-    Renamed{"cluster.timeouts.form", "cluster.timeouts.rejoin"},
+constexpr Renamed renamed[] = {
+    {"data.dealing", "data.balance"},
+    {"data.recorded_dealing", "data.replay_assignment"},
+    {"parallel.buddies", "parallel.replicate_shards"},
+    {"parallel.local_after", "parallel.local_sgd.after"},
+    {"parallel.local_momentum", "parallel.local_sgd.momentum"},
+    {"parallel.outer.team", "parallel.diloco.group_size"},
+    {"parallel.outer.inner", "parallel.diloco.inner"},
+    {"parallel.outer.lr", "parallel.diloco.lr"},
+    {"parallel.outer.momentum", "parallel.diloco.momentum"},
+    {"parallel.outer.nesterov", "parallel.diloco.nesterov"},
+    {"parallel.outer.fragments", "parallel.diloco.fragments"},
+    {"parallel.outer.overlap", "parallel.diloco.overlap"},
+    {"parallel.outer.compress", "parallel.diloco.compress"},
+    {"parallel.outer.error_feedback", "parallel.diloco.error_feedback"},
+    {"parallel.outer.quorum", "parallel.diloco.quorum"},
+    {"parallel.outer.grace", "parallel.diloco.grace"},
+    {"parallel.staleness", "parallel.async.staleness"},
+    {"parallel.stale_gradients", "parallel.async.policy"},
+    {"parallel.compensation", "parallel.async.compensation"},
+    {"parallel.patience", "parallel.async.wait_tolerance"},
+    {"parallel.weight_prediction", "parallel.async.prediction"},
+    {"cluster.timeouts.form", "cluster.timeouts.rejoin"},
+    {"data.mean", "data.normalize", "mean"},
+    {"data.std", "data.normalize", "std"},
+    {"precision.loss_scale.initial", "precision.loss_scale", "initial"},
+    {"precision.loss_scale.growth_factor", "precision.loss_scale", "growth_factor"},
+    {"precision.loss_scale.backoff_factor", "precision.loss_scale", "backoff_factor"},
+    {"precision.loss_scale.growth_interval", "precision.loss_scale", "growth_interval"},
+    {"parallel.wrap.min_num_params", "parallel.wrap", "min_num_params"},
 };
-
-/// A key that is now a field of another key's mapping.
-struct BecameField {
-  const char* old;
-  const char* now;
-  const char* field;
-};
-
-constexpr std::array became_fields = {
-    BecameField{"data.mean", "data.normalize", "mean"},
-    BecameField{"data.std", "data.normalize", "std"},
-    BecameField{"precision.loss_scale.initial", "precision.loss_scale", "initial"},
-    BecameField{"precision.loss_scale.growth_factor", "precision.loss_scale", "growth_factor"},
-    BecameField{"precision.loss_scale.backoff_factor", "precision.loss_scale", "backoff_factor"},
-    BecameField{"precision.loss_scale.growth_interval", "precision.loss_scale", "growth_interval"},
-    BecameField{"parallel.wrap.min_num_params", "parallel.wrap", "min_num_params"},
-};
-
-const ConfigKey& key_with(const std::vector<ConfigKey>& keys, std::string_view path) {
-  return *std::ranges::find(keys, path, &ConfigKey::path);
-}
 
 /// Precondition: a form of the key has the field.
-const ConfigKey& field_of(const ConfigKey& key, std::string_view name) {
-  const auto& forms = std::get<FormsTarget>(key.target).forms;
-  const auto has_field = [&](const ConfigForm& form) {
-    return std::ranges::count(form.fields, name, &ConfigKey::path) > 0;
-  };
-  return key_with(std::ranges::find_if(forms, has_field)->fields, name);
+const ConfigKey& field_of(const ConfigKey& key, const char* name) {
+  return *find_key(form_with_field(std::get<FormsTarget>(key.target), name)->fields, name);
+}
+
+bool exists(const std::string& path) {
+  std::error_code ignored;
+  return std::filesystem::exists(path, ignored);
+}
+
+void use_moved(Config& config, const char* key, std::string& path) {
+  constexpr std::string_view before = "data/";
+  if (!path.starts_with(before) || exists(path))
+    return;
+  auto moved = "datasets/" + path.substr(before.size());
+  if (!exists(moved))
+    return;
+  config.notes.push_back(
+      fmt::format("{}: {} does not exist, so {} is used; change the key", key, path, moved));
+  path = std::move(moved);
 }
 
 } // namespace
 
 OldKeys::OldKeys(Config& config, const std::vector<ConfigKey>& keys) : config_{config} {
-  for (const auto& [old, now] : renamed)
-    add(old, key_with(keys, now).target, key_with(keys, now).rule, {now}, now);
-  add_fields(keys);
+  for (const auto& [old, now, field] : renamed) {
+    const auto& key = *find_key(keys, now);
+    const auto& bound = field ? field_of(key, field) : key;
+    add({old, bound.target, bound.rule, {}}, {now},
+        field ? fmt::format("{}: {{{}: VALUE}}", now, field) : now);
+  }
   add_others();
   add_waiting();
 }
 
-void OldKeys::add(std::string path, ConfigTarget target, ConfigRule rule,
-                  std::vector<std::string> replaced, std::string now,
+void OldKeys::add(ConfigKey key, std::vector<std::string> replaced, std::string now,
                   std::function<void()> changed) {
-  all_.push_back({.key = {std::move(path), std::move(target), std::move(rule), {}},
-                  .replaced = std::move(replaced),
-                  .now = std::move(now),
-                  .changed = std::move(changed)});
-}
-
-void OldKeys::add_fields(const std::vector<ConfigKey>& keys) {
-  for (const auto& [old, now, name] : became_fields) {
-    const auto& field = field_of(key_with(keys, now), name);
-    add(old, field.target, field.rule, {now}, fmt::format("{}: {{{}: VALUE}}", now, name));
-  }
+  all_.push_back({std::move(key), std::move(replaced), std::move(now), std::move(changed)});
 }
 
 /// Adds keys with other values than those that replace them.
 void OldKeys::add_others() {
   auto& parallel = config_.parallel;
-  add("parallel.wrap.policy", choice(parallel.wrap.policy), {}, {"parallel.wrap"},
+  add(bound_key("parallel.wrap.policy", parallel.wrap.policy), {"parallel.wrap"},
       "parallel.wrap: per_block, {min_num_params: N} or [NAME, ...]");
-  add("parallel.wrap.units", &parallel.wrap.units, {}, {"parallel.wrap"},
+  add(bound_key("parallel.wrap.units", parallel.wrap.units), {"parallel.wrap"},
       "parallel.wrap: [NAME, ...]");
-  add("parallel.offload.target", choice(parallel.offload.target), {}, {"parallel.offload"},
+  add(bound_key("parallel.offload.target", parallel.offload.target), {"parallel.offload"},
       "parallel.offload: TARGET");
   // Could always be added to the word of a target.
-  add("parallel.offload.ratio", &parallel.offload.ratio, {.min = 0, .max = 1, .above_min = true},
-      {}, "parallel.offload: {TARGET: RATIO}");
-  add("parallel.local_steps", &local_steps_, count_to(1e9),
+  add(bound_key("parallel.offload.ratio", parallel.offload.ratio, positive_share()), {},
+      "parallel.offload: {TARGET: RATIO}");
+  add(bound_key("parallel.local_steps", local_steps_, count_to(1e9)),
       {"parallel.local_sgd.steps", "parallel.diloco.steps"},
       "parallel.local_sgd.steps or parallel.diloco.steps",
       [this, &parallel] { parallel.local_sgd.steps = parallel.diloco.steps = local_steps_; });
-  add("precision.loss_scale.enabled", &config_.precision.loss_scale.enabled, {},
+  add(bound_key("precision.loss_scale.enabled", config_.precision.loss_scale.enabled),
       {"precision.loss_scale"}, "precision.loss_scale: on or off");
   auto& betas = config_.train.optimizer.betas;
-  add("train.optimizer.beta1", &betas[0], fraction(), {"train.optimizer.betas"},
+  add(bound_key("train.optimizer.beta1", betas[0], fraction()), {"train.optimizer.betas"},
       "train.optimizer.betas: [BETA1, BETA2]");
-  add("train.optimizer.beta2", &betas[1], fraction(), {"train.optimizer.betas"},
+  add(bound_key("train.optimizer.beta2", betas[1], fraction()), {"train.optimizer.betas"},
       "train.optimizer.betas: [BETA1, BETA2]");
   auto& validation = config_.data.validation;
-  add("data.validation_part", &validation.share, fraction(), {"data.validation"},
+  add(bound_key("data.validation_part", validation.share, fraction()), {"data.validation"},
       "data.validation");
-  add("data.test_root", &test_root_, a_path(), {"data.validation"}, "data.validation",
+  add(bound_key("data.test_root", test_root_, a_path()), {"data.validation"}, "data.validation",
       [this, &validation] { validation.path = test_root_.value_or(""); });
 }
 
 /// Adds keys whose values apply() uses.
 void OldKeys::add_waiting() {
-  add("data.tokenizer_split", choice(tokenizer_split_), {}, {},
+  add(bound_key("data.tokenizer_split", tokenizer_split_), {},
       "data.tokenizer: {path: PATH, split: RULE}");
-  add("data.synthetic_samples", &synthetic_samples_, count_to(1000000000), {},
+  add(bound_key("data.synthetic_samples", synthetic_samples_, count_to(1000000000)), {},
       "data.limit of the synthetic data set");
-  add("parallel.max_units_alive", &max_units_alive_, at_least(1), {},
+  add(bound_key("parallel.max_units_alive", max_units_alive_, at_least(1)), {},
       "parallel.prefetch (at most N - 1)");
-  add("train.clip_before_unscale", &clip_before_unscale_, {}, {}, "");
+  add(bound_key("train.clip_before_unscale", clip_before_unscale_), {}, "");
 }
 
 const OldKey* OldKeys::find(std::string_view path) const {
@@ -183,6 +175,12 @@ ConfigConflicts OldKeys::conflicts() const {
                      "the ratio has no effect: no state is offloaded",
                      "parallel.offload: {optimizer: RATIO}"});
   return found;
+}
+
+void use_moved_downloads(Config& config) {
+  use_moved(config, "data.root", config.data.root);
+  use_moved(config, "data.validation", config.data.validation.path);
+  use_moved(config, "data.tokenizer", config.data.tokenizer.path);
 }
 
 std::string warning_of(const OldKey& old) {

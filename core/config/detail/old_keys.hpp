@@ -1,4 +1,4 @@
-/// Keys of version 0.1, which are read until 0.3: remove this file then.
+/// Keys and folders of version 0.1, which are read until 0.3: remove this file then.
 #pragma once
 
 #include "core/config/schema.hpp"
@@ -41,11 +41,10 @@ public:
   ConfigConflicts conflicts() const;
 
 private:
-  void add_fields(const std::vector<ConfigKey>& keys);
   void add_others();
   void add_waiting();
-  void add(std::string path, ConfigTarget target, ConfigRule rule,
-           std::vector<std::string> replaced, std::string now, std::function<void()> changed = {});
+  void add(ConfigKey key, std::vector<std::string> replaced, std::string now,
+           std::function<void()> changed = {});
 
   Config& config_;
   std::int64_t local_steps_ = 16;
@@ -58,5 +57,10 @@ private:
 
 /// Returns the warning for a use of the key.
 std::string warning_of(const OldKey& old);
+
+/// Replaces "data/NAME", the folder of downloads in version 0.1, by "datasets/NAME" in data.root,
+/// data.validation and data.tokenizer if only the latter exists. Adds a line to config.notes for
+/// each.
+void use_moved_downloads(Config& config);
 
 } // namespace troupe

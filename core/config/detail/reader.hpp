@@ -3,8 +3,8 @@
 #pragma once
 
 #include "core/config/detail/old_keys.hpp"
-#include "core/config/problem.hpp"
 #include "core/config/schema.hpp"
+#include "core/config/validate.hpp"
 
 #include <map>
 #include <optional>
@@ -33,9 +33,9 @@ public:
   /// Sets a key from "a.b=value"; the source of its problems is "--set a.b=value".
   void read_override(const std::string& assignment);
 
-  /// Adds a problem that concerns several keys, located at the first of them that was given. Drops
-  /// it if one of the keys already has a problem, because it would be a consequence.
-  void add(const ConfigProblem& problem, const std::vector<std::string>& keys);
+  /// Adds conflicts, each located at the first of its keys that was given. Drops a conflict if one
+  /// of its keys already has a problem, because it would be a consequence.
+  void add(ConfigConflicts conflicts);
 
   /// Applies and checks the old keys. Call it after everything was read.
   void finish();
@@ -74,9 +74,10 @@ private:
   bool is_old_section(const std::string& path, const YAML::Node& node) const;
   void note_given(const std::string& key, const Place& place);
   void refuse_both(const OldKey& old, const std::string& now);
-  void report_repeated(const std::string& key, const Place& place, int times, int first_line);
+  void report_repeated(const std::string& key, const std::vector<Place>& places);
   void report_unknown(const std::string& path, const Place& name);
-  const ConfigKey* find(const std::string& path) const;
+  /// Whether the key, or a section that contains it, already has a problem.
+  bool is_broken(std::string path) const;
   std::vector<std::string> children(const std::string& section) const;
 
   std::vector<ConfigKey> keys_;
@@ -90,8 +91,5 @@ private:
   bool in_old_section_ = false; ///< all names are those of old keys
   bool unreadable_ = false;     ///< the whole document: nothing follows from missing keys
 };
-
-/// Whether the path names a section, such as "train.optimizer".
-bool is_config_section(std::string_view path);
 
 } // namespace troupe

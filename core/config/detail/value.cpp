@@ -87,8 +87,7 @@ std::optional<std::string> expanded(const std::string& text, const ConfigRule& r
 /// Whether every name of the mapping is a field of the form.
 bool has_fields_of(const ConfigForm& form, const YAML::Node& mapping) {
   for (const auto& entry : mapping)
-    if (!entry.first.IsScalar() ||
-        std::ranges::count(form.fields, entry.first.Scalar(), &ConfigKey::path) == 0)
+    if (!entry.first.IsScalar() || !find_key(form.fields, entry.first.Scalar()))
       return false;
   return form.is_mapping();
 }
@@ -117,6 +116,13 @@ struct Assign {
       fails(echoed(node.Scalar()) + " is out of range");
   }
 
+  /// Reports a list or a mapping with too many items.
+  bool is_too_long() const {
+    if (node.size() <= longest_config_list)
+      return false;
+    fails(fmt::format("{} items exceed the limit of {}", node.size(), longest_config_list));
+    return true;
+  }
   bool is_quoted_number() const {
     return !is_plain(node) && node.Scalar().find_first_not_of("0123456789") == std::string::npos;
   }
@@ -154,34 +160,29 @@ struct Assign {
     else
       fails("cannot expand ~/: HOME is not set");
   }
+  /// Assigns a scalar that is parsed as text.
+  template <class T>
+  void parsed(T* target, std::optional<T> (*parse)(std::string_view), const char* what) const {
+    if (const auto value = node.IsScalar() ? parse(node.Scalar()) : std::nullopt)
+      *target = *value;
+    else
+      fails(fmt::format("{} is not {}", describe_node(node), what));
+  }
+
   void operator()(std::chrono::milliseconds* target) const {
-    const auto duration = node.IsScalar() ? parse_duration(node.Scalar()) : std::nullopt;
-    if (duration)
-      *target = *duration;
-    else
-      fails(describe_node(node) + " is not a duration");
+    parsed(target, parse_duration, "a duration");
   }
-  void operator()(Interval* target) const {
-    const auto interval = node.IsScalar() ? parse_interval(node.Scalar()) : std::nullopt;
-    if (interval)
-      *target = *interval;
-    else
-      fails(describe_node(node) + " is not an interval");
-  }
+  void operator()(Interval* target) const { parsed(target, parse_interval, "an interval"); }
   void operator()(Length* target) const {
     double epochs = 0;
     if (is_plain(node) && parse_number(node.Scalar(), epochs) && std::isfinite(epochs))
       *target = {epochs};
-    else if (const auto length = node.IsScalar() ? parse_length(node.Scalar()) : std::nullopt)
-      *target = *length;
     else
-      fails(describe_node(node) + " is not a length");
+      parsed(target, parse_length, "a length");
   }
   void operator()(const ChoiceTarget& target) const {
     std::string word;
-    const auto before = problems.size();
-    (*this)(&word);
-    if (problems.size() != before)
+    if (!assigns(&word))
       return;
     const auto allowed = choices_of(target, rule);
     if (std::ranges::count(allowed, word) == 0)
@@ -199,19 +200,17 @@ struct Assign {
   }
   void operator()(std::array<double, 2>* target) const {
     std::vector<double> values;
-    const auto before = problems.size();
-    (*this)(&values);
-    if (problems.size() == before && values.size() != target->size())
-      fails(fmt::format("{} numbers instead of {}", values.size(), target->size()));
-    else if (problems.size() == before)
-      std::ranges::copy(values, target->begin());
+    if (!assigns(&values))
+      return;
+    if (values.size() != target->size())
+      return fails(fmt::format("{} numbers instead of {}", values.size(), target->size()));
+    std::ranges::copy(values, target->begin());
   }
   void operator()(std::map<std::string, double>* target) const {
     if (!node.IsMap())
       return wrong_type();
-    if (node.size() > longest_config_list)
-      return fails(
-          fmt::format("{} items exceed the limit of {}", node.size(), longest_config_list));
+    if (is_too_long())
+      return;
     std::map<std::string, double> values;
     const auto before = problems.size();
     for (const auto& entry : node) {
@@ -245,7 +244,7 @@ struct Assign {
     form->choose();
     std::set<std::string> names;
     for (const auto& entry : node) {
-      const auto& field = *std::ranges::find(form->fields, entry.first.Scalar(), &ConfigKey::path);
+      const auto& field = *find_key(form->fields, entry.first.Scalar());
       if (!names.insert(field.path).second)
         fails(field.path + " is given twice");
       const YAML::Node value = entry.second;
@@ -279,6 +278,13 @@ struct Assign {
   void operator()(const ConfigKey& field) const {
     std::visit([this](const auto& target) { (*this)(target); }, field.target);
   }
+  /// Assigns the node to another target; returns whether it fits.
+  template <class T>
+  bool assigns(T* target) const {
+    const auto before = problems.size();
+    (*this)(target);
+    return problems.size() == before;
+  }
   /// Assigns a part of this value.
   template <class T>
   void operator()(const YAML::Node& part, T* target) const {
@@ -286,27 +292,18 @@ struct Assign {
   }
   template <class T>
   void operator()(std::optional<T>* target) const {
-    if (is_null(node)) {
+    if (T value = {}; is_null(node))
       target->reset();
-      return;
-    }
-    T value = {};
-    const auto before = problems.size();
-    (*this)(&value);
-    if (problems.size() == before)
+    else if (assigns(&value))
       *target = std::move(value);
   }
   template <class T>
   void operator()(std::vector<T>* target) const {
-    if (!node.IsSequence()) {
-      wrong_type(node.IsScalar() && !is_null(node) ? fmt::format("[{}]", node.Scalar())
-                                                   : std::string{});
+    if (!node.IsSequence())
+      return wrong_type(node.IsScalar() && !is_null(node) ? fmt::format("[{}]", node.Scalar())
+                                                          : std::string{});
+    if (is_too_long())
       return;
-    }
-    if (node.size() > longest_config_list) {
-      fails(fmt::format("{} items exceed the limit of {}", node.size(), longest_config_list));
-      return;
-    }
     std::vector<T> values(node.size());
     const auto before = problems.size();
     for (std::size_t i = 0; i < node.size(); ++i) {
@@ -334,11 +331,7 @@ std::string describe_node(const YAML::Node& node) {
 std::vector<ValueProblem> assign_value(const YAML::Node& node, const ConfigKey& key) {
   std::vector<ValueProblem> problems;
   Assign{node, key.rule, problems}(key);
-  if (!problems.empty())
-    return problems;
-  for (auto& breach : check_rule(key))
-    problems.push_back({std::move(breach.what), std::move(breach.suggestion), breach.item});
-  return problems;
+  return problems.empty() ? check_rule(key) : problems;
 }
 
 } // namespace troupe

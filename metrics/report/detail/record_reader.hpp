@@ -115,7 +115,7 @@ void put_text(Value& value, const std::string& text) {
   else if constexpr (std::same_as<Value, std::chrono::system_clock::time_point>)
     value = parse_utc(text).value_or(value);
   else if constexpr (std::same_as<Value, StrategyKind>)
-    value = strategy_named(text).value_or(value);
+    value = choice_named<StrategyKind>(text).value_or(value);
 }
 
 template <class Record>
