@@ -102,7 +102,7 @@ Result<FolderReport> read_report(const fs::path& folder) {
       history.progress.stop();
   }
   for (const auto& text : report.notes)
-    document.add({.time = std::chrono::system_clock::now(), .level = "warning", .text = text});
+    document.log.add({.time = std::chrono::system_clock::now(), .level = "warning", .text = text});
   return report;
 }
 

@@ -122,12 +122,6 @@ OrderedJson json_of_log(const std::deque<LogLine>& log) {
 
 } // namespace
 
-void RunDocument::add(LogLine line) {
-  log.push_back(std::move(line));
-  if (log.size() > most_lines)
-    log.pop_front();
-}
-
 std::string json_of(const RunDocument& document, DocumentPart part, std::size_t from) {
   switch (part) {
   case DocumentPart::status:
@@ -163,7 +157,7 @@ std::string json_of(const RunDocument& document, DocumentPart part, std::size_t 
   case DocumentPart::checkpoints:
     return dumped(json_of_checkpoints(document.checkpoints));
   case DocumentPart::log:
-    return dumped(json_of_log(document.log));
+    return dumped(json_of_log(document.log.records()));
   case DocumentPart::config:
     return dumped(document.config);
   }

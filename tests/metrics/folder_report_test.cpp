@@ -115,7 +115,7 @@ TEST_CASE("damaged lines are skipped and counted") {
   CHECK(report.document.history.steps.points().size() == 10);
   REQUIRE(report.notes.size() == 1);
   CHECK(report.notes[0] == "3 damaged lines of events.jsonl are left out");
-  CHECK(report.document.log.back().text == report.notes[0]);
+  CHECK(report.document.log.records().back().text == report.notes[0]);
 }
 
 TEST_CASE("a folder that is not a run's is refused, and the missing files are named") {

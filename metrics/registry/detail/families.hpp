@@ -8,7 +8,6 @@
 
 #include <atomic>
 #include <map>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,9 +18,8 @@ class Families {
 public:
   Families();
 
-  // Set gauges. An empty value sets nothing.
+  /// Sets a gauge.
   void set(const MetricName& metric, double value, LabelValues labels = {});
-  void set(const MetricName& metric, const std::optional<double>& value, LabelValues labels = {});
   /// Removes the series.
   void forget(const MetricName& metric, LabelValues labels);
 
