@@ -36,10 +36,13 @@ void add_export_command(CLI::App& app, Action& action);
 void add_generate_command(CLI::App& app, Action& action);
 /// `help` and `version`.
 void add_help_commands(CLI::App& app, Action& action);
+/// `config import`.
+void add_import_command(CLI::App& config, Action& action);
 void add_manual_command(CLI::App& app, Action& action);
 void add_plan_command(CLI::App& app, Action& action);
 void add_predict_command(CLI::App& app, Action& action);
 void add_report_command(CLI::App& app, Action& action);
+void add_runs_command(CLI::App& app, Action& action);
 void add_tokenize_command(CLI::App& app, Action& action);
 /// `train` and `node`.
 void add_train_commands(CLI::App& app, Action& action);

@@ -1,19 +1,16 @@
 // `troupe evaluate`: measures how well a language model predicts text.
-#include "app/commands.hpp"
+#include "app/add_command.hpp"
 #include "app/model_arguments.hpp"
-#include "app/report_error.hpp"
 #include "core/escape.hpp"
 #include "core/fail.hpp"
 #include "inference/evaluate_text.hpp"
 #include "metrics/number_format.hpp"
 #include "training/hugging_face/config_file.hpp"
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <memory>
 #include <string>
 
 namespace troupe::app {
@@ -76,28 +73,25 @@ void print_json(const inference::TextScore& score) {
   fmt::print("{}\n", json.dump(2));
 }
 
+Status print_score(const EvaluateArguments& arguments, const Catalogue& catalogue) {
+  TROUPE_TRY(const auto score, evaluate(arguments, catalogue));
+  arguments.json ? print_json(score) : print_text(score);
+  return {};
+}
+
 } // namespace
 
 void add_evaluate_command(CLI::App& app, Action& action) {
-  auto arguments = std::make_shared<EvaluateArguments>();
-  auto* command = app.add_subcommand(
-      "evaluate", "Measure the loss, perplexity and bits per byte of a language model on texts");
-  add_model_arguments(*command, arguments->model);
+  auto [command, arguments] = add_command<EvaluateArguments>(
+      app, action, "evaluate",
+      "Measure the loss, perplexity and bits per byte of a language model on texts", print_score);
+  add_model_arguments(command, arguments.model);
   command
-      ->add_option("--data", arguments->data,
-                   "A text, a folder of texts or a token file; default: the run's evaluation "
-                   "texts. Required for a Hugging Face folder")
+      .add_option("--data", arguments.data,
+                  "A text, a folder of texts or a token file; default: the run's evaluation "
+                  "texts. Required for a Hugging Face folder")
       ->type_name("TEXT");
-  command->add_flag("--json", arguments->json, "Print JSON");
-  command->callback([&action, arguments] {
-    action = [arguments](const Catalogue& catalogue) -> int {
-      const auto score = evaluate(*arguments, catalogue);
-      if (!score)
-        return report_error(score.error());
-      arguments->json ? print_json(*score) : print_text(*score);
-      return success;
-    };
-  });
+  command.add_flag("--json", arguments.json, "Print JSON");
 }
 
 } // namespace troupe::app

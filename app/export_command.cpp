@@ -1,7 +1,6 @@
 // `troupe export`: writes a trained model as a file for other programs.
-#include "app/commands.hpp"
+#include "app/add_command.hpp"
 #include "app/model_arguments.hpp"
-#include "app/report_error.hpp"
 #include "core/escape.hpp"
 #include "core/fail.hpp"
 #include "core/graph/precision.hpp"
@@ -9,10 +8,7 @@
 #include "metrics/number_format.hpp"
 #include "nn/onnx/model.hpp"
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
-
-#include <memory>
 
 namespace troupe::app {
 
@@ -50,48 +46,40 @@ Result<std::vector<inference::ExportedFile>> run(const ExportArguments& argument
                                         .version = TROUPE_VERSION});
 }
 
-int export_model(const ExportArguments& arguments, const Catalogue& catalogue) {
-  const auto files = run(arguments, catalogue);
-  if (!files)
-    return report_error(files.error());
-  for (const auto& [path, bytes] : *files)
+Status export_model(const ExportArguments& arguments, const Catalogue& catalogue) {
+  TROUPE_TRY(const auto files, run(arguments, catalogue));
+  for (const auto& [path, bytes] : files)
     say_line(fmt::format("{}: {}", escaped(path.string()),
                          metrics::format_bytes(static_cast<double>(bytes))));
-  return success;
+  return {};
 }
 
 } // namespace
 
 void add_export_command(CLI::App& app, Action& action) {
-  auto arguments = std::make_shared<ExportArguments>();
-  auto* command =
-      app.add_subcommand("export", "Write a trained model as a file for other programs");
-  add_model_arguments(*command, arguments->model);
-  command->add_option("--format", arguments->format, "onnx, safetensors or huggingface")
+  auto [command, arguments] = add_command<ExportArguments>(
+      app, action, "export", "Write a trained model as a file for other programs", export_model);
+  add_model_arguments(command, arguments.model);
+  command.add_option("--format", arguments.format, "onnx, safetensors or huggingface")
       ->required()
       ->check(CLI::IsMember({"onnx", "safetensors", "huggingface"}));
   command
-      ->add_option("-o,--output", arguments->output,
-                   "The file to write; for huggingface a new folder")
+      .add_option("-o,--output", arguments.output,
+                  "The file to write; for huggingface a new folder")
       ->required()
       ->type_name("FILE");
-  command->add_option("--precision", arguments->precision, "fp32, fp16, or (not ONNX) bf16")
+  command.add_option("--precision", arguments.precision, "fp32, fp16, or (not ONNX) bf16")
       ->check(CLI::IsMember({"fp32", "fp16", "bf16"}))
       ->capture_default_str();
-  command->add_option("--opset", arguments->opset, "ONNX: opset version")
+  command.add_option("--opset", arguments.opset, "ONNX: opset version")
       ->check(CLI::Range(nn::onnx::oldest_opset, nn::onnx::newest_opset))
       ->capture_default_str();
-  command->add_flag("--fold-batch-norm", arguments->fold_batch_norm,
-                    "ONNX: fold batch norms into the convolutions before them");
-  command->add_flag("--softmax", arguments->softmax, "ONNX: also add the output \"probabilities\"");
-  command->add_flag(
-      "--include-normalization", arguments->normalization,
+  command.add_flag("--fold-batch-norm", arguments.fold_batch_norm,
+                   "ONNX: fold batch norms into the convolutions before them");
+  command.add_flag("--softmax", arguments.softmax, "ONNX: also add the output \"probabilities\"");
+  command.add_flag(
+      "--include-normalization", arguments.normalization,
       "ONNX: include the normalization, so that inputs are pixels / 255 or raw features");
-  command->callback([&action, arguments] {
-    action = [arguments](const Catalogue& catalogue) {
-      return export_model(*arguments, catalogue);
-    };
-  });
 }
 
 } // namespace troupe::app

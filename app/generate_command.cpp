@@ -1,11 +1,9 @@
 // `troupe generate`: continues a text with a language model.
-#include "app/commands.hpp"
+#include "app/add_command.hpp"
 #include "app/model_arguments.hpp"
-#include "app/report_error.hpp"
 #include "core/fail.hpp"
 #include "inference/generate.hpp"
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -13,7 +11,6 @@
 #include <cstdint>
 #include <cstdio>
 #include <limits>
-#include <memory>
 #include <string>
 
 namespace troupe::app {
@@ -145,25 +142,19 @@ void add_sampling_options(CLI::App& command, training::SamplingOptions& sampling
 } // namespace
 
 void add_generate_command(CLI::App& app, Action& action) {
-  auto arguments = std::make_shared<GenerateArguments>();
-  auto* command = app.add_subcommand("generate", "Continue a text with a language model");
-  add_model_arguments(*command, arguments->model);
+  auto [command, arguments] = add_command<GenerateArguments>(
+      app, action, "generate", "Continue a text with a language model", generate);
+  add_model_arguments(command, arguments.model);
   command
-      ->add_option("prompt", arguments->options.prompt,
-                   "Start of the text; -: standard input; default: a new document")
+      .add_option("prompt", arguments.options.prompt,
+                  "Start of the text; -: standard input; default: a new document")
       ->type_name("PROMPT");
-  command->add_option("--tokens", arguments->options.tokens, "Maximum number of generated tokens")
+  command.add_option("--tokens", arguments.options.tokens, "Maximum number of generated tokens")
       ->check(CLI::Range(1, 1 << 24))
       ->capture_default_str();
-  add_sampling_options(*command, arguments->options.sampling);
-  command->add_flag("--json", arguments->json, "Print one JSON document at the end");
-  command->add_flag("--quiet", arguments->quiet, "Print only the text");
-  command->callback([&action, arguments] {
-    action = [arguments](const Catalogue& catalogue) -> int {
-      const auto done = generate(*arguments, catalogue);
-      return done ? success : report_error(done.error());
-    };
-  });
+  add_sampling_options(command, arguments.options.sampling);
+  command.add_flag("--json", arguments.json, "Print one JSON document at the end");
+  command.add_flag("--quiet", arguments.quiet, "Print only the text");
 }
 
 } // namespace troupe::app

@@ -1,16 +1,12 @@
 // `troupe plan`: predicts what each strategy needs of every worker, and recommends one.
-#include "app/commands.hpp"
-#include "app/report_error.hpp"
+#include "app/add_command.hpp"
 #include "metrics/number_format.hpp"
 #include "training/platforms/platforms.hpp"
 #include "training/prediction/strategy_choice.hpp"
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
-
-#include <memory>
 
 namespace troupe::app {
 
@@ -142,14 +138,10 @@ int plan(const PlanArguments& arguments, const Catalogue& catalogue) {
 } // namespace
 
 void add_plan_command(CLI::App& app, Action& action) {
-  auto arguments = std::make_shared<PlanArguments>();
-  auto* command =
-      app.add_subcommand("plan", "Predict each strategy's memory and traffic, and recommend one");
-  add_config_arguments(*command, arguments->config);
-  command->add_flag("--json", arguments->json, "Print JSON");
-  command->callback([&action, arguments] {
-    action = [arguments](const Catalogue& catalogue) { return plan(*arguments, catalogue); };
-  });
+  auto [command, arguments] = add_command<PlanArguments>(
+      app, action, "plan", "Predict each strategy's memory and traffic, and recommend one", plan);
+  add_config_arguments(command, arguments.config);
+  command.add_flag("--json", arguments.json, "Print JSON");
 }
 
 } // namespace troupe::app

@@ -1,9 +1,8 @@
 // `troupe predict`: predictions of a trained model for files, folders, rows of tables or a split of
 // its data set.
-#include "app/commands.hpp"
+#include "app/add_command.hpp"
 #include "app/model_arguments.hpp"
 #include "app/prediction_text.hpp"
-#include "app/report_error.hpp"
 #include "core/atomic_file.hpp"
 #include "core/config/data_sets.hpp"
 #include "core/escape.hpp"
@@ -12,7 +11,6 @@
 #include "inference/inputs.hpp"
 #include "nn/models/input.hpp"
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -149,10 +147,9 @@ Result<inference::Score> run(const PredictArguments& arguments, const Catalogue&
 }
 
 int predict(const PredictArguments& arguments, const Catalogue& catalogue) {
-  if (arguments.inputs.empty() == arguments.split.empty()) {
-    report_error("give either INPUTs (files or folders) or a split of the data set (--split test)");
-    return wrong_input;
-  }
+  if (arguments.inputs.empty() == arguments.split.empty())
+    return report_wrong_input(
+        "give either INPUTs (files or folders) or a split of the data set (--split test)");
   const auto score = run(arguments, catalogue);
   if (!score)
     return report_error(score.error());
@@ -165,40 +162,35 @@ int predict(const PredictArguments& arguments, const Catalogue& catalogue) {
 } // namespace
 
 void add_predict_command(CLI::App& app, Action& action) {
-  auto arguments = std::make_shared<PredictArguments>();
-  auto* command = app.add_subcommand(
-      "predict", "Run a trained model on files, folders, tables, or a split of its data set");
-  add_model_arguments(*command, arguments->model);
+  auto [command, arguments] = add_command<PredictArguments>(
+      app, action, "predict",
+      "Run a trained model on files, folders, tables, or a split of its data set", predict);
+  add_model_arguments(command, arguments.model);
   command
-      ->add_option("input", arguments->inputs,
-                   "Images and folders of images; for a model of table rows, CSV files")
+      .add_option("input", arguments.inputs,
+                  "Images and folders of images; for a model of table rows, CSV files")
       ->type_name("INPUT");
   command
-      ->add_option("--split", arguments->split,
-                   "Predict this split of the model's data set, and print accuracy and loss")
+      .add_option("--split", arguments.split,
+                  "Predict this split of the model's data set, and print accuracy and loss")
       ->check(CLI::IsMember({"train", "test"}));
-  command->add_flag("--each", arguments->each, "With --split: also print every prediction");
-  command->add_option("--top", arguments->top, "Classes to print per input")
+  command.add_flag("--each", arguments.each, "With --split: also print every prediction");
+  command.add_option("--top", arguments.top, "Classes to print per input")
       ->check(CLI::Range(1, 1 << 20))
       ->capture_default_str();
-  command->add_option("--format", arguments->format, "text, json or csv")
+  command.add_option("--format", arguments.format, "text, json or csv")
       ->check(CLI::IsMember({"text", "json", "csv"}))
       ->capture_default_str();
-  command->add_flag("--logits", arguments->logits,
-                    "Print the model's raw outputs instead of probabilities; in JSON all of them");
-  command->add_option("-o,--output", arguments->output, "Write to this file instead of stdout")
+  command.add_flag("--logits", arguments.logits,
+                   "Print the model's raw outputs instead of probabilities; in JSON all of them");
+  command.add_option("-o,--output", arguments.output, "Write to this file instead of stdout")
       ->type_name("FILE");
-  command->add_option("--device", arguments->device, "cpu, cuda or auto (devices.kind)");
-  command->add_option(
-      "--precision", arguments->precision,
-      "Precision of the prediction; default: that of the training (precision.mode)");
-  command->add_option("--batch", arguments->batch, "Inputs per batch")
-      ->check(CLI::Range(1, 1 << 20));
-  command->add_option("--threads", arguments->threads, "CPU threads; default: all cores")
+  command.add_option("--device", arguments.device, "cpu, cuda or auto (devices.kind)");
+  command.add_option("--precision", arguments.precision,
+                     "Precision of the prediction; default: that of the training (precision.mode)");
+  command.add_option("--batch", arguments.batch, "Inputs per batch")->check(CLI::Range(1, 1 << 20));
+  command.add_option("--threads", arguments.threads, "CPU threads; default: all cores")
       ->check(CLI::Range(1, 1 << 16));
-  command->callback([&action, arguments] {
-    action = [arguments](const Catalogue& catalogue) { return predict(*arguments, catalogue); };
-  });
 }
 
 } // namespace troupe::app

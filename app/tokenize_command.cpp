@@ -1,13 +1,11 @@
 // troupe tokenize: counts or prints tokens of texts, or writes them to a file.
-#include "app/commands.hpp"
-#include "app/report_error.hpp"
+#include "app/add_command.hpp"
 #include "core/escape.hpp"
 #include "core/fail.hpp"
 #include "data/tokenizer/open.hpp"
 #include "data/tokens/token_file.hpp"
 #include "data/tokens/tokenize.hpp"
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,7 +13,6 @@
 #include <cstdio>
 #include <filesystem>
 #include <iterator>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -118,35 +115,27 @@ Status tokenize(const TokenizeArguments& arguments) {
 } // namespace
 
 void add_tokenize_command(CLI::App& app, Action& action) {
-  auto arguments = std::make_shared<TokenizeArguments>();
-  auto* command = app.add_subcommand("tokenize", "Count, print or write the tokens of texts");
+  auto [command, arguments] = add_command<TokenizeArguments>(
+      app, action, "tokenize", "Count, print or write the tokens of texts", tokenize);
   command
-      ->add_option("TEXT", arguments->texts,
-                   "Files, folders, JSON lines (.jsonl); -, or none: standard input")
+      .add_option("TEXT", arguments.texts,
+                  "Files, folders, JSON lines (.jsonl); -, or none: standard input")
       ->type_name("PATH");
-  command
-      ->add_option("--tokenizer", arguments->tokenizer, "bytes, or a path, as for data.tokenizer")
+  command.add_option("--tokenizer", arguments.tokenizer, "bytes, or a path, as for data.tokenizer")
       ->capture_default_str();
   command
-      ->add_option("--split", arguments->split,
-                   "How text is split into words, if the tokenizer's files do not define it")
+      .add_option("--split", arguments.split,
+                  "How text is split into words, if the tokenizer's files do not define it")
       ->check(CLI::IsMember(std::vector<std::string>{choice_words<TokenizerSplit>.begin(),
                                                      choice_words<TokenizerSplit>.end()}))
       ->capture_default_str();
-  command->add_option("--text-key", arguments->text_key, "Key of the text in JSON lines")
+  command.add_option("--text-key", arguments.text_key, "Key of the text in JSON lines")
       ->capture_default_str();
   command
-      ->add_option("--output,-o", arguments->output,
-                   "Write a token file, NAME.tokens, for data.root")
+      .add_option("--output,-o", arguments.output, "Write a token file, NAME.tokens, for data.root")
       ->type_name("PATH");
-  command->add_flag("--ids", arguments->ids,
-                    "Print token ids instead of counts, one line per document");
-  command->callback([&action, arguments] {
-    action = [arguments](const Catalogue&) {
-      const auto done = tokenize(*arguments);
-      return done ? success : report_error(done.error());
-    };
-  });
+  command.add_flag("--ids", arguments.ids,
+                   "Print token ids instead of counts, one line per document");
 }
 
 } // namespace troupe::app

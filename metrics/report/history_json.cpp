@@ -1,7 +1,5 @@
 #include "metrics/report/detail/history_json.hpp"
 
-#include "metrics/report/run_json.hpp"
-
 #include <fmt/format.h>
 
 #include <cmath>
@@ -45,14 +43,6 @@ void append_column(std::string& text, std::string_view name, const Points& point
   text += "]";
 }
 
-template <class Records>
-std::string list_of(const Records& records) {
-  std::string text = "[";
-  for (const auto& record : records)
-    text.append(text.size() > 1 ? "," : "").append(to_json(record));
-  return text + "]";
-}
-
 } // namespace
 
 std::string json_of(const StepHistory& steps, std::size_t from) {
@@ -86,18 +76,6 @@ std::string json_of(const DurationHistogram& seconds) {
   append("p95", seconds.quantile(0.95));
   append("max", seconds.most());
   return text + "}";
-}
-
-std::string json_of(const EpochHistory& epochs) {
-  return list_of(epochs.epochs());
-}
-
-std::string json_of(const RecoveryHistory& recoveries) {
-  return list_of(recoveries.records());
-}
-
-std::string json_of(const GeneratedHistory& generated) {
-  return list_of(generated.records());
 }
 
 std::string json_of(const RunCurves& curves) {

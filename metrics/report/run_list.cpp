@@ -11,11 +11,7 @@
 
 namespace troupe::metrics {
 
-namespace {
-
 namespace fs = std::filesystem;
-
-} // namespace
 
 Result<std::vector<ListedRun>> list_runs(const fs::path& output) {
   std::error_code error;
