@@ -3,10 +3,10 @@
 #include "actors/node/waits.hpp"
 #include "app/add_command.hpp"
 #include "core/escape.hpp"
+#include "metrics/json_values.hpp"
 #include "metrics/number_format.hpp"
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include <iterator>
 
@@ -14,6 +14,7 @@ namespace troupe::app {
 
 namespace {
 
+using Json = metrics::OrderedJson;
 using metrics::counted;
 using metrics::format_count;
 using metrics::format_loss;
@@ -50,35 +51,29 @@ std::optional<actors::ClientOptions> options_or_report(const ClientArguments& ar
 }
 
 /// Null if it is not waiting.
-nlohmann::ordered_json wait_to_json(const actors::WaitStatus& wait) {
+Json wait_to_json(const actors::WaitStatus& wait) {
   if (wait.what.empty())
     return nullptr;
-  nlohmann::ordered_json json = {{"for", wait.what},
-                                 {"seconds", static_cast<double>(wait.waited_ms) / 1000},
-                                 {"limit_seconds", nullptr}};
-  if (wait.limit_ms > 0)
-    json["limit_seconds"] = static_cast<double>(wait.limit_ms) / 1000;
-  return json;
+  const auto limit = static_cast<double>(wait.limit_ms) / 1000;
+  return {{"for", wait.what},
+          {"seconds", static_cast<double>(wait.waited_ms) / 1000},
+          {"limit_seconds", limit > 0 ? Json(limit) : Json()}};
 }
 
-nlohmann::ordered_json to_json(const actors::JobStatus& status) {
-  nlohmann::ordered_json json = {{"name", status.name},
-                                 {"phase", status.phase},
-                                 {"generation", status.generation},
-                                 {"step", status.step},
-                                 {"total_steps", status.total_steps},
-                                 {"epoch", status.epoch},
-                                 {"world_size", status.world_size},
-                                 {"loss", status.loss},
-                                 {"samples_per_second", status.samples_per_second},
-                                 {"tokens_per_second", nullptr},
-                                 {"error", nullptr},
-                                 {"nodes", nlohmann::ordered_json::array()}};
-  if (status.tokens_per_second)
-    json["tokens_per_second"] = *status.tokens_per_second;
-  if (!status.error.empty())
-    json["error"] = status.error;
-  json["wait"] = wait_to_json(status.wait);
+Json to_json(const actors::JobStatus& status) {
+  Json json = {{"name", status.name},
+               {"phase", status.phase},
+               {"generation", status.generation},
+               {"step", status.step},
+               {"total_steps", status.total_steps},
+               {"epoch", status.epoch},
+               {"world_size", status.world_size},
+               {"loss", status.loss},
+               {"samples_per_second", status.samples_per_second},
+               {"tokens_per_second", metrics::number_or_null(status.tokens_per_second)},
+               {"error", metrics::text_or_null(status.error)},
+               {"nodes", Json::array()},
+               {"wait", wait_to_json(status.wait)}};
   for (const auto& node : status.nodes)
     json["nodes"].push_back({{"name", node.name},
                              {"address", node.address},

@@ -4,10 +4,10 @@
 #include "core/escape.hpp"
 #include "data/check.hpp"
 #include "data/normalization.hpp"
+#include "metrics/json_values.hpp"
 #include "metrics/number_format.hpp"
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include <algorithm>
 
@@ -17,7 +17,7 @@ namespace {
 
 using data::SplitCheck;
 using metrics::format_count;
-using Json = nlohmann::ordered_json;
+using Json = metrics::OrderedJson;
 
 struct DataCheckArguments {
   ConfigArguments config;
@@ -115,8 +115,7 @@ void print(const Config& config, const std::vector<SplitCheck>& checks, bool as_
     root["splits"].push_back(to_json(check));
   if (normalization)
     root["normalization"] = to_json(*normalization, config.model.in_channels);
-  // Replaces invalid UTF-8, which file names may contain.
-  fmt::print("{}\n", root.dump(2, ' ', false, Json::error_handler_t::replace));
+  fmt::print("{}\n", metrics::dumped(root, 2));
 }
 
 int check_data(const DataCheckArguments& arguments, const Catalogue& catalogue) {

@@ -4,11 +4,11 @@
 #include "core/escape.hpp"
 #include "core/fail.hpp"
 #include "inference/evaluate_text.hpp"
+#include "metrics/json_values.hpp"
 #include "metrics/number_format.hpp"
 #include "training/hugging_face/config_file.hpp"
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <string>
@@ -22,11 +22,6 @@ struct EvaluateArguments {
   std::string data;
   bool json = false;
 };
-
-/// Quotes a path as a YAML string; replaces invalid UTF-8 by U+FFFD.
-std::string yaml_string(const std::string& path) {
-  return nlohmann::json(path).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
 
 /// Requires texts: a Hugging Face folder has none.
 Status expect_texts(const EvaluateArguments& arguments) {
@@ -46,8 +41,8 @@ Result<inference::TextScore> evaluate(const EvaluateArguments& arguments,
                                       const Catalogue& catalogue) {
   TROUPE_TRY(expect_texts(arguments));
   auto options = arguments.model.options();
-  if (!arguments.data.empty())
-    options.overrides.push_back("data.validation=" + yaml_string(arguments.data));
+  if (!arguments.data.empty()) // a string of JSON is one of YAML
+    options.overrides.push_back("data.validation=" + metrics::dumped(arguments.data));
   TROUPE_TRY(const auto model, inference::open_saved_model(options, catalogue));
   return inference::evaluate_text(model, say_line);
 }
@@ -63,14 +58,14 @@ void print_text(const inference::TextScore& score) {
 
 /// Numbers that are not finite become null.
 void print_json(const inference::TextScore& score) {
-  const nlohmann::ordered_json json = {{"loss", score.loss()},
-                                       {"perplexity", score.perplexity()},
-                                       {"bits_per_byte", score.bits_per_byte()},
-                                       {"tokens", score.tokens},
-                                       {"windows", score.windows},
-                                       {"bytes", score.bytes},
-                                       {"tokens_per_second", score.tokens_per_second()}};
-  fmt::print("{}\n", json.dump(2));
+  const metrics::OrderedJson json = {{"loss", score.loss()},
+                                     {"perplexity", score.perplexity()},
+                                     {"bits_per_byte", score.bits_per_byte()},
+                                     {"tokens", score.tokens},
+                                     {"windows", score.windows},
+                                     {"bytes", score.bytes},
+                                     {"tokens_per_second", score.tokens_per_second()}};
+  fmt::print("{}\n", metrics::dumped(json, 2));
 }
 
 Status print_score(const EvaluateArguments& arguments, const Catalogue& catalogue) {

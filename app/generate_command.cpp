@@ -3,9 +3,9 @@
 #include "app/model_arguments.hpp"
 #include "core/fail.hpp"
 #include "inference/generate.hpp"
+#include "metrics/json_values.hpp"
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include <charconv>
 #include <cstdint>
@@ -55,10 +55,9 @@ void say_speed(const inference::Generated& result) {
       result.ending == inference::Ending::context ? "; the model's context is full" : ""));
 }
 
-/// Replaces invalid UTF-8 by U+FFFD.
 void print_json(const GenerateArguments& arguments, const std::string& text,
                 const inference::Generated& result) {
-  const nlohmann::ordered_json json = {
+  const metrics::OrderedJson json = {
       {"prompt", arguments.options.prompt},
       {"text", text},
       {"ending", inference::to_string(result.ending)},
@@ -66,7 +65,7 @@ void print_json(const GenerateArguments& arguments, const std::string& text,
       {"tokens", result.tokens},
       {"prompt_tokens_per_second", result.prompt_tokens_per_second()},
       {"tokens_per_second", result.tokens_per_second()}};
-  fmt::print("{}\n", json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+  fmt::print("{}\n", metrics::dumped(json, 2));
 }
 
 Status generate(GenerateArguments arguments, const Catalogue& catalogue) {

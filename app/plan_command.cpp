@@ -1,18 +1,19 @@
 // `troupe plan`: predicts what each strategy needs of every worker, and recommends one.
 #include "app/add_command.hpp"
+#include "metrics/json_values.hpp"
 #include "metrics/number_format.hpp"
 #include "training/platforms/platforms.hpp"
 #include "training/prediction/strategy_choice.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <nlohmann/json.hpp>
 
 namespace troupe::app {
 
 namespace {
 
 using training::Prediction;
+using Json = metrics::OrderedJson;
 
 struct PlanArguments {
   ConfigArguments config;
@@ -92,9 +93,9 @@ void print_text(const Config& config, const Plan& plan) {
 }
 
 void print_json(const Plan& plan) {
-  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+  auto rows = Json::array();
   for (const auto& prediction : plan.predictions) {
-    nlohmann::ordered_json bytes;
+    Json bytes;
     for (std::size_t kind = 0; kind < memory_kinds; ++kind)
       bytes[std::string{to_string(static_cast<MemoryKind>(kind))}] = prediction.bytes[kind];
     rows.push_back({{"strategy", prediction.name()},
@@ -104,20 +105,17 @@ void print_json(const Plan& plan) {
                     {"sent_bytes_per_step", prediction.sent},
                     {"fits", prediction.fits}});
   }
-  nlohmann::ordered_json refused = nlohmann::ordered_json::array();
+  auto refused = Json::array();
   for (const auto& [strategy, reason] : plan.refused)
     refused.push_back({{"strategy", strategy}, {"reason", reason}});
   const auto& [strategy, reason] = plan.recommendation;
-  const nlohmann::ordered_json root = {
+  const Json root = {
       {"workers", plan.needs.world_size},
       {"capacity_bytes", plan.needs.capacity},
       {"strategies", rows},
       {"refused", refused},
-      {"recommendation",
-       {{"strategy",
-         strategy.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(strategy)},
-        {"reason", reason}}}};
-  fmt::print("{}\n", root.dump(2));
+      {"recommendation", {{"strategy", metrics::text_or_null(strategy)}, {"reason", reason}}}};
+  fmt::print("{}\n", metrics::dumped(root, 2));
 }
 
 int plan(const PlanArguments& arguments, const Catalogue& catalogue) {

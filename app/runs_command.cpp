@@ -2,13 +2,13 @@
 #include "app/add_command.hpp"
 #include "core/escape.hpp"
 #include "core/fail.hpp"
+#include "metrics/json_values.hpp"
 #include "metrics/report/best_epoch.hpp"
 #include "metrics/report/run_list.hpp"
 #include "metrics/time_stamp.hpp"
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <array>
@@ -20,6 +20,7 @@ namespace troupe::app {
 
 namespace {
 
+using Json = metrics::OrderedJson;
 using metrics::ListedRun;
 using RunCells = std::array<std::string, 6>;
 
@@ -63,13 +64,12 @@ void print_table(const std::vector<ListedRun>& runs) {
   }
 }
 
-nlohmann::ordered_json json_of_run(const ListedRun& run) {
-  nlohmann::ordered_json best = nullptr;
-  if (const auto& epoch = run.best) {
-    best = {{"epoch", epoch->epoch}, {"test_loss", *epoch->test_loss}};
-    best["test_accuracy"] = epoch->test_accuracy ? nlohmann::ordered_json(*epoch->test_accuracy)
-                                                 : nlohmann::ordered_json(nullptr);
-  }
+Json json_of_run(const ListedRun& run) {
+  Json best;
+  if (const auto& epoch = run.best)
+    best = {{"epoch", epoch->epoch},
+            {"test_loss", *epoch->test_loss},
+            {"test_accuracy", metrics::number_or_null(epoch->test_accuracy)}};
   return {{"name", run.folder.filename().string()},
           {"model", run.info.model},
           {"dataset", run.info.dataset},
@@ -79,10 +79,9 @@ nlohmann::ordered_json json_of_run(const ListedRun& run) {
 }
 
 void print_json(const std::vector<ListedRun>& runs) {
-  auto list = nlohmann::ordered_json::array();
+  auto list = Json::array();
   std::ranges::transform(runs, std::back_inserter(list), json_of_run);
-  // Folder names may contain invalid UTF-8.
-  fmt::print("{}\n", list.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+  fmt::print("{}\n", metrics::dumped(list, 2));
 }
 
 Status list_runs(const RunsArguments& arguments) {

@@ -1,11 +1,11 @@
 #include "metrics/console/detail/log.hpp"
 
 #include "core/escape.hpp"
+#include "metrics/json_values.hpp"
 #include "metrics/log_sink.hpp"
 #include "metrics/time_stamp.hpp"
 
 #include <fmt/chrono.h>
-#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <string>
@@ -28,12 +28,10 @@ std::string as_text(const spdlog::details::log_msg& message) {
 }
 
 std::string as_json(const spdlog::details::log_msg& message) {
-  const nlohmann::ordered_json object = {
-      {"time", utc_milliseconds(message.time)},
-      {"level", level_name(message.level)},
-      {"event", "log"},
-      {"message", std::string_view(message.payload.data(), message.payload.size())}};
-  return object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  return dumped({{"time", utc_milliseconds(message.time)},
+                 {"level", level_name(message.level)},
+                 {"event", "log"},
+                 {"message", std::string_view(message.payload.data(), message.payload.size())}});
 }
 
 /// The screen locks, and flushes each line.
