@@ -55,6 +55,10 @@ void add_version_flags(CLI::App& app, Action& action);
 void add_verbose_flag(CLI::App& command, const std::string& help);
 bool is_verbose(const CLI::App& command);
 
+/// --set.
+void add_override_option(CLI::App& command, std::vector<std::string>& overrides,
+                         const std::string& help);
+
 /// CONFIG and --set, shared by several commands; `required`: CONFIG must be given.
 struct ConfigArguments {
   std::string path;

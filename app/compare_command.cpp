@@ -33,8 +33,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-using Settings = std::vector<std::string>;
-
 struct CompareArguments {
   ConfigArguments config;
   std::vector<std::string> strategies, precisions = {"fp32"};
@@ -69,14 +67,15 @@ std::string without_suffix(std::string strategy) {
 /// Returns the settings for a strategy's name. With the suffix "_offload" ("fsdp_offload") they
 /// offload all kinds of state that the strategy can offload, in this ratio; without it, nothing.
 /// Precondition: the name without the suffix is that of a strategy.
-Settings settings_of(std::string strategy, double ratio) {
+std::vector<std::string> settings_of(std::string strategy, double ratio) {
   const bool offloads = strategy.ends_with(offload_suffix);
   strategy = without_suffix(std::move(strategy));
   const auto traits = traits_of(*strategy_named(strategy));
   const bool all = traits.divides == Divided::parameters;
   const auto offload =
       offloads ? fmt::format("{{{}: {}}}", all ? "parameters" : "optimizer", ratio) : "none";
-  Settings settings = {"parallel.strategy=" + strategy, "parallel.offload=" + offload};
+  std::vector<std::string> settings = {"parallel.strategy=" + strategy,
+                                       "parallel.offload=" + offload};
   if (traits.alone)
     settings.emplace_back("devices.count=1");
   return settings;

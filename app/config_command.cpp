@@ -22,12 +22,7 @@ struct CheckArguments {
   bool any_machine = false;
 };
 
-CLI::Option* add_overrides(CLI::App& command, std::vector<std::string>& overrides) {
-  return command
-      .add_option("--set", overrides, "Override a key; the value is YAML: --set train.epochs=3")
-      ->type_name("KEY=VALUE")
-      ->allow_extra_args(false);
-}
+constexpr auto override_help = "Override a key; the value is YAML: --set train.epochs=3";
 
 int check(const CheckArguments& arguments, const Catalogue& catalogue) {
   const auto capabilities =
@@ -106,11 +101,16 @@ int print_schema(const std::string& format, const Catalogue& catalogue) {
 
 } // namespace
 
+void add_override_option(CLI::App& command, std::vector<std::string>& overrides,
+                         const std::string& help) {
+  command.add_option("--set", overrides, help)->type_name("KEY=VALUE")->allow_extra_args(false);
+}
+
 void add_config_arguments(CLI::App& command, ConfigArguments& arguments, bool required) {
   command.add_option("config", arguments.path, "The config file")
       ->required(required)
       ->type_name("CONFIG");
-  add_overrides(command, arguments.overrides);
+  add_override_option(command, arguments.overrides, override_help);
 }
 
 std::optional<Config> load_or_report(const ConfigArguments& arguments,
@@ -133,7 +133,7 @@ void add_config_command(CLI::App& app, Action& action) {
   check_command.add_option("config", checked.paths, "Config files")
       ->required()
       ->type_name("CONFIG");
-  add_overrides(check_command, checked.overrides);
+  add_override_option(check_command, checked.overrides, override_help);
   check_command.add_flag("--any-machine", checked.any_machine,
                          "Do not check whether this machine has the devices");
 

@@ -18,7 +18,7 @@ namespace troupe::app {
 namespace {
 
 struct EvaluateArguments {
-  ModelArguments model;
+  inference::SavedModelOptions model;
   std::string data;
   bool json = false;
 };
@@ -26,7 +26,7 @@ struct EvaluateArguments {
 /// Requires texts: a Hugging Face folder has none.
 Status expect_texts(const EvaluateArguments& arguments) {
   const auto& model = arguments.model;
-  const bool has_texts = !arguments.data.empty() || !model.config.empty() ||
+  const bool has_texts = !arguments.data.empty() || model.config ||
                          std::ranges::any_of(model.overrides, [](const auto& set) {
                            return set.starts_with("data.");
                          });
@@ -34,13 +34,13 @@ Status expect_texts(const EvaluateArguments& arguments) {
     return {};
   return fail(Errc::invalid_input,
               "{} is a Hugging Face folder, which contains no texts; add --data TEXT",
-              escaped(model.path));
+              escaped(model.path.string()));
 }
 
 Result<inference::TextScore> evaluate(const EvaluateArguments& arguments,
                                       const Catalogue& catalogue) {
   TROUPE_TRY(expect_texts(arguments));
-  auto options = arguments.model.options();
+  auto options = arguments.model;
   if (!arguments.data.empty()) // a string of JSON is one of YAML
     options.overrides.push_back("data.validation=" + metrics::dumped(arguments.data));
   TROUPE_TRY(const auto model, inference::open_saved_model(options, catalogue));

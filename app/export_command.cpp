@@ -15,35 +15,30 @@ namespace troupe::app {
 namespace {
 
 struct ExportArguments {
-  ModelArguments model;
+  inference::SavedModelOptions model;
   std::string format, output, precision = "fp32";
-  int opset = nn::onnx::oldest_opset;
-  bool fold_batch_norm = false, softmax = false, normalization = false;
+  inference::OnnxExport onnx = {.opset = nn::onnx::oldest_opset, .version = TROUPE_VERSION};
 };
 
 Result<std::vector<inference::ExportedFile>> run(const ExportArguments& arguments,
                                                  const Catalogue& catalogue) {
   const auto dtype = choice_named<DType>(arguments.precision).value_or(DType::f32);
-  const bool onnx = arguments.format == "onnx";
-  const bool hugging_face = arguments.format == "huggingface";
-  if (onnx && dtype == DType::bf16)
+  auto onnx = arguments.onnx;
+  const bool is_onnx = arguments.format == "onnx";
+  if (is_onnx && dtype == DType::bf16)
     return fail(Errc::invalid_input, "--precision bf16: ONNX has no bf16 convolutions before opset "
                                      "22, and its runtimes have none on CPUs; allowed: fp32, fp16");
-  if (!onnx && (arguments.fold_batch_norm || arguments.softmax || arguments.normalization))
+  if (!is_onnx && (onnx.fold_batch_norm || onnx.probabilities || onnx.normalization))
     return fail(Errc::invalid_input, "--fold-batch-norm, --softmax and --include-normalization "
                                      "need --format onnx: other formats contain only weights");
-  TROUPE_TRY(const auto model, inference::open_saved_model(arguments.model.options(), catalogue));
-  if (hugging_face)
+  TROUPE_TRY(const auto model, inference::open_saved_model(arguments.model, catalogue));
+  if (arguments.format == "huggingface")
     return inference::export_hugging_face(model, {.output = arguments.output, .dtype = dtype});
-  if (!onnx)
+  if (!is_onnx)
     return inference::export_safetensors(model, {.output = arguments.output, .dtype = dtype});
-  return inference::export_onnx(model, {.output = arguments.output,
-                                        .dtype = dtype,
-                                        .opset = arguments.opset,
-                                        .fold_batch_norm = arguments.fold_batch_norm,
-                                        .probabilities = arguments.softmax,
-                                        .normalization = arguments.normalization,
-                                        .version = TROUPE_VERSION});
+  onnx.output = arguments.output;
+  onnx.dtype = dtype;
+  return inference::export_onnx(model, onnx);
 }
 
 Status export_model(const ExportArguments& arguments, const Catalogue& catalogue) {
@@ -71,14 +66,15 @@ void add_export_command(CLI::App& app, Action& action) {
   command.add_option("--precision", arguments.precision, "fp32, fp16, or (not ONNX) bf16")
       ->check(CLI::IsMember({"fp32", "fp16", "bf16"}))
       ->capture_default_str();
-  command.add_option("--opset", arguments.opset, "ONNX: opset version")
+  command.add_option("--opset", arguments.onnx.opset, "ONNX: opset version")
       ->check(CLI::Range(nn::onnx::oldest_opset, nn::onnx::newest_opset))
       ->capture_default_str();
-  command.add_flag("--fold-batch-norm", arguments.fold_batch_norm,
+  command.add_flag("--fold-batch-norm", arguments.onnx.fold_batch_norm,
                    "ONNX: fold batch norms into the convolutions before them");
-  command.add_flag("--softmax", arguments.softmax, "ONNX: also add the output \"probabilities\"");
+  command.add_flag("--softmax", arguments.onnx.probabilities,
+                   "ONNX: also add the output \"probabilities\"");
   command.add_flag(
-      "--include-normalization", arguments.normalization,
+      "--include-normalization", arguments.onnx.normalization,
       "ONNX: include the normalization, so that inputs are pixels / 255 or raw features");
 }
 

@@ -21,7 +21,7 @@ namespace {
 constexpr std::size_t most_prompt_bytes = std::size_t{64} << 20;
 
 struct GenerateArguments {
-  ModelArguments model;
+  inference::SavedModelOptions model;
   training::GenerateOptions options;
   bool json = false, quiet = false;
 };
@@ -70,7 +70,7 @@ void print_json(const GenerateArguments& arguments, const std::string& text,
 
 Status generate(GenerateArguments arguments, const Catalogue& catalogue) {
   TROUPE_TRY(read_prompt(arguments.options.prompt));
-  TROUPE_TRY(const auto model, inference::open_saved_model(arguments.model.options(), catalogue));
+  TROUPE_TRY(const auto model, inference::open_saved_model(arguments.model, catalogue));
   std::string text;
   const auto take = [&](std::string_view piece) -> Status {
     text += piece;

@@ -119,11 +119,8 @@ void add_options(CLI::App& command, ImportArguments& arguments) {
       ->check(CLI::Range(1, 1 << 30));
   command.add_flag("--allow-unsupported", arguments.options.allow_unsupported,
                    "Leave out unknown keys, and unsupported keys that change training results");
-  command
-      .add_option("--set", arguments.options.overrides,
-                  "Set a key of the config: --set data.dataset=cifar10")
-      ->type_name("KEY=VALUE")
-      ->allow_extra_args(false);
+  add_override_option(command, arguments.options.overrides,
+                      "Set a key of the config: --set data.dataset=cifar10");
 }
 
 } // namespace

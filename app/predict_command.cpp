@@ -26,7 +26,7 @@ namespace {
 constexpr std::int64_t default_batch = 32;
 
 struct PredictArguments {
-  ModelArguments model;
+  inference::SavedModelOptions model;
   std::vector<std::string> inputs;
   std::string split, format = "text", output, device, precision;
   std::int64_t top = 5, batch = 0, threads = 0;
@@ -34,7 +34,7 @@ struct PredictArguments {
 };
 
 inference::SavedModelOptions saved_model_options(const PredictArguments& arguments) {
-  auto options = arguments.model.options();
+  auto options = arguments.model;
   const auto set = [&](const char* key, const std::string& value) {
     options.overrides.push_back(fmt::format("{}={}", key, value));
   };
