@@ -141,8 +141,8 @@ private:
     take_summary(run_, summary());
     if (!run_.problem.empty())
       return false;
-    if (const auto report = metrics::read_report(folder()))
-      run_.curves = metrics::curves_of(report->document);
+    if (const auto document = metrics::read_report(folder()))
+      run_.curves = metrics::curves_of(*document);
     return true;
   }
 

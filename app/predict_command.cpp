@@ -16,7 +16,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <memory>
+#include <optional>
 
 namespace troupe::app {
 
@@ -56,33 +56,11 @@ OutputKind kind_of(const Config& config) {
                                                                       : OutputKind::scores;
 }
 
-/// Writes to a file that is replaced atomically, or to stdout.
-class Output {
-public:
-  static Result<Output> open(const std::string& path) {
-    Output output;
-    if (!path.empty()) {
-      TROUPE_TRY(auto file, AtomicFile::create(path));
-      output.file_ = std::make_shared<AtomicFile>(std::move(file));
-    }
-    return output;
-  }
-
-  WriteText writer() const {
-    if (file_)
-      return [file = file_](std::string_view text) { return file->write(text); };
-    return [](std::string_view text) -> Status {
-      if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size())
-        return fail(Errc::io, "standard output: {}", std::strerror(errno));
-      return {};
-    };
-  }
-
-  Status commit() const { return file_ ? file_->commit() : Status{}; }
-
-private:
-  std::shared_ptr<AtomicFile> file_;
-};
+Status print(std::string_view text) {
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size())
+    return fail(Errc::io, "standard output: {}", std::strerror(errno));
+  return {};
+}
 
 PredictionForm form_of(const PredictArguments& arguments, const inference::SavedModel& model,
                        const data::Adapter& adapter) {
@@ -125,9 +103,14 @@ Result<inference::Score> run(const PredictArguments& arguments, const Catalogue&
     batch = std::min(batch, default_batch);
   batch = std::clamp<std::int64_t>(inputs.adapter->dataset().size(), 1, batch);
   TROUPE_TRY(const auto predictor, inference::Predictor::create(model, *inputs.adapter, say_line));
-  TROUPE_TRY(const auto output, Output::open(arguments.output));
-  const auto writer =
-      make_prediction_writer(form_of(arguments, model, *inputs.adapter), output.writer());
+  std::optional<AtomicFile> file; // empty: standard output
+  if (!arguments.output.empty()) {
+    TROUPE_TRY(auto created, AtomicFile::create(arguments.output));
+    file.emplace(std::move(created));
+  }
+  const auto writer = make_prediction_writer(
+      form_of(arguments, model, *inputs.adapter),
+      [&file](std::string_view text) { return file ? file->write(text) : print(text); });
   const bool each = arguments.split.empty() || arguments.each;
   TROUPE_TRY(writer->begin());
   TROUPE_TRY(const auto score,
@@ -142,7 +125,8 @@ Result<inference::Score> run(const PredictArguments& arguments, const Catalogue&
   if (const auto damaged = inputs.adapter->damaged())
     std::ranges::for_each(damaged->take_lines(), say_line);
   TROUPE_TRY(writer->end(arguments.split, score));
-  TROUPE_TRY(output.commit());
+  if (file)
+    TROUPE_TRY(file->commit());
   return score;
 }
 

@@ -24,9 +24,9 @@ struct ReportArguments {
 Status make_report(const ReportArguments& arguments) {
   const std::filesystem::path folder{arguments.folder};
   TROUPE_TRY(const auto report, metrics::read_report(folder));
-  for (const auto& note : report.notes)
-    report_error(note);
-  const auto document = to_json(report.document, false, std::chrono::system_clock::now());
+  for (const auto& note : report.log.records())
+    report_error(note.text);
+  const auto document = to_json(report, false, std::chrono::system_clock::now());
   if (arguments.json && arguments.output.empty()) {
     fmt::print("{}\n", document);
     return {};

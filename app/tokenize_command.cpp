@@ -31,25 +31,15 @@ struct TokenizeArguments {
   bool ids = false;
 };
 
-/// Prints one line of token ids for each document.
-class IdPrinter {
-public:
-  explicit IdPrinter(data::TokenId end) : end_{end} {}
-
-  Status print(std::span<const data::TokenId> ids) {
-    for (const auto id : ids) {
-      fmt::print("{}{}", begins_ ? "" : " ", id);
-      begins_ = id == end_;
-      if (begins_)
-        fmt::print("\n");
-    }
-    return {};
+/// Prints one line of token ids for each document. `begins`: at the start of a document.
+void print_ids(std::span<const data::TokenId> ids, data::TokenId end, bool& begins) {
+  for (const auto id : ids) {
+    fmt::print("{}{}", begins ? "" : " ", id);
+    begins = id == end;
+    if (begins)
+      fmt::print("\n");
   }
-
-private:
-  data::TokenId end_;
-  bool begins_ = true; ///< at the start of a document
-};
+}
 
 Result<std::vector<data::TextFile>> find_all(const std::vector<std::string>& texts) {
   std::vector<data::TextFile> all;
@@ -95,11 +85,13 @@ Status tokenize(const TokenizeArguments& arguments) {
                data::TokenWriter::create(arguments.output, *tokenizer, std::move(sources)));
     writer.emplace(std::move(created));
   }
-  IdPrinter printer{tokenizer->end_of_document()};
+  bool begins = true;
   const auto take = [&](std::span<const data::TokenId> ids) -> Status {
     if (writer)
       TROUPE_TRY(writer->append(ids));
-    return arguments.ids ? printer.print(ids) : Status{};
+    if (arguments.ids)
+      print_ids(ids, tokenizer->end_of_document(), begins);
+    return {};
   };
   const auto begin = std::chrono::steady_clock::now();
   TROUPE_TRY(const auto counts, of_input
