@@ -4,7 +4,7 @@
 #include "core/fail.hpp"
 #include "metrics/json_values.hpp"
 #include "metrics/report/best_epoch.hpp"
-#include "metrics/report/run_list.hpp"
+#include "metrics/report/run_state.hpp"
 #include "metrics/time_stamp.hpp"
 
 #include <fmt/chrono.h>
