@@ -161,10 +161,9 @@ Lines complete_names(const Begun& begun, const std::string& word) {
   return found.lines;
 }
 
-} // namespace
-
-std::vector<std::string> completions(const CLI::App& program, std::span<const std::string> words,
-                                     const Catalogue& catalogue) {
+/// Returns completions of the last word, which may be empty.
+Lines completions(const CLI::App& program, std::span<const std::string> words,
+                  const Catalogue& catalogue) {
   const std::string word = words.empty() ? "" : words.back();
   Begun begun{program};
   for (const auto& before : words.first(words.empty() ? 0 : words.size() - 1))
@@ -182,6 +181,20 @@ std::vector<std::string> completions(const CLI::App& program, std::span<const st
   if (names.empty() && place && !word.starts_with('-'))
     return complete_value(program, *place, word, "", catalogue);
   return names;
+}
+
+} // namespace
+
+std::optional<std::vector<std::string>> words_to_complete(int argc, char** argv) {
+  if (argc < 2 || std::string_view{argv[1]} != "__complete")
+    return std::nullopt;
+  return std::vector<std::string>{argv + 2, argv + argc};
+}
+
+void print_completions(const CLI::App& program, std::span<const std::string> words,
+                       const Catalogue& catalogue) {
+  for (const auto& line : completions(program, words, catalogue))
+    fmt::print("{}\n", line);
 }
 
 } // namespace troupe::app

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <utility>
 
 namespace troupe::metrics {
 
@@ -21,14 +22,10 @@ public:
 
   bool null() { return put_nothing(); }
   bool boolean(bool value) { return put(value); }
-  bool number_integer(std::int64_t value) {
-    return put(JsonNumber{static_cast<double>(value), value, true});
-  }
-  bool number_unsigned(std::uint64_t value) {
-    return put(JsonNumber{static_cast<double>(value), static_cast<std::int64_t>(value), true});
-  }
-  bool number_float(double value, const std::string&) { return put(JsonNumber{.value = value}); }
-  bool string(const std::string& value) { return put(value); }
+  bool number_integer(std::int64_t value) { return put(value); }
+  bool number_unsigned(std::uint64_t value) { return put(value); }
+  bool number_float(double value, const std::string&) { return put(value); }
+  bool string(std::string& value) { return put(std::move(value)); }
   bool binary(const nlohmann::json::binary_t&) { return put_nothing(); }
   bool start_object(std::size_t) { return open({.place = target()}); }
   bool start_array(std::size_t) { return open({.place = target(), .is_list = true}); }
@@ -48,8 +45,7 @@ private:
 
   /// The place of the next value.
   Place target();
-  template <class Value>
-  bool put(const Value& value) {
+  bool put(JsonScalar value) {
     target().put(value);
     return true;
   }
