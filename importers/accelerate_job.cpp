@@ -1,8 +1,8 @@
 // The job that accelerate starts, and its precision.
 #include "core/suggestion.hpp"
+#include "importers/detail/maps.hpp"
 #include "importers/detail/sharding.hpp"
 #include "importers/detail/tables.hpp"
-#include "importers/detail/values.hpp"
 #include "importers/detail/zero_stage.hpp"
 
 #include <fmt/format.h>
@@ -95,17 +95,7 @@ Outcome map_precision(const Context& context, const Entry& entry) {
 }
 
 Outcome map_old_fp16(const Context& context, const Entry& entry) {
-  const auto on = boolean_of(entry);
-  if (!on)
-    return wrong(entry, "true or false");
-  return *on ? map_mode(context, "fp16") : with_fate(Fate::idle, "false enables nothing");
-}
-
-Outcome map_cpu(const Context&, const Entry& entry) {
-  const auto on = boolean_of(entry);
-  if (!on)
-    return wrong(entry, "true or false");
-  return mapped({{"devices.kind", *on ? "cpu" : "auto"}});
+  return if_on(entry, map_mode(context, "fp16"));
 }
 
 Outcome map_environment(const Context&, const Entry& entry) {
@@ -123,26 +113,22 @@ Outcome map_environment(const Context&, const Entry& entry) {
 ForeignRows accelerate_job_rows() {
   using namespace of_accelerate_job;
   return {
-      {.key = "compute_environment",
-       .default_value = Fate::built_in,
-       .says = "troupe runs on the machine where it is started; AMAZON_SAGEMAKER is not supported",
-       .map = map_environment},
+      {"compute_environment", Fate::built_in,
+       "troupe runs on the machine where it is started; AMAZON_SAGEMAKER is not supported",
+       map_environment},
       {.key = "distributed_type",
-       .default_value = Fate::mapped,
+       .fate = Fate::mapped,
        .says = "`parallel.strategy`: NO is single, MULTI_GPU and MULTI_CPU ddp, FSDP and DEEPSPEED "
                "follow their sections; XLA and MEGATRON_LM are not supported",
        .map = map_type,
        .needed = true},
-      {.key = "mixed_precision",
-       .default_value = Fate::mapped,
-       .says = "`precision.mode`: no is fp32, fp16 amp_fp16, bf16 amp_bf16; with FSDP also "
-               "`parallel.mixed_precision`; fp8 is not supported",
-       .map = map_precision},
-      {.key = "fp16",
-       .default_value = Fate::mapped,
-       .says = "`precision.mode`: the old form of mixed_precision: fp16",
-       .map = map_old_fp16},
-      {.key = "use_cpu", .default_value = Fate::mapped, .says = "`devices.kind`", .map = map_cpu},
+      {"mixed_precision", Fate::mapped,
+       "`precision.mode`: no is fp32, fp16 amp_fp16, bf16 amp_bf16; with FSDP also "
+       "`parallel.mixed_precision`; fp8 is not supported",
+       map_precision},
+      {"fp16", Fate::mapped, "`precision.mode`: the old form of mixed_precision: fp16",
+       map_old_fp16},
+      {"use_cpu", Fate::mapped, "`devices.kind`", switch_to("devices.kind", "cpu", "auto")},
   };
 }
 

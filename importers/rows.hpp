@@ -5,6 +5,7 @@
 #include "importers/document.hpp"
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -66,16 +67,19 @@ struct ForeignContext {
   const ForeignEntry* find(std::string_view key) const { return document.find(key); }
 };
 
+/// Translates a value of a row's key.
+using ForeignMap = std::function<ForeignOutcome(const ForeignContext&, const ForeignEntry&)>;
+
 struct ForeignRow {
-  std::string_view key;  ///< "flops_profiler.*": all keys below
-  Fate default_value;    ///< for a value that has an effect
+  std::string key;       ///< "flops_profiler.*": all keys below
+  Fate fate;             ///< of a value that has an effect, without `map`
   std::string_view says; ///< the keys it maps to; else why not, and what to do instead
+  ForeignMap map = {};
   /// Condition "KEY" (is on) or "KEY=VALUE". If it does not hold, the row's key is idle. A missing
   /// KEY does not hold.
   std::string_view when = {};
   std::string_view neutral = {}; ///< another value without effect, besides false, 0, none and such
-  ForeignOutcome (*map)(const ForeignContext&, const ForeignEntry&) = nullptr;
-  bool needed = false; ///< null is not a valid value
+  bool needed = false;           ///< null is not a valid value
 };
 using ForeignRows = std::vector<ForeignRow>;
 

@@ -16,7 +16,7 @@ namespace {
 std::vector<std::string> children(const ForeignRows& rows, std::string_view section) {
   std::set<std::string> names;
   for (const auto& row : rows) {
-    auto key = row.key;
+    std::string_view key = row.key;
     if (!section.empty()) {
       if (!key.starts_with(section) || key.size() == section.size() || key[section.size()] != '.')
         continue;
