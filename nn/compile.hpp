@@ -10,7 +10,7 @@
 #include "nn/passes/fold_batch_norm.hpp"
 #include "nn/passes/format_input.hpp"
 #include "nn/passes/fuse.hpp"
-#include "nn/passes/fuse_statistics.hpp"
+#include "nn/passes/fuse_training.hpp"
 #include "nn/passes/plan_memory.hpp"
 
 #include <optional>
