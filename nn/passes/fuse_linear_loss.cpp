@@ -40,8 +40,7 @@ private:
 } // namespace
 
 Graph fuse_linear_loss(const Graph& training, const std::vector<std::string>& keep) {
-  const FusionSupport none;
-  return LinearLossFuser{training, none, keep}.run();
+  return LinearLossFuser{training, no_support, keep}.run();
 }
 
 } // namespace troupe::nn

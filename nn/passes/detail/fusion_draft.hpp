@@ -17,6 +17,9 @@ struct Ways {
   Time fused, apart;
 };
 
+/// For passes that always fuse.
+inline const FusionSupport no_support = {};
+
 /// Returns whether the node is a training batch norm that is neither synchronized nor fused with a
 /// pooling.
 bool is_batch_norm_of_this_rank(const Node& node, Op op);
