@@ -17,8 +17,7 @@ OutputTypes infer_elementwise(const Attributes&, Types inputs) {
 
 /// dy, and an input or output of forward -> dx: all of one type.
 inline Status check_elementwise_backward(const Attributes&, Types in, Types out) {
-  TROUPE_TRY(expect_count(in, 2));
-  TROUPE_TRY(expect_outputs(out, 1));
+  TROUPE_TRY(expect_counts(in, 2, out, 1));
   TROUPE_TRY(expect_type(in[1], in[0], "the tensor that forward saved"));
   return expect_type(out[0], in[0], "dx");
 }
@@ -81,8 +80,7 @@ inline constexpr OpRecord swiglu = {
 };
 
 inline Status check_swiglu_backward(const Attributes&, Types in, Types out) {
-  TROUPE_TRY(expect_count(in, 3));
-  TROUPE_TRY(expect_outputs(out, 2));
+  TROUPE_TRY(expect_counts(in, 3, out, 2));
   for (const auto& type : {in[1], in[2], out[0], out[1]})
     TROUPE_TRY(expect_type(type, in[0], "each other tensor"));
   return {};

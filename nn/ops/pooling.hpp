@@ -46,8 +46,7 @@ inline constexpr OpRecord max_pool = {
 };
 
 inline Status check_max_pool_backward(const Attributes& attributes, Types in, Types out) {
-  TROUPE_TRY(expect_count(in, 2));
-  TROUPE_TRY(expect_outputs(out, 1));
+  TROUPE_TRY(expect_counts(in, 2, out, 1));
   TROUPE_TRY(expect_type(in[1], {in[0].shape, DType::i32}, "saved index"));
   return expect_inverse(Op::max_pool, attributes, {out[0]}, in[0]);
 }
