@@ -3,7 +3,7 @@
 #include "app/model_arguments.hpp"
 #include "app/report_error.hpp"
 #include "core/fail.hpp"
-#include "inference/generate.hpp"
+#include "inference/continuation.hpp"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>

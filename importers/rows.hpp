@@ -94,6 +94,11 @@ const ForeignRow* find_row(std::span<const ForeignRow> rows, std::string_view ke
 ForeignOutcome outcome_of(const ForeignRow& row, const ForeignContext& context,
                           const ForeignEntry& entry);
 
+/// Returns the outcome of an entry without a row: Fate::unknown, or refused unless the context
+/// allows it; wrong if its value or its location is.
+ForeignOutcome outcome_of_unknown(std::span<const ForeignRow> rows, const ForeignContext& context,
+                                  const ForeignEntry& entry);
+
 /// Returns the rows as a Markdown table.
 std::string foreign_rows_markdown(std::span<const ForeignRow> rows);
 

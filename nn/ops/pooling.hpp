@@ -26,10 +26,8 @@ inline Result<Shape> pooled_shape(const Attributes& attributes, Types inputs) {
 }
 
 inline OutputTypes infer_max_pool(const Attributes& attributes, Types inputs) {
-  const auto shape = pooled_shape(attributes, inputs);
-  if (!shape)
-    return failure(shape.error());
-  return std::vector{TensorType{*shape, inputs[0].dtype}, TensorType{*shape, DType::i32}};
+  TROUPE_TRY(const auto shape, pooled_shape(attributes, inputs));
+  return std::vector{TensorType{shape, inputs[0].dtype}, TensorType{shape, DType::i32}};
 }
 
 inline Status differentiate_max_pool(Propagation& to, const Node& node, TensorId dy) {
@@ -60,10 +58,8 @@ inline constexpr OpRecord max_pool_backward = {
 inline OutputTypes infer_avg_pool(const Attributes& attributes, Types inputs) {
   if (std::get<PoolAttributes>(attributes).prologue)
     return wrong("has no prologue");
-  const auto shape = pooled_shape(attributes, inputs);
-  if (!shape)
-    return failure(shape.error());
-  return std::vector{TensorType{*shape, inputs[0].dtype}};
+  TROUPE_TRY(const auto shape, pooled_shape(attributes, inputs));
+  return std::vector{TensorType{shape, inputs[0].dtype}};
 }
 
 inline constexpr OpRecord avg_pool = {

@@ -3,7 +3,7 @@
 #include "core/graph/precision.hpp"
 #include "cpu/host_device.hpp"
 #include "inference/decoder.hpp"
-#include "inference/generate.hpp"
+#include "inference/continuation.hpp"
 #include "nn/compile.hpp"
 #include "tests/inference/saved_language_model.hpp"
 #include "tests/support/tokenizer_files.hpp"

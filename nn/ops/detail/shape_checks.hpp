@@ -113,10 +113,8 @@ inline std::int64_t window_count(std::int64_t size, std::int64_t kernel, std::in
 /// of dy.
 inline Status expect_inverse(Op forward, const Attributes& attributes,
                              const std::vector<TensorType>& forward_inputs, const TensorType& dy) {
-  const auto outputs = infer_outputs(forward, attributes, forward_inputs);
-  if (!outputs)
-    return failure(outputs.error());
-  return expect_type(dy, outputs->front(), "dy");
+  TROUPE_TRY(const auto outputs, infer_outputs(forward, attributes, forward_inputs));
+  return expect_type(dy, outputs.front(), "dy");
 }
 
 /// Checks an op that computes dx only from dy.
