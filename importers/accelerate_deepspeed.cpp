@@ -10,13 +10,9 @@ namespace troupe {
 namespace of_accelerate_deepspeed {
 namespace {
 
-using Context = ForeignContext;
-using Entry = ForeignEntry;
-using Outcome = ForeignOutcome;
-
 /// accelerate rejects keys that are in both files.
 ForeignMap unless_in_file(ForeignMap map) {
-  return [=](const Context& context, const Entry& entry) {
+  return [=](const ForeignContext& context, const ForeignEntry& entry) {
     if (context.deepspeed)
       return contradicts(
           "accelerate refuses it together with deepspeed_config_file, which contains it");
@@ -24,7 +20,7 @@ ForeignMap unless_in_file(ForeignMap map) {
   };
 }
 
-Outcome map_file(const Context& context, const Entry& entry) {
+ForeignOutcome map_file(const ForeignContext& context, const ForeignEntry& entry) {
   if (entry.kind != ForeignKind::text || entry.text.empty())
     return wrong(entry, "the path of a JSON file");
   return mapped({}, context.deepspeed ? fmt::format("its keys are listed below, from {}",

@@ -13,14 +13,10 @@ namespace troupe {
 namespace of_accelerate_fsdp {
 namespace {
 
-using Context = ForeignContext;
-using Entry = ForeignEntry;
-using Outcome = ForeignOutcome;
-
 const std::string sharding_strategies = "FULL_SHARD, SHARD_GRAD_OP, NO_SHARD, HYBRID_SHARD, "
                                         "HYBRID_SHARD_ZERO2, or 1 to 5";
 
-Outcome map_sharding(const Context& context, const Entry& entry) {
+ForeignOutcome map_sharding(const ForeignContext& context, const ForeignEntry& entry) {
   if (sharding_word(entry).empty())
     return wrong(
         entry, sharding_strategies,
@@ -31,18 +27,18 @@ Outcome map_sharding(const Context& context, const Entry& entry) {
   return mapped(sharding_settings(context));
 }
 
-Outcome map_reshard(const Context& context, const Entry& entry) {
+ForeignOutcome map_reshard(const ForeignContext& context, const ForeignEntry& entry) {
   return is_fsdp2(context) ? switch_to("parallel.reshard_after_forward")(context, entry)
                            : map_sharding(context, entry);
 }
 
-Outcome map_version(const Context&, const Entry& entry) {
+ForeignOutcome map_version(const ForeignContext&, const ForeignEntry& entry) {
   if (const auto version = whole_of(entry).value_or(0); version < 1 || version > 2)
     return wrong(entry, "1, 2");
   return with_fate(Fate::built_in, "both versions train the same");
 }
 
-Outcome map_offload(const Context& context, const Entry& entry) {
+ForeignOutcome map_offload(const ForeignContext& context, const ForeignEntry& entry) {
   const auto on = boolean_of(entry);
   if (!on)
     return wrong(entry, "true or false");
@@ -55,7 +51,7 @@ Outcome map_offload(const Context& context, const Entry& entry) {
   return mapped({{"parallel.offload", "parameters"}});
 }
 
-Outcome map_wrap(const Context&, const Entry& entry) {
+ForeignOutcome map_wrap(const ForeignContext&, const ForeignEntry& entry) {
   const auto& word = entry.text;
   if (word == "TRANSFORMER_BASED_WRAP")
     return mapped({{"parallel.wrap", "per_block"}});
@@ -66,7 +62,7 @@ Outcome map_wrap(const Context&, const Entry& entry) {
   return unknown_word(entry, {"TRANSFORMER_BASED_WRAP", "SIZE_BASED_WRAP", "NO_WRAP"});
 }
 
-Outcome map_min_params(const Context& context, const Entry& entry) {
+ForeignOutcome map_min_params(const ForeignContext& context, const ForeignEntry& entry) {
   const auto count = whole_of(entry);
   if (!count || *count < 0)
     return wrong(entry, "a whole number, at least 1");
@@ -77,7 +73,7 @@ Outcome map_min_params(const Context& context, const Entry& entry) {
   return mapped({{"parallel.wrap.min_num_params", fmt::format("{}", *count)}});
 }
 
-Outcome map_prefetch(const Context&, const Entry& entry) {
+ForeignOutcome map_prefetch(const ForeignContext&, const ForeignEntry& entry) {
   if (entry.text == "BACKWARD_PRE" || whole_of(entry) == 1)
     return mapped({{"parallel.prefetch", "1"}});
   if (entry.text == "BACKWARD_POST" || entry.text == "NO_PREFETCH" || is_neutral(entry) ||
@@ -87,7 +83,7 @@ Outcome map_prefetch(const Context&, const Entry& entry) {
 }
 
 /// Names in upper or lower case, or PyTorch's numbers for them.
-Outcome map_state_dict(const Context&, const Entry& entry) {
+ForeignOutcome map_state_dict(const ForeignContext&, const ForeignEntry& entry) {
   const auto word = word_of(entry);
   const auto number = whole_of(entry);
   if (word == "full_state_dict" || number == 1)
@@ -100,7 +96,7 @@ Outcome map_state_dict(const Context&, const Entry& entry) {
 }
 
 /// The product of both sizes is the number of processes.
-Outcome map_groups(const Context& context, const Entry& entry) {
+ForeignOutcome map_groups(const ForeignContext& context, const ForeignEntry& entry) {
   if (const auto size = whole_of(entry); !size || *size < 1)
     return wrong(entry, "a whole number, at least 1");
   const auto of = [&](std::string_view name) {

@@ -11,18 +11,14 @@ namespace troupe {
 namespace of_deepspeed_batch {
 namespace {
 
-using Context = ForeignContext;
-using Entry = ForeignEntry;
-using Outcome = ForeignOutcome;
-
-bool is_count(const Entry& entry) {
+bool is_count(const ForeignEntry& entry) {
   const auto count = whole_of(entry);
   return count && *count >= 1 && *count <= 1'000'000;
 }
 
 const std::string count = "a whole number, 1 to 1000000, or \"auto\"";
 
-Outcome map_total(const Context& context, const Entry& entry) {
+ForeignOutcome map_total(const ForeignContext& context, const ForeignEntry& entry) {
   if (!is_count(entry))
     return wrong(entry, count);
   const auto batch = deepspeed_batch(context);
@@ -33,7 +29,7 @@ Outcome map_total(const Context& context, const Entry& entry) {
                  {"devices.count", fmt::format("{}", context.world.per_machine())}});
 }
 
-Outcome map_micro(const Context& context, const Entry& entry) {
+ForeignOutcome map_micro(const ForeignContext& context, const ForeignEntry& entry) {
   if (!is_count(entry))
     return wrong(entry, count);
   const auto batch = deepspeed_batch(context);
@@ -42,13 +38,13 @@ Outcome map_micro(const Context& context, const Entry& entry) {
                             batch.accumulate, context.world.processes));
 }
 
-Outcome map_accumulation(const Context&, const Entry& entry) {
+ForeignOutcome map_accumulation(const ForeignContext&, const ForeignEntry& entry) {
   if (!is_count(entry))
     return wrong(entry, count);
   return mapped({{"train.accumulate", fmt::format("{}", *whole_of(entry))}});
 }
 
-Outcome map_managed(const Context&, const Entry& entry) {
+ForeignOutcome map_managed(const ForeignContext&, const ForeignEntry& entry) {
   if (boolean_of(entry) == true)
     return with_fate(Fate::built_in, "gradients are averaged over train.accumulate micro-batches");
   return with_fate(Fate::refused, "a step is always taken after train.accumulate micro-batches");

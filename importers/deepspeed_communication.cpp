@@ -7,11 +7,7 @@ namespace troupe {
 namespace of_deepspeed_communication {
 namespace {
 
-using Context = ForeignContext;
-using Entry = ForeignEntry;
-using Outcome = ForeignOutcome;
-
-Outcome map_type(const Context&, const Entry& entry) {
+ForeignOutcome map_type(const ForeignContext&, const ForeignEntry& entry) {
   const auto type = word_of(entry);
   for (const auto* known : {"fp32", "bf16", "fp16"})
     if (type == known)
@@ -21,11 +17,11 @@ Outcome map_type(const Context&, const Entry& entry) {
   return wrong(entry, "fp32, bf16, fp16");
 }
 
-Outcome map_fp32(const Context&, const Entry& entry) {
+ForeignOutcome map_fp32(const ForeignContext&, const ForeignEntry& entry) {
   return if_on(entry, mapped({{"parallel.mixed_precision.reduce", "fp32"}}));
 }
 
-Outcome map_operation(const Context&, const Entry& entry) {
+ForeignOutcome map_operation(const ForeignContext&, const ForeignEntry& entry) {
   if (word_of(entry) == "mean")
     return with_fate(Fate::built_in, "gradients are averaged over workers");
   if (word_of(entry) == "sum")

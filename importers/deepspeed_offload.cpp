@@ -11,13 +11,9 @@ namespace troupe {
 namespace of_deepspeed_offload {
 namespace {
 
-using Context = ForeignContext;
-using Entry = ForeignEntry;
-using Outcome = ForeignOutcome;
-
 /// cpu_offload: true means offload_optimizer: {device: cpu}.
-Outcome map_old(const Context& context, const Entry& entry, const std::string& target,
-                std::int64_t least_stage) {
+ForeignOutcome map_old(const ForeignContext& context, const ForeignEntry& entry,
+                       const std::string& target, std::int64_t least_stage) {
   const auto on = boolean_of(entry);
   if (!on)
     return wrong(entry, "true or false");
@@ -26,15 +22,15 @@ Outcome map_old(const Context& context, const Entry& entry, const std::string& t
   return mapped({{"parallel.offload", target, least_stage == 3 ? Firmness::firm : Firmness::weak}});
 }
 
-Outcome map_old_optimizer(const Context& context, const Entry& entry) {
+ForeignOutcome map_old_optimizer(const ForeignContext& context, const ForeignEntry& entry) {
   return map_old(context, entry, "optimizer", 1);
 }
 
-Outcome map_old_parameters(const Context& context, const Entry& entry) {
+ForeignOutcome map_old_parameters(const ForeignContext& context, const ForeignEntry& entry) {
   return map_old(context, entry, "parameters", 3);
 }
 
-Outcome map_ratio(const Context& context, const Entry& entry) {
+ForeignOutcome map_ratio(const ForeignContext& context, const ForeignEntry& entry) {
   const auto ratio = number_of(entry);
   if (!ratio || *ratio < 0 || *ratio > 1)
     return wrong(entry, "a number, 0 to 1");
@@ -49,7 +45,7 @@ Outcome map_ratio(const Context& context, const Entry& entry) {
 }
 
 /// The section configures a model's own checkpointing, so a file that sets it uses checkpointing.
-Outcome map_recompute(const Context&, const Entry& entry) {
+ForeignOutcome map_recompute(const ForeignContext&, const ForeignEntry& entry) {
   if (is_neutral(entry))
     return with_fate(Fate::idle, fmt::format("{} enables nothing", value_text(entry)));
   return mapped({{"train.recompute", "block"}}, "results have the same bits as without it");

@@ -12,24 +12,20 @@ namespace troupe {
 namespace of_deepspeed_optimizer {
 namespace {
 
-using Context = ForeignContext;
-using Entry = ForeignEntry;
-using Outcome = ForeignOutcome;
-
-std::string type_of(const Context& context) {
+std::string type_of(const ForeignContext& context) {
   const auto* entry = context.find("optimizer.type");
   return entry ? word_of(*entry) : std::string{};
 }
 
 /// Adam with decoupled decay unless adam_w_mode is false, as in DeepSpeed.
-std::string adam_name(const Context& context) {
+std::string adam_name(const ForeignContext& context) {
   const auto* mode = context.find("optimizer.params.adam_w_mode");
   return type_of(context) == "adam" && mode && boolean_of(*mode) == false ? "adam" : "adamw";
 }
 
 /// Returns DeepSpeed's defaults for missing keys where troupe's differ. torch_adam is PyTorch's,
 /// whose AdamW decays.
-ForeignSettings default_adam(const Context& context) {
+ForeignSettings default_adam(const ForeignContext& context) {
   const auto name = adam_name(context);
   ForeignSettings settings = {{"train.optimizer.name", name},
                               {"train.optimizer.lr", "0.001", Firmness::default_value}};
@@ -39,7 +35,7 @@ ForeignSettings default_adam(const Context& context) {
 }
 
 /// The optimizers that DeepSpeed accepts: its own and torch.optim's. Troupe has the first three.
-Outcome refuse_type(const Entry& entry) {
+ForeignOutcome refuse_type(const ForeignEntry& entry) {
   const std::vector<std::string> known = {
       "Adam", "AdamW",  "SGD",   "Lamb",    "OneBitAdam", "OneBitLamb", "ZeroOneAdam", "Lion",
       "Muon", "MuAdam", "MuSGD", "MuAdamW", "Adadelta",   "Adafactor",  "Adagrad",     "Adamax",
@@ -51,7 +47,7 @@ Outcome refuse_type(const Entry& entry) {
           meant(entry.text, known, 3)};
 }
 
-Outcome map_type(const Context& context, const Entry& entry) {
+ForeignOutcome map_type(const ForeignContext& context, const ForeignEntry& entry) {
   const auto type = word_of(entry);
   if (type == "adam" || type == "adamw")
     return mapped(default_adam(context));
@@ -62,7 +58,7 @@ Outcome map_type(const Context& context, const Entry& entry) {
   return refuse_type(entry);
 }
 
-Outcome map_lr(const Context&, const Entry& entry) {
+ForeignOutcome map_lr(const ForeignContext&, const ForeignEntry& entry) {
   const auto rate = number_of(entry);
   if (!rate || *rate < 0)
     return wrong(entry, "a number, above 0");
@@ -75,7 +71,7 @@ std::optional<double> number_in(const std::string& text) {
   return number_of({.kind = ForeignKind::text, .text = text});
 }
 
-Outcome map_betas(const Context&, const Entry& entry) {
+ForeignOutcome map_betas(const ForeignContext&, const ForeignEntry& entry) {
   const auto first = entry.items.size() == 2 ? number_in(entry.items[0]) : std::nullopt;
   const auto second = entry.items.size() == 2 ? number_in(entry.items[1]) : std::nullopt;
   if (!first || !second)
@@ -84,13 +80,13 @@ Outcome map_betas(const Context&, const Entry& entry) {
                   fmt::format("[{}, {}]", number_text(*first), number_text(*second))}});
 }
 
-Outcome map_mode(const Context& context, const Entry& entry) {
+ForeignOutcome map_mode(const ForeignContext& context, const ForeignEntry& entry) {
   if (!boolean_of(entry))
     return wrong(entry, "true or false");
   return mapped({{"train.optimizer.name", adam_name(context)}});
 }
 
-Outcome map_bias_correction(const Context&, const Entry& entry) {
+ForeignOutcome map_bias_correction(const ForeignContext&, const ForeignEntry& entry) {
   if (boolean_of(entry) == true)
     return with_fate(Fate::built_in, "Adam's moments are corrected for their bias");
   return with_fate(Fate::refused, "Adam's moments are always corrected for their bias");

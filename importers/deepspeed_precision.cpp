@@ -11,13 +11,10 @@ namespace troupe {
 namespace of_deepspeed_precision {
 namespace {
 
-using Context = ForeignContext;
-using Entry = ForeignEntry;
-using Outcome = ForeignOutcome;
-
 constexpr std::string_view fp16 = "fp16.enabled";
 
-Outcome map_enabled(const Context& context, const Entry& entry, const char* mode) {
+ForeignOutcome map_enabled(const ForeignContext& context, const ForeignEntry& entry,
+                           const char* mode) {
   ForeignSettings settings = {{"precision.mode", mode}};
   if (entry.key == fp16 && !context.find("fp16.loss_scale_window")) // 2000 is PyTorch's
     settings.push_back({"precision.loss_scale.growth_interval", "1000", Firmness::default_value});
@@ -26,14 +23,14 @@ Outcome map_enabled(const Context& context, const Entry& entry, const char* mode
 }
 
 ForeignMap enables(const char* mode) {
-  return [mode](const Context& context, const Entry& entry) {
+  return [mode](const ForeignContext& context, const ForeignEntry& entry) {
     return map_enabled(context, entry, mode);
   };
 }
 
 /// 0 makes the scale dynamic; any other scale is static, which troupe expresses as one that never
 /// grows.
-Outcome map_scale(const Context&, const Entry& entry) {
+ForeignOutcome map_scale(const ForeignContext&, const ForeignEntry& entry) {
   const auto scale = number_of(entry);
   if (!scale || *scale < 0)
     return wrong(entry, "a number, at least 0");
@@ -44,11 +41,11 @@ Outcome map_scale(const Context&, const Entry& entry) {
                 "it never grows; an overflow still halves it");
 }
 
-bool scale_is_static(const Context& context) {
+bool scale_is_static(const ForeignContext& context) {
   return number_at(context, "fp16.loss_scale").value_or(0) > 0;
 }
 
-Outcome map_power(const Context& context, const Entry& entry) {
+ForeignOutcome map_power(const ForeignContext& context, const ForeignEntry& entry) {
   const auto power = whole_of(entry);
   if (!power || *power < 0 || *power > 99)
     return wrong(entry, "a whole number, 0 to 99");
@@ -57,7 +54,7 @@ Outcome map_power(const Context& context, const Entry& entry) {
   return mapped({{"precision.loss_scale.initial", number_text(std::exp2(*power))}});
 }
 
-Outcome map_window(const Context& context, const Entry& entry) {
+ForeignOutcome map_window(const ForeignContext& context, const ForeignEntry& entry) {
   const auto steps = whole_of(entry);
   if (!steps || *steps < 1)
     return wrong(entry, "a whole number, at least 1");
@@ -66,7 +63,7 @@ Outcome map_window(const Context& context, const Entry& entry) {
   return mapped({{"precision.loss_scale.growth_interval", fmt::format("{}", *steps)}});
 }
 
-Outcome map_autocast_type(const Context&, const Entry& entry) {
+ForeignOutcome map_autocast_type(const ForeignContext&, const ForeignEntry& entry) {
   const auto type = word_of(entry);
   if (type == "bfloat16" || type == "bf16" || type == "torch.bfloat16")
     return mapped({{"precision.mode", "amp_bf16"}});
@@ -75,7 +72,7 @@ Outcome map_autocast_type(const Context&, const Entry& entry) {
   return wrong(entry, "bfloat16, float16");
 }
 
-Outcome map_autocast(const Context& context, const Entry& entry) {
+ForeignOutcome map_autocast(const ForeignContext& context, const ForeignEntry& entry) {
   return if_on(entry, context.find("torch_autocast.dtype")
                           ? mapped({}, "dtype selects the mode")
                           : mapped({{"precision.mode", "amp_bf16"}}));

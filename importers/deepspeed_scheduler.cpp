@@ -11,24 +11,20 @@ namespace troupe {
 namespace of_deepspeed_scheduler {
 namespace {
 
-using Context = ForeignContext;
-using Entry = ForeignEntry;
-using Outcome = ForeignOutcome;
-
 /// Returns the learning rate to which ratios refer.
-double rate_of(const Context& context) {
+double rate_of(const ForeignContext& context) {
   return number_at(context, "optimizer.params.lr").value_or(0.001);
 }
 
 /// Returns steps, or epochs if the number of steps per epoch is known.
-std::string warmup_text(const Context& context, std::int64_t steps) {
+std::string warmup_text(const ForeignContext& context, std::int64_t steps) {
   if (!context.steps_per_epoch)
     return fmt::format("{} steps", steps);
   return number_text(static_cast<double>(steps) / static_cast<double>(*context.steps_per_epoch));
 }
 
 /// DeepSpeed's defaults for missing keys.
-ForeignSettings default_settings(const Context& context, const std::string& schedule) {
+ForeignSettings default_settings(const ForeignContext& context, const std::string& schedule) {
   ForeignSettings settings = {{"train.schedule.name", schedule}};
   if (!context.find("scheduler.params.warmup_num_steps"))
     settings.push_back(
@@ -39,7 +35,7 @@ ForeignSettings default_settings(const Context& context, const std::string& sche
   return settings;
 }
 
-Outcome map_warmup(const Context& context, const std::string& schedule) {
+ForeignOutcome map_warmup(const ForeignContext& context, const std::string& schedule) {
   auto settings = default_settings(context, schedule);
   if (!context.find("scheduler.params.warmup_type"))
     return {Fate::refused,
@@ -49,7 +45,7 @@ Outcome map_warmup(const Context& context, const std::string& schedule) {
   return mapped(std::move(settings));
 }
 
-Outcome map_type(const Context& context, const Entry& entry) {
+ForeignOutcome map_type(const ForeignContext& context, const ForeignEntry& entry) {
   const auto& type = entry.text;
   if (type == "WarmupLR")
     return map_warmup(context, "constant");
@@ -68,7 +64,7 @@ Outcome map_type(const Context& context, const Entry& entry) {
           meant(type, known, 3)};
 }
 
-Outcome map_steps(const Context& context, const Entry& entry) {
+ForeignOutcome map_steps(const ForeignContext& context, const ForeignEntry& entry) {
   const auto steps = whole_of(entry);
   if (!steps || *steps < 0)
     return wrong(entry, "a whole number, at least 0, or \"auto\"");
@@ -77,7 +73,7 @@ Outcome map_steps(const Context& context, const Entry& entry) {
   return mapped({{"train.schedule.warmup", warmup_text(context, *steps)}});
 }
 
-Outcome map_total(const Context& context, const Entry& entry) {
+ForeignOutcome map_total(const ForeignContext& context, const ForeignEntry& entry) {
   const auto steps = whole_of(entry);
   if (!steps || *steps < 1)
     return wrong(entry, "a whole number, at least 1, or \"auto\"");
@@ -89,7 +85,7 @@ Outcome map_total(const Context& context, const Entry& entry) {
   return mapped(std::move(settings));
 }
 
-Outcome map_shape(const Context&, const Entry& entry) {
+ForeignOutcome map_shape(const ForeignContext&, const ForeignEntry& entry) {
   if (entry.text == "linear")
     return with_fate(Fate::built_in, "warm-up is linear");
   if (entry.text == "log")
@@ -97,14 +93,14 @@ Outcome map_shape(const Context&, const Entry& entry) {
   return unknown_word(entry, {"linear", "log"});
 }
 
-Outcome map_peak(const Context&, const Entry& entry) {
+ForeignOutcome map_peak(const ForeignContext&, const ForeignEntry& entry) {
   const auto rate = number_of(entry);
   if (!rate || *rate <= 0)
     return wrong(entry, "a number, above 0, or \"auto\"");
   return mapped({{"train.optimizer.lr", number_text(*rate)}});
 }
 
-Outcome map_floor(const Context& context, const Entry& entry) {
+ForeignOutcome map_floor(const ForeignContext& context, const ForeignEntry& entry) {
   const auto ratio = number_of(entry);
   if (!ratio || *ratio < 0 || *ratio > 1)
     return wrong(entry, "a number, 0 to 1");

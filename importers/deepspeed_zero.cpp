@@ -10,23 +10,19 @@ namespace troupe {
 namespace of_deepspeed_zero {
 namespace {
 
-using Context = ForeignContext;
-using Entry = ForeignEntry;
-using Outcome = ForeignOutcome;
-
-bool has_groups(const Context& context) {
+bool has_groups(const ForeignContext& context) {
   return deepspeed_stage(context) == 3 &&
          whole_at(context, "zero_optimization.mics_shard_size").value_or(-1) > 1;
 }
 
-Outcome map_stage(const Context& context, const Entry& entry) {
+ForeignOutcome map_stage(const ForeignContext& context, const ForeignEntry& entry) {
   if (has_groups(context))
     return mapped({{"parallel.strategy", "hsdp"}});
   return map_zero_stage(context, entry);
 }
 
 /// MiCS: shards within groups and replicates across them.
-Outcome map_groups(const Context& context, const Entry& entry) {
+ForeignOutcome map_groups(const ForeignContext& context, const ForeignEntry& entry) {
   const auto size = whole_of(entry);
   if (!size)
     return wrong(entry, "a whole number, -1 for none");
@@ -37,7 +33,7 @@ Outcome map_groups(const Context& context, const Entry& entry) {
 }
 
 /// DeepSpeed counts elements; gradients are sent in fp32.
-Outcome map_bucket(const Context& context, const Entry& entry) {
+ForeignOutcome map_bucket(const ForeignContext& context, const ForeignEntry& entry) {
   const auto elements = whole_of(entry);
   if (!elements || *elements < 0)
     return wrong(entry, "a whole number, at least 0, or \"auto\"");
@@ -49,7 +45,7 @@ Outcome map_bucket(const Context& context, const Entry& entry) {
                 "a smaller size overlaps more");
 }
 
-Outcome map_prefetch(const Context& context, const Entry& entry) {
+ForeignOutcome map_prefetch(const ForeignContext& context, const ForeignEntry& entry) {
   const auto elements = whole_of(entry);
   if (!elements || *elements < 0)
     return wrong(entry, "a whole number, at least 0, or \"auto\"");

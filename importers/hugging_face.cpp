@@ -13,13 +13,9 @@ namespace troupe {
 namespace of_hugging_face {
 namespace {
 
-using Context = ForeignContext;
-using Entry = ForeignEntry;
-using Outcome = ForeignOutcome;
-
 constexpr double default_dropout = 0.1;
 
-Outcome map_type(const Context&, const Entry& entry) {
+ForeignOutcome map_type(const ForeignContext&, const ForeignEntry& entry) {
   if (entry.text == "gpt2")
     return mapped({{"model.name", "gpt2"},
                    {"model.vocabulary", "50257", Firmness::default_value},
@@ -33,7 +29,7 @@ Outcome map_type(const Context&, const Entry& entry) {
   return wrong(entry, "gpt2, llama");
 }
 
-Outcome map_dropout(const Context& context, const Entry& entry) {
+ForeignOutcome map_dropout(const ForeignContext& context, const ForeignEntry& entry) {
   const auto rate = number_of(entry);
   if (!rate || *rate < 0 || *rate >= 1)
     return wrong(entry, "a number, at least 0 and below 1");
@@ -46,7 +42,7 @@ Outcome map_dropout(const Context& context, const Entry& entry) {
 
 /// Accepts only the values that are built in.
 ForeignMap only(std::vector<std::string> allowed) {
-  return [=](const Context&, const Entry& entry) {
+  return [=](const ForeignContext&, const ForeignEntry& entry) {
     if (std::ranges::count(allowed, entry.text) > 0)
       return with_fate(Fate::built_in, fmt::format("{} is the only value", value_text(entry)));
     return with_fate(Fate::refused,
@@ -55,7 +51,7 @@ ForeignMap only(std::vector<std::string> allowed) {
 }
 
 /// Heads must be hidden_size / num_attention_heads wide.
-Outcome expect_head_width(const Context& context, const Entry& entry) {
+ForeignOutcome expect_head_width(const ForeignContext& context, const ForeignEntry& entry) {
   const auto all = whole_at(context, "hidden_size"),
              count = whole_at(context, "num_attention_heads");
   const auto value = whole_of(entry);
@@ -116,7 +112,7 @@ ForeignRows llama_rows() {
 }
 
 /// A factor that transformers multiplies by if the file has it.
-Outcome expect_one(const Context&, const Entry& entry) {
+ForeignOutcome expect_one(const ForeignContext&, const ForeignEntry& entry) {
   if (number_of(entry) == 1.0)
     return with_fate(Fate::idle, "1 does not scale anything");
   return with_fate(Fate::refused, fmt::format("{}; troupe has 1", value_text(entry)));

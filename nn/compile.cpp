@@ -90,7 +90,6 @@ Result<PreparedModel> run_passes(const Graph& forward, PassMode pass_mode,
   TROUPE_TRY(auto planned, plan_memory(graph, options.memory));
   prepared.graph = std::move(graph);
   prepared.memory = std::move(planned.plan);
-  prepared.memory_lower_bound_bytes = planned.lower_bound_bytes;
   return prepared;
 }
 

@@ -49,7 +49,6 @@ struct RecomputeEffect {
 struct PreparedModel {
   Graph graph;
   MemoryPlan memory; ///< for CompileOptions::memory
-  std::size_t memory_lower_bound_bytes = 0;
   std::optional<RecomputeEffect> recompute; ///< if train.recompute is set
   std::vector<BatchNormFolding> foldings;   ///< the folded batch norms
 };
