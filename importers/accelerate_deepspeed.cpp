@@ -53,20 +53,18 @@ ForeignRows method_rows() {
 
 ForeignRows other_rows() {
   return joined({
-      same_rows(Fate::left_out, "troupe offloads to the host's memory",
-                {"offload_optimizer_nvme_path", "offload_param_nvme_path"}),
-      same_rows(Fate::left_out, "start `troupe node` on each machine, as docs/cluster.md shows",
-                {"deepspeed_multinode_launcher", "deepspeed_hostfile", "deepspeed_inclusion_filter",
-                 "deepspeed_exclusion_filter"}),
-      same_rows(Fate::built_in,
-                "parameters are initialized in the host's memory, and each worker takes its shard",
-                {"zero3_init_flag"}),
+      left_out("troupe offloads to the host's memory",
+               {"offload_optimizer_nvme_path", "offload_param_nvme_path"}),
+      left_out("start `troupe node` on each machine, as docs/cluster.md shows",
+               {"deepspeed_multinode_launcher", "deepspeed_hostfile", "deepspeed_inclusion_filter",
+                "deepspeed_exclusion_filter"}),
+      built_in("parameters are initialized in the host's memory, and each worker takes its shard",
+               {"zero3_init_flag"}),
   });
 }
 
 ForeignRows expert_rows() {
-  return same_rows(Fate::refused, "troupe has no mixture of experts",
-                   {"deepspeed_moe_layer_cls_names"});
+  return refused("troupe has no mixture of experts", {"deepspeed_moe_layer_cls_names"});
 }
 
 } // namespace

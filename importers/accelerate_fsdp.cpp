@@ -168,17 +168,14 @@ ForeignRows group_rows() {
 }
 
 ForeignRows other_parallelism_rows() {
-  auto sizes = same_rows(Fate::refused,
-                         "troupe shards data and state, not layers or sequences; leave it at 1",
-                         {"tp_size", "cp_size", "sp_size"});
+  auto sizes = refused("troupe shards data and state, not layers or sequences; leave it at 1",
+                       {"tp_size", "cp_size", "sp_size"});
   for (auto& row : sizes)
     row.neutral = "1";
-  return joined(
-      {sizes,
-       same_rows(Fate::left_out, "it is only for cp_size", {"cp_backend", "cp_comm_strategy"}),
-       same_rows(Fate::left_out, "it is only for sp_size",
-                 {"sp_backend", "sp_seq_length", "sp_seq_length_is_variable",
-                  "sp_attn_implementation"})});
+  return joined({sizes, left_out("it is only for cp_size", {"cp_backend", "cp_comm_strategy"}),
+                 left_out("it is only for sp_size",
+                          {"sp_backend", "sp_seq_length", "sp_seq_length_is_variable",
+                           "sp_attn_implementation"})});
 }
 
 } // namespace

@@ -40,13 +40,12 @@ ForeignRows method_rows() {
 /// Keys for machines that distributed_type or compute_environment has already rejected.
 ForeignRows rented_rows() {
   return joined(
-      {same_rows(Fate::left_out, "it is for TPUs",
-                 {"tpu_name", "tpu_zone", "tpu_use_sudo", "tpu_vm", "tpu_env", "command_file",
-                  "commands"}),
-       same_rows(Fate::left_out, "it is for SageMaker",
-                 {"ec2_instance_type", "iam_role_name", "image_uri", "profile", "region",
-                  "base_job_name", "pytorch_version", "transformers_version", "py_version",
-                  "sagemaker_inputs_file", "sagemaker_metrics_file", "additional_args.*"})});
+      {left_out("it is for TPUs", {"tpu_name", "tpu_zone", "tpu_use_sudo", "tpu_vm", "tpu_env",
+                                   "command_file", "commands"}),
+       left_out("it is for SageMaker",
+                {"ec2_instance_type", "iam_role_name", "image_uri", "profile", "region",
+                 "base_job_name", "pytorch_version", "transformers_version", "py_version",
+                 "sagemaker_inputs_file", "sagemaker_metrics_file", "additional_args.*"})});
 }
 
 } // namespace

@@ -82,18 +82,17 @@ ForeignRows offload_rows() {
 }
 
 ForeignRows pinned_rows() {
-  return same_rows(
-      Fate::built_in, "a GPU's state is offloaded to pinned memory",
+  return built_in(
+      "a GPU's state is offloaded to pinned memory",
       {"offload_optimizer.pin_memory", "offload_param.pin_memory", "cpu_offload_use_pin_memory"});
 }
 
 ForeignRows file_rows() {
-  return same_rows(Fate::left_out, no_files,
-                   {"offload_optimizer.nvme_path", "offload_optimizer.buffer_count",
-                    "offload_optimizer.pipeline_read", "offload_optimizer.pipeline_write",
-                    "offload_optimizer.fast_init", "offload_param.nvme_path",
-                    "offload_param.buffer_count", "offload_param.buffer_size",
-                    "offload_param.max_in_cpu"});
+  return left_out(no_files, {"offload_optimizer.nvme_path", "offload_optimizer.buffer_count",
+                             "offload_optimizer.pipeline_read", "offload_optimizer.pipeline_write",
+                             "offload_optimizer.fast_init", "offload_param.nvme_path",
+                             "offload_param.buffer_count", "offload_param.buffer_size",
+                             "offload_param.max_in_cpu"});
 }
 
 } // namespace
@@ -104,17 +103,13 @@ ForeignRows deepspeed_offload_rows() {
   constexpr std::string_view section = "zero_optimization.";
   return joined(
       {below(section, offload_rows()), below(checkpointing, recompute_rows()),
-       below(section, joined({pinned_rows(), file_rows()})),
-       same_rows(Fate::left_out, no_files, {"aio.*"}),
-       below(
-           section,
-           same_rows(Fate::left_out, "the host updates with devices.threads_per_worker threads",
-                     {"offload_optimizer.super_offload", "offload_optimizer.cpuadam_cores_perc"})),
-       below(checkpointing,
-             same_rows(Fate::built_in,
-                       "the memory plan lays out activations; `--trace` shows a step",
-                       {"contiguous_memory_optimization", "synchronize_checkpoint_boundary",
-                        "profile"}))});
+       below(section, joined({pinned_rows(), file_rows()})), left_out(no_files, {"aio.*"}),
+       below(section,
+             left_out("the host updates with devices.threads_per_worker threads",
+                      {"offload_optimizer.super_offload", "offload_optimizer.cpuadam_cores_perc"})),
+       below(checkpointing, built_in("the memory plan lays out activations; `--trace` shows a step",
+                                     {"contiguous_memory_optimization",
+                                      "synchronize_checkpoint_boundary", "profile"}))});
 }
 
 } // namespace troupe

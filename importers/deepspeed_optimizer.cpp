@@ -124,34 +124,30 @@ ForeignRows equal_rows() {
   constexpr std::string_view kernel = "one kernel updates a bucket, with state in fp32 unless "
                                       "`precision.mode` is fp16 or bf16";
   return joined(
-      {below("optimizer.",
-             same_rows(Fate::built_in, kernel,
-                       {"params.torch_adam", "params.fused", "params.foreach", "params.capturable",
-                        "params.differentiable", "params.fp32_optimizer_states", "legacy_fusion",
-                        "params.set_grad_none"})),
-       same_rows(Fate::built_in, kernel, {"zero_allow_untested_optimizer"}),
-       same_rows(Fate::built_in, "offloaded state is updated on the host",
-                 {"zero_force_ds_cpu_optimizer"})});
+      {below("optimizer.", built_in(kernel, {"params.torch_adam", "params.fused", "params.foreach",
+                                             "params.capturable", "params.differentiable",
+                                             "params.fp32_optimizer_states", "legacy_fusion",
+                                             "params.set_grad_none"})),
+       built_in(kernel, {"zero_allow_untested_optimizer"}),
+       built_in("offloaded state is updated on the host", {"zero_force_ds_cpu_optimizer"})});
 }
 
 /// Keys that compute a different update.
 ForeignRows other_rows() {
   return below(
       "optimizer.params.",
-      joined(
-          {{{"bias_correction", Fate::built_in,
-             "Adam's moments are corrected for their bias; false is not supported",
-             map_bias_correction},
-            {"max_grad_norm", Fate::refused,
-             "DeepSpeed refuses it too: gradient_clipping at the top of the file"}},
-           same_rows(Fate::refused, "troupe's SGD, Adam and AdamW do not have it",
-                     {"amsgrad", "maximize", "dampening", "decoupled_weight_decay"}),
-           same_rows(Fate::refused,
-                     "it belongs to an optimizer that troupe does not have; the nearest is AdamW",
-                     {"freeze_step", "cuda_aware", "comm_backend_name", "var_freeze_step",
-                      "var_update_scaler", "local_step_scaler", "local_step_clipper", "max_coeff",
-                      "min_coeff", "coeff_beta", "factor_max", "factor_min", "factor_threshold",
-                      "muon_lr", "adam_lr", "ns_method"})}));
+      joined({{{"bias_correction", Fate::built_in,
+                "Adam's moments are corrected for their bias; false is not supported",
+                map_bias_correction},
+               {"max_grad_norm", Fate::refused,
+                "DeepSpeed refuses it too: gradient_clipping at the top of the file"}},
+              refused("troupe's SGD, Adam and AdamW do not have it",
+                      {"amsgrad", "maximize", "dampening", "decoupled_weight_decay"}),
+              refused("it belongs to an optimizer that troupe does not have; the nearest is AdamW",
+                      {"freeze_step", "cuda_aware", "comm_backend_name", "var_freeze_step",
+                       "var_update_scaler", "local_step_scaler", "local_step_clipper", "max_coeff",
+                       "min_coeff", "coeff_beta", "factor_max", "factor_min", "factor_threshold",
+                       "muon_lr", "adam_lr", "ns_method"})}));
 }
 
 } // namespace

@@ -128,19 +128,16 @@ ForeignRows mapped_rows() {
 ForeignRows other_rows() {
   return below(
       "params.",
-      joined(
-          {same_rows(Fate::refused, "a warm-up of W steps begins at lr / W; leave it at 0",
-                     {"warmup_min_lr", "warmup_min_ratio"}),
-           same_rows(Fate::refused,
-                     "it belongs to a scheduler that troupe does not have; the nearest is "
-                     "cosine after a warm-up",
-                     {"lr_range_test_min_lr", "lr_range_test_step_size", "lr_range_test_step_rate",
-                      "lr_range_test_staircase", "cycle_min_lr", "cycle_max_lr", "decay_lr_rate",
-                      "cycle_first_step_size", "cycle_second_step_size", "cycle_first_stair_count",
-                      "cycle_second_stair_count", "decay_step_size", "cycle_momentum",
-                      "cycle_min_mom", "cycle_max_mom", "decay_mom_rate"}),
-           same_rows(Fate::built_in, "a resumed run continues its schedule",
-                     {"last_batch_iteration"})}));
+      joined({refused("a warm-up of W steps begins at lr / W; leave it at 0",
+                      {"warmup_min_lr", "warmup_min_ratio"}),
+              refused("it belongs to a scheduler that troupe does not have; the nearest is "
+                      "cosine after a warm-up",
+                      {"lr_range_test_min_lr", "lr_range_test_step_size", "lr_range_test_step_rate",
+                       "lr_range_test_staircase", "cycle_min_lr", "cycle_max_lr", "decay_lr_rate",
+                       "cycle_first_step_size", "cycle_second_step_size", "cycle_first_stair_count",
+                       "cycle_second_stair_count", "decay_step_size", "cycle_momentum",
+                       "cycle_min_mom", "cycle_max_mom", "decay_mom_rate"}),
+              built_in("a resumed run continues its schedule", {"last_batch_iteration"})}));
 }
 
 } // namespace

@@ -106,28 +106,26 @@ ForeignRows built_in_rows() {
 }
 
 ForeignRows left_out_rows() {
-  constexpr auto fate = Fate::left_out;
   return joined({
-      same_rows(fate,
-                "a bucket is gathered in the size in which it was reduced (reduce_bucket_size)",
-                {"allgather_bucket_size"}),
-      same_rows(fate, "the optimizer works bucket by bucket", {"sub_group_size"}),
-      same_rows(fate, "every parameter is sharded",
-                {"stage3_param_persistence_threshold", "param_persistence_threshold",
-                 "stage3_model_persistence_threshold", "model_persistence_threshold"}),
-      same_rows(fate, "parallel.wrap and prefetch control what is gathered, in blocks",
-                {"stage3_max_live_parameters", "max_live_parameters", "stage3_max_reuse_distance",
-                 "max_reuse_distance", "stage3_module_granularity_threshold",
-                 "module_granularity_threshold", "leaf_module.*"}),
-      same_rows(fate, "parameters are gathered by all-gather",
-                {"stage3_use_all_reduce_for_fetch_params", "use_all_reduce_for_fetch_params"}),
-      same_rows(fate, "parallel.prefetch: 0 gathers one at a time",
-                {"stage3_allgather_sequential", "allgather_sequential"}),
-      same_rows(fate, "troupe has no trace cache", {"log_trace_cache_warnings"}),
-      same_rows(fate, "checks are always on", {"enable_sanity_checks"}),
-      same_rows(fate, "troupe has no Muon", {"save_muon_momentum_buffer_in_memory"}),
+      left_out("a bucket is gathered in the size in which it was reduced (reduce_bucket_size)",
+               {"allgather_bucket_size"}),
+      left_out("the optimizer works bucket by bucket", {"sub_group_size"}),
+      left_out("every parameter is sharded",
+               {"stage3_param_persistence_threshold", "param_persistence_threshold",
+                "stage3_model_persistence_threshold", "model_persistence_threshold"}),
+      left_out("parallel.wrap and prefetch control what is gathered, in blocks",
+               {"stage3_max_live_parameters", "max_live_parameters", "stage3_max_reuse_distance",
+                "max_reuse_distance", "stage3_module_granularity_threshold",
+                "module_granularity_threshold", "leaf_module.*"}),
+      left_out("parameters are gathered by all-gather",
+               {"stage3_use_all_reduce_for_fetch_params", "use_all_reduce_for_fetch_params"}),
+      left_out("parallel.prefetch: 0 gathers one at a time",
+               {"stage3_allgather_sequential", "allgather_sequential"}),
+      left_out("troupe has no trace cache", {"log_trace_cache_warnings"}),
+      left_out("checks are always on", {"enable_sanity_checks"}),
+      left_out("troupe has no Muon", {"save_muon_momentum_buffer_in_memory"}),
       {{.key = "zero_hpz_partition_size",
-        .fate = fate,
+        .fate = Fate::left_out,
         .says = "hsdp shards within groups: mics_shard_size",
         .neutral = "1"}},
   });
@@ -135,12 +133,10 @@ ForeignRows left_out_rows() {
 
 ForeignRows refused_rows() {
   return joined(
-      {same_rows(Fate::refused,
-                 "nothing is sent quantized; parallel.mixed_precision halves the traffic",
-                 {"zero_quantized_weights", "zero_quantized_nontrainable_weights",
-                  "zero_quantized_gradients", "zeropp_loco_param.*"}),
-       same_rows(Fate::refused, "each update is complete before the next step: parallel.offload",
-                 {"zenflow.*"})});
+      {refused("nothing is sent quantized; parallel.mixed_precision halves the traffic",
+               {"zero_quantized_weights", "zero_quantized_nontrainable_weights",
+                "zero_quantized_gradients", "zeropp_loco_param.*"}),
+       refused("each update is complete before the next step: parallel.offload", {"zenflow.*"})});
 }
 
 } // namespace

@@ -121,35 +121,33 @@ ForeignOutcome expect_one(const ForeignContext&, const ForeignEntry& entry) {
 /// Keys of other models, of custom code and of quantized weights: they change what the same weights
 /// compute.
 ForeignRows changing_rows() {
-  constexpr auto fate = Fate::refused;
   return joined({
-      same_rows(fate, "the model needs the folder's custom code",
-                {"auto_map.AutoModel", "auto_map.AutoModelForCausalLM"}),
-      same_rows(fate, "the models have no encoder", {"is_encoder_decoder"}),
-      same_rows(fate, "all heads are computed", {"pruned_heads.*"}),
-      same_rows(fate, "the models have no ALiBi positions", {"alibi"}),
-      same_rows(fate, "each head of GPT-2 has its own keys and values", {"multi_query"}),
-      same_rows(fate, "attention is computed before the MLP, not in parallel",
-                {"parallel_attn", "use_parallel_residual"}),
-      same_rows(fate, "weights must be F32, F16, BF16 or F64",
-                {"quantization_config.*", "quantization.*", "compression_config.*"}),
-      same_rows(fate, "each token attends to all tokens before it",
-                {"sliding_window", "use_sliding_window", "attention_chunk_size"}),
-      same_rows(fate, "the models have no experts",
-                {"num_experts", "num_local_experts", "n_routed_experts"}),
-      same_rows(fate, "queries and keys are not normalized",
-                {"qk_layernorm", "use_qk_norm", "qk_norm"}),
-      same_rows(fate, "scores and logits are not capped",
-                {"attn_logit_softcapping", "final_logit_softcapping"}),
+      refused("the model needs the folder's custom code",
+              {"auto_map.AutoModel", "auto_map.AutoModelForCausalLM"}),
+      refused("the models have no encoder", {"is_encoder_decoder"}),
+      refused("all heads are computed", {"pruned_heads.*"}),
+      refused("the models have no ALiBi positions", {"alibi"}),
+      refused("each head of GPT-2 has its own keys and values", {"multi_query"}),
+      refused("attention is computed before the MLP, not in parallel",
+              {"parallel_attn", "use_parallel_residual"}),
+      refused("weights must be F32, F16, BF16 or F64",
+              {"quantization_config.*", "quantization.*", "compression_config.*"}),
+      refused("each token attends to all tokens before it",
+              {"sliding_window", "use_sliding_window", "attention_chunk_size"}),
+      refused("the models have no experts",
+              {"num_experts", "num_local_experts", "n_routed_experts"}),
+      refused("queries and keys are not normalized", {"qk_layernorm", "use_qk_norm", "qk_norm"}),
+      refused("scores and logits are not capped",
+              {"attn_logit_softcapping", "final_logit_softcapping"}),
   });
 }
 
 /// Factors that transformers multiplies by if the file has them.
 ForeignRows factor_rows() {
-  auto rows = same_rows(Fate::refused, "only 1 is supported",
-                        {"partial_rotary_factor", "rope_parameters.partial_rotary_factor",
-                         "logit_scale", "logits_scaling", "embedding_multiplier",
-                         "residual_multiplier", "attention_multiplier"});
+  auto rows = refused("only 1 is supported",
+                      {"partial_rotary_factor", "rope_parameters.partial_rotary_factor",
+                       "logit_scale", "logits_scaling", "embedding_multiplier",
+                       "residual_multiplier", "attention_multiplier"});
   for (auto& row : rows)
     row.map = expect_one;
   return rows;

@@ -12,6 +12,18 @@ ForeignRows same_rows(Fate fate, std::string_view says, std::initializer_list<co
   return rows;
 }
 
+ForeignRows built_in(std::string_view says, std::initializer_list<const char*> keys) {
+  return same_rows(Fate::built_in, says, keys);
+}
+
+ForeignRows left_out(std::string_view says, std::initializer_list<const char*> keys) {
+  return same_rows(Fate::left_out, says, keys);
+}
+
+ForeignRows refused(std::string_view says, std::initializer_list<const char*> keys) {
+  return same_rows(Fate::refused, says, keys);
+}
+
 ForeignRows below(std::string_view section, ForeignRows rows) {
   for (auto& row : rows)
     row.key.insert(0, section);

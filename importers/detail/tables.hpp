@@ -22,8 +22,11 @@ ForeignRows deepspeed_offload_rows();
 ForeignRows deepspeed_communication_rows();
 ForeignRows deepspeed_other_rows(); ///< logs, profilers, checkpoints, unsupported methods
 
-/// Returns a row for each key; all have the same outcome.
+/// Return a row for each key; all have the same outcome.
 ForeignRows same_rows(Fate fate, std::string_view says, std::initializer_list<const char*> keys);
+ForeignRows built_in(std::string_view says, std::initializer_list<const char*> keys);
+ForeignRows left_out(std::string_view says, std::initializer_list<const char*> keys);
+ForeignRows refused(std::string_view says, std::initializer_list<const char*> keys);
 
 /// Puts `section`, such as "optimizer.", before each key.
 ForeignRows below(std::string_view section, ForeignRows rows);
