@@ -3,6 +3,7 @@
 #include "core/config/config.hpp"
 #include "core/fail.hpp"
 #include "nn/cost.hpp"
+#include "nn/graph_check.hpp"
 #include "nn/learning_rates.hpp"
 #include "nn/modules.hpp"
 #include "nn/passes/annotate.hpp"
@@ -11,7 +12,6 @@
 #include "nn/passes/choose_recompute.hpp"
 #include "nn/passes/drop_casts.hpp"
 #include "nn/passes/fuse_training.hpp"
-#include "nn/unit_names.hpp"
 #include "nn/validate.hpp"
 
 #include <algorithm>

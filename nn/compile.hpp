@@ -48,7 +48,7 @@ struct RecomputeEffect {
 
 struct PreparedModel {
   Graph graph;
-  MemoryPlan memory; ///< for CompileOptions::memory
+  MemoryPlan memory;                        ///< for CompileOptions::memory
   std::optional<RecomputeEffect> recompute; ///< if train.recompute is set
   std::vector<BatchNormFolding> foldings;   ///< the folded batch norms
 };

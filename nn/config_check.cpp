@@ -2,12 +2,11 @@
 
 #include "core/config/config.hpp"
 #include "core/config/data_sets.hpp"
-#include "nn/divisible.hpp"
+#include "nn/graph_check.hpp"
 #include "nn/learning_rates.hpp"
 #include "nn/models/families.hpp"
 #include "nn/models/models.hpp"
 #include "nn/passes/autocast_regions.hpp"
-#include "nn/unit_names.hpp"
 
 #include <fmt/ranges.h>
 
