@@ -52,6 +52,9 @@ std::string sharding_word(const ForeignEntry& entry) {
   return std::ranges::find(words, word) == words.end() ? std::string{} : word;
 }
 
+namespace {
+
+/// Returns the strategy that FSDP1's or FSDP2's keys set; FSDP's default if neither is set.
 std::string fsdp_sharding(const ForeignContext& context) {
   if (is_fsdp2(context))
     return fsdp2_sharding(context);
@@ -62,6 +65,8 @@ std::string fsdp_sharding(const ForeignContext& context) {
         return word;
   return std::string{words[0]};
 }
+
+} // namespace
 
 bool divides_parameters(const ForeignContext& context) {
   const auto word = fsdp_sharding(context);

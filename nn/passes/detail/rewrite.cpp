@@ -4,6 +4,9 @@
 
 namespace troupe::nn {
 
+namespace {
+
+/// Returns how often each tensor is an input, by TensorId.
 std::vector<int> count_uses(const Graph& graph) {
   std::vector<int> uses(graph.tensors.size());
   for (const auto& node : graph.nodes)
@@ -11,6 +14,8 @@ std::vector<int> count_uses(const Graph& graph) {
       ++uses[static_cast<std::size_t>(id)];
   return uses;
 }
+
+} // namespace
 
 void drop_nodes(Graph& graph,
                 const std::function<bool(const Node&, const std::vector<int>& uses)>& wanted) {

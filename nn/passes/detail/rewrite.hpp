@@ -8,9 +8,6 @@
 
 namespace troupe::nn {
 
-/// Returns how often each tensor is an input, by TensorId.
-std::vector<int> count_uses(const Graph& graph);
-
 /// Removes nodes for which `wanted` returns false, from the last node on. It gets the number of
 /// remaining readers of each tensor.
 void drop_nodes(Graph& graph,
