@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 namespace troupe {
 
@@ -49,22 +50,21 @@ std::string idle_reason(const ForeignRow& row, const ForeignContext& context,
   return {};
 }
 
-std::string_view word_of(Fate fate) {
-  switch (fate) {
-  case Fate::mapped:
-    return "mapped";
-  case Fate::built_in:
-    return "built in";
-  case Fate::left_out:
-    return "not supported; trains the same";
-  case Fate::refused:
-    return "**not supported**";
-  default:
-    return "no effect";
-  }
-}
-
 } // namespace
+
+const FateNames& names_of(Fate fate) {
+  static constexpr std::array<FateNames, 8> names = {{
+      {"mapped", "mapped"},
+      {"built in", "built in: "},
+      {"not supported; trains the same", "not supported: "},
+      {"**not supported**", "not supported, left out: "},
+      {"no effect", "no effect: "},
+      {"no effect", "\"auto\" is left at troupe's default"},
+      {"no effect", "wrong: "},
+      {"no effect", "warning: ignored: "},
+  }};
+  return names[static_cast<std::size_t>(fate)];
+}
 
 const ForeignRow* find_row(std::span<const ForeignRow> rows, std::string_view key) {
   const auto exact = std::ranges::find(rows, key, &ForeignRow::key);
@@ -91,7 +91,7 @@ ForeignOutcome outcome_of(const ForeignRow& row, const ForeignContext& context,
 std::string foreign_rows_markdown(std::span<const ForeignRow> rows) {
   std::string text = "| key | translation | details, or what to do instead |\n|---|---|---|\n";
   for (const auto& row : rows)
-    text += fmt::format("| `{}` | {} | {} |\n", row.key, word_of(row.fate), row.says);
+    text += fmt::format("| `{}` | {} | {} |\n", row.key, names_of(row.fate).in_table, row.says);
   return text;
 }
 

@@ -25,6 +25,13 @@ enum class Fate : std::uint8_t {
   unknown,  ///< no row has the key; left out, with a warning
 };
 
+/// How a fate is named in the tables of the documentation, and at the begin of a line of the
+/// report.
+struct FateNames {
+  std::string_view in_table, in_report;
+};
+const FateNames& names_of(Fate fate);
+
 /// Precedence among several settings of one key: the firmest wins. Two firm ones must agree.
 enum class Firmness : std::uint8_t {
   default_value, ///< the other program's default

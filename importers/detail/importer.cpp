@@ -19,24 +19,6 @@ bool is_problem(Fate fate, bool allow_unsupported) {
   return fate == Fate::wrong || (fate == Fate::refused && !allow_unsupported);
 }
 
-/// Returns the report's words for a fate that maps nothing; the row's own words follow.
-std::string_view begin_of(Fate fate) {
-  switch (fate) {
-  case Fate::built_in:
-    return "built in: ";
-  case Fate::left_out:
-    return "not supported: ";
-  case Fate::refused:
-    return "not supported, left out: ";
-  case Fate::idle:
-    return "no effect: ";
-  case Fate::unknown:
-    return "warning: ignored: ";
-  default:
-    return "\"auto\" is left at troupe's default";
-  }
-}
-
 /// Removes the code marks, which the rows have for Markdown, for terminals.
 std::string without_marks(std::string text) {
   std::erase(text, '`');
@@ -101,16 +83,15 @@ std::string Importer::settings_text(const ForeignSettings& settings) const {
 
 std::string Importer::words(const ForeignOutcome& outcome) const {
   const auto says = without_marks(outcome.says);
+  const std::string begin{names_of(outcome.fate).in_report};
   if (outcome.fate == Fate::open)
-    return std::string{begin_of(outcome.fate)} +
-           (says.empty() ? "" : "; a value would map to " + says);
+    return begin + (says.empty() ? "" : "; a value would map to " + says);
   if (outcome.fate == Fate::unknown && !outcome.suggestion.empty())
-    return fmt::format("{}{}; did you mean \"{}\"?", begin_of(outcome.fate), says,
-                       outcome.suggestion);
+    return fmt::format("{}{}; did you mean \"{}\"?", begin, says, outcome.suggestion);
   if (outcome.fate != Fate::mapped)
-    return std::string{begin_of(outcome.fate)} + says;
+    return begin + says;
   const auto to = settings_text(outcome.settings);
-  return (to.empty() ? "mapped" : "mapped to " + to) + (says.empty() ? "" : " (" + says + ")");
+  return (to.empty() ? begin : begin + " to " + to) + (says.empty() ? "" : " (" + says + ")");
 }
 
 void Importer::report(const ForeignDocument& document, const ForeignEntry& entry,

@@ -22,16 +22,11 @@ inline Status check_elementwise_backward(const Attributes&, Types in, Types out)
   return expect_type(out[0], in[0], "dx");
 }
 
-inline Status differentiate_relu(Propagation& to, const Node& node, TensorId dy) {
-  to.propagate(Op::relu_backward, node, 0, {dy, node.outputs[0]});
-  return {};
-}
-
 inline constexpr OpRecord relu = {
     .op = Op::relu,
     .infer = infer_elementwise<1>,
     .autocast = Autocast{AutocastRule::follow, "relu"},
-    .gradient = differentiate_relu,
+    .gradient = propagate_with_output<Op::relu_backward, 0>,
     .clone = same_node,
     .in_place = 1,
 };
@@ -43,16 +38,11 @@ inline constexpr OpRecord relu_backward = {
     .in_place = 1,
 };
 
-inline Status differentiate_gelu(Propagation& to, const Node& node, TensorId dy) {
-  to.propagate(Op::gelu_backward, node, 0, {dy, node.inputs[0]});
-  return {};
-}
-
 inline constexpr OpRecord gelu = {
     .op = Op::gelu,
     .infer = infer_elementwise<1>,
     .autocast = Autocast{AutocastRule::follow, "gelu"},
-    .gradient = differentiate_gelu,
+    .gradient = propagate_with_input<Op::gelu_backward, 0>,
     .clone = same_node,
     .in_place = 1,
 };

@@ -30,16 +30,11 @@ inline OutputTypes infer_max_pool(const Attributes& attributes, Types inputs) {
   return std::vector{TensorType{shape, inputs[0].dtype}, TensorType{shape, DType::i32}};
 }
 
-inline Status differentiate_max_pool(Propagation& to, const Node& node, TensorId dy) {
-  to.propagate(Op::max_pool_backward, node, 0, {dy, node.outputs[1]});
-  return {};
-}
-
 inline constexpr OpRecord max_pool = {
     .op = Op::max_pool,
     .infer = infer_max_pool,
     .autocast = Autocast{AutocastRule::follow, "max_pool2d"},
-    .gradient = differentiate_max_pool,
+    .gradient = propagate_with_output<Op::max_pool_backward, 1>,
     .clone = same_node,
 };
 
