@@ -18,7 +18,7 @@ namespace {
 using Names = std::vector<std::string>;
 using NamedParameters = std::span<const ParameterName>;
 
-std::string_view module_of(const ParameterName& parameter) {
+std::string_view module_name(const ParameterName& parameter) {
   return parameter.name.substr(0, parameter.name.rfind('.'));
 }
 
@@ -32,7 +32,7 @@ std::ptrdiff_t count(NamedParameters parameters, std::string_view name) {
 Names modules_with_parameters(NamedParameters parameters) {
   Names modules;
   for (const auto& parameter : parameters)
-    for (const auto full : {parameter.unit, module_of(parameter)})
+    for (const auto full : {parameter.unit, module_name(parameter)})
       modules.emplace_back(full);
   return with_parents(modules);
 }
@@ -111,7 +111,7 @@ std::vector<ParameterName> parameter_names(const StorageLayout& layout) {
 }
 
 bool belongs_to(const ParameterName& parameter, std::string_view name) {
-  return is_within(parameter.unit, name) || is_within(module_of(parameter), name);
+  return is_within(parameter.unit, name) || is_within(module_name(parameter), name);
 }
 
 bool is_frozen(const ParameterName& parameter, const std::vector<std::string>& freeze) {
