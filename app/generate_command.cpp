@@ -2,7 +2,7 @@
 #include "app/add_command.hpp"
 #include "app/model_arguments.hpp"
 #include "core/fail.hpp"
-#include "inference/generate.hpp"
+#include "inference/continuation.hpp"
 #include "metrics/json_values.hpp"
 
 #include <fmt/format.h>

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstddef>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -24,6 +25,10 @@ struct Normalization {
 /// Returns the default of an image data set: the values of CIFAR-10, MNIST and Fashion-MNIST, and
 /// ImageNet's values for image folders. Any other name gives the identity.
 Normalization default_normalization(std::string_view dataset);
+
+/// Returns the normalization of given values, one for each channel or one for all. No values give
+/// the identity.
+Normalization normalization_of(std::span<const double> mean, std::span<const double> deviation);
 
 /// Returns the normalization of the config (data.normalize), or else the data set's default. A
 /// model uses the first model.in_channels channels.

@@ -69,13 +69,14 @@ std::int64_t DistributedSampler::first_place(Position at, const Slice& slice) co
 
 Status DistributedSampler::indices(Position at, const Slice& slice,
                                    std::span<std::int64_t> indices) const {
-  TROUPE_TRY(const auto count, slice_size(slice), room = largest_slice(slice));
+  TROUPE_TRY(const auto count, slice_size(slice));
+  TROUPE_TRY(const auto room, largest_slice(slice));
   if (at.epoch < 0 || at.step < 0 || at.step >= steps_)
     return fail(Errc::internal, "there is no step {} in epoch {}: an epoch has {} steps",
                 at.step + 1, at.epoch + 1, steps_);
-  if (static_cast<std::int64_t>(indices.size()) != *room)
+  if (static_cast<std::int64_t>(indices.size()) != room)
     return fail(Errc::internal, "room for {} sample indices, but slices have up to {}",
-                indices.size(), *room);
+                indices.size(), room);
   const Permutation order{options_.size, epoch_key(options_.seed, Draw::shuffle, at.epoch)};
   auto place = first_place(at, slice);
   const auto own = indices.first(static_cast<std::size_t>(count));

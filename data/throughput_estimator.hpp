@@ -2,14 +2,23 @@
 /// are seconds of any clock.
 #pragma once
 
-#include "data/work_item.hpp"
-
+#include <cstdint>
 #include <limits>
 #include <optional>
 #include <utility>
 #include <vector>
 
 namespace troupe::data {
+
+/// The unit of work of asynchronous training: a slice of a step's global batch, assigned to one
+/// worker.
+struct WorkItem {
+  std::int64_t step = 0;
+  int slice = 0;
+  int worker = 0; ///< its rank
+
+  bool operator==(const WorkItem&) const = default;
+};
 
 class ThroughputEstimator {
 public:

@@ -4,7 +4,6 @@
 
 #include "data/slice_assignment.hpp"
 #include "data/throughput_estimator.hpp"
-#include "data/work_item.hpp"
 
 #include <cstdint>
 #include <deque>

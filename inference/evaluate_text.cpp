@@ -31,13 +31,7 @@ Result<std::vector<std::int64_t>> bytes_of_ids(const data::Tokenizer& tokenizer)
   return lengths;
 }
 
-/// The sum must include every window.
-Status refuse_unreadable(const SamplePrediction& prediction) {
-  return prediction.error ? Status{failure(*prediction.error)} : Status{};
-}
-
-} // namespace
-
+/// Returns the number of bytes in the text of the windows' targets.
 Result<std::int64_t> bytes_of_targets(const data::TokenDataset& windows,
                                       const data::Tokenizer& tokenizer) {
   TROUPE_TRY(const auto lengths, bytes_of_ids(tokenizer));
@@ -53,6 +47,13 @@ Result<std::int64_t> bytes_of_targets(const data::TokenDataset& windows,
   }
   return bytes;
 }
+
+/// The sum must include every window.
+Status refuse_unreadable(const SamplePrediction& prediction) {
+  return prediction.error ? Status{failure(*prediction.error)} : Status{};
+}
+
+} // namespace
 
 Result<TextScore> evaluate_text(const SavedModel& model, const training::SayLine& say) {
   if (nn::input_spec(model.config).vocabulary == 0)

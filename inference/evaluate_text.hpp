@@ -2,7 +2,6 @@
 #pragma once
 
 #include "core/error.hpp"
-#include "data/tokens/token_dataset.hpp"
 #include "inference/saved_model.hpp"
 #include "training/platforms/platform.hpp"
 
@@ -26,11 +25,6 @@ struct TextScore {
   double bits_per_byte() const { return loss_sum / std::log(2.0) / static_cast<double>(bytes); }
   double tokens_per_second() const { return static_cast<double>(tokens) / seconds; }
 };
-
-/// Returns the number of bytes in the text of the windows' targets. Errors: those of
-/// TokenDataset::read; Errc::data for an id that the tokenizer lacks.
-Result<std::int64_t> bytes_of_targets(const data::TokenDataset& windows,
-                                      const data::Tokenizer& tokenizer);
 
 /// Evaluates the model on the texts of data.validation. The loss equals the one that a run of this
 /// config measures. Blocks, and tokenizes the texts first if necessary.

@@ -27,16 +27,6 @@ Status check_there(std::span<const fs::path> paths) {
   return {};
 }
 
-data::Normalization normalization(const training::InputNormalization& input) {
-  data::Normalization made;
-  for (std::size_t c = 0; c < made.mean.size() && !input.mean.empty(); ++c) {
-    const auto i = std::min(c, input.mean.size() - 1); // grey has one
-    made.mean[c] = static_cast<float>(input.mean[i]);
-    made.deviation[c] = static_cast<float>(input.deviation[i]);
-  }
-  return made;
-}
-
 Result<Inputs> open_images(const SavedModel& model, std::span<const fs::path> paths) {
   Paths files;
   std::vector<std::string> notes;
@@ -58,7 +48,8 @@ Result<Inputs> open_images(const SavedModel& model, std::span<const fs::path> pa
                        .channels = static_cast<int>(config.model.in_channels)};
   auto augment =
       data::augment_options(config.data, config.model, info, data::Split::test, config.run.seed);
-  augment.normalization = normalization(*model.card.input);
+  augment.normalization =
+      data::normalization_of(model.card.input->mean, model.card.input->deviation);
   auto name = [shared = std::make_shared<const Paths>(files)](std::int64_t sample) {
     return (*shared)[static_cast<std::size_t>(sample)].string();
   };

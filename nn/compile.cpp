@@ -3,21 +3,15 @@
 #include "core/config/config.hpp"
 #include "core/fail.hpp"
 #include "nn/cost.hpp"
+#include "nn/graph_check.hpp"
 #include "nn/learning_rates.hpp"
 #include "nn/modules.hpp"
+#include "nn/passes/annotate.hpp"
 #include "nn/passes/autocast.hpp"
 #include "nn/passes/autodiff.hpp"
 #include "nn/passes/choose_recompute.hpp"
 #include "nn/passes/drop_casts.hpp"
-#include "nn/passes/finish_block_ends.hpp"
-#include "nn/passes/fuse_block_ends.hpp"
-#include "nn/passes/fuse_linear_loss.hpp"
-#include "nn/passes/fuse_loss.hpp"
-#include "nn/passes/fuse_max_pool.hpp"
-#include "nn/passes/normalize_loss.hpp"
-#include "nn/passes/scale_loss.hpp"
-#include "nn/passes/sync_batch_norm.hpp"
-#include "nn/unit_names.hpp"
+#include "nn/passes/fuse_training.hpp"
 #include "nn/validate.hpp"
 
 #include <algorithm>
@@ -96,7 +90,6 @@ Result<PreparedModel> run_passes(const Graph& forward, PassMode pass_mode,
   TROUPE_TRY(auto planned, plan_memory(graph, options.memory));
   prepared.graph = std::move(graph);
   prepared.memory = std::move(planned.plan);
-  prepared.memory_lower_bound_bytes = planned.lower_bound_bytes;
   return prepared;
 }
 

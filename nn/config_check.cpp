@@ -2,12 +2,11 @@
 
 #include "core/config/config.hpp"
 #include "core/config/data_sets.hpp"
-#include "nn/divisible.hpp"
+#include "nn/graph_check.hpp"
 #include "nn/learning_rates.hpp"
 #include "nn/models/families.hpp"
 #include "nn/models/models.hpp"
 #include "nn/passes/autocast_regions.hpp"
-#include "nn/unit_names.hpp"
 
 #include <fmt/ranges.h>
 
@@ -90,6 +89,28 @@ std::vector<ConfigKey> config_keys_of_models(ModelConfig& model) {
   return keys;
 }
 
+/// Returns conflicts between the model, its keys and the data.
+ConfigConflicts find_model_conflicts(const Config& config) {
+  const auto family = family_of(config.model);
+  if (!family)
+    return {};
+  auto found = find_conflicts(config.model, input_spec(config));
+  append(found, unknown_vocabulary(config));
+  append(found, family->batch_norm ? uneven_slices(config) : nothing_to_synchronize(config.model));
+  return found;
+}
+
+/// Returns one sentence for each key that is set but has no effect on the model.
+std::vector<std::string> unused_key_notes(const Config& config) {
+  std::vector<std::string> notes;
+  auto model = config.model; // keys point to mutable members
+  if (const auto family = family_of(model))
+    for (const auto& one : unused_keys(model, *family))
+      notes.push_back(fmt::format("{} has no effect: {}", one.key.path,
+                                  fmt::format(fmt::runtime(one.elsewhere), model.name)));
+  return notes;
+}
+
 } // namespace
 
 Catalogue model_catalogue(const CustomRows<Family>& own) {
@@ -111,16 +132,6 @@ Catalogue catalogue_of(const Config& config) {
   return catalogue;
 }
 
-ConfigConflicts find_model_conflicts(const Config& config) {
-  const auto family = family_of(config.model);
-  if (!family)
-    return {};
-  auto found = find_conflicts(config.model, input_spec(config));
-  append(found, unknown_vocabulary(config));
-  append(found, family->batch_norm ? uneven_slices(config) : nothing_to_synchronize(config.model));
-  return found;
-}
-
 ConfigConflicts find_graph_conflicts(const Config& config) {
   // Names do not depend on the batch, and evaluation accepts a single sample.
   const auto forward = build_model(config.model, {.input = input_spec(config), .training = false});
@@ -132,16 +143,6 @@ ConfigConflicts find_graph_conflicts(const Config& config) {
   append(found, find_rate_conflicts(config.train, *forward));
   append(found, too_much_to_divide(config, *forward));
   return found;
-}
-
-std::vector<std::string> unused_key_notes(const Config& config) {
-  std::vector<std::string> notes;
-  auto model = config.model; // keys point to mutable members
-  if (const auto family = family_of(model))
-    for (const auto& one : unused_keys(model, *family))
-      notes.push_back(fmt::format("{} has no effect: {}", one.key.path,
-                                  fmt::format(fmt::runtime(one.elsewhere), model.name)));
-  return notes;
 }
 
 } // namespace troupe::nn

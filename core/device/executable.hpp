@@ -98,7 +98,7 @@ public:
   virtual void bind(UnitId unit, float* parameters, float* gradients) = 0;
   virtual void bind_statistics(float* statistics) = 0;
   /// Binds the factor of all gradients, a value in device memory that each pass reads. For graphs
-  /// with a loss_scale (nn/passes/scale_loss); others ignore it.
+  /// with a loss_scale (nn/passes/annotate); others ignore it.
   virtual void bind_loss_scale(const float* scale) = 0;
   /// For graphs with synchronized batch norms; others never call it.
   virtual void bind_sum_over_ranks(SumOverRanks sum) = 0;

@@ -113,7 +113,7 @@ private:
 } // namespace
 
 Result<std::vector<ExportedFile>> export_hugging_face(const SavedModel& model,
-                                                      const HuggingFaceExport& options) {
+                                                      const WeightsExport& options) {
   TROUPE_TRY(const auto form, form_of(model));
   TROUPE_TRY(const auto weights, weights_of(model));
   TROUPE_TRY(const auto ends, end_tokens(model));

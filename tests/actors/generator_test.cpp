@@ -1,6 +1,6 @@
 // Tests a GENERATOR that receives the parameters of a real rank.
 #include "actors/roles/generator.hpp"
-#include "inference/generate.hpp"
+#include "inference/continuation.hpp"
 #include "tests/actors/deterministic.hpp"
 #include "tests/actors/small_job.hpp"
 #include "tests/support/scratch_folder.hpp"

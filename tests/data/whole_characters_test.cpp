@@ -1,4 +1,4 @@
-#include "data/tokenizer/whole_characters.hpp"
+#include "data/tokenizer/characters.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

@@ -1,7 +1,7 @@
 #include "nn/compile.hpp"
 #include "nn/models/models.hpp"
+#include "nn/passes/annotate.hpp"
 #include "nn/passes/autodiff.hpp"
-#include "nn/passes/scale_loss.hpp"
 #include "nn/validate.hpp"
 #include "tests/nn/graph_runner.hpp"
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "collectives/point_to_point/point_to_point.hpp"
-#include "data/work_item.hpp"
+#include "data/throughput_estimator.hpp"
 #include "training/async/messages.hpp"
 #include "training/rank_state.hpp"
 

@@ -3,12 +3,15 @@
 
 #include "core/graph/graph.hpp"
 
+#include <functional>
 #include <vector>
 
 namespace troupe::nn {
 
-/// Returns how often each tensor is an input, by TensorId.
-std::vector<int> count_uses(const Graph& graph);
+/// Removes nodes for which `wanted` returns false, from the last node on. It gets the number of
+/// remaining readers of each tensor.
+void drop_nodes(Graph& graph,
+                const std::function<bool(const Node&, const std::vector<int>& uses)>& wanted);
 
 /// Removes activations and outputs that no node reads or writes, and renumbers the ids.
 Graph drop_unused_tensors(const Graph& graph);

@@ -1,6 +1,5 @@
-#include "data/tokenizer/detail/fingerprint.hpp"
-
 #include "core/sha256.hpp"
+#include "data/tokenizer/tokenizer.hpp"
 
 namespace troupe::data {
 

@@ -1,9 +1,14 @@
-#include "nn/divisible.hpp"
+#include "nn/graph_check.hpp"
 
 #include "core/config/config.hpp"
+#include "core/escape.hpp"
+#include "core/suggestion.hpp"
+#include "nn/modules.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <set>
 
 namespace troupe::nn {
@@ -27,6 +32,19 @@ Parameters count(const Graph& forward) {
 }
 
 } // namespace
+
+ConfigConflicts unknown_units(const std::string& key, const std::vector<std::string>& used,
+                              const std::vector<std::string>& units) {
+  ConfigConflicts found;
+  const auto names = with_parents(units); // units ("layer1.0") and their prefixes ("layer1")
+  for (const auto& name : used)
+    if (std::ranges::count(names, name) == 0)
+      found.push_back({{key, "model.name"},
+                       fmt::format("the model has no unit \"{}\"", echoed(name)),
+                       fmt::format("{}", fmt::join(names, ", ")),
+                       suggest(name, names)});
+  return found;
+}
 
 ConfigConflicts too_much_to_divide(const Config& config, const Graph& forward) {
   const auto& parallel = config.parallel;

@@ -1,7 +1,8 @@
-/// Checks names of a model's units in the config.
+/// Checks of a config with the graph of its model.
 #pragma once
 
 #include "core/config/validate.hpp"
+#include "core/graph/graph.hpp"
 
 #include <string>
 #include <vector>
@@ -12,5 +13,9 @@ namespace troupe::nn {
 /// of units ("layer1").
 ConfigConflicts unknown_units(const std::string& key, const std::vector<std::string>& used,
                               const std::vector<std::string>& units);
+
+/// Returns conflicts if the config names, keeps alive, or makes fragments of, more units than have
+/// parameters, or if it has more workers than parameters.
+ConfigConflicts too_much_to_divide(const Config& config, const Graph& forward);
 
 } // namespace troupe::nn
