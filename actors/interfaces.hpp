@@ -187,12 +187,8 @@ using synchronous_shard_manager_actor = shard_manager_actor::extend<
 /// SHARD MANAGER of asynchronous training: a parameter server. Its messages are the two-phase
 /// commit of a step.
 using parameter_server_actor = shard_manager_actor::extend<
-    // Its stream: the results of its shard of this step are computed.
-    caf::result<void>(atom::propose, std::int64_t step),
     // COORDINATOR: the combined results of all ranks. Prepares the step.
     caf::result<void>(atom::decided, std::int64_t step, training::StepResults of_all),
-    // Its stream: the step is prepared, so that applying it cannot fail. Votes for it.
-    caf::result<void>(atom::vote, std::int64_t step),
     // COORDINATOR, when all ranks have voted: applies the step.
     caf::result<void>(atom::advance, std::int64_t step)>;
 

@@ -14,11 +14,7 @@ AsyncShardManagerState::AsyncShardManagerState(parameter_server_actor::pointer s
                                                AsyncShardManagerSetup setup)
     : ShardManagerBase{self, setup.rank_state, setup.others}, self_{self}, setup_{std::move(setup)},
       owner_{setup_.owner}, reader_{setup_.rank_state, setup_.point_to_point},
-      rules_{message_rules()} {}
-
-training::MessageRules AsyncShardManagerState::message_rules() const {
-  return training::message_rules(state(), slice_assignment().slices(), owner_->published());
-}
+      rules_{training::message_rules(state(), slice_assignment().slices(), owner_->published())} {}
 
 parameter_server_actor::behavior_type AsyncShardManagerState::make_behavior() {
   subscribe(*setup_.point_to_point);
@@ -35,14 +31,8 @@ parameter_server_actor::behavior_type AsyncShardManagerState::make_behavior() {
         measured_[slice.step].add(slice);
       },
       [this](atom::deliver, const MessagePtr& message) { open(message); },
-      [this](atom::propose, std::int64_t step) {
-        self_->send(coordinator(), atom::propose_v, rank_state().rank, step, *found_);
-      },
       [this](atom::decided, std::int64_t step, const training::StepResults& of_all) {
         prepare(step, of_all);
-      },
-      [this](atom::vote, std::int64_t step) {
-        self_->send(coordinator(), atom::vote_v, rank_state().rank, step);
       },
       [this](atom::advance, std::int64_t step) { apply(step); },
       [this](atom::done, std::int64_t step) { finish_step(step); },
@@ -153,7 +143,8 @@ void AsyncShardManagerState::open(const MessagePtr& message) {
   case MessageKind::parameters:
     return take_parameters(message);
   case MessageKind::gradients:
-    return take_gradients(message);
+    owner_->add(message);
+    return go_on();
   case MessageKind::statistics:
     return take_statistics(message);
   case MessageKind::copy:
@@ -204,11 +195,6 @@ void AsyncShardManagerState::answer_pull(const Message& pull) {
   if (at.predicted == 0)
     return send(std::move(answer), pull.from);
   send_when_copied(std::move(answer), pull.from);
-}
-
-void AsyncShardManagerState::take_gradients(const MessagePtr& message) {
-  owner_->add(message);
-  go_on();
 }
 
 void AsyncShardManagerState::take_statistics(const MessagePtr& message) {
@@ -265,14 +251,20 @@ void AsyncShardManagerState::find() {
   if (!owner_->finds())
     return prepare(owner_->version(), {}); // no rank proposes results
   owner_->find(found_.get());
-  announce(me(), owner_->stream(), atom::propose_v, owner_->version(), found_);
+  when_done(owner_->stream(),
+            [coordinator = coordinator(), rank = rank_state().rank, step = owner_->version(),
+             found = found_] { caf::anon_send(coordinator, atom::propose_v, rank, step, *found); });
 }
 
+/// Votes for the step when it is prepared: from then on, applying it cannot fail.
 void AsyncShardManagerState::prepare(std::int64_t step, const training::StepResults& of_all) {
   stage_ = Stage::preparing;
   of_all_ = std::make_shared<training::StepResults>(of_all);
   owner_->prepare(of_all_.get());
-  announce(me(), owner_->stream(), atom::vote_v, step, of_all_);
+  when_done(owner_->stream(),
+            [coordinator = coordinator(), rank = rank_state().rank, step, kept = of_all_] {
+              caf::anon_send(coordinator, atom::vote_v, rank, step);
+            });
 }
 
 void AsyncShardManagerState::apply(std::int64_t step) {
@@ -281,7 +273,7 @@ void AsyncShardManagerState::apply(std::int64_t step) {
   if (!reads)
     return fail(reads.error());
   reads_ = *std::move(reads);
-  announce(me(), owner_->stream(), atom::done_v, step, found_);
+  announce(owner_->stream(), atom::done_v, step, found_);
 }
 
 void AsyncShardManagerState::finish_step(std::int64_t step) {

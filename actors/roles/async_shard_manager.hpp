@@ -63,12 +63,10 @@ private:
   void gradients_ready(Pass pass, UnitId unit, const EventPtr& event);
   void give(const collectives::Bucket& bucket, const data::WorkItem& item);
   // As the owner of a shard.
-  training::MessageRules message_rules() const;
   void open(const collectives::MessagePtr& message);
   Status check(const collectives::Message& message) const;
   bool awaits(const collectives::Message& message) const;
   void answer_pull(const collectives::Message& message);
-  void take_gradients(const collectives::MessagePtr& message);
   void take_statistics(const collectives::MessagePtr& message);
   void go_on();
   void take();
@@ -90,7 +88,6 @@ private:
   const data::SliceAssignment& slice_assignment() const { return setup_.slice_assignment; }
   training::ModelState& state() const { return *rank_state().state; }
   int ranks() const { return state().layout().strategy().world_size; }
-  parameter_server_actor me() const { return self_; }
 
   parameter_server_actor::pointer self_;
   AsyncShardManagerSetup setup_;

@@ -252,7 +252,7 @@ void ShardManagerState::finish_step(std::int64_t step) {
   gathered_.assign(gathered_.size(), false);
   if (rounds_)
     end_round(step);
-  announce(shard_manager_actor{self_}, reducer_.last_stream(), atom::done_v, step, found);
+  announce(reducer_.last_stream(), atom::done_v, step, found);
 }
 
 void ShardManagerState::publish(const collectives::Bucket& bucket, training::Collectives& done) {

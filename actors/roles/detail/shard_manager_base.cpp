@@ -78,8 +78,7 @@ caf::result<bool> ShardManagerBase::give_chunk(std::int64_t steps, std::size_t i
 void ShardManagerBase::when_copied(std::int64_t steps, std::shared_ptr<const void> copy,
                                    std::function<void()> then) {
   copies_.emplace(steps, std::move(then));
-  announce(shard_manager_actor{self_}, *rank_state_->communication, atom::saved_v, steps,
-           std::move(copy));
+  announce(*rank_state_->communication, atom::saved_v, steps, std::move(copy));
 }
 
 /// The oldest copy after this many steps is done. No effect if none is in progress.

@@ -62,19 +62,27 @@ protected:
   }
   /// Subscribes to the messages for this rank, and to the loss of other ranks.
   void subscribe(collectives::PointToPoint& point_to_point);
-  /// Sends this message to itself when the stream has come this far, or `failed` if the stream has
-  /// failed. The stream keeps `written` alive until then, because the actor may end before.
-  template <class ShardManager, class Atom>
-  static void announce(const ShardManager& me, Stream& stream, Atom atom, std::int64_t step,
-                       std::shared_ptr<const void> written) {
+  /// Calls `then` on the stream's thread when the stream has come this far. Sends itself `failed`
+  /// if the stream has failed.
+  template <class Then>
+  void when_done(Stream& stream, Then then) {
     stream.on_complete(
-        [me, atom, step, written = std::move(written)](const Status& status) mutable {
-          written.reset(); // so that its memory can be reused
+        [me = shard_manager_actor{self_}, then = std::move(then)](const Status& status) mutable {
           if (status)
-            caf::anon_send(me, atom, step);
+            then();
           else
             caf::anon_send(me, atom::failed_v, status.error());
         });
+  }
+  /// Sends itself this message then. The stream keeps `written` alive until then, because the actor
+  /// may end before.
+  template <class Atom>
+  void announce(Stream& stream, Atom atom, std::int64_t step, std::shared_ptr<const void> written) {
+    when_done(stream, [me = shard_manager_actor{self_}, atom, step,
+                       written = std::move(written)]() mutable {
+      written.reset(); // so that its memory can be reused
+      caf::anon_send(me, atom, step);
+    });
   }
   /// Calls `then` when all enqueued work, including `copy`, is done.
   void when_copied(std::int64_t steps, std::shared_ptr<const void> copy,
