@@ -229,10 +229,13 @@ void CoordinatorState::record_step(std::int64_t step, const std::vector<StepRepo
   record->time = std::chrono::system_clock::now();
   record->lr = setup_.learning_rate(step);
   if (work_items_)
-    add_work_items(step, reports, *record);
+    record->item_seconds = work_items_->take_longest(step);
   if (setup_.records_reads)
-    for (const auto& report : reports)
+    for (const auto& report : reports) {
       std::ranges::copy(report.rounds, std::back_inserter(record->rounds));
+      if (work_items_)
+        record->reads.push_back(report.reads);
+    }
   if (begins_assignment(step))
     record->slice_assignment = balancer_.slice_assignment().counts();
   const auto now = Clock::now();

@@ -135,8 +135,6 @@ private:
   void complete(std::int32_t rank, Pass pass);
   void propose(std::int32_t rank, std::int64_t step, const training::StepResults& results);
   void apply();
-  void add_work_items(std::int64_t step, const std::vector<StepReport>& reports,
-                      metrics::StepRecord& record);
   void count_evaluation(const EvaluationReport& report);
   /// `test`: null if the epoch ends without an evaluation.
   void record_epoch(std::int64_t last_step, const EvaluationReport* test);

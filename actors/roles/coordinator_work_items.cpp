@@ -94,12 +94,4 @@ void CoordinatorState::apply() {
     self_->send(member.parameter_server(), atom::advance_v, step);
 }
 
-void CoordinatorState::add_work_items(std::int64_t step, const std::vector<StepReport>& reports,
-                                      metrics::StepRecord& record) {
-  record.item_seconds = work_items_->take_longest(step);
-  if (setup_.records_reads)
-    for (const auto& report : reports)
-      record.reads.push_back(report.reads);
-}
-
 } // namespace troupe::actors
