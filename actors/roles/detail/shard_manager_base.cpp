@@ -1,7 +1,6 @@
 #include "actors/roles/detail/shard_manager_base.hpp"
 
 #include "actors/caf_error.hpp"
-#include "training/async/messages.hpp"
 
 #include <fmt/format.h>
 
