@@ -153,7 +153,7 @@ CAF_BEGIN_TYPE_ID_BLOCK(troupe, first_custom_type_id)
 
 CAF_END_TYPE_ID_BLOCK(troupe)
 
-/// What is shared within a process must not leave it.
+/// Objects that are shared within a process must not leave it.
 template <class T>
 struct caf::allowed_unsafe_message_type<std::shared_ptr<T>> : std::true_type {};
 // Concerns only the device of its rank.
