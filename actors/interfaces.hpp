@@ -128,15 +128,14 @@ using data_loader_actor = caf::typed_actor<
     caf::result<void>(atom::credit, std::int32_t rank, MicroBatchPtr batch)>;
 
 /// SHARD MANAGER: one per device. Owns parameters, gradients, optimizer state and the communicator.
-/// Only it issues collectives, except for those within a pass (ADR 0011).
+/// Only it issues collectives, except for those within a pass (ADR 0011). These are the messages of
+/// all strategies.
 using shard_manager_actor = caf::typed_actor<
     // NODE: the worker on the same device.
     caf::result<void>(atom::join, worker_actor worker),
     // WORKER: requests the parameters of a bucket. It requests all buckets of a pass at once, in
     // the order in which it runs them. Answered by parameters_ready.
     caf::result<void>(atom::need_parameters, ParameterRequest use),
-    // WORKER: at the event it no longer reads the parameters of this forward request.
-    caf::result<void>(atom::released, ParameterRequest use, EventPtr read),
     // WORKER: the unit's gradients of this pass are ready at the event.
     caf::result<void>(atom::gradients_ready, Pass pass, UnitId unit, EventPtr written),
     // WORKER: the measurements of a step whose passes are all done; in asynchronous training, of
@@ -146,23 +145,8 @@ using shard_manager_actor = caf::typed_actor<
     caf::result<void>(atom::done, std::int64_t step),
     // Its stream: the device or a collective has failed.
     caf::result<void>(atom::failed, Error error),
-    // COORDINATOR, as to WORKER: uses this slice assignment from its first step on. Answered when
-    // it does.
-    caf::result<void>(atom::assign, data::SliceAssignment next),
     // Point-to-point transport: a message from another rank's SHARD MANAGER, or from itself.
     caf::result<void>(atom::deliver, collectives::MessagePtr message),
-    // Its stream: the results of its shard of this step are computed. This and the next three
-    // messages are the two-phase commit of asynchronous training.
-    caf::result<void>(atom::propose, std::int64_t step),
-    // COORDINATOR: the combined results of all ranks. Prepares the step.
-    caf::result<void>(atom::decided, std::int64_t step, training::StepResults of_all),
-    // Its stream: the step is prepared, so that applying it cannot fail. Votes for it.
-    caf::result<void>(atom::vote, std::int64_t step),
-    // COORDINATOR, when all ranks have voted: applies the step.
-    caf::result<void>(atom::advance, std::int64_t step),
-    // COORDINATOR, within a round of steps: synchronizes all ranks to one state after `steps`
-    // steps. Answered when this rank has it.
-    caf::result<void>(atom::synchronize, std::int64_t steps),
     // COORDINATOR: makes batch norm statistics equal on all ranks, then has WORKER evaluate the
     // state after `steps` steps.
     caf::result<void>(atom::evaluate, std::int64_t steps),
@@ -187,6 +171,26 @@ using shard_manager_actor = caf::typed_actor<
     caf::result<void>(atom::abort, Error reason),
     // Its stream: it has drained.
     caf::result<void>(atom::abort)>;
+
+/// SHARD MANAGER of ranks that train each step together, or synchronize in rounds of steps.
+using synchronous_shard_manager_actor = shard_manager_actor::extend<
+    // WORKER, if the strategy divides parameters: at the event it no longer reads the parameters of
+    // this forward request.
+    caf::result<void>(atom::released, ParameterRequest use, EventPtr read),
+    // COORDINATOR, as to WORKER: uses this slice assignment from its first step on. Answered when
+    // it does.
+    caf::result<void>(atom::assign, data::SliceAssignment next),
+    // COORDINATOR, within a round of steps: synchronizes all ranks to one state after `steps`
+    // steps. Answered when this rank has it.
+    caf::result<void>(atom::synchronize, std::int64_t steps)>;
+
+/// SHARD MANAGER of asynchronous training: a parameter server. Its messages are the two-phase
+/// commit of a step.
+using parameter_server_actor = shard_manager_actor::extend<
+    // COORDINATOR: the combined results of all ranks. Prepares the step.
+    caf::result<void>(atom::decided, std::int64_t step, training::StepResults of_all),
+    // COORDINATOR, when all ranks have voted: applies the step.
+    caf::result<void>(atom::advance, std::int64_t step)>;
 
 /// COORDINATOR: one per job. Decides how far workers may go, and when to evaluate, save and end.
 using coordinator_actor = caf::typed_actor<

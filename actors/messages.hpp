@@ -1,5 +1,5 @@
-/// Messages between roles. Structs with `inspect` can be sent to other processes. Those behind
-/// pointers stay within a process (type_ids.hpp lists them).
+/// Messages between roles. Structs with `fields` or `inspect` can be sent to other processes; the
+/// others stay within a process (type_ids.hpp lists them).
 #pragma once
 
 #include "core/checkpoint/manifest.hpp"
@@ -18,12 +18,12 @@
 
 #include <array>
 #include <chrono>
-#include <concepts>
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -40,17 +40,6 @@ struct ParameterRequest {
   std::int64_t index = 0; ///< training: the pass; evaluation: the batch of the test set
   Phase phase = Phase::forward;
   UnitId unit = 0; ///< the bucket's first in this phase; in `released`: its last
-
-  template <class Inspector>
-  friend bool inspect(Inspector& f, ParameterRequest& x) {
-    auto get = [&x] { return x.phase == Phase::backward; };
-    auto set = [&x](bool backward) {
-      x.phase = backward ? Phase::backward : Phase::forward;
-      return true;
-    };
-    return f.object(x).fields(f.field("purpose", x.pass_mode), f.field("index", x.index),
-                              f.field("phase", get, set), f.field("unit", x.unit));
-  }
 };
 
 /// Start and end on a device's clock.
@@ -67,12 +56,8 @@ struct RankInfo {
   std::uint64_t memory_bytes = 0;
   double peak_operations = 0; ///< operations per second, in the run's precision
 
-  template <class Inspector>
-  friend bool inspect(Inspector& f, RankInfo& x) {
-    return f.object(x).fields(f.field("rank", x.rank), f.field("metrics", x.metrics),
-                              f.field("device", x.device), f.field("samples", x.samples),
-                              f.field("data", x.data), f.field("memory_bytes", x.memory_bytes),
-                              f.field("peak_operations", x.peak_operations));
+  auto fields() {
+    return std::tie(rank, metrics, device, samples, data, memory_bytes, peak_operations);
   }
 };
 
@@ -95,10 +80,7 @@ struct Right {
     return static_cast<double>(*correct) / static_cast<double>(rows);
   }
 
-  template <class Inspector>
-  friend bool inspect(Inspector& f, Right& x) {
-    return f.object(x).fields(f.field("rows", x.rows), f.field("correct", x.correct));
-  }
+  auto fields() { return std::tie(rows, correct); }
 };
 
 /// A WORKER's measurements of its part of a step.
@@ -127,13 +109,9 @@ struct WorkerStep {
     ready_batches = more.ready_batches;
   }
 
-  template <class Inspector>
-  friend bool inspect(Inspector& f, WorkerStep& x) {
-    return f.object(x).fields(
-        f.field("step", x.step), f.field("loss", x.loss), f.field("right", x.right),
-        f.field("samples", x.samples), f.field("begin", x.begin), f.field("end", x.end),
-        f.field("busy", x.busy), f.field("data_wait", x.data_wait),
-        f.field("statistics_bytes", x.statistics_bytes), f.field("ready_batches", x.ready_batches));
+  auto fields() {
+    return std::tie(step, loss, right, samples, begin, end, busy, data_wait, statistics_bytes,
+                    ready_batches);
   }
 };
 
@@ -142,10 +120,7 @@ struct RankCollective {
   std::uint64_t bytes = 0; ///< sent
   std::chrono::nanoseconds time{};
 
-  template <class Inspector>
-  friend bool inspect(Inspector& f, RankCollective& x) {
-    return f.object(x).fields(f.field("bytes", x.bytes), f.field("time", x.time));
-  }
+  auto fields() { return std::tie(bytes, time); }
 };
 
 using metrics::RoundTaken;
@@ -166,15 +141,9 @@ struct StepReport {
   std::vector<RoundTaken> rounds = {}; ///< rounds that this rank has summed
   std::vector<SliceRead> reads = {};   ///< of its shard, in asynchronous training
 
-  template <class Inspector>
-  friend bool inspect(Inspector& f, StepReport& x) {
-    return f.object(x).fields(
-        f.field("rank", x.rank), f.field("worker", x.worker), f.field("collectives", x.collectives),
-        f.field("overlapped", x.overlapped), f.field("optimizer", x.optimizer),
-        f.field("memory", x.memory), f.field("squared_norm", x.squared_norm),
-        f.field("loss_scaling", x.loss_scaling), f.field("drift", x.drift),
-        f.field("round_bytes", x.round_bytes), f.field("rounds", x.rounds),
-        f.field("reads", x.reads));
+  auto fields() {
+    return std::tie(rank, worker, collectives, overlapped, optimizer, memory, squared_norm,
+                    loss_scaling, drift, round_bytes, rounds, reads);
   }
 };
 
@@ -185,11 +154,7 @@ struct EvaluationReport {
   double loss_sum = 0; ///< over the rows that count
   Right right = {};
 
-  template <class Inspector>
-  friend bool inspect(Inspector& f, EvaluationReport& x) {
-    return f.object(x).fields(f.field("rank", x.rank), f.field("step", x.step),
-                              f.field("loss_sum", x.loss_sum), f.field("right", x.right));
-  }
+  auto fields() { return std::tie(rank, step, loss_sum, right); }
 };
 
 /// The outcome of writing a rank's part of a checkpoint, or one chunk of it.
@@ -202,12 +167,8 @@ struct ShardOutcome {
   std::string parameters_sha256 = {}; ///< if all parameters passed through this rank
   double seconds = 0;                 ///< spent on writing
 
-  template <class Inspector>
-  friend bool inspect(Inspector& f, ShardOutcome& x) {
-    return f.object(x).fields(
-        f.field("rank", x.rank), f.field("step", x.step), f.field("is_last", x.is_last),
-        f.field("files", x.files), f.field("failure", x.failure),
-        f.field("parameters_sha256", x.parameters_sha256), f.field("seconds", x.seconds));
+  auto fields() {
+    return std::tie(rank, step, is_last, files, failure, parameters_sha256, seconds);
   }
 };
 
@@ -219,60 +180,36 @@ struct CheckpointShards {
   std::map<std::string, std::string> results = {};
   bool is_best = false;
 
-  template <class Inspector>
-  friend bool inspect(Inspector& f, CheckpointShards& x) {
-    return f.object(x).fields(f.field("step", x.step), f.field("parts", x.parts),
-                              f.field("results", x.results), f.field("is_best", x.is_best));
-  }
+  auto fields() { return std::tie(step, parts, results, is_best); }
 };
 
 } // namespace troupe::actors
 
 namespace troupe {
 
-template <class Inspector>
-bool inspect(Inspector& f, FileRecord& x) {
-  return f.object(x).fields(f.field("name", x.name), f.field("bytes", x.bytes),
-                            f.field("sha256", x.sha256));
+// As a member `fields`, for structs that know of no messages.
+inline auto fields(FileRecord& x) {
+  return std::tie(x.name, x.bytes, x.sha256);
 }
-
-template <class Inspector>
-bool inspect(Inspector& f, MemoryUse& x) {
-  return f.object(x).fields(f.field("current", x.current), f.field("peak", x.peak),
-                            f.field("total", x.total), f.field("total_peak", x.total_peak));
+inline auto fields(MemoryUse& x) {
+  return std::tie(x.current, x.peak, x.total, x.total_peak);
 }
-
-template <class Inspector>
-bool inspect(Inspector& f, LossScaleState& x) {
-  return f.object(x).fields(f.field("scale", x.scale), f.field("found_inf", x.found_inf),
-                            f.field("growth_tracker", x.growth_tracker),
-                            f.field("skipped", x.skipped), f.field("taken", x.taken),
-                            f.field("grown", x.grown));
+inline auto fields(LossScaleState& x) {
+  return std::tie(x.scale, x.found_inf, x.growth_tracker, x.skipped, x.taken, x.grown);
+}
+inline auto fields(Where& x) {
+  return std::tie(x.node, x.actor, x.rank, x.step);
 }
 
 namespace training {
 
-template <class Inspector>
-bool inspect(Inspector& f, StepResults& x) {
-  return f.object(x).fields(
-      f.field("loss_scale", x.loss_scale), f.field("squared_norm", x.squared_norm),
-      f.field("mean_square", x.mean_square), f.field("square_of_mean", x.square_of_mean));
+inline auto fields(StepResults& x) {
+  return std::tie(x.loss_scale, x.squared_norm, x.mean_square, x.square_of_mean);
 }
 
 } // namespace training
 
 namespace metrics {
-
-/// Records that are sent to other processes.
-template <class Record>
-concept SentRecord = std::same_as<Record, RoundTaken::Change> || std::same_as<Record, RoundTaken> ||
-    std::same_as<Record, SliceRead> || std::same_as<Record, WorkerSummary> ||
-    std::same_as<Record, CheckpointRecord> || std::same_as<Record, LossScaling>;
-
-template <class Inspector, SentRecord Record>
-bool inspect(Inspector& f, Record& x) {
-  return inspect_fields(f, x);
-}
 
 template <class Inspector>
 bool inspect(Inspector& f, JobPhase& x) {
@@ -285,12 +222,6 @@ bool inspect(Inspector& f, JobPhase& x) {
 }
 
 } // namespace metrics
-
-template <class Inspector>
-bool inspect(Inspector& f, Where& x) {
-  return f.object(x).fields(f.field("node", x.node), f.field("actor", x.actor),
-                            f.field("rank", x.rank), f.field("step", x.step));
-}
 
 /// The longest error message that is sent; longer ones are truncated.
 constexpr std::size_t most_error_bytes = 16 << 10;

@@ -3,6 +3,7 @@
 
 #include "actors/cluster_messages.hpp"
 #include "actors/consensus/vote_reply.hpp"
+#include "actors/inspect.hpp"
 #include "actors/job_status.hpp"
 #include "actors/membership/links.hpp"
 #include "actors/messages.hpp"
@@ -152,18 +153,8 @@ CAF_BEGIN_TYPE_ID_BLOCK(troupe, first_custom_type_id)
 
 CAF_END_TYPE_ID_BLOCK(troupe)
 
-// These contain pointers, and must not leave the process.
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::EventPtr)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::collectives::MessagePtr)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::MicroBatchPtr)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::SnapshotPtr)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::StateChunkPtr)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::StepRecordPtr)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::EpochRecordPtr)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::RecoveryRecordPtr)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::GeneratedRecordPtr)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::RunOutcomePtr)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::BuiltGenerationPtr)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::RunTotalsPtr)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::RunViewPtr)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::SpansPtr)
+/// Objects that are shared within a process must not leave it.
+template <class T>
+struct caf::allowed_unsafe_message_type<std::shared_ptr<T>> : std::true_type {};
+// Concerns only the device of its rank.
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::ParameterRequest)

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <optional>
+#include <tuple>
 
 namespace troupe::actors {
 
@@ -26,10 +27,7 @@ struct VoteReply {
   /// A decided record, if it is later than the one in the request.
   std::optional<training::GenerationRecord> newer = {};
 
-  template <class Inspector>
-  friend bool inspect(Inspector& f, VoteReply& x) {
-    return f.object(x).fields(f.field("promise", x.promise), f.field("newer", x.newer));
-  }
+  auto fields() { return std::tie(promise, newer); }
 };
 
 } // namespace troupe::actors

@@ -63,34 +63,35 @@ NodeState::spawn_shard_manager(const std::shared_ptr<training::RankState>& rank_
                                const metrics::Track& compute) {
   const auto& on = generation();
   const auto rows = training::rank_rows(rank_state->rank);
-  const StateSaverSetup saver{.checkpointer = checkpointer_of(rank_state),
-                              .coordinator = coordinator_,
-                              .generator = rank_state->rank == 0 ? generator_ : generator_actor{}};
-  auto reducer = on.reducer(rank_state);
-  reducer.row = rank_state->communication == rank_state->compute
-                    ? compute
-                    : on.trace.track(rows, "communication");
-  if (rank_state->updates)
-    reducer.host_rows = {on.trace.track(rows, "copies"), on.trace.track(rows, "host optimizer")};
+  const ShardManagerNeighbours others{.checkpointer = checkpointer_of(rank_state),
+                                      .coordinator = coordinator_,
+                                      .generator =
+                                          rank_state->rank == 0 ? generator_ : generator_actor{}};
   const auto index = static_cast<std::size_t>(rank_state->rank - on.rank_states.front()->rank);
-  if (!on.strategy.is_asynchronous()) {
-    ShardManagerSetup setup{.reducer = std::move(reducer), .first_pass = first, .saver = saver};
-    if (on.strategy.has_replica_groups())
-      setup.replica_groups = {on.outer[index], on.sums[index], on.point_to_point, on.first_step};
-    return spawn_role<ShardManagerState, shard_manager_actor>(rows, std::move(setup),
-                                                              rank_state->rank);
-  }
-  return spawn_role<AsyncShardManagerState, shard_manager_actor>(
-      rows,
-      AsyncShardManagerSetup{
-          .reducer = std::move(reducer),
-          .owner = on.owners[index],
-          .point_to_point = on.point_to_point,
-          .replica_rank = on.shard_replicas
-                              ? std::optional{on.shard_replicas.replica_rank_of(rank_state->rank)}
-                              : std::nullopt,
-          .saver = saver},
-      rank_state->rank);
+  if (on.strategy.is_asynchronous())
+    return spawn_role<AsyncShardManagerState, parameter_server_actor>(
+        rows,
+        AsyncShardManagerSetup{
+            .rank_state = rank_state,
+            .slice_assignment = on.slice_assignment,
+            .owner = on.owners[index],
+            .point_to_point = on.point_to_point,
+            .replica_rank = on.shard_replicas
+                                ? std::optional{on.shard_replicas.replica_rank_of(rank_state->rank)}
+                                : std::nullopt,
+            .others = others},
+        rank_state->rank);
+  ShardManagerSetup setup{.reducer = on.reducer(rank_state), .first_pass = first, .others = others};
+  setup.reducer.row = rank_state->communication == rank_state->compute
+                          ? compute
+                          : on.trace.track(rows, "communication");
+  if (rank_state->updates)
+    setup.reducer.host_rows = {on.trace.track(rows, "copies"),
+                               on.trace.track(rows, "host optimizer")};
+  if (on.strategy.has_replica_groups())
+    setup.replica_groups = {on.outer[index], on.sums[index], on.point_to_point, on.first_step};
+  return spawn_role<ShardManagerState, synchronous_shard_manager_actor>(rows, std::move(setup),
+                                                                        rank_state->rank);
 }
 
 void NodeState::spawn_rank(const std::shared_ptr<training::RankState>& rank_state,

@@ -229,10 +229,13 @@ void CoordinatorState::record_step(std::int64_t step, const std::vector<StepRepo
   record->time = std::chrono::system_clock::now();
   record->lr = setup_.learning_rate(step);
   if (work_items_)
-    add_work_items(step, reports, *record);
+    record->item_seconds = work_items_->take_longest(step);
   if (setup_.records_reads)
-    for (const auto& report : reports)
+    for (const auto& report : reports) {
       std::ranges::copy(report.rounds, std::back_inserter(record->rounds));
+      if (work_items_)
+        record->reads.push_back(report.reads);
+    }
   if (begins_assignment(step))
     record->slice_assignment = balancer_.slice_assignment().counts();
   const auto now = Clock::now();
@@ -307,19 +310,24 @@ bool CoordinatorState::synchronize() {
     return true;
   if (std::exchange(synchronizes_, true))
     return false;
-  auto left = std::make_shared<std::size_t>(members_.size());
+  const auto answered = after(members_.size(), [this] {
+    synchronizes_ = false;
+    agreed_ = committed_;
+    halts_.empty() ? reach_pause() : answer_halts();
+  });
   for (const auto& [rank, member] : members_)
-    self_->request(member.shard_manager, caf::infinite, atom::synchronize_v, committed_)
-        .then(
-            [this, left] {
-              if (--*left > 0 || phase_ == Phase::ended)
-                return;
-              synchronizes_ = false;
-              agreed_ = committed_;
-              halts_.empty() ? reach_pause() : answer_halts();
-            },
-            [](const caf::error&) {}); // the rank has failed, and reports it itself
+    self_->request(member.synchronous(), caf::infinite, atom::synchronize_v, committed_)
+        .then(answered, [](const caf::error&) {}); // the rank has failed, and reports it itself
   return false;
+}
+
+/// Returns a function that calls `then` when it is called the last of this many times, unless the
+/// job has ended.
+std::function<void()> CoordinatorState::after(std::size_t answers, std::function<void()> then) {
+  return [this, left = std::make_shared<std::size_t>(answers), then = std::move(then)] {
+    if (--*left == 0 && phase_ != Phase::ended)
+      then();
+  };
 }
 
 /// Returns whether the slice assignment stays as it is. If not, sends the new one to all ranks, and
@@ -328,20 +336,15 @@ bool CoordinatorState::assign() {
   const auto next = balancer_.next(committed_);
   if (!next)
     return true;
-  auto left = std::make_shared<std::size_t>(2 * members_.size());
-  const auto tell = [&, left](const auto& role) {
+  const auto answered =
+      after(2 * members_.size(), [this] { is_over() ? save_if_due() : resume_training(); });
+  const auto tell = [&](const auto& role) {
     self_->request(role, caf::infinite, atom::assign_v, *next)
-        .then(
-            [this, left] {
-              if (--*left > 0 || phase_ == Phase::ended)
-                return;
-              is_over() ? save_if_due() : resume_training();
-            },
-            [](const caf::error&) {}); // the rank has failed, and reports it itself
+        .then(answered, [](const caf::error&) {}); // the rank has failed, and reports it itself
   };
   for (const auto& [rank, member] : members_) {
     tell(member.worker);
-    tell(member.shard_manager);
+    tell(member.synchronous());
   }
   return false;
 }

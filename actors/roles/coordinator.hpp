@@ -96,6 +96,13 @@ private:
     std::int64_t ready_batches = 0;          ///< when the last step ended
     MemoryUse memory = {};
 
+    // The strategy of the job tells which of the two `shard_manager` is.
+    synchronous_shard_manager_actor synchronous() const {
+      return caf::actor_cast<synchronous_shard_manager_actor>(shard_manager);
+    }
+    parameter_server_actor parameter_server() const {
+      return caf::actor_cast<parameter_server_actor>(shard_manager);
+    }
     void add(const StepReport& report);
     metrics::WorkerSummary summary(double step_seconds) const;
   };
@@ -118,6 +125,7 @@ private:
   bool needs_one_state() const;
   void reach_pause();
   bool synchronize();
+  std::function<void()> after(std::size_t answers, std::function<void()> then);
   bool assign();
   bool begins_assignment(std::int64_t step) const;
   void assign_work();
@@ -127,8 +135,6 @@ private:
   void complete(std::int32_t rank, Pass pass);
   void propose(std::int32_t rank, std::int64_t step, const training::StepResults& results);
   void apply();
-  void add_work_items(std::int64_t step, const std::vector<StepReport>& reports,
-                      metrics::StepRecord& record);
   void count_evaluation(const EvaluationReport& report);
   /// `test`: null if the epoch ends without an evaluation.
   void record_epoch(std::int64_t last_step, const EvaluationReport* test);
@@ -194,7 +200,6 @@ private:
   bool writing_ = false;       ///< a snapshot is being written; there is memory for one
   bool save_due_ = false;      ///< save again when that one is written
   bool save_wanted_ = false;   ///< at any step
-  std::size_t copying_ = 0;    ///< ranks that have not yet copied their part of the state
   std::int64_t saved_ =
       -1; ///< number of steps after which the last checkpoint was or is being written
   std::int64_t hashed_ = -1;    ///< number of steps after which the summary's digest was taken

@@ -45,16 +45,13 @@ void CoordinatorState::fail_node(Error error) {
 }
 
 void CoordinatorState::tell_membership(const Error& error) {
-  const auto ended = [this, error](const caf::error&) { end_failed(error); };
-  const auto number = setup_.generation.number;
-  if (is_between_nodes(error.code))
+  const auto tell = [&](const auto& failure) {
     self_
-        ->request(setup_.membership, caf::infinite, atom::failed_v, number,
-                  SharedFailure{error, nodes_behind()})
-        .then([] {}, ended);
-  else
-    self_->request(setup_.membership, caf::infinite, atom::failed_v, number, error)
-        .then([] {}, ended);
+        ->request(setup_.membership, caf::infinite, atom::failed_v, setup_.generation.number,
+                  failure)
+        .then([] {}, [this, error](const caf::error&) { end_failed(error); });
+  };
+  is_between_nodes(error.code) ? tell(SharedFailure{error, nodes_behind()}) : tell(error);
 }
 
 /// A collective fails for all ranks that have reached it. So, after the longest time that a

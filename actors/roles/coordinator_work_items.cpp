@@ -80,7 +80,7 @@ void CoordinatorState::propose(std::int32_t rank, std::int64_t step,
     return;
   if (const auto of_all = votes_.propose(rank, step, results))
     for (const auto& [to, member] : members_)
-      self_->send(member.shard_manager, atom::decided_v, step, *of_all);
+      self_->send(member.parameter_server(), atom::decided_v, step, *of_all);
 }
 
 /// Has the next step applied if all its slices are computed and all ranks have voted for it.
@@ -91,15 +91,7 @@ void CoordinatorState::apply() {
   votes_.close(step);
   work_items_->apply();
   for (const auto& [rank, member] : members_)
-    self_->send(member.shard_manager, atom::advance_v, step);
-}
-
-void CoordinatorState::add_work_items(std::int64_t step, const std::vector<StepReport>& reports,
-                                      metrics::StepRecord& record) {
-  record.item_seconds = work_items_->take_longest(step);
-  if (setup_.records_reads)
-    for (const auto& report : reports)
-      record.reads.push_back(report.reads);
+    self_->send(member.parameter_server(), atom::advance_v, step);
 }
 
 } // namespace troupe::actors

@@ -1,9 +1,10 @@
 #include "actors/roles/run_view.hpp"
 
 #include "actors/membership/members_file.hpp"
-#include "actors/roles/detail/node_records.hpp"
 #include "core/fail.hpp"
 #include "core/staging.hpp"
+#include "metrics/http/scrape_targets.hpp"
+#include "metrics/report/run_document.hpp"
 #include "training/earlier_run.hpp"
 
 #include <spdlog/spdlog.h>
@@ -38,6 +39,36 @@ std::vector<std::string> written_before(const metrics::RunWriter& writer) {
   if (writer.staging.empty())
     return {};
   return {writer.staging.filename().string(), members_file};
+}
+
+/// Returns the host name, or the address if nodes of the job share the host name.
+const std::string& label_of(const NodeStatus& node, const std::vector<NodeStatus>& nodes) {
+  return std::ranges::count(nodes, node.name, &NodeStatus::name) == 1 ? node.name : node.address;
+}
+
+/// The first node leads.
+std::vector<metrics::NodeRecord> records_of(const std::vector<NodeStatus>& nodes) {
+  std::vector<metrics::NodeRecord> records;
+  records.reserve(nodes.size());
+  for (const auto& node : nodes)
+    records.push_back({.name = label_of(node, nodes),
+                       .address = node.address,
+                       .page = node.metrics,
+                       .state = node.state,
+                       .version = node.version,
+                       .ranks = node.ranks,
+                       .devices = node.devices,
+                       .leads = records.empty()});
+  return records;
+}
+
+/// Returns the nodes that serve metrics.
+std::vector<metrics::ScrapeTarget> targets_of(const std::vector<NodeStatus>& nodes) {
+  std::vector<metrics::ScrapeTarget> targets;
+  for (const auto& node : nodes)
+    if (!node.metrics.empty())
+      targets.push_back({node.metrics, {{"node", label_of(node, nodes)}}});
+  return targets;
 }
 
 } // namespace

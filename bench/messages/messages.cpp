@@ -26,18 +26,11 @@ struct Server {
             [this](atom::need_parameters, const ParameterRequest& use) {
               self->send(worker, atom::parameters_ready_v, use, EventPtr{});
             },
-            [](atom::released, const ParameterRequest&, const EventPtr&) {},
             [](atom::gradients_ready, Pass, UnitId, const EventPtr&) {},
             [](atom::done, const WorkerStep&, const SpansPtr&) {},
             [](atom::done, std::int64_t) {},
             [](atom::failed, const Error&) {},
-            [](atom::assign, const data::SliceAssignment&) {},
             [](atom::deliver, const collectives::MessagePtr&) {},
-            [](atom::propose, std::int64_t) {},
-            [](atom::decided, std::int64_t, const training::StepResults&) {},
-            [](atom::vote, std::int64_t) {},
-            [](atom::advance, std::int64_t) {},
-            [](atom::synchronize, std::int64_t) {},
             [](atom::evaluate, std::int64_t) {},
             [](atom::save, std::int64_t) {},
             [](atom::save, std::int64_t, std::uint64_t) { return ShardOutcome{}; },

@@ -49,8 +49,8 @@ struct Nobody {
 /// Runs forward passes over the test set unit by unit, and records the delay of each answer.
 struct Client {
   static inline const char* name = "client";
-  Client(worker_actor::pointer me, shard_manager_actor whom, UnitId unit_count, std::int64_t passes,
-         caf::actor whom_to_tell, std::shared_ptr<Times> kept)
+  Client(worker_actor::pointer me, synchronous_shard_manager_actor whom, UnitId unit_count,
+         std::int64_t passes, caf::actor whom_to_tell, std::shared_ptr<Times> kept)
       : self{me}, server{std::move(whom)}, units{unit_count}, left{passes},
         report{std::move(whom_to_tell)}, times{std::move(kept)} {}
   worker_actor::behavior_type make_behavior() {
@@ -80,7 +80,7 @@ struct Client {
     self->send(server, atom::need_parameters_v, next);
   }
   worker_actor::pointer self;
-  shard_manager_actor server;
+  synchronous_shard_manager_actor server;
   UnitId units;
   std::int64_t left;
   caf::actor report;
@@ -118,11 +118,12 @@ Result<Times> measure(StrategyKind strategy, std::int64_t passes) {
   std::vector<caf::actor> others = {caf::actor_cast<caf::actor>(coordinator)};
   std::vector<std::shared_ptr<Times>> kept;
   for (const auto& rank_state : (*generation)->rank_states) {
-    const auto shard_manager = system.spawn<shard_manager_actor::stateful_impl<ShardManagerState>>(
-        ShardManagerSetup{.reducer = {.rank_state = rank_state,
-                                      .slice_assignment = (*generation)->slice_assignment,
-                                      .optimizer = (*generation)->job().optimizer},
-                          .saver = {.coordinator = coordinator}});
+    const auto shard_manager =
+        system.spawn<synchronous_shard_manager_actor::stateful_impl<ShardManagerState>>(
+            ShardManagerSetup{.reducer = {.rank_state = rank_state,
+                                          .slice_assignment = (*generation)->slice_assignment,
+                                          .optimizer = (*generation)->job().optimizer},
+                              .others = {.coordinator = coordinator}});
     const auto units = static_cast<UnitId>(rank_state->train().layout().unit_elements.size());
     kept.push_back(std::make_shared<Times>());
     others.push_back(caf::actor_cast<caf::actor>(shard_manager));

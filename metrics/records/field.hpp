@@ -99,14 +99,4 @@ std::optional<double> number_of(const Field<Member>& field, const Record& record
   return is_omitted(field, record) ? std::nullopt : number_of(std::invoke(field.member, record));
 }
 
-/// Sends a record to another process, with all fields of its table (CAF's inspection).
-template <class Inspector, HasFields Record>
-bool inspect_fields(Inspector& f, Record& record) {
-  return std::apply(
-      [&](const auto&... each) {
-        return f.object(record).fields(f.field(each.name, record.*each.member)...);
-      },
-      fields_of<Record>);
-}
-
 } // namespace troupe::metrics

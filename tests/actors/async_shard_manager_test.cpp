@@ -40,11 +40,12 @@ public:
     shard_bytes_ = rank_state_->state->layout().plan().shard_elements() * sizeof(float);
     memory_ = rank_state_->device().allocate(shard_bytes_, MemoryKind::communication).value();
     point_to_point_ = collectives::PointToPoint::open({.process_of = {0, 0}}, nullptr).value();
-    shard_manager_ = test::spawn_state<AsyncShardManagerState, shard_manager_actor>(
-        system_, AsyncShardManagerSetup{.reducer = std::move(reducer),
+    shard_manager_ = test::spawn_state<AsyncShardManagerState, parameter_server_actor>(
+        system_, AsyncShardManagerSetup{.rank_state = rank_state_,
+                                        .slice_assignment = reducer.slice_assignment,
                                         .owner = owner,
                                         .point_to_point = point_to_point_,
-                                        .saver = {.coordinator = coordinator_}});
+                                        .others = {.coordinator = coordinator_}});
   }
   ~SingleServer() {
     // As in a generation: enqueued work uses memory that is freed with the shard.
@@ -110,7 +111,7 @@ private:
   std::size_t shard_bytes_ = 0;
   BufferPtr memory_;
   coordinator_actor coordinator_;
-  shard_manager_actor shard_manager_;
+  parameter_server_actor shard_manager_;
 };
 
 } // namespace

@@ -72,7 +72,7 @@ inline shard_manager_actor spawn_shard_manager(caf::actor_system& system, int ra
                         .is_last = chunk + 1 == chunks,
                         .parameters_sha256 = seen->is_sharded ? "" : "digest"};
   };
-  return spawn_stub<shard_manager_actor>(
+  return spawn_stub<synchronous_shard_manager_actor>(
       system, [seen](atom::synchronize, std::int64_t steps) { seen->meetings.push_back(steps); },
       [rank, seen](atom::evaluate, std::int64_t step) {
         if (rank == 0)

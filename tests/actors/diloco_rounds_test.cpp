@@ -78,8 +78,7 @@ private:
       {.state = state_,
        .sum = on_->sums.front(),
        .point_to_point = collectives::PointToPoint::open({.process_of = {0, 0}}, nullptr).value()},
-      {},
-      [](std::chrono::milliseconds, const std::function<void()>&) { FAIL("nobody is late"); }};
+      [](std::chrono::milliseconds, const std::function<Status()>&) { FAIL("nobody is late"); }};
 };
 
 } // namespace

@@ -107,13 +107,15 @@ public:
       rank_states_.push_back(make_rank_state(rank, world_size, loss_scale));
       rank_states_.back()->world = rank_states_.back()->replicate_group =
           std::move(everybody[static_cast<std::size_t>(rank)]);
-      shard_managers_.push_back(test::spawn_state<ShardManagerState, shard_manager_actor>(
-          system_, ShardManagerSetup{
-                       .reducer = {.rank_state = rank_states_.back(),
-                                   .slice_assignment = {world_size, world_size},
-                                   .loss_scale = loss_scale,
-                                   .optimizer = [optimizer](std::int64_t) { return optimizer; }},
-                       .saver = {.coordinator = coordinator_}}));
+      shard_managers_.push_back(
+          test::spawn_state<ShardManagerState, synchronous_shard_manager_actor>(
+              system_,
+              ShardManagerSetup{
+                  .reducer = {.rank_state = rank_states_.back(),
+                              .slice_assignment = {world_size, world_size},
+                              .loss_scale = loss_scale,
+                              .optimizer = [optimizer](std::int64_t) { return optimizer; }},
+                  .others = {.coordinator = coordinator_}}));
     }
   }
   ~ShardRuntime() {

@@ -61,7 +61,7 @@ struct Workplace : Deterministic {
         [this](atom::credit, std::int32_t, const MicroBatchPtr& batch) {
           told.credits.push_back(batch->slot);
         });
-    setup.shard_manager = spawn_stub<shard_manager_actor>(
+    setup.shard_manager = spawn_stub<synchronous_shard_manager_actor>(
         system,
         [this](atom::need_parameters, const ParameterRequest& use) { told.needs.push_back(use); },
         [this](atom::released, const ParameterRequest& use, const EventPtr&) {

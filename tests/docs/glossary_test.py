@@ -20,9 +20,9 @@ def read(path):
 
 
 def interfaces():
-    """Returns the handlers of each typed actor, by its name and without comments."""
+    """Returns the handlers of each typed actor, by its name and without comments. An extension has only its own."""
     code = re.sub(r"//.*", "", read("actors/interfaces.hpp"))
-    return dict(re.findall(r"using (\w+) = caf::typed_actor<(.*?)>;", code, re.DOTALL))
+    return dict(re.findall(r"using (\w+) = (?:caf::typed_actor|\w+_actor::extend)<(.*?)>;", code, re.DOTALL))
 
 
 def types_of(bodies):

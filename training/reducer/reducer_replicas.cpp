@@ -1,12 +1,8 @@
-// Keeps shard replicas up to date, and rolls a rank forward that is a step late.
+// Applies steps to shard replicas, and rolls a rank forward that is a step late.
 #include "core/fail.hpp"
 #include "training/reducer/reducer.hpp"
 
 namespace troupe::training {
-
-using collectives::Bucket;
-using collectives::Values;
-using metrics::CollectiveKind;
 
 namespace {
 
@@ -24,34 +20,6 @@ void apply_chunks(Device& device, Stream& stream, const std::vector<OptimizerChu
 }
 
 } // namespace
-
-/// Returns the narrowest type that holds reduced gradients without loss. Sums sent in a narrower
-/// type are values of that type, unless several of them were added here or rounded to another type.
-DType GradientReducer::replica_type() const {
-  const bool adds = strategy().sums_shards() && setup_.slice_assignment.passes() > 1;
-  const auto stored = layout().stored(), reduced = strategy().reduced;
-  const bool rounds = stored != DType::f32 && stored != reduced;
-  return adds || rounds ? DType::f32 : reduced;
-}
-
-void GradientReducer::send_to_replica(const Bucket& bucket, float* gradients, Collectives& done) {
-  auto& world = *rank_state().world;
-  auto& device = rank_state().device();
-  const auto elements = plan().shard_elements(bucket);
-  const auto type = replica_type();
-  float* const copy = state().shard_replica()->gradients(bucket);
-  Values mine{gradients, elements, type};
-  void* received = copy;
-  if (type != DType::f32) {
-    mine.data = buffers().wire();
-    received = buffers().wire() + mine.bytes();
-    device.narrow(stream(), gradients, mine.data, type, elements);
-  }
-  collective(world, CollectiveKind::shard_replica, mine.bytes(), done,
-             [&] { world.shift(stream(), mine, received, setup_.replica_distance); });
-  if (type != DType::f32)
-    device.widen(stream(), received, type, copy, elements);
-}
 
 void GradientReducer::apply_to_copy(const OptimizerArguments& arguments) {
   for (const auto& bucket : plan().buckets)

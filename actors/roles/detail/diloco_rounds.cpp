@@ -27,9 +27,9 @@ bool is_there(const std::vector<MessagePtr>& sums) {
 
 } // namespace
 
-DilocoRounds::DilocoRounds(DilocoRoundsSetup setup, shard_manager_actor me, Later later)
-    : setup_{std::move(setup)}, me_{std::move(me)}, later_{std::move(later)},
-      registry_{strategy(), fragments(), setup_.first_step},
+DilocoRounds::DilocoRounds(DilocoRoundsSetup setup, Later later)
+    : setup_{std::move(setup)}, later_{std::move(later)}, registry_{strategy(), fragments(),
+                                                                    setup_.first_step},
       applied_(setup_.state->fragments().size(), setup_.first_step - 1) {}
 
 Status DilocoRounds::end_step(std::int64_t step, double weight) {
@@ -107,11 +107,10 @@ Status DilocoRounds::close_if_due(int fragment) {
 
 /// The pseudo-gradient of a replica group that misses the grace period counts in the next round.
 void DilocoRounds::begin_grace(Round round) {
-  later_(strategy().outer.grace, [this, round] {
+  later_(strategy().outer.grace, [this, round]() -> Status {
     if (registry_.next(round.fragment) != round)
-      return; // the others have arrived
-    if (auto closed = close(round.fragment); !closed)
-      caf::anon_send(me_, atom::failed_v, closed.error());
+      return {}; // the others have arrived
+    return close(round.fragment);
   });
 }
 

@@ -2,7 +2,7 @@
 /// of other replica groups, and holds back steps until the sums that they need have arrived.
 #pragma once
 
-#include "actors/interfaces.hpp"
+#include "actors/messages.hpp"
 #include "collectives/point_to_point/point_to_point.hpp"
 #include "training/diloco/outer_state.hpp"
 #include "training/diloco/pseudo_gradient_reducer.hpp"
@@ -38,10 +38,10 @@ struct RoundReport {
 /// Used only by its SHARD MANAGER.
 class DilocoRounds {
 public:
-  /// Calls `then` in the actor after this time.
-  using Later = std::function<void(std::chrono::milliseconds, std::function<void()> then)>;
+  /// Calls `then` in the actor after this time. The actor reports its error.
+  using Later = std::function<void(std::chrono::milliseconds, std::function<Status()> then)>;
 
-  DilocoRounds(DilocoRoundsSetup setup, shard_manager_actor me, Later later);
+  DilocoRounds(DilocoRoundsSetup setup, Later later);
 
   /// Sends the pseudo-gradients of the rounds that end with this step. `weight`: the replica
   /// group's share of all slices. Precondition: the step's optimizer is enqueued. Error:
@@ -95,7 +95,6 @@ private:
   void tell_replica_group(const collectives::Message& message) const;
 
   DilocoRoundsSetup setup_;
-  shard_manager_actor me_;
   Later later_;
   training::RoundRegistry registry_;       ///< of rounds that this rank sums
   std::map<training::Round, Sums> rounds_; ///< sent or arrived, and not yet applied

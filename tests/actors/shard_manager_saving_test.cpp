@@ -26,9 +26,10 @@ struct Saver : test::Deterministic {
           received.push_back("generator");
           return true;
         });
-    shard_manager = test::spawn_state<ShardManagerState, shard_manager_actor>(
-        system, ShardManagerSetup{.reducer = generation->reducer(rank_state),
-                                  .saver = {.checkpointer = checkpointer, .generator = generator}});
+    shard_manager = test::spawn_state<ShardManagerState, synchronous_shard_manager_actor>(
+        system,
+        ShardManagerSetup{.reducer = generation->reducer(rank_state),
+                          .others = {.checkpointer = checkpointer, .generator = generator}});
     scheduler.run();
   }
   ~Saver() {
