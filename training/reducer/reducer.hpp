@@ -133,7 +133,16 @@ private:
   void collective(collectives::Communicator& communicator, metrics::CollectiveKind kind,
                   std::size_t bytes, Collectives& done, const std::function<void()>& call,
                   std::string_view of = "");
-  collectives::Values shard_on_wire(std::size_t elements, DType type) const;
+  void all_reduce(collectives::Communicator& group, const collectives::Values& values,
+                  Collectives& done, std::string_view of);
+  /// From rank 0 to all ranks.
+  void broadcast(const collectives::Values& values, Collectives& done, std::string_view of = "");
+  /// Returns where values are sent from and received: in place or, in a narrower type, at an
+  /// element of the send buffer. `narrow` and `widen` enqueue the conversion, if there is one.
+  collectives::Values as_sent(float* values, std::size_t elements, DType type,
+                              std::size_t place = 0) const;
+  void narrow(const float* values, const collectives::Values& to);
+  void widen(const collectives::Values& sent, float* to);
   void reduce_shards(const collectives::Bucket& bucket, float* mine, Collectives& done);
   void reduce_replicated(float* gradients, std::size_t elements, Collectives& done);
   /// Adds part `index` of `parts` (`fresh`) to `sum`. The last part leaves the total in `fresh`.
@@ -157,12 +166,13 @@ private:
   void vote(std::int64_t step, Collectives& done);
   void commit_statistics(std::int64_t step, Collectives& done);
   void find_overflow(Collectives& done);
+  void check_finite();
   bool measures_norm(std::int64_t step) const;
+  void apply_kept(const OptimizerArguments& taken, StepResults* found);
   void end_scaled_step(StepResults* found);
   void add_squared_gradients(const OptimizerArguments& arguments);
   void find_norm(const OptimizerArguments& arguments, StepResults* found, Collectives& done);
-  void apply(const OptimizerChunk& chunk, const OptimizerArguments& arguments);
-  void apply_to_copy(const OptimizerArguments& arguments);
+  void apply(const std::vector<OptimizerChunk>& chunks, const OptimizerArguments& arguments);
   void apply_on_host(const OptimizerArguments& taken, std::int64_t step);
   float* shard_of_parameters(const collectives::Bucket& bucket);
   void await_host(const collectives::Bucket& bucket, Collectives& done);

@@ -5,25 +5,7 @@
 namespace troupe::training {
 
 using collectives::Bucket;
-using collectives::Values;
 using metrics::CollectiveKind;
-
-namespace {
-
-/// Where an optimizer reads the scalars of a step; null: it does not.
-struct Scalars {
-  const float* clip_factor;
-  LossScaleState* loss_scale;
-};
-
-void apply_chunks(Device& device, Stream& stream, const std::vector<OptimizerChunk>& chunks,
-                  const OptimizerArguments& taken, const Scalars& scalars) {
-  for (const auto& chunk : chunks)
-    device.optimizer_step(stream, at_rate(taken, chunk.rate), chunk, scalars.clip_factor,
-                          scalars.loss_scale);
-}
-
-} // namespace
 
 /// Returns the narrowest type that holds reduced gradients without loss. Sums sent in a narrower
 /// type are values of that type, unless several of them were added here or rounded to another type.
@@ -36,27 +18,14 @@ DType GradientReducer::replica_type() const {
 
 void GradientReducer::send_to_replica(const Bucket& bucket, float* gradients, Collectives& done) {
   auto& world = *rank_state().world;
-  auto& device = rank_state().device();
   const auto elements = plan().shard_elements(bucket);
-  const auto type = replica_type();
   float* const copy = state().shard_replica()->gradients(bucket);
-  Values mine{gradients, elements, type};
-  void* received = copy;
-  if (type != DType::f32) {
-    mine.data = buffers().wire();
-    received = buffers().wire() + mine.bytes();
-    device.narrow(stream(), gradients, mine.data, type, elements);
-  }
+  const auto mine = as_sent(gradients, elements, replica_type());
+  const auto received = as_sent(copy, elements, mine.type, elements);
+  narrow(gradients, mine);
   collective(world, CollectiveKind::shard_replica, mine.bytes(), done,
-             [&] { world.shift(stream(), mine, received, setup_.replica_distance); });
-  if (type != DType::f32)
-    device.widen(stream(), received, type, copy, elements);
-}
-
-void GradientReducer::apply_to_copy(const OptimizerArguments& arguments) {
-  for (const auto& bucket : plan().buckets)
-    for (const auto& chunk : state().shard_replica()->kept_chunks(bucket))
-      apply(chunk, arguments);
+             [&] { world.shift(stream(), mine, received.data, setup_.replica_distance); });
+  widen(received, copy);
 }
 
 Status GradientReducer::roll_forward(std::int64_t step) {
@@ -73,9 +42,9 @@ Status GradientReducer::roll_forward(std::int64_t step) {
   }
   for (const auto* const each : state().parts())
     for (const auto& bucket : plan().buckets)
-      apply_chunks(device, *stream,
-                   each->kept_chunks(bucket, state().prepared_gradients(*each, bucket)), taken,
-                   {setup_.clip_norm ? clip_factor : nullptr, scale});
+      optimizer_step(device, *stream,
+                     each->kept_chunks(bucket, state().prepared_gradients(*each, bucket)), taken,
+                     {setup_.clip_norm ? clip_factor : nullptr, scale});
   if (part().host())
     TROUPE_TRY(roll_forward_on_host(taken, *stream));
   if (scale)
@@ -103,7 +72,7 @@ Status GradientReducer::roll_forward_on_host(const OptimizerArguments& taken, St
   const auto updates = updater.create_stream({.name = "rolling forward"});
   for (const auto* const each : state().parts())
     for (const auto& bucket : plan().buckets)
-      apply_chunks(
+      optimizer_step(
           updater, *updates, each->host_chunks(bucket), taken,
           {setup_.clip_norm ? &host.clip_factor : nullptr, scale ? &host.loss_scale : nullptr});
   return updates->synchronize();

@@ -5,8 +5,6 @@
 
 namespace troupe::training {
 
-using metrics::CollectiveKind;
-
 int slices_of_replica_group(const data::SliceAssignment& slice_assignment,
                             const collectives::Strategy& strategy, int rank) {
   const auto first = rank / strategy.replica_group * strategy.replica_group;
@@ -81,13 +79,7 @@ void GradientReducer::average(float* values, std::size_t elements, Collectives& 
   if (!slice_assignment.is_even())
     device.scale(stream(), values,
                  static_cast<float>(slice_assignment.slices_of(rank_state().rank)), elements);
-  auto& world = *rank_state().world;
-  collective(
-      world, CollectiveKind::all_reduce, elements * sizeof(float), done,
-      [&] {
-        world.all_reduce(stream(), {values, elements});
-      },
-      what);
+  all_reduce(*rank_state().world, {values, elements}, done, what);
   const auto all =
       slice_assignment.is_even() ? slice_assignment.world_size() : slice_assignment.slices();
   device.scale(stream(), values, static_cast<float>(1.0 / all), elements);

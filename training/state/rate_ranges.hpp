@@ -3,6 +3,7 @@
 #pragma once
 
 #include "collectives/flat_plan.hpp"
+#include "core/device/device.hpp"
 #include "core/device/executable.hpp"
 #include "nn/learning_rates.hpp"
 
@@ -19,6 +20,16 @@ struct OptimizerChunk : OptimizerViews {
 
 /// Returns the optimizer's arguments at a rate.
 OptimizerArguments at_rate(OptimizerArguments arguments, const nn::ParameterRate& rate);
+
+/// Where an optimizer reads the scalars of a step, on its device; null: it does not.
+struct OptimizerScalars {
+  const float* clip_factor = nullptr;
+  const LossScaleState* loss_scale = nullptr;
+};
+
+/// Enqueues an update of each chunk at its rate.
+void optimizer_step(Device& device, Stream& stream, const std::vector<OptimizerChunk>& chunks,
+                    const OptimizerArguments& arguments, const OptimizerScalars& scalars);
 
 class RateRanges {
 public:
