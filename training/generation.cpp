@@ -67,7 +67,7 @@ private:
 
   Generation& generation_;
   const Job& job_;
-  const collectives::Strategy& strategy_;
+  const Strategy& strategy_;
 };
 
 Status GenerationBuild::check_slices() const {
@@ -164,8 +164,7 @@ Status GenerationBuild::add_state(RankState& rank_state) const {
            .stored = stored_type(job_.precision),
            .strategy = strategy_,
            .rank = rank_state.rank,
-           .buckets = collectives::wrap_units(job_.config.parallel, layout.unit_elements,
-                                              layout.unit_names),
+           .buckets = wrap_units(job_.config.parallel, layout.unit_elements, layout.unit_names),
            .rates = nn::parameter_rates(job_.config.train, layout),
            .saves_shard = job_.config.checkpoint.is_sharded(),
            .snapshots = job_.saves(rank_state.rank) && job_.plan.saves_while_training(),
@@ -269,7 +268,7 @@ Status GenerationBuild::add_producers() {
 
 Generation::Generation(std::shared_ptr<CompiledJob> on, NodeAssignment given, metrics::Trace to)
     : compiled_job{std::move(on)}, assignment{std::move(given)},
-      world_size{assignment.generation.world_size()}, strategy{collectives::strategy_of(
+      world_size{assignment.generation.world_size()}, strategy{strategy_of(
                                                           compiled_job->job->config.parallel,
                                                           world_size)},
       shard_replicas{

@@ -112,10 +112,10 @@ private:
   }
   const data::SliceAssignment& slice_assignment() const { return setup_.slice_assignment; }
   bool alone() const { return strategy().world_size == 1 && !strategy().offloads(); }
-  const collectives::Strategy& strategy() const {
+  const training::Strategy& strategy() const {
     return setup_.rank_state->state->layout().strategy();
   }
-  const collectives::FlatPlan& plan() const { return setup_.rank_state->state->layout().plan(); }
+  const training::FlatPlan& plan() const { return setup_.rank_state->state->layout().plan(); }
 
   worker_actor::pointer self_;
   WorkerSetup setup_;

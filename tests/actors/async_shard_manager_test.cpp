@@ -91,7 +91,7 @@ private:
     rank_state->state = training::ModelState::create(
                             rank_state->device(), layout,
                             {.optimizer_slots = {"momentum"},
-                             .strategy = collectives::strategy_of(
+                             .strategy = training::strategy_of(
                                  {.strategy = StrategyKind::async, .async = {.staleness = 1}}, 2)})
                             .value();
     Checkpoint start;

@@ -1,6 +1,6 @@
 // Tests which messages of other ranks a parameter server shard accepts, and the reasons for which
 // it refuses others.
-#include "training/async/check_message.hpp"
+#include "training/strategies/async/check_message.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
@@ -18,8 +18,7 @@ namespace {
 /// of 2. It has shards of 48 and 32 elements, and a shard of 16 elements that is not trained.
 struct Owner {
   std::vector<std::size_t> units = {48, 96, 144};
-  collectives::FlatPlan plan =
-      collectives::plan_flat(collectives::wrap_by_size(units, 1), units, 3);
+  FlatPlan plan = plan_flat(wrap_by_size(units, 1), units, 3);
   MessageRules rules{.plan = &plan,
                      .absent = {false, false, true},
                      .ranks = 3,

@@ -1,10 +1,10 @@
 // Tests rounds of replica groups that train apart, some of which are late: parameters equal a
 // scalar replay of all sent messages, and are the same on all ranks after each round.
-#include "collectives/fragments.hpp"
 #include "core/config/config.hpp"
 #include "core/random.hpp"
-#include "training/diloco/round_registry.hpp"
 #include "training/generation.hpp"
+#include "training/strategies/diloco/fragments.hpp"
+#include "training/strategies/diloco/round_registry.hpp"
 
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>

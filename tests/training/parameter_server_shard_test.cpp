@@ -2,7 +2,7 @@
 #include "core/config/config.hpp"
 #include "cpu/host_device.hpp"
 #include "tests/training/three_units.hpp"
-#include "training/async/parameter_server_shard.hpp"
+#include "training/strategies/async/parameter_server_shard.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 
@@ -27,9 +27,9 @@ public:
         ModelState::create(
             rank_state_->device(), test::three_units(),
             {.optimizer_slots = {"momentum"},
-             .strategy = collectives::strategy_of(
+             .strategy = strategy_of(
                  {.strategy = StrategyKind::async, .async = {.staleness = options.staleness}}, 2),
-             .buckets = collectives::wrap_by_size(test::three_units().unit_elements, 1)})
+             .buckets = wrap_by_size(test::three_units().unit_elements, 1)})
             .value();
     Checkpoint start;
     const std::vector<float> values(test::unit_elements, 8);

@@ -1,6 +1,6 @@
 // Tests sums of gradients that arrive in any order, with compensation of stale ones.
 #include "cpu/host_device.hpp"
-#include "training/async/step_sum.hpp"
+#include "training/strategies/async/step_sum.hpp"
 
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
@@ -17,9 +17,8 @@ namespace {
 struct Shard {
   std::shared_ptr<Device> device = cpu::make_host_device(0, 1);
   std::unique_ptr<Stream> stream = device->create_stream({});
-  collectives::FlatPlan plan =
-      collectives::plan_flat(collectives::wrap_by_size(std::vector<std::size_t>{40, 24}, 1),
-                             std::vector<std::size_t>{40, 24}, 2);
+  FlatPlan plan = plan_flat(wrap_by_size(std::vector<std::size_t>{40, 24}, 1),
+                            std::vector<std::size_t>{40, 24}, 2);
 
   collectives::MessagePtr message(int slice, std::size_t bucket, Version read, float value) const {
     auto message =

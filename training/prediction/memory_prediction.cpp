@@ -1,14 +1,11 @@
 #include "training/prediction/memory_prediction.hpp"
 
-#include "collectives/fragments.hpp"
-#include "collectives/step_policy.hpp"
-#include "collectives/strategy.hpp"
 #include "core/config/config.hpp"
 #include "core/device/loss_scale.hpp"
-#include "training/diloco/fragment.hpp"
-#include "training/diloco/pseudo_gradient_codec.hpp"
 #include "training/state/host_shard.hpp"
 #include "training/state/model_state.hpp"
+#include "training/strategies/diloco/fragments.hpp"
+#include "training/strategies/diloco/pseudo_gradient_codec.hpp"
 
 #include <fmt/format.h>
 
@@ -18,9 +15,6 @@
 namespace troupe::training {
 
 namespace {
-
-using collectives::FlatPlan;
-using collectives::Strategy;
 
 std::size_t& of(BytesByKind& bytes, MemoryKind kind) {
   return bytes[static_cast<std::size_t>(kind)];
@@ -165,11 +159,11 @@ std::size_t chunks_under_way(const Strategy& strategy, const std::vector<Fragmen
   const auto count = static_cast<int>(fragments.size());
   std::size_t most = 0;
   for (int first = 0; first < count; ++first) {
-    const auto begin = collectives::next_round(strategy, first, 0);
+    const auto begin = next_round(strategy, first, 0);
     const auto last = begin + strategy.outer.overlap + 1;
     std::size_t bytes = 0;
     for (int other = 0; other < count; ++other)
-      for (auto step = collectives::next_round(strategy, other, begin); step <= last;
+      for (auto step = next_round(strategy, other, begin); step <= last;
            step += strategy.rounds.steps)
         bytes += chunk_bytes(strategy, fragments[static_cast<std::size_t>(other)]);
     most = std::max(most, bytes);
@@ -193,7 +187,7 @@ std::size_t messages_under_way(const WorkerNeeds& needs, const Strategy& strateg
   if (strategy.outer.quorum.value_or(strategy.replica_groups()) >= strategy.replica_groups())
     return under_way;
   const auto ahead = static_cast<std::size_t>(
-      collectives::rules_of(strategy.policy).window(strategy) / strategy.rounds.steps + 1);
+      rules_of(strategy.policy).window(strategy) / strategy.rounds.steps + 1);
   return under_way + (changes + ahead * sums) * all_chunks(strategy, fragments);
 }
 
@@ -220,7 +214,7 @@ void add_outer(BytesByKind& bytes, const WorkerNeeds& needs, const Strategy& str
 
 BytesByKind state_bytes(const WorkerNeeds& needs, const Strategy& strategy, const FlatPlan& plan) {
   const auto window = [&plan](std::size_t alive) {
-    return sizeof(float) * collectives::plan_window(plan.buckets, alive).elements;
+    return sizeof(float) * plan_window(plan.buckets, alive).elements;
   };
   const auto optimized = strategy.divides_optimizer ? plan.shard_elements() : plan.elements;
   const auto kept = strategy.kept(optimized);
@@ -371,10 +365,9 @@ std::size_t Prediction::pinned() const {
 }
 
 Prediction predict(const WorkerNeeds& needs, const ParallelConfig& parallel) {
-  const auto strategy = collectives::strategy_of(parallel, needs.world_size);
-  const auto plan = collectives::plan_flat(
-      collectives::wrap_units(parallel, needs.unit_elements, needs.unit_names), needs.unit_elements,
-      static_cast<std::size_t>(strategy.shards));
+  const auto strategy = strategy_of(parallel, needs.world_size);
+  const auto plan = plan_flat(wrap_units(parallel, needs.unit_elements, needs.unit_names),
+                              needs.unit_elements, static_cast<std::size_t>(strategy.shards));
   const auto passes = static_cast<std::uint64_t>(needs.passes);
   const auto elements = travelling(needs, plan);
   const bool shard_replicas = has_shard_replicas(needs, strategy, parallel);

@@ -102,7 +102,7 @@ private:
 
 Status join_groups(PlatformDevices& devices,
                    std::span<const std::shared_ptr<RankState>> rank_states,
-                   const collectives::Strategy& strategy, const GroupOptions& options) {
+                   const Strategy& strategy, const GroupOptions& options) {
   Groups groups{devices, rank_states, options};
   TROUPE_TRY(groups.join({0, 1, strategy.world_size}, &RankState::world));
   for (int copy = 0; copy < strategy.copies(); ++copy)

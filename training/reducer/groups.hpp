@@ -2,10 +2,10 @@
 #pragma once
 
 #include "collectives/data_plane/connection_group.hpp"
-#include "collectives/strategy.hpp"
 #include "core/config/cluster.hpp"
 #include "training/node_assignment.hpp"
 #include "training/rank_state.hpp"
+#include "training/strategy.hpp"
 
 #include <memory>
 #include <span>
@@ -27,6 +27,6 @@ struct GroupOptions {
 /// of PlatformDevices::make_group.
 Status join_groups(PlatformDevices& devices,
                    std::span<const std::shared_ptr<RankState>> rank_states,
-                   const collectives::Strategy& strategy, const GroupOptions& options);
+                   const Strategy& strategy, const GroupOptions& options);
 
 } // namespace troupe::training

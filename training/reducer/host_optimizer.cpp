@@ -8,8 +8,6 @@
 
 namespace troupe::training {
 
-using collectives::Bucket;
-
 Status add_updater(CompiledWorker& compiled, int threads) {
   const auto& info = compiled.device->info();
   if (!info.pinned)

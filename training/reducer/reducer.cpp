@@ -4,12 +4,10 @@
 
 namespace troupe::training {
 
-using collectives::Bucket;
 using collectives::Values;
 using metrics::CollectiveKind;
 
-GradientReducer::GradientReducer(GradientReducerSetup setup)
-    : setup_{std::move(setup)}, rules_{collectives::rules_of(strategy().policy)} {
+GradientReducer::GradientReducer(GradientReducerSetup setup) : setup_{std::move(setup)} {
   if (strategy().offloads())
     host_.emplace(setup_.rank_state, setup_.host_rows);
 }
@@ -118,7 +116,8 @@ void GradientReducer::reduce(const Bucket& bucket, std::int64_t pass, Collective
   auto& device = rank_state().device();
   if (strategy().divides_optimizer)
     reduce_shards(bucket, gradients, done);
-  if (!applies_early(done.step)) // a reduction over all gradients must not read stale values
+  // A reduction over all gradients must not read stale values.
+  if (!step_plan(done.step).applies_early)
     for (const auto& gap : layout().foreign_gaps(bucket))
       device.zero(stream(), gradients + gap.first, gap.elements * sizeof(float));
   if (rank_state().replicate_group->world_size() > 1)
@@ -162,21 +161,24 @@ void GradientReducer::reduce_replicated(float* gradients, std::size_t elements, 
   widen(values, gradients);
 }
 
-bool GradientReducer::measures_norm(std::int64_t step) const {
-  return setup_.clip_norm || (setup_.norm_every > 0 && step % setup_.norm_every == 0);
-}
-
-bool GradientReducer::applies_early(std::int64_t step) const {
+StepPlan GradientReducer::step_plan(std::int64_t step) const {
+  auto planned = rules_of(strategy().policy).plan(strategy(), step);
+  planned.ends_round = strategy().trains_apart() && planned.agrees;
+  // Replica groups vote only when they synchronize.
+  planned.votes = setup_.votes && !strategy().has_replica_groups() && planned.sums;
+  planned.measures_norm =
+      setup_.clip_norm || (setup_.norm_every > 0 && step % setup_.norm_every == 0);
   const bool beside_backward = strategy().world_size > 1 || strategy().offloads();
-  return beside_backward && !votes(step) && !measures_norm(step) && !state().loss_scale();
-}
-
-/// Backward takes twice as long as forward: it has time for the reduce-scatters, which are half of
-/// the bytes, and for up to half of the all-gathers. It takes those of the last units' parameters,
-/// which the next forward needs last. If all were left to the next forward, it would wait for them.
-bool GradientReducer::publishes_early(const Bucket& bucket, std::int64_t step) const {
+  planned.applies_early =
+      beside_backward && !planned.votes && !planned.measures_norm && !state().loss_scale();
+  // Backward takes twice as long as forward: it has time for the reduce-scatters, which are half of
+  // the bytes, and for up to half of the all-gathers. It takes those of the last units' parameters,
+  // which the next forward needs last. If all were left to the next forward, it would wait for
+  // them.
   const bool gathers = strategy().divides_optimizer && !strategy().divides_parameters;
-  return gathers && applies_early(step) && !host_ && 2 * bucket.offset >= plan().elements;
+  if (gathers && planned.applies_early && !host_)
+    planned.published_early = (plan().elements + 1) / 2;
+  return planned;
 }
 
 OptimizerArguments GradientReducer::arguments(std::int64_t step) const {
@@ -188,16 +190,11 @@ OptimizerArguments GradientReducer::arguments(std::int64_t step) const {
 /// Returns the number of slices in the sum of a step's gradients on this rank.
 int GradientReducer::summed_slices(std::int64_t step) const {
   const auto& slice_assignment = setup_.slice_assignment;
-  if (!sums_step(step))
+  if (!step_plan(step).sums)
     return slice_assignment.slices_of(rank_state().rank);
   return strategy().has_replica_groups()
              ? slices_of_replica_group(slice_assignment, strategy(), rank_state().rank)
              : slice_assignment.slices();
-}
-
-/// Whether all ranks vote on the step. Replica groups vote only when they synchronize.
-bool GradientReducer::votes(std::int64_t step) const {
-  return setup_.votes && !strategy().has_replica_groups() && sums_step(step);
 }
 
 void GradientReducer::apply(const Bucket& bucket, Collectives& done) {
@@ -227,26 +224,28 @@ void GradientReducer::apply(const std::vector<OptimizerChunk>& chunks,
 }
 
 void GradientReducer::finish_step(std::int64_t step, StepResults* found, Collectives& done) {
-  if (applies_early(step))
+  const auto planned = step_plan(step);
+  if (planned.applies_early)
     rank_state().device().count_update(stream(), &state().scratch()->steps);
   else
-    apply_together(step, found, done);
-  if (strategy().trains_apart() && rules_.agree(strategy(), step))
-    end_round(step, found, done);
+    apply_together(step, planned, found, done);
+  if (planned.ends_round)
+    end_round(step, planned, found, done);
 }
 
-void GradientReducer::apply_together(std::int64_t step, StepResults* found, Collectives& done) {
+void GradientReducer::apply_together(std::int64_t step, const StepPlan& planned, StepResults* found,
+                                     Collectives& done) {
   const auto taken = arguments(step);
   auto begin = stream().record();
   const auto span =
       setup_.row.span(stream(), {metrics::SpanKind::optimizer, "optimizer", "", step});
   if (state().loss_scale())
     find_overflow(done);
-  if (measures_norm(step))
+  if (planned.measures_norm)
     find_norm(taken, found, done);
   if (state().prepares())
     state().prepare(stream());
-  if (votes(step))
+  if (planned.votes)
     vote(step, done);
   if (host_)
     apply_on_host(taken, step);
@@ -288,7 +287,7 @@ void GradientReducer::apply_on_host(const OptimizerArguments& taken, std::int64_
 void GradientReducer::vote(std::int64_t step, Collectives& done) {
   if (state().statistics().commits())
     commit_statistics(step, done);
-  else if (votes(step))
+  else if (step_plan(step).votes)
     share_statistics(); // a base stores the statistics of the job
   state().vote(stream());
   all_reduce(*rank_state().world, {&state().scratch()->votes, 1}, done, "vote");

@@ -14,7 +14,7 @@ void GradientReducer::find(std::int64_t step, StepResults* found) {
     check_finite();
     device.copy(stream(), &found->loss_scale, scale, sizeof *scale);
   }
-  if (!measures_norm(step))
+  if (!step_plan(step).measures_norm)
     return;
   add_squared_gradients(arguments(step));
   device.copy(stream(), &found->squared_norm, &state().scratch()->squared_norm, sizeof(double));
@@ -39,8 +39,8 @@ void GradientReducer::apply_prepared(std::int64_t step, StepResults* found) {
   apply_kept(arguments(step), found);
 }
 
-void GradientReducer::apply_to(const ShardCopy& copy, const collectives::Bucket& bucket,
-                               std::int64_t step, const float* sum, int slices) const {
+void GradientReducer::apply_to(const ShardCopy& copy, const Bucket& bucket, std::int64_t step,
+                               const float* sum, int slices) const {
   auto taken = arguments(step);
   taken.gradient_scale = 1 / static_cast<float>(slices);
   const auto place = plan().shard_offset(bucket);

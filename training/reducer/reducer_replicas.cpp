@@ -4,7 +4,6 @@
 
 namespace troupe::training {
 
-using collectives::Bucket;
 using metrics::CollectiveKind;
 
 /// Returns the narrowest type that holds reduced gradients without loss. Sums sent in a narrower

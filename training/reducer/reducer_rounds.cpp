@@ -5,8 +5,8 @@
 
 namespace troupe::training {
 
-int slices_of_replica_group(const data::SliceAssignment& slice_assignment,
-                            const collectives::Strategy& strategy, int rank) {
+int slices_of_replica_group(const data::SliceAssignment& slice_assignment, const Strategy& strategy,
+                            int rank) {
   const auto first = rank / strategy.replica_group * strategy.replica_group;
   int slices = 0;
   for (int member = first; member < first + strategy.replica_group; ++member)
@@ -16,9 +16,10 @@ int slices_of_replica_group(const data::SliceAssignment& slice_assignment,
 
 /// If ranks are in several processes, a round counts after all have voted for it. Until then each
 /// keeps the state after the previous round (ModelState::keep_base).
-void GradientReducer::end_round(std::int64_t step, StepResults* found, Collectives& done) {
+void GradientReducer::end_round(std::int64_t step, const StepPlan& planned, StepResults* found,
+                                Collectives& done) {
   const auto span = setup_.row.span(stream(), {metrics::SpanKind::optimizer, "round", "", step});
-  if (!sums_step(step)) {
+  if (!planned.sums) {
     average(strategy().rounds.optimizer, found, done);
     if (setup_.votes)
       vote(step, done);

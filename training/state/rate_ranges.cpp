@@ -39,7 +39,7 @@ void optimizer_step(Device& device, Stream& stream, const std::vector<OptimizerC
                           scalars.loss_scale);
 }
 
-RateRanges::RateRanges(const StorageLayout& layout, const collectives::FlatPlan& plan,
+RateRanges::RateRanges(const StorageLayout& layout, const FlatPlan& plan,
                        std::span<const nn::ParameterRate> rates) {
   ranges_.push_back({.rate = rates.empty() ? nn::ParameterRate{} : rates.front()});
   for (std::size_t i = 0; i < rates.size(); ++i) {

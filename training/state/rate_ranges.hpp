@@ -2,10 +2,10 @@
 /// setting of weight decay (train.optimizer.decay).
 #pragma once
 
-#include "collectives/flat_plan.hpp"
 #include "core/device/device.hpp"
 #include "core/device/executable.hpp"
 #include "nn/learning_rates.hpp"
+#include "training/flat_plan.hpp"
 
 #include <cstddef>
 #include <span>
@@ -34,7 +34,7 @@ void optimizer_step(Device& device, Stream& stream, const std::vector<OptimizerC
 class RateRanges {
 public:
   /// `rates`: by parameter of the layout; empty: all are trained and decay.
-  RateRanges(const StorageLayout& layout, const collectives::FlatPlan& plan,
+  RateRanges(const StorageLayout& layout, const FlatPlan& plan,
              std::span<const nn::ParameterRate> rates);
 
   /// Divides views into their trained ranges of one rate, from the last to the first. `first`:

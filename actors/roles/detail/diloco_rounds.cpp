@@ -1,8 +1,8 @@
 #include "actors/roles/detail/diloco_rounds.hpp"
 
-#include "collectives/fragments.hpp"
 #include "core/fail.hpp"
-#include "training/diloco/pseudo_gradient_codec.hpp"
+#include "training/strategies/diloco/fragments.hpp"
+#include "training/strategies/diloco/pseudo_gradient_codec.hpp"
 
 #include <fmt/format.h>
 
@@ -34,7 +34,7 @@ DilocoRounds::DilocoRounds(DilocoRoundsSetup setup, shard_manager_actor me, Late
 
 Status DilocoRounds::end_step(std::int64_t step, double weight) {
   for (int fragment = 0; fragment < fragments(); ++fragment)
-    if (collectives::ends_round(strategy(), fragment, step))
+    if (training::ends_round(strategy(), fragment, step))
       TROUPE_TRY(send_changes({fragment, step}, weight));
   return {};
 }
@@ -156,7 +156,7 @@ bool DilocoRounds::awaits_sum(const Message& message) const {
   const auto known = rounds_.find(round);
   const bool is_new = known == rounds_.end() || !known->second[static_cast<std::size_t>(owner)];
   return is_new && round.step > applied_[static_cast<std::size_t>(round.fragment)] &&
-         collectives::ends_round(strategy(), round.fragment, round.step);
+         training::ends_round(strategy(), round.fragment, round.step);
 }
 
 Status DilocoRounds::take_sum(const MessagePtr& message) {
@@ -247,7 +247,7 @@ void DilocoRounds::synchronize(std::int64_t steps, double weight) {
 }
 
 void DilocoRounds::synchronize_fragment(int fragment, std::int64_t steps, double weight) {
-  const bool trained = !collectives::ends_round(strategy(), fragment, steps - 1);
+  const bool trained = !training::ends_round(strategy(), fragment, steps - 1);
   if (!setup_.sum)
     return setup_.state->synchronize(fragment, trained, weight, {}, nullptr);
   const auto late = registry_.take_rest(fragment);

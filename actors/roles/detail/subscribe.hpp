@@ -3,7 +3,7 @@
 
 #include "actors/interfaces.hpp"
 #include "collectives/point_to_point/point_to_point.hpp"
-#include "training/async/messages.hpp"
+#include "training/strategies/async/messages.hpp"
 
 #include <utility>
 

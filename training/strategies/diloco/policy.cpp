@@ -1,0 +1,25 @@
+// DiLoCo (Douillard et al., "DiLoCo: Distributed Low-Communication Training of Language Models",
+// 2023). Replica groups train independently for a round of steps; an outer optimizer then takes
+// their parameter changes as pseudo-gradients. fragments.hpp defines when each part of the model
+// ends its rounds.
+#include "training/step_plan.hpp"
+
+namespace troupe::training {
+
+// Ranks of a replica group sum as in synchronous training. The groups agree after no step:
+// fragments end their rounds one after the other, and pseudo-gradients in flight return after the
+// groups have continued. A group that is ahead waits for the mean pseudo-gradients of the others.
+// If those of a quorum suffice, a late group may be one round behind.
+constexpr StepRules diloco_rules = {.plan =
+                                        [](const Strategy& strategy, std::int64_t step) {
+                                          auto plan = sync_rules.plan(strategy, step);
+                                          plan.agrees = false;
+                                          return plan;
+                                        },
+                                    .window =
+                                        [](const Strategy& strategy) {
+                                          return 2 * strategy.rounds.steps +
+                                                 strategy.outer.overlap + grants_ahead;
+                                        }};
+
+} // namespace troupe::training
