@@ -82,9 +82,6 @@ Result<std::shared_ptr<Generation>> build_single_node_generation(const Config& c
 /// the streams.
 Status return_state(const Generation& generation, std::int64_t step);
 
-/// Whether a rank has the whole state in its device's memory.
-bool is_whole(const RankState& rank_state);
-
 /// Returns the state to the compiled job when other nodes may be gone and streams may have failed.
 /// Takes the state of a rank of this node that has applied the most steps. If no rank has the whole
 /// state, keeps the shards of each rank instead (CompiledJob::retained). Blocks.

@@ -14,13 +14,6 @@ constexpr std::size_t aligned(std::size_t bytes) {
   return (bytes + 255) / 256 * 256;
 }
 
-Status take(Result<BufferPtr> allocated, BufferPtr& buffer) {
-  if (!allocated)
-    return failure(std::move(allocated).error());
-  buffer = *std::move(allocated);
-  return {};
-}
-
 } // namespace
 
 Result<std::shared_ptr<const ResidentImages>> make_resident(gpu::CudaDevice& device,
@@ -38,9 +31,8 @@ Result<std::shared_ptr<const ResidentImages>> make_resident(gpu::CudaDevice& dev
     labels.push_back(dataset.label(i));
   }
   auto resident = std::make_shared<ResidentImages>();
-  TROUPE_TRY(take(device.allocate(pixels.size(), MemoryKind::data), resident->pixels));
-  TROUPE_TRY(
-      take(device.allocate(samples * sizeof(std::int32_t), MemoryKind::data), resident->labels));
+  TROUPE_TRY(resident->pixels, device.allocate(pixels.size(), MemoryKind::data));
+  TROUPE_TRY(resident->labels, device.allocate(samples * sizeof(std::int32_t), MemoryKind::data));
   const auto stream = device.create_stream({.name = "resident"});
   device.copy(*stream, resident->pixels->data(), pixels.data(), pixels.size());
   device.copy(*stream, resident->labels->data(), labels.data(), samples * sizeof(std::int32_t));
@@ -80,12 +72,11 @@ Result<DeviceProducer::Slot> DeviceProducer::make_slot() const {
   const auto size = static_cast<std::size_t>(images().augment().options().image_size);
   const auto image = size * size * static_cast<std::size_t>(options_.format.channels);
   Slot slot;
-  TROUPE_TRY(take(device_.allocate_pinned(layout_.bytes), slot.staged));
-  TROUPE_TRY(take(device_.allocate(layout_.bytes, MemoryKind::data), slot.choices));
-  TROUPE_TRY(
-      take(device_.allocate(count * image * size_of(options_.format.dtype), MemoryKind::data),
-           slot.images));
-  TROUPE_TRY(take(device_.allocate(count * sizeof(std::int32_t), MemoryKind::data), slot.labels));
+  TROUPE_TRY(slot.staged, device_.allocate_pinned(layout_.bytes));
+  TROUPE_TRY(slot.choices, device_.allocate(layout_.bytes, MemoryKind::data));
+  TROUPE_TRY(slot.images,
+             device_.allocate(count * image * size_of(options_.format.dtype), MemoryKind::data));
+  TROUPE_TRY(slot.labels, device_.allocate(count * sizeof(std::int32_t), MemoryKind::data));
   TROUPE_TRY(auto view, assembler()->tensors(options_.slice));
   slot.view = at_addresses(std::move(view), {slot.images->data(), slot.labels->data()});
   auto& written = slot.view.front(); // in the model's input format

@@ -1,7 +1,6 @@
 #include "training/strategies/diloco/outer_state.hpp"
 
 #include "core/fail.hpp"
-#include "training/strategies/async/messages.hpp"
 #include "training/strategies/diloco/pseudo_gradient_codec.hpp"
 
 #include <algorithm>
@@ -77,20 +76,10 @@ Result<std::vector<BufferPtr>> OuterState::end_round(int number, double weight) 
 }
 
 Result<BufferPtr> OuterState::encode(const Fragment& fragment, std::size_t owner) {
-  const auto compression = strategy().outer.compression;
-  const float* const pseudo_gradient = pseudo_gradient_->floats() + owner * fragment.chunk;
-  TROUPE_TRY(auto chunk, device().allocate(pseudo_gradient_bytes(compression, fragment.chunk),
-                                           collectives::message_memory(device())));
-  encode_pseudo_gradient(device(), stream(), compression, pseudo_gradient, chunk->data(),
-                         fragment.chunk);
-  if (residual_) {
-    float* const residual = in(residual_, fragment) + owner * fragment.chunk;
-    decode_pseudo_gradient(device(), stream(), compression, chunk->data(), residual,
-                           fragment.chunk);
-    device().scale(stream(), residual, -1, fragment.chunk);
-    device().add(stream(), residual, pseudo_gradient, fragment.chunk);
-  }
-  return chunk;
+  const auto place = owner * fragment.chunk;
+  return encode_pseudo_gradient(device(), stream(), strategy().outer.compression,
+                                pseudo_gradient_->floats() + place, fragment.chunk,
+                                residual_ ? in(residual_, fragment) + place : nullptr);
 }
 
 void OuterState::apply(int number, std::span<const MessagePtr> sums, double* norm) {

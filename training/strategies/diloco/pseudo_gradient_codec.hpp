@@ -15,9 +15,11 @@ std::size_t pseudo_gradient_bytes(Compression compression, std::size_t elements)
 /// block spans two chunks.
 std::size_t pseudo_gradient_granule(Compression compression);
 
-/// Enqueue. Without compression, values are copied.
-void encode_pseudo_gradient(Device& device, Stream& stream, Compression compression,
-                            const float* values, void* to, std::size_t elements);
+/// Enqueues: returns the encoded values, in memory for a message. Without compression, they are
+/// copied. Sets `rest`, unless null, to the rounding error. Error: out_of_memory.
+Result<BufferPtr> encode_pseudo_gradient(Device& device, Stream& stream, Compression compression,
+                                         const float* values, std::size_t elements, float* rest);
+/// Enqueues.
 void decode_pseudo_gradient(Device& device, Stream& stream, Compression compression,
                             const void* from, float* values, std::size_t elements);
 

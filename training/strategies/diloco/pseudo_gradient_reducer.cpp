@@ -1,7 +1,6 @@
 #include "training/strategies/diloco/pseudo_gradient_reducer.hpp"
 
 #include "core/fail.hpp"
-#include "training/strategies/async/messages.hpp"
 #include "training/strategies/diloco/pseudo_gradient_codec.hpp"
 
 #include <algorithm>
@@ -78,14 +77,8 @@ Status PseudoGradientReducer::close(Round round, std::vector<MessagePtr> pseudo_
   float* const rest = rounded_off_ ? rounded_off_->floats() + places_[number] : nullptr;
   if (rest)
     device().add(stream(), sum, rest, elements);
-  const auto bytes = pseudo_gradient_bytes(compression, elements);
-  TROUPE_TRY(auto values, device().allocate(bytes, collectives::message_memory(device())));
-  encode_pseudo_gradient(device(), stream(), compression, sum, values->data(), elements);
-  if (rest) {
-    decode_pseudo_gradient(device(), stream(), compression, values->data(), rest, elements);
-    device().scale(stream(), rest, -1, elements);
-    device().add(stream(), rest, sum, elements);
-  }
+  TROUPE_TRY(auto values,
+             encode_pseudo_gradient(device(), stream(), compression, sum, elements, rest));
   const auto owner = rank_state_->rank / rank_state_->state->layout().strategy().replica_group;
   const auto squares = std::make_shared<std::array<double, 2>>();
   device().copy(stream(), squares->data(), squares_->data(), sizeof *squares);
@@ -97,8 +90,8 @@ Status PseudoGradientReducer::close(Round round, std::vector<MessagePtr> pseudo_
       return; // the stream reports its failure itself
     const auto spread = std::max(0.0, (*squares)[0] - (*squares)[1]);
     auto message = RoundSum{.round = round, .spread = spread, .owner = owner}.to_message();
+    message.bytes = values->bytes();
     message.values = std::move(values);
-    message.bytes = bytes;
     send(std::move(message));
   });
   return {};
