@@ -175,7 +175,7 @@ Status GenerationBuild::add_state(RankState& rank_state) const {
                    ? std::optional{generation_.shard_replicas.owner_of(rank_state.rank)}
                    : std::nullopt,
            .keeps_base = generation_.votes() && strategy_.trains_apart(),
-           .outer_momentum = strategy_.has_replica_groups() && strategy_.outer.momentum > 0}));
+           .outer_momentum = strategy_.has_replica_groups() && strategy_.diloco.momentum > 0}));
   rank_state.state = std::move(state);
   bind(rank_state.train(), *rank_state.state);
   rank_state.state->buffers().part().write(rank_state.train().copies());
@@ -220,8 +220,7 @@ GenerationBuild::add_owners(const std::shared_ptr<collectives::ConnectionGroup>&
   for (const auto& rank_state : generation_.rank_states) {
     auto reducer = generation_.reducer(rank_state);
     reducer.row = generation_.trace.track(rank_rows(rank_state->rank), "owner");
-    TROUPE_TRY(auto owner, ParameterServerShard::create(
-                               std::move(reducer), parameter_server_options(job_.config.parallel)));
+    TROUPE_TRY(auto owner, ParameterServerShard::create(std::move(reducer)));
     generation_.owners.push_back(std::move(owner));
   }
   return {};

@@ -12,31 +12,6 @@ std::size_t Strategy::kept(std::size_t elements) const {
   return kept / shard_alignment * shard_alignment;
 }
 
-namespace {
-
-Strategy::Rounds rounds_of(const ParallelConfig& parallel) {
-  const auto& local_sgd = parallel.local_sgd;
-  if (parallel.has_replica_groups())
-    return {.steps = parallel.diloco.steps};
-  return {.steps = local_sgd.steps, .after = local_sgd.after, .optimizer = local_sgd.momentum};
-}
-
-Strategy::Outer outer_of(const DilocoConfig& config) {
-  Strategy::Outer outer{.lr = static_cast<float>(config.lr),
-                        .momentum = static_cast<float>(config.momentum),
-                        .nesterov = config.nesterov,
-                        .fragments = static_cast<int>(config.fragments),
-                        .overlap = config.overlap,
-                        .compression = config.compress,
-                        .error_feedback = config.error_feedback,
-                        .grace = config.grace};
-  if (config.quorum)
-    outer.quorum = static_cast<int>(*config.quorum);
-  return outer;
-}
-
-} // namespace
-
 Strategy strategy_of(const ParallelConfig& parallel, int world_size) {
   const auto& traits = traits_of(parallel.strategy);
   Strategy strategy{.world_size = world_size,
@@ -44,10 +19,11 @@ Strategy strategy_of(const ParallelConfig& parallel, int world_size) {
                     .shards = static_cast<int>(parallel.shards(world_size)),
                     .root_only = traits.root_only && world_size > 1,
                     .policy = traits.policy,
-                    .rounds = rounds_of(parallel),
-                    .outer = outer_of(parallel.diloco),
-                    .staleness = parallel.async.staleness,
-                    .predicts = parallel.async.prediction,
+                    .rounds = parallel.has_replica_groups()
+                                  ? LocalSgdConfig{.steps = parallel.diloco.steps}
+                                  : parallel.local_sgd,
+                    .diloco = parallel.diloco,
+                    .async = parallel.async,
                     .reshard_after_forward = parallel.reshard_after_forward,
                     .communicates_once = parallel.no_sync};
   strategy.offloads_parameters = parallel.offload.target == OffloadConfig::Target::parameters;

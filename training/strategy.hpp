@@ -1,6 +1,7 @@
 /// How the ranks of a job share its state (parallel.strategy), as traits that other code acts on.
 #pragma once
 
+#include "core/config/async.hpp"
 #include "core/config/diloco.hpp"
 #include "core/config/forward.hpp"
 #include "core/config/local_sgd.hpp"
@@ -8,8 +9,7 @@
 #include "core/graph/tensor.hpp"
 #include "training/flat_plan.hpp"
 
-#include <chrono>
-#include <optional>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -20,25 +20,6 @@ namespace troupe::training {
 /// parameters. Ranks [k * shards, (k + 1) * shards) hold one copy of the state together; the copies
 /// are replicas of each other.
 struct Strategy {
-  /// Rounds between synchronizations, for policies that do not synchronize in every step.
-  struct Rounds {
-    std::int64_t steps = 1; ///< of a round
-    std::int64_t after = 0; ///< steps before the first round
-    OptimizerAtRound optimizer = OptimizerAtRound::kept;
-  };
-
-  /// The outer optimizer of DiLoCo, which applies the pseudo-gradients of a round.
-  struct Outer {
-    float lr = 1, momentum = 0;
-    bool nesterov = false;
-    int fragments = 1;
-    std::int64_t overlap = 0; ///< steps between a fragment's sending and its return
-    Compression compression = Compression::none;
-    bool error_feedback = true;
-    std::optional<int> quorum; ///< replica groups; none: all
-    std::chrono::milliseconds grace{0};
-  };
-
   int world_size = 1;
   /// Ranks [k * replica_group, (k + 1) * replica_group) sum their gradients. Without DiLoCo, all
   /// ranks are one group.
@@ -49,10 +30,9 @@ struct Strategy {
   /// parameters.
   bool root_only = false;
   StepPolicy policy = StepPolicy::every_step; ///< step_plan.hpp
-  Rounds rounds = {};
-  Outer outer = {};
-  std::int64_t staleness = 0; ///< most steps that parameters may lag, for asynchronous ranks
-  bool predicts = false;      ///< parameters are read as predicted for the end of in-flight steps
+  LocalSgdConfig rounds = {};                 ///< also of DiLoCo, which has only steps of a round
+  DilocoConfig diloco = {}; ///< the outer optimizer, which applies pseudo-gradients of a round
+  AsyncConfig async = {};
   /// Frees gathered parameters after forward, and gathers them again for backward.
   bool reshard_after_forward = true;
   /// Sums micro-batches locally and sends gradients once per step. Otherwise, sharded gradients
@@ -76,7 +56,7 @@ struct Strategy {
   int replica_groups() const { return world_size / replica_group; }
   /// Whether the rank represents its replica group, for its shard, when groups synchronize.
   bool leads_replica_group(int rank) const { return rank % replica_group < shards; }
-  /// Whether ranks never wait for each other, except to stay within `staleness` steps.
+  /// Whether ranks never wait for each other, except to stay within `async.staleness` steps.
   bool is_asynchronous() const { return policy == StepPolicy::async && world_size > 1; }
   /// Whether sharded gradients travel after each micro-batch, so that a rank sums only its shard.
   bool sums_shards() const { return divides_gradients && !communicates_once; }

@@ -70,7 +70,7 @@ private:
   BufferPtr values_ =
       state_->rank_state()
           .device()
-          .allocate(training::pseudo_gradient_bytes(on_->strategy.outer.compression,
+          .allocate(training::pseudo_gradient_bytes(on_->strategy.diloco.compress,
                                                     state_->fragments().front().chunk),
                     MemoryKind::communication)
           .value();

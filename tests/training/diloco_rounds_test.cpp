@@ -268,15 +268,15 @@ private:
   /// PyTorch's SGD with Nesterov's momentum.
   void replay_step(int fragment, bool with_momentum) {
     const auto number = static_cast<std::size_t>(fragment);
-    const auto& outer = on_->strategy.outer;
+    const auto& diloco = on_->strategy.diloco;
+    const auto lr = static_cast<float>(diloco.lr), beta = static_cast<float>(diloco.momentum);
     auto& global = global_[number];
     auto& momentum = momentum_[number];
     for (std::size_t i = 0; i < global.size(); ++i) {
       const auto gradient = sum_[number][i];
       if (with_momentum)
-        momentum[i] = double{outer.momentum} * momentum[i] + gradient;
-      global[i] -= double{outer.lr} *
-                   (with_momentum ? gradient + double{outer.momentum} * momentum[i] : gradient);
+        momentum[i] = double{beta} * momentum[i] + gradient;
+      global[i] -= double{lr} * (with_momentum ? gradient + double{beta} * momentum[i] : gradient);
     }
   }
 

@@ -12,7 +12,7 @@ using namespace troupe::training;
 namespace {
 
 Strategy in_rounds(std::int64_t steps, int fragments) {
-  return {.rounds = {.steps = steps}, .outer = {.fragments = fragments}};
+  return {.rounds = {.steps = steps}, .diloco = {.fragments = fragments}};
 }
 
 /// Returns the steps below 12 after which a round of the fragment ends.

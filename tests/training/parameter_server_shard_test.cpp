@@ -18,7 +18,7 @@ namespace {
 /// two slices.
 class Owner {
 public:
-  explicit Owner(const ParameterServerOptions& options) {
+  explicit Owner(const AsyncConfig& config) {
     rank_state_->compiled =
         std::make_shared<CompiledWorker>(CompiledWorker{.device = cpu::make_host_device(0, 1)});
     rank_state_->communication = rank_state_->device().create_stream({.name = "communication"});
@@ -27,8 +27,7 @@ public:
         ModelState::create(
             rank_state_->device(), test::three_units(),
             {.optimizer_slots = {"momentum"},
-             .strategy = strategy_of(
-                 {.strategy = StrategyKind::async, .async = {.staleness = options.staleness}}, 2),
+             .strategy = strategy_of({.strategy = StrategyKind::async, .async = config}, 2),
              .buckets = wrap_by_size(test::three_units().unit_elements, 1)})
             .value();
     Checkpoint start;
@@ -42,8 +41,7 @@ public:
                   .optimizer =
                       [](std::int64_t step) {
                         return OptimizerArguments{.lr = 1, .momentum = 0.5f, .step = step + 1};
-                      }},
-                 options)
+                      }})
                  .value();
   }
 
@@ -134,7 +132,7 @@ TEST_CASE("without weight prediction stale parameters are read as they are") {
 }
 
 TEST_CASE("without gradients of a step, its update is predicted from the momentum") {
-  Owner owner{{.staleness = 3, .predicts = true}};
+  Owner owner{{.staleness = 3, .prediction = true}};
   CHECK(owner.version_for(2) == ParameterVersion{.version = 0, .predicted = 2});
   CHECK(owner.read_for(2) == 8);
   owner.step(2);
@@ -147,7 +145,7 @@ TEST_CASE("without gradients of a step, its update is predicted from the momentu
 }
 
 TEST_CASE("a step's update is predicted from the gradients that have arrived") {
-  Owner owner{{.staleness = 3, .predicts = true}};
+  Owner owner{{.staleness = 3, .prediction = true}};
   owner.step(2);
   owner.add(1, 0, 1);
   CHECK(owner.version_for(3) ==
@@ -175,7 +173,7 @@ TEST_CASE("a step's update is predicted from the gradients that have arrived") {
 }
 
 TEST_CASE("each bucket's update is predicted from its own gradients") {
-  Owner owner{{.staleness = 3, .predicts = true}};
+  Owner owner{{.staleness = 3, .prediction = true}};
   REQUIRE(owner.buckets() == 3);
   owner.step(2);
   owner.add(1, 0, 1, 1);
@@ -192,14 +190,14 @@ TEST_CASE("each bucket's update is predicted from its own gradients") {
 }
 
 TEST_CASE("a version that exists needs no prediction") {
-  Owner owner{{.staleness = 3, .predicts = true}};
+  Owner owner{{.staleness = 3, .prediction = true}};
   owner.step(2);
   CHECK(owner.version_for(0) == ParameterVersion{.version = 1});
   CHECK(owner.read_for(0) == 6);
 }
 
 TEST_CASE("predicted parameters stay valid until they are read") {
-  Owner owner{{.staleness = 3, .predicts = true}};
+  Owner owner{{.staleness = 3, .prediction = true}};
   owner.step(2);
   std::promise<void> may_go_on;
   owner.stream().on_complete(

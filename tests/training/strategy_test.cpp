@@ -127,7 +127,7 @@ TEST_CASE("diloco: ranks reduce within their replica groups and never average by
   CHECK((strategy.replica_group == 2 && strategy.replica_groups() == 3 && strategy.shards == 2));
   CHECK((strategy.divides_optimizer && !strategy.divides_gradients));
   CHECK((strategy.trains_apart() && strategy_of(parallel, 2).trains_apart()));
-  CHECK(strategy.outer.compression == Compression::int4);
+  CHECK(strategy.diloco.compress == Compression::int4);
   CHECK(rules.plan(strategy, 0).sums_after_pass(true));
   CHECK_FALSE(rules.plan(strategy, 0).sums_after_pass(false));
   CHECK_FALSE(rules.plan(strategy, 3).agrees);

@@ -20,7 +20,7 @@ void GradientReducer::end_round(std::int64_t step, const StepPlan& planned, Step
                                 Collectives& done) {
   const auto span = setup_.row.span(stream(), {metrics::SpanKind::optimizer, "round", "", step});
   if (!planned.sums) {
-    average(strategy().rounds.optimizer, found, done);
+    average(strategy().rounds.momentum, found, done);
     if (setup_.votes)
       vote(step, done);
   }

@@ -75,7 +75,7 @@ Status DilocoRounds::check(const Message& message, bool fits) const {
   const auto [fragment, step] = training::round_of(message);
   if (fits && message.values) {
     const auto chunk = setup_.state->fragments()[static_cast<std::size_t>(fragment)].chunk;
-    if (message.bytes == training::pseudo_gradient_bytes(strategy().outer.compression, chunk))
+    if (message.bytes == training::pseudo_gradient_bytes(strategy().diloco.compress, chunk))
       return {};
   }
   // Names the sender: the others continue without its node.
@@ -107,7 +107,7 @@ Status DilocoRounds::close_if_due(int fragment) {
 
 /// The pseudo-gradient of a replica group that misses the grace period counts in the next round.
 void DilocoRounds::begin_grace(Round round) {
-  later_(strategy().outer.grace, [this, round] {
+  later_(strategy().diloco.grace, [this, round] {
     if (registry_.next(round.fragment) != round)
       return; // the others have arrived
     if (auto closed = close(round.fragment); !closed)
@@ -186,7 +186,7 @@ void DilocoRounds::tell_replica_group(const Message& message) const {
 
 bool DilocoRounds::may_begin(std::int64_t step) const {
   return std::ranges::all_of(rounds_, [&](const auto& each) {
-    return each.first.step + strategy().outer.overlap >= step || is_there(each.second);
+    return each.first.step + strategy().diloco.overlap >= step || is_there(each.second);
   });
 }
 
@@ -195,7 +195,7 @@ std::vector<int> DilocoRounds::apply_before(std::int64_t step) {
   Apart apart;
   for (auto at = rounds_.begin(); at != rounds_.end();) {
     const auto& [round, sums] = *at;
-    if (round.step + strategy().outer.overlap >= step) {
+    if (round.step + strategy().diloco.overlap >= step) {
       ++at;
       continue;
     }

@@ -133,8 +133,8 @@ MessageRules message_rules(const ModelState& state, int slices, Version first) {
   MessageRules rules{.plan = &state.layout().plan(),
                      .ranks = state.layout().strategy().world_size,
                      .slices = slices,
-                     .staleness = state.layout().strategy().staleness,
-                     .predicts = state.layout().strategy().predicts,
+                     .staleness = state.layout().strategy().async.staleness,
+                     .predicts = state.layout().strategy().async.prediction,
                      .first = first,
                      .scales_loss = state.loss_scale() != nullptr};
   for (const auto& bucket : state.layout().plan().buckets)

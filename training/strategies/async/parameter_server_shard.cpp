@@ -1,6 +1,5 @@
 #include "training/strategies/async/parameter_server_shard.hpp"
 
-#include "core/config/config.hpp"
 #include "core/fail.hpp"
 
 #include <algorithm>
@@ -9,40 +8,34 @@ namespace troupe::training {
 
 using collectives::MessagePtr;
 
-ParameterServerOptions parameter_server_options(const ParallelConfig& parallel) {
-  const auto& async = parallel.async;
-  return {async.staleness, async.policy, async.compensation, async.prediction};
-}
-
 ParameterServerShard::ParameterServerShard(std::shared_ptr<RankState> rank_state,
-                                           GradientReducerSetup reducer,
-                                           ParameterServerOptions options)
+                                           GradientReducerSetup reducer)
     : rank_state_{std::move(rank_state)}, slices_{reducer.slice_assignment.slices()},
-      options_{options}, reducer_{std::move(reducer)} {}
+      reducer_{std::move(reducer)} {}
 
 Result<std::shared_ptr<ParameterServerShard>>
-ParameterServerShard::create(GradientReducerSetup reducer, const ParameterServerOptions& options) {
+ParameterServerShard::create(GradientReducerSetup reducer) {
   auto rank_state = std::make_shared<RankState>(*reducer.rank_state);
   rank_state->communication = rank_state->owner;
   reducer.rank_state = rank_state;
   std::shared_ptr<ParameterServerShard> owner{
-      new ParameterServerShard{std::move(rank_state), std::move(reducer), options}};
+      new ParameterServerShard{std::move(rank_state), std::move(reducer)}};
   TROUPE_TRY(owner->allocate());
   return owner;
 }
 
 Status ParameterServerShard::allocate() {
   StepSumOptions options{.slices = slices_,
-                         .in_order = options_.staleness == 0,
+                         .in_order = async().staleness == 0,
                          .stored = state().layout().stored(),
-                         .compensates = options_.gradients == StaleGradients::compensated};
+                         .compensates = async().policy == StaleGradients::compensated};
   for (const auto& bucket : state().layout().plan().buckets)
     options.absent.push_back(state().layout().is_frozen(bucket));
-  for (std::int64_t i = 0; i <= options_.staleness; ++i) {
+  for (std::int64_t i = 0; i <= async().staleness; ++i) {
     TROUPE_TRY(auto sum, StepSum::create(rank_state_->device(), state().layout().plan(), options));
     sums_.push_back(std::move(sum));
   }
-  if (options_.predicts) {
+  if (async().prediction) {
     TROUPE_TRY(prediction_, WeightPrediction::create(rank_state_, reducer_));
   }
   auto& device = rank_state_->device();
@@ -70,12 +63,12 @@ Result<BufferPtr> ParameterServerShard::copy_of_gradients() {
 float ParameterServerShard::factor(const Gradients& of) const {
   const auto lacked = std::max<std::int64_t>(of.step - of.read, 1);
   const float divided =
-      options_.gradients == StaleGradients::divided ? 1 / static_cast<float>(lacked) : 1;
+      async().policy == StaleGradients::divided ? 1 / static_cast<float>(lacked) : 1;
   return divided / of.scale;
 }
 
 Compensation ParameterServerShard::compensation() {
-  return {static_cast<float>(options_.compensation),
+  return {static_cast<float>(async().compensation),
           [this](Version version) { return versions_.at(version)->floats(); }};
 }
 
@@ -151,8 +144,8 @@ void ParameterServerShard::settle() {
   versions_.insert(*std::exchange(next_, std::nullopt));
   if (state().loss_scale())
     scale_ = applied_->loss_scale.scale;
-  const bool compensates = options_.gradients == StaleGradients::compensated;
-  const auto oldest = version_ - (compensates ? options_.staleness : 0);
+  const bool compensates = async().policy == StaleGradients::compensated;
+  const auto oldest = version_ - (compensates ? async().staleness : 0);
   versions_.erase(versions_.begin(), versions_.lower_bound(oldest));
 }
 

@@ -3,8 +3,6 @@
 /// Sends no messages.
 #pragma once
 
-#include "core/config/async.hpp"
-#include "core/config/forward.hpp"
 #include "metrics/records/reads.hpp"
 #include "training/strategies/async/weight_prediction.hpp"
 
@@ -16,21 +14,12 @@
 
 namespace troupe::training {
 
-struct ParameterServerOptions {
-  std::int64_t staleness = 0; ///< maximum number of steps that parameters may lack
-  StaleGradients gradients = StaleGradients::whole;
-  double compensation = 0; ///< Compensation::rate
-  bool predicts = false;   ///< readers get predictions, not stale parameters (WeightPrediction)
-};
-ParameterServerOptions parameter_server_options(const ParallelConfig& parallel);
-
 /// Uses a separate stream (RankState::owner), so that work for other ranks does not queue after
 /// this rank's backward.
 class ParameterServerShard {
 public:
   /// Blocks. Errors: out_of_memory; the stream's.
-  static Result<std::shared_ptr<ParameterServerShard>>
-  create(GradientReducerSetup reducer, const ParameterServerOptions& options);
+  static Result<std::shared_ptr<ParameterServerShard>> create(GradientReducerSetup reducer);
 
   Stream& stream() const { return *rank_state_->communication; }
   /// Number of steps applied, including one in progress.
@@ -71,8 +60,7 @@ public:
   Result<BufferPtr> parameters(const ParameterVersion& at);
 
 private:
-  ParameterServerShard(std::shared_ptr<RankState> rank_state, GradientReducerSetup reducer,
-                       ParameterServerOptions options);
+  ParameterServerShard(std::shared_ptr<RankState> rank_state, GradientReducerSetup reducer);
   Status allocate();
   Result<BufferPtr> copy(const float* values);
   std::size_t place_of(std::int64_t step) const {
@@ -83,10 +71,10 @@ private:
   float factor(const Gradients& of) const;
   Compensation compensation();
   ModelState& state() const { return *rank_state_->state; }
+  const AsyncConfig& async() const { return state().layout().strategy().async; }
 
   std::shared_ptr<RankState> rank_state_; ///< its communication stream is the owner's stream
   int slices_;
-  ParameterServerOptions options_;
   GradientReducer reducer_;
   Version version_ = 0;
   float scale_ = 1;

@@ -10,8 +10,9 @@ namespace troupe::training {
 constexpr StepRules async_rules = {.plan = [](const Strategy&, std::int64_t) { return StepPlan{}; },
                                    .window =
                                        [](const Strategy& strategy) {
-                                         return strategy.world_size == 1 ? grants_ahead
-                                                                         : strategy.staleness + 1;
+                                         return strategy.world_size == 1
+                                                    ? grants_ahead
+                                                    : strategy.async.staleness + 1;
                                        }};
 
 } // namespace troupe::training

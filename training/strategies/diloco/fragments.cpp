@@ -13,7 +13,7 @@ namespace {
 /// Steps from the start of the common round to the end of the fragment's round.
 std::int64_t round_offset(const Strategy& strategy, int fragment) {
   const auto steps = strategy.rounds.steps;
-  return (fragment + 1) * steps / strategy.outer.fragments % steps;
+  return (fragment + 1) * steps / strategy.diloco.fragments % steps;
 }
 
 } // namespace
@@ -81,7 +81,7 @@ std::vector<Fragment> fragments_of(const ModelState& state) {
 std::vector<Fragment> fragments_of(const FlatPlan& plan, const Strategy& strategy,
                                    std::span<const std::size_t> unit_elements,
                                    const std::vector<bool>& is_frozen) {
-  const auto units = fragments_of(unit_elements, strategy.outer.fragments);
+  const auto units = fragments_of(unit_elements, static_cast<int>(strategy.diloco.fragments));
   std::vector<Fragment> fragments(units.size());
   for (std::size_t number = 0; number < plan.buckets.size(); ++number) {
     const auto& bucket = plan.buckets[number];
@@ -97,7 +97,7 @@ std::vector<Fragment> fragments_of(const FlatPlan& plan, const Strategy& strateg
   }
   std::erase_if(fragments, [](const Fragment& fragment) { return fragment.parts.empty(); });
   const auto owners = static_cast<std::size_t>(strategy.replica_groups());
-  const auto granule = owners * pseudo_gradient_granule(strategy.outer.compression);
+  const auto granule = owners * pseudo_gradient_granule(strategy.diloco.compress);
   std::size_t place = 0;
   for (auto& fragment : fragments) {
     fragment.place = place;

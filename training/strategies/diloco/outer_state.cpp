@@ -27,12 +27,12 @@ Status OuterState::allocate() {
     device().zero(stream(), buffer->data(), buffer->bytes());
     return {};
   };
-  const auto& outer = strategy().outer;
+  const auto& diloco = strategy().diloco;
   const auto all = elements_of(fragments_), most = largest(fragments_);
   TROUPE_TRY(take(global_, all, MemoryKind::parameters));
-  if (outer.overlap > 0)
+  if (diloco.overlap > 0)
     TROUPE_TRY(take(sent_, all, MemoryKind::parameters));
-  if (leads() && outer.compression != Compression::none && outer.error_feedback)
+  if (leads() && diloco.compress != Compression::none && diloco.error_feedback)
     TROUPE_TRY(take(residual_, all, MemoryKind::optimizer));
   TROUPE_TRY(take(pseudo_gradient_, most, MemoryKind::communication));
   return take(decoded_, most, MemoryKind::communication);
@@ -77,7 +77,7 @@ Result<std::vector<BufferPtr>> OuterState::end_round(int number, double weight) 
 
 Result<BufferPtr> OuterState::encode(const Fragment& fragment, std::size_t owner) {
   const auto place = owner * fragment.chunk;
-  return encode_pseudo_gradient(device(), stream(), strategy().outer.compression,
+  return encode_pseudo_gradient(device(), stream(), strategy().diloco.compress,
                                 pseudo_gradient_->floats() + place, fragment.chunk,
                                 residual_ ? in(residual_, fragment) + place : nullptr);
 }
@@ -85,7 +85,7 @@ Result<BufferPtr> OuterState::encode(const Fragment& fragment, std::size_t owner
 void OuterState::apply(int number, std::span<const MessagePtr> sums, double* norm) {
   const auto& fragment = at(number);
   for (std::size_t owner = 0; owner < sums.size(); ++owner)
-    decode_pseudo_gradient(device(), stream(), strategy().outer.compression,
+    decode_pseudo_gradient(device(), stream(), strategy().diloco.compress,
                            sums[owner]->values->data(),
                            pseudo_gradient_->floats() + owner * fragment.chunk, fragment.chunk);
   stream().on_complete(
@@ -106,11 +106,12 @@ void OuterState::apply(int number, std::span<const MessagePtr> sums, double* nor
 
 /// Applies SGD to the global parameters, with pseudo_gradient_ as the gradient.
 void OuterState::step(const Fragment& fragment, bool with_momentum) {
-  const auto& outer = strategy().outer;
-  OptimizerArguments arguments{.lr = outer.lr, .step = 2}; // momentum starts as zeros
+  const auto& diloco = strategy().diloco;
+  // Step 2, because momentum starts as zeros.
+  OptimizerArguments arguments{.lr = static_cast<float>(diloco.lr), .step = 2};
   if (with_momentum) {
-    arguments.momentum = outer.momentum;
-    arguments.nesterov = outer.nesterov;
+    arguments.momentum = static_cast<float>(diloco.momentum);
+    arguments.nesterov = diloco.nesterov;
   }
   for (const auto& part : fragment.parts) {
     const OptimizerViews views{.parameters = in(global_, fragment) + part.place,
@@ -138,7 +139,7 @@ void OuterState::add_to_local(const Fragment& fragment) {
 void OuterState::synchronize(int number, bool trained, double weight,
                              std::span<const MessagePtr> late, const float* rounded_off) {
   const auto& fragment = at(number);
-  const auto compression = strategy().outer.compression;
+  const auto compression = strategy().diloco.compress;
   if (leads()) {
     take_pseudo_gradient(fragment, weight);
     float* const mine =
@@ -176,7 +177,7 @@ void OuterState::settle(const Fragment& fragment) {
 }
 
 void OuterState::average_optimizer(double weight) {
-  const bool narrow = strategy().outer.compression != Compression::none;
+  const bool narrow = strategy().diloco.compress != Compression::none;
   const auto most = decoded_->bytes() / sizeof(float);
   for (const auto& array : state().buffers().part().inner_slots())
     for (auto rest = array; !rest.empty(); rest = rest.subspan(std::min(most, rest.size()))) {

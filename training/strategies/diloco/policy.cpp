@@ -19,7 +19,7 @@ constexpr StepRules diloco_rules = {.plan =
                                     .window =
                                         [](const Strategy& strategy) {
                                           return 2 * strategy.rounds.steps +
-                                                 strategy.outer.overlap + grants_ahead;
+                                                 strategy.diloco.overlap + grants_ahead;
                                         }};
 
 } // namespace troupe::training

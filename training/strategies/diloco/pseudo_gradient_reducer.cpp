@@ -32,12 +32,12 @@ PseudoGradientReducer::create(std::shared_ptr<RankState> rank_state,
 }
 
 Status PseudoGradientReducer::allocate() {
-  const auto& outer = rank_state_->state->layout().strategy().outer;
+  const auto& diloco = rank_state_->state->layout().strategy().diloco;
   const auto bytes = std::ranges::max(chunks_) * sizeof(float);
   TROUPE_TRY(sum_, device().allocate(bytes, MemoryKind::communication));
   TROUPE_TRY(decoded_, device().allocate(bytes, MemoryKind::communication));
   TROUPE_TRY(squares_, device().allocate(2 * sizeof(double), MemoryKind::workspace));
-  if (outer.compression == Compression::none || !outer.error_feedback)
+  if (diloco.compress == Compression::none || !diloco.error_feedback)
     return {};
   const auto all = (places_.back() + chunks_.back()) * sizeof(float);
   TROUPE_TRY(rounded_off_, device().allocate(all, MemoryKind::optimizer));
@@ -59,7 +59,7 @@ void PseudoGradientReducer::add(std::span<const MessagePtr> pseudo_gradients,
   device().zero(stream(), sum_->data(), elements * sizeof(float));
   for (const auto& message : pseudo_gradients) {
     decode_pseudo_gradient(device(), stream(),
-                           rank_state_->state->layout().strategy().outer.compression,
+                           rank_state_->state->layout().strategy().diloco.compress,
                            message->values->data(), decoded_->floats(), elements);
     device().add(stream(), sum_->floats(), decoded_->floats(), elements);
     add_square(decoded_->floats(), elements, 1 / PseudoGradientMessage::weight_of(*message), 0);
@@ -69,7 +69,7 @@ void PseudoGradientReducer::add(std::span<const MessagePtr> pseudo_gradients,
 
 Status PseudoGradientReducer::close(Round round, std::vector<MessagePtr> pseudo_gradients,
                                     Send send) {
-  const auto compression = rank_state_->state->layout().strategy().outer.compression;
+  const auto compression = rank_state_->state->layout().strategy().diloco.compress;
   const auto number = static_cast<std::size_t>(round.fragment);
   const auto elements = chunks_[number];
   add(pseudo_gradients, elements);

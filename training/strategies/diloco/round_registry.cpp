@@ -10,9 +10,9 @@ namespace troupe::training {
 using collectives::MessagePtr;
 
 RoundRegistry::RoundRegistry(const Strategy& strategy, int fragments, std::int64_t first_step)
-    : replica_groups_{strategy.replica_groups()}, quorum_{std::clamp(strategy.outer.quorum.value_or(
-                                                                         replica_groups_),
-                                                                     1, replica_groups_)},
+    : replica_groups_{strategy.replica_groups()},
+      quorum_{static_cast<int>(std::clamp<std::int64_t>(
+          strategy.diloco.quorum.value_or(replica_groups_), 1, replica_groups_))},
       steps_{strategy.rounds.steps} {
   for (int fragment = 0; fragment < fragments; ++fragment) {
     const auto step = next_round(strategy, fragment, first_step);
