@@ -5,14 +5,20 @@
 
 namespace troupe::training {
 
-// Ranks agree because a two-phase commit applies shards: a committed step is on all of them. Only a
-// single rank sums by this plan: it has no parameter server and applies its own sums.
-constexpr StepRules async_rules = {.plan = [](const Strategy&, std::int64_t) { return StepPlan{}; },
-                                   .window =
-                                       [](const Strategy& strategy) {
-                                         return strategy.world_size == 1
-                                                    ? grants_ahead
-                                                    : strategy.async.staleness + 1;
-                                       }};
+namespace {
+
+/// Ranks agree because a two-phase commit applies shards: a committed step is on all of them. Only
+/// a single rank sums by this plan: it has no parameter server and applies its own sums.
+StepPlan plan_async(const Strategy& /*strategy*/, std::int64_t /*step*/) {
+  return {};
+}
+
+std::int64_t async_window(const Strategy& strategy) {
+  return strategy.world_size == 1 ? grants_ahead : strategy.async.staleness + 1;
+}
+
+} // namespace
+
+constexpr StepRules async_rules = {.plan = plan_async, .window = async_window};
 
 } // namespace troupe::training

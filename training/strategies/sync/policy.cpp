@@ -3,9 +3,18 @@
 
 namespace troupe::training {
 
-constexpr StepRules sync_rules = {
-    .plan = [](const Strategy& strategy,
-               std::int64_t) { return StepPlan{.sums_passes = strategy.sums_shards()}; },
-    .window = [](const Strategy&) { return grants_ahead; }};
+namespace {
+
+StepPlan plan_sync(const Strategy& strategy, std::int64_t /*step*/) {
+  return {.sums_passes = strategy.sums_shards()};
+}
+
+std::int64_t sync_window(const Strategy& /*strategy*/) {
+  return grants_ahead;
+}
+
+} // namespace
+
+constexpr StepRules sync_rules = {.plan = plan_sync, .window = sync_window};
 
 } // namespace troupe::training
