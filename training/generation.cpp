@@ -35,11 +35,7 @@ public:
     if (generation_.assignment.generation.shards > 0 && connection_group)
       TROUPE_TRY(await_all_loaded(*connection_group, generation_.assignment,
                                   job_.config.cluster.timeouts));
-    TROUPE_TRY(join_groups(*generation_.compiled_job->devices, generation_.rank_states, strategy_,
-                           {.generation = generation_.assignment.generation,
-                            .timeouts = job_.config.cluster.timeouts,
-                            .connection_group = connection_group,
-                            .statistics = job_.config.model.sync_batch_norm}));
+    TROUPE_TRY(join_groups(generation_, connection_group));
     if (strategy_.is_asynchronous())
       TROUPE_TRY(add_owners(connection_group));
     if (strategy_.has_replica_groups())
