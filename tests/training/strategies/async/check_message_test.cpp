@@ -16,7 +16,7 @@ namespace {
 
 /// Rank 0 of three, in a job that began with version 4, is now at version 5 and allows a staleness
 /// of 2. It has shards of 48 and 32 elements, and a shard of 16 elements that is not trained.
-struct Owner {
+struct Receiver {
   std::vector<std::size_t> units = {48, 96, 144};
   FlatPlan plan = plan_flat(wrap_by_size(units, 1), units, 3);
   MessageRules rules{.plan = &plan,
@@ -77,7 +77,7 @@ Message with_number(std::size_t place, std::int64_t number) {
 } // namespace
 
 TEST_CASE("valid messages are accepted") {
-  const Owner owner;
+  const Receiver owner;
   for (const auto& message :
        {from(1, pull(-1)), from(1, pull(5)), from(0, parameters(5)), from(1, parameters(4)),
         from(1, parameters(6), 96), from(2, parameters(4), 96),
@@ -92,7 +92,7 @@ TEST_CASE("valid messages are accepted") {
 }
 
 TEST_CASE("invalid gradients are refused with the reason and their rank") {
-  const Owner owner;
+  const Receiver owner;
   owner.refuses(changed([](Gradients& of) { of.step = 4; }),
                 "rank 1 has sent gradients of step 4; expected a step from 5 to 7");
   owner.refuses(changed([](Gradients& of) { of.step = 8; }), "of step 8");
@@ -119,14 +119,14 @@ TEST_CASE("invalid gradients are refused with the reason and their rank") {
 }
 
 TEST_CASE("an unscaled loss has the scale 1") {
-  Owner owner;
+  Receiver owner;
   owner.rules.scales_loss = false;
   CHECK(owner.check(changed([](Gradients& of) { of.scale = 1; })));
   owner.refuses(from(1, default_value.to_message(), 48), "an invalid scale, 1024");
 }
 
 TEST_CASE("other invalid messages are refused") {
-  Owner owner;
+  Receiver owner;
   owner.refuses(from(1, pull(6)), "a request for parameters of version 6");
   owner.refuses(from(1, pull(-2)), "of version -2");
   owner.refuses(from(1, pull(5), 96), "with 384 bytes of values, not 0");
@@ -150,7 +150,7 @@ TEST_CASE("other invalid messages are refused") {
 }
 
 TEST_CASE("a message may predict parameters by no more steps than are in flight") {
-  Owner owner;
+  Receiver owner;
   owner.refuses(from(1, pull(5, 1)), "predicted by 1 steps; expected 0 to 0");
   owner.refuses(from(1, parameters(5, 1), 96), "predicted by 1 steps");
   owner.rules.predicts = true;
@@ -172,7 +172,7 @@ TEST_CASE("a message may predict parameters by no more steps than are in flight"
 }
 
 TEST_CASE("messages of unknown ranks are attributed to no rank") {
-  const Owner owner;
+  const Receiver owner;
   for (const int rank : {-1, 3}) {
     const auto checked = owner.check(from(rank, pull(5)));
     REQUIRE_FALSE(checked);
