@@ -68,18 +68,14 @@ Result<std::vector<BufferPtr>> OuterState::end_round(int number, double weight) 
   if (!leads())
     return chunks;
   take_pseudo_gradient(fragment, weight);
-  for (int owner = 0; owner < strategy().replica_groups(); ++owner) {
-    TROUPE_TRY(auto chunk, encode(fragment, static_cast<std::size_t>(owner)));
+  for (std::size_t place = 0; place < fragment.elements; place += fragment.chunk) { // by owner
+    float* const residual = residual_ ? in(residual_, fragment) + place : nullptr;
+    TROUPE_TRY(auto chunk, encode_pseudo_gradient(device(), stream(), strategy().diloco.compress,
+                                                  pseudo_gradient_->floats() + place,
+                                                  fragment.chunk, residual));
     chunks.push_back(std::move(chunk));
   }
   return chunks;
-}
-
-Result<BufferPtr> OuterState::encode(const Fragment& fragment, std::size_t owner) {
-  const auto place = owner * fragment.chunk;
-  return encode_pseudo_gradient(device(), stream(), strategy().diloco.compress,
-                                pseudo_gradient_->floats() + place, fragment.chunk,
-                                residual_ ? in(residual_, fragment) + place : nullptr);
 }
 
 void OuterState::apply(int number, std::span<const MessagePtr> sums, double* norm) {

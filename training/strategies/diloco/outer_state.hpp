@@ -60,7 +60,6 @@ private:
   float* parameters(const Fragment::Part& part) const;
   void copy_local(const Fragment& fragment, float* to);
   void take_pseudo_gradient(const Fragment& fragment, double weight);
-  Result<BufferPtr> encode(const Fragment& fragment, std::size_t owner);
   void step(const Fragment& fragment, bool with_momentum);
   void add_to_local(const Fragment& fragment);
   void settle(const Fragment& fragment);
