@@ -4,6 +4,7 @@
 #include "core/device/loss_scale.hpp"
 #include "training/state/host_shard.hpp"
 #include "training/state/model_state.hpp"
+#include "training/step_plan.hpp"
 #include "training/strategies/diloco/fragments.hpp"
 #include "training/strategies/diloco/pseudo_gradient_codec.hpp"
 
