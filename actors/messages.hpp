@@ -11,10 +11,10 @@
 #include "metrics/records/reads.hpp"
 #include "metrics/records/worker.hpp"
 #include "metrics/registry/job_phase.hpp"
-#include "training/async/messages.hpp"
 #include "training/input/micro_batch.hpp"
 #include "training/state/snapshot.hpp"
 #include "training/step_results.hpp"
+#include "training/strategies/async/messages.hpp"
 
 #include <array>
 #include <chrono>

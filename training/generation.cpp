@@ -35,11 +35,7 @@ public:
     if (generation_.assignment.generation.shards > 0 && connection_group)
       TROUPE_TRY(await_all_loaded(*connection_group, generation_.assignment,
                                   job_.config.cluster.timeouts));
-    TROUPE_TRY(join_groups(*generation_.compiled_job->devices, generation_.rank_states, strategy_,
-                           {.generation = generation_.assignment.generation,
-                            .timeouts = job_.config.cluster.timeouts,
-                            .connection_group = connection_group,
-                            .statistics = job_.config.model.sync_batch_norm}));
+    TROUPE_TRY(join_groups(generation_, connection_group));
     if (strategy_.is_asynchronous())
       TROUPE_TRY(add_owners(connection_group));
     if (strategy_.has_replica_groups())
@@ -67,7 +63,7 @@ private:
 
   Generation& generation_;
   const Job& job_;
-  const collectives::Strategy& strategy_;
+  const Strategy& strategy_;
 };
 
 Status GenerationBuild::check_slices() const {
@@ -164,8 +160,7 @@ Status GenerationBuild::add_state(RankState& rank_state) const {
            .stored = stored_type(job_.precision),
            .strategy = strategy_,
            .rank = rank_state.rank,
-           .buckets = collectives::wrap_units(job_.config.parallel, layout.unit_elements,
-                                              layout.unit_names),
+           .buckets = wrap_units(job_.config.parallel, layout.unit_elements, layout.unit_names),
            .rates = nn::parameter_rates(job_.config.train, layout),
            .saves_shard = job_.config.checkpoint.is_sharded(),
            .snapshots = job_.saves(rank_state.rank) && job_.plan.saves_while_training(),
@@ -176,7 +171,7 @@ Status GenerationBuild::add_state(RankState& rank_state) const {
                    ? std::optional{generation_.shard_replicas.owner_of(rank_state.rank)}
                    : std::nullopt,
            .keeps_base = generation_.votes() && strategy_.trains_apart(),
-           .outer_momentum = strategy_.has_replica_groups() && strategy_.outer.momentum > 0}));
+           .outer_momentum = strategy_.has_replica_groups() && strategy_.diloco.momentum > 0}));
   rank_state.state = std::move(state);
   bind(rank_state.train(), *rank_state.state);
   rank_state.state->buffers().part().write(rank_state.train().copies());
@@ -221,8 +216,7 @@ GenerationBuild::add_owners(const std::shared_ptr<collectives::ConnectionGroup>&
   for (const auto& rank_state : generation_.rank_states) {
     auto reducer = generation_.reducer(rank_state);
     reducer.row = generation_.trace.track(rank_rows(rank_state->rank), "owner");
-    TROUPE_TRY(auto owner, ParameterServerShard::create(
-                               std::move(reducer), parameter_server_options(job_.config.parallel)));
+    TROUPE_TRY(auto owner, ParameterServerShard::create(std::move(reducer)));
     generation_.owners.push_back(std::move(owner));
   }
   return {};
@@ -269,7 +263,7 @@ Status GenerationBuild::add_producers() {
 
 Generation::Generation(std::shared_ptr<CompiledJob> on, NodeAssignment given, metrics::Trace to)
     : compiled_job{std::move(on)}, assignment{std::move(given)},
-      world_size{assignment.generation.world_size()}, strategy{collectives::strategy_of(
+      world_size{assignment.generation.world_size()}, strategy{strategy_of(
                                                           compiled_job->job->config.parallel,
                                                           world_size)},
       shard_replicas{

@@ -7,13 +7,13 @@
 #include "collectives/point_to_point/point_to_point.hpp"
 #include "data/slice_balancer.hpp"
 #include "metrics/trace.hpp"
-#include "training/async/parameter_server_shard.hpp"
 #include "training/compiled_job.hpp"
-#include "training/diloco/outer_state.hpp"
-#include "training/diloco/pseudo_gradient_reducer.hpp"
 #include "training/node_assignment.hpp"
 #include "training/rank_state.hpp"
 #include "training/shard_replicas.hpp"
+#include "training/strategies/async/parameter_server_shard.hpp"
+#include "training/strategies/diloco/outer_state.hpp"
+#include "training/strategies/diloco/pseudo_gradient_reducer.hpp"
 
 #include <memory>
 #include <vector>
@@ -44,7 +44,7 @@ public:
   const std::shared_ptr<CompiledJob> compiled_job;
   const NodeAssignment assignment;
   const int world_size;
-  const collectives::Strategy strategy;
+  const Strategy strategy;
   const ShardReplicas shard_replicas;
   const data::SliceAssignment slice_assignment; ///< slices of a global batch, by rank
   const metrics::Trace trace;                   ///< off unless the config enables tracing
@@ -81,9 +81,6 @@ Result<std::shared_ptr<Generation>> build_single_node_generation(const Config& c
 /// later steps have started since. Blocks. Nothing else may be enqueued meanwhile. Errors: those of
 /// the streams.
 Status return_state(const Generation& generation, std::int64_t step);
-
-/// Whether a rank has the whole state in its device's memory.
-bool is_whole(const RankState& rank_state);
 
 /// Returns the state to the compiled job when other nodes may be gone and streams may have failed.
 /// Takes the state of a rank of this node that has applied the most steps. If no rank has the whole

@@ -21,7 +21,7 @@ struct RankState {
   /// nodes may still be at that state and have no other copy. Released by SHARD MANAGER.
   std::shared_ptr<const RetainedStates> before = nullptr;
   // Communicators of SHARD MANAGER: all ranks; the ranks that hold one copy of the state together;
-  // the ranks of a replica group that hold the same shard (collectives/strategy.hpp). May be the
+  // the ranks of a replica group that hold the same shard (training/strategy.hpp). May be the
   // same object.
   std::shared_ptr<collectives::Communicator> world, shard_group, replicate_group;
   /// The ranks with the same place in each replica group. Null if all ranks train together.

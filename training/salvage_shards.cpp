@@ -45,12 +45,7 @@ private:
     TROUPE_TRY(take(*rank_state, steps.applied, true));
     if (steps.prepared <= steps.applied)
       return {};
-    GradientReducer reducer{{.rank_state = rank_state,
-                             .slice_assignment = generation_.slice_assignment,
-                             .clip_norm = generation_.job().config.train.clip_grad_norm,
-                             .loss_scale = generation_.job().loss_scale,
-                             .optimizer = generation_.job().optimizer}};
-    TROUPE_TRY(reducer.roll_forward(steps.applied));
+    TROUPE_TRY(GradientReducer{generation_.reducer(rank_state)}.roll_forward(steps.applied));
     return take(*rank_state, steps.prepared, false);
   }
 

@@ -52,13 +52,14 @@ Status return_to_base(const Generation& generation) {
   return {};
 }
 
-} // namespace
-
+/// Whether a rank has the whole state in its device's memory.
 bool is_whole(const RankState& rank_state) {
   const auto& strategy = rank_state.state->layout().strategy();
   return !strategy.divides_parameters && !strategy.divides_optimizer && !strategy.offloads() &&
          (!strategy.root_only || rank_state.rank == 0);
 }
+
+} // namespace
 
 Status return_state(const Generation& generation, std::int64_t step) {
   const auto& ranks = generation.rank_states;

@@ -7,7 +7,7 @@
 #include "actors/roles/generator.hpp"
 #include "actors/roles/shard_manager.hpp"
 #include "actors/roles/worker.hpp"
-#include "collectives/step_policy.hpp"
+#include "training/step_plan.hpp"
 #include "training/trace_rows.hpp"
 
 namespace troupe::actors {
@@ -156,7 +156,10 @@ NodeState::checkpointer_of(const std::shared_ptr<training::RankState>& rank_stat
 
 void NodeState::lead() {
   const auto& job = generation().job();
-  const auto& rules = collectives::rules_of(generation().strategy.policy);
+  const auto& rules = training::rules_of(generation().strategy.policy);
+  const auto agree = [&rules, strategy = generation().strategy](std::int64_t step) {
+    return rules.plan(strategy, step).agrees;
+  };
   const auto totals =
       totals_ ? *totals_ : RunTotals{.best = BestSoFar{job.config.checkpoint.best, built_->best}};
   checkpointer_ = spawn_checkpointer(generation().rank_states.front());
@@ -170,8 +173,7 @@ void NodeState::lead() {
                        .data = job.data_fingerprint,
                        .timeouts = job.config.cluster.timeouts,
                        .window = rules.window(generation().strategy),
-                       .agree = [&rules, strategy = generation().strategy](
-                                    std::int64_t step) { return rules.agree(strategy, step); },
+                       .agree = agree,
                        .balancer = generation().balancer(),
                        .wait_tolerance = job.config.parallel.async.wait_tolerance,
                        .records_reads = job.config.metrics.reads,

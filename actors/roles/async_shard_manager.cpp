@@ -125,7 +125,7 @@ void AsyncShardManagerState::gradients_ready(Pass pass, UnitId unit, const Event
     count(CollectiveKind::broadcast, *bytes);
 }
 
-void AsyncShardManagerState::give(const collectives::Bucket& bucket, const data::WorkItem& item) {
+void AsyncShardManagerState::give(const training::Bucket& bucket, const data::WorkItem& item) {
   const auto number =
       state().layout().plan().bucket_of[static_cast<std::size_t>(bucket.units.first)];
   if (const auto bytes = reader_.give(bucket, number, item); !bytes)

@@ -7,9 +7,9 @@
 
 #include "actors/interfaces.hpp"
 #include "actors/roles/detail/shard_manager_base.hpp"
-#include "training/async/check_message.hpp"
-#include "training/async/parameter_client.hpp"
-#include "training/async/parameter_server_shard.hpp"
+#include "training/strategies/async/check_message.hpp"
+#include "training/strategies/async/parameter_client.hpp"
+#include "training/strategies/async/parameter_server_shard.hpp"
 
 #include <array>
 #include <deque>
@@ -61,7 +61,7 @@ private:
   void take_parameters(const collectives::MessagePtr& message);
   void take_rest(training::Version version);
   void gradients_ready(Pass pass, UnitId unit, const EventPtr& event);
-  void give(const collectives::Bucket& bucket, const data::WorkItem& item);
+  void give(const training::Bucket& bucket, const data::WorkItem& item);
   // As the owner of a shard.
   void open(const collectives::MessagePtr& message);
   Status check(const collectives::Message& message) const;

@@ -31,7 +31,7 @@ struct CoordinatorSetup {
   std::int64_t samples = 0;
   std::string data = {};        ///< fingerprint of the training set
   TimeoutsConfig timeouts = {}; ///< cluster.timeouts
-  // collectives/step_policy.hpp
+  // training/step_plan.hpp
   std::int64_t window = 1; ///< number of steps that may be in flight
   /// Whether all ranks have the same state after `step`.
   std::function<bool(std::int64_t step)> agree = [](std::int64_t) { return true; };

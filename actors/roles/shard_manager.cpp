@@ -224,16 +224,17 @@ void ShardManagerState::gradients_ready(Pass pass, UnitId unit, const EventPtr& 
   answer_requests();
 }
 
-void ShardManagerState::finish_bucket(Pass pass, const collectives::Bucket& bucket,
+void ShardManagerState::finish_bucket(Pass pass, const training::Bucket& bucket,
                                       const EventPtr& event) {
   const auto step = slice_assignment().step_of(pass);
   const bool last = slice_assignment().ends_step(pass);
-  if (reducer_.sums(pass))
+  const auto planned = reducer_.step_plan(step);
+  if (planned.sums_after_pass(last))
     reducer_.reduce(bucket, pass, collectives_of(step));
   last_reduced_ = rank_state().communication->record();
-  if (last && reducer_.applies_early(step))
+  if (last && planned.applies_early)
     reducer_.apply(bucket, collectives_of(step));
-  if (last && reducer_.publishes_early(bucket, step))
+  if (last && planned.publishes_early(bucket))
     publish(bucket, collectives_of(step));
   if (strategy().divides_gradients)
     release(event);
@@ -241,13 +242,14 @@ void ShardManagerState::finish_bucket(Pass pass, const collectives::Bucket& buck
 
 void ShardManagerState::finish_step(std::int64_t step) {
   auto& done = collectives_of(step);
+  const auto planned = reducer_.step_plan(step);
   const auto& found = in_flight_[step].found;
   reducer_.finish_step(step, found.get(), done);
   in_flight_[step].made = rank_state().communication->record();
   // The next forward begins with the first units.
   const auto& buckets = reducer_.plan().buckets;
   for (auto bucket = buckets.rbegin(); bucket != buckets.rend(); ++bucket)
-    if (!reducer_.publishes_early(*bucket, step))
+    if (!planned.publishes_early(*bucket))
       publish(*bucket, done);
   gathered_.assign(gathered_.size(), false);
   if (rounds_)
@@ -255,7 +257,7 @@ void ShardManagerState::finish_step(std::int64_t step) {
   announce(reducer_.last_stream(), atom::done_v, step, found);
 }
 
-void ShardManagerState::publish(const collectives::Bucket& bucket, training::Collectives& done) {
+void ShardManagerState::publish(const training::Bucket& bucket, training::Collectives& done) {
   reducer_.publish(bucket, done);
   ready_[bucket_of(bucket.units.first)] = rank_state().communication->record();
 }

@@ -63,9 +63,9 @@ private:
   bool takes_place(const ParameterRequest& request) const;
 
   void gradients_ready(Pass pass, UnitId unit, const EventPtr& event);
-  void finish_bucket(Pass pass, const collectives::Bucket& bucket, const EventPtr& event);
+  void finish_bucket(Pass pass, const training::Bucket& bucket, const EventPtr& event);
   void finish_step(std::int64_t step);
-  void publish(const collectives::Bucket& bucket, training::Collectives& done);
+  void publish(const training::Bucket& bucket, training::Collectives& done);
   void commit_if_done(std::int64_t step);
   StepReport report_of(const InFlightStep& in_flight) const;
   void add_round(StepReport& report, const InFlightStep& in_flight);
@@ -82,7 +82,7 @@ private:
   void fail(Error error);
 
   const data::SliceAssignment& slice_assignment() const { return reducer_.slice_assignment(); }
-  const collectives::Strategy& strategy() const { return reducer_.strategy(); }
+  const training::Strategy& strategy() const { return reducer_.strategy(); }
   std::size_t bucket_of(UnitId unit) const {
     return reducer_.plan().bucket_of[static_cast<std::size_t>(unit)];
   }

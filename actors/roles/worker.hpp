@@ -118,8 +118,8 @@ private:
   Stream& stream() const { return *rank_state().compute; }
   const data::SliceAssignment& slice_assignment() const { return setup_.slice_assignment; }
   bool alone() const { return strategy().world_size == 1 && !strategy().offloads(); }
-  const collectives::Strategy& strategy() const { return rank_state().state->layout().strategy(); }
-  const collectives::FlatPlan& plan() const { return rank_state().state->layout().plan(); }
+  const training::Strategy& strategy() const { return rank_state().state->layout().strategy(); }
+  const training::FlatPlan& plan() const { return rank_state().state->layout().plan(); }
 
   worker_actor::pointer self_;
   WorkerSetup setup_;

@@ -9,7 +9,7 @@ namespace troupe {
 
 /// Treatment of a stale gradient, whose parameters lacked steps. whole: full weight. divided:
 /// weight 1 / staleness (Zhang et al., "Staleness-aware Async-SGD for Distributed Deep Learning",
-/// IJCAI 2016). compensated: delay compensation (training/async/step_sum.hpp).
+/// IJCAI 2016). compensated: delay compensation (training/strategies/async/step_sum.hpp).
 enum class StaleGradients : std::uint8_t { whole, divided, compensated };
 
 template <>

@@ -36,7 +36,7 @@ enum class Divided : std::uint8_t { nothing, optimizer, gradients, parameters };
 /// The workers that together hold one copy of the divided state.
 enum class ShardGroup : std::uint8_t { all_workers, configured /*!< parallel.shard_group */ };
 
-/// When ranks synchronize (collectives/step_policy.hpp).
+/// When ranks synchronize (training/step_plan.hpp).
 enum class StepPolicy : std::uint8_t { every_step, local_sgd, diloco, async };
 
 struct StrategyTraits {

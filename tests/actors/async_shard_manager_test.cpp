@@ -30,7 +30,7 @@ public:
         .rank_state = rank_state_,
         .slice_assignment = data::SliceAssignment::on_demand(2, 2),
         .optimizer = [](std::int64_t) { return OptimizerArguments{}; }};
-    const auto owner = training::ParameterServerShard::create(reducer, {.staleness = 1}).value();
+    const auto owner = training::ParameterServerShard::create(reducer).value();
     coordinator_ = test::spawn_stub<coordinator_actor>(
         system_, [this](atom::failed, const Error& error) { error_.set_value(error); },
         [this](atom::vote, std::int32_t, std::int64_t step) {
@@ -92,7 +92,7 @@ private:
     rank_state->state = training::ModelState::create(
                             rank_state->device(), layout,
                             {.optimizer_slots = {"momentum"},
-                             .strategy = collectives::strategy_of(
+                             .strategy = training::strategy_of(
                                  {.strategy = StrategyKind::async, .async = {.staleness = 1}}, 2)})
                             .value();
     Checkpoint start;

@@ -2,8 +2,8 @@
 // arrived.
 #include "actors/roles/detail/diloco_rounds.hpp"
 #include "core/config/config.hpp"
-#include "training/diloco/pseudo_gradient_codec.hpp"
 #include "training/generation.hpp"
+#include "training/strategies/diloco/pseudo_gradient_codec.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
@@ -70,7 +70,7 @@ private:
   BufferPtr values_ =
       state_->rank_state()
           .device()
-          .allocate(training::pseudo_gradient_bytes(on_->strategy.outer.compression,
+          .allocate(training::pseudo_gradient_bytes(on_->strategy.diloco.compress,
                                                     state_->fragments().front().chunk),
                     MemoryKind::communication)
           .value();

@@ -109,7 +109,7 @@ struct Workplace : Deterministic {
   }
 
   training::RankState& rank_state() const { return *generation->rank_states.front(); }
-  const std::vector<collectives::Bucket>& buckets() const {
+  const std::vector<training::Bucket>& buckets() const {
     return rank_state().state->layout().plan().buckets;
   }
 

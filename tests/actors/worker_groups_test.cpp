@@ -1,7 +1,7 @@
 #include "actors/membership/member_list.hpp"
 #include "actors/membership/worker_groups.hpp"
-#include "collectives/strategy.hpp"
 #include "core/config/config.hpp"
+#include "training/strategy.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 
@@ -43,7 +43,7 @@ std::int64_t most_trainers(const Workers& workers, std::int64_t group) {
 
 /// Checks that every communicator group of the strategy has all of its ranks.
 void check_strategy(const ParallelConfig& parallel, int workers) {
-  const auto strategy = collectives::strategy_of(parallel, workers);
+  const auto strategy = training::strategy_of(parallel, workers);
   CHECK(strategy.copies() * strategy.shards == workers);
   CHECK(strategy.replica_groups() * strategy.replica_group == workers);
   CHECK(strategy.replica_group % strategy.shards == 0);

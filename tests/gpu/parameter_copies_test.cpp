@@ -16,7 +16,7 @@ namespace {
 
 struct ModelOnDevice {
   explicit ModelOnDevice(Precision precision, nn::AutocastRegions off = {},
-                         collectives::Strategy strategy = {})
+                         training::Strategy strategy = {})
       : device{device_or_skip()}, stream{device->create_stream({.name = "compute"})} {
     nn::PassOptions passes{.fuse = nn::FusePatterns::all(),
                            .precision = precision,

@@ -20,8 +20,7 @@ TEST_CASE("gaps are between parameters and after the last one of a unit") {
   StorageLayout layout;
   layout.parameters = {slot(0, 0, 10), slot(0, 16, 16), slot(1, 4, 12)};
   layout.unit_elements = {48, 16};
-  const auto plan = collectives::plan_flat(collectives::wrap_by_size(layout.unit_elements, 1),
-                                           layout.unit_elements, 1);
+  const auto plan = plan_flat(wrap_by_size(layout.unit_elements, 1), layout.unit_elements, 1);
   const auto unit0 = plan.unit_offsets[0], unit1 = plan.unit_offsets[1];
   const auto gaps = flat_gaps(layout, plan);
   CHECK(gaps.size() == 3);

@@ -16,14 +16,13 @@
 using namespace troupe;
 using namespace troupe::training;
 using namespace troupe::training::test;
-using collectives::Bucket;
 
 namespace {
 
 /// A single rank with one bucket per unit; SGD with momentum 0.5 and rate 1, all parameters 10.
 class Rank {
 public:
-  explicit Rank(const collectives::Strategy& strategy, std::optional<double> clip_norm = {}) {
+  explicit Rank(const Strategy& strategy, std::optional<double> clip_norm = {}) {
     rank_state_->compiled =
         std::make_shared<CompiledWorker>(CompiledWorker{.device = cpu::make_host_device(0, 1)});
     rank_state_->compute = rank_state_->device().create_stream({.name = "compute"});
@@ -60,7 +59,7 @@ public:
     });
     done_.step = 0;
     reducer_->reduce(bucket, 0, done_);
-    if (reducer_->applies_early(0))
+    if (reducer_->step_plan(0).applies_early)
       reducer_->apply(bucket, done_);
   }
   Status finish_step() {

@@ -2,11 +2,11 @@
 // which strategy is recommended.
 #include "core/config/config.hpp"
 #include "cpu/host_device.hpp"
-#include "training/async/step_sum.hpp"
-#include "training/diloco/outer_state.hpp"
-#include "training/diloco/pseudo_gradient_reducer.hpp"
 #include "training/prediction/strategy_choice.hpp"
 #include "training/state/model_state.hpp"
+#include "training/strategies/async/step_sum.hpp"
+#include "training/strategies/diloco/outer_state.hpp"
+#include "training/strategies/diloco/pseudo_gradient_reducer.hpp"
 
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
@@ -274,9 +274,9 @@ TEST_CASE("a state takes exactly the predicted memory") {
        .keeps_statistics = accumulates,
        .commits_statistics = stale || (votes && !apart),
        .loss_scale = LossScaleOptions{},
-       .strategy = collectives::strategy_of(config, needs.world_size),
+       .strategy = strategy_of(config, needs.world_size),
        .rank = 1,
-       .buckets = collectives::wrap_units(config, layout.unit_elements, layout.unit_names),
+       .buckets = wrap_units(config, layout.unit_elements, layout.unit_names),
        .prepares = votes,
        .replica_rank_of = votes && shard_replicas == ReplicateShards::automatic &&
                                   (stale || name.starts_with("zero"))
@@ -340,18 +340,18 @@ TEST_CASE("the rank that exchanges pseudo-gradients takes exactly the predicted 
     rates.push_back(needs.unit_frozen[number] ? 0 : 1);
   }
   const std::shared_ptr<Device> device = cpu::make_host_device(0, 1);
-  auto state = ModelState::create(
-      *device, layout,
-      {.optimizer_slots = {"exp_avg", "exp_avg_sq"},
-       .accumulate = true,
-       .keeps_statistics = true,
-       .loss_scale = LossScaleOptions{},
-       .strategy = collectives::strategy_of(config, needs.world_size),
-       .buckets = collectives::wrap_units(config, layout.unit_elements, layout.unit_names),
-       .rates = rates,
-       .snapshots = true,
-       .keeps_base = votes,
-       .outer_momentum = momentum > 0});
+  auto state =
+      ModelState::create(*device, layout,
+                         {.optimizer_slots = {"exp_avg", "exp_avg_sq"},
+                          .accumulate = true,
+                          .keeps_statistics = true,
+                          .loss_scale = LossScaleOptions{},
+                          .strategy = strategy_of(config, needs.world_size),
+                          .buckets = wrap_units(config, layout.unit_elements, layout.unit_names),
+                          .rates = rates,
+                          .snapshots = true,
+                          .keeps_base = votes,
+                          .outer_momentum = momentum > 0});
   REQUIRE(state);
   const auto rank = speaker(device, *std::move(state));
   const auto& parts = rank.outer->fragments();

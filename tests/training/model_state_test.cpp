@@ -140,8 +140,7 @@ TEST_CASE("saved state is split into chunks of at most one bucket") {
   auto layout = two_units();
   layout.parameters[0].codec = nullptr;
   layout.parameters[0].elements = 4;
-  const auto plan = collectives::plan_flat(std::vector<collectives::UnitRange>{{1, 1}, {0, 0}},
-                                           layout.unit_elements, 1);
+  const auto plan = plan_flat(std::vector<UnitRange>{{1, 1}, {0, 0}}, layout.unit_elements, 1);
   const training::StatePlan saved{layout, plan, {"momentum"}, training::StatePart::whole(plan), 3};
   struct Cut {
     std::string name;
@@ -176,8 +175,7 @@ TEST_CASE("in the order of buckets, the chunks of a bucket are neighbours") {
     layout.parameters.push_back(
         {name, {2}, unit, *name < 'c' ? std::size_t{0} : std::size_t{2}, 2, nullptr});
   layout.unit_elements = {4, 4};
-  const auto plan = collectives::plan_flat(std::vector<collectives::UnitRange>{{1, 1}, {0, 0}},
-                                           layout.unit_elements, 1);
+  const auto plan = plan_flat(std::vector<UnitRange>{{1, 1}, {0, 0}}, layout.unit_elements, 1);
   const training::StatePlan saved{layout, plan, {"momentum"}, training::StatePart::whole(plan)};
   REQUIRE(saved.size() == 8); // a, b, c, d, twice
   CHECK(saved.by_bucket() == std::vector<std::size_t>{1, 3, 0, 2, 5, 7, 4, 6});

@@ -59,7 +59,7 @@ public:
     });
     done_.step = 0;
     reducer_->reduce(bucket, 0, done_);
-    if (reducer_->applies_early(0))
+    if (reducer_->step_plan(0).applies_early)
       reducer_->apply(bucket, done_);
   }
   void finish_step() {

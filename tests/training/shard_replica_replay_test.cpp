@@ -49,14 +49,14 @@ StorageLayout uneven_units() {
 
 struct Case {
   const char* name;
-  collectives::Strategy strategy;
+  Strategy strategy;
   OptimizerArguments optimizer = {.momentum = 0.9f, .nesterov = true, .weight_decay = 1e-2f};
   std::optional<double> clip_norm = {};
   bool scales_loss = false;
   std::vector<nn::ParameterRate> rates = {};
 };
 
-collectives::Strategy dividing(Divided divided) {
+Strategy dividing(Divided divided) {
   return {.world_size = ranks,
           .shards = ranks,
           .divides_optimizer = divided >= Divided::optimizer,
@@ -64,7 +64,7 @@ collectives::Strategy dividing(Divided divided) {
           .divides_parameters = divided >= Divided::parameters};
 }
 
-collectives::Strategy with(collectives::Strategy strategy, auto change) {
+Strategy with(Strategy strategy, auto change) {
   change(strategy);
   return strategy;
 }
@@ -229,7 +229,7 @@ private:
     REQUIRE(rank_state_->state->load(*rank_state_->compute, *state_in_memory(start)));
   }
 
-  void backward(const collectives::Bucket& bucket, std::int64_t pass) {
+  void backward(const Bucket& bucket, std::int64_t pass) {
     for (auto unit = bucket.units.last; unit >= bucket.units.first; --unit) {
       const auto fresh = gradients(unit, pass);
       rank_state_->device().copy(*rank_state_->communication, state().buffers().gradients(unit),

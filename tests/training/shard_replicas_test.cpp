@@ -33,7 +33,7 @@ ParallelConfig parallel(StrategyKind strategy) {
 }
 
 ShardReplicas shard_replicas_in(const GenerationRecord& record, const ParallelConfig& config) {
-  return shard_replicas_of(config, collectives::strategy_of(config, record.world_size()), record);
+  return shard_replicas_of(config, strategy_of(config, record.world_size()), record);
 }
 
 int distance(const std::vector<DaemonOn>& nodes) {
@@ -42,7 +42,7 @@ int distance(const std::vector<DaemonOn>& nodes) {
 
 bool outlives(const std::vector<DaemonOn>& nodes, const ParallelConfig& config) {
   const auto record = record_of(nodes);
-  const auto strategy = collectives::strategy_of(config, record.world_size());
+  const auto strategy = strategy_of(config, record.world_size());
   return outlives_a_node(strategy, shard_replicas_of(config, strategy, record), record);
 }
 
@@ -109,7 +109,7 @@ TEST_CASE("a node's state has a copy elsewhere, or the lack of one is reported")
 TEST_CASE("ranks prepare steps only if a node lacks some of the shards") {
   const auto apart = [](const std::vector<DaemonOn>& nodes, StrategyKind kind) {
     const auto record = record_of(nodes);
-    return lies_apart(collectives::strategy_of(parallel(kind), record.world_size()), record);
+    return lies_apart(strategy_of(parallel(kind), record.world_size()), record);
   };
   CHECK(apart({{"a", 2}, {"b", 2}}, StrategyKind::zero1));
   CHECK_FALSE(apart({{"a", 2}, {"b", 2}}, StrategyKind::hsdp));

@@ -20,13 +20,6 @@ namespace troupe::training {
 
 namespace {
 
-template <class Producer>
-Result<std::shared_ptr<BatchProducer>> shared(Result<std::unique_ptr<Producer>> producer) {
-  if (!producer)
-    return failure(std::move(producer).error());
-  return std::shared_ptr<BatchProducer>{*std::move(producer)};
-}
-
 class CudaDevices final : public PlatformDevices {
 public:
   CudaDevices(const Config& config, SayLine say) : config_{config}, say_{std::move(say)} {}
@@ -97,19 +90,9 @@ Result<std::shared_ptr<BatchProducer>> CudaDevices::make_producer(int worker,
   options.streams->push_back(stream);
   const auto* const images = options.assembler->adapter().images();
   if (!data::may_augment_on_device(options.assembler->adapter()))
-    return shared(CopyProducer::create(device, {.assembler = std::move(options.assembler),
-                                                .host = std::move(options.host),
-                                                .stream = stream,
-                                                .slice = options.slice,
-                                                .slots = options.slots}));
+    return CopyProducer::create(device, std::move(options), stream);
   TROUPE_TRY(auto resident, resident_copy(at(worker), images->source()));
-  return shared(DeviceProducer::create(device, {.assembler = std::move(options.assembler),
-                                                .resident = std::move(resident),
-                                                .host = std::move(options.host),
-                                                .stream = stream,
-                                                .slice = options.slice,
-                                                .slots = static_cast<std::int32_t>(options.slots),
-                                                .format = options.format}));
+  return DeviceProducer::create(device, std::move(options), stream, std::move(resident));
 }
 
 Result<std::shared_ptr<const ResidentImages>>

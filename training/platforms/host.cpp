@@ -16,7 +16,6 @@
 #include "training/platforms/platforms.hpp"
 
 #include <algorithm>
-#include <future>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -30,21 +29,16 @@ bool interprets(const Config& config) {
   return config.devices.engine == Engine::interpreter;
 }
 
-/// Connects ranks of several nodes over TCP. Connects all ranks concurrently, because each waits
-/// for all others.
+/// Connects ranks of several nodes over TCP.
 Result<Communicators> connect(std::span<const GroupMember> members, const GroupPlace& place) {
-  std::vector<std::future<Result<std::unique_ptr<collectives::Communicator>>>> connecting;
-  connecting.reserve(members.size());
-  for (const auto& member : members)
-    connecting.push_back(std::async(std::launch::async, [rank = member.rank, &place] {
-      return collectives::connect_tcp({.member = rank,
-                                       .endpoints = place.endpoints,
-                                       .group = place.name,
-                                       .timeout = place.collective,
-                                       .connect_timeout = place.connect},
-                                      place.connection_group);
-    }));
-  return all_of(connecting);
+  return connect_all(members.size(), [&](std::size_t index) {
+    return collectives::connect_tcp({.member = members[index].rank,
+                                     .endpoints = place.endpoints,
+                                     .group = place.name,
+                                     .timeout = place.collective,
+                                     .connect_timeout = place.connect},
+                                    place.connection_group);
+  });
 }
 
 class HostDevices final : public PlatformDevices {

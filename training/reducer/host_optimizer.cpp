@@ -8,8 +8,6 @@
 
 namespace troupe::training {
 
-using collectives::Bucket;
-
 Status add_updater(CompiledWorker& compiled, int threads) {
   const auto& info = compiled.device->info();
   if (!info.pinned)
@@ -89,10 +87,9 @@ void HostOptimizer::apply(const Bucket& bucket, const OptimizerArguments& argume
     const auto& unit = layout().storage().unit_names[static_cast<std::size_t>(bucket.units.first)];
     const auto span =
         rows_.updates.span(stream, {metrics::SpanKind::optimizer, "optimizer", unit, step});
-    for (const auto& chunk : chunks)
-      rank_state_->compiled->updater->optimizer_step(
-          stream, at_rate(arguments, chunk.rate), chunk, clips ? &host.clip_factor : nullptr,
-          state().loss_scale() ? &host.loss_scale : nullptr);
+    optimizer_step(
+        *rank_state_->compiled->updater, stream, chunks, arguments,
+        {clips ? &host.clip_factor : nullptr, state().loss_scale() ? &host.loss_scale : nullptr});
   }
   updated_[layout().number_of(bucket)] = stream.record();
 }

@@ -1,31 +1,8 @@
-// Applies steps to shard replicas, and rolls a rank forward that is a step late.
+// Rolls a rank forward that is a step late.
 #include "core/fail.hpp"
 #include "training/reducer/reducer.hpp"
 
 namespace troupe::training {
-
-namespace {
-
-/// Where an optimizer reads the scalars of a step; null: it does not.
-struct Scalars {
-  const float* clip_factor;
-  LossScaleState* loss_scale;
-};
-
-void apply_chunks(Device& device, Stream& stream, const std::vector<OptimizerChunk>& chunks,
-                  const OptimizerArguments& taken, const Scalars& scalars) {
-  for (const auto& chunk : chunks)
-    device.optimizer_step(stream, at_rate(taken, chunk.rate), chunk, scalars.clip_factor,
-                          scalars.loss_scale);
-}
-
-} // namespace
-
-void GradientReducer::apply_to_copy(const OptimizerArguments& arguments) {
-  for (const auto& bucket : plan().buckets)
-    for (const auto& chunk : state().shard_replica()->kept_chunks(bucket))
-      apply(chunk, arguments);
-}
 
 Status GradientReducer::roll_forward(std::int64_t step) {
   auto& device = rank_state().device();
@@ -41,9 +18,9 @@ Status GradientReducer::roll_forward(std::int64_t step) {
   }
   for (const auto* const each : state().parts())
     for (const auto& bucket : plan().buckets)
-      apply_chunks(device, *stream,
-                   each->kept_chunks(bucket, state().prepared_gradients(*each, bucket)), taken,
-                   {setup_.clip_norm ? clip_factor : nullptr, scale});
+      optimizer_step(device, *stream,
+                     each->kept_chunks(bucket, state().prepared_gradients(*each, bucket)), taken,
+                     {setup_.clip_norm ? clip_factor : nullptr, scale});
   if (part().host())
     TROUPE_TRY(roll_forward_on_host(taken, *stream));
   if (scale)
@@ -71,7 +48,7 @@ Status GradientReducer::roll_forward_on_host(const OptimizerArguments& taken, St
   const auto updates = updater.create_stream({.name = "rolling forward"});
   for (const auto* const each : state().parts())
     for (const auto& bucket : plan().buckets)
-      apply_chunks(
+      optimizer_step(
           updater, *updates, each->host_chunks(bucket), taken,
           {setup_.clip_norm ? &host.clip_factor : nullptr, scale ? &host.loss_scale : nullptr});
   return updates->synchronize();

@@ -5,10 +5,8 @@
 
 namespace troupe::training {
 
-using metrics::CollectiveKind;
-
-int slices_of_replica_group(const data::SliceAssignment& slice_assignment,
-                            const collectives::Strategy& strategy, int rank) {
+int slices_of_replica_group(const data::SliceAssignment& slice_assignment, const Strategy& strategy,
+                            int rank) {
   const auto first = rank / strategy.replica_group * strategy.replica_group;
   int slices = 0;
   for (int member = first; member < first + strategy.replica_group; ++member)
@@ -18,10 +16,11 @@ int slices_of_replica_group(const data::SliceAssignment& slice_assignment,
 
 /// If ranks are in several processes, a round counts after all have voted for it. Until then each
 /// keeps the state after the previous round (ModelState::keep_base).
-void GradientReducer::end_round(std::int64_t step, StepResults* found, Collectives& done) {
+void GradientReducer::end_round(std::int64_t step, const StepPlan& planned, StepResults* found,
+                                Collectives& done) {
   const auto span = setup_.row.span(stream(), {metrics::SpanKind::optimizer, "round", "", step});
-  if (!sums_step(step)) {
-    average(strategy().rounds.optimizer, found, done);
+  if (!planned.sums) {
+    average(strategy().rounds.momentum, found, done);
     if (setup_.votes)
       vote(step, done);
   }
@@ -81,13 +80,7 @@ void GradientReducer::average(float* values, std::size_t elements, Collectives& 
   if (!slice_assignment.is_even())
     device.scale(stream(), values,
                  static_cast<float>(slice_assignment.slices_of(rank_state().rank)), elements);
-  auto& world = *rank_state().world;
-  collective(
-      world, CollectiveKind::all_reduce, elements * sizeof(float), done,
-      [&] {
-        world.all_reduce(stream(), {values, elements});
-      },
-      what);
+  all_reduce(*rank_state().world, {values, elements}, done, what);
   const auto all =
       slice_assignment.is_even() ? slice_assignment.world_size() : slice_assignment.slices();
   device.scale(stream(), values, static_cast<float>(1.0 / all), elements);

@@ -6,8 +6,6 @@
 
 namespace troupe::training {
 
-using collectives::Bucket;
-
 Status FlatBuffers::allocate(const StateOptions& options) {
   const auto& strategy = layout_.strategy();
   const auto parameters =
@@ -35,7 +33,7 @@ Status FlatBuffers::allocate_windows() {
   const auto& strategy = layout_.strategy();
   const auto& buckets = layout_.plan().buckets;
   const auto take = [&](BufferPtr& buffer, std::size_t alive) {
-    return allocate_floats(device_, buffer, collectives::plan_window(buckets, alive).elements,
+    return allocate_floats(device_, buffer, plan_window(buckets, alive).elements,
                            MemoryKind::communication);
   };
   if (strategy.divides_parameters)
@@ -60,7 +58,7 @@ void FlatBuffers::place_units() {
 std::vector<float*> FlatBuffers::places(float* whole, const BufferPtr& window,
                                         std::size_t alive) const {
   const auto& plan = layout_.plan();
-  const auto windows = collectives::plan_window(plan.buckets, alive);
+  const auto windows = plan_window(plan.buckets, alive);
   std::vector<float*> places;
   for (std::size_t unit = 0; unit < plan.unit_offsets.size(); ++unit) {
     const auto bucket = plan.bucket_of[unit];

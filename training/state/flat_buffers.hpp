@@ -10,7 +10,7 @@
 namespace troupe::training {
 
 /// Buffers of a rank, divided as the strategy says. An undivided buffer holds all units, in the
-/// flat space of collectives::FlatPlan. A divided buffer holds this rank's shard; executables then
+/// flat space of FlatPlan. A divided buffer holds this rank's shard; executables then
 /// read gathered parameters and write fresh gradients in a window of a few buckets.
 class FlatBuffers {
 public:
@@ -24,17 +24,13 @@ public:
   // a window.
   float* parameters(UnitId unit) const { return parameters_of_[static_cast<std::size_t>(unit)]; }
   float* gradients(UnitId unit) const { return gradients_of_[static_cast<std::size_t>(unit)]; }
-  float* parameters(const collectives::Bucket& bucket) const {
-    return parameters(bucket.units.first);
-  }
-  float* gradients(const collectives::Bucket& bucket) const {
-    return gradients(bucket.units.first);
-  }
+  float* parameters(const Bucket& bucket) const { return parameters(bucket.units.first); }
+  float* gradients(const Bucket& bucket) const { return gradients(bucket.units.first); }
   /// Sum of a step's passes: of a unit's gradients or, if Strategy::sums_shards(), of this rank's
   /// shard of a bucket. The other of the two is null. Both are null without
   /// StateOptions::accumulate.
   float* accumulated(UnitId unit) const;
-  float* accumulated(const collectives::Bucket& bucket) const;
+  float* accumulated(const Bucket& bucket) const;
 
   /// The part that this rank's optimizer updates.
   const OptimizerPart& part() const { return part_; }

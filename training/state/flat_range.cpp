@@ -9,7 +9,7 @@ FlatRange FlatRange::overlap(const FlatRange& other) const {
   return {from, to > from ? to - from : 0};
 }
 
-std::vector<FlatRange> flat_gaps(const StorageLayout& layout, const collectives::FlatPlan& plan) {
+std::vector<FlatRange> flat_gaps(const StorageLayout& layout, const FlatPlan& plan) {
   std::vector<FlatRange> gaps;
   auto slot = layout.parameters.begin();
   for (std::size_t unit = 0; unit < layout.unit_elements.size(); ++unit) {

@@ -3,8 +3,8 @@
 /// another bucket.
 #pragma once
 
-#include "collectives/flat_plan.hpp"
 #include "core/device/executable.hpp"
+#include "training/flat_plan.hpp"
 
 #include <cstddef>
 #include <vector>
@@ -21,7 +21,7 @@ struct FlatRange {
 };
 
 /// Returns the gaps in ascending order, without the padding at the ends of buckets.
-std::vector<FlatRange> flat_gaps(const StorageLayout& layout, const collectives::FlatPlan& plan);
+std::vector<FlatRange> flat_gaps(const StorageLayout& layout, const FlatPlan& plan);
 
 /// Returns the parts of the gaps in `range`, relative to its first element.
 std::vector<FlatRange> gaps_within(const std::vector<FlatRange>& gaps, const FlatRange& range);

@@ -114,8 +114,7 @@ void ModelState::prepare(Stream& stream) const {
   device_.count_update(stream, &scratch()->prepared_steps);
 }
 
-const float* ModelState::prepared_gradients(const OptimizerPart& part,
-                                            const collectives::Bucket& bucket) const {
+const float* ModelState::prepared_gradients(const OptimizerPart& part, const Bucket& bucket) const {
   const auto& copy = &part == shard_replica() ? prepared_.replicated : prepared_.gradients;
   return copy ? copy->floats() + layout_.offset(bucket) : part.gradients(bucket);
 }

@@ -78,8 +78,7 @@ public:
   void prepare(Stream& stream) const;
   const PreparedStep& prepared() const { return prepared_; }
   /// A part's gradients of a bucket in the prepared step.
-  const float* prepared_gradients(const OptimizerPart& part,
-                                  const collectives::Bucket& bucket) const;
+  const float* prepared_gradients(const OptimizerPart& part, const Bucket& bucket) const;
 
 private:
   ModelState(Device& device, const StorageLayout& storage, const StateOptions& options)

@@ -6,8 +6,6 @@
 
 namespace troupe::training {
 
-using collectives::Bucket;
-
 std::span<float> floats_of(const BufferPtr& buffer) {
   return buffer ? std::span{buffer->floats(), buffer->bytes() / sizeof(float)} : std::span<float>{};
 }

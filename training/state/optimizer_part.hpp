@@ -40,8 +40,8 @@ public:
   /// Memory of a bucket, by its number, in an array other than the statistics: the values that the
   /// optimizer wrote last, whether published or not. Only slots below slots().
   BucketMemory memory(std::size_t array, std::size_t bucket) const;
-  float* parameters(const collectives::Bucket& bucket) const { return at(parameters_, bucket); }
-  float* gradients(const collectives::Bucket& bucket) const { return at(gradients_, bucket); }
+  float* parameters(const Bucket& bucket) const { return at(parameters_, bucket); }
+  float* gradients(const Bucket& bucket) const { return at(gradients_, bucket); }
   /// The array that has the gradients of all buckets.
   std::span<float> gradients() const { return gradients_.values; }
 
@@ -52,7 +52,7 @@ public:
   /// The inner optimizer's slots that are not offloaded.
   std::vector<std::span<float>> inner_slots() const;
   /// The outer optimizer's momentum of a bucket; null if it has none.
-  float* outer_momentum(const collectives::Bucket& bucket) const;
+  float* outer_momentum(const Bucket& bucket) const;
   /// Null unless the strategy offloads.
   const HostShard* host() const { return host_ ? &*host_ : nullptr; }
 
@@ -65,17 +65,16 @@ public:
 
   /// All elements of a bucket; those that the device's optimizer updates; those that the host's
   /// does.
-  OptimizerViews chunk(const collectives::Bucket& bucket) const;
-  OptimizerViews kept_chunk(const collectives::Bucket& bucket) const;
-  HostChunk host_chunk(const collectives::Bucket& bucket) const;
+  OptimizerViews chunk(const Bucket& bucket) const;
+  OptimizerViews kept_chunk(const Bucket& bucket) const;
+  HostChunk host_chunk(const Bucket& bucket) const;
   /// The trained elements of kept_chunk() and host_chunk(), divided where the learning rate's
   /// factor changes. `gradients`: others to read.
-  std::vector<OptimizerChunk> kept_chunks(const collectives::Bucket& bucket,
-                                          const float* gradients) const;
-  std::vector<OptimizerChunk> kept_chunks(const collectives::Bucket& bucket) const {
+  std::vector<OptimizerChunk> kept_chunks(const Bucket& bucket, const float* gradients) const;
+  std::vector<OptimizerChunk> kept_chunks(const Bucket& bucket) const {
     return kept_chunks(bucket, gradients(bucket));
   }
-  std::vector<OptimizerChunk> host_chunks(const collectives::Bucket& bucket) const;
+  std::vector<OptimizerChunk> host_chunks(const Bucket& bucket) const;
   /// Trained elements of all buckets, in as few views as possible: adjacent ones are joined.
   std::vector<OptimizerChunk> chunks() const { return in_few_views(&OptimizerPart::chunk); }
   std::vector<OptimizerChunk> kept_chunks() const {
@@ -84,11 +83,11 @@ public:
 
 private:
   bool is_replica() const { return own_gradients_ != nullptr; }
-  FlatRange range(const collectives::Bucket& bucket) const { return layout_->part(bucket, shard_); }
-  float* at(const Array& array, const collectives::Bucket& bucket) const;
-  float* in_slot(std::size_t number, const collectives::Bucket& bucket) const;
-  std::vector<OptimizerChunk>
-  in_few_views(OptimizerViews (OptimizerPart::*of)(const collectives::Bucket&) const) const;
+  FlatRange range(const Bucket& bucket) const { return layout_->part(bucket, shard_); }
+  float* at(const Array& array, const Bucket& bucket) const;
+  float* in_slot(std::size_t number, const Bucket& bucket) const;
+  std::vector<OptimizerChunk> in_few_views(OptimizerViews (OptimizerPart::*of)(const Bucket&)
+                                               const) const;
 
   const StateLayout* layout_;
   std::size_t shard_;

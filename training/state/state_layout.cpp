@@ -4,8 +4,6 @@
 
 namespace troupe::training {
 
-using collectives::Bucket;
-
 namespace {
 
 /// Slot name in checkpoints, in addition to optimizer_slot_names.
@@ -18,15 +16,13 @@ std::vector<std::string> all_slots(const StateOptions& options) {
   return slots;
 }
 
-collectives::FlatPlan plan_of(const StorageLayout& storage, const StateOptions& options) {
-  return collectives::plan_flat(
-      options.buckets.empty() ? collectives::wrap_by_size(storage.unit_elements, SIZE_MAX)
-                              : options.buckets,
-      storage.unit_elements, static_cast<std::size_t>(options.strategy.shards));
+FlatPlan plan_of(const StorageLayout& storage, const StateOptions& options) {
+  return plan_flat(options.buckets.empty() ? wrap_by_size(storage.unit_elements, SIZE_MAX)
+                                           : options.buckets,
+                   storage.unit_elements, static_cast<std::size_t>(options.strategy.shards));
 }
 
-StatePart saved_part(const collectives::FlatPlan& plan, const collectives::Strategy& strategy,
-                     int rank, bool saves_shard) {
+StatePart saved_part(const FlatPlan& plan, const Strategy& strategy, int rank, bool saves_shard) {
   return saves_shard ? StatePart::of_rank(plan, strategy, rank) : StatePart::whole(plan);
 }
 
@@ -40,9 +36,8 @@ std::vector<std::string_view> optimizer_slot_names(const OptimizerArguments& opt
   return {"momentum"};
 }
 
-std::size_t snapshot_elements(const collectives::FlatPlan& plan,
-                              const collectives::Strategy& strategy, int rank, bool saves_shard,
-                              std::size_t statistics, std::size_t slots) {
+std::size_t snapshot_elements(const FlatPlan& plan, const Strategy& strategy, int rank,
+                              bool saves_shard, std::size_t statistics, std::size_t slots) {
   return saved_part(plan, strategy, rank, saves_shard).elements() * (1 + slots) + statistics;
 }
 

@@ -2,12 +2,12 @@
 /// A pure function of its arguments, without memory.
 #pragma once
 
-#include "collectives/strategy.hpp"
 #include "core/device/executable.hpp"
 #include "core/device/loss_scale.hpp"
 #include "training/state/flat_range.hpp"
 #include "training/state/rate_ranges.hpp"
 #include "training/state/state_plan.hpp"
+#include "training/strategy.hpp"
 
 #include <cstddef>
 #include <optional>
@@ -31,9 +31,9 @@ struct StateOptions {
   bool commits_statistics = false;                 ///< allocates memory for Statistics::committed
   std::optional<LossScaleOptions> loss_scale = {}; ///< initial state; empty: no scaling
   DType stored = DType::f32; ///< loaded values are rounded to it (stored_type)
-  collectives::Strategy strategy = {};
+  Strategy strategy = {};
   int rank = 0;
-  std::vector<collectives::UnitRange> buckets = {}; ///< from wrap_units; empty: one bucket
+  std::vector<UnitRange> buckets = {}; ///< from wrap_units; empty: one bucket
   /// By parameter (nn::parameter_rates). Empty: all parameters are trained and decay.
   std::vector<nn::ParameterRate> rates = {};
   /// Every rank saves its part of a sharded checkpoint; false: rank 0 saves the whole state.
@@ -48,9 +48,8 @@ struct StateOptions {
 };
 
 /// Returns the elements of a snapshot's memory, at least those of all chunks that `rank` writes.
-std::size_t snapshot_elements(const collectives::FlatPlan& plan,
-                              const collectives::Strategy& strategy, int rank, bool saves_shard,
-                              std::size_t statistics, std::size_t slots);
+std::size_t snapshot_elements(const FlatPlan& plan, const Strategy& strategy, int rank,
+                              bool saves_shard, std::size_t statistics, std::size_t slots);
 
 /// The optimizer of a rank updates its *part* of a bucket: its shard, or the whole bucket if the
 /// optimizer's state is not divided. The optimizer's arrays contain these parts of all buckets, in
@@ -62,8 +61,8 @@ public:
   StateLayout& operator=(const StateLayout&) = delete;
 
   const StorageLayout& storage() const { return storage_; }
-  const collectives::FlatPlan& plan() const { return plan_; }
-  const collectives::Strategy& strategy() const { return strategy_; }
+  const FlatPlan& plan() const { return plan_; }
+  const Strategy& strategy() const { return strategy_; }
   /// The type that values of all buffers are rounded to; memory stays f32.
   DType stored() const { return stored_; }
   int rank() const { return rank_; }
@@ -78,7 +77,7 @@ public:
 
   /// Whether the strategy divides an array (state_plan.hpp) among ranks.
   bool is_divided(std::size_t array) const;
-  std::size_t number_of(const collectives::Bucket& bucket) const {
+  std::size_t number_of(const Bucket& bucket) const {
     return plan_.bucket_of[static_cast<std::size_t>(bucket.units.first)];
   }
   /// Returns the place of a slot or range in the flat space or, for statistics, among those.
@@ -86,14 +85,14 @@ public:
   FlatRange place_of(const StateRange& range) const;
   /// Returns the part of a bucket that this rank's optimizer updates, or that of another shard, in
   /// the flat space.
-  FlatRange part(const collectives::Bucket& bucket) const { return part(bucket, shard_); }
-  FlatRange part(const collectives::Bucket& bucket, std::size_t shard) const;
+  FlatRange part(const Bucket& bucket) const { return part(bucket, shard_); }
+  FlatRange part(const Bucket& bucket, std::size_t shard) const;
   /// Returns the offset of that part in the optimizer's arrays.
-  std::size_t offset(const collectives::Bucket& bucket) const;
+  std::size_t offset(const Bucket& bucket) const;
   /// Number of elements of the optimizer's arrays that are not offloaded, which are the first, and
   /// of a bucket's part.
   std::size_t kept() const { return kept_; }
-  std::size_t kept(const collectives::Bucket& bucket) const;
+  std::size_t kept(const Bucket& bucket) const;
   /// Elements of the optimizer's arrays.
   std::size_t part_elements() const { return elements(strategy_.divides_optimizer); }
   /// Elements of this rank's part of the flat space: a shard if `divided`.
@@ -104,14 +103,14 @@ public:
   const RateRanges& rates() const { return rates_; }
   /// Gaps in the gradients of part() if buckets share the memory of fresh gradients: they contain
   /// another bucket's values.
-  std::vector<FlatRange> foreign_gaps(const collectives::Bucket& bucket) const;
+  std::vector<FlatRange> foreign_gaps(const Bucket& bucket) const;
   /// Whether no rank trains any of its parameters.
-  bool is_frozen(const collectives::Bucket& bucket) const {
+  bool is_frozen(const Bucket& bucket) const {
     return rates_.is_frozen(bucket.offset, bucket.elements);
   }
   bool is_frozen(UnitId unit) const;
   /// Whether backward passes through the bucket: it or a unit below it is trained.
-  bool has_backward(const collectives::Bucket& bucket) const {
+  bool has_backward(const Bucket& bucket) const {
     return !rates_.is_frozen(0, bucket.offset + bucket.elements);
   }
 
@@ -128,10 +127,10 @@ public:
 
 private:
   StorageLayout storage_;
-  collectives::Strategy strategy_;
+  Strategy strategy_;
   int rank_;
   std::size_t shard_;
-  collectives::FlatPlan plan_;
+  FlatPlan plan_;
   std::vector<std::string> slots_;
   std::size_t inner_slots_;
   DType stored_;

@@ -7,14 +7,12 @@
 
 namespace troupe::training {
 
-using collectives::shard_alignment;
-
 namespace {
 
 /// Collects ranges into chunks: joins ranges of the same array and bucket up to `largest`.
 class ChunkBuilder {
 public:
-  ChunkBuilder(const collectives::FlatPlan& plan, const StatePart& part, std::size_t largest)
+  ChunkBuilder(const FlatPlan& plan, const StatePart& part, std::size_t largest)
       : plan_{plan}, part_{part}, largest_{largest} {}
 
   void add_statistic(const Slot& slot) { add(statistics_array, 0, slot, {0, slot.elements}); }
@@ -46,14 +44,14 @@ private:
     chunks_.back().elements += range.elements;
   }
 
-  const collectives::FlatPlan& plan_;
+  const FlatPlan& plan_;
   const StatePart& part_;
   std::size_t largest_;
   std::vector<PlannedChunk> chunks_;
 };
 
-FlatRange range_of_rank(const collectives::FlatPlan& plan, const collectives::Strategy& strategy,
-                        int rank, const collectives::Bucket& bucket) {
+FlatRange range_of_rank(const FlatPlan& plan, const Strategy& strategy, int rank,
+                        const Bucket& bucket) {
   if (strategy.root_only)
     return {bucket.offset, rank == 0 ? bucket.elements : 0};
   const auto shard = plan.shard_elements(bucket);
@@ -74,14 +72,14 @@ std::size_t StatePart::elements() const {
   return sum;
 }
 
-StatePart StatePart::whole(const collectives::FlatPlan& plan) {
+StatePart StatePart::whole(const FlatPlan& plan) {
   StatePart part{.ranges = {}, .is_whole = true};
   for (const auto& bucket : plan.buckets)
     part.ranges.push_back({bucket.offset, bucket.elements});
   return part;
 }
 
-StatePart StatePart::of_shard(const collectives::FlatPlan& plan, std::size_t shard) {
+StatePart StatePart::of_shard(const FlatPlan& plan, std::size_t shard) {
   StatePart part{.ranges = {}, .statistics = false};
   for (const auto& bucket : plan.buckets) {
     const auto elements = plan.shard_elements(bucket);
@@ -90,8 +88,7 @@ StatePart StatePart::of_shard(const collectives::FlatPlan& plan, std::size_t sha
   return part;
 }
 
-StatePart StatePart::of_rank(const collectives::FlatPlan& plan,
-                             const collectives::Strategy& strategy, int rank) {
+StatePart StatePart::of_rank(const FlatPlan& plan, const Strategy& strategy, int rank) {
   StatePart part{.ranges = {}, .statistics = rank == 0};
   for (const auto& bucket : plan.buckets)
     part.ranges.push_back(range_of_rank(plan, strategy, rank, bucket));
@@ -108,7 +105,7 @@ std::span<const float> in_canonical_layout(const StateRange& range, const float*
   return scratch;
 }
 
-StatePlan::StatePlan(const StorageLayout& layout, const collectives::FlatPlan& plan,
+StatePlan::StatePlan(const StorageLayout& layout, const FlatPlan& plan,
                      std::vector<std::string> slots, const StatePart& part, std::size_t largest)
     : slots_{std::move(slots)} {
   std::vector<const Slot*> by_name;

@@ -2,10 +2,10 @@
 /// function of layout, flat plan and strategy, so all ranks agree on it.
 #pragma once
 
-#include "collectives/strategy.hpp"
 #include "core/checkpoint/checkpoint.hpp"
 #include "core/checkpoint/tensor_part.hpp"
 #include "training/state/flat_range.hpp"
+#include "training/strategy.hpp"
 
 #include <cstddef>
 #include <span>
@@ -59,14 +59,13 @@ struct StatePart {
 
   std::size_t elements() const;
 
-  static StatePart whole(const collectives::FlatPlan& plan);
+  static StatePart whole(const FlatPlan& plan);
   /// A shard as a rank holds it, without statistics.
-  static StatePart of_shard(const collectives::FlatPlan& plan, std::size_t shard);
+  static StatePart of_shard(const FlatPlan& plan, std::size_t shard);
   /// The part that a rank writes to a sharded checkpoint: its shard, divided among the ranks that
   /// hold the same shard; rank 0 also writes the statistics. The parts of all ranks together are
   /// the state.
-  static StatePart of_rank(const collectives::FlatPlan& plan, const collectives::Strategy& strategy,
-                           int rank);
+  static StatePart of_rank(const FlatPlan& plan, const Strategy& strategy, int rank);
 };
 
 class StatePlan {
@@ -77,9 +76,8 @@ public:
   /// Parameters are first, sorted by name as their digest requires, then statistics, then each
   /// optimizer slot in the order of the parameters. `slots`: their names. `layout` must outlive the
   /// plan.
-  StatePlan(const StorageLayout& layout, const collectives::FlatPlan& plan,
-            std::vector<std::string> slots, const StatePart& part,
-            std::size_t largest = largest_chunk);
+  StatePlan(const StorageLayout& layout, const FlatPlan& plan, std::vector<std::string> slots,
+            const StatePart& part, std::size_t largest = largest_chunk);
 
   std::size_t size() const { return chunks_.size(); }
   const PlannedChunk& operator[](std::size_t index) const { return chunks_[index]; }

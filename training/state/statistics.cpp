@@ -1,8 +1,8 @@
 #include "training/state/statistics.hpp"
 
-#include "collectives/step_policy.hpp"
 #include "core/fail.hpp"
 #include "training/state/optimizer_part.hpp"
+#include "training/step_plan.hpp"
 
 namespace troupe::training {
 
@@ -17,8 +17,8 @@ Status Statistics::allocate(const StateOptions& options) {
   return {};
 }
 
-std::int64_t Statistics::turns(const collectives::Strategy& strategy) {
-  const auto window = collectives::rules_of(strategy.policy).window(strategy);
+std::int64_t Statistics::turns(const Strategy& strategy) {
+  const auto window = rules_of(strategy.policy).window(strategy);
   return strategy.is_asynchronous() ? 2 * window : window + 1;
 }
 

@@ -17,7 +17,7 @@ public:
   /// Number of steps whose committed() statistics are kept: the in-flight steps, and the step
   /// before them, which remains the last committed one if none of them gets all votes. Asynchronous
   /// training keeps twice as many, because a rank may still read the statistics of an older step.
-  static std::int64_t turns(const collectives::Strategy& strategy);
+  static std::int64_t turns(const Strategy& strategy);
 
   float* values() const { return values_->floats(); }
   std::size_t elements() const { return layout_.storage().statistic_elements; }

@@ -4,10 +4,10 @@
 
 #include "actors/messages.hpp"
 #include "collectives/point_to_point/point_to_point.hpp"
-#include "training/diloco/outer_state.hpp"
-#include "training/diloco/pseudo_gradient_reducer.hpp"
-#include "training/diloco/round_registry.hpp"
 #include "training/reducer/reducer.hpp"
+#include "training/strategies/diloco/outer_state.hpp"
+#include "training/strategies/diloco/pseudo_gradient_reducer.hpp"
+#include "training/strategies/diloco/round_registry.hpp"
 
 #include <chrono>
 #include <functional>
@@ -73,7 +73,7 @@ private:
   };
 
   int fragments() const { return static_cast<int>(setup_.state->fragments().size()); }
-  const collectives::Strategy& strategy() const { return setup_.state->strategy(); }
+  const training::Strategy& strategy() const { return setup_.state->strategy(); }
   int rank() const { return setup_.state->rank_state().rank; }
   int replica_group() const { return rank() / strategy().replica_group; }
   /// The rank that communicates for a replica group, for this rank's shard.

@@ -4,10 +4,11 @@
 
 namespace troupe::training {
 
-Result<std::unique_ptr<CopyProducer>> CopyProducer::create(gpu::CudaDevice& device,
-                                                           Options options) {
+Result<std::shared_ptr<BatchProducer>>
+CopyProducer::create(gpu::CudaDevice& device, ProducerOptions options, LoaderStream stream) {
   const auto count = options.slots;
-  std::unique_ptr<CopyProducer> producer{new CopyProducer{device, std::move(options)}};
+  std::shared_ptr<CopyProducer> producer{
+      new CopyProducer{device, std::move(options), std::move(stream)}};
   for (std::int64_t i = 0; i < count; ++i) {
     TROUPE_TRY(auto slot, producer->make_slot());
     producer->slots_.push_back(std::move(slot));
@@ -29,12 +30,12 @@ Result<CopyProducer::Slot> CopyProducer::make_slot() const {
 EventPtr CopyProducer::enqueue(std::int32_t index, data::Position position,
                                const data::Slice& slice, const LoadFailed& failed) {
   const auto& [staged, there] = at(index);
-  auto& stream = *options_.stream.stream;
+  auto& stream = *stream_.stream;
   stream.wait(
       options_.host.enqueue([assembler = assembler(), staged = staged, position,
                              slice] { return assembler->fill(position, slice, staged.fields()); },
                             failed));
-  const auto span = options_.stream.row.span(stream, batch_span);
+  const auto span = stream_.row.span(stream, batch_span);
   for (std::size_t i = 0; i < there.memory.size(); ++i)
     device_.copy(stream, there.memory[i]->data(), staged.memory[i]->data(),
                  there.memory[i]->bytes());
