@@ -149,6 +149,10 @@ CAF_BEGIN_TYPE_ID_BLOCK(troupe, first_custom_type_id)
   CAF_ADD_TYPE_ID(troupe, (troupe::actors::BrokenLink))
   CAF_ADD_TYPE_ID(troupe, (std::vector<troupe::actors::BrokenLink>))
   CAF_ADD_TYPE_ID(troupe, (troupe::actors::SharedFailure))
+  CAF_ADD_ATOM(troupe, troupe::atom, follow)
+  CAF_ADD_ATOM(troupe, troupe::atom, introduce)
+  CAF_ADD_ATOM(troupe, troupe::atom, lost)
+  CAF_ADD_ATOM(troupe, troupe::atom, quit)
 
 CAF_END_TYPE_ID_BLOCK(troupe)
 

@@ -21,7 +21,7 @@ public:
     {
       const std::lock_guard lock{mutex_};
       if (node_)
-        caf::anon_send(node_, atom::done_v);
+        caf::anon_send(node_, atom::quit_v);
     }
     note();
   }

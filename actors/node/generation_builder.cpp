@@ -281,7 +281,7 @@ void GenerationBuilderState::give_up(Error error) {
   // Waits until they know: a node that ends before is taken for lost.
   caf::scoped_actor self{self_->system()};
   self->request(joined_.membership, config().cluster.timeouts.detection, atom::failed_v,
-                admission_->assignment.generation.number, std::move(error))
+                admission_->assignment.generation.number, SharedFailure{std::move(error)})
       .receive([] {}, [](const caf::error&) {});
 }
 

@@ -20,7 +20,7 @@ node_actor::behavior_type NodeState::make_behavior() {
   return traced<node_actor>(
       setup_.row, [this](atom::join) { return membership(); },
       [this](atom::begin, const std::string& requester) { return begins(requester); },
-      [this](atom::join, const training::Voter& who, const peer_actor& peer) {
+      [this](atom::introduce, const training::Voter& who, const peer_actor& peer) {
         return add_peer(who, peer);
       },
       [this](atom::join, const membership_actor& membership, const std::string& leader,
@@ -41,14 +41,14 @@ node_actor::behavior_type NodeState::make_behavior() {
         consensus_ = consensus;
       },
       [this](atom::vote) { return identity_; }, [this](atom::stop) { stop(); },
-      [this](atom::leave) { return leave_others(); }, [this](atom::done) { end(); },
+      [this](atom::leave) { return leave_others(); }, [this](atom::quit) { end(); },
       [this](atom::status) { return status(); }, [this](atom::decided) { return last_record(); });
 }
 
 caf::result<training::Voter, peer_actor> NodeState::add_peer(const training::Voter& who,
                                                              const peer_actor& peer) {
   if (consensus_)
-    return self_->delegate(consensus_, atom::join_v, who, peer);
+    return self_->delegate(consensus_, atom::introduce_v, who, peer);
   return caf::make_error(caf::sec::runtime_error, "this daemon has just started");
 }
 
@@ -209,7 +209,7 @@ void NodeState::train(const BuiltGenerationPtr& built) {
 
 void NodeState::follow() {
   totals_ = nullptr;
-  self_->request(membership_, setup_.timeouts.quorum, atom::lead_v)
+  self_->request(membership_, setup_.timeouts.quorum, atom::follow_v)
       .then(
           [this, number = assignment_of_](const coordinator_actor& coordinator) {
             if (is_halted(number) || end_)
@@ -288,7 +288,7 @@ void NodeState::lost_leader(const caf::error& reason) {
 /// succeed it, the job has failed.
 void NodeState::lost_leader(const Error& error) {
   if (consensus_)
-    self_->send(consensus_, atom::failed_v, std::max(known_, told_));
+    self_->send(consensus_, atom::lost_v, std::max(known_, told_));
   if (assignment_.pending()) {
     leave();
     return assignment_.deliver(training::NodeAssignment{.refused = error});

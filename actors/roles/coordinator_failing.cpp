@@ -46,15 +46,13 @@ void CoordinatorState::fail_node(Error error) {
 
 void CoordinatorState::tell_membership(const Error& error) {
   const auto ended = [this, error](const caf::error&) { end_failed(error); };
-  const auto number = setup_.generation.number;
+  SharedFailure failure{error};
   if (is_between_nodes(error.code))
-    self_
-        ->request(setup_.membership, caf::infinite, atom::failed_v, number,
-                  SharedFailure{error, nodes_behind()})
-        .then([] {}, ended);
-  else
-    self_->request(setup_.membership, caf::infinite, atom::failed_v, number, error)
-        .then([] {}, ended);
+    failure.behind = nodes_behind();
+  self_
+      ->request(setup_.membership, caf::infinite, atom::failed_v, setup_.generation.number,
+                std::move(failure))
+      .then([] {}, ended);
 }
 
 /// A collective fails for all ranks that have reached it. So, after the longest time that a

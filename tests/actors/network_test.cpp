@@ -109,7 +109,7 @@ TEST_CASE("an address in a message that is not HOST:PORT is not connected to") {
   {
     caf::actor_system system{config};
     const auto voter = test::spawn_stub<consensus_actor>(
-        system, [&](atom::done, const std::string& address) { tried.set_value(address); });
+        system, [&](atom::introduce, const std::string& address) { tried.set_value(address); });
     introduce({system, network, 1s}, {}, voter, text);
     CHECK(tried.get_future().get() == text);
     caf::anon_send_exit(voter, caf::exit_reason::user_shutdown);

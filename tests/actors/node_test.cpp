@@ -103,7 +103,7 @@ struct Follower : test::Deterministic {
         system,
         [assignment](atom::join, const NodeInfo&, const member_actor&)
             -> caf::result<training::NodeAssignment> { return assignment; },
-        [](atom::lead) -> caf::result<coordinator_actor> {
+        [](atom::follow) -> caf::result<coordinator_actor> {
           return caf::delegated<coordinator_actor>{}; // keeps the node waiting
         });
     metrics =

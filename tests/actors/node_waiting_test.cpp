@@ -247,7 +247,7 @@ TEST_CASE("a request to leave or to stop is repeated to a new leader") {
   Waiting waiting;
   waiting.ask_for_assignment(600s);
   stops ? waiting.self->send(waiting.node, atom::stop_v)
-        : waiting.self->send(waiting.node, atom::done_v);
+        : waiting.self->send(waiting.node, atom::quit_v);
   waiting.scheduler.run();
   CHECK(std::pair{waiting.leaves, waiting.stops} == (stops ? std::pair{0, 1} : std::pair{1, 0}));
   waiting.ask_for_assignment(600s);
@@ -270,7 +270,7 @@ TEST_CASE("SIGTERM stops a job whose leader may not leave, even after a request 
   waiting.self->send(waiting.node, atom::leave_v);
   waiting.scheduler.run();
   CHECK(std::pair{waiting.leaves, waiting.stops} == std::pair{1, 0});
-  waiting.self->send(waiting.node, atom::done_v);
+  waiting.self->send(waiting.node, atom::quit_v);
   waiting.scheduler.run();
   CHECK(std::pair{waiting.leaves, waiting.stops} == std::pair{2, 1});
 }
