@@ -360,12 +360,9 @@ using node_actor = member_actor::extend_with<introduced_actor>::extend<
     caf::result<void>(atom::vote, training::Voter self, consensus_actor consensus),
     // Another daemon: answers the identity of this process.
     caf::result<training::Voter>(atom::vote),
-    // `troupe stop`: drains the job, which finishes its steps, saves and ends.
-    caf::result<void>(atom::stop),
-    // `troupe stop --node`: drains only this node; the others continue. Error: they could not.
-    caf::result<void>(atom::leave),
-    // A signal: ends this daemon as `leave` does, or as `stop` if the others could not continue.
-    caf::result<void>(atom::quit),
+    // `troupe stop` or a signal: drains the job or this node. Error of Stopping::node: the others
+    // could not continue.
+    caf::result<void>(atom::stop, Stopping what),
     // `troupe status`: answers the progress of the job.
     caf::result<JobStatus>(atom::status),
     // Another daemon, before it begins a job: answers the last record of CONSENSUS; number 0: none.

@@ -6,6 +6,7 @@
 #include "actors/job_status.hpp"
 #include "actors/membership/links.hpp"
 #include "actors/messages.hpp"
+#include "actors/stopping.hpp"
 #include "core/checkpoint/checkpoint.hpp"
 #include "metrics/records/checkpoint.hpp"
 #include "metrics/records/epoch.hpp"
@@ -152,7 +153,7 @@ CAF_BEGIN_TYPE_ID_BLOCK(troupe, first_custom_type_id)
   CAF_ADD_ATOM(troupe, troupe::atom, follow)
   CAF_ADD_ATOM(troupe, troupe::atom, introduce)
   CAF_ADD_ATOM(troupe, troupe::atom, lost)
-  CAF_ADD_ATOM(troupe, troupe::atom, quit)
+  CAF_ADD_TYPE_ID(troupe, (troupe::actors::Stopping))
 
 CAF_END_TYPE_ID_BLOCK(troupe)
 

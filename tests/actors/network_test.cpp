@@ -58,7 +58,7 @@ private:
   std::string job_; ///< name of its job
   caf::actor_system system_{config_};
   node_actor node_ = test::spawn_stub<node_actor>(
-      system_, [this](atom::stop) { ++stops_; },
+      system_, [this](atom::stop, Stopping what) { stops_ += what == Stopping::job; },
       [job = job_](atom::status) {
         return JobStatus{.name = job,
                          .step = 7,
