@@ -23,15 +23,11 @@ using heartbeat_actor = caf::typed_actor<
     // day. Answered when such lines exist.
     caf::result<metrics::HistoryChunk>(atom::fetch, metrics::HistoryPlace there)>;
 
-/// METRICS: shows a run to people and to Prometheus.
-using metrics_actor = caf::typed_actor<
+/// METRICS: shows a run to people and to Prometheus. Also gets the messages of heartbeat_actor.
+using metrics_actor = heartbeat_actor::extend<
     // COORDINATOR: exports the list of nodes to Prometheus, and reports once a second to the
     // leader's METRICS that this node is alive.
     caf::result<void>(atom::join, std::vector<NodeStatus> nodes, heartbeat_actor leader),
-    // METRICS of another node: notes that the node at this address is alive.
-    caf::result<void>(atom::alive, std::string address),
-    // METRICS of another node: sends the lines after `there`, when such lines exist.
-    caf::result<metrics::HistoryChunk>(atom::fetch, metrics::HistoryPlace there),
     // COORDINATOR: records a step that all ranks have committed.
     caf::result<void>(atom::step_committed, StepRecordPtr step),
     // COORDINATOR: records the end of an epoch, with its evaluation if there was one.
@@ -253,21 +249,18 @@ using peer_actor = caf::typed_actor<
     caf::result<void>(atom::lead, training::GenerationRecord last, std::string address,
                       std::int64_t ballot)>;
 
+/// The message of introduce() to NODE, which forwards it to CONSENSUS.
+using introduced_actor = caf::typed_actor<
+    // Another node's CONSENSUS has this handle. Answers this node's identity and handle.
+    caf::result<training::Voter, peer_actor>(atom::introduce, training::Voter who,
+                                             peer_actor peer)>;
+
 /// CONSENSUS: one per daemon. Runs Paxos with the CONSENSUS actors of other nodes: they decide the
-/// record of the next generation, and which node leads when the leader is lost.
-using consensus_actor = caf::typed_actor<
-    // From other nodes: the messages of peer_actor.
-    caf::result<VoteReply>(atom::vote, training::GenerationRecord last, std::int64_t ballot),
-    caf::result<std::int64_t>(atom::propose, training::GenerationRecord last,
-                              RecordProposal record),
-    caf::result<void>(atom::decided, training::GenerationRecord record),
-    caf::result<void>(atom::lead, training::GenerationRecord last, std::string address,
-                      std::int64_t ballot),
-    // NODE or introduce(): another node's CONSENSUS has this handle. Answers this node's identity
-    // and handle.
-    caf::result<training::Voter, peer_actor>(atom::join, training::Voter who, peer_actor peer),
+/// record of the next generation, and which node leads when the leader is lost. Also gets the
+/// messages of peer_actor and introduced_actor.
+using consensus_actor = peer_actor::extend_with<introduced_actor>::extend<
     // introduce(): the attempt to connect to the daemon at this address is over.
-    caf::result<void>(atom::done, std::string address),
+    caf::result<void>(atom::introduce, std::string address),
     // MEMBERSHIP: has this record decided. Error: it will never be decided.
     caf::result<void>(atom::propose, training::GenerationRecord record),
     // MEMBERSHIP: is ready for nodes to join it. Announces this node to the others.
@@ -275,11 +268,11 @@ using consensus_actor = caf::typed_actor<
     // NODE: this node stops leading, and votes on its successor. Answered when that is decided.
     caf::result<void>(atom::leave),
     // NODE: this node has lost the leader of this generation.
-    caf::result<void>(atom::failed, std::int64_t generation),
+    caf::result<void>(atom::lost, std::int64_t generation),
     // ask_consensus(): answers the address at which nodes gather after this generation, and the
     // last record, as soon as both are known. If `generation` is below 0 it answers at once, with
     // an empty address if it is unknown. Error: the job has ended.
-    caf::result<std::string, training::GenerationRecord>(atom::lead, std::int64_t generation),
+    caf::result<std::string, training::GenerationRecord>(atom::follow, std::int64_t generation),
     // NODE: the job has ended for this node.
     caf::result<void>(atom::finish),
     // NODE: describes the wait of this actor; empty: it waits for nothing.
@@ -289,7 +282,7 @@ using consensus_actor = caf::typed_actor<
 
 /// The messages of MEMBERSHIP to the NODE of a daemon that has joined.
 using member_actor = caf::typed_actor<
-    // The job has ended, at least for this node.
+    // The job has ended, at least for this node. CONSENSUS sends it, too.
     caf::result<void>(atom::finish, JobEnd end),
     // Stops waiting for the ranks of this generation: they will not all be connected.
     caf::result<void>(atom::abort, std::int64_t generation, Error error),
@@ -315,12 +308,10 @@ using membership_actor = caf::typed_actor<
     // NODE of the leader: COORDINATOR exists: all nodes have joined.
     caf::result<void>(atom::lead, coordinator_actor coordinator),
     // NODE of another node: answers COORDINATOR as soon as it exists.
-    caf::result<coordinator_actor>(atom::lead),
+    caf::result<coordinator_actor>(atom::follow),
     // COORDINATOR or GENERATION BUILDER: a node cannot do its part in this generation, or one of
     // its ranks has failed. The others continue without it, or the job fails. Answered like
     // `finish`.
-    caf::result<void>(atom::failed, std::int64_t generation, Error error),
-    // COORDINATOR: the same, for a failure while ranks waited for each other.
     caf::result<void>(atom::failed, std::int64_t generation, SharedFailure failure),
     // NODE of the leader: tells all members that the job has ended. Answered when the reachable
     // ones know.
@@ -350,8 +341,9 @@ using generation_builder_actor = caf::typed_actor<
     // NODE: notes the new voters of the generation, which this node needs if it is restarted.
     caf::result<void>(atom::decided, training::GenerationRecord record)>;
 
-/// NODE: one per daemon. Supervises the roles on its host.
-using node_actor = caf::typed_actor<
+/// NODE: one per daemon. Supervises the roles on its host. Also gets the messages of member_actor
+/// and introduced_actor.
+using node_actor = member_actor::extend_with<introduced_actor>::extend<
     // Another daemon: answers the MEMBERSHIP that this daemon leads or has joined,
     // and the leader's address. Errors: stopped, its job has ended; network, it has no job, or its
     // job has failed.
@@ -360,34 +352,21 @@ using node_actor = caf::typed_actor<
     // begin one in this node's view, and whether a job has ended here. Empty address: this node
     // takes part in the job of another leader.
     caf::result<std::string, bool>(atom::begin, std::string requester),
-    // introduce(): another node's CONSENSUS has this handle. Answers this node's identity and
-    // handle.
-    caf::result<training::Voter, peer_actor>(atom::join, training::Voter who, peer_actor peer),
     // GENERATION BUILDER: joins the job of this MEMBERSHIP, on the node at `leader`. Answered when
     // all nodes have joined, or after NodeInfo::time_left_ms.
     caf::result<training::NodeAssignment>(atom::join, membership_actor membership,
                                           std::string leader, NodeInfo info),
     // The main thread: builds and trains the generations of a job. Answers when the job has ended.
     caf::result<RunOutcomePtr>(atom::run, generation_builder_actor builder),
-    // MEMBERSHIP or CONSENSUS: the job has ended elsewhere.
-    caf::result<void>(atom::finish, JobEnd end),
-    // MEMBERSHIP: the messages of member_actor.
-    caf::result<void>(atom::abort, std::int64_t generation, Error error),
-    caf::result<void>(atom::halt, std::int64_t generation, Error reason),
-    caf::result<void>(atom::decided, training::GenerationRecord record),
-    caf::result<std::vector<BrokenLink>>(atom::probe, ProbeOrder order),
     // CONSENSUS: the nodes of this job gather at this address.
     caf::result<void>(atom::lead, std::string address),
     // The main thread: this daemon's CONSENSUS and identity.
     caf::result<void>(atom::vote, training::Voter self, consensus_actor consensus),
     // Another daemon: answers the identity of this process.
     caf::result<training::Voter>(atom::vote),
-    // `troupe stop`: drains the job, which finishes its steps, saves and ends.
-    caf::result<void>(atom::stop),
-    // `troupe stop --node`: drains only this node; the others continue. Error: they could not.
-    caf::result<void>(atom::leave),
-    // A signal: ends this daemon as `leave` does, or as `stop` if the others could not continue.
-    caf::result<void>(atom::done),
+    // `troupe stop` or a signal: drains the job or this node. Error of Stopping::node: the others
+    // could not continue.
+    caf::result<void>(atom::stop, Stopping what),
     // `troupe status`: answers the progress of the job.
     caf::result<JobStatus>(atom::status),
     // Another daemon, before it begins a job: answers the last record of CONSENSUS; number 0: none.

@@ -7,6 +7,7 @@
 #include "actors/job_status.hpp"
 #include "actors/membership/links.hpp"
 #include "actors/messages.hpp"
+#include "actors/stopping.hpp"
 #include "core/checkpoint/checkpoint.hpp"
 #include "metrics/records/checkpoint.hpp"
 #include "metrics/records/epoch.hpp"
@@ -150,6 +151,10 @@ CAF_BEGIN_TYPE_ID_BLOCK(troupe, first_custom_type_id)
   CAF_ADD_TYPE_ID(troupe, (troupe::actors::BrokenLink))
   CAF_ADD_TYPE_ID(troupe, (std::vector<troupe::actors::BrokenLink>))
   CAF_ADD_TYPE_ID(troupe, (troupe::actors::SharedFailure))
+  CAF_ADD_ATOM(troupe, troupe::atom, follow)
+  CAF_ADD_ATOM(troupe, troupe::atom, introduce)
+  CAF_ADD_ATOM(troupe, troupe::atom, lost)
+  CAF_ADD_TYPE_ID(troupe, (troupe::actors::Stopping))
 
 CAF_END_TYPE_ID_BLOCK(troupe)
 

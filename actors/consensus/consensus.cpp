@@ -60,18 +60,18 @@ consensus_actor::behavior_type ConsensusState::make_behavior() {
       [this](atom::lead, const Record& last, const std::string& address, std::int64_t ballot) {
         gather_at(last, address, ballot);
       },
-      [this](atom::join, const training::Voter& who, const peer_actor& peer) {
+      [this](atom::introduce, const training::Voter& who, const peer_actor& peer) {
         return add_peer(who, peer);
       },
-      [this](atom::done, const std::string& address) { peers_.dialled(address); },
+      [this](atom::introduce, const std::string& address) { peers_.dialled(address); },
       [this](atom::propose, const Record& record) { return propose(record); },
       [this](atom::gather) { announce(); },
       [this](atom::leave) { return leave(); },
-      [this](atom::failed, std::int64_t generation) {
+      [this](atom::lost, std::int64_t generation) {
         if (last_ && last_->number == generation)
           lose_leader();
       },
-      [this](atom::lead, std::int64_t generation) { return leader_after(generation); },
+      [this](atom::follow, std::int64_t generation) { return leader_after(generation); },
       [this](atom::finish) { end(); },
       [this](atom::status) { return status(); },
       [this](atom::decided) { return last_record(); }};

@@ -18,7 +18,7 @@ struct ConsensusSetup {
   training::Voter self;                ///< of this daemon
   std::chrono::milliseconds detection; ///< a node that is silent for longer is lost
   /// Connects this actor with the CONSENSUS of the daemon at an address, on another thread: must
-  /// not block. Sends atom::done to this actor after the attempt.
+  /// not block. Sends atom::introduce to this actor after the attempt.
   Peers::Dial connect;
   /// Called when nodes gather at a node other than the leader that this node knows.
   std::function<void(const std::string& address)> moved = [](const std::string&) {};

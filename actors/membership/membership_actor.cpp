@@ -17,10 +17,7 @@ membership_actor::behavior_type MembershipState::make_behavior() {
           [this](atom::begin) { return membership_.slices(); },
           [this](atom::fetch) { membership_.state_received(); },
           [this](atom::lead, const coordinator_actor& coordinator) { lead(coordinator); },
-          [this](atom::lead) { return leader(); },
-          [this](atom::failed, std::int64_t generation, const Error& error) {
-            return fail(generation, {error});
-          },
+          [this](atom::follow) { return leader(); },
           [this](atom::failed, std::int64_t generation, const SharedFailure& failure) {
             return fail(generation, failure);
           },

@@ -45,13 +45,14 @@ void CoordinatorState::fail_node(Error error) {
 }
 
 void CoordinatorState::tell_membership(const Error& error) {
-  const auto tell = [&](const auto& failure) {
-    self_
-        ->request(setup_.membership, caf::infinite, atom::failed_v, setup_.generation.number,
-                  failure)
-        .then([] {}, [this, error](const caf::error&) { end_failed(error); });
-  };
-  is_between_nodes(error.code) ? tell(SharedFailure{error, nodes_behind()}) : tell(error);
+  const auto ended = [this, error](const caf::error&) { end_failed(error); };
+  SharedFailure failure{error};
+  if (is_between_nodes(error.code))
+    failure.behind = nodes_behind();
+  self_
+      ->request(setup_.membership, caf::infinite, atom::failed_v, setup_.generation.number,
+                std::move(failure))
+      .then([] {}, ended);
 }
 
 /// A collective fails for all ranks that have reached it. So, after the longest time that a

@@ -46,7 +46,6 @@ struct Seen {
   std::vector<CheckpointShards>
       checkpoints;                     ///< checkpoints that the CHECKPOINTER was asked to finish
   std::vector<SharedFailure> failures; ///< failures of several nodes, as reported to MEMBERSHIP
-  std::vector<Error> node_failures;    ///< failures of one node, as reported to MEMBERSHIP
 };
 
 /// Records a message that all ranks receive only for rank 0.
@@ -204,12 +203,8 @@ struct NodeRuntime : Deterministic {
     generator = spawn_state<GeneratorStub, generator_actor>(system, seen);
     if (nodes.size() > 1)
       membership = spawn_stub<membership_actor>(
-          system,
-          [seen = seen](atom::failed, std::int64_t, const SharedFailure& failure) {
+          system, [seen = seen](atom::failed, std::int64_t, const SharedFailure& failure) {
             seen->failures.push_back(failure);
-          },
-          [seen = seen](atom::failed, std::int64_t, const Error& error) {
-            seen->node_failures.push_back(error);
           });
     coordinator = spawn_state<CoordinatorState, coordinator_actor>(
         system,

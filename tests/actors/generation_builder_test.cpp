@@ -28,12 +28,13 @@ struct Workshop {
   void spawn() {
     builder = system->spawn<generation_builder_actor::stateful_impl<GenerationBuilderState>,
                             caf::detached>(GenerationBuilderSetup{
-        .config = config,
+        .join = {.system = *system,
+                 .config = config,
+                 .network = network,
+                 .say = [this](const std::string& text) { said.push_back(text); },
+                 .stopped_within = [this](std::chrono::milliseconds) { return stopped; }},
         .options = options,
         .exposition = *exposition,
-        .network = network,
-        .say = [this](const std::string& text) { said.push_back(text); },
-        .stopped_within = [this](std::chrono::milliseconds) { return stopped; },
         .built = [this] { ++times_built; }});
   }
   Result<BuiltGenerationPtr> form() {

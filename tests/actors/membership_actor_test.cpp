@@ -102,7 +102,7 @@ struct Job : test::Deterministic {
   /// Returns whether COORDINATOR is known.
   bool is_led() {
     bool led = false;
-    auto asked = self->request(membership, 1s, atom::lead_v);
+    auto asked = self->request(membership, 1s, atom::follow_v);
     scheduler.run();
     pass(2s);
     asked.receive([&](const coordinator_actor& got) { led = got == coordinator; },

@@ -103,7 +103,7 @@ struct Follower : test::Deterministic {
         system,
         [assignment](atom::join, const NodeInfo&, const member_actor&)
             -> caf::result<training::NodeAssignment> { return assignment; },
-        [](atom::lead) -> caf::result<coordinator_actor> {
+        [](atom::follow) -> caf::result<coordinator_actor> {
           return caf::delegated<coordinator_actor>{}; // keeps the node waiting
         });
     metrics =
@@ -171,8 +171,8 @@ TEST_CASE("a node builds, trains and releases before it reports how it ended") {
 
 TEST_CASE("a node asked to stop while it builds trains no step") {
   Single single;
-  const auto outcome =
-      single.run([&](training::Generation&) { caf::anon_send(single.node, atom::stop_v); });
+  const auto outcome = single.run(
+      [&](training::Generation&) { caf::anon_send(single.node, atom::stop_v, Stopping::job); });
   CHECK_FALSE(outcome.error);
   CHECK(outcome.summary.status == "stopped");
   CHECK(outcome.summary.steps == 0);
@@ -375,4 +375,12 @@ TEST_CASE("a node that is left out joins with a new attempt and reports why it w
                             caf::actor_cast<caf::actor>(membership)})
     actors.self->send_exit(actor, caf::exit_reason::kill);
   actors.scheduler.run();
+}
+
+TEST_CASE("a job that has ended is final for a node, whatever it hears later") {
+  for (const auto phase : {NodePhase::draining, NodePhase::done})
+    for (const auto& change : node_changes)
+      CHECK(after(phase, change.event) >= phase);
+  CHECK(after(NodePhase::draining, NodeEvent::halt) == NodePhase::draining);
+  CHECK(after(NodePhase::waiting, NodeEvent::halt) == NodePhase::waiting); // of the last generation
 }

@@ -9,7 +9,7 @@ STOPPED = "while all train, and continues when another node leads"
 LEADER, FREE, HEIR = 0, -1, -2
 TRAIN, ACTORS, COLLECTIVES = "troupe::training::", "troupe::actors::", "troupe::collectives::"
 # The roles of a generation begin. Functions entered after this belong to its first step.
-BEGIN = ACTORS + "NodeState::spawn_workers"
+BEGIN = ACTORS + "LocalRoles::spawn_workers"
 VOTE = TRAIN + "ModelState::vote"
 HASH = "troupe::Sha256::update"  # of each chunk of a state that is sent
 
@@ -85,7 +85,7 @@ POINTS = [
     training("part is written", ACTORS + "CheckpointerState::end", "its file of a checkpoint is written", settings=SHARDED),
     recovery("halt", ACTORS + "NodeState::halt", "it is told to halt"),
     recovery("cancel", COLLECTIVES + "DataPlane::cancel", "it cancels what connects"),
-    recovery("abort", ACTORS + "NodeState::abort_ranks", "it aborts its ranks"),
+    recovery("abort", ACTORS + "LocalRoles::abort", "it aborts its ranks"),
     recovery("aborting", COLLECTIVES + "Channel::abort", "it aborts its collectives"),
     recovery("end", ACTORS + "NodeState::end_generation", "its roles have ended"),
     recovery("keep", TRAIN + "salvage_state", "it keeps its state"),
