@@ -1,4 +1,4 @@
-/// What the parts of NODE share: its configuration, its identity, and the actors that it knows.
+/// The parts of NODE share its configuration, its identity, and the actors that it knows.
 #pragma once
 
 #include "actors/interfaces.hpp"
