@@ -147,7 +147,11 @@ private:
     if (!leader || leader->refused)
       return;
     cluster_.cuts.clear();
-    faulty_before_ = std::exchange(faulty_, {}); // a probe may be in progress
+    // A probe is in progress until its limit if a node has not answered it.
+    if (std::ranges::all_of(cluster_.silent,
+                            [](const auto& asked) { return asked.second.empty(); }))
+      faulty_before_.clear();
+    faulty_before_.merge(std::exchange(faulty_, {}));
     const auto& nodes = leader->generation.nodes;
     const auto some = [&] {
       return nodes[static_cast<std::size_t>(below(static_cast<int>(nodes.size())))].address;
@@ -281,7 +285,7 @@ private:
   Cluster cluster_;
   std::set<std::string> mistakes_;
   std::set<std::pair<std::int64_t, std::string>> assigned_; ///< generation, process
-  test::Cuts faulty_, faulty_before_; ///< links that are or were broken, lately and before
+  test::Cuts faulty_, faulty_before_; ///< links broken lately, and during the last probes
   std::set<std::string> failed_;      ///< addresses of nodes that reported a failure of their own
   Time proposed_ = {};                ///< when the last generation was proposed
   bool is_stopped_ = false, is_told_ = false; ///< the job was stopped; nodes were told its end
