@@ -234,7 +234,7 @@ std::optional<NodeId> Entrants::end_proof(const Probes::Outcome& outcome) {
     return std::nullopt;
   auto broken = outcome.broken;
   std::ranges::copy(outcome.silent, std::back_inserter(broken));
-  const auto& [info, member] = entrant->node;
+  const auto& info = entrant->node.info;
   std::erase_if(broken, [&](const BrokenLink& link) { // links of members that are lost since
     const auto& other = link.from == info.address ? link.to : link.from;
     return other != info.address && participants_.find(other) == nullptr;
@@ -247,7 +247,7 @@ std::optional<NodeId> Entrants::end_proof(const Probes::Outcome& outcome) {
   entrant->is_proven = true;
   reached_ports_[info.address] = info.data;
   if (!has_to_be_stable(*entrant))
-    return member.id;
+    return entrant->node.member.id;
   entrant->stable_at = job_.now + job_.rules.timeouts.admission_delay();
   return std::nullopt;
 }

@@ -89,7 +89,7 @@ bool Handover::loses_leaders_state() const {
 
 /// Explains why the leader cannot leave now; empty: it can. `waits`: it waits for other nodes.
 std::string Handover::lacks_now(bool waits) const {
-  const auto missing = lacks();
+  auto missing = lacks();
   if (!missing.empty() || job_.phase != MembershipPhase::gathering || (waits && may_have_enough()))
     return missing;
   return "the job is not training";

@@ -367,9 +367,10 @@ void Membership::failed(RequestId request, std::int64_t generation, const Shared
     const bool is_halted =
         generation == last && job_.has_begun() &&
         (job_.phase == MembershipPhase::gathering || job_.phase == MembershipPhase::deciding);
-    if (job_.ended || is_earlier)
-      actions_.add(action::Answer{request});
-    else if (is_halted ? !ending_.is_due_after(failure.error) : continues_after(failure))
+    const auto goes_on = [&] {
+      return is_halted ? !ending_.is_due_after(failure.error) : continues_after(failure);
+    };
+    if (job_.ended || is_earlier || goes_on())
       actions_.add(action::Answer{request});
     else if (job_.phase == MembershipPhase::training) // COORDINATOR ends the job
       actions_.add(action::Answer{request, failure.error});
